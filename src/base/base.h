@@ -1,0 +1,158 @@
+// Face of `base`: errors, allocation, arenas, growable bytes, name maps, files, random numbers, threads, log.
+#ifndef OT_BASE_BASE_H
+#define OT_BASE_BASE_H
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "onnxtrain/base.h"
+
+#define OT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define OT_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define OT_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+// ---- errors (error.c) ----
+
+// Return the status of a failing call to the caller; for functions with nothing to clean up.
+#define OT_TRY(call)                                                                               \
+    do {                                                                                           \
+        ot_status ot_try_status_ = (call);                                                         \
+        if (ot_try_status_ != OT_OK)                                                               \
+            return ot_try_status_;                                                                 \
+    } while (0)
+
+// Set this thread's message and return `status`. Text from files is made printable (control bytes become '?').
+ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
+ot_status ot__error_v(ot_status status, const char *format, va_list args) OT_PRINTF(2, 0);
+// Put "<context>: " before the present message, for callers that know more (file, node).
+ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
+// OT_ERR_NO_MEMORY with the size that could not be had.
+ot_status ot__error_memory(size_t n_bytes);
+void ot__error_clear(void);
+
+// ---- checked sizes (size.c) ----
+
+bool ot__mul_overflows(int64_t a, int64_t b, int64_t *product); // a, b >= 0
+bool ot__add_overflows(int64_t a, int64_t b, int64_t *sum);     // a, b >= 0
+bool ot__size_mul_overflows(size_t a, size_t b, size_t *product);
+
+// ---- allocation (alloc.c); every function may return NULL and then has set the error ----
+
+void *ot__alloc(size_t n_bytes); // n_bytes 0 gives a pointer that may be freed
+void *ot__alloc_zero(size_t count, size_t size);
+void *ot__realloc(void *block, size_t n_bytes); // on failure the old block stays
+void ot__free(void *block);
+void *ot__alloc_aligned(size_t n_bytes); // 64-byte aligned, zeroed; release with ot__free_aligned
+void ot__free_aligned(void *block);
+char *ot__strdup(const char *text);
+// For tests: after `n` more successful allocations every one fails; n < 0: never. Counts all ot__alloc calls.
+void ot__alloc_fail_after(int64_t n);
+int64_t ot__alloc_count(void); // successful allocations of this process so far
+
+// ---- arena (arena.c): memory that dies together ----
+
+typedef struct ot__arena ot__arena;
+ot__arena *ot__arena_create(void); // NULL when out of memory
+void ot__arena_destroy(ot__arena *arena);
+void *ot__arena_alloc(ot__arena *arena, size_t n_bytes); // zeroed, 16-byte aligned; NULL when out of memory
+char *ot__arena_strdup(ot__arena *arena, const char *text);
+char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length);
+char *ot__arena_printf(ot__arena *arena, const char *format, ...) OT_PRINTF(2, 3);
+void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes);
+// Room for one more in an arena array: grows by doubling. False when out of memory.
+bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count, size_t item_size);
+size_t ot__arena_bytes(const ot__arena *arena);
+void ot__arena_limit(ot__arena *arena, size_t max_bytes); // allocations above it fail with OT_ERR_NO_MEMORY
+
+// ---- growable bytes and text (buf.c) ----
+
+typedef struct ot__buf {
+    char *data; // NUL-terminated whenever not NULL
+    size_t length, capacity;
+    bool failed; // sticky: set by the first allocation that failed; appends after it do nothing
+} ot__buf;
+void ot__buf_append(ot__buf *buf, const void *bytes, size_t n_bytes);
+void ot__buf_text(ot__buf *buf, const char *text);
+void ot__buf_printf(ot__buf *buf, const char *format, ...) OT_PRINTF(2, 3);
+void ot__buf_deinit(ot__buf *buf);
+ot_status ot__buf_status(const ot__buf *buf); // OT_ERR_NO_MEMORY when failed
+
+// ---- map from names to pointers (map.c); keys are borrowed and must outlive the map ----
+
+typedef struct ot__map {
+    struct ot__map_slot *slots;
+    size_t n_slots, count;
+} ot__map;
+void *ot__map_get(const ot__map *map, const char *key); // NULL when absent
+bool ot__map_put(ot__map *map, const char *key, void *value); // replaces; false when out of memory
+void *ot__map_remove(ot__map *map, const char *key);          // the value removed, or NULL
+void ot__map_deinit(ot__map *map);
+// Iterate in unspecified order: start with *position = 0; false at the end.
+bool ot__map_next(const ot__map *map, size_t *position, const char **key, void **value);
+
+// ---- text (text.c) ----
+
+bool ot__name_matches(const char *pattern, const char *name); // '*' and '?' as in shells, whole name
+bool ot__starts_with(const char *text, const char *prefix);
+bool ot__ends_with(const char *text, const char *suffix);
+// Whole text must be the number; locale does not matter.
+bool ot__parse_int(const char *text, int64_t *value);
+bool ot__parse_float(const char *text, double *value);
+void ot__buf_float(ot__buf *buf, double value, bool is_f32); // shortest text that reads back the same
+
+// ---- files (file.c) ----
+
+typedef struct ot__file_map {
+    const uint8_t *data;
+    size_t size;
+    bool is_mapped; // false: allocated (standard input, pipes, empty files)
+} ot__file_map;
+// Read-only view of a whole file; "-" is standard input. Directories and missing files are OT_ERR_IO naming the path.
+ot_status ot__file_map_open(ot__file_map *map, const char *path);
+void ot__file_map_close(ot__file_map *map);
+
+// Write a file so that a kill at any moment leaves the old or the new one: temporary file in the same folder, fsync,
+// rename, fsync of the folder. "-" writes to standard output.
+typedef struct ot__file_writer ot__file_writer;
+ot_status ot__file_writer_open(ot__file_writer **out, const char *path);
+ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size_t n_bytes);
+ot_status ot__file_writer_commit(ot__file_writer *writer); // frees the writer, whatever happens
+void ot__file_writer_abort(ot__file_writer *writer);       // removes the temporary file; NULL is fine
+ot_status ot__file_write(const char *path, const void *bytes, size_t n_bytes); // all of the above in one call
+
+char *ot__path_join(const char *folder, const char *name); // caller frees; absolute `name` is returned alone
+char *ot__path_folder(const char *path);                   // "." when there is none; caller frees
+bool ot__path_exists(const char *path);
+bool ot__path_is_folder(const char *path);
+ot_status ot__path_make_folder(const char *path); // parents too; existing is fine
+
+// ---- random numbers (rng.c): counter-based (Philox 4x32-10), so any element can be drawn alone ----
+
+typedef struct ot__rng_key {
+    uint64_t seed, stream;
+} ot__rng_key;
+ot__rng_key ot__rng_key_make(uint64_t seed, uint64_t counter, uint64_t rank, const char *name);
+void ot__rng_block(ot__rng_key key, uint64_t index, uint32_t out[4]); // four words per index
+double ot__rng_uniform(ot__rng_key key, uint64_t index);              // [0, 1), 53 bits
+double ot__rng_normal(ot__rng_key key, uint64_t index);               // Box-Muller
+
+// ---- threads (parallel.c): the only place besides kernels that knows OpenMP ----
+
+int ot__parallel_max(void); // threads the next parallel region may use
+void ot__parallel_set(int n_threads);
+int ot__parallel_hardware(void); // usable processors
+// run(context, first, last) over [0, count) in static chunks, one per thread; nothing inside may fail or allocate.
+void ot__parallel_for(int64_t count, int64_t min_per_thread,
+                      void (*run)(void *context, int64_t first, int64_t last), void *context);
+
+// ---- time and log (log.c) ----
+
+double ot__clock_seconds(void); // monotonic
+bool ot__log_wants(ot_log_level level);
+void ot__log(ot_log_level level, const char *format, ...) OT_PRINTF(2, 3);
+
+#endif
