@@ -1,0 +1,41 @@
+# Language level, warnings, sanitizers and optimisation for everything in this tree.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON) # POSIX calls are declared without feature macros
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
+endif()
+
+find_program(OT_CCACHE ccache)
+mark_as_advanced(OT_CCACHE)
+if(OT_CCACHE AND NOT DEFINED CMAKE_C_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${OT_CCACHE})
+endif()
+
+# -O1: with the sanitizers, unoptimised kernels make the tests several times slower.
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g1 -DNDEBUG")
+
+# Results are the same from compiler to compiler as far as C allows: no contraction unless a kernel asks for it, and no
+# -ffast-math anywhere. errno of math functions is never read.
+add_compile_options(-fno-math-errno -ffp-contract=off)
+
+add_library(ot_warnings INTERFACE)
+target_compile_options(ot_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla
+                                             $<$<BOOL:${OT_WERROR}>:-Werror>)
+
+if(OT_SANITIZE)
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=address,undefined)
+endif()
+if(OT_BUILD_FUZZERS)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+        message(FATAL_ERROR "OT_BUILD_FUZZERS needs clang, the compiler is ${CMAKE_C_COMPILER_ID}")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,30 @@
+# Libraries the project builds on, each as one imported target.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+find_program(PROTOC_C protoc-c REQUIRED)
+if(OT_BUILD_TESTS)
+    pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+    find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+endif()
+
+if(OT_WITH_OPENMP)
+    find_package(OpenMP REQUIRED COMPONENTS C)
+endif()
+
+# oneDNN's own CMake package asks for OpenCL's headers, which nothing here needs: the header and the library are enough.
+if(OT_WITH_ONEDNN)
+    find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+    find_library(DNNL_LIBRARY dnnl)
+    mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)
+    if(NOT DNNL_INCLUDE_DIR OR NOT DNNL_LIBRARY)
+        message(FATAL_ERROR "oneDNN was not found: install libdnnl-dev, or configure with -DOT_WITH_ONEDNN=OFF")
+    endif()
+    add_library(DNNL::dnnl UNKNOWN IMPORTED)
+    set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
+                                                INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()
