@@ -7,8 +7,11 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_program(PROTOC_C protoc-c REQUIRED)
+mark_as_advanced(PROTOC_C)
 if(OT_BUILD_TESTS)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+    find_program(OT_CXX NAMES g++ clang++ c++ REQUIRED) # the headers test; nothing else is C++
+    mark_as_advanced(OT_CXX)
     find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 endif()
 

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Install to a temporary prefix, then build and run a program against it: by pkg-config (shared and static) and by CMake.
+# Usage: check.sh BUILD_DIR CC CMAKE
+set -eu
+build=$1 cc=$2 cmake=$3
+source=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/prefix" # an installed tree may be moved
+libdir=$(dirname "$(find "$work/prefix" -name 'libonnxtrain.so')")
+export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
+
+echo "== pkg-config, shared"
+"$cc" -std=c11 -Wall -Wextra -Werror "$source/consumer.c" -o "$work/shared" $(pkg-config --cflags --libs onnxtrain)
+"$work/shared"
+
+echo "== pkg-config, static"
+"$cc" -std=c11 "$source/consumer.c" -o "$work/static" $(pkg-config --cflags onnxtrain) \
+    "$libdir/libonnxtrain.a" $(pkg-config --static --libs onnxtrain | sed 's/-lonnxtrain//')
+"$work/static"
+
+echo "== CMake package"
+"$cmake" -S "$source" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+"$cmake" --build "$work/build" >/dev/null
+"$work/build/consumer"
+
+echo "== command and manual pages"
+"$work/prefix/bin/onnxtrain" --version
