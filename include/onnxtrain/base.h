@@ -49,21 +49,25 @@ OT_API const char *ot_status_text(ot_status status);
 /**
  * What, where, found and expected, of the last call that failed on this thread.
  *
- * @return owned by the library, valid until this thread's next failing call; "" when none has failed
+ * @return owned by the library, valid until this thread's next failing call; "" when none has
+ * failed
  */
 OT_API const char *ot_error_message(void);
 
 /** "0.1.0". Static. */
 OT_API const char *ot_version(void);
 
-/** Where the library's memory comes from. The functions must be thread-safe and behave like realloc and free. */
+/** Where the library's memory comes from. The functions must be thread-safe and behave like realloc
+ * and free. */
 typedef struct ot_allocator {
-    void *(*reallocate)(void *context, void *block, size_t n_bytes); ///< block NULL: allocate; failure: NULL
-    void (*release)(void *context, void *block);                     ///< block may be NULL
+    void *(*reallocate)(void *context, void *block,
+                        size_t n_bytes);         ///< block NULL: allocate; failure: NULL
+    void (*release)(void *context, void *block); ///< block may be NULL
     void *context;
 } ot_allocator;
 
-/** Replace the allocator for the whole process; NULL restores the standard one. Call before anything else is made. */
+/** Replace the allocator for the whole process; NULL restores the standard one. Call before
+ * anything else is made. */
 OT_API void ot_set_allocator(const ot_allocator *allocator);
 
 typedef enum ot_log_level { OT_LOG_DEBUG, OT_LOG_INFO, OT_LOG_WARNING } ot_log_level;
@@ -71,8 +75,9 @@ typedef enum ot_log_level { OT_LOG_DEBUG, OT_LOG_INFO, OT_LOG_WARNING } ot_log_l
 typedef void (*ot_log_function)(void *context, ot_log_level level, const char *line);
 
 /**
- * Replace the log function for the whole process; NULL restores the default, which writes to standard error what the
- * environment variable OT_LOG (debug, info, warning) lets through and nothing when it is not set.
+ * Replace the log function for the whole process; NULL restores the default, which writes to
+ * standard error what the environment variable OT_LOG (debug, info, warning) lets through and
+ * nothing when it is not set.
  */
 OT_API void ot_set_log(ot_log_function function, void *context);
 

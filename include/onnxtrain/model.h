@@ -13,41 +13,53 @@ typedef struct ot_model ot_model;
 
 /** Limits on what a file may ask for; 0 means the default stated. */
 typedef struct ot_model_options {
-    size_t size;          ///< sizeof(ot_model_options), set by the initialiser
-    int max_depth;        ///< nesting of messages and subgraphs (64)
-    int64_t max_nodes;    ///< nodes, values and attributes, each (4 million)
-    size_t max_memory;    ///< bytes that reading may allocate, external data not counted (4 times the file + 64 MiB)
-    size_t external_from; ///< saving: initializers of this many bytes or more go to `<path>.data`; SIZE_MAX: never;
-                          ///< 0: those of 1 KiB or more, once the model exceeds 1.8 GiB
+    size_t size;       ///< sizeof(ot_model_options), set by the initialiser
+    int max_depth;     ///< nesting of messages and subgraphs (64)
+    int64_t max_nodes; ///< nodes, values and attributes, each (4 million)
+    size_t max_memory; ///< bytes that reading may allocate, external data not counted (4 times the
+                       ///< file + 64 MiB)
+    size_t external_from; ///< saving: initializers of this many bytes or more go to `<path>.data`;
+                          ///< SIZE_MAX: never; 0: those of 1 KiB or more, once the model
+                          ///< exceeds 1.8 GiB
 } ot_model_options;
-#define OT_MODEL_OPTIONS_INIT {sizeof(ot_model_options), 0, 0, 0, 0}
+#define OT_MODEL_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(ot_model_options), 0, 0, 0, 0                                                       \
+    }
 
 /**
- * Read a model: ONNX protobuf, or ONNX's textual syntax when the path ends in ".onnxtxt" or the bytes are text.
+ * Read a model: ONNX protobuf, or ONNX's textual syntax when the path ends in ".onnxtxt" or the
+ * bytes are text.
  *
- * @param path    "-" is standard input; external data is looked for beside the file and may not leave its folder
+ * @param path    "-" is standard input; external data is looked for beside the file and may not
+ * leave its folder
  * @param options NULL for defaults
  * @param out     the caller destroys it; NULL on failure
- * @return OT_ERR_FORMAT, naming file, node or tensor, for anything malformed; OT_ERR_IO; OT_ERR_NO_MEMORY above a limit
+ * @return OT_ERR_FORMAT, naming file, node or tensor, for anything malformed; OT_ERR_IO;
+ * OT_ERR_NO_MEMORY above a limit
  */
 OT_API ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out);
 
-/** As ot_model_load() from memory, which is copied. External data is refused, there being no folder. */
+/** As ot_model_load() from memory, which is copied. External data is refused, there being no
+ * folder. */
 OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
                                       const ot_model_options *options, ot_model **out);
 
-/** Write protobuf, or the textual syntax when the path ends in ".onnxtxt". The old file stays until the new one is complete. */
+/** Write protobuf, or the textual syntax when the path ends in ".onnxtxt". The old file stays until
+ * the new one is complete. */
 OT_API ot_status ot_model_save(const ot_model *model, const char *path,
                                const ot_model_options *options);
 
-/** The model in ONNX's textual syntax; large initializers shortened. The caller releases it with ot_text_free(). */
+/** The model in ONNX's textual syntax; large initializers shortened. The caller releases it with
+ * ot_text_free(). */
 OT_API ot_status ot_model_to_text(const ot_model *model, char **out);
 OT_API void ot_text_free(char *text); ///< NULL is fine
 
 /** NULL is fine. */
 OT_API void ot_model_destroy(ot_model *model);
 
-/** Inputs (initializers not counted) and outputs of the graph, in order. Names are owned by the model; NULL out of range. */
+/** Inputs (initializers not counted) and outputs of the graph, in order. Names are owned by the
+ * model; NULL out of range. */
 OT_API int ot_model_input_count(const ot_model *model);
 OT_API const char *ot_model_input_name(const ot_model *model, int index);
 OT_API int ot_model_output_count(const ot_model *model);
@@ -56,7 +68,8 @@ OT_API const char *ot_model_output_name(const ot_model *model, int index);
 /**
  * Type and shape of any value of the graph by name.
  *
- * @param dtype,shape filled in; extents that are not numbers are -1; shape->ndim is -1 when not even the rank is known
+ * @param dtype,shape filled in; extents that are not numbers are -1; shape->ndim is -1 when not
+ * even the rank is known
  * @return OT_ERR_NOT_FOUND when the graph has no such value
  */
 OT_API ot_status ot_model_value_info(const ot_model *model, const char *name, ot_dtype *dtype,

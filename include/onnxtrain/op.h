@@ -1,8 +1,10 @@
-// Defining operators. Experimental until 1.0: the very interface the operators of the library itself use.
+// Defining operators. Experimental until 1.0: the very interface the operators of the library
+// itself use.
 //
-// An operator is one record (ot_op_def): its ports and attributes, how shapes follow, its gradient as ordinary nodes, and its
-// kernels. Graph-time callbacks (infer, grad, upgrade) return nothing: their context keeps the first error, and every
-// function on it is a no-op after that, so a rule reads like its formula.
+// An operator is one record (ot_op_def): its ports and attributes, how shapes follow, its gradient
+// as ordinary nodes, and its kernels. Graph-time callbacks (infer, grad, upgrade) return nothing:
+// their context keeps the first error, and every function on it is a no-op after that, so a rule
+// reads like its formula.
 #ifndef ONNXTRAIN_OP_H
 #define ONNXTRAIN_OP_H
 
@@ -26,11 +28,12 @@ typedef struct ot_form ot_form;
 // ---- the record ----
 
 enum {
-    OT_PORT_OPTIONAL = 1, ///< may be absent
-    OT_PORT_VARIADIC = 2, ///< the last port: any number, all of its type variable
-    OT_PORT_NO_GRAD = 4,  ///< never receives or passes on a gradient
-    OT_PORT_STATE = 8,    ///< written by the node in place (accumulators, running statistics, parameters in optimizers)
-    OT_PORT_SEQUENCE = 16, ///< a sequence of tensors of the type variable
+    OT_PORT_OPTIONAL = 1,       ///< may be absent
+    OT_PORT_VARIADIC = 2,       ///< the last port: any number, all of its type variable
+    OT_PORT_NO_GRAD = 4,        ///< never receives or passes on a gradient
+    OT_PORT_STATE = 8,          ///< written by the node in place (accumulators, running statistics,
+                                ///< parameters in optimizers)
+    OT_PORT_SEQUENCE = 16,      ///< a sequence of tensors of the type variable
     OT_PORT_HETEROGENEOUS = 32, ///< variadic: each may have another type
 };
 
@@ -63,13 +66,15 @@ typedef struct ot_attr_spec {
 } ot_attr_spec;
 
 enum {
-    OT_OP_NO_GRAD = 1,        ///< not differentiable: stops the gradient
-    OT_OP_IN_PLACE = 2,       ///< output 0 may share input 0's memory (same type and count), or input 1's when it has the shape
-    OT_OP_RANDOM = 4,         ///< draws from the step's generator; never folded
-    OT_OP_VIEW = 8,           ///< output 0 is input 0's bytes under another shape: no kernel runs when memory is shared
-    OT_OP_SHAPE_ONLY = 16,    ///< reads input 0's shape, never its elements
-    OT_OP_ANY_LAYOUT = 32,    ///< elementwise: any form, as long as all full-shape operands share it
-    OT_OP_INTERNAL = 64,      ///< made by a fuse pass, never written to a file
+    OT_OP_NO_GRAD = 1,  ///< not differentiable: stops the gradient
+    OT_OP_IN_PLACE = 2, ///< output 0 may share input 0's memory (same type and count), or input 1's
+                        ///< when it has the shape
+    OT_OP_RANDOM = 4,   ///< draws from the step's generator; never folded
+    OT_OP_VIEW = 8, ///< output 0 is input 0's bytes under another shape: no kernel runs when memory
+                    ///< is shared
+    OT_OP_SHAPE_ONLY = 16, ///< reads input 0's shape, never its elements
+    OT_OP_ANY_LAYOUT = 32, ///< elementwise: any form, as long as all full-shape operands share it
+    OT_OP_INTERNAL = 64,   ///< made by a fuse pass, never written to a file
 };
 
 /** One tensor as a kernel sees it. */
@@ -88,13 +93,16 @@ typedef struct ot_step {
     bool training; ///< false in an eval step
 } ot_step;
 
-/** Arguments of ot_kernel.run; absent optional ports are NULL. Sequences stand expanded, one entry a tensor. */
+/** Arguments of ot_kernel.run; absent optional ports are NULL. Sequences stand expanded, one entry
+ * a tensor. */
 typedef struct ot_run {
     const ot_arg *const *in;
     ot_arg *const *out;
     int n_in, n_out;
-    const int *in_first; ///< in_first[i] .. in_first[i + 1]: entries of input port i (one each unless a sequence)
-    void *state;   ///< of ot_prep_state(), written by prepare; read-only in run unless the kernel says otherwise
+    const int *in_first; ///< in_first[i] .. in_first[i + 1]: entries of input port i (one each
+                         ///< unless a sequence)
+    void *state;   ///< of ot_prep_state(), written by prepare; read-only in run unless the kernel
+                   ///< says otherwise
     void *scratch; ///< of ot_prep_scratch(); undefined contents
     const ot_step *step;
     int n_threads;
@@ -109,20 +117,21 @@ enum {
 typedef struct ot_kernel {
     const char *name; ///< "ref", "simd", "dnnl"
     unsigned flags;
-    bool (*can_run)(const ot_prep *p);      ///< NULL: always
+    bool (*can_run)(const ot_prep *p); ///< NULL: always
     /**
-     * NULL: all ports row-major. Otherwise state with ot_prep_want() the forms wanted, given the forms that
-     * ot_prep_offered() shows; called before prepare.
+     * NULL: all ports row-major. Otherwise state with ot_prep_want() the forms wanted, given the
+     * forms that ot_prep_offered() shows; called before prepare.
      */
     void (*forms)(ot_prep *p);
-    ot_status (*prepare)(ot_prep *p);       ///< once per plan; NULL: nothing to prepare
-    ot_status (*run)(const ot_run *r);      ///< allocates nothing; fails only for bad values (index out of range)
-    void (*release)(void *state);           ///< undo prepare; NULL: nothing
+    ot_status (*prepare)(ot_prep *p); ///< once per plan; NULL: nothing to prepare
+    ot_status (*run)(
+        const ot_run *r); ///< allocates nothing; fails only for bad values (index out of range)
+    void (*release)(void *state); ///< undo prepare; NULL: nothing
 } ot_kernel;
 
 /**
- * One tile of an elementwise operator: y[k] = f(x[0][k], x[1][k], ...) for k in 0..n-1, all contiguous.
- * y may be any x. One function serves the plain kernel, gradients and fused chains.
+ * One tile of an elementwise operator: y[k] = f(x[0][k], x[1][k], ...) for k in 0..n-1, all
+ * contiguous. y may be any x. One function serves the plain kernel, gradients and fused chains.
  * `attrs` are the float attributes named in ot_tile.attrs, in that order.
  */
 typedef void (*ot_tile_f32)(float *y, const float *const *x, int64_t n, const float *attrs);
@@ -154,25 +163,30 @@ struct ot_op_def {
 OT_API bool ot_attr_given(const ot_node *node, const char *name);
 OT_API int64_t ot_attr_int(const ot_node *node, const char *name);
 OT_API float ot_attr_float(const ot_node *node, const char *name);
-OT_API const char *ot_attr_string(const ot_node *node, const char *name);        ///< "" when absent
-OT_API const int64_t *ot_attr_ints(const ot_node *node, const char *name, int *n); ///< NULL and 0 when absent
+OT_API const char *ot_attr_string(const ot_node *node, const char *name); ///< "" when absent
+OT_API const int64_t *ot_attr_ints(const ot_node *node, const char *name,
+                                   int *n); ///< NULL and 0 when absent
 OT_API const float *ot_attr_floats(const ot_node *node, const char *name, int *n);
-OT_API const ot_tensor *ot_attr_tensor(const ot_node *node, const char *name);   ///< NULL when absent
+OT_API const ot_tensor *ot_attr_tensor(const ot_node *node, const char *name); ///< NULL when absent
 
 // ---- shape inference ----
 //
-// Called when all inputs' types fit the record and the rank of every input is known. Extents below 0 are symbolic or unknown.
+// Called when all inputs' types fit the record and the rank of every input is known. Extents below
+// 0 are symbolic or unknown.
 
 OT_API const ot_node *ot_infer_node(const ot_infer *c);
 OT_API int ot_infer_input_count(const ot_infer *c);
 OT_API int ot_infer_output_count(const ot_infer *c);
-OT_API bool ot_infer_has(const ot_infer *c, int input);         ///< present, not omitted
-OT_API bool ot_infer_wants(const ot_infer *c, int output);      ///< present, not omitted
+OT_API bool ot_infer_has(const ot_infer *c, int input);    ///< present, not omitted
+OT_API bool ot_infer_wants(const ot_infer *c, int output); ///< present, not omitted
 OT_API ot_dtype ot_infer_dtype(const ot_infer *c, int input);
-OT_API const ot_shape *ot_infer_shape(const ot_infer *c, int input); ///< a scalar's for absent inputs; never NULL
-/** Elements when they are constant (initializers and folded values that do not train), else NULL. */
+OT_API const ot_shape *ot_infer_shape(const ot_infer *c,
+                                      int input); ///< a scalar's for absent inputs; never NULL
+/** Elements when they are constant (initializers and folded values that do not train), else NULL.
+ */
 OT_API const ot_tensor *ot_infer_constant(const ot_infer *c, int input);
-/** Elements of a small integer tensor as far as known: numbers or symbolic extents. NULL: nothing known. */
+/** Elements of a small integer tensor as far as known: numbers or symbolic extents. NULL: nothing
+ * known. */
 OT_API const int64_t *ot_infer_values(const ot_infer *c, int input, int *n);
 /** Set an output's type and shape. Outputs beyond those present are ignored. */
 OT_API void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape);
@@ -181,7 +195,8 @@ OT_API void ot_infer_set_unknown(ot_infer *c, int output, ot_dtype dtype); ///< 
 OT_API void ot_infer_set_values(ot_infer *c, int output, const int64_t *values, int n);
 OT_API void ot_infer_fail(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);
 enum { OT_MAX_KNOWN = 64 };
-/** Arithmetic on extents and known elements; works with symbols, gives unknown where nothing can be said. */
+/** Arithmetic on extents and known elements; works with symbols, gives unknown where nothing can be
+ * said. */
 OT_API int64_t ot_infer_add(ot_infer *c, int64_t a, int64_t b);
 OT_API int64_t ot_infer_sub(ot_infer *c, int64_t a, int64_t b);
 OT_API int64_t ot_infer_mul(ot_infer *c, int64_t a, int64_t b);
@@ -196,9 +211,9 @@ OT_API bool ot_infer_axis(ot_infer *c, int64_t axis, int ndim, int *out);
 
 // ---- gradient rules ----
 //
-// A rule emits nodes that compute the gradients of the inputs from those of the outputs. Operators are named as in ONNX's
-// textual syntax: "Mul", "com.microsoft.ReluGrad". Values emitted have type and shape at once. All emit functions return NULL
-// after an error, and accept NULL.
+// A rule emits nodes that compute the gradients of the inputs from those of the outputs. Operators
+// are named as in ONNX's textual syntax: "Mul", "com.microsoft.ReluGrad". Values emitted have type
+// and shape at once. All emit functions return NULL after an error, and accept NULL.
 
 OT_API const ot_node *ot_grad_node(const ot_grad *g);
 OT_API int ot_grad_input_count(const ot_grad *g);
@@ -212,22 +227,28 @@ OT_API bool ot_grad_wants(const ot_grad *g, int input);
 OT_API void ot_grad_set_dx(ot_grad *g, int input, ot_value *dx);
 OT_API void ot_grad_fail(ot_grad *g, const char *format, ...) OT_PRINTF(2, 3);
 OT_API ot_dtype ot_value_dtype(const ot_value *value);
-OT_API const ot_shape *ot_value_shape(const ot_value *value); ///< extents below 0 are symbolic or unknown
+OT_API const ot_shape *
+ot_value_shape(const ot_value *value); ///< extents below 0 are symbolic or unknown
 OT_API bool ot_value_has_shape(const ot_value *value);
-OT_API const ot_tensor *ot_value_constant(const ot_value *value); ///< elements when constant, else NULL
+OT_API const ot_tensor *
+ot_value_constant(const ot_value *value); ///< elements when constant, else NULL
 /** Known elements of a small integer value, as ot_infer_values(). */
 OT_API const int64_t *ot_value_known(const ot_value *value, int *n);
 
-/** Append a node; `attrs` in ONNX's textual form without brackets ("transA = 1, alpha = 0.5"), NULL for none. */
-OT_API ot_node *ot_emit(ot_grad *g, const char *op, const char *attrs, ot_value *const *inputs, int n_inputs,
-                        int n_outputs);
-OT_API ot_value *ot_emit_output(ot_grad *g, ot_node *node, int output); ///< also infers shapes (once, with all attributes set)
+/** Append a node; `attrs` in ONNX's textual form without brackets ("transA = 1, alpha = 0.5"), NULL
+ * for none. */
+OT_API ot_node *ot_emit(ot_grad *g, const char *op, const char *attrs, ot_value *const *inputs,
+                        int n_inputs, int n_outputs);
+OT_API ot_value *ot_emit_output(ot_grad *g, ot_node *node,
+                                int output); ///< also infers shapes (once, with all attributes set)
 OT_API void ot_emit_int(ot_grad *g, ot_node *node, const char *name, int64_t value);
 OT_API void ot_emit_ints(ot_grad *g, ot_node *node, const char *name, const int64_t *values, int n);
 OT_API void ot_emit_float(ot_grad *g, ot_node *node, const char *name, float value);
 OT_API void ot_emit_string(ot_grad *g, ot_node *node, const char *name, const char *value);
-OT_API void ot_emit_forward_attrs(ot_grad *g, ot_node *node); ///< copy all attributes of the forward node
-OT_API void ot_emit_omit_output(ot_grad *g, ot_node *node, int output); ///< leave this output's name empty
+OT_API void ot_emit_forward_attrs(ot_grad *g,
+                                  ot_node *node); ///< copy all attributes of the forward node
+OT_API void ot_emit_omit_output(ot_grad *g, ot_node *node,
+                                int output); ///< leave this output's name empty
 /** One output, no attributes. */
 OT_API ot_value *ot_emit1(ot_grad *g, const char *op, ot_value *a);
 OT_API ot_value *ot_emit2(ot_grad *g, const char *op, ot_value *a, ot_value *b);
@@ -235,22 +256,27 @@ OT_API ot_value *ot_emit3(ot_grad *g, const char *op, ot_value *a, ot_value *b, 
 /** A scalar-like constant of shape [] in the element type of `like`. */
 OT_API ot_value *ot_emit_constant(ot_grad *g, double number, const ot_value *like);
 OT_API ot_value *ot_emit_constant_i64(ot_grad *g, const int64_t *numbers, int n); ///< shape [n]
-OT_API ot_value *ot_emit_shape(ot_grad *g, ot_value *x); ///< i64 [ndim]: a constant when static, else a Shape node
-/** Sum `dy` over the axes along which a value of x's shape was broadcast to it; the result has x's shape. */
+OT_API ot_value *
+ot_emit_shape(ot_grad *g, ot_value *x); ///< i64 [ndim]: a constant when static, else a Shape node
+/** Sum `dy` over the axes along which a value of x's shape was broadcast to it; the result has x's
+ * shape. */
 OT_API ot_value *ot_emit_sum_to(ot_grad *g, ot_value *dy, ot_value *x);
 /** Reshape to x's shape; nothing when it has it. */
 OT_API ot_value *ot_emit_reshape_like(ot_grad *g, ot_value *v, ot_value *x);
 /** Zeros of x's shape and type. */
 OT_API ot_value *ot_emit_zeros_like(ot_grad *g, ot_value *x);
-OT_API ot_value *ot_emit_cast(ot_grad *g, ot_value *v, ot_dtype dtype); ///< nothing when it has that type
+OT_API ot_value *ot_emit_cast(ot_grad *g, ot_value *v,
+                              ot_dtype dtype); ///< nothing when it has that type
 
 // ---- upgrades: rewrite a node of an older opset into the next contract ----
 
 OT_API ot_node *ot_upgrade_node(ot_upgrade *u); ///< edit attributes through the functions below
 OT_API void ot_upgrade_fail(ot_upgrade *u, const char *format, ...) OT_PRINTF(2, 3);
-/** Turn an ints (or int) attribute into input number `input`, a constant of shape [n]; nothing when absent. */
+/** Turn an ints (or int) attribute into input number `input`, a constant of shape [n]; nothing when
+ * absent. */
 OT_API void ot_upgrade_ints_to_input(ot_upgrade *u, const char *attr, int input);
-/** Turn a float attribute (or, when absent, `otherwise` unless NaN) into input number `input`, a scalar of the type of input 0. */
+/** Turn a float attribute (or, when absent, `otherwise` unless NaN) into input number `input`, a
+ * scalar of the type of input 0. */
 OT_API void ot_upgrade_float_to_input(ot_upgrade *u, const char *attr, float otherwise, int input);
 OT_API void ot_upgrade_set_int(ot_upgrade *u, const char *attr, int64_t value);
 OT_API void ot_upgrade_set_string(ot_upgrade *u, const char *attr, const char *value);
@@ -262,7 +288,7 @@ OT_API void ot_upgrade_rename(ot_upgrade *u, const char *op);
 // ---- kernels: preparing ----
 
 OT_API const ot_node *ot_prep_node(const ot_prep *p);
-OT_API int ot_prep_input_count(const ot_prep *p);  ///< entries, sequences expanded
+OT_API int ot_prep_input_count(const ot_prep *p); ///< entries, sequences expanded
 OT_API int ot_prep_output_count(const ot_prep *p);
 OT_API const ot_arg *ot_prep_in(const ot_prep *p, int i);  ///< NULL: omitted
 OT_API const ot_arg *ot_prep_out(const ot_prep *p, int i); ///< NULL: omitted
@@ -270,7 +296,8 @@ OT_API const ot_arg *ot_prep_out(const ot_prep *p, int i); ///< NULL: omitted
 OT_API const void *ot_prep_constant(const ot_prep *p, int i);
 OT_API int ot_prep_threads(const ot_prep *p);
 OT_API bool ot_prep_reproducible(const ot_prep *p); ///< same bits wanted for any number of threads
-/** Memory that lives with the plan, zeroed; the run's `state`. Call once; NULL (and the error) when out of memory. */
+/** Memory that lives with the plan, zeroed; the run's `state`. Call once; NULL (and the error) when
+ * out of memory. */
 OT_API void *ot_prep_state(ot_prep *p, size_t n_bytes);
 /** Bytes that run needs as scratch, 64-byte aligned. */
 OT_API void ot_prep_scratch(ot_prep *p, size_t n_bytes);
@@ -278,7 +305,8 @@ OT_API void ot_prep_scratch(ot_prep *p, size_t n_bytes);
 OT_API const ot_form *ot_prep_offered_in(const ot_prep *p, int i);
 OT_API void ot_prep_want_in(ot_prep *p, int i, const ot_form *form);
 OT_API void ot_prep_want_out(ot_prep *p, int i, const ot_form *form);
-OT_API ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...) OT_PRINTF(3, 4);
+OT_API ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
+    OT_PRINTF(3, 4);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/** Element types: X(constant, ONNX TensorProto.DataType number, short name, bits per element). String has no fixed size. */
+/** Element types: X(constant, ONNX TensorProto.DataType number, short name, bits per element).
+ * String has no fixed size. */
 #define OT_DTYPE_LIST(X)                                                                           \
     X(OT_DTYPE_UNDEFINED, 0, "undefined", 0)                                                       \
     X(OT_F32, 1, "f32", 32)                                                                        \
@@ -67,10 +68,12 @@ typedef struct ot_shape {
 /** A dense row-major array of one element type. Owns its buffer unless made by ot_tensor_wrap(). */
 typedef struct ot_tensor ot_tensor;
 
-/** New zero-filled tensor; the caller destroys it. OT_ERR_INVALID for negative extents, strings or sizes that overflow. */
+/** New zero-filled tensor; the caller destroys it. OT_ERR_INVALID for negative extents, strings or
+ * sizes that overflow. */
 OT_API ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **out);
 
-/** New tensor over the caller's buffer, which must hold n_bytes = elements * element size and outlive the tensor. */
+/** New tensor over the caller's buffer, which must hold n_bytes = elements * element size and
+ * outlive the tensor. */
 OT_API ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size_t n_bytes,
                                 ot_tensor **out);
 

@@ -1,4 +1,5 @@
-// Face of `base`: errors, allocation, arenas, growable bytes, name maps, files, random numbers, threads, log.
+// Face of `base`: errors, allocation, arenas, growable bytes, name maps, files, random numbers,
+// threads, log.
 #ifndef OT_BASE_BASE_H
 #define OT_BASE_BASE_H
 
@@ -25,7 +26,8 @@
             return ot_try_status_;                                                                 \
     } while (0)
 
-// Set this thread's message and return `status`. Text from files is made printable (control bytes become '?').
+// Set this thread's message and return `status`. Text from files is made printable (control bytes
+// become '?').
 ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
 ot_status ot__error_v(ot_status status, const char *format, va_list args) OT_PRINTF(2, 0);
 // Put "<context>: " before the present message, for callers that know more (file, node).
@@ -49,7 +51,8 @@ void ot__free(void *block);
 void *ot__alloc_aligned(size_t n_bytes); // 64-byte aligned, zeroed; release with ot__free_aligned
 void ot__free_aligned(void *block);
 char *ot__strdup(const char *text);
-// For tests: after `n` more successful allocations every one fails; n < 0: never. Counts all ot__alloc calls.
+// For tests: after `n` more successful allocations every one fails; n < 0: never. Counts all
+// ot__alloc calls.
 void ot__alloc_fail_after(int64_t n);
 int64_t ot__alloc_count(void); // successful allocations of this process so far
 
@@ -58,15 +61,18 @@ int64_t ot__alloc_count(void); // successful allocations of this process so far
 typedef struct ot__arena ot__arena;
 ot__arena *ot__arena_create(void); // NULL when out of memory
 void ot__arena_destroy(ot__arena *arena);
-void *ot__arena_alloc(ot__arena *arena, size_t n_bytes); // zeroed, 16-byte aligned; NULL when out of memory
+void *ot__arena_alloc(ot__arena *arena,
+                      size_t n_bytes); // zeroed, 16-byte aligned; NULL when out of memory
 char *ot__arena_strdup(ot__arena *arena, const char *text);
 char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length);
 char *ot__arena_printf(ot__arena *arena, const char *format, ...) OT_PRINTF(2, 3);
 void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes);
 // Room for one more in an arena array: grows by doubling. False when out of memory.
-bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count, size_t item_size);
+bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count,
+                    size_t item_size);
 size_t ot__arena_bytes(const ot__arena *arena);
-void ot__arena_limit(ot__arena *arena, size_t max_bytes); // allocations above it fail with OT_ERR_NO_MEMORY
+void ot__arena_limit(ot__arena *arena,
+                     size_t max_bytes); // allocations above it fail with OT_ERR_NO_MEMORY
 
 // ---- growable bytes and text (buf.c) ----
 
@@ -87,7 +93,7 @@ typedef struct ot__map {
     struct ot__map_slot *slots;
     size_t n_slots, count;
 } ot__map;
-void *ot__map_get(const ot__map *map, const char *key); // NULL when absent
+void *ot__map_get(const ot__map *map, const char *key);       // NULL when absent
 bool ot__map_put(ot__map *map, const char *key, void *value); // replaces; false when out of memory
 void *ot__map_remove(ot__map *map, const char *key);          // the value removed, or NULL
 void ot__map_deinit(ot__map *map);
@@ -96,13 +102,15 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
 
 // ---- text (text.c) ----
 
-bool ot__name_matches(const char *pattern, const char *name); // '*' and '?' as in shells, whole name
+bool ot__name_matches(const char *pattern,
+                      const char *name); // '*' and '?' as in shells, whole name
 bool ot__starts_with(const char *text, const char *prefix);
 bool ot__ends_with(const char *text, const char *suffix);
 // Whole text must be the number; locale does not matter.
 bool ot__parse_int(const char *text, int64_t *value);
 bool ot__parse_float(const char *text, double *value);
-void ot__buf_float(ot__buf *buf, double value, bool is_f32); // shortest text that reads back the same
+void ot__buf_float(ot__buf *buf, double value,
+                   bool is_f32); // shortest text that reads back the same
 
 // ---- files (file.c) ----
 
@@ -111,26 +119,30 @@ typedef struct ot__file_map {
     size_t size;
     bool is_mapped; // false: allocated (standard input, pipes, empty files)
 } ot__file_map;
-// Read-only view of a whole file; "-" is standard input. Directories and missing files are OT_ERR_IO naming the path.
+// Read-only view of a whole file; "-" is standard input. Directories and missing files are
+// OT_ERR_IO naming the path.
 ot_status ot__file_map_open(ot__file_map *map, const char *path);
 void ot__file_map_close(ot__file_map *map);
 
-// Write a file so that a kill at any moment leaves the old or the new one: temporary file in the same folder, fsync,
-// rename, fsync of the folder. "-" writes to standard output.
+// Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
+// same folder, fsync, rename, fsync of the folder. "-" writes to standard output.
 typedef struct ot__file_writer ot__file_writer;
 ot_status ot__file_writer_open(ot__file_writer **out, const char *path);
 ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size_t n_bytes);
 ot_status ot__file_writer_commit(ot__file_writer *writer); // frees the writer, whatever happens
-void ot__file_writer_abort(ot__file_writer *writer);       // removes the temporary file; NULL is fine
-ot_status ot__file_write(const char *path, const void *bytes, size_t n_bytes); // all of the above in one call
+void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine
+ot_status ot__file_write(const char *path, const void *bytes,
+                         size_t n_bytes); // all of the above in one call
 
-char *ot__path_join(const char *folder, const char *name); // caller frees; absolute `name` is returned alone
-char *ot__path_folder(const char *path);                   // "." when there is none; caller frees
+char *ot__path_join(const char *folder,
+                    const char *name);   // caller frees; absolute `name` is returned alone
+char *ot__path_folder(const char *path); // "." when there is none; caller frees
 bool ot__path_exists(const char *path);
 bool ot__path_is_folder(const char *path);
 ot_status ot__path_make_folder(const char *path); // parents too; existing is fine
 
-// ---- random numbers (rng.c): counter-based (Philox 4x32-10), so any element can be drawn alone ----
+// ---- random numbers (rng.c): counter-based (Philox 4x32-10), so any element can be drawn alone
+// ----
 
 typedef struct ot__rng_key {
     uint64_t seed, stream;
@@ -145,7 +157,8 @@ double ot__rng_normal(ot__rng_key key, uint64_t index);               // Box-Mul
 int ot__parallel_max(void); // threads the next parallel region may use
 void ot__parallel_set(int n_threads);
 int ot__parallel_hardware(void); // usable processors
-// run(context, first, last) over [0, count) in static chunks, one per thread; nothing inside may fail or allocate.
+// run(context, first, last) over [0, count) in static chunks, one per thread; nothing inside may
+// fail or allocate.
 void ot__parallel_for(int64_t count, int64_t min_per_thread,
                       void (*run)(void *context, int64_t first, int64_t last), void *context);
 

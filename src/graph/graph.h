@@ -1,4 +1,5 @@
-// Face of `graph`: model, graph, node, value, attribute; symbolic extents; edit, order, verify. Knows no operator.
+// Face of `graph`: model, graph, node, value, attribute; symbolic extents; edit, order, verify.
+// Knows no operator.
 #ifndef OT_GRAPH_GRAPH_H
 #define OT_GRAPH_GRAPH_H
 
@@ -19,9 +20,11 @@ typedef struct ot__bytes {
 
 // ---- extents (dim.c) ----
 //
-// An extent is a number >= 0, a symbol, or unknown. Symbols are products of named dims with a coefficient
-// ("batch", "11*batch") or opaque expressions ("(h+1)/2"); equal symbols are equal extents, different ones
-// prove nothing. The same coding serves the elements of small integer tensors (shape arithmetic), where numbers may be negative.
+// An extent is a number >= 0, a symbol, or unknown. Symbols are products of named dims with a
+// coefficient
+// ("batch", "11*batch") or opaque expressions ("(h+1)/2"); equal symbols are equal extents,
+// different ones prove nothing. The same coding serves the elements of small integer tensors (shape
+// arithmetic), where numbers may be negative.
 
 #define OT_DIM_UNKNOWN INT64_MIN
 #define OT_DIM_SYMBOL_END (INT64_MIN + (INT64_C(1) << 32))
@@ -40,24 +43,29 @@ static inline bool ot__dim_same(int64_t a, int64_t b)
     return a == b && a != OT_DIM_UNKNOWN;
 }
 int64_t ot__dim_symbol(ot_model *model, const char *name); // unknown for "" or NULL
-const char *ot__dim_text(const ot_model *model, int64_t dim, char *text, size_t size); // "3", "batch", "?"
-const char *ot__dim_name(const ot_model *model, int64_t dim); // symbol's name; NULL for numbers and unknown
-// Symbolic arithmetic; unknown when either is, or (numbers) on overflow. div: floor; exact for products of symbols,
-// otherwise an opaque symbol. All results are interned: the same expression gives the same symbol.
+const char *ot__dim_text(const ot_model *model, int64_t dim, char *text,
+                         size_t size); // "3", "batch", "?"
+const char *ot__dim_name(const ot_model *model,
+                         int64_t dim); // symbol's name; NULL for numbers and unknown
+// Symbolic arithmetic; unknown when either is, or (numbers) on overflow. div: floor; exact for
+// products of symbols, otherwise an opaque symbol. All results are interned: the same expression
+// gives the same symbol.
 int64_t ot__dim_add(ot_model *model, int64_t a, int64_t b);
 int64_t ot__dim_sub(ot_model *model, int64_t a, int64_t b);
 int64_t ot__dim_mul(ot_model *model, int64_t a, int64_t b);
 int64_t ot__dim_div(ot_model *model, int64_t a, int64_t b);
 int64_t ot__dim_mod(ot_model *model, int64_t a, int64_t b);
-// The number a dim has when each named symbol has the number `lookup` gives for it; unknown when one has none.
+// The number a dim has when each named symbol has the number `lookup` gives for it; unknown when
+// one has none.
 int64_t ot__dim_evaluate(const ot_model *model, int64_t dim,
                          int64_t (*lookup)(void *context, const char *name), void *context);
 bool ot__shape_is_static(const ot_shape *shape); // all numbers
 int64_t ot__dims_product(ot_model *model, const ot_shape *shape);
-// Broadcast with symbols: equal symbols stay, a symbol against a number > 1 gives the number, against 1 the symbol, two
-// different symbols an unknown extent.
+// Broadcast with symbols: equal symbols stay, a symbol against a number > 1 gives the number,
+// against 1 the symbol, two different symbols an unknown extent.
 ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y);
-char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text, size_t size); // "[batch,3]"
+char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text,
+                    size_t size); // "[batch,3]"
 
 // ---- values ----
 
@@ -78,8 +86,9 @@ struct ot_value {
     int i_producer_output;
     bool is_input, is_output;
     bool is_initializer; // in the file's initializer list: may become a parameter
-    ot_tensor *constant; // elements of an initializer or of a folded value; owned by the model; else NULL
-    int n_known;         // > 0: elements of a small integer tensor, numbers or symbols, row-major
+    ot_tensor
+        *constant; // elements of an initializer or of a folded value; owned by the model; else NULL
+    int n_known;   // > 0: elements of a small integer tensor, numbers or symbols, row-major
     const int64_t *known;
     const char *doc;
     ot__bytes type_bytes;   // OT_VALUE_OTHER: the TypeProto as found
@@ -136,9 +145,10 @@ struct ot_attr {
 // ---- nodes, graphs, models ----
 
 struct ot_node {
-    const char *name, *op_type, *domain, *overload, *doc; // never NULL; "" when absent; domain "" is ai.onnx
-    ot_value **inputs;                                    // NULL entries are omitted optional inputs
-    ot_value **outputs;                                   // NULL entries likewise
+    const char *name, *op_type, *domain, *overload,
+        *doc;           // never NULL; "" when absent; domain "" is ai.onnx
+    ot_value **inputs;  // NULL entries are omitted optional inputs
+    ot_value **outputs; // NULL entries likewise
     int n_inputs, n_outputs;
     ot_attr **attrs;
     int n_attrs;
@@ -201,8 +211,11 @@ ot_status ot__model_create(ot_model **out); // empty, with a main graph
 ot_status ot__model_clone(const ot_model *model, ot_model **out);
 int64_t ot__model_opset(const ot_model *model, const char *domain); // 0 when not imported
 ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t version);
-ot_status ot__model_hold_map(ot_model *model, ot__file_map *map); // closed with the last model; *map is taken over
-ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor); // destroyed with the last model, also on failure
+ot_status ot__model_hold_map(ot_model *model,
+                             ot__file_map *map); // closed with the last model; *map is taken over
+ot_status
+ot__model_hold_tensor(ot_model *model,
+                      ot_tensor *tensor); // destroyed with the last model, also on failure
 // A tensor that the model holds, over bytes that live in its arena or a held map.
 ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
                                  const void *data, size_t n_bytes);
@@ -211,22 +224,26 @@ ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape 
 ot_graph *ot__graph_create(ot_model *model, ot_graph *parent, const char *name);
 
 // node.c: building
-ot_value *ot__graph_find(const ot_graph *graph, const char *name);         // this graph only
-ot_value *ot__graph_find_visible(const ot_graph *graph, const char *name); // this graph, then its parents
+ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only
+ot_value *ot__graph_find_visible(const ot_graph *graph,
+                                 const char *name); // this graph, then its parents
 // The value called `name` (copied), made untyped when new.
 ot_value *ot__graph_value(ot_graph *graph, const char *name);
 // A new value with a name not in the graph yet: `base`, else base_1, base_2, ...
 ot_value *ot__graph_new_value(ot_graph *graph, const char *base);
-void ot__value_set(ot_value *value, ot_dtype dtype, const ot_shape *shape); // tensor; shape NULL: unknown
+void ot__value_set(ot_value *value, ot_dtype dtype,
+                   const ot_shape *shape); // tensor; shape NULL: unknown
 bool ot__graph_add_input(ot_graph *graph, ot_value *value);
 bool ot__graph_add_output(ot_graph *graph, ot_value *value);
 bool ot__graph_add_initializer(ot_graph *graph, ot_value *value, ot_tensor *constant);
-// Append a node; strings are copied; entries of inputs and outputs may be NULL. Outputs get this node as producer.
+// Append a node; strings are copied; entries of inputs and outputs may be NULL. Outputs get this
+// node as producer.
 ot_node *ot__graph_add_node(ot_graph *graph, const char *domain, const char *op_type,
                             const char *name, ot_value *const *inputs, int n_inputs,
                             ot_value *const *outputs, int n_outputs);
 ot_attr *ot__node_attr(const ot_node *node, const char *name); // NULL when absent
-ot_attr *ot__node_add_attr(ot_node *node, const char *name, ot_attr_kind kind); // replaces one of that name
+ot_attr *ot__node_add_attr(ot_node *node, const char *name,
+                           ot_attr_kind kind); // replaces one of that name
 bool ot__node_set_int(ot_node *node, const char *name, int64_t value);
 bool ot__node_set_float(ot_node *node, const char *name, float value);
 bool ot__node_set_ints(ot_node *node, const char *name, const int64_t *values, int n);
@@ -234,16 +251,19 @@ bool ot__node_set_string(ot_node *node, const char *name, const char *value);
 bool ot__node_set_tensor(ot_node *node, const char *name, ot_tensor *value); // held by the model
 void ot__node_remove_attr(ot_node *node, const char *name);
 bool ot__node_copy_attrs(ot_node *to, const ot_node *from);
-const char *ot__node_label(const ot_node *node, char *text, size_t size); // "Gemm 'fc1'", for messages
+const char *ot__node_label(const ot_node *node, char *text,
+                           size_t size); // "Gemm 'fc1'", for messages
 
 // edit.c: changing
 void ot__graph_remove_node(ot_graph *graph, ot_node *node); // its outputs lose their producer
 // Node inputs and graph outputs, subgraphs too.
 void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to);
-// Drop nodes that no output needs and for which `keep` (may be NULL) does not return true; then unused initializers.
+// Drop nodes that no output needs and for which `keep` (may be NULL) does not return true; then
+// unused initializers.
 typedef bool (*ot__keep_function)(const ot_node *node);
 ot_status ot__graph_prune(ot_graph *graph, ot__keep_function keep);
-ot_status ot__graph_sort(ot_graph *graph); // topological, stable; a cycle is OT_ERR_FORMAT naming a node on it
+ot_status ot__graph_sort(
+    ot_graph *graph); // topological, stable; a cycle is OT_ERR_FORMAT naming a node on it
 // Insert model-local functions where they are called, until none is left; recursion is an error.
 ot_status ot__model_inline_functions(ot_model *model);
 
@@ -252,7 +272,8 @@ typedef struct ot__use {
     ot_node *node;
     int i_input;
 } ot__use;
-typedef struct ot__uses { // indexed by ot_value.index, which ot__uses_build assigns (and ot_node.index)
+typedef struct ot__uses { // indexed by ot_value.index, which ot__uses_build assigns (and
+                          // ot_node.index)
     ot__use *use;
     int *first; // use[first[v]] .. use[first[v + 1] - 1] are value v's uses, in node order
     int n_values;
@@ -266,8 +287,8 @@ static inline int ot__uses_count(const ot__uses *uses, const ot_value *value)
 }
 
 // verify.c
-// Whole structure: defined before use, unique names, no cycle, producers consistent, outputs defined. What the operators
-// demand is ot__pass_check's business.
+// Whole structure: defined before use, unique names, no cycle, producers consistent, outputs
+// defined. What the operators demand is ot__pass_check's business.
 ot_status ot__graph_verify(const ot_graph *graph);
 
 #endif

@@ -1,4 +1,5 @@
-// Face of `onnx`: ONNX bytes and ONNX's textual syntax to and from a model; external data; limits on untrusted bytes.
+// Face of `onnx`: ONNX bytes and ONNX's textual syntax to and from a model; external data; limits
+// on untrusted bytes.
 #ifndef OT_ONNX_ONNX_H
 #define OT_ONNX_ONNX_H
 
@@ -8,8 +9,8 @@
 ot_status ot__onnx_guard(const void *bytes, size_t n_bytes, const ot_model_options *options,
                          const char *where);
 
-// read.c: bytes -> model. `folder` NULL: external data is refused. Bytes must stay alive as long as the model: tensors
-// may point into them (the caller gives the map to the model).
+// read.c: bytes -> model. `folder` NULL: external data is refused. Bytes must stay alive as long as
+// the model: tensors may point into them (the caller gives the map to the model).
 ot_status ot__onnx_read(const void *bytes, size_t n_bytes, const ot_model_options *options,
                         const char *where, const char *folder, ot_model **out);
 // write.c: deterministic: the same model gives the same bytes
@@ -19,12 +20,15 @@ ot_status ot__onnx_write(const ot_model *model, ot__buf *out);
 ot_status ot__text_read(const char *text, size_t length, const ot_model_options *options,
                         const char *where, ot_model **out);
 typedef struct ot__text_options {
-    int max_elements; // constants with more are shortened; 0: all are written, so that the text reads back the same
+    int max_elements; // constants with more are shortened; 0: all are written, so that the text
+                      // reads back the same
 } ot__text_options;
 ot_status ot__text_write(const ot_model *model, const ot__text_options *options, ot__buf *out);
-ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *options, ot__buf *out);
+ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *options,
+                               ot__buf *out);
 
-// external.c: elements of a tensor stored beside the model; refuses paths that leave `folder` and ranges past the end
+// external.c: elements of a tensor stored beside the model; refuses paths that leave `folder` and
+// ranges past the end
 ot_status ot__external_read(ot_model *model, const char *tensor_name, const char *location,
                             int64_t offset, int64_t length, size_t expected, const void **data);
 

@@ -1,5 +1,5 @@
-// Face of `ops`: the operator table and what the layers above do with a record: find, check, infer, upgrade,
-// evaluate one node, write gradients.
+// Face of `ops`: the operator table and what the layers above do with a record: find, check, infer,
+// upgrade, evaluate one node, write gradients.
 #ifndef OT_OPS_OPS_H
 #define OT_OPS_OPS_H
 
@@ -13,10 +13,11 @@ const ot_op_def *ot__op_find(const char *domain, const char *name, int64_t opset
 // As above; OT_ERR_UNSUPPORTED names operator, opset found and those known.
 ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_def **out);
 int ot__op_count(void); // operators (names)
-const ot_op_def *ot__op_records(int index); // all records of one operator, ended by a zeroed one; sorted by domain, name
+const ot_op_def *ot__op_records(
+    int index); // all records of one operator, ended by a zeroed one; sorted by domain, name
 bool ot__op_is_known_domain(const char *domain);
-extern const int ot__op_newest_opset;      // of ai.onnx that the table knows
-enum { OT_OP_BASE_OPSET = 13 };            // graphs below it are raised to it
+extern const int ot__op_newest_opset; // of ai.onnx that the table knows
+enum { OT_OP_BASE_OPSET = 13 };       // graphs below it are raised to it
 
 // ---- checking one node (op_check.c): arity, attribute names and kinds, types ----
 
@@ -24,15 +25,16 @@ ot_status ot__op_check_node(const ot_node *node); // structure; node->op must be
 // The port that input number i belongs to (the last one for variadics); NULL when there is none.
 const ot_port *ot__op_input_port(const ot_op_def *op, int i);
 const ot_port *ot__op_output_port(const ot_op_def *op, int i);
-bool ot__op_writes_state(const ot_node *node);     // has a STATE port that is given
+bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
 bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
 // Element types of a type variable as a bit set over ot_dtype numbers.
 uint64_t ot__op_type_set(const ot_op_def *op, const char *type);
 
 // ---- shape inference of one node (infer.c) ----
 
-// Set types, shapes and known elements of the node's outputs from its inputs. A declared shape that contradicts the inferred
-// one is OT_ERR_INVALID with both; otherwise the more precise extent of the two is kept.
+// Set types, shapes and known elements of the node's outputs from its inputs. A declared shape that
+// contradicts the inferred one is OT_ERR_INVALID with both; otherwise the more precise extent of
+// the two is kept.
 ot_status ot__op_infer(ot_node *node);
 // Helpers for records
 void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
@@ -41,15 +43,19 @@ void ot__infer_broadcast_bool(ot_infer *c);
 
 // ---- raising old nodes (upgrade.c) ----
 
-ot_status ot__op_upgrade_node(ot_node *node); // until its record has no upgrade; new constants go into the graph
+ot_status ot__op_upgrade_node(
+    ot_node *node); // until its record has no upgrade; new constants go into the graph
 
 // ---- evaluating one node with the reference kernel (eval.c) ----
 
-// For folding and tests. Outputs are created (the caller destroys them); in[i] may be NULL for omitted inputs.
-ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out, int n_out);
-// The same with one named kernel ("dnnl"), n_threads; for tests. OT_ERR_UNSUPPORTED when it cannot run this.
-ot_status ot__op_eval_kernel(const ot_node *node, const char *kernel, const ot_tensor *const *in, int n_in,
-                             ot_tensor **out, int n_out, int n_threads);
+// For folding and tests. Outputs are created (the caller destroys them); in[i] may be NULL for
+// omitted inputs.
+ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
+                      int n_out);
+// The same with one named kernel ("dnnl"), n_threads; for tests. OT_ERR_UNSUPPORTED when it cannot
+// run this.
+ot_status ot__op_eval_kernel(const ot_node *node, const char *kernel, const ot_tensor *const *in,
+                             int n_in, ot_tensor **out, int n_out, int n_threads);
 
 // ---- preparing kernels (prep.c): used by exec and eval ----
 
@@ -76,13 +82,15 @@ void ot__kernel_release(const ot_kernel *kernel, void *state);
 // Calls the node's rule. The callbacks connect it to the gradient graph being built.
 typedef struct ot__grad_host {
     void *context;
-    ot_value *(*dy)(void *context, const ot_value *y);        // gradient of a forward output, NULL when none
+    ot_value *(*dy)(void *context,
+                    const ot_value *y); // gradient of a forward output, NULL when none
     bool (*wants)(void *context, const ot_node *node, int i); // is the gradient of input i needed
     ot_status (*set_dx)(void *context, const ot_node *node, int i, ot_value *dx);
 } ot__grad_host;
 // Appends the rule's nodes to node->graph with names "<node>_Grad/<OpType>_<k>".
 ot_status ot__op_grad(ot_node *node, const ot__grad_host *host);
-// For artifacts/loss.c and passes that build nodes: a context that emits into a graph with names "<prefix>/<OpType>_<k>".
+// For artifacts/loss.c and passes that build nodes: a context that emits into a graph with names
+// "<prefix>/<OpType>_<k>".
 ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix);
 ot_status ot__emitter_destroy(ot_grad *emitter); // the first error
 

@@ -1,0 +1,159 @@
+// From a forward model to what training needs: training, eval and optimizer model and a checkpoint.
+#ifndef ONNXTRAIN_ARTIFACTS_H
+#define ONNXTRAIN_ARTIFACTS_H
+
+#include "onnxtrain/checkpoint.h"
+#include "onnxtrain/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ot_loss {
+    OT_LOSS_NONE,            ///< pass-through: the first output is the loss
+    OT_LOSS_CROSS_ENTROPY,   ///< softmax cross entropy of scores [N, C, ...] and labels [N, ...]
+    OT_LOSS_MSE,             ///< mean of (x - target)^2
+    OT_LOSS_L1,              ///< mean of |x - target|
+    OT_LOSS_BCE_WITH_LOGITS, ///< binary cross entropy of logits, stable for large |x|
+    OT_LOSS_CUSTOM, ///< a model whose inputs bind to the forward outputs by name, the others become
+                    ///< inputs
+} ot_loss;
+
+typedef enum ot_reduction { OT_REDUCTION_MEAN, OT_REDUCTION_SUM, OT_REDUCTION_NONE } ot_reduction;
+
+/** One term of the loss; several terms are summed with their factors. */
+typedef struct ot_loss_options {
+    size_t size; ///< sizeof(ot_loss_options)
+    ot_loss loss;
+    double factor;      ///< of this term in the sum (1)
+    const char *input;  ///< forward value the loss takes; NULL: the first output
+    const char *target; ///< name of the target input; NULL: "labels" (cross entropy) or "target"
+    ot_reduction reduction;
+    const ot_tensor
+        *weight; ///< class weights [C] (cross entropy) or element weights (BCE); NULL: none
+    const ot_tensor *pos_weight; ///< BCE: weight of positive targets; NULL: none
+    int has_ignore_index;        ///< 0: no label is ignored
+    int64_t ignore_index;
+    const ot_model *custom; ///< OT_LOSS_CUSTOM: borrowed
+} ot_loss_options;
+#define OT_LOSS_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(ot_loss_options), OT_LOSS_CROSS_ENTROPY, 1.0, NULL, NULL, OT_REDUCTION_MEAN, NULL,  \
+            NULL, 0, 0, NULL                                                                       \
+    }
+
+typedef enum ot_optimizer {
+    OT_OPTIMIZER_NONE,
+    OT_OPTIMIZER_ADAMW,       ///< com.microsoft AdamWOptimizer
+    OT_OPTIMIZER_SGD,         ///< com.microsoft SGDOptimizerV2
+    OT_OPTIMIZER_SGD_MOMENTUM ///< ai.onnxtrain SGDMomentumOptimizer; not loadable by ONNX Runtime
+} ot_optimizer;
+
+typedef struct ot_optimizer_options {
+    size_t size; ///< sizeof(ot_optimizer_options)
+    ot_optimizer optimizer;
+    double beta1, beta2, epsilon,
+        weight_decay; ///< AdamW: 0.9, 0.999, 1e-6, 0; SGD with momentum uses weight_decay
+    int adam_mode; ///< 1: decay after the update (ONNX Runtime's artifacts); 0: before (PyTorch's
+                   ///< AdamW)
+    int correct_bias; ///< 1
+    double momentum;  ///< SGD with momentum: 0.9
+    int nesterov;     ///< 0
+    double max_norm;  ///< clip the global gradient norm to this; 0: no clipping
+} ot_optimizer_options;
+#define OT_OPTIMIZER_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(ot_optimizer_options), OT_OPTIMIZER_ADAMW, 0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0 \
+    }
+
+typedef enum ot_batch_norm {
+    OT_BATCH_NORM_AUTO, ///< batch statistics where scale or bias is trained, stored ones where both
+                        ///< are frozen
+    OT_BATCH_NORM_BATCH,  ///< always batch statistics
+    OT_BATCH_NORM_STORED, ///< always stored statistics
+} ot_batch_norm;
+
+typedef struct ot_artifacts_options {
+    size_t size;                   ///< sizeof(ot_artifacts_options)
+    const ot_loss_options *losses; ///< NULL: pass-through
+    int n_losses;
+    ot_optimizer_options optimizer;
+    /**
+     * Patterns with * and ? over initializer names. trainable NULL: every float initializer that
+     * reaches the loss through a differentiable input, except scalars, exponents of Pow and bounds
+     * of Clip. An explicit name that reaches no loss is an error.
+     */
+    const char *const *trainable;
+    int n_trainable;
+    const char *const *frozen; ///< kept as parameters without gradient
+    int n_frozen;
+    const char *const *additional_outputs; ///< outputs of training and eval model after the loss
+    int n_additional_outputs;
+    ot_batch_norm batch_norm;
+    uint64_t seed;           ///< of initial values drawn by RandomNormal, RandomUniform and `init`
+    const char *const *init; ///< "pattern=kind": kaiming_uniform kaiming_normal xavier_uniform
+                             ///< xavier_normal zeros ones
+    int n_init;
+} ot_artifacts_options;
+#define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0                                                      \
+    }
+
+/** The four artifacts in memory. */
+typedef struct ot_artifacts ot_artifacts;
+
+/**
+ * Build the artifacts of a forward model, which stays as it is.
+ *
+ * @param out the caller destroys it
+ * @return OT_ERR_UNSUPPORTED naming every operator without gradient on the way to the loss;
+ * OT_ERR_INVALID naming parameters that do not reach the loss, or unknown names
+ */
+OT_API ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
+                                       ot_artifacts **out);
+
+/** Write <folder>/<prefix>training_model.onnx, eval_model.onnx, optimizer_model.onnx and
+ * checkpoint; folders are made. */
+OT_API ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder,
+                                   const char *prefix);
+
+/** Read what ot_artifacts_save() or ONNX Runtime's generate_artifacts wrote; eval and optimizer
+ * model may be absent. */
+OT_API ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts **out);
+
+/** Owned by the artifacts; NULL when absent. */
+OT_API const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts);
+OT_API const ot_model *ot_artifacts_eval_model(const ot_artifacts *artifacts);
+OT_API const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts);
+OT_API ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts);
+OT_API void ot_artifacts_destroy(ot_artifacts *artifacts); ///< NULL is fine
+
+/** Why a parameter trains or does not; of `onnxtrain check`. */
+typedef struct ot_parameter_report {
+    const char *name; ///< owned by the report
+    ot_dtype dtype;
+    ot_shape shape;
+    int trainable;
+    const char *reason; ///< "reaches the loss", "frozen by pattern 'fc1*'", "only through the
+                        ///< indices of Gather 'g'", ...
+} ot_parameter_report;
+
+typedef struct ot_report ot_report;
+
+/** Whether and what of a model can be trained, without building it. The caller destroys the report.
+ */
+OT_API ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *options,
+                                  ot_report **out);
+OT_API int ot_report_trainable(const ot_report *report); ///< 1: artifacts can be built
+OT_API int ot_report_parameter_count(const ot_report *report);
+OT_API const ot_parameter_report *ot_report_parameter(const ot_report *report, int index);
+OT_API int ot_report_problem_count(const ot_report *report); ///< what is in the way
+OT_API const char *ot_report_problem(const ot_report *report, int index);
+OT_API void ot_report_destroy(ot_report *report); ///< NULL is fine
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,90 @@
+// Training state: parameters, optimizer moments, properties; the checkpoint file.
+#ifndef ONNXTRAIN_CHECKPOINT_H
+#define ONNXTRAIN_CHECKPOINT_H
+
+#include "onnxtrain/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Parameters (trainable and frozen), optimizer state and properties. Must outlive the sessions
+ * made over it. */
+typedef struct ot_checkpoint ot_checkpoint;
+
+/** New and empty; the caller destroys it. */
+OT_API ot_status ot_checkpoint_create(ot_checkpoint **out);
+
+/**
+ * Read a checkpoint file (the format of ONNX Runtime training, versions 1 and 2).
+ *
+ * @return OT_ERR_IO, OT_ERR_FORMAT (what is wrong and where), OT_ERR_NO_MEMORY; *out is NULL then
+ */
+OT_API ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out);
+OT_API ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out);
+
+enum { OT_CHECKPOINT_OPTIMIZER_STATE = 1 /**< moments and step too */ };
+
+/** Write version 2, durably: a kill at any moment leaves the old or the new file. */
+OT_API ot_status ot_checkpoint_save(const ot_checkpoint *checkpoint, const char *path,
+                                    unsigned flags);
+
+/** NULL is fine. */
+OT_API void ot_checkpoint_destroy(ot_checkpoint *checkpoint);
+
+// ---- parameters: sorted by name ----
+
+enum { OT_PARAMETER_FROZEN = 0, OT_PARAMETER_TRAINABLE = 1 };
+
+OT_API int ot_checkpoint_parameter_count(const ot_checkpoint *checkpoint);
+/** Owned by the checkpoint; NULL out of range. */
+OT_API const char *ot_checkpoint_parameter_name(const ot_checkpoint *checkpoint, int index);
+/** 1 trainable, 0 frozen, -1 no such parameter. */
+OT_API int ot_checkpoint_parameter_trainable(const ot_checkpoint *checkpoint, const char *name);
+/** A copy of the value; the caller destroys it. OT_ERR_NOT_FOUND; OT_ERR_STATE for a nominal
+ * checkpoint. */
+OT_API ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
+                                             ot_tensor **out);
+/** Overwrite the value; same type and shape, else OT_ERR_INVALID with both. Sessions see it at
+ * their next step. */
+OT_API ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *name,
+                                             const ot_tensor *value);
+/** A copy of the accumulated gradient. OT_ERR_STATE before a session exists or for a frozen
+ * parameter. */
+OT_API ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
+                                            ot_tensor **out);
+/** Add a parameter with a copy of `value`; an existing name is OT_ERR_INVALID. */
+OT_API ot_status ot_checkpoint_add_parameter(ot_checkpoint *checkpoint, const char *name,
+                                             const ot_tensor *value, int trainable);
+
+// ---- properties: named values of the user's; names under "onnxtrain." are the library's ----
+
+typedef enum ot_property_kind {
+    OT_PROPERTY_INT = 0,
+    OT_PROPERTY_FLOAT = 1,
+    OT_PROPERTY_STRING = 2,
+} ot_property_kind;
+
+OT_API ot_status ot_checkpoint_set_int(ot_checkpoint *checkpoint, const char *name, int64_t value);
+OT_API ot_status ot_checkpoint_set_float(ot_checkpoint *checkpoint, const char *name, float value);
+OT_API ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name,
+                                          const char *value);
+/** OT_ERR_NOT_FOUND when missing, OT_ERR_INVALID when of another kind. */
+OT_API ot_status ot_checkpoint_get_int(const ot_checkpoint *checkpoint, const char *name,
+                                       int64_t *out);
+OT_API ot_status ot_checkpoint_get_float(const ot_checkpoint *checkpoint, const char *name,
+                                         float *out);
+/** Owned by the checkpoint until the property is set anew. */
+OT_API ot_status ot_checkpoint_get_string(const ot_checkpoint *checkpoint, const char *name,
+                                          const char **out);
+OT_API int ot_checkpoint_property_count(const ot_checkpoint *checkpoint);
+OT_API const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint,
+                                               int index); ///< sorted
+OT_API ot_status ot_checkpoint_property_kind_of(const ot_checkpoint *checkpoint, const char *name,
+                                                ot_property_kind *out);
+OT_API ot_status ot_checkpoint_remove_property(ot_checkpoint *checkpoint, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,169 @@
+// Training: train, eval and optimizer steps over artifacts; learning rates; parameters; export for
+// inference.
+#ifndef ONNXTRAIN_SESSION_H
+#define ONNXTRAIN_SESSION_H
+
+#include "onnxtrain/artifacts.h"
+#include "onnxtrain/checkpoint.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A training run over one checkpoint. One thread at a time. */
+typedef struct ot_session ot_session;
+
+typedef struct ot_session_options {
+    size_t size;       ///< sizeof(ot_session_options)
+    int n_threads;     ///< 0: all processors
+    int reproducible;  ///< 1: the same bits for any number of threads
+    size_t memory_max; ///< bytes for parameters, gradients, moments and activations; 0: no ceiling
+    int reference_kernels; ///< 1: only reference kernels, as OT_KERNELS=ref
+} ot_session_options;
+#define OT_SESSION_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(ot_session_options), 0, 0, 0, 0                                                     \
+    }
+
+/**
+ * Make a session. Parameters are matched with the models' inputs by name; types, shapes and
+ * gradient buffers are checked.
+ *
+ * @param training,eval,optimizer borrowed for the call only; eval and optimizer may be NULL
+ * @param checkpoint borrowed until the session is destroyed; used by one session at a time (else
+ * OT_ERR_STATE)
+ * @param options NULL for defaults
+ */
+OT_API ot_status ot_session_create(const ot_model *training, const ot_model *eval,
+                                   const ot_model *optimizer, ot_checkpoint *checkpoint,
+                                   const ot_session_options *options, ot_session **out);
+
+/** As ot_session_create() over the models and the checkpoint of `artifacts`, which must outlive the
+ * session. */
+OT_API ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
+                                                  const ot_session_options *options,
+                                                  ot_session **out);
+OT_API void ot_session_destroy(ot_session *session); ///< NULL is fine
+
+typedef enum ot_mode { OT_MODE_TRAIN, OT_MODE_EVAL } ot_mode;
+
+/** User inputs and outputs of the training or eval model, in order; parameters and gradient buffers
+ * do not count. */
+OT_API int ot_session_input_count(const ot_session *session, ot_mode mode);
+OT_API const char *ot_session_input_name(const ot_session *session, ot_mode mode, int index);
+OT_API int ot_session_output_count(const ot_session *session, ot_mode mode);
+OT_API const char *ot_session_output_name(const ot_session *session, ot_mode mode, int index);
+/** Declared type and shape of an input; extents that are not numbers are -1. */
+OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int index,
+                                       ot_dtype *dtype, ot_shape *shape);
+
+/**
+ * Run forward and backward once and add the gradients to the checkpoint's (or, after
+ * ot_session_reset_gradients(), overwrite them). Parameters do not change;
+ * ot_session_optimizer_step() does that.
+ *
+ * @param inputs   borrowed for the call; order of the training model's user inputs
+ * @param outputs  outputs[i] NULL: receives a new tensor that the caller destroys; else it is
+ * written into (the loss is first). n_outputs may be less than there are.
+ * @return OT_ERR_INVALID when an input has the wrong type or shape or bad values
+ */
+OT_API ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs,
+                                       int n_inputs, ot_tensor **outputs, int n_outputs);
+/** Forward only, inference behaviour; changes nothing. OT_ERR_STATE without an eval model. */
+OT_API ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs,
+                                      int n_inputs, ot_tensor **outputs, int n_outputs);
+/** Update the parameters from the gradients. Gradients stay. OT_ERR_STATE without an optimizer
+ * model. */
+OT_API ot_status ot_session_optimizer_step(ot_session *session);
+/** The next train step overwrites the gradients instead of adding to them. */
+OT_API void ot_session_reset_gradients(ot_session *session);
+
+/** Multiply the accumulated gradients, e.g. by 1 / number of micro-batches. */
+OT_API ot_status ot_session_scale_gradients(ot_session *session, double factor);
+
+// ---- learning rate ----
+
+OT_API ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate);
+OT_API double ot_session_learning_rate(const ot_session *session); ///< 0.001 until set
+OT_API int64_t
+ot_session_step_count(const ot_session *session); ///< optimizer steps done, also before a resume
+
+typedef enum ot_schedule_kind {
+    OT_SCHEDULE_CONSTANT,    ///< 1
+    OT_SCHEDULE_LINEAR,      ///< up over warmup_steps, then down to end_factor at total_steps
+    OT_SCHEDULE_COSINE,      ///< warm-up, then half a cosine down to end_factor
+    OT_SCHEDULE_STEP,        ///< gamma every step_size steps
+    OT_SCHEDULE_EXPONENTIAL, ///< gamma every step
+    OT_SCHEDULE_POLYNOMIAL,  ///< warm-up, then (1 - progress)^power down to end_factor
+} ot_schedule_kind;
+
+typedef struct ot_schedule {
+    size_t size; ///< sizeof(ot_schedule)
+    ot_schedule_kind kind;
+    double initial_lr;
+    int64_t warmup_steps, total_steps, step_size;
+    double gamma, power, end_factor;
+} ot_schedule;
+#define OT_SCHEDULE_INIT                                                                           \
+    {                                                                                              \
+        sizeof(ot_schedule), OT_SCHEDULE_CONSTANT, 1e-3, 0, 0, 1, 0.1, 1.0, 0.0                    \
+    }
+
+/** Use a schedule from now on: sets initial_lr, and the learning rate for the next step from the
+ * steps done. */
+OT_API ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule);
+/** Learning rate for the next step from the number of optimizer steps done; idempotent.
+ * OT_ERR_STATE without a schedule. */
+OT_API ot_status ot_session_schedule_step(ot_session *session);
+/** The learning rate after `step` finished optimizer steps. Pure. */
+OT_API double ot_schedule_value(const ot_schedule *schedule, int64_t step);
+
+// ---- randomness ----
+
+/** Seed of dropout and other random operators; the counter of train steps done goes on. */
+OT_API void ot_session_set_seed(ot_session *session, uint64_t seed);
+
+// ---- all parameters as one flat f32 vector: order of the training model's inputs ----
+
+enum { OT_PARAMETERS_ALL = 0, OT_PARAMETERS_TRAINABLE = 1 };
+OT_API int64_t ot_session_parameters_size(const ot_session *session, int which); ///< elements
+OT_API ot_status ot_session_get_parameters(ot_session *session, int which, float *to,
+                                           int64_t count);
+OT_API ot_status ot_session_set_parameters(ot_session *session, int which, const float *from,
+                                           int64_t count);
+OT_API ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count);
+
+// ---- saving and export ----
+
+/** Save the checkpoint with what resuming bit for bit needs (seed, counters: properties
+ * "onnxtrain.*"). */
+OT_API ot_status ot_session_save(ot_session *session, const char *path);
+
+/**
+ * The eval model cut to the named outputs (any values of it), with the present parameters inside,
+ * as an ONNX inference model.
+ *
+ * @param output_names NULL: the outputs of the eval model that do not depend on a target (labels)
+ */
+OT_API ot_status ot_session_export(ot_session *session, const char *const *output_names,
+                                   int n_outputs, ot_model **out);
+
+/** Bytes: parameters + gradients + moments, and the largest plan so far. */
+OT_API size_t ot_session_state_bytes(const ot_session *session);
+OT_API size_t ot_session_plan_bytes(const ot_session *session);
+
+/** The plan for the given input shapes, one line a step. The caller releases it with
+ * ot_text_free(). */
+OT_API ot_status ot_session_describe_plan(ot_session *session, ot_mode mode,
+                                          const ot_shape *input_shapes, int n_inputs, char **out);
+
+/** Run any model once: all inputs in, new outputs out, which the caller destroys. For inference and
+ * tests. */
+OT_API ot_status ot_model_run(const ot_model *model, const ot_session_options *options,
+                              const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
+                              int n_outputs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,37 @@
+// Face of `artifacts`: loss graphs, optimizer graphs, the four files.
+#ifndef OT_ARTIFACTS_ARTIFACTS_H
+#define OT_ARTIFACTS_ARTIFACTS_H
+
+#include "autodiff/autodiff.h"
+#include "ckpt/ckpt.h"
+#include "graph/graph.h"
+#include "onnx/onnx.h"
+#include "onnxtrain/artifacts.h"
+#include "passes/passes.h"
+
+// Names the files and the runtime agree on.
+#define OT_NAME_LAZY_RESET "lazy_reset_grad"
+#define OT_SUFFIX_BUFFER "_grad.accumulation.buffer"
+#define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
+
+struct ot_artifacts {
+    ot_model *training, *eval, *optimizer;
+    ot_checkpoint *checkpoint;
+    const char *
+        *parameter_order; // initializer order of the forward model, trainable and frozen mixed
+    int n_parameters;
+    ot__arena *arena; // of parameter_order
+};
+
+// loss.c: append the loss terms to a prepared forward graph; *loss is their sum. New inputs are
+// targets.
+ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,
+                          ot_value **loss);
+// optimizer.c: the optimizer model over `n` parameters of element type `dtype`.
+ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtype, int64_t opset,
+                              ot_model **out);
+// init.c: values drawn for RandomNormal/RandomUniform nodes of constant shape and for `init`
+// patterns.
+ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options);
+
+#endif

@@ -1,0 +1,82 @@
+// Face of `ckpt`: training state and its file formats.
+#ifndef OT_CKPT_CKPT_H
+#define OT_CKPT_CKPT_H
+
+#include "onnxtrain/checkpoint.h"
+#include "tensor/tensor.h"
+
+enum { OT_MAX_MOMENTS = 2 };
+
+typedef struct ot__parameter {
+    char *name;
+    char *doc;        // NULL when absent
+    ot_tensor *value; // NULL elements in a nominal checkpoint: only the dtype counts
+    bool trainable;
+    ot_tensor *gradient;                // NULL before a session exists and for frozen ones
+    ot_tensor *moments[OT_MAX_MOMENTS]; // NULL when the optimizer has not made them
+} ot__parameter;
+
+typedef struct ot__property {
+    char *name;
+    ot_property_kind kind;
+    int64_t i;
+    float f;
+    char *s;
+} ot__property;
+
+// Groups of the file that are not "group0" are kept as they are and saved back.
+typedef struct ot__moment {
+    char *name;
+    ot_tensor *value;
+} ot__moment;
+typedef struct ot__param_state {
+    char *param_name;
+    ot__moment *moments;
+    int n_moments;
+} ot__param_state;
+typedef struct ot__optimizer_group {
+    char *name;
+    int64_t step;
+    float initial_lr;
+    ot__param_state *states;
+    int n_states;
+} ot__optimizer_group;
+
+struct ot_checkpoint {
+    ot__parameter **parameters; // sorted by name
+    int n_parameters, parameters_capacity;
+    ot__property *properties; // sorted by name
+    int n_properties, properties_capacity;
+    bool has_optimizer_state; // group0 has been read or made
+    int64_t step;             // optimizer steps done (group0)
+    float initial_lr;         // base learning rate of schedules (group0)
+    ot__optimizer_group *other_groups;
+    int n_other_groups;
+    bool is_nominal, has_external_data;
+    void *session; // the session that works on it now, or NULL
+    // Set while a session keeps values in another form than row-major: brings `value`, `gradient`,
+    // `moments` up to date (0) or takes over what was written into them (1) for one parameter. NULL
+    // otherwise.
+    ot_status (*sync)(void *session, ot__parameter *parameter, int direction);
+};
+
+ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
+// Takes `value` over, also on failure. The new parameter is in *out (may be NULL).
+ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *value,
+                       bool trainable, ot__parameter **out);
+// ckpt_flatbuf.c
+ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *where,
+                           const char *data_path, ot_checkpoint **out);
+typedef enum ot__ckpt_order {
+    OT_CKPT_SORTED,        // as a running session saves: by name, optimizer groups always there
+    OT_CKPT_ARTIFACT_ORDER // as artifacts are written: given order, no optimizer groups, no
+                           // properties unless there are some
+} ot__ckpt_order;
+ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, unsigned flags, ot__ckpt_order order,
+                            const char *const *names, int n_names, ot__buf *out);
+// A checkpoint as generate_artifacts writes it: parameters in the order of `names`; nominal: names
+// and types only.
+ot_status ot__ckpt_save_artifact(const ot_checkpoint *checkpoint, const char *path,
+                                 const char *const *names, int n_names, bool nominal);
+
+#endif

@@ -1,0 +1,61 @@
+// Face of `exec`: from a specialised graph to a plan (order, kernels, forms, memory) and running
+// it.
+#ifndef OT_EXEC_EXEC_H
+#define OT_EXEC_EXEC_H
+
+#include "graph/graph.h"
+#include "ops/ops.h"
+
+// ---- memory planning (memory.c): a pure function of usage records ----
+
+typedef struct ot__usage {
+    int first, last; // steps that use it, both included
+    size_t n_bytes;
+    int alias_of;  // >= 0: wants the memory of that earlier record (in place); -1: none
+    size_t offset; // result, 64-byte aligned
+} ot__usage;
+// Fills in the offsets; total is the size of the block.
+ot_status ot__memory_plan(ot__usage *usages, int n_usages, size_t *total);
+// The largest sum of live bytes over all steps: no plan can be smaller.
+size_t ot__memory_lower_bound(const ot__usage *usages, int n_usages);
+
+// ---- plans ----
+
+typedef struct ot__plan ot__plan;
+
+typedef struct ot__plan_options {
+    int n_threads;       // 0: all
+    bool reproducible;   // only THREAD_EXACT kernels
+    bool reference_only; // OT_KERNELS=ref
+    size_t memory_max; // 0: no ceiling; else a plan that needs more is refused, naming its largest
+                       // values
+} ot__plan_options;
+
+// `graph` is sorted, checked and specialised (every shape static); the plan keeps no pointer into
+// it but to the model's constants, so the model must outlive the plan. sequence_lengths[i]: number
+// of tensors of graph input i when it is a sequence (their shapes in sequence_shapes[i]), else 0;
+// both arrays may be NULL when no input is a sequence.
+ot_status ot__plan_create(const ot_graph *graph, const ot__plan_options *options,
+                          const int *sequence_lengths, const ot_shape *const *sequence_shapes,
+                          ot__plan **out);
+void ot__plan_destroy(ot__plan *plan);
+
+// Inputs and outputs by position in the graph; a sequence input has several entries. Bound memory
+// is row-major unless the plan says otherwise (ot__plan_input_form), must hold the value's bytes,
+// and stays bound until bound anew.
+int ot__plan_input_entries(const ot__plan *plan, int i_input);
+void ot__plan_bind_input(ot__plan *plan, int i_input, int entry,
+                         const void *data); // STATE inputs are written
+// Output NULL: stays in the plan's own memory, readable by ot__plan_output until the next run.
+void ot__plan_bind_output(ot__plan *plan, int i_output, void *data);
+const ot_arg *ot__plan_input(const ot__plan *plan, int i_input, int entry); // type, shape, form
+const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
+// Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
+ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
+size_t ot__plan_bytes(const ot__plan *plan); // activations and scratch
+// One line per step: operator, kernel, shapes, forms, offsets; for `info --plan` and OT_PROFILE
+// (with times).
+ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out);
+double ot__plan_flops(const ot__plan *plan);
+
+#endif

@@ -1,0 +1,41 @@
+// Face of `passes`: graph to graph. Each pass leaves a graph that ot__graph_verify accepts.
+#ifndef OT_PASSES_PASSES_H
+#define OT_PASSES_PASSES_H
+
+#include "graph/graph.h"
+#include "ops/ops.h"
+
+// Called after every pass with its name ("fold"); the layers above set it to dump graphs
+// (OT_DUMP_GRAPH).
+typedef void (*ot__pass_observer)(const ot_model *model, const char *pass);
+void ot__pass_set_observer(ot__pass_observer observer);
+
+// What a reader's model goes through before anything else: inline functions, raise the opset to 13,
+// resolve and check every node (all unknown operators are named in one message), sort, infer types
+// and shapes.
+ot_status ot__pass_prepare(ot_model *model);
+
+// pass_check.c: raise old nodes, resolve node->op, arity, attributes, types.
+ot_status ot__pass_check(ot_model *model);
+// Operators of the model that have no record, each once: "Foo (opset 21)", "com.acme.Bar"; for
+// reports.
+ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines);
+// pass_infer.c: types, shapes and known elements of every value, with symbolic extents.
+ot_status ot__pass_infer(ot_model *model);
+// pass_fold.c: Constant nodes and nodes whose inputs are all constant become constants (never
+// inputs: parameters have been made inputs before). Values above `max_bytes` (0: 64 MiB) are left
+// as nodes.
+ot_status ot__pass_fold(ot_model *model, size_t max_bytes);
+// pass_simplify.c: Identity, Cast to the same type, Dropout in inference, Reshape to the same
+// shape: gone.
+ot_status ot__pass_simplify(ot_model *model);
+// pass_prune.c: nodes and constants nothing needs.
+ot_status ot__pass_prune(ot_model *model);
+// pass_specialize.c: give every graph input its concrete shape (checked against the declared one),
+// infer anew, fold the shape arithmetic. Afterwards every value has a static shape, else
+// OT_ERR_UNSUPPORTED names the value.
+ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs);
+// fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
+ot_status ot__pass_fuse(ot_model *model);
+
+#endif

@@ -1,0 +1,16 @@
+// Face of `session`: steps over artifacts.
+#ifndef OT_SESSION_SESSION_H
+#define OT_SESSION_SESSION_H
+
+#include "artifacts/artifacts.h"
+#include "ckpt/ckpt.h"
+#include "exec/exec.h"
+#include "onnxtrain/session.h"
+
+// Properties that carry what the checkpoint format has no place for.
+#define OT_PROPERTY_SEED "onnxtrain.seed"
+#define OT_PROPERTY_COUNTER "onnxtrain.counter" // train steps done: key of the random generator
+#define OT_PROPERTY_LEARNING_RATE "onnxtrain.learning_rate" // string: exact
+#define OT_PROPERTY_SCHEDULE "onnxtrain.schedule"           // string
+
+#endif
