@@ -9,11 +9,6 @@
 #include "onnxtrain/artifacts.h"
 #include "passes/passes.h"
 
-// Names the files and the runtime agree on.
-#define OT_NAME_LAZY_RESET "lazy_reset_grad"
-#define OT_SUFFIX_BUFFER "_grad.accumulation.buffer"
-#define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
-
 struct ot_artifacts {
     ot_model *training, *eval, *optimizer;
     ot_checkpoint *checkpoint;

@@ -5,6 +5,11 @@
 #include "onnxtrain/checkpoint.h"
 #include "tensor/tensor.h"
 
+// Names the files and the runtime agree on: inputs and outputs of a training model that belong to a parameter.
+#define OT_NAME_LAZY_RESET "lazy_reset_grad"
+#define OT_SUFFIX_BUFFER "_grad.accumulation.buffer"
+#define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
+
 enum { OT_MAX_MOMENTS = 2 };
 
 typedef struct ot__parameter {

@@ -2,10 +2,12 @@
 #ifndef OT_SESSION_SESSION_H
 #define OT_SESSION_SESSION_H
 
-#include "artifacts/artifacts.h"
 #include "ckpt/ckpt.h"
 #include "exec/exec.h"
+#include "graph/graph.h"
+#include "onnx/onnx.h"
 #include "onnxtrain/session.h"
+#include "passes/passes.h"
 
 // Properties that carry what the checkpoint format has no place for.
 #define OT_PROPERTY_SEED "onnxtrain.seed"
