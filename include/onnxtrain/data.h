@@ -1,0 +1,110 @@
+// Training data from .npz, .npy, CSV and IDX files (each also gzipped): fields, bindings to model
+// inputs, batches.
+#ifndef ONNXTRAIN_DATA_H
+#define ONNXTRAIN_DATA_H
+
+#include "onnxtrain/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Rows of named fields: the arrays of an .npz, the array of an .npy or IDX file (named after the
+ * file: "train" for train.npy), the columns of a CSV. Mapped or read by row; never all in memory.
+ */
+typedef struct ot_dataset ot_dataset;
+
+typedef struct ot_dataset_options {
+    size_t size;    ///< sizeof(ot_dataset_options)
+    int csv_header; ///< -1: found out from the first row (all text, no numbers), 0: none, 1: there
+                    ///< is one
+    char csv_separator;      ///< 0: found out among , ; tab
+    const char *temp_folder; ///< for unpacked files; NULL: TMPDIR or /tmp
+    uint64_t max_unpacked;   ///< bytes a packed file may become (0: 64 GiB, and never more than the
+                             ///< free space less 1 GiB)
+} ot_dataset_options;
+#define OT_DATASET_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(ot_dataset_options), -1, 0, NULL, 0                                                 \
+    }
+
+/**
+ * Open files together: all must have the same number of rows. "name=path" gives an .npy or IDX
+ * file's field that name.
+ *
+ * @param out the caller destroys it
+ * @return OT_ERR_FORMAT naming file, row and column
+ */
+OT_API ot_status ot_dataset_open(const char *const *paths, int n_paths,
+                                 const ot_dataset_options *options, ot_dataset **out);
+OT_API void ot_dataset_destroy(ot_dataset *dataset); ///< NULL is fine
+
+OT_API int64_t ot_dataset_rows(const ot_dataset *dataset);
+OT_API int ot_dataset_field_count(const ot_dataset *dataset);
+/** Owned by the dataset; NULL out of range. CSV columns without header are "0", "1", ... */
+OT_API const char *ot_dataset_field_name(const ot_dataset *dataset, int index);
+/** Type and shape of one row of a field. CSV numbers are f64 scalars, text is OT_STRING. */
+OT_API ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_dtype *dtype,
+                                       ot_shape *row_shape);
+
+/** What a model input takes from a dataset. */
+typedef struct ot_binding {
+    const char *input;  ///< model input, for messages
+    ot_dtype dtype;     ///< element type the input wants
+    ot_shape shape;     ///< of one row; extents below 0 take what the data has
+    const char *fields; ///< field name, or several CSV columns: "a,b,c" or "first:last" (by name or
+                        ///< position, last included)
+    double scale;       ///< multiplied first (1)
+    const double *mean, *std; ///< subtracted, then divided; NULL: nothing; n_channels of them: 1,
+                              ///< or the row's first extent
+    int n_channels;
+    int is_class; ///< labels: text becomes classes (sorted), numbers must be whole
+} ot_binding;
+
+typedef struct ot_batches ot_batches;
+
+typedef struct ot_batches_options {
+    size_t size; ///< sizeof(ot_batches_options)
+    int64_t batch_size;
+    int shuffle; ///< 1: another order each epoch, from seed and epoch alone
+    uint64_t seed;
+    int64_t first, last; ///< rows first .. last - 1 of the split order (0, 0: all)
+    uint64_t split_seed; ///< 0: file order; else rows are permuted once by this seed before
+                         ///< first/last are taken
+    int drop_last;       ///< 1: leave out a last short batch
+    const char *const *class_names; ///< classes of text labels as trained; NULL: found in the data
+    int n_classes;                  ///< labels must be below this; 0: not checked
+} ot_batches_options;
+#define OT_BATCHES_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(ot_batches_options), 32, 0, 0, 0, 0, 0, 0, NULL, 0                                  \
+    }
+
+/** A reader of batches; borrows the dataset and copies the bindings. Fails when a field is missing
+ * or does not fit. */
+OT_API ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings,
+                                   int n_bindings, const ot_batches_options *options,
+                                   ot_batches **out);
+OT_API void ot_batches_destroy(ot_batches *batches); ///< NULL is fine
+OT_API int64_t ot_batches_rows(const ot_batches *batches);
+OT_API int64_t ot_batches_count(const ot_batches *batches); ///< batches an epoch
+/** Go to a batch of an epoch: any point can be resumed. */
+OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch);
+/**
+ * Fill the next batch.
+ *
+ * @param tensors one per binding, owned by `batches`, valid until the next call; all NULL at the
+ * end of the epoch
+ * @return OT_ERR_INVALID with row and column for NaN features, labels out of range, text where a
+ * number is wanted
+ */
+OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors);
+/** Names of the classes of a text label binding, sorted; NULL when labels are numbers. Owned by
+ * `batches`. */
+OT_API const char *const *ot_batches_class_names(const ot_batches *batches, int *n_classes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

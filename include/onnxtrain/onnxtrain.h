@@ -1,0 +1,15 @@
+// Train ONNX models. Includes every public header.
+#ifndef ONNXTRAIN_H
+#define ONNXTRAIN_H
+
+#include "onnxtrain/artifacts.h"
+#include "onnxtrain/base.h"
+#include "onnxtrain/checkpoint.h"
+#include "onnxtrain/data.h"
+#include "onnxtrain/model.h"
+#include "onnxtrain/op.h"
+#include "onnxtrain/session.h"
+#include "onnxtrain/tensor.h"
+#include "onnxtrain/train.h"
+
+#endif

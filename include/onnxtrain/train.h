@@ -1,0 +1,94 @@
+// The training loop: epochs, schedule, validation, metrics, early stop, saving, resume, callbacks.
+#ifndef ONNXTRAIN_TRAIN_H
+#define ONNXTRAIN_TRAIN_H
+
+#include "onnxtrain/data.h"
+#include "onnxtrain/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ot_task {
+    OT_TASK_NONE,           ///< loss only
+    OT_TASK_CLASSIFICATION, ///< accuracy: arg max over axis 1 of the scores against the labels
+                            ///< (sign for one logit)
+    OT_TASK_REGRESSION,     ///< mean absolute error and R2
+} ot_task;
+
+/** Sums over the rows seen; what is not of the task is 0. */
+typedef struct ot_metrics {
+    int64_t rows;
+    double loss;     ///< mean over rows
+    double accuracy; ///< 0..1
+    double mae, r2;
+    double seconds;
+} ot_metrics;
+
+typedef enum ot_event_kind {
+    OT_EVENT_STEP,       ///< after an optimizer step
+    OT_EVENT_EPOCH,      ///< after an epoch and its validation
+    OT_EVENT_SAVED,      ///< a checkpoint was written: `path`
+    OT_EVENT_EARLY_STOP, ///< no better for `patience` epochs
+} ot_event_kind;
+
+typedef struct ot_event {
+    ot_event_kind kind;
+    int64_t epoch, n_epochs; ///< from 0
+    int64_t batch, n_batches;
+    int64_t step;
+    double learning_rate;
+    ot_metrics training;   ///< of the epoch so far
+    ot_metrics validation; ///< OT_EVENT_EPOCH with validation data; rows 0 otherwise
+    int is_best;           ///< OT_EVENT_EPOCH: best validation (or training) loss so far
+    const char *path;
+} ot_event;
+
+/** Return non-zero to stop after this event: the state is saved and ot_train_run() returns
+ * OT_ERR_INTERRUPTED. */
+typedef int (*ot_train_callback)(void *context, const ot_event *event);
+
+typedef struct ot_train_options {
+    size_t size; ///< sizeof(ot_train_options)
+    int64_t epochs;
+    int64_t max_steps; ///< stop after so many optimizer steps; 0: no limit
+    int64_t
+        accumulation; ///< micro-batches per optimizer step (1); gradients are averaged over them
+    ot_task task;
+    int metric_output; ///< output of the training and eval model that carries scores or
+                       ///< predictions; -1: none
+    int metric_input;  ///< input (position among the user inputs) that carries labels or targets
+    const char *checkpoint_folder; ///< NULL: nothing is saved
+    int64_t save_every;            ///< optimizer steps between checkpoints; 0: once an epoch
+    int resume; ///< 1: go on from the checkpoint's position (its properties "onnxtrain.epoch",
+                ///< "onnxtrain.batch")
+    int64_t patience; ///< epochs without a better validation loss before stopping; 0: never
+    int keep_best;    ///< 1: at the end the parameters of the best epoch
+    ot_train_callback callback; ///< NULL: none
+    void *callback_context;
+} ot_train_options;
+#define OT_TRAIN_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL      \
+    }
+
+/**
+ * Train. Batches give the session's user inputs in order.
+ *
+ * @param training,validation validation may be NULL
+ * @param last receives the metrics of the last epoch's validation (training when there is none);
+ * may be NULL
+ * @return OT_ERR_INTERRUPTED when the callback asked to stop (the state is saved if there is a
+ * checkpoint folder)
+ */
+OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
+                              const ot_train_options *options, ot_metrics *last);
+
+/** One pass of the eval model over the data. */
+OT_API ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
+                                   const ot_train_options *options, ot_metrics *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
