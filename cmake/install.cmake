@@ -16,7 +16,9 @@ install(FILES ${PROJECT_BINARY_DIR}/onnxtrain-config-version.cmake DESTINATION $
 
 # The prefix is relative to the file itself, so that an installed tree may be moved.
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-set(private_libs "-lm -pthread")
+# For who links libonnxtrain.a: what it calls itself. No Requires.private: those modules would add what their own static
+# libraries need, which is not installed.
+set(private_libs "-lprotobuf-c -lzip -lz -ljansson -lm -pthread")
 if(OT_WITH_OPENMP)
     string(APPEND private_libs " ${OpenMP_C_FLAGS}")
 endif()

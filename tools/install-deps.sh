@@ -1,7 +1,8 @@
 #!/bin/sh
 # Install the packages a task needs, on Debian and its relatives; elsewhere check that they are there.
 #
-#   tools/install-deps.sh [build] [clang] [format] [arm64]
+#   tools/install-deps.sh [build] [clang] [format]
+#   tools/install-deps.sh arm64      after build
 #
 # Does nothing when nothing is missing. Installs as root or with sudo; without either it prints the line to run.
 set -eu
@@ -12,11 +13,15 @@ libraries="libprotobuf-c-dev zlib1g-dev libzip-dev libjansson-dev libdnnl-dev li
 packages_of() {
     case $1 in
     build) echo "gcc g++ libc6-dev cmake ninja-build pkgconf protobuf-c-compiler python3 $libraries" ;;
-    clang) echo "clang libomp-dev" ;;
+    clang) echo "clang libclang-rt-dev libomp-dev" ;;
     format) echo "clang-format" ;;
     arm64)
-        echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libc6:arm64 libgomp1:arm64"
-        for library in $libraries; do echo "$library:arm64"; done
+        # libdnnl-dev cannot stand beside the native one (see unpack_arm64_dnnl), but the library can.
+        runtime=$(dpkg-query -W -f='${Depends}' libdnnl-dev | grep -o 'libdnnl[0-9.]*' | head -n 1)
+        echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libc6:arm64 libgomp1:arm64 $runtime:arm64"
+        for library in $libraries; do
+            [ $library = libdnnl-dev ] || echo "$library:arm64"
+        done
         ;;
     *)
         echo "install-deps.sh: no group '$1', expected build, clang, format or arm64" >&2
@@ -43,8 +48,27 @@ check_by_probing() {
     exit 1
 }
 
+# A name without an architecture means this machine's.
 is_installed() {
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+    case $1 in
+    *:*) architecture=${1#*:} ;;
+    *) architecture=$(dpkg --print-architecture) ;;
+    esac
+    dpkg-query -W -f='${db:Status-Status} ${Architecture}\n' "${1%:*}" 2>/dev/null |
+        grep -qx -e "installed $architecture" -e "installed all"
+}
+
+# arm64's libdnnl-dev, in build/arm64-dnnl: one of its headers differs from the native package's.
+unpack_arm64_dnnl() {
+    [ ! -e build/arm64-dnnl/usr ] || return 0
+    mkdir -p build/arm64-dnnl
+    (
+        cd build/arm64-dnnl
+        apt-get download -q -o Acquire::Retries=3 libdnnl-dev:arm64 >../setup.log 2>&1
+        dpkg-deb -x libdnnl-dev*.deb .
+        link=usr/lib/aarch64-linux-gnu/libdnnl.so
+        ln -sf "/usr/lib/aarch64-linux-gnu/$(readlink $link)" $link
+    )
 }
 
 if ! command -v apt-get >/dev/null; then
@@ -52,15 +76,23 @@ if ! command -v apt-get >/dev/null; then
     exit 0
 fi
 
+finish() {
+    case " $groups " in
+    *" arm64 "*) unpack_arm64_dnnl ;;
+    esac
+    exit 0
+}
+
+groups=${*:-build}
 wanted=
-for group in "${@:-build}"; do
+for group in $groups; do
     wanted="$wanted $(packages_of "$group")"
 done
 missing=
 for package in $wanted; do
     is_installed "$package" || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || finish
 
 update="apt-get update -o Acquire::Retries=3"
 case $missing in
@@ -84,3 +116,4 @@ if ! $as_root env DEBIAN_FRONTEND=noninteractive sh -c "$update && $install" >$l
     tail -n 20 $log >&2
     exit 1
 fi
+finish

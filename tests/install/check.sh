@@ -1,8 +1,8 @@
 #!/bin/sh
 # Install to a temporary prefix, then build and run a program against it: by pkg-config (shared and static) and by CMake.
-# Usage: check.sh BUILD_DIR CC CMAKE
+# Usage: check.sh BUILD_DIR CC CMAKE GENERATOR
 set -eu
-build=$1 cc=$2 cmake=$3
+build=$1 cc=$2 cmake=$3 generator=$4
 source=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,7 +22,7 @@ echo "== pkg-config, static"
 "$work/static"
 
 echo "== CMake package"
-"$cmake" -S "$source" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+"$cmake" -S "$source" -B "$work/build" -G "$generator" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
 "$cmake" --build "$work/build" >/dev/null
 "$work/build/consumer"
 
