@@ -1,0 +1,13 @@
+// Face of `kernels`: loops over raw pointers, grouped by the file they are in. They know no graph and cannot fail;
+// sizes and indices are checked before they are called. Portable loops are `ref_`, vector code `simd_`, oneDNN `dnnl_`.
+#ifndef OT_KERNELS_KERNELS_H
+#define OT_KERNELS_KERNELS_H
+
+#include "tensor/tensor.h"
+
+// Elements below which a loop is not worth a second thread.
+enum { OT_PAR_MIN = 16384 };
+
+#include "kernels/kernels_move.h"
+
+#endif

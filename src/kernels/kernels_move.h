@@ -1,0 +1,145 @@
+// Part of the face of `kernels`: moving elements, reducing axes, indices. Only kernels.h includes this.
+#ifndef OT_KERNELS_KERNELS_MOVE_H
+#define OT_KERNELS_KERNELS_MOVE_H
+
+#include "tensor/tensor.h"
+
+// ---- ref_strided.c: copies between strided arrays ----
+
+enum { OT__STRIDED_MAX_NDIM = 2 * OT_MAX_NDIM };
+// y[y_offset + sum of i[k] * y_stride[k]] = x[x_offset + sum of i[k] * x_stride[k]] for all 0 <= i[k] < dim[k].
+// Offsets and strides count elements of `size` bytes (1, 2, 4, 8 or 16). No element of y is written twice.
+typedef struct ot__strided {
+    int ndim;
+    int64_t dim[OT__STRIDED_MAX_NDIM], x_stride[OT__STRIDED_MAX_NDIM],
+        y_stride[OT__STRIDED_MAX_NDIM];
+    int64_t x_offset, y_offset;
+    size_t size;
+} ot__strided;
+void ot__strided_add_axis(ot__strided *s, int64_t dim, int64_t x_stride, int64_t y_stride);
+void ot__strided_simplify(ot__strided *s); // the same copy with as few axes as possible
+void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s); // s simplified
+
+// ---- ref_fill.c: one value in every element ----
+
+void ot__ref_fill(void *y, const void *value, int64_t n, size_t size);
+void ot__ref_copy_bytes(void *y, const void *x, size_t n_bytes); // y may be x
+
+// ---- ref_index.c: indices to offsets ----
+//
+// offset[i] is the first element, in the indexed array, of the i-th slice that the indices name. Indices are i32 or i64
+// (index_size 4 or 8) and may count from the end. Return -1, or the position of the first index out of range.
+
+int64_t ot__ref_index_get(const void *indices, size_t index_size, int64_t i);
+// Slices (outer, n) of an array (outer, extent, inner); each has `inner` elements.
+int64_t ot__ref_index_axis(int64_t *offset, const void *indices, size_t index_size, int64_t outer,
+                           int64_t extent, int64_t n, int64_t inner);
+// One element for every element of `index`, whose shape has the rank of `data`.
+int64_t ot__ref_index_elements(int64_t *offset, const void *indices, size_t index_size,
+                               const ot_shape *data, const ot_shape *index, int axis);
+// indices (batch, n, depth): each tuple names a slice of the batch's array, from axis batch_dims of `data` on.
+int64_t ot__ref_index_nd(int64_t *offset, const int64_t *indices, const ot_shape *data,
+                         int batch_dims, int64_t batch, int64_t n, int depth);
+
+// ---- ref_gather.c: reading slices ----
+
+// y (n, slice) = x[offset[i] ...]; slice in elements of `size` bytes.
+void ot__ref_gather(void *y, const void *x, const int64_t *offset, int64_t n, int64_t slice,
+                    size_t size);
+
+// ---- ref_scatter.c: writing slices, in the order of i wherever two meet; the same bits for any number of threads ----
+
+typedef enum ot__scatter_op {
+    OT__SCATTER_NONE,
+    OT__SCATTER_ADD,
+    OT__SCATTER_MUL,
+    OT__SCATTER_MIN,
+    OT__SCATTER_MAX,
+} ot__scatter_op;
+// y[offset[i] + j] = op(y[offset[i] + j], u[i * slice + j]); y has `count` elements.
+typedef void (*ot__scatter_function)(void *y, const int64_t *offset, const void *u, int64_t n,
+                                     int64_t slice, int64_t count, ot__scatter_op op);
+ot__scatter_function ot__ref_scatter_find(ot_dtype dtype, ot__scatter_op op); // NULL: not for this type
+
+// ---- ref_pad.c ----
+
+// y (dim[0], ..., dim[ndim - 1]) from x by one table an axis: map[axis][i] is the index in x, or -1 for `value`.
+typedef struct ot__pad {
+    int ndim;
+    int64_t dim[OT_MAX_NDIM], x_stride[OT_MAX_NDIM];
+    const int64_t *map[OT_MAX_NDIM];
+    size_t size;
+} ot__pad;
+typedef enum ot__pad_mode {
+    OT__PAD_CONSTANT,
+    OT__PAD_REFLECT,
+    OT__PAD_EDGE,
+    OT__PAD_WRAP,
+} ot__pad_mode;
+// The table of one axis: begin, then (after cropping where negative) the `extent` elements of x, then end.
+void ot__ref_pad_map(int64_t *map, int64_t extent, int64_t begin, int64_t end, ot__pad_mode mode);
+void ot__ref_pad(void *y, const void *x, const void *value, const ot__pad *pad);
+
+// ---- ref_reduce.c: reductions ----
+
+// Axes of x, those of extent 1 left out and neighbours of one kind merged.
+typedef struct ot__reduction {
+    int n_kept, n_reduced;
+    int64_t kept_dim[OT_MAX_NDIM], kept_stride[OT_MAX_NDIM];
+    int64_t reduced_dim[OT_MAX_NDIM], reduced_stride[OT_MAX_NDIM];
+    int64_t n_out, n_each; // outputs, and elements of x for each
+} ot__reduction;
+void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_reduced);
+
+typedef enum ot__reduce_op {
+    OT__REDUCE_SUM,
+    OT__REDUCE_MEAN,
+    OT__REDUCE_SUM_SQUARE,
+    OT__REDUCE_L2,
+    OT__REDUCE_PROD,
+    OT__REDUCE_MAX,
+    OT__REDUCE_MIN,
+} ot__reduce_op;
+// Sums of f32 are kept in f64; an order that does not depend on the number of threads.
+typedef void (*ot__reduce_function)(void *y, const void *x, const ot__reduction *r,
+                                    ot__reduce_op op);
+ot__reduce_function ot__ref_reduce_find(ot_dtype dtype, ot__reduce_op op); // NULL: not for this type
+
+// ---- ref_argmax.c ----
+
+// y (outer, inner) = index of the greatest (is_max) or least element of x (outer, n, inner) along n, the first or last
+// of equal ones; NaN beats everything. n >= 1.
+typedef void (*ot__arg_function)(int64_t *y, const void *x, int64_t outer, int64_t n, int64_t inner,
+                                 bool is_max, bool is_last);
+ot__arg_function ot__ref_arg_find(ot_dtype dtype); // NULL: not for this type
+
+// ---- ref_cumsum.c ----
+
+// y, x (outer, n, inner): sums along n; exclusive: without the element itself; reverse: from the end.
+typedef void (*ot__cumsum_function)(void *y, const void *x, int64_t outer, int64_t n, int64_t inner,
+                                    bool is_exclusive, bool is_reverse);
+ot__cumsum_function ot__ref_cumsum_find(ot_dtype dtype); // NULL: not for this type
+
+// ---- ref_trilu.c ----
+
+// y, x (batch, rows, cols): x where col - row >= k (upper) or <= k (lower), else 0. y may be x.
+void ot__ref_trilu(void *y, const void *x, int64_t batch, int64_t rows, int64_t cols, int64_t k,
+                   bool is_upper, size_t size);
+
+// ---- ref_range.c ----
+
+// y[i] = start + i * delta
+void ot__ref_range_f64(double *y, double start, double delta, int64_t n);
+void ot__ref_range_f32(float *y, float start, float delta, int64_t n);
+void ot__ref_range_i64(int64_t *y, int64_t start, int64_t delta, int64_t n);
+void ot__ref_range_i32(int32_t *y, int32_t start, int32_t delta, int64_t n);
+void ot__ref_range_i16(int16_t *y, int16_t start, int16_t delta, int64_t n);
+
+// ---- ref_accumulate.c ----
+
+void ot__ref_accumulate_f32(float *buffer, const float *value, int64_t n); // buffer += value
+void ot__ref_accumulate_f64(double *buffer, const double *value, int64_t n);
+double ot__ref_sum_square_f32(const float *x, int64_t n); // in fixed blocks
+double ot__ref_sum_square_f64(const double *x, int64_t n);
+
+#endif
