@@ -142,6 +142,16 @@ struct ot_attr {
     const char *doc;
 };
 
+// Subgraphs of an attribute, whichever of the two kinds it has.
+static inline int ot__attr_n_graphs(const ot_attr *attr)
+{
+    return attr->g ? 1 : attr->graphs ? attr->n : 0;
+}
+static inline ot_graph *ot__attr_graph(const ot_attr *attr, int i)
+{
+    return attr->g ? attr->g : attr->graphs[i];
+}
+
 // ---- nodes, graphs, models ----
 
 struct ot_node {
@@ -270,7 +280,7 @@ ot_status ot__model_inline_functions(ot_model *model);
 // Who reads what: built once, valid until the graph changes.
 typedef struct ot__use {
     ot_node *node;
-    int i_input;
+    int i_input; // -1: a subgraph of the node reads it
 } ot__use;
 typedef struct ot__uses { // indexed by ot_value.index, which ot__uses_build assigns (and
                           // ot_node.index)

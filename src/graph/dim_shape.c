@@ -1,0 +1,135 @@
+// Symbolic extents put to use: values for symbols, products and broadcasting of whole shapes, their
+// text.
+#include <string.h>
+
+#include "graph/dim_internal.h"
+
+typedef struct evaluation {
+    const ot_model *model;
+    int64_t (*lookup)(void *context, const char *name);
+    void *context;
+} evaluation;
+
+static int64_t evaluate(const evaluation *e, int64_t dim);
+
+static int64_t evaluate_sum(const evaluation *e, const ot__polynomial *p)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < p->n_terms && sum != OT_DIM_UNKNOWN; i++) {
+        int64_t product = p->terms[i].coefficient;
+
+        for (int a = 0; a < p->terms[i].n_atoms && product != OT_DIM_UNKNOWN; a++) {
+            int64_t atom = evaluate(e, p->terms[i].atoms[a]);
+
+            product = atom == OT_DIM_UNKNOWN ? OT_DIM_UNKNOWN : ot__number_mul(product, atom);
+        }
+        sum = product == OT_DIM_UNKNOWN ? OT_DIM_UNKNOWN : ot__number_add(sum, product);
+    }
+    return sum;
+}
+
+// Recursion ends: operands are older than the expression, and its text, at least as long as the
+// nesting, is bounded.
+static int64_t evaluate(const evaluation *e, int64_t dim)
+{
+    const ot__symbol *s = ot__symbol_of(e->model, dim);
+    int64_t a, b;
+
+    if (!s)
+        return ot__dim_is_number(dim) ? dim : OT_DIM_UNKNOWN;
+    if (s->kind == OT_SYMBOL_NAMED) {
+        int64_t value = e->lookup(e->context, s->text);
+
+        return ot__dim_is_number(value) ? value : OT_DIM_UNKNOWN;
+    }
+    if (s->kind == OT_SYMBOL_POLYNOMIAL)
+        return evaluate_sum(e, s->sum);
+    a = evaluate(e, s->a);
+    b = evaluate(e, s->b);
+    if (a == OT_DIM_UNKNOWN || b == OT_DIM_UNKNOWN || b == 0)
+        return OT_DIM_UNKNOWN;
+    return s->kind == OT_SYMBOL_QUOTIENT ? ot__number_div(a, b) : ot__number_mod(a, b);
+}
+
+int64_t ot__dim_evaluate(const ot_model *model, int64_t dim,
+                         int64_t (*lookup)(void *context, const char *name), void *context)
+{
+    evaluation e = {model, lookup, context};
+
+    return evaluate(&e, dim);
+}
+
+bool ot__shape_is_static(const ot_shape *shape)
+{
+    for (int i = 0; i < shape->ndim; i++)
+        if (!ot__dim_is_number(shape->dim[i]))
+            return false;
+    return true;
+}
+
+int64_t ot__dims_product(ot_model *model, const ot_shape *shape)
+{
+    int64_t product = 1;
+
+    for (int i = 0; i < shape->ndim; i++)
+        product = ot__dim_mul(model, product, shape->dim[i]);
+    return product;
+}
+
+// False when the extents can not be broadcast.
+static bool broadcast_dim(int64_t a, int64_t b, int64_t *y)
+{
+    bool a_is_number = ot__dim_is_number(a), b_is_number = ot__dim_is_number(b);
+
+    if (ot__dim_same(a, b) || b == 1)
+        *y = a;
+    else if (a == 1)
+        *y = b;
+    else if (a_is_number && b_is_number)
+        return false;
+    else if (a_is_number)
+        *y = a;
+    else
+        *y = b_is_number ? b : OT_DIM_UNKNOWN;
+    return true;
+}
+
+ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y)
+{
+    ot_shape out = {.ndim = OT_MAX(a->ndim, b->ndim)};
+    char a_text[128], b_text[128];
+
+    *y = (ot_shape){0};
+    for (int i = 0; i < out.ndim; i++) {
+        int i_a = i - (out.ndim - a->ndim), i_b = i - (out.ndim - b->ndim);
+        int64_t a_dim = i_a < 0 ? 1 : a->dim[i_a], b_dim = i_b < 0 ? 1 : b->dim[i_b];
+
+        if (!broadcast_dim(a_dim, b_dim, &out.dim[i]))
+            return ot__error(OT_ERR_INVALID, "shapes %s and %s do not broadcast",
+                             ot__shape_text(a, a_text, sizeof a_text),
+                             ot__shape_text(b, b_text, sizeof b_text));
+    }
+    *y = out;
+    return OT_OK;
+}
+
+char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text, size_t size)
+{
+    size_t used = 0;
+
+    if (size == 0)
+        return text;
+    text[0] = '\0';
+    for (int i = 0; i <= shape->ndim && used + 1 < size; i++) {
+        char dim[256];
+
+        if (i == shape->ndim)
+            snprintf(text + used, size - used, "%s]", i ? "" : "[");
+        else
+            snprintf(text + used, size - used, "%s%s", i ? "," : "[",
+                     ot__dim_text(model, shape->dim[i], dim, sizeof dim));
+        used += strlen(text + used);
+    }
+    return text;
+}

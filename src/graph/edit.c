@@ -1,0 +1,167 @@
+// Changing graphs: removing, replacing, pruning.
+#include <string.h>
+
+#include "graph/graph_internal.h"
+
+// ---- subgraphs ----
+
+void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, ot_value *value),
+                             void *context)
+{
+    for (int a = 0; a < node->n_attrs; a++) {
+        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++) {
+            const ot_graph *inner = ot__attr_graph(node->attrs[a], g);
+
+            for (int n = 0; n < inner->n_nodes; n++) {
+                for (int i = 0; i < inner->nodes[n]->n_inputs; i++)
+                    visit(context, inner->nodes[n]->inputs[i]);
+                ot__node_visit_captures(inner->nodes[n], visit, context);
+            }
+            for (int i = 0; i < inner->n_outputs; i++)
+                visit(context, inner->outputs[i]);
+        }
+    }
+}
+
+// ---- removing and replacing ----
+
+void ot__graph_remove_node(ot_graph *graph, ot_node *node)
+{
+    int at = 0;
+
+    while (at < graph->n_nodes && graph->nodes[at] != node)
+        at++;
+    if (at == graph->n_nodes)
+        return;
+    graph->n_nodes--;
+    memmove(&graph->nodes[at], &graph->nodes[at + 1],
+            (size_t)(graph->n_nodes - at) * sizeof(ot_node *));
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && node->outputs[i]->producer == node)
+            node->outputs[i]->producer = NULL;
+}
+
+static void replace_in_list(ot_value **list, int n, const ot_value *from, ot_value *to)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == from)
+            list[i] = to;
+}
+
+void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        replace_in_list(node->inputs, node->n_inputs, from, to);
+        for (int a = 0; a < node->n_attrs; a++)
+            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
+                ot__graph_replace_uses(ot__attr_graph(node->attrs[a], g), from, to);
+    }
+    for (int i = 0; i < graph->n_outputs; i++) {
+        if (graph->outputs[i] != from)
+            continue;
+        graph->outputs[i] = to;
+        from->is_output = false;
+        to->is_output = true;
+    }
+}
+
+// ---- pruning ----
+
+// Marks are in ot_node.index and ot_value.index. The stack is our own: graphs can be deep.
+typedef struct pruning {
+    ot_graph *graph;
+    ot_node **stack;
+    int n_stack;
+} pruning;
+
+static void need(void *context, ot_value *value)
+{
+    pruning *p = context;
+    ot_node *node = value ? value->producer : NULL;
+
+    if (!value)
+        return;
+    value->index = 1;
+    if (!node || node->graph != p->graph || node->index == 1)
+        return;
+    node->index = 1;
+    p->stack[p->n_stack++] = node;
+}
+
+static void mark_needed(pruning *p, ot__keep_function keep)
+{
+    ot_graph *graph = p->graph;
+
+    for (int n = 0; n < graph->n_nodes; n++)
+        graph->nodes[n]->index = 0;
+    for (int i = 0; i < graph->n_initializers; i++)
+        graph->initializers[i]->index = 0;
+    for (int i = 0; i < graph->n_outputs; i++)
+        need(p, graph->outputs[i]);
+    for (int n = 0; n < graph->n_nodes; n++) {
+        if (!keep || graph->nodes[n]->index == 1 || !keep(graph->nodes[n]))
+            continue;
+        graph->nodes[n]->index = 1;
+        p->stack[p->n_stack++] = graph->nodes[n];
+    }
+    while (p->n_stack > 0) {
+        const ot_node *node = p->stack[--p->n_stack];
+
+        for (int i = 0; i < node->n_inputs; i++)
+            need(p, node->inputs[i]);
+        ot__node_visit_captures(node, need, p);
+    }
+}
+
+static void drop_unmarked(ot_graph *graph)
+{
+    int n_nodes = 0, n_initializers = 0;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (node->index == 1) {
+            graph->nodes[n_nodes++] = node;
+            continue;
+        }
+        for (int i = 0; i < node->n_outputs; i++) {
+            if (!node->outputs[i])
+                continue;
+            node->outputs[i]->producer = NULL;
+            ot__map_remove(&graph->values, node->outputs[i]->name);
+        }
+    }
+    graph->n_nodes = n_nodes;
+    for (int i = 0; i < graph->n_initializers; i++) {
+        ot_value *value = graph->initializers[i];
+
+        // One that is an input as well is a default; without it the input would have to be given.
+        if (value->index == 1 || value->is_input) {
+            graph->initializers[n_initializers++] = value;
+            continue;
+        }
+        value->is_initializer = false;
+        ot__map_remove(&graph->values, value->name);
+    }
+    graph->n_initializers = n_initializers;
+}
+
+ot_status ot__graph_prune(ot_graph *graph, ot__keep_function keep)
+{
+    pruning p = {.graph = graph};
+
+    // Innermost first: what only a dropped inner node reads is not needed outside either.
+    for (int n = 0; n < graph->n_nodes; n++)
+        for (int a = 0; a < graph->nodes[n]->n_attrs; a++)
+            for (int g = 0; g < ot__attr_n_graphs(graph->nodes[n]->attrs[a]); g++)
+                OT_TRY(ot__graph_prune(ot__attr_graph(graph->nodes[n]->attrs[a], g), keep));
+    p.stack = ot__alloc((size_t)graph->n_nodes * sizeof *p.stack);
+    if (!p.stack)
+        return OT_ERR_NO_MEMORY;
+    mark_needed(&p, keep);
+    drop_unmarked(graph);
+    ot__free(p.stack);
+    return OT_OK;
+}

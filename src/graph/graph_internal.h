@@ -1,0 +1,65 @@
+// Shared by the files of `graph`: what a model holds beyond its arena, and its symbols.
+#ifndef OT_GRAPH_INTERNAL_H
+#define OT_GRAPH_INTERNAL_H
+
+#include "graph/graph.h"
+
+// Something that lives as long as the last model that refers to it.
+typedef struct ot__held ot__held;
+
+struct ot__holdings {
+    ot__held **items; // the model's own arena is the first
+    int n_items, items_capacity;
+    ot_graph **graphs; // every graph of the model, for the maps in them
+    int n_graphs, graphs_capacity;
+    ot__map suffixes; // base of a new name -> the last number tried behind it
+};
+
+// dim.c
+ot_status ot__symbols_create(ot_model *model);
+ot_status ot__symbols_copy(const ot_model *from, ot_model *to); // extents keep their coding
+void ot__symbols_deinit(ot_model *model);
+
+// model.c
+ot_status ot__holdings_share(const ot_model *from, ot_model *to);
+
+bool ot__domain_same(const char *a, const char *b); // "ai.onnx" is ""
+
+// node.c
+ot_graph *ot__graph_root(ot_graph *graph);
+
+// copy.c: copies of nodes and graphs, to another model or within one
+typedef struct ot__copy_scope {
+    const ot_graph *from;
+    ot_graph *to;
+    ot__map renamed; // names in `from` -> values of `to`, when the copier renames
+    struct ot__copy_scope *outer;
+} ot__copy_scope;
+
+typedef struct ot__copier {
+    bool rename; // copies get new names and lose what is known of their shapes; else everything
+                 // stays
+    // What stands for an attribute that refers to a function's: NULL drops it. NULL function: kept
+    // as it is.
+    ot_status (*resolve)(void *context, const ot_node *node, const ot_attr *attr,
+                         const ot_attr **out);
+    void *context;
+    const ot_value *omitted; // stands for an input that a call leaves out
+} ot__copier;
+
+// The copy of `value`; one that no scope owns stands for itself.
+ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_value *value,
+                         ot_value **out);
+ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const ot_node *node,
+                        ot_node **out);
+ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope);
+
+// edit.c
+// Calls visit(context, value) for every value that the subgraphs of `node` read, at any depth.
+void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, ot_value *value),
+                             void *context);
+
+// sort.c: a node on a cycle, or NULL (also when out of memory). Assigns the scratch indices.
+const ot_node *ot__graph_find_cycle(ot_graph *graph);
+
+#endif

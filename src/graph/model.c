@@ -1,0 +1,295 @@
+// A model: its arena, what it holds besides, opset imports, and what users may ask about it.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "graph/graph_internal.h"
+
+// Counted: a clone refers to what its original held when it was made. Clones may die on other
+// threads.
+struct ot__held {
+    atomic_int count;
+    ot__arena *arena; // exactly one of the three is there
+    ot__file_map map;
+    ot_tensor *tensor;
+};
+
+static void release(ot__held *held)
+{
+    if (atomic_fetch_sub(&held->count, 1) > 1)
+        return;
+    if (held->arena)
+        ot__arena_destroy(held->arena);
+    ot__file_map_close(&held->map);
+    ot_tensor_destroy(held->tensor);
+    ot__free(held);
+}
+
+static bool hold(ot_model *model, ot__held *held)
+{
+    struct ot__holdings *holdings = model->holdings;
+
+    if (!ot__arena_grow(model->arena, &holdings->items, &holdings->items_capacity,
+                        holdings->n_items, sizeof(ot__held *)))
+        return false;
+    holdings->items[holdings->n_items++] = held;
+    return true;
+}
+
+static ot__held *held_create(void)
+{
+    ot__held *held = ot__alloc_zero(1, sizeof *held);
+
+    if (held)
+        atomic_init(&held->count, 1);
+    return held;
+}
+
+ot_status ot__holdings_share(const ot_model *from, ot_model *to)
+{
+    for (int i = 0; i < from->holdings->n_items; i++) {
+        if (!hold(to, from->holdings->items[i]))
+            return OT_ERR_NO_MEMORY;
+        atomic_fetch_add(&from->holdings->items[i]->count, 1);
+    }
+    return OT_OK;
+}
+
+ot_status ot__model_hold_map(ot_model *model, ot__file_map *map)
+{
+    ot__held *held = held_create();
+
+    if (!held || !hold(model, held)) {
+        ot__free(held);
+        ot__file_map_close(map);
+        return OT_ERR_NO_MEMORY;
+    }
+    held->map = *map;
+    *map = (ot__file_map){0};
+    return OT_OK;
+}
+
+ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)
+{
+    ot__held *held = held_create();
+
+    if (!held || !hold(model, held)) {
+        ot__free(held);
+        ot_tensor_destroy(tensor);
+        return OT_ERR_NO_MEMORY;
+    }
+    held->tensor = tensor;
+    return OT_OK;
+}
+
+// The arena as the first thing held, so that clones can keep it.
+static ot_status model_begin(ot__arena *arena, ot__held *held, ot_model **out)
+{
+    ot_model *model = ot__arena_alloc(arena, sizeof *model);
+
+    if (!model)
+        return OT_ERR_NO_MEMORY;
+    model->arena = arena;
+    model->holdings = ot__arena_alloc(arena, sizeof *model->holdings);
+    if (!model->holdings || !hold(model, held))
+        return OT_ERR_NO_MEMORY;
+    held->arena = arena;
+    *out = model;
+    return OT_OK;
+}
+
+ot_status ot__model_create(ot_model **out)
+{
+    ot__arena *arena = ot__arena_create();
+    ot__held *held = held_create();
+    ot_model *model = NULL;
+
+    *out = NULL;
+    if (!arena || !held || model_begin(arena, held, &model) != OT_OK) {
+        if (arena)
+            ot__arena_destroy(arena);
+        ot__free(held);
+        return OT_ERR_NO_MEMORY;
+    }
+    model->producer_name = model->producer_version = model->domain = model->doc = "";
+    if (ot__symbols_create(model) == OT_OK)
+        model->graph = ot__graph_create(model, NULL, "");
+    if (!model->graph) {
+        ot_model_destroy(model);
+        return OT_ERR_NO_MEMORY;
+    }
+    *out = model;
+    return OT_OK;
+}
+
+void ot_model_destroy(ot_model *model)
+{
+    struct ot__holdings *holdings;
+
+    if (!model)
+        return;
+    holdings = model->holdings;
+    for (int i = 0; i < holdings->n_graphs; i++)
+        ot__map_deinit(&holdings->graphs[i]->values);
+    ot__map_deinit(&holdings->suffixes);
+    ot__symbols_deinit(model);
+    // The list itself lives in the first item, the arena.
+    for (int i = holdings->n_items - 1; i >= 0; i--)
+        release(holdings->items[i]);
+}
+
+ot_graph *ot__graph_create(ot_model *model, ot_graph *parent, const char *name)
+{
+    struct ot__holdings *holdings = model->holdings;
+    ot_graph *graph = ot__arena_alloc(model->arena, sizeof *graph);
+
+    if (!graph || !ot__arena_grow(model->arena, &holdings->graphs, &holdings->graphs_capacity,
+                                  holdings->n_graphs, sizeof(ot_graph *)))
+        return NULL;
+    graph->model = model;
+    graph->parent = parent;
+    graph->doc = "";
+    graph->name = ot__arena_strdup(model->arena, name ? name : "");
+    if (!graph->name)
+        return NULL;
+    holdings->graphs[holdings->n_graphs++] = graph;
+    return graph;
+}
+
+// ---- opset imports ----
+
+bool ot__domain_same(const char *a, const char *b)
+{
+    const char *x = a && strcmp(a, "ai.onnx") != 0 ? a : "";
+    const char *y = b && strcmp(b, "ai.onnx") != 0 ? b : "";
+
+    return strcmp(x, y) == 0;
+}
+
+int64_t ot__model_opset(const ot_model *model, const char *domain)
+{
+    for (int i = 0; i < model->n_opsets; i++)
+        if (ot__domain_same(model->opsets[i].domain, domain))
+            return model->opsets[i].version;
+    return 0;
+}
+
+ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t version)
+{
+    ot__opset opset = {NULL, version};
+
+    for (int i = 0; i < model->n_opsets; i++) {
+        if (ot__domain_same(model->opsets[i].domain, domain)) {
+            model->opsets[i].version = version;
+            return OT_OK;
+        }
+    }
+    opset.domain = ot__arena_strdup(model->arena, domain ? domain : "");
+    if (!opset.domain || !ot__arena_grow(model->arena, &model->opsets, &model->opsets_capacity,
+                                         model->n_opsets, sizeof *model->opsets))
+        return OT_ERR_NO_MEMORY;
+    model->opsets[model->n_opsets++] = opset;
+    return OT_OK;
+}
+
+// ---- constants ----
+
+ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
+                                 const void *data, size_t n_bytes)
+{
+    ot_tensor *tensor = ot__arena_alloc(model->arena, sizeof *tensor);
+
+    if (!tensor)
+        return NULL;
+    tensor->dtype = dtype;
+    tensor->shape = *shape;
+    tensor->n_bytes = n_bytes;
+    tensor->data = (void *)(uintptr_t)data; // constants are never written
+    return tensor;
+}
+
+static bool constant_bytes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
+{
+    int64_t count;
+
+    if (!ot__shape_count(shape, &count))
+        return false;
+    if (dtype == OT_STRING)
+        return (uint64_t)count <= SIZE_MAX &&
+               !ot__size_mul_overflows((size_t)count, sizeof(ot__string), n_bytes);
+    return ot__dtype_bytes(dtype, count, n_bytes);
+}
+
+ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape)
+{
+    const size_t alignment = 64;
+    size_t n_bytes;
+    char *data;
+
+    if (!constant_bytes(dtype, shape, &n_bytes) || n_bytes > SIZE_MAX - alignment) {
+        char text[128];
+
+        ot__error(OT_ERR_INVALID, "%s constant of shape %s has no size", ot_dtype_name(dtype),
+                  ot__shape_text(shape, text, sizeof text));
+        return NULL;
+    }
+    data = ot__arena_alloc(model->arena, n_bytes + alignment);
+    if (!data)
+        return NULL;
+    data += (alignment - (uintptr_t)data % alignment) % alignment;
+    return ot__model_tensor_over(model, dtype, shape, data, n_bytes);
+}
+
+// ---- questions ----
+
+static bool is_user_input(const ot_value *value)
+{
+    return !value->is_initializer;
+}
+
+int ot_model_input_count(const ot_model *model)
+{
+    int n = 0;
+
+    for (int i = 0; i < model->graph->n_inputs; i++)
+        n += is_user_input(model->graph->inputs[i]);
+    return n;
+}
+
+const char *ot_model_input_name(const ot_model *model, int index)
+{
+    for (int i = 0; i < model->graph->n_inputs && index >= 0; i++)
+        if (is_user_input(model->graph->inputs[i]) && index-- == 0)
+            return model->graph->inputs[i]->name;
+    return NULL;
+}
+
+int ot_model_output_count(const ot_model *model)
+{
+    return model->graph->n_outputs;
+}
+
+const char *ot_model_output_name(const ot_model *model, int index)
+{
+    if (index < 0 || index >= model->graph->n_outputs)
+        return NULL;
+    return model->graph->outputs[index]->name;
+}
+
+ot_status ot_model_value_info(const ot_model *model, const char *name, ot_dtype *dtype,
+                              ot_shape *shape)
+{
+    const ot_value *value = ot__graph_find(model->graph, name);
+
+    *dtype = OT_DTYPE_UNDEFINED;
+    *shape = (ot_shape){.ndim = -1};
+    if (!value)
+        return ot__error(OT_ERR_NOT_FOUND, "the graph has no value '%s'", name);
+    *dtype = value->dtype;
+    if (!value->has_shape)
+        return OT_OK;
+    *shape = value->shape;
+    for (int i = 0; i < shape->ndim; i++)
+        if (!ot__dim_is_number(shape->dim[i]))
+            shape->dim[i] = -1;
+    return OT_OK;
+}
