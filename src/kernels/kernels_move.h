@@ -139,7 +139,7 @@ void ot__ref_range_i16(int16_t *y, int16_t start, int16_t delta, int64_t n);
 
 void ot__ref_accumulate_f32(float *buffer, const float *value, int64_t n); // buffer += value
 void ot__ref_accumulate_f64(double *buffer, const double *value, int64_t n);
-double ot__ref_sum_square_f32(const float *x, int64_t n); // in fixed blocks
+double ot__ref_sum_square_f32(const float *x, int64_t n);
 double ot__ref_sum_square_f64(const double *x, int64_t n);
 
 #endif

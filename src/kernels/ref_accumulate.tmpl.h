@@ -1,0 +1,37 @@
+// One element type of ref_accumulate.c.
+
+typedef struct FN(job) {
+    T *buffer;
+    const T *value;
+} FN(job);
+
+static void FN(add_part)(void *context, int64_t first, int64_t last)
+{
+    const FN(job) *j = context;
+
+    for (int64_t i = first; i < last; i++)
+        j->buffer[i] += j->value[i];
+}
+
+void FN(ot__ref_accumulate)(T *buffer, const T *value, int64_t n)
+{
+    FN(job) j = {buffer, value};
+
+    ot__parallel_for(n, OT_PAR_MIN, FN(add_part), &j);
+}
+
+double FN(ot__ref_sum_square)(const T *x, int64_t n)
+{
+    double lane[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+
+    for (; i + LANES <= n; i += LANES) {
+        for (int l = 0; l < LANES; l++)
+            lane[l] += (double)x[i + l] * (double)x[i + l];
+    }
+    for (; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    for (int l = 0; l < LANES; l++)
+        sum += lane[l];
+    return sum;
+}

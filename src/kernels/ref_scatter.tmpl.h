@@ -1,0 +1,36 @@
+// One element type of ref_scatter.c: slices are combined with what is there.
+
+static void FN(scatter_part)(void *context, int64_t first, int64_t last)
+{
+    const job *j = context;
+
+    for (int64_t i = 0; i < j->n; i++) {
+        const part p = part_of_slice(j, i, first, last);
+        T *y = (T *)j->y + j->offset[i];
+        const T *u = (const T *)j->u + i * j->slice;
+
+        if (j->op == OT__SCATTER_ADD) {
+            for (int64_t k = p.from; k < p.to; k++)
+                y[k] = ADD(y[k], u[k]);
+        } else if (j->op == OT__SCATTER_MUL) {
+            for (int64_t k = p.from; k < p.to; k++)
+                y[k] = MUL(y[k], u[k]);
+        } else if (j->op == OT__SCATTER_MIN) {
+            for (int64_t k = p.from; k < p.to; k++)
+                y[k] = u[k] < y[k] || IS_NAN(u[k]) ? u[k] : y[k];
+        } else {
+            for (int64_t k = p.from; k < p.to; k++)
+                y[k] = u[k] > y[k] || IS_NAN(u[k]) ? u[k] : y[k];
+        }
+    }
+}
+
+static void FN(scatter)(void *y, const int64_t *offset, const void *u, int64_t n, int64_t slice,
+                        int64_t count, ot__scatter_op op)
+{
+    job j = {y, u, offset, n, slice, op};
+
+    if (n > 0 && slice > 0)
+        ot__parallel_for(slice >= WIDE ? slice : count, slice >= WIDE ? PAR_COLUMNS : OT_PAR_MIN,
+                         FN(scatter_part), &j);
+}

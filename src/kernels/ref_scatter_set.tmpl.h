@@ -1,0 +1,23 @@
+// One element size of ref_scatter.c: slices replace what is there; the last one stays.
+
+static void FN(set_part)(void *context, int64_t first, int64_t last)
+{
+    const job *j = context;
+
+    for (int64_t i = 0; i < j->n; i++) {
+        const part p = part_of_slice(j, i, first, last);
+
+        for (int64_t k = p.from; k < p.to; k++)
+            ((T *)j->y)[j->offset[i] + k] = ((const T *)j->u)[i * j->slice + k];
+    }
+}
+
+static void FN(set)(void *y, const int64_t *offset, const void *u, int64_t n, int64_t slice,
+                    int64_t count, ot__scatter_op op)
+{
+    job j = {y, u, offset, n, slice, op};
+
+    if (n > 0 && slice > 0)
+        ot__parallel_for(slice >= WIDE ? slice : count, slice >= WIDE ? PAR_COLUMNS : OT_PAR_MIN,
+                         FN(set_part), &j);
+}
