@@ -9,6 +9,8 @@
 // (OT_DUMP_GRAPH).
 typedef void (*ot__pass_observer)(const ot_model *model, const char *pass);
 void ot__pass_set_observer(ot__pass_observer observer);
+// What every rewriting ends with: verifies (debug builds), then tells the observer.
+ot_status ot__pass_finished(const ot_model *model, const char *pass);
 
 // What a reader's model goes through before anything else: inline functions, raise the opset to 13,
 // resolve and check every node (all unknown operators are named in one message), sort, infer types

@@ -1,0 +1,13 @@
+// The fusions, one pattern per file fuse_<pattern>.c.
+#ifndef OT_PASSES_FUSE_H
+#define OT_PASSES_FUSE_H
+
+#include "passes/passes.h"
+
+// One row: looks for its pattern in the whole main graph and rewrites every place where it holds.
+typedef struct ot__fusion {
+    const char *name; // of the file: "fuse_gemm_relu"
+    ot_status (*run)(ot_model *model);
+} ot__fusion;
+
+#endif

@@ -1,0 +1,141 @@
+// Raise old nodes to opset 13, resolve every node's record, check it.
+#include <string.h>
+
+#include "passes/passes.h"
+
+enum { IR_VERSION_OF_BASE_OPSET = 7 }; // the IR version that opset 13 came with
+
+// ---- operators without a record ----
+
+typedef struct unknown_list {
+    ot__map seen;
+    ot__arena *arena;
+    ot__buf *lines;
+} unknown_list;
+
+static ot_status note_unknown(unknown_list *list, const ot_model *model, const ot_node *node)
+{
+    const int64_t opset = ot__model_opset(model, node->domain);
+    const char *line;
+
+    if (node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0)
+        line = ot__arena_printf(list->arena, "%s (opset %" PRId64 ")", node->op_type, opset);
+    else
+        line = ot__arena_printf(list->arena, "%s.%s", node->domain, node->op_type);
+    if (!line)
+        return OT_ERR_NO_MEMORY;
+    if (ot__map_get(&list->seen, line))
+        return OT_OK;
+    ot__buf_printf(list->lines, "%s\n", line);
+    return ot__map_put(&list->seen, line, list) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status list_unknown(unknown_list *list, const ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+        const int64_t opset = ot__model_opset(graph->model, node->domain);
+
+        // A domain that is not imported is another mistake, which ot__op_lookup names.
+        if (!ot__op_find(node->domain, node->op_type, opset > 0 ? opset : INT64_MAX))
+            OT_TRY(note_unknown(list, graph->model, node));
+        for (int a = 0; a < node->n_attrs; a++) {
+            const ot_attr *attr = node->attrs[a];
+
+            if (attr->g)
+                OT_TRY(list_unknown(list, attr->g));
+            for (int g = 0; attr->graphs && g < attr->n; g++)
+                OT_TRY(list_unknown(list, attr->graphs[g]));
+        }
+    }
+    return OT_OK;
+}
+
+ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines)
+{
+    unknown_list list = {.arena = ot__arena_create(), .lines = lines};
+    ot_status st;
+
+    if (!list.arena)
+        return OT_ERR_NO_MEMORY;
+    st = list_unknown(&list, model->graph);
+    ot__map_deinit(&list.seen);
+    ot__arena_destroy(list.arena);
+    return st != OT_OK ? st : ot__buf_status(lines);
+}
+
+static ot_status refuse_unknown(const ot_model *model)
+{
+    ot__buf lines = {0};
+    ot_status st = ot__pass_unknown_operators(model, &lines);
+    int n = 0;
+
+    for (size_t i = 0; st == OT_OK && i < lines.length; i++) {
+        if (lines.data[i] != '\n')
+            continue;
+        n++;
+        lines.data[i] = i + 1 < lines.length ? ';' : '\0';
+    }
+    if (n > 0)
+        st = ot__error(OT_ERR_UNSUPPORTED, "%d operator%s not supported: %s", n,
+                       n == 1 ? " is" : "s are", lines.data);
+    ot__buf_deinit(&lines);
+    return st;
+}
+
+// ---- one node ----
+
+static ot_status check_node(const ot_model *model, ot_node *node)
+{
+    OT_TRY(ot__op_lookup(model, node, &node->op));
+    return ot__op_check_node(node);
+}
+
+// Inferred at once: the constants made for the next nodes take their element type from this one.
+static ot_status raise_node(const ot_model *model, ot_node *node)
+{
+    OT_TRY(check_node(model, node));
+    OT_TRY(ot__op_upgrade_node(node));
+    OT_TRY(ot__op_check_node(node));
+    return ot__op_infer(node);
+}
+
+static ot_status for_each_node(ot_graph *graph,
+                               ot_status (*visit)(const ot_model *model, ot_node *node))
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+
+        for (int a = 0; a < node->n_attrs; a++) {
+            const ot_attr *attr = node->attrs[a];
+
+            if (attr->g)
+                OT_TRY(for_each_node(attr->g, visit));
+            for (int g = 0; attr->graphs && g < attr->n; g++)
+                OT_TRY(for_each_node(attr->graphs[g], visit));
+        }
+        OT_TRY(visit(graph->model, graph->nodes[n]));
+    }
+    return OT_OK;
+}
+
+static ot_status raise_model(ot_model *model)
+{
+    OT_TRY(ot__graph_sort(model->graph));
+    OT_TRY(for_each_node(model->graph, raise_node));
+    if (model->ir_version < IR_VERSION_OF_BASE_OPSET)
+        model->ir_version = IR_VERSION_OF_BASE_OPSET;
+    return ot__model_set_opset(model, "", OT_OP_BASE_OPSET);
+}
+
+ot_status ot__pass_check(ot_model *model)
+{
+    const int64_t opset = ot__model_opset(model, "");
+
+    OT_TRY(refuse_unknown(model));
+    if (opset > 0 && opset < OT_OP_BASE_OPSET)
+        OT_TRY(raise_model(model));
+    else
+        OT_TRY(for_each_node(model->graph, check_node));
+    return ot__pass_finished(model, "check");
+}

@@ -1,0 +1,179 @@
+// Constant nodes, nodes of constant inputs and nodes whose elements inference knows become
+// constants.
+#include <string.h>
+
+#include "passes/passes.h"
+
+static const size_t default_max_bytes = (size_t)64 << 20;
+
+// ---- what may be folded ----
+
+static bool is_deterministic(const ot_node *node)
+{
+    if ((node->op->flags & (OT_OP_RANDOM | OT_OP_INTERNAL)) != 0 || ot__op_writes_state(node))
+        return false;
+    for (int a = 0; a < node->n_attrs; a++)
+        if (node->attrs[a]->g || node->attrs[a]->graphs)
+            return false;
+    return true;
+}
+
+// Outputs of the graph keep their node, so that every output of a file is computed by one.
+static bool outputs_may_fold(const ot_node *node, size_t max_bytes)
+{
+    for (int i = 0; i < node->n_outputs; i++) {
+        const ot_value *y = node->outputs[i];
+        int64_t count;
+        size_t n_bytes;
+
+        if (!y)
+            continue;
+        if (y->is_output || y->kind != OT_VALUE_TENSOR || !y->has_shape ||
+            !ot__shape_is_static(&y->shape) || !ot__shape_count(&y->shape, &count) ||
+            !ot__dtype_bytes(y->dtype, count, &n_bytes) || n_bytes > max_bytes)
+            return false;
+    }
+    return true;
+}
+
+static bool inputs_are_constant(const ot_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot_value *x = node->inputs[i];
+
+        if (x && (!x->constant || x->is_input))
+            return false;
+    }
+    return true;
+}
+
+static bool elements_are_known(const ot_value *y)
+{
+    int64_t count;
+    int n;
+    const int64_t *known = ot_value_known(y, &n);
+
+    if (!known || !ot__dtype_is_int(y->dtype) || !ot__shape_count(&y->shape, &count) || count != n)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!ot__dim_is_number(known[i]))
+            return false;
+    return true;
+}
+
+static bool outputs_are_known(const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && !elements_are_known(node->outputs[i]))
+            return false;
+    return node->n_outputs > 0;
+}
+
+// ---- folding one node ----
+
+static void make_constant(ot_value *y, ot_tensor *tensor)
+{
+    y->constant = tensor;
+    y->producer = NULL;
+    y->i_producer_output = 0;
+    ot__value_set(y, tensor->dtype, &tensor->shape);
+}
+
+static ot_status fold_known(ot_model *model, const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++) {
+        ot_value *y = node->outputs[i];
+        ot_tensor *tensor;
+        int n;
+
+        if (!y)
+            continue;
+        tensor = ot__model_tensor_new(model, y->dtype, &y->shape);
+        if (!tensor)
+            return OT_ERR_NO_MEMORY;
+        const int64_t *known = ot_value_known(y, &n);
+        if (!ot__convert(tensor->data, y->dtype, known, OT_I64, n))
+            return ot__error(OT_ERR_INTERNAL, "elements of '%s' have no form as %s", y->name,
+                             ot_dtype_name(y->dtype));
+        make_constant(y, tensor);
+    }
+    return OT_OK;
+}
+
+// False: stays a node. Its error, if any, is the run's: what it complains of may be conditional on
+// inputs that only the run sees.
+static ot_status fold_by_kernel(ot_model *model, const ot_node *node, bool *folded)
+{
+    const ot_tensor **in = ot__alloc_zero((size_t)node->n_inputs, sizeof *in);
+    ot_tensor **out = ot__alloc_zero((size_t)node->n_outputs, sizeof *out);
+    ot_status st = in && out ? OT_OK : OT_ERR_NO_MEMORY;
+
+    *folded = false;
+    for (int i = 0; st == OT_OK && i < node->n_inputs; i++)
+        in[i] = node->inputs[i] ? node->inputs[i]->constant : NULL;
+    if (st == OT_OK)
+        st = ot__op_eval(node, in, node->n_inputs, out, node->n_outputs);
+    *folded = st == OT_OK;
+    for (int i = 0; *folded && i < node->n_outputs; i++) {
+        ot_tensor *tensor = out[i];
+
+        out[i] = NULL;
+        if (!tensor)
+            continue;
+        if (!node->outputs[i])
+            ot_tensor_destroy(tensor);
+        else if (ot__model_hold_tensor(model, tensor) == OT_OK)
+            make_constant(node->outputs[i], tensor);
+        else
+            st = OT_ERR_NO_MEMORY;
+    }
+    ot__free(in);
+    ot__free(out);
+    return st == OT_ERR_NO_MEMORY ? st : OT_OK;
+}
+
+static ot_status fold_node(ot_model *model, const ot_node *node, size_t max_bytes, bool *folded)
+{
+    ot_attr *value = ot__node_attr(node, "value");
+
+    *folded = false;
+    if (!is_deterministic(node) || !outputs_may_fold(node, max_bytes))
+        return OT_OK;
+    // The tensor of a Constant is shared, not copied.
+    if (strcmp(node->op_type, "Constant") == 0 && node->domain[0] == '\0' && value && value->t) {
+        make_constant(node->outputs[0], value->t);
+        *folded = true;
+        return OT_OK;
+    }
+    if (outputs_are_known(node)) {
+        *folded = true;
+        return fold_known(model, node);
+    }
+    return inputs_are_constant(node) ? fold_by_kernel(model, node, folded) : OT_OK;
+}
+
+ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
+{
+    ot_graph *graph = model->graph;
+    int kept = 0;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+        bool folded = false;
+        // Anew, because the constants made so far say more about shapes than inference could.
+        ot_status st = ot__op_infer(node);
+
+        if (st == OT_OK)
+            st = fold_node(model, node, max_bytes ? max_bytes : default_max_bytes, &folded);
+        if (!folded)
+            graph->nodes[kept++] = node;
+        if (st == OT_OK)
+            continue;
+        while (++n < graph->n_nodes)
+            graph->nodes[kept++] = graph->nodes[n];
+        graph->n_nodes = kept;
+        return st;
+    }
+    graph->n_nodes = kept;
+    return ot__pass_finished(model, "fold");
+}

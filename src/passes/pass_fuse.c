@@ -1,0 +1,15 @@
+// All fusions, in the order of their table.
+#include "passes/fuse.h"
+
+static const ot__fusion fusions[] = {
+    {0},
+};
+
+ot_status ot__pass_fuse(ot_model *model)
+{
+    for (const ot__fusion *fusion = fusions; fusion->name; fusion++) {
+        OT_TRY(fusion->run(model));
+        OT_TRY(ot__pass_finished(model, fusion->name));
+    }
+    return OT_OK;
+}

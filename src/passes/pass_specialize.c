@@ -1,0 +1,134 @@
+// One set of input shapes: every extent becomes a number, shape arithmetic becomes constants.
+#include <string.h>
+
+#include "passes/passes.h"
+
+// The number each symbol has got, and from which input.
+typedef struct binding {
+    const char *symbol;
+    int64_t extent;
+    const char *input;
+} binding;
+
+typedef struct specializing {
+    ot_model *model;
+    binding *bindings; // one per extent of all inputs at most
+    int n_bindings;
+} specializing;
+
+static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t extent)
+{
+    const int64_t declared = input->shape.dim[axis];
+    const char *symbol;
+
+    if (ot__dim_is_number(declared)) {
+        if (declared == extent)
+            return OT_OK;
+        return ot__error(OT_ERR_INVALID,
+                         "input '%s': axis %d has extent %" PRId64 ", expected %" PRId64,
+                         input->name, axis, extent, declared);
+    }
+    symbol = ot__dim_name(s->model, declared);
+    if (!symbol)
+        return OT_OK;
+    for (int i = 0; i < s->n_bindings; i++) {
+        if (strcmp(s->bindings[i].symbol, symbol) != 0)
+            continue;
+        if (s->bindings[i].extent == extent)
+            return OT_OK;
+        return ot__error(
+            OT_ERR_INVALID,
+            "input '%s': axis %d ('%s') has extent %" PRId64 ", but %" PRId64 " in input '%s'",
+            input->name, axis, symbol, extent, s->bindings[i].extent, s->bindings[i].input);
+    }
+    s->bindings[s->n_bindings++] = (binding){symbol, extent, input->name};
+    return OT_OK;
+}
+
+static ot_status set_input(specializing *s, ot_value *input, const ot_shape *shape)
+{
+    char found[128], expected[256];
+
+    if (input->kind != OT_VALUE_TENSOR)
+        return OT_OK;
+    if (input->has_shape && input->shape.ndim != shape->ndim)
+        return ot__error(OT_ERR_INVALID, "input '%s' has shape %s, expected %s", input->name,
+                         ot__shape_text(shape, found, sizeof found),
+                         ot__dims_text(s->model, &input->shape, expected, sizeof expected));
+    for (int k = 0; input->has_shape && k < shape->ndim; k++)
+        OT_TRY(bind(s, input, k, shape->dim[k]));
+    ot__value_set(input, input->dtype, shape);
+    return OT_OK;
+}
+
+static ot_status set_inputs(specializing *s, const ot_shape *shapes, int n_shapes)
+{
+    const ot_graph *graph = s->model->graph;
+    size_t n_axes = 0;
+
+    if (n_shapes != graph->n_inputs)
+        return ot__error(OT_ERR_INVALID, "%d input shapes for %d inputs", n_shapes,
+                         graph->n_inputs);
+    for (int i = 0; i < n_shapes; i++)
+        n_axes += (size_t)shapes[i].ndim;
+    s->bindings = ot__alloc_zero(n_axes, sizeof *s->bindings);
+    if (!s->bindings)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n_shapes; i++)
+        OT_TRY(set_input(s, graph->inputs[i], &shapes[i]));
+    return OT_OK;
+}
+
+// What was inferred or declared for any shape is weaker than what follows from this one, and its
+// symbols would hide numbers. Static declarations stay: operators whose shape depends on values
+// have nothing else.
+static void forget_symbols(const ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
+            ot_value *y = graph->nodes[n]->outputs[i];
+
+            if (!y)
+                continue;
+            y->n_known = 0;
+            y->known = NULL;
+            if (y->has_shape && !ot__shape_is_static(&y->shape))
+                y->has_shape = false;
+        }
+    }
+}
+
+static ot_status check_static(const ot_model *model)
+{
+    const ot_graph *graph = model->graph;
+    char label[160], shape[256];
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
+            const ot_value *y = graph->nodes[n]->outputs[i];
+
+            if (!y || y->kind == OT_VALUE_SEQUENCE ||
+                (y->has_shape && ot__shape_is_static(&y->shape)))
+                continue;
+            return ot__error(
+                OT_ERR_UNSUPPORTED, "%s: the shape of '%s' is known only at run time: %s",
+                ot__node_label(graph->nodes[n], label, sizeof label), y->name,
+                y->has_shape ? ot__dims_text(model, &y->shape, shape, sizeof shape) : "?");
+        }
+    }
+    return OT_OK;
+}
+
+ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs)
+{
+    specializing s = {.model = model};
+    ot_status st = set_inputs(&s, input_shapes, n_inputs);
+
+    ot__free(s.bindings);
+    OT_TRY(st);
+    forget_symbols(model->graph);
+    OT_TRY(ot__pass_fold(model, 0)); // infers on its way
+    OT_TRY(ot__pass_prune(model));
+    OT_TRY(check_static(model));
+    return ot__pass_finished(model, "specialize");
+}
