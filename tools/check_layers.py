@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 GENERATED = {"onnx.pb-c.h": {"onnx"}}  # header: layers that may include it
 BELOW_ALL = ("base", "tensor")
 
