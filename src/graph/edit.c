@@ -67,6 +67,17 @@ void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to)
     }
 }
 
+bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base)
+{
+    const ot_value *named = ot__graph_new_value(graph, base);
+
+    if (!named)
+        return false;
+    ot__map_remove(&graph->values, value->name);
+    value->name = named->name;
+    return ot__map_put(&graph->values, value->name, value);
+}
+
 // ---- pruning ----
 
 // Marks are in ot_node.index and ot_value.index. The stack is our own: graphs can be deep.

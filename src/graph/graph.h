@@ -268,6 +268,9 @@ const char *ot__node_label(const ot_node *node, char *text,
 void ot__graph_remove_node(ot_graph *graph, ot_node *node); // its outputs lose their producer
 // Node inputs and graph outputs, subgraphs too.
 void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to);
+// Give `value` the name `base`, or base_1, base_2, ... when that is taken. False when out of
+// memory.
+bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base);
 // Drop nodes that no output needs and for which `keep` (may be NULL) does not return true; then
 // unused initializers.
 typedef bool (*ot__keep_function)(const ot_node *node);

@@ -1,0 +1,197 @@
+// Contributions to gradients: their names, and their sum.
+#include <string.h>
+
+#include "autodiff/accumulate.h"
+
+enum { CLAIMED = -2 }; // ot_value.index of an emitted value that has become a gradient
+
+// ONNX Runtime names contributions in this order: its builder leaves these two for last.
+static bool is_numbered_late(const ot_node *node)
+{
+    return strcmp(node->op_type, "Relu") == 0 || strcmp(node->op_type, "LayerNormalization") == 0;
+}
+
+static void number_parts(ot__gradients *g, int value)
+{
+    const ot__uses *uses = &g->reach->uses;
+
+    for (int late = 0; late < 2; late++) {
+        for (int u = uses->first[value]; u < uses->first[value + 1]; u++) {
+            const ot__use *use = &uses->use[u];
+
+            if (use->i_input >= 0 && is_numbered_late(use->node) == (late == 1) &&
+                ot__reach_wants(g->reach, use->node, use->i_input))
+                g->slot[u] = g->n_parts[value]++;
+        }
+    }
+}
+
+ot_status ot__gradients_create(ot__gradients *g, const ot__reach *reach)
+{
+    const size_t n_values = (size_t)reach->uses.n_values;
+    const size_t n_uses = (size_t)reach->uses.first[n_values];
+
+    *g = (ot__gradients){.reach = reach, .graph = reach->graph};
+    g->of = ot__alloc_zero(n_values, sizeof(ot_value *));
+    g->parts = ot__alloc_zero(n_uses, sizeof(ot_value *));
+    g->slot = ot__alloc(n_uses * sizeof *g->slot);
+    g->n_parts = ot__alloc_zero(n_values, sizeof *g->n_parts);
+    g->n_arrived = ot__alloc_zero(n_values, sizeof *g->n_arrived);
+    if (!g->of || !g->parts || !g->slot || !g->n_parts || !g->n_arrived)
+        return OT_ERR_NO_MEMORY;
+    for (size_t u = 0; u < n_uses; u++)
+        g->slot[u] = -1;
+    for (int v = 0; v < reach->uses.n_values; v++)
+        number_parts(g, v);
+    return OT_OK;
+}
+
+void ot__gradients_deinit(ot__gradients *g)
+{
+    ot__free(g->of);
+    ot__free(g->parts);
+    ot__free(g->slot);
+    ot__free(g->n_parts);
+    ot__free(g->n_arrived);
+}
+
+// Finish a node made here like those that rules emit.
+static ot_status settle(ot_node *node)
+{
+    if (!node)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__op_lookup(node->graph->model, node, &node->op));
+    return ot__op_infer(node);
+}
+
+static bool is_fresh(const ot__gradients *g, const ot_value *dx)
+{
+    return dx->producer && !ot__reach_knows(g->reach, dx) && dx->index != CLAIMED;
+}
+
+// A gradient has one name and one reader's claim: what is a forward value, a constant or another
+// value's gradient is handed on by an Identity.
+static ot_status own(const ot__gradients *g, const ot_node *node, int i_input, ot_value **dx)
+{
+    ot_value *copy;
+    char *name;
+
+    if (is_fresh(g, *dx))
+        return OT_OK;
+    name = ot__arena_printf(g->graph->model->arena, "%s_Grad/Identity_dx%d", node->name, i_input);
+    copy = name ? ot__graph_new_value(g->graph, name) : NULL;
+    if (!copy)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(settle(ot__graph_add_node(g->graph, "", "Identity", name, dx, 1, &copy, 1)));
+    *dx = copy;
+    return OT_OK;
+}
+
+static bool shapes_agree(const ot_shape *a, const ot_shape *b)
+{
+    if (a->ndim != b->ndim)
+        return false;
+    for (int k = 0; k < a->ndim; k++)
+        if (ot__dim_is_number(a->dim[k]) && ot__dim_is_number(b->dim[k]) && a->dim[k] != b->dim[k])
+            return false;
+    return true;
+}
+
+static ot_status check_type(const ot__gradients *g, const ot_node *node, const ot_value *x,
+                            const ot_value *dx)
+{
+    char label[160], found[160], expected[160];
+
+    if (dx->kind == OT_VALUE_TENSOR && dx->dtype == x->dtype &&
+        (!dx->has_shape || !x->has_shape || shapes_agree(&dx->shape, &x->shape)))
+        return OT_OK;
+    return ot__error(OT_ERR_INTERNAL, "%s: its rule gives '%s' a gradient %s%s, expected %s%s",
+                     ot__node_label(node, label, sizeof label), x->name, ot_dtype_name(dx->dtype),
+                     ot__dims_text(g->graph->model, &dx->shape, found, sizeof found),
+                     ot_dtype_name(x->dtype),
+                     ot__dims_text(g->graph->model, &x->shape, expected, sizeof expected));
+}
+
+// Name the value as a gradient of x: "<x>_grad<suffix>".
+static ot_status claim(const ot__gradients *g, const ot_value *x, ot_value *dx, const char *suffix)
+{
+    const char *name = ot__arena_printf(g->graph->model->arena, "%s_grad%s", x->name, suffix);
+
+    if (!name || !ot__graph_rename_value(g->graph, dx, name))
+        return OT_ERR_NO_MEMORY;
+    dx->index = CLAIMED;
+    if (x->has_shape)
+        ot__value_set(dx, x->dtype, &x->shape);
+    return OT_OK;
+}
+
+static ot_status sum_parts(ot__gradients *g, const ot_value *x)
+{
+    const int v = x->index;
+    ot_value *sum;
+    char *base = ot__arena_printf(g->graph->model->arena, "%s_grad", x->name);
+    char *name = ot__arena_printf(g->graph->model->arena, "AccumulateGrad_%s_grad", x->name);
+
+    sum = base && name ? ot__graph_new_value(g->graph, base) : NULL;
+    if (!sum)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(settle(ot__graph_add_node(g->graph, "", "Sum", name, &g->parts[g->reach->uses.first[v]],
+                                     g->n_parts[v], &sum, 1)));
+    sum->index = CLAIMED;
+    if (x->has_shape)
+        ot__value_set(sum, x->dtype, &x->shape);
+    g->of[v] = sum;
+    return OT_OK;
+}
+
+static int slot_of(const ot__gradients *g, const ot_node *node, int i_input)
+{
+    const ot__uses *uses = &g->reach->uses;
+    const int v = node->inputs[i_input]->index;
+
+    for (int u = uses->first[v]; u < uses->first[v + 1]; u++)
+        if (uses->use[u].node == node && uses->use[u].i_input == i_input)
+            return g->slot[u];
+    return -1;
+}
+
+ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, ot_value *dx)
+{
+    const ot_value *x = i_input < node->n_inputs ? node->inputs[i_input] : NULL;
+    const int slot = x ? slot_of(g, node, i_input) : -1;
+    char suffix[32] = "", label[160];
+    ot_value **part;
+
+    if (slot < 0) // a rule may give what nobody asked for
+        return OT_OK;
+    part = &g->parts[g->reach->uses.first[x->index] + slot];
+    if (*part)
+        return ot__error(OT_ERR_INTERNAL, "%s: its rule gives the gradient of input %d twice",
+                         ot__node_label(node, label, sizeof label), i_input);
+    OT_TRY(check_type(g, node, x, dx));
+    OT_TRY(own(g, node, i_input, &dx));
+    if (g->n_parts[x->index] > 1)
+        snprintf(suffix, sizeof suffix, "_%d", slot);
+    OT_TRY(claim(g, x, dx, suffix));
+    *part = dx;
+    if (++g->n_arrived[x->index] < g->n_parts[x->index])
+        return OT_OK;
+    if (g->n_parts[x->index] > 1)
+        return sum_parts(g, x);
+    g->of[x->index] = dx;
+    return OT_OK;
+}
+
+ot_status ot__gradients_check(const ot__gradients *g, const ot_node *node)
+{
+    char label[160];
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int slot = node->inputs[i] ? slot_of(g, node, i) : -1;
+
+        if (slot >= 0 && !g->parts[g->reach->uses.first[node->inputs[i]->index] + slot])
+            return ot__error(OT_ERR_INTERNAL, "%s: its rule gives no gradient of input %d",
+                             ot__node_label(node, label, sizeof label), i);
+    }
+    return OT_OK;
+}

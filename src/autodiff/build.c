@@ -1,0 +1,159 @@
+// The gradient graph: from the target backwards, one rule per node.
+#include <string.h>
+
+#include "autodiff/accumulate.h"
+
+static const char backward_doc[] = "Backward pass";
+
+// ---- what a rule asks of the graph being built ----
+
+static ot_value *host_dy(void *context, const ot_value *y)
+{
+    const ot__gradients *g = context;
+
+    return ot__reach_knows(g->reach, y) ? g->of[y->index] : NULL;
+}
+
+static bool host_wants(void *context, const ot_node *node, int i)
+{
+    const ot__gradients *g = context;
+
+    return ot__reach_wants(g->reach, node, i);
+}
+
+static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value *dx)
+{
+    return ot__gradients_add(context, node, i, dx);
+}
+
+// ---- seed ----
+
+// The gradient of a loss that is not a scalar starts from ones of its shape.
+static ot_status emit_ones(ot_graph *graph, ot_value *target, ot_value *seed)
+{
+    ot_model *model = graph->model;
+    char *shape_name = ot__arena_printf(model->arena, "%s_shape", seed->name);
+    ot_value *shape = shape_name ? ot__graph_new_value(graph, shape_name) : NULL;
+    ot_tensor *one = ot__model_tensor_new(model, target->dtype, &OT_SHAPE(1));
+    const double number = 1.0;
+    ot_node *nodes[2] = {0};
+
+    if (!shape || !one || !ot__convert(one->data, target->dtype, &number, OT_F64, 1))
+        return OT_ERR_NO_MEMORY;
+    nodes[0] = ot__graph_add_node(graph, "", "Shape", shape_name, &target, 1, &shape, 1);
+    nodes[1] = ot__graph_add_node(graph, "", "ConstantOfShape", seed->name, &shape, 1, &seed, 1);
+    if (!nodes[0] || !nodes[1] || !ot__node_set_tensor(nodes[1], "value", one))
+        return OT_ERR_NO_MEMORY;
+    for (size_t i = 0; i < OT_COUNT(nodes); i++) {
+        OT_TRY(ot__op_lookup(model, nodes[i], &nodes[i]->op));
+        OT_TRY(ot__op_infer(nodes[i]));
+    }
+    return OT_OK;
+}
+
+static ot_status make_seed(ot_graph *graph, ot_value *target, ot_value **out)
+{
+    ot_model *model = graph->model;
+    char *name = ot__arena_printf(model->arena, "%s_grad", target->name);
+    ot_value *seed = name ? ot__graph_new_value(graph, name) : NULL;
+    const double number = 1.0;
+    ot_tensor *one;
+
+    *out = seed;
+    if (!seed)
+        return OT_ERR_NO_MEMORY;
+    ot__value_set(seed, target->dtype, target->has_shape ? &target->shape : NULL);
+    if (!target->has_shape || target->shape.ndim > 0)
+        return emit_ones(graph, target, seed);
+    one = ot__model_tensor_new(model, target->dtype, &OT_SHAPE_SCALAR);
+    if (!one || !ot__convert(one->data, target->dtype, &number, OT_F64, 1) ||
+        !ot__graph_add_initializer(graph, seed, one))
+        return OT_ERR_NO_MEMORY;
+    return OT_OK;
+}
+
+// ---- nodes ----
+
+// Gradient nodes take their names from the forward node's.
+static ot_status name_nodes(const ot__reach *reach)
+{
+    ot_graph *graph = reach->graph;
+    ot__map taken = {0};
+    int counter = 0;
+    ot_status st = OT_OK;
+
+    for (int n = 0; n < reach->n_nodes && st == OT_OK; n++)
+        if (!ot__map_put(&taken, graph->nodes[n]->name, graph->nodes[n]))
+            st = OT_ERR_NO_MEMORY;
+    for (int n = 0; n < reach->n_nodes && st == OT_OK; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (!reach->is_active[n] || node->name[0] != '\0')
+            continue;
+        do
+            node->name = ot__arena_printf(graph->model->arena, "%s_%d", node->op_type, counter++);
+        while (node->name && ot__map_get(&taken, node->name));
+        if (!node->name) {
+            node->name = "";
+            st = OT_ERR_NO_MEMORY;
+        }
+    }
+    ot__map_deinit(&taken);
+    return st;
+}
+
+static ot_status build_nodes(ot__gradients *g)
+{
+    const ot__reach *reach = g->reach;
+    const ot__grad_host host = {g, host_dy, host_wants, host_set_dx};
+
+    for (int n = reach->n_nodes - 1; n >= 0; n--) {
+        if (!reach->is_active[n])
+            continue;
+        OT_TRY(ot__op_grad(g->graph->nodes[n], &host));
+        OT_TRY(ot__gradients_check(g, g->graph->nodes[n]));
+    }
+    return OT_OK;
+}
+
+static ot_status build(ot__gradients *g, ot_value *target, ot_value *seed, ot_value *const *from,
+                       int n_from, ot_value **grads)
+{
+    ot_graph *graph = g->graph;
+
+    OT_TRY(ot__reach_check_operators(g->reach, from, n_from));
+    OT_TRY(ot__reach_check_values(g->reach, from, n_from));
+    OT_TRY(name_nodes(g->reach));
+    if (!seed)
+        OT_TRY(make_seed(graph, target, &seed));
+    g->of[target->index] = seed;
+    OT_TRY(build_nodes(g));
+    for (int i = 0; i < n_from; i++) {
+        grads[i] = g->of[from[i]->index];
+        if (!grads[i])
+            return ot__error(OT_ERR_INTERNAL, "no gradient of '%s' was built", from[i]->name);
+    }
+    for (int n = g->reach->n_nodes; n < graph->n_nodes; n++)
+        if (graph->nodes[n]->doc[0] == '\0')
+            graph->nodes[n]->doc = backward_doc;
+    return OT_OK;
+}
+
+ot_status ot__autodiff_build(ot_graph *graph, ot_value *target, ot_value *seed,
+                             ot_value *const *from, int n_from, ot_value **grads)
+{
+    ot__reach reach;
+    ot__gradients g = {0};
+    ot_status st;
+
+    for (int i = 0; i < n_from; i++)
+        grads[i] = NULL;
+    st = ot__reach_build(graph, target, from, n_from, &reach);
+    if (st == OT_OK)
+        st = ot__gradients_create(&g, &reach);
+    if (st == OT_OK)
+        st = build(&g, target, seed, from, n_from, grads);
+    ot__gradients_deinit(&g);
+    ot__reach_deinit(&reach);
+    return st == OT_OK ? ot__pass_finished(graph->model, "autodiff") : st;
+}

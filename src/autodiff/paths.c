@@ -1,0 +1,276 @@
+// What differentiable paths exist, and what is in their way.
+#include <string.h>
+
+#include "autodiff/reach.h"
+
+// Per value, found by one walk backwards.
+typedef struct obstacles {
+    const ot__reach *reach;
+    bool *leads;           // per value: to the target through edges of any kind
+    ot_node **unsupported; // per value: the next operator without gradient on a path, or NULL
+    ot_node **stopper;     // per value: where its paths end that lead to the target only in other
+                           // ways
+} obstacles;
+
+static ot_status obstacles_create(const ot__reach *reach, obstacles *o)
+{
+    const size_t n = (size_t)reach->uses.n_values;
+
+    *o = (obstacles){.reach = reach};
+    o->leads = ot__alloc_zero(n, sizeof *o->leads);
+    o->unsupported = ot__alloc_zero(n, sizeof(ot_node *));
+    o->stopper = ot__alloc_zero(n, sizeof(ot_node *));
+    return o->leads && o->unsupported && o->stopper ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static void obstacles_deinit(obstacles *o)
+{
+    ot__free(o->leads);
+    ot__free(o->unsupported);
+    ot__free(o->stopper);
+}
+
+static bool lies_on_way(const ot__reach *reach, const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && reach->to[node->outputs[i]->index] && ot__output_passes(node, i))
+            return true;
+    return false;
+}
+
+static void visit_node(obstacles *o, ot_node *node)
+{
+    const bool on_way = lies_on_way(o->reach, node);
+    ot_node *unsupported = NULL, *stopper = NULL;
+    bool leads = false;
+
+    for (int i = 0; i < node->n_outputs; i++) {
+        const ot_value *y = node->outputs[i];
+
+        if (!y)
+            continue;
+        leads = leads || o->leads[y->index];
+        if (o->reach->to[y->index] && ot__output_passes(node, i) && o->unsupported[y->index])
+            unsupported = o->unsupported[y->index];
+        if (ot__output_passes(node, i) && o->stopper[y->index])
+            stopper = o->stopper[y->index];
+    }
+    if (!leads)
+        return;
+    if (on_way && !ot__op_is_differentiable(node->op))
+        unsupported = node;
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot_value *x = node->inputs[i];
+
+        if (!x)
+            continue;
+        o->leads[x->index] = true;
+        if (on_way && ot__edge_passes(node, i)) {
+            if (unsupported)
+                o->unsupported[x->index] = unsupported;
+        } else {
+            o->stopper[x->index] = ot__edge_passes(node, i) && stopper ? stopper : node;
+        }
+    }
+}
+
+static void find_obstacles(obstacles *o)
+{
+    o->leads[o->reach->target->index] = true;
+    for (int n = o->reach->n_nodes - 1; n >= 0; n--)
+        visit_node(o, o->reach->graph->nodes[n]);
+}
+
+static ot__path_status status_of(const obstacles *o, const ot_value *value, ot_node **blocker)
+{
+    *blocker = NULL;
+    if (!ot__reach_knows(o->reach, value) || !o->leads[value->index])
+        return OT_PATH_NONE;
+    if (!o->reach->to[value->index]) {
+        *blocker = o->stopper[value->index];
+        return OT_PATH_STOPPED;
+    }
+    *blocker = o->unsupported[value->index];
+    return *blocker ? OT_PATH_UNSUPPORTED : OT_PATH_OK;
+}
+
+ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const *from, int n_from,
+                             ot__path_status *status, ot_node **blocker)
+{
+    ot__reach reach;
+    obstacles o = {0};
+    ot_status st = ot__reach_build(graph, target, from, n_from, &reach);
+
+    if (st == OT_OK)
+        st = obstacles_create(&reach, &o);
+    if (st == OT_OK) {
+        find_obstacles(&o);
+        for (int i = 0; i < n_from; i++) {
+            ot_node *found;
+
+            status[i] = status_of(&o, from[i], &found);
+            if (blocker)
+                blocker[i] = found;
+        }
+    }
+    obstacles_deinit(&o);
+    ot__reach_deinit(&reach);
+    return st;
+}
+
+// ---- messages ----
+
+enum { PATH_SHOWN = 3, NAMES_SHOWN = 8 }; // of a path at each end; of a list of names
+
+// Why a value does not reach the target, after its name.
+static void say_why(ot__buf *text, const obstacles *o, const ot_value *value)
+{
+    ot_node *blocker;
+    const ot_port *port = NULL;
+    char label[160];
+
+    if (status_of(o, value, &blocker) == OT_PATH_NONE || !blocker) {
+        ot__buf_text(text, " (no path of operators)");
+        return;
+    }
+    for (int i = 0; i < blocker->n_inputs && !port; i++)
+        if (blocker->inputs[i] == value)
+            port = ot__op_input_port(blocker->op, i);
+    if (port)
+        ot__buf_printf(text, " (only through input '%s' of %s)", port->name,
+                       ot__node_label(blocker, label, sizeof label));
+    else
+        ot__buf_printf(text, " (stopped at %s)", ot__node_label(blocker, label, sizeof label));
+}
+
+ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, int n_from)
+{
+    obstacles o;
+    ot__buf text = {0};
+    int n_lost = 0;
+    ot_status st = obstacles_create(reach, &o);
+
+    if (st == OT_OK)
+        find_obstacles(&o);
+    for (int i = 0; st == OT_OK && i < n_from; i++) {
+        if (ot__reach_knows(reach, from[i]) && reach->to[from[i]->index] &&
+            ot__value_is_differentiable(from[i]))
+            continue;
+        if (n_lost++ >= NAMES_SHOWN)
+            continue;
+        ot__buf_printf(&text, "%s'%s'", n_lost > 1 ? ", " : "", from[i]->name);
+        say_why(&text, &o, from[i]);
+    }
+    if (n_lost > NAMES_SHOWN)
+        ot__buf_printf(&text, " and %d more", n_lost - NAMES_SHOWN);
+    if (st == OT_OK)
+        st = ot__buf_status(&text);
+    if (st == OT_OK && n_lost > 0)
+        st = ot__error(OT_ERR_INVALID, "no gradient reaches from '%s' to %s", reach->target->name,
+                       text.data);
+    ot__buf_deinit(&text);
+    obstacles_deinit(&o);
+    return st;
+}
+
+static const char *name_of(const ot_node *node)
+{
+    return node->name[0] ? node->name : node->op_type;
+}
+
+// Backwards from `node` along values that come from a parameter; their producers only get earlier.
+static const ot_node *previous(const ot__reach *reach, const ot_node *node, const ot_value **from)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot_value *x = node->inputs[i];
+
+        if (!x || !reach->from[x->index] || !ot__edge_passes(node, i))
+            continue;
+        *from = x;
+        if (x->producer && reach->is_active[x->producer->index])
+            return x->producer;
+        return NULL;
+    }
+    return NULL;
+}
+
+// "Foo 'f' (from 'w' by a > b > ... > y > z)"
+static ot_status say_operator(ot__buf *text, const ot__reach *reach, const ot_node *node)
+{
+    const ot_node **path = ot__alloc((size_t)reach->n_nodes * sizeof *path);
+    const ot_value *from = NULL;
+    char label[160];
+    int n = 0;
+
+    if (!path)
+        return OT_ERR_NO_MEMORY;
+    for (const ot_node *at = previous(reach, node, &from); at; at = previous(reach, at, &from))
+        path[n++] = at;
+    ot__buf_text(text, ot__node_label(node, label, sizeof label));
+    if (from)
+        ot__buf_printf(text, " (from '%s'", from->name);
+    for (int i = n - 1; from && i >= 0; i--) {
+        const bool is_left_out = i < n - PATH_SHOWN && i >= PATH_SHOWN;
+
+        if (!is_left_out)
+            ot__buf_printf(text, "%s%s", i == n - 1 ? " by " : " > ", name_of(path[i]));
+        else if (i == PATH_SHOWN)
+            ot__buf_text(text, " > ...");
+    }
+    if (from)
+        ot__buf_text(text, ")");
+    ot__free(path);
+    return OT_OK;
+}
+
+// The parameters that would have to stay as they are for the others to train.
+static ot_status say_freeze(ot__buf *text, const ot__reach *reach, ot_value *const *from,
+                            int n_from)
+{
+    obstacles o;
+    int n = 0;
+    ot_status st = obstacles_create(reach, &o);
+
+    if (st == OT_OK)
+        find_obstacles(&o);
+    for (int i = 0; st == OT_OK && i < n_from; i++) {
+        if (!o.unsupported[from[i]->index])
+            continue;
+        if (n++ < NAMES_SHOWN)
+            ot__buf_printf(text, "%s'%s'", n == 1 ? "; freeze " : ", ", from[i]->name);
+    }
+    if (n > NAMES_SHOWN)
+        ot__buf_printf(text, " and %d more", n - NAMES_SHOWN);
+    if (n == n_from)
+        ot__buf_text(text, ", which leaves nothing to train");
+    else
+        ot__buf_text(text, " to train the rest");
+    obstacles_deinit(&o);
+    return st;
+}
+
+ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *from, int n_from)
+{
+    ot__buf text = {0};
+    ot_status st = OT_OK;
+    int n_missing = 0;
+
+    for (int n = 0; st == OT_OK && n < reach->n_nodes; n++) {
+        const ot_node *node = reach->graph->nodes[n];
+
+        if (!reach->is_active[n] || ot__op_is_differentiable(node->op))
+            continue;
+        if (n_missing++ > 0)
+            ot__buf_text(&text, ", ");
+        st = say_operator(&text, reach, node);
+    }
+    if (st == OT_OK && n_missing > 0)
+        st = say_freeze(&text, reach, from, n_from);
+    if (st == OT_OK)
+        st = ot__buf_status(&text);
+    if (st == OT_OK && n_missing > 0)
+        st = ot__error(OT_ERR_UNSUPPORTED, "%d operator%s on the way to '%s' without gradient: %s",
+                       n_missing, n_missing == 1 ? "" : "s", reach->target->name, text.data);
+    ot__buf_deinit(&text);
+    return st;
+}

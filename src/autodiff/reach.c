@@ -1,0 +1,134 @@
+// Walking a graph forwards from values and backwards from a target.
+#include "autodiff/reach.h"
+
+bool ot__value_is_differentiable(const ot_value *value)
+{
+    return value->kind == OT_VALUE_TENSOR && ot__dtype_is_float(value->dtype);
+}
+
+bool ot__edge_passes(const ot_node *node, int i_input)
+{
+    const ot_value *x = node->inputs[i_input];
+    const ot_port *port;
+
+    if (!x || !ot__value_is_differentiable(x) || (node->op->flags & OT_OP_NO_GRAD) != 0)
+        return false;
+    port = ot__op_input_port(node->op, i_input);
+    return port && (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) == 0;
+}
+
+bool ot__output_passes(const ot_node *node, int i_output)
+{
+    const ot_value *y = node->outputs[i_output];
+    const ot_port *port;
+
+    if (!y || !ot__value_is_differentiable(y))
+        return false;
+    port = ot__op_output_port(node->op, i_output);
+    return port && (port->flags & OT_PORT_NO_GRAD) == 0;
+}
+
+bool ot__reach_knows(const ot__reach *reach, const ot_value *value)
+{
+    return value->index >= 0 && value->index < reach->uses.n_values &&
+           reach->uses.values[value->index] == value;
+}
+
+static bool any_input_passes(const ot__reach *reach, const ot_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] && reach->from[node->inputs[i]->index] && ot__edge_passes(node, i))
+            return true;
+    return false;
+}
+
+static bool any_output_passes(const ot__reach *reach, const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && reach->to[node->outputs[i]->index] && ot__output_passes(node, i))
+            return true;
+    return false;
+}
+
+static void walk_forward(ot__reach *reach)
+{
+    for (int n = 0; n < reach->n_nodes; n++) {
+        const ot_node *node = reach->graph->nodes[n];
+
+        if (!any_input_passes(reach, node))
+            continue;
+        reach->is_active[n] = true;
+        for (int i = 0; i < node->n_outputs; i++)
+            if (ot__output_passes(node, i))
+                reach->from[node->outputs[i]->index] = true;
+    }
+}
+
+static void walk_backward(ot__reach *reach)
+{
+    for (int n = reach->n_nodes - 1; n >= 0; n--) {
+        const ot_node *node = reach->graph->nodes[n];
+
+        if (!any_output_passes(reach, node)) {
+            reach->is_active[n] = false;
+            continue;
+        }
+        for (int i = 0; i < node->n_inputs; i++)
+            if (ot__edge_passes(node, i))
+                reach->to[node->inputs[i]->index] = true;
+    }
+}
+
+static ot_status check_target(const ot__reach *reach)
+{
+    const ot_value *target = reach->target;
+
+    if (!ot__reach_knows(reach, target) || !target->producer)
+        return ot__error(OT_ERR_INVALID, "loss '%s' is computed by no operator", target->name);
+    if (!ot__value_is_differentiable(target))
+        return ot__error(OT_ERR_INVALID, "loss '%s' has element type %s, expected a float type",
+                         target->name, ot_dtype_name(target->dtype));
+    return OT_OK;
+}
+
+ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *const *from,
+                          int n_from, ot__reach *reach)
+{
+    size_t n_values;
+
+    *reach = (ot__reach){.graph = graph, .target = target};
+    OT_TRY(ot__graph_sort(graph));
+    OT_TRY(ot__uses_build(graph, &reach->uses));
+    reach->n_nodes = graph->n_nodes;
+    n_values = (size_t)reach->uses.n_values;
+    reach->from = ot__alloc_zero(n_values, sizeof *reach->from);
+    reach->to = ot__alloc_zero(n_values, sizeof *reach->to);
+    reach->is_active = ot__alloc_zero((size_t)reach->n_nodes, sizeof *reach->is_active);
+    if (!reach->from || !reach->to || !reach->is_active)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(check_target(reach));
+    for (int i = 0; i < n_from; i++)
+        if (ot__reach_knows(reach, from[i]) && ot__value_is_differentiable(from[i]))
+            reach->from[from[i]->index] = true;
+    reach->to[target->index] = true;
+    walk_forward(reach);
+    walk_backward(reach);
+    return OT_OK;
+}
+
+void ot__reach_deinit(ot__reach *reach)
+{
+    ot__uses_deinit(&reach->uses);
+    ot__free(reach->from);
+    ot__free(reach->to);
+    ot__free(reach->is_active);
+    *reach = (ot__reach){0};
+}
+
+bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input)
+{
+    const ot_value *x = i_input < node->n_inputs ? node->inputs[i_input] : NULL;
+
+    return x && node->index < reach->n_nodes && reach->is_active[node->index] &&
+           reach->from[x->index] && ot__edge_passes(node, i_input);
+}

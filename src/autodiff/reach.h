@@ -1,0 +1,35 @@
+// What of a graph lies between some values and a target.
+#ifndef OT_AUTODIFF_REACH_H
+#define OT_AUTODIFF_REACH_H
+
+#include "autodiff/autodiff.h"
+
+typedef struct ot__reach {
+    ot_graph *graph; // sorted
+    const ot_value *target;
+    ot__uses uses;   // numbers the values and nodes; the arrays below go by these numbers
+    int n_nodes;     // before anything was appended
+    bool *from;      // per value: comes from a `from` value through edges that pass on a gradient
+    bool *to;        // per value: goes to the target likewise
+    bool *is_active; // per node: between the two
+} ot__reach;
+
+ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *const *from,
+                          int n_from, ot__reach *reach);
+void ot__reach_deinit(ot__reach *reach);
+
+bool ot__value_is_differentiable(const ot_value *value); // a tensor of a float type
+// Does input (output) number i of the node pass on a gradient, as far as its record and type say?
+bool ot__edge_passes(const ot_node *node, int i_input);
+bool ot__output_passes(const ot_node *node, int i_output);
+// Is the gradient of input i needed: it comes from `from`, and the node lies on the way.
+bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input);
+// The value was in the graph when the reach was built.
+bool ot__reach_knows(const ot__reach *reach, const ot_value *value);
+
+// Refuse: every active operator without a gradient rule in one message.
+ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *from, int n_from);
+// Refuse: values that do not reach the target, all in one message.
+ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, int n_from);
+
+#endif
