@@ -14,7 +14,8 @@ typedef struct ot__usage {
     int alias_of;  // >= 0: wants the memory of that earlier record (in place); -1: none
     size_t offset; // result, 64-byte aligned
 } ot__usage;
-// Fills in the offsets; total is the size of the block.
+// Fills in the offsets; total is the size of the block. An alias is granted when the earlier record
+// ends in the step the later one begins in and both are of one size; else it is ignored.
 ot_status ot__memory_plan(ot__usage *usages, int n_usages, size_t *total);
 // The largest sum of live bytes over all steps: no plan can be smaller.
 size_t ot__memory_lower_bound(const ot__usage *usages, int n_usages);
@@ -41,8 +42,8 @@ ot_status ot__plan_create(const ot_graph *graph, const ot__plan_options *options
 void ot__plan_destroy(ot__plan *plan);
 
 // Inputs and outputs by position in the graph; a sequence input has several entries. Bound memory
-// is row-major unless the plan says otherwise (ot__plan_input_form), must hold the value's bytes,
-// and stays bound until bound anew.
+// is row-major, must hold the value's bytes, and stays bound until bound anew. Inputs that are
+// constants of the model are not bound.
 int ot__plan_input_entries(const ot__plan *plan, int i_input);
 void ot__plan_bind_input(ot__plan *plan, int i_input, int entry,
                          const void *data); // STATE inputs are written
@@ -50,12 +51,12 @@ void ot__plan_bind_input(ot__plan *plan, int i_input, int entry,
 void ot__plan_bind_output(ot__plan *plan, int i_output, void *data);
 const ot_arg *ot__plan_input(const ot__plan *plan, int i_input, int entry); // type, shape, form
 const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
+bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node changes it in place
 // Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
 size_t ot__plan_bytes(const ot__plan *plan); // activations and scratch
 // One line per step: operator, kernel, shapes, forms, offsets; for `info --plan` and OT_PROFILE
 // (with times).
 ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out);
-double ot__plan_flops(const ot__plan *plan);
 
 #endif

@@ -1,0 +1,274 @@
+// Values become entries, one a tensor, and entries that are the same memory get the same root.
+#include "exec/plan.h"
+
+// ---- numbering ----
+
+static void forget(ot_value *const *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] != NULL)
+            values[i]->index = -1;
+}
+
+static void number(ot__builder *b, ot_value *const *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] != NULL && values[i]->index < 0)
+            values[i]->index = b->n_values++;
+}
+
+static void number_values(ot__builder *b)
+{
+    const ot_graph *g = b->graph;
+
+    forget(g->inputs, g->n_inputs);
+    forget(g->outputs, g->n_outputs);
+    for (int n = 0; n < g->n_nodes; n++) {
+        forget(g->nodes[n]->inputs, g->nodes[n]->n_inputs);
+        forget(g->nodes[n]->outputs, g->nodes[n]->n_outputs);
+        g->nodes[n]->index = n;
+    }
+    number(b, g->inputs, g->n_inputs);
+    for (int n = 0; n < g->n_nodes; n++) {
+        number(b, g->nodes[n]->inputs, g->nodes[n]->n_inputs);
+        number(b, g->nodes[n]->outputs, g->nodes[n]->n_outputs);
+    }
+    number(b, g->outputs, g->n_outputs);
+}
+
+// ---- entries ----
+
+static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape *shape,
+                           ot__source source)
+{
+    ot__plan *plan = b->plan;
+    ot__entry *e;
+    char text[128];
+
+    if (!ot__arena_grow(plan->arena, &plan->entries, &b->entries_capacity, plan->n_entries,
+                        sizeof *plan->entries))
+        return OT_ERR_NO_MEMORY;
+    e = &plan->entries[plan->n_entries];
+    *e = (ot__entry){.source = source, .root = plan->n_entries, .next = -1, .usage = -1};
+    e->arg.dtype = value->dtype;
+    e->arg.shape = *shape;
+    if (!ot__shape_count(shape, &e->arg.count) ||
+        !ot__dtype_bytes(value->dtype, e->arg.count, &e->n_bytes))
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "value '%s' of type %s and shape %s cannot be computed", value->name,
+                         ot_dtype_name(value->dtype), ot__shape_text(shape, text, sizeof text));
+    e->name = ot__arena_strdup(plan->arena, value->name);
+    if (e->name == NULL)
+        return OT_ERR_NO_MEMORY;
+    plan->n_entries++;
+    return OT_OK;
+}
+
+static ot_status add_tensor(ot__builder *b, const ot_value *value, ot__source source)
+{
+    const ot_tensor *constant = value->constant;
+
+    if (value->kind != OT_VALUE_TENSOR || (!value->has_shape && constant == NULL))
+        return ot__error(OT_ERR_UNSUPPORTED, "the shape of value '%s' is not known before it runs",
+                         value->name);
+    b->ranges[value->index] = (ot__range){b->plan->n_entries, 1};
+    OT_TRY(add_entry(b, value, constant != NULL ? &constant->shape : &value->shape, source));
+    if (source == OT_SOURCE_CONSTANT)
+        b->plan->entries[b->plan->n_entries - 1].arg.data = constant->data;
+    return OT_OK;
+}
+
+static ot_status add_input(ot__builder *b, int i_input)
+{
+    const ot_value *value = b->graph->inputs[i_input];
+
+    if (value->kind != OT_VALUE_SEQUENCE)
+        return add_tensor(b, value, value->constant != NULL ? OT_SOURCE_CONSTANT : OT_SOURCE_INPUT);
+    if (b->sequence_lengths == NULL || b->sequence_shapes == NULL)
+        return ot__error(OT_ERR_INVALID, "the length of sequence '%s' is not given", value->name);
+    b->ranges[value->index] = (ot__range){b->plan->n_entries, b->sequence_lengths[i_input]};
+    for (int k = 0; k < b->sequence_lengths[i_input]; k++)
+        OT_TRY(add_entry(b, value, &b->sequence_shapes[i_input][k], OT_SOURCE_INPUT));
+    return OT_OK;
+}
+
+// ---- state: an output port with STATE is the memory of the input port with STATE of the same
+// number among those ----
+
+static int state_input(const ot_node *node, int i_output)
+{
+    int n_before = 0;
+
+    for (int i = 0; i < i_output; i++)
+        n_before += (ot__op_output_port(node->op, i)->flags & OT_PORT_STATE) != 0;
+    for (int i = 0; i < node->n_inputs; i++)
+        if ((ot__op_input_port(node->op, i)->flags & OT_PORT_STATE) != 0 && n_before-- == 0)
+            return i;
+    return -1;
+}
+
+static void share(ot__plan *plan, int entry, int with)
+{
+    const int root = plan->entries[with].root;
+
+    plan->entries[entry].root = root;
+    plan->entries[entry].source = plan->entries[root].source;
+    plan->entries[entry].arg.data = plan->entries[root].arg.data;
+    plan->entries[entry].next = plan->entries[root].next;
+    plan->entries[root].next = entry;
+}
+
+static ot_status add_output(ot__builder *b, const ot_node *node, int i_output)
+{
+    const ot_value *value = node->outputs[i_output];
+    const ot_port *port = ot__op_output_port(node->op, i_output);
+    const ot_value *from = NULL;
+    char label[128];
+    ot__range range;
+
+    if ((port->flags & OT_PORT_STATE) != 0) {
+        const int i = state_input(node, i_output);
+
+        from = i < 0 ? NULL : node->inputs[i];
+    }
+    if (value->kind != OT_VALUE_SEQUENCE) {
+        OT_TRY(add_tensor(b, value, OT_SOURCE_PLANNED));
+        if (from == NULL)
+            return OT_OK;
+        range = ot__builder_range(b, from);
+        if (b->plan->entries[range.first].n_bytes ==
+            b->plan->entries[b->plan->n_entries - 1].n_bytes)
+            share(b->plan, b->plan->n_entries - 1, range.first);
+        return OT_OK;
+    }
+    if (from == NULL || from->kind != OT_VALUE_SEQUENCE)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: the length of sequence '%s' is not known",
+                         ot__node_label(node, label, sizeof label), value->name);
+    range = ot__builder_range(b, from);
+    b->ranges[value->index] = (ot__range){b->plan->n_entries, range.count};
+    for (int k = 0; k < range.count; k++) {
+        const ot_shape shape = b->plan->entries[range.first + k].arg.shape;
+
+        OT_TRY(add_entry(b, value, &shape, OT_SOURCE_PLANNED));
+        share(b->plan, b->plan->n_entries - 1, range.first + k);
+    }
+    return OT_OK;
+}
+
+static ot_status add_values(ot__builder *b)
+{
+    const ot_graph *g = b->graph;
+    char label[128];
+
+    for (int i = 0; i < g->n_inputs; i++)
+        OT_TRY(add_input(b, i));
+    for (int n = 0; n < g->n_nodes; n++) {
+        const ot_node *node = g->nodes[n];
+
+        for (int i = 0; i < node->n_inputs; i++) {
+            const ot_value *value = node->inputs[i];
+
+            if (value == NULL || b->ranges[value->index].first >= 0)
+                continue;
+            if (value->constant == NULL)
+                return ot__error(OT_ERR_INVALID, "%s: nothing makes its input '%s'",
+                                 ot__node_label(node, label, sizeof label), value->name);
+            OT_TRY(add_tensor(b, value, OT_SOURCE_CONSTANT));
+        }
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i] != NULL)
+                OT_TRY(add_output(b, node, i));
+    }
+    for (int i = 0; i < g->n_outputs; i++) {
+        if (b->ranges[g->outputs[i]->index].first >= 0)
+            continue;
+        if (g->outputs[i]->constant == NULL)
+            return ot__error(OT_ERR_INVALID, "nothing makes output '%s'", g->outputs[i]->name);
+        OT_TRY(add_tensor(b, g->outputs[i], OT_SOURCE_CONSTANT));
+    }
+    return OT_OK;
+}
+
+// ---- who shares memory ----
+
+static void mark_written(ot__plan *plan, int entry)
+{
+    ot__entry *root = ot__plan_root(plan, entry);
+
+    root->is_written = true;
+    if (root->source != OT_SOURCE_CONSTANT)
+        return;
+    // The model's memory may be a mapped file: the plan writes a copy of its own.
+    root->initial = root->arg.data;
+    for (int k = plan->entries[entry].root; k >= 0; k = plan->entries[k].next) {
+        plan->entries[k].source = OT_SOURCE_PLANNED;
+        plan->entries[k].arg.data = NULL;
+    }
+}
+
+static void mark_state(ot__builder *b)
+{
+    for (int n = 0; n < b->graph->n_nodes; n++) {
+        const ot_node *node = b->graph->nodes[n];
+
+        for (int i = 0; i < node->n_inputs; i++) {
+            ot__range range;
+
+            if (node->inputs[i] == NULL ||
+                (ot__op_input_port(node->op, i)->flags & OT_PORT_STATE) == 0)
+                continue;
+            range = ot__builder_range(b, node->inputs[i]);
+            for (int k = 0; k < range.count; k++)
+                mark_written(b->plan, range.first + k);
+        }
+    }
+}
+
+static int count_outputs(const ot_node *node)
+{
+    int n = 0;
+
+    for (int i = 0; i < node->n_outputs; i++)
+        n += node->outputs[i] != NULL;
+    return n;
+}
+
+// A view of memory that changes would show the change too early, so it stays a copy.
+static void share_views(ot__builder *b)
+{
+    ot__plan *plan = b->plan;
+
+    for (int n = 0; n < b->graph->n_nodes; n++) {
+        const ot_node *node = b->graph->nodes[n];
+        ot__range x, y;
+
+        if ((node->op->flags & OT_OP_VIEW) == 0 || node->n_inputs == 0 || node->inputs[0] == NULL ||
+            node->n_outputs == 0 || node->outputs[0] == NULL || count_outputs(node) != 1)
+            continue;
+        x = ot__builder_range(b, node->inputs[0]);
+        y = ot__builder_range(b, node->outputs[0]);
+        if (x.count != 1 || y.count != 1 || ot__plan_root(plan, x.first)->is_written ||
+            plan->entries[y.first].is_written || plan->entries[y.first].root != y.first ||
+            plan->entries[x.first].n_bytes != plan->entries[y.first].n_bytes)
+            continue;
+        share(plan, y.first, x.first);
+        b->is_view[n] = true;
+    }
+}
+
+ot_status ot__build_entries(ot__builder *b)
+{
+    const ot_graph *g = b->graph;
+
+    number_values(b);
+    b->ranges = ot__arena_alloc(b->arena, ((size_t)b->n_values + 1) * sizeof *b->ranges);
+    b->is_view = ot__arena_alloc(b->arena, (size_t)g->n_nodes + 1);
+    if (b->ranges == NULL || b->is_view == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int v = 0; v < b->n_values; v++)
+        b->ranges[v] = (ot__range){-1, 0};
+    OT_TRY(add_values(b));
+    mark_state(b);
+    share_views(b);
+    return OT_OK;
+}

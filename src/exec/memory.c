@@ -1,0 +1,260 @@
+// Memory planning: usage records in, offsets out. A pure function; it never sees a graph.
+//
+// Greedy placement as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference" (2020): records are taken in a fixed order, and each goes to the smallest gap that
+// fits between the records whose lifetimes meet its own. No one order is best for all graphs, so a
+// few are tried and the smallest block is kept.
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/exec.h"
+
+enum { ALIGNMENT = 64 };
+
+// Records that share memory, placed as one.
+typedef struct block {
+    int first, last;
+    int owner; // record whose offset the others take
+    size_t n_bytes, offset;
+} block;
+
+typedef struct packing {
+    block *blocks;
+    int n_blocks;
+    int *placed; // blocks placed so far, by offset
+    size_t *best;
+    int *group; // per record: its block
+} packing;
+
+static size_t round_up(size_t n_bytes)
+{
+    return (n_bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
+}
+
+// An alias is granted when the two lifetimes touch in exactly one step and the sizes agree, to one
+// record per memory: two values cannot both replace the same one.
+static void make_blocks(const ot__usage *usages, int n_usages, packing *p)
+{
+    for (int i = 0; i < n_usages; i++) {
+        const ot__usage *u = &usages[i];
+        const int alias = u->alias_of;
+        const size_t n_bytes = round_up(u->n_bytes);
+
+        p->group[i] = -1;
+        if (alias >= 0 && alias < i && n_bytes > 0) {
+            block *b = &p->blocks[p->group[alias]];
+
+            if (b->last == u->first && usages[alias].last == u->first && b->n_bytes == n_bytes &&
+                usages[alias].first < u->first) {
+                b->last = u->last;
+                p->group[i] = p->group[alias];
+            }
+        }
+        if (p->group[i] < 0) {
+            p->group[i] = p->n_blocks;
+            p->blocks[p->n_blocks++] = (block){u->first, u->last, i, n_bytes, 0};
+        }
+    }
+}
+
+static int by_owner(const block *a, const block *b)
+{
+    return (a->owner > b->owner) - (a->owner < b->owner);
+}
+
+static int by_size(const void *left, const void *right)
+{
+    const block *a = left, *b = right;
+
+    if (a->n_bytes != b->n_bytes)
+        return a->n_bytes < b->n_bytes ? 1 : -1;
+    return a->first != b->first ? (a->first > b->first) - (a->first < b->first) : by_owner(a, b);
+}
+
+static int by_lifetime(const void *left, const void *right)
+{
+    const block *a = left, *b = right;
+    const int a_length = a->last - a->first, b_length = b->last - b->first;
+
+    return a_length != b_length ? (a_length < b_length) - (a_length > b_length) : by_size(a, b);
+}
+
+static int by_area(const void *left, const void *right)
+{
+    const block *a = left, *b = right;
+    const double a_area = (double)a->n_bytes * (a->last - a->first + 1.0);
+    const double b_area = (double)b->n_bytes * (b->last - b->first + 1.0);
+
+    return a_area != b_area ? (a_area < b_area) - (a_area > b_area) : by_size(a, b);
+}
+
+static int by_first(const void *left, const void *right)
+{
+    const block *a = left, *b = right;
+
+    return a->first != b->first ? (a->first > b->first) - (a->first < b->first) : by_size(a, b);
+}
+
+// The offset of the smallest gap that holds blocks[i] among the placed blocks alive with it.
+static size_t find_offset(const packing *p, int i, int n_placed)
+{
+    const block *b = &p->blocks[i];
+    size_t end = 0, best_gap = SIZE_MAX, offset = 0;
+
+    for (int k = 0; k < n_placed; k++) {
+        const block *q = &p->blocks[p->placed[k]];
+
+        if (q->last < b->first || b->last < q->first)
+            continue;
+        if (q->offset > end && q->offset - end >= b->n_bytes && q->offset - end < best_gap) {
+            best_gap = q->offset - end;
+            offset = end;
+        }
+        end = OT_MAX(end, q->offset + q->n_bytes);
+    }
+    return best_gap < SIZE_MAX ? offset : end;
+}
+
+// Place all blocks in their present order; the size that takes.
+static size_t place_all(packing *p)
+{
+    size_t total = 0;
+
+    for (int i = 0; i < p->n_blocks; i++) {
+        block *b = &p->blocks[i];
+        int at = i;
+
+        b->offset = find_offset(p, i, i);
+        while (at > 0 && p->blocks[p->placed[at - 1]].offset > b->offset) {
+            p->placed[at] = p->placed[at - 1];
+            at--;
+        }
+        p->placed[at] = i;
+        total = OT_MAX(total, b->offset + b->n_bytes);
+    }
+    return total;
+}
+
+static size_t peak(const block *blocks, int n_blocks, int n_steps, size_t *live)
+{
+    size_t most = 0, now = 0;
+
+    memset(live, 0, ((size_t)n_steps + 1) * 2 * sizeof *live);
+    for (int i = 0; i < n_blocks; i++) {
+        live[2 * blocks[i].first] += blocks[i].n_bytes;
+        live[2 * blocks[i].last + 1] += blocks[i].n_bytes;
+    }
+    for (int s = 0; s <= n_steps; s++) {
+        now += live[2 * s];
+        most = OT_MAX(most, now);
+        now -= live[2 * s + 1];
+    }
+    return most;
+}
+
+static bool sizes_fit(const ot__usage *usages, int n_usages)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < n_usages; i++) {
+        if (usages[i].n_bytes > SIZE_MAX / 2 - sum - ALIGNMENT)
+            return false;
+        sum += round_up(usages[i].n_bytes);
+    }
+    return true;
+}
+
+static int last_step(const ot__usage *usages, int n_usages)
+{
+    int last = 0;
+
+    for (int i = 0; i < n_usages; i++)
+        last = OT_MAX(last, usages[i].last);
+    return last;
+}
+
+static bool packing_init(packing *p, int n_usages)
+{
+    const size_t n = (size_t)n_usages;
+
+    p->blocks = ot__alloc_zero(n, sizeof *p->blocks);
+    p->placed = ot__alloc_zero(n, sizeof *p->placed);
+    p->best = ot__alloc_zero(n, sizeof *p->best);
+    p->group = ot__alloc_zero(n, sizeof *p->group);
+    return p->blocks != NULL && p->placed != NULL && p->best != NULL && p->group != NULL;
+}
+
+static void packing_deinit(packing *p)
+{
+    ot__free(p->blocks);
+    ot__free(p->placed);
+    ot__free(p->best);
+    ot__free(p->group);
+}
+
+// Try the orders; best[record] is the offset of the record's block.
+static size_t pack(packing *p, size_t bound)
+{
+    static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_lifetime,
+                                                                by_first};
+
+    size_t total = SIZE_MAX;
+
+    for (size_t k = 0; k < OT_COUNT(orders) && total > bound; k++) {
+        size_t size;
+
+        qsort(p->blocks, (size_t)p->n_blocks, sizeof *p->blocks, orders[k]);
+        size = place_all(p);
+        if (size >= total)
+            continue;
+        total = size;
+        for (int i = 0; i < p->n_blocks; i++)
+            p->best[p->blocks[i].owner] = p->blocks[i].offset;
+    }
+    return total;
+}
+
+ot_status ot__memory_plan(ot__usage *usages, int n_usages, size_t *total)
+{
+    const int last = last_step(usages, n_usages);
+    packing p = {0};
+    size_t *live = ot__alloc_zero((size_t)last + 1, 2 * sizeof *live);
+    int *owner = ot__alloc_zero((size_t)n_usages, sizeof *owner);
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    *total = 0;
+    if (live == NULL || owner == NULL || !packing_init(&p, n_usages))
+        goto done;
+    if (!sizes_fit(usages, n_usages)) {
+        st = ot__error(OT_ERR_NO_MEMORY, "the values of a step exceed the address space");
+        goto done;
+    }
+    make_blocks(usages, n_usages, &p);
+    for (int i = 0; i < n_usages; i++)
+        owner[i] = p.blocks[p.group[i]].owner; // sorting the blocks breaks `group`
+    *total = pack(&p, peak(p.blocks, p.n_blocks, last, live));
+    for (int i = 0; i < n_usages; i++)
+        usages[i].offset = p.best[owner[i]];
+    st = OT_OK;
+done:
+    packing_deinit(&p);
+    ot__free(owner);
+    ot__free(live);
+    return st;
+}
+
+size_t ot__memory_lower_bound(const ot__usage *usages, int n_usages)
+{
+    const int last = last_step(usages, n_usages);
+    packing p = {0};
+    size_t *live = ot__alloc_zero((size_t)last + 1, 2 * sizeof *live);
+    size_t bound = 0;
+
+    if (live != NULL && packing_init(&p, n_usages)) {
+        make_blocks(usages, n_usages, &p);
+        bound = peak(p.blocks, p.n_blocks, last, live);
+    }
+    packing_deinit(&p);
+    ot__free(live);
+    return bound;
+}

@@ -1,0 +1,505 @@
+// In which order the nodes run: topological, readers of an overwritten value before its writer, and
+// then few live bytes. Two orders are made, the file's with every overwriting node (accumulators)
+// moved as far forward as it can go, and a greedy one; the one with the lower peak is taken, the
+// file's when they are equal.
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/plan.h"
+
+enum {
+    GREEDY_MAX = 20000, // nodes; above it the quadratic greedy order is not tried
+    CHAIN_MAX = 4,      // nodes the greedy order looks ahead
+};
+
+typedef struct adjacency {
+    int *first, *item; // item[first[k]] .. item[first[k + 1] - 1]
+} adjacency;
+
+typedef struct scheduler {
+    const ot__order_problem *problem;
+    adjacency readers;   // of a value; a node that reads it twice is there twice
+    adjacency followers; // of a node: those that wait for it
+    int *n_waiting;      // per node: entries of `followers` that have not run
+    int *n_unread;       // per value: reads still to come
+    int *ready;          // candidates: a heap by file order, or in any order
+    int n_ready;
+    size_t live, peak;
+} scheduler;
+
+// ---- who waits for whom ----
+
+static bool overwrites(const ot__order_node *node, int value)
+{
+    for (int i = 0; i < node->n_overwrites; i++)
+        if (node->overwrites[i] == value)
+            return true;
+    return false;
+}
+
+// Counts an edge (item NULL) or writes it down.
+static void add_edge(adjacency *edges, int *count, int from, int to)
+{
+    if (edges->item != NULL)
+        edges->item[edges->first[from] + count[from]] = to;
+    count[from]++;
+}
+
+static void add_readers(const scheduler *s, adjacency *edges, int *count, int value, int writer)
+{
+    for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++)
+        if (s->readers.item[k] != writer)
+            add_edge(edges, count, s->readers.item[k], writer);
+}
+
+// Readers of an overwritten value run before its writer, several writers in the file's order, and
+// between two of them those who read what the first one wrote.
+static void add_overwrite_edges(const scheduler *s, adjacency *edges, int *count, int writer,
+                                int value)
+{
+    const ot__order_node *nodes = s->problem->nodes;
+
+    for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++) {
+        const int reader = s->readers.item[k];
+        const ot__order_node *node = &nodes[reader];
+
+        if (reader == writer)
+            continue;
+        if (!overwrites(node, value)) {
+            add_edge(edges, count, reader, writer);
+        } else if (reader < writer) {
+            add_edge(edges, count, reader, writer);
+            for (int i = 0; i < node->n_overwrites; i++)
+                if (node->overwrites[i] == value && node->becomes[i] >= 0)
+                    add_readers(s, edges, count, node->becomes[i], writer);
+        }
+    }
+}
+
+static void add_edges(const scheduler *s, adjacency *edges, int *count)
+{
+    const ot__order_problem *p = s->problem;
+
+    for (int n = 0; n < p->n_nodes; n++) {
+        const ot__order_node *node = &p->nodes[n];
+
+        for (int i = 0; i < node->n_makes; i++)
+            for (int k = s->readers.first[node->makes[i]]; k < s->readers.first[node->makes[i] + 1];
+                 k++)
+                add_edge(edges, count, n, s->readers.item[k]);
+        for (int i = 0; i < node->n_overwrites; i++)
+            add_overwrite_edges(s, edges, count, n, node->overwrites[i]);
+    }
+}
+
+// Turns counts into starts and makes room for the items.
+static bool index_open(adjacency *x, const int *count, int n)
+{
+    x->first[0] = 0;
+    for (int i = 0; i < n; i++)
+        x->first[i + 1] = x->first[i] + count[i];
+    x->item = ot__alloc_zero((size_t)x->first[n] + 1, sizeof *x->item);
+    return x->item != NULL;
+}
+
+static bool index_readers(scheduler *s, int *count)
+{
+    const ot__order_problem *p = s->problem;
+
+    s->readers.first = ot__alloc_zero((size_t)p->n_values + 1, sizeof(int));
+    if (s->readers.first == NULL)
+        return false;
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_reads; i++)
+            count[p->nodes[n].reads[i]]++;
+    if (!index_open(&s->readers, count, p->n_values))
+        return false;
+    memset(count, 0, (size_t)p->n_values * sizeof *count);
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_reads; i++)
+            add_edge(&s->readers, count, p->nodes[n].reads[i], n);
+    return true;
+}
+
+static bool index_followers(scheduler *s, int *count)
+{
+    const ot__order_problem *p = s->problem;
+
+    s->followers.first = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
+    if (s->followers.first == NULL)
+        return false;
+    add_edges(s, &s->followers, count);
+    if (!index_open(&s->followers, count, p->n_nodes))
+        return false;
+    memset(count, 0, (size_t)p->n_nodes * sizeof *count);
+    add_edges(s, &s->followers, count);
+    return true;
+}
+
+static bool scheduler_init(scheduler *s, const ot__order_problem *p)
+{
+    int *value_count = ot__alloc_zero((size_t)p->n_values + 1, sizeof(int));
+    int *node_count = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
+    bool ok = false;
+
+    *s = (scheduler){.problem = p};
+    s->n_waiting = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
+    s->n_unread = ot__alloc_zero((size_t)p->n_values + 1, sizeof(int));
+    s->ready = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
+    if (value_count != NULL && node_count != NULL && s->n_waiting != NULL && s->n_unread != NULL &&
+        s->ready != NULL)
+        ok = index_readers(s, value_count) && index_followers(s, node_count);
+    ot__free(value_count);
+    ot__free(node_count);
+    return ok;
+}
+
+static void scheduler_deinit(scheduler *s)
+{
+    ot__free(s->readers.first);
+    ot__free(s->readers.item);
+    ot__free(s->followers.first);
+    ot__free(s->followers.item);
+    ot__free(s->n_waiting);
+    ot__free(s->n_unread);
+    ot__free(s->ready);
+}
+
+// ---- choosing the next node ----
+
+// Live bytes after `node` ran less those before.
+static int64_t net_bytes(const scheduler *s, int node)
+{
+    const ot__order_problem *p = s->problem;
+    const ot__order_node *d = &p->nodes[node];
+    int64_t net = 0;
+
+    for (int i = 0; i < d->n_makes; i++)
+        if (s->n_unread[d->makes[i]] > 0 || p->value_kept[d->makes[i]])
+            net += (int64_t)p->value_bytes[d->makes[i]];
+    for (int i = 0; i < d->n_reads; i++) {
+        const int value = d->reads[i];
+        int n_same = 0;
+        bool counted = false;
+
+        for (int k = 0; k < d->n_reads; k++) {
+            n_same += d->reads[k] == value;
+            counted = counted || (k < i && d->reads[k] == value);
+        }
+        if (!counted && !p->value_kept[value] && s->n_unread[value] == n_same)
+            net -= (int64_t)p->value_bytes[value];
+    }
+    return net;
+}
+
+// The only node that waits for nothing but `node`, or -1.
+static int sole_follower(const scheduler *s, int node)
+{
+    const int first = s->followers.first[node], end = s->followers.first[node + 1];
+
+    if (first == end)
+        return -1;
+    for (int k = first + 1; k < end; k++)
+        if (s->followers.item[k] != s->followers.item[first])
+            return -1;
+    return s->n_waiting[s->followers.item[first]] == end - first ? s->followers.item[first] : -1;
+}
+
+// The lowest sum of net bytes along the chain that `node` starts: a weight gradient that is
+// accumulated at once costs nothing, although it is large while it lives.
+static int64_t chain_bytes(const scheduler *s, int node)
+{
+    int64_t sum = 0, lowest = INT64_MAX;
+
+    for (int k = 0; k < CHAIN_MAX && node >= 0; k++) {
+        sum += net_bytes(s, node);
+        lowest = OT_MIN(lowest, sum);
+        node = sole_follower(s, node);
+    }
+    return lowest;
+}
+
+static int take_greedy(scheduler *s)
+{
+    int64_t best_bytes = INT64_MAX;
+    int best = 0;
+
+    for (int k = 0; k < s->n_ready; k++) {
+        const int64_t n_bytes = chain_bytes(s, s->ready[k]);
+
+        if (n_bytes < best_bytes || (n_bytes == best_bytes && s->ready[k] < s->ready[best])) {
+            best_bytes = n_bytes;
+            best = k;
+        }
+    }
+    const int node = s->ready[best];
+
+    s->ready[best] = s->ready[--s->n_ready];
+    return node;
+}
+
+static void put_greedy(scheduler *s, int node)
+{
+    s->ready[s->n_ready++] = node;
+}
+
+static bool runs_before(const scheduler *s, int a, int b)
+{
+    const bool a_writes = s->problem->nodes[a].n_overwrites > 0;
+    const bool b_writes = s->problem->nodes[b].n_overwrites > 0;
+
+    return a_writes != b_writes ? a_writes : a < b;
+}
+
+static void put_in_file_order(scheduler *s, int node)
+{
+    int at = s->n_ready++;
+
+    while (at > 0 && runs_before(s, node, s->ready[(at - 1) / 2])) {
+        s->ready[at] = s->ready[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    s->ready[at] = node;
+}
+
+static int take_in_file_order(scheduler *s)
+{
+    const int node = s->ready[0], last = s->ready[--s->n_ready];
+    int at = 0;
+
+    for (;;) {
+        int child = 2 * at + 1;
+
+        if (child >= s->n_ready)
+            break;
+        if (child + 1 < s->n_ready && runs_before(s, s->ready[child + 1], s->ready[child]))
+            child++;
+        if (!runs_before(s, s->ready[child], last))
+            break;
+        s->ready[at] = s->ready[child];
+        at = child;
+    }
+    s->ready[at] = last;
+    return node;
+}
+
+// ---- making an order ----
+
+typedef struct rule {
+    void (*put)(scheduler *s, int node);
+    int (*take)(scheduler *s);
+} rule;
+
+static void account(scheduler *s, int node)
+{
+    const ot__order_problem *p = s->problem;
+    const ot__order_node *d = &p->nodes[node];
+
+    for (int i = 0; i < d->n_makes; i++)
+        s->live += p->value_bytes[d->makes[i]];
+    s->peak = OT_MAX(s->peak, s->live);
+    for (int i = 0; i < d->n_makes; i++)
+        if (s->n_unread[d->makes[i]] == 0 && !p->value_kept[d->makes[i]])
+            s->live -= p->value_bytes[d->makes[i]];
+    for (int i = 0; i < d->n_reads; i++)
+        if (--s->n_unread[d->reads[i]] == 0 && !p->value_kept[d->reads[i]])
+            s->live -= p->value_bytes[d->reads[i]];
+}
+
+static int schedule(scheduler *s, const rule *r, int *order)
+{
+    const ot__order_problem *p = s->problem;
+    int n_run = 0;
+
+    s->live = s->peak = 0;
+    s->n_ready = 0;
+    memset(s->n_waiting, 0, (size_t)p->n_nodes * sizeof *s->n_waiting);
+    for (int k = 0; k < s->followers.first[p->n_nodes]; k++)
+        s->n_waiting[s->followers.item[k]]++;
+    for (int v = 0; v < p->n_values; v++)
+        s->n_unread[v] = s->readers.first[v + 1] - s->readers.first[v];
+    for (int n = 0; n < p->n_nodes; n++)
+        if (s->n_waiting[n] == 0)
+            r->put(s, n);
+    while (s->n_ready > 0) {
+        const int node = r->take(s);
+
+        account(s, node);
+        order[n_run++] = node;
+        for (int k = s->followers.first[node]; k < s->followers.first[node + 1]; k++)
+            if (--s->n_waiting[s->followers.item[k]] == 0)
+                r->put(s, s->followers.item[k]);
+    }
+    return n_run;
+}
+
+ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, int *stuck)
+{
+    static const rule file_order = {put_in_file_order, take_in_file_order};
+    static const rule greedy = {put_greedy, take_greedy};
+    const int n = problem->n_nodes;
+    int *other = ot__alloc_zero((size_t)n + 1, sizeof *other);
+    scheduler s = {0};
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    *stuck = -1;
+    *peak = 0;
+    if (!scheduler_init(&s, problem) || other == NULL)
+        goto done;
+    if (schedule(&s, &file_order, order) < n) {
+        for (int i = n - 1; i >= 0; i--)
+            if (s.n_waiting[i] > 0)
+                *stuck = i;
+        st = OT_ERR_INVALID;
+        goto done;
+    }
+    *peak = s.peak;
+    if (n <= GREEDY_MAX && schedule(&s, &greedy, other) == n && s.peak < *peak) {
+        memcpy(order, other, (size_t)n * sizeof *order);
+        *peak = s.peak;
+    }
+    st = OT_OK;
+done:
+    scheduler_deinit(&s);
+    ot__free(other);
+    return st;
+}
+
+// ---- the order of a graph ----
+
+typedef struct described {
+    ot__order_node *nodes;
+    int *numbers; // what the nodes point into
+    int n_numbers;
+} described;
+
+static int *here(const described *d)
+{
+    return d->numbers + d->n_numbers;
+}
+
+static void describe_reads(const ot__builder *b, const ot_node *node, described *d)
+{
+    ot__order_node *o = &d->nodes[node->index];
+
+    o->reads = here(d);
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (node->inputs[i] == NULL)
+            continue;
+        const ot__range range = ot__builder_range(b, node->inputs[i]);
+
+        for (int k = range.first; k < range.first + range.count; k++) {
+            const int root = b->plan->entries[k].root;
+
+            // Reading a view keeps the memory alive; what is overwritten in place has edges of
+            // its own.
+            d->numbers[d->n_numbers++] = k;
+            if (root != k && !b->plan->entries[root].is_written)
+                d->numbers[d->n_numbers++] = root;
+        }
+    }
+    o->n_reads = (int)(here(d) - o->reads);
+}
+
+static void describe_makes(const ot__builder *b, const ot_node *node, described *d)
+{
+    ot__order_node *o = &d->nodes[node->index];
+
+    o->makes = here(d);
+    for (int i = 0; i < node->n_outputs; i++) {
+        if (node->outputs[i] == NULL)
+            continue;
+        const ot__range range = ot__builder_range(b, node->outputs[i]);
+
+        for (int k = range.first; k < range.first + range.count; k++)
+            d->numbers[d->n_numbers++] = k;
+    }
+    o->n_makes = (int)(here(d) - o->makes);
+}
+
+static void describe_overwrites(const ot__builder *b, const ot_node *node, described *d)
+{
+    ot__order_node *o = &d->nodes[node->index];
+    int *becomes;
+
+    o->overwrites = here(d);
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (node->inputs[i] == NULL || (ot__op_input_port(node->op, i)->flags & OT_PORT_STATE) == 0)
+            continue;
+        const ot__range range = ot__builder_range(b, node->inputs[i]);
+
+        for (int k = range.first; k < range.first + range.count; k++)
+            d->numbers[d->n_numbers++] = k;
+    }
+    o->n_overwrites = (int)(here(d) - o->overwrites);
+    o->becomes = becomes = here(d);
+    d->n_numbers += o->n_overwrites;
+    for (int i = 0; i < o->n_overwrites; i++) {
+        becomes[i] = -1;
+        for (int k = 0; k < o->n_makes; k++)
+            if (b->plan->entries[o->makes[k]].root == b->plan->entries[o->overwrites[i]].root)
+                becomes[i] = o->makes[k];
+    }
+}
+
+static bool describe_graph(const ot__builder *b, described *d)
+{
+    const ot_graph *g = b->graph;
+    size_t n = 1;
+
+    for (int i = 0; i < g->n_nodes; i++) {
+        const ot_node *node = g->nodes[i];
+
+        for (int k = 0; k < node->n_inputs; k++)
+            if (node->inputs[k] != NULL)
+                n += 4 * (size_t)ot__builder_range(b, node->inputs[k]).count;
+        for (int k = 0; k < node->n_outputs; k++)
+            if (node->outputs[k] != NULL)
+                n += (size_t)ot__builder_range(b, node->outputs[k]).count;
+    }
+    d->nodes = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof *d->nodes);
+    d->numbers = ot__arena_alloc(b->arena, n * sizeof *d->numbers);
+    if (n > INT_MAX || d->nodes == NULL || d->numbers == NULL)
+        return false;
+    for (int i = 0; i < g->n_nodes; i++) {
+        describe_reads(b, g->nodes[i], d);
+        describe_makes(b, g->nodes[i], d);
+        describe_overwrites(b, g->nodes[i], d);
+    }
+    return true;
+}
+
+ot_status ot__build_order(ot__builder *b)
+{
+    const ot_graph *g = b->graph;
+    const ot__plan *plan = b->plan;
+    size_t *value_bytes = ot__arena_alloc(b->arena, (size_t)plan->n_entries * sizeof *value_bytes);
+    bool *kept = ot__arena_alloc(b->arena, (size_t)plan->n_entries + 1);
+    int *order = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof *order);
+    described d = {0};
+    char label[128];
+    size_t peak;
+    int stuck;
+
+    b->order = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof(ot_node *));
+    if (value_bytes == NULL || kept == NULL || order == NULL || b->order == NULL ||
+        !describe_graph(b, &d))
+        return OT_ERR_NO_MEMORY;
+    for (int e = 0; e < plan->n_entries; e++)
+        if (plan->entries[e].source == OT_SOURCE_PLANNED && plan->entries[e].root == e)
+            value_bytes[e] = plan->entries[e].n_bytes;
+    for (int i = 0; i < g->n_outputs; i++)
+        kept[plan->entries[ot__builder_range(b, g->outputs[i]).first].root] = true;
+
+    const ot__order_problem problem = {d.nodes, g->n_nodes, value_bytes, kept, plan->n_entries};
+    const ot_status st = ot__order(&problem, order, &peak, &stuck);
+
+    if (st == OT_ERR_INVALID)
+        return ot__error(OT_ERR_INVALID,
+                         "%s: reads the old value of what another node must overwrite first",
+                         ot__node_label(g->nodes[stuck], label, sizeof label));
+    for (int i = 0; st == OT_OK && i < g->n_nodes; i++)
+        b->order[i] = g->nodes[order[i]];
+    return st;
+}

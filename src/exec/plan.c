@@ -1,0 +1,260 @@
+// Making a plan: the stages one after the other, and the prepared steps.
+#include <assert.h>
+#include <string.h>
+
+#include "exec/plan.h"
+
+// ---- steps ----
+
+static int count_entries(const ot__builder *b, ot_value *const *values, int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += values[i] == NULL ? 1 : ot__builder_range(b, values[i]).count;
+    return count;
+}
+
+// The arguments of one node, sequences expanded; first (may be NULL) receives where each port
+// starts.
+static void list_args(const ot__builder *b, ot_value *const *values, int n, ot_arg **args,
+                      int *first)
+{
+    int at = 0;
+
+    for (int i = 0; i < n; i++) {
+        ot__range range = {-1, 1};
+
+        if (first != NULL)
+            first[i] = at;
+        if (values[i] != NULL)
+            range = ot__builder_range(b, values[i]);
+        for (int k = 0; k < range.count; k++)
+            args[at++] = range.first < 0 ? NULL : &b->plan->entries[range.first + k].arg;
+    }
+    if (first != NULL)
+        first[n] = at;
+}
+
+static ot_status set_args(ot__builder *b, const ot_node *node, ot__plan_step *step)
+{
+    ot__arena *arena = b->plan->arena;
+    const int n_in = count_entries(b, node->inputs, node->n_inputs);
+    const int n_out = count_entries(b, node->outputs, node->n_outputs);
+    ot_arg **in = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *in);
+    ot_arg **out = ot__arena_alloc(arena, ((size_t)n_out + 1) * sizeof *out);
+    int *first = ot__arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *first);
+    char label[256];
+
+    step->label = ot__arena_strdup(arena, ot__node_label(node, label, sizeof label));
+    if (in == NULL || out == NULL || first == NULL || step->label == NULL)
+        return OT_ERR_NO_MEMORY;
+    list_args(b, node->inputs, node->n_inputs, in, first);
+    list_args(b, node->outputs, node->n_outputs, out, NULL);
+    step->run = (ot_run){.in = (const ot_arg *const *)in,
+                         .out = out,
+                         .n_in = n_in,
+                         .n_out = n_out,
+                         .in_first = first,
+                         .step = &b->plan->step,
+                         .n_threads = b->plan->n_threads};
+    return OT_OK;
+}
+
+static ot_status prepare_step(ot__builder *b, const ot_node *node, ot__plan_step *step)
+{
+    const ot__plan *plan = b->plan;
+    const size_t n_in = (size_t)step->run.n_in + 1;
+    const void **constant = ot__arena_alloc(b->arena, n_in * sizeof *constant);
+    ot_prep prep = {.node = node,
+                    .in = step->run.in,
+                    .out = (const ot_arg *const *)step->run.out,
+                    .constant = constant,
+                    .n_in = step->run.n_in,
+                    .n_out = step->run.n_out,
+                    .in_first = step->run.in_first,
+                    .n_threads = plan->n_threads,
+                    .reproducible = b->options->reproducible};
+
+    if (constant == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < step->run.n_in; i++) {
+        const ot__entry *e = (const ot__entry *)(const void *)step->run.in[i];
+
+        if (e != NULL && e->source == OT_SOURCE_CONSTANT)
+            constant[i] = e->arg.data;
+    }
+    step->kernel = ot__kernel_select(node->op, b->options, &prep);
+    if (step->kernel == NULL)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel for these types and shapes",
+                         step->label);
+    const ot_status st = ot__kernel_prepare(step->kernel, &prep);
+
+    step->run.state = prep.state;
+    step->run.n_threads = prep.n_threads;
+    step->scratch_bytes = prep.scratch_bytes;
+    return st;
+}
+
+static ot_status build_steps(ot__builder *b)
+{
+    ot__plan *plan = b->plan;
+    const size_t n = (size_t)b->graph->n_nodes + 1;
+
+    plan->steps = ot__arena_alloc(plan->arena, n * sizeof *plan->steps);
+    b->step_ops = ot__arena_alloc(b->arena, n * sizeof *b->step_ops);
+    if (plan->steps == NULL || b->step_ops == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < b->graph->n_nodes; i++) {
+        const ot_node *node = b->order[i];
+
+        if (b->is_view[node->index])
+            continue;
+        b->step_ops[plan->n_steps] = node->op;
+        OT_TRY(set_args(b, node, &plan->steps[plan->n_steps]));
+        // Counted before it is prepared, so that whatever state it has is released.
+        plan->n_steps++;
+        OT_TRY(prepare_step(b, node, &plan->steps[plan->n_steps - 1]));
+    }
+    return OT_OK;
+}
+
+// ---- the plan ----
+
+static ot_status check_graph(const ot_graph *graph)
+{
+    char label[128];
+
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const ot_op_def *op = graph->nodes[i]->op;
+
+        if (op == NULL || op->kernels == NULL)
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: the operator cannot be run",
+                             ot__node_label(graph->nodes[i], label, sizeof label));
+    }
+    return OT_OK;
+}
+
+static ot_status keep_ports(ot__builder *b)
+{
+    const ot_graph *g = b->graph;
+    ot__plan *plan = b->plan;
+
+    plan->inputs = ot__arena_alloc(plan->arena, ((size_t)g->n_inputs + 1) * sizeof *plan->inputs);
+    plan->outputs =
+        ot__arena_alloc(plan->arena, ((size_t)g->n_outputs + 1) * sizeof *plan->outputs);
+    plan->bound = ot__arena_alloc(plan->arena, ((size_t)g->n_outputs + 1) * sizeof *plan->bound);
+    plan->name = ot__arena_strdup(plan->arena, g->name);
+    if (plan->inputs == NULL || plan->outputs == NULL || plan->bound == NULL || plan->name == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < g->n_inputs; i++)
+        plan->inputs[i] = ot__builder_range(b, g->inputs[i]);
+    for (int i = 0; i < g->n_outputs; i++) {
+        plan->outputs[i] = ot__builder_range(b, g->outputs[i]);
+        if (g->outputs[i]->kind != OT_VALUE_TENSOR)
+            return ot__error(OT_ERR_UNSUPPORTED, "output '%s' is not a tensor",
+                             g->outputs[i]->name);
+    }
+    plan->n_inputs = g->n_inputs;
+    plan->n_outputs = g->n_outputs;
+    return OT_OK;
+}
+
+static ot_status build(ot__builder *b)
+{
+    OT_TRY(check_graph(b->graph));
+    OT_TRY(ot__build_entries(b));
+    OT_TRY(keep_ports(b));
+    OT_TRY(ot__build_order(b));
+    OT_TRY(build_steps(b));
+    return ot__build_memory(b);
+}
+
+ot_status ot__plan_create(const ot_graph *graph, const ot__plan_options *options,
+                          const int *sequence_lengths, const ot_shape *const *sequence_shapes,
+                          ot__plan **out)
+{
+    ot__builder b = {.graph = graph,
+                     .options = options,
+                     .sequence_lengths = sequence_lengths,
+                     .sequence_shapes = sequence_shapes};
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    *out = NULL;
+    b.arena = ot__arena_create();
+    b.plan = ot__alloc_zero(1, sizeof *b.plan);
+    if (b.arena == NULL || b.plan == NULL)
+        goto done;
+    b.plan->arena = ot__arena_create();
+    if (b.plan->arena == NULL)
+        goto done;
+    b.plan->n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_hardware();
+    b.plan->profile = ot__profile_wanted();
+    st = build(&b);
+    if (st != OT_OK)
+        goto done;
+    *out = b.plan;
+    b.plan = NULL;
+done:
+    ot__plan_destroy(b.plan);
+    ot__arena_destroy(b.arena);
+    return st;
+}
+
+void ot__plan_destroy(ot__plan *plan)
+{
+    if (plan == NULL)
+        return;
+    if (plan->profile && plan->n_runs > 0)
+        ot__profile_log(plan);
+    for (int s = 0; s < plan->n_steps; s++)
+        if (plan->steps[s].run.state != NULL)
+            ot__kernel_release(plan->steps[s].kernel, plan->steps[s].run.state);
+    ot__free_aligned(plan->block);
+    ot__arena_destroy(plan->arena);
+    ot__free(plan);
+}
+
+// ---- inputs and outputs ----
+
+int ot__plan_input_entries(const ot__plan *plan, int i_input)
+{
+    return plan->inputs[i_input].count;
+}
+
+void ot__plan_bind_input(ot__plan *plan, int i_input, int entry, const void *data)
+{
+    const int first = plan->inputs[i_input].first + entry;
+
+    assert(entry >= 0 && entry < plan->inputs[i_input].count);
+    assert(plan->entries[first].source == OT_SOURCE_INPUT);
+    for (int e = first; e >= 0; e = plan->entries[e].next)
+        plan->entries[e].arg.data = (void *)data; // written only where the port says STATE
+}
+
+void ot__plan_bind_output(ot__plan *plan, int i_output, void *data)
+{
+    plan->bound[i_output] = data;
+}
+
+const ot_arg *ot__plan_input(const ot__plan *plan, int i_input, int entry)
+{
+    return &plan->entries[plan->inputs[i_input].first + entry].arg;
+}
+
+const ot_arg *ot__plan_output(const ot__plan *plan, int i_output)
+{
+    return &plan->entries[plan->outputs[i_output].first].arg;
+}
+
+bool ot__plan_writes_input(const ot__plan *plan, int i_input)
+{
+    const ot__range range = plan->inputs[i_input];
+
+    return range.count > 0 && plan->entries[range.first].is_written;
+}
+
+size_t ot__plan_bytes(const ot__plan *plan)
+{
+    return plan->block_bytes;
+}

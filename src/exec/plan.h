@@ -1,0 +1,126 @@
+// What the stages of a plan share. Internal to `exec`.
+#ifndef OT_EXEC_PLAN_H
+#define OT_EXEC_PLAN_H
+
+#include "exec/exec.h"
+
+// ---- order (order.c) ----
+
+// A node of the graph as ordering sees it: numbers of values.
+typedef struct ot__order_node {
+    const int *reads, *makes;
+    const int *overwrites; // values whose memory it changes; they are among `reads`
+    const int *becomes;    // for each of them: the value that is the memory's new content, or -1
+    int n_reads, n_makes, n_overwrites;
+} ot__order_node;
+
+typedef struct ot__order_problem {
+    const ot__order_node *nodes; // in the file's order, which is topological
+    int n_nodes;
+    const size_t *value_bytes; // 0 for what takes no memory of the plan
+    const bool *value_kept;    // needed after the last node
+    int n_values;
+} ot__order_problem;
+
+// order[k] is the k-th node to run. A node that can never run (it reads what an overwriting node
+// has replaced) is named in *stuck and OT_ERR_INVALID returned without a message; else *stuck is
+// -1. *peak: most bytes of values alive at once in that order.
+ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, int *stuck);
+
+// ---- kernels (select.c) ----
+
+// The kernel for a node whose arguments are in `prep`; n_threads becomes 1 when only that makes
+// the result independent of their number.
+const ot_kernel *ot__kernel_select(const ot_op_def *op, const ot__plan_options *options,
+                                   ot_prep *prep);
+
+// ---- the plan ----
+
+typedef enum ot__source {
+    OT_SOURCE_INPUT,    // bound from outside
+    OT_SOURCE_CONSTANT, // in the model's memory, never written
+    OT_SOURCE_PLANNED,  // in the plan's block
+} ot__source;
+
+// One tensor. A sequence is several entries in a row.
+typedef struct ot__entry {
+    ot_arg arg;
+    const char *name;
+    ot__source source;
+    int root; // the entry whose memory this one shares; itself when it has its own
+    int next; // the next entry with the same root; -1: none
+    size_t n_bytes;
+    size_t offset;       // PLANNED roots: in the block
+    const void *initial; // PLANNED: a constant that a node writes, copied into the block once
+    bool is_written;     // roots: some node changes it in place
+    int first, last;     // roots: steps that use it, through whatever entry
+    int usage;           // roots: its usage record; -1: none
+} ot__entry;
+
+typedef struct ot__range {
+    int first, count; // entries
+} ot__range;
+
+typedef struct ot__plan_step {
+    const ot_kernel *kernel;
+    ot_run run;
+    const char *label; // "Gemm 'fc1'"
+    size_t scratch_bytes, scratch_offset;
+    double seconds; // of all runs, when profiling
+} ot__plan_step;
+
+struct ot__plan {
+    ot__arena *arena; // everything but the block and the kernels' states
+    ot__entry *entries;
+    int n_entries;
+    ot__plan_step *steps;
+    int n_steps;
+    ot__range *inputs, *outputs;
+    void **bound; // per output: where its elements go after a run, or NULL
+    int n_inputs, n_outputs;
+    unsigned char *block;
+    size_t block_bytes;
+    ot_step step; // of the present run
+    int n_threads;
+    bool profile;
+    int64_t n_runs;
+    const char *name;
+};
+
+// ---- building it ----
+
+typedef struct ot__builder {
+    const ot_graph *graph;
+    const ot__plan_options *options;
+    const int *sequence_lengths;
+    const ot_shape *const *sequence_shapes;
+    ot__plan *plan;
+    ot__arena *arena;  // for the time of building
+    ot__range *ranges; // per value (ot_value.index)
+    int n_values, entries_capacity;
+    ot_node **order; // nodes as they run
+    bool *is_view;   // per node (ot_node.index): runs no kernel
+    const ot_op_def **step_ops;
+} ot__builder;
+
+static inline ot__range ot__builder_range(const ot__builder *b, const ot_value *value)
+{
+    return b->ranges[value->index];
+}
+static inline ot__entry *ot__plan_root(const ot__plan *plan, int entry)
+{
+    return &plan->entries[plan->entries[entry].root];
+}
+
+// entries.c: values become entries; which of them share memory.
+ot_status ot__build_entries(ot__builder *b);
+// order.c
+ot_status ot__build_order(ot__builder *b);
+// lifetimes.c: from steps to a block.
+ot_status ot__build_memory(ot__builder *b);
+
+// profile.c
+bool ot__profile_wanted(void);
+void ot__profile_log(const ot__plan *plan);
+
+#endif

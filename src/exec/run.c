@@ -1,0 +1,61 @@
+// Running a plan: a loop over prepared steps.
+#include <string.h>
+
+#include "exec/plan.h"
+
+static ot_status check_inputs(const ot__plan *plan)
+{
+    for (int i = 0; i < plan->n_inputs; i++)
+        for (int k = 0; k < plan->inputs[i].count; k++) {
+            const ot__entry *e = &plan->entries[plan->inputs[i].first + k];
+
+            if (e->arg.data == NULL && e->n_bytes > 0)
+                return ot__error(OT_ERR_INVALID, "input '%s' has no memory bound to it", e->name);
+        }
+    return OT_OK;
+}
+
+static ot_status run_step(const ot__plan *plan, ot__plan_step *step)
+{
+    const double start = plan->profile ? ot__clock_seconds() : 0.0;
+    ot_status st;
+
+    if (step->run.n_threads != plan->n_threads) {
+        ot__parallel_set(step->run.n_threads);
+        st = step->kernel->run(&step->run);
+        ot__parallel_set(plan->n_threads);
+    } else {
+        st = step->kernel->run(&step->run);
+    }
+    if (plan->profile)
+        step->seconds += ot__clock_seconds() - start;
+    return st == OT_OK ? OT_OK : ot__error_prefix(st, "%s", step->label);
+}
+
+static void copy_outputs(const ot__plan *plan)
+{
+    for (int i = 0; i < plan->n_outputs; i++) {
+        const ot__entry *e = &plan->entries[plan->outputs[i].first];
+
+        if (plan->bound[i] != NULL && e->n_bytes > 0)
+            memcpy(plan->bound[i], e->arg.data, e->n_bytes);
+    }
+}
+
+ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
+{
+    const int n_threads = ot__parallel_max();
+    ot_status st = check_inputs(plan);
+
+    if (st != OT_OK)
+        return st;
+    plan->step = *step;
+    ot__parallel_set(plan->n_threads);
+    for (int s = 0; s < plan->n_steps && st == OT_OK; s++)
+        st = run_step(plan, &plan->steps[s]);
+    ot__parallel_set(n_threads);
+    if (st == OT_OK)
+        copy_outputs(plan);
+    plan->n_runs++;
+    return st;
+}
