@@ -15,6 +15,7 @@ enum { ALIGNMENT = 64 };
 typedef struct block {
     int first, last;
     int owner; // record whose offset the others take
+    int tail;  // the record that has the memory at the end
     size_t n_bytes, offset;
 } block;
 
@@ -44,15 +45,16 @@ static void make_blocks(const ot__usage *usages, int n_usages, packing *p)
         if (alias >= 0 && alias < i && n_bytes > 0) {
             block *b = &p->blocks[p->group[alias]];
 
-            if (b->last == u->first && usages[alias].last == u->first && b->n_bytes == n_bytes &&
+            if (b->tail == alias && b->last == u->first && b->n_bytes == n_bytes &&
                 usages[alias].first < u->first) {
                 b->last = u->last;
+                b->tail = i;
                 p->group[i] = p->group[alias];
             }
         }
         if (p->group[i] < 0) {
             p->group[i] = p->n_blocks;
-            p->blocks[p->n_blocks++] = (block){u->first, u->last, i, n_bytes, 0};
+            p->blocks[p->n_blocks++] = (block){u->first, u->last, i, i, n_bytes, 0};
         }
     }
 }
