@@ -26,8 +26,7 @@ OT_API ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot
 enum { OT_CHECKPOINT_OPTIMIZER_STATE = 1 /**< moments and step too */ };
 
 /** Write version 2, durably: a kill at any moment leaves the old or the new file. */
-OT_API ot_status ot_checkpoint_save(const ot_checkpoint *checkpoint, const char *path,
-                                    unsigned flags);
+OT_API ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsigned flags);
 
 /** NULL is fine. */
 OT_API void ot_checkpoint_destroy(ot_checkpoint *checkpoint);

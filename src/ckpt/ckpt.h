@@ -5,7 +5,8 @@
 #include "onnxtrain/checkpoint.h"
 #include "tensor/tensor.h"
 
-// Names the files and the runtime agree on: inputs and outputs of a training model that belong to a parameter.
+// Names the files and the runtime agree on: inputs and outputs of a training model that belong to a
+// parameter.
 #define OT_NAME_LAZY_RESET "lazy_reset_grad"
 #define OT_SUFFIX_BUFFER "_grad.accumulation.buffer"
 #define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
@@ -69,19 +70,29 @@ ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
 // Takes `value` over, also on failure. The new parameter is in *out (may be NULL).
 ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *value,
                        bool trainable, ot__parameter **out);
-// ckpt_flatbuf.c
+void ot__ckpt_group_deinit(ot__optimizer_group *group);
+
+// ckpt_flatbuf_read.c; `data_path` NULL: external data is refused
 ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *where,
                            const char *data_path, ot_checkpoint **out);
-typedef enum ot__ckpt_order {
-    OT_CKPT_SORTED,        // as a running session saves: by name, optimizer groups always there
-    OT_CKPT_ARTIFACT_ORDER // as artifacts are written: given order, no optimizer groups, no
-                           // properties unless there are some
-} ot__ckpt_order;
-ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, unsigned flags, ot__ckpt_order order,
-                            const char *const *names, int n_names, ot__buf *out);
-// A checkpoint as generate_artifacts writes it: parameters in the order of `names`; nominal: names
-// and types only.
-ot_status ot__ckpt_save_artifact(const ot_checkpoint *checkpoint, const char *path,
+
+// ckpt_flatbuf_write.c
+typedef struct ot__ckpt_write_options {
+    unsigned flags; // OT_CHECKPOINT_OPTIMIZER_STATE
+    const char *const
+        *names; // parameters in this order, trainable and frozen mixed; NULL: sorted by name
+    int n_names;
+    // true: as artifacts are written: no optimizer groups, and properties only when there are some.
+    // false: as a running session saves: optimizer groups always there, perhaps empty.
+    bool as_artifact;
+    bool nominal;      // names and element types only
+    ot__buf *external; // receives the parameters' elements when not NULL
+} ot__ckpt_write_options;
+ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_write_options *options,
+                            ot__buf *out);
+
+// ckpt_file.c: a checkpoint as generate_artifacts writes it: parameters in the order of `names`.
+ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
                                  const char *const *names, int n_names, bool nominal);
 
 #endif

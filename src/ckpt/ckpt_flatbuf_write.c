@@ -1,0 +1,296 @@
+// A checkpoint into the bytes of a version 2 file: front to back, one field list per table.
+#include <string.h>
+
+#include "ckpt/ckpt.h"
+#include "ckpt/flatbuf.h"
+
+enum { VERSION = 2, FILE_MAX = INT32_MAX };
+
+typedef struct writer {
+    const ot_checkpoint *checkpoint;
+    const ot__ckpt_write_options *options;
+    ot__buf *buf;
+    ot_status status;
+} writer;
+
+static uint64_t float_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+// Elements outside the file: at multiples of 4, of 8 for 8-byte types.
+static int64_t write_external(ot__buf *external, const ot_tensor *tensor)
+{
+    size_t position;
+
+    ot__fb_align(external, ot_dtype_size(tensor->dtype) >= 8 ? 8 : 4, 0);
+    position = external->length;
+    ot__buf_append(external, tensor->data, tensor->n_bytes);
+    return (int64_t)position;
+}
+
+static size_t write_tensor(writer *w, const char *name, const char *doc, const ot_tensor *tensor,
+                           bool nominal, ot__buf *external)
+{
+    enum { NAME, DOC, DIMS, TYPE, RAW, STRINGS, OFFSET, N_FIELDS };
+    bool is_external = external && !nominal;
+    ot__fb_field fields[N_FIELDS] = {
+        [NAME] = {.n_bytes = 4},
+        [DOC] = {.n_bytes = doc ? 4 : 0},
+        [DIMS] = {.n_bytes = 4},
+        [TYPE] = {.n_bytes = 4, .value = (uint64_t)tensor->dtype},
+        [RAW] = {.n_bytes = is_external ? 0 : 4},
+        [OFFSET] = {.n_bytes = is_external ? 8 : 0},
+    };
+    size_t position;
+
+    if (tensor->n_bytes > FILE_MAX && !is_external && w->status == OT_OK)
+        w->status =
+            ot__error(OT_ERR_UNSUPPORTED, "'%s' has %zu bytes, more than a checkpoint file holds",
+                      name, tensor->n_bytes);
+    if (w->status != OT_OK)
+        return 0;
+    if (is_external)
+        fields[OFFSET].value = (uint64_t)write_external(external, tensor);
+    position = ot__fb_write_table(w->buf, fields, N_FIELDS);
+    ot__fb_patch(w->buf, fields[NAME].position, ot__fb_write_string(w->buf, name));
+    if (doc)
+        ot__fb_patch(w->buf, fields[DOC].position, ot__fb_write_string(w->buf, doc));
+    ot__fb_patch(w->buf, fields[DIMS].position,
+                 ot__fb_write_i64s(w->buf, tensor->shape.dim, nominal ? 0 : tensor->shape.ndim));
+    if (!is_external)
+        ot__fb_patch(w->buf, fields[RAW].position,
+                     ot__fb_write_bytes(w->buf, tensor->data, nominal ? 0 : tensor->n_bytes));
+    return position;
+}
+
+static const ot__parameter *parameter_at(const writer *w, int i)
+{
+    if (w->options->names)
+        return ot__ckpt_find(w->checkpoint, w->options->names[i]);
+    return w->checkpoint->parameters[i];
+}
+
+static int parameter_count(const writer *w)
+{
+    return w->options->names ? w->options->n_names : w->checkpoint->n_parameters;
+}
+
+static size_t write_parameters(writer *w, bool trainable)
+{
+    bool nominal = w->options->nominal || w->checkpoint->is_nominal;
+    size_t count = 0, position, written = 0;
+
+    for (int i = 0; i < parameter_count(w); i++)
+        count += parameter_at(w, i)->trainable == trainable;
+    position = ot__fb_write_offsets(w->buf, count);
+    for (int i = 0; i < parameter_count(w); i++) {
+        const ot__parameter *p = parameter_at(w, i);
+        if (p->trainable != trainable)
+            continue;
+        ot__fb_patch(w->buf, position + 4 + 4 * written++,
+                     write_tensor(w, p->name, w->options->as_artifact ? p->doc : NULL, p->value,
+                                  nominal, w->options->external));
+    }
+    return position;
+}
+
+static size_t write_module(writer *w)
+{
+    enum { TRAINABLE, FROZEN, NOMINAL, EXTERNAL, N_FIELDS };
+    bool nominal = w->options->nominal || w->checkpoint->is_nominal;
+    bool is_external = w->options->external != NULL && !nominal;
+    ot__fb_field fields[N_FIELDS] = {
+        [TRAINABLE] = {.n_bytes = 4},
+        [FROZEN] = {.n_bytes = 4},
+        [NOMINAL] = {.n_bytes = nominal, .value = 1},
+        [EXTERNAL] = {.n_bytes = is_external, .value = 1},
+    };
+    size_t position = ot__fb_write_table(w->buf, fields, N_FIELDS);
+
+    ot__fb_patch(w->buf, fields[TRAINABLE].position, write_parameters(w, true));
+    ot__fb_patch(w->buf, fields[FROZEN].position, write_parameters(w, false));
+    return position;
+}
+
+static size_t write_state(writer *w, const char *param_name, ot_tensor *const *moments,
+                          const char *const *moment_names, int n_moments)
+{
+    ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
+    size_t position = ot__fb_write_table(w->buf, fields, 2), list;
+
+    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, param_name));
+    list = ot__fb_write_offsets(w->buf, (size_t)n_moments);
+    ot__fb_patch(w->buf, fields[1].position, list);
+    for (int k = 0; k < n_moments; k++)
+        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)k,
+                     write_tensor(w, moment_names[k], NULL, moments[k], false, NULL));
+    return position;
+}
+
+static size_t write_group_head(writer *w, const char *name, int64_t step, float initial_lr,
+                               size_t n_states, size_t *list)
+{
+    ot__fb_field fields[4] = {
+        {.n_bytes = 4},
+        {.n_bytes = step != 0 ? 8 : 0, .value = (uint64_t)step},
+        {.n_bytes = initial_lr != 0.0f ? 4 : 0, .value = float_bits(initial_lr)},
+        {.n_bytes = 4},
+    };
+    size_t position = ot__fb_write_table(w->buf, fields, 4);
+
+    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, name));
+    *list = ot__fb_write_offsets(w->buf, n_states);
+    ot__fb_patch(w->buf, fields[3].position, *list);
+    return position;
+}
+
+static size_t write_own_group(writer *w)
+{
+    static const char *const names[OT_MAX_MOMENTS] = {"momentum0", "momentum1"};
+    const ot_checkpoint *checkpoint = w->checkpoint;
+    size_t n_states = 0, list, position;
+
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        n_states += checkpoint->parameters[i]->moments[0] != NULL;
+    position =
+        write_group_head(w, "group0", checkpoint->step, checkpoint->initial_lr, n_states, &list);
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+        int n_moments = 0;
+        while (n_moments < OT_MAX_MOMENTS && p->moments[n_moments])
+            n_moments++;
+        if (n_moments == 0)
+            continue;
+        list += 4;
+        ot__fb_patch(w->buf, list, write_state(w, p->name, p->moments, names, n_moments));
+    }
+    return position;
+}
+
+static size_t write_foreign_group(writer *w, const ot__optimizer_group *group)
+{
+    size_t list, position = write_group_head(w, group->name, group->step, group->initial_lr,
+                                             (size_t)group->n_states, &list);
+
+    for (int i = 0; i < group->n_states; i++) {
+        const ot__param_state *state = &group->states[i];
+        ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
+        size_t moments;
+
+        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i, ot__fb_write_table(w->buf, fields, 2));
+        ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, state->param_name));
+        moments = ot__fb_write_offsets(w->buf, (size_t)state->n_moments);
+        ot__fb_patch(w->buf, fields[1].position, moments);
+        for (int k = 0; k < state->n_moments; k++)
+            ot__fb_patch(w->buf, moments + 4 + 4 * (size_t)k,
+                         write_tensor(w, state->moments[k].name, NULL, state->moments[k].value,
+                                      false, NULL));
+    }
+    return position;
+}
+
+// Sorted by name: "group0" stands among the others.
+static size_t write_groups(writer *w)
+{
+    const ot_checkpoint *checkpoint = w->checkpoint;
+    bool wanted = (w->options->flags & OT_CHECKPOINT_OPTIMIZER_STATE) != 0;
+    bool own_due = wanted && checkpoint->has_optimizer_state;
+    size_t n = wanted ? (size_t)checkpoint->n_other_groups + own_due : 0;
+    size_t position = ot__fb_write_offsets(w->buf, n), entry = position;
+
+    for (int i = 0; wanted && i < checkpoint->n_other_groups; i++) {
+        const ot__optimizer_group *group = &checkpoint->other_groups[i];
+        if (own_due && strcmp("group0", group->name) < 0) {
+            ot__fb_patch(w->buf, entry += 4, write_own_group(w));
+            own_due = false;
+        }
+        ot__fb_patch(w->buf, entry += 4, write_foreign_group(w, group));
+    }
+    if (own_due)
+        ot__fb_patch(w->buf, entry + 4, write_own_group(w));
+    return position;
+}
+
+static size_t write_property(writer *w, const ot__property *property)
+{
+    ot__fb_field fields[2] = {{.n_bytes = 4}, {0}};
+    size_t position;
+
+    if (property->kind == OT_PROPERTY_INT)
+        fields[1] =
+            (ot__fb_field){.n_bytes = property->i != 0 ? 8 : 0, .value = (uint64_t)property->i};
+    else if (property->kind == OT_PROPERTY_FLOAT)
+        fields[1] = (ot__fb_field){.n_bytes = 4, .value = float_bits(property->f)};
+    else
+        fields[1].n_bytes = 4;
+    position = ot__fb_write_table(w->buf, fields, 2);
+    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, property->name));
+    if (property->kind == OT_PROPERTY_STRING)
+        ot__fb_patch(w->buf, fields[1].position, ot__fb_write_string(w->buf, property->s));
+    return position;
+}
+
+static size_t write_properties(writer *w)
+{
+    const ot_checkpoint *checkpoint = w->checkpoint;
+    ot__fb_field fields[3] = {{.n_bytes = 4}, {.n_bytes = 4}, {.n_bytes = 4}};
+    size_t position = ot__fb_write_table(w->buf, fields, 3);
+
+    for (int kind = 0; kind < 3; kind++) {
+        size_t count = 0, list;
+        for (int i = 0; i < checkpoint->n_properties; i++)
+            count += (int)checkpoint->properties[i].kind == kind;
+        list = ot__fb_write_offsets(w->buf, count);
+        ot__fb_patch(w->buf, fields[kind].position, list);
+        for (int i = 0; i < checkpoint->n_properties; i++)
+            if ((int)checkpoint->properties[i].kind == kind)
+                ot__fb_patch(w->buf, list += 4, write_property(w, &checkpoint->properties[i]));
+    }
+    return position;
+}
+
+static void write_root(writer *w)
+{
+    enum { ROOT_VERSION, MODULE, GROUPS, PROPERTIES, N_FIELDS };
+    ot__fb_field fields[N_FIELDS] = {
+        [ROOT_VERSION] = {.n_bytes = 4, .value = VERSION},
+        [MODULE] = {.n_bytes = parameter_count(w) > 0 ? 4 : 0},
+        [GROUPS] = {.n_bytes = w->options->as_artifact ? 0 : 4},
+        [PROPERTIES] = {.n_bytes = w->checkpoint->n_properties > 0 ? 4 : 0},
+    };
+
+    ot__buf_append(w->buf, "\0\0\0\0ODTC", 8);
+    ot__fb_patch(w->buf, 0, ot__fb_write_table(w->buf, fields, N_FIELDS));
+    if (fields[MODULE].n_bytes)
+        ot__fb_patch(w->buf, fields[MODULE].position, write_module(w));
+    if (fields[GROUPS].n_bytes)
+        ot__fb_patch(w->buf, fields[GROUPS].position, write_groups(w));
+    if (fields[PROPERTIES].n_bytes)
+        ot__fb_patch(w->buf, fields[PROPERTIES].position, write_properties(w));
+    ot__fb_align(w->buf, 8, 0);
+}
+
+ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_write_options *options,
+                            ot__buf *out)
+{
+    writer w = {.checkpoint = checkpoint, .options = options, .buf = out};
+
+    for (int i = 0; i < options->n_names; i++)
+        if (!ot__ckpt_find(checkpoint, options->names[i]))
+            return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no parameter '%s'",
+                             options->names[i]);
+    write_root(&w);
+    OT_TRY(w.status);
+    OT_TRY(ot__buf_status(out));
+    if (options->external)
+        OT_TRY(ot__buf_status(options->external));
+    if (out->length > FILE_MAX)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "the checkpoint has %zu bytes, more than the %d of its format",
+                         out->length, FILE_MAX);
+    return OT_OK;
+}
