@@ -45,6 +45,9 @@ OT_API ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
                                                   ot_session **out);
 OT_API void ot_session_destroy(ot_session *session); ///< NULL is fine
 
+/** The checkpoint the session works on; owned by whoever made it. */
+OT_API ot_checkpoint *ot_session_checkpoint(ot_session *session);
+
 typedef enum ot_mode { OT_MODE_TRAIN, OT_MODE_EVAL } ot_mode;
 
 /** User inputs and outputs of the training or eval model, in order; parameters and gradient buffers

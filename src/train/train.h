@@ -7,7 +7,25 @@
 #include "onnxtrain/train.h"
 #include "session/session.h"
 
-#define OT_PROPERTY_EPOCH "onnxtrain.epoch" // epochs done
-#define OT_PROPERTY_BATCH "onnxtrain.batch" // batches done of the present epoch
+// Where a run stands, as checkpoint properties.
+#define OT_PROPERTY_EPOCH "onnxtrain.epoch"  // epochs done
+#define OT_PROPERTY_BATCH "onnxtrain.batch"  // batches done of the present epoch
+#define OT_PROPERTY_SUMS "onnxtrain.metrics" // sums of the present epoch, exact
+#define OT_PROPERTY_BEST_LOSS                                                                      \
+    "onnxtrain.best_loss" // string: exact; absent before the first epoch's end
+#define OT_PROPERTY_BAD_EPOCHS "onnxtrain.bad_epochs" // epochs since the best one
+
+// metrics.c: sums over batches, from which ot_metrics follow.
+typedef struct ot__metric_sums {
+    int64_t rows, elements;
+    double loss;                            // sum of loss * rows
+    double correct, counted;                // classification
+    double absolute, squared;               // regression: of the differences
+    double shift, targets, targets_squared; // targets less the first one
+} ot__metric_sums;
+// scores and labels may be NULL (loss only).
+ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int64_t rows, double loss,
+                          const ot_tensor *scores, const ot_tensor *labels);
+ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds);
 
 #endif

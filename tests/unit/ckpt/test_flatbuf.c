@@ -207,7 +207,7 @@ static void refusals_say_what_is_wrong(void **state)
     uint8_t bytes[sizeof(worked_example)];
 
     (void)state;
-    expect_refusal(bytes, 0, "too few");
+    expect_refusal(worked_example, 0, "too few");
     memcpy(bytes, worked_example, sizeof(bytes));
     bytes[4] = 'X';
     expect_refusal(bytes, sizeof(bytes), "is no checkpoint");

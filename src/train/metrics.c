@@ -1,0 +1,103 @@
+// Accuracy, mean absolute error and R2 as sums over batches.
+#include "train/train.h"
+
+// Arg max over axis 1 of scores [N, C, ...] against integer labels [N, ...]; labels outside 0..C-1
+// (ignored ones) do not count.
+static ot_status add_arg_max(ot__metric_sums *sums, const ot_tensor *scores,
+                             const ot_tensor *labels)
+{
+    int64_t n_rows, n_classes, inner = 1;
+
+    if (scores->shape.ndim < 2)
+        return ot__error(OT_ERR_INVALID, "accuracy needs scores [N, classes, ...], got %d axes",
+                         scores->shape.ndim);
+    n_rows = scores->shape.dim[0];
+    n_classes = scores->shape.dim[1];
+    for (int i = 2; i < scores->shape.ndim; i++)
+        inner *= scores->shape.dim[i];
+    if (ot_tensor_count(labels) != n_rows * inner)
+        return ot__error(OT_ERR_INVALID, "accuracy needs %" PRId64 " labels, got %" PRId64,
+                         n_rows * inner, ot_tensor_count(labels));
+    for (int64_t i = 0; i < n_rows * inner; i++) {
+        int64_t label = ot__tensor_get_i64(labels, i), best = 0;
+        int64_t first = i / inner * n_classes * inner + i % inner;
+
+        if (label < 0 || label >= n_classes)
+            continue;
+        for (int64_t c = 1; c < n_classes; c++)
+            if (ot__tensor_get_f64(scores, first + c * inner) >
+                ot__tensor_get_f64(scores, first + best * inner))
+                best = c;
+        sums->correct += best == label;
+        sums->counted += 1;
+    }
+    return OT_OK;
+}
+
+static ot_status check_same_count(const ot_tensor *scores, const ot_tensor *targets)
+{
+    if (ot_tensor_count(scores) != ot_tensor_count(targets))
+        return ot__error(OT_ERR_INVALID,
+                         "metrics need as many targets as predictions: %" PRId64 " and %" PRId64,
+                         ot_tensor_count(targets), ot_tensor_count(scores));
+    return OT_OK;
+}
+
+// Logits against targets 0 and 1.
+static ot_status add_sign(ot__metric_sums *sums, const ot_tensor *scores, const ot_tensor *targets)
+{
+    OT_TRY(check_same_count(scores, targets));
+    for (int64_t i = 0; i < ot_tensor_count(scores); i++)
+        sums->correct +=
+            (ot__tensor_get_f64(scores, i) > 0) == (ot__tensor_get_f64(targets, i) > 0.5);
+    sums->counted += (double)ot_tensor_count(scores);
+    return OT_OK;
+}
+
+static ot_status add_differences(ot__metric_sums *sums, const ot_tensor *predictions,
+                                 const ot_tensor *targets)
+{
+    OT_TRY(check_same_count(predictions, targets));
+    for (int64_t i = 0; i < ot_tensor_count(targets); i++) {
+        double target = ot__tensor_get_f64(targets, i);
+        double difference = ot__tensor_get_f64(predictions, i) - target;
+
+        if (sums->elements++ == 0)
+            sums->shift = target; // so that the variance does not cancel
+        sums->absolute += difference < 0 ? -difference : difference;
+        sums->squared += difference * difference;
+        sums->targets += target - sums->shift;
+        sums->targets_squared += (target - sums->shift) * (target - sums->shift);
+    }
+    return OT_OK;
+}
+
+ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int64_t rows, double loss,
+                          const ot_tensor *scores, const ot_tensor *labels)
+{
+    sums->rows += rows;
+    sums->loss += loss * (double)rows;
+    if (task == OT_TASK_NONE || !scores || !labels)
+        return OT_OK;
+    if (task == OT_TASK_REGRESSION)
+        return add_differences(sums, scores, labels);
+    return ot__dtype_is_int(labels->dtype) ? add_arg_max(sums, scores, labels)
+                                           : add_sign(sums, scores, labels);
+}
+
+ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds)
+{
+    ot_metrics metrics = {.rows = sums->rows, .seconds = seconds};
+    double n = (double)sums->elements, spread;
+
+    if (sums->rows > 0)
+        metrics.loss = sums->loss / (double)sums->rows;
+    if (sums->counted > 0)
+        metrics.accuracy = sums->correct / sums->counted;
+    if (n > 0) {
+        spread = sums->targets_squared - sums->targets * sums->targets / n;
+        metrics.mae = sums->absolute / n;
+        metrics.r2 = spread > 0 ? 1 - sums->squared / spread : 0;
+    }
+    return metrics;
+}
