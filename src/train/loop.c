@@ -258,7 +258,8 @@ static ot_status optimizer_step(loop *l, int64_t n_micro_batches)
     if (n_micro_batches > 1)
         OT_TRY(ot_session_scale_gradients(l->session, 1.0 / (double)n_micro_batches));
     OT_TRY(ot_session_optimizer_step(l->session));
-    OT_TRY(ot_session_schedule_step(l->session));
+    if (ot_session_has_schedule(l->session))
+        OT_TRY(ot_session_schedule_step(l->session));
     ot_session_reset_gradients(l->session);
     event = event_of(l, OT_EVENT_STEP);
     notify(l, &event);
