@@ -134,6 +134,12 @@ void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary fi
 ot_status ot__file_write(const char *path, const void *bytes,
                          size_t n_bytes); // all of the above in one call
 
+// For tests: the n-th system call of a writer from now on fails (OT_FILE_FAIL) or ends the process
+// at once (OT_FILE_KILL); n < 0: never. Returns how many there have been since the last call of
+// this function.
+typedef enum ot__file_fault { OT_FILE_FAIL, OT_FILE_KILL } ot__file_fault;
+int64_t ot__file_fault_after(int64_t n, ot__file_fault fault);
+
 char *ot__path_join(const char *folder,
                     const char *name);   // caller frees; absolute `name` is returned alone
 char *ot__path_folder(const char *path); // "." when there is none; caller frees

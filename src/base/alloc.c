@@ -1,0 +1,119 @@
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum { ALIGNMENT = 64 };
+
+static void *standard_reallocate(void *context, void *block, size_t n_bytes)
+{
+    (void)context;
+    return realloc(block, n_bytes);
+}
+
+static void standard_release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+static const ot_allocator standard = {standard_reallocate, standard_release, NULL};
+static ot_allocator current = {standard_reallocate, standard_release, NULL};
+static _Atomic int64_t n_allocations;
+static _Atomic int64_t n_left = -1; // allocations until they fail; below 0: no limit
+
+void ot_set_allocator(const ot_allocator *allocator)
+{
+    current = allocator ? *allocator : standard;
+}
+
+void ot__alloc_fail_after(int64_t n)
+{
+    atomic_store(&n_left, n);
+}
+
+int64_t ot__alloc_count(void)
+{
+    return atomic_load(&n_allocations);
+}
+
+void *ot__realloc(void *block, size_t n_bytes)
+{
+    void *result = NULL;
+
+    if (atomic_load_explicit(&n_left, memory_order_relaxed) < 0 || atomic_fetch_sub(&n_left, 1) > 0)
+        result = current.reallocate(current.context, block, n_bytes ? n_bytes : 1);
+    else
+        atomic_store(&n_left, 0); // every later one fails too
+    if (!result)
+        ot__error_memory(n_bytes);
+    else
+        atomic_fetch_add_explicit(&n_allocations, 1, memory_order_relaxed);
+    return result;
+}
+
+void *ot__alloc(size_t n_bytes)
+{
+    return ot__realloc(NULL, n_bytes);
+}
+
+void *ot__alloc_zero(size_t count, size_t size)
+{
+    size_t n_bytes;
+    void *block;
+
+    if (ot__size_mul_overflows(count, size, &n_bytes)) {
+        ot__error_memory(SIZE_MAX);
+        return NULL;
+    }
+    block = ot__alloc(n_bytes);
+    if (block)
+        memset(block, 0, n_bytes);
+    return block;
+}
+
+void ot__free(void *block)
+{
+    if (block)
+        current.release(current.context, block);
+}
+
+// The block's start is kept in the word before the aligned address.
+void *ot__alloc_aligned(size_t n_bytes)
+{
+    size_t total = n_bytes + ALIGNMENT + sizeof(void *);
+    char *block;
+    uintptr_t aligned;
+
+    if (total < n_bytes) {
+        ot__error_memory(n_bytes);
+        return NULL;
+    }
+    block = ot__alloc_zero(1, total);
+    if (!block)
+        return NULL;
+    aligned = ((uintptr_t)block + sizeof(void *) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    memcpy((char *)aligned - sizeof(void *), &block, sizeof(block));
+    return (void *)aligned;
+}
+
+void ot__free_aligned(void *block)
+{
+    void *start;
+
+    if (!block)
+        return;
+    memcpy(&start, (char *)block - sizeof(void *), sizeof(start));
+    ot__free(start);
+}
+
+char *ot__strdup(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *copy = ot__alloc(n);
+
+    if (copy)
+        memcpy(copy, text, n);
+    return copy;
+}

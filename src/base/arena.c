@@ -1,0 +1,172 @@
+#include <limits.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum { BLOCK_MIN = 64 << 10, ALIGNMENT = 16 };
+
+typedef struct block {
+    struct block *next;
+    size_t size, used; // of the bytes behind this header
+} block;
+
+struct ot__arena {
+    block *blocks; // the first one is being filled
+    size_t n_bytes, max_bytes;
+};
+
+static const size_t header_size = (sizeof(block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+ot__arena *ot__arena_create(void)
+{
+    ot__arena *arena = ot__alloc_zero(1, sizeof(*arena));
+
+    if (arena)
+        arena->max_bytes = SIZE_MAX;
+    return arena;
+}
+
+void ot__arena_destroy(ot__arena *arena)
+{
+    if (!arena)
+        return;
+    while (arena->blocks) {
+        block *next = arena->blocks->next;
+        ot__free(arena->blocks);
+        arena->blocks = next;
+    }
+    ot__free(arena);
+}
+
+// A block with room for n_bytes; large requests get their own, behind the one being filled.
+static block *add_block(ot__arena *arena, size_t n_bytes)
+{
+    size_t size = OT_MAX(n_bytes, (size_t)BLOCK_MIN);
+    block *added;
+
+    if (n_bytes > arena->max_bytes - OT_MIN(arena->n_bytes, arena->max_bytes)) {
+        ot__error(OT_ERR_NO_MEMORY, "needs more than the %zu bytes allowed", arena->max_bytes);
+        return NULL;
+    }
+    if (size > SIZE_MAX - header_size) {
+        ot__error_memory(n_bytes);
+        return NULL;
+    }
+    added = ot__alloc(header_size + size);
+    if (!added)
+        return NULL;
+    *added = (block){.size = size};
+    if (arena->blocks && n_bytes > BLOCK_MIN / 2) {
+        added->next = arena->blocks->next;
+        arena->blocks->next = added;
+    } else {
+        added->next = arena->blocks;
+        arena->blocks = added;
+    }
+    return added;
+}
+
+void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
+{
+    size_t rounded = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    block *b = arena->blocks;
+    char *result;
+
+    if (rounded < n_bytes) {
+        ot__error_memory(n_bytes);
+        return NULL;
+    }
+    if (!b || b->size - b->used < rounded)
+        b = add_block(arena, rounded);
+    if (!b)
+        return NULL;
+    result = (char *)b + header_size + b->used;
+    b->used += rounded;
+    arena->n_bytes += rounded;
+    memset(result, 0, n_bytes);
+    return result;
+}
+
+void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes)
+{
+    void *copy = ot__arena_alloc(arena, n_bytes);
+
+    if (copy && n_bytes)
+        memcpy(copy, bytes, n_bytes);
+    return copy;
+}
+
+char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length)
+{
+    char *copy = length < SIZE_MAX ? ot__arena_alloc(arena, length + 1) : NULL;
+
+    if (copy && length)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *ot__arena_strdup(ot__arena *arena, const char *text)
+{
+    return ot__arena_strndup(arena, text, strlen(text));
+}
+
+char *ot__arena_printf(ot__arena *arena, const char *format, ...)
+{
+    va_list args;
+    int length;
+    char *text;
+
+    va_start(args, format);
+    length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        return NULL;
+    text = ot__arena_alloc(arena, (size_t)length + 1);
+    if (!text)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count,
+                    size_t item_size)
+{
+    int wanted = *capacity > 0 ? *capacity : 4;
+    size_t n_bytes;
+    void *old, *grown;
+
+    if (count < *capacity)
+        return true;
+    while (wanted <= count) {
+        if (wanted > INT_MAX / 2) {
+            ot__error_memory(SIZE_MAX);
+            return false;
+        }
+        wanted *= 2;
+    }
+    if (ot__size_mul_overflows((size_t)wanted, item_size, &n_bytes)) {
+        ot__error_memory(SIZE_MAX);
+        return false;
+    }
+    grown = ot__arena_alloc(arena, n_bytes);
+    if (!grown)
+        return false;
+    memcpy(&old, array_pointer, sizeof(old));
+    if (count > 0)
+        memcpy(grown, old, (size_t)count * item_size);
+    memcpy(array_pointer, &grown, sizeof(grown));
+    *capacity = wanted;
+    return true;
+}
+
+size_t ot__arena_bytes(const ot__arena *arena)
+{
+    return arena->n_bytes;
+}
+
+void ot__arena_limit(ot__arena *arena, size_t max_bytes)
+{
+    arena->max_bytes = max_bytes;
+}

@@ -1,0 +1,91 @@
+#include <ctype.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum { MESSAGE_MAX = 1024 };
+
+static _Thread_local char message[MESSAGE_MAX];
+
+static const struct {
+    const char *name, *text;
+} statuses[] = {
+#define STATUS_ROW(name, text) {#name, text},
+    OT_STATUS_LIST(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+const char *ot_status_name(ot_status status)
+{
+    return (size_t)status < OT_COUNT(statuses) ? statuses[status].name : "unknown status";
+}
+
+const char *ot_status_text(ot_status status)
+{
+    return (size_t)status < OT_COUNT(statuses) ? statuses[status].text : "unknown status";
+}
+
+const char *ot_error_message(void)
+{
+    return message;
+}
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *ot_version(void)
+{
+    return VERSION_TEXT(OT_VERSION_MAJOR, OT_VERSION_MINOR, OT_VERSION_PATCH);
+}
+
+// Names come from files: a message stays one printable line.
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || (unsigned char)*text == 0x7f)
+            *text = '?';
+}
+
+ot_status ot__error_v(ot_status status, const char *format, va_list args)
+{
+    char text[MESSAGE_MAX]; // arguments may point into the present message
+
+    if (vsnprintf(text, sizeof(text), format, args) < 0)
+        text[0] = '\0';
+    make_printable(text);
+    memcpy(message, text, sizeof(text));
+    return status;
+}
+
+ot_status ot__error(ot_status status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    ot__error_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
+ot_status ot__error_prefix(ot_status status, const char *format, ...)
+{
+    char prefix[MESSAGE_MAX / 2], old[MESSAGE_MAX];
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(prefix, sizeof(prefix), format, args) < 0)
+        prefix[0] = '\0';
+    va_end(args);
+    memcpy(old, message, sizeof(old));
+    return ot__error(status, "%s: %s", prefix, old);
+}
+
+ot_status ot__error_memory(size_t n_bytes)
+{
+    return ot__error(OT_ERR_NO_MEMORY, "out of memory: %zu bytes could not be had", n_bytes);
+}
+
+void ot__error_clear(void)
+{
+    message[0] = '\0';
+}

@@ -1,0 +1,52 @@
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "base/base.h"
+
+int ot__parallel_max(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+void ot__parallel_set(int n_threads)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(n_threads > 0 ? n_threads : ot__parallel_hardware());
+#else
+    (void)n_threads;
+#endif
+}
+
+int ot__parallel_hardware(void)
+{
+#ifdef _OPENMP
+    return omp_get_num_procs();
+#else
+    return 1;
+#endif
+}
+
+void ot__parallel_for(int64_t count, int64_t min_per_thread,
+                      void (*run)(void *context, int64_t first, int64_t last), void *context)
+{
+    int64_t n = ot__parallel_max();
+
+    if (min_per_thread > 0)
+        n = OT_MIN(n, count / min_per_thread);
+    if (n <= 1) {
+        if (count > 0)
+            run(context, 0, count);
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads((int)n)
+#endif
+    for (int64_t i = 0; i < n; i++)
+        run(context, count / n * i + OT_MIN(i, count % n),
+            count / n * (i + 1) + OT_MIN(i + 1, count % n));
+}

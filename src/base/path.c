@@ -1,0 +1,74 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+
+char *ot__path_join(const char *folder, const char *name)
+{
+    size_t n = strlen(folder), m = strlen(name) + 1;
+    bool needs_slash = n > 0 && folder[n - 1] != '/';
+    char *path;
+
+    if (name[0] == '/' || n == 0)
+        return ot__strdup(name);
+    path = ot__alloc(n + needs_slash + m);
+    if (!path)
+        return NULL;
+    memcpy(path, folder, n);
+    if (needs_slash)
+        path[n] = '/';
+    memcpy(path + n + needs_slash, name, m);
+    return path;
+}
+
+char *ot__path_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder;
+
+    if (!slash)
+        return ot__strdup(".");
+    if (slash == path)
+        return ot__strdup("/");
+    folder = ot__strdup(path);
+    if (folder)
+        folder[slash - path] = '\0';
+    return folder;
+}
+
+bool ot__path_exists(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0;
+}
+
+bool ot__path_is_folder(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+ot_status ot__path_make_folder(const char *path)
+{
+    char *copy = ot__strdup(path);
+    ot_status st = OT_OK;
+
+    if (!copy)
+        return OT_ERR_NO_MEMORY;
+    for (char *p = copy + 1; st == OT_OK && copy[0]; p++) {
+        char c = *p;
+        if (c != '/' && c != '\0')
+            continue;
+        *p = '\0';
+        if (mkdir(copy, 0777) != 0 && !ot__path_is_folder(copy))
+            st = ot__error(OT_ERR_IO, "%s: cannot be made: %s", copy, strerror(errno));
+        *p = c;
+        if (c == '\0')
+            break;
+    }
+    ot__free(copy);
+    return st;
+}

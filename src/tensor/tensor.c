@@ -1,0 +1,128 @@
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+static ot_status sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
+{
+    char text[128];
+    int64_t count;
+
+    if (shape->ndim < 0 || shape->ndim > OT_MAX_NDIM)
+        return ot__error(OT_ERR_INVALID, "a tensor has 0 to %d axes, got %d", OT_MAX_NDIM,
+                         shape->ndim);
+    if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, n_bytes))
+        return ot__error(OT_ERR_INVALID, "no tensor can be %s%s", ot_dtype_name(dtype),
+                         ot__shape_text(shape, text, sizeof(text)));
+    return OT_OK;
+}
+
+static ot_status make(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, void *data,
+                      ot_tensor **out)
+{
+    ot_tensor *tensor = ot__alloc_zero(1, sizeof(*tensor));
+
+    *out = NULL;
+    if (!tensor)
+        return OT_ERR_NO_MEMORY;
+    *tensor = (ot_tensor){.dtype = dtype, .shape = *shape, .n_bytes = n_bytes, .data = data};
+    if (!data) {
+        tensor->owns_data = true;
+        tensor->data = ot__alloc_aligned(n_bytes);
+        if (!tensor->data) {
+            ot__free(tensor);
+            return OT_ERR_NO_MEMORY;
+        }
+    }
+    *out = tensor;
+    return OT_OK;
+}
+
+ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **out)
+{
+    size_t n_bytes;
+
+    *out = NULL;
+    OT_TRY(sizes(dtype, shape, &n_bytes));
+    return make(dtype, shape, n_bytes, NULL, out);
+}
+
+ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size_t n_bytes,
+                         ot_tensor **out)
+{
+    size_t expected;
+    char text[128];
+
+    *out = NULL;
+    OT_TRY(sizes(dtype, shape, &expected));
+    if (n_bytes != expected || !data)
+        return ot__error(OT_ERR_INVALID, "%s%s needs %zu bytes, got %zu", ot_dtype_name(dtype),
+                         ot__shape_text(shape, text, sizeof(text)), expected, data ? n_bytes : 0);
+    return make(dtype, shape, n_bytes, data, out);
+}
+
+ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
+{
+    OT_TRY(make(tensor->dtype, &tensor->shape, tensor->n_bytes, NULL, out));
+    if (tensor->n_bytes)
+        memcpy((*out)->data, tensor->data, tensor->n_bytes);
+    return OT_OK;
+}
+
+void ot_tensor_destroy(ot_tensor *tensor)
+{
+    if (!tensor)
+        return;
+    if (tensor->owns_data)
+        ot__free_aligned(tensor->data);
+    ot__free(tensor);
+}
+
+ot_dtype ot_tensor_dtype(const ot_tensor *tensor)
+{
+    return tensor->dtype;
+}
+
+const ot_shape *ot_tensor_shape(const ot_tensor *tensor)
+{
+    return &tensor->shape;
+}
+
+int64_t ot_tensor_count(const ot_tensor *tensor)
+{
+    int64_t count;
+
+    return ot__shape_count(&tensor->shape, &count) ? count : 0;
+}
+
+size_t ot_tensor_bytes(const ot_tensor *tensor)
+{
+    return tensor->n_bytes;
+}
+
+void *ot_tensor_data(ot_tensor *tensor)
+{
+    return tensor->data;
+}
+
+const void *ot_tensor_data_const(const ot_tensor *tensor)
+{
+    return tensor->data;
+}
+
+double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index)
+{
+    const char *element = (const char *)tensor->data + (size_t)index * ot_dtype_size(tensor->dtype);
+    double value = 0;
+
+    ot__convert(&value, OT_F64, element, tensor->dtype, 1);
+    return value;
+}
+
+int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index)
+{
+    const char *element = (const char *)tensor->data + (size_t)index * ot_dtype_size(tensor->dtype);
+    int64_t value = 0;
+
+    ot__convert(&value, OT_I64, element, tensor->dtype, 1);
+    return value;
+}
