@@ -56,6 +56,16 @@ ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in,
 // run this.
 ot_status ot__op_eval_kernel(const ot_node *node, const char *kernel, const ot_tensor *const *in,
                              int n_in, ot_tensor **out, int n_out, int n_threads);
+// The lowest part of the above: prepare one kernel for these arguments, run it once, release it.
+// `constant` may be NULL.
+ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
+                            const void *const *constant, int n_in, ot_arg *const *out, int n_out);
+
+// ---- attributes as text (attr_text.c) ----
+
+// Set attributes from "transA = 1, axes = [0, 1], mode = \"reflect\", value = f32[2]{1, 2}"; commas
+// may be left out. An integer becomes a float where the node's record (node->op, when set) says so.
+ot_status ot__node_set_attrs_text(ot_node *node, const char *text);
 
 // ---- preparing kernels (prep.c): used by exec and eval ----
 

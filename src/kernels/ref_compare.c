@@ -1,0 +1,87 @@
+// Comparisons of every numeric element type.
+#include "kernels/kernels.h"
+
+#define LOAD(v) (v)
+#define T float
+#define FN(name) name##_f32
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T double
+#define FN(name) name##_f64
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T int8_t
+#define FN(name) name##_i8
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T int16_t
+#define FN(name) name##_i16
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T int32_t
+#define FN(name) name##_i32
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T int64_t
+#define FN(name) name##_i64
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T uint8_t
+#define FN(name) name##_u8
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T uint16_t
+#define FN(name) name##_u16
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T uint32_t
+#define FN(name) name##_u32
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#define T uint64_t
+#define FN(name) name##_u64
+#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#undef LOAD
+
+#define T uint16_t
+#define LOAD(v) ot__f16_to_f32(v)
+#define FN(name) name##_f16
+#include "ref_compare.tmpl.h"
+#undef LOAD
+#undef FN
+#define LOAD(v) ot__bf16_to_f32(v)
+#define FN(name) name##_bf16
+#include "ref_compare.tmpl.h"
+#undef LOAD
+#undef FN
+#undef T
+
+ot__compare_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype)
+{
+    static const struct {
+        ot_dtype dtype;
+        const ot__compare_function *functions;
+    } table[] = {
+        {OT_F32, functions_f32}, {OT_F64, functions_f64}, {OT_I8, functions_i8},
+        {OT_I16, functions_i16}, {OT_I32, functions_i32}, {OT_I64, functions_i64},
+        {OT_U8, functions_u8},   {OT_U16, functions_u16}, {OT_U32, functions_u32},
+        {OT_U64, functions_u64}, {OT_F16, functions_f16}, {OT_BF16, functions_bf16},
+        {OT_BOOL, functions_u8},
+    };
+
+    for (size_t i = 0; i < OT_COUNT(table); i++)
+        if (table[i].dtype == dtype)
+            return table[i].functions[comparison];
+    return NULL;
+}

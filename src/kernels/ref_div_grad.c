@@ -1,0 +1,28 @@
+// Both gradients of a / b, each summed over the axes along which its operand was stretched.
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+#define T float
+#define FN(name) name##_f32
+#include "ref_div_grad.tmpl.h"
+#undef T
+#undef FN
+#define T double
+#define FN(name) name##_f64
+#include "ref_div_grad.tmpl.h"
+#undef T
+#undef FN
+
+void ot__ref_div_grad(void *da, void *db, const void *dy, const void *a, const void *b,
+                      const ot__div_grad *p, ot_dtype dtype)
+{
+    if (p->da_sum != NULL)
+        memset(p->da_sum, 0, (size_t)p->a_count * sizeof(*p->da_sum));
+    if (p->db_sum != NULL)
+        memset(p->db_sum, 0, (size_t)p->b_count * sizeof(*p->db_sum));
+    if (dtype == OT_F32)
+        div_grad_f32(da, db, dy, a, b, p);
+    else
+        div_grad_f64(da, db, dy, a, b, p);
+}

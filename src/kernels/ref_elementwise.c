@@ -1,0 +1,59 @@
+// Elementwise tiles in f64 by the C library: the oracle of the vector ones. Integers as ONNX has
+// them.
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#define T double
+#define FN(name) ot__ref_##name##_f64
+#define LINKAGE
+#define SIMD_LOOP
+#define EXP exp
+#define LOG log
+#define LOG1P log1p
+#define ERF erf
+#define TANH tanh
+#define POW pow
+#define SQRT sqrt
+#define FLOOR floor
+#define ABS fabs
+#include "tiles.tmpl.h"
+#undef T
+#undef FN
+
+void ot__ref_sin_f64(double *y, const double *const *x, int64_t n, const float *attrs)
+{
+    (void)attrs;
+    for (int64_t k = 0; k < n; k++)
+        y[k] = sin(x[0][k]);
+}
+
+void ot__ref_cos_f64(double *y, const double *const *x, int64_t n, const float *attrs)
+{
+    (void)attrs;
+    for (int64_t k = 0; k < n; k++)
+        y[k] = cos(x[0][k]);
+}
+
+void ot__ref_fmod_f64(double *y, const double *const *x, int64_t n, const float *attrs)
+{
+    (void)attrs;
+    for (int64_t k = 0; k < n; k++)
+        y[k] = fmod(x[0][k], x[1][k]);
+}
+
+#define T int32_t
+#define U uint32_t
+#define FN(name) ot__ref_##name##_i32
+#include "tiles_int.tmpl.h"
+#undef T
+#undef U
+#undef FN
+#define T int64_t
+#define U uint64_t
+#define FN(name) ot__ref_##name##_i64
+#include "tiles_int.tmpl.h"
+#undef T
+#undef U
+#undef FN

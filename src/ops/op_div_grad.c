@@ -1,0 +1,67 @@
+#include "ops/elementwise.h"
+
+static void div_grad_op_infer(ot_infer *c)
+{
+    ot_shape y;
+
+    if (!ot_infer_broadcast(c, ot_infer_shape(c, 1), ot_infer_shape(c, 2), &y))
+        return;
+    for (int i = 0; i < 2; i++)
+        ot_infer_set(c, i, ot_infer_dtype(c, 0), ot_infer_shape(c, i + 1));
+}
+
+static ot_status div_grad_op_prepare(ot_prep *p)
+{
+    ot__div_grad *s = ot_prep_state(p, sizeof(*s));
+    const ot_arg *dy = ot_prep_in(p, 0), *a = ot_prep_in(p, 1), *b = ot_prep_in(p, 2);
+
+    if (s == NULL)
+        return p->status;
+    s->ndim = dy->shape.ndim;
+    for (int k = 0; k < s->ndim; k++)
+        s->dim[k] = dy->shape.dim[k];
+    ot__broadcast_strides(&a->shape, &dy->shape, s->a_stride);
+    ot__broadcast_strides(&b->shape, &dy->shape, s->b_stride);
+    s->count = dy->count;
+    s->a_count = a->count;
+    s->b_count = b->count;
+    ot_prep_scratch(p, (size_t)(a->count + b->count) * sizeof(double));
+    return OT_OK;
+}
+
+static ot_status div_grad_op_run(const ot_run *r)
+{
+    ot__div_grad p = *(const ot__div_grad *)r->state;
+    ot_arg *da = r->out[0], *db = r->n_out > 1 ? r->out[1] : NULL;
+
+    if (da != NULL)
+        p.da_sum = r->scratch;
+    if (db != NULL)
+        p.db_sum = (double *)r->scratch + p.a_count;
+    ot__ref_div_grad(da == NULL ? NULL : da->data, db == NULL ? NULL : db->data, r->in[0]->data,
+                     r->in[1]->data, r->in[2]->data, &p, r->in[0]->dtype);
+    return OT_OK;
+}
+
+static const ot_port div_grad_in[] = {{"dY", "T", 0}, {"A", "T", 0}, {"B", "T", 0}, {0}};
+static const ot_port div_grad_out[] = {
+    {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_kernel div_grad_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = div_grad_op_prepare,
+     .run = div_grad_op_run},
+    {0},
+};
+const ot_op_def ot__op_div_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "DivGrad",
+     .since = 1,
+     .inputs = div_grad_in,
+     .outputs = div_grad_out,
+     .types = "T: f32 f64",
+     .infer = div_grad_op_infer,
+     .kernels = div_grad_kernels,
+     .flags = OT_OP_NO_GRAD},
+    {0},
+};

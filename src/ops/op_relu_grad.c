@@ -1,0 +1,21 @@
+#include "ops/elementwise.h"
+
+static void relu_grad_f32(float *y, const float *const *x, int64_t n, const float *attrs)
+{
+    ot__tiles_best()->relu_grad(y, x, n, attrs);
+}
+
+static const ot_tile relu_grad_tile = {.f32 = relu_grad_f32, .f64 = ot__ref_relu_grad_f64};
+const ot_op_def ot__op_relu_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "ReluGrad",
+     .since = 1,
+     .inputs = ot__gradient_in_x,
+     .outputs = ot__gradient_out,
+     .types = "T: f32 f64",
+     .infer = ot__infer_same_shape,
+     .kernels = ot__tile_kernels,
+     .tile = &relu_grad_tile,
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {0},
+};

@@ -1,0 +1,21 @@
+#include "ops/elementwise.h"
+
+static void sigmoid_grad_f32(float *y, const float *const *x, int64_t n, const float *attrs)
+{
+    ot__tiles_best()->sigmoid_grad(y, x, n, attrs);
+}
+
+static const ot_tile sigmoid_grad_tile = {.f32 = sigmoid_grad_f32, .f64 = ot__ref_sigmoid_grad_f64};
+const ot_op_def ot__op_sigmoid_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "SigmoidGrad",
+     .since = 1,
+     .inputs = ot__gradient_in_y,
+     .outputs = ot__gradient_out,
+     .types = "T: f32 f64",
+     .infer = ot__infer_same_shape,
+     .kernels = ot__tile_kernels,
+     .tile = &sigmoid_grad_tile,
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {0},
+};
