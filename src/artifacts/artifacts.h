@@ -18,6 +18,8 @@ struct ot_artifacts {
     ot__arena *arena; // of parameter_order
 };
 
+ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty
+
 // loss.c: append the loss terms to a prepared forward graph; *loss is their sum. New inputs are
 // targets.
 ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,

@@ -219,6 +219,9 @@ struct ot_model {
 ot_status ot__model_create(ot_model **out); // empty, with a main graph
 // A deep copy of the structure; constants are shared and stay alive as long as either model.
 ot_status ot__model_clone(const ot_model *model, ot_model **out);
+// What `other` holds (strings, attributes, constants) stays alive as long as `model`, for parts
+// taken over from it.
+ot_status ot__model_keep(ot_model *model, const ot_model *other);
 int64_t ot__model_opset(const ot_model *model, const char *domain); // 0 when not imported
 ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t version);
 ot_status ot__model_hold_map(ot_model *model,

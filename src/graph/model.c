@@ -54,6 +54,11 @@ ot_status ot__holdings_share(const ot_model *from, ot_model *to)
     return OT_OK;
 }
 
+ot_status ot__model_keep(ot_model *model, const ot_model *other)
+{
+    return ot__holdings_share(other, model);
+}
+
 ot_status ot__model_hold_map(ot_model *model, ot__file_map *map)
 {
     ot__held *held = held_create();

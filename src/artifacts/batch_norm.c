@@ -1,0 +1,200 @@
+// BatchNormalization: exporters do not tell whether its statistics are to be trained.
+#include <string.h>
+
+#include "artifacts/parameters.h"
+
+enum { INPUT_SCALE = 1, INPUT_BIAS, INPUT_MEAN, INPUT_VAR, N_INTERNAL_OUTPUTS = 5 };
+
+bool ot__is_batch_norm(const ot_node *node)
+{
+    return node->domain[0] == '\0' && strcmp(node->op_type, "BatchNormalization") == 0;
+}
+
+// ---- which statistics ----
+
+// ot_value.index becomes 1 for everything computed from trained parameters.
+static void mark_trained(const ot__candidates *c)
+{
+    const ot_graph *graph = c->graph;
+
+    for (int i = 0; i < graph->n_inputs; i++)
+        graph->inputs[i]->index = 0;
+    for (int i = 0; i < graph->n_initializers; i++)
+        graph->initializers[i]->index = 0;
+    for (int i = 0; i < c->n; i++)
+        c->items[i].value->index = c->items[i].role == OT_ROLE_TRAINABLE;
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+        int mark = 0;
+
+        for (int i = 0; i < node->n_inputs; i++)
+            mark |= node->inputs[i] && node->inputs[i]->index == 1;
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i])
+                node->outputs[i]->index = mark;
+    }
+}
+
+static bool uses_batch(const ot_node *node, ot_batch_norm mode)
+{
+    if (mode != OT_BATCH_NORM_AUTO)
+        return mode == OT_BATCH_NORM_BATCH;
+    return node->inputs[INPUT_SCALE]->index == 1 || node->inputs[INPUT_BIAS]->index == 1;
+}
+
+// ---- running statistics ----
+
+static bool is_identity(const ot_node *node)
+{
+    return node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0;
+}
+
+// What the node writes must be a parameter itself: not a copy of one, not a Constant's value.
+static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input,
+                                   ot__candidate **out)
+{
+    ot_value *value = node->inputs[i_input];
+    const ot_attr *constant;
+    char label[160];
+
+    while (is_identity(value->producer))
+        value = value->producer->inputs[0];
+    node->inputs[i_input] = value;
+    *out = ot__candidates_find(c, value);
+    if (*out)
+        return OT_OK;
+    constant = value->producer && strcmp(value->producer->op_type, "Constant") == 0
+                   ? ot__node_attr(value->producer, "value")
+                   : NULL;
+    if (!constant || !constant->t)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "%s: running statistics '%s' are no initializer, so they cannot be kept "
+                         "in the checkpoint",
+                         ot__node_label(node, label, sizeof label), value->name);
+    ot__graph_remove_node(c->graph, value->producer);
+    if (!ot__graph_add_initializer(c->graph, value, constant->t))
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__candidates_add(c, value));
+    *out = &c->items[c->n - 1];
+    return OT_OK;
+}
+
+static ot_status freeze_statistic(ot__candidates *c, ot_node *node, int i_input)
+{
+    ot__candidate *item;
+    char label[160];
+
+    OT_TRY(resolve_statistic(c, node, i_input, &item));
+    ot__node_label(node, label, sizeof label);
+    if (item->role == OT_ROLE_TRAINABLE)
+        return ot__error(OT_ERR_INVALID,
+                         "'%s' holds running statistics of %s, which are not trained by gradient",
+                         item->value->name, label);
+    item->role = OT_ROLE_FROZEN;
+    item->reason = ot__arena_printf(c->graph->model->arena, "running statistics of %s", label);
+    return item->reason ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
+{
+    const ot_graph *graph = c->graph;
+
+    mark_trained(c);
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        node->index = ot__is_batch_norm(node) && uses_batch(node, mode);
+    }
+    // Apart, because resolving may remove Constant nodes.
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (node->index == 0 || !ot__is_batch_norm(node))
+            continue;
+        OT_TRY(freeze_statistic(c, node, INPUT_MEAN));
+        OT_TRY(freeze_statistic(c, node, INPUT_VAR));
+        for (n = 0; graph->nodes[n] != node; n++)
+            ;
+    }
+    return OT_OK;
+}
+
+// ---- forms ----
+
+static bool is_read(const ot_graph *graph, const ot_value *value)
+{
+    if (value->is_output)
+        return true;
+    for (int n = 0; n < graph->n_nodes; n++)
+        for (int i = 0; i < graph->nodes[n]->n_inputs; i++)
+            if (graph->nodes[n]->inputs[i] == value)
+                return true;
+    return false;
+}
+
+static ot_status drop_output(ot_node *node, int i_output)
+{
+    ot_value *value = node->outputs[i_output];
+    char label[160];
+
+    if (!value)
+        return OT_OK;
+    if (is_read(node->graph, value))
+        return ot__error(
+            OT_ERR_UNSUPPORTED,
+            "%s: output %d, '%s', is read, but has no value when statistics are stored",
+            ot__node_label(node, label, sizeof label), i_output, value->name);
+    value->producer = NULL;
+    ot__map_remove(&node->graph->values, value->name);
+    node->outputs[i_output] = NULL;
+    return OT_OK;
+}
+
+ot_status ot__batch_norm_to_inference(ot_node *node)
+{
+    // The attribute is there from opset 14 on; a node that has none is in inference form already.
+    if (ot__node_attr(node, "training_mode") && !ot__node_set_int(node, "training_mode", 0))
+        return OT_ERR_NO_MEMORY;
+    for (int i = 1; i < node->n_outputs; i++)
+        OT_TRY(drop_output(node, i));
+    node->n_outputs = OT_MIN(node->n_outputs, 1);
+    return OT_OK;
+}
+
+ot_status ot__batch_norm_to_internal(ot_node *node)
+{
+    static const char *const suffixes[N_INTERNAL_OUTPUTS] = {"", "_running_mean", "_running_var",
+                                                             "_saved_mean", "_saved_inv_std"};
+    ot_graph *graph = node->graph;
+    ot_value **outputs =
+        ot__arena_alloc(graph->model->arena, sizeof(ot_value *[N_INTERNAL_OUTPUTS]));
+    const int n_kept = OT_MIN(node->n_outputs, 3); // the old form's saved variance is another thing
+
+    if (!outputs)
+        return OT_ERR_NO_MEMORY;
+    for (int i = n_kept; i < node->n_outputs; i++)
+        OT_TRY(drop_output(node, i));
+    for (int i = 0; i < N_INTERNAL_OUTPUTS; i++) {
+        if (i < n_kept)
+            outputs[i] = node->outputs[i];
+        if (!outputs[i]) {
+            const char *name =
+                ot__arena_printf(graph->model->arena, "%s%s", node->outputs[0]->name, suffixes[i]);
+
+            outputs[i] = name ? ot__graph_new_value(graph, name) : NULL;
+        }
+        if (!outputs[i])
+            return OT_ERR_NO_MEMORY;
+        outputs[i]->producer = node;
+        outputs[i]->i_producer_output = i;
+    }
+    node->outputs = outputs;
+    node->n_outputs = N_INTERNAL_OUTPUTS;
+    node->domain = "com.microsoft";
+    node->op_type = "BatchNormInternal";
+    if (!ot__node_set_int(node, "training_mode", 1))
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__model_set_opset(graph->model, node->domain, 1));
+    OT_TRY(ot__op_lookup(graph->model, node, &node->op));
+    return ot__op_infer(node);
+}

@@ -1,0 +1,36 @@
+// The eval model: forward and loss, training mode off.
+#include <string.h>
+
+#include "artifacts/training_model.h"
+
+enum { DROPOUT_TRAINING_INPUT = 2 };
+
+static ot_status to_eval(ot_node *node)
+{
+    if (ot__is_batch_norm(node))
+        return ot__batch_norm_to_inference(node);
+    if (node->domain[0] == '\0' && strcmp(node->op_type, "Dropout") == 0 &&
+        node->n_inputs > DROPOUT_TRAINING_INPUT)
+        node->inputs[DROPOUT_TRAINING_INPUT] = NULL;
+    return OT_OK;
+}
+
+ot_status ot__eval_model(const ot_model *model, ot_model **out)
+{
+    ot_model *copy;
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(ot__model_clone(model, &copy));
+    st = OT_OK;
+    for (int n = 0; n < copy->graph->n_nodes && st == OT_OK; n++)
+        st = to_eval(copy->graph->nodes[n]);
+    if (st == OT_OK)
+        st = ot__pass_prune(copy);
+    if (st != OT_OK) {
+        ot_model_destroy(copy);
+        return ot__error_prefix(st, "eval model");
+    }
+    *out = copy;
+    return OT_OK;
+}

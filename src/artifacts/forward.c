@@ -1,0 +1,124 @@
+// From the user's model to one with loss, outputs and roles.
+#include <string.h>
+
+#include "artifacts/forward.h"
+
+ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out)
+{
+    static const ot_artifacts_options defaults = OT_ARTIFACTS_OPTIONS_INIT;
+
+    *out = defaults;
+    if (!given)
+        return OT_OK;
+    if (given->size < offsetof(ot_artifacts_options, optimizer) || given->size > sizeof *out)
+        return ot__error(OT_ERR_INVALID, "artifacts options of %zu bytes, expected %zu",
+                         given->size, sizeof *out);
+    memcpy(out, given, given->size);
+    out->size = sizeof *out;
+    if (!out->trainable)
+        out->n_trainable = 0;
+    if ((unsigned)out->batch_norm > OT_BATCH_NORM_STORED)
+        return ot__error(OT_ERR_INVALID, "batch norm mode %d is none", (int)out->batch_norm);
+    return OT_OK;
+}
+
+// ---- outputs ----
+
+static ot_status add_output(ot_graph *graph, ot_value *value)
+{
+    if (value->is_output)
+        return OT_OK;
+    return ot__graph_add_output(graph, value) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+// The loss, then the additional outputs; a pass-through keeps the model's own outputs first.
+static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts_options *options)
+{
+    if (options->n_losses > 0) {
+        for (int i = 0; i < graph->n_outputs; i++)
+            graph->outputs[i]->is_output = false;
+        graph->n_outputs = 0;
+    }
+    OT_TRY(add_output(graph, loss));
+    for (int i = 0; i < options->n_additional_outputs; i++) {
+        const char *name = options->additional_outputs[i];
+        ot_value *value = ot__graph_find(graph, name);
+
+        if (!value || value->kind != OT_VALUE_TENSOR)
+            return ot__error(OT_ERR_NOT_FOUND, "additional output '%s' is no tensor of the model",
+                             name);
+        if (!value->producer)
+            return ot__error(OT_ERR_INVALID, "additional output '%s' is computed by no operator",
+                             name);
+        OT_TRY(add_output(graph, value));
+    }
+    return OT_OK;
+}
+
+// Names by which ONNX Runtime recognises what is not the user's.
+static bool is_reserved(const char *name)
+{
+    return strcmp(name, OT_NAME_LAZY_RESET) == 0 || ot__ends_with(name, "_grad") ||
+           ot__ends_with(name, OT_SUFFIX_BUFFER) || ot__ends_with(name, OT_SUFFIX_ACCUMULATED);
+}
+
+static ot_status check_names(const char *what, ot_value *const *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (is_reserved(values[i]->name))
+            return ot__error(OT_ERR_INVALID, "%s '%s' has a name that training uses for gradients",
+                             what, values[i]->name);
+    return OT_OK;
+}
+
+// ---- the whole ----
+
+static ot_status check_any_trains(const ot__forward *forward, const ot_artifacts_options *options)
+{
+    const ot__candidates *c = &forward->candidates;
+
+    if (options->trainable && options->n_trainable == 0)
+        return OT_OK;
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role == OT_ROLE_TRAINABLE)
+            return OT_OK;
+    if (c->n == 0)
+        return ot__error(OT_ERR_INVALID, "nothing to train: the model has no initializers");
+    return ot__error(OT_ERR_INVALID, "nothing to train: no parameter reaches '%s' ('%s': %s)",
+                     forward->loss->name, c->items[0].value->name, c->items[0].reason);
+}
+
+static ot_status classify(ot__forward *forward, const ot_artifacts_options *options)
+{
+    ot__candidates *c = &forward->candidates;
+
+    OT_TRY(ot__candidates_classify(c, forward->loss, options));
+    OT_TRY(ot__batch_norm_choose(c, options->batch_norm));
+    forward->is_classified = true;
+    return check_any_trains(forward, options);
+}
+
+ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
+                            ot__forward *forward)
+{
+    ot_graph *graph;
+
+    *forward = (ot__forward){0};
+    OT_TRY(ot__model_clone(model, &forward->model));
+    graph = forward->model->graph;
+    OT_TRY(ot__init_parameters(forward->model, options));
+    // Before preparing: what raising adds are constants.
+    OT_TRY(ot__candidates_collect(graph, &forward->candidates));
+    OT_TRY(ot__pass_prepare(forward->model));
+    OT_TRY(ot__loss_attach(graph, options->losses, options->n_losses, &forward->loss));
+    OT_TRY(set_outputs(graph, forward->loss, options));
+    OT_TRY(check_names("input", graph->inputs, graph->n_inputs));
+    OT_TRY(check_names("output", graph->outputs, graph->n_outputs));
+    return classify(forward, options);
+}
+
+void ot__forward_deinit(ot__forward *forward)
+{
+    ot_model_destroy(forward->model);
+    *forward = (ot__forward){0};
+}

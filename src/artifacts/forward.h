@@ -1,0 +1,21 @@
+// The forward model made ready: prepared, with its loss, with the role of every initializer.
+#ifndef OT_ARTIFACTS_FORWARD_H
+#define OT_ARTIFACTS_FORWARD_H
+
+#include "artifacts/parameters.h"
+
+typedef struct ot__forward {
+    ot_model *model;
+    ot_value *loss;
+    ot__candidates candidates;
+    bool is_classified;
+} ot__forward;
+
+// The caller's options in our size; what an older caller does not know keeps its default.
+ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out);
+// On failure what there is stays, for reports; ot__forward_deinit in any case.
+ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
+                            ot__forward *forward);
+void ot__forward_deinit(ot__forward *forward);
+
+#endif

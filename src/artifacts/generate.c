@@ -1,0 +1,118 @@
+// The four artifacts of a forward model.
+#include <string.h>
+
+#include "artifacts/training_model.h"
+
+// ---- checkpoint ----
+
+static ot_status add_parameter(ot_artifacts *artifacts, const ot__candidate *item)
+{
+    const ot_value *value = item->value;
+    ot__parameter *parameter;
+    ot_tensor *copy;
+
+    if (value->constant->dtype == OT_STRING)
+        return ot__error(OT_ERR_UNSUPPORTED, "'%s' holds strings, which no checkpoint keeps",
+                         value->name);
+    OT_TRY(ot_tensor_clone(value->constant, &copy));
+    OT_TRY(ot__ckpt_add(artifacts->checkpoint, value->name, copy, item->role == OT_ROLE_TRAINABLE,
+                        &parameter));
+    if (value->tensor_doc) {
+        parameter->doc = ot__strdup(value->tensor_doc);
+        if (!parameter->doc)
+            return OT_ERR_NO_MEMORY;
+    }
+    artifacts->parameter_order[artifacts->n_parameters] =
+        ot__arena_strdup(artifacts->arena, value->name);
+    if (!artifacts->parameter_order[artifacts->n_parameters])
+        return OT_ERR_NO_MEMORY;
+    artifacts->n_parameters++;
+    return OT_OK;
+}
+
+static ot_status fill_checkpoint(ot_artifacts *artifacts, const ot__candidates *c)
+{
+    OT_TRY(ot_checkpoint_create(&artifacts->checkpoint));
+    artifacts->parameter_order =
+        ot__arena_alloc(artifacts->arena, (size_t)(c->n + 1) * sizeof(const char *));
+    if (!artifacts->parameter_order)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role != OT_ROLE_CONSTANT)
+            OT_TRY(add_parameter(artifacts, &c->items[i]));
+    return OT_OK;
+}
+
+// ---- optimizer ----
+
+static ot_dtype trained_type(const ot__candidates *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role == OT_ROLE_TRAINABLE)
+            return c->items[i].value->dtype;
+    return OT_DTYPE_UNDEFINED;
+}
+
+static ot_status check_one_type(const ot__candidates *c, ot_dtype dtype)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role == OT_ROLE_TRAINABLE && c->items[i].value->dtype != dtype)
+            return ot__error(OT_ERR_UNSUPPORTED,
+                             "parameter '%s' is %s, but others are %s: an optimizer takes one type",
+                             c->items[i].value->name, ot_dtype_name(c->items[i].value->dtype),
+                             ot_dtype_name(dtype));
+    return OT_OK;
+}
+
+static ot_status build_optimizer(ot_artifacts *artifacts, const ot__forward *forward,
+                                 const ot_optimizer_options *options)
+{
+    const ot_dtype dtype = trained_type(&forward->candidates);
+
+    if (dtype == OT_DTYPE_UNDEFINED) {
+        if (options->optimizer == OT_OPTIMIZER_NONE)
+            return OT_OK;
+        return ot__error(OT_ERR_INVALID, "an optimizer for a model without trainable parameters");
+    }
+    OT_TRY(check_one_type(&forward->candidates, dtype));
+    return ot__optimizer_model(options, dtype, ot__model_opset(forward->model, ""),
+                               &artifacts->optimizer);
+}
+
+// ---- the whole ----
+
+static ot_status build(const ot_model *model, const ot_artifacts_options *options,
+                       ot__forward *forward, ot_artifacts *artifacts)
+{
+    OT_TRY(ot__forward_build(model, options, forward));
+    OT_TRY(build_optimizer(artifacts, forward, &options->optimizer));
+    OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
+    OT_TRY(ot__parameters_to_inputs(forward));
+    OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
+    OT_TRY(ot__training_model(forward));
+    artifacts->training = forward->model;
+    forward->model = NULL;
+    return OT_OK;
+}
+
+ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
+                                ot_artifacts **out)
+{
+    ot_artifacts_options taken;
+    ot__forward forward = {0};
+    ot_artifacts *artifacts = NULL;
+    ot_status st = ot__options_take(options, &taken);
+
+    *out = NULL;
+    OT_TRY(st);
+    st = ot__artifacts_create(&artifacts);
+    if (st == OT_OK)
+        st = build(model, &taken, &forward, artifacts);
+    if (st == OT_OK) {
+        *out = artifacts;
+        artifacts = NULL;
+    }
+    ot__forward_deinit(&forward);
+    ot_artifacts_destroy(artifacts);
+    return st;
+}

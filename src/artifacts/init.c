@@ -1,0 +1,291 @@
+// Initial values: a model written by hand has none.
+#include <math.h>
+#include <string.h>
+
+#include "artifacts/artifacts.h"
+#include "artifacts/parameters.h"
+
+enum { CHUNK = 256 }; // elements drawn before they are converted
+
+// ---- drawing ----
+
+typedef struct distribution {
+    bool is_normal;
+    double a, b; // mean and standard deviation, or lower and upper bound
+} distribution;
+
+static ot_status draw(ot_tensor *tensor, distribution d, uint64_t seed, const char *name)
+{
+    const ot__rng_key key = ot__rng_key_make(seed, 0, 0, name);
+    const int64_t count = ot_tensor_count(tensor);
+    const size_t size = ot_dtype_size(tensor->dtype);
+    double chunk[CHUNK];
+
+    for (int64_t first = 0; first < count; first += CHUNK) {
+        const int64_t n = OT_MIN(CHUNK, count - first);
+
+        for (int64_t k = 0; k < n; k++) {
+            const uint64_t index = (uint64_t)(first + k);
+
+            chunk[k] = d.is_normal ? d.a + d.b * ot__rng_normal(key, index)
+                                   : d.a + (d.b - d.a) * ot__rng_uniform(key, index);
+        }
+        if (!ot__convert((char *)tensor->data + (size_t)first * size, tensor->dtype, chunk, OT_F64,
+                         n))
+            return ot__error(OT_ERR_UNSUPPORTED, "'%s': no random values of element type %s", name,
+                             ot_dtype_name(tensor->dtype));
+    }
+    return OT_OK;
+}
+
+// ---- random nodes ----
+
+typedef struct random_operator {
+    const char *op_type;
+    bool is_normal, is_like;
+} random_operator;
+
+static const random_operator random_operators[] = {
+    {"RandomNormal", true, false},
+    {"RandomUniform", false, false},
+    {"RandomNormalLike", true, true},
+    {"RandomUniformLike", false, true},
+};
+
+static const random_operator *find_random(const ot_node *node)
+{
+    for (size_t i = 0; node->domain[0] == '\0' && i < OT_COUNT(random_operators); i++)
+        if (strcmp(node->op_type, random_operators[i].op_type) == 0)
+            return &random_operators[i];
+    return NULL;
+}
+
+static double float_attr(const ot_node *node, const char *name, double otherwise)
+{
+    const ot_attr *attr = ot__node_attr(node, name);
+
+    return attr && attr->kind == OT_ATTR_FLOAT ? (double)attr->f : otherwise;
+}
+
+static const ot_tensor *constant_of(const ot_value *value)
+{
+    const ot_node *node = value->producer;
+    const ot_attr *attr = node && strcmp(node->op_type, "Constant") == 0 && node->domain[0] == '\0'
+                              ? ot__node_attr(node, "value")
+                              : NULL;
+
+    return value->constant ? value->constant : attr ? attr->t : NULL;
+}
+
+// False when the shape follows only at run time: then the node is noise, not an initial value.
+static bool constant_type(const ot_node *node, bool is_like, ot_dtype *dtype, ot_shape *shape)
+{
+    const ot_attr *type = ot__node_attr(node, "dtype"), *dims = ot__node_attr(node, "shape");
+
+    *dtype = OT_F32;
+    if (is_like) {
+        const ot_tensor *like =
+            node->n_inputs > 0 && node->inputs[0] ? constant_of(node->inputs[0]) : NULL;
+
+        if (!like)
+            return false;
+        *dtype = ot_tensor_dtype(like);
+        *shape = *ot_tensor_shape(like);
+    } else {
+        if (!dims || dims->kind != OT_ATTR_INTS || dims->n > OT_MAX_NDIM)
+            return false;
+        *shape = (ot_shape){.ndim = dims->n};
+        for (int k = 0; k < dims->n; k++)
+            shape->dim[k] = dims->ints[k];
+    }
+    if (type && type->kind == OT_ATTR_INT)
+        *dtype = type->i > 0 && type->i < 64 ? (ot_dtype)type->i : OT_DTYPE_UNDEFINED;
+    return true;
+}
+
+static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator *op, uint64_t seed,
+                           bool *replaced)
+{
+    const ot_attr *own_seed = ot__node_attr(node, "seed");
+    const distribution d = {.is_normal = op->is_normal,
+                            .a = float_attr(node, op->is_normal ? "mean" : "low", 0.0),
+                            .b = float_attr(node, op->is_normal ? "scale" : "high", 1.0)};
+    ot_value *value = node->n_outputs > 0 ? node->outputs[0] : NULL;
+    ot_dtype dtype;
+    ot_shape shape;
+    ot_tensor *tensor;
+    char label[160];
+
+    *replaced = false;
+    if (!value || value->is_output || !constant_type(node, op->is_like, &dtype, &shape))
+        return OT_OK;
+    if (!ot__dtype_is_float(dtype))
+        return ot__error(OT_ERR_INVALID, "%s: element type %s, expected a float type",
+                         ot__node_label(node, label, sizeof label), ot_dtype_name(dtype));
+    if (own_seed && own_seed->kind == OT_ATTR_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &own_seed->f, sizeof bits);
+        seed = bits;
+    }
+    tensor = ot__model_tensor_new(graph->model, dtype, &shape);
+    if (!tensor)
+        return ot__error_prefix(OT_ERR_INVALID, "%s", ot__node_label(node, label, sizeof label));
+    OT_TRY(draw(tensor, d, seed, value->name));
+    value->producer = NULL;
+    ot__value_set(value, dtype, &shape);
+    *replaced = true;
+    return ot__graph_add_initializer(graph, value, tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status draw_nodes(ot_graph *graph, uint64_t seed)
+{
+    int kept = 0;
+    ot_status st = OT_OK;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const random_operator *op = find_random(graph->nodes[n]);
+        bool replaced = false;
+
+        if (op && st == OT_OK)
+            st = draw_node(graph, graph->nodes[n], op, seed, &replaced);
+        if (!replaced)
+            graph->nodes[kept++] = graph->nodes[n];
+    }
+    graph->n_nodes = kept;
+    return st;
+}
+
+// ---- patterns ----
+
+typedef enum init_kind { INIT_KAIMING, INIT_XAVIER, INIT_ZEROS, INIT_ONES } init_kind;
+
+static const struct init_row {
+    const char *name;
+    init_kind kind;
+    bool is_normal;
+} init_rows[] = {
+    {"kaiming_uniform", INIT_KAIMING, false},
+    {"kaiming_normal", INIT_KAIMING, true},
+    {"xavier_uniform", INIT_XAVIER, false},
+    {"xavier_normal", INIT_XAVIER, true},
+    {"zeros", INIT_ZEROS, false},
+    {"ones", INIT_ONES, false},
+};
+
+// MatMul and Gemm without transB hold [in, out], all others [out, in, ...] as PyTorch does.
+static bool holds_inputs_first(const ot_graph *graph, const ot_value *value)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+        const ot_attr *transposed = ot__node_attr(node, "transB");
+
+        if (node->n_inputs < 2 || node->inputs[1] != value || node->domain[0] != '\0')
+            continue;
+        if (strcmp(node->op_type, "MatMul") == 0 ||
+            (strcmp(node->op_type, "Gemm") == 0 && (!transposed || transposed->i == 0)))
+            return true;
+    }
+    return false;
+}
+
+// Variance as torch.nn.init has it: gain^2 / fan_in with the gain of ReLU, or 2 / (fan_in +
+// fan_out).
+static double variance_of(const ot_graph *graph, const ot_value *value, init_kind kind)
+{
+    const ot_shape *shape = &value->constant->shape;
+    const bool inputs_first = shape->ndim == 2 && holds_inputs_first(graph, value);
+    double field = 1.0, fan_in, fan_out;
+
+    for (int k = 2; k < shape->ndim; k++)
+        field *= (double)shape->dim[k];
+    fan_in = field * (double)shape->dim[inputs_first ? 0 : 1];
+    fan_out = field * (double)shape->dim[inputs_first ? 1 : 0];
+    return kind == INIT_KAIMING ? 2.0 / fan_in : 2.0 / (fan_in + fan_out);
+}
+
+static distribution distribution_of(const ot_graph *graph, const ot_value *value,
+                                    const struct init_row *row)
+{
+    const double constant = row->kind == INIT_ONES ? 1.0 : 0.0;
+    double deviation;
+
+    if (row->kind == INIT_ZEROS || row->kind == INIT_ONES)
+        return (distribution){.a = constant, .b = constant};
+    deviation = sqrt(variance_of(graph, value, row->kind));
+    if (row->is_normal)
+        return (distribution){.is_normal = true, .a = 0.0, .b = deviation};
+    return (distribution){.a = -sqrt(3.0) * deviation, .b = sqrt(3.0) * deviation};
+}
+
+static ot_status init_value(ot_graph *graph, ot_value *value, const struct init_row *row,
+                            const char *pattern, uint64_t seed)
+{
+    const bool has_fans = value->constant->shape.ndim >= 2;
+    ot_tensor *tensor;
+    char text[128];
+
+    if (!has_fans && (row->kind == INIT_KAIMING || row->kind == INIT_XAVIER)) {
+        if (!ot__pattern_is_name(pattern))
+            return OT_OK;
+        return ot__error(
+            OT_ERR_INVALID, "init '%s=%s': shape %s has no fan-in, which takes two axes or more",
+            pattern, row->name, ot__shape_text(&value->constant->shape, text, sizeof text));
+    }
+    tensor = ot__model_tensor_new(graph->model, value->constant->dtype, &value->constant->shape);
+    if (!tensor)
+        return OT_ERR_NO_MEMORY;
+    value->constant = tensor;
+    return draw(tensor, distribution_of(graph, value, row), seed, value->name);
+}
+
+static ot_status parse_init(const char *text, const struct init_row **row, size_t *length)
+{
+    const char *equals = strrchr(text, '=');
+
+    *row = NULL;
+    *length = equals ? (size_t)(equals - text) : 0;
+    for (size_t i = 0; equals && i < OT_COUNT(init_rows); i++)
+        if (strcmp(equals + 1, init_rows[i].name) == 0)
+            *row = &init_rows[i];
+    if (*row)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID,
+                     "init '%s': expected <pattern>=<kind> with kind kaiming_uniform, "
+                     "kaiming_normal, xavier_uniform, xavier_normal, zeros or ones",
+                     text);
+}
+
+static ot_status apply_init(ot_graph *graph, const char *text, uint64_t seed)
+{
+    const struct init_row *row;
+    size_t length;
+    char *pattern;
+    bool is_used = false;
+
+    OT_TRY(parse_init(text, &row, &length));
+    pattern = ot__arena_strndup(graph->model->arena, text, length);
+    if (!pattern)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < graph->n_initializers; i++) {
+        ot_value *value = graph->initializers[i];
+
+        if (!ot__name_matches(pattern, value->name) || !ot__dtype_is_float(value->constant->dtype))
+            continue;
+        is_used = true;
+        OT_TRY(init_value(graph, value, row, pattern, seed));
+    }
+    if (!is_used)
+        return ot__error(OT_ERR_NOT_FOUND, "init '%s' matches no initializer of a float type",
+                         text);
+    return OT_OK;
+}
+
+ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options)
+{
+    OT_TRY(ot__model_inline_functions(model));
+    OT_TRY(draw_nodes(model->graph, options->seed));
+    for (int i = 0; i < options->n_init; i++)
+        OT_TRY(apply_init(model->graph, options->init[i], options->seed));
+    return OT_OK;
+}

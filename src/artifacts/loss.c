@@ -1,0 +1,249 @@
+// The losses, as nodes behind a forward graph.
+#include <string.h>
+
+#include "artifacts/loss.h"
+
+// ---- targets ----
+
+// The input called `name`; made with this type and shape unless the graph has such a value already.
+static ot_value *target_input(ot__block *block, const char *name, ot_dtype dtype,
+                              const ot_shape *shape)
+{
+    ot_value *target = ot__graph_find(block->graph, name);
+
+    if (block->status != OT_OK || target)
+        return target;
+    target = ot__graph_value(block->graph, name);
+    if (!target || !ot__graph_add_input(block->graph, target)) {
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        return NULL;
+    }
+    ot__value_set(target, dtype, shape);
+    return target;
+}
+
+static ot_value *target_like(ot__block *block, const ot_loss_options *options, const ot_value *x)
+{
+    return target_input(block, options->target ? options->target : "target", x->dtype,
+                        x->has_shape ? &x->shape : NULL);
+}
+
+// Scores [N, C, d...]: labels [N, d...].
+static ot_value *labels_of(ot__block *block, const ot_loss_options *options, const ot_value *scores)
+{
+    ot_shape shape = scores->shape;
+
+    if (scores->has_shape) {
+        for (int k = 1; k + 1 < shape.ndim; k++)
+            shape.dim[k] = shape.dim[k + 1];
+        shape.ndim--;
+    }
+    return target_input(block, options->target ? options->target : "labels", OT_I64,
+                        scores->has_shape ? &shape : NULL);
+}
+
+// ---- reductions ----
+
+static ot_value *reduce(ot__block *block, ot_reduction reduction, ot_value *x)
+{
+    const bool is_mean = reduction == OT_REDUCTION_MEAN;
+    ot_value *y;
+    ot_node *node;
+
+    if (reduction == OT_REDUCTION_NONE || block->status != OT_OK)
+        return x;
+    y = ot__block_value(block, is_mean ? "reducemean_output" : "reducesum_output");
+    node = ot__block_node(block, "", is_mean ? "ReduceMean" : "ReduceSum", &x, 1, &y, 1);
+    if (node && !ot__node_set_int(node, "keepdims", 0))
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? y : NULL;
+}
+
+// ---- the losses ----
+
+static ot_value *mse(ot__block *block, const ot_loss_options *options, ot_value *x)
+{
+    ot_value *t = target_like(block, options, x);
+    ot_value *d = ot__block_binary(block, "Sub", "sub_output", x, t);
+    ot_value *two = ot__block_constant(block, "pow_exponent", 2.0, x->dtype);
+
+    return reduce(block, options->reduction, ot__block_binary(block, "Pow", "pow_output", d, two));
+}
+
+static ot_value *l1(ot__block *block, const ot_loss_options *options, ot_value *x)
+{
+    ot_value *t = target_like(block, options, x);
+    ot_value *d = ot__block_binary(block, "Sub", "sub_output", x, t);
+
+    return reduce(block, options->reduction, ot__block_unary(block, "Abs", "abs_output", d));
+}
+
+// l = w * ((1 - t) * x + (1 + (p - 1) * t) * softplus(-x)), p the weight of positives: finite for
+// every x, and differentiable at 0, which max(x, 0) + log(1 + exp(-|x|)) is not.
+static ot_value *bce(ot__block *block, const ot_loss_options *options, ot_value *x)
+{
+    char *positive_name = ot__block_name(block, "bceloss.pos_weight");
+    char *weight_name = ot__block_name(block, "bceloss.weight");
+    ot_value *one = ot__block_constant(block, "bceloss.sub_ones", 1.0, x->dtype);
+    ot_value *t = target_like(block, options, x);
+    ot_value *soft = ot__block_unary(block, "Softplus", "softplus_output",
+                                     ot__block_unary(block, "Neg", "neg_output", x));
+    ot_value *rest = ot__block_binary(block, "Sub", "sub_output", one, t);
+    ot_value *loss;
+
+    rest = ot__block_binary(block, "Mul", "mul_output", rest, x);
+    if (options->pos_weight) {
+        ot_value *p = ot__block_tensor(block, positive_name, options->pos_weight, x->dtype);
+
+        p = ot__block_binary(block, "Sub", "sub_output", p, one);
+        p = ot__block_binary(block, "Mul", "mul_output", p, t);
+        p = ot__block_binary(block, "Add", "add_output", p, one);
+        soft = ot__block_binary(block, "Mul", "mul_output", p, soft);
+    }
+    loss = ot__block_binary(block, "Add", "add_output", rest, soft);
+    if (options->weight) {
+        ot_value *w = ot__block_tensor(block, weight_name, options->weight, x->dtype);
+
+        loss = ot__block_binary(block, "Mul", "mul_output", w, loss);
+    }
+    return reduce(block, options->reduction, loss);
+}
+
+static ot_status check_scores(const ot_graph *graph, const ot_loss_options *options,
+                              const ot_value *scores)
+{
+    const ot_tensor *weight = options->weight;
+    char text[160];
+
+    if (scores->has_shape && scores->shape.ndim < 2)
+        return ot__error(
+            OT_ERR_INVALID, "cross entropy: scores '%s' have shape %s, expected [N, C, ...]",
+            scores->name, ot__dims_text(graph->model, &scores->shape, text, sizeof text));
+    if (!weight)
+        return OT_OK;
+    if (ot_tensor_shape(weight)->ndim != 1 ||
+        (scores->has_shape && ot__dim_is_number(scores->shape.dim[1]) &&
+         ot_tensor_count(weight) != scores->shape.dim[1]))
+        return ot__error(OT_ERR_INVALID,
+                         "cross entropy: class weights have shape %s, expected one per class of "
+                         "scores '%s'",
+                         ot__shape_text(ot_tensor_shape(weight), text, sizeof text), scores->name);
+    return OT_OK;
+}
+
+static ot_value *cross_entropy(ot__block *block, const ot_loss_options *options, ot_value *scores)
+{
+    static const char *const reductions[] = {"mean", "sum", "none"};
+    char *weight_name = ot__block_name(block, "celoss.weight");
+    ot_value *loss = ot__block_value(block, "loss"), *log_prob = ot__block_value(block, "log_prob");
+    ot_value *inputs[3] = {scores}, *outputs[] = {loss, log_prob};
+    int n_inputs = 2;
+    ot_node *node;
+
+    ot__block_fail(block, check_scores(block->graph, options, scores));
+    if (block->status != OT_OK)
+        return NULL;
+    inputs[1] = labels_of(block, options, scores);
+    if (options->weight)
+        inputs[n_inputs++] = ot__block_tensor(block, weight_name, options->weight, scores->dtype);
+    node = ot__block_node(block, "", "SoftmaxCrossEntropyLoss", inputs, n_inputs, outputs, 2);
+    if (!node)
+        return NULL;
+    if (!ot__node_set_string(node, "reduction", reductions[options->reduction]) ||
+        (options->has_ignore_index &&
+         !ot__node_set_int(node, "ignore_index", options->ignore_index)))
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? loss : NULL;
+}
+
+static ot_value *pass_through(ot__block *block, const ot_loss_options *options, ot_value *x)
+{
+    (void)block;
+    (void)options;
+    return x;
+}
+
+static ot_value *(*const loss_functions[])(ot__block *, const ot_loss_options *, ot_value *) = {
+    [OT_LOSS_NONE] = pass_through,
+    [OT_LOSS_CROSS_ENTROPY] = cross_entropy,
+    [OT_LOSS_MSE] = mse,
+    [OT_LOSS_L1] = l1,
+    [OT_LOSS_BCE_WITH_LOGITS] = bce,
+};
+
+// ---- terms and their sum ----
+
+static ot_status check_options(const ot_loss_options *options)
+{
+    if (options->size != sizeof *options)
+        return ot__error(OT_ERR_INVALID, "loss options of %zu bytes, expected %zu", options->size,
+                         sizeof *options);
+    if ((unsigned)options->loss > OT_LOSS_CUSTOM)
+        return ot__error(OT_ERR_INVALID, "loss %d is none", (int)options->loss);
+    if ((unsigned)options->reduction > OT_REDUCTION_NONE)
+        return ot__error(OT_ERR_INVALID, "reduction %d is none", (int)options->reduction);
+    if (options->loss == OT_LOSS_CUSTOM && !options->custom)
+        return ot__error(OT_ERR_INVALID, "custom loss without a model");
+    return OT_OK;
+}
+
+static ot_status loss_input(const ot_graph *graph, const ot_loss_options *options, ot_value **x)
+{
+    *x = NULL;
+    if (options->input) {
+        *x = ot__graph_find(graph, options->input);
+        if (!*x)
+            return ot__error(OT_ERR_NOT_FOUND, "loss input '%s' is no value of the model",
+                             options->input);
+    } else if (graph->n_outputs > 0) {
+        *x = graph->outputs[0];
+    } else {
+        return ot__error(OT_ERR_INVALID, "the model has no output to take a loss of");
+    }
+    if ((*x)->kind != OT_VALUE_TENSOR || !ot__dtype_is_float((*x)->dtype))
+        return ot__error(OT_ERR_INVALID, "loss input '%s' is %s, expected a tensor of a float type",
+                         (*x)->name, ot_dtype_name((*x)->dtype));
+    return OT_OK;
+}
+
+static ot_status attach_term(ot__block *block, const ot_loss_options *options, ot_value **term)
+{
+    ot_value *x;
+
+    OT_TRY(check_options(options));
+    if (options->loss == OT_LOSS_CUSTOM) {
+        OT_TRY(ot__loss_custom(block, options, term));
+    } else {
+        OT_TRY(loss_input(block->graph, options, &x));
+        *term = loss_functions[options->loss](block, options, x);
+        OT_TRY(block->status);
+    }
+    if (options->factor != 1.0) {
+        ot_value *factor =
+            ot__block_constant(block, "initializer", options->factor, (*term)->dtype);
+
+        *term = ot__block_binary(block, "Mul", "mul_output", *term, factor);
+    }
+    return block->status;
+}
+
+ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,
+                          ot_value **loss)
+{
+    static const ot_loss_options none = {.size = sizeof none, .loss = OT_LOSS_NONE, .factor = 1.0};
+    ot__block block = {.graph = graph};
+
+    *loss = NULL;
+    if (n_losses == 0)
+        return attach_term(&block, &none, loss);
+    for (int i = 0; i < n_losses; i++) {
+        ot_value *term;
+
+        OT_TRY(attach_term(&block, &losses[i], &term));
+        *loss = *loss ? ot__block_binary(&block, "Add", "add_output", *loss, term) : term;
+        OT_TRY(block.status);
+    }
+    return ot__pass_finished(graph->model, "loss");
+}

@@ -1,0 +1,274 @@
+// Roles of initializers.
+#include <string.h>
+
+#include "artifacts/parameters.h"
+
+// ---- candidates ----
+
+ot_status ot__candidates_add(ot__candidates *c, ot_value *value)
+{
+    if (!ot__arena_grow(c->graph->model->arena, &c->items, &c->capacity, c->n, sizeof *c->items))
+        return OT_ERR_NO_MEMORY;
+    c->items[c->n++] = (ot__candidate){.value = value, .reason = ""};
+    return OT_OK;
+}
+
+ot__candidate *ot__candidates_find(const ot__candidates *c, const ot_value *value)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].value == value)
+            return &c->items[i];
+    return NULL;
+}
+
+ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out)
+{
+    int kept = 0;
+
+    *out = (ot__candidates){.graph = graph};
+    for (int i = 0; i < graph->n_initializers; i++) {
+        OT_TRY(ot__candidates_add(out, graph->initializers[i]));
+        graph->initializers[i]->is_input = false;
+    }
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (!graph->inputs[i]->is_initializer)
+            graph->inputs[kept++] = graph->inputs[i];
+    graph->n_inputs = kept;
+    return OT_OK;
+}
+
+// ---- patterns ----
+
+bool ot__pattern_is_name(const char *pattern)
+{
+    return strpbrk(pattern, "*?") == NULL;
+}
+
+// The pattern that matches best: a whole name before wildcards. NULL: none.
+static const char *match(const char *const *patterns, int n, const char *name)
+{
+    const char *found = NULL;
+
+    for (int i = 0; i < n; i++) {
+        if (!ot__name_matches(patterns[i], name))
+            continue;
+        if (ot__pattern_is_name(patterns[i]))
+            return patterns[i];
+        if (!found)
+            found = patterns[i];
+    }
+    return found;
+}
+
+static ot_status say_unmatched(const ot_graph *graph, const char *list, const char *pattern)
+{
+    const ot_value *value = ot__graph_find(graph, pattern);
+    char label[160];
+
+    if (value && value->producer)
+        return ot__error(OT_ERR_INVALID,
+                         "%s '%s' is computed by %s, so it is no parameter: an exporter that "
+                         "optimizes folds parameters away (torch.onnx.export: optimize=False)",
+                         list, pattern, ot__node_label(value->producer, label, sizeof label));
+    if (value)
+        return ot__error(OT_ERR_INVALID, "%s '%s' is an input of the model, not a parameter", list,
+                         pattern);
+    return ot__error(OT_ERR_NOT_FOUND,
+                     "%s '%s' matches no initializer of the model; an exporter that optimizes "
+                     "folds parameters away (torch.onnx.export: optimize=False)",
+                     list, pattern);
+}
+
+static ot_status check_patterns(const ot__candidates *c, const char *list,
+                                const char *const *patterns, int n)
+{
+    for (int p = 0; p < n; p++) {
+        bool is_used = false;
+
+        for (int i = 0; i < c->n && !is_used; i++)
+            is_used = ot__name_matches(patterns[p], c->items[i].value->name);
+        if (!is_used)
+            return say_unmatched(c->graph, list, patterns[p]);
+    }
+    return OT_OK;
+}
+
+static ot_status check_overlap(const ot_artifacts_options *options)
+{
+    ot__buf text = {0};
+    ot_status st;
+
+    for (int t = 0; options->trainable && t < options->n_trainable; t++)
+        for (int f = 0; f < options->n_frozen; f++)
+            if (ot__pattern_is_name(options->trainable[t]) &&
+                strcmp(options->trainable[t], options->frozen[f]) == 0)
+                ot__buf_printf(&text, "%s'%s'", text.length ? ", " : "", options->trainable[t]);
+    st = ot__buf_status(&text);
+    if (st == OT_OK && text.length > 0)
+        st = ot__error(OT_ERR_INVALID, "trainable and frozen at the same time: %s", text.data);
+    ot__buf_deinit(&text);
+    return st;
+}
+
+// ---- reasons ----
+
+static ot_status explain(ot__candidate *item, const char *text)
+{
+    item->reason = text;
+    return text ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static bool is_operator(const ot_node *node, const char *op_type)
+{
+    return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
+}
+
+// Constants by their place: exponents of Pow and bounds of Clip. NULL: neither.
+static const char *constant_by_place(const ot_graph *graph, const ot_value *value)
+{
+    char label[160];
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+
+        if (!is_operator(node, "Pow") && !is_operator(node, "Clip"))
+            continue;
+        for (int i = 1; i < node->n_inputs; i++)
+            if (node->inputs[i] == value)
+                return ot__arena_printf(graph->model->arena, "%s of %s",
+                                        node->op_type[0] == 'P' ? "exponent" : "bound",
+                                        ot__node_label(node, label, sizeof label));
+    }
+    return NULL;
+}
+
+static const char *blocked_by(const ot_graph *graph, const ot_value *value, const ot_node *blocker)
+{
+    char label[160];
+
+    ot__node_label(blocker, label, sizeof label);
+    for (int i = 0; i < blocker->n_inputs; i++)
+        if (blocker->inputs[i] == value)
+            return ot__arena_printf(graph->model->arena, "only through input '%s' of %s",
+                                    ot__op_input_port(blocker->op, i)->name, label);
+    return ot__arena_printf(graph->model->arena, "its gradient stops at %s", label);
+}
+
+// ---- classification ----
+
+// May it train when nobody names it? Otherwise the reason is set.
+static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_status status,
+                       const ot_node *blocker, bool *may_train)
+{
+    ot__arena *arena = c->graph->model->arena;
+    const ot_value *value = item->value;
+    const char *place;
+    char label[160];
+
+    *may_train = false;
+    if (!ot__dtype_is_float(value->dtype))
+        return explain(item,
+                       ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype)));
+    if (status == OT_PATH_NONE)
+        return explain(item, "does not reach the loss");
+    place = constant_by_place(c->graph, value);
+    if (place)
+        return explain(item, place);
+    if (status == OT_PATH_STOPPED)
+        return explain(item, blocker ? blocked_by(c->graph, value, blocker)
+                                     : "reaches the loss through no differentiable input");
+    if (value->shape.ndim == 0)
+        return explain(item, "a scalar without dimensions");
+    *may_train = true;
+    if (status == OT_PATH_UNSUPPORTED)
+        return explain(item, ot__arena_printf(arena, "reaches the loss through %s without gradient",
+                                              ot__node_label(blocker, label, sizeof label)));
+    return explain(item, "reaches the loss");
+}
+
+static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
+                              const ot_artifacts_options *options, ot__path_status status,
+                              const ot_node *blocker)
+{
+    ot__arena *arena = c->graph->model->arena;
+    const char *name = item->value->name;
+    const char *trained = match(options->trainable, options->n_trainable, name);
+    const char *frozen = match(options->frozen, options->n_frozen, name);
+    bool may_train;
+
+    OT_TRY(judge(c, item, status, blocker, &may_train));
+    item->role = OT_ROLE_CONSTANT;
+    if (trained && ot__pattern_is_name(trained)) {
+        item->role = OT_ROLE_TRAINABLE;
+        item->is_named = true;
+        return OT_OK;
+    }
+    if (frozen) {
+        item->role = OT_ROLE_FROZEN;
+        return explain(item, ot__pattern_is_name(frozen)
+                                 ? "frozen by name"
+                                 : ot__arena_printf(arena, "frozen by pattern '%s'", frozen));
+    }
+    if (options->trainable && !trained)
+        return may_train ? explain(item, "not among the trainable names") : OT_OK;
+    if (may_train)
+        item->role = OT_ROLE_TRAINABLE;
+    return OT_OK;
+}
+
+// A pattern all of whose matches turn out to be constants promises what does not happen.
+static ot_status check_effect(const ot__candidates *c, const ot_artifacts_options *options)
+{
+    for (int p = 0; options->trainable && p < options->n_trainable; p++) {
+        const ot__candidate *first = NULL;
+        bool has_effect = false;
+
+        for (int i = 0; i < c->n && !has_effect; i++) {
+            if (!ot__name_matches(options->trainable[p], c->items[i].value->name))
+                continue;
+            has_effect = c->items[i].role != OT_ROLE_CONSTANT;
+            if (!first)
+                first = &c->items[i];
+        }
+        if (!has_effect && first)
+            return ot__error(OT_ERR_INVALID,
+                             "trainable '%s' matches nothing that can train: '%s': %s",
+                             options->trainable[p], first->value->name, first->reason);
+    }
+    return OT_OK;
+}
+
+static ot_status classify_all(ot__candidates *c, ot_value *loss,
+                              const ot_artifacts_options *options, ot_value **values,
+                              ot__path_status *status, ot_node **blocker)
+{
+    for (int i = 0; i < c->n; i++)
+        values[i] = c->items[i].value;
+    OT_TRY(ot__autodiff_paths(c->graph, loss, values, c->n, status, blocker));
+    for (int i = 0; i < c->n; i++)
+        OT_TRY(classify_one(c, &c->items[i], options, status[i], blocker[i]));
+    return check_effect(c, options);
+}
+
+ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
+                                  const ot_artifacts_options *options)
+{
+    const size_t n = (size_t)c->n;
+    ot_value **values;
+    ot__path_status *status;
+    ot_node **blocker;
+    ot_status st;
+
+    OT_TRY(check_overlap(options));
+    OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable));
+    OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen));
+    values = ot__alloc_zero(n, sizeof(ot_value *));
+    status = ot__alloc_zero(n, sizeof *status);
+    blocker = ot__alloc_zero(n, sizeof(ot_node *));
+    st = values && status && blocker ? classify_all(c, loss, options, values, status, blocker)
+                                     : OT_ERR_NO_MEMORY;
+    ot__free(values);
+    ot__free(status);
+    ot__free(blocker);
+    return st;
+}

@@ -1,0 +1,45 @@
+// Which initializers train, which are kept as frozen parameters, which stay constants, and why.
+#ifndef OT_ARTIFACTS_PARAMETERS_H
+#define OT_ARTIFACTS_PARAMETERS_H
+
+#include "artifacts/artifacts.h"
+
+typedef enum ot__role {
+    OT_ROLE_CONSTANT, // stays embedded in the models
+    OT_ROLE_FROZEN,   // a parameter without gradient
+    OT_ROLE_TRAINABLE,
+} ot__role;
+
+typedef struct ot__candidate {
+    ot_value *value; // an initializer of the forward model
+    ot__role role;
+    bool is_named;      // by its whole name in `trainable`: must reach the loss
+    const char *reason; // of the model's arena
+} ot__candidate;
+
+typedef struct ot__candidates { // in initializer order
+    ot__candidate *items;
+    int n, capacity;
+    ot_graph *graph;
+} ot__candidates;
+
+// All initializers of the graph; also drops them from its inputs, where old models list them.
+ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out);
+ot__candidate *ot__candidates_find(const ot__candidates *candidates, const ot_value *value);
+ot_status ot__candidates_add(ot__candidates *candidates, ot_value *value);
+// Give every candidate its role and reason from the patterns and the paths to the loss.
+ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
+                                  const ot_artifacts_options *options);
+bool ot__pattern_is_name(const char *pattern); // no wildcards
+
+// batch_norm.c
+// Decide per BatchNormalization between batch and stored statistics (ot_node.index: 1 batch, 0
+// stored); running statistics of the first become frozen parameters.
+ot_status ot__batch_norm_choose(ot__candidates *candidates, ot_batch_norm mode);
+// Inference form: one output, stored statistics.
+ot_status ot__batch_norm_to_inference(ot_node *node);
+// com.microsoft BatchNormInternal, which trains.
+ot_status ot__batch_norm_to_internal(ot_node *node);
+bool ot__is_batch_norm(const ot_node *node);
+
+#endif

@@ -1,0 +1,184 @@
+// Artifacts in memory and as files.
+#include <string.h>
+
+#include "artifacts/artifacts.h"
+
+#define FILE_TRAINING "training_model.onnx"
+#define FILE_EVAL "eval_model.onnx"
+#define FILE_OPTIMIZER "optimizer_model.onnx"
+#define FILE_CHECKPOINT "checkpoint"
+
+ot_status ot__artifacts_create(ot_artifacts **out)
+{
+    *out = ot__alloc_zero(1, sizeof **out);
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    (*out)->arena = ot__arena_create();
+    if ((*out)->arena)
+        return OT_OK;
+    ot__free(*out);
+    *out = NULL;
+    return OT_ERR_NO_MEMORY;
+}
+
+void ot_artifacts_destroy(ot_artifacts *artifacts)
+{
+    if (!artifacts)
+        return;
+    ot_model_destroy(artifacts->training);
+    ot_model_destroy(artifacts->eval);
+    ot_model_destroy(artifacts->optimizer);
+    ot_checkpoint_destroy(artifacts->checkpoint);
+    ot__arena_destroy(artifacts->arena);
+    ot__free(artifacts);
+}
+
+const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts)
+{
+    return artifacts->training;
+}
+
+const ot_model *ot_artifacts_eval_model(const ot_artifacts *artifacts)
+{
+    return artifacts->eval;
+}
+
+const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts)
+{
+    return artifacts->optimizer;
+}
+
+ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts)
+{
+    return artifacts->checkpoint;
+}
+
+// ---- paths ----
+
+static ot_status path_of(const char *folder, const char *prefix, const char *name, char **out)
+{
+    ot__buf file = {0};
+    ot_status st;
+
+    *out = NULL;
+    if (prefix && strchr(prefix, '/'))
+        return ot__error(OT_ERR_INVALID, "prefix '%s' contains '/': it begins file names", prefix);
+    ot__buf_printf(&file, "%s%s", prefix ? prefix : "", name);
+    st = ot__buf_status(&file);
+    if (st == OT_OK) {
+        *out = ot__path_join(folder, file.data);
+        st = *out ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    ot__buf_deinit(&file);
+    return st;
+}
+
+// ---- saving ----
+
+static ot_status save_model(const ot_model *model, const char *folder, const char *prefix,
+                            const char *name)
+{
+    char *path;
+    ot_status st;
+
+    if (!model)
+        return OT_OK;
+    OT_TRY(path_of(folder, prefix, name, &path));
+    st = ot_model_save(model, path, NULL);
+    ot__free(path);
+    return st;
+}
+
+static ot_status save_checkpoint(const ot_artifacts *artifacts, const char *folder,
+                                 const char *prefix)
+{
+    char *path;
+    ot_status st;
+
+    if (!artifacts->checkpoint)
+        return OT_OK;
+    OT_TRY(path_of(folder, prefix, FILE_CHECKPOINT, &path));
+    st = ot__ckpt_save_artifact(artifacts->checkpoint, path, artifacts->parameter_order,
+                                artifacts->n_parameters, false);
+    ot__free(path);
+    return st;
+}
+
+ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder, const char *prefix)
+{
+    OT_TRY(ot__path_make_folder(folder));
+    OT_TRY(save_model(artifacts->training, folder, prefix, FILE_TRAINING));
+    OT_TRY(save_model(artifacts->eval, folder, prefix, FILE_EVAL));
+    OT_TRY(save_model(artifacts->optimizer, folder, prefix, FILE_OPTIMIZER));
+    return save_checkpoint(artifacts, folder, prefix);
+}
+
+// ---- loading ----
+
+static ot_status load_model(const char *folder, const char *prefix, const char *name,
+                            bool is_optional, ot_model **out)
+{
+    char *path;
+    ot_status st = OT_OK;
+
+    OT_TRY(path_of(folder, prefix, name, &path));
+    if (!is_optional || ot__path_exists(path))
+        st = ot_model_load(path, NULL, out);
+    ot__free(path);
+    return st;
+}
+
+static ot_status load_checkpoint(ot_artifacts *artifacts, const char *folder, const char *prefix)
+{
+    char *path;
+    ot_status st;
+
+    OT_TRY(path_of(folder, prefix, FILE_CHECKPOINT, &path));
+    st = ot_checkpoint_load(path, &artifacts->checkpoint);
+    ot__free(path);
+    return st;
+}
+
+// Parameters are the training model's inputs that the checkpoint knows.
+static ot_status find_parameters(ot_artifacts *artifacts)
+{
+    const ot_graph *graph = artifacts->training->graph;
+
+    artifacts->parameter_order =
+        ot__arena_alloc(artifacts->arena, (size_t)(graph->n_inputs + 1) * sizeof(const char *));
+    if (!artifacts->parameter_order)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const ot__parameter *parameter =
+            ot__ckpt_find(artifacts->checkpoint, graph->inputs[i]->name);
+
+        if (parameter)
+            artifacts->parameter_order[artifacts->n_parameters++] =
+                ot__arena_strdup(artifacts->arena, parameter->name);
+    }
+    return OT_OK;
+}
+
+static ot_status load(ot_artifacts *artifacts, const char *folder, const char *prefix)
+{
+    OT_TRY(load_model(folder, prefix, FILE_TRAINING, false, &artifacts->training));
+    OT_TRY(load_model(folder, prefix, FILE_EVAL, true, &artifacts->eval));
+    OT_TRY(load_model(folder, prefix, FILE_OPTIMIZER, true, &artifacts->optimizer));
+    OT_TRY(load_checkpoint(artifacts, folder, prefix));
+    return find_parameters(artifacts);
+}
+
+ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts **out)
+{
+    ot_artifacts *artifacts;
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(ot__artifacts_create(&artifacts));
+    st = load(artifacts, folder, prefix);
+    if (st == OT_OK)
+        *out = artifacts;
+    else
+        ot_artifacts_destroy(artifacts);
+    return st;
+}

@@ -1,0 +1,177 @@
+// The training model: forward, loss, gradients, accumulators.
+#include <string.h>
+
+#include "artifacts/training_model.h"
+
+// ---- parameters ----
+
+ot_status ot__parameters_to_inputs(const ot__forward *forward)
+{
+    ot_graph *graph = forward->model->graph;
+    const ot__candidates *c = &forward->candidates;
+    int kept = 0;
+
+    for (int i = 0; i < c->n; i++) {
+        ot_value *value = c->items[i].value;
+
+        if (c->items[i].role == OT_ROLE_CONSTANT)
+            continue;
+        value->is_initializer = false;
+        value->constant = NULL; // the forward's candidates have been read before
+        value->n_known = 0;
+        if (!ot__graph_add_input(graph, value))
+            return OT_ERR_NO_MEMORY;
+    }
+    for (int i = 0; i < graph->n_initializers; i++)
+        if (graph->initializers[i]->is_initializer)
+            graph->initializers[kept++] = graph->initializers[i];
+    graph->n_initializers = kept;
+    return ot__pass_finished(forward->model, "parameters");
+}
+
+// ---- forward rewriting ----
+
+// ot_node.index is as ot__batch_norm_choose left it: no pass may run before this.
+static ot_status settle_batch_norms(ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (!ot__is_batch_norm(node))
+            continue;
+        if (node->index == 1)
+            OT_TRY(ot__batch_norm_to_internal(node));
+        else
+            OT_TRY(ot__batch_norm_to_inference(node));
+    }
+    return ot__pass_finished(graph->model, "batch_norm");
+}
+
+// In a file every constant is an initializer.
+static ot_status list_constants(ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        for (int i = 0; i < graph->nodes[n]->n_inputs; i++) {
+            ot_value *x = graph->nodes[n]->inputs[i];
+
+            if (x && x->constant && !x->is_initializer && !x->producer &&
+                !ot__graph_add_initializer(graph, x, x->constant))
+                return OT_ERR_NO_MEMORY;
+        }
+    }
+    return OT_OK;
+}
+
+// ---- accumulation ----
+
+static ot_status new_named(ot_graph *graph, const char *parameter, const char *suffix,
+                           ot_value **out)
+{
+    char *name = ot__arena_printf(graph->model->arena, "%s%s", parameter, suffix);
+
+    *out = NULL;
+    if (name && ot__graph_find(graph, name))
+        return ot__error(OT_ERR_INVALID,
+                         "'%s' is a value of the model, but training needs the name", name);
+    *out = name ? ot__graph_value(graph, name) : NULL;
+    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status accumulate(ot_graph *graph, const ot_value *parameter, ot_value *gradient,
+                            ot_value *buffer, ot_value *lazy_reset)
+{
+    ot_value *inputs[] = {buffer, gradient, lazy_reset}, *updated;
+    char name[48];
+    ot_node *node;
+
+    OT_TRY(new_named(graph, parameter->name, OT_SUFFIX_ACCUMULATED, &updated));
+    snprintf(name, sizeof name, "GradientAccumulator%d", graph->n_outputs);
+    node = ot__graph_add_node(graph, "com.microsoft", "InPlaceAccumulatorV2", name, inputs,
+                              (int)OT_COUNT(inputs), &updated, 1);
+    if (!node || !ot__graph_add_output(graph, updated))
+        return OT_ERR_NO_MEMORY;
+    ot__value_set(updated, OT_BOOL, &OT_SHAPE(1));
+    OT_TRY(ot__op_lookup(graph->model, node, &node->op));
+    return ot__op_infer(node);
+}
+
+static ot_status add_accumulators(ot_graph *graph, ot_value *const *parameters,
+                                  ot_value *const *gradients, int n)
+{
+    ot_value **buffers = ot__arena_alloc(graph->model->arena, (size_t)(n + 1) * sizeof *buffers);
+    ot_value *lazy_reset;
+
+    if (!buffers)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n; i++) {
+        OT_TRY(new_named(graph, parameters[i]->name, OT_SUFFIX_BUFFER, &buffers[i]));
+        ot__value_set(buffers[i], gradients[i]->dtype, &gradients[i]->shape);
+        if (!ot__graph_add_input(graph, buffers[i]))
+            return OT_ERR_NO_MEMORY;
+    }
+    OT_TRY(new_named(graph, "", OT_NAME_LAZY_RESET, &lazy_reset));
+    ot__value_set(lazy_reset, OT_BOOL, &OT_SHAPE(1));
+    if (!ot__graph_add_input(graph, lazy_reset))
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n; i++)
+        OT_TRY(accumulate(graph, parameters[i], gradients[i], buffers[i], lazy_reset));
+    return OT_OK;
+}
+
+// ---- the whole ----
+
+// ONNX wants an import for every domain; rules emit operators of these two.
+static ot_status import_domains(ot_model *model)
+{
+    OT_TRY(ot__model_set_opset(model, "com.microsoft", 1));
+    return ot__model_set_opset(model, "ai.onnxtrain", 1);
+}
+
+// ONNX Runtime need not hear of a domain that no node uses.
+static void drop_unused_import(ot_model *model, const char *domain)
+{
+    int kept = 0;
+
+    for (int n = 0; n < model->graph->n_nodes; n++)
+        if (strcmp(model->graph->nodes[n]->domain, domain) == 0)
+            return;
+    for (int i = 0; i < model->n_opsets; i++)
+        if (strcmp(model->opsets[i].domain, domain) != 0)
+            model->opsets[kept++] = model->opsets[i];
+    model->n_opsets = kept;
+}
+
+static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot_value **gradients,
+                                 int n)
+{
+    ot_model *model = forward->model;
+
+    OT_TRY(import_domains(model));
+    OT_TRY(settle_batch_norms(model->graph));
+    OT_TRY(ot__pass_fold(model, 0));
+    OT_TRY(list_constants(model->graph));
+    if (n > 0)
+        OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, parameters, n, gradients));
+    OT_TRY(add_accumulators(model->graph, parameters, gradients, n));
+    drop_unused_import(model, "ai.onnxtrain");
+    return ot__pass_prune(model);
+}
+
+ot_status ot__training_model(ot__forward *forward)
+{
+    const ot__candidates *c = &forward->candidates;
+    ot_value **parameters = ot__alloc_zero((size_t)c->n, sizeof *parameters);
+    ot_value **gradients = ot__alloc_zero((size_t)c->n, sizeof *gradients);
+    ot_status st = OT_ERR_NO_MEMORY;
+    int n = 0;
+
+    if (parameters && gradients) {
+        for (int i = 0; i < c->n; i++)
+            if (c->items[i].role == OT_ROLE_TRAINABLE)
+                parameters[n++] = c->items[i].value;
+        st = build_gradients(forward, parameters, gradients, n);
+    }
+    ot__free(parameters);
+    ot__free(gradients);
+    return st;
+}

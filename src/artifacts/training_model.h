@@ -1,0 +1,14 @@
+// From the forward model with its loss to the training and the eval model.
+#ifndef OT_ARTIFACTS_TRAINING_MODEL_H
+#define OT_ARTIFACTS_TRAINING_MODEL_H
+
+#include "artifacts/forward.h"
+
+// Parameters become inputs, in initializer order; other initializers stay.
+ot_status ot__parameters_to_inputs(const ot__forward *forward);
+// eval_model.c: a copy with training mode switched off.
+ot_status ot__eval_model(const ot_model *model, ot_model **out);
+// training_model.c: append gradients, accumulators and lazy_reset_grad to the forward's own model.
+ot_status ot__training_model(ot__forward *forward);
+
+#endif
