@@ -1,4 +1,6 @@
 // Values become entries, one a tensor, and entries that are the same memory get the same root.
+#include <string.h>
+
 #include "exec/plan.h"
 
 // ---- numbering ----
@@ -191,22 +193,28 @@ static ot_status add_values(ot__builder *b)
 
 // ---- who shares memory ----
 
-static void mark_written(ot__plan *plan, int entry)
+// The model's memory may be a mapped file, so what a node writes into is a copy of the plan's own.
+static ot_status mark_written(ot__plan *plan, int entry)
 {
     ot__entry *root = ot__plan_root(plan, entry);
+    void *copy;
 
     root->is_written = true;
     if (root->source != OT_SOURCE_CONSTANT)
-        return;
-    // The model's memory may be a mapped file: the plan writes a copy of its own.
-    root->initial = root->arg.data;
+        return OT_OK;
+    copy = ot__arena_alloc(plan->arena, OT_MAX(root->n_bytes, (size_t)1));
+    if (copy == NULL)
+        return OT_ERR_NO_MEMORY;
+    if (root->n_bytes > 0)
+        memcpy(copy, root->arg.data, root->n_bytes);
     for (int k = plan->entries[entry].root; k >= 0; k = plan->entries[k].next) {
-        plan->entries[k].source = OT_SOURCE_PLANNED;
-        plan->entries[k].arg.data = NULL;
+        plan->entries[k].source = OT_SOURCE_STATE;
+        plan->entries[k].arg.data = copy;
     }
+    return OT_OK;
 }
 
-static void mark_state(ot__builder *b)
+static ot_status mark_state(ot__builder *b)
 {
     for (int n = 0; n < b->graph->n_nodes; n++) {
         const ot_node *node = b->graph->nodes[n];
@@ -219,9 +227,10 @@ static void mark_state(ot__builder *b)
                 continue;
             range = ot__builder_range(b, node->inputs[i]);
             for (int k = 0; k < range.count; k++)
-                mark_written(b->plan, range.first + k);
+                OT_TRY(mark_written(b->plan, range.first + k));
         }
     }
+    return OT_OK;
 }
 
 static int count_outputs(const ot_node *node)
@@ -268,7 +277,7 @@ ot_status ot__build_entries(ot__builder *b)
     for (int v = 0; v < b->n_values; v++)
         b->ranges[v] = (ot__range){-1, 0};
     OT_TRY(add_values(b));
-    mark_state(b);
+    OT_TRY(mark_state(b));
     share_views(b);
     return OT_OK;
 }

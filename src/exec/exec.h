@@ -28,6 +28,7 @@ typedef struct ot__plan_options {
     int n_threads;       // 0: all
     bool reproducible;   // only THREAD_EXACT kernels
     bool reference_only; // OT_KERNELS=ref
+    bool borrow_block;   // the block of memory is the caller's: ot__plan_set_block
     size_t memory_max; // 0: no ceiling; else a plan that needs more is refused, naming its largest
                        // values
 } ot__plan_options;
@@ -55,6 +56,9 @@ bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node chan
 // Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
 size_t ot__plan_bytes(const ot__plan *plan); // activations and scratch
+// For plans that borrow: ot__plan_bytes bytes, 64-byte aligned, which plans that never run at the
+// same time may share. Outputs that were left to the plan are gone when another plan runs.
+void ot__plan_set_block(ot__plan *plan, void *block);
 // One line per step: operator, kernel, shapes, forms, offsets; for `info --plan` and OT_PROFILE
 // (with times).
 ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out);

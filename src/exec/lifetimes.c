@@ -1,7 +1,5 @@
 // From the order of the steps to memory: who lives when, what may be replaced in place, and the
 // block that holds it all.
-#include <string.h>
-
 #include "exec/plan.h"
 
 enum { LARGEST = 3 }; // values named when a plan is refused
@@ -25,9 +23,7 @@ static void find_lifetimes(ot__builder *b)
 
     for (int e = 0; e < plan->n_entries; e++) {
         plan->entries[e].first = plan->n_steps;
-        plan->entries[e].last = plan->entries[e].initial != NULL ? plan->n_steps : -1;
-        if (plan->entries[e].initial != NULL)
-            plan->entries[e].first = 0;
+        plan->entries[e].last = -1;
     }
     for (int s = 0; s < plan->n_steps; s++) {
         const ot_run *run = &plan->steps[s].run;
@@ -97,9 +93,6 @@ static int make_usages(ot__builder *b, ot__usage *usages)
     ot__plan *plan = b->plan;
     int n = 0;
 
-    for (int e = 0; e < plan->n_entries; e++)
-        if (plan->entries[e].initial != NULL)
-            add_usage(plan, usages, &n, e, -1);
     for (int s = 0; s < plan->n_steps; s++) {
         const ot__plan_step *step = &plan->steps[s];
         const int alias = find_alias(plan, step, b->step_ops[s], s);
@@ -157,19 +150,20 @@ static ot_status refuse(const ot__builder *b, const ot__usage *usages, int n, si
 
 // ---- the block ----
 
-static void place(ot__plan *plan, const ot__usage *usages)
+void ot__plan_set_block(ot__plan *plan, void *block)
 {
+    if (plan->block == block)
+        return;
+    plan->block = block;
     for (int e = 0; e < plan->n_entries; e++) {
-        ot__entry *root = &plan->entries[e];
+        const ot__entry *root = &plan->entries[e];
 
-        if (root->usage < 0)
-            continue;
-        root->offset = usages[root->usage].offset;
-        if (root->initial != NULL && root->n_bytes > 0)
-            memcpy(plan->block + root->offset, root->initial, root->n_bytes);
-        for (int k = e; k >= 0; k = plan->entries[k].next)
+        for (int k = root->usage < 0 ? -1 : e; k >= 0; k = plan->entries[k].next)
             plan->entries[k].arg.data = plan->block + root->offset;
     }
+    for (int s = 0; s < plan->n_steps; s++)
+        if (plan->steps[s].scratch_bytes > 0)
+            plan->steps[s].run.scratch = plan->block + plan->steps[s].scratch_offset;
 }
 
 ot_status ot__build_memory(ot__builder *b)
@@ -177,7 +171,8 @@ ot_status ot__build_memory(ot__builder *b)
     ot__plan *plan = b->plan;
     const size_t capacity = (size_t)plan->n_entries + (size_t)plan->n_steps + 1;
     ot__usage *usages = ot__arena_alloc(b->arena, capacity * sizeof *usages);
-    int n, n_scratch;
+    void *block;
+    int n, at;
 
     if (usages == NULL)
         return OT_ERR_NO_MEMORY;
@@ -186,15 +181,19 @@ ot_status ot__build_memory(ot__builder *b)
     OT_TRY(ot__memory_plan(usages, n, &plan->block_bytes));
     if (b->options->memory_max > 0 && plan->block_bytes > b->options->memory_max)
         return refuse(b, usages, n, plan->block_bytes);
-    plan->block = ot__alloc_aligned(OT_MAX(plan->block_bytes, (size_t)1));
-    if (plan->block == NULL)
-        return OT_ERR_NO_MEMORY;
-    place(plan, usages);
-    n_scratch = n;
+    for (int e = 0; e < plan->n_entries; e++)
+        if (plan->entries[e].usage >= 0)
+            plan->entries[e].offset = usages[plan->entries[e].usage].offset;
+    at = n; // the scratch records stand last, in the order of the steps
     for (int s = plan->n_steps - 1; s >= 0; s--)
-        if (plan->steps[s].scratch_bytes > 0) {
-            plan->steps[s].scratch_offset = usages[--n_scratch].offset;
-            plan->steps[s].run.scratch = plan->block + plan->steps[s].scratch_offset;
-        }
+        if (plan->steps[s].scratch_bytes > 0)
+            plan->steps[s].scratch_offset = usages[--at].offset;
+    plan->borrows_block = b->options->borrow_block;
+    if (plan->borrows_block)
+        return OT_OK;
+    block = ot__alloc_aligned(OT_MAX(plan->block_bytes, (size_t)1));
+    if (block == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__plan_set_block(plan, block);
     return OT_OK;
 }

@@ -188,7 +188,7 @@ ot_status ot__plan_create(const ot_graph *graph, const ot__plan_options *options
     b.plan->arena = ot__arena_create();
     if (b.plan->arena == NULL)
         goto done;
-    b.plan->n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_hardware();
+    b.plan->n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_max();
     b.plan->profile = ot__profile_wanted();
     st = build(&b);
     if (st != OT_OK)
@@ -210,7 +210,8 @@ void ot__plan_destroy(ot__plan *plan)
     for (int s = 0; s < plan->n_steps; s++)
         if (plan->steps[s].run.state != NULL)
             ot__kernel_release(plan->steps[s].kernel, plan->steps[s].run.state);
-    ot__free_aligned(plan->block);
+    if (!plan->borrows_block)
+        ot__free_aligned(plan->block);
     ot__arena_destroy(plan->arena);
     ot__free(plan);
 }

@@ -39,7 +39,8 @@ const ot_kernel *ot__kernel_select(const ot_op_def *op, const ot__plan_options *
 typedef enum ot__source {
     OT_SOURCE_INPUT,    // bound from outside
     OT_SOURCE_CONSTANT, // in the model's memory, never written
-    OT_SOURCE_PLANNED,  // in the plan's block
+    OT_SOURCE_STATE,    // a constant that a node writes: the plan's own copy, which lasts
+    OT_SOURCE_PLANNED,  // in the block
 } ot__source;
 
 // One tensor. A sequence is several entries in a row.
@@ -50,11 +51,10 @@ typedef struct ot__entry {
     int root; // the entry whose memory this one shares; itself when it has its own
     int next; // the next entry with the same root; -1: none
     size_t n_bytes;
-    size_t offset;       // PLANNED roots: in the block
-    const void *initial; // PLANNED: a constant that a node writes, copied into the block once
-    bool is_written;     // roots: some node changes it in place
-    int first, last;     // roots: steps that use it, through whatever entry
-    int usage;           // roots: its usage record; -1: none
+    size_t offset;   // PLANNED roots: in the block
+    bool is_written; // roots: some node changes it in place
+    int first, last; // roots: steps that use it, through whatever entry
+    int usage;       // roots: its usage record; -1: none
 } ot__entry;
 
 typedef struct ot__range {
@@ -79,6 +79,7 @@ struct ot__plan {
     void **bound; // per output: where its elements go after a run, or NULL
     int n_inputs, n_outputs;
     unsigned char *block;
+    bool borrows_block;
     size_t block_bytes;
     ot_step step; // of the present run
     int n_threads;
