@@ -1,0 +1,168 @@
+// Which values an exported model gives when none are named.
+//
+// A user input is a target when no parameter is read anywhere behind it: labels meet the network
+// only in the loss. The outputs that depend on no target are what the network says. An eval model
+// has often none, only the loss; then it is the values that enter the loss.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+typedef struct survey {
+    const ot__program *program;
+    ot__uses uses;
+    bool *is_parameter, *feeds_parameter, *has_target, *has_data;
+    bool *is_derived; // from a frontier value, reading no parameter on the way
+    bool *is_frontier;
+} survey;
+
+static ot_status survey_init(survey *s, const ot__program *program)
+{
+    bool **const flags[] = {&s->is_parameter, &s->feeds_parameter, &s->has_target,
+                            &s->has_data,     &s->is_derived,      &s->is_frontier};
+
+    *s = (survey){.program = program};
+    OT_TRY(ot__uses_build(program->model->graph, &s->uses));
+    for (size_t i = 0; i < OT_COUNT(flags); i++) {
+        *flags[i] = ot__alloc_zero((size_t)s->uses.n_values + 1, sizeof(bool));
+        if (*flags[i] == NULL)
+            return OT_ERR_NO_MEMORY;
+    }
+    for (int i = 0; i < program->n_inputs; i++)
+        if (program->inputs[i].role == OT_ROLE_PARAMETER)
+            s->is_parameter[program->model->graph->inputs[i]->index] = true;
+    return OT_OK;
+}
+
+static void survey_deinit(survey *s)
+{
+    ot__uses_deinit(&s->uses);
+    ot__free(s->is_parameter);
+    ot__free(s->feeds_parameter);
+    ot__free(s->has_target);
+    ot__free(s->has_data);
+    ot__free(s->is_derived);
+    ot__free(s->is_frontier);
+}
+
+static bool any(const bool *flags, ot_value *const *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] != NULL && flags[values[i]->index])
+            return true;
+    return false;
+}
+
+static void set(bool *flags, ot_value *const *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] != NULL)
+            flags[values[i]->index] = true;
+}
+
+static void find_targets(survey *s)
+{
+    const ot_graph *g = s->program->model->graph;
+
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        const ot_node *node = g->nodes[k];
+
+        if (any(s->is_parameter, node->inputs, node->n_inputs) ||
+            any(s->feeds_parameter, node->outputs, node->n_outputs))
+            set(s->feeds_parameter, node->inputs, node->n_inputs);
+    }
+    for (int i = 0; i < s->program->n_user_inputs; i++) {
+        const int v = g->inputs[s->program->user_inputs[i]]->index;
+
+        s->has_target[v] = !s->feeds_parameter[v];
+        s->has_data[v] = s->feeds_parameter[v];
+    }
+    for (int k = 0; k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        if (any(s->has_target, node->inputs, node->n_inputs))
+            set(s->has_target, node->outputs, node->n_outputs);
+        if (any(s->has_data, node->inputs, node->n_inputs))
+            set(s->has_data, node->outputs, node->n_outputs);
+    }
+}
+
+static bool is_result(const survey *s, const ot_value *value)
+{
+    return s->has_data[value->index] && !s->has_target[value->index] && value->producer != NULL;
+}
+
+// Values read by a node that reads targets too, but not those that only prepare such a value for
+// the loss, as a logarithm of the scores does.
+static void find_frontier(survey *s)
+{
+    const ot_graph *g = s->program->model->graph;
+
+    for (int k = 0; k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        if (!any(s->has_target, node->inputs, node->n_inputs))
+            continue;
+        for (int i = 0; i < node->n_inputs; i++)
+            if (node->inputs[i] != NULL && is_result(s, node->inputs[i]))
+                s->is_frontier[node->inputs[i]->index] = true;
+    }
+    for (int k = 0; k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        if (any(s->is_parameter, node->inputs, node->n_inputs))
+            continue;
+        if (any(s->is_frontier, node->inputs, node->n_inputs) ||
+            any(s->is_derived, node->inputs, node->n_inputs))
+            set(s->is_derived, node->outputs, node->n_outputs);
+    }
+}
+
+static int list_outputs(const survey *s, const char **names)
+{
+    const ot_graph *g = s->program->model->graph;
+    int n = 0;
+
+    for (int i = 0; i < s->program->n_user_outputs; i++) {
+        const ot_value *value = g->outputs[s->program->user_outputs[i]];
+
+        if (is_result(s, value))
+            names[n++] = value->name;
+    }
+    return n;
+}
+
+static int list_frontier(const survey *s, const char **names)
+{
+    int n = 0;
+
+    for (int v = 0; v < s->uses.n_values; v++)
+        if (s->is_frontier[v] && !s->is_derived[v])
+            names[n++] = s->uses.values[v]->name;
+    return n;
+}
+
+ot_status ot__export_outputs(const ot__program *program, const char ***names, int *n_names)
+{
+    survey s;
+    ot_status st = survey_init(&s, program);
+
+    *names = NULL;
+    *n_names = 0;
+    if (st == OT_OK) {
+        *names = ot__alloc_zero((size_t)s.uses.n_values + 1, sizeof(char *));
+        st = *names == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+    }
+    if (st == OT_OK) {
+        find_targets(&s);
+        *n_names = list_outputs(&s, *names);
+        if (*n_names == 0) {
+            find_frontier(&s);
+            *n_names = list_frontier(&s, *names);
+        }
+        if (*n_names == 0)
+            st = ot__error(OT_ERR_INVALID,
+                           "every value of the eval model depends on a target: name the outputs");
+    }
+    survey_deinit(&s);
+    return st;
+}

@@ -1,0 +1,112 @@
+// Learning rates. The formulas and where they come from are in docs/learning-rate.md.
+#include <math.h>
+
+#include "session/session_internal.h"
+
+static const double pi = 3.14159265358979323846;
+
+static bool is_non_negative(double x)
+{
+    return isfinite(x) && x >= 0.0;
+}
+
+ot_status ot__schedule_check(const ot_schedule *s)
+{
+    if (s->size != sizeof *s)
+        return ot__error(OT_ERR_INVALID, "schedule of %zu bytes, expected %zu", s->size, sizeof *s);
+    if ((int)s->kind < OT_SCHEDULE_CONSTANT || (int)s->kind > OT_SCHEDULE_POLYNOMIAL)
+        return ot__error(OT_ERR_INVALID, "schedule kind %d is none", (int)s->kind);
+    if (!is_non_negative(s->initial_lr))
+        return ot__error(OT_ERR_INVALID, "schedule: initial_lr is %g", s->initial_lr);
+    if (!is_non_negative(s->gamma) || !is_non_negative(s->power) || !is_non_negative(s->end_factor))
+        return ot__error(OT_ERR_INVALID, "schedule: gamma %g, power %g, end_factor %g", s->gamma,
+                         s->power, s->end_factor);
+    if (s->warmup_steps < 0 || s->total_steps < 0)
+        return ot__error(OT_ERR_INVALID, "schedule: %" PRId64 " warm-up steps of %" PRId64 " steps",
+                         s->warmup_steps, s->total_steps);
+    if (s->kind == OT_SCHEDULE_STEP && s->step_size < 1)
+        return ot__error(OT_ERR_INVALID, "schedule: step_size is %" PRId64, s->step_size);
+    return OT_OK;
+}
+
+// 1 before the end of the warm-up, 0 at total_steps and after.
+static double remaining(const ot_schedule *s, int64_t step)
+{
+    const double length = (double)OT_MAX(s->total_steps - s->warmup_steps, (int64_t)1);
+
+    return OT_MAX(0.0, (double)(s->total_steps - step) / length);
+}
+
+static double factor(const ot_schedule *s, int64_t step)
+{
+    const bool has_warmup = s->kind == OT_SCHEDULE_LINEAR || s->kind == OT_SCHEDULE_COSINE ||
+                            s->kind == OT_SCHEDULE_POLYNOMIAL;
+    double share;
+
+    if (has_warmup && step < s->warmup_steps)
+        return (double)step / (double)s->warmup_steps;
+    switch (s->kind) {
+    case OT_SCHEDULE_LINEAR:
+        share = remaining(s, step);
+        break;
+    case OT_SCHEDULE_COSINE:
+        share = 0.5 * (1.0 + cos(pi * (1.0 - remaining(s, step))));
+        break;
+    case OT_SCHEDULE_POLYNOMIAL:
+        share = pow(remaining(s, step), s->power);
+        break;
+    case OT_SCHEDULE_STEP:
+        return pow(s->gamma, (double)(step / s->step_size));
+    case OT_SCHEDULE_EXPONENTIAL:
+        return pow(s->gamma, (double)step);
+    case OT_SCHEDULE_CONSTANT:
+    default:
+        return 1.0;
+    }
+    return s->end_factor + (1.0 - s->end_factor) * share;
+}
+
+double ot_schedule_value(const ot_schedule *schedule, int64_t step)
+{
+    return schedule->initial_lr * factor(schedule, OT_MAX(step, (int64_t)0));
+}
+
+ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate)
+{
+    if (!is_non_negative(learning_rate))
+        return ot__error(OT_ERR_INVALID, "the learning rate is %g", learning_rate);
+    session->learning_rate = learning_rate;
+    return OT_OK;
+}
+
+double ot_session_learning_rate(const ot_session *session)
+{
+    return session->learning_rate;
+}
+
+int64_t ot_session_step_count(const ot_session *session)
+{
+    return session->checkpoint->step;
+}
+
+ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule)
+{
+    OT_TRY(ot__schedule_check(schedule));
+    session->schedule = *schedule;
+    session->has_schedule = true;
+    session->checkpoint->initial_lr = (float)schedule->initial_lr;
+    return ot_session_schedule_step(session);
+}
+
+ot_status ot_session_schedule_step(ot_session *session)
+{
+    if (!session->has_schedule)
+        return ot__error(OT_ERR_STATE, "the session has no learning rate schedule");
+    session->learning_rate = ot_schedule_value(&session->schedule, session->checkpoint->step);
+    return OT_OK;
+}
+
+int ot_session_has_schedule(const ot_session *session)
+{
+    return session->has_schedule ? 1 : 0;
+}

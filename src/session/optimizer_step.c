@@ -1,0 +1,273 @@
+// The optimizer model: planned once over sequences of parameters, gradients and moments that stay
+// where they are in the checkpoint.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+static const char *const role_names[] = {
+    [OT_OPTIMIZER_LEARNING_RATE] = "learning_rate",
+    [OT_OPTIMIZER_STEP] = "step",
+    [OT_OPTIMIZER_PARAMS] = "params",
+    [OT_OPTIMIZER_GRADIENTS] = "gradients",
+    [OT_OPTIMIZER_MOMENT1] = "first_order_moments",
+    [OT_OPTIMIZER_MOMENT2] = "second_order_moments",
+};
+static const double default_initial_lr = 0.001;
+
+// ---- the model's inputs ----
+
+static ot_status wrong_inputs(const ot_graph *g)
+{
+    ot__buf names = {0};
+    ot_status st;
+
+    for (int i = 0; i < g->n_inputs; i++)
+        ot__buf_printf(&names, "%s%s", i > 0 ? ", " : "", g->inputs[i]->name);
+    st = ot__error(OT_ERR_INVALID,
+                   "optimizer model: its inputs are [%s], expected [learning_rate, step, params, "
+                   "gradients] and [first_order_moments [, second_order_moments]]",
+                   names.data != NULL ? names.data : "");
+    ot__buf_deinit(&names);
+    return st;
+}
+
+static bool has_type(const ot_value *value, ot__optimizer_role role)
+{
+    if (role == OT_OPTIMIZER_LEARNING_RATE)
+        return value->kind == OT_VALUE_TENSOR && value->dtype == OT_F32;
+    if (role == OT_OPTIMIZER_STEP)
+        return value->kind == OT_VALUE_TENSOR && value->dtype == OT_I64;
+    return value->kind == OT_VALUE_SEQUENCE;
+}
+
+static ot_status sort_inputs(ot__optimizer *o)
+{
+    const ot_graph *g = o->model->graph;
+    bool has[OT_COUNT(role_names)] = {false};
+
+    o->roles = ot__arena_alloc(o->model->arena, ((size_t)g->n_inputs + 1) * sizeof *o->roles);
+    if (o->roles == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < g->n_inputs; i++) {
+        size_t role = 0;
+
+        while (role < OT_COUNT(role_names) && strcmp(g->inputs[i]->name, role_names[role]) != 0)
+            role++;
+        if (role == OT_COUNT(role_names) || !has_type(g->inputs[i], (ot__optimizer_role)role))
+            return wrong_inputs(g);
+        has[role] = true;
+        o->roles[i] = (ot__optimizer_role)role;
+    }
+    if (!has[OT_OPTIMIZER_LEARNING_RATE] || !has[OT_OPTIMIZER_PARAMS] ||
+        !has[OT_OPTIMIZER_GRADIENTS] || (has[OT_OPTIMIZER_MOMENT2] && !has[OT_OPTIMIZER_MOMENT1]))
+        return wrong_inputs(g);
+    o->n_moments = (int)has[OT_OPTIMIZER_MOMENT1] + (int)has[OT_OPTIMIZER_MOMENT2];
+    return OT_OK;
+}
+
+// ---- the parameters ----
+
+static ot_status list_trainable(ot_session *session)
+{
+    ot__optimizer *o = &session->optimizer;
+
+    o->parameters = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(ot__parameter *));
+    if (o->parameters == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable)
+            o->parameters[o->n_parameters++] = session->parameters[i];
+    if (o->n_parameters == 0)
+        return ot__error(OT_ERR_INVALID,
+                         "the optimizer has nothing to train: no parameter is trainable");
+    return OT_OK;
+}
+
+static ot_status check_dtypes(const ot__optimizer *o)
+{
+    const ot_graph *g = o->model->graph;
+
+    for (int i = 0; i < g->n_inputs; i++)
+        for (int k = 0; k < o->n_parameters && g->inputs[i]->kind == OT_VALUE_SEQUENCE; k++)
+            if (o->parameters[k]->value->dtype != g->inputs[i]->dtype)
+                return ot__error(
+                    OT_ERR_INVALID, "optimizer model: parameter '%s' is %s, but '%s' holds %s",
+                    o->parameters[k]->name, ot_dtype_name(o->parameters[k]->value->dtype),
+                    g->inputs[i]->name, ot_dtype_name(g->inputs[i]->dtype));
+    return OT_OK;
+}
+
+static ot_status check_moment(const ot__parameter *p, int k)
+{
+    const ot_tensor *m = p->moments[k];
+    char found[160], expected[160];
+
+    if (m == NULL)
+        return ot__error(OT_ERR_INVALID,
+                         "the checkpoint's optimizer state has no momentum%d of parameter '%s'", k,
+                         p->name);
+    if (m->dtype != p->value->dtype || !ot__shape_equal(&m->shape, &p->value->shape))
+        return ot__error(OT_ERR_INVALID, "momentum%d of parameter '%s' is %s%s, expected %s%s", k,
+                         p->name, ot_dtype_name(m->dtype),
+                         ot__shape_text(&m->shape, found, sizeof found),
+                         ot_dtype_name(p->value->dtype),
+                         ot__shape_text(&p->value->shape, expected, sizeof expected));
+    return OT_OK;
+}
+
+// Moments start at zero; those that were saved must be there for every parameter.
+static ot_status make_moments(ot_session *session)
+{
+    ot_checkpoint *checkpoint = session->checkpoint;
+    ot__optimizer *o = &session->optimizer;
+
+    for (int i = 0; i < o->n_parameters; i++) {
+        ot__parameter *p = o->parameters[i];
+
+        for (int k = 0; k < o->n_moments; k++) {
+            if (!checkpoint->has_optimizer_state) {
+                ot_tensor_destroy(p->moments[k]);
+                p->moments[k] = NULL;
+                OT_TRY(ot_tensor_create(p->value->dtype, &p->value->shape, &p->moments[k]));
+            }
+            OT_TRY(check_moment(p, k));
+        }
+    }
+    if (!checkpoint->has_optimizer_state) {
+        checkpoint->has_optimizer_state = true;
+        checkpoint->step = 0;
+        checkpoint->initial_lr = (float)default_initial_lr;
+    }
+    return OT_OK;
+}
+
+// ---- the plan ----
+
+static ot_tensor *tensor_of(const ot__parameter *p, ot__optimizer_role role)
+{
+    switch (role) {
+    case OT_OPTIMIZER_PARAMS:
+        return p->value;
+    case OT_OPTIMIZER_GRADIENTS:
+        return p->gradient;
+    case OT_OPTIMIZER_MOMENT1:
+        return p->moments[0];
+    case OT_OPTIMIZER_MOMENT2:
+        return p->moments[1];
+    default:
+        return NULL;
+    }
+}
+
+static ot_status make_plan(ot_session *session)
+{
+    ot__optimizer *o = &session->optimizer;
+    const ot_graph *g = o->model->graph;
+    ot_shape *shapes = ot__alloc_zero((size_t)o->n_parameters, sizeof *shapes);
+    int *lengths = ot__alloc_zero((size_t)g->n_inputs, sizeof *lengths);
+    const ot_shape **per_input = ot__alloc_zero((size_t)g->n_inputs, sizeof *per_input);
+    ot__plan_options options;
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    if (shapes == NULL || lengths == NULL || per_input == NULL)
+        goto done;
+    for (int k = 0; k < o->n_parameters; k++)
+        shapes[k] = o->parameters[k]->value->shape;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i]->kind == OT_VALUE_SEQUENCE) {
+            lengths[i] = o->n_parameters;
+            per_input[i] = shapes;
+        }
+    st = ot__plan_budget(session, &options);
+    if (st == OT_OK)
+        st = ot__plan_create(g, &options, lengths, per_input, &o->plan);
+done:
+    ot__free(shapes);
+    ot__free(lengths);
+    ot__free(per_input);
+    return st;
+}
+
+// Made when the parameters have values: at once, or for a nominal checkpoint with the first step.
+static ot_status make_ready(ot_session *session)
+{
+    ot__optimizer *o = &session->optimizer;
+
+    if (o->plan != NULL)
+        return OT_OK;
+    if (session->checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(make_moments(session));
+    return make_plan(session);
+}
+
+ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
+{
+    const ot_shape one = OT_SHAPE(1);
+    ot__optimizer *o = &session->optimizer;
+    ot_status st;
+
+    OT_TRY(ot__model_clone(model, &o->model));
+    st = ot__pass_prepare(o->model);
+    if (st != OT_OK)
+        return ot__error_prefix(st, "optimizer model");
+    OT_TRY(sort_inputs(o));
+    for (int i = 0; i < o->model->graph->n_inputs; i++)
+        if (o->model->graph->inputs[i]->kind == OT_VALUE_TENSOR)
+            ot__value_set(o->model->graph->inputs[i], o->model->graph->inputs[i]->dtype, &one);
+    OT_TRY(list_trainable(session));
+    OT_TRY(check_dtypes(o));
+    return session->checkpoint->is_nominal ? OT_OK : make_ready(session);
+}
+
+void ot__optimizer_deinit(ot__optimizer *optimizer)
+{
+    ot__plan_destroy(optimizer->plan);
+    ot_model_destroy(optimizer->model);
+    ot__free(optimizer->parameters);
+}
+
+static void bind_all(ot__optimizer *o)
+{
+    for (int i = 0; i < o->model->graph->n_inputs; i++) {
+        if (o->roles[i] == OT_OPTIMIZER_LEARNING_RATE) {
+            ot__plan_bind_input(o->plan, i, 0, &o->learning_rate);
+            continue;
+        }
+        if (o->roles[i] == OT_OPTIMIZER_STEP) {
+            ot__plan_bind_input(o->plan, i, 0, &o->step);
+            continue;
+        }
+        for (int k = 0; k < o->n_parameters; k++)
+            ot__plan_bind_input(o->plan, i, k, tensor_of(o->parameters[k], o->roles[i])->data);
+    }
+}
+
+// The first output says whether the update was applied.
+static bool was_applied(const ot__plan *plan)
+{
+    const ot_arg *flag = ot__plan_output(plan, 0);
+    int64_t applied = 1;
+
+    if (flag->count > 0)
+        (void)ot__convert(&applied, OT_I64, flag->data, flag->dtype, 1);
+    return applied != 0;
+}
+
+ot_status ot_session_optimizer_step(ot_session *session)
+{
+    ot__optimizer *o = &session->optimizer;
+    const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
+
+    if (o->model == NULL)
+        return ot__error(OT_ERR_STATE, "the session has no optimizer model");
+    OT_TRY(make_ready(session));
+    OT_TRY(ot__session_lend_block(session, o->plan));
+    o->learning_rate = (float)session->learning_rate;
+    o->step = session->checkpoint->step + 1;
+    bind_all(o);
+    OT_TRY(ot__plan_run(o->plan, &step));
+    if (o->model->graph->n_outputs == 0 || was_applied(o->plan))
+        session->checkpoint->step = o->step;
+    return OT_OK;
+}

@@ -1,0 +1,176 @@
+// All parameters, or all gradients, as one flat vector in the order of the training model's inputs.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+static bool is_selected(const ot__parameter *p, int which)
+{
+    return p->trainable || which == OT_PARAMETERS_ALL;
+}
+
+// From the model's declarations: a nominal checkpoint has no shapes.
+static int64_t count_of(const ot_session *session, const ot__parameter *p)
+{
+    int64_t count;
+
+    if (session->checkpoint->is_nominal) {
+        const ot_value *value = ot__graph_find(session->training.model->graph, p->name);
+
+        return value->has_shape && ot__shape_is_static(&value->shape) &&
+                       ot__shape_count(&value->shape, &count)
+                   ? count
+                   : 0;
+    }
+    return ot_tensor_count(p->value);
+}
+
+int64_t ot_session_parameters_size(const ot_session *session, int which)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < session->n_parameters; i++)
+        if (is_selected(session->parameters[i], which))
+            sum += count_of(session, session->parameters[i]);
+    return sum;
+}
+
+static ot_status check(const ot_session *session, int which, int64_t count)
+{
+    const int64_t expected = ot_session_parameters_size(session, which);
+
+    if (count != expected)
+        return ot__error(OT_ERR_INVALID,
+                         "a vector of %" PRId64 " elements for %" PRId64 " of the parameters",
+                         count, expected);
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (is_selected(p, which) && !ot__dtype_is_float(p->value->dtype))
+            return ot__error(OT_ERR_UNSUPPORTED,
+                             "parameter '%s' is %s and has no place in a vector of f32", p->name,
+                             ot_dtype_name(p->value->dtype));
+    }
+    return OT_OK;
+}
+
+static ot_status check_values(const ot_session *session)
+{
+    if (session->checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    return OT_OK;
+}
+
+ot_status ot_session_get_parameters(ot_session *session, int which, float *to, int64_t count)
+{
+    OT_TRY(check_values(session));
+    OT_TRY(check(session, which, count));
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+        const int64_t n = ot_tensor_count(p->value);
+
+        if (!is_selected(p, which))
+            continue;
+        (void)ot__convert(to, OT_F32, p->value->data, p->value->dtype, n);
+        to += n;
+    }
+    return OT_OK;
+}
+
+// A nominal checkpoint gets its values: their shapes are those that the model declares.
+static ot_status complete(ot_session *session)
+{
+    for (int i = 0; i < session->n_parameters; i++) {
+        ot__parameter *p = session->parameters[i];
+        const ot_value *value = ot__graph_find(session->training.model->graph, p->name);
+        ot_tensor *fresh;
+
+        if (!value->has_shape || !ot__shape_is_static(&value->shape))
+            return ot__error(OT_ERR_INVALID, "the shape of parameter '%s' is not declared",
+                             p->name);
+        OT_TRY(ot_tensor_create(p->value->dtype, &value->shape, &fresh));
+        ot_tensor_destroy(p->value);
+        p->value = fresh;
+    }
+    session->checkpoint->is_nominal = false;
+    return ot__session_make_gradients(session);
+}
+
+ot_status ot_session_set_parameters(ot_session *session, int which, const float *from,
+                                    int64_t count)
+{
+    OT_TRY(check(session, which, count));
+    if (session->checkpoint->is_nominal) {
+        if (which != OT_PARAMETERS_ALL)
+            return ot__error(OT_ERR_STATE, "the checkpoint is nominal: all parameters are needed");
+        OT_TRY(complete(session));
+    }
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+        const int64_t n = ot_tensor_count(p->value);
+
+        if (!is_selected(p, which))
+            continue;
+        (void)ot__convert(p->value->data, p->value->dtype, from, OT_F32, n);
+        from += n;
+    }
+    return OT_OK;
+}
+
+ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count)
+{
+    OT_TRY(check_values(session));
+    OT_TRY(check(session, OT_PARAMETERS_TRAINABLE, count));
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot_tensor *g = session->parameters[i]->gradient;
+        const int64_t n = g == NULL ? 0 : ot_tensor_count(g);
+
+        if (g == NULL || !session->parameters[i]->trainable)
+            continue;
+        (void)ot__convert(to, OT_F32, g->data, g->dtype, n);
+        to += n;
+    }
+    return OT_OK;
+}
+
+typedef struct scaling {
+    ot_tensor *tensor;
+    double factor;
+} scaling;
+
+static void scale_range(void *context, int64_t first, int64_t last)
+{
+    const scaling *s = context;
+
+    if (s->tensor->dtype == OT_F32) {
+        float *x = s->tensor->data;
+
+        for (int64_t i = first; i < last; i++)
+            x[i] *= (float)s->factor;
+    } else {
+        double *x = s->tensor->data;
+
+        for (int64_t i = first; i < last; i++)
+            x[i] *= s->factor;
+    }
+}
+
+ot_status ot_session_scale_gradients(ot_session *session, double factor)
+{
+    enum { MIN_PER_THREAD = 1 << 15 };
+
+    OT_TRY(check_values(session));
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (p->trainable && p->value->dtype != OT_F32 && p->value->dtype != OT_F64)
+            return ot__error(OT_ERR_UNSUPPORTED, "the gradient of parameter '%s' is %s", p->name,
+                             ot_dtype_name(p->value->dtype));
+    }
+    for (int i = 0; i < session->n_parameters; i++) {
+        scaling s = {session->parameters[i]->gradient, factor};
+
+        if (session->parameters[i]->trainable && s.tensor != NULL)
+            ot__parallel_for(ot_tensor_count(s.tensor), MIN_PER_THREAD, scale_range, &s);
+    }
+    return OT_OK;
+}

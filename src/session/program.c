@@ -1,0 +1,192 @@
+// The training or eval model, its inputs sorted by what they stand for. The format knows them by
+// their names only.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+#define SUFFIX_GRADIENT "_grad"
+
+// The parameter whose name is `name` without `suffix`; NULL when there is none.
+static ot__parameter *find_base(ot_model *model, const ot_checkpoint *checkpoint, const char *name,
+                                const char *suffix)
+{
+    const char *base;
+
+    if (!ot__ends_with(name, suffix))
+        return NULL;
+    base = ot__arena_strndup(model->arena, name, strlen(name) - strlen(suffix));
+    return base == NULL ? NULL : ot__ckpt_find(checkpoint, base);
+}
+
+static ot__parameter *find_gradient(ot_model *model, const ot_checkpoint *checkpoint,
+                                    const char *name)
+{
+    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED,
+                                           SUFFIX_GRADIENT};
+
+    for (size_t i = 0; i < OT_COUNT(suffixes); i++) {
+        ot__parameter *p = find_base(model, checkpoint, name, suffixes[i]);
+
+        if (p != NULL)
+            return p;
+    }
+    return NULL;
+}
+
+// Type and shape of what is in the checkpoint against what the model declares.
+static ot_status check_parameter(const ot__program *program, const ot_checkpoint *checkpoint,
+                                 const ot_value *value, const ot__parameter *p)
+{
+    const ot_tensor *t = p->value;
+    char found[160], expected[160];
+    bool fits;
+
+    if (t == NULL || value->kind != OT_VALUE_TENSOR)
+        return ot__error(OT_ERR_INVALID, "%s: input '%s' is not the tensor of that name",
+                         program->what, value->name);
+    fits = t->dtype == value->dtype;
+    if (value->has_shape && !checkpoint->is_nominal) {
+        fits = fits && t->shape.ndim == value->shape.ndim;
+        for (int k = 0; fits && k < t->shape.ndim; k++)
+            fits =
+                !ot__dim_is_number(value->shape.dim[k]) || value->shape.dim[k] == t->shape.dim[k];
+    }
+    if (fits)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s%s, but %s%s in the checkpoint",
+                     program->what, value->name, ot_dtype_name(value->dtype),
+                     value->has_shape
+                         ? ot__dims_text(program->model, &value->shape, expected, sizeof expected)
+                         : "",
+                     ot_dtype_name(t->dtype),
+                     checkpoint->is_nominal ? "" : ot__shape_text(&t->shape, found, sizeof found));
+}
+
+static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoint,
+                            const ot_value *value, ot__input *input)
+{
+    const ot_shape one = OT_SHAPE(1);
+
+    input->parameter = ot__ckpt_find(checkpoint, value->name);
+    if (input->parameter != NULL) {
+        if (value->constant != NULL)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: parameter '%s' of the checkpoint is an initializer too",
+                             program->what, value->name);
+        input->role = OT_ROLE_PARAMETER;
+        return check_parameter(program, checkpoint, value, input->parameter);
+    }
+    if (value->constant != NULL) {
+        input->role = OT_ROLE_CONSTANT;
+        return OT_OK;
+    }
+    if (strcmp(value->name, OT_NAME_LAZY_RESET) == 0) {
+        if (value->dtype != OT_BOOL || (value->has_shape && !ot__shape_equal(&value->shape, &one)))
+            return ot__error(OT_ERR_INVALID, "%s: input '%s' must be bool[1]", program->what,
+                             value->name);
+        input->role = OT_ROLE_LAZY_RESET;
+        return OT_OK;
+    }
+    input->parameter = find_gradient(program->model, checkpoint, value->name);
+    if (input->parameter != NULL) {
+        if (!input->parameter->trainable)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: input '%s' is the gradient of a parameter that is frozen in the "
+                             "checkpoint",
+                             program->what, value->name);
+        input->role = OT_ROLE_GRADIENT;
+        return check_parameter(program, checkpoint, value, input->parameter);
+    }
+    if (ot__ends_with(value->name, OT_SUFFIX_BUFFER))
+        return ot__error(OT_ERR_INVALID,
+                         "%s: input '%s' is a gradient buffer, but the checkpoint has no such "
+                         "parameter",
+                         program->what, value->name);
+    input->role = OT_ROLE_USER;
+    return OT_OK;
+}
+
+static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoint)
+{
+    const ot_graph *g = program->model->graph;
+    ot__arena *arena = program->model->arena;
+
+    program->n_inputs = g->n_inputs;
+    program->inputs = ot__arena_alloc(arena, ((size_t)g->n_inputs + 1) * sizeof *program->inputs);
+    program->user_inputs = ot__arena_alloc(arena, ((size_t)g->n_inputs + 1) * sizeof(int));
+    if (program->inputs == NULL || program->user_inputs == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < g->n_inputs; i++) {
+        const ot_value *value = g->inputs[i];
+
+        OT_TRY(sort_input(program, checkpoint, value, &program->inputs[i]));
+        if (program->inputs[i].role != OT_ROLE_USER)
+            continue;
+        if (value->kind != OT_VALUE_TENSOR)
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: input '%s' is not a tensor", program->what,
+                             value->name);
+        program->user_inputs[program->n_user_inputs++] = i;
+    }
+    return OT_OK;
+}
+
+static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint)
+{
+    const ot_graph *g = program->model->graph;
+
+    program->user_outputs =
+        ot__arena_alloc(program->model->arena, ((size_t)g->n_outputs + 1) * sizeof(int));
+    if (program->user_outputs == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (find_gradient(program->model, checkpoint, g->outputs[i]->name) == NULL)
+            program->user_outputs[program->n_user_outputs++] = i;
+    if (program->n_user_outputs > OT_SESSION_OUTPUTS)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: %d outputs, at most %d are handed out",
+                         program->what, program->n_user_outputs, OT_SESSION_OUTPUTS);
+    return OT_OK;
+}
+
+static ot_status make_shapes(ot__program *program)
+{
+    const size_t n = (size_t)program->n_user_inputs + 1;
+    ot_shape *shapes =
+        ot__arena_alloc(program->model->arena, (OT_PLAN_CACHE + 1) * n * sizeof *shapes);
+
+    if (shapes == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int k = 0; k < OT_PLAN_CACHE; k++)
+        program->plans[k].shapes = shapes + (size_t)k * n;
+    program->shapes = shapes + OT_PLAN_CACHE * n;
+    return OT_OK;
+}
+
+static ot_status create(ot__program *program, const ot_model *model,
+                        const ot_checkpoint *checkpoint)
+{
+    ot_status st;
+
+    OT_TRY(ot__model_clone(model, &program->model));
+    st = ot__pass_prepare(program->model);
+    if (st != OT_OK)
+        return ot__error_prefix(st, "%s", program->what);
+    OT_TRY(sort_inputs(program, checkpoint));
+    OT_TRY(sort_outputs(program, checkpoint));
+    return make_shapes(program);
+}
+
+ot_status ot__program_create(ot__program *program, const char *what, const ot_model *model,
+                             const ot_checkpoint *checkpoint)
+{
+    *program = (ot__program){.what = what};
+    return create(program, model, checkpoint);
+}
+
+void ot__program_deinit(ot__program *program)
+{
+    for (int k = 0; k < OT_PLAN_CACHE; k++) {
+        ot__plan_destroy(program->plans[k].plan);
+        ot_model_destroy(program->plans[k].model);
+    }
+    ot_model_destroy(program->model);
+}

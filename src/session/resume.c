@@ -1,0 +1,162 @@
+// What resuming bit for bit needs and the checkpoint format has no place for: seed, counter, exact
+// learning rate and schedule, as properties.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+static const char *const kind_names[] = {
+    [OT_SCHEDULE_CONSTANT] = "constant",       [OT_SCHEDULE_LINEAR] = "linear",
+    [OT_SCHEDULE_COSINE] = "cosine",           [OT_SCHEDULE_STEP] = "step",
+    [OT_SCHEDULE_EXPONENTIAL] = "exponential", [OT_SCHEDULE_POLYNOMIAL] = "polynomial",
+};
+
+// "linear 0.001 0 100 1 0.1 1 0": kind, initial_lr, warm-up, total, step size, gamma, power, end
+enum { FIELDS = 8 };
+
+// ---- writing ----
+
+static void schedule_text(const ot_schedule *s, ot__buf *out)
+{
+    const double last[] = {s->gamma, s->power, s->end_factor};
+
+    ot__buf_printf(out, "%s ", kind_names[s->kind]);
+    ot__buf_float(out, s->initial_lr, false);
+    ot__buf_printf(out, " %" PRId64 " %" PRId64 " %" PRId64, s->warmup_steps, s->total_steps,
+                   s->step_size);
+    for (size_t i = 0; i < OT_COUNT(last); i++) {
+        ot__buf_text(out, " ");
+        ot__buf_float(out, last[i], false);
+    }
+}
+
+static ot_status put_text(ot_checkpoint *checkpoint, const char *name, ot__buf *text)
+{
+    ot_status st = ot__buf_status(text);
+
+    if (st == OT_OK)
+        st = ot_checkpoint_set_string(checkpoint, name, text->data);
+    ot__buf_deinit(text);
+    return st;
+}
+
+ot_status ot__session_put_properties(ot_session *session)
+{
+    ot_checkpoint *checkpoint = session->checkpoint;
+    ot__buf rate = {0}, schedule = {0};
+
+    OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_SEED, (int64_t)session->seed));
+    OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_COUNTER, (int64_t)session->counter));
+    ot__buf_float(&rate, session->learning_rate, false);
+    OT_TRY(put_text(checkpoint, OT_PROPERTY_LEARNING_RATE, &rate));
+    if (!session->has_schedule)
+        return OT_OK;
+    schedule_text(&session->schedule, &schedule);
+    return put_text(checkpoint, OT_PROPERTY_SCHEDULE, &schedule);
+}
+
+ot_status ot_session_save(ot_session *session, const char *path)
+{
+    OT_TRY(ot__session_put_properties(session));
+    return ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
+}
+
+// ---- reading ----
+
+static bool has_property(const ot_checkpoint *checkpoint, const char *name)
+{
+    for (int i = 0; i < checkpoint->n_properties; i++)
+        if (strcmp(checkpoint->properties[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// Splits a copy of `text` at blanks; false unless there are FIELDS words.
+static bool split(char *text, char *words[FIELDS])
+{
+    int n = 0;
+
+    for (char *at = text; *at != '\0';) {
+        if (n == FIELDS)
+            return false;
+        words[n++] = at;
+        at += strcspn(at, " ");
+        if (*at == ' ')
+            *at++ = '\0';
+    }
+    return n == FIELDS;
+}
+
+static bool parse_schedule(char *const words[FIELDS], ot_schedule *s)
+{
+    size_t kind = 0;
+
+    while (kind < OT_COUNT(kind_names) && strcmp(words[0], kind_names[kind]) != 0)
+        kind++;
+    s->kind = (ot_schedule_kind)kind;
+    return kind < OT_COUNT(kind_names) && ot__parse_float(words[1], &s->initial_lr) &&
+           ot__parse_int(words[2], &s->warmup_steps) && ot__parse_int(words[3], &s->total_steps) &&
+           ot__parse_int(words[4], &s->step_size) && ot__parse_float(words[5], &s->gamma) &&
+           ot__parse_float(words[6], &s->power) && ot__parse_float(words[7], &s->end_factor) &&
+           ot__schedule_check(s) == OT_OK;
+}
+
+static ot_status take_schedule(ot_session *session)
+{
+    const ot_schedule defaults = OT_SCHEDULE_INIT;
+    char *words[FIELDS], *copy;
+    const char *text;
+    bool ok;
+
+    if (!has_property(session->checkpoint, OT_PROPERTY_SCHEDULE))
+        return OT_OK;
+    OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_SCHEDULE, &text));
+    copy = ot__strdup(text);
+    if (copy == NULL)
+        return OT_ERR_NO_MEMORY;
+    session->schedule = defaults;
+    ok = split(copy, words) && parse_schedule(words, &session->schedule);
+    ot__free(copy);
+    if (!ok)
+        return ot__error(OT_ERR_FORMAT, "property '%s' is no schedule: '%s'", OT_PROPERTY_SCHEDULE,
+                         text);
+    session->has_schedule = true;
+    return OT_OK;
+}
+
+static ot_status take_int(const ot_session *session, const char *name, uint64_t *out)
+{
+    int64_t value;
+
+    if (!has_property(session->checkpoint, name))
+        return OT_OK;
+    OT_TRY(ot_checkpoint_get_int(session->checkpoint, name, &value));
+    *out = (uint64_t)value;
+    return OT_OK;
+}
+
+static ot_status take_learning_rate(ot_session *session)
+{
+    const char *text;
+    double rate;
+
+    if (!has_property(session->checkpoint, OT_PROPERTY_LEARNING_RATE))
+        return OT_OK;
+    OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_LEARNING_RATE, &text));
+    if (!ot__parse_float(text, &rate) || ot_session_set_learning_rate(session, rate) != OT_OK)
+        return ot__error(OT_ERR_FORMAT, "property '%s' is no learning rate: '%s'",
+                         OT_PROPERTY_LEARNING_RATE, text);
+    return OT_OK;
+}
+
+ot_status ot__session_resume(ot_session *session)
+{
+    OT_TRY(take_int(session, OT_PROPERTY_SEED, &session->seed));
+    OT_TRY(take_int(session, OT_PROPERTY_COUNTER, &session->counter));
+    OT_TRY(take_learning_rate(session));
+    return take_schedule(session);
+}
+
+void ot_session_set_seed(ot_session *session, uint64_t seed)
+{
+    session->seed = seed;
+}

@@ -1,0 +1,270 @@
+// Sessions: making and checking them, and what can be asked of them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/session_internal.h"
+
+static const double default_learning_rate = 0.001; // as ONNX Runtime training starts
+
+// ---- checking ----
+
+static bool has_role(const ot__program *program, const ot__parameter *p, ot__input_role role)
+{
+    for (int i = 0; i < program->n_inputs; i++)
+        if (program->inputs[i].role == role && program->inputs[i].parameter == p)
+            return true;
+    return false;
+}
+
+// Every trainable parameter of the checkpoint is trained by the model, or training would silently
+// leave it out.
+static ot_status check_trainable(const ot_session *session)
+{
+    const ot__program *program = &session->training;
+    bool has_reset = false, has_gradient = false;
+
+    for (int i = 0; i < program->n_inputs; i++) {
+        has_reset = has_reset || program->inputs[i].role == OT_ROLE_LAZY_RESET;
+        has_gradient = has_gradient || program->inputs[i].role == OT_ROLE_GRADIENT;
+    }
+    for (int i = 0; i < session->checkpoint->n_parameters; i++) {
+        const ot__parameter *p = session->checkpoint->parameters[i];
+
+        if (!p->trainable)
+            continue;
+        if (!has_role(program, p, OT_ROLE_PARAMETER))
+            return ot__error(OT_ERR_INVALID,
+                             "training model: trainable parameter '%s' of the checkpoint is not "
+                             "among its inputs",
+                             p->name);
+        if (!has_role(program, p, OT_ROLE_GRADIENT))
+            return ot__error(OT_ERR_INVALID,
+                             "training model: no input '%s%s' for the gradient of parameter '%s'",
+                             p->name, OT_SUFFIX_BUFFER, p->name);
+    }
+    if (has_gradient && !has_reset)
+        return ot__error(OT_ERR_INVALID, "training model: no input '%s'", OT_NAME_LAZY_RESET);
+    return OT_OK;
+}
+
+// ---- state that belongs to a session ----
+
+static ot_status list_parameters(ot_session *session)
+{
+    const ot__program *program = &session->training;
+
+    session->parameters = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof(ot__parameter *));
+    if (session->parameters == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < program->n_inputs; i++)
+        if (program->inputs[i].role == OT_ROLE_PARAMETER)
+            session->parameters[session->n_parameters++] = program->inputs[i].parameter;
+    return OT_OK;
+}
+
+ot_status ot__session_make_gradients(ot_session *session)
+{
+    for (int i = 0; i < session->n_parameters; i++) {
+        ot__parameter *p = session->parameters[i];
+
+        if (!p->trainable)
+            continue;
+        if (p->gradient != NULL && ot__shape_equal(&p->gradient->shape, &p->value->shape) &&
+            p->gradient->dtype == p->value->dtype) {
+            memset(p->gradient->data, 0, p->gradient->n_bytes);
+            continue;
+        }
+        ot_tensor_destroy(p->gradient);
+        OT_TRY(ot_tensor_create(p->value->dtype, &p->value->shape, &p->gradient));
+    }
+    return OT_OK;
+}
+
+// ---- life ----
+
+static ot_status check_options(const ot_session_options *options)
+{
+    if (options->size != sizeof *options)
+        return ot__error(OT_ERR_INVALID, "session options of %zu bytes, expected %zu",
+                         options->size, sizeof *options);
+    if (options->n_threads < 0)
+        return ot__error(OT_ERR_INVALID, "%d threads", options->n_threads);
+    return OT_OK;
+}
+
+ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
+                                   ot__plan_options *plan_options)
+{
+    const ot_session_options defaults = OT_SESSION_OPTIONS_INIT;
+    const char *kernels = getenv("OT_KERNELS");
+
+    *own = options != NULL ? *options : defaults;
+    OT_TRY(check_options(own));
+    *plan_options =
+        (ot__plan_options){.n_threads = own->n_threads,
+                           .reproducible = own->reproducible != 0,
+                           .reference_only = own->reference_kernels != 0 ||
+                                             (kernels != NULL && strcmp(kernels, "ref") == 0),
+                           .borrow_block = true};
+    return OT_OK;
+}
+
+static ot_status build(ot_session *session, const ot_model *training, const ot_model *eval,
+                       const ot_model *optimizer)
+{
+    OT_TRY(ot__program_create(&session->training, "training model", training, session->checkpoint));
+    OT_TRY(check_trainable(session));
+    OT_TRY(list_parameters(session));
+    OT_TRY(ot__undo_create(session));
+    if (!session->checkpoint->is_nominal)
+        OT_TRY(ot__session_make_gradients(session));
+    session->eval.what = "eval model";
+    if (eval != NULL) {
+        OT_TRY(ot__program_create(&session->eval, "eval model", eval, session->checkpoint));
+        OT_TRY(ot__model_clone(eval, &session->eval_source));
+    }
+    if (optimizer != NULL)
+        OT_TRY(ot__optimizer_create(session, optimizer));
+    return ot__session_resume(session);
+}
+
+ot_status ot_session_create(const ot_model *training, const ot_model *eval,
+                            const ot_model *optimizer, ot_checkpoint *checkpoint,
+                            const ot_session_options *options, ot_session **out)
+{
+    ot_session *session;
+    ot_status st;
+
+    *out = NULL;
+    if (training == NULL || checkpoint == NULL)
+        return ot__error(OT_ERR_INVALID, "a session needs a training model and a checkpoint");
+    if (checkpoint->session != NULL)
+        return ot__error(OT_ERR_STATE, "another session works on the checkpoint");
+    session = ot__alloc_zero(1, sizeof *session);
+    if (session == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__dump_start();
+    session->checkpoint = checkpoint;
+    session->overwrite_gradients = true;
+    session->learning_rate = default_learning_rate;
+    st = ot__session_options_take(options, &session->options, &session->plan_options);
+    if (st == OT_OK)
+        st = build(session, training, eval, optimizer);
+    if (st != OT_OK) {
+        ot_session_destroy(session);
+        return st;
+    }
+    checkpoint->session = session;
+    *out = session;
+    return OT_OK;
+}
+
+void ot_session_destroy(ot_session *session)
+{
+    if (session == NULL)
+        return;
+    if (session->checkpoint->session == session)
+        session->checkpoint->session = NULL;
+    ot__program_deinit(&session->training);
+    ot__program_deinit(&session->eval);
+    ot__optimizer_deinit(&session->optimizer);
+    ot__undo_deinit(&session->undo);
+    ot_model_destroy(session->eval_source);
+    ot__free(session->parameters);
+    ot__free_aligned(session->block);
+    ot__free(session);
+}
+
+// ---- questions ----
+
+ot_checkpoint *ot_session_checkpoint(ot_session *session)
+{
+    return session->checkpoint;
+}
+
+static const ot__program *program_of(const ot_session *session, ot_mode mode)
+{
+    return mode == OT_MODE_TRAIN ? &session->training : &session->eval;
+}
+
+int ot_session_input_count(const ot_session *session, ot_mode mode)
+{
+    return program_of(session, mode)->n_user_inputs;
+}
+
+const char *ot_session_input_name(const ot_session *session, ot_mode mode, int index)
+{
+    const ot__program *program = program_of(session, mode);
+
+    if (index < 0 || index >= program->n_user_inputs)
+        return NULL;
+    return program->model->graph->inputs[program->user_inputs[index]]->name;
+}
+
+int ot_session_output_count(const ot_session *session, ot_mode mode)
+{
+    return program_of(session, mode)->n_user_outputs;
+}
+
+const char *ot_session_output_name(const ot_session *session, ot_mode mode, int index)
+{
+    const ot__program *program = program_of(session, mode);
+
+    if (index < 0 || index >= program->n_user_outputs)
+        return NULL;
+    return program->model->graph->outputs[program->user_outputs[index]]->name;
+}
+
+ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int index, ot_dtype *dtype,
+                                ot_shape *shape)
+{
+    const char *name = ot_session_input_name(session, mode, index);
+
+    if (name == NULL)
+        return ot__error(OT_ERR_NOT_FOUND, "%s: no input %d", program_of(session, mode)->what,
+                         index);
+    return ot_model_value_info(program_of(session, mode)->model, name, dtype, shape);
+}
+
+size_t ot_session_state_bytes(const ot_session *session)
+{
+    const ot_checkpoint *checkpoint = session->checkpoint;
+    size_t sum = 0;
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+
+        sum += p->value != NULL ? p->value->n_bytes : 0;
+        sum += p->gradient != NULL ? p->gradient->n_bytes : 0;
+        for (int k = 0; k < OT_MAX_MOMENTS; k++)
+            sum += p->moments[k] != NULL ? p->moments[k]->n_bytes : 0;
+    }
+    return sum;
+}
+
+size_t ot_session_plan_bytes(const ot_session *session)
+{
+    return session->plan_bytes;
+}
+
+ot_status ot_session_describe_plan(ot_session *session, ot_mode mode, const ot_shape *input_shapes,
+                                   int n_inputs, char **out)
+{
+    ot__program *program = mode == OT_MODE_TRAIN ? &session->training : &session->eval;
+    ot__buf text = {0};
+    ot__plan *plan;
+    ot_status st;
+
+    *out = NULL;
+    if (program->model == NULL)
+        return ot__error(OT_ERR_STATE, "the session has no %s", program->what);
+    if (n_inputs != program->n_user_inputs)
+        return ot__error(OT_ERR_INVALID, "%s: %d input shapes, expected %d", program->what,
+                         n_inputs, program->n_user_inputs);
+    OT_TRY(ot__session_plan(session, program, input_shapes, &plan));
+    st = ot__plan_describe(plan, &text);
+    if (st != OT_OK)
+        ot__buf_deinit(&text);
+    *out = text.data;
+    return st;
+}

@@ -1,0 +1,133 @@
+// What the files of `session` share.
+#ifndef OT_SESSION_SESSION_INTERNAL_H
+#define OT_SESSION_SESSION_INTERNAL_H
+
+#include "session/session.h"
+
+enum {
+    OT_PLAN_CACHE = 4,         // plans kept per model; one is enough but for the last, short batch
+    OT_SESSION_OUTPUTS = 1024, // outputs a model may hand out; a multiple of 64
+};
+
+// What a graph input of the training or eval model stands for.
+typedef enum ot__input_role {
+    OT_ROLE_USER,
+    OT_ROLE_PARAMETER,
+    OT_ROLE_GRADIENT,
+    OT_ROLE_LAZY_RESET,
+    OT_ROLE_CONSTANT, // has an initializer
+} ot__input_role;
+
+typedef struct ot__input {
+    ot__input_role role;
+    ot__parameter *parameter; // PARAMETER, GRADIENT
+} ot__input;
+
+// A plan for one set of user input shapes.
+typedef struct ot__cached_plan {
+    ot_shape *shapes; // per user input
+    ot_model *model;  // the specialised copy: the plan points at its constants
+    ot__plan *plan;   // NULL: the slot is free
+    uint64_t last_used;
+} ot__cached_plan;
+
+// The training or the eval model with its inputs and outputs sorted out.
+typedef struct ot__program {
+    const char *what; // "training model", for messages
+    ot_model *model;  // prepared; never specialised itself
+    ot__input *inputs;
+    int n_inputs;
+    int *user_inputs, *user_outputs; // positions in the graph
+    int n_user_inputs, n_user_outputs;
+    ot_shape *shapes; // of the user inputs of the present step
+    ot__cached_plan plans[OT_PLAN_CACHE];
+    uint64_t clock; // of uses, for the plan to give up
+} ot__program;
+
+// Parameters that a train step itself changes (running statistics), to undo a failed one.
+typedef struct ot__undo {
+    ot__parameter **parameters;
+    void **copies;
+    int n;
+} ot__undo;
+
+// What the inputs of the optimizer model stand for; the last ones are the moments in order.
+typedef enum ot__optimizer_role {
+    OT_OPTIMIZER_LEARNING_RATE,
+    OT_OPTIMIZER_STEP,
+    OT_OPTIMIZER_PARAMS,
+    OT_OPTIMIZER_GRADIENTS,
+    OT_OPTIMIZER_MOMENT1,
+    OT_OPTIMIZER_MOMENT2,
+} ot__optimizer_role;
+
+typedef struct ot__optimizer {
+    ot_model *model; // NULL: no optimizer
+    ot__plan *plan;
+    ot__optimizer_role *roles; // per graph input
+    int n_moments;
+    ot__parameter **parameters; // the trainable ones, in the order of the training model
+    int n_parameters;
+    float learning_rate;
+    int64_t step; // number of the update, from 1
+} ot__optimizer;
+
+struct ot_session {
+    ot_checkpoint *checkpoint;
+    ot_session_options options;
+    ot__plan_options plan_options;
+    ot__program training, eval; // eval.model NULL: none
+    ot_model *eval_source;      // the eval model as given, for export
+    ot__optimizer optimizer;
+    ot__parameter **parameters; // of the training model, in the order of its inputs
+    int n_parameters;
+    ot__undo undo;
+    void *block; // activations of whatever plan runs
+    size_t block_bytes;
+    size_t plan_bytes; // of the largest plan so far
+    bool overwrite_gradients;
+    double learning_rate;
+    ot_schedule schedule;
+    bool has_schedule;
+    uint64_t seed, counter;
+};
+
+// session.c
+ot_status ot__session_make_gradients(ot_session *session); // zeroed
+ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
+                                   ot__plan_options *plan_options);
+
+// undo.c
+ot_status ot__undo_create(ot_session *session);
+void ot__undo_keep(const ot__undo *undo);
+void ot__undo_restore(const ot__undo *undo);
+void ot__undo_deinit(ot__undo *undo);
+
+// program.c
+ot_status ot__program_create(ot__program *program, const char *what, const ot_model *model,
+                             const ot_checkpoint *checkpoint);
+void ot__program_deinit(ot__program *program);
+
+// plan_cache.c
+ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_shape *user_shapes,
+                           ot__plan **out);
+// Give `plan` the session's block, which grows when it must.
+ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
+ot_status ot__plan_budget(const ot_session *session, ot__plan_options *options);
+
+// optimizer_step.c
+ot_status ot__optimizer_create(ot_session *session, const ot_model *model);
+void ot__optimizer_deinit(ot__optimizer *optimizer);
+
+// resume.c: what the checkpoint format has no place for, as properties
+ot_status ot__session_resume(ot_session *session);
+ot_status ot__session_put_properties(ot_session *session);
+ot_status ot__schedule_check(const ot_schedule *schedule);
+
+// export_outputs.c: the caller frees *names, not the names
+ot_status ot__export_outputs(const ot__program *program, const char ***names, int *n_names);
+
+// dump.c: OT_DUMP_GRAPH
+void ot__dump_start(void);
+
+#endif

@@ -1,0 +1,190 @@
+// One train or eval step: check the inputs, find the plan, bind, run, hand out the outputs.
+#include "session/session_internal.h"
+
+// ---- inputs ----
+
+static ot_status check_count(const ot__program *program, int n_inputs)
+{
+    const ot_graph *g = program->model->graph;
+    ot__buf names = {0};
+    ot_status st;
+
+    if (n_inputs == program->n_user_inputs)
+        return OT_OK;
+    for (int i = 0; i < program->n_user_inputs; i++)
+        ot__buf_printf(&names, "%s'%s'", i > 0 ? ", " : "",
+                       g->inputs[program->user_inputs[i]]->name);
+    st = ot__error(OT_ERR_INVALID, "%s: got %d inputs, expected %d: %s", program->what, n_inputs,
+                   program->n_user_inputs, names.data != NULL ? names.data : "none");
+    ot__buf_deinit(&names);
+    return st;
+}
+
+static ot_status check_input(const ot__program *program, int i_user, const ot_tensor *t)
+{
+    const ot_value *value = program->model->graph->inputs[program->user_inputs[i_user]];
+    char found[160], expected[256];
+    bool fits = true;
+
+    if (t == NULL)
+        return ot__error(OT_ERR_INVALID, "input %d '%s' is missing", i_user, value->name);
+    if (t->dtype != value->dtype)
+        return ot__error(OT_ERR_INVALID, "input %d '%s' is %s, expected %s", i_user, value->name,
+                         ot_dtype_name(t->dtype), ot_dtype_name(value->dtype));
+    if (!value->has_shape)
+        return OT_OK;
+    fits = t->shape.ndim == value->shape.ndim;
+    for (int k = 0; fits && k < t->shape.ndim; k++)
+        fits = !ot__dim_is_number(value->shape.dim[k]) || value->shape.dim[k] == t->shape.dim[k];
+    if (fits)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "input %d '%s' has shape %s, expected %s", i_user, value->name,
+                     ot__shape_text(&t->shape, found, sizeof found),
+                     ot__dims_text(program->model, &value->shape, expected, sizeof expected));
+}
+
+static ot_status take_shapes(ot__program *program, const ot_tensor *const *inputs, int n_inputs)
+{
+    OT_TRY(check_count(program, n_inputs));
+    for (int i = 0; i < n_inputs; i++) {
+        OT_TRY(check_input(program, i, inputs[i]));
+        program->shapes[i] = inputs[i]->shape;
+    }
+    return OT_OK;
+}
+
+static void bind_inputs(const ot_session *session, const ot__program *program, ot__plan *plan,
+                        const ot_tensor *const *inputs)
+{
+    int i_user = 0;
+
+    for (int i = 0; i < program->n_inputs; i++) {
+        const ot__input *input = &program->inputs[i];
+
+        switch (input->role) {
+        case OT_ROLE_USER:
+            ot__plan_bind_input(plan, i, 0, inputs[i_user++]->data);
+            break;
+        case OT_ROLE_PARAMETER:
+            ot__plan_bind_input(plan, i, 0, input->parameter->value->data);
+            break;
+        case OT_ROLE_GRADIENT:
+            ot__plan_bind_input(plan, i, 0, input->parameter->gradient->data);
+            break;
+        case OT_ROLE_LAZY_RESET:
+            ot__plan_bind_input(plan, i, 0, &session->overwrite_gradients);
+            break;
+        case OT_ROLE_CONSTANT:
+            break;
+        }
+    }
+}
+
+// ---- outputs ----
+
+static ot_status check_outputs(const ot__program *program, const ot__plan *plan,
+                               ot_tensor *const *outputs, int n_outputs)
+{
+    char found[160], expected[160];
+
+    if (n_outputs > program->n_user_outputs)
+        return ot__error(OT_ERR_INVALID, "%s: %d outputs wanted, it has %d", program->what,
+                         n_outputs, program->n_user_outputs);
+    for (int i = 0; i < n_outputs; i++) {
+        const ot_arg *y = ot__plan_output(plan, program->user_outputs[i]);
+        const ot_tensor *t = outputs[i];
+
+        if (t != NULL && (t->dtype != y->dtype || !ot__shape_equal(&t->shape, &y->shape)))
+            return ot__error(
+                OT_ERR_INVALID, "output %d '%s' is %s%s, the given tensor %s%s", i,
+                program->model->graph->outputs[program->user_outputs[i]]->name,
+                ot_dtype_name(y->dtype), ot__shape_text(&y->shape, expected, sizeof expected),
+                ot_dtype_name(t->dtype), ot__shape_text(&t->shape, found, sizeof found));
+    }
+    return OT_OK;
+}
+
+// Makes the tensors that are not there; `is_new` marks them.
+static ot_status bind_outputs(const ot__program *program, ot__plan *plan, ot_tensor **outputs,
+                              int n_outputs, uint64_t *is_new)
+{
+    for (int i = 0; i < program->n_user_outputs; i++)
+        ot__plan_bind_output(plan, program->user_outputs[i], NULL);
+    for (int i = 0; i < n_outputs; i++) {
+        const ot_arg *y = ot__plan_output(plan, program->user_outputs[i]);
+
+        if (outputs[i] == NULL) {
+            OT_TRY(ot_tensor_create(y->dtype, &y->shape, &outputs[i]));
+            is_new[i / 64] |= UINT64_C(1) << i % 64;
+        }
+        ot__plan_bind_output(plan, program->user_outputs[i], outputs[i]->data);
+    }
+    return OT_OK;
+}
+
+static void take_back(ot_tensor **outputs, int n_outputs, const uint64_t *is_new)
+{
+    for (int i = 0; i < n_outputs; i++)
+        if ((is_new[i / 64] >> i % 64 & 1) != 0) {
+            ot_tensor_destroy(outputs[i]);
+            outputs[i] = NULL;
+        }
+}
+
+// ---- steps ----
+
+static ot_status check_state(const ot_session *session, const ot__program *program)
+{
+    if (program->model == NULL)
+        return ot__error(OT_ERR_STATE, "the session has no %s", program->what);
+    if (session->checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    return OT_OK;
+}
+
+static ot_status run(ot_session *session, ot__program *program, const ot_tensor *const *inputs,
+                     int n_inputs, ot_tensor **outputs, int n_outputs)
+{
+    const bool training = program == &session->training;
+    const ot_step step = {.seed = session->seed, .counter = session->counter, .training = training};
+    uint64_t is_new[OT_SESSION_OUTPUTS / 64] = {0};
+    ot__plan *plan;
+    ot_status st;
+
+    OT_TRY(check_state(session, program));
+    OT_TRY(take_shapes(program, inputs, n_inputs));
+    OT_TRY(ot__session_plan(session, program, program->shapes, &plan));
+    OT_TRY(check_outputs(program, plan, outputs, n_outputs));
+    bind_inputs(session, program, plan, inputs);
+    st = bind_outputs(program, plan, outputs, n_outputs, is_new);
+    if (st == OT_OK) {
+        if (training)
+            ot__undo_keep(&session->undo);
+        st = ot__plan_run(plan, &step);
+        if (st != OT_OK && training)
+            ot__undo_restore(&session->undo);
+    }
+    if (st != OT_OK)
+        take_back(outputs, n_outputs, is_new);
+    return st;
+}
+
+ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                                ot_tensor **outputs, int n_outputs)
+{
+    OT_TRY(run(session, &session->training, inputs, n_inputs, outputs, n_outputs));
+    session->counter++;
+    session->overwrite_gradients = false;
+    return OT_OK;
+}
+
+ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                               ot_tensor **outputs, int n_outputs)
+{
+    return run(session, &session->eval, inputs, n_inputs, outputs, n_outputs);
+}
+
+void ot_session_reset_gradients(ot_session *session)
+{
+    session->overwrite_gradients = true;
+}

@@ -1,0 +1,78 @@
+// Running statistics are parameters that a train step changes while it runs. A failed step puts
+// them back.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+static bool has(const ot__undo *undo, const ot__parameter *p)
+{
+    for (int i = 0; i < undo->n; i++)
+        if (undo->parameters[i] == p)
+            return true;
+    return false;
+}
+
+static ot_status add(ot__undo *undo, ot__parameter *p)
+{
+    void *copy;
+
+    if (has(undo, p))
+        return OT_OK;
+    copy = ot__alloc(p->value->n_bytes);
+    if (copy == NULL)
+        return OT_ERR_NO_MEMORY;
+    undo->copies[undo->n] = copy;
+    undo->parameters[undo->n++] = p;
+    return OT_OK;
+}
+
+ot_status ot__undo_create(ot_session *session)
+{
+    const ot_graph *g = session->training.model->graph;
+    ot__undo *undo = &session->undo;
+    const size_t n = (size_t)session->n_parameters + 1;
+
+    undo->parameters = ot__alloc_zero(n, sizeof(ot__parameter *));
+    undo->copies = ot__alloc_zero(n, sizeof(void *));
+    if (undo->parameters == NULL || undo->copies == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int k = 0; k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        for (int i = 0; i < node->n_inputs; i++) {
+            ot__parameter *p;
+
+            if (node->inputs[i] == NULL || !node->inputs[i]->is_input ||
+                (ot__op_input_port(node->op, i)->flags & OT_PORT_STATE) == 0)
+                continue;
+            p = ot__ckpt_find(session->checkpoint, node->inputs[i]->name);
+            if (p != NULL)
+                OT_TRY(add(undo, p));
+        }
+    }
+    return OT_OK;
+}
+
+void ot__undo_keep(const ot__undo *undo)
+{
+    for (int i = 0; i < undo->n; i++)
+        if (undo->parameters[i]->value->n_bytes > 0)
+            memcpy(undo->copies[i], undo->parameters[i]->value->data,
+                   undo->parameters[i]->value->n_bytes);
+}
+
+void ot__undo_restore(const ot__undo *undo)
+{
+    for (int i = 0; i < undo->n; i++)
+        if (undo->parameters[i]->value->n_bytes > 0)
+            memcpy(undo->parameters[i]->value->data, undo->copies[i],
+                   undo->parameters[i]->value->n_bytes);
+}
+
+void ot__undo_deinit(ot__undo *undo)
+{
+    for (int i = 0; i < undo->n; i++)
+        ot__free(undo->copies[i]);
+    ot__free(undo->copies);
+    ot__free(undo->parameters);
+}
