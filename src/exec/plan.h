@@ -115,7 +115,7 @@ static inline ot__entry *ot__plan_root(const ot__plan *plan, int entry)
 
 // entries.c: values become entries; which of them share memory.
 ot_status ot__build_entries(ot__builder *b);
-// order.c
+// order_graph.c
 ot_status ot__build_order(ot__builder *b);
 // lifetimes.c: from steps to a block.
 ot_status ot__build_memory(ot__builder *b);
