@@ -1,0 +1,16 @@
+// The oracle of all products: blocks of y, each summed in f64 over the whole of k in order.
+#include "kernels/kernels.h"
+
+enum { BLOCK_M = 32, BLOCK_N = 64, BLOCK_K = 64 };
+
+#define T float
+#define FN(name) ot__ref_##name##_f32
+#include "ref_gemm.tmpl.h"
+#undef T
+#undef FN
+
+#define T double
+#define FN(name) ot__ref_##name##_f64
+#include "ref_gemm.tmpl.h"
+#undef T
+#undef FN

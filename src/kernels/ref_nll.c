@@ -1,0 +1,36 @@
+// Negative log likelihood and its gradient, alone or through softmax.
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i)
+{
+    return p->labels_are_i32 ? ((const int32_t *)labels)[i] : ((const int64_t *)labels)[i];
+}
+
+static bool is_ignored(int64_t label, const ot__nll *p)
+{
+    return p->has_ignore && label == p->ignore;
+}
+
+int64_t ot__ref_nll_check(const void *labels, const ot__nll *p)
+{
+    for (int64_t i = 0; i < p->n * p->inner; i++) {
+        const int64_t label = ot__ref_nll_label(labels, p, i);
+        if (!is_ignored(label, p) && (label < 0 || label >= p->classes))
+            return i;
+    }
+    return -1;
+}
+
+#define T float
+#define FN(name) ot__ref_##name##_f32
+#include "ref_nll.tmpl.h"
+#undef T
+#undef FN
+
+#define T double
+#define FN(name) ot__ref_##name##_f64
+#include "ref_nll.tmpl.h"
+#undef T
+#undef FN

@@ -1,0 +1,62 @@
+// Sum of the weights of the labels that count.
+static double FN(total_weight)(const void *labels, const T *weight, const ot__nll *p)
+{
+    double total = 0;
+
+    for (int64_t i = 0; i < p->n * p->inner; i++) {
+        const int64_t label = ot__ref_nll_label(labels, p, i);
+        if (!is_ignored(label, p))
+            total += weight ? (double)weight[label] : 1;
+    }
+    return total;
+}
+
+void FN(nll)(T *loss, const T *log_prob, const void *labels, const T *weight, const ot__nll *p)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < p->n * p->inner; i++) {
+        const int64_t label = ot__ref_nll_label(labels, p, i), at = i / p->inner * p->classes;
+        double value = 0;
+
+        if (!is_ignored(label, p))
+            value = -(double)log_prob[(at + label) * p->inner + i % p->inner] *
+                    (weight ? (double)weight[label] : 1);
+        if (p->reduction == OT__LOSS_NONE)
+            loss[i] = (T)value;
+        sum += value;
+    }
+    if (p->reduction == OT__LOSS_SUM)
+        loss[0] = (T)sum;
+    if (p->reduction == OT__LOSS_MEAN) {
+        const double total = FN(total_weight)(labels, weight, p);
+        loss[0] = (T)(total != 0 ? sum / total : 0); // all ignored: 0
+    }
+}
+
+void FN(nll_grad)(T *dx, const T *dy, const T *log_prob, const void *labels, const T *weight,
+                  bool softmax, const ot__nll *p)
+{
+    double share = p->reduction == OT__LOSS_NONE ? 0 : (double)dy[0];
+
+    if (p->reduction == OT__LOSS_MEAN) {
+        const double total = FN(total_weight)(labels, weight, p);
+        share = total != 0 ? share / total : 0;
+    }
+#pragma omp parallel for schedule(static) if (p->n * p->classes * p->inner > OT_PAR_MIN)
+    for (int64_t i = 0; i < p->n * p->inner; i++) {
+        const int64_t label = ot__ref_nll_label(labels, p, i);
+        const int64_t at = i / p->inner * p->classes * p->inner + i % p->inner;
+        double g = p->reduction == OT__LOSS_NONE ? (double)dy[i] : share;
+
+        if (is_ignored(label, p))
+            g = 0;
+        else if (weight)
+            g *= (double)weight[label];
+        for (int64_t c = 0; c < p->classes; c++) {
+            const int64_t k = at + c * p->inner;
+            const double probability = softmax && g != 0 ? exp((double)log_prob[k]) : 0;
+            dx[k] = (T)((probability - (c == label)) * g);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+static double FN(largest)(const T *x, int64_t n, int64_t stride)
+{
+    double largest = (double)x[0];
+
+    for (int64_t k = 1; k < n; k++)
+        largest = OT_MAX(largest, (double)x[k * stride]);
+    return largest;
+}
+
+void FN(softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
+    for (int64_t r = 0; r < outer * inner; r++) {
+        const int64_t at = r / inner * n * inner + r % inner;
+        const double shift =
+            n > 0 ? FN(largest)(x + at, n, inner) : 0; // exp(x - max) cannot overflow
+        double sum = 0;
+
+        for (int64_t k = 0; k < n; k++)
+            sum += exp((double)x[at + k * inner] - shift);
+        for (int64_t k = 0; k < n; k++)
+            y[at + k * inner] = (T)(exp((double)x[at + k * inner] - shift) / sum);
+    }
+}
+
+void FN(log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
+    for (int64_t r = 0; r < outer * inner; r++) {
+        const int64_t at = r / inner * n * inner + r % inner;
+        const double shift = n > 0 ? FN(largest)(x + at, n, inner) : 0;
+        double sum = 0;
+
+        for (int64_t k = 0; k < n; k++)
+            sum += exp((double)x[at + k * inner] - shift);
+        for (int64_t k = 0; k < n; k++)
+            y[at + k * inner] = (T)((double)x[at + k * inner] - shift - log(sum));
+    }
+}
+
+void FN(softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
+    for (int64_t r = 0; r < outer * inner; r++) {
+        const int64_t at = r / inner * n * inner + r % inner;
+        double sum = 0;
+
+        for (int64_t k = 0; k < n; k++)
+            sum += (double)y[at + k * inner] * (double)dy[at + k * inner];
+        for (int64_t k = 0; k < n; k++)
+            dx[at + k * inner] =
+                (T)((double)y[at + k * inner] * ((double)dy[at + k * inner] - sum));
+    }
+}
+
+void FN(log_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
+    for (int64_t r = 0; r < outer * inner; r++) {
+        const int64_t at = r / inner * n * inner + r % inner;
+        double sum = 0;
+
+        for (int64_t k = 0; k < n; k++)
+            sum += (double)dy[at + k * inner];
+        for (int64_t k = 0; k < n; k++)
+            dx[at + k * inner] =
+                (T)((double)dy[at + k * inner] - exp((double)y[at + k * inner]) * sum);
+    }
+}

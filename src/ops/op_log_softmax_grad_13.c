@@ -1,0 +1,38 @@
+// dX = dY - exp(Y) * sum(dY) along an axis: gradient of LogSoftmax.
+#include "ops/softmax.h"
+
+static ot_status log_softmax_grad_13_run(const ot_run *r)
+{
+    const ot__lines *l = r->state;
+    const ot_arg *dy = r->in[0], *y = r->in[1];
+    ot_arg *dx = r->out[0];
+
+    if (dy->dtype == OT_F32)
+        ot__ref_log_softmax_grad_f32(dx->data, dy->data, y->data, l->outer, l->n, l->inner);
+    else
+        ot__ref_log_softmax_grad_f64(dx->data, dy->data, y->data, l->outer, l->n, l->inner);
+    return OT_OK;
+}
+
+static const ot_port log_softmax_grad_13_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
+static const ot_port log_softmax_grad_13_out[] = {{"dX", "T", 0}, {0}};
+static const ot_kernel log_softmax_grad_13_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__lines_prepare,
+     .run = log_softmax_grad_13_run},
+    {0},
+};
+const ot_op_def ot__op_log_softmax_grad_13[] = {
+    {.domain = "com.microsoft",
+     .name = "LogSoftmaxGrad_13",
+     .since = 1,
+     .inputs = log_softmax_grad_13_in,
+     .outputs = log_softmax_grad_13_out,
+     .attrs = ot__axis_last,
+     .types = "T: f32 f64",
+     .infer = ot__lines_infer,
+     .kernels = log_softmax_grad_13_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
+    {0},
+};

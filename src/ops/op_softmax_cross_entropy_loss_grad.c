@@ -1,0 +1,56 @@
+// dScores = (exp(log_prob) - one-hot(label)) * weight * share of dY: gradient of
+// SoftmaxCrossEntropyLoss.
+#include "ops/nll.h"
+
+static void sce_grad_infer(ot_infer *c)
+{
+    ot_infer_set(c, 0, ot_infer_dtype(c, 1), ot_infer_shape(c, 1));
+}
+
+static ot_status sce_grad_prepare(ot_prep *p)
+{
+    return ot__nll_prepare(p, 1, 2);
+}
+
+static ot_status sce_grad_run(const ot_run *r)
+{
+    const ot__nll *p = r->state;
+    const ot_arg *dy = r->in[0], *log_prob = r->in[1], *labels = r->in[2];
+    const void *weight = r->n_in > 3 && r->in[3] ? r->in[3]->data : NULL;
+
+    OT_TRY(ot__nll_check(p, labels));
+    if (log_prob->dtype == OT_F32)
+        ot__ref_nll_grad_f32(r->out[0]->data, dy->data, log_prob->data, labels->data, weight, true,
+                             p);
+    else
+        ot__ref_nll_grad_f64(r->out[0]->data, dy->data, log_prob->data, labels->data, weight, true,
+                             p);
+    return OT_OK;
+}
+
+static const ot_port sce_grad_in[] = {{"dY", "T", 0},
+                                      {"log_prob", "T", 0},
+                                      {"label", "Tind", 0},
+                                      {"weight", "T", OT_PORT_OPTIONAL},
+                                      {0}};
+static const ot_port sce_grad_out[] = {{"d_logits", "T", 0}, {0}};
+static const ot_kernel sce_grad_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = sce_grad_prepare,
+     .run = sce_grad_run},
+    {0},
+};
+const ot_op_def ot__op_softmax_cross_entropy_loss_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "SoftmaxCrossEntropyLossGrad",
+     .since = 1,
+     .inputs = sce_grad_in,
+     .outputs = sce_grad_out,
+     .attrs = ot__nll_attrs,
+     .types = "T: f32 f64; Tind: i32 i64",
+     .infer = sce_grad_infer,
+     .kernels = sce_grad_kernels,
+     .flags = OT_OP_NO_GRAD},
+    {0},
+};

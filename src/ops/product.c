@@ -1,0 +1,106 @@
+#include "ops/product.h"
+
+// A vector counts as a row on the left, as a column on the right.
+typedef struct matrix {
+    int64_t rows, columns;
+    int n_batch_axes;
+} matrix;
+
+static matrix matrix_of(const ot_shape *x, bool transposed, bool is_left)
+{
+    const int n = x->ndim;
+    matrix m = {.n_batch_axes = OT_MAX(n - 2, 0)};
+
+    if (n == 1) {
+        m.rows = is_left ? 1 : x->dim[0];
+        m.columns = is_left ? x->dim[0] : 1;
+    } else {
+        m.rows = x->dim[transposed ? n - 1 : n - 2];
+        m.columns = x->dim[transposed ? n - 2 : n - 1];
+    }
+    return m;
+}
+
+bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a_transposed,
+                       bool b_transposed, ot_shape *y)
+{
+    matrix ma, mb;
+    ot_shape a_batch = *a, b_batch = *b;
+
+    if (a->ndim == 0 || b->ndim == 0) {
+        ot_infer_fail(c, "A and B must have at least one axis, got %d and %d", a->ndim, b->ndim);
+        return false;
+    }
+    ma = matrix_of(a, a_transposed, true);
+    mb = matrix_of(b, b_transposed, false);
+    if (ot_dim_is_number(ma.columns) && ot_dim_is_number(mb.rows) && ma.columns != mb.rows) {
+        ot_infer_fail(c, "inner dimensions differ: A has %" PRId64 ", B has %" PRId64, ma.columns,
+                      mb.rows);
+        return false;
+    }
+    a_batch.ndim = ma.n_batch_axes;
+    b_batch.ndim = mb.n_batch_axes;
+    if (!ot_infer_broadcast(c, &a_batch, &b_batch, y))
+        return false;
+    if (a->ndim > 1)
+        y->dim[y->ndim++] = ma.rows;
+    if (b->ndim > 1)
+        y->dim[y->ndim++] = mb.columns;
+    return true;
+}
+
+void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
+                      bool b_transposed, double alpha)
+{
+    const matrix ma = matrix_of(a, a_transposed, true), mb = matrix_of(b, b_transposed, false);
+    ot_shape a_batch = *a, b_batch = *b, y_batch = {0};
+
+    a_batch.ndim = ma.n_batch_axes;
+    b_batch.ndim = mb.n_batch_axes;
+    (void)ot__shape_broadcast(&a_batch, &b_batch, &y_batch); // inference has seen that they fit
+    *p = (ot__product){.gemm = {.m = ma.rows,
+                                .n = mb.columns,
+                                .k = ma.columns,
+                                .alpha = alpha,
+                                .a_row = a_transposed ? 1 : ma.columns,
+                                .a_column = a_transposed ? ma.rows : 1,
+                                .b_row = b_transposed ? 1 : mb.columns,
+                                .b_column = b_transposed ? mb.rows : 1,
+                                .y_row = mb.columns},
+                       .n_batch_axes = y_batch.ndim,
+                       .n_batches = 1,
+                       .y_stride = ma.rows * mb.columns};
+    ot__broadcast_strides(&a_batch, &y_batch, p->a_stride);
+    ot__broadcast_strides(&b_batch, &y_batch, p->b_stride);
+    for (int i = 0; i < y_batch.ndim; i++) {
+        p->batch_dim[i] = y_batch.dim[i];
+        p->n_batches *= y_batch.dim[i];
+        p->a_stride[i] *= ma.rows * ma.columns;
+        p->b_stride[i] *= mb.rows * mb.columns;
+    }
+}
+
+ot_status ot__product_run_ref(const ot_run *r)
+{
+    const ot__product *p = r->state;
+    const ot_arg *a = r->in[0], *b = r->in[1], *c = r->n_in > 2 ? r->in[2] : NULL;
+    const size_t size = ot_dtype_size(a->dtype);
+
+    for (int64_t batch = 0; batch < p->n_batches; batch++) {
+        int64_t rest = batch, a_at = 0, b_at = 0;
+
+        for (int i = p->n_batch_axes - 1; i >= 0; i--) {
+            a_at += rest % p->batch_dim[i] * p->a_stride[i];
+            b_at += rest % p->batch_dim[i] * p->b_stride[i];
+            rest /= p->batch_dim[i];
+        }
+        void *y = (char *)r->out[0]->data + (size_t)(batch * p->y_stride) * size;
+        const void *ab = (const char *)a->data + (size_t)a_at * size;
+        const void *bb = (const char *)b->data + (size_t)b_at * size;
+        if (a->dtype == OT_F32)
+            ot__ref_gemm_f32(y, ab, bb, c ? c->data : NULL, &p->gemm);
+        else
+            ot__ref_gemm_f64(y, ab, bb, c ? c->data : NULL, &p->gemm);
+    }
+    return OT_OK;
+}

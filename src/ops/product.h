@@ -1,0 +1,27 @@
+// What the matrix products share: batches of (m, k) * (k, n) with either side transposed. Private
+// to `ops`.
+#ifndef OT_OPS_PRODUCT_H
+#define OT_OPS_PRODUCT_H
+
+#include "kernels/kernels.h"
+#include "ops/ops.h"
+
+// y[b] = alpha * op(a[b]) * op(b[b]) + beta * c for every batch b; batches broadcast. Written by
+// prepare.
+typedef struct ot__product {
+    ot__gemm gemm;
+    int n_batch_axes;
+    int64_t n_batches;
+    int64_t batch_dim[OT_MAX_NDIM], a_stride[OT_MAX_NDIM], b_stride[OT_MAX_NDIM]; // in elements
+    int64_t y_stride;
+} ot__product;
+
+// Shape of op(a) * op(b) as numpy's matmul; false and a failure when they do not fit.
+bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a_transposed,
+                       bool b_transposed, ot_shape *y);
+// The same for concrete shapes known to fit.
+void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
+                      bool b_transposed, double alpha);
+ot_status ot__product_run_ref(const ot_run *r); // state: ot__product; in: a, b[, c]
+
+#endif

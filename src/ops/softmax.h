@@ -1,0 +1,23 @@
+// What Softmax, LogSoftmax and their gradients share: lines along one axis. Private to `ops`.
+#ifndef OT_OPS_SOFTMAX_H
+#define OT_OPS_SOFTMAX_H
+
+#include "kernels/kernels.h"
+#include "ops/ops.h"
+
+// The tensor as (outer, n, inner). Written by prepare.
+typedef struct ot__lines {
+    int64_t outer, n, inner;
+} ot__lines;
+
+void ot__lines_infer(ot_infer *c);       // checks `axis`; output 0 like input 0
+ot_status ot__lines_prepare(ot_prep *p); // lines along `axis`
+// Old contracts: everything from `axis` on is one line.
+ot_status ot__lines_prepare_flat(ot_prep *p);
+// Opset below 13: the node between a Flatten and a Reshape.
+void ot__lines_upgrade(ot_upgrade *u);
+
+extern const ot_attr_spec ot__axis_last[];  // axis = -1
+extern const ot_attr_spec ot__axis_first[]; // axis = 1
+
+#endif
