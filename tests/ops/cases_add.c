@@ -1,0 +1,31 @@
+#include "harness.h"
+
+static const ot_op_case add_cases[] = {
+    {.name = "same shape",
+     .in = {"f32[2,3]{1,2,3,4,5,6}", "f32[2,3]{10,20,30,40,50,60}"},
+     .out = {"f32[2,3]{11,22,33,44,55,66}"}},
+    {.name = "row", .in = {"f32[4,3]", "f32[3]"}, .out = {"f32[4,3]"}},
+    {.name = "column and row", .in = {"f32[4,1]", "f32[1,3]"}, .out = {"f32[4,3]"}},
+    {.name = "scalar", .in = {"f32[]", "f32[2,5]"}, .out = {"f32[2,5]"}},
+    {.name = "middle axis", .in = {"f32[2,3,1,4]", "f32[3,5,1]"}, .out = {"f32[2,3,5,4]"}},
+    {.name = "large",
+     .in = {"f32[70,601]", "f32[601]"},
+     .out = {"f32[70,601]"},
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "empty", .in = {"f32[0,3]", "f32[3]"}, .out = {"f32[0,3]"}},
+    {.name = "f64", .in = {"f64[2]{1,2}", "f64[2]{0.5,0.25}"}, .out = {"f64[2]{1.5,2.25}"}},
+    {.name = "i32 wraps around",
+     .in = {"i32[2]{2147483647,-1}", "i32[2]{1,1}"},
+     .out = {"i32[2]{-2147483648,0}"}},
+    {.name = "i64", .in = {"i64[3]", "i64[1]"}, .out = {"i64[3]"}},
+    {.name = "opset 7", .in = {"f32[2,3]", "f32[3]"}, .out = {"f32[2,3]"}, .opset = 7},
+    {.name = "shapes do not fit", .in = {"f32[2,3]", "f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "types differ", .in = {"f32[2]", "i32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "input missing", .in = {"f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "unknown attribute",
+     .in = {"f32[2]", "f32[2]"},
+     .attrs = "axis = 1",
+     .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("Add", 13, add_cases)

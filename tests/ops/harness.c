@@ -1,0 +1,147 @@
+// op_tests [NAME ...]: run the cases of all operators, or of those named; non-zero when one fails.
+#include "harness_internal.h"
+
+#include <string.h>
+
+static ot_op_test *all_tests;
+static const ot_op_test *present_test;
+static const ot_op_case *present_case;
+static int n_failures;
+
+void ot_op_test_register(ot_op_test *test)
+{
+    test->next = all_tests;
+    all_tests = test;
+}
+
+void check_begin(const ot_op_test *test, const ot_op_case *c)
+{
+    present_test = test;
+    present_case = c;
+}
+
+void fail(const char *format, ...)
+{
+    va_list args;
+
+    n_failures++;
+    fprintf(stderr, "%s: %s: ", present_test == NULL ? "table" : present_test->op,
+            present_case == NULL ? "" : present_case->name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int failures(void)
+{
+    return n_failures;
+}
+
+static void check_inferred(const ot_op_case *c, const one_node *one)
+{
+    for (int i = 0; i < one->node->n_outputs; i++) {
+        const ot_value *y = one->node->outputs[i];
+        char found[120], expected[120];
+        spec s;
+
+        if (y == NULL || c->out[i] == NULL)
+            continue;
+        if (!spec_parse(c->out[i], &s))
+            fail("the case's output '%s' cannot be read", c->out[i]);
+        else if (y->dtype != s.dtype || !y->has_shape || !ot__shape_equal(&y->shape, &s.shape))
+            fail("output %d is inferred as %s %s, expected %s %s", i, ot_dtype_name(y->dtype),
+                 y->has_shape ? ot__shape_text(&y->shape, found, sizeof(found)) : "of unknown rank",
+                 ot_dtype_name(s.dtype), ot__shape_text(&s.shape, expected, sizeof(expected)));
+    }
+}
+
+static void check_error(const ot_op_case *c, const inputs *in, const one_node *one, ot_status st)
+{
+    ot_tensor *out[OT_CASE_MAX_PORTS] = {NULL};
+
+    if (st == OT_OK) {
+        st = run_reference(one, in, out);
+        for (int i = 0; i < OT_CASE_MAX_PORTS; i++)
+            ot_tensor_destroy(out[i]);
+    }
+    if (st != c->error)
+        fail("%s, expected %s; message: %s", ot_status_name(st), ot_status_name(c->error),
+             ot_error_message());
+}
+
+static void run_case(const ot_op_test *test, const ot_op_case *c)
+{
+    one_node one = {0};
+    inputs in;
+    ot_status st = inputs_make(c, &in);
+
+    if (st != OT_OK) {
+        fail("%s", ot_error_message());
+        inputs_deinit(&in);
+        return;
+    }
+    st = one_node_make(test, c, &in, STATIC_EXTENTS, &one);
+    if (c->error != OT_OK) {
+        check_error(c, &in, &one, st);
+    } else if (st != OT_OK) {
+        fail("%s", ot_error_message());
+    } else {
+        check_inferred(c, &one);
+        check_kernels_against_f64(test, c, &in, &one);
+        if ((c->flags & OT_CASE_NO_GRAD) == 0) {
+            check_gradients(test, c, &in, STATIC_EXTENTS);
+            if ((c->flags & OT_CASE_STATIC) == 0)
+                check_gradients(test, c, &in,
+                                one.node->op->tile != NULL ? SYMBOLIC_EXTENTS : SYMBOLIC_BATCH);
+        }
+    }
+    one_node_deinit(&one);
+    inputs_deinit(&in);
+}
+
+static bool is_end(const ot_op_case *c)
+{
+    return c->name == NULL && c->in[0] == NULL && c->out[0] == NULL;
+}
+
+static int run_test(const ot_op_test *test)
+{
+    int n = 0;
+
+    for (const ot_op_case *c = test->cases; !is_end(c); c++, n++) {
+        const int before = n_failures;
+
+        check_begin(test, c);
+        run_case(test, c);
+        if (n_failures > before)
+            fprintf(stderr, "FAILED %s: %s\n", test->op, c->name);
+    }
+    return n;
+}
+
+static bool is_named(const ot_op_test *test, char **names, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], test->op) == 0)
+            return true;
+    return n == 0;
+}
+
+int main(int argc, char **argv)
+{
+    int n_tests = 0, n_cases = 0;
+
+    for (const ot_op_test *t = all_tests; t != NULL; t = t->next)
+        if (is_named(t, argv + 1, argc - 1)) {
+            n_cases += run_test(t);
+            n_tests++;
+        }
+    check_begin(NULL, NULL);
+    if (argc == 1)
+        check_table(all_tests);
+    if (n_tests == 0)
+        fail("no operator of that name has cases");
+    printf("%d cases of %d operators, %d failures\n", n_cases, n_tests, n_failures);
+    return n_failures == 0 ? 0 : 1;
+}

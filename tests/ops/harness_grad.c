@@ -1,0 +1,324 @@
+// The gradient of a case against central differences, both in f64 by the reference kernels.
+#include "harness_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SAMPLES = 24, ALL = -1 };
+static const double STEP = 1e-4;
+static const double TOLERANCE = 1e-6;
+
+// What the rule sees of the graph around it.
+typedef struct host {
+    one_node one;
+    ot_value *dy[OT_CASE_MAX_PORTS]; // gradient of output i, NULL when none arrives
+    ot_value *dx[OT_CASE_MAX_PORTS]; // what the rule sets
+    bool wants[OT_CASE_MAX_PORTS];
+} host;
+
+static ot_value *host_dy(void *context, const ot_value *y)
+{
+    const host *h = context;
+
+    for (int i = 0; i < h->one.node->n_outputs && i < OT_CASE_MAX_PORTS; i++)
+        if (h->one.node->outputs[i] == y)
+            return h->dy[i];
+    return NULL;
+}
+
+static bool host_wants(void *context, const ot_node *node, int i)
+{
+    (void)node;
+    return i < OT_CASE_MAX_PORTS && ((const host *)context)->wants[i];
+}
+
+static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value *dx)
+{
+    host *h = context;
+
+    (void)node;
+    if (h->dx[i] != NULL)
+        return ot__error(OT_ERR_INTERNAL, "the gradient of input %d is set twice", i);
+    h->dx[i] = dx;
+    return OT_OK;
+}
+
+// ---- evaluating the gradient graph ----
+
+typedef struct results {
+    ot__map tensors; // by value name; borrowed ones too
+    int n_owned;
+    ot_tensor *owned[1024];
+} results;
+
+static const ot_tensor *result_of(results *r, const ot_value *v)
+{
+    const ot_tensor *t = v == NULL ? NULL : ot__map_get(&r->tensors, v->name);
+
+    return t != NULL || v == NULL ? t : v->constant;
+}
+
+static bool evaluate_node(results *r, const ot_node *node)
+{
+    const ot_tensor *in[64] = {NULL};
+    ot_tensor *out[64] = {NULL};
+
+    if (node->n_inputs > 64 || node->n_outputs > 64)
+        return false;
+    for (int i = 0; i < node->n_inputs; i++)
+        in[i] = result_of(r, node->inputs[i]);
+    if (ot__op_eval(node, in, node->n_inputs, out, node->n_outputs) != OT_OK) {
+        fail("evaluating %s '%s': %s", node->op_type, node->name, ot_error_message());
+        return false;
+    }
+    for (int i = 0; i < node->n_outputs; i++) {
+        if (out[i] == NULL)
+            continue;
+        r->owned[r->n_owned++] = out[i];
+        ot__map_put(&r->tensors, node->outputs[i]->name, out[i]);
+    }
+    return true;
+}
+
+static void results_deinit(results *r)
+{
+    for (int i = 0; i < r->n_owned; i++)
+        ot_tensor_destroy(r->owned[i]);
+    ot__map_deinit(&r->tensors);
+}
+
+// ---- central differences ----
+
+static double dot_difference(ot_tensor *const *plus, ot_tensor *const *minus, ot_tensor *const *dy,
+                             int n)
+{
+    double sum = 0.0;
+
+    for (int i = 0; i < n; i++)
+        for (int64_t k = 0; dy[i] != NULL && k < ot_tensor_count(dy[i]); k++)
+            sum += ((const double *)dy[i]->data)[k] *
+                   (((const double *)plus[i]->data)[k] - ((const double *)minus[i]->data)[k]);
+    return sum;
+}
+
+// sum of dY * (Y(x + h) - Y(x - h)) for element k of input i.
+static bool difference(const one_node *one, const inputs *in, ot_tensor *const *dy, int i,
+                       int64_t k, double h, double *out)
+{
+    double *x = (double *)in->tensor[i]->data + k;
+    const double kept = *x;
+    const int n = one->node->n_outputs;
+    ot_tensor *plus[OT_CASE_MAX_PORTS] = {NULL}, *minus[OT_CASE_MAX_PORTS] = {NULL};
+    bool done;
+
+    *x = kept + h;
+    done = run_reference(one, in, plus) == OT_OK;
+    *x = kept - h;
+    done = done && run_reference(one, in, minus) == OT_OK;
+    *x = kept;
+    if (done)
+        *out = dot_difference(plus, minus, dy, n);
+    else
+        fail("forward in f64: %s", ot_error_message());
+    for (int o = 0; o < n; o++) {
+        ot_tensor_destroy(plus[o]);
+        ot_tensor_destroy(minus[o]);
+    }
+    return done;
+}
+
+// Fourth order: the error is far below TOLERANCE for anything smooth.
+static bool derivative(const one_node *one, const inputs *in, ot_tensor *const *dy, int i,
+                       int64_t k, double *out)
+{
+    double near, far;
+
+    if (!difference(one, in, dy, i, k, STEP, &near) ||
+        !difference(one, in, dy, i, k, 2 * STEP, &far))
+        return false;
+    *out = (8 * near - far) / (12 * STEP);
+    return true;
+}
+
+static double largest(const ot_tensor *t)
+{
+    double found = 0.0;
+
+    for (int64_t k = 0; k < ot_tensor_count(t); k++)
+        found = OT_MAX(found, fabs(((const double *)t->data)[k]));
+    return found;
+}
+
+static void compare_input(const one_node *one, const inputs *in, ot_tensor *const *dy,
+                          const ot_tensor *dx, int i, const char *what)
+{
+    const int64_t count = ot_tensor_count(dx), step = OT_MAX(count / MAX_SAMPLES, 1);
+    const double scale = OT_MAX(largest(dx), 0.01);
+
+    if (!ot__shape_equal(&dx->shape, &in->tensor[i]->shape)) {
+        char text[100];
+
+        fail("gradient of input %d (%s) has shape %s", i, what,
+             ot__shape_text(&dx->shape, text, sizeof(text)));
+        return;
+    }
+    for (int64_t k = 0; k < count; k += step) {
+        const double found = ((const double *)dx->data)[k];
+        double expected;
+
+        if (!derivative(one, in, dy, i, k, &expected))
+            return;
+        if (fabs(found - expected) <= TOLERANCE * OT_MAX(scale, fabs(expected)))
+            continue;
+        fail("gradient of input %d (%s), element %" PRId64 " is %.12g, central differences %.12g",
+             i, what, k, found, expected);
+        return;
+    }
+}
+
+// ---- one gradient graph ----
+
+static bool is_float_output(const ot_node *node, int i)
+{
+    const ot_port *port = ot__op_output_port(node->op, i);
+
+    return node->outputs[i] != NULL && node->outputs[i]->dtype == OT_F64 &&
+           (port == NULL || (port->flags & OT_PORT_NO_GRAD) == 0);
+}
+
+static bool is_float_input(const ot_node *node, const inputs *in, int i)
+{
+    const ot_port *port = ot__op_input_port(node->op, i);
+
+    return in->tensor[i] != NULL && in->tensor[i]->dtype == OT_F64 && !in->spec[i].is_const &&
+           port != NULL && (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) == 0;
+}
+
+// Random dY for the outputs in `only` (or all), from their concrete shapes.
+static bool make_dy(host *h, const one_node *concrete, int only, ot_tensor **dy)
+{
+    ot_node *node = h->one.node;
+
+    for (int i = 0; i < node->n_outputs; i++) {
+        char name[16];
+        const ot__rng_key key = {(uint64_t)i, 7};
+
+        if (!is_float_output(concrete->node, i) || (only != ALL && i != only))
+            continue;
+        if (ot_tensor_create(OT_F64, &concrete->node->outputs[i]->shape, &dy[i]) != OT_OK)
+            return false;
+        for (int64_t k = 0; k < ot_tensor_count(dy[i]); k++)
+            ((double *)dy[i]->data)[k] = 2 * ot__rng_uniform(key, (uint64_t)k) - 1;
+        snprintf(name, sizeof(name), "dy%d", i);
+        h->dy[i] = ot__graph_value(node->graph, name);
+        if (h->dy[i] == NULL)
+            return false;
+        ot__value_set(h->dy[i], OT_F64,
+                      node->outputs[i]->has_shape ? &node->outputs[i]->shape : NULL);
+    }
+    return true;
+}
+
+static bool evaluate(host *h, const inputs *in, ot_tensor *const *dy, results *r)
+{
+    const ot_graph *graph = h->one.model->graph;
+
+    if (graph->n_nodes > 500) {
+        fail("the gradient has %d nodes", graph->n_nodes);
+        return false;
+    }
+    for (int i = 0; i < in->n; i++)
+        if (in->tensor[i] != NULL)
+            ot__map_put(&r->tensors, h->one.node->inputs[i]->name, in->tensor[i]);
+    for (int i = 0; i < OT_CASE_MAX_PORTS; i++)
+        if (dy[i] != NULL)
+            ot__map_put(&r->tensors, h->dy[i]->name, dy[i]);
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (!evaluate_node(r, graph->nodes[i]))
+            return false;
+    return true;
+}
+
+// The gradient of the inputs `want` (or all) from outputs `only` (or all).
+static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs *in,
+                      const one_node *concrete, extents extents, int want, int only)
+{
+    static const char *const names[] = {"static", "symbolic batch", "symbolic"};
+    host h = {0};
+    const ot__grad_host callbacks = {&h, host_dy, host_wants, host_set_dx};
+    ot_tensor *dy[OT_CASE_MAX_PORTS] = {NULL};
+    results *r = calloc(1, sizeof(*r));
+
+    if (one_node_make(test, c, in, extents, &h.one) != OT_OK) {
+        fail("with %s extents: %s", names[extents], ot_error_message());
+        goto done;
+    }
+    for (int i = 0; i < in->n; i++)
+        h.wants[i] = (want == ALL || want == i) && is_float_input(concrete->node, in, i);
+    if (!make_dy(&h, concrete, only, dy))
+        goto done;
+    if (ot__op_grad(h.one.node, &callbacks) != OT_OK) {
+        fail("gradient rule with %s extents: %s", names[extents], ot_error_message());
+        goto done;
+    }
+    if (!evaluate(&h, in, dy, r))
+        goto done;
+    for (int i = 0; i < in->n; i++) {
+        const ot_tensor *dx = h.dx[i] == NULL ? NULL : result_of(r, h.dx[i]);
+
+        if (!h.wants[i] && h.dx[i] != NULL)
+            fail("the rule sets a gradient of input %d that is not wanted", i);
+        else if (h.wants[i] && dx == NULL)
+            fail("no gradient of input %d (%s extents)", i, names[extents]);
+        else if (h.wants[i])
+            compare_input(concrete, in, dy, dx, i, names[extents]);
+    }
+done:
+    results_deinit(r);
+    free(r);
+    for (int i = 0; i < OT_CASE_MAX_PORTS; i++)
+        ot_tensor_destroy(dy[i]);
+    one_node_deinit(&h.one);
+}
+
+static int count_float(const one_node *one, const inputs *in, bool of_inputs)
+{
+    int n = 0;
+
+    for (int i = 0; of_inputs && i < in->n; i++)
+        n += is_float_input(one->node, in, i);
+    for (int i = 0; !of_inputs && i < one->node->n_outputs; i++)
+        n += is_float_output(one->node, i);
+    return n;
+}
+
+void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in, extents extents)
+{
+    inputs wide = {0};
+    one_node concrete = {0};
+    int n_in, n_out;
+    const ot_status st = one_node_make(test, c, in, STATIC_EXTENTS, &concrete);
+    const ot_op_def *op = st == OT_OK ? concrete.node->op : NULL;
+
+    one_node_deinit(&concrete);
+    if (op == NULL || op->grad == NULL || inputs_to_f64(in, op, &wide) != OT_OK ||
+        one_node_make(test, c, &wide, STATIC_EXTENTS, &concrete) != OT_OK)
+        goto done;
+    n_in = count_float(&concrete, &wide, true);
+    n_out = count_float(&concrete, &wide, false);
+    if (n_in == 0 || n_out == 0)
+        goto done;
+    check_one(test, c, &wide, &concrete, extents, ALL, ALL);
+    if (extents != STATIC_EXTENTS)
+        goto done;
+    for (int i = 0; n_in > 1 && i < wide.n; i++)
+        if (is_float_input(concrete.node, &wide, i))
+            check_one(test, c, &wide, &concrete, extents, i, ALL);
+    for (int i = 0; n_out > 1 && i < concrete.node->n_outputs; i++)
+        if (is_float_output(concrete.node, i))
+            check_one(test, c, &wide, &concrete, extents, ALL, i);
+done:
+    one_node_deinit(&concrete);
+    inputs_deinit(&wide);
+}

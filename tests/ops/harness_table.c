@@ -1,0 +1,80 @@
+// The table itself: sorted, and every record complete.
+#include "harness_internal.h"
+
+#include <string.h>
+
+static const char *full_name(const ot_op_def *op, char *text, size_t size)
+{
+    const bool plain = op->domain == NULL || op->domain[0] == '\0';
+
+    snprintf(text, size, "%s%s%s", plain ? "" : op->domain, plain ? "" : ".", op->name);
+    return text;
+}
+
+static bool has_cases(const ot_op_test *tests, const char *op)
+{
+    for (; tests != NULL; tests = tests->next)
+        if (strcmp(tests->op, op) == 0)
+            return true;
+    return false;
+}
+
+static bool has_reference(const ot_op_def *op)
+{
+    const ot_kernel *last = op->kernels;
+
+    if (last == NULL || last->name == NULL)
+        return false;
+    while (last[1].name != NULL)
+        last++;
+    return strcmp(last->name, "ref") == 0 && last->can_run == NULL;
+}
+
+static void check_record(const ot_op_def *op, const char *name)
+{
+    const bool no_grad = (op->flags & OT_OP_NO_GRAD) != 0;
+
+    if (op->outputs == NULL)
+        fail("%s %d has no outputs", name, op->since);
+    if (op[1].name != NULL && op[1].since <= op->since)
+        fail("%s: records are not in the order of their opsets", name);
+    if (op->upgrade != NULL) {
+        if (op->since >= OT_OP_BASE_OPSET)
+            fail("%s %d: only records below opset 13 are raised", name, op->since);
+        return;
+    }
+    if (op->infer == NULL)
+        fail("%s %d has no infer", name, op->since);
+    if (!has_reference(op))
+        fail("%s %d: the last kernel is not an unconditional 'ref'", name, op->since);
+    if ((op->grad == NULL) != no_grad)
+        fail("%s %d: %s", name, op->since,
+             no_grad ? "both a gradient and NO_GRAD" : "neither a gradient nor NO_GRAD");
+}
+
+static int compare_names(const ot_op_def *a, const ot_op_def *b)
+{
+    const int by_domain =
+        strcmp(a->domain == NULL ? "" : a->domain, b->domain == NULL ? "" : b->domain);
+
+    return by_domain != 0 ? by_domain : strcmp(a->name, b->name);
+}
+
+void check_table(ot_op_test *tests)
+{
+    for (int i = 0; i < ot__op_count(); i++) {
+        const ot_op_def *records = ot__op_records(i);
+        char name[100], next[100];
+
+        full_name(records, name, sizeof(name));
+        if (ot__op_find(records->domain, records->name, INT64_MAX) == NULL)
+            fail("%s is listed under another name or domain than its record's", name);
+        if (i + 1 < ot__op_count() && compare_names(records, ot__op_records(i + 1)) >= 0)
+            fail("op_list.def: %s stands before %s", name,
+                 full_name(ot__op_records(i + 1), next, sizeof(next)));
+        for (const ot_op_def *op = records; op->name != NULL; op++)
+            check_record(op, name);
+        if (!has_cases(tests, name))
+            fail("%s has no cases in tests/ops", name);
+    }
+}
