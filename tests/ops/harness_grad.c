@@ -242,7 +242,7 @@ static bool evaluate(host *h, const inputs *in, ot_tensor *const *dy, results *r
 
 // The gradient of the inputs `want` (or all) from outputs `only` (or all).
 static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs *in,
-                      const one_node *concrete, extents extents, int want, int only)
+                      const one_node *concrete, extent_kind extents, int want, int only)
 {
     static const char *const names[] = {"static", "symbolic batch", "symbolic"};
     host h = {0};
@@ -293,7 +293,8 @@ static int count_float(const one_node *one, const inputs *in, bool of_inputs)
     return n;
 }
 
-void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in, extents extents)
+void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in,
+                     extent_kind extents)
 {
     inputs wide = {0};
     one_node concrete = {0};

@@ -26,7 +26,7 @@ ot_status inputs_make(const ot_op_case *c, inputs *out);
 ot_status inputs_to_f64(const inputs *from, const ot_op_def *op, inputs *out);
 void inputs_deinit(inputs *in);
 
-typedef enum extents { STATIC_EXTENTS, SYMBOLIC_BATCH, SYMBOLIC_EXTENTS } extents;
+typedef enum extent_kind { STATIC_EXTENTS, SYMBOLIC_BATCH, SYMBOLIC_EXTENTS } extent_kind;
 
 // A model with the one node of a case, checked, raised and inferred.
 typedef struct one_node {
@@ -34,7 +34,7 @@ typedef struct one_node {
     ot_node *node;
 } one_node;
 ot_status one_node_make(const ot_op_test *test, const ot_op_case *c, const inputs *in,
-                        extents extents, one_node *out);
+                        extent_kind extents, one_node *out);
 void one_node_deinit(one_node *one);
 
 // Reporting; a failed check makes the program fail.
@@ -52,7 +52,7 @@ void check_kernels_against_f64(const ot_op_test *test, const ot_op_case *c, cons
                                const one_node *one);
 ot_status run_reference(const one_node *one, const inputs *in, ot_tensor **out);
 void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in,
-                     extents extents);
+                     extent_kind extents);
 void check_table(ot_op_test *tests);
 
 #endif

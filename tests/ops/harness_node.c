@@ -13,7 +13,7 @@ static void split_op(const char *op, char *domain, size_t size, const char **typ
 
 // Every extent becomes its own symbol, so that nothing can be proved from names; or only the first
 // axis'.
-static void make_symbolic(ot_model *model, ot_value *x, int i, extents extents)
+static void make_symbolic(ot_model *model, ot_value *x, int i, extent_kind extents)
 {
     const int n = extents == SYMBOLIC_EXTENTS ? x->shape.ndim : OT_MIN(x->shape.ndim, 1);
 
@@ -25,7 +25,7 @@ static void make_symbolic(ot_model *model, ot_value *x, int i, extents extents)
     }
 }
 
-static ot_status add_inputs(ot_model *model, const inputs *in, extents extents, ot_value **x)
+static ot_status add_inputs(ot_model *model, const inputs *in, extent_kind extents, ot_value **x)
 {
     for (int i = 0; i < in->n; i++) {
         const ot_tensor *t = in->tensor[i];
@@ -98,7 +98,7 @@ static ot_status raise_and_infer(ot_node *node)
 }
 
 ot_status one_node_make(const ot_op_test *test, const ot_op_case *c, const inputs *in,
-                        extents extents, one_node *out)
+                        extent_kind extents, one_node *out)
 {
     enum { OPSET_BESIDE = 17 }; // of ai.onnx in models that test another domain
     const int opset = c->opset != 0 ? c->opset : test->opset;
