@@ -53,11 +53,12 @@ static int64_t code_of(int index)
 
 const ot__symbol *ot__symbol_of(const ot_model *model, int64_t dim)
 {
-    int64_t index = dim - (INT64_MIN + 1);
+    int64_t index;
 
-    if (!ot__dim_is_symbol(dim) || index >= model->symbols->n)
+    if (!ot__dim_is_symbol(dim)) // numbers would overflow below
         return NULL;
-    return &model->symbols->items[index];
+    index = dim - (INT64_MIN + 1);
+    return index < model->symbols->n ? &model->symbols->items[index] : NULL;
 }
 
 // The symbol's code, or unknown when out of memory.
