@@ -7,12 +7,33 @@
 
 enum { COLUMNS = 64, LANES = 8 };
 
+// No elements: zero outputs, or outputs that each reduce nothing.
+static void init_empty(ot__reduction *r, const ot_shape *x, const bool *is_reduced)
+{
+    for (int k = 0; k < x->ndim; k++) {
+        int64_t *count = is_reduced[k] ? &r->n_each : &r->n_out;
+
+        if (ot__mul_overflows(*count, x->dim[k], count)) // only where the output has no elements
+            *count = 0;
+    }
+    r->n_kept = r->n_reduced = 1;
+    r->kept_dim[0] = r->n_out;
+    r->kept_stride[0] = 1;
+    r->reduced_dim[0] = r->n_each;
+}
+
 void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_reduced)
 {
     int64_t stride[OT_MAX_NDIM];
     int last = -1; // kind of the axis before: 0 kept, 1 reduced
 
     *r = (ot__reduction){.n_out = 1, .n_each = 1};
+    for (int k = 0; k < x->ndim; k++) {
+        if (x->dim[k] == 0) {
+            init_empty(r, x, is_reduced);
+            return;
+        }
+    }
     ot__shape_strides(x, stride);
     for (int k = 0; k < x->ndim; k++) {
         int *n = is_reduced[k] ? &r->n_reduced : &r->n_kept;
