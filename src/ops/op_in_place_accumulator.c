@@ -19,19 +19,23 @@ static void in_place_accumulator_infer(ot_infer *c)
 
 static ot_status in_place_accumulator_run(const ot_run *r)
 {
-    const ot_arg *sum = r->in[OLD_SUM], *y = r->out[0];
+    const ot_arg *sum = r->in[OLD_SUM], *value = r->in[VALUE], *y = r->out[0];
     const ot_arg *signal = r->n_in > SIGNAL ? r->in[SIGNAL] : NULL;
 
     if (r->in[VALUE]->count != sum->count)
         return ot__error(OT_ERR_INVALID, "old_sum has %" PRId64 " elements, value %" PRId64,
                          sum->count, r->in[VALUE]->count);
-    ot__ref_copy_bytes(y->data, sum->data, (size_t)y->count * ot_dtype_size(y->dtype));
     if (signal != NULL && signal->count > 0 && *(const uint8_t *)signal->data == 0)
-        return OT_OK;
-    if (y->dtype == OT_F32)
-        ot__ref_accumulate_f32(y->data, r->in[VALUE]->data, y->count);
-    else
-        ot__ref_accumulate_f64(y->data, r->in[VALUE]->data, y->count);
+        value = NULL;
+    else if (y->data ==
+             value->data) // the planner may have put the result there: the other one is added to it
+        value = sum;
+    if (value != sum)
+        ot__ref_copy_bytes(y->data, sum->data, (size_t)y->count * ot_dtype_size(y->dtype));
+    if (value != NULL && y->dtype == OT_F32)
+        ot__ref_accumulate_f32(y->data, value->data, y->count);
+    else if (value != NULL)
+        ot__ref_accumulate_f64(y->data, value->data, y->count);
     return OT_OK;
 }
 
@@ -55,6 +59,6 @@ const ot_op_def ot__op_in_place_accumulator[] = {
      .types = "T: f32 f64",
      .infer = in_place_accumulator_infer,
      .kernels = in_place_accumulator_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
     {0},
 };
