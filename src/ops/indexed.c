@@ -1,4 +1,5 @@
-// Slices named by indices: what Gather, GatherElements, GatherND, their gradients and the scattering operators share.
+// Slices named by indices: what Gather, GatherElements, GatherND, their gradients and the
+// scattering operators share.
 #include "ops/move.h"
 
 #include <string.h>
@@ -29,8 +30,8 @@ static bool infer_nd(ot_infer *c, const ot_shape *data, const ot_shape *indices,
 
     if (indices->ndim < 1 || data->ndim < 1 || batch_dims < 0 || batch_dims >= indices->ndim ||
         batch_dims >= data->ndim) {
-        ot_infer_fail(c, "data has %d axes, indices %d, of which %" PRId64 " count batches", data->ndim,
-                      indices->ndim, batch_dims);
+        ot_infer_fail(c, "data has %d axes, indices %d, of which %" PRId64 " count batches",
+                      data->ndim, indices->ndim, batch_dims);
         return false;
     }
     if (!ot_dim_is_number(depth))
@@ -158,8 +159,9 @@ void ot__infer_gathered(ot_infer *c, enum ot__index_way way, int axis)
     measure(&indexed, count);
     bad = find_offsets(&indexed, i, sizeof(*i), offset, &extent);
     if (bad >= 0) {
-        ot_infer_fail(c, "index %" PRId64 " at position %" PRId64 " is outside an axis of extent %" PRId64,
-                      i[bad], bad, extent);
+        ot_infer_fail(
+            c, "index %" PRId64 " at position %" PRId64 " is outside an axis of extent %" PRId64,
+            i[bad], bad, extent);
         return;
     }
     ot__ref_gather(y, x, offset, indexed.n, indexed.slice, sizeof(*x));
@@ -218,7 +220,8 @@ void ot__infer_gather_grad(ot_infer *c, int shape_input, int dy_input)
         ot_infer_set_unknown(c, 0, dtype);
 }
 
-// infer saw neither dY nor, perhaps, the shape's elements: what the offsets rely on is checked here.
+// infer saw neither dY nor, perhaps, the shape's elements: what the offsets rely on is checked
+// here.
 static ot_status check_gather_grad(ot_prep *p, const ot__indexed *x, const ot_arg *dy)
 {
     const ot_shape *d = &x->data, *i = &x->indices;
@@ -236,8 +239,7 @@ static ot_status check_gather_grad(ot_prep *p, const ot__indexed *x, const ot_ar
         for (int k = 0; fits && k < x->axis; k++)
             dims[n++] = d->dim[k];
     } else if (fits) {
-        fits = x->axis <= n_index && i->dim[n_index] >= 1 &&
-               i->dim[n_index] <= d->ndim - x->axis;
+        fits = x->axis <= n_index && i->dim[n_index] >= 1 && i->dim[n_index] <= d->ndim - x->axis;
         first = fits ? x->axis + (int)i->dim[n_index] : d->ndim;
         for (int k = 0; fits && k < x->axis; k++)
             fits = i->dim[k] == d->dim[k];

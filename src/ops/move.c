@@ -88,3 +88,13 @@ ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t exten
                      " is outside an axis of extent %" PRId64,
                      ot__arg_int(indices, position), position, extent);
 }
+
+bool ot__grad_has_rank(ot_grad *g)
+{
+    const ot_value *x = ot_grad_x(g, 0);
+
+    if (x != NULL && ot_value_has_shape(x))
+        return true;
+    ot_grad_fail(g, "the gradient needs to know how many axes '%s' has", x == NULL ? "" : x->name);
+    return false;
+}

@@ -62,10 +62,7 @@ static const ot_port arg_max_out[] = {{"reduced", "i64", 0}, {0}};
 static const ot_attr_spec arg_max_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {.name = "keepdims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
-    {.name = "select_last_index",
-     .kind = OT_ATTRIBUTE_INT,
-     .flags = OT_ATTR_HAS_DEFAULT,
-     .i = 0},
+    {.name = "select_last_index", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
 static const ot_kernel arg_max_kernels[] = {

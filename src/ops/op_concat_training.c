@@ -8,7 +8,8 @@ static void concat_training_infer(ot_infer *c)
     ot_shape y;
     int axis;
 
-    if (!ot_infer_axis(c, ot_attr_int(ot_infer_node(c), "axis"), ot_infer_shape(c, 0)->ndim, &axis) ||
+    if (!ot_infer_axis(c, ot_attr_int(ot_infer_node(c), "axis"), ot_infer_shape(c, 0)->ndim,
+                       &axis) ||
         !ot__infer_concat(c, axis, &y))
         return;
     ot_infer_set(c, 1, OT_I64, &OT_SHAPE(n));

@@ -1,9 +1,11 @@
-// Constant: a value written down in the node. Folded before anything runs; the kernel serves the folding.
+// Constant: a value written down in the node. Folded before anything runs; the kernel serves the
+// folding.
 #include "ops/move.h"
 
 #include <string.h>
 
-// The value in one of its forms: bytes of `count` elements. False: strings or sparse, which cannot be computed with.
+// The value in one of its forms: bytes of `count` elements. False: strings or sparse, which cannot
+// be computed with.
 typedef struct constant_value {
     ot_dtype dtype;
     ot_shape shape;

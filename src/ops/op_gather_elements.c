@@ -28,12 +28,16 @@ static void gather_elements_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
-static const ot_port gather_elements_in[] = {{"data", "T", 0}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
+static const ot_port gather_elements_in[] = {
+    {"data", "T", 0}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
 static const ot_port gather_elements_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec gather_elements_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 static const ot_kernel gather_elements_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = gather_elements_prep, .run = ot__run_gather},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = gather_elements_prep,
+     .run = ot__run_gather},
     {0},
 };
 const ot_op_def ot__op_gather_elements[] = {

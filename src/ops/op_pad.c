@@ -80,8 +80,8 @@ static bool infer_pads(ot_infer *c, int ndim, int64_t *begin, int64_t *end)
 
     if (given == OT__FAILED)
         return false;
-    if (list->ndim != 1 || (given != OT__UNKNOWN && ot_dim_is_number(list->dim[0]) &&
-                            list->dim[0] != 2 * n_axes)) {
+    if (list->ndim != 1 ||
+        (given != OT__UNKNOWN && ot_dim_is_number(list->dim[0]) && list->dim[0] != 2 * n_axes)) {
         ot_infer_fail(c, "pads must be a list of %d numbers", 2 * n_axes);
         return false;
     }
@@ -206,8 +206,8 @@ static void value_grad(ot_grad *g, ot_value *dx)
     ot_value *all = ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 0", &dy, 1, 1), 0);
     ot_value *inside = ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 0", &dx, 1, 1), 0);
 
-    ot_grad_set_dx(g, VALUE, ot_emit_reshape_like(g, ot_emit2(g, "Sub", all, inside),
-                                                  ot_grad_x(g, VALUE)));
+    ot_grad_set_dx(g, VALUE,
+                   ot_emit_reshape_like(g, ot_emit2(g, "Sub", all, inside), ot_grad_x(g, VALUE)));
 }
 
 // dX = dY with the pads taken off again, zeros where X was cropped.
@@ -279,7 +279,7 @@ static void pad_grad(ot_grad *g)
 {
     if (strcmp(ot_attr_string(ot_grad_node(g), "mode"), "constant") == 0)
         constant_grad(g);
-    else
+    else if (ot__grad_has_rank(g))
         repeating_grad(g);
 }
 

@@ -11,8 +11,8 @@ static ot_status reduce_prod_prep(ot_prep *p)
     return ot__prep_reduce(p, OT__REDUCE_PROD);
 }
 
-// Y = x1 x2 ...:  dx1 = dY x2 x3 .... Without dividing by an element that is 0: the product goes over those that are not,
-// and counts where no other one is 0.
+// Y = x1 x2 ...:  dx1 = dY x2 x3 .... Without dividing by an element that is 0: the product goes
+// over those that are not, and counts where no other one is 0.
 static void reduce_prod_grad(ot_grad *g)
 {
     ot_value *x = ot_grad_x(g, 0);

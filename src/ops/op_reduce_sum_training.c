@@ -1,4 +1,5 @@
-// ReduceSumTraining: ReduceSum as ONNX Runtime writes it in training graphs, with the axes always an input.
+// ReduceSumTraining: ReduceSum as ONNX Runtime writes it in training graphs, with the axes always
+// an input.
 #include "ops/reduction.h"
 
 static ot_status reduce_sum_training_prep(ot_prep *p)

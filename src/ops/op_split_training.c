@@ -1,4 +1,5 @@
-// SplitTraining: Split as ONNX Runtime writes it in training graphs, with the extents always an input.
+// SplitTraining: Split as ONNX Runtime writes it in training graphs, with the extents always an
+// input.
 #include "ops/move.h"
 
 static void split_training_infer(ot_infer *c)

@@ -1,7 +1,8 @@
 // Tile: the whole tensor repeated along each axis.
 #include "ops/move.h"
 
-// Each axis of y is two of the copy: the repetition, which x does not move along, and the axis of x.
+// Each axis of y is two of the copy: the repetition, which x does not move along, and the axis of
+// x.
 static void tile_strides(ot__strided *s, const ot_shape *x, const ot_shape *y)
 {
     int64_t x_stride[OT_MAX_NDIM], y_stride[OT_MAX_NDIM];
@@ -87,6 +88,8 @@ static void tile_grad(ot_grad *g)
     const int ndim = ot_value_shape(x)->ndim;
     int64_t axes[OT_MAX_NDIM];
 
+    if (!ot__grad_has_rank(g))
+        return;
     if (ndim == 0) {
         ot_grad_set_dx(g, 0, ot_emit1(g, "Identity", dy));
         return;

@@ -69,15 +69,16 @@ static ot_status transpose_prep(ot_prep *p)
 static void transpose_grad(ot_grad *g)
 {
     ot_value *dy = ot_grad_dy(g, 0);
-    const int ndim = ot_value_shape(ot_grad_x(g, 0))->ndim;
     ot_node *node = ot_emit(g, "Transpose", NULL, &dy, 1, 1);
-    ot__axes perm;
     int64_t inverse[OT_MAX_NDIM];
+    ot__axes perm;
+    int n;
 
-    if (ot_attr_given(ot_grad_node(g), "perm") && read_perm(ot_grad_node(g), ndim, &perm)) {
-        for (int k = 0; k < ndim; k++)
+    ot_attr_ints(ot_grad_node(g), "perm", &n);
+    if (ot_attr_given(ot_grad_node(g), "perm") && read_perm(ot_grad_node(g), n, &perm)) {
+        for (int k = 0; k < n; k++)
             inverse[perm.axis[k]] = k;
-        ot_emit_ints(g, node, "perm", inverse, ndim);
+        ot_emit_ints(g, node, "perm", inverse, n);
     }
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }

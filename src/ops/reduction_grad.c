@@ -5,9 +5,12 @@
 static ot__given find_axes(ot_grad *g, ot__axes *axes)
 {
     const int ndim = ot_value_shape(ot_grad_x(g, 0))->ndim;
-    const ot__given given =
-        ot__grad_axes(g, "axes", ot_grad_input_count(g) > 1 ? 1 : -1, ndim, axes);
+    ot__given given;
 
+    *axes = (ot__axes){0};
+    if (!ot__grad_has_rank(g))
+        return OT__FAILED;
+    given = ot__grad_axes(g, "axes", ot_grad_input_count(g) > 1 ? 1 : -1, ndim, axes);
     if (given == OT__UNKNOWN || given == OT__FAILED || axes->n > 0 ||
         ot_attr_int(ot_grad_node(g), "noop_with_empty_axes") != 0)
         return given == OT__ABSENT ? OT__GIVEN : given;

@@ -36,8 +36,7 @@ static ot_value *emit_gather(const rule *r, ot_value *x)
 static void none_grad(const rule *r)
 {
     if (ot_grad_wants(r->g, 0))
-        ot_grad_set_dx(r->g, 0,
-                       emit_scatter(r, r->dy, ot_emit_zeros_like(r->g, r->updates), NULL));
+        ot_grad_set_dx(r->g, 0, emit_scatter(r, r->dy, ot_emit_zeros_like(r->g, r->updates), NULL));
     if (ot_grad_wants(r->g, 2))
         ot_grad_set_dx(r->g, 2, emit_gather(r, r->dy));
 }
@@ -51,8 +50,9 @@ static void add_grad(const rule *r)
         ot_grad_set_dx(r->g, 2, emit_gather(r, r->dy));
 }
 
-// Y = data * u1 * u2 ...:  d data = dY * u1 * u2 ..., d u1 = dY * data * u2 .... Without dividing by an update that is 0:
-// the product goes over those that are not, and counts where another one is 0.
+// Y = data * u1 * u2 ...:  d data = dY * u1 * u2 ..., d u1 = dY * data * u2 .... Without dividing
+// by an update that is 0: the product goes over those that are not, and counts where another one is
+// 0.
 static void mul_grad(const rule *r)
 {
     ot_grad *g = r->g;
