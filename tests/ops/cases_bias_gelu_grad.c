@@ -1,0 +1,12 @@
+#include "harness.h"
+
+static const ot_op_case bias_gelu_grad_cases[] = {
+    {.name = "ONNX Runtime's values",
+     .in = {"f32[3]{1,1,1}", "f32[3]{-1,0,2}", "f32[3]{.1,.2,.3}"},
+     .out = {"f32[3]{-0.0554165,0.657468,1.05443}"}},
+    {.name = "matrix", .in = {"f32[5,7]", "f32[5,7]", "f32[7]"}, .out = {"f32[5,7]"}},
+    {.name = "large", .in = {"f32[70,601]", "f32[70,601]", "f32[601]"}, .out = {"f32[70,601]"}},
+    {.name = "types differ", .in = {"f32[2]", "f64[2]", "f32[2]"}, .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.BiasGeluGrad_dX", 1, bias_gelu_grad_cases)

@@ -1,0 +1,20 @@
+#include "harness.h"
+
+static const ot_op_case div_grad_cases[] = {
+    {.name = "ONNX Runtime's values",
+     .in = {"f32[2]{1,2}", "f32[2]{3,4}", "f32[1]{2}"},
+     .out = {"f32[2]{0.5,1}", "f32[1]{-2.75}"}},
+    {.name = "both stretched",
+     .in = {"f32[3,4]", "f32[3,1]", "f32[4] in 1..2"},
+     .out = {"f32[3,1]", "f32[4]"}},
+    {.name = "more axes",
+     .in = {"f32[2,3,4]", "f32[4]", "f32[2,3,4] in 1..2"},
+     .out = {"f32[4]", "f32[2,3,4]"}},
+    {.name = "first only", .in = {"f32[3,4]", "f32[3,4]", "f32[4] in 1..2"}, .out = {"f32[3,4]"}},
+    {.name = "second only",
+     .in = {"f32[3,4]", "f32[3,4]", "f32[4] in 1..2"},
+     .out = {"", "f32[4]"}},
+    {.name = "shapes do not fit", .in = {"f32[2]", "f32[2]", "f32[3]"}, .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.DivGrad", 1, div_grad_cases)

@@ -1,0 +1,12 @@
+#include "harness.h"
+
+static const ot_op_case relu_grad_cases[] = {
+    {.name = "ONNX Runtime's values",
+     .in = {"f32[4]{1,2,3,4}", "f32[4]{-1,0,2,0.5}"},
+     .out = {"f32[4]{0,0,3,4}"}},
+    {.name = "matrix", .in = {"f32[5,7]", "f32[5,7]"}, .out = {"f32[5,7]"}},
+    {.name = "large", .in = {"f32[70,601]", "f32[70,601]"}, .out = {"f32[70,601]"}},
+    {.name = "types differ", .in = {"f32[2]", "f64[2]"}, .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.ReluGrad", 1, relu_grad_cases)

@@ -1,0 +1,21 @@
+#include "harness.h"
+
+static const ot_op_case sign_cases[] = {
+    {.name = "known values",
+     .in = {"f32[9]{-3.5,-1,-0.25,0,0.25,1,3.5,-inf,nan}"},
+     .out = {"f32[9]{-1,-1,-1,0,1,1,1,-1,nan}"},
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "f64",
+     .in = {"f64[9]{-3.5,-1,-0.25,0,0.25,1,3.5,-inf,nan}"},
+     .out = {"f64[9]{-1,-1,-1,0,1,1,1,-1,nan}"},
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "matrix", .in = {"f32[5,7]"}, .out = {"f32[5,7]"}},
+    {.name = "scalar", .in = {"f32[]"}, .out = {"f32[]"}},
+    {.name = "empty", .in = {"f32[3,0]"}, .out = {"f32[3,0]"}},
+    {.name = "large", .in = {"f32[3,17001]"}, .out = {"f32[3,17001]"}, .flags = OT_CASE_NO_GRAD},
+    {.name = "opset 9", .in = {"f32[4]"}, .out = {"f32[4]"}, .opset = 9},
+    {.name = "i32", .in = {"i32[3]{-3,0,4}"}, .out = {"i32[3]{-1,0,1}"}},
+    {.name = "i64", .in = {"i64[3]{-3,0,4}"}, .out = {"i64[3]{-1,0,1}"}},
+    {0},
+};
+OT_OP_TEST("Sign", 13, sign_cases)
