@@ -30,7 +30,7 @@ static const ot_op_case max_cases[] = {
     {.name = "i64", .in = {"i64[3]{3,-1,5}", "i64[3]{2,1,-7}"}, .out = {"i64[3]{3,1,5}"}},
     {.name = "shapes do not fit", .in = {"f32[2,3]", "f32[2]"}, .error = OT_ERR_INVALID},
     {.name = "types differ", .in = {"f32[2]", "i32[2]"}, .error = OT_ERR_INVALID},
-    {.name = "input missing", .in = {"f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "no input", .error = OT_ERR_INVALID},
     {.name = "one input", .in = {"f32[3,4]"}, .out = {"f32[3,4]"}},
     {.name = "three inputs", .in = {"f32[3,4]", "f32[4]", "f32[3,1]"}, .out = {"f32[3,4]"}},
     {.name = "against a constant", .in = {"f32[3,4]", "f32[]{0.1} const"}, .out = {"f32[3,4]"}},
