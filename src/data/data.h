@@ -6,25 +6,82 @@
 #include "onnxtrain/data.h"
 #include "tensor/tensor.h"
 
-// One column or array of a source file. read_rows must be able to read any row.
+// A file, unpacked when it was packed, and what its format needs to find a row.
+typedef struct ot__source {
+    char *path;
+    ot__file_map map; // the bytes, of the file itself or of an unlinked temporary one
+    // CSV only
+    uint64_t *row_start; // rows + 1 offsets; data rows, the header is not one
+    int64_t rows;
+    int64_t first_line; // line number (from 1) of data row 0
+    int n_columns;
+    char separator;
+} ot__source;
+
 typedef struct ot__field {
     char *name;
-    ot_dtype dtype; // as stored; CSV: OT_F64 or OT_STRING
+    ot_dtype dtype; // as stored; a CSV column is OT_F64 or OT_STRING
     ot_shape row_shape;
-    struct ot__source *source;
-    int column;          // CSV
-    const uint8_t *data; // arrays: row-major elements, little-endian; NULL for CSV
+    int64_t row_count; // elements of a row
+    ot__source *source;
+    int column;          // of a CSV, from 0
+    const uint8_t *data; // elements of an array; NULL for a CSV
     bool swap_bytes, fortran_order;
 } ot__field;
-
-typedef struct ot__source ot__source; // a file of one format: csv.c, npy.c, npz.c, idx.c
 
 struct ot_dataset {
     ot__source **sources;
     int n_sources;
     ot__field *fields;
-    int n_fields;
-    int64_t rows;
+    int n_fields, fields_capacity;
+    int64_t rows; // -1 before the first field
 };
+
+// dataset.c: takes `name` over; all fields must have the same number of rows.
+ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int64_t rows);
+ot__source *ot__dataset_add_source(ot_dataset *dataset,
+                                   const char *path); // NULL when out of memory
+
+// unpack.c
+bool ot__is_gzip(const ot__file_map *map);
+// Replace source->map by its unpacked bytes.
+ot_status ot__unpack_gzip(ot__source *source, const ot_dataset_options *options);
+// An unlinked temporary file that bytes are added to, then mapped.
+typedef struct ot__spill {
+    int fd;
+    uint64_t size, max;
+    const char *path; // of the packed file, for messages
+} ot__spill;
+ot_status ot__spill_open(ot__spill *spill, const char *path, const ot_dataset_options *options);
+ot_status ot__spill_write(ot__spill *spill, const void *bytes, size_t n_bytes);
+ot_status ot__spill_map(ot__spill *spill, ot__file_map *map); // closes
+void ot__spill_close(ot__spill *spill);
+
+// npy.c, npz.c, idx.c, csv.c: add the fields of a source. `name` is the field's, for one-array
+// formats.
+ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *bytes, size_t n_bytes,
+                      const char *name);
+ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);
+ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name);
+ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);
+
+// ---- cells of a CSV row (csv.c) ----
+
+typedef struct ot__cell {
+    const char *text;
+    size_t length;
+    bool is_quoted; // with quotes inside doubled: ot__cell_text removes them
+} ot__cell;
+// The cells of data row `row`; cells has source->n_columns entries.
+void ot__csv_row(const ot__source *source, int64_t row, ot__cell *cells);
+int64_t ot__csv_line(const ot__source *source, int64_t row); // line in the file, from 1
+// False when it is no number; an empty cell is NaN.
+bool ot__cell_number(const ot__cell *cell, double *value);
+void ot__cell_text(const ot__cell *cell, ot__buf *out);
+
+// ---- order of rows (permute.c) ----
+
+// A permutation of 0 .. count - 1 that needs no memory: position -> row, from a seed and an epoch.
+int64_t ot__permute(uint64_t seed, uint64_t epoch, int64_t count, int64_t position);
 
 #endif

@@ -1,0 +1,139 @@
+// Batches of bound fields, in file order or shuffled; any batch of any epoch can be gone to.
+#include <string.h>
+
+#include "data/bind.h"
+
+struct ot_batches {
+    const ot_dataset *dataset;
+    ot_batches_options options;
+    ot__bound *bounds;
+    int n_bounds;
+    int64_t first, count; // window of the split order
+    int64_t epoch, next;  // position of the next row in the window
+};
+
+static ot_status check_options(const ot_dataset *dataset, const ot_batches_options *options)
+{
+    if (options->batch_size < 1)
+        return ot__error(OT_ERR_INVALID, "batch size is %" PRId64 ", expected at least 1",
+                         options->batch_size);
+    if (options->first < 0 || options->last < options->first || options->last > dataset->rows)
+        return ot__error(OT_ERR_INVALID,
+                         "rows %" PRId64 " to %" PRId64 " are not within the %" PRId64 " there are",
+                         options->first, options->last, dataset->rows);
+    return OT_OK;
+}
+
+ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings, int n_bindings,
+                            const ot_batches_options *options, ot_batches **out)
+{
+    ot_batches *batches;
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(check_options(dataset, options));
+    if (n_bindings < 1)
+        return ot__error(OT_ERR_INVALID, "no input is bound to the data");
+    batches = ot__alloc_zero(1, sizeof(*batches));
+    if (!batches)
+        return OT_ERR_NO_MEMORY;
+    batches->dataset = dataset;
+    batches->options = *options;
+    batches->first = options->first;
+    batches->count = options->last > 0 ? options->last - options->first : dataset->rows;
+    // A batch larger than the data needs no more room than the data.
+    batches->options.batch_size = OT_MAX(OT_MIN(options->batch_size, batches->count), 1);
+    batches->bounds = ot__alloc_zero((size_t)n_bindings, sizeof(*batches->bounds));
+    st = batches->bounds ? OT_OK : OT_ERR_NO_MEMORY;
+    for (int i = 0; st == OT_OK && i < n_bindings; i++) {
+        batches->n_bounds = i + 1;
+        st = ot__bound_init(&batches->bounds[i], dataset, &bindings[i], &batches->options);
+    }
+    if (st == OT_OK) {
+        *out = batches;
+        batches = NULL;
+    }
+    ot_batches_destroy(batches);
+    return st;
+}
+
+void ot_batches_destroy(ot_batches *batches)
+{
+    if (!batches)
+        return;
+    for (int i = 0; i < batches->n_bounds; i++)
+        ot__bound_deinit(&batches->bounds[i]);
+    ot__free(batches->bounds);
+    ot__free(batches);
+}
+
+int64_t ot_batches_rows(const ot_batches *batches)
+{
+    return batches->count;
+}
+
+int64_t ot_batches_count(const ot_batches *batches)
+{
+    const int64_t size = batches->options.batch_size;
+
+    return batches->options.drop_last ? batches->count / size : (batches->count + size - 1) / size;
+}
+
+ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch)
+{
+    if (epoch < 0 || batch < 0 || batch > ot_batches_count(batches))
+        return ot__error(OT_ERR_INVALID,
+                         "there is no batch %" PRId64 " among the %" PRId64 " of epoch %" PRId64,
+                         batch, ot_batches_count(batches), epoch);
+    batches->epoch = epoch;
+    batches->next = OT_MIN(batch * batches->options.batch_size, batches->count);
+    return OT_OK;
+}
+
+static int64_t row_at(const ot_batches *batches, int64_t position)
+{
+    const ot_batches_options *options = &batches->options;
+
+    if (options->shuffle)
+        position = ot__permute(options->seed, (uint64_t)batches->epoch, batches->count, position);
+    position += batches->first;
+    return options->split_seed
+               ? ot__permute(options->split_seed, 0, batches->dataset->rows, position)
+               : position;
+}
+
+ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
+{
+    const int64_t size = batches->options.batch_size;
+    const int64_t n = OT_MIN(batches->count - batches->next, size);
+
+    for (int i = 0; i < batches->n_bounds; i++)
+        tensors[i] = NULL;
+    if (n <= 0 || (batches->options.drop_last && n < size))
+        return OT_OK;
+    for (int64_t at = 0; at < n; at++) {
+        const int64_t row = row_at(batches, batches->next + at);
+        for (int i = 0; i < batches->n_bounds; i++)
+            OT_TRY(ot__bound_read(&batches->bounds[i], row, at, batches->dataset->rows,
+                                  batches->bounds[i].is_class ? batches->options.n_classes : 0));
+    }
+    batches->next += n;
+    for (int i = 0; i < batches->n_bounds; i++) {
+        ot__bound *bound = &batches->bounds[i];
+        bound->tensor->shape.dim[0] = n;
+        bound->tensor->n_bytes = (size_t)(n * bound->row_count) * ot_dtype_size(bound->dtype);
+        tensors[i] = bound->tensor;
+    }
+    return OT_OK;
+}
+
+const char *const *ot_batches_class_names(const ot_batches *batches, int *n_classes)
+{
+    *n_classes = 0;
+    for (int i = 0; i < batches->n_bounds; i++)
+        if (batches->bounds[i].is_class && batches->bounds[i].class_names) {
+            *n_classes = batches->bounds[i].n_class_names;
+            return batches->bounds[i].class_names;
+        }
+    return NULL;
+}

@@ -1,0 +1,249 @@
+// Which fields an input takes, and whether their shape and type fit.
+#include "data/bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CLASSES = 1 << 16 };
+
+static int find_field(const ot_dataset *dataset, const char *name, size_t length)
+{
+    for (int i = 0; i < dataset->n_fields; i++)
+        if (strlen(dataset->fields[i].name) == length &&
+            memcmp(dataset->fields[i].name, name, length) == 0)
+            return i;
+    return -1;
+}
+
+// A field by name, else by position.
+static ot_status find_named(const ot_dataset *dataset, const char *input, const char *name,
+                            size_t length, int *out)
+{
+    char copy[64];
+    int64_t position;
+
+    *out = find_field(dataset, name, length);
+    if (*out >= 0)
+        return OT_OK;
+    if (length < sizeof(copy)) {
+        memcpy(copy, name, length);
+        copy[length] = '\0';
+        if (ot__parse_int(copy, &position)) {
+            if (position < 0)
+                position += dataset->n_fields; // -1 is the last
+            if (position >= 0 && position < dataset->n_fields) {
+                *out = (int)position;
+                return OT_OK;
+            }
+        }
+    }
+    return ot__error(OT_ERR_NOT_FOUND, "input '%s': the data has no field '%.*s'", input,
+                     (int)OT_MIN(length, (size_t)128), name);
+}
+
+static ot_status add_fields(ot__bound *bound, const ot_dataset *dataset, int first, int last)
+{
+    const ot__field **grown;
+
+    if (last < first)
+        return ot__error(OT_ERR_INVALID, "input '%s': field '%s' stands before '%s'", bound->input,
+                         dataset->fields[last].name, dataset->fields[first].name);
+    grown =
+        ot__realloc(bound->fields, (size_t)(bound->n_fields + last - first + 1) * sizeof(*grown));
+    if (!grown)
+        return OT_ERR_NO_MEMORY;
+    bound->fields = grown;
+    for (int i = first; i <= last; i++)
+        bound->fields[bound->n_fields++] = &dataset->fields[i];
+    return OT_OK;
+}
+
+static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const char *spec)
+{
+    int whole = find_field(dataset, spec, strlen(spec)), first, last;
+
+    if (whole >= 0)
+        return add_fields(bound, dataset, whole, whole);
+    for (;;) {
+        size_t length = strcspn(spec, ",");
+        const char *colon = memchr(spec, ':', length);
+        size_t first_length = colon ? (size_t)(colon - spec) : length;
+
+        OT_TRY(find_named(dataset, bound->input, spec, first_length, &first));
+        last = first;
+        if (colon)
+            OT_TRY(find_named(dataset, bound->input, colon + 1, length - first_length - 1, &last));
+        OT_TRY(add_fields(bound, dataset, first, last));
+        if (spec[length] == '\0')
+            break;
+        spec += length + 1;
+    }
+    for (int i = 0; bound->n_fields > 1 && i < bound->n_fields; i++)
+        if (bound->fields[i]->data || bound->fields[i]->source != bound->fields[0]->source)
+            return ot__error(OT_ERR_INVALID,
+                             "input '%s': '%s' is no column of the same CSV as '%s'", bound->input,
+                             bound->fields[i]->name, bound->fields[0]->name);
+    return OT_OK;
+}
+
+// The row's shape as the model wants it: same elements; one extent below 0 takes what is left, more
+// take the data's.
+static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
+{
+    const ot__field *field = bound->fields[0];
+    int64_t have = field->data ? field->row_count : bound->n_fields, known = 1;
+    int n_free = 0, free_axis = 0;
+    char wanted_text[128], have_text[128];
+
+    bound->row_count = have;
+    bound->row_shape = *wanted;
+    for (int i = 0; i < wanted->ndim; i++) {
+        if (wanted->dim[i] < 0) {
+            n_free++;
+            free_axis = i;
+        } else {
+            known *= wanted->dim[i];
+        }
+    }
+    if (n_free == 1 && known > 0 && have % known == 0)
+        bound->row_shape.dim[free_axis] = have / known;
+    else if (n_free > 1 && field->data && field->row_shape.ndim == wanted->ndim)
+        bound->row_shape = field->row_shape;
+    else if (n_free > 0 || known != have)
+        return ot__error(
+            OT_ERR_INVALID, "input '%s' wants rows of %s, field '%s' has %s", bound->input,
+            ot__shape_text(wanted, wanted_text, sizeof(wanted_text)), field->name,
+            ot__shape_text(field->data ? &field->row_shape : &(ot_shape){1, {bound->n_fields}},
+                           have_text, sizeof(have_text)));
+    return OT_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+// The different texts of the label column, sorted.
+static ot_status find_classes(ot__bound *bound, const ot_dataset *dataset)
+{
+    ot__map seen = {0};
+    ot__buf text = {0};
+    ot_status st = OT_OK;
+
+    bound->own_class_names = ot__alloc_zero(MAX_CLASSES, sizeof(char *));
+    if (!bound->own_class_names)
+        return OT_ERR_NO_MEMORY;
+    for (int64_t row = 0; st == OT_OK && row < dataset->rows; row++) {
+        ot__csv_row(bound->fields[0]->source, row, bound->cells);
+        text.length = 0;
+        ot__buf_append(&text, "", 0);
+        ot__cell_text(&bound->cells[bound->fields[0]->column], &text);
+        st = ot__buf_status(&text);
+        if (st != OT_OK || ot__map_get(&seen, text.data))
+            continue;
+        if (bound->n_class_names == MAX_CLASSES) {
+            st = ot__error(OT_ERR_INVALID, "label column '%s' has more than %d different texts",
+                           bound->fields[0]->name, MAX_CLASSES);
+            break;
+        }
+        char *name = ot__strdup(text.data);
+        if (!name || !ot__map_put(&seen, name, name)) {
+            ot__free(name);
+            st = OT_ERR_NO_MEMORY;
+            break;
+        }
+        bound->own_class_names[bound->n_class_names++] = name;
+    }
+    ot__map_deinit(&seen);
+    ot__buf_deinit(&text);
+    qsort(bound->own_class_names, (size_t)bound->n_class_names, sizeof(char *), compare_names);
+    bound->class_names = (const char *const *)bound->own_class_names;
+    return st;
+}
+
+static ot_status copy_numbers(const double *from, int n, double **out)
+{
+    if (!from)
+        return OT_OK;
+    *out = ot__alloc((size_t)n * sizeof(**out));
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    memcpy(*out, from, (size_t)n * sizeof(**out));
+    return OT_OK;
+}
+
+static ot_status check_channels(const ot__bound *bound)
+{
+    for (int i = 0; bound->std && i < bound->n_channels; i++)
+        if (!(bound->std[i] > 0))
+            return ot__error(OT_ERR_INVALID, "input '%s': standard deviation %g is not above 0",
+                             bound->input, bound->std[i]);
+    if ((bound->mean || bound->std) && bound->n_channels != 1 &&
+        (bound->row_shape.ndim == 0 || bound->row_shape.dim[0] != bound->n_channels))
+        return ot__error(
+            OT_ERR_INVALID, "input '%s': %d means or deviations for rows of %" PRId64 " channels",
+            bound->input, bound->n_channels, bound->row_shape.ndim ? bound->row_shape.dim[0] : 1);
+    return OT_OK;
+}
+
+static ot_status make_tensor(ot__bound *bound, int64_t batch_size)
+{
+    ot_shape shape = {.ndim = bound->row_shape.ndim + 1, .dim = {batch_size}};
+
+    if (shape.ndim > OT_MAX_NDIM)
+        return ot__error(OT_ERR_INVALID, "input '%s' has more than %d axes", bound->input,
+                         OT_MAX_NDIM);
+    memcpy(shape.dim + 1, bound->row_shape.dim, (size_t)bound->row_shape.ndim * sizeof(int64_t));
+    return ot_tensor_create(bound->dtype, &shape, &bound->tensor);
+}
+
+ot_status ot__bound_init(ot__bound *bound, const ot_dataset *dataset, const ot_binding *binding,
+                         const ot_batches_options *options)
+{
+    *bound = (ot__bound){.dtype = binding->dtype,
+                         .scale = binding->scale,
+                         .n_channels = binding->n_channels,
+                         .is_class = binding->is_class != 0,
+                         .class_names = options->class_names};
+    bound->input = ot__strdup(binding->input);
+    if (!bound->input)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(find_fields(bound, dataset, binding->fields));
+    OT_TRY(fit_shape(bound, &binding->shape));
+    OT_TRY(copy_numbers(binding->mean, binding->n_channels, &bound->mean));
+    OT_TRY(copy_numbers(binding->std, binding->n_channels, &bound->std));
+    OT_TRY(check_channels(bound));
+    bound->values = ot__alloc((size_t)OT_MAX(bound->row_count, 1) * sizeof(double));
+    if (!bound->values)
+        return OT_ERR_NO_MEMORY;
+    if (!bound->fields[0]->data) {
+        bound->cells =
+            ot__alloc_zero((size_t)bound->fields[0]->source->n_columns, sizeof(ot__cell));
+        if (!bound->cells)
+            return OT_ERR_NO_MEMORY;
+    }
+    if (bound->is_class && bound->fields[0]->dtype == OT_STRING) {
+        while (bound->class_names && bound->n_class_names < options->n_classes)
+            bound->n_class_names++;
+        if (!bound->class_names)
+            OT_TRY(find_classes(bound, dataset));
+    } else {
+        bound->class_names = NULL;
+    }
+    return make_tensor(bound, options->batch_size);
+}
+
+void ot__bound_deinit(ot__bound *bound)
+{
+    ot_tensor_destroy(bound->tensor);
+    for (int i = 0; bound->own_class_names && i < bound->n_class_names; i++)
+        ot__free(bound->own_class_names[i]);
+    ot__free(bound->own_class_names);
+    ot__free(bound->cells);
+    ot__free(bound->values);
+    ot__free(bound->mean);
+    ot__free(bound->std);
+    ot__free(bound->fields);
+    ot__free(bound->input);
+    *bound = (ot__bound){0};
+}

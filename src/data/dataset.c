@@ -1,0 +1,174 @@
+// Opening files together and telling their formats apart.
+#include <string.h>
+
+#include "data/data.h"
+
+ot__source *ot__dataset_add_source(ot_dataset *dataset, const char *path)
+{
+    ot__source **grown =
+        ot__realloc(dataset->sources, (size_t)(dataset->n_sources + 1) * sizeof(*grown));
+    ot__source *source;
+
+    if (!grown)
+        return NULL;
+    dataset->sources = grown;
+    source = ot__alloc_zero(1, sizeof(*source));
+    if (!source)
+        return NULL;
+    source->path = ot__strdup(path);
+    if (!source->path) {
+        ot__free(source);
+        return NULL;
+    }
+    dataset->sources[dataset->n_sources++] = source;
+    return source;
+}
+
+ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int64_t rows)
+{
+    ot_status st = OT_OK;
+
+    for (int i = 0; st == OT_OK && i < dataset->n_fields; i++)
+        if (strcmp(dataset->fields[i].name, name) == 0)
+            st = ot__error(OT_ERR_INVALID, "%s: field '%s' is there already", field.source->path,
+                           name);
+    if (st == OT_OK && dataset->rows >= 0 && rows != dataset->rows)
+        st = ot__error(OT_ERR_INVALID, "%s: field '%s' has %" PRId64 " rows, others have %" PRId64,
+                       field.source->path, name, rows, dataset->rows);
+    if (st == OT_OK && dataset->n_fields == dataset->fields_capacity) {
+        int capacity = OT_MAX(dataset->fields_capacity * 2, 16);
+        ot__field *grown = ot__realloc(dataset->fields, (size_t)capacity * sizeof(*grown));
+        if (grown) {
+            dataset->fields = grown;
+            dataset->fields_capacity = capacity;
+        } else {
+            st = OT_ERR_NO_MEMORY;
+        }
+    }
+    if (st != OT_OK) {
+        ot__free(name);
+        return st;
+    }
+    field.name = name;
+    field.row_count = 1;
+    for (int i = 0; i < field.row_shape.ndim; i++)
+        field.row_count *= field.row_shape.dim[i];
+    dataset->fields[dataset->n_fields++] = field;
+    dataset->rows = rows;
+    return OT_OK;
+}
+
+void ot_dataset_destroy(ot_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    for (int i = 0; i < dataset->n_fields; i++)
+        ot__free(dataset->fields[i].name);
+    ot__free(dataset->fields);
+    for (int i = 0; i < dataset->n_sources; i++) {
+        ot__file_map_close(&dataset->sources[i]->map);
+        ot__free(dataset->sources[i]->row_start);
+        ot__free(dataset->sources[i]->path);
+        ot__free(dataset->sources[i]);
+    }
+    ot__free(dataset->sources);
+    ot__free(dataset);
+}
+
+// "train" for "folder/train.csv.gz".
+static char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = ot__strdup(slash ? slash + 1 : path), *dot;
+
+    if (name && (dot = strchr(name, '.')) && dot != name)
+        *dot = '\0';
+    return name;
+}
+
+static ot_status add_by_format(ot_dataset *dataset, ot__source *source, const char *name,
+                               const ot_dataset_options *options)
+{
+    const ot__file_map *map = &source->map;
+
+    if (map->size >= 6 && memcmp(map->data, "\x93NUMPY", 6) == 0)
+        return ot__npy_add(dataset, source, map->data, map->size, name);
+    if (map->size >= 4 && memcmp(map->data, "PK", 2) == 0)
+        return ot__npz_add(dataset, source, options);
+    if (map->size >= 4 && map->data[0] == 0 && map->data[1] == 0)
+        return ot__idx_add(dataset, source, name);
+    if (map->size > 0 && memchr(map->data, '\0', OT_MIN(map->size, (size_t)4096)))
+        return ot__error(OT_ERR_FORMAT, "%s: is none of .npz, .npy, CSV and IDX", source->path);
+    return ot__csv_add(dataset, source, options);
+}
+
+// `spec` is a path or "name=path".
+static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_dataset_options *options)
+{
+    const char *equals = strchr(spec, '=');
+    const char *path = equals && !ot__path_exists(spec) ? equals + 1 : spec;
+    char *name = path == spec ? name_of(spec) : ot__strdup(spec);
+    ot__source *source = ot__dataset_add_source(dataset, path);
+    ot_status st = name && source ? OT_OK : OT_ERR_NO_MEMORY;
+
+    if (name && path != spec)
+        name[equals - spec] = '\0';
+    if (st == OT_OK)
+        st = ot__file_map_open(&source->map, path);
+    if (st == OT_OK && ot__is_gzip(&source->map))
+        st = ot__unpack_gzip(source, options);
+    if (st == OT_OK)
+        st = add_by_format(dataset, source, name, options);
+    ot__free(name);
+    return st;
+}
+
+ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_dataset_options *options,
+                          ot_dataset **out)
+{
+    const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
+    ot_dataset *dataset = ot__alloc_zero(1, sizeof(*dataset));
+    ot_status st = dataset ? OT_OK : OT_ERR_NO_MEMORY;
+
+    *out = NULL;
+    if (n_paths < 1) {
+        ot__free(dataset);
+        return ot__error(OT_ERR_INVALID, "no data file is given");
+    }
+    if (st == OT_OK)
+        dataset->rows = -1;
+    for (int i = 0; st == OT_OK && i < n_paths; i++)
+        st = open_one(dataset, paths[i], options ? options : &defaults);
+    if (st == OT_OK) {
+        *out = dataset;
+        dataset = NULL;
+    }
+    ot_dataset_destroy(dataset);
+    return st;
+}
+
+int64_t ot_dataset_rows(const ot_dataset *dataset)
+{
+    return dataset->rows;
+}
+
+int ot_dataset_field_count(const ot_dataset *dataset)
+{
+    return dataset->n_fields;
+}
+
+const char *ot_dataset_field_name(const ot_dataset *dataset, int index)
+{
+    return index >= 0 && index < dataset->n_fields ? dataset->fields[index].name : NULL;
+}
+
+ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_dtype *dtype,
+                                ot_shape *row_shape)
+{
+    if (index < 0 || index >= dataset->n_fields)
+        return ot__error(OT_ERR_NOT_FOUND, "there is no field number %d of %d", index,
+                         dataset->n_fields);
+    *dtype = dataset->fields[index].dtype;
+    *row_shape = dataset->fields[index].row_shape;
+    return OT_OK;
+}

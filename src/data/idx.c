@@ -1,0 +1,60 @@
+// One array of the IDX format (MNIST): 0 0 type ndim, big-endian extents, big-endian elements.
+#include <string.h>
+
+#include "data/data.h"
+
+static ot_dtype dtype_of(uint8_t code)
+{
+    switch (code) {
+    case 0x08:
+        return OT_U8;
+    case 0x09:
+        return OT_I8;
+    case 0x0b:
+        return OT_I16;
+    case 0x0c:
+        return OT_I32;
+    case 0x0d:
+        return OT_F32;
+    case 0x0e:
+        return OT_F64;
+    default:
+        return OT_DTYPE_UNDEFINED;
+    }
+}
+
+ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
+{
+    const uint8_t *bytes = source->map.data;
+    const size_t n_bytes = source->map.size;
+    ot__field field = {.source = source};
+    ot_shape shape = {0};
+    int64_t count;
+    size_t start, needed;
+    char text[128], *copy;
+
+    if (n_bytes < 4 || bytes[0] != 0 || bytes[1] != 0)
+        return ot__error(OT_ERR_FORMAT, "%s: is no IDX file", source->path);
+    field.dtype = dtype_of(bytes[2]);
+    shape.ndim = bytes[3];
+    start = 4 + 4 * (size_t)bytes[3];
+    if (field.dtype == OT_DTYPE_UNDEFINED || shape.ndim < 1 || shape.ndim > OT_MAX_NDIM ||
+        start > n_bytes)
+        return ot__error(OT_ERR_FORMAT, "%s: states element type %d and %d axes in %zu bytes",
+                         source->path, bytes[2], bytes[3], n_bytes);
+    for (int i = 0; i < shape.ndim; i++) {
+        const uint8_t *b = bytes + 4 + 4 * i;
+        shape.dim[i] = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+    }
+    if (!ot__shape_count(&shape, &count) || !ot__dtype_bytes(field.dtype, count, &needed) ||
+        needed > n_bytes - start)
+        return ot__error(OT_ERR_FORMAT, "%s: is stated as %s%s but has %zu bytes", source->path,
+                         ot_dtype_name(field.dtype), ot__shape_text(&shape, text, sizeof(text)),
+                         n_bytes - start);
+    field.data = bytes + start;
+    field.swap_bytes = ot_dtype_size(field.dtype) > 1;
+    field.row_shape.ndim = shape.ndim - 1;
+    memcpy(field.row_shape.dim, shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
+    copy = ot__strdup(name);
+    return copy ? ot__dataset_add(dataset, copy, field, shape.dim[0]) : OT_ERR_NO_MEMORY;
+}

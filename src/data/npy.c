@@ -1,0 +1,133 @@
+// One array of NumPy's .npy format (versions 1 to 3):
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/data.h"
+
+static const struct {
+    const char *code; // behind the byte order
+    ot_dtype dtype;
+} codes[] = {
+    {"f4", OT_F32}, {"f8", OT_F64}, {"f2", OT_F16}, {"i1", OT_I8},  {"i2", OT_I16}, {"i4", OT_I32},
+    {"i8", OT_I64}, {"u1", OT_U8},  {"u2", OT_U16}, {"u4", OT_U32}, {"u8", OT_U64}, {"b1", OT_BOOL},
+};
+
+typedef struct header {
+    char text[1 << 12];
+    ot_dtype dtype;
+    bool swap_bytes, fortran_order;
+    ot_shape shape;
+} header;
+
+// The text behind 'key': in the header's dictionary.
+static const char *value_of(const header *h, const char *key)
+{
+    char quoted[32];
+    const char *at;
+
+    snprintf(quoted, sizeof(quoted), "'%s'", key);
+    at = strstr(h->text, quoted);
+    if (!at)
+        return NULL;
+    at += strlen(quoted);
+    at += strspn(at, " ");
+    if (*at != ':')
+        return NULL;
+    return at + 1 + strspn(at + 1, " ");
+}
+
+static bool parse_descr(header *h)
+{
+    const char *at = value_of(h, "descr");
+    char order;
+
+    if (!at || *at != '\'' || at[1] == '\0')
+        return false;
+    order = at[1];
+    h->swap_bytes = order == '>';
+    for (size_t i = 0; i < OT_COUNT(codes); i++)
+        if (strncmp(at + 2, codes[i].code, 2) == 0 && at[4] == '\'') {
+            h->dtype = codes[i].dtype;
+            return order == '<' || order == '>' || order == '|' || order == '=';
+        }
+    return false;
+}
+
+static bool parse_shape(header *h)
+{
+    const char *at = value_of(h, "shape");
+
+    if (!at || *at++ != '(')
+        return false;
+    for (;;) {
+        char *end;
+        long long extent;
+
+        at += strspn(at, " ,");
+        if (*at == ')')
+            return true;
+        extent = strtoll(at, &end, 10);
+        if (end == at || extent < 0 || h->shape.ndim == OT_MAX_NDIM)
+            return false;
+        h->shape.dim[h->shape.ndim++] = extent;
+        at = end;
+    }
+}
+
+static ot_status parse_header(const char *where, const uint8_t *bytes, size_t n_bytes, header *h,
+                              size_t *data_at)
+{
+    size_t length, start;
+    const char *order;
+
+    if (n_bytes < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)
+        return ot__error(OT_ERR_FORMAT, "%s: is no .npy array", where);
+    start = bytes[6] == 1 ? 10 : 12;
+    if (n_bytes < start)
+        return ot__error(OT_ERR_FORMAT, "%s: ends inside its header", where);
+    length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    if (bytes[6] > 1)
+        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (length > n_bytes - start || length >= sizeof(h->text))
+        return ot__error(OT_ERR_FORMAT, "%s: states a header of %zu bytes, has %zu", where, length,
+                         n_bytes - start);
+    memcpy(h->text, bytes + start, length);
+    h->text[length] = '\0';
+    if (!parse_descr(h))
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "%s: element type is not one of numpy's plain numbers: %s", where,
+                         h->text);
+    order = value_of(h, "fortran_order");
+    if (!parse_shape(h) || !order || h->shape.ndim == 0)
+        return ot__error(OT_ERR_FORMAT, "%s: the header states no array of rows: %s", where,
+                         h->text);
+    h->fortran_order = ot__starts_with(order, "True");
+    *data_at = start + length;
+    return OT_OK;
+}
+
+ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *bytes, size_t n_bytes,
+                      const char *name)
+{
+    header h = {.dtype = OT_F32};
+    size_t at = 0, needed;
+    int64_t count;
+    char text[128], *copy;
+    ot__field field = {.source = source};
+
+    OT_TRY(parse_header(source->path, bytes, n_bytes, &h, &at));
+    if (!ot__shape_count(&h.shape, &count) || !ot__dtype_bytes(h.dtype, count, &needed) ||
+        needed > n_bytes - at)
+        return ot__error(OT_ERR_FORMAT, "%s: array '%s' is stated as %s%s but has %zu bytes",
+                         source->path, name, ot_dtype_name(h.dtype),
+                         ot__shape_text(&h.shape, text, sizeof(text)), n_bytes - at);
+    field.dtype = h.dtype;
+    field.data = bytes + at;
+    field.swap_bytes = h.swap_bytes && ot_dtype_size(h.dtype) > 1;
+    field.fortran_order = h.fortran_order && h.shape.ndim > 1;
+    field.row_shape.ndim = h.shape.ndim - 1;
+    memcpy(field.row_shape.dim, h.shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
+    copy = ot__strdup(name);
+    return copy ? ot__dataset_add(dataset, copy, field, h.shape.dim[0]) : OT_ERR_NO_MEMORY;
+}

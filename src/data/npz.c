@@ -1,0 +1,103 @@
+// Arrays of an .npz: a zip of .npy files. Members are unpacked one behind the other into one
+// temporary file.
+#include <string.h>
+#include <zip.h>
+
+#include "data/data.h"
+
+enum { MAX_MEMBERS = 4096, ALIGNMENT = 64 };
+
+typedef struct member {
+    char *name; // without .npy
+    uint64_t start, size;
+} member;
+
+static ot_status unpack_member(zip_t *archive, zip_uint64_t index, const char *name,
+                               ot__spill *spill)
+{
+    zip_file_t *file = zip_fopen_index(archive, index, 0);
+    char chunk[1 << 16];
+    zip_int64_t n;
+    ot_status st = OT_OK;
+
+    if (!file)
+        return ot__error(OT_ERR_FORMAT, "%s: member '%s' cannot be opened: %s", spill->path, name,
+                         zip_strerror(archive));
+    while (st == OT_OK && (n = zip_fread(file, chunk, sizeof(chunk))) != 0)
+        st = n < 0 ? ot__error(OT_ERR_FORMAT, "%s: member '%s' is damaged: %s", spill->path, name,
+                               zip_file_strerror(file))
+                   : ot__spill_write(spill, chunk, (size_t)n);
+    zip_fclose(file);
+    return st;
+}
+
+static ot_status unpack_all(zip_t *archive, ot__spill *spill, member *members, int *n_members)
+{
+    const zip_int64_t n = zip_get_num_entries(archive, 0);
+    static const char zeros[ALIGNMENT] = {0};
+
+    for (zip_int64_t i = 0; i < n; i++) {
+        const char *name = zip_get_name(archive, (zip_uint64_t)i, 0);
+        member *m = &members[*n_members];
+
+        if (!name || !ot__ends_with(name, ".npy"))
+            continue;
+        if (*n_members == MAX_MEMBERS)
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: has more than %d arrays", spill->path,
+                             MAX_MEMBERS);
+        m->name = ot__strdup(name);
+        if (!m->name)
+            return OT_ERR_NO_MEMORY;
+        ++*n_members;
+        OT_TRY(ot__spill_write(spill, zeros, (ALIGNMENT - spill->size % ALIGNMENT) % ALIGNMENT));
+        m->start = spill->size;
+        OT_TRY(unpack_member(archive, (zip_uint64_t)i, name, spill));
+        m->size = spill->size - m->start;
+        m->name[strlen(name) - 4] = '\0';
+    }
+    return OT_OK;
+}
+
+ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options)
+{
+    zip_error_t error;
+    zip_source_t *bytes;
+    zip_t *archive = NULL;
+    ot__spill spill = {.fd = -1};
+    member *members = ot__alloc_zero(MAX_MEMBERS, sizeof(*members));
+    int n_members = 0;
+    ot__file_map unpacked = {0};
+    ot_status st = members ? OT_OK : OT_ERR_NO_MEMORY;
+
+    zip_error_init(&error);
+    bytes = zip_source_buffer_create(source->map.data, source->map.size, 0, &error);
+    if (bytes && !(archive = zip_open_from_source(bytes, ZIP_RDONLY, &error)))
+        zip_source_free(bytes);
+    if (st == OT_OK && !archive)
+        st = ot__error(OT_ERR_FORMAT, "%s: is no .npz: %s", source->path,
+                       zip_error_strerror(&error));
+    if (st == OT_OK)
+        st = ot__spill_open(&spill, source->path, options);
+    if (st == OT_OK)
+        st = unpack_all(archive, &spill, members, &n_members);
+    if (st == OT_OK && n_members == 0)
+        st = ot__error(OT_ERR_FORMAT, "%s: has no arrays", source->path);
+    if (st == OT_OK)
+        st = ot__spill_map(&spill, &unpacked);
+    if (archive)
+        zip_discard(archive);
+    zip_error_fini(&error);
+    ot__spill_close(&spill);
+    if (st == OT_OK) {
+        ot__file_map_close(&source->map);
+        source->map = unpacked;
+    }
+    for (int i = 0; i < n_members; i++) {
+        if (st == OT_OK)
+            st = ot__npy_add(dataset, source, unpacked.data + members[i].start,
+                             (size_t)members[i].size, members[i].name);
+        ot__free(members[i].name);
+    }
+    ot__free(members);
+    return st;
+}

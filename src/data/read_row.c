@@ -1,0 +1,167 @@
+// One row of a field into a batch: numbers in f64, scaled, checked, then converted to the input's
+// type.
+#include <math.h>
+#include <string.h>
+
+#include "data/bind.h"
+
+static void swap(uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size / 2; i++) {
+        uint8_t kept = bytes[i];
+        bytes[i] = bytes[size - 1 - i];
+        bytes[size - 1 - i] = kept;
+    }
+}
+
+// Element `i` of row `row`; in Fortran order the first axis, the rows, runs fastest.
+static const uint8_t *element_at(const ot__field *field, int64_t rows, int64_t row, int64_t i)
+{
+    const size_t size = ot_dtype_size(field->dtype);
+    int64_t offset = row, stride = rows, rest = i, inner = field->row_count;
+
+    if (!field->fortran_order)
+        return field->data + (size_t)(row * field->row_count + i) * size;
+    for (int k = 0; k < field->row_shape.ndim; k++) {
+        inner /= field->row_shape.dim[k];
+        offset += rest / inner * stride;
+        rest %= inner;
+        stride *= field->row_shape.dim[k];
+    }
+    return field->data + (size_t)offset * size;
+}
+
+static void read_array(const ot__field *field, int64_t rows, int64_t row, double *values)
+{
+    const size_t size = ot_dtype_size(field->dtype);
+    uint8_t element[16];
+
+    if (!field->swap_bytes && !field->fortran_order &&
+        (uintptr_t)field->data % size == 0) { // whole rows at once
+        ot__convert(values, OT_F64, element_at(field, rows, row, 0), field->dtype,
+                    field->row_count);
+        return;
+    }
+    for (int64_t i = 0; i < field->row_count; i++) {
+        memcpy(element, element_at(field, rows, row, i), size);
+        if (field->swap_bytes)
+            swap(element, size);
+        ot__convert(&values[i], OT_F64, element, field->dtype, 1);
+    }
+}
+
+static ot_status bad_value(const ot__bound *bound, int64_t row, int64_t i, const char *what)
+{
+    const ot__field *field = bound->fields[bound->fields[0]->data ? 0 : i];
+
+    if (field->data)
+        return ot__error(OT_ERR_INVALID, "%s: array '%s', row %" PRId64 ", element %" PRId64 ": %s",
+                         field->source->path, field->name, row + 1, i + 1, what);
+    return ot__error(OT_ERR_INVALID, "%s: line %" PRId64 ", column %d ('%s'): %s",
+                     field->source->path, ot__csv_line(field->source, row), field->column + 1,
+                     field->name, what);
+}
+
+static ot_status bad_cell(const ot__bound *bound, int64_t row, int64_t i, const ot__cell *cell,
+                          const char *expected)
+{
+    char what[128];
+
+    snprintf(what, sizeof(what), "'%.*s' is no %s", (int)OT_MIN(cell->length, (size_t)40),
+             cell->text, expected);
+    return bad_value(bound, row, i, what);
+}
+
+// Position of the cell's text among the sorted class names.
+static ot_status read_class(ot__bound *bound, int64_t row, const ot__cell *cell, double *value)
+{
+    ot__buf text = {0};
+    int first = 0, last = bound->n_class_names;
+    ot_status st;
+
+    ot__buf_append(&text, "", 0);
+    ot__cell_text(cell, &text);
+    st = ot__buf_status(&text);
+    while (st == OT_OK && first < last) {
+        int middle = first + (last - first) / 2;
+        if (strcmp(bound->class_names[middle], text.data) < 0)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    if (st == OT_OK &&
+        (first == bound->n_class_names || strcmp(bound->class_names[first], text.data) != 0))
+        st = bad_cell(bound, row, 0, cell, "known class");
+    ot__buf_deinit(&text);
+    *value = first;
+    return st;
+}
+
+static ot_status read_cells(ot__bound *bound, int64_t row)
+{
+    ot__csv_row(bound->fields[0]->source, row, bound->cells);
+    for (int i = 0; i < bound->n_fields; i++) {
+        const ot__cell *cell = &bound->cells[bound->fields[i]->column];
+
+        if (bound->class_names)
+            OT_TRY(read_class(bound, row, cell, &bound->values[i]));
+        else if (!ot__cell_number(cell, &bound->values[i]))
+            return bad_cell(bound, row, i, cell, "number");
+    }
+    return OT_OK;
+}
+
+static ot_status check_labels(const ot__bound *bound, int64_t row, int64_t n_classes)
+{
+    char what[96];
+
+    for (int64_t i = 0; i < bound->row_count; i++) {
+        const double label = bound->values[i];
+        if (label != floor(label) || fabs(label) > 0x1p53) {
+            snprintf(what, sizeof(what), "label %g is no whole number", label);
+            return bad_value(bound, row, i, what);
+        }
+        if (n_classes > 0 && (label < 0 || label >= (double)n_classes)) {
+            snprintf(what, sizeof(what), "label %g is outside 0..%" PRId64, label, n_classes - 1);
+            return bad_value(bound, row, i, what);
+        }
+    }
+    return OT_OK;
+}
+
+static ot_status scale_values(const ot__bound *bound, int64_t row)
+{
+    const int64_t per_channel = bound->n_channels > 1 ? bound->row_count / bound->n_channels : 0;
+
+    for (int64_t i = 0; i < bound->row_count; i++) {
+        const int64_t channel = per_channel > 0 ? i / per_channel : 0;
+        double value = bound->values[i] * bound->scale;
+
+        if (bound->mean)
+            value -= bound->mean[channel];
+        if (bound->std)
+            value /= bound->std[channel];
+        if (!isfinite(value))
+            return bad_value(bound, row, i,
+                             isnan(value) ? "is missing or not a number" : "is infinite");
+        bound->values[i] = value;
+    }
+    return OT_OK;
+}
+
+ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows, int64_t n_classes)
+{
+    const size_t row_bytes = (size_t)bound->row_count * ot_dtype_size(bound->dtype);
+
+    if (bound->fields[0]->data)
+        read_array(bound->fields[0], rows, row, bound->values);
+    else
+        OT_TRY(read_cells(bound, row));
+    if (bound->is_class)
+        OT_TRY(check_labels(bound, row, n_classes));
+    else
+        OT_TRY(scale_values(bound, row));
+    ot__convert((char *)bound->tensor->data + (size_t)at * row_bytes, bound->dtype, bound->values,
+                OT_F64, bound->row_count);
+    return OT_OK;
+}
