@@ -37,7 +37,9 @@ extern "C" {
     X(OT_F4E2M1, 23, "f4e2m1", 4)                                                                  \
     X(OT_F8E8M0, 24, "f8e8m0", 8)                                                                  \
     X(OT_U2, 25, "u2", 2)                                                                          \
-    X(OT_I2, 26, "i2", 2)
+    X(OT_I2, 26, "i2", 2)                                                                          \
+    X(OT_F6E2M3, 27, "f6e2m3", 6)                                                                  \
+    X(OT_F6E3M2, 28, "f6e3m2", 6)
 
 typedef enum ot_dtype {
 #define OT_DTYPE_ENUM(name, number, text, bits) name = number,

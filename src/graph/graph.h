@@ -122,6 +122,12 @@ typedef enum ot_attr_kind {
     OT_ATTR_TYPE_PROTOS = 14,
 } ot_attr_kind;
 
+// What a file says about a tensor in an attribute, besides its elements.
+typedef struct ot__tensor_note {
+    const char *name, *doc; // never NULL
+    ot__bytes extra;
+} ot__tensor_note;
+
 struct ot_attr {
     const char *name;
     ot_attr_kind kind;
@@ -137,7 +143,8 @@ struct ot_attr {
     const ot__string *strings;
     ot_tensor *const *tensors;
     ot_graph *const *graphs;
-    ot__bytes bytes; // kinds 11 to 14: the fields as found
+    const ot__tensor_note *notes; // of t, or of each of tensors; NULL: nothing to say
+    ot__bytes bytes;              // kinds 11 to 14: the fields as found
     ot__bytes extra;
     const char *doc;
 };
@@ -224,11 +231,12 @@ ot_status ot__model_clone(const ot_model *model, ot_model **out);
 ot_status ot__model_keep(ot_model *model, const ot_model *other);
 int64_t ot__model_opset(const ot_model *model, const char *domain); // 0 when not imported
 ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t version);
-ot_status ot__model_hold_map(ot_model *model,
-                             ot__file_map *map); // closed with the last model; *map is taken over
-ot_status
-ot__model_hold_tensor(ot_model *model,
-                      ot_tensor *tensor); // destroyed with the last model, also on failure
+// Closed with the last model; *map is taken over, also on failure. `name` (copied; NULL: none) is
+// what ot__model_find_map finds it by.
+ot_status ot__model_hold_map(ot_model *model, const char *name, ot__file_map *map);
+const ot__file_map *ot__model_find_map(const ot_model *model, const char *name); // NULL when absent
+// Destroyed with the last model; taken over, also on failure.
+ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor);
 // A tensor that the model holds, over bytes that live in its arena or a held map.
 ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
                                  const void *data, size_t n_bytes);
@@ -306,5 +314,6 @@ static inline int ot__uses_count(const ot__uses *uses, const ot_value *value)
 // Whole structure: defined before use, unique names, no cycle, producers consistent, outputs
 // defined. What the operators demand is ot__pass_check's business.
 ot_status ot__graph_verify(const ot_graph *graph);
+ot_status ot__model_verify(const ot_model *model); // the main graph and the bodies of the functions
 
 #endif

@@ -10,6 +10,8 @@ struct ot__held {
     atomic_int count;
     ot__arena *arena; // exactly one of the three is there
     ot__file_map map;
+    const char
+        *map_name; // in the arena of the model that took the map, which outlives it; NULL: none
     ot_tensor *tensor;
 };
 
@@ -59,9 +61,10 @@ ot_status ot__model_keep(ot_model *model, const ot_model *other)
     return ot__holdings_share(other, model);
 }
 
-ot_status ot__model_hold_map(ot_model *model, ot__file_map *map)
+ot_status ot__model_hold_map(ot_model *model, const char *name, ot__file_map *map)
 {
-    ot__held *held = held_create();
+    const char *kept_name = name ? ot__arena_strdup(model->arena, name) : NULL;
+    ot__held *held = name && !kept_name ? NULL : held_create();
 
     if (!held || !hold(model, held)) {
         ot__free(held);
@@ -69,8 +72,20 @@ ot_status ot__model_hold_map(ot_model *model, ot__file_map *map)
         return OT_ERR_NO_MEMORY;
     }
     held->map = *map;
+    held->map_name = kept_name;
     *map = (ot__file_map){0};
     return OT_OK;
+}
+
+const ot__file_map *ot__model_find_map(const ot_model *model, const char *name)
+{
+    for (int i = 0; i < model->holdings->n_items; i++) {
+        const ot__held *held = model->holdings->items[i];
+
+        if (held->map_name && strcmp(held->map_name, name) == 0)
+            return &held->map;
+    }
+    return NULL;
 }
 
 ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)

@@ -157,3 +157,14 @@ ot_status ot__graph_verify(const ot_graph *graph)
 {
     return verify_graph(graph, NULL);
 }
+
+ot_status ot__model_verify(const ot_model *model)
+{
+    for (int i = 0; i < model->n_functions; i++) {
+        ot_status st = ot__graph_verify(model->functions[i]->body);
+
+        if (st != OT_OK)
+            return ot__error_prefix(st, "function '%s'", model->functions[i]->name);
+    }
+    return ot__graph_verify(model->graph);
+}

@@ -19,6 +19,9 @@ ot_status ot__onnx_write(const ot_model *model, ot__buf *out);
 // text_read.c, text_write.c: as onnx.parser and onnx.printer
 ot_status ot__text_read(const char *text, size_t length, const ot_model_options *options,
                         const char *where, ot_model **out);
+// As above; `folder` is where external data is looked for.
+ot_status ot__text_read_from(const char *folder, const char *text, size_t length,
+                             const ot_model_options *options, const char *where, ot_model **out);
 typedef struct ot__text_options {
     int max_elements; // constants with more are shortened; 0: all are written, so that the text
                       // reads back the same

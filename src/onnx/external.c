@@ -1,0 +1,91 @@
+// Elements stored in files beside the model.
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+static bool has_parent_step(const char *location)
+{
+    for (const char *at = location; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+// *resolved (PATH_MAX bytes): the file that `location` leads to, all links followed, which must be
+// below `folder`.
+static ot_status resolve(const char *folder, const char *location, char *resolved)
+{
+    char top[PATH_MAX];
+    char *path = ot__path_join(folder, location);
+    size_t n_top;
+    bool exists;
+
+    if (!path)
+        return OT_ERR_NO_MEMORY;
+    exists = realpath(folder, top) && realpath(path, resolved);
+    ot__free(path);
+    if (!exists)
+        return ot__error(OT_ERR_IO, "external data file '%s' is not there", location);
+    n_top = strcmp(top, "/") == 0 ? 0 : strlen(top);
+    if (strncmp(resolved, top, n_top) != 0 || resolved[n_top] != '/')
+        return ot__error(OT_ERR_FORMAT,
+                         "external data file '%s' is a link that leaves the model's folder",
+                         location);
+    return OT_OK;
+}
+
+static ot_status open_file(ot_model *model, const char *location, const ot__file_map **out)
+{
+    char resolved[PATH_MAX];
+    ot__file_map map = {0};
+
+    *out = ot__model_find_map(model, location);
+    if (*out)
+        return OT_OK;
+    if (!model->folder)
+        return ot__error(OT_ERR_FORMAT,
+                         "external data file '%s' of a model that was not read from a folder",
+                         location);
+    if (!*location || *location == '/' || has_parent_step(location))
+        return ot__error(OT_ERR_FORMAT, "external data file '%s' leaves the model's folder",
+                         location);
+    OT_TRY(resolve(model->folder, location, resolved));
+    OT_TRY(ot__file_map_open(&map, resolved));
+    OT_TRY(ot__model_hold_map(model, location, &map));
+    *out = ot__model_find_map(model, location);
+    return OT_OK;
+}
+
+static ot_status find_range(ot_model *model, const char *location, int64_t offset, int64_t length,
+                            size_t expected, const void **data)
+{
+    const ot__file_map *map;
+
+    if (length >= 0 && (uint64_t)length != expected)
+        return ot__error(OT_ERR_FORMAT, "external data has length %" PRId64 ", expected %zu",
+                         length, expected);
+    OT_TRY(open_file(model, location, &map));
+    if ((uint64_t)offset > map->size || expected > map->size - (size_t)offset)
+        return ot__error(OT_ERR_FORMAT,
+                         "external data ends at byte %" PRId64 " + %zu, but '%s' has %zu bytes",
+                         offset, expected, location, map->size);
+    *data = map->data + offset;
+    return OT_OK;
+}
+
+ot_status ot__external_read(ot_model *model, const char *tensor_name, const char *location,
+                            int64_t offset, int64_t length, size_t expected, const void **data)
+{
+    ot_status st;
+
+    *data = NULL;
+    if (offset < 0)
+        st = ot__error(OT_ERR_FORMAT, "external data starts at byte %" PRId64, offset);
+    else
+        st = find_range(model, location, offset, length, expected, data);
+    return st == OT_OK || !tensor_name ? st : ot__error_prefix(st, "tensor '%s'", tensor_name);
+}

@@ -1,0 +1,15 @@
+// What a file may ask for.
+#ifndef OT_ONNX_LIMITS_H
+#define OT_ONNX_LIMITS_H
+
+#include "onnx/onnx.h"
+
+typedef struct ot__limits {
+    int depth;
+    int64_t nodes;
+    size_t memory;
+} ot__limits;
+
+ot__limits ot__limits_of(const ot_model_options *options, size_t n_bytes); // guard.c
+
+#endif

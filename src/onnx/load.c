@@ -1,0 +1,88 @@
+// Models from files and from memory, whatever form they have.
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+// Bytes of protobuf are recognised by the control characters that its tags and lengths are.
+static bool looks_like_text(const void *bytes, size_t n_bytes)
+{
+    const size_t n_examined = 256;
+    const uint8_t *text = bytes;
+    uint8_t first = 0;
+
+    for (size_t i = 0; i < OT_MIN(n_bytes, n_examined); i++) {
+        bool is_space = text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r');
+
+        if ((text[i] < ' ' && !is_space) || text[i] == 0x7f)
+            return false;
+        if (first == 0 && !is_space)
+            first = text[i];
+    }
+    return first == '<' || first == '#' || first == '_' || (first >= 'a' && first <= 'z') ||
+           (first >= 'A' && first <= 'Z');
+}
+
+// *map is given to the model, whose tensors may point into it.
+static ot_status load_map(ot__file_map *map, const char *path, const char *folder,
+                          const ot_model_options *options, ot_model **out)
+{
+    if (ot__ends_with(path, ".onnxtxt") || looks_like_text(map->data, map->size))
+        return ot__text_read_from(folder, (const char *)map->data, map->size, options, path, out);
+    OT_TRY(ot__onnx_read(map->data, map->size, options, path, folder, out));
+    if (ot__model_hold_map(*out, NULL, map) != OT_OK) {
+        ot_model_destroy(*out);
+        *out = NULL;
+        return OT_ERR_NO_MEMORY;
+    }
+    return OT_OK;
+}
+
+ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out)
+{
+    bool is_standard_input = strcmp(path, "-") == 0;
+    char *folder = NULL;
+    ot__file_map map = {0};
+    ot_status st;
+
+    *out = NULL;
+    st = ot__file_map_open(&map, path);
+    if (st != OT_OK)
+        goto done;
+    if (!is_standard_input) {
+        folder = ot__path_folder(path);
+        st = folder ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    if (st == OT_OK)
+        st = load_map(&map, is_standard_input ? "standard input" : path, folder, options, out);
+done:
+    ot__file_map_close(&map);
+    ot__free(folder);
+    return st;
+}
+
+ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model_options *options,
+                               ot_model **out)
+{
+    const char *where = "model in memory";
+    ot_tensor *copy = NULL;
+    ot_shape shape = OT_SHAPE((int64_t)n_bytes);
+    ot_status st;
+
+    *out = NULL;
+    if (looks_like_text(bytes, n_bytes))
+        return ot__text_read(bytes, n_bytes, options, where, out);
+    OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));
+    if (n_bytes > 0)
+        memcpy(copy->data, bytes, n_bytes);
+    st = ot__onnx_read(copy->data, n_bytes, options, where, NULL, out);
+    if (st == OT_OK) {
+        st = ot__model_hold_tensor(*out, copy); // taken over, also on failure
+        copy = NULL;
+    }
+    if (st != OT_OK) {
+        ot_model_destroy(*out);
+        *out = NULL;
+    }
+    ot_tensor_destroy(copy);
+    return st;
+}

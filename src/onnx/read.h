@@ -1,0 +1,59 @@
+// Shared by the files that turn protobuf messages into a model. All bytes have passed the guard.
+#ifndef OT_ONNX_READ_H
+#define OT_ONNX_READ_H
+
+#include "onnx.pb-c.h"
+#include "onnx/limits.h"
+#include "onnx/wire.h"
+
+typedef struct ot__reader {
+    ot_model *model;
+    ot__limits limits;
+    bool in_function; // attributes may refer to the function's
+    ProtobufCAllocator allocator;
+    size_t n_unpacked; // bytes that protobuf-c holds
+    bool out_of_memory;
+} ot__reader;
+
+// One message taken apart: `message` is what protobuf-c made of the kept fields.
+typedef struct ot__unpacked {
+    ot__reader *reader;
+    ProtobufCMessage *message;
+    ot__parts parts;
+} ot__unpacked;
+
+// read.c
+ot_status ot__unpack(ot__reader *reader, const ProtobufCMessageDescriptor *type, ot__bytes bytes,
+                     uint64_t kept, uint64_t apart, ot__unpacked *out);
+void ot__unpacked_deinit(ot__unpacked *unpacked);
+const char *ot__read_text(ot__reader *reader,
+                          const char *text); // a copy that lasts; "" for NULL; NULL: no memory
+ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph);
+ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
+
+// read_node.c
+ot_status ot__read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
+ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot_attr *attr);
+
+// read_function.c
+ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out);
+ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *opsets, size_t n,
+                          ot__opset **out, int *n_out);
+
+// read_type.c
+// Set the value's kind, type and shape from a TypeProto's bytes.
+ot_status ot__read_type(ot__reader *reader, ot__bytes bytes, ot_value *value);
+
+// read_tensor.c
+typedef struct ot__read_tensor {
+    const char *name, *doc;
+    ot_tensor *tensor;
+    ot__bytes extra;
+} ot__read_tensor;
+ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
+
+// read_elements.c: the typed fields of a TensorProto
+ot_status ot__check_element_count(ot_dtype dtype, const ot_shape *shape, ot__bytes message);
+ot_status ot__read_elements(ot_tensor *tensor, ot__bytes message); // of the count checked before
+
+#endif

@@ -1,0 +1,207 @@
+// Models to files, large constants beside them when asked for or needed.
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx/write.h"
+
+static const size_t data_alignment = 4096; // so that other runtimes can map each constant alone
+static const uint64_t max_embedded = UINT64_C(1932735283); // 1.8 GiB: protobuf ends at 2
+static const size_t default_external_from = 1024;
+
+typedef struct saving {
+    const ot_model *model;
+    size_t external_from;
+    ot__placement *placements;
+    int n_placements, capacity;
+    uint64_t n_data;
+} saving;
+
+// ---- what goes to the other file ----
+
+static ot_status place(saving *s, const ot_value *value)
+{
+    uint64_t offset = (s->n_data + data_alignment - 1) / data_alignment * data_alignment;
+
+    if (value->constant->dtype == OT_STRING || value->constant->n_bytes < s->external_from ||
+        value->constant->n_bytes == 0)
+        return OT_OK;
+    if (s->n_placements == s->capacity) {
+        int capacity = OT_MAX(2 * s->capacity, 64);
+        ot__placement *grown = ot__realloc(s->placements, (size_t)capacity * sizeof *s->placements);
+
+        if (!grown)
+            return OT_ERR_NO_MEMORY;
+        s->placements = grown;
+        s->capacity = capacity;
+    }
+    s->placements[s->n_placements++] = (ot__placement){value, offset};
+    s->n_data = offset + value->constant->n_bytes;
+    return OT_OK;
+}
+
+static ot_status place_graph(saving *s, const ot_graph *graph)
+{
+    for (int i = 0; i < graph->n_initializers; i++)
+        OT_TRY(place(s, graph->initializers[i]));
+    for (int n = 0; n < graph->n_nodes; n++)
+        for (int a = 0; a < graph->nodes[n]->n_attrs; a++)
+            for (int g = 0; g < ot__attr_n_graphs(graph->nodes[n]->attrs[a]); g++)
+                OT_TRY(place_graph(s, ot__attr_graph(graph->nodes[n]->attrs[a], g)));
+    return OT_OK;
+}
+
+static ot_status write_data(const saving *s, ot__file_writer *file)
+{
+    static const char zeros[4096];
+    uint64_t at = 0;
+
+    for (int i = 0; i < s->n_placements; i++) {
+        const ot_tensor *tensor = s->placements[i].value->constant;
+
+        OT_TRY(ot__file_writer_write(file, zeros, (size_t)(s->placements[i].offset - at)));
+        OT_TRY(ot__file_writer_write(file, tensor->data, tensor->n_bytes));
+        at = s->placements[i].offset + tensor->n_bytes;
+    }
+    return OT_OK;
+}
+
+// ---- the files ----
+
+static ot_status write_to_file(void *context, const void *bytes, size_t n_bytes)
+{
+    return ot__file_writer_write(context, bytes, n_bytes);
+}
+
+static ot_status write_model(const saving *s, const char *location, ot__file_writer *file)
+{
+    ot__wire wire = {.write = write_to_file,
+                     .context = file,
+                     .placements = s->placements,
+                     .n_placements = s->n_placements,
+                     .location = location};
+
+    ot__write_model(&wire, s->model);
+    return wire.status;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+// Both files are complete before either takes its place; the data comes first, because a model
+// without it is no use.
+static ot_status save_both(saving *s, const char *path)
+{
+    ot__file_writer *data = NULL, *file = NULL;
+    ot__buf data_path = {0};
+    ot_status st;
+
+    ot__buf_printf(&data_path, "%s.data", path);
+    st = ot__buf_status(&data_path);
+    if (st == OT_OK)
+        st = ot__file_writer_open(&data, data_path.data);
+    if (st == OT_OK)
+        st = write_data(s, data);
+    if (st == OT_OK)
+        st = ot__file_writer_open(&file, path);
+    // From here on they are looked up.
+    qsort(s->placements, (size_t)s->n_placements, sizeof *s->placements, ot__compare_placements);
+    if (st == OT_OK)
+        st = write_model(s, base_name(data_path.data), file);
+    if (st == OT_OK) {
+        st = ot__file_writer_commit(data);
+        data = NULL;
+    }
+    if (st == OT_OK) {
+        st = ot__file_writer_commit(file);
+        file = NULL;
+    }
+    ot__file_writer_abort(data);
+    ot__file_writer_abort(file);
+    ot__buf_deinit(&data_path);
+    return st;
+}
+
+static ot_status save_one(const saving *s, const char *path)
+{
+    ot__file_writer *file;
+    ot_status st;
+
+    OT_TRY(ot__file_writer_open(&file, path));
+    st = write_model(s, NULL, file);
+    if (st != OT_OK) {
+        ot__file_writer_abort(file);
+        return st;
+    }
+    return ot__file_writer_commit(file);
+}
+
+static uint64_t embedded_size(const ot_model *model)
+{
+    ot__wire wire = {.is_counting = true};
+
+    ot__write_model(&wire, model);
+    return wire.count;
+}
+
+static ot_status save_protobuf(const ot_model *model, const char *path,
+                               const ot_model_options *options)
+{
+    saving s = {.model = model, .external_from = options ? options->external_from : 0};
+    uint64_t size = embedded_size(model);
+    ot_status st = OT_OK;
+
+    if (s.external_from == 0)
+        s.external_from = size > max_embedded ? default_external_from : SIZE_MAX;
+    if (s.external_from != SIZE_MAX && strcmp(path, "-") == 0)
+        return ot__error(
+            OT_ERR_UNSUPPORTED,
+            "a model of %" PRIu64 " bytes with external data cannot go to standard output", size);
+    if (s.external_from != SIZE_MAX)
+        st = place_graph(&s, model->graph);
+    if (st == OT_OK)
+        st = s.n_placements > 0 ? save_both(&s, path) : save_one(&s, path);
+    ot__free(s.placements);
+    return st;
+}
+
+static ot_status save_text(const ot_model *model, const char *path)
+{
+    const ot__text_options all = {0};
+    ot__buf text = {0};
+    ot_status st = ot__text_write(model, &all, &text);
+
+    if (st == OT_OK)
+        st = ot__file_write(path, text.data, text.length);
+    ot__buf_deinit(&text);
+    return st;
+}
+
+ot_status ot_model_save(const ot_model *model, const char *path, const ot_model_options *options)
+{
+    if (ot__ends_with(path, ".onnxtxt"))
+        return save_text(model, path);
+    return save_protobuf(model, path, options);
+}
+
+ot_status ot_model_to_text(const ot_model *model, char **out)
+{
+    const ot__text_options shortened = {.max_elements = 16};
+    ot__buf text = {0};
+    ot_status st = ot__text_write(model, &shortened, &text);
+
+    *out = NULL;
+    if (st == OT_OK)
+        *out = text.data; // never NULL: every model has text
+    else
+        ot__buf_deinit(&text);
+    return st;
+}
+
+void ot_text_free(char *text)
+{
+    ot__free(text);
+}
