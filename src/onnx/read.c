@@ -221,7 +221,7 @@ static ot_status read_initializer(ot__reader *reader, ot_graph *graph, ot__bytes
 
 // Up to IR version 3 initializers had to be inputs too. Nobody gives these, and a parameter would
 // be listed twice.
-static void drop_initialized_inputs(ot_graph *graph)
+void ot__drop_initialized_inputs(ot_graph *graph)
 {
     const int64_t initializers_stand_alone = 4;
     int kept = 0;
@@ -242,7 +242,7 @@ ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
     OT_TRY(read_graph_texts(reader, bytes, graph));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_INPUT, read_input));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_INITIALIZER, read_initializer));
-    drop_initialized_inputs(graph);
+    ot__drop_initialized_inputs(graph);
     OT_TRY(read_all(reader, graph, bytes, GRAPH_NODE, ot__read_node));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_VALUE_INFO, ot__read_value_info));
     return read_all(reader, graph, bytes, GRAPH_OUTPUT, read_output);
@@ -352,28 +352,42 @@ static ot_status read_model(ot__reader *reader, ot__bytes bytes)
     return read_main_graph(reader, bytes);
 }
 
+ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits limits)
+{
+    *reader = (ot__reader){.limits = limits};
+    OT_TRY(ot__model_create(&reader->model));
+    reader->allocator = (ProtobufCAllocator){unpack_alloc, unpack_free, reader};
+    ot__arena_limit(reader->model->arena, limits.memory);
+    if (!folder)
+        return OT_OK;
+    reader->model->folder = ot__arena_strdup(reader->model->arena, folder);
+    return reader->model->folder ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__reader_finish(ot__reader *reader, ot_status status, const char *where, ot_model **out)
+{
+    *out = NULL;
+    if (status == OT_OK)
+        status = ot__model_verify(reader->model);
+    if (status != OT_OK) {
+        ot_model_destroy(reader->model);
+        return ot__error_prefix(status, "%s", where);
+    }
+    ot__arena_limit(reader->model->arena, SIZE_MAX);
+    *out = reader->model;
+    return OT_OK;
+}
+
 ot_status ot__onnx_read(const void *bytes, size_t n_bytes, const ot_model_options *options,
                         const char *where, const char *folder, ot_model **out)
 {
-    ot__reader reader = {.limits = ot__limits_of(options, n_bytes)};
+    ot__reader reader;
     ot_status st;
 
     *out = NULL;
     OT_TRY(ot__onnx_guard(bytes, n_bytes, options, where));
-    OT_TRY(ot__model_create(&reader.model));
-    reader.allocator = (ProtobufCAllocator){unpack_alloc, unpack_free, &reader};
-    ot__arena_limit(reader.model->arena, reader.limits.memory);
-    if (folder)
-        reader.model->folder = ot__arena_strdup(reader.model->arena, folder);
-    st = folder && !reader.model->folder ? OT_ERR_NO_MEMORY : OT_OK;
+    st = ot__reader_init(&reader, folder, ot__limits_of(options, n_bytes));
     if (st == OT_OK)
         st = read_model(&reader, (ot__bytes){bytes, n_bytes});
-    if (st == OT_OK)
-        st = ot__model_verify(reader.model);
-    ot__arena_limit(reader.model->arena, SIZE_MAX);
-    if (st == OT_OK)
-        *out = reader.model;
-    else
-        ot_model_destroy(reader.model);
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "%s", where);
+    return ot__reader_finish(&reader, st, where, out);
 }

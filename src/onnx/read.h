@@ -28,12 +28,22 @@ ot_status ot__unpack(ot__reader *reader, const ProtobufCMessageDescriptor *type,
 void ot__unpacked_deinit(ot__unpacked *unpacked);
 const char *ot__read_text(ot__reader *reader,
                           const char *text); // a copy that lasts; "" for NULL; NULL: no memory
+ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits limits);
+ot_status ot__reader_finish(ot__reader *reader, ot_status status, const char *where,
+                            ot_model **out);
+void ot__drop_initialized_inputs(ot_graph *graph);
 ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph);
 ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
 
 // read_node.c
 ot_status ot__read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
 ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot_attr *attr);
+
+// The value that a node of `graph` reads or makes under this name. What nobody has defined yet is
+// left for ot__graph_verify to name; making what exists already is an error.
+ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out);
+ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out);
+const char *ot__attr_kind_name(ot_attr_kind kind);
 
 // read_function.c
 ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out);
@@ -50,9 +60,27 @@ typedef struct ot__read_tensor {
     ot_tensor *tensor;
     ot__bytes extra;
 } ot__read_tensor;
+// Elements where they lie in the file, or a copy when they are not aligned for their type.
+ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,
+                          size_t n_bytes, ot_tensor **out);
+// Entries of external_data: key, value, key, value, ...
+ot_status ot__read_external(ot_model *model, const char *name, const char *const *entries,
+                            size_t n_entries, ot_dtype dtype, const ot_shape *shape,
+                            ot_tensor **out);
 ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
 
-// read_elements.c: the typed fields of a TensorProto
+// read_elements.c: the typed fields of a TensorProto. Below 8 bits several elements share a stored
+// number.
+ot_status ot__stored_count(ot_dtype dtype, const ot_shape *shape, int64_t *count);
+bool ot__is_float_storage(ot_dtype dtype); // stored numbers are floats; else strings or integers
+typedef struct ot__element_sink {
+    ot_tensor *tensor;
+    size_t offset; // bytes written
+    int64_t index; // numbers taken
+} ot__element_sink;
+ot_status ot__take_integer(ot__element_sink *to, uint64_t value);
+ot_status ot__take_float(ot__element_sink *to, double value);
+ot_status ot__take_string(ot__element_sink *to, ot__string string);
 ot_status ot__check_element_count(ot_dtype dtype, const ot_shape *shape, ot__bytes message);
 ot_status ot__read_elements(ot_tensor *tensor, ot__bytes message); // of the count checked before
 

@@ -34,6 +34,11 @@ static storage storage_of(ot_dtype dtype)
     }
 }
 
+bool ot__is_float_storage(ot_dtype dtype)
+{
+    return storage_of(dtype).width > 0;
+}
+
 static bool is_six_bits(ot_dtype dtype)
 {
     return dtype == OT_F6E2M3 || dtype == OT_F6E3M2;
@@ -41,7 +46,7 @@ static bool is_six_bits(ot_dtype dtype)
 
 // Numbers that the field must hold: below 8 bits several elements share a packed byte, except
 // six-bit ones.
-static ot_status stored_count(ot_dtype dtype, const ot_shape *shape, int64_t *count)
+ot_status ot__stored_count(ot_dtype dtype, const ot_shape *shape, int64_t *count)
 {
     size_t n_bytes;
 
@@ -78,7 +83,7 @@ ot_status ot__check_element_count(ot_dtype dtype, const ot_shape *shape, ot__byt
     int64_t expected, found = 0;
     ot__field field;
 
-    OT_TRY(stored_count(dtype, shape, &expected));
+    OT_TRY(ot__stored_count(dtype, shape, &expected));
     while (ot__wire_next(&at, end, &field))
         if (field.number == s.field)
             found += numbers_in(&field, &s);
@@ -88,15 +93,7 @@ ot_status ot__check_element_count(ot_dtype dtype, const ot_shape *shape, ot__byt
     return OT_OK;
 }
 
-// Where the next element goes.
-typedef struct sink {
-    ot_tensor *tensor;
-    size_t offset; // bytes written
-    int64_t index; // numbers taken
-} sink;
-
-// A number of int32_data, int64_data or uint64_data.
-static ot_status take_integer(sink *to, uint64_t value)
+ot_status ot__take_integer(ot__element_sink *to, uint64_t value)
 {
     const ot_dtype dtype = to->tensor->dtype;
     size_t size = ot_dtype_size(dtype);
@@ -126,7 +123,31 @@ static ot_status take_integer(sink *to, uint64_t value)
     return OT_OK;
 }
 
-static ot_status take_varints(sink *to, const ot__field *field)
+ot_status ot__take_float(ot__element_sink *to, double value)
+{
+    char *at = (char *)to->tensor->data + to->offset;
+    const float as_f32 = (float)value;
+
+    if (to->tensor->dtype == OT_F64 || to->tensor->dtype == OT_C128) {
+        memcpy(at, &value, sizeof value);
+        to->offset += sizeof value;
+    } else {
+        memcpy(at, &as_f32, sizeof as_f32);
+        to->offset += sizeof as_f32;
+    }
+    to->index++;
+    return OT_OK;
+}
+
+ot_status ot__take_string(ot__element_sink *to, ot__string string)
+{
+    memcpy((char *)to->tensor->data + to->offset, &string, sizeof string);
+    to->offset += sizeof string;
+    to->index++;
+    return OT_OK;
+}
+
+static ot_status take_varints(ot__element_sink *to, const ot__field *field)
 {
     const uint8_t *at = field->data, *end = at + field->size;
     uint64_t value;
@@ -134,20 +155,15 @@ static ot_status take_varints(sink *to, const ot__field *field)
     while (at < end) {
         if (!ot__wire_varint(&at, end, &value))
             return ot__error(OT_ERR_FORMAT, "malformed number");
-        OT_TRY(take_integer(to, value));
+        OT_TRY(ot__take_integer(to, value));
     }
     return OT_OK;
 }
 
-static ot_status take_field(sink *to, const storage *s, const ot__field *field)
+static ot_status take_field(ot__element_sink *to, const storage *s, const ot__field *field)
 {
-    if (to->tensor->dtype == OT_STRING) {
-        const ot__string string = {field->data, field->size};
-
-        memcpy((char *)to->tensor->data + to->offset, &string, sizeof string);
-        to->offset += sizeof string;
-        return OT_OK;
-    }
+    if (to->tensor->dtype == OT_STRING)
+        return ot__take_string(to, (ot__string){field->data, field->size});
     if (s->width == 0)
         return take_varints(to, field);
     memcpy((char *)to->tensor->data + to->offset, field->data, field->size);
@@ -159,7 +175,7 @@ ot_status ot__read_elements(ot_tensor *tensor, ot__bytes message)
 {
     const storage s = storage_of(tensor->dtype);
     const uint8_t *at = message.data, *end = message.data + message.size;
-    sink to = {.tensor = tensor};
+    ot__element_sink to = {.tensor = tensor};
     ot__field field;
 
     while (ot__wire_next(&at, end, &field))

@@ -24,12 +24,9 @@ ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *o
             return OT_ERR_NO_MEMORY;
         while (known < *n_out && strcmp((*out)[known].domain, opset.domain) != 0)
             known++;
-        if (known == *n_out)
-            (*out)[(*n_out)++] = opset;
-        else if ((*out)[known].version != opset.version)
-            return ot__error(OT_ERR_FORMAT,
-                             "opset of domain '%s' is imported as %" PRId64 " and as %" PRId64,
-                             opset.domain, (*out)[known].version, opset.version);
+        // ONNX Runtime writes a domain twice at times, and believes the last entry.
+        (*out)[known] = opset;
+        *n_out = OT_MAX(*n_out, known + 1);
     }
     return OT_OK;
 }

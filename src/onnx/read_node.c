@@ -27,6 +27,11 @@ static const char *const kind_names[] = {
     "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS",
 };
 
+const char *ot__attr_kind_name(ot_attr_kind kind)
+{
+    return (unsigned)kind < OT_COUNT(kind_names) ? kind_names[kind] : "unknown";
+}
+
 static ot_attr_kind kind_of_field(uint32_t number)
 {
     for (size_t i = 0; i < OT_COUNT(value_fields); i++)
@@ -314,49 +319,37 @@ static ot_status read_attrs(ot__reader *reader, ot_node *node, ot__bytes bytes)
 
 // ---- nodes ----
 
-static ot_status find_inputs(ot_graph *graph, const Onnx__NodeProto *proto, ot_value **inputs)
+ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out)
 {
-    for (size_t i = 0; i < proto->n_input; i++) {
-        if (!proto->input[i][0])
-            continue;
-        // What nobody has defined yet is left for ot__graph_verify to name.
-        inputs[i] = ot__graph_find_visible(graph, proto->input[i]);
-        if (!inputs[i])
-            inputs[i] = ot__graph_value(graph, proto->input[i]);
-        if (!inputs[i])
-            return OT_ERR_NO_MEMORY;
-    }
+    *out = ot__graph_find_visible(graph, name);
+    if (!*out)
+        *out = ot__graph_value(graph, name);
+    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out)
+{
+    const ot_value *value = *out = ot__graph_value(graph, name);
+    char label[160];
+
+    if (!value)
+        return OT_ERR_NO_MEMORY;
+    if (value->producer)
+        return ot__error(OT_ERR_FORMAT, "output '%s' is made by %s already", name,
+                         ot__node_label(value->producer, label, sizeof label));
+    if (value->is_input || value->is_initializer)
+        return ot__error(OT_ERR_FORMAT, "output '%s' has the name of an %s", name,
+                         value->is_initializer ? "initializer" : "input");
     return OT_OK;
 }
 
-static ot_status defined_twice(const ot_value *value)
+static ot_status find_ends(ot_graph *graph, char *const *names, size_t n,
+                           ot_status (*find)(ot_graph *graph, const char *name, ot_value **out),
+                           ot_value **values)
 {
-    char label[160];
-
-    if (value->producer)
-        return ot__error(OT_ERR_FORMAT, "output '%s' is made by %s already", value->name,
-                         ot__node_label(value->producer, label, sizeof label));
-    return ot__error(OT_ERR_FORMAT, "output '%s' has the name of an %s", value->name,
-                     value->is_initializer ? "initializer" : "input");
-}
-
-static ot_status find_outputs(ot_graph *graph, const Onnx__NodeProto *proto, ot_value **outputs)
-{
-    for (size_t i = 0; i < proto->n_output; i++) {
-        ot_value *value;
-
-        if (!proto->output[i][0])
-            continue;
-        value = ot__graph_value(graph, proto->output[i]);
-        if (!value)
-            return OT_ERR_NO_MEMORY;
-        if (value->producer || value->is_input || value->is_initializer)
-            return defined_twice(value);
-        for (size_t k = 0; k < i; k++)
-            if (outputs[k] == value)
-                return ot__error(OT_ERR_FORMAT, "output '%s' is listed twice", value->name);
-        outputs[i] = value;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (names[i][0])
+            OT_TRY(find(graph, names[i], &values[i]));
     return OT_OK;
 }
 
@@ -369,9 +362,9 @@ static ot_status add_node(ot__reader *reader, ot_graph *graph, const Onnx__NodeP
 
     *out = NULL;
     if (st == OT_OK)
-        st = find_inputs(graph, proto, inputs);
+        st = find_ends(graph, proto->input, proto->n_input, ot__find_node_input, inputs);
     if (st == OT_OK)
-        st = find_outputs(graph, proto, outputs);
+        st = find_ends(graph, proto->output, proto->n_output, ot__find_node_output, outputs);
     if (st == OT_OK) {
         *out = ot__graph_add_node(graph, proto->domain ? proto->domain : "",
                                   proto->op_type ? proto->op_type : "", proto->name, inputs,
@@ -392,12 +385,11 @@ static ot_status read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
                            const ot__unpacked *unpacked)
 {
     const Onnx__NodeProto *proto = (const Onnx__NodeProto *)unpacked->message;
-    const size_t max_outputs = 65536; // the search for repeated names is a plain loop
     ot_node *node;
 
     if (!proto->op_type || !proto->op_type[0])
         return ot__error(OT_ERR_FORMAT, "no op_type");
-    if (proto->n_input > INT32_MAX || proto->n_output > max_outputs)
+    if (proto->n_input > INT32_MAX || proto->n_output > INT32_MAX)
         return ot__error(OT_ERR_FORMAT, "%zu inputs and %zu outputs", proto->n_input,
                          proto->n_output);
     OT_TRY(add_node(reader, graph, proto, &node));

@@ -46,17 +46,16 @@ static ot_status read_dtype(const Onnx__TensorProto *proto, ot_dtype *dtype)
 
 // ---- raw bytes and files ----
 
-// Elements where they lie in the file, or a copy when they are not aligned for their type.
-static ot_status tensor_over(ot__reader *reader, ot_dtype dtype, const ot_shape *shape,
-                             const void *data, size_t n_bytes, ot_tensor **out)
+ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,
+                          size_t n_bytes, ot_tensor **out)
 {
     const size_t alignment = OT_MIN(OT_MAX(ot_dtype_size(dtype), (size_t)1), (size_t)8);
 
     if ((uintptr_t)data % alignment == 0) {
-        *out = ot__model_tensor_over(reader->model, dtype, shape, data, n_bytes);
+        *out = ot__model_tensor_over(model, dtype, shape, data, n_bytes);
         return *out ? OT_OK : OT_ERR_NO_MEMORY;
     }
-    *out = ot__model_tensor_new(reader->model, dtype, shape);
+    *out = ot__model_tensor_new(model, dtype, shape);
     if (!*out)
         return OT_ERR_NO_MEMORY;
     memcpy((*out)->data, data, n_bytes);
@@ -83,7 +82,7 @@ static ot_status read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *sh
     OT_TRY(expected_bytes(dtype, shape, &expected));
     if (raw.size != expected)
         return ot__error(OT_ERR_FORMAT, "raw_data has %zu bytes, expected %zu", raw.size, expected);
-    return tensor_over(reader, dtype, shape, raw.data, raw.size, out);
+    return ot__tensor_over(reader->model, dtype, shape, raw.data, raw.size, out);
 }
 
 static ot_status read_number(const char *key, const char *text, int64_t *out)
@@ -94,19 +93,18 @@ static ot_status read_number(const char *key, const char *text, int64_t *out)
     return OT_OK;
 }
 
-static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *proto, ot_dtype dtype,
-                               const ot_shape *shape, ot_tensor **out)
+ot_status ot__read_external(ot_model *model, const char *name, const char *const *entries,
+                            size_t n_entries, ot_dtype dtype, const ot_shape *shape,
+                            ot_tensor **out)
 {
     const char *location = NULL;
     int64_t offset = 0, length = -1;
     size_t expected;
     const void *data;
 
-    for (size_t i = 0; i < proto->n_external_data; i++) {
-        const char *key = proto->external_data[i]->key, *value = proto->external_data[i]->value;
+    for (size_t i = 0; i < n_entries; i++) {
+        const char *key = entries[2 * i], *value = entries[2 * i + 1];
 
-        if (!key || !value)
-            continue;
         if (strcmp(key, "location") == 0)
             location = value;
         else if (strcmp(key, "offset") == 0)
@@ -117,9 +115,27 @@ static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *prot
     if (!location)
         return ot__error(OT_ERR_FORMAT, "external data without a location");
     OT_TRY(expected_bytes(dtype, shape, &expected));
-    OT_TRY(ot__external_read(reader->model, proto->name ? proto->name : "", location, offset,
-                             length, expected, &data));
-    return tensor_over(reader, dtype, shape, data, expected, out);
+    OT_TRY(ot__external_read(model, name, location, offset, length, expected, &data));
+    return ot__tensor_over(model, dtype, shape, data, expected, out);
+}
+
+static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *proto, ot_dtype dtype,
+                               const ot_shape *shape, ot_tensor **out)
+{
+    const size_t max_entries = 64; // there are five keys
+    const char *entries[2 * 64];
+
+    if (proto->n_external_data > max_entries)
+        return ot__error(OT_ERR_FORMAT, "external data has %zu entries", proto->n_external_data);
+    for (size_t i = 0; i < proto->n_external_data; i++) {
+        const char *key = proto->external_data[i]->key, *value = proto->external_data[i]->value;
+
+        entries[2 * i] = key ? key : "";
+        entries[2 * i + 1] = value ? value : "";
+    }
+    // The caller names the tensor.
+    return ot__read_external(reader->model, NULL, entries, proto->n_external_data, dtype, shape,
+                             out);
 }
 
 // ---- the message ----

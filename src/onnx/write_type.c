@@ -110,7 +110,7 @@ static void write_shape(ot__wire *wire, const void *object)
     }
 }
 
-static void write_tensor_type(ot__wire *wire, const void *object)
+void ot__write_tensor_type(ot__wire *wire, const void *object)
 {
     const ot__typed_value *typed = object;
 
@@ -121,7 +121,7 @@ static void write_tensor_type(ot__wire *wire, const void *object)
 
 static void write_type_of_tensor(ot__wire *wire, const void *object)
 {
-    ot__wire_put_message(wire, 1, write_tensor_type, object);
+    ot__wire_put_message(wire, 1, ot__write_tensor_type, object);
 }
 
 static void write_sequence(ot__wire *wire, const void *object)

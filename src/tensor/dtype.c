@@ -41,6 +41,8 @@ static const struct {
     {OT_F4E2M1, "float4e2m1"},
     {OT_F8E8M0, "float8e8m0"},
     {OT_U2, "uint2"},
+    {OT_F6E2M3, "float6e2m3"},
+    {OT_F6E3M2, "float6e3m2"},
     {OT_I2, "int2"},
 };
 
