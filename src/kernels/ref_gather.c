@@ -46,8 +46,8 @@ void ot__ref_gather(void *y, const void *x, const int64_t *offset, int64_t n, in
     if (n == 0 || slice == 0)
         return;
     ot__parallel_for(n, PAR_BYTES / (int64_t)j.slice_bytes + 1,
-                     j.slice_bytes == 4   ? gather_4
-                     : j.slice_bytes == 8 ? gather_8
-                                          : gather_slices,
+                     slice == 1 && size == 4   ? gather_4
+                     : slice == 1 && size == 8 ? gather_8
+                                               : gather_slices,
                      &j);
 }

@@ -267,8 +267,12 @@ static void note_constants(ot_infer *c)
         count = ot_tensor_count(x->constant);
         if (count <= 0 || count > OT_MAX_KNOWN)
             continue;
-        for (int64_t k = 0; k < count; k++)
-            known[k] = ot__tensor_get_i64(x->constant, k);
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t number = ot__tensor_get_i64(x->constant, k);
+
+            // The lowest numbers stand for symbols, so of them nothing is known.
+            known[k] = ot__dim_is_number(number) ? number : OT_DIM_UNKNOWN;
+        }
         keep_known(c, x, known, (int)count);
     }
 }

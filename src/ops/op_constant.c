@@ -66,7 +66,7 @@ static void infer_values(ot_infer *c, const constant_value *v)
 
     if ((v->dtype == OT_I64 || v->dtype == OT_I32) && ot__shape_count(&v->shape, &count) &&
         count <= OT_MAX_KNOWN && ot__convert(values, OT_I64, v->data, v->dtype, count))
-        ot_infer_set_values(c, 0, values, (int)count);
+        ot_infer_set_values(c, 0, values, ot__all_numbers(values, (int)count) ? (int)count : 0);
 }
 
 static void constant_infer(ot_infer *c)

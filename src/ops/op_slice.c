@@ -1,18 +1,32 @@
 // Slice: a range of some axes, possibly backwards or with steps.
 #include "ops/move.h"
 
-// What is known of the inputs in infer. Unknown elements stand as ot_dim_unknown().
+// What is known of the inputs in infer.
 typedef struct slice_inputs {
-    int n;                        // entries
-    const int64_t *starts, *ends; // NULL: unknown
-    const int64_t *steps;         // NULL: ones, unless has_steps
-    bool has_steps;
+    int n; // entries; -1: any axis may be cut
+    int64_t starts[OT_MAX_NDIM], ends[OT_MAX_NDIM], steps[OT_MAX_NDIM]; // or ot_dim_unknown()
     ot__axes axes;
 } slice_inputs;
 
-static int64_t known_at(const int64_t *values, int i)
+// The entries of one input; ones when it is absent. False when there are not n.
+static bool read_list(ot_infer *c, int input, int n, int64_t *list)
 {
-    return values == NULL ? ot_dim_unknown() : values[i];
+    const ot_tensor *constant = ot_infer_constant(c, input);
+    int n_known;
+    const int64_t *known = ot_infer_values(c, input, &n_known);
+
+    if ((constant != NULL && ot_tensor_count(constant) != n) || (known != NULL && n_known != n))
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (!ot_infer_has(c, input))
+            list[i] = 1;
+        else if (constant !=
+                 NULL) // exact: the lowest numbers, "to the very end", have no other code
+            list[i] = OT_MAX(ot__tensor_get_i64(constant, i), OT_DIM_SYMBOL_END);
+        else
+            list[i] = known == NULL ? ot_dim_unknown() : known[i];
+    }
+    return true;
 }
 
 // The extent of a range of a symbolic axis, as far as it can be proven.
@@ -42,8 +56,7 @@ static int64_t symbolic_count(ot_infer *c, int64_t extent, int64_t start, int64_
 static bool infer_axis(ot_infer *c, const slice_inputs *in, int i, int64_t *extent,
                        ot__slice *slice)
 {
-    const int64_t start = known_at(in->starts, i), end = known_at(in->ends, i);
-    const int64_t step = in->has_steps ? known_at(in->steps, i) : 1;
+    const int64_t start = in->starts[i], end = in->ends[i], step = in->steps[i];
 
     if (step == 0) {
         ot_infer_fail(c, "step of entry %d is 0", i);
@@ -62,35 +75,25 @@ static bool infer_axis(ot_infer *c, const slice_inputs *in, int i, int64_t *exte
 
 static bool read_inputs(ot_infer *c, int ndim, slice_inputs *in)
 {
-    int n_starts, n_ends, n_steps = 0;
     const ot_shape *list = ot_infer_shape(c, 1);
     const int64_t n = list->ndim == 1 ? list->dim[0] : -1;
-    ot__given axes;
+    const ot__given axes = ot__infer_axes(c, NULL, 3, ndim, &in->axes);
 
-    *in = (slice_inputs){.has_steps = ot_infer_has(c, 4)};
-    in->starts = ot_infer_values(c, 1, &n_starts);
-    in->ends = ot_infer_values(c, 2, &n_ends);
-    in->steps = in->has_steps ? ot_infer_values(c, 4, &n_steps) : NULL;
-    axes = ot__infer_axes(c, NULL, 3, ndim, &in->axes);
     if (axes == OT__FAILED)
         return false;
-    if (axes == OT__ABSENT && ot_dim_is_number(n) && n <= ndim) {
-        for (int k = 0; k < n; k++) {
-            in->axes.axis[k] = k;
-            in->axes.has[k] = true;
-        }
-        in->axes.n = (int)OT_MAX(n, 0);
-    } else if (axes == OT__UNKNOWN || !ot_dim_is_number(n)) {
-        in->n = -1; // any axis may be cut
+    in->n = -1;
+    if (axes == OT__UNKNOWN || !ot_dim_is_number(n))
         return true;
+    for (int k = 0; axes == OT__ABSENT && k < n && k < ndim; k++) {
+        in->axes.axis[k] = k;
+        in->axes.n = k + 1;
     }
     in->n = in->axes.n;
-    if (n != in->n || (in->starts != NULL && n_starts != in->n) ||
-        (in->ends != NULL && n_ends != in->n) || (in->steps != NULL && n_steps != in->n)) {
-        ot_infer_fail(c, "starts, ends, axes and steps differ in length, or exceed %d axes", ndim);
-        return false;
-    }
-    return true;
+    if (n == in->n && read_list(c, 1, in->n, in->starts) && read_list(c, 2, in->n, in->ends) &&
+        read_list(c, 4, in->n, in->steps))
+        return true;
+    ot_infer_fail(c, "starts, ends, axes and steps differ in length, or exceed %d axes", ndim);
+    return false;
 }
 
 static void slice_infer(ot_infer *c)
