@@ -1,0 +1,147 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session/session_internal.h"
+
+static ot_schedule schedule(ot_schedule_kind kind)
+{
+    ot_schedule s = OT_SCHEDULE_INIT;
+
+    s.kind = kind;
+    s.initial_lr = 1.0;
+    return s;
+}
+
+static void assert_rates(const ot_schedule *s, const int64_t *steps, const double *rates, int n)
+{
+    for (int i = 0; i < n; i++)
+        assert_true(fabs(ot_schedule_value(s, steps[i]) - rates[i]) < 1e-12);
+}
+
+static void constant_stays(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_CONSTANT);
+
+    (void)state;
+    s.initial_lr = 0.25;
+    assert_rates(&s, (int64_t[]){0, 1, 1000}, (double[]){0.25, 0.25, 0.25}, 3);
+}
+
+// The table of ONNX Runtime's LinearLRScheduler.
+static void linear_rises_over_the_warm_up_and_falls_to_zero(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_LINEAR);
+
+    (void)state;
+    s.warmup_steps = 2;
+    s.total_steps = 10;
+    assert_rates(&s, (int64_t[]){0, 1, 2, 6, 10, 11}, (double[]){0, 0.5, 1.0, 0.5, 0, 0}, 6);
+    s.warmup_steps = 0;
+    assert_rates(&s, (int64_t[]){0, 1, 2, 6, 10}, (double[]){1, 0.9, 0.8, 0.4, 0}, 5);
+}
+
+static void linear_ends_at_the_end_factor(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_LINEAR);
+
+    (void)state;
+    s.total_steps = 4;
+    s.end_factor = 0.2;
+    assert_rates(&s, (int64_t[]){0, 1, 2, 4, 9}, (double[]){1, 0.8, 0.6, 0.2, 0.2}, 5);
+}
+
+// torch.optim.lr_scheduler.CosineAnnealingLR(T_max=4, eta_min=0.2) at lr 1
+static void cosine_agrees_with_pytorch(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_COSINE);
+
+    (void)state;
+    s.total_steps = 4;
+    s.end_factor = 0.2;
+    assert_rates(&s, (int64_t[]){0, 1, 2, 3, 4},
+                 (double[]){1.0, 0.8828427124746191, 0.6, 0.3171572875253810, 0.2}, 5);
+}
+
+static void step_multiplies_by_gamma_every_step_size_steps(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_STEP);
+
+    (void)state;
+    s.step_size = 3;
+    s.gamma = 0.5;
+    assert_rates(&s, (int64_t[]){0, 2, 3, 5, 6}, (double[]){1, 1, 0.5, 0.5, 0.25}, 5);
+}
+
+static void exponential_multiplies_by_gamma_every_step(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_EXPONENTIAL);
+
+    (void)state;
+    s.gamma = 0.5;
+    assert_rates(&s, (int64_t[]){0, 1, 4}, (double[]){1, 0.5, 0.0625}, 3);
+}
+
+// torch.optim.lr_scheduler.PolynomialLR(total_iters=4, power=2) at lr 1
+static void polynomial_agrees_with_pytorch(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_POLYNOMIAL);
+
+    (void)state;
+    s.total_steps = 4;
+    s.power = 2;
+    assert_rates(&s, (int64_t[]){0, 1, 2, 3, 4}, (double[]){1, 0.5625, 0.25, 0.0625, 0}, 5);
+}
+
+static void assert_refused(ot_schedule s, const char *text)
+{
+    assert_int_equal(ot__schedule_check(&s), OT_ERR_INVALID);
+    assert_non_null(strstr(ot_error_message(), text));
+}
+
+static void senseless_schedules_are_refused(void **state)
+{
+    ot_schedule s = schedule(OT_SCHEDULE_LINEAR);
+
+    (void)state;
+    assert_int_equal(ot__schedule_check(&s), OT_OK);
+    s.initial_lr = -1;
+    assert_refused(s, "initial_lr");
+    s.initial_lr = NAN;
+    assert_refused(s, "initial_lr");
+    s = schedule(OT_SCHEDULE_EXPONENTIAL);
+    s.gamma = INFINITY;
+    assert_refused(s, "gamma");
+    s = schedule(OT_SCHEDULE_STEP);
+    s.step_size = 0;
+    assert_refused(s, "step_size");
+    s = schedule(OT_SCHEDULE_COSINE);
+    s.warmup_steps = -1;
+    assert_refused(s, "-1 warm-up steps");
+    s = schedule((ot_schedule_kind)77);
+    assert_refused(s, "kind 77");
+    s = schedule(OT_SCHEDULE_CONSTANT);
+    s.size = 8;
+    assert_refused(s, "8 bytes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constant_stays),
+        cmocka_unit_test(linear_rises_over_the_warm_up_and_falls_to_zero),
+        cmocka_unit_test(linear_ends_at_the_end_factor),
+        cmocka_unit_test(cosine_agrees_with_pytorch),
+        cmocka_unit_test(step_multiplies_by_gamma_every_step_size_steps),
+        cmocka_unit_test(exponential_multiplies_by_gamma_every_step),
+        cmocka_unit_test(polynomial_agrees_with_pytorch),
+        cmocka_unit_test(senseless_schedules_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
