@@ -201,7 +201,7 @@ static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
     if (trained && ot__pattern_is_name(trained)) {
         item->role = OT_ROLE_TRAINABLE;
         item->is_named = true;
-        return OT_OK;
+        return may_train ? OT_OK : explain(item, "trainable by name");
     }
     if (frozen) {
         item->role = OT_ROLE_FROZEN;

@@ -182,16 +182,37 @@ ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, 
     return OT_OK;
 }
 
+static bool is_missing(const ot__gradients *g, const ot_node *node, int i_input)
+{
+    const int slot = node->inputs[i_input] ? slot_of(g, node, i_input) : -1;
+
+    return slot >= 0 && !g->parts[g->reach->uses.first[node->inputs[i_input]->index] + slot];
+}
+
+ot_status ot__gradients_pretend(ot__gradients *g, const ot_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot_value *x = node->inputs[i];
+        ot_value *stand_in;
+
+        if (!is_missing(g, node, i))
+            continue;
+        stand_in = ot__graph_new_value(g->graph, "stand_in");
+        if (!stand_in)
+            return OT_ERR_NO_MEMORY;
+        ot__value_set(stand_in, x->dtype, x->has_shape ? &x->shape : NULL);
+        OT_TRY(ot__gradients_add(g, node, i, stand_in));
+    }
+    return OT_OK;
+}
+
 ot_status ot__gradients_check(const ot__gradients *g, const ot_node *node)
 {
     char label[160];
 
-    for (int i = 0; i < node->n_inputs; i++) {
-        const int slot = node->inputs[i] ? slot_of(g, node, i) : -1;
-
-        if (slot >= 0 && !g->parts[g->reach->uses.first[node->inputs[i]->index] + slot])
+    for (int i = 0; i < node->n_inputs; i++)
+        if (is_missing(g, node, i))
             return ot__error(OT_ERR_INTERNAL, "%s: its rule gives no gradient of input %d",
                              ot__node_label(node, label, sizeof label), i);
-    }
     return OT_OK;
 }

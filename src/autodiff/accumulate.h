@@ -20,6 +20,8 @@ void ot__gradients_deinit(ot__gradients *gradients);
 // Take `dx` as what the edge into input i of `node` gives to its value; sums when it is the last.
 ot_status ot__gradients_add(ot__gradients *gradients, const ot_node *node, int i_input,
                             ot_value *dx);
+// Stand-ins for what a rule did not give, so that the walk can go on to find other obstacles.
+ot_status ot__gradients_pretend(ot__gradients *gradients, const ot_node *node);
 // Every wanted gradient of the node's inputs has been given.
 ot_status ot__gradients_check(const ot__gradients *gradients, const ot_node *node);
 

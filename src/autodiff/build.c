@@ -102,18 +102,43 @@ static ot_status name_nodes(const ot__reach *reach)
     return st;
 }
 
-static ot_status build_nodes(ot__gradients *g)
+// Rules refuse what they cannot differentiate; the others still get their say, so that all of it is
+// known at once.
+static ot_status note_refusal(ot__gradients *g, const ot_node *node, ot__buf *refusals)
+{
+    ot__buf_printf(refusals, "%s%s", refusals->length ? "; " : "", ot_error_message());
+    return ot__gradients_pretend(g, node);
+}
+
+static ot_status build_nodes(ot__gradients *g, ot__buf *refusals)
 {
     const ot__reach *reach = g->reach;
     const ot__grad_host host = {g, host_dy, host_wants, host_set_dx};
 
     for (int n = reach->n_nodes - 1; n >= 0; n--) {
+        ot_node *node = g->graph->nodes[n];
+        ot_status st;
+
         if (!reach->is_active[n])
             continue;
-        OT_TRY(ot__op_grad(g->graph->nodes[n], &host));
-        OT_TRY(ot__gradients_check(g, g->graph->nodes[n]));
+        st = ot__op_grad(node, &host);
+        if (st == OT_ERR_UNSUPPORTED)
+            st = note_refusal(g, node, refusals);
+        OT_TRY(st);
+        OT_TRY(ot__gradients_check(g, node));
     }
-    return OT_OK;
+    return ot__buf_status(refusals);
+}
+
+static ot_status build_all(ot__gradients *g)
+{
+    ot__buf refusals = {0};
+    ot_status st = build_nodes(g, &refusals);
+
+    if (st == OT_OK && refusals.length > 0)
+        st = ot__error(OT_ERR_UNSUPPORTED, "%s", refusals.data);
+    ot__buf_deinit(&refusals);
+    return st;
 }
 
 static ot_status build(ot__gradients *g, ot_value *target, ot_value *seed, ot_value *const *from,
@@ -127,7 +152,7 @@ static ot_status build(ot__gradients *g, ot_value *target, ot_value *seed, ot_va
     if (!seed)
         OT_TRY(make_seed(graph, target, &seed));
     g->of[target->index] = seed;
-    OT_TRY(build_nodes(g));
+    OT_TRY(build_all(g));
     for (int i = 0; i < n_from; i++) {
         grads[i] = g->of[from[i]->index];
         if (!grads[i])

@@ -1,0 +1,158 @@
+#include "artifacts/artifacts.h"
+#include "evaluate.h"
+
+static const ot_optimizer_options defaults = OT_OPTIMIZER_OPTIONS_INIT;
+
+static ot_model *make(ot_optimizer_options options)
+{
+    ot_model *model;
+
+    assert_ok(ot__optimizer_model(&options, OT_F32, 17, &model));
+    return model;
+}
+
+static void assert_inputs(const ot_model *model, const char *const *names, int n)
+{
+    assert_int_equal(model->graph->n_inputs, n);
+    for (int i = 0; i < n; i++)
+        assert_string_equal(model->graph->inputs[i]->name, names[i]);
+}
+
+static void adamw_has_the_inputs_that_the_runtime_checks(void **state)
+{
+    const char *const names[] = {
+        "learning_rate",       "step", "params", "gradients", "first_order_moments",
+        "second_order_moments"};
+    ot_model *model = make(defaults);
+    const ot_node *node = model->graph->nodes[0];
+
+    (void)state;
+    assert_inputs(model, names, 6);
+    assert_int_equal(model->graph->inputs[0]->dtype, OT_F32);
+    assert_int_equal(model->graph->inputs[1]->dtype, OT_I64);
+    assert_int_equal(model->graph->inputs[1]->shape.dim[0], 1);
+    assert_int_equal(model->graph->inputs[2]->kind, OT_VALUE_SEQUENCE);
+    assert_int_equal(model->graph->inputs[2]->dtype, OT_F32);
+    assert_int_equal(model->graph->n_nodes, 1);
+    assert_string_equal(node->op_type, "AdamWOptimizer");
+    assert_string_equal(node->domain, "com.microsoft");
+    assert_int_equal(node->n_inputs, 6);
+    assert_true(ot__node_attr(node, "alpha")->f == 0.9f);
+    assert_true(ot__node_attr(node, "beta")->f == 0.999f);
+    assert_true(ot__node_attr(node, "epsilon")->f == 1e-6f);
+    assert_true(ot__node_attr(node, "weight_decay")->f == 0.0f);
+    assert_int_equal(ot__node_attr(node, "correct_bias")->i, 1);
+    assert_int_equal(ot__node_attr(node, "adam_mode")->i, 1);
+    assert_string_equal(model->graph->outputs[0]->name, "onnx::adamw.updated_flag::1");
+    assert_int_equal(model->graph->outputs[0]->dtype, OT_BOOL);
+    assert_int_equal(model->graph->outputs[0]->shape.dim[0], 1);
+    assert_string_equal(model->producer_name, "orttraining");
+    assert_string_equal(model->graph->name, "graph");
+    assert_int_equal(ot__model_opset(model, ""), 17);
+    assert_int_equal(ot__model_opset(model, "com.microsoft"), 1);
+    assert_int_equal(model->n_metadata, 0);
+    ot_model_destroy(model);
+}
+
+static void sgd_has_step_and_moments_that_its_node_does_not_read(void **state)
+{
+    const char *const names[] = {"learning_rate", "step", "params", "gradients",
+                                 "first_order_moments"};
+    ot_optimizer_options options = defaults;
+    ot_model *model;
+
+    (void)state;
+    options.optimizer = OT_OPTIMIZER_SGD;
+    model = make(options);
+    assert_inputs(model, names, 5);
+    assert_string_equal(model->graph->nodes[0]->op_type, "SGDOptimizerV2");
+    assert_int_equal(model->graph->nodes[0]->n_inputs, 3);
+    assert_int_equal(model->graph->nodes[0]->n_attrs, 0);
+    assert_string_equal(model->graph->outputs[0]->name, "onnx::update_completed::1");
+    assert_false(model->graph->outputs[0]->has_shape);
+    ot_model_destroy(model);
+}
+
+static void clipping_stands_between_gradients_and_optimizer(void **state)
+{
+    ot_optimizer_options options = defaults;
+    ot_model *model;
+    const ot_node *clip, *adamw;
+
+    (void)state;
+    options.max_norm = 2.5;
+    model = make(options);
+    clip = model->graph->nodes[0];
+    adamw = model->graph->nodes[1];
+    assert_string_equal(clip->op_type, "InplaceClipGradNorm");
+    assert_true(ot__node_attr(clip, "max_norm")->f == 2.5f);
+    assert_string_equal(clip->inputs[0]->name, "gradients");
+    assert_string_equal(clip->outputs[0]->name, "onnx::clip_grad_norm_output::1");
+    assert_int_equal(clip->outputs[0]->kind, OT_VALUE_SEQUENCE);
+    assert_ptr_equal(adamw->inputs[3], clip->outputs[0]);
+    ot_model_destroy(model);
+}
+
+static void what_onnx_runtime_cannot_load_says_so(void **state)
+{
+    ot_optimizer_options options = defaults;
+    ot_model *model;
+
+    (void)state;
+    options.optimizer = OT_OPTIMIZER_SGD_MOMENTUM;
+    options.nesterov = 1;
+    model = make(options);
+    assert_string_equal(model->graph->nodes[0]->domain, "ai.onnxtrain");
+    assert_int_equal(model->n_metadata, 1);
+    assert_non_null(strstr(model->metadata[1], "not loadable"));
+    ot_model_destroy(model);
+    options = defaults;
+    options.adam_mode = 0; // PyTorch's form, which ONNX Runtime knows
+    model = make(options);
+    assert_int_equal(model->n_metadata, 0);
+    ot_model_destroy(model);
+}
+
+static void no_optimizer_is_no_model(void **state)
+{
+    ot_optimizer_options options = defaults;
+    ot_model *model;
+
+    (void)state;
+    options.optimizer = OT_OPTIMIZER_NONE;
+    assert_ok(ot__optimizer_model(&options, OT_F32, 17, &model));
+    assert_null(model);
+}
+
+static void hyper_parameters_out_of_range_are_refused(void **state)
+{
+    ot_optimizer_options options = defaults;
+    ot_model *model;
+
+    (void)state;
+    options.beta1 = 1.0;
+    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), OT_ERR_INVALID, "beta1 is 1");
+    options = defaults;
+    options.max_norm = -1.0;
+    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), OT_ERR_INVALID,
+                 "max_norm is -1");
+    options = defaults;
+    options.adam_mode = 0;
+    options.correct_bias = 0;
+    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), OT_ERR_INVALID,
+                 "adam_mode 0 is defined with bias correction only");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adamw_has_the_inputs_that_the_runtime_checks),
+        cmocka_unit_test(sgd_has_step_and_moments_that_its_node_does_not_read),
+        cmocka_unit_test(clipping_stands_between_gradients_and_optimizer),
+        cmocka_unit_test(what_onnx_runtime_cannot_load_says_so),
+        cmocka_unit_test(no_optimizer_is_no_model),
+        cmocka_unit_test(hyper_parameters_out_of_range_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

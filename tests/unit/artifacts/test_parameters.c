@@ -1,0 +1,142 @@
+#include "artifacts/artifacts.h"
+#include "evaluate.h"
+
+// Every reason there is.
+static const char forward[] =
+    "<ir_version: 8, opset_import: [\"\" : 17]>"
+    "g (float[2, 3] x) => (float[2, 3] y)"
+    "<float[3] w = {1, 2, 3}, float[3] b = {0, 0, 0}, float scalar = {2}, float[1] power = {2},"
+    " float low = {0}, int64[1] index = {0}, float[3] spare = {1, 1, 1}, float[3] bits = {1, 1, "
+    "1}> {"
+    "  a = Mul(x, w) c = Add(a, b) d = Mul(c, scalar) [square] e = Pow(d, power)"
+    "  [bounded] f = Clip(e, low) h = Gather<axis = 0>(f, index)"
+    "  [step] s = Floor(bits) t = Add(f, s) y = Relu(t) }";
+
+static ot_report *report_of(const char *text, const ot_artifacts_options *options)
+{
+    ot_model *model = read_text(text);
+    ot_report *report;
+
+    assert_ok(ot_report_create(model, options, &report));
+    ot_model_destroy(model);
+    return report;
+}
+
+static void assert_parameter(const ot_report *report, const char *name, int trainable,
+                             const char *reason)
+{
+    for (int i = 0; i < ot_report_parameter_count(report); i++) {
+        const ot_parameter_report *row = ot_report_parameter(report, i);
+
+        if (strcmp(row->name, name) != 0)
+            continue;
+        assert_int_equal(row->trainable, trainable);
+        assert_string_equal(row->reason, reason);
+        return;
+    }
+    fail_msg("no parameter '%s'", name);
+}
+
+static void by_default_everything_that_is_no_constant_by_nature_trains(void **state)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_report *report;
+
+    (void)state;
+    loss.loss = OT_LOSS_MSE;
+    options.losses = &loss;
+    options.n_losses = 1;
+    report = report_of(forward, &options);
+    if (!ot_report_trainable(report))
+        fail_msg("%s", ot_report_problem(report, 0));
+    assert_parameter(report, "w", 1, "reaches the loss");
+    assert_parameter(report, "b", 1, "reaches the loss");
+    assert_parameter(report, "scalar", 0, "a scalar without dimensions");
+    assert_parameter(report, "power", 0, "exponent of Pow 'square'");
+    assert_parameter(report, "low", 0, "bound of Clip 'bounded'");
+    assert_parameter(report, "index", 0, "element type i64");
+    assert_parameter(report, "bits", 0, "only through input 'X' of Floor 'step'");
+    assert_parameter(report, "spare", 0, "does not reach the loss");
+    ot_report_destroy(report);
+}
+
+static void patterns_choose_what_trains(void **state)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    const char *const trainable[] = {"w*"}, *const frozen[] = {"b"};
+    ot_report *report;
+
+    (void)state;
+    options.trainable = trainable;
+    options.n_trainable = 1;
+    report = report_of(forward, &options);
+    assert_parameter(report, "w", 1, "reaches the loss");
+    assert_parameter(report, "b", 0, "not among the trainable names");
+    ot_report_destroy(report);
+    options.trainable = NULL;
+    options.frozen = frozen;
+    options.n_frozen = 1;
+    report = report_of(forward, &options);
+    assert_parameter(report, "w", 1, "reaches the loss");
+    assert_parameter(report, "b", 0, "frozen by name");
+    ot_report_destroy(report);
+}
+
+static void assert_refused(const char *trainable, const char *frozen, ot_status status,
+                           const char *text)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = read_text(forward);
+    ot_artifacts *artifacts;
+
+    options.trainable = trainable ? &trainable : NULL;
+    options.n_trainable = trainable != NULL;
+    options.frozen = frozen ? &frozen : NULL;
+    options.n_frozen = frozen != NULL;
+    assert_fails(ot_artifacts_generate(model, &options, &artifacts), status, text);
+    assert_null(artifacts);
+    ot_model_destroy(model);
+}
+
+static void names_that_cannot_train_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("w", "w", OT_ERR_INVALID, "trainable and frozen at the same time: 'w'");
+    assert_refused("nope", NULL, OT_ERR_NOT_FOUND, "optimize=False");
+    assert_refused("x", NULL, OT_ERR_INVALID, "'x' is an input of the model");
+    assert_refused("e", NULL, OT_ERR_INVALID, "'e' is computed by Pow 'square'");
+    assert_refused("nope*", NULL, OT_ERR_NOT_FOUND, "trainable 'nope*' matches no initializer");
+    assert_refused(NULL, "nope*", OT_ERR_NOT_FOUND, "frozen 'nope*' matches no initializer");
+    assert_refused("ind*", NULL, OT_ERR_INVALID, "'index': element type i64");
+    assert_refused("spare", NULL, OT_ERR_INVALID, "to 'spare' (no path of operators)");
+    assert_refused("bits", NULL, OT_ERR_INVALID,
+                   "to 'bits' (only through input 'X' of Floor 'step')");
+}
+
+static void scalars_train_when_they_are_named(void **state)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    const char *const trainable[] = {"scalar"};
+    ot_report *report;
+
+    (void)state;
+    options.trainable = trainable;
+    options.n_trainable = 1;
+    report = report_of(forward, &options);
+    assert_int_equal(ot_report_trainable(report), 1);
+    assert_parameter(report, "scalar", 1, "trainable by name");
+    ot_report_destroy(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_default_everything_that_is_no_constant_by_nature_trains),
+        cmocka_unit_test(patterns_choose_what_trains),
+        cmocka_unit_test(names_that_cannot_train_are_refused),
+        cmocka_unit_test(scalars_train_when_they_are_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

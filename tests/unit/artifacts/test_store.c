@@ -1,0 +1,113 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "artifacts/artifacts.h"
+#include "evaluate.h"
+
+static char folder[] = "/tmp/onnxtrain-store-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = {"training_model.onnx", "eval_model.onnx",
+                                        "optimizer_model.onnx", "checkpoint"};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(names); i++) {
+        char path[256];
+
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/net-%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+static ot_artifacts *generate(ot_optimizer optimizer)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                "g (float[N, 2] x) => (float[N, 2] y)"
+                                "<float[2] w = {1, 2}, float[2] a = {3, 4}>"
+                                "{ m = Mul(x, w) y = Add(m, a) }");
+    ot_artifacts *artifacts;
+
+    options.optimizer.optimizer = optimizer;
+    assert_ok(ot_artifacts_generate(model, &options, &artifacts));
+    ot_model_destroy(model);
+    return artifacts;
+}
+
+static void what_is_saved_is_loaded(void **state)
+{
+    ot_artifacts *saved = generate(OT_OPTIMIZER_ADAMW), *loaded;
+    ot__buf before = {0}, after = {0};
+    ot_tensor *value;
+
+    (void)state;
+    assert_ok(ot_artifacts_save(saved, folder, "net-"));
+    assert_ok(ot_artifacts_load(folder, "net-", &loaded));
+    assert_ok(ot__onnx_write(saved->training, &before));
+    assert_ok(ot__onnx_write(loaded->training, &after));
+    assert_int_equal(before.length, after.length);
+    assert_memory_equal(before.data, after.data, before.length);
+    assert_non_null(ot_artifacts_eval_model(loaded));
+    assert_non_null(ot_artifacts_optimizer_model(loaded));
+    assert_int_equal(loaded->n_parameters, 2);
+    assert_string_equal(loaded->parameter_order[0], "w"); // the model's order, not the names'
+    assert_ok(ot_checkpoint_get_parameter(ot_artifacts_checkpoint(loaded), "a", &value));
+    assert_true(ot__tensor_get_f64(value, 1) == 4.0);
+    ot_tensor_destroy(value);
+    ot__buf_deinit(&before);
+    ot__buf_deinit(&after);
+    ot_artifacts_destroy(saved);
+    ot_artifacts_destroy(loaded);
+}
+
+static void the_optimizer_model_may_be_absent(void **state)
+{
+    ot_artifacts *saved = generate(OT_OPTIMIZER_NONE), *loaded;
+
+    (void)state;
+    assert_ok(ot_artifacts_save(saved, folder, NULL));
+    assert_ok(ot_artifacts_load(folder, NULL, &loaded));
+    assert_null(ot_artifacts_optimizer_model(loaded));
+    ot_artifacts_destroy(saved);
+    ot_artifacts_destroy(loaded);
+}
+
+static void a_missing_training_model_is_named(void **state)
+{
+    ot_artifacts *loaded;
+
+    (void)state;
+    assert_fails(ot_artifacts_load(folder, "other-", &loaded), OT_ERR_IO,
+                 "other-training_model.onnx");
+    assert_null(loaded);
+}
+
+static void a_prefix_is_no_path(void **state)
+{
+    ot_artifacts *loaded;
+
+    (void)state;
+    assert_fails(ot_artifacts_load(folder, "../", &loaded), OT_ERR_INVALID, "prefix '../'");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(the_optimizer_model_may_be_absent),
+        cmocka_unit_test(a_missing_training_model_is_named),
+        cmocka_unit_test(a_prefix_is_no_path),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,80 @@
+#include "evaluate.h"
+
+static const char flatten_by_arithmetic[] =
+    "<ir_version: 8, opset_import: [\"\" : 17]>"
+    "g (float[N, 3, 4] x, float[N] w) => (float[N, K] y)"
+    "<int64 zero = {0}, int64[1] axis = {0}, int64[1] rest = {-1}> {"
+    "  s = Shape(x) n = Gather<axis = 0>(s, zero) m = Unsqueeze(n, axis)"
+    "  t = Concat<axis = 0>(m, rest) y = Reshape(x, t) }";
+
+static void shape_arithmetic_is_gone_and_shapes_are_numbers(void **state)
+{
+    ot_model *model = read_prepared(flatten_by_arithmetic);
+    const ot_shape shapes[] = {OT_SHAPE(7, 3, 4), OT_SHAPE(7)};
+    const ot_value *y;
+
+    (void)state;
+    assert_ok(ot__pass_specialize(model, shapes, 2));
+    assert_int_equal(model->graph->n_nodes, 1);
+    y = find_value(model, "y");
+    assert_int_equal(y->shape.dim[0], 7);
+    assert_int_equal(y->shape.dim[1], 12);
+    ot_model_destroy(model);
+}
+
+static void inputs_that_disagree_on_a_symbol_are_named(void **state)
+{
+    ot_model *model = read_prepared(flatten_by_arithmetic);
+    const ot_shape shapes[] = {OT_SHAPE(7, 3, 4), OT_SHAPE(8)};
+
+    (void)state;
+    assert_fails(ot__pass_specialize(model, shapes, 2), OT_ERR_INVALID,
+                 "input 'w': axis 0 ('N') has extent 8, but 7 in input 'x'");
+    ot_model_destroy(model);
+}
+
+static void an_extent_that_contradicts_the_declared_one_is_refused(void **state)
+{
+    ot_model *model = read_prepared(flatten_by_arithmetic);
+    const ot_shape shapes[] = {OT_SHAPE(7, 3, 5), OT_SHAPE(7)};
+
+    (void)state;
+    assert_fails(ot__pass_specialize(model, shapes, 2), OT_ERR_INVALID,
+                 "input 'x': axis 2 has extent 5, expected 4");
+    ot_model_destroy(model);
+}
+
+static void another_number_of_axes_is_refused(void **state)
+{
+    ot_model *model = read_prepared(flatten_by_arithmetic);
+    const ot_shape shapes[] = {OT_SHAPE(7, 12), OT_SHAPE(7)};
+
+    (void)state;
+    assert_fails(ot__pass_specialize(model, shapes, 2), OT_ERR_INVALID,
+                 "input 'x' has shape [7,12], expected [N,3,4]");
+    ot_model_destroy(model);
+}
+
+static void another_number_of_inputs_is_refused(void **state)
+{
+    ot_model *model = read_prepared(flatten_by_arithmetic);
+    const ot_shape shapes[] = {OT_SHAPE(7, 3, 4)};
+
+    (void)state;
+    assert_fails(ot__pass_specialize(model, shapes, 1), OT_ERR_INVALID,
+                 "1 input shapes for 2 inputs");
+    ot_model_destroy(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shape_arithmetic_is_gone_and_shapes_are_numbers),
+        cmocka_unit_test(inputs_that_disagree_on_a_symbol_are_named),
+        cmocka_unit_test(an_extent_that_contradicts_the_declared_one_is_refused),
+        cmocka_unit_test(another_number_of_axes_is_refused),
+        cmocka_unit_test(another_number_of_inputs_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
