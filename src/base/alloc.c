@@ -38,19 +38,32 @@ int64_t ot__alloc_count(void)
     return atomic_load(&n_allocations);
 }
 
+// False when a test wants this allocation to fail, and with it every later one.
+static bool is_allowed(void)
+{
+    int64_t n = atomic_load_explicit(&n_left, memory_order_relaxed);
+
+    while (n > 0 && !atomic_compare_exchange_weak(&n_left, &n, n - 1))
+        ;
+    return n != 0;
+}
+
+static void *counted(void *block, size_t n_bytes)
+{
+    if (!block)
+        ot__error_memory(n_bytes);
+    else
+        atomic_fetch_add_explicit(&n_allocations, 1, memory_order_relaxed);
+    return block;
+}
+
 void *ot__realloc(void *block, size_t n_bytes)
 {
     void *result = NULL;
 
-    if (atomic_load_explicit(&n_left, memory_order_relaxed) < 0 || atomic_fetch_sub(&n_left, 1) > 0)
+    if (is_allowed())
         result = current.reallocate(current.context, block, n_bytes ? n_bytes : 1);
-    else
-        atomic_store(&n_left, 0); // every later one fails too
-    if (!result)
-        ot__error_memory(n_bytes);
-    else
-        atomic_fetch_add_explicit(&n_allocations, 1, memory_order_relaxed);
-    return result;
+    return counted(result, n_bytes);
 }
 
 void *ot__alloc(size_t n_bytes)
@@ -67,6 +80,9 @@ void *ot__alloc_zero(size_t count, size_t size)
         ot__error_memory(SIZE_MAX);
         return NULL;
     }
+    // calloc does not touch fresh pages: what is never used costs nothing.
+    if (current.reallocate == standard_reallocate)
+        return counted(is_allowed() ? calloc(1, n_bytes ? n_bytes : 1) : NULL, n_bytes);
     block = ot__alloc(n_bytes);
     if (block)
         memset(block, 0, n_bytes);

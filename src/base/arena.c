@@ -44,18 +44,14 @@ static block *add_block(ot__arena *arena, size_t n_bytes)
     size_t size = OT_MAX(n_bytes, (size_t)BLOCK_MIN);
     block *added;
 
-    if (n_bytes > arena->max_bytes - OT_MIN(arena->n_bytes, arena->max_bytes)) {
-        ot__error(OT_ERR_NO_MEMORY, "needs more than the %zu bytes allowed", arena->max_bytes);
-        return NULL;
-    }
     if (size > SIZE_MAX - header_size) {
         ot__error_memory(n_bytes);
         return NULL;
     }
-    added = ot__alloc(header_size + size);
+    added = ot__alloc_zero(1, header_size + size);
     if (!added)
         return NULL;
-    *added = (block){.size = size};
+    added->size = size;
     if (arena->blocks && n_bytes > BLOCK_MIN / 2) {
         added->next = arena->blocks->next;
         arena->blocks->next = added;
@@ -76,6 +72,10 @@ void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
         ot__error_memory(n_bytes);
         return NULL;
     }
+    if (rounded > arena->max_bytes - OT_MIN(arena->n_bytes, arena->max_bytes)) {
+        ot__error(OT_ERR_NO_MEMORY, "needs more than the %zu bytes allowed", arena->max_bytes);
+        return NULL;
+    }
     if (!b || b->size - b->used < rounded)
         b = add_block(arena, rounded);
     if (!b)
@@ -83,8 +83,7 @@ void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
     result = (char *)b + header_size + b->used;
     b->used += rounded;
     arena->n_bytes += rounded;
-    memset(result, 0, n_bytes);
-    return result;
+    return result; // zero, since blocks start so and no byte is given out twice
 }
 
 void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes)
@@ -98,16 +97,17 @@ void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes)
 
 char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length)
 {
-    char *copy = length < SIZE_MAX ? ot__arena_alloc(arena, length + 1) : NULL;
+    size_t n = strnlen(text, length);
+    char *copy = ot__arena_alloc(arena, n + 1);
 
-    if (copy && length)
-        memcpy(copy, text, length);
+    if (copy && n)
+        memcpy(copy, text, n);
     return copy;
 }
 
 char *ot__arena_strdup(ot__arena *arena, const char *text)
 {
-    return ot__arena_strndup(arena, text, strlen(text));
+    return ot__arena_memdup(arena, text, strlen(text) + 1);
 }
 
 char *ot__arena_printf(ot__arena *arena, const char *format, ...)
@@ -119,8 +119,10 @@ char *ot__arena_printf(ot__arena *arena, const char *format, ...)
     va_start(args, format);
     length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length < 0)
+    if (length < 0) { // longer than an int can say
+        ot__error_memory(SIZE_MAX);
         return NULL;
+    }
     text = ot__arena_alloc(arena, (size_t)length + 1);
     if (!text)
         return NULL;

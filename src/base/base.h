@@ -32,6 +32,8 @@ ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
 ot_status ot__error_v(ot_status status, const char *format, va_list args) OT_PRINTF(2, 0);
 // Put "<context>: " before the present message, for callers that know more (file, node).
 ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
+// OT_ERR_IO: "<path>: <what>: <text of errno>".
+ot_status ot__error_errno(const char *path, const char *what);
 // OT_ERR_NO_MEMORY with the size that could not be had.
 ot_status ot__error_memory(size_t n_bytes);
 void ot__error_clear(void);
@@ -102,6 +104,8 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
 
 // ---- text (text.c) ----
 
+// Replace what may not be shown (control characters, malformed UTF-8) by '?', in place.
+void ot__text_printable(char *text);
 bool ot__name_matches(const char *pattern,
                       const char *name); // '*' and '?' as in shells, whole name
 bool ot__starts_with(const char *text, const char *prefix);
@@ -112,7 +116,7 @@ bool ot__parse_float(const char *text, double *value);
 void ot__buf_float(ot__buf *buf, double value,
                    bool is_f32); // shortest text that reads back the same
 
-// ---- files (file.c) ----
+// ---- files (file_map.c reads, file.c writes, path.c) ----
 
 typedef struct ot__file_map {
     const uint8_t *data;
@@ -125,19 +129,27 @@ ot_status ot__file_map_open(ot__file_map *map, const char *path);
 void ot__file_map_close(ot__file_map *map);
 
 // Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
-// same folder, fsync, rename, fsync of the folder. "-" writes to standard output.
+// same folder, fsync, rename, fsync of the folder. The old file's permissions are kept; of a
+// symbolic link the file it points to is replaced. "-" writes to standard output; devices and pipes
+// are written to in place.
 typedef struct ot__file_writer ot__file_writer;
 ot_status ot__file_writer_open(ot__file_writer **out, const char *path);
 ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size_t n_bytes);
-ot_status ot__file_writer_commit(ot__file_writer *writer); // frees the writer, whatever happens
+// Frees the writer, whatever happens. An error when any write before has failed.
+ot_status ot__file_writer_commit(ot__file_writer *writer);
 void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine
 ot_status ot__file_write(const char *path, const void *bytes,
                          size_t n_bytes); // all of the above in one call
 
-// For tests: the n-th system call of a writer from now on fails (OT_FILE_FAIL) or ends the process
-// at once (OT_FILE_KILL); n < 0: never. Returns how many there have been since the last call of
-// this function.
-typedef enum ot__file_fault { OT_FILE_FAIL, OT_FILE_KILL } ot__file_fault;
+// For tests: of the system calls by which writers change something, n more succeed and the next
+// one has this fault; n < 0: none has. Returns how many there have been since the last call of this
+// function.
+typedef enum ot__file_fault {
+    OT_FILE_FAIL,      // EIO
+    OT_FILE_KILL,      // SIGKILL for the process before the call
+    OT_FILE_INTERRUPT, // EINTR
+    OT_FILE_SHORT,     // takes one byte, where the call is a write
+} ot__file_fault;
 int64_t ot__file_fault_after(int64_t n, ot__file_fault fault);
 
 char *ot__path_join(const char *folder,

@@ -5,17 +5,18 @@
 // Room for n_bytes more and a NUL.
 static bool reserve(ot__buf *buf, size_t n_bytes)
 {
-    size_t wanted = buf->length + n_bytes + 1, capacity = OT_MAX(buf->capacity, (size_t)64);
+    size_t wanted, capacity = OT_MAX(buf->capacity, (size_t)64);
     char *data;
 
     if (buf->failed)
         return false;
-    if (wanted <= buf->capacity)
-        return true;
-    if (wanted <= n_bytes) {
+    if (n_bytes >= SIZE_MAX - buf->length) {
         buf->failed = true;
         return false;
     }
+    wanted = buf->length + n_bytes + 1;
+    if (wanted <= buf->capacity)
+        return true;
     while (capacity < wanted)
         capacity = capacity > SIZE_MAX / 2 ? wanted : capacity * 2;
     data = ot__realloc(buf->data, capacity);
@@ -51,7 +52,11 @@ void ot__buf_printf(ot__buf *buf, const char *format, ...)
     va_start(args, format);
     length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length < 0 || !reserve(buf, (size_t)length))
+    if (length < 0) { // longer than an int can say
+        buf->failed = true;
+        return;
+    }
+    if (!reserve(buf, (size_t)length))
         return;
     va_start(args, format);
     vsnprintf(buf->data + buf->length, (size_t)length + 1, format, args);

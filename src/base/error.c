@@ -1,4 +1,4 @@
-#include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -38,21 +38,13 @@ const char *ot_version(void)
     return VERSION_TEXT(OT_VERSION_MAJOR, OT_VERSION_MINOR, OT_VERSION_PATCH);
 }
 
-// Names come from files: a message stays one printable line.
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || (unsigned char)*text == 0x7f)
-            *text = '?';
-}
-
 ot_status ot__error_v(ot_status status, const char *format, va_list args)
 {
     char text[MESSAGE_MAX]; // arguments may point into the present message
 
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
-    make_printable(text);
+    ot__text_printable(text); // names come from files: a message stays one printable line
     memcpy(message, text, sizeof(text));
     return status;
 }
@@ -78,6 +70,11 @@ ot_status ot__error_prefix(ot_status status, const char *format, ...)
     va_end(args);
     memcpy(old, message, sizeof(old));
     return ot__error(status, "%s: %s", prefix, old);
+}
+
+ot_status ot__error_errno(const char *path, const char *what)
+{
+    return ot__error(OT_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
 ot_status ot__error_memory(size_t n_bytes)

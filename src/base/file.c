@@ -1,178 +1,208 @@
-// Whole files: mapped for reading, replaced durably when written.
+// Files for writing: a complete new file takes the place of the old one, or nothing happens.
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 
-static ot_status io_error(const char *path, const char *what)
+enum {
+    LINKS_MAX = 40,      // symbolic links followed, as many as the kernel does
+    NAMES_MAX = 1000,    // names tried for the temporary file
+    NAME_KEPT = 200,     // bytes of the target's name in that of the temporary file
+    NAME_ADDED = 48,     // bytes for the rest of that name
+    WRITE_MAX = 1 << 30, // bytes per call; Linux takes no more than 2 GiB
+};
+
+// ---- faults for tests: every system call that changes something passes here first ----
+
+static _Atomic int64_t fault_at = -1, n_calls;
+static _Atomic int fault_kind;
+
+int64_t ot__file_fault_after(int64_t n, ot__file_fault kind)
 {
-    return ot__error(OT_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
+    atomic_store(&fault_at, n);
+    atomic_store(&fault_kind, (int)kind);
+    return atomic_exchange(&n_calls, 0);
 }
 
-// ---- reading ----
-
-// Pipes and standard input have no size: read to the end.
-static ot_status read_all(int fd, const char *path, ot__file_map *map)
+// True: behave as if the call had failed. A short write shortens *n_bytes instead.
+static bool fault(size_t *n_bytes)
 {
-    ot__buf buf = {0};
-    char chunk[1 << 16];
-    ssize_t n;
-    ot_status st;
-
-    while ((n = read(fd, chunk, sizeof(chunk))) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            st = io_error(path, "cannot be read");
-            ot__buf_deinit(&buf);
-            return st;
-        }
-        ot__buf_append(&buf, chunk, (size_t)n);
-        if (buf.failed)
-            break;
+    if (atomic_fetch_add(&n_calls, 1) != atomic_load(&fault_at))
+        return false;
+    switch ((ot__file_fault)atomic_load(&fault_kind)) {
+    case OT_FILE_KILL:
+        kill(getpid(), SIGKILL);
+        return true;
+    case OT_FILE_INTERRUPT:
+        errno = EINTR;
+        return true;
+    case OT_FILE_SHORT:
+        if (n_bytes)
+            *n_bytes = 1;
+        return false;
+    default:
+        errno = EIO;
+        return true;
     }
-    st = ot__buf_status(&buf);
-    if (st != OT_OK) {
-        ot__buf_deinit(&buf);
-        return st;
-    }
-    *map = (ot__file_map){.data = (uint8_t *)buf.data, .size = buf.length};
-    return OT_OK;
 }
 
-static ot_status map_fd(int fd, const char *path, ot__file_map *map)
+static int open_for_writing(const char *path, int flags, mode_t mode)
 {
-    struct stat info;
-    void *data;
-
-    if (fstat(fd, &info) != 0)
-        return io_error(path, "cannot be read");
-    if (S_ISDIR(info.st_mode))
-        return ot__error(OT_ERR_IO, "%s: is a folder", path);
-    if (!S_ISREG(info.st_mode) || info.st_size == 0)
-        return read_all(fd, path, map);
-    data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
-        return io_error(path, "cannot be mapped");
-    *map = (ot__file_map){.data = data, .size = (size_t)info.st_size, .is_mapped = true};
-    return OT_OK;
-}
-
-ot_status ot__file_map_open(ot__file_map *map, const char *path)
-{
-    ot_status st;
     int fd;
 
-    *map = (ot__file_map){0};
-    if (strcmp(path, "-") == 0)
-        return map_fd(STDIN_FILENO, "standard input", map);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return io_error(path, "cannot be opened");
-    st = map_fd(fd, path, map);
-    close(fd);
-    return st;
+    do {
+        fd = fault(NULL) ? -1 : open(path, flags | O_WRONLY | O_CLOEXEC, mode);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
 }
 
-void ot__file_map_close(ot__file_map *map)
+static int sync_to_disk(int fd)
 {
-    if (map->is_mapped)
-        munmap((void *)(uintptr_t)map->data, map->size);
-    else
-        ot__free((void *)(uintptr_t)map->data);
-    *map = (ot__file_map){0};
+    int result;
+
+    do {
+        result = fault(NULL) ? -1 : fsync(fd);
+    } while (result != 0 && errno == EINTR);
+    return result;
 }
 
-// ---- faults for tests: every system call of a writer passes here first ----
-
-static int64_t fault_left = -1, n_calls;
-static ot__file_fault fault_kind;
-
-int64_t ot__file_fault_after(int64_t n, ot__file_fault fault)
+// The descriptor is gone whatever close says; when interrupted nothing was lost.
+static int close_file(int fd)
 {
-    int64_t calls = n_calls;
+    int result = close(fd);
 
-    fault_left = n;
-    fault_kind = fault;
-    n_calls = 0;
-    return calls;
-}
-
-// True: behave as if the call had failed.
-static bool fault(void)
-{
-    n_calls++;
-    if (fault_left < 0 || fault_left-- > 0)
-        return false;
-    fault_left = 0; // every later call fails too
-    if (fault_kind == OT_FILE_KILL)
-        _exit(137);
-    errno = EIO;
-    return true;
+    if (fault(NULL))
+        result = -1;
+    return result != 0 && errno == EINTR ? 0 : result;
 }
 
 // ---- writing ----
 
 struct ot__file_writer {
     int fd;
-    char *path, *temporary, *folder; // all NULL for standard output
+    bool owns_fd, has_failed;
+    char *path, *folder;
+    char *temporary; // NULL: written in place (standard output, devices, pipes) or already renamed
 };
 
-static ot_status open_temporary(ot__file_writer *w)
+// *out: the file that `path` leads to through symbolic links; it need not exist. Links stay what
+// they are: what they point to is replaced.
+static ot_status follow_links(const char *path, char **out)
 {
-    struct stat info;
-    bool exists = stat(w->path, &info) == 0;
-    size_t size = strlen(w->path) + 16;
+    char *at = ot__strdup(path);
 
-    if (exists && S_ISDIR(info.st_mode))
-        return ot__error(OT_ERR_IO, "%s: is a folder", w->path);
+    *out = NULL;
+    for (int i = 0; at && i < LINKS_MAX; i++) {
+        char target[PATH_MAX], *folder, *next;
+        ssize_t length = readlink(at, target, sizeof(target) - 1);
+
+        if (length < 0) {
+            *out = at;
+            return OT_OK;
+        }
+        target[length] = '\0';
+        folder = ot__path_folder(at);
+        next = folder ? ot__path_join(folder, target) : NULL;
+        ot__free(folder);
+        ot__free(at);
+        at = next;
+    }
+    if (!at)
+        return OT_ERR_NO_MEMORY;
+    ot__free(at);
+    errno = ELOOP;
+    return ot__error_errno(path, "cannot be written");
+}
+
+// A number that differs from call to call and from process to process, also on another machine.
+static unsigned long long fresh_number(void)
+{
+    static _Atomic uint64_t n_made;
+    struct timespec now;
+    ot__rng_key key;
+    uint32_t words[4];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    key = ot__rng_key_make((uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(), "");
+    ot__rng_block(key, atomic_fetch_add(&n_made, 1), words);
+    return (unsigned long long)words[0] << 32 | words[1];
+}
+
+// `old` is what stands at the path, NULL when nothing does: its permissions are kept.
+static ot_status open_temporary(ot__file_writer *w, const struct stat *old)
+{
+    const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
+    const size_t size = strlen(w->folder) + NAME_KEPT + NAME_ADDED;
+    ot_status st;
+
+    if (!name[0])
+        return ot__error(OT_ERR_IO, "%s: names a folder, not a file", w->path);
     w->temporary = ot__alloc(size);
     if (!w->temporary)
         return OT_ERR_NO_MEMORY;
-    snprintf(w->temporary, size, "%s.XXXXXX", w->path);
-    w->fd = fault() ? -1 : mkstemp(w->temporary);
+    for (int i = 0; i < NAMES_MAX; i++) {
+        snprintf(w->temporary, size, "%s/.%.*s.%llx.tmp", w->folder, NAME_KEPT, name,
+                 fresh_number());
+        // What was private is never readable for others, not even empty.
+        w->fd = open_for_writing(w->temporary, O_CREAT | O_EXCL, old ? 0600 : 0666);
+        if (w->fd >= 0 || errno != EEXIST)
+            break;
+    }
     if (w->fd < 0) {
+        st = ot__error_errno(w->path, "cannot be written");
         ot__free(w->temporary);
         w->temporary = NULL;
-        return io_error(w->path, "cannot be written");
+        return st;
     }
-    (void)fcntl(w->fd, F_SETFD, FD_CLOEXEC);
-    if (exists) {
-        (void)fchmod(w->fd, info.st_mode & 07777);
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        (void)fchmod(w->fd, 0666 & ~mask);
-    }
+    w->owns_fd = true;
+    // Where it is refused (some network and FAT file systems) the content still counts.
+    if (old && !fault(NULL))
+        (void)fchmod(w->fd, old->st_mode & 0777);
     return OT_OK;
+}
+
+static ot_status open_path(ot__file_writer *w, const char *path)
+{
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+
+    if (exists && S_ISDIR(info.st_mode))
+        return ot__error(OT_ERR_IO, "%s: is a folder", path);
+    if (exists && !S_ISREG(info.st_mode)) { // a device or pipe is written to, not replaced
+        w->path = ot__strdup(path);
+        if (!w->path)
+            return OT_ERR_NO_MEMORY;
+        w->fd = open_for_writing(path, 0, 0);
+        w->owns_fd = w->fd >= 0;
+        return w->owns_fd ? OT_OK : ot__error_errno(path, "cannot be written");
+    }
+    OT_TRY(follow_links(path, &w->path));
+    w->folder = ot__path_folder(w->path);
+    return w->folder ? open_temporary(w, exists ? &info : NULL) : OT_ERR_NO_MEMORY;
 }
 
 ot_status ot__file_writer_open(ot__file_writer **out, const char *path)
 {
     ot__file_writer *w = ot__alloc_zero(1, sizeof(*w));
-    char *target;
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot_status st = OT_OK;
 
     *out = NULL;
     if (!w)
         return OT_ERR_NO_MEMORY;
-    w->fd = STDOUT_FILENO;
     if (strcmp(path, "-") == 0) {
-        *out = w;
-        return OT_OK;
+        w->fd = STDOUT_FILENO;
+        w->path = ot__strdup("standard output");
+        st = w->path ? OT_OK : OT_ERR_NO_MEMORY;
+    } else {
+        st = open_path(w, path);
     }
-    target = realpath(path, NULL); // a symbolic link stays one: its target is replaced
-    w->path = ot__strdup(target ? target : path);
-    free(target);
-    if (w->path)
-        w->folder = ot__path_folder(w->path);
-    if (w->folder)
-        st = open_temporary(w);
     if (st == OT_OK)
         *out = w;
     else
@@ -185,11 +215,17 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
     const char *next = bytes;
 
     while (n_bytes > 0) {
-        ssize_t n = fault() ? -1 : write(w->fd, next, OT_MIN(n_bytes, (size_t)1 << 30));
+        size_t wanted = OT_MIN(n_bytes, (size_t)WRITE_MAX);
+        ssize_t n = fault(&wanted) ? -1 : write(w->fd, next, wanted);
+
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return io_error(w->path ? w->path : "standard output", "cannot be written");
+        if (n <= 0) {
+            w->has_failed = true;
+            if (n == 0) // no error and no progress
+                errno = EIO;
+            return ot__error_errno(w->path, "cannot be written");
+        }
         next += n;
         n_bytes -= (size_t)n;
     }
@@ -198,41 +234,45 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
 
 static ot_status sync_folder(const ot__file_writer *w)
 {
-    int fd = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result;
+    ot_status st = OT_OK;
+    int fd;
 
+    do {
+        fd = fault(NULL) ? -1 : open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0 && errno == EACCES) // writable, but not readable: there is no way to synchronise it
+        return OT_OK;
     if (fd < 0)
-        return io_error(w->folder, "cannot be opened");
-    result = fault() ? -1 : fsync(fd);
+        return ot__error_errno(w->folder, "cannot be opened");
     // Some file systems cannot sync a folder; the rename is then as durable as they make it.
-    if (result != 0 && errno != EINVAL && errno != ENOTSUP) {
-        ot_status st = io_error(w->folder, "cannot be synchronised");
-        close(fd);
-        return st;
-    }
-    close(fd);
-    return OT_OK;
+    if (sync_to_disk(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+        st = ot__error_errno(w->folder, "cannot be synchronised");
+    (void)close_file(fd); // read only: nothing can be lost here
+    return st;
+}
+
+static ot_status replace(ot__file_writer *w)
+{
+    if (fault(NULL) || rename(w->temporary, w->path) != 0)
+        return ot__error_errno(w->path, "cannot be replaced");
+    ot__free(w->temporary);
+    w->temporary = NULL;
+    return sync_folder(w);
 }
 
 ot_status ot__file_writer_commit(ot__file_writer *w)
 {
     ot_status st = OT_OK;
-    int fd = w->fd;
 
-    if (w->path) {
-        if (fault() || fsync(fd) != 0)
-            st = io_error(w->path, "cannot be synchronised");
-        w->fd = STDOUT_FILENO;
-        if (close(fd) != 0 && st == OT_OK)
-            st = io_error(w->path, "cannot be written");
-        if (st == OT_OK && (fault() || rename(w->temporary, w->path) != 0))
-            st = io_error(w->path, "cannot be replaced");
-        if (st == OT_OK) {
-            ot__free(w->temporary);
-            w->temporary = NULL;
-            st = sync_folder(w);
-        }
-    }
+    if (w->has_failed)
+        st = ot__error(OT_ERR_IO, "%s: not written: an earlier write failed", w->path);
+    else if (w->temporary && sync_to_disk(w->fd) != 0)
+        st = ot__error_errno(w->path, "cannot be synchronised");
+    if (w->owns_fd && close_file(w->fd) != 0 && st == OT_OK)
+        st = ot__error_errno(w->path, "cannot be written");
+    w->owns_fd = false;
+    if (st == OT_OK && w->temporary)
+        st = replace(w);
     ot__file_writer_abort(w);
     return st;
 }
@@ -241,9 +281,9 @@ void ot__file_writer_abort(ot__file_writer *w)
 {
     if (!w)
         return;
-    if (w->fd != STDOUT_FILENO)
-        close(w->fd);
-    if (w->temporary)
+    if (w->owns_fd)
+        (void)close_file(w->fd);
+    if (w->temporary && !fault(NULL))
         unlink(w->temporary);
     ot__free(w->temporary);
     ot__free(w->path);

@@ -51,6 +51,7 @@ void ot__log(ot_log_level level, const char *format, ...)
     if (vsnprintf(line, sizeof(line), format, args) < 0)
         line[0] = '\0';
     va_end(args);
+    ot__text_printable(line);
     if (hook)
         hook(hook_context, level, line);
     else

@@ -10,17 +10,48 @@ struct ot__map_slot {
     void *value;
 };
 
-// FNV-1a, then a finaliser that spreads the low bits.
+static uint64_t rotate(uint64_t x, int n)
+{
+    return x << n | x >> (64 - n);
+}
+
+static void sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[1] = rotate(v[1], 13) ^ v[0];
+    v[0] = rotate(v[0], 32);
+    v[2] += v[3];
+    v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] += v[3];
+    v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[1] = rotate(v[1], 17) ^ v[2];
+    v[2] = rotate(v[2], 32);
+}
+
+// SipHash-1-3 (Aumasson and Bernstein): names come from files, and those of a hostile one must not
+// all meet in one place. The key is fixed, so that the order of iteration is the same in every run.
 static uint64_t hash_of(const char *key)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    const size_t length = strlen(key);
+    const uint64_t k0 = UINT64_C(0x243f6a8885a308d3), k1 = UINT64_C(0x13198a2e03707344);
+    uint64_t v[4] = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
+                     k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
 
-    for (; *key; key++)
-        h = (h ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
-    h ^= h >> 33;
-    h *= UINT64_C(0xff51afd7ed558ccd);
-    h ^= h >> 33;
-    return h;
+    for (size_t i = 0; i <= length; i += 8) { // the last word holds the length too
+        size_t n = OT_MIN(length - i, (size_t)8);
+        uint64_t word = n < 8 ? (uint64_t)length << 56 : 0;
+
+        for (size_t k = 0; k < n; k++)
+            word |= (uint64_t)(uint8_t)key[i + k] << 8 * k;
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xff;
+    for (int i = 0; i < 3; i++)
+        sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 static struct ot__map_slot *find(const ot__map *map, const char *key, uint64_t hash)
@@ -55,12 +86,14 @@ static bool grow(ot__map *map)
 bool ot__map_put(ot__map *map, const char *key, void *value)
 {
     uint64_t hash = hash_of(key);
-    struct ot__map_slot *slot;
+    struct ot__map_slot *slot = map->n_slots ? find(map, key, hash) : NULL;
 
-    if ((map->count + 1) * 4 > map->n_slots * 3 && !grow(map))
-        return false;
-    slot = find(map, key, hash);
-    if (!slot->key) {
+    if (!slot || !slot->key) {
+        if (map->count + 1 > map->n_slots / 4 * 3) {
+            if (!grow(map))
+                return false;
+            slot = find(map, key, hash);
+        }
         slot->key = key;
         slot->hash = hash;
         map->count++;

@@ -4,6 +4,9 @@
 
 #include "base/base.h"
 
+// The OpenMP runtime ends the process when it cannot start a thread, so a wish has a bound.
+enum { N_THREADS_MAX = 256 };
+
 int ot__parallel_max(void)
 {
 #ifdef _OPENMP
@@ -16,7 +19,10 @@ int ot__parallel_max(void)
 void ot__parallel_set(int n_threads)
 {
 #ifdef _OPENMP
-    omp_set_num_threads(n_threads > 0 ? n_threads : ot__parallel_hardware());
+    int hardware = ot__parallel_hardware();
+
+    omp_set_num_threads(n_threads > 0 ? OT_MIN(n_threads, OT_MAX(hardware, N_THREADS_MAX))
+                                      : hardware);
 #else
     (void)n_threads;
 #endif

@@ -63,8 +63,11 @@ ot_status ot__path_make_folder(const char *path)
         if (c != '/' && c != '\0')
             continue;
         *p = '\0';
-        if (mkdir(copy, 0777) != 0 && !ot__path_is_folder(copy))
-            st = ot__error(OT_ERR_IO, "%s: cannot be made: %s", copy, strerror(errno));
+        if (mkdir(copy, 0777) != 0) {
+            int cause = errno;
+            if (!ot__path_is_folder(copy))
+                st = ot__error(OT_ERR_IO, "%s: cannot be made: %s", copy, strerror(cause));
+        }
         *p = c;
         if (c == '\0')
             break;

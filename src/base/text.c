@@ -1,10 +1,49 @@
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+
+// Length of the well-formed UTF-8 character at `text` that may be shown; 0 when there is none.
+static int printable_length(const unsigned char *text)
+{
+    uint32_t code, least;
+    int n;
+
+    if (text[0] < 0x80)
+        return text[0] >= 0x20 && text[0] != 0x7f;
+    if (text[0] < 0xc2 || text[0] > 0xf4)
+        return 0;
+    n = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    least = n == 2 ? 0xa0 : n == 3 ? 0x800 : 0x10000; // 0x80 to 0x9f are control characters
+    code = text[0] & (0xffu >> (n + 1));
+    for (int i = 1; i < n; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    // Line separators and marks that reorder text would let a name hide what is said about it.
+    if ((code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+        return 0;
+    return n;
+}
+
+void ot__text_printable(char *text)
+{
+    while (*text) {
+        int n = printable_length((const unsigned char *)text);
+
+        if (n == 0)
+            *text = '?';
+        text += OT_MAX(n, 1);
+    }
+}
 
 bool ot__name_matches(const char *pattern, const char *name)
 {
@@ -41,52 +80,76 @@ bool ot__ends_with(const char *text, const char *suffix)
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 bool ot__parse_int(const char *text, int64_t *value)
 {
     char *end;
 
+    long long number;
+
+    *value = 0;
+    if (is_space(text[0]))
+        return false;
     errno = 0;
-    *value = strtoll(text, &end, 10);
-    return end != text && *end == '\0' && errno == 0 && text[0] != ' ';
+    number = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0)
+        return false;
+    *value = number;
+    return true;
 }
 
 // The C library's numbers follow the process's locale; files never do.
 static locale_t c_locale(void)
 {
-    static locale_t locale; // made once; a race makes two equal ones
-    locale_t found = __atomic_load_n(&locale, __ATOMIC_ACQUIRE);
+    static _Atomic(locale_t) shared;
+    locale_t found = atomic_load(&shared), made;
 
-    if (!found) {
-        found = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-        __atomic_store_n(&locale, found, __ATOMIC_RELEASE);
-    }
+    if (found)
+        return found;
+    made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (atomic_compare_exchange_strong(&shared, &found, made))
+        return made;
+    freelocale(made); // another thread was first
     return found;
 }
 
 bool ot__parse_float(const char *text, double *value)
 {
     locale_t locale = c_locale(), before;
+    double number;
+    bool overflows;
     char *end;
 
     *value = 0;
-    if (!locale || text[0] == ' ')
+    if (!locale || is_space(text[0]))
         return false;
     before = uselocale(locale);
-    *value = strtod(text, &end);
+    errno = 0;
+    number = strtod(text, &end);
+    overflows = errno == ERANGE && isinf(number);
     uselocale(before);
-    return end != text && *end == '\0';
+    if (end == text || *end != '\0' || overflows)
+        return false;
+    *value = number;
+    return true;
 }
 
 void ot__buf_float(ot__buf *buf, double value, bool is_f32)
 {
     locale_t locale = c_locale(), before;
     char text[40];
-    int digits = is_f32 ? 6 : 15, max_digits = is_f32 ? 9 : 17;
+    int digits = is_f32 ? FLT_DIG : DBL_DIG, max_digits = is_f32 ? 9 : 17;
 
     if (isnan(value) || isinf(value)) {
         ot__buf_text(buf, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
+    if (fabs(value) < (is_f32 ? FLT_MIN : DBL_MIN))
+        digits = 1; // subnormal: fewer digits may do
     before = uselocale(locale);
     do {
         snprintf(text, sizeof(text), "%.*g", digits, value);

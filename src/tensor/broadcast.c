@@ -26,6 +26,6 @@ void ot__broadcast_strides(const ot_shape *x, const ot_shape *y, int64_t strides
         int at = y->ndim - 1 - i;
         int64_t extent = i < x->ndim ? x->dim[x->ndim - 1 - i] : 1;
         strides[at] = extent == 1 ? 0 : stride;
-        stride *= OT_MAX(extent, 1);
+        (void)ot__mul_overflows(stride, OT_MAX(extent, 1), &stride); // wraps in no real tensor
     }
 }

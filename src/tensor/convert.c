@@ -26,17 +26,18 @@ static float bits_f32(uint32_t bits)
 typedef struct format {
     int n_exponent, n_mantissa, bias;
     bool has_inf;
-    uint32_t nan;  // pattern written for NaN
-    bool is_fnuz;  // no negative zero: that pattern is NaN
-    uint32_t most; // largest finite pattern
+    bool is_fnuz;        // no negative zero: that pattern is NaN
+    uint32_t nan;        // pattern written for NaN
+    uint32_t most, over; // largest finite pattern; what is written above it and for infinity
 } format;
 
-static const format f16_format = {5, 10, 15, true, 0x7e00, false, 0x7bff};
-static const format bf16_format = {8, 7, 127, true, 0x7fc0, false, 0x7f7f};
-static const format e4m3fn = {4, 3, 7, false, 0x7f, false, 0x7e};
-static const format e4m3fnuz = {4, 3, 8, false, 0x80, true, 0x7f};
-static const format e5m2 = {5, 2, 15, true, 0x7f, false, 0x7b};
-static const format e5m2fnuz = {5, 2, 16, false, 0x80, true, 0x7f};
+// ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
+static const format f16_format = {5, 10, 15, true, false, 0x7e00, 0x7bff, 0x7c00};
+static const format bf16_format = {8, 7, 127, true, false, 0x7fc0, 0x7f7f, 0x7f80};
+static const format e4m3fn = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7e};
+static const format e4m3fnuz = {4, 3, 8, false, true, 0x80, 0x7f, 0x7f};
+static const format e5m2 = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7b};
+static const format e5m2fnuz = {5, 2, 16, false, true, 0x80, 0x7f, 0x7f};
 
 static double small_to_f64(uint32_t bits, const format *f)
 {
@@ -57,30 +58,29 @@ static double small_to_f64(uint32_t bits, const format *f)
     return sign ? -value : value;
 }
 
-// Round to nearest even. Above the largest: infinity where there is one, else (as ONNX's Cast
-// saturates) the largest.
+// Round to nearest even.
 static uint32_t f64_to_small(double value, const format *f)
 {
     int n_bits = f->n_exponent + f->n_mantissa, exponent;
-    uint32_t sign = signbit(value) ? 1u << n_bits : 0, infinity = f->most + 1, magnitude;
+    uint32_t sign = signbit(value) ? 1u << n_bits : 0, magnitude;
     double units;
 
     if (isnan(value))
         return f->is_fnuz ? f->nan : f->nan | sign;
     value = fabs(value);
     if (isinf(value))
-        return sign | (f->has_inf ? infinity : f->most);
+        return sign | f->over;
     (void)frexp(value, &exponent); // value = m * 2^exponent, m in [0.5, 1)
     exponent = OT_MAX(exponent - 1, 1 - f->bias);
     units = nearbyint(ldexp(value, f->n_mantissa - exponent)); // exact scaling, so one rounding
     if (exponent > (1 << f->n_exponent))
-        magnitude = infinity;
+        magnitude = f->over;
     else if (units < (double)(1u << f->n_mantissa))
         magnitude = (uint32_t)units; // subnormal: only at the smallest exponent
     else
         magnitude = (uint32_t)((exponent + f->bias - 1) << f->n_mantissa) + (uint32_t)units;
     if (magnitude > f->most)
-        magnitude = f->has_inf ? infinity : f->most;
+        magnitude = f->over;
     return magnitude == 0 && f->is_fnuz ? 0 : sign | magnitude;
 }
 
@@ -97,7 +97,17 @@ float ot__f16_to_f32(uint16_t bits)
 
 uint16_t ot__f32_to_f16(float value)
 {
-    return (uint16_t)f64_to_small(value, &f16_format);
+    uint32_t bits = f32_bits(value), sign = bits & 0x80000000, rest = bits ^ sign;
+
+    if (rest > 0x7f800000)
+        rest = 0x7e00;
+    else if (rest >= f32_bits(65536)) // also what rounds up to it becomes infinity below
+        rest = 0x7c00;
+    else if (rest < f32_bits(0x1p-14f)) // subnormal: the addition rounds at bit 2^-24
+        rest = f32_bits(bits_f32(rest) + 0.5f) - f32_bits(0.5f);
+    else
+        rest = (rest - ((127u - 15u) << 23) + 0xfff + (rest >> 13 & 1)) >> 13;
+    return (uint16_t)(sign >> 16 | rest);
 }
 
 float ot__bf16_to_f32(uint16_t bits)
@@ -140,81 +150,105 @@ static bool is_unsigned(ot_dtype dtype)
            dtype == OT_BOOL;
 }
 
-static bool is_small_float(ot_dtype dtype)
-{
-    return format_of(dtype) != NULL;
-}
-
 static bool is_convertible(ot_dtype dtype)
 {
     return dtype == OT_F32 || dtype == OT_F64 || dtype == OT_BOOL || ot__dtype_is_int(dtype) ||
-           is_small_float(dtype);
+           format_of(dtype) != NULL;
 }
 
-static double load_float(const void *from, ot_dtype dtype, int64_t i)
+// ---- a piece at a time; elements may lie at any address (files) ----
+
+enum { PIECE = 256 };
+
+static void load_floats(double *out, const uint8_t *from, ot_dtype dtype, int n)
 {
     const format *f = format_of(dtype);
+    const size_t size = ot_dtype_size(dtype);
 
-    if (dtype == OT_F32)
-        return ((const float *)from)[i];
-    if (dtype == OT_F64)
-        return ((const double *)from)[i];
-    if (ot_dtype_size(dtype) == 1)
-        return small_to_f64(((const uint8_t *)from)[i], f);
-    return small_to_f64(((const uint16_t *)from)[i], f);
-}
-
-static void store_float(void *to, ot_dtype dtype, int64_t i, double value)
-{
-    const format *f = format_of(dtype);
-
-    if (dtype == OT_F32)
-        ((float *)to)[i] = (float)value;
-    else if (dtype == OT_F64)
-        ((double *)to)[i] = value;
-    else if (ot_dtype_size(dtype) == 1)
-        ((uint8_t *)to)[i] = (uint8_t)f64_to_small(value, f);
-    else
-        ((uint16_t *)to)[i] = (uint16_t)f64_to_small(value, f);
-}
-
-// Integers as 64 bits, sign-extended where the type is signed.
-static uint64_t load_int(const void *from, ot_dtype dtype, int64_t i)
-{
-    switch (dtype) {
-    case OT_BOOL:
-        return ((const uint8_t *)from)[i] != 0;
-    case OT_U8:
-        return ((const uint8_t *)from)[i];
-    case OT_I8:
-        return (uint64_t)(int64_t)((const int8_t *)from)[i];
-    case OT_U16:
-        return ((const uint16_t *)from)[i];
-    case OT_I16:
-        return (uint64_t)(int64_t)((const int16_t *)from)[i];
-    case OT_U32:
-        return ((const uint32_t *)from)[i];
-    case OT_I32:
-        return (uint64_t)(int64_t)((const int32_t *)from)[i];
-    default:
-        return ((const uint64_t *)from)[i];
+    for (int i = 0; i < n; i++, from += size) {
+        if (dtype == OT_F32) {
+            float value;
+            memcpy(&value, from, sizeof(value));
+            out[i] = value;
+        } else if (dtype == OT_F64) {
+            memcpy(&out[i], from, sizeof(out[i]));
+        } else if (size == 1) {
+            out[i] = small_to_f64(*from, f);
+        } else {
+            uint16_t bits;
+            memcpy(&bits, from, sizeof(bits));
+            out[i] = dtype == OT_F16 ? ot__f16_to_f32(bits) : ot__bf16_to_f32(bits);
+        }
     }
 }
 
-static void store_int(void *to, ot_dtype dtype, int64_t i, uint64_t value)
+static void store_floats(uint8_t *to, ot_dtype dtype, const double *values, int n)
 {
-    switch (ot_dtype_size(dtype)) {
-    case 1:
-        ((uint8_t *)to)[i] = dtype == OT_BOOL ? value != 0 : (uint8_t)value;
-        break;
-    case 2:
-        ((uint16_t *)to)[i] = (uint16_t)value;
-        break;
-    case 4:
-        ((uint32_t *)to)[i] = (uint32_t)value;
-        break;
-    default:
-        ((uint64_t *)to)[i] = value;
+    const format *f = format_of(dtype);
+    const size_t size = ot_dtype_size(dtype);
+
+    for (int i = 0; i < n; i++, to += size) {
+        if (dtype == OT_F32) {
+            float value = (float)values[i];
+            memcpy(to, &value, sizeof(value));
+        } else if (dtype == OT_F64) {
+            memcpy(to, &values[i], sizeof(values[i]));
+        } else if (size == 1) {
+            *to = (uint8_t)f64_to_small(values[i], f);
+        } else {
+            // What came from f32 takes the short way; the detour would round twice for others.
+            float narrow = (float)values[i];
+            uint16_t bits = dtype == OT_F16 && (double)narrow == values[i]
+                                ? ot__f32_to_f16(narrow)
+                                : (uint16_t)f64_to_small(values[i], f);
+            memcpy(to, &bits, sizeof(bits));
+        }
+    }
+}
+
+// Integers as 64 bits, sign-extended where the type is signed.
+static void load_ints(uint64_t *out, const uint8_t *from, ot_dtype dtype, int n)
+{
+    const size_t size = ot_dtype_size(dtype);
+    const uint64_t sign = is_unsigned(dtype) ? 0 : UINT64_C(1) << (size * 8 - 1);
+
+    for (int i = 0; i < n; i++, from += size) {
+        uint16_t u16;
+        uint32_t u32;
+
+        if (size == 1) {
+            out[i] = *from;
+        } else if (size == 2) {
+            memcpy(&u16, from, sizeof(u16));
+            out[i] = u16;
+        } else if (size == 4) {
+            memcpy(&u32, from, sizeof(u32));
+            out[i] = u32;
+        } else {
+            memcpy(&out[i], from, sizeof(out[i]));
+        }
+        out[i] = dtype == OT_BOOL ? out[i] != 0 : (out[i] ^ sign) - sign;
+    }
+}
+
+// The low bits, as in C and NumPy.
+static void store_ints(uint8_t *to, ot_dtype dtype, const uint64_t *values, int n)
+{
+    const size_t size = ot_dtype_size(dtype);
+
+    for (int i = 0; i < n; i++, to += size) {
+        const uint64_t value = dtype == OT_BOOL ? values[i] != 0 : values[i];
+        const uint32_t u32 = (uint32_t)value;
+        const uint16_t u16 = (uint16_t)value;
+
+        if (size == 1)
+            *to = (uint8_t)value;
+        else if (size == 2)
+            memcpy(to, &u16, sizeof(u16));
+        else if (size == 4)
+            memcpy(to, &u32, sizeof(u32));
+        else
+            memcpy(to, &value, sizeof(value));
     }
 }
 
@@ -240,36 +274,54 @@ static uint64_t f64_to_int(double value, ot_dtype dtype)
     return (uint64_t)(int64_t)value;
 }
 
+// As f64, so that rounding that to a narrower float rounds the integer once: to f64 itself nearest
+// even; else what does not fit in 53 bits leaves a trace in the last of them (rounding to odd).
+static double int_to_f64(uint64_t value, bool is_signed, ot_dtype to_dtype)
+{
+    bool is_negative = is_signed && value >> 63;
+    uint64_t magnitude = is_negative ? 0 - value : value;
+
+    if (to_dtype != OT_F64 && magnitude >> 53)
+        magnitude = (magnitude & ~UINT64_C(0x7ff)) | (magnitude & 0x7ff ? 0x800 : 0);
+    return is_negative ? -(double)magnitude : (double)magnitude;
+}
+
+static void convert_piece(uint8_t *to, ot_dtype to_dtype, const uint8_t *from, ot_dtype from_dtype,
+                          int n)
+{
+    const bool from_int = ot__dtype_is_int(from_dtype) || from_dtype == OT_BOOL;
+    const bool to_int = ot__dtype_is_int(to_dtype) || to_dtype == OT_BOOL;
+    uint64_t ints[PIECE];
+    double floats[PIECE];
+
+    if (from_int)
+        load_ints(ints, from, from_dtype, n);
+    else
+        load_floats(floats, from, from_dtype, n);
+    for (int i = 0; i < n && from_int && !to_int; i++)
+        floats[i] = int_to_f64(ints[i], !is_unsigned(from_dtype), to_dtype);
+    for (int i = 0; i < n && !from_int && to_int; i++)
+        ints[i] = f64_to_int(floats[i], to_dtype);
+    if (to_int)
+        store_ints(to, to_dtype, ints, n);
+    else
+        store_floats(to, to_dtype, floats, n);
+}
+
 bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count)
 {
-    bool from_int = ot__dtype_is_int(from_dtype) || from_dtype == OT_BOOL;
-    bool to_int = ot__dtype_is_int(to_dtype) || to_dtype == OT_BOOL;
+    const size_t to_size = ot_dtype_size(to_dtype), from_size = ot_dtype_size(from_dtype);
 
     if (!is_convertible(to_dtype) || !is_convertible(from_dtype))
         return false;
     if (to_dtype == from_dtype && to_dtype != OT_BOOL) {
         if (count > 0)
-            memmove(to, from, (size_t)count * ot_dtype_size(to_dtype));
+            memmove(to, from, (size_t)count * to_size);
         return true;
     }
-    for (int64_t i = 0; i < count; i++) {
-        if (from_int) {
-            uint64_t value = load_int(from, from_dtype, i);
-            if (to_int)
-                store_int(to, to_dtype, i, value);
-            else if (to_dtype ==
-                     OT_F32) // directly: through f64 a 64-bit integer would be rounded twice
-                ((float *)to)[i] = is_unsigned(from_dtype) ? (float)value : (float)(int64_t)value;
-            else
-                store_float(to, to_dtype, i,
-                            is_unsigned(from_dtype) ? (double)value : (double)(int64_t)value);
-        } else {
-            double value = load_float(from, from_dtype, i);
-            if (to_int)
-                store_int(to, to_dtype, i, f64_to_int(value, to_dtype));
-            else
-                store_float(to, to_dtype, i, value);
-        }
-    }
+    for (int64_t i = 0; i < count; i += PIECE)
+        convert_piece((uint8_t *)to + (size_t)i * to_size, to_dtype,
+                      (const uint8_t *)from + (size_t)i * from_size, from_dtype,
+                      (int)OT_MIN(count - i, PIECE));
     return true;
 }

@@ -2,18 +2,15 @@
 
 bool ot__shape_count(const ot_shape *shape, int64_t *count)
 {
-    int64_t product = 1;
-    bool overflows = false, is_empty = false;
+    int64_t product = 1; // of the extents that are not 0, so that any partial product fits too
+    bool is_empty = false;
 
     *count = 0;
     for (int i = 0; i < shape->ndim; i++) {
-        if (shape->dim[i] < 0)
+        if (shape->dim[i] < 0 || ot__mul_overflows(product, OT_MAX(shape->dim[i], 1), &product))
             return false;
         is_empty = is_empty || shape->dim[i] == 0;
-        overflows = overflows || ot__mul_overflows(product, shape->dim[i], &product);
     }
-    if (overflows && !is_empty)
-        return false;
     *count = is_empty ? 0 : product;
     return true;
 }
@@ -34,7 +31,8 @@ void ot__shape_strides(const ot_shape *shape, int64_t strides[OT_MAX_NDIM])
 
     for (int i = shape->ndim - 1; i >= 0; i--) {
         strides[i] = stride;
-        stride *= OT_MAX(shape->dim[i], 1);
+        // Wraps only for shapes that ot__shape_count refuses.
+        (void)ot__mul_overflows(stride, OT_MAX(shape->dim[i], 1), &stride);
     }
 }
 

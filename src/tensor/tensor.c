@@ -6,18 +6,26 @@ static ot_status sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
 {
     char text[128];
     int64_t count;
+    size_t none;
 
     if (shape->ndim < 0 || shape->ndim > OT_MAX_NDIM)
         return ot__error(OT_ERR_INVALID, "a tensor has 0 to %d axes, got %d", OT_MAX_NDIM,
                          shape->ndim);
+    if (!ot__dtype_bytes(dtype, 0, &none))
+        return ot__error(OT_ERR_INVALID, "elements of type %s have no fixed size",
+                         ot_dtype_name(dtype));
+    for (int i = 0; i < shape->ndim; i++)
+        if (shape->dim[i] < 0)
+            return ot__error(OT_ERR_INVALID, "axis %d of a tensor has extent %" PRId64, i,
+                             shape->dim[i]);
     if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, n_bytes))
-        return ot__error(OT_ERR_INVALID, "no tensor can be %s%s", ot_dtype_name(dtype),
-                         ot__shape_text(shape, text, sizeof(text)));
+        return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",
+                         ot_dtype_name(dtype), ot__shape_text(shape, text, sizeof(text)));
     return OT_OK;
 }
 
-static ot_status make(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, void *data,
-                      ot_tensor **out)
+static ot_status make_over(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, void *data,
+                           ot_tensor **out)
 {
     ot_tensor *tensor = ot__alloc_zero(1, sizeof(*tensor));
 
@@ -25,16 +33,24 @@ static ot_status make(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, voi
     if (!tensor)
         return OT_ERR_NO_MEMORY;
     *tensor = (ot_tensor){.dtype = dtype, .shape = *shape, .n_bytes = n_bytes, .data = data};
-    if (!data) {
-        tensor->owns_data = true;
-        tensor->data = ot__alloc_aligned(n_bytes);
-        if (!tensor->data) {
-            ot__free(tensor);
-            return OT_ERR_NO_MEMORY;
-        }
-    }
     *out = tensor;
     return OT_OK;
+}
+
+static ot_status make(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, ot_tensor **out)
+{
+    void *data = ot__alloc_aligned(n_bytes);
+    ot_status st;
+
+    *out = NULL;
+    if (!data)
+        return OT_ERR_NO_MEMORY;
+    st = make_over(dtype, shape, n_bytes, data, out);
+    if (st == OT_OK)
+        (*out)->owns_data = true;
+    else
+        ot__free_aligned(data);
+    return st;
 }
 
 ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **out)
@@ -43,7 +59,7 @@ ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **ou
 
     *out = NULL;
     OT_TRY(sizes(dtype, shape, &n_bytes));
-    return make(dtype, shape, n_bytes, NULL, out);
+    return make(dtype, shape, n_bytes, out);
 }
 
 ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size_t n_bytes,
@@ -54,15 +70,15 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
 
     *out = NULL;
     OT_TRY(sizes(dtype, shape, &expected));
-    if (n_bytes != expected || !data)
+    if (n_bytes != expected || (!data && n_bytes > 0))
         return ot__error(OT_ERR_INVALID, "%s%s needs %zu bytes, got %zu", ot_dtype_name(dtype),
                          ot__shape_text(shape, text, sizeof(text)), expected, data ? n_bytes : 0);
-    return make(dtype, shape, n_bytes, data, out);
+    return make_over(dtype, shape, n_bytes, data, out);
 }
 
 ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
 {
-    OT_TRY(make(tensor->dtype, &tensor->shape, tensor->n_bytes, NULL, out));
+    OT_TRY(make(tensor->dtype, &tensor->shape, tensor->n_bytes, out));
     if (tensor->n_bytes)
         memcpy((*out)->data, tensor->data, tensor->n_bytes);
     return OT_OK;

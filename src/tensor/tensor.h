@@ -17,7 +17,8 @@ bool ot__dtype_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes);
 
 // ---- shapes (shape.c) ----
 
-// Number of elements; false on overflow or a negative extent.
+// Number of elements; false for a negative extent or when the product of the extents that are not 0
+// overflows.
 bool ot__shape_count(const ot_shape *shape, int64_t *count);
 bool ot__shape_equal(const ot_shape *a, const ot_shape *b);
 void ot__shape_strides(const ot_shape *shape,

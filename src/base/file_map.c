@@ -1,0 +1,84 @@
+// Whole files for reading: mapped where that is possible, else read to the end.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+// Pipes and the like have no size: read to the end.
+static ot_status read_all(int fd, const char *path, ot__file_map *map)
+{
+    ot__buf buf = {0};
+    char chunk[1 << 16];
+    ot_status st = OT_OK;
+    ssize_t n;
+
+    while (st == OT_OK && (n = read(fd, chunk, sizeof(chunk))) != 0) {
+        if (n > 0)
+            ot__buf_append(&buf, chunk, (size_t)n);
+        else if (errno != EINTR)
+            st = ot__error_errno(path, "cannot be read");
+        if (buf.failed)
+            st = ot__error_prefix(ot__buf_status(&buf), "%s", path);
+    }
+    if (st == OT_OK)
+        *map = (ot__file_map){.data = (uint8_t *)buf.data, .size = buf.length};
+    else
+        ot__buf_deinit(&buf);
+    return st;
+}
+
+static ot_status map_fd(int fd, const char *path, ot__file_map *map)
+{
+    struct stat info;
+    size_t size;
+    void *data;
+
+    if (fstat(fd, &info) != 0)
+        return ot__error_errno(path, "cannot be read");
+    if (S_ISDIR(info.st_mode))
+        return ot__error(OT_ERR_IO, "%s: is a folder", path);
+    // A file that somebody has begun to read (standard input) goes on from there. Some regular
+    // files say 0 and have content (/proc).
+    if (!S_ISREG(info.st_mode) || info.st_size == 0 || lseek(fd, 0, SEEK_CUR) != 0)
+        return read_all(fd, path, map);
+    size = (size_t)info.st_size;
+    if ((intmax_t)size != (intmax_t)info.st_size)
+        return ot__error(OT_ERR_IO, "%s: has %jd bytes, more than can be addressed", path,
+                         (intmax_t)info.st_size);
+    data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return ot__error_errno(path, "cannot be mapped");
+    *map = (ot__file_map){.data = data, .size = size, .is_mapped = true};
+    return OT_OK;
+}
+
+ot_status ot__file_map_open(ot__file_map *map, const char *path)
+{
+    ot_status st;
+    int fd;
+
+    *map = (ot__file_map){0};
+    if (strcmp(path, "-") == 0)
+        return map_fd(STDIN_FILENO, "standard input", map);
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return ot__error_errno(path, "cannot be opened");
+    st = map_fd(fd, path, map);
+    close(fd);
+    return st;
+}
+
+void ot__file_map_close(ot__file_map *map)
+{
+    if (map->is_mapped)
+        munmap((void *)(uintptr_t)map->data, map->size);
+    else
+        ot__free((void *)(uintptr_t)map->data);
+    *map = (ot__file_map){0};
+}

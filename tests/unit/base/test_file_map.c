@@ -1,0 +1,174 @@
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "temporary_folder.h"
+
+static void a_file_is_seen_as_it_is(void **state)
+{
+    const char *path = in_folder(state, "data");
+    ot__file_map map;
+
+    assert_int_equal(ot__file_write(path, "ab\0c", 4), OT_OK);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    assert_int_equal(map.size, 4);
+    assert_true(map.is_mapped);
+    assert_memory_equal(map.data, "ab\0c", 4);
+    ot__file_map_close(&map);
+    assert_null(map.data);
+    ot__file_map_close(&map); // twice is fine
+}
+
+static void a_view_stays_valid_when_the_file_is_replaced(void **state)
+{
+    const char *path = in_folder(state, "data");
+    ot__file_map map;
+
+    assert_int_equal(ot__file_write(path, "old", 3), OT_OK);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    assert_int_equal(ot__file_write(path, "n", 1), OT_OK);
+    assert_memory_equal(map.data, "old", 3);
+    ot__file_map_close(&map);
+}
+
+static void an_empty_file_has_size_zero(void **state)
+{
+    const char *path = in_folder(state, "empty");
+    ot__file_map map;
+
+    assert_int_equal(ot__file_write(path, NULL, 0), OT_OK);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    assert_int_equal(map.size, 0);
+    assert_false(map.is_mapped);
+    ot__file_map_close(&map);
+}
+
+static void missing_files_and_folders_are_errors_that_name_the_path(void **state)
+{
+    const char *missing = in_folder(state, "missing");
+    ot__file_map map;
+
+    assert_int_equal(ot__file_map_open(&map, missing), OT_ERR_IO);
+    assert_non_null(strstr(ot_error_message(), missing));
+    assert_int_equal(ot__file_map_open(&map, *state), OT_ERR_IO);
+    assert_non_null(strstr(ot_error_message(), "is a folder"));
+    assert_null(map.data);
+    ot__file_map_close(&map);
+}
+
+enum { N_PIPED = 300000 };
+
+static void *write_to_pipe(void *argument)
+{
+    const int fd = open(argument, O_WRONLY);
+    unsigned char bytes[1000];
+
+    for (int at = 0; at < N_PIPED; at += (int)sizeof(bytes)) {
+        for (int i = 0; i < (int)sizeof(bytes); i++)
+            bytes[i] = (unsigned char)((at + i) % 251);
+        if (write(fd, bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes))
+            break;
+    }
+    close(fd);
+    return NULL;
+}
+
+static void a_pipe_is_read_to_its_end(void **state)
+{
+    char path[PATH_LENGTH_MAX];
+    pthread_t writer;
+    ot__file_map map;
+
+    snprintf(path, sizeof(path), "%s", in_folder(state, "pipe"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_to_pipe, path), 0);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    pthread_join(writer, NULL);
+    assert_int_equal(map.size, N_PIPED);
+    assert_false(map.is_mapped);
+    for (int i = 0; i < N_PIPED; i++)
+        assert_int_equal(map.data[i], i % 251);
+    ot__file_map_close(&map);
+}
+
+static void standard_input_goes_on_where_it_stands(void **state)
+{
+    const char *path = in_folder(state, "input");
+    const int before = dup(STDIN_FILENO);
+    char skipped[3];
+    ot__file_map whole, rest;
+    int fd;
+
+    assert_int_equal(ot__file_write(path, "abcdef", 6), OT_OK);
+    fd = open(path, O_RDONLY);
+    assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+    close(fd);
+    assert_int_equal(ot__file_map_open(&whole, "-"), OT_OK);
+    assert_int_equal(read(STDIN_FILENO, skipped, 2), 2);
+    assert_int_equal(ot__file_map_open(&rest, "-"), OT_OK);
+    assert_int_equal(whole.size, 6);
+    assert_memory_equal(whole.data, "abcdef", 6);
+    assert_int_equal(rest.size, 4);
+    assert_memory_equal(rest.data, "cdef", 4);
+    ot__file_map_close(&whole);
+    ot__file_map_close(&rest);
+    if (before >= 0) {
+        dup2(before, STDIN_FILENO);
+        close(before);
+    }
+}
+
+static void running_out_of_memory_while_reading_is_an_error(void **state)
+{
+    char path[PATH_LENGTH_MAX];
+    bool done = false;
+
+    snprintf(path, sizeof(path), "%s", in_folder(state, "pipe"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (int n = 0; !done; n++) {
+        const int reader = open(path, O_RDONLY | O_NONBLOCK), writer = open(path, O_WRONLY);
+        ot__file_map map;
+        ot_status st;
+
+        assert_int_equal(write(writer, "0123456789", 10), 10);
+        close(writer);
+        // Through the descriptor: the bytes stay in the pipe as long as one end is open.
+        const int before = dup(STDIN_FILENO);
+        assert_int_equal(dup2(reader, STDIN_FILENO), STDIN_FILENO);
+        ot__alloc_fail_after(n);
+        st = ot__file_map_open(&map, "-");
+        ot__alloc_fail_after(-1);
+        done = st == OT_OK;
+        if (done)
+            assert_memory_equal(map.data, "0123456789", 10);
+        else
+            assert_int_equal(st, OT_ERR_NO_MEMORY);
+        ot__file_map_close(&map);
+        close(reader);
+        if (before >= 0) {
+            dup2(before, STDIN_FILENO);
+            close(before);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_FOLDER(a_file_is_seen_as_it_is),
+        TEST_IN_FOLDER(a_view_stays_valid_when_the_file_is_replaced),
+        TEST_IN_FOLDER(an_empty_file_has_size_zero),
+        TEST_IN_FOLDER(missing_files_and_folders_are_errors_that_name_the_path),
+        TEST_IN_FOLDER(a_pipe_is_read_to_its_end),
+        TEST_IN_FOLDER(standard_input_goes_on_where_it_stands),
+        TEST_IN_FOLDER(running_out_of_memory_while_reading_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
