@@ -1,4 +1,5 @@
-// Runs a fuzz target over every file of the folders and files named on the command line: the corpus as a plain test.
+// Runs a fuzz target over every file of the folders and files named on the command line: the corpus
+// as a plain test.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
