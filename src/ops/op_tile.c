@@ -56,29 +56,48 @@ static ot_status tile_prep(ot_prep *p)
     return ot__prep_element_size(p, x, &s->size);
 }
 
-// [r0, x0, r1, x1, ...] as a value: constant where repeats and shape are.
-static ot_value *emit_split_shape(ot_grad *g, ot_value *x, ot_value *repeats)
+// dY as [r0, x0, r1, x1, ...]: a constant shape where repeats and X's shape are.
+static ot_value *emit_split(ot_grad *g, ot_value *dy, ot_value *x, ot_value *repeats)
 {
     const ot_shape *shape = ot_value_shape(x);
     int n;
     const int64_t *known = ot_value_known(repeats, &n);
     const int64_t one = 1, minus_one = -1;
     int64_t list[2 * OT_MAX_NDIM];
-    ot_value *column, *pair[2];
+    ot_value *column, *pair[2], *in[2] = {dy, NULL};
+    ot_node *node;
 
     if (known != NULL && ot__all_numbers(known, n) && ot__shape_is_static(shape)) {
         for (int k = 0; k < shape->ndim; k++) {
             list[2 * k] = known[k];
             list[2 * k + 1] = shape->dim[k];
         }
-        return ot_emit_constant_i64(g, list, 2 * shape->ndim);
+        return ot_emit2(g, "Reshape", dy, ot_emit_constant_i64(g, list, 2 * shape->ndim));
     }
     column = ot_emit_constant_i64(g, &one, 1);
     pair[0] = ot_emit2(g, "Unsqueeze", repeats, column);
     pair[1] = ot_emit2(g, "Unsqueeze", ot_emit_shape(g, x), column);
-    return ot_emit2(g, "Reshape",
-                    ot_emit_output(g, ot_emit(g, "Concat", "axis = 1", pair, 2, 1), 0),
-                    ot_emit_constant_i64(g, &minus_one, 1));
+    in[1] =
+        ot_emit2(g, "Reshape", ot_emit_output(g, ot_emit(g, "Concat", "axis = 1", pair, 2, 1), 0),
+                 ot_emit_constant_i64(g, &minus_one, 1));
+    node = ot_emit(g, "Reshape", NULL, in, 2, 1);
+    if (ot__model_opset(ot_grad_node(g)->graph->model, "") >= 14)
+        ot_emit_int(g, node, "allowzero", 1); // an extent may turn out to be 0
+    return ot_emit_output(g, node, 0);
+}
+
+// Nothing of X is in Y, or X has no elements.
+static bool is_empty(const ot_value *x, const ot_value *repeats)
+{
+    const ot_shape *shape = ot_value_shape(x);
+    int n;
+    const int64_t *known = ot_value_known(repeats, &n);
+
+    for (int k = 0; k < shape->ndim; k++) {
+        if (shape->dim[k] == 0 || (known != NULL && known[k] == 0))
+            return true;
+    }
+    return false;
 }
 
 // dX = dY as [r0, x0, r1, x1, ...], summed over the repetitions.
@@ -90,8 +109,8 @@ static void tile_grad(ot_grad *g)
 
     if (!ot__grad_has_rank(g))
         return;
-    if (ndim == 0) {
-        ot_grad_set_dx(g, 0, ot_emit1(g, "Identity", dy));
+    if (ndim == 0 || is_empty(x, ot_grad_x(g, 1))) {
+        ot_grad_set_dx(g, 0, ndim == 0 ? ot_emit1(g, "Identity", dy) : ot_emit_zeros_like(g, x));
         return;
     }
     if (2 * ndim > OT_MAX_NDIM) {
@@ -101,7 +120,7 @@ static void tile_grad(ot_grad *g)
     }
     for (int k = 0; k < ndim; k++)
         axes[k] = 2 * k;
-    in[0] = ot_emit2(g, "Reshape", dy, emit_split_shape(g, x, ot_grad_x(g, 1)));
+    in[0] = emit_split(g, dy, x, ot_grad_x(g, 1));
     in[1] = ot_emit_constant_i64(g, axes, ndim);
     ot_grad_set_dx(g, 0, ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 0", in, 2, 1), 0));
 }
