@@ -58,6 +58,7 @@ typedef struct ot__tiles {
 #undef OT_TILE_MEMBER
 } ot__tiles;
 const ot__tiles *ot__tiles_best(void);
+const ot__tiles *ot__tiles_at(int i); // every table this processor can run, best last, then NULL
 
 // f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c), and those without a vector form.
 #define OT_TILE_F64(name)                                                                          \

@@ -8,6 +8,7 @@
 #define T double
 #define FN(name) ot__ref_##name##_f64
 #define LINKAGE
+#define INLINE static inline
 #define SIMD_LOOP
 #define EXP exp
 #define LOG log

@@ -8,6 +8,7 @@
 #define T float
 #define FN(name) name##_f32
 #define LINKAGE static
+#define INLINE OT_SIMD_INLINE
 #define SIMD_LOOP OT_SIMD_LOOP
 #define EXP ot__vexp
 #define LOG ot__vlog

@@ -8,17 +8,20 @@ extern const ot__tiles ot__tiles_base;
 extern const ot__tiles ot__tiles_avx2, ot__tiles_avx512;
 #endif
 
+static const ot__tiles *const tables[] = {
+    [OT__ISA_BASE] = &ot__tiles_base,
+#if OT_HAS_X86_ISAS
+    [OT__ISA_AVX2] = &ot__tiles_avx2,
+    [OT__ISA_AVX512] = &ot__tiles_avx512,
+#endif
+};
+
 const ot__tiles *ot__tiles_best(void)
 {
-#if OT_HAS_X86_ISAS
-    switch (ot__isa_best()) {
-    case OT__ISA_AVX512:
-        return &ot__tiles_avx512;
-    case OT__ISA_AVX2:
-        return &ot__tiles_avx2;
-    default:
-        break;
-    }
-#endif
-    return &ot__tiles_base;
+    return tables[ot__isa_best()];
+}
+
+const ot__tiles *ot__tiles_at(int i)
+{
+    return i <= (int)ot__isa_best() ? tables[i] : NULL;
 }

@@ -9,29 +9,29 @@
 
 // ---- functions of one number ----
 
-static inline T FN(sigmoid_of)(T x)
+INLINE T FN(sigmoid_of)(T x)
 {
     const T e = EXP(-ABS(x)); // never overflows
 
     return (x >= 0 ? 1 : e) / (1 + e);
 }
 
-static inline T FN(gelu_of)(T x)
+INLINE T FN(gelu_of)(T x)
 {
     return (T)0.5 * x * (1 + ERF(x * INV_SQRT_2));
 }
 
-static inline T FN(gelu_slope)(T x)
+INLINE T FN(gelu_slope)(T x)
 {
     return (T)0.5 * (1 + ERF(x * INV_SQRT_2)) + x * INV_SQRT_2PI * EXP((T)-0.5 * x * x);
 }
 
-static inline T FN(fast_gelu_of)(T x)
+INLINE T FN(fast_gelu_of)(T x)
 {
     return (T)0.5 * x * (1 + TANH(SQRT_2_BY_PI * (x + GELU_CUBIC * x * x * x)));
 }
 
-static inline T FN(fast_gelu_slope)(T x)
+INLINE T FN(fast_gelu_slope)(T x)
 {
     const T t = TANH(SQRT_2_BY_PI * (x + GELU_CUBIC * x * x * x));
     const T inner = SQRT_2_BY_PI * (1 + 3 * GELU_CUBIC * x * x);
@@ -39,19 +39,19 @@ static inline T FN(fast_gelu_slope)(T x)
     return (T)0.5 * (1 + t + x * (1 - t * t) * inner);
 }
 
-static inline T FN(quick_gelu_slope)(T x, T alpha)
+INLINE T FN(quick_gelu_slope)(T x, T alpha)
 {
     const T s = FN(sigmoid_of)(alpha * x);
 
     return s * (1 + alpha * x * (1 - s));
 }
 
-static inline T FN(softplus_of)(T x)
+INLINE T FN(softplus_of)(T x)
 {
     return (x < 0 ? 0 : x) + LOG1P(EXP(-ABS(x)));
 }
 
-static inline T FN(sign_of)(T x)
+INLINE T FN(sign_of)(T x)
 {
     const T one = x > 0 ? (T)1 : (T)-1;
 
@@ -59,12 +59,12 @@ static inline T FN(sign_of)(T x)
 }
 
 // NaN wins, as in NumPy.
-static inline T FN(max_of)(T a, T b)
+INLINE T FN(max_of)(T a, T b)
 {
     return a > b || a != a ? a : b;
 }
 
-static inline T FN(min_of)(T a, T b)
+INLINE T FN(min_of)(T a, T b)
 {
     return a < b || a != a ? a : b;
 }
@@ -289,8 +289,11 @@ LINKAGE void FN(relu_grad)(T *y, const T *const *x, int64_t n, const float *attr
 
     (void)attrs;
     SIMD_LOOP
-    for (int64_t k = 0; k < n; k++)
-        y[k] = at[k] > 0 ? dy[k] : 0;
+    for (int64_t k = 0; k < n; k++) {
+        const T g = dy[k]; // loaded in any case, so that there is nothing to branch for
+
+        y[k] = at[k] > 0 ? g : 0;
+    }
 }
 
 LINKAGE void FN(sigmoid_grad)(T *y, const T *const *x, int64_t n, const float *attrs)
@@ -444,7 +447,7 @@ LINKAGE void FN(leaky_relu_grad)(T *y, const T *const *x, int64_t n, const float
 }
 
 // Where the bounds cross, the upper one holds, as ONNX says.
-static inline T FN(clip_of)(T v, T low, T high)
+INLINE T FN(clip_of)(T v, T low, T high)
 {
     const T at_least = v < low ? low : v;
 
