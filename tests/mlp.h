@@ -1,7 +1,7 @@
 // A two-layer network with softmax cross entropy as ONNX Runtime writes its artifacts, and the same
 // mathematics in f64 written down directly. Shared by the tests of `session` and of resuming.
-#ifndef TESTS_UNIT_SESSION_MLP_H
-#define TESTS_UNIT_SESSION_MLP_H
+#ifndef TESTS_MLP_H
+#define TESTS_MLP_H
 
 #include <math.h>
 #include <setjmp.h>
@@ -28,6 +28,13 @@ enum { N_ELEMENTS = B2 + CLASSES };
 #define MLP_BUFFERS                                                                                \
     "T[3,4] \"fc1.weight_grad.accumulation.buffer\", T[4] \"fc1.bias_grad.accumulation.buffer\", " \
     "T[4,2] \"fc2.weight_grad.accumulation.buffer\", T[2] \"fc2.bias_grad.accumulation.buffer\""
+#define MLP_INPUTS                                                                                 \
+    "(T[batch,3] x, int64[batch] labels, " MLP_PARAMETERS ", " MLP_BUFFERS                         \
+    ", bool[1] lazy_reset_grad)\n"
+#define MLP_OUTPUTS                                                                                \
+    "(T \"onnx::loss::3\", bool[1] \"fc1.weight_grad.accumulation.out\", bool[1] "                 \
+    "\"fc1.bias_grad.accumulation.out\", bool[1] \"fc2.weight_grad.accumulation.out\", bool[1] "   \
+    "\"fc2.bias_grad.accumulation.out\")\n"
 #define MLP_FORWARD                                                                                \
     "  h = Gemm(x, \"fc1.weight\", \"fc1.bias\")\n"                                                \
     "  a = Relu(h)\n"                                                                              \
@@ -39,11 +46,7 @@ enum { N_ELEMENTS = B2 + CLASSES };
     "_grad.accumulation.buffer\", \"" name "_grad\", lazy_reset_grad)\n"
 
 static const char mlp_training_text[] = MLP_HEAD
-    "training (T[batch,3] x, int64[batch] labels, " MLP_PARAMETERS ", " MLP_BUFFERS
-    ", bool[1] lazy_reset_grad)\n"
-    "=> (T \"onnx::loss::3\", bool[1] \"fc1.weight_grad.accumulation.out\", bool[1] "
-    "\"fc1.bias_grad.accumulation.out\", bool[1] \"fc2.weight_grad.accumulation.out\", bool[1] "
-    "\"fc2.bias_grad.accumulation.out\")\n"
+    "training " MLP_INPUTS "=> " MLP_OUTPUTS
     "<T \"onnx::loss::3_grad\" = {1}, int64[1] rows = {0}>\n"
     "{\n" MLP_FORWARD "  dz = com.microsoft.SoftmaxCrossEntropyLossGrad<reduction = "
     "\"mean\">(\"onnx::loss::3_grad\", "
@@ -55,6 +58,28 @@ static const char mlp_training_text[] = MLP_HEAD
     "  dh = com.microsoft.ReluGrad(da, a)\n"
     "  db1 = ReduceSum<keepdims = 0>(dh, rows)\n"
     "  \"fc1.bias_grad\" = Identity(db1)\n"
+    "  \"fc1.weight_grad\" = Gemm<transA = 1, beta = 0.0>(x, dh)\n" MLP_ACCUMULATE("fc1.weight")
+        MLP_ACCUMULATE("fc1.bias") MLP_ACCUMULATE("fc2.weight") MLP_ACCUMULATE("fc2.bias") "}\n";
+
+// The same with half of the hidden layer dropped.
+static const char mlp_dropout_text[] = MLP_HEAD
+    "training " MLP_INPUTS "=> " MLP_OUTPUTS
+    "<T \"onnx::loss::3_grad\" = {1}, int64[1] rows = {0}, float ratio = {0.5}, bool on = {1}>\n"
+    "{\n"
+    "  h = Gemm(x, \"fc1.weight\", \"fc1.bias\")\n"
+    "  a = Relu(h)\n"
+    "  d, mask = Dropout(a, ratio, on)\n"
+    "  z = Gemm(d, \"fc2.weight\", \"fc2.bias\")\n"
+    "  \"onnx::loss::3\", log_prob = SoftmaxCrossEntropyLoss<reduction = \"mean\">(z, labels)\n"
+    "  dz = com.microsoft.SoftmaxCrossEntropyLossGrad<reduction = "
+    "\"mean\">(\"onnx::loss::3_grad\", "
+    "log_prob, labels)\n"
+    "  \"fc2.bias_grad\" = ReduceSum<keepdims = 0>(dz, rows)\n"
+    "  \"fc2.weight_grad\" = Gemm<transA = 1, beta = 0.0>(d, dz)\n"
+    "  dd = Gemm<transB = 1, beta = 0.0>(dz, \"fc2.weight\")\n"
+    "  da = com.microsoft.DropoutGrad(dd, mask, ratio, on)\n"
+    "  dh = com.microsoft.ReluGrad(da, a)\n"
+    "  \"fc1.bias_grad\" = ReduceSum<keepdims = 0>(dh, rows)\n"
     "  \"fc1.weight_grad\" = Gemm<transA = 1, beta = 0.0>(x, dh)\n" MLP_ACCUMULATE("fc1.weight")
         MLP_ACCUMULATE("fc1.bias") MLP_ACCUMULATE("fc2.weight") MLP_ACCUMULATE("fc2.bias") "}\n";
 

@@ -1,0 +1,201 @@
+#include "base/base.h"
+#include "mlp.h"
+#include "session/session_internal.h"
+
+typedef struct fixture {
+    ot_model *training, *eval, *exported;
+    ot_checkpoint *checkpoint;
+    ot_session *session;
+} fixture;
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+
+    *state = f;
+    f->training = mlp_model(mlp_training_text, "double");
+    f->eval = mlp_model(mlp_eval_text, "double");
+    f->checkpoint = mlp_checkpoint(OT_F64);
+    return ot_session_create(f->training, f->eval, NULL, f->checkpoint, NULL, &f->session) == OT_OK
+               ? 0
+               : -1;
+}
+
+static void close_session(fixture *f)
+{
+    ot_session_destroy(f->session);
+    ot_checkpoint_destroy(f->checkpoint);
+    ot_model_destroy(f->training);
+    ot_model_destroy(f->eval);
+    memset(f, 0, offsetof(fixture, exported));
+    f->checkpoint = NULL;
+    f->session = NULL;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+
+    ot_model_destroy(f->exported);
+    f->exported = NULL;
+    close_session(f);
+    free(f);
+    return 0;
+}
+
+static void export(fixture *f, const char *const *names, int n_names)
+{
+    if (ot_session_export(f->session, names, n_names, &f->exported) != OT_OK)
+        fail_msg("%s", ot_error_message());
+}
+
+static void the_default_are_the_scores_without_the_labels(void **state)
+{
+    fixture *f = *state;
+    ot_dtype dtype;
+    ot_shape shape;
+
+    export(f, NULL, 0);
+    assert_int_equal(ot_model_input_count(f->exported), 1);
+    assert_string_equal(ot_model_input_name(f->exported, 0), "x");
+    assert_int_equal(ot_model_output_count(f->exported), 1);
+    assert_string_equal(ot_model_output_name(f->exported, 0), "output-0");
+    assert_int_equal(ot_model_value_info(f->exported, "output-0", &dtype, &shape), OT_OK);
+    assert_int_equal(dtype, OT_F64);
+    assert_int_equal(shape.ndim, 2);
+    assert_int_equal(shape.dim[0], -1);
+    assert_int_equal(shape.dim[1], CLASSES);
+}
+
+static void the_exported_model_computes_with_the_parameters_it_was_given(void **state)
+{
+    fixture *f = *state;
+    ot_tensor *inputs[2], *y;
+    mlp_reference r;
+
+    export(f, NULL, 0);
+    mlp_reference_init(&r);
+    memset(ot__ckpt_find(f->checkpoint, "fc2.bias")->value->data, 0, CLASSES * sizeof(double));
+    close_session(f);
+    mlp_batch(OT_F64, 0, ROWS, inputs);
+
+    const ot_tensor *const in[] = {inputs[0]};
+
+    assert_int_equal(ot_model_run(f->exported, NULL, in, 1, &y, 1), OT_OK);
+    for (int row = 0; row < ROWS; row++) {
+        double h[HIDDEN], z[CLASSES];
+
+        mlp_scores(&r, 0, row, h, z);
+        for (int k = 0; k < CLASSES; k++)
+            assert_true(fabs(((double *)ot_tensor_data(y))[row * CLASSES + k] - z[k]) < 1e-14);
+    }
+    ot_tensor_destroy(y);
+    for (int i = 0; i < 2; i++)
+        ot_tensor_destroy(inputs[i]);
+}
+
+static void any_value_inside_can_be_an_output(void **state)
+{
+    fixture *f = *state;
+    const char *const names[] = {"a", "log_prob"};
+
+    export(f, names, 2);
+    assert_int_equal(ot_model_output_count(f->exported), 2);
+    assert_string_equal(ot_model_output_name(f->exported, 0), "a");
+    assert_int_equal(ot_model_input_count(f->exported), 2); // the loss needs the labels
+}
+
+static void parameters_that_are_not_needed_are_left_out(void **state)
+{
+    fixture *f = *state;
+    const char *const names[] = {"h"};
+
+    export(f, names, 1);
+    assert_int_equal(f->exported->graph->n_initializers, 2);
+    assert_int_equal(f->exported->graph->n_nodes, 1);
+}
+
+static void wrong_names_are_refused(void **state)
+{
+    fixture *f = *state;
+    const char *const unknown[] = {"nothing"}, *const twice[] = {"a", "a"};
+
+    assert_int_equal(ot_session_export(f->session, unknown, 1, &f->exported), OT_ERR_NOT_FOUND);
+    assert_string_equal(ot_error_message(), "the eval model computes no value 'nothing'");
+    assert_int_equal(ot_session_export(f->session, twice, 2, &f->exported), OT_ERR_INVALID);
+    assert_int_equal(ot_session_export(f->session, unknown, 0, &f->exported), OT_ERR_INVALID);
+    assert_null(f->exported);
+}
+
+static void assert_default(const char *text, const char *const *expected, int n)
+{
+    ot_model *model = mlp_model(text, "float");
+    ot_checkpoint *checkpoint = mlp_checkpoint(OT_F32);
+    ot__program program;
+    const char **names;
+    int n_names;
+
+    assert_int_equal(ot__program_create(&program, "eval model", model, checkpoint), OT_OK);
+    if (ot__export_outputs(&program, &names, &n_names) != OT_OK)
+        fail_msg("%s", ot_error_message());
+    assert_int_equal(n_names, n);
+    for (int i = 0; i < n; i++)
+        assert_string_equal(names[i], expected[i]);
+    ot__free(names);
+    ot__program_deinit(&program);
+    ot_checkpoint_destroy(checkpoint);
+    ot_model_destroy(model);
+}
+
+// Binary cross entropy in its stable form reads the scores three times, twice by way of other
+// nodes.
+static void what_only_prepares_the_scores_for_the_loss_is_no_output(void **state)
+{
+    static const char text[] =
+        MLP_HEAD "eval (T[N,3] x, T[N,4] target, T[3,4] \"fc1.weight\") => (T loss) {\n"
+                 "  z = MatMul(x, \"fc1.weight\")\n"
+                 "  positive = Relu(z)\n"
+                 "  size = Abs(z)\n"
+                 "  negative = Neg(size)\n"
+                 "  soft = Softplus(negative)\n"
+                 "  product = Mul(z, target)\n"
+                 "  rest = Sub(positive, product)\n"
+                 "  all = Add(rest, soft)\n"
+                 "  loss = ReduceMean<keepdims = 0>(all)\n"
+                 "}";
+
+    (void)state;
+    assert_default(text, (const char *const[]){"z"}, 1);
+}
+
+static void outputs_beside_the_loss_are_taken_when_there_are_any(void **state)
+{
+    static const char text[] =
+        MLP_HEAD "eval (T[N,3] x, T[N,4] target, T[3,4] \"fc1.weight\") => (T loss, T[N,4] p) {\n"
+                 "  z = MatMul(x, \"fc1.weight\")\n"
+                 "  p = Sigmoid(z)\n"
+                 "  d = Sub(z, target)\n"
+                 "  s = Mul(d, d)\n"
+                 "  loss = ReduceMean<keepdims = 0>(s)\n"
+                 "}";
+
+    (void)state;
+    assert_default(text, (const char *const[]){"p"}, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_default_are_the_scores_without_the_labels),
+        TEST(the_exported_model_computes_with_the_parameters_it_was_given),
+        TEST(any_value_inside_can_be_an_output),
+        TEST(parameters_that_are_not_needed_are_left_out),
+        TEST(wrong_names_are_refused),
+        cmocka_unit_test(what_only_prepares_the_scores_for_the_loss_is_no_output),
+        cmocka_unit_test(outputs_beside_the_loss_are_taken_when_there_are_any),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
