@@ -1,0 +1,9 @@
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "options.h"
+
+extern const command command_info, command_check, command_artifacts, command_train, command_eval,
+    command_export;
+
+#endif

@@ -1,0 +1,296 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+enum { MAX_OPTIONS = 128, HELP_COLUMN = 30, HELP_WIDTH = 100 };
+
+static bool is_end(const option_spec *spec)
+{
+    return !spec->name && !spec->help;
+}
+
+// ---- parsing ----
+
+static bool parse_real(const char *text, double *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtod(text, &end);
+    return end != text && *end == '\0' && errno == 0 && *out == *out;
+}
+
+static bool parse_int(const char *text, int64_t *out, bool with_unit)
+{
+    char *end;
+    int shift = 0;
+
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    if (end == text || errno != 0)
+        return false;
+    if (with_unit && *end && strchr("KMG", *end))
+        shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
+    return *end == '\0' && !__builtin_mul_overflow(*out, INT64_C(1) << shift, out);
+}
+
+static bool add_item(text_list *list, const char *text)
+{
+    const char **grown = realloc(list->items, (size_t)(list->count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return false;
+    list->items = grown;
+    list->items[list->count++] = text;
+    return true;
+}
+
+static int choice_of(const option_spec *spec, const char *text)
+{
+    for (int i = 0; spec->choices[i]; i++)
+        if (strcmp(spec->choices[i], text) == 0)
+            return i;
+    return -1;
+}
+
+static void refuse(const option_spec *spec, const char *text)
+{
+    fprintf(stderr, "onnxtrain: --%s: '%s' is not ", spec->name, text);
+    if (spec->kind == OPTION_CHOICE) {
+        for (int i = 0; spec->choices[i]; i++)
+            fprintf(stderr, "%s%s", i ? spec->choices[i + 1] ? ", " : " or " : "",
+                    spec->choices[i]);
+        fprintf(stderr, "\n");
+        return;
+    }
+    fprintf(stderr, "a %snumber of at least %g%s\n", spec->kind == OPTION_REAL ? "" : "whole ",
+            spec->minimum, spec->kind == OPTION_BYTES ? ", perhaps with K, M or G" : "");
+}
+
+// Store one value; false after a message.
+static bool set_value(const option_spec *spec, char *values, const char *text)
+{
+    void *at = values + spec->offset;
+    int64_t whole = 0;
+    double real = 0;
+    int choice;
+
+    switch (spec->kind) {
+    case OPTION_FLAG:
+        *(bool *)at = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)at = text;
+        return true;
+    case OPTION_LIST:
+        return add_item(at, text);
+    case OPTION_INT:
+    case OPTION_BYTES:
+        if (!parse_int(text, &whole, spec->kind == OPTION_BYTES) || (double)whole < spec->minimum)
+            break;
+        *(int64_t *)at = whole;
+        return true;
+    case OPTION_REAL:
+        if (!parse_real(text, &real) || real < spec->minimum)
+            break;
+        *(double *)at = real;
+        return true;
+    case OPTION_CHOICE:
+        choice = choice_of(spec, text);
+        if (choice < 0)
+            break;
+        *(int *)at = choice;
+        return true;
+    }
+    refuse(spec, text);
+    return false;
+}
+
+typedef struct parser {
+    struct option longs[MAX_OPTIONS + 2];
+    const option_spec *specs[MAX_OPTIONS];
+    int count;
+} parser;
+
+enum { HELP_CODE = 1000 };
+
+static void parser_init(parser *p, const command *c, char *values)
+{
+    memset(p, 0, sizeof(*p));
+    for (int t = 0; t < MAX_TABLES && c->tables[t]; t++)
+        for (const option_spec *spec = c->tables[t]; !is_end(spec); spec++) {
+            if (!spec->name || p->count == MAX_OPTIONS)
+                continue;
+            p->specs[p->count] = spec;
+            p->longs[p->count] = (struct option){
+                spec->name, spec->kind == OPTION_FLAG ? no_argument : required_argument, NULL,
+                p->count};
+            p->count++;
+            if (spec->fallback && spec->kind != OPTION_FLAG && spec->kind != OPTION_LIST &&
+                spec->kind != OPTION_TEXT)
+                set_value(spec, values, spec->fallback);
+        }
+    p->longs[p->count] = (struct option){"help", no_argument, NULL, HELP_CODE};
+}
+
+static void free_lists(const parser *p, char *values)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->specs[i]->kind == OPTION_LIST)
+            free(((text_list *)(void *)(values + p->specs[i]->offset))->items);
+}
+
+// The exit code, or -1 to go on.
+static int parse(const command *c, parser *p, char *values, int argc, char **argv)
+{
+    int code;
+
+    opterr = 0;
+    optind = 1;
+    while ((code = getopt_long(argc, argv, ":h", p->longs, NULL)) != -1) {
+        if (code == HELP_CODE || code == 'h') {
+            command_help(c, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (code == '?' || code == ':') {
+            fprintf(stderr, "onnxtrain: %s '%s'; `onnxtrain %s --help` lists the options\n",
+                    code == ':' ? "a value is missing behind" : "unknown or unclear option",
+                    argv[optind - 1], c->name);
+            return EXIT_USAGE;
+        }
+        if (!set_value(p->specs[code], values, optarg))
+            return EXIT_USAGE;
+    }
+    if (argc - optind != c->n_arguments) {
+        fprintf(stderr,
+                "onnxtrain: %s takes %s, got %d argument%s; `onnxtrain %s --help` tells more\n",
+                c->name, c->arguments, argc - optind, argc - optind == 1 ? "" : "s", c->name);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+int command_main(const command *c, int argc, char **argv)
+{
+    char *values = calloc(1, c->values_size);
+    parser p;
+    int code;
+
+    if (!values)
+        return report_text("out of memory");
+    parser_init(&p, c, values);
+    code = parse(c, &p, values, argc, argv);
+    if (code < 0)
+        code = c->run(values, (const char *const *)argv + optind);
+    free_lists(&p, values);
+    free(values);
+    if (fflush(stdout) != 0 && code == EXIT_SUCCESS)
+        return report_text("standard output cannot be written");
+    return code;
+}
+
+// ---- help ----
+
+// Text in lines of at most HELP_WIDTH, the first continuing a line that stands at `column`.
+static void wrap(FILE *out, const char *text, int column)
+{
+    int at = column;
+
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (at > column && at + 1 + length > HELP_WIDTH) {
+            fprintf(out, "\n%*s", column, "");
+            at = column;
+        }
+        if (at > column)
+            at += fprintf(out, " ");
+        at += fprintf(out, "%.*s", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+}
+
+static void describe(const option_spec *spec, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "%s", spec->help);
+
+    for (int i = 0; spec->choices && spec->choices[i] && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : ": ", spec->choices[i]);
+    if (spec->fallback && n < size)
+        snprintf(text + n, size - n, " (default: %s)", spec->fallback);
+}
+
+void command_help(const command *c, FILE *out)
+{
+    char text[512];
+
+    fprintf(out, "onnxtrain %s %s [OPTION]...\n\n", c->name, c->arguments);
+    wrap(out, c->description, 0);
+    fprintf(out, "\n");
+    for (int t = 0; t < MAX_TABLES && c->tables[t]; t++)
+        for (const option_spec *spec = c->tables[t]; !is_end(spec); spec++) {
+            int column;
+            if (!spec->name) {
+                fprintf(out, "\n%s\n", spec->help);
+                continue;
+            }
+            column = fprintf(out, "  --%s%s%s", spec->name, spec->argument ? " " : "",
+                             spec->argument ? spec->argument : "");
+            if (column >= HELP_COLUMN)
+                fprintf(out, "\n%*s", HELP_COLUMN, "");
+            else
+                fprintf(out, "%*s", HELP_COLUMN - column, "");
+            describe(spec, text, sizeof(text));
+            wrap(out, text, HELP_COLUMN);
+            fprintf(out, "\n");
+        }
+    fprintf(out, "\nExample\n  %s\n", c->example);
+}
+
+// ---- man page ----
+
+static void roff(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '-' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+}
+
+void command_man(const command *c, FILE *out)
+{
+    char text[512];
+
+    fprintf(out, ".TH ONNXTRAIN-%s 1\n.SH NAME\nonnxtrain\\-%s \\- ", c->name, c->name);
+    roff(out, c->summary);
+    fprintf(out, "\n.SH SYNOPSIS\n.B onnxtrain %s\n%s [OPTION]...\n.SH DESCRIPTION\n", c->name,
+            c->arguments);
+    roff(out, c->description);
+    fprintf(out, "\n.SH OPTIONS\n");
+    for (int t = 0; t < MAX_TABLES && c->tables[t]; t++)
+        for (const option_spec *spec = c->tables[t]; !is_end(spec); spec++) {
+            if (!spec->name) {
+                fprintf(out, ".SS ");
+                roff(out, spec->help);
+                fprintf(out, "\n");
+                continue;
+            }
+            fprintf(out, ".TP\n.B \\-\\-");
+            roff(out, spec->name);
+            if (spec->argument)
+                fprintf(out, " \\fI%s\\fR", spec->argument);
+            fprintf(out, "\n");
+            describe(spec, text, sizeof(text));
+            roff(out, text);
+            fprintf(out, "\n");
+        }
+    fprintf(out, ".SH EXAMPLE\n.nf\n");
+    roff(out, c->example);
+    fprintf(out, "\n.fi\n.SH EXIT STATUS\n0 done; 1 failed; 2 wrong usage; 130 interrupted.\n");
+}

@@ -1,0 +1,52 @@
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "options.h"
+
+static void write_line(const char *format, va_list args)
+{
+    fputs("onnxtrain: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+int report_error(void)
+{
+    return report_text("%s", ot_error_message());
+}
+
+int report_text(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+    return EXIT_FAILED;
+}
+
+int report_usage(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+const char *bytes_text(size_t n_bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)n_bytes;
+    int unit = 0;
+
+    while (value >= 1024 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text, size, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return text;
+}

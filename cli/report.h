@@ -1,0 +1,14 @@
+// What the command says: messages on standard error, results on standard output.
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "onnxtrain/base.h"
+
+// "onnxtrain: <the library's last message>"; returns EXIT_FAILED.
+int report_error(void);
+int report_text(const char *format, ...) OT_PRINTF(1, 2);  // the same with a text of the command's
+int report_usage(const char *format, ...) OT_PRINTF(1, 2); // returns EXIT_USAGE
+
+const char *bytes_text(size_t n_bytes, char *text, size_t size); // "1.5 MiB"
+
+#endif
