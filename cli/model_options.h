@@ -19,7 +19,7 @@ typedef struct model_values {
     int64_t seed;
 } model_values;
 
-extern const option_spec model_option_table[]; // offsets as if model_values were the first member
+extern const option_spec model_option_table[];
 
 // Filled-in options and what they point to.
 typedef struct model_setup {

@@ -73,9 +73,9 @@ static void refuse(const option_spec *spec, const char *text)
 }
 
 // Store one value; false after a message.
-static bool set_value(const option_spec *spec, char *values, const char *text)
+static bool set_value(const option_spec *spec, char *at_base, const char *text)
 {
-    void *at = values + spec->offset;
+    void *at = at_base + spec->offset;
     int64_t whole = 0;
     double real = 0;
     int choice;
@@ -114,6 +114,7 @@ static bool set_value(const option_spec *spec, char *values, const char *text)
 typedef struct parser {
     struct option longs[MAX_OPTIONS + 2];
     const option_spec *specs[MAX_OPTIONS];
+    char *base[MAX_OPTIONS]; // the values the spec's offset counts from
     int count;
 } parser;
 
@@ -122,31 +123,32 @@ enum { HELP_CODE = 1000 };
 static void parser_init(parser *p, const command *c, char *values)
 {
     memset(p, 0, sizeof(*p));
-    for (int t = 0; t < MAX_TABLES && c->tables[t]; t++)
-        for (const option_spec *spec = c->tables[t]; !is_end(spec); spec++) {
+    for (int t = 0; t < MAX_TABLES && c->tables[t].specs; t++)
+        for (const option_spec *spec = c->tables[t].specs; !is_end(spec); spec++) {
             if (!spec->name || p->count == MAX_OPTIONS)
                 continue;
             p->specs[p->count] = spec;
+            p->base[p->count] = values + c->tables[t].base;
             p->longs[p->count] = (struct option){
                 spec->name, spec->kind == OPTION_FLAG ? no_argument : required_argument, NULL,
                 p->count};
             p->count++;
             if (spec->fallback && spec->kind != OPTION_FLAG && spec->kind != OPTION_LIST &&
                 spec->kind != OPTION_TEXT)
-                set_value(spec, values, spec->fallback);
+                set_value(spec, values + c->tables[t].base, spec->fallback);
         }
     p->longs[p->count] = (struct option){"help", no_argument, NULL, HELP_CODE};
 }
 
-static void free_lists(const parser *p, char *values)
+static void free_lists(const parser *p)
 {
     for (int i = 0; i < p->count; i++)
         if (p->specs[i]->kind == OPTION_LIST)
-            free(((text_list *)(void *)(values + p->specs[i]->offset))->items);
+            free(((text_list *)(void *)(p->base[i] + p->specs[i]->offset))->items);
 }
 
 // The exit code, or -1 to go on.
-static int parse(const command *c, parser *p, char *values, int argc, char **argv)
+static int parse(const command *c, parser *p, int argc, char **argv)
 {
     int code;
 
@@ -163,7 +165,7 @@ static int parse(const command *c, parser *p, char *values, int argc, char **arg
                     argv[optind - 1], c->name);
             return EXIT_USAGE;
         }
-        if (!set_value(p->specs[code], values, optarg))
+        if (!set_value(p->specs[code], p->base[code], optarg))
             return EXIT_USAGE;
     }
     if (argc - optind != c->n_arguments) {
@@ -184,10 +186,10 @@ int command_main(const command *c, int argc, char **argv)
     if (!values)
         return report_text("out of memory");
     parser_init(&p, c, values);
-    code = parse(c, &p, values, argc, argv);
+    code = parse(c, &p, argc, argv);
     if (code < 0)
         code = c->run(values, (const char *const *)argv + optind);
-    free_lists(&p, values);
+    free_lists(&p);
     free(values);
     if (fflush(stdout) != 0 && code == EXIT_SUCCESS)
         return report_text("standard output cannot be written");
@@ -232,8 +234,8 @@ void command_help(const command *c, FILE *out)
     fprintf(out, "onnxtrain %s %s [OPTION]...\n\n", c->name, c->arguments);
     wrap(out, c->description, 0);
     fprintf(out, "\n");
-    for (int t = 0; t < MAX_TABLES && c->tables[t]; t++)
-        for (const option_spec *spec = c->tables[t]; !is_end(spec); spec++) {
+    for (int t = 0; t < MAX_TABLES && c->tables[t].specs; t++)
+        for (const option_spec *spec = c->tables[t].specs; !is_end(spec); spec++) {
             int column;
             if (!spec->name) {
                 fprintf(out, "\n%s\n", spec->help);
@@ -273,8 +275,8 @@ void command_man(const command *c, FILE *out)
             c->arguments);
     roff(out, c->description);
     fprintf(out, "\n.SH OPTIONS\n");
-    for (int t = 0; t < MAX_TABLES && c->tables[t]; t++)
-        for (const option_spec *spec = c->tables[t]; !is_end(spec); spec++) {
+    for (int t = 0; t < MAX_TABLES && c->tables[t].specs; t++)
+        for (const option_spec *spec = c->tables[t].specs; !is_end(spec); spec++) {
             if (!spec->name) {
                 fprintf(out, ".SS ");
                 roff(out, spec->help);

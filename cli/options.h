@@ -37,13 +37,19 @@ typedef struct option_spec {
 
 enum { MAX_TABLES = 6 };
 
+// A table whose offsets count from `base` in the command's values.
+typedef struct option_table {
+    const option_spec *specs; // ended by {0}
+    size_t base;
+} option_table;
+
 typedef struct command {
     const char *name, *summary;
     const char *arguments;   // "MODEL"
     int n_arguments;         // exactly so many
     const char *description; // a paragraph
     const char *example;
-    const option_spec *tables[MAX_TABLES]; // each ended by {0}; offsets into one struct of values
+    option_table tables[MAX_TABLES];
     size_t values_size;
     int (*run)(const void *values, const char *const *arguments);
 } command;

@@ -75,6 +75,16 @@ OT_API const char *ot_model_output_name(const ot_model *model, int index);
 OT_API ot_status ot_model_value_info(const ot_model *model, const char *name, ot_dtype *dtype,
                                      ot_shape *shape);
 
+/** Nodes of the main graph, in order, and the operator each calls ("Gemm", "com.microsoft.Gelu");
+ * NULL out of range. */
+OT_API int ot_model_node_count(const ot_model *model);
+OT_API const char *ot_model_node_operator(const ot_model *model, int index);
+
+/** The model's metadata: text by key. NULL when there is none; owned by the model. */
+OT_API const char *ot_model_metadata(const ot_model *model, const char *key);
+/** Set or replace; both texts are copied. */
+OT_API ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value);
+
 #ifdef __cplusplus
 }
 #endif

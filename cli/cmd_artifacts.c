@@ -1,0 +1,65 @@
+// onnxtrain artifacts: the four files of training from a forward model.
+#include <stdlib.h>
+
+#include "commands.h"
+#include "model_options.h"
+#include "onnxtrain/onnxtrain.h"
+#include "report.h"
+
+typedef struct artifacts_values {
+    model_values model;
+    const char *out, *prefix;
+    text_list outputs;
+} artifacts_values;
+
+#define AT(member) offsetof(artifacts_values, member)
+
+static const option_spec artifacts_table[] = {
+    {.help = "Files"},
+    {"out", OPTION_TEXT, AT(out), "DIR", "folder to write to; made when missing", ".", NULL, 0},
+    {"prefix", OPTION_TEXT, AT(prefix), "TEXT", "put before every file name", NULL, NULL, 0},
+    {"output", OPTION_LIST, AT(outputs), "NAME",
+     "value that the training and eval model give after the loss", "the model's first output", NULL,
+     0},
+    {0},
+};
+
+static int artifacts_run(const void *values, const char *const *arguments)
+{
+    const artifacts_values *v = values;
+    ot_model *model = NULL;
+    model_setup setup = {0};
+    ot_artifacts *artifacts = NULL;
+    int code = load_model(arguments[0], &model);
+
+    if (code == EXIT_SUCCESS)
+        code = model_setup_init(&setup, &v->model, model);
+    if (code == EXIT_SUCCESS) {
+        if (v->outputs.count) {
+            setup.options.additional_outputs = v->outputs.items;
+            setup.options.n_additional_outputs = v->outputs.count;
+        }
+        if (ot_artifacts_generate(model, &setup.options, &artifacts) != OT_OK ||
+            ot_artifacts_save(artifacts, v->out ? v->out : ".", v->prefix ? v->prefix : "") !=
+                OT_OK)
+            code = report_error();
+    }
+    ot_artifacts_destroy(artifacts);
+    model_setup_deinit(&setup);
+    ot_model_destroy(model);
+    return code;
+}
+
+const command command_artifacts = {
+    .name = "artifacts",
+    .summary = "write the training, eval and optimizer model and a checkpoint",
+    .arguments = "MODEL",
+    .n_arguments = 1,
+    .description = "Writes training_model.onnx, eval_model.onnx, optimizer_model.onnx and "
+                   "checkpoint for the forward "
+                   "model MODEL, in the form of ONNX Runtime 1.19.2.",
+    .example = "onnxtrain artifacts model.onnx --loss mse --optimizer sgd --out artifacts",
+    .tables = {{artifacts_table, 0}, {model_option_table, AT(model)}},
+    .values_size = sizeof(artifacts_values),
+    .run = artifacts_run,
+};

@@ -1,0 +1,161 @@
+// onnxtrain eval: loss and metrics of an inference model on data.
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "commands.h"
+#include "data_options.h"
+#include "model_options.h"
+#include "onnxtrain/onnxtrain.h"
+#include "progress.h"
+#include "report.h"
+
+typedef struct eval_values {
+    model_values model;
+    data_values data;
+    int64_t threads;
+    bool json;
+} eval_values;
+
+#define AT(member) offsetof(eval_values, member)
+
+static const option_spec eval_table[] = {
+    {.help = "Running"},
+    {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
+    {"json", OPTION_FLAG, AT(json), NULL, "print one JSON object", NULL, NULL, 0},
+    {0},
+};
+
+typedef struct evaluation {
+    const eval_values *values;
+    ot_model *model;
+    model_setup setup;
+    ot_artifacts *artifacts;
+    ot_session *session;
+    data_setup data;
+    json_t *classes;          // of the model's metadata, or NULL
+    const char **class_names; // into `classes`
+} evaluation;
+
+static ot_task task_of(ot_loss loss)
+{
+    if (loss == OT_LOSS_CROSS_ENTROPY || loss == OT_LOSS_BCE_WITH_LOGITS)
+        return OT_TASK_CLASSIFICATION;
+    return loss == OT_LOSS_MSE || loss == OT_LOSS_L1 ? OT_TASK_REGRESSION : OT_TASK_NONE;
+}
+
+// The model with its loss behind it, nothing of it trained.
+static int prepare(evaluation *e)
+{
+    static const char *const nothing[] = {""};
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    int code = model_setup_init(&e->setup, &e->values->model, e->model);
+
+    if (code != EXIT_SUCCESS)
+        return code;
+    e->setup.options.trainable = nothing;
+    e->setup.options.n_trainable = 0;
+    e->setup.options.optimizer.optimizer = OT_OPTIMIZER_NONE;
+    e->setup.options.batch_norm = OT_BATCH_NORM_STORED;
+    options.n_threads = (int)e->values->threads;
+    if (ot_artifacts_generate(e->model, &e->setup.options, &e->artifacts) != OT_OK ||
+        ot_session_create_from_artifacts(e->artifacts, &options, &e->session) != OT_OK)
+        return report_error();
+    return EXIT_SUCCESS;
+}
+
+// Numbers of the text labels, as training wrote them into the model.
+static int read_class_names(evaluation *e, data_request *request)
+{
+    const char *text = ot_model_metadata(e->model, "onnxtrain.classes");
+    size_t n;
+
+    if (!text)
+        return EXIT_SUCCESS;
+    e->classes = json_loads(text, 0, NULL);
+    if (!json_is_array(e->classes))
+        return report_text("the model's metadata 'onnxtrain.classes' is no list");
+    n = json_array_size(e->classes);
+    e->class_names = calloc(n + 1, sizeof(*e->class_names));
+    if (!e->class_names)
+        return report_text("out of memory");
+    for (size_t i = 0; i < n; i++) {
+        e->class_names[i] = json_string_value(json_array_get(e->classes, i));
+        if (!e->class_names[i])
+            return report_text("the model's metadata 'onnxtrain.classes' is no list of texts");
+    }
+    request->class_names = e->class_names;
+    request->n_class_names = (int)n;
+    return EXIT_SUCCESS;
+}
+
+static int evaluate(evaluation *e, ot_task task)
+{
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_metrics metrics;
+    json_t *object;
+
+    options.task = task;
+    options.metric_output = ot_session_output_count(e->session, OT_MODE_EVAL) > 1 ? 1 : -1;
+    options.metric_input = e->data.target;
+    if (ot_train_evaluate(e->session, e->data.training, &options, &metrics) != OT_OK)
+        return report_error();
+    if (!e->values->json) {
+        printf("%lld rows: ", (long long)metrics.rows);
+        print_metrics(stdout, task, &metrics);
+        printf("\n");
+        return EXIT_SUCCESS;
+    }
+    object = json_pack("{s:I,s:f}", "rows", (json_int_t)metrics.rows, "loss", metrics.loss);
+    if (task == OT_TASK_CLASSIFICATION)
+        json_object_set_new(object, "accuracy", json_real(metrics.accuracy));
+    if (task == OT_TASK_REGRESSION) {
+        json_object_set_new(object, "mae", json_real(metrics.mae));
+        json_object_set_new(object, "r2", json_real(metrics.r2));
+    }
+    json_dumpf(object, stdout, JSON_COMPACT);
+    printf("\n");
+    json_decref(object);
+    return EXIT_SUCCESS;
+}
+
+static int eval_run(const void *values, const char *const *arguments)
+{
+    evaluation e = {.values = values};
+    data_request request = {0};
+    int code = load_model(arguments[0], &e.model);
+
+    if (code == EXIT_SUCCESS)
+        code = prepare(&e);
+    if (code == EXIT_SUCCESS)
+        code = read_class_names(&e, &request);
+    if (code == EXIT_SUCCESS) {
+        request.session = e.session;
+        request.forward = e.model;
+        request.task = task_of(e.setup.loss.loss);
+        code = data_setup_init(&e.data, &e.values->data, &request, false);
+    }
+    if (code == EXIT_SUCCESS)
+        code = evaluate(&e, request.task);
+    data_setup_deinit(&e.data);
+    json_decref(e.classes);
+    free(e.class_names);
+    ot_session_destroy(e.session);
+    ot_artifacts_destroy(e.artifacts);
+    model_setup_deinit(&e.setup);
+    ot_model_destroy(e.model);
+    return code;
+}
+
+const command command_eval = {
+    .name = "eval",
+    .summary = "measure a model on data",
+    .arguments = "MODEL",
+    .n_arguments = 1,
+    .description = "Runs MODEL over --data and prints its loss, and the accuracy or the mean "
+                   "absolute error and R2. The options of "
+                   "the data are those it was trained with.",
+    .example = "onnxtrain eval trained.onnx --data test.csv --loss cross-entropy",
+    .tables = {{eval_table, 0}, {data_option_table, AT(data)}, {model_option_table, AT(model)}},
+    .values_size = sizeof(eval_values),
+    .run = eval_run,
+};

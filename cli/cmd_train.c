@@ -1,0 +1,406 @@
+// onnxtrain train: from a forward model, or a folder of artifacts, to a trained model.
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "data_options.h"
+#include "model_options.h"
+#include "onnxtrain/onnxtrain.h"
+#include "progress.h"
+#include "report.h"
+
+typedef struct train_values {
+    model_values model;
+    data_values data;
+    int64_t epochs, max_steps, accumulate, warmup, total_steps, step_size;
+    double lr, gamma, power, end_factor;
+    int schedule;
+    int64_t threads, memory_max;
+    bool reproducible;
+    const char *checkpoint_dir;
+    int64_t save_every, early_stop;
+    bool resume, keep_best;
+    const char *out, *log;
+    bool quiet, json;
+} train_values;
+
+#define AT(member) offsetof(train_values, member)
+
+static const char *const schedules[] = {"constant",    "linear",     "cosine", "step",
+                                        "exponential", "polynomial", NULL};
+
+static const option_spec train_table[] = {
+    {.help = "Training"},
+    {"epochs", OPTION_INT, AT(epochs), "N", "passes over the data", "10", NULL, 1},
+    {"max-steps", OPTION_INT, AT(max_steps), "N", "stop after so many updates; 0: no limit", "0",
+     NULL, 0},
+    {"accumulate", OPTION_INT, AT(accumulate), "N",
+     "batches per update; their gradients are averaged", "1", NULL, 1},
+    {"lr", OPTION_REAL, AT(lr), "X", "learning rate", "0.001", NULL, 0},
+    {"schedule", OPTION_CHOICE, AT(schedule), "NAME", "learning rate over the updates", "constant",
+     schedules, 0},
+    {"warmup", OPTION_INT, AT(warmup), "N",
+     "updates of linear warm-up (linear, cosine, polynomial)", "0", NULL, 0},
+    {"schedule-steps", OPTION_INT, AT(total_steps), "N",
+     "updates until the schedule's end; 0: all of this run", "0", NULL, 0},
+    {"step-size", OPTION_INT, AT(step_size), "N", "updates between two falls (step)", "1000", NULL,
+     1},
+    {"gamma", OPTION_REAL, AT(gamma), "X", "factor of a fall (step, exponential)", "0.1", NULL, 0},
+    {"power", OPTION_REAL, AT(power), "X", "exponent (polynomial)", "1", NULL, 0},
+    {"end-factor", OPTION_REAL, AT(end_factor), "X", "part of the rate left at the end", "0", NULL,
+     0},
+    {"early-stop", OPTION_INT, AT(early_stop), "N",
+     "stop after N epochs without a better loss; 0: never", "0", NULL, 0},
+    {"keep-best", OPTION_FLAG, AT(keep_best), NULL, "end with the parameters of the best epoch",
+     NULL, NULL, 0},
+    {.help = "Files"},
+    {"out", OPTION_TEXT, AT(out), "FILE", "the trained model, for inference", NULL, NULL, 0},
+    {"checkpoint-dir", OPTION_TEXT, AT(checkpoint_dir), "DIR", "where checkpoints are saved", NULL,
+     NULL, 0},
+    {"save-every", OPTION_INT, AT(save_every), "N", "updates between checkpoints; 0: once an epoch",
+     "0", NULL, 0},
+    {"resume", OPTION_FLAG, AT(resume), NULL,
+     "go on from the checkpoint in --checkpoint-dir, if there is one", NULL, NULL, 0},
+    {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per update, epoch and save, one a line",
+     NULL, NULL, 0},
+    {.help = "Running"},
+    {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
+    {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
+     NULL, NULL, 0},
+    {"memory-max", OPTION_BYTES, AT(memory_max), "BYTES", "refuse to need more; 0: no limit", "0",
+     NULL, 0},
+    {"quiet", OPTION_FLAG, AT(quiet), NULL, "print nothing but errors", NULL, NULL, 0},
+    {"json", OPTION_FLAG, AT(json), NULL, "print the result as one JSON object", NULL, NULL, 0},
+    {0},
+};
+
+typedef struct run {
+    const train_values *values;
+    const char *path;
+    bool from_folder;
+    ot_model *forward;
+    model_setup model;
+    ot_artifacts *artifacts;
+    ot_checkpoint *resumed; // replaces the artifacts' checkpoint
+    ot_session *session;
+    data_setup data;
+    progress progress;
+    ot_task task;
+} run;
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static int make_artifacts(run *r)
+{
+    int code;
+
+    r->from_folder = is_folder(r->path);
+    if (r->from_folder)
+        return ot_artifacts_load(r->path, "", &r->artifacts) == OT_OK ? EXIT_SUCCESS
+                                                                      : report_error();
+    code = load_model(r->path, &r->forward);
+    if (code == EXIT_SUCCESS)
+        code = model_setup_init(&r->model, &r->values->model, r->forward);
+    if (code != EXIT_SUCCESS)
+        return code;
+    if (r->values->model.optimizer == 3)
+        return report_usage("--optimizer: training needs one");
+    if (ot_artifacts_generate(r->forward, &r->model.options, &r->artifacts) != OT_OK)
+        return report_error();
+    return EXIT_SUCCESS;
+}
+
+static ot_task task_of(const run *r)
+{
+    if (r->from_folder)
+        return ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 ? OT_TASK_CLASSIFICATION
+                                                                      : OT_TASK_NONE;
+    switch (r->model.loss.loss) {
+    case OT_LOSS_CROSS_ENTROPY:
+    case OT_LOSS_BCE_WITH_LOGITS:
+        return OT_TASK_CLASSIFICATION;
+    case OT_LOSS_MSE:
+    case OT_LOSS_L1:
+        return OT_TASK_REGRESSION;
+    default:
+        return OT_TASK_NONE;
+    }
+}
+
+static char *path_in(const char *folder, const char *name)
+{
+    char *path = malloc(strlen(folder) + strlen(name) + 2);
+
+    if (path)
+        sprintf(path, "%s/%s", folder, name);
+    return path;
+}
+
+static int make_session(run *r)
+{
+    const train_values *v = r->values;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_checkpoint *checkpoint = ot_artifacts_checkpoint(r->artifacts);
+    struct stat info;
+    char *path;
+
+    if (v->resume && !v->checkpoint_dir)
+        return report_usage("--resume needs --checkpoint-dir");
+    if (v->resume) {
+        path = path_in(v->checkpoint_dir, "checkpoint");
+        if (!path)
+            return report_text("out of memory");
+        if (stat(path, &info) == 0) {
+            if (ot_checkpoint_load(path, &r->resumed) != OT_OK) {
+                free(path);
+                return report_error();
+            }
+            checkpoint = r->resumed;
+        }
+        free(path);
+    }
+    options.n_threads = (int)v->threads;
+    options.reproducible = v->reproducible;
+    options.memory_max = (size_t)v->memory_max;
+    if (ot_session_create(
+            ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
+            ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)
+        return report_error();
+    r->task = task_of(r);
+    return EXIT_SUCCESS;
+}
+
+static int64_t class_count(const run *r)
+{
+    ot_dtype dtype;
+    ot_shape shape;
+
+    if (r->task != OT_TASK_CLASSIFICATION || r->from_folder || !r->model.scores)
+        return 0;
+    if (ot_model_value_info(ot_artifacts_training_model(r->artifacts), r->model.scores, &dtype,
+                            &shape) != OT_OK)
+        return 0;
+    return shape.ndim >= 2 && shape.dim[1] > 0 ? shape.dim[1] : 0;
+}
+
+static int make_data(run *r)
+{
+    data_request request = {.session = r->session,
+                            .forward = r->forward,
+                            .task = r->task,
+                            .n_classes = class_count(r),
+                            .seed = (uint64_t)r->values->model.seed};
+    int n_classes, code = data_setup_init(&r->data, &r->values->data, &request, true);
+
+    if (code != EXIT_SUCCESS)
+        return code;
+    if (ot_batches_class_names(r->data.training, &n_classes) && request.n_classes > 0 &&
+        n_classes > request.n_classes)
+        return report_text("the labels are %d different texts, the model has %lld classes",
+                           n_classes, (long long)request.n_classes);
+    return EXIT_SUCCESS;
+}
+
+static int set_schedule(run *r)
+{
+    const train_values *v = r->values;
+    ot_schedule schedule = OT_SCHEDULE_INIT;
+    const int64_t batches = ot_batches_count(r->data.training);
+    int64_t updates = (batches + v->accumulate - 1) / v->accumulate * v->epochs;
+
+    if (v->max_steps > 0 && v->max_steps < updates)
+        updates = v->max_steps;
+    schedule.kind = (ot_schedule_kind)v->schedule;
+    schedule.initial_lr = v->lr;
+    schedule.warmup_steps = v->warmup;
+    schedule.total_steps = v->total_steps > 0 ? v->total_steps : updates;
+    schedule.step_size = v->step_size;
+    schedule.gamma = v->gamma;
+    schedule.power = v->power;
+    schedule.end_factor = v->end_factor;
+    return ot_session_set_schedule(r->session, &schedule) == OT_OK ? EXIT_SUCCESS : report_error();
+}
+
+// Text labels are remembered in the trained model, so that `eval` gives them the same numbers.
+static int set_class_names(const run *r, ot_model *trained)
+{
+    int n_classes;
+    const char *const *names = ot_batches_class_names(r->data.training, &n_classes);
+    json_t *list;
+    char *text;
+    ot_status st;
+
+    if (!names)
+        return EXIT_SUCCESS;
+    list = json_array();
+    for (int i = 0; i < n_classes; i++)
+        json_array_append_new(list, json_string(names[i]));
+    text = json_dumps(list, JSON_COMPACT);
+    json_decref(list);
+    if (!text)
+        return report_text("class names are not UTF-8");
+    st = ot_model_set_metadata(trained, "onnxtrain.classes", text);
+    free(text);
+    return st == OT_OK ? EXIT_SUCCESS : report_error();
+}
+
+static int write_model(run *r)
+{
+    ot_model *trained;
+    const char *const *outputs = NULL;
+    const char *names[16];
+    int n_outputs = 0, code;
+
+    if (r->forward) {
+        n_outputs = ot_model_output_count(r->forward);
+        if (n_outputs <= 16) {
+            for (int i = 0; i < n_outputs; i++)
+                names[i] = ot_model_output_name(r->forward, i);
+            outputs = names;
+        }
+    }
+    if (ot_session_export(r->session, outputs, outputs ? n_outputs : 0, &trained) != OT_OK)
+        return report_error();
+    code = set_class_names(r, trained);
+    if (code == EXIT_SUCCESS && ot_model_save(trained, r->values->out, NULL) != OT_OK)
+        code = report_error();
+    ot_model_destroy(trained);
+    return code;
+}
+
+static void print_result(const run *r, const ot_metrics *metrics)
+{
+    const char *on = r->data.validation ? "validation" : "training";
+
+    if (r->values->json) {
+        json_t *object =
+            json_pack("{s:s,s:I,s:f,s:I}", "data", on, "rows", (json_int_t)metrics->rows, "loss",
+                      metrics->loss, "step", (json_int_t)ot_session_step_count(r->session));
+        if (r->task == OT_TASK_CLASSIFICATION)
+            json_object_set_new(object, "accuracy", json_real(metrics->accuracy));
+        if (r->task == OT_TASK_REGRESSION) {
+            json_object_set_new(object, "mae", json_real(metrics->mae));
+            json_object_set_new(object, "r2", json_real(metrics->r2));
+        }
+        if (r->values->out)
+            json_object_set_new(object, "model", json_string(r->values->out));
+        json_dumpf(object, stdout, JSON_COMPACT);
+        printf("\n");
+        json_decref(object);
+        return;
+    }
+    if (r->values->quiet)
+        return;
+    progress_curve(&r->progress);
+    printf("\n%s: ", on);
+    print_metrics(stdout, r->task, metrics);
+    printf("\n");
+    if (r->values->out)
+        printf("written: %s\n", r->values->out);
+}
+
+static int train(run *r)
+{
+    const train_values *v = r->values;
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_metrics metrics;
+    ot_status st;
+
+    options.epochs = v->epochs;
+    options.max_steps = v->max_steps;
+    options.accumulation = v->accumulate;
+    options.task = r->task;
+    options.metric_output = ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 ? 1 : -1;
+    options.metric_input = r->data.target;
+    options.checkpoint_folder = v->checkpoint_dir;
+    options.save_every = v->save_every;
+    options.resume = v->resume && r->resumed != NULL;
+    options.patience = v->early_stop;
+    options.keep_best = v->keep_best;
+    options.callback = progress_event;
+    options.callback_context = &r->progress;
+    progress_catch_signals();
+    st = ot_train_run(r->session, r->data.training, r->data.validation, &options, &metrics);
+    if (st == OT_ERR_INTERRUPTED) {
+        report_error();
+        if (v->checkpoint_dir)
+            report_text("saved; the same command with --resume goes on");
+        return EXIT_INTERRUPTED;
+    }
+    if (st != OT_OK)
+        return report_error();
+    if (v->out && write_model(r) != EXIT_SUCCESS)
+        return EXIT_FAILED;
+    print_result(r, &metrics);
+    return EXIT_SUCCESS;
+}
+
+static int start_progress(run *r)
+{
+    const train_values *v = r->values;
+
+    r->progress = (progress){.task = r->task,
+                             .is_quiet = v->quiet,
+                             .is_json = v->json,
+                             .is_terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO)};
+    if (v->log && !(r->progress.log = fopen(v->log, v->resume ? "a" : "w")))
+        return report_text("%s: cannot be written: %s", v->log, strerror(errno));
+    return EXIT_SUCCESS;
+}
+
+static int train_run(const void *values, const char *const *arguments)
+{
+    run r = {.values = values, .path = arguments[0]};
+    int code = make_artifacts(&r);
+
+    if (code == EXIT_SUCCESS)
+        code = make_session(&r);
+    if (code == EXIT_SUCCESS) {
+        if (!r.resumed)
+            ot_session_set_seed(r.session, (uint64_t)r.values->model.seed);
+        code = make_data(&r);
+    }
+    if (code == EXIT_SUCCESS)
+        code = set_schedule(&r);
+    if (code == EXIT_SUCCESS)
+        code = start_progress(&r);
+    if (code == EXIT_SUCCESS)
+        code = train(&r);
+    progress_deinit(&r.progress);
+    data_setup_deinit(&r.data);
+    ot_session_destroy(r.session);
+    ot_checkpoint_destroy(r.resumed);
+    ot_artifacts_destroy(r.artifacts);
+    model_setup_deinit(&r.model);
+    ot_model_destroy(r.forward);
+    return code;
+}
+
+const command command_train = {
+    .name = "train",
+    .summary = "train a model and write it for inference",
+    .arguments = "MODEL",
+    .n_arguments = 1,
+    .description = "Trains MODEL, an ONNX forward model (.onnx, or .onnxtxt in ONNX's textual "
+                   "syntax) or a folder of "
+                   "training artifacts, on --data and writes the trained model to --out. Ctrl-C "
+                   "finishes the update, saves "
+                   "a checkpoint where --checkpoint-dir says, and ends with 130.",
+    .example = "onnxtrain train model.onnx --data train.csv --loss cross-entropy --epochs 20 --out "
+               "trained.onnx",
+    .tables = {{train_table, 0},
+               {data_option_table, AT(data)},
+               {data_more_option_table, AT(data)},
+               {model_option_table, AT(model)}},
+    .values_size = sizeof(train_values),
+    .run = train_run,
+};

@@ -1,0 +1,48 @@
+// Options that say what data a session gets, and the batches made of it.
+#ifndef CLI_DATA_OPTIONS_H
+#define CLI_DATA_OPTIONS_H
+
+#include "onnxtrain/data.h"
+#include "onnxtrain/session.h"
+#include "onnxtrain/train.h"
+#include "options.h"
+
+typedef struct data_values {
+    text_list data, validation, bind;
+    double split;
+    const char *label;
+    int64_t batch_size;
+    double scale;
+    const char *mean, *std;
+    int header;
+} data_values;
+
+extern const option_spec data_option_table[];      // of one set of files: eval
+extern const option_spec data_more_option_table[]; // what training adds
+
+// What the inputs of a session want.
+typedef struct data_request {
+    ot_session *session;
+    const ot_model *forward; // its inputs are features, others targets; NULL: from the names alone
+    ot_task task;
+    int64_t n_classes;              // 0: unknown
+    const char *const *class_names; // of text labels, as trained; NULL: found in the data
+    int n_class_names;
+    uint64_t seed;
+} data_request;
+
+typedef struct data_setup {
+    ot_dataset *dataset, *validation_dataset;
+    ot_batches *training, *validation; // validation NULL: none
+    ot_binding *bindings;
+    int n_bindings;
+    double *mean, *std;
+    int target; // position of the target among the inputs, -1: none
+} data_setup;
+
+// The exit code. `is_training`: shuffled, split.
+int data_setup_init(data_setup *setup, const data_values *values, const data_request *request,
+                    bool is_training);
+void data_setup_deinit(data_setup *setup);
+
+#endif

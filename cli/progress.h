@@ -1,0 +1,35 @@
+// What a training run shows: a bar on a terminal, plain lines in a pipe, a log file, a curve at the
+// end.
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "onnxtrain/train.h"
+
+typedef struct curve_point {
+    double training, validation; // loss; validation below 0: none
+} curve_point;
+
+typedef struct progress {
+    ot_task task;
+    bool is_quiet, is_json, is_terminal;
+    FILE *log; // NULL: none
+    double last_drawn;
+    curve_point *points;
+    int n_points;
+} progress;
+
+// Set by SIGINT and SIGTERM; a second signal ends the process at once.
+extern volatile sig_atomic_t progress_is_interrupted;
+void progress_catch_signals(void);
+
+int progress_event(void *context, const ot_event *event); // an ot_train_callback
+void progress_curve(const progress *p);                   // loss over epochs, as text
+void progress_deinit(progress *p);
+// "loss 0.0412  accuracy 98.75 %"
+void print_metrics(FILE *out, ot_task task, const ot_metrics *metrics);
+
+#endif
