@@ -66,20 +66,23 @@ ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines)
 
 static ot_status refuse_unknown(const ot_model *model)
 {
-    ot__buf lines = {0};
+    ot__buf lines = {0}, text = {0};
     ot_status st = ot__pass_unknown_operators(model, &lines);
     int n = 0;
 
-    for (size_t i = 0; st == OT_OK && i < lines.length; i++) {
-        if (lines.data[i] != '\n')
-            continue;
-        n++;
-        lines.data[i] = i + 1 < lines.length ? ';' : '\0';
+    for (const char *line = lines.data; st == OT_OK && line && *line; n++) {
+        const char *end = strchr(line, '\n');
+
+        ot__buf_printf(&text, "%s%.*s", n > 0 ? ", " : "", (int)(end - line), line);
+        line = end + 1;
     }
-    if (n > 0)
+    if (st == OT_OK)
+        st = ot__buf_status(&text);
+    if (st == OT_OK && n > 0)
         st = ot__error(OT_ERR_UNSUPPORTED, "%d operator%s not supported: %s", n,
-                       n == 1 ? " is" : "s are", lines.data);
+                       n == 1 ? " is" : "s are", text.data);
     ot__buf_deinit(&lines);
+    ot__buf_deinit(&text);
     return st;
 }
 

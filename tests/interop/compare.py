@@ -12,20 +12,24 @@ import types
 
 class Anything(type):
     def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Stub
+        return anything(name)
 
 
 class Stub(metaclass=Anything):
     pass
 
 
+def anything(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Stub
+
+
 def stand_in_for_torch():
     """The package imports torch without declaring it, and needs none of it for this."""
     torch = types.ModuleType("torch")
     torch.__spec__ = importlib.machinery.ModuleSpec("torch", None)
-    torch.__getattr__ = lambda name: Stub
+    torch.__getattr__ = anything
     sys.modules["torch"] = torch
 
 
@@ -33,10 +37,14 @@ stand_in_for_torch()
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
 from onnxruntime.training.api import CheckpointState, Module, Optimizer  # noqa: E402
 
 LOSSES_AGREE = 1e-4  # relative; f32 sums in another order, carried through the steps
 PARAMETERS_AGREE = 1e-3
+
+
+onnxruntime.set_default_logger_severity(3)
 
 
 def make_inputs(inputs, step, batch, classes):

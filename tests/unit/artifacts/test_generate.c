@@ -328,6 +328,36 @@ static void initializers_among_the_inputs_are_taken_for_parameters(void **state)
     ot_model_destroy(model);
 }
 
+// Every allocation may fail; nothing may be left behind (the sanitizer looks).
+static void running_out_of_memory_anywhere_is_an_error(void **state)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                "g (float[N, 2] x) => (float[N, 2] y)"
+                                "<float[2, 2] w = {1, 2, 3, 4}, float[2] b = {0, 0}> {"
+                                "  s = Constant<value = float {2.0}>() d = Neg(s)"
+                                "  h = MatMul(x, w) i = Add(h, b) j = Mul(i, d) y = Tanh(j) }");
+    ot_status st = OT_ERR_NO_MEMORY;
+    ot_artifacts *artifacts = NULL;
+    int64_t n = 0;
+
+    (void)state;
+    loss.loss = OT_LOSS_MSE;
+    options.losses = &loss;
+    options.n_losses = 1;
+    for (; st == OT_ERR_NO_MEMORY; n++) {
+        ot__alloc_fail_after(n);
+        st = ot_artifacts_generate(model, &options, &artifacts);
+        ot__alloc_fail_after(-1);
+        assert_true((artifacts != NULL) == (st == OT_OK));
+    }
+    assert_int_equal(st, OT_OK);
+    assert_true(n > 50);
+    ot_artifacts_destroy(artifacts);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +373,7 @@ int main(void)
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
         cmocka_unit_test(inputs_that_look_like_gradients_are_refused),
         cmocka_unit_test(initializers_among_the_inputs_are_taken_for_parameters),
+        cmocka_unit_test(running_out_of_memory_anywhere_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
