@@ -108,14 +108,16 @@ static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *stride, i
 #define IS_NAN(v) ((v) != (v))
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
-#define ACC double
 #define ROOT(v) sqrt(v)
 #define MEAN(sum, n) ((sum) / (double)(n))
 #define LOAD(v) (v)
 #define STORE(a) ((T)(a))
 #define T float
 #define FN(name) name##_f32
+#define ACC float
 #include "ref_reduce_extremes.tmpl.h"
+#undef ACC
+#define ACC double
 #include "ref_reduce_sums.tmpl.h"
 #undef T
 #undef FN

@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 
-enum { BLOCK = 16, PAR_BYTES = 65536 };
+enum { BLOCK = 16, ROWS = 64, PAR_BYTES = 65536 };
 
 void ot__strided_add_axis(ot__strided *s, int64_t dim, int64_t x_stride, int64_t y_stride)
 {
@@ -161,8 +161,8 @@ void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s)
         move_axis_before_last(&moved, axis);
         j.s = &moved;
         j.n_outer_axes = s->ndim - 2;
-        j.split = BLOCK;
-        per_item = BLOCK * moved.dim[s->ndim - 1];
+        j.split = ROWS;
+        per_item = ROWS * moved.dim[s->ndim - 1];
     } else {
         j.n_outer_axes = s->ndim - 1;
         j.split = s->ndim == 1 ? PAR_BYTES : s->dim[s->ndim - 1]; // a lone row is cut into parts

@@ -32,8 +32,9 @@ static void FN(rows)(void *context, int64_t first, int64_t last)
     }
 }
 
-// y (rows, cols; row y_row apart) = x (cols; col x_col apart, rows) transposed, in square blocks
-// that stay in cache.
+// y (rows, cols; rows y_row apart) = x (cols; x_col apart, rows) transposed, in square blocks that
+// stay in cache. Of each of x's rows several neighbouring blocks are read before the next ones:
+// pages are visited less often.
 static void FN(tile)(T *y, int64_t y_row, int64_t y_col, const T *x, int64_t x_col, int64_t rows,
                      int64_t cols)
 {

@@ -45,7 +45,9 @@ static ot_status trilu_run(const ot_run *r)
 static void trilu_grad(ot_grad *g)
 {
     ot_value *in[2] = {ot_grad_dy(g, 0), ot_grad_x(g, 1)};
-    ot_node *node = ot_emit(g, "Trilu", NULL, in, in[1] == NULL ? 1 : 2, 1);
+    const bool is_onnx = ot_grad_node(g)->domain[0] == '\0';
+    ot_node *node =
+        ot_emit(g, is_onnx ? "Trilu" : "com.microsoft.Trilu", NULL, in, in[1] == NULL ? 1 : 2, 1);
 
     ot_emit_int(g, node, "upper", ot_attr_int(ot_grad_node(g), "upper"));
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
@@ -60,16 +62,16 @@ static const ot_kernel trilu_kernels[] = {
     {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = trilu_prep, .run = trilu_run},
     {0},
 };
+#define TRILU                                                                                      \
+    .name = "Trilu", .inputs = trilu_in, .outputs = trilu_out, .attrs = trilu_attrs,               \
+    .types = "T: any", .infer = trilu_infer, .kernels = trilu_kernels, .grad = trilu_grad,         \
+    .flags = OT_OP_IN_PLACE
 const ot_op_def ot__op_trilu[] = {
-    {.name = "Trilu",
-     .since = 14,
-     .inputs = trilu_in,
-     .outputs = trilu_out,
-     .attrs = trilu_attrs,
-     .types = "T: any",
-     .infer = trilu_infer,
-     .kernels = trilu_kernels,
-     .grad = trilu_grad,
-     .flags = OT_OP_IN_PLACE},
+    {TRILU, .since = 14},
+    {0},
+};
+// ONNX Runtime's own, which its gradients use at any opset.
+const ot_op_def ot__op_ms_trilu[] = {
+    {TRILU, .domain = OT__MS, .since = 1},
     {0},
 };

@@ -49,3 +49,15 @@ static const ot_op_case trilu_cases[] = {
     {0},
 };
 OT_OP_TEST("Trilu", 14, trilu_cases)
+
+static const ot_op_case ms_trilu_cases[] = {
+    {.name = "lower",
+     .in = {"f32[2,2]{1,2,3,4}"},
+     .attrs = "upper = 0",
+     .out = {"f32[2,2]{1,0,3,4}"}},
+    {.name = "above the diagonal",
+     .in = {"f32[2,2]{1,2,3,4}", "i64[]{1} const"},
+     .out = {"f32[2,2]{0,2,0,0}"}},
+    {0},
+};
+OT_OP_TEST("com.microsoft.Trilu", 1, ms_trilu_cases)
