@@ -47,6 +47,8 @@ const char *ot__attr_kind_name(ot_attr_kind kind);
 
 // read_function.c
 ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out);
+// Of a domain that is in the list already, the version changes.
+ot_status ot__add_opset(ot_model *model, ot__opset **list, int *n, int *capacity, ot__opset opset);
 ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *opsets, size_t n,
                           ot__opset **out, int *n_out);
 

@@ -5,28 +5,38 @@
 
 enum { FUNCTION_NODE = 7, FUNCTION_ATTRIBUTE_PROTO = 11, FUNCTION_VALUE_INFO = 12 };
 
+ot_status ot__add_opset(ot_model *model, ot__opset **list, int *n, int *capacity, ot__opset opset)
+{
+    const int max_opsets = 1024; // the search for repeated domains is a plain loop
+
+    for (int i = 0; i < *n; i++) {
+        if (strcmp((*list)[i].domain, opset.domain) != 0)
+            continue;
+        // ONNX Runtime writes a domain twice at times, and believes the last entry.
+        (*list)[i].version = opset.version;
+        return OT_OK;
+    }
+    if (*n == max_opsets)
+        return ot__error(OT_ERR_FORMAT, "more than %d opset imports", max_opsets);
+    if (!ot__arena_grow(model->arena, list, capacity, *n, sizeof **list))
+        return OT_ERR_NO_MEMORY;
+    (*list)[(*n)++] = opset;
+    return OT_OK;
+}
+
 ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *opsets, size_t n,
                           ot__opset **out, int *n_out)
 {
-    const size_t max_opsets = 1024; // the search for repeated domains is a plain loop
+    int capacity = 0;
 
+    *out = NULL;
     *n_out = 0;
-    if (n > max_opsets)
-        return ot__error(OT_ERR_FORMAT, "%zu opset imports", n);
-    *out = ot__arena_alloc(reader->model->arena, (n + 1) * sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        ot__opset opset = {ot__read_text(reader, opsets[i]->domain), opsets[i]->version};
-        int known = 0;
+        const ot__opset opset = {ot__read_text(reader, opsets[i]->domain), opsets[i]->version};
 
         if (!opset.domain)
             return OT_ERR_NO_MEMORY;
-        while (known < *n_out && strcmp((*out)[known].domain, opset.domain) != 0)
-            known++;
-        // ONNX Runtime writes a domain twice at times, and believes the last entry.
-        (*out)[known] = opset;
-        *n_out = OT_MAX(*n_out, known + 1);
+        OT_TRY(ot__add_opset(reader->model, out, n_out, &capacity, opset));
     }
     return OT_OK;
 }

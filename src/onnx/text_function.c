@@ -20,12 +20,7 @@ ot_status ot__parse_opsets(ot__parser *p, ot__opset **out, int *n_out)
         OT_TRY(ot__parse_text(p, &opset.domain));
         OT_TRY(ot__parse_expect(p, ':'));
         OT_TRY(ot__parse_integer(p, &opset.version));
-        for (int i = 0; i < *n_out; i++)
-            if (strcmp((*out)[i].domain, opset.domain) == 0)
-                return ot__parse_error(p, "opset of domain '%s' is imported twice", opset.domain);
-        if (!ot__arena_grow(p->model->arena, out, &capacity, *n_out, sizeof **out))
-            return OT_ERR_NO_MEMORY;
-        (*out)[(*n_out)++] = opset;
+        OT_TRY(ot__add_opset(p->model, out, n_out, &capacity, opset));
         OT_TRY(ot__parse_enter(p));
         p->depth--;
     } while (ot__parse_accept(p, ','));

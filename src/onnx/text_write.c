@@ -182,16 +182,22 @@ static void print_nodes(ot__printer *printer, const ot_graph *graph)
 
 // ---- graphs ----
 
+// The next entry of the list between < and >.
+static void begin_entry(ot__printer *printer, bool *is_first)
+{
+    ot__buf_printf(printer->out, *is_first ? "\n%*s<" : ",\n%*s ", printer->indent, "");
+    *is_first = false;
+}
+
 // Initializers, then the types of inner values.
 static void print_inner_values(ot__printer *printer, const ot_graph *graph)
 {
-    const char *separator = "<";
+    bool is_first = true;
 
     for (int i = 0; i < graph->n_initializers; i++) {
-        ot__buf_printf(printer->out, "\n%*s%s", printer->indent, "", separator);
+        begin_entry(printer, &is_first);
         ot__print_tensor(printer, graph->initializers[i]->constant, graph->initializers[i]->name,
                          true);
-        separator = ",";
     }
     for (int n = 0; n < graph->n_nodes; n++) {
         for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
@@ -199,13 +205,13 @@ static void print_inner_values(ot__printer *printer, const ot_graph *graph)
 
             if (!value || value->kind == OT_VALUE_UNTYPED || value->is_output)
                 continue;
-            ot__buf_printf(printer->out, "\n%*s%s", printer->indent, "", separator);
+            begin_entry(printer, &is_first);
             print_value(printer, value);
-            separator = ",";
         }
     }
-    if (*separator == ',')
-        ot__buf_text(printer->out, ">\n");
+    ot__buf_text(printer->out, is_first ? " " : ">\n");
+    if (!is_first)
+        ot__buf_printf(printer->out, "%*s", printer->indent - 3, "");
 }
 
 void ot__print_graph(ot__printer *printer, const ot_graph *graph)
@@ -215,7 +221,6 @@ void ot__print_graph(ot__printer *printer, const ot_graph *graph)
     print_values(printer, graph->inputs, graph->n_inputs);
     ot__buf_text(printer->out, " => ");
     print_values(printer, graph->outputs, graph->n_outputs);
-    ot__buf_text(printer->out, " ");
     print_inner_values(printer, graph);
     print_nodes(printer, graph);
 }
