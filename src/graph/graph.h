@@ -289,6 +289,7 @@ ot_status ot__graph_prune(ot_graph *graph, ot__keep_function keep);
 ot_status ot__graph_sort(
     ot_graph *graph); // topological, stable; a cycle is OT_ERR_FORMAT naming a node on it
 // Insert model-local functions where they are called, until none is left; recursion is an error.
+// After an error the model may only be destroyed.
 ot_status ot__model_inline_functions(ot_model *model);
 
 // Who reads what: built once, valid until the graph changes.

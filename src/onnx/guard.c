@@ -130,17 +130,17 @@ static ot_status check_field(guard *g, const ProtobufCMessageDescriptor *message
 static ot_status check_message(guard *g, const ProtobufCMessageDescriptor *message, ot__bytes bytes,
                                int depth)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
     if (depth > g->limits.depth)
         return ot__error(OT_ERR_NO_MEMORY, "messages are nested more than %d deep at byte %zu",
-                         g->limits.depth, offset_of(g, at));
-    while (ot__wire_next(&at, end, &field))
+                         g->limits.depth, offset_of(g, walk.at));
+    while (ot__wire_next(&walk, &field))
         OT_TRY(check_field(g, message, &field, depth));
-    if (at != end)
+    if (walk.at != walk.end)
         return ot__error(OT_ERR_FORMAT, "malformed or truncated field of %s at byte %zu of %zu",
-                         message->short_name, offset_of(g, at), offset_of(g, end));
+                         message->short_name, offset_of(g, walk.at), offset_of(g, walk.end));
     return OT_OK;
 }
 

@@ -103,10 +103,10 @@ typedef ot_status (*reading)(ot__reader *reader, ot_graph *graph, ot__bytes byte
 static ot_status read_all(ot__reader *reader, ot_graph *graph, ot__bytes bytes, uint32_t number,
                           reading read)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field))
+    while (ot__wire_next(&walk, &field))
         if (field.number == number)
             OT_TRY(read(reader, graph, (ot__bytes){field.data, field.size}));
     return OT_OK;
@@ -120,7 +120,7 @@ typedef struct value_info {
 static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, value_info *out)
 {
     enum { NAME = 1, TYPE = 2, DOC = 3 };
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     const Onnx__ValueInfoProto *proto;
     ot__unpacked unpacked;
     ot__field field;
@@ -133,7 +133,7 @@ static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, valu
     out->doc = proto->doc_string ? ot__read_text(reader, proto->doc_string) : "";
     out->extra = unpacked.parts.rest;
     ot__unpacked_deinit(&unpacked);
-    while (ot__wire_next(&at, end, &field))
+    while (ot__wire_next(&walk, &field))
         if (field.number == TYPE)
             out->type = (ot__bytes){field.data, field.size};
     return out->name && out->doc ? OT_OK : OT_ERR_NO_MEMORY;
@@ -297,12 +297,12 @@ static ot_status read_model_fields(ot__reader *reader, const Onnx__ModelProto *p
 static ot_status read_functions(ot__reader *reader, ot__bytes bytes)
 {
     ot_model *model = reader->model;
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     int capacity = 0;
     ot__field field;
 
     reader->in_function = true;
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         ot__function *function;
 
         if (field.number != MODEL_FUNCTION)
@@ -319,11 +319,11 @@ static ot_status read_functions(ot__reader *reader, ot__bytes bytes)
 
 static ot_status read_main_graph(ot__reader *reader, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     int n_graphs = 0;
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         if (field.number != MODEL_GRAPH)
             continue;
         if (n_graphs++ > 0)

@@ -79,12 +79,12 @@ static int64_t numbers_in(const ot__field *field, const storage *s)
 ot_status ot__check_element_count(ot_dtype dtype, const ot_shape *shape, ot__bytes message)
 {
     const storage s = storage_of(dtype);
-    const uint8_t *at = message.data, *end = message.data + message.size;
+    ot__walk walk = ot__walk_over(message);
     int64_t expected, found = 0;
     ot__field field;
 
     OT_TRY(ot__stored_count(dtype, shape, &expected));
-    while (ot__wire_next(&at, end, &field))
+    while (ot__wire_next(&walk, &field))
         if (field.number == s.field)
             found += numbers_in(&field, &s);
     if (found != expected)
@@ -174,11 +174,11 @@ static ot_status take_field(ot__element_sink *to, const storage *s, const ot__fi
 ot_status ot__read_elements(ot_tensor *tensor, ot__bytes message)
 {
     const storage s = storage_of(tensor->dtype);
-    const uint8_t *at = message.data, *end = message.data + message.size;
+    ot__walk walk = ot__walk_over(message);
     ot__element_sink to = {.tensor = tensor};
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field))
+    while (ot__wire_next(&walk, &field))
         if (field.number == s.field)
             OT_TRY(take_field(&to, &s, &field));
     return OT_OK;

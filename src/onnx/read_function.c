@@ -116,7 +116,7 @@ static ot_status read_default(ot__reader *reader, ot__function *function, ot__by
 
 static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *function)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     int capacity = 0;
     ot__field field;
 
@@ -124,7 +124,7 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
     if (!function->body)
         return OT_ERR_NO_MEMORY;
     OT_TRY(define_inputs(function));
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         const ot__bytes inner = {field.data, field.size};
 
         if (field.number == FUNCTION_NODE)
@@ -132,7 +132,7 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
         else if (field.number == FUNCTION_ATTRIBUTE_PROTO)
             OT_TRY(read_default(reader, function, inner, &capacity));
     }
-    for (at = bytes.data; ot__wire_next(&at, end, &field);)
+    for (walk = ot__walk_over(bytes); ot__wire_next(&walk, &field);)
         if (field.number == FUNCTION_VALUE_INFO)
             OT_TRY(
                 ot__read_value_info(reader, function->body, (ot__bytes){field.data, field.size}));

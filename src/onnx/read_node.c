@@ -52,12 +52,12 @@ static uint32_t field_of_kind(ot_attr_kind kind)
 // tells it.
 static ot_status check_kind(ot_attr *attr, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
     if ((unsigned)attr->kind >= OT_COUNT(kind_names))
         return ot__error(OT_ERR_FORMAT, "type %d is not known", (int)attr->kind);
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         ot_attr_kind kind = kind_of_field(field.number);
 
         if (kind == OT_ATTR_UNDEFINED)
@@ -75,11 +75,11 @@ static ot_status check_kind(ot_attr *attr, ot__bytes bytes)
 
 static int count_fields(ot__bytes bytes, uint32_t number)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     int count = 0;
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field))
+    while (ot__wire_next(&walk, &field))
         count += field.number == number;
     return count;
 }
@@ -88,7 +88,7 @@ static ot_status read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *attr
                               int count)
 {
     ot__arena *arena = reader->model->arena;
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot_tensor **tensors = ot__arena_alloc(arena, (size_t)count * sizeof *tensors);
     ot__tensor_note *notes = ot__arena_alloc(arena, (size_t)count * sizeof *notes);
     int n = 0;
@@ -96,7 +96,7 @@ static ot_status read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *attr
 
     if (!tensors || !notes)
         return OT_ERR_NO_MEMORY;
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         ot__read_tensor read;
 
         if (field.number != number)
@@ -114,14 +114,14 @@ static ot_status read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *attr
 static ot_status read_graphs(ot__reader *reader, ot_graph *parent, ot__bytes bytes, ot_attr *attr,
                              uint32_t number, int count)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot_graph **graphs = ot__arena_alloc(reader->model->arena, (size_t)count * sizeof *graphs);
     int n = 0;
     ot__field field;
 
     if (!graphs)
         return OT_ERR_NO_MEMORY;
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         if (field.number != number)
             continue;
         graphs[n] = ot__graph_create(reader->model, parent, "");
@@ -293,10 +293,10 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
 
 static ot_status read_attrs(ot__reader *reader, ot_node *node, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         ot_attr read, *attr;
         const char *name;
 

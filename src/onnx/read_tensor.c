@@ -143,12 +143,12 @@ static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *prot
 // raw_data when there is one; *has_typed: another field holds elements.
 static bool find_raw(ot__bytes bytes, ot__bytes *raw, bool *has_typed)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     bool found = false;
     ot__field field;
 
     *has_typed = false;
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         if (field.number >= 64 || !(element_fields & OT_FIELD_BIT(field.number)))
             continue;
         if (field.number == RAW_DATA) {

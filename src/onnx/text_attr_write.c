@@ -12,7 +12,7 @@ static const char *const kind_words[] = {
 // The fields of a kind that is kept as bytes.
 static void print_kept(ot__printer *printer, const ot_attr *attr)
 {
-    const uint8_t *at = attr->bytes.data, *end = attr->bytes.data + attr->bytes.size;
+    ot__walk walk = ot__walk_over(attr->bytes);
     bool is_list = attr->kind == OT_ATTR_TYPE_PROTOS;
     const char *separator = "";
     ot__field field;
@@ -26,7 +26,7 @@ static void print_kept(ot__printer *printer, const ot_attr *attr)
         return;
     }
     ot__buf_text(printer->out, is_list ? "[" : "");
-    while (at && ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         ot__buf_text(printer->out, separator);
         ot__print_type(printer->out, (ot__bytes){field.data, field.size});
         separator = ", ";

@@ -240,10 +240,10 @@ ot_status ot__parse_type(ot__parser *p, ot_value *value, ot__bytes *bytes)
 
 static void print_dim(ot__buf *out, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         const uint8_t *p = field.data;
         uint64_t value;
 
@@ -262,13 +262,13 @@ static void print_dim(ot__buf *out, ot__bytes bytes)
 // A tensor's or a sparse tensor's type.
 static void print_tensor_type(ot__buf *out, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__bytes shape = {0};
     uint64_t dtype = 0;
     ot__field field;
     int n = 0;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         const uint8_t *p = field.data;
 
         if (field.number == 1)
@@ -279,7 +279,7 @@ static void print_tensor_type(ot__buf *out, ot__bytes bytes)
     ot__buf_text(out, ot__dtype_onnx_name((ot_dtype)dtype));
     if (!shape.data)
         ot__buf_text(out, "[]");
-    for (at = shape.data, end = shape.data + shape.size; at && ot__wire_next(&at, end, &field);) {
+    for (walk = ot__walk_over(shape); ot__wire_next(&walk, &field);) {
         if (field.number != 1)
             continue;
         ot__buf_text(out, n++ ? "," : "[");
@@ -291,10 +291,10 @@ static void print_tensor_type(ot__buf *out, ot__bytes bytes)
 
 static void print_opaque(ot__buf *out, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         ot__buf_append(out, field.data, field.size);
         if (field.number == 1 && field.size > 0)
             ot__buf_text(out, ",");
@@ -303,10 +303,10 @@ static void print_opaque(ot__buf *out, ot__bytes bytes)
 
 static void print_element_type(ot__buf *out, uint32_t constructor, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         const uint8_t *p = field.data;
         uint64_t dtype;
 
@@ -320,10 +320,10 @@ static void print_element_type(ot__buf *out, uint32_t constructor, ot__bytes byt
 
 void ot__print_type(ot__buf *out, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         const ot__bytes inner = {field.data, field.size};
 
         if (field.number == TENSOR)

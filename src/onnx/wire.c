@@ -22,14 +22,14 @@ bool ot__wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
     return false;
 }
 
-bool ot__wire_next(const uint8_t **at, const uint8_t *end, ot__field *field)
+bool ot__wire_next(ot__walk *walk, ot__field *field)
 {
-    const uint8_t *p = *at;
+    const uint8_t *p = walk->at, *end = walk->end;
     uint64_t tag, value, size;
 
     if (p == end || !ot__wire_varint(&p, end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
         return false;
-    *field = (ot__field){.number = (uint32_t)(tag >> 3), .wire_type = tag & 7, .start = *at};
+    *field = (ot__field){.number = (uint32_t)(tag >> 3), .wire_type = tag & 7, .start = walk->at};
     field->data = p;
     switch (field->wire_type) {
     case OT_WIRE_VARINT:
@@ -54,8 +54,8 @@ bool ot__wire_next(const uint8_t **at, const uint8_t *end, ot__field *field)
     if (size > (uint64_t)(end - field->data))
         return false;
     field->size = (size_t)size;
-    *at = field->data + size;
-    field->total = (size_t)(*at - field->start);
+    walk->at = field->data + size;
+    field->total = (size_t)(walk->at - field->start);
     return true;
 }
 
@@ -89,12 +89,12 @@ ot_status ot__wire_split(ot__arena *arena, ot__bytes message, uint64_t kept, uin
     ot__buf rest_storage = {0};
     gathering to_keep = {&parts->kept, &parts->kept_storage},
               to_pass = {&parts->rest, &rest_storage};
-    const uint8_t *at = message.data, *end = message.data + message.size;
+    ot__walk walk = ot__walk_over(message);
     ot__field field;
     ot_status st;
 
     *parts = (ot__parts){0};
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         uint64_t bit = field.number < 64 ? OT_FIELD_BIT(field.number) : 0;
 
         if (kept & bit)

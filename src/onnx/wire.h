@@ -18,9 +18,15 @@ typedef struct ot__field {
     size_t total;
 } ot__field;
 
-// The next field of a message: false at its end, or with *at left before it when the field is
-// malformed.
-bool ot__wire_next(const uint8_t **at, const uint8_t *end, ot__field *field);
+typedef struct ot__walk { // over the fields of a message
+    const uint8_t *at, *end;
+} ot__walk;
+static inline ot__walk ot__walk_over(ot__bytes message)
+{
+    return (ot__walk){message.data, message.size ? message.data + message.size : message.data};
+}
+// The next field: false at the end, or with walk->at left before it when the field is malformed.
+bool ot__wire_next(ot__walk *walk, ot__field *field);
 // False when malformed or longer than 64 bits.
 bool ot__wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);
 

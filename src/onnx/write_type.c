@@ -11,11 +11,11 @@
 static bool extent_matches(const ot_model *model, ot__bytes bytes, int64_t dim)
 {
     const char *name = ot__dim_name(model, dim);
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     bool matches = dim == OT_DIM_UNKNOWN;
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         uint64_t value;
         const uint8_t *p = field.data;
 
@@ -31,11 +31,11 @@ static bool extent_matches(const ot_model *model, ot__bytes bytes, int64_t dim)
 
 static bool shape_matches(const ot__typed_value *typed, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     int axis = 0;
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         if (field.number != 1)
             continue;
         if (axis >= typed->value->shape.ndim ||
@@ -49,12 +49,12 @@ static bool shape_matches(const ot__typed_value *typed, ot__bytes bytes)
 
 static bool tensor_type_matches(const ot__typed_value *typed, ot__bytes bytes)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     uint64_t dtype = 0;
     bool has_shape = false;
     ot__field field;
 
-    while (ot__wire_next(&at, end, &field)) {
+    while (ot__wire_next(&walk, &field)) {
         const uint8_t *p = field.data;
 
         if (field.number == 1 && !ot__wire_varint(&p, field.data + field.size, &dtype))
@@ -71,12 +71,12 @@ static bool tensor_type_matches(const ot__typed_value *typed, ot__bytes bytes)
 static bool type_still_holds(const ot__typed_value *typed)
 {
     const ot__bytes bytes = typed->value->type_bytes;
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
     if (typed->value->kind != OT_VALUE_TENSOR)
         return bytes.size > 0;
-    while (ot__wire_next(&at, end, &field))
+    while (ot__wire_next(&walk, &field))
         if (field.number == 1)
             return tensor_type_matches(typed, (ot__bytes){field.data, field.size});
     return false;

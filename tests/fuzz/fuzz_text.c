@@ -5,6 +5,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
+static void expect(bool holds, const char *claim)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "%s: %s\n", claim, ot_error_message());
+    abort();
+}
+
 // What was read can be written, and what was written can be read, to the same text.
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
@@ -17,11 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     if (ot__text_read((const char *)bytes, n_bytes, &options, "fuzz", &model) != OT_OK)
         return 0;
     options.max_memory *= 2;
-    if (ot__text_write(model, &all, &first) != OT_OK ||
-        ot__text_read(first.data, first.length, &options, "written", &again) != OT_OK ||
-        ot__text_write(again, &all, &second) != OT_OK || first.length != second.length ||
-        memcmp(first.data, second.data, first.length) != 0)
-        abort();
+    expect(ot__text_write(model, &all, &first) == OT_OK, "written");
+    expect(ot__text_read(first.data, first.length, &options, "written", &again) == OT_OK,
+           "read again");
+    expect(ot__text_write(again, &all, &second) == OT_OK, "written again");
+    expect(first.length == second.length && memcmp(first.data, second.data, first.length) == 0,
+           "the same text");
     ot_model_destroy(again);
     ot_model_destroy(model);
     ot__buf_deinit(&first);

@@ -1,0 +1,91 @@
+#include "unit/graph/model_text.h"
+
+static void removing_a_node_leaves_its_outputs_without_a_producer(void **state)
+{
+    ot_model *model = model_of("g (float x) => (float y) { h = Neg (x) y = Abs (h) }");
+    const ot_value *h = ot__graph_find(model->graph, "h");
+
+    (void)state;
+    ot__graph_remove_node(model->graph, maker(model, "h"));
+    assert_int_equal(model->graph->n_nodes, 1);
+    assert_null(h->producer);
+    assert_int_equal(ot__graph_verify(model->graph), OT_ERR_FORMAT);
+    assert_message_has("input 0, 'h', is not defined");
+    ot_model_destroy(model);
+}
+
+static void replacing_reaches_nodes_subgraphs_and_outputs(void **state)
+{
+    ot_model *model = model_of("g (bool c, float x) => (float h, float y) { h = Neg (x)"
+                               " y = If (c) <then_branch = t () => (a) { a = Abs (h) }> }");
+    ot_value *x = ot__graph_find(model->graph, "x"), *h = ot__graph_find(model->graph, "h");
+    const ot_graph *inner = ot__node_attr(maker(model, "y"), "then_branch")->g;
+
+    (void)state;
+    ot__graph_replace_uses(model->graph, h, x);
+    assert_ptr_equal(inner->nodes[0]->inputs[0], x);
+    assert_ptr_equal(model->graph->outputs[0], x);
+    assert_true(x->is_output);
+    assert_false(h->is_output);
+    ot_model_destroy(model);
+}
+
+static void pruning_drops_what_no_output_needs(void **state)
+{
+    ot_model *model =
+        model_of("g (float x) => (float y) <float a = {1}, float b = {2}> {"
+                 " unused = Neg (b) also_unused = Abs (unused) h = Add (x, a) y = Abs (h) }");
+
+    (void)state;
+    assert_int_equal(ot__graph_prune(model->graph, NULL), OT_OK);
+    assert_int_equal(model->graph->n_nodes, 2);
+    assert_int_equal(model->graph->n_initializers, 1);
+    assert_null(ot__graph_find(model->graph, "unused"));
+    assert_null(ot__graph_find(model->graph, "b"));
+    assert_int_equal(ot__graph_verify(model->graph), OT_OK);
+    ot_model_destroy(model);
+}
+
+static bool is_print(const ot_node *node)
+{
+    return strcmp(node->op_type, "Print") == 0;
+}
+
+static void pruning_keeps_what_the_caller_wants_and_all_it_reads(void **state)
+{
+    ot_model *model = model_of("g (float x) => (float y) <float a = {1}> {"
+                               " h = Add (x, a) p = Print (h) q = Neg (p) y = Abs (x) }");
+
+    (void)state;
+    assert_int_equal(ot__graph_prune(model->graph, is_print), OT_OK);
+    assert_int_equal(model->graph->n_nodes, 3);
+    assert_non_null(ot__graph_find(model->graph, "a"));
+    assert_null(ot__graph_find(model->graph, "q"));
+    ot_model_destroy(model);
+}
+
+static void pruning_keeps_what_subgraphs_read(void **state)
+{
+    ot_model *model =
+        model_of("g (bool c, float x) => (float y) <float a = {1}, float b = {2}> { h = Neg (x)"
+                 " y = If (c) <then_branch = t () => (r) { r = Add (h, a) dead = Add (h, b) }> }");
+
+    (void)state;
+    assert_int_equal(ot__graph_prune(model->graph, NULL), OT_OK);
+    assert_int_equal(model->graph->n_nodes, 2);
+    assert_non_null(ot__graph_find(model->graph, "a"));
+    assert_null(ot__graph_find(model->graph, "b")); // only the dead inner node read it
+    ot_model_destroy(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(removing_a_node_leaves_its_outputs_without_a_producer),
+        cmocka_unit_test(replacing_reaches_nodes_subgraphs_and_outputs),
+        cmocka_unit_test(pruning_drops_what_no_output_needs),
+        cmocka_unit_test(pruning_keeps_what_the_caller_wants_and_all_it_reads),
+        cmocka_unit_test(pruning_keeps_what_subgraphs_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
