@@ -28,3 +28,6 @@ echo "== CMake package"
 
 echo "== command and manual pages"
 "$work/prefix/bin/onnxtrain" --version
+for page in onnxtrain onnxtrain-train; do
+    grep -q '^\.SH NAME' "$work/prefix/share/man/man1/$page.1"
+done
