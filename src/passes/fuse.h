@@ -10,4 +10,6 @@ typedef struct ot__fusion {
     ot_status (*run)(ot_model *model);
 } ot__fusion;
 
+ot_status ot__fuse_elementwise(ot_model *model);
+
 #endif

@@ -1,0 +1,232 @@
+// Elementwise operators that hand each other their only reader's input become one ElementwiseChain:
+// what lies between them is never written to memory.
+#include "passes/fuse.h"
+
+#include <string.h>
+
+enum { MAX_STEPS = 16, MAX_INPUTS = 8 };
+
+// The nodes of one chain in order; the last one's output is the chain's.
+typedef struct chain {
+    int n_nodes, n_inputs;
+    ot_node *node[MAX_STEPS];
+    ot_value *input[MAX_INPUTS];
+    bool is_absorbed; // into a longer chain
+} chain;
+
+// By ot_node.index; NULL for nodes that cannot be part of a chain.
+typedef struct chains {
+    ot__uses uses;
+    chain **of_node;
+} chains;
+
+static bool same_dims(const ot_value *a, const ot_value *b)
+{
+    return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
+}
+
+// One f32 output of known shape, f32 inputs, and a tile with vector code.
+static bool is_elementwise(const ot_node *node)
+{
+    if (node->op == NULL || node->op->tile == NULL || node->op->tile->f32 == NULL ||
+        node->n_outputs != 1 || node->outputs[0] == NULL || node->outputs[0]->dtype != OT_F32 ||
+        !node->outputs[0]->has_shape || !ot__shape_is_static(&node->outputs[0]->shape) ||
+        node->n_inputs > MAX_INPUTS)
+        return false;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL && node->inputs[i]->dtype != OT_F32)
+            return false;
+    return true;
+}
+
+static int find_input(const chain *c, const ot_value *value)
+{
+    for (int i = 0; i < c->n_inputs; i++)
+        if (c->input[i] == value)
+            return i;
+    return -1;
+}
+
+static bool is_step_of(const chain *c, const ot_value *value)
+{
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->node[i]->outputs[0] == value)
+            return true;
+    return false;
+}
+
+static bool add_input(chain *c, ot_value *value)
+{
+    if (value == NULL || find_input(c, value) >= 0)
+        return true;
+    if (c->n_inputs == MAX_INPUTS)
+        return false;
+    c->input[c->n_inputs++] = value;
+    return true;
+}
+
+// The chain that makes `value`, when it can go before a node whose output is `y`.
+static chain *producer_of(const chains *all, const ot_value *value, const ot_value *y)
+{
+    chain *c;
+
+    if (value == NULL || value->producer == NULL || value->is_output || !same_dims(value, y))
+        return NULL;
+    c = all->of_node[value->producer->index];
+    if (c == NULL || c->node[c->n_nodes - 1] != value->producer)
+        return NULL;
+    for (int u = all->uses.first[value->index]; u < all->uses.first[value->index + 1]; u++)
+        if (all->uses.use[u].node != all->uses.use[all->uses.first[value->index]].node ||
+            all->uses.use[u].i_input < 0)
+            return NULL;
+    return c;
+}
+
+// `c` with `before` in front of its last node; false when that is too long or reads too much.
+static bool merge(const chain *before, const chain *c, chain *out)
+{
+    const ot_node *last = c->node[c->n_nodes - 1];
+
+    *out = (chain){.n_nodes = 0};
+    if (before->n_nodes + c->n_nodes > MAX_STEPS)
+        return false;
+    for (int i = 0; i < before->n_nodes; i++)
+        out->node[out->n_nodes++] = before->node[i];
+    for (int i = 0; i < c->n_nodes; i++)
+        out->node[out->n_nodes++] = c->node[i];
+    for (int n = 0; n < out->n_nodes; n++)
+        for (int i = 0; i < out->node[n]->n_inputs; i++)
+            if (!is_step_of(out, out->node[n]->inputs[i]) &&
+                !add_input(out, out->node[n]->inputs[i]))
+                return false;
+    // Full-shape inputs first: in place, the output takes the memory of input 0 or 1.
+    for (int i = 1; i < out->n_inputs; i++)
+        for (int k = i; k > 0 && same_dims(out->input[k], last->outputs[0]) &&
+                        !same_dims(out->input[k - 1], last->outputs[0]);
+             k--) {
+            ot_value *moved = out->input[k];
+
+            out->input[k] = out->input[k - 1];
+            out->input[k - 1] = moved;
+        }
+    return true;
+}
+
+static ot_status collect(ot_graph *graph, chains *all)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+        chain *c, merged;
+
+        if (!is_elementwise(node))
+            continue;
+        c = ot__arena_alloc(graph->model->arena, sizeof(*c));
+        if (c == NULL)
+            return OT_ERR_NO_MEMORY;
+        c->node[c->n_nodes++] = node;
+        for (int i = 0; i < node->n_inputs; i++) {
+            chain *before = producer_of(all, node->inputs[i], node->outputs[0]);
+
+            if (before == NULL || before->is_absorbed || !merge(before, c, &merged))
+                continue;
+            *c = merged;
+            before->is_absorbed = true;
+        }
+        all->of_node[node->index] = c;
+    }
+    return OT_OK;
+}
+
+// ---- writing ----
+
+static void write_operand(ot__buf *text, const chain *c, const ot_value *value)
+{
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->node[i]->outputs[0] == value) {
+            ot__buf_printf(text, " r%d", i);
+            return;
+        }
+    if (value == NULL)
+        ot__buf_text(text, " -");
+    else
+        ot__buf_printf(text, " x%d", find_input(c, value));
+}
+
+static void write_step(ot__buf *text, const chain *c, int i)
+{
+    const ot_node *node = c->node[i];
+    const ot_tile *tile = node->op->tile;
+
+    ot__buf_printf(text, "%s%s%s%s", i == 0 ? "" : "; ", node->domain,
+                   node->domain[0] == '\0' ? "" : ".", node->op_type);
+    for (int a = 0; a < OT_TILE_MAX_ATTRS && tile->attrs[a] != NULL; a++) {
+        ot__buf_text(text, a == 0 ? "[" : ",");
+        ot__buf_float(text, (double)ot_attr_float(node, tile->attrs[a]), true);
+    }
+    if (tile->attrs[0] != NULL)
+        ot__buf_text(text, "]");
+    for (int k = 0; k < node->n_inputs; k++)
+        write_operand(text, c, node->inputs[k]);
+}
+
+static ot_status replace(ot_graph *graph, const chain *c)
+{
+    ot_node *last = c->node[c->n_nodes - 1], *fused;
+    ot_value *y = last->outputs[0];
+    ot__buf text = {0};
+    ot_status st;
+
+    for (int i = 0; i < c->n_nodes; i++)
+        write_step(&text, c, i);
+    st = ot__buf_status(&text);
+    if (st == OT_OK) {
+        for (int i = 0; i < c->n_nodes; i++)
+            ot__graph_remove_node(graph, c->node[i]);
+        fused = ot__graph_add_node(graph, "ai.onnxtrain", "ElementwiseChain", last->name, c->input,
+                                   c->n_inputs, &y, 1);
+        st = fused != NULL && ot__node_set_string(fused, "program", text.data) ? OT_OK
+                                                                               : OT_ERR_NO_MEMORY;
+        if (st == OT_OK)
+            st = ot__op_lookup(graph->model, fused, &fused->op);
+        if (st == OT_OK)
+            st = ot__op_infer(fused);
+    }
+    ot__buf_deinit(&text);
+    return st;
+}
+
+static ot_status replace_all(ot_model *model, const chains *all, int n_nodes)
+{
+    bool any = false;
+
+    if (ot__model_opset(model, "ai.onnxtrain") == 0)
+        OT_TRY(ot__model_set_opset(model, "ai.onnxtrain", 1));
+    for (int n = 0; n < n_nodes; n++) {
+        const chain *c = all->of_node[n];
+
+        if (c == NULL || c->is_absorbed || c->n_nodes < 2)
+            continue;
+        OT_TRY(replace(model->graph, c));
+        any = true;
+    }
+    return any ? ot__graph_sort(model->graph) : OT_OK;
+}
+
+ot_status ot__fuse_elementwise(ot_model *model)
+{
+    chains all = {0};
+    const int n_nodes = model->graph->n_nodes;
+    ot_status st;
+
+    OT_TRY(ot__graph_sort(model->graph)); // producers before readers
+    st = ot__uses_build(model->graph, &all.uses);
+    if (st == OT_OK) {
+        all.of_node = ot__alloc_zero((size_t)n_nodes + 1, sizeof(*all.of_node));
+        st = all.of_node == NULL ? OT_ERR_NO_MEMORY : collect(model->graph, &all);
+    }
+    if (st == OT_OK)
+        st = replace_all(model, &all, n_nodes);
+    ot__free(all.of_node);
+    ot__uses_deinit(&all.uses);
+    return st;
+}
