@@ -5,7 +5,7 @@
 // Sums dy to the shape of x with an emitter and says which operators that took.
 static ot_model *sum_to(const char *inputs, ot_value **out)
 {
-    char text[300];
+    char text[400];
     ot_model *model;
     ot_grad *g;
 
@@ -21,7 +21,7 @@ static ot_model *sum_to(const char *inputs, ot_value **out)
 
 static void check_sum(const char *inputs, int n_reduce, int n_squeeze, int n_dynamic)
 {
-    char with_u[260];
+    char with_u[200];
     ot_value *dx;
     ot_model *model;
 
