@@ -8,6 +8,7 @@
 // Elements below which a loop is not worth a second thread.
 enum { OT_PAR_MIN = 16384 };
 
+#include "kernels/kernels_conv.h"
 #include "kernels/kernels_elementwise.h"
 #include "kernels/kernels_move.h"
 #include "kernels/kernels_nn.h"

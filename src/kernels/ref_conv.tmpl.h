@@ -1,0 +1,131 @@
+// columns (c * n_kernel, n_out) from image x (c, in...): what each kernel position sees at each
+// output position.
+static void FN(to_columns)(T *columns, const T *x, int64_t c, const ot__window *w)
+{
+#pragma omp parallel for schedule(static) if (c * w->n_kernel * w->n_out > OT_PAR_MIN)
+    for (int64_t row = 0; row < c * w->n_kernel; row++) {
+        const T *image = x + row / w->n_kernel * w->n_in;
+        T *to = columns + row * w->n_out;
+        int64_t k[OT__WINDOW_AXES];
+
+        kernel_position(k, row % w->n_kernel, w);
+        for (int64_t o = 0; o < w->n_out; o++) {
+            const int64_t at = input_offset(o, k, w);
+            to[o] = at >= 0 ? image[at] : 0;
+        }
+    }
+}
+
+// The reverse: image x (c, in...) is the sum of what the columns say of each of its elements.
+static void FN(from_columns)(T *x, const T *columns, int64_t c, const ot__window *w)
+{
+#pragma omp parallel for schedule(static) if (c * w->n_kernel * w->n_out > OT_PAR_MIN)
+    for (int64_t channel = 0; channel < c; channel++) {
+        T *image = x + channel * w->n_in;
+
+        for (int64_t row = 0; row < w->n_kernel; row++) {
+            const T *from = columns + (channel * w->n_kernel + row) * w->n_out;
+            int64_t k[OT__WINDOW_AXES];
+
+            kernel_position(k, row, w);
+            for (int64_t o = 0; o < w->n_out; o++) {
+                const int64_t at = input_offset(o, k, w);
+                if (at >= 0)
+                    image[at] += from[o];
+            }
+        }
+    }
+}
+
+void FN(conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *p, T *columns)
+{
+    const ot__window *window = &p->window;
+    const int64_t n_inner = p->c_in * window->n_kernel;
+    const ot__gemm product = {.m = p->c_out,
+                              .n = window->n_out,
+                              .k = n_inner,
+                              .alpha = 1,
+                              .beta = 1,
+                              .a_row = n_inner,
+                              .a_column = 1,
+                              .b_row = window->n_out,
+                              .b_column = 1,
+                              .c_row = 1,
+                              .y_row = window->n_out};
+
+    for (int64_t i = 0; i < p->batch * p->groups; i++) {
+        const int64_t group = i % p->groups;
+        FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
+        FN(gemm)
+        (y + i * p->c_out * window->n_out, w + group * p->c_out * n_inner, columns,
+         b ? b + group * p->c_out : NULL, &product);
+    }
+}
+
+void FN(conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p, T *columns)
+{
+    const ot__window *window = &p->window;
+    const int64_t n_inner = p->c_in * window->n_kernel;
+    const ot__gemm product = {.m = n_inner,
+                              .n = window->n_out,
+                              .k = p->c_out,
+                              .alpha = 1,
+                              .a_row = 1,
+                              .a_column = n_inner,
+                              .b_row = window->n_out,
+                              .b_column = 1,
+                              .y_row = window->n_out};
+
+    for (int64_t i = 0; i < p->batch * p->groups; i++) {
+        const int64_t group = i % p->groups;
+        T *image = dx + i * p->c_in * window->n_in;
+
+        for (int64_t k = 0; k < p->c_in * window->n_in; k++)
+            image[k] = b ? b[group * p->c_in + k / window->n_in] : 0;
+        FN(gemm)
+        (columns, w + group * p->c_out * n_inner, dy + i * p->c_out * window->n_out, NULL,
+         &product);
+        FN(from_columns)(image, columns, p->c_in, window);
+    }
+}
+
+void FN(conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns)
+{
+    const ot__window *window = &p->window;
+    const int64_t n_inner = p->c_in * window->n_kernel;
+    const ot__gemm product = {.m = p->c_out,
+                              .n = n_inner,
+                              .k = window->n_out,
+                              .alpha = 1,
+                              .beta = 1,
+                              .a_row = window->n_out,
+                              .a_column = 1,
+                              .b_row = 1,
+                              .b_column = window->n_out,
+                              .c_row = n_inner,
+                              .c_column = 1,
+                              .y_row = n_inner};
+
+    for (int64_t i = 0; i < p->batch * p->groups; i++) {
+        T *to = dw + i % p->groups * p->c_out * n_inner;
+        FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
+        FN(gemm)
+        (to, dy + i * p->c_out * window->n_out, columns, i < p->groups ? NULL : to, &product);
+    }
+    for (int64_t k = 0; p->batch == 0 && k < p->groups * p->c_out * n_inner; k++)
+        dw[k] = 0;
+}
+
+void FN(conv_db)(T *db, const T *dy, const ot__conv *p)
+{
+    const int64_t n_channels = p->groups * p->c_out, n_out = p->window.n_out;
+
+#pragma omp parallel for schedule(static) if (p->batch * n_channels * n_out > OT_PAR_MIN)
+    for (int64_t c = 0; c < n_channels; c++) {
+        double sum = 0;
+        for (int64_t i = 0; i < p->batch; i++)
+            for (int64_t o = 0; o < n_out; o++)
+                sum += (double)dy[(i * n_channels + c) * n_out + o];
+        db[c] = (T)sum;
+    }
+}

@@ -1,0 +1,67 @@
+// Pooling, window by window.
+#include "kernels/kernels.h"
+
+// Input positions of one window that lie in the image: first, first + dilation, ... below last.
+typedef struct ot__range {
+    int64_t first[OT__WINDOW_AXES], last[OT__WINDOW_AXES];
+} ot__range;
+
+static void range_of(ot__range *r, int64_t o, const ot__window *w)
+{
+    for (int a = OT__WINDOW_AXES - 1; a >= 0; a--) {
+        const int64_t start = o % w->out[a] * w->stride[a] - w->pad[a];
+        const int64_t skipped = start < 0 ? (-start + w->dilation[a] - 1) / w->dilation[a] : 0;
+
+        r->first[a] = start + skipped * w->dilation[a];
+        r->last[a] = start + (w->kernel[a] - 1) * w->dilation[a] + 1;
+        o /= w->out[a];
+    }
+}
+
+// Elements that an average divides by: those in the image, or in the padded image.
+static double average_count(int64_t o, const ot__pool *p)
+{
+    const ot__window *w = &p->window;
+    double count = 1;
+
+    for (int a = OT__WINDOW_AXES - 1; a >= 0; a--) {
+        const int64_t start = o % w->out[a] * w->stride[a] - w->pad[a];
+        const int64_t low = p->count_pads ? -w->pad[a] : 0;
+        const int64_t high = w->in[a] + (p->count_pads ? p->pad_end[a] : 0);
+        int64_t n = 0;
+
+        for (int64_t k = 0; k < w->kernel[a]; k++)
+            n += start + k * w->dilation[a] >= low && start + k * w->dilation[a] < high;
+        count *= (double)OT_MAX(n, 1);
+        o /= w->out[a];
+    }
+    return count;
+}
+
+// ONNX's storage_order 1: the last two axes change places in the index.
+static int64_t column_major(int64_t at, const ot__window *w)
+{
+    const int64_t plane = w->in[1] * w->in[2], rest = OT_MAX(at, 0) % plane;
+
+    return OT_MAX(at, 0) - rest + rest % w->in[2] * w->in[1] + rest / w->in[2];
+}
+
+int64_t ot__ref_max_pool_check(const int64_t *indices, int64_t n, int64_t n_in, int64_t n_out)
+{
+    for (int64_t i = 0; i < n * n_out; i++)
+        if (indices[i] < i / n_out * n_in || indices[i] >= (i / n_out + 1) * n_in)
+            return i;
+    return -1;
+}
+
+#define T float
+#define FN(name) ot__ref_##name##_f32
+#include "ref_pool.tmpl.h"
+#undef T
+#undef FN
+
+#define T double
+#define FN(name) ot__ref_##name##_f64
+#include "ref_pool.tmpl.h"
+#undef T
+#undef FN
