@@ -106,13 +106,21 @@ static void allocations_fail_from_the_wanted_one_on(void **state)
     ot__free(blocks[0]);
 }
 
+enum { N_THREADS = 4, N_ALLOWED = 60000 };
+
+typedef struct worker {
+    pthread_barrier_t *barrier;
+    int n_had;
+} worker;
+
 static void *allocate_often(void *argument)
 {
-    int *n = argument;
+    worker *w = argument;
 
-    for (int i = 0; i < 2000; i++) {
+    pthread_barrier_wait(w->barrier); // all at once, or they do not meet
+    for (int i = 0; i < N_ALLOWED / 2; i++) {
         void *block = i % 2 ? ot__alloc(16) : ot__alloc_zero(1, 16);
-        *n += block != NULL;
+        w->n_had += block != NULL;
         ot__free(block);
     }
     return NULL;
@@ -120,17 +128,25 @@ static void *allocate_often(void *argument)
 
 static void exactly_so_many_succeed_whichever_threads_ask(void **state)
 {
-    pthread_t threads[4];
-    int n[4] = {0};
+    pthread_barrier_t barrier;
+    pthread_t threads[N_THREADS];
+    worker workers[N_THREADS];
+    int n_had = 0;
 
     (void)state;
-    ot__alloc_fail_after(3000);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, allocate_often, &n[i]), 0);
-    for (int i = 0; i < 4; i++)
+    pthread_barrier_init(&barrier, NULL, N_THREADS);
+    ot__alloc_fail_after(N_ALLOWED);
+    for (int i = 0; i < N_THREADS; i++) {
+        workers[i] = (worker){&barrier, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, allocate_often, &workers[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
         pthread_join(threads[i], NULL);
+        n_had += workers[i].n_had;
+    }
     ot__alloc_fail_after(-1);
-    assert_int_equal(n[0] + n[1] + n[2] + n[3], 3000);
+    pthread_barrier_destroy(&barrier);
+    assert_int_equal(n_had, N_ALLOWED);
 }
 
 typedef struct counts {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -320,6 +321,51 @@ static void a_dash_is_standard_output(void **state)
     assert_false(ot__path_exists("-"));
 }
 
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+// A pipe holds less than what is written and a signal breaks the blocked call off half-way.
+static void a_write_that_a_signal_breaks_off_is_continued(void **state)
+{
+    struct sigaction action = {.sa_handler = do_nothing}; // without SA_RESTART
+    size_t n_read = 0;
+    int ends[2], status, n_waiting = 0, before;
+    char found[NEW_SIZE + 1];
+    ssize_t n;
+    pid_t child;
+
+    (void)state;
+    fill();
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        sigaction(SIGUSR1, &action, NULL);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        _exit(ot__file_write("-", new_bytes, NEW_SIZE) == OT_OK ? 0 : 1);
+    }
+    close(ends[1]);
+    do { // until the pipe is full
+        before = n_waiting;
+        usleep(2000);
+        assert_int_equal(ioctl(ends[0], FIONREAD, &n_waiting), 0);
+    } while (n_waiting == 0 || n_waiting != before);
+    assert_true(n_waiting < NEW_SIZE);
+    kill(child, SIGUSR1);
+    usleep(20000); // a pipe with room would let the call go on as if nothing had been
+    while (n_read < sizeof(found) &&
+           (n = read(ends[0], found + n_read, sizeof(found) - n_read)) > 0)
+        n_read += (size_t)n;
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(n_read, NEW_SIZE);
+    assert_memory_equal(found, new_bytes, NEW_SIZE);
+}
+
 static void a_closed_standard_output_is_an_error_and_does_not_confuse_files(void **state)
 {
     const char *path = in_folder(state, "file");
@@ -418,6 +464,7 @@ int main(void)
         TEST_IN_FOLDER(a_ring_of_links_is_an_error),
         TEST_IN_FOLDER(a_pipe_is_written_to_and_not_replaced),
         TEST_IN_FOLDER(a_dash_is_standard_output),
+        TEST_IN_FOLDER(a_write_that_a_signal_breaks_off_is_continued),
         TEST_IN_FOLDER(a_closed_standard_output_is_an_error_and_does_not_confuse_files),
         TEST_IN_FOLDER(folders_and_missing_folders_are_errors_that_name_the_path),
         TEST_IN_FOLDER(a_name_as_long_as_the_file_system_allows_can_be_written),
