@@ -27,7 +27,8 @@ add_compile_options(-fno-math-errno -ffp-contract=off)
 
 add_library(ot_warnings INTERFACE)
 target_compile_options(ot_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla
-                                             $<$<BOOL:${OT_WERROR}>:-Werror>)
+                                             $<$<BOOL:${OT_WERROR}>:-Werror>
+                                             $<$<NOT:$<BOOL:${OT_WITH_OPENMP}>>:-Wno-unknown-pragmas>)
 
 # clang reports every marked loop that it does not vectorise; with the sanitizers it vectorises none.
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
