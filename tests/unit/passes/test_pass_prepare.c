@@ -56,7 +56,7 @@ static void the_observer_sees_every_pass(void **state)
     ot__pass_set_observer(observe);
     assert_ok(ot__pass_prepare(model));
     ot__pass_set_observer(NULL);
-    assert_int_equal(n_seen, 2);
+    assert_int_equal(n_seen, 3);
     assert_string_equal(last_seen, "infer");
     ot_model_destroy(model);
 }
