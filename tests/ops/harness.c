@@ -1,4 +1,5 @@
-// op_tests [NAME ...]: run the cases of all operators, or of those named; non-zero when one fails.
+// op_tests [--perf] [NAME ...]: run the cases of all operators, or of those named; non-zero when
+// one fails. With --perf time the kernels instead, preparing included.
 #include "harness_internal.h"
 
 #include <string.h>
@@ -70,6 +71,21 @@ static void check_error(const ot_op_case *c, const inputs *in, const one_node *o
              ot_error_message());
 }
 
+static bool is_timed;
+
+static void check_case(const ot_op_test *test, const ot_op_case *c, const inputs *in,
+                       const one_node *one)
+{
+    check_inferred(c, one);
+    check_kernels_against_f64(test, c, in, one);
+    if ((c->flags & OT_CASE_NO_GRAD) != 0)
+        return;
+    check_gradients(test, c, in, STATIC_EXTENTS);
+    if ((c->flags & OT_CASE_STATIC) == 0)
+        check_gradients(test, c, in,
+                        one->node->op->tile != NULL ? SYMBOLIC_EXTENTS : SYMBOLIC_BATCH);
+}
+
 static void run_case(const ot_op_test *test, const ot_op_case *c)
 {
     one_node one = {0};
@@ -86,15 +102,10 @@ static void run_case(const ot_op_test *test, const ot_op_case *c)
         check_error(c, &in, &one, st);
     } else if (st != OT_OK) {
         fail("%s", ot_error_message());
+    } else if (is_timed) {
+        time_kernels(test, c, &in, &one);
     } else {
-        check_inferred(c, &one);
-        check_kernels_against_f64(test, c, &in, &one);
-        if ((c->flags & OT_CASE_NO_GRAD) == 0) {
-            check_gradients(test, c, &in, STATIC_EXTENTS);
-            if ((c->flags & OT_CASE_STATIC) == 0)
-                check_gradients(test, c, &in,
-                                one.node->op->tile != NULL ? SYMBOLIC_EXTENTS : SYMBOLIC_BATCH);
-        }
+        check_case(test, c, &in, &one);
     }
     one_node_deinit(&one);
     inputs_deinit(&in);
@@ -132,13 +143,16 @@ int main(int argc, char **argv)
 {
     int n_tests = 0, n_cases = 0;
 
+    is_timed = argc > 1 && strcmp(argv[1], "--perf") == 0;
+    argv += 1 + is_timed;
+    argc -= 1 + is_timed;
     for (const ot_op_test *t = all_tests; t != NULL; t = t->next)
-        if (is_named(t, argv + 1, argc - 1)) {
+        if (is_named(t, argv, argc)) {
             n_cases += run_test(t);
             n_tests++;
         }
     check_begin(NULL, NULL);
-    if (argc == 1)
+    if (argc == 0 && !is_timed)
         check_table(all_tests);
     if (n_tests == 0)
         fail("no operator of that name has cases");

@@ -50,7 +50,9 @@ void ot_op_test_register(ot_op_test *test);
     {                                                                                              \
         ot_op_test_register(&test_of_##op_cases);                                                  \
     }
-// An operator that no case can state (sequences, state over steps) and that a unit test covers.
-#define OT_OP_TESTED_BY(op_name, symbol) OT_OP_TEST(op_name, 0, symbol)
+// An operator that no case can state (sequences, state over steps): a unit test covers it.
+#define OT_OP_TESTED_BY_UNIT(op_name, symbol)                                                      \
+    static const ot_op_case symbol##_cases[] = {{0}};                                              \
+    OT_OP_TEST(op_name, 0, symbol##_cases)
 
 #endif

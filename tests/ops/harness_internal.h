@@ -50,6 +50,8 @@ bool tensors_agree(const ot_tensor *a, const ot_tensor *b, ot_dtype precision, d
 void check_kernels(const ot_op_case *c, const inputs *in, const one_node *one);
 void check_kernels_against_f64(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                                const one_node *one);
+void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
+                  const one_node *one);
 ot_status run_reference(const one_node *one, const inputs *in, ot_tensor **out);
 void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                      extent_kind extents);

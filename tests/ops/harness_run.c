@@ -341,3 +341,27 @@ ot_status run_reference(const one_node *one, const inputs *in, ot_tensor **out)
                                                     : NULL;
     return ot__op_eval(node, ins, node->n_inputs, out, node->n_outputs);
 }
+
+// ---- op_tests --perf ----
+
+void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
+                  const one_node *one)
+{
+    enum { RUNS = 7 };
+
+    for (const ot_kernel *k = one->node->op->kernels; k->name != NULL; k++) {
+        double best = INFINITY;
+        ot_status st = OT_OK;
+
+        for (int i = 0; i < RUNS && st == OT_OK; i++) {
+            const double start = ot__clock_seconds();
+            buffers b;
+
+            st = run_once(one, k, in, 0, -1, &b);
+            best = OT_MIN(best, ot__clock_seconds() - start);
+            buffers_deinit(&b);
+        }
+        if (st == OT_OK)
+            printf("%10.1f us  %s, %s: %s\n", best * 1e6, test->op, c->name, k->name);
+    }
+}

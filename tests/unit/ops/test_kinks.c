@@ -1,0 +1,112 @@
+// Gradients where central differences cannot tell: at kinks, ties and singular points. Expected
+// values are PyTorch's.
+#include "evaluate.h"
+
+#include <math.h>
+
+#define HEAD "<ir_version: 8, opset_import: [\"\" : 17]> "
+
+typedef struct host {
+    ot_value *dy, *dx[2];
+} host;
+
+static ot_value *host_dy(void *context, const ot_value *y)
+{
+    (void)y;
+    return ((host *)context)->dy;
+}
+
+static bool host_wants(void *context, const ot_node *node, int i)
+{
+    (void)context;
+    return node->inputs[i]->constant == NULL;
+}
+
+static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value *dx)
+{
+    (void)node;
+    ((host *)context)->dx[i] = dx;
+    return OT_OK;
+}
+
+// The gradient of input `i` at `x` (and `b`), for dy = 1, is `expected`; all of three elements.
+static void check(const char *text, const double *x, const double *b, int i, const double *expected)
+{
+    static const double ones[3] = {1, 1, 1};
+    ot_model *model = read_prepared(text);
+    evaluation e = {0};
+    host h = {0};
+    const ot__grad_host callbacks = {&h, host_dy, host_wants, host_set_dx};
+
+    h.dy = ot__graph_value(model->graph, "dy");
+    ot__value_set(h.dy, OT_F32, &OT_SHAPE(3));
+    assert_ok(ot__op_grad(model->graph->nodes[0], &callbacks));
+    feed(&e, "x", new_tensor(OT_F32, OT_SHAPE(3), x));
+    if (b != NULL)
+        feed(&e, "b", new_tensor(OT_F32, OT_SHAPE(3), b));
+    feed(&e, "dy", new_tensor(OT_F32, OT_SHAPE(3), ones));
+    compute(&e, model);
+    assert_non_null(h.dx[i]);
+    for (int64_t k = 0; k < 3; k++)
+        assert_float_equal(element(&e, h.dx[i]->name, k), expected[k], 1e-6);
+    evaluation_deinit(&e);
+    ot_model_destroy(model);
+}
+
+#define ONE HEAD "g (float[3] x) => (float[3] y) "
+#define TWO HEAD "g (float[3] x, float[3] b) => (float[3] y) "
+
+static void rectifiers_pass_nothing_at_zero(void **state)
+{
+    const double x[] = {-1, 0, 1};
+
+    (void)state;
+    check(ONE "{ y = Relu(x) }", x, NULL, 0, (double[]){0, 0, 1});
+    check(ONE "{ y = Abs(x) }", x, NULL, 0, (double[]){-1, 0, 1});
+    check(ONE "{ y = LeakyRelu<alpha = 0.25>(x) }", x, NULL, 0, (double[]){0.25, 0.25, 1});
+}
+
+static void the_bounds_of_a_clip_belong_to_the_inside(void **state)
+{
+    const double x[] = {-1, 2, 2.5};
+
+    (void)state;
+    check(HEAD "g (float[3] x) => (float[3] y) <float low = {-1}, float high = {2}>"
+               "{ y = Clip(x, low, high) }",
+          x, NULL, 0, (double[]){1, 1, 0});
+}
+
+static void ties_share_the_gradient(void **state)
+{
+    const double x[] = {1, 2, 3}, b[] = {1, 1, 5};
+
+    (void)state;
+    check(TWO "{ y = Max(x, b) }", x, b, 0, (double[]){0.5, 1, 0});
+    check(TWO "{ y = Max(x, b) }", x, b, 1, (double[]){0.5, 0, 1});
+    check(TWO "{ y = Min(x, b) }", x, b, 0, (double[]){0.5, 0, 1});
+}
+
+static void powers_at_zero_are_finite_where_they_can_be(void **state)
+{
+    const double x[] = {0, 0, 2}, b[] = {0, 2, 3};
+
+    (void)state;
+    check(TWO "{ y = Pow(x, b) }", x, b, 0, (double[]){0, 0, 12});
+    check(TWO "{ y = Pow(x, b) }", x, b, 1, (double[]){0, 0, 8 * log(2)});
+    check(HEAD "g (float[3] x) => (float[3] y) <float p = {0}> { y = Pow(x, p) }", x, NULL, 0,
+          (double[]){0, 0, 0});
+    check(HEAD "g (float[3] x) => (float[3] y) <float p = {2}> { y = Pow(x, p) }", x, NULL, 0,
+          (double[]){0, 0, 4});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rectifiers_pass_nothing_at_zero),
+        cmocka_unit_test(the_bounds_of_a_clip_belong_to_the_inside),
+        cmocka_unit_test(ties_share_the_gradient),
+        cmocka_unit_test(powers_at_zero_are_finite_where_they_can_be),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
