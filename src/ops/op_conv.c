@@ -15,27 +15,29 @@ static void conv_infer(ot_infer *c)
                       w->ndim);
         return;
     }
-    for (int i = 0; i < w->ndim; i++)
+    for (int i = 2; i < w->ndim; i++)
         kernel_is_known = kernel_is_known && ot_dim_is_number(w->dim[i]);
     wrong = kernel_is_known ? ot__geometry_read(&g, ot_infer_node(c), x, w->dim + 2)
-                            : "W must have a shape of numbers";
+                            : "the kernel extents of W must be numbers";
     if (wrong) {
         ot_infer_fail(c, "%s", wrong);
         return;
     }
-    if (groups < 1 || w->dim[0] % groups != 0) {
+    if (groups < 1 || (ot_dim_is_number(w->dim[0]) && w->dim[0] % groups != 0)) {
         ot_infer_fail(c, "W has %" PRId64 " output channels for %" PRId64 " groups", w->dim[0],
                       groups);
         return;
     }
-    if (ot_dim_is_number(x->dim[1]) && x->dim[1] != w->dim[1] * groups) {
+    if (ot_dim_is_number(x->dim[1]) && ot_dim_is_number(w->dim[1]) &&
+        x->dim[1] != w->dim[1] * groups) {
         ot_infer_fail(c, "X has %" PRId64 " channels, W expects %" PRId64, x->dim[1],
                       w->dim[1] * groups);
         return;
     }
     if (ot_infer_has(c, 2)) {
         const ot_shape *b = ot_infer_shape(c, 2);
-        if (b->ndim != 1 || (ot_dim_is_number(b->dim[0]) && b->dim[0] != w->dim[0])) {
+        if (b->ndim != 1 || (ot_dim_is_number(b->dim[0]) && ot_dim_is_number(w->dim[0]) &&
+                             b->dim[0] != w->dim[0])) {
             ot_infer_fail(c, "B must have the %" PRId64 " output channels of W", w->dim[0]);
             return;
         }

@@ -48,13 +48,14 @@ static void conv_transpose_infer(ot_infer *c)
 
     if (x->ndim != w->ndim || x->ndim < 3)
         wrong = "X and W must have the same three to five axes";
-    for (int i = 0; !wrong && i < w->ndim; i++)
+    for (int i = 1; !wrong && i < w->ndim; i++)
         if (!ot_dim_is_number(w->dim[i]))
-            wrong = "W must have a shape of numbers";
+            wrong = "the output channels and kernel extents of W must be numbers";
     if (!wrong)
         wrong = ot__geometry_read(&g, node, x, w->dim + 2);
-    if (!wrong && (groups < 1 || w->dim[0] % groups != 0 ||
-                   (ot_dim_is_number(x->dim[1]) && x->dim[1] != w->dim[0])))
+    if (!wrong &&
+        (groups < 1 || (ot_dim_is_number(w->dim[0]) && w->dim[0] % groups != 0) ||
+         (ot_dim_is_number(x->dim[1]) && ot_dim_is_number(w->dim[0]) && x->dim[1] != w->dim[0])))
         wrong = "the channels of X, W and group do not fit";
     for (int i = 2; !wrong && i < x->ndim; i++)
         is_static = is_static && ot_dim_is_number(x->dim[i]);
