@@ -32,8 +32,11 @@ static void print_text(const ot_report *report)
 {
     for (int i = 0; i < ot_report_parameter_count(report); i++) {
         const ot_parameter_report *p = ot_report_parameter(report, i);
-        printf("%-8s %s %s", p->trainable ? "trains" : "constant", p->name,
-               ot_dtype_name(p->dtype));
+        printf("%-8s %s %s",
+               p->trainable ? "trains"
+               : p->frozen  ? "frozen"
+                            : "constant",
+               p->name, ot_dtype_name(p->dtype));
         print_shape(&p->shape);
         printf(": %s\n", p->reason);
     }

@@ -136,6 +136,7 @@ typedef struct ot_parameter_report {
     ot_dtype dtype;
     ot_shape shape;
     int trainable;
+    int frozen; ///< 1: kept in the checkpoint without gradient; neither: a constant of the models
     const char *reason; ///< "reaches the loss", "frozen by pattern 'fc1*'", "only through the
                         ///< indices of Gather 'g'", ...
 } ot_parameter_report;

@@ -198,9 +198,8 @@ static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
 
     OT_TRY(judge(c, item, status, blocker, &may_train));
     item->role = OT_ROLE_CONSTANT;
-    if (trained && ot__pattern_is_name(trained)) {
+    if (trained && ot__pattern_is_name(trained)) { // must reach the loss, which building checks
         item->role = OT_ROLE_TRAINABLE;
-        item->is_named = true;
         return may_train ? OT_OK : explain(item, "trainable by name");
     }
     if (frozen) {

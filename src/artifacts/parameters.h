@@ -13,7 +13,6 @@ typedef enum ot__role {
 typedef struct ot__candidate {
     ot_value *value; // an initializer of the forward model
     ot__role role;
-    bool is_named;      // by its whole name in `trainable`: must reach the loss
     const char *reason; // of the model's arena
 } ot__candidate;
 

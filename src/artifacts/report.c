@@ -62,6 +62,7 @@ static ot_status add_parameters(ot_report *report, const ot__forward *forward)
         row->dtype = item->value->dtype;
         row->shape = item->value->shape;
         row->trainable = forward->is_classified && item->role == OT_ROLE_TRAINABLE;
+        row->frozen = forward->is_classified && item->role == OT_ROLE_FROZEN;
         row->reason =
             ot__arena_strdup(report->arena, forward->is_classified ? item->reason : "not examined");
         if (!row->name || !row->reason)

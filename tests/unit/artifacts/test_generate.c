@@ -328,6 +328,21 @@ static void initializers_among_the_inputs_are_taken_for_parameters(void **state)
     ot_model_destroy(model);
 }
 
+static void parameters_of_two_types_are_refused(void **state)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                "g (float[2] x) => (float[2] y)"
+                                "<float[2] w = {1, 2}, double[2] v = {1, 2}>"
+                                "{ c = Cast<to = 1>(v) a = Mul(x, w) y = Mul(a, c) }");
+    ot_artifacts *artifacts;
+
+    (void)state;
+    assert_fails(ot_artifacts_generate(model, &options, &artifacts), OT_ERR_UNSUPPORTED,
+                 "parameter 'v' is f64, but others are f32");
+    ot_model_destroy(model);
+}
+
 // Every allocation may fail; nothing may be left behind (the sanitizer looks).
 static void running_out_of_memory_anywhere_is_an_error(void **state)
 {
@@ -373,6 +388,7 @@ int main(void)
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
         cmocka_unit_test(inputs_that_look_like_gradients_are_refused),
         cmocka_unit_test(initializers_among_the_inputs_are_taken_for_parameters),
+        cmocka_unit_test(parameters_of_two_types_are_refused),
         cmocka_unit_test(running_out_of_memory_anywhere_is_an_error),
     };
 

@@ -80,6 +80,8 @@ static void patterns_choose_what_trains(void **state)
     report = report_of(forward, &options);
     assert_parameter(report, "w", 1, "reaches the loss");
     assert_parameter(report, "b", 0, "frozen by name");
+    assert_int_equal(ot_report_parameter(report, 0)->frozen, 0);
+    assert_int_equal(ot_report_parameter(report, 1)->frozen, 1);
     ot_report_destroy(report);
 }
 
