@@ -43,6 +43,7 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
 // left for ot__graph_verify to name; making what exists already is an error.
 ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out);
 ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out);
+ot_status ot__check_node_outputs(const ot_node *node); // none is listed twice
 const char *ot__attr_kind_name(ot_attr_kind kind);
 
 // read_function.c

@@ -139,10 +139,11 @@ static ot_status read_verbatim(ot__reader *reader, ot__bytes bytes, ot_attr *att
 {
     ot__parts parts;
 
-    OT_TRY(ot__wire_split(reader->model->arena, bytes, 0, ~OT_FIELD_BIT(number), &parts));
-    attr->bytes = parts.rest;
+    OT_TRY(ot__wire_split(reader->model->arena, bytes, OT_FIELD_BIT(number), 0, &parts));
+    attr->bytes.size = parts.kept.size;
+    attr->bytes.data = ot__arena_memdup(reader->model->arena, parts.kept.data, parts.kept.size);
     ot__parts_deinit(&parts);
-    return OT_OK;
+    return attr->bytes.data ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
 static ot_status read_parts(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot_attr *attr)
@@ -343,6 +344,14 @@ ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out
     return OT_OK;
 }
 
+ot_status ot__check_node_outputs(const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && node->outputs[i]->i_producer_output != i)
+            return ot__error(OT_ERR_FORMAT, "output '%s' is listed twice", node->outputs[i]->name);
+    return OT_OK;
+}
+
 static ot_status find_ends(ot_graph *graph, char *const *names, size_t n,
                            ot_status (*find)(ot_graph *graph, const char *name, ot_value **out),
                            ot_value **values)
@@ -394,6 +403,7 @@ static ot_status read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
                          proto->n_output);
     OT_TRY(add_node(reader, graph, proto, &node));
     node->extra = unpacked->parts.rest;
+    OT_TRY(ot__check_node_outputs(node));
     return read_attrs(reader, node, bytes);
 }
 

@@ -248,6 +248,8 @@ static ot_status parse_call(ot__parser *p, ot_graph *graph, const char *name, co
     node->overload = overload;
     node->attrs = head.attrs;
     node->n_attrs = head.n_attrs;
+    if (ot__check_node_outputs(node) != OT_OK)
+        return ot__parse_error(p, "%s", ot_error_message());
     return OT_OK;
 }
 
