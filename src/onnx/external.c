@@ -77,15 +77,11 @@ static ot_status find_range(ot_model *model, const char *location, int64_t offse
     return OT_OK;
 }
 
-ot_status ot__external_read(ot_model *model, const char *tensor_name, const char *location,
-                            int64_t offset, int64_t length, size_t expected, const void **data)
+ot_status ot__external_read(ot_model *model, const char *location, int64_t offset, int64_t length,
+                            size_t expected, const void **data)
 {
-    ot_status st;
-
     *data = NULL;
     if (offset < 0)
-        st = ot__error(OT_ERR_FORMAT, "external data starts at byte %" PRId64, offset);
-    else
-        st = find_range(model, location, offset, length, expected, data);
-    return st == OT_OK || !tensor_name ? st : ot__error_prefix(st, "tensor '%s'", tensor_name);
+        return ot__error(OT_ERR_FORMAT, "external data starts at byte %" PRId64, offset);
+    return find_range(model, location, offset, length, expected, data);
 }

@@ -30,9 +30,9 @@ ot_status ot__text_write(const ot_model *model, const ot__text_options *options,
 ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *options,
                                ot__buf *out);
 
-// external.c: elements of a tensor stored beside the model; refuses paths that leave `folder` and
-// ranges past the end
-ot_status ot__external_read(ot_model *model, const char *tensor_name, const char *location,
-                            int64_t offset, int64_t length, size_t expected, const void **data);
+// external.c: elements stored beside the model; refuses paths that leave `folder` and ranges past
+// the end. `length` -1: not stated. Callers put the tensor's name before the message.
+ot_status ot__external_read(ot_model *model, const char *location, int64_t offset, int64_t length,
+                            size_t expected, const void **data);
 
 #endif

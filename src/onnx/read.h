@@ -67,9 +67,8 @@ typedef struct ot__read_tensor {
 ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,
                           size_t n_bytes, ot_tensor **out);
 // Entries of external_data: key, value, key, value, ...
-ot_status ot__read_external(ot_model *model, const char *name, const char *const *entries,
-                            size_t n_entries, ot_dtype dtype, const ot_shape *shape,
-                            ot_tensor **out);
+ot_status ot__read_external(ot_model *model, const char *const *entries, size_t n_entries,
+                            ot_dtype dtype, const ot_shape *shape, ot_tensor **out);
 ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
 
 // read_elements.c: the typed fields of a TensorProto. Below 8 bits several elements share a stored

@@ -93,9 +93,8 @@ static ot_status read_number(const char *key, const char *text, int64_t *out)
     return OT_OK;
 }
 
-ot_status ot__read_external(ot_model *model, const char *name, const char *const *entries,
-                            size_t n_entries, ot_dtype dtype, const ot_shape *shape,
-                            ot_tensor **out)
+ot_status ot__read_external(ot_model *model, const char *const *entries, size_t n_entries,
+                            ot_dtype dtype, const ot_shape *shape, ot_tensor **out)
 {
     const char *location = NULL;
     int64_t offset = 0, length = -1;
@@ -115,7 +114,7 @@ ot_status ot__read_external(ot_model *model, const char *name, const char *const
     if (!location)
         return ot__error(OT_ERR_FORMAT, "external data without a location");
     OT_TRY(expected_bytes(dtype, shape, &expected));
-    OT_TRY(ot__external_read(model, name, location, offset, length, expected, &data));
+    OT_TRY(ot__external_read(model, location, offset, length, expected, &data));
     return ot__tensor_over(model, dtype, shape, data, expected, out);
 }
 
@@ -133,9 +132,7 @@ static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *prot
         entries[2 * i] = key ? key : "";
         entries[2 * i + 1] = value ? value : "";
     }
-    // The caller names the tensor.
-    return ot__read_external(reader->model, NULL, entries, proto->n_external_data, dtype, shape,
-                             out);
+    return ot__read_external(reader->model, entries, proto->n_external_data, dtype, shape, out);
 }
 
 // ---- the message ----

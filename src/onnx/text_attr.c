@@ -1,7 +1,5 @@
 // Attributes: <alpha = 0.5, axes: ints = [0, 1], body = graph (...) => (...) {...}, of_function =
 // @alpha>.
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "onnx/text_parse.h"
@@ -86,9 +84,7 @@ static ot_status parse_number_value(ot__parser *p, ot_attr_kind expected, ot_att
             return ot__parse_error(p, "%s does not fit 64 bits with a sign", number.text);
         return OT_OK;
     }
-    OT_TRY(ot__number_as_float(p, &number, &value));
-    if (isfinite(value) && fabs(value) > FLT_MAX)
-        return ot__parse_error(p, "%s does not fit float", number.text);
+    OT_TRY(ot__number_as_f32(p, &number, &value));
     attr->kind = OT_ATTR_FLOAT;
     attr->f = (float)value;
     return OT_OK;

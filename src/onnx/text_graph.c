@@ -196,12 +196,9 @@ static ot_status find_values(ot__parser *p, ot_graph *graph, const names *list,
     *out = ot__arena_alloc(p->model->arena, ((size_t)list->n + 1) * sizeof **out);
     if (!*out)
         return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < list->n; i++) {
-        ot_status st = list->items[i][0] ? find(graph, list->items[i], &(*out)[i]) : OT_OK;
-
-        if (st != OT_OK)
-            return st == OT_ERR_FORMAT ? ot__parse_error(p, "%s", ot_error_message()) : st;
-    }
+    for (int i = 0; i < list->n; i++)
+        if (list->items[i][0])
+            OT_TRY(ot__parse_locate(p, find(graph, list->items[i], &(*out)[i])));
     return OT_OK;
 }
 
@@ -248,9 +245,7 @@ static ot_status parse_call(ot__parser *p, ot_graph *graph, const char *name, co
     node->overload = overload;
     node->attrs = head.attrs;
     node->n_attrs = head.n_attrs;
-    if (ot__check_node_outputs(node) != OT_OK)
-        return ot__parse_error(p, "%s", ot_error_message());
-    return OT_OK;
+    return ot__parse_locate(p, ot__check_node_outputs(node));
 }
 
 static ot_status parse_node(ot__parser *p, ot_graph *graph)

@@ -1,5 +1,6 @@
 // Tokens of ONNX's textual syntax.
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,21 +59,28 @@ bool ot__parse_accept(ot__parser *p, char c)
     return true;
 }
 
-ot_status ot__parse_error(ot__parser *p, const char *format, ...)
+ot_status ot__parse_locate(ot__parser *p, ot_status status)
 {
     int line = 1, column = 1;
-    va_list args;
-    ot_status st;
 
+    if (status == OT_OK)
+        return OT_OK;
     skip_space(p);
     for (const char *c = p->begin; c < p->at; c++) {
         column = *c == '\n' ? 1 : column + 1;
         line += *c == '\n';
     }
+    return ot__error_prefix(status, "line %d, column %d", line, column);
+}
+
+ot_status ot__parse_error(ot__parser *p, const char *format, ...)
+{
+    va_list args;
+
     va_start(args, format);
-    st = ot__error_v(OT_ERR_FORMAT, format, args);
+    ot__error_v(OT_ERR_FORMAT, format, args);
     va_end(args);
-    return ot__error_prefix(st, "line %d, column %d", line, column);
+    return ot__parse_locate(p, OT_ERR_FORMAT);
 }
 
 // What stands at the present position, for messages.
@@ -315,5 +323,15 @@ ot_status ot__number_as_float(ot__parser *p, const ot__number *number, double *o
 {
     if (!ot__parse_float(number->text, out))
         return ot__parse_error(p, "expected a number, found %s", number->text);
+    return OT_OK;
+}
+
+ot_status ot__number_as_f32(ot__parser *p, const ot__number *number, double *out)
+{
+    const double first_infinite = 0x1.ffffffp127; // rounds up; what is below has a nearest float
+
+    OT_TRY(ot__number_as_float(p, number, out));
+    if (isfinite(*out) && fabs(*out) >= first_infinite)
+        return ot__parse_error(p, "%s does not fit float", number->text);
     return OT_OK;
 }

@@ -23,6 +23,8 @@ ot_status ot__parse_expect(ot__parser *p, char c);
 ot_status ot__parse_arrow(ot__parser *p); // =>
 // An error at the present position.
 ot_status ot__parse_error(ot__parser *p, const char *format, ...) OT_PRINTF(2, 3);
+// Puts the present position before the message of a failure of other files.
+ot_status ot__parse_locate(ot__parser *p, ot_status status);
 ot_status ot__parse_enter(ot__parser *p); // one level deeper, one more thing; undone by p->depth--
 
 // The identifier that comes next, not taken: empty when there is none.
@@ -44,6 +46,7 @@ ot_status ot__parse_number(ot__parser *p, ot__number *out);
 ot_status ot__parse_integer(ot__parser *p, int64_t *out);
 ot_status ot__number_as_integer(ot__parser *p, const ot__number *number, int64_t *out);
 ot_status ot__number_as_float(ot__parser *p, const ot__number *number, double *out);
+ot_status ot__number_as_f32(ot__parser *p, const ot__number *number, double *out); // in its range
 
 // ---- parts ----
 

@@ -1,8 +1,6 @@
 // Tensors: float[2] {1,2.5}. Numbers are those that protobuf's typed fields would hold: f16, bf16
 // and smaller floats as bit patterns, elements below 8 bits as the bytes they share, complex
 // numbers as two.
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "onnx/text_parse.h"
@@ -25,11 +23,12 @@ static ot_status parse_element(ot__parser *p, ot__element_sink *to)
     OT_TRY(ot__parse_number(p, &number));
     if (!ot__is_float_storage(dtype)) {
         OT_TRY(ot__number_as_integer(p, &number, &integer));
-        return ot__take_integer(to, (uint64_t)integer);
+        return ot__parse_locate(p, ot__take_integer(to, (uint64_t)integer));
     }
-    OT_TRY(ot__number_as_float(p, &number, &value));
-    if ((dtype == OT_F32 || dtype == OT_C64) && isfinite(value) && fabs(value) > FLT_MAX)
-        return ot__parse_error(p, "%s does not fit float", number.text);
+    if (dtype == OT_F32 || dtype == OT_C64)
+        OT_TRY(ot__number_as_f32(p, &number, &value));
+    else
+        OT_TRY(ot__number_as_float(p, &number, &value));
     return ot__take_float(to, value);
 }
 
@@ -56,6 +55,7 @@ static ot_status parse_external(ot__parser *p, const ot_value *type, const char 
     const size_t max_entries = 64; // there are five keys
     const char *entries[2 * 64];
     size_t n = 0;
+    ot_status st;
 
     do {
         if (n == max_entries)
@@ -66,7 +66,8 @@ static ot_status parse_external(ot__parser *p, const ot_value *type, const char 
         n++;
     } while (ot__parse_accept(p, ','));
     OT_TRY(ot__parse_expect(p, ']'));
-    return ot__read_external(p->model, name, entries, n, type->dtype, &type->shape, out);
+    st = ot__read_external(p->model, entries, n, type->dtype, &type->shape, out);
+    return ot__parse_locate(p, st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", name));
 }
 
 ot_status ot__parse_tensor(ot__parser *p, const ot_value *type, const char *name, ot_tensor **out)
