@@ -132,6 +132,7 @@ static int eval_run(const void *values, const char *const *arguments)
         request.session = e.session;
         request.forward = e.model;
         request.task = task_of(e.setup.loss.loss);
+        request.seed = (uint64_t)e.values->model.seed;
         code = data_setup_init(&e.data, &e.values->data, &request, false);
     }
     if (code == EXIT_SUCCESS)

@@ -29,14 +29,15 @@ const option_spec data_option_table[] = {
      "subtracted from the features: one, or one a channel", NULL, NULL, 0},
     {"std", OPTION_TEXT, AT(std), "X,X,...", "the features are divided by it", NULL, NULL, 0},
     {"batch-size", OPTION_INT, AT(batch_size), "N", "rows a step", "32", NULL, 1},
+    {"split", OPTION_REAL, AT(split), "PART",
+     "part of the rows held out for validation, chosen by the seed; eval measures on these alone",
+     "0", NULL, 0},
     {0},
 };
 
 const option_spec data_more_option_table[] = {
     {"validation", OPTION_LIST, AT(validation), "[NAME=]FILE",
      "data to validate on after each epoch", NULL, NULL, 0},
-    {"split", OPTION_REAL, AT(split), "PART",
-     "part of the rows held out for validation, chosen by the seed", "0", NULL, 0},
     {0},
 };
 
@@ -277,46 +278,72 @@ static int describe_inputs(data_setup *setup, const data_values *values,
     return EXIT_SUCCESS;
 }
 
+// How many of the rows --split holds out; below 0 after a message.
+static int64_t count_held_out(int64_t rows, double split)
+{
+    const int64_t held_out = (int64_t)((double)rows * split + 0.5);
+
+    if (split == 0 || (split < 1 && held_out > 0 && held_out < rows))
+        return held_out;
+    report_usage("--split: %g of %lld rows leaves none to %s", split, (long long)rows,
+                 split < 1 && held_out == 0 ? "validate on" : "train on");
+    return -1;
+}
+
+// Batches over the rows that are trained on, or in eval those that are measured on.
+static int make_main_batches(data_setup *setup, const ot_batches_options *options)
+{
+    return ot_batches_create(setup->dataset, setup->bindings, setup->n_bindings, options,
+                             &setup->training) == OT_OK
+               ? EXIT_SUCCESS
+               : report_error();
+}
+
+static int make_validation(data_setup *setup, ot_batches_options *options)
+{
+    int n_found;
+
+    options->shuffle = 0;
+    if (!options->class_names) { // validation data may lack a class
+        options->class_names = ot_batches_class_names(setup->training, &n_found);
+        if (options->class_names)
+            options->n_classes = n_found;
+    }
+    return ot_batches_create(
+               setup->validation_dataset ? setup->validation_dataset : setup->dataset,
+               setup->bindings, setup->n_bindings, options, &setup->validation) == OT_OK
+               ? EXIT_SUCCESS
+               : report_error();
+}
+
 static int make_batches(data_setup *setup, const data_values *values, const data_request *request,
                         bool is_training)
 {
     ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
     const int64_t rows = ot_dataset_rows(setup->dataset);
-    const int64_t held_out = is_training ? (int64_t)((double)rows * values->split + 0.5) : 0;
-    int n_found;
+    const int64_t held_out = count_held_out(rows, values->split);
+    int code;
 
-    if (values->split >= 1 || (held_out > 0 && held_out == rows))
-        return report_usage("--split: %g leaves nothing to train on", values->split);
+    if (held_out < 0)
+        return EXIT_USAGE;
     options.batch_size = values->batch_size;
     options.seed = request->seed;
     options.n_classes = (int)request->n_classes;
     options.class_names = request->class_names;
-    options.shuffle = is_training;
     if (request->class_names)
         options.n_classes = request->n_class_names;
     if (held_out > 0) {
         options.split_seed = request->seed + 1;
-        options.last = rows - held_out;
+        options.first = is_training ? 0 : rows - held_out;
+        options.last = is_training ? rows - held_out : rows;
     }
-    if (ot_batches_create(setup->dataset, setup->bindings, setup->n_bindings, &options,
-                          &setup->training) != OT_OK)
-        return report_error();
-    options.shuffle = 0;
-    if (!options.class_names) { // validation data may lack a class
-        options.class_names = ot_batches_class_names(setup->training, &n_found);
-        if (options.class_names)
-            options.n_classes = n_found;
-    }
-    if (held_out > 0) {
-        options.first = rows - held_out;
-        options.last = rows;
-    }
-    if (setup->validation_dataset || held_out > 0)
-        if (ot_batches_create(
-                setup->validation_dataset ? setup->validation_dataset : setup->dataset,
-                setup->bindings, setup->n_bindings, &options, &setup->validation) != OT_OK)
-            return report_error();
-    return EXIT_SUCCESS;
+    options.shuffle = is_training;
+    code = make_main_batches(setup, &options);
+    if (code != EXIT_SUCCESS || !is_training || (held_out == 0 && !setup->validation_dataset))
+        return code;
+    options.first = held_out > 0 ? rows - held_out : 0;
+    options.last = held_out > 0 ? rows : 0;
+    return make_validation(setup, &options);
 }
 
 int data_setup_init(data_setup *setup, const data_values *values, const data_request *request,
