@@ -30,6 +30,10 @@ target_compile_options(ot_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion
                                              $<$<BOOL:${OT_WERROR}>:-Werror>
                                              $<$<NOT:$<BOOL:${OT_WITH_OPENMP}>>:-Wno-unknown-pragmas>)
 
+# Without the thread pool the compilers are told that pragmas for it are known, and ignore them in silence.
+if(NOT OT_WITH_OPENMP)
+    add_compile_options(-fopenmp-simd)
+endif()
 # clang reports every marked loop that it does not vectorise; with the sanitizers it vectorises none.
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
     target_compile_options(ot_warnings INTERFACE -Wno-pass-failed)

@@ -13,7 +13,7 @@ libraries="libprotobuf-c-dev zlib1g-dev libzip-dev libjansson-dev libdnnl-dev li
 packages_of() {
     case $1 in
     build) echo "gcc g++ libc6-dev cmake ninja-build pkgconf protobuf-c-compiler python3 $libraries" ;;
-    clang) echo "clang libclang-rt-dev libomp-dev" ;;
+    clang) echo "clang libclang-rt-dev libomp-dev llvm" ;;
     format) echo "clang-format" ;;
     arm64)
         # libdnnl-dev cannot stand beside the native one (see unpack_arm64_dnnl), but the library can.
