@@ -1,0 +1,299 @@
+// Ten training steps against PyTorch's recorded ones (generate.py says what is in the files).
+//
+// In f64, losses and parameters agree within 1e-9. In f32 the error against PyTorch's f64 values is
+// at most four times PyTorch's own: for the loss of each step |f32 - f64| / |f64|, for each
+// parameter the same of Euclidean norms; where PyTorch hit the f64 value by luck, half a unit in
+// the last place counts as its error.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "onnxtrain/onnxtrain.h"
+
+enum { STEPS = 10, NAME_SIZE = 64, TEXT_MAX = 1 << 20 };
+static const double f64_tolerance = 1e-9, f32_factor = 4.0, f32_half_unit = 0x1p-24;
+
+static const struct {
+    const char *name;
+    ot_optimizer optimizer;
+    int adam_mode;
+    double learning_rate;
+} kinds[] = {
+    {"sgd", OT_OPTIMIZER_SGD, 0, 0.1},
+    {"momentum", OT_OPTIMIZER_SGD_MOMENTUM, 0, 0.02},
+    {"adamw0", OT_OPTIMIZER_ADAMW, 0, 0.01},
+    {"adamw1", OT_OPTIMIZER_ADAMW, 1, 0.01},
+};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+// ---- files ----
+
+static char *read_text(const char *model, const char *ending)
+{
+    char path[1024], *text = calloc(1, TEXT_MAX + 1);
+    FILE *file;
+    size_t n;
+
+    snprintf(path, sizeof path, OT_TEST_DIR "/data/%s%s", model, ending);
+    file = fopen(path, "r");
+    if (file == NULL)
+        fail_msg("%s cannot be opened", path);
+    n = fread(text, 1, TEXT_MAX, file);
+    fclose(file);
+    assert_in_range(n, 1, TEXT_MAX - 1);
+    return text;
+}
+
+// The files are in f32; in f64 every word `float` becomes `double`.
+static ot_model *load_model(const char *name, ot_dtype dtype)
+{
+    char *text = read_text(name, ".onnxtxt"), *wide = calloc(2, TEXT_MAX);
+    ot_model *model;
+    size_t n = 0;
+
+    for (const char *at = text; *at != '\0';) {
+        if (dtype == OT_F64 && strncmp(at, "float", 5) == 0) {
+            n += (size_t)sprintf(wide + n, "double");
+            at += 5;
+        } else {
+            wide[n++] = *at++;
+        }
+    }
+    if (ot_model_load_buffer(wide, n, NULL, &model) != OT_OK)
+        fail_msg("%s: %s", name, ot_error_message());
+    free(text);
+    free(wide);
+    return model;
+}
+
+static long header_number(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+
+    assert_non_null(at);
+    return strtol(at + strlen(word), NULL, 10);
+}
+
+// Where the numbers of the line "KIND NAME numbers" begin.
+static const char *find_line(const char *text, const char *kind, const char *name)
+{
+    char start[2 * NAME_SIZE];
+    const char *at;
+
+    snprintf(start, sizeof start, "\n%s %s ", kind, name);
+    at = strstr(text, start);
+    if (at == NULL)
+        fail_msg("nothing is recorded for %s %s", kind, name);
+    return at + strlen(start);
+}
+
+static const char *read_numbers(const char *at, double *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        char *end;
+
+        to[i] = strtod(at, &end);
+        assert_ptr_not_equal(at, end);
+        at = end;
+    }
+    return at;
+}
+
+// ---- data, as generate.py makes it ----
+
+static uint32_t hashed_24_bits(uint64_t seed, int64_t i)
+{
+    uint64_t z = seed + (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (uint32_t)((z ^ (z >> 31)) >> 40);
+}
+
+static ot_tensor *make_input(const ot_session *session, int i, int step, int64_t rows,
+                             uint32_t below)
+{
+    ot_tensor *tensor;
+    ot_dtype dtype;
+    ot_shape shape;
+
+    assert_int_equal(ot_session_input_info(session, OT_MODE_TRAIN, i, &dtype, &shape), OT_OK);
+    shape.dim[0] = rows;
+    assert_int_equal(ot_tensor_create(dtype, &shape, &tensor), OT_OK);
+    for (int64_t k = 0; k < ot_tensor_count(tensor); k++) {
+        const uint32_t word = hashed_24_bits((uint64_t)(2 * step + i), k);
+        const double real = word / 0x1p23 - 1;
+
+        if (dtype == OT_F32)
+            ((float *)ot_tensor_data(tensor))[k] = (float)real;
+        else if (dtype == OT_F64)
+            ((double *)ot_tensor_data(tensor))[k] = real;
+        else
+            ((int64_t *)ot_tensor_data(tensor))[k] = word % below;
+    }
+    return tensor;
+}
+
+static double element(const ot_tensor *tensor, int64_t i)
+{
+    return ot_tensor_dtype(tensor) == OT_F32
+               ? (double)((const float *)ot_tensor_data_const(tensor))[i]
+               : ((const double *)ot_tensor_data_const(tensor))[i];
+}
+
+// ---- training ----
+
+static ot_artifacts *generate(const char *name, int kind, ot_dtype dtype)
+{
+    const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = load_model(name, dtype);
+    ot_artifacts *artifacts;
+
+    options.losses = &loss;
+    options.n_losses = 1;
+    options.optimizer.optimizer = kinds[kind].optimizer;
+    options.optimizer.adam_mode = kinds[kind].adam_mode;
+    options.optimizer.weight_decay = kinds[kind].optimizer == OT_OPTIMIZER_SGD ? 0.0 : 0.01;
+    options.optimizer.nesterov = 1;
+    if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
+        fail_msg("%s: %s", name, ot_error_message());
+    ot_model_destroy(model);
+    return artifacts;
+}
+
+static double train_step(ot_session *session, int step, const char *recorded)
+{
+    const int64_t rows = header_number(recorded, "batch ");
+    const uint32_t classes = (uint32_t)header_number(recorded, "classes ");
+    const uint32_t words = (uint32_t)header_number(recorded, "words ");
+    ot_tensor *x = make_input(session, 0, step, rows, words);
+    ot_tensor *labels = make_input(session, 1, step, rows, classes), *loss = NULL;
+    double value;
+
+    if (ot_session_train_step(session, (const ot_tensor *const[]){x, labels}, 2, &loss, 1) !=
+            OT_OK ||
+        ot_session_optimizer_step(session) != OT_OK)
+        fail_msg("step %d: %s", step, ot_error_message());
+    ot_session_reset_gradients(session);
+    value = element(loss, 0);
+    ot_tensor_destroy(x);
+    ot_tensor_destroy(labels);
+    ot_tensor_destroy(loss);
+    return value;
+}
+
+// ---- comparing ----
+
+static void compare(const char *what, const char *name, ot_dtype dtype, double distance,
+                    double size, double error_of_pytorch)
+{
+    const double allowed =
+        dtype == OT_F64 ? f64_tolerance : f32_factor * fmax(error_of_pytorch, f32_half_unit);
+
+    // Not >: NaN must fail.
+    if (!(distance <= allowed * size))
+        fail_msg("%s, %s, %s: off by %.3g, allowed are %.3g", what, name,
+                 dtype == OT_F64 ? "f64" : "f32", distance / size, allowed);
+}
+
+static void compare_parameter(const char *recorded, const char *kind, const char *name,
+                              const ot_tensor *found)
+{
+    const int64_t count = ot_tensor_count(found);
+    double *expected = malloc(sizeof(double) * (size_t)count), error, distance = 0, size = 0;
+    const char *at = find_line(recorded, kind, name);
+
+    at = read_numbers(read_numbers(at, &error, 1), expected, count);
+    assert_int_equal(*at, '\n');
+    for (int64_t i = 0; i < count; i++) {
+        const double difference = element(found, i) - expected[i];
+
+        distance += difference * difference;
+        size += expected[i] * expected[i];
+    }
+    compare(kind, name, ot_tensor_dtype(found), sqrt(distance), sqrt(size), error);
+    free(expected);
+}
+
+static void run_trajectory(const char *name, int kind, ot_dtype dtype, int reference_kernels)
+{
+    char *recorded = read_text(name, ".txt");
+    ot_artifacts *artifacts = generate(name, kind, dtype);
+    ot_checkpoint *checkpoint = ot_artifacts_checkpoint(artifacts);
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_session *session;
+    double errors[STEPS], losses[STEPS];
+    const char *at = find_line(recorded, kinds[kind].name, "loss");
+
+    read_numbers(read_numbers(at, errors, STEPS), losses, STEPS);
+    options.n_threads = 2;
+    options.reference_kernels = reference_kernels;
+    if (ot_session_create_from_artifacts(artifacts, &options, &session) != OT_OK)
+        fail_msg("%s: %s", name, ot_error_message());
+    assert_int_equal(ot_session_set_learning_rate(session, kinds[kind].learning_rate), OT_OK);
+    for (int step = 0; step < STEPS; step++) {
+        char label[NAME_SIZE];
+
+        snprintf(label, sizeof label, "loss of step %d", step);
+        compare(kinds[kind].name, label, dtype,
+                fabs(train_step(session, step, recorded) - losses[step]), fabs(losses[step]),
+                errors[step]);
+    }
+    for (int i = 0; i < ot_checkpoint_parameter_count(checkpoint); i++) {
+        const char *parameter = ot_checkpoint_parameter_name(checkpoint, i);
+        ot_tensor *value;
+
+        assert_int_equal(ot_checkpoint_get_parameter(checkpoint, parameter, &value), OT_OK);
+        compare_parameter(recorded, kinds[kind].name, parameter, value);
+        ot_tensor_destroy(value);
+    }
+    ot_session_destroy(session);
+    ot_artifacts_destroy(artifacts);
+    free(recorded);
+}
+
+// ---- tests: the state is the model's name ----
+
+static void follows_pytorch_in_f64(void **state)
+{
+    for (int kind = 0; kind < N_KINDS; kind++)
+        run_trajectory(*state, kind, OT_F64, 0);
+}
+
+static void is_as_exact_as_pytorch_in_f32(void **state)
+{
+    for (int kind = 0; kind < N_KINDS; kind++)
+        run_trajectory(*state, kind, OT_F32, 0);
+}
+
+static void is_as_exact_as_pytorch_in_f32_with_reference_kernels(void **state)
+{
+    for (int kind = 0; kind < N_KINDS; kind++)
+        run_trajectory(*state, kind, OT_F32, 1);
+}
+
+#define TESTS_OF(model)                                                                            \
+    {#model " follows PyTorch in f64", follows_pytorch_in_f64, NULL, NULL, (void *)#model},        \
+        {#model " is as exact as PyTorch in f32", is_as_exact_as_pytorch_in_f32, NULL, NULL,       \
+         (void *)#model},                                                                          \
+    {                                                                                              \
+#model " is as exact as PyTorch in f32 with reference kernels",                            \
+            is_as_exact_as_pytorch_in_f32_with_reference_kernels, NULL, NULL, (void *)#model       \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TESTS_OF(mlp),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
