@@ -9,10 +9,11 @@ static void dropout_infer(ot_infer *c)
 {
     const ot_shape *x = ot_infer_shape(c, 0);
 
-    if (ot_infer_shape(c, 1)->ndim != 0 || ot_infer_shape(c, 2)->ndim != 0) {
-        // Exporters and ONNX Runtime's blocks write one-element tensors too.
-        if (ot_infer_shape(c, 1)->ndim > 1 || ot_infer_shape(c, 2)->ndim > 1) {
-            ot_infer_fail(c, "ratio and training_mode must have one element");
+    for (int i = 1; i <= 2; i++) { // exporters and ONNX Runtime's blocks write [1] too
+        const ot_shape *scalar = ot_infer_shape(c, i);
+        if (scalar->ndim > 1 ||
+            (scalar->ndim == 1 && ot_dim_is_number(scalar->dim[0]) && scalar->dim[0] != 1)) {
+            ot_infer_fail(c, "%s must have one element", i == 1 ? "ratio" : "training_mode");
             return;
         }
     }

@@ -126,6 +126,7 @@ static ot_status raise_model(ot_model *model)
 {
     OT_TRY(ot__graph_sort(model->graph));
     OT_TRY(for_each_node(model->graph, raise_node));
+    OT_TRY(ot__graph_sort(model->graph)); // raising one node may have appended others it reads from
     if (model->ir_version < IR_VERSION_OF_BASE_OPSET)
         model->ir_version = IR_VERSION_OF_BASE_OPSET;
     return ot__model_set_opset(model, "", OT_OP_BASE_OPSET);

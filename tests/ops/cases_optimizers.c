@@ -1,0 +1,8 @@
+// Sequences cannot be stated as cases: tests/unit/ops/test_optimizers.c holds the optimizers
+// against the formulas.
+#include "ops/harness.h"
+
+OT_OP_TESTED_BY_UNIT("com.microsoft.AdamWOptimizer", adamw_tested)
+OT_OP_TESTED_BY_UNIT("com.microsoft.SGDOptimizerV2", sgd_tested)
+OT_OP_TESTED_BY_UNIT("com.microsoft.InplaceClipGradNorm", clip_tested)
+OT_OP_TESTED_BY_UNIT("ai.onnxtrain.SGDMomentumOptimizer", momentum_tested)
