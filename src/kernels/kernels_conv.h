@@ -44,7 +44,7 @@ typedef struct ot__pool {
     ot__window window;
     bool count_pads; // average: padding counts
     int64_t pad_end[OT__WINDOW_AXES];
-    bool column_major; // indices of the maximum run down the first of the last two axes
+    bool column_major; // indices count the first axis fastest
 } ot__pool;
 #define OT_DECLARE(suffix, T)                                                                      \
     /* indices (may be NULL): position in the whole tensor; the first of equal ones wins */        \
@@ -53,7 +53,10 @@ typedef struct ot__pool {
     void ot__ref_average_pool_grad_##suffix(T *dx, const T *dy, const ot__pool *p);                \
     /* dx[indices[i]] += dy[i] within each image of n_in elements; indices lie in it */            \
     void ot__ref_max_pool_grad_##suffix(T *dx, const T *dy, const int64_t *indices, int64_t n,     \
-                                        int64_t n_in, int64_t n_out);
+                                        int64_t n_in, int64_t n_out);                              \
+    /* one number an image of `inner` elements */                                                  \
+    void ot__ref_plane_max_##suffix(T *y, const T *x, int64_t n, int64_t inner);                   \
+    void ot__ref_plane_mean_##suffix(T *y, const T *x, int64_t n, int64_t inner);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 // Position of the first index outside its image, or -1.

@@ -1,4 +1,6 @@
 // Pooling, window by window.
+#include <math.h>
+
 #include "kernels/kernels.h"
 
 // Input positions of one window that lie in the image: first, first + dilation, ... below last.
@@ -38,12 +40,12 @@ static double average_count(int64_t o, const ot__pool *p)
     return count;
 }
 
-// ONNX's storage_order 1: the last two axes change places in the index.
+// storage_order 1 as ONNX Runtime has it: the first spatial axis varies fastest.
 static int64_t column_major(int64_t at, const ot__window *w)
 {
-    const int64_t plane = w->in[1] * w->in[2], rest = OT_MAX(at, 0) % plane;
+    const int64_t rest = OT_MAX(at, 0) / w->in[2], last = OT_MAX(at, 0) % w->in[2];
 
-    return OT_MAX(at, 0) - rest + rest % w->in[2] * w->in[1] + rest / w->in[2];
+    return rest / w->in[1] + w->in[0] * (rest % w->in[1] + w->in[1] * last);
 }
 
 int64_t ot__ref_max_pool_check(const int64_t *indices, int64_t n, int64_t n_in, int64_t n_out)

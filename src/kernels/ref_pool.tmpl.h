@@ -76,3 +76,29 @@ void FN(average_pool_grad)(T *dx, const T *dy, const ot__pool *p)
         }
     }
 }
+
+void FN(plane_max)(T *y, const T *x, int64_t planes, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)
+    for (int64_t i = 0; i < planes; i++) {
+        const T *plane = x + i * inner;
+        T best = inner > 0 ? plane[0] : (T)-INFINITY;
+
+        for (int64_t k = 1; k < inner; k++)
+            if (plane[k] > best || isnan(plane[k]))
+                best = plane[k];
+        y[i] = best;
+    }
+}
+
+void FN(plane_mean)(T *y, const T *x, int64_t planes, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)
+    for (int64_t i = 0; i < planes; i++) {
+        double sum = 0;
+
+        for (int64_t k = 0; k < inner; k++)
+            sum += (double)x[i * inner + k];
+        y[i] = (T)(sum / (double)inner);
+    }
+}

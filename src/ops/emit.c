@@ -214,17 +214,20 @@ ot_value *ot_emit_constant(ot_grad *g, double number, const ot_value *like)
     return v;
 }
 
-ot_value *ot_emit_constant_i64(ot_grad *g, const int64_t *numbers, int n)
+ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape)
 {
-    ot_value *v;
     char *name;
 
     if (g->status != OT_OK)
         return NULL;
     name = ot__arena_printf(g->graph->model->arena, "%s/Constant_%d", g->prefix, g->n_emitted++);
-    if (!ot__grad_made(g, name != NULL))
-        return NULL;
-    v = new_initializer(g, name, OT_I64, &OT_SHAPE(n));
+    return ot__grad_made(g, name != NULL) ? new_initializer(g, name, dtype, shape) : NULL;
+}
+
+ot_value *ot_emit_constant_i64(ot_grad *g, const int64_t *numbers, int n)
+{
+    ot_value *v = ot__emit_tensor(g, OT_I64, &OT_SHAPE(n));
+
     if (v == NULL || n == 0)
         return v;
     memcpy(v->constant->data, numbers, (size_t)n * sizeof(*numbers));

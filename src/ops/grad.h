@@ -17,5 +17,7 @@ struct ot_grad {
 void ot__grad_note(ot_grad *g, ot_status status);
 // OT_ERR_NO_MEMORY unless made; true while there is no error.
 bool ot__grad_made(ot_grad *g, bool made);
+// A new initializer of zeros; the rule fills its elements (value->constant).
+ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape);
 
 #endif

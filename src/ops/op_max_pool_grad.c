@@ -1,0 +1,65 @@
+// dX = dY's elements, added up at MaxPool's indices.
+#include "ops/pool.h"
+
+static void max_pool_grad_infer(ot_infer *c)
+{
+    const ot_shape *dy = ot_infer_shape(c, 0), *indices = ot_infer_shape(c, 1);
+    ot_shape x;
+
+    for (int i = 0; i < OT_MAX(dy->ndim, indices->ndim); i++)
+        if (dy->ndim != indices->ndim ||
+            (ot_dim_is_number(dy->dim[i]) && ot_dim_is_number(indices->dim[i]) &&
+             dy->dim[i] != indices->dim[i])) {
+            ot_infer_fail(c, "dY and Indices must have the same shape");
+            return;
+        }
+    ot__pool_infer_input(c, dy, &x);
+    ot_infer_set(c, 0, ot_infer_dtype(c, 0), &x);
+}
+
+static ot_status max_pool_grad_prepare(ot_prep *p)
+{
+    return ot__pool_prepare(p, ot_prep_out(p, 0), ot_prep_in(p, 0));
+}
+
+static ot_status max_pool_grad_run(const ot_run *r)
+{
+    const ot__pool *p = r->state;
+    const int64_t *indices = r->in[1]->data;
+    const int64_t at = ot__ref_max_pool_check(indices, p->n, p->window.n_in, p->window.n_out);
+
+    if (at >= 0)
+        return ot__error(OT_ERR_INVALID,
+                         "index %" PRId64 " at position %" PRId64
+                         " is outside its plane of %" PRId64 " elements",
+                         indices[at], at, p->window.n_in);
+    if (r->in[0]->dtype == OT_F32)
+        ot__ref_max_pool_grad_f32(r->out[0]->data, r->in[0]->data, indices, p->n, p->window.n_in,
+                                  p->window.n_out);
+    else
+        ot__ref_max_pool_grad_f64(r->out[0]->data, r->in[0]->data, indices, p->n, p->window.n_in,
+                                  p->window.n_out);
+    return OT_OK;
+}
+
+static const ot_port max_pool_grad_in[] = {{"dY", "T", 0}, {"Indices", "i64", 0}, {0}};
+static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
+static const ot_kernel max_pool_grad_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = max_pool_grad_prepare,
+     .run = max_pool_grad_run},
+    {0},
+};
+const ot_op_def ot__op_max_pool_grad[] = {
+    {.name = "MaxPoolGrad", // ONNX Runtime has it in ONNX's own domain
+     .since = 9,
+     .inputs = max_pool_grad_in,
+     .outputs = max_pool_grad_out,
+     .attrs = ot__pool_attrs,
+     .types = "T: f32 f64",
+     .infer = max_pool_grad_infer,
+     .kernels = max_pool_grad_kernels,
+     .flags = OT_OP_NO_GRAD},
+    {0},
+};
