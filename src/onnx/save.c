@@ -67,20 +67,50 @@ static ot_status write_data(const saving *s, ot__file_writer *file)
 
 // ---- the files ----
 
+// Fields are a few bytes each: they are gathered before they go to the system.
+typedef struct gathered {
+    ot__file_writer *file;
+    size_t n;
+    char bytes[1 << 16];
+} gathered;
+
+static ot_status pass_on(gathered *g)
+{
+    size_t n = g->n;
+
+    g->n = 0;
+    return ot__file_writer_write(g->file, g->bytes, n);
+}
+
 static ot_status write_to_file(void *context, const void *bytes, size_t n_bytes)
 {
-    return ot__file_writer_write(context, bytes, n_bytes);
+    gathered *g = context;
+
+    if (n_bytes > sizeof g->bytes - g->n)
+        OT_TRY(pass_on(g));
+    if (n_bytes >= sizeof g->bytes)
+        return ot__file_writer_write(g->file, bytes, n_bytes);
+    memcpy(g->bytes + g->n, bytes, n_bytes);
+    g->n += n_bytes;
+    return OT_OK;
 }
 
 static ot_status write_model(const saving *s, const char *location, ot__file_writer *file)
 {
+    gathered *g = ot__alloc_zero(1, sizeof *g);
     ot__wire wire = {.write = write_to_file,
-                     .context = file,
+                     .context = g,
                      .placements = s->placements,
                      .n_placements = s->n_placements,
                      .location = location};
 
+    if (!g)
+        return OT_ERR_NO_MEMORY;
+    g->file = file;
     ot__write_model(&wire, s->model);
+    if (wire.status == OT_OK)
+        wire.status = pass_on(g);
+    ot__free(g);
     return wire.status;
 }
 
