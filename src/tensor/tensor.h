@@ -3,6 +3,7 @@
 #define OT_TENSOR_TENSOR_H
 
 #include "base/base.h"
+#include "onnxtrain/op.h" // ot_form
 #include "onnxtrain/tensor.h"
 
 // ---- element types (dtype.c) ----
@@ -27,6 +28,32 @@ void ot__shape_strides(const ot_shape *shape,
 char *ot__shape_text(const ot_shape *shape, char *text, size_t size);
 // -ndim <= axis < ndim, brought to 0..ndim-1; false when out of range.
 bool ot__axis_normalize(int64_t axis, int ndim, int *out);
+
+// ---- forms (form.c): how the elements of a tensor lie in memory ----
+
+enum { OT_FORM_BLOCKS = 2 };
+// Axes from the outermost to the innermost, then blocks of some of them: element i of a blocked
+// axis is in block i / size, at place i % size. A form of NULL is row-major. Blocks divide their
+// axes, so that no form needs padding.
+struct ot_form {
+    int ndim;
+    int order[OT_MAX_NDIM];
+    int n_blocks;
+    struct {
+        int axis, size;
+    } block[OT_FORM_BLOCKS]; // outermost first
+};
+// Images (n, c, spatial ...) of 3 to 5 axes with the channels innermost; NULL for other ndim.
+const ot_form *ot__form_channels_last(int ndim);
+// With blocks of channels innermost; NULL when there is none of that size (8, 16) or ndim.
+const ot_form *ot__form_blocked(int ndim, int block);
+bool ot__form_is_channels_last(const ot_form *form);
+int ot__form_channel_block(const ot_form *form); // 1: not blocked
+bool ot__form_equal(const ot_form *a, const ot_form *b);
+bool ot__form_fits(const ot_form *form, const ot_shape *shape); // axes, and blocks divide them
+int64_t ot__form_offset(const ot_form *form, const ot_shape *shape, const int64_t *index);
+// "0231", "0123:1x16"; "" for NULL. As ot__shape_text().
+char *ot__form_text(const ot_form *form, char *text, size_t size);
 
 // ---- broadcasting (broadcast.c) ----
 

@@ -1,0 +1,51 @@
+// A few oneDNN primitives run one after the other on memory that is given at each run: how every
+// dnnl_*.c executes. Internal to `kernels`.
+#ifndef OT_KERNELS_DNNL_PROGRAM_H
+#define OT_KERNELS_DNNL_PROGRAM_H
+
+#include "kernels/dnnl_compat.h"
+#include "tensor/tensor.h"
+
+enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 5 };
+
+// Where an argument lies: in slot i of the pointers given to a run, or in the scratch memory.
+typedef struct ot__dnnl_place {
+    int slot; // -1: scratch
+    size_t offset;
+} ot__dnnl_place;
+#define OT__DNNL_SLOT(i) ((ot__dnnl_place){(i), 0})
+
+typedef struct ot__dnnl_step {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t arg[OT__DNNL_MAX_ARGS]; // their memory objects belong to the step
+    ot__dnnl_place place[OT__DNNL_MAX_ARGS];
+    int n_args;
+} ot__dnnl_step;
+
+// Starts as zeros. Everything is made while preparing, with the number of threads it will run with.
+typedef struct ot__dnnl_program {
+    ot__dnnl_step step[OT__DNNL_MAX_STEPS];
+    int n_steps;
+    size_t scratch_bytes;
+} ot__dnnl_program;
+
+dnnl_status_t ot__dnnl_engine(dnnl_engine_t *out); // one for the process, made when first needed
+ot_status ot__dnnl_error(dnnl_status_t status, const char *what); // OT_OK for dnnl_success
+// Scratch memory as the caller's, so that it can be planned; `relu` behind the primitive.
+dnnl_status_t ot__dnnl_attr(bool relu, dnnl_primitive_attr_t *out);
+ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes);
+// Append the primitive of `pd`, with its own scratch bound; its other arguments follow.
+dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd);
+dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_place place);
+// Append a copy from one description to another.
+dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place from_place,
+                               ot__md to, ot__dnnl_place to_place);
+// What lies at *place as `have`, brought to `want` in scratch unless they are equal.
+dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot__dnnl_place *place);
+// f32 memory of `shape` in a form that oneDNN knows; `md` is released with ot__md_release().
+dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form);
+
+ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch);
+void ot__dnnl_release(ot__dnnl_program *p);
+
+#endif

@@ -1,0 +1,124 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tensor/tensor.h"
+
+static const int64_t index_of[] = {1, 17, 2, 3}; // in shape (2, 32, 4, 5)
+
+static void no_form_is_row_major(void **state)
+{
+    (void)state;
+    assert_int_equal(ot__form_offset(NULL, &OT_SHAPE(2, 32, 4, 5), index_of),
+                     ((1 * 32 + 17) * 4 + 2) * 5 + 3);
+    assert_true(ot__form_fits(NULL, &OT_SHAPE(2, 3)));
+}
+
+static void channels_last_puts_the_channels_innermost(void **state)
+{
+    (void)state;
+    assert_int_equal(ot__form_offset(ot__form_channels_last(4), &OT_SHAPE(2, 32, 4, 5), index_of),
+                     ((1 * 4 + 2) * 5 + 3) * 32 + 17);
+    assert_true(ot__form_is_channels_last(ot__form_channels_last(5)));
+    assert_null(ot__form_channels_last(2));
+    assert_null(ot__form_channels_last(6));
+}
+
+static void blocked_puts_a_block_of_channels_innermost(void **state)
+{
+    (void)state;
+    assert_int_equal(ot__form_offset(ot__form_blocked(4, 16), &OT_SHAPE(2, 32, 4, 5), index_of),
+                     (((1 * 2 + 1) * 4 + 2) * 5 + 3) * 16 + 1);
+    assert_int_equal(ot__form_offset(ot__form_blocked(4, 8), &OT_SHAPE(2, 32, 4, 5), index_of),
+                     (((1 * 4 + 2) * 4 + 2) * 5 + 3) * 8 + 1);
+    assert_int_equal(ot__form_channel_block(ot__form_blocked(3, 16)), 16);
+    assert_int_equal(ot__form_channel_block(ot__form_channels_last(3)), 1);
+    assert_null(ot__form_blocked(4, 4));
+}
+
+static void two_blocks_of_one_axis_nest(void **state)
+{
+    const ot_form form = {.ndim = 2,
+                          .order = {1, 0},
+                          .n_blocks = 2,
+                          .block = {{.axis = 0, .size = 2}, {.axis = 0, .size = 3}}};
+    const int64_t index[] = {10, 1}; // row 10 = block 1, then 1 * 3 + 1
+
+    (void)state;
+    assert_int_equal(ot__form_offset(&form, &OT_SHAPE(12, 4), index),
+                     ((1 * 2 + 1) * 2 + 1) * 3 + 1);
+    assert_true(ot__form_fits(&form, &OT_SHAPE(12, 4)));
+    assert_false(ot__form_fits(&form, &OT_SHAPE(9, 4)));
+}
+
+static void every_offset_is_taken_once(void **state)
+{
+    const ot_form *forms[] = {NULL, ot__form_channels_last(3), ot__form_blocked(3, 8)};
+
+    (void)state;
+    for (size_t f = 0; f < OT_COUNT(forms); f++) {
+        bool taken[3 * 16 * 5] = {false};
+
+        for (int64_t n = 0; n < 3; n++)
+            for (int64_t c = 0; c < 16; c++)
+                for (int64_t w = 0; w < 5; w++) {
+                    const int64_t index[] = {n, c, w};
+                    const int64_t at = ot__form_offset(forms[f], &OT_SHAPE(3, 16, 5), index);
+
+                    assert_in_range(at, 0, 3 * 16 * 5 - 1);
+                    assert_false(taken[at]);
+                    taken[at] = true;
+                }
+    }
+}
+
+static void a_block_must_divide_its_axis(void **state)
+{
+    (void)state;
+    assert_true(ot__form_fits(ot__form_blocked(4, 8), &OT_SHAPE(1, 24, 2, 2)));
+    assert_false(ot__form_fits(ot__form_blocked(4, 16), &OT_SHAPE(1, 24, 2, 2)));
+    assert_false(ot__form_fits(ot__form_blocked(4, 8), &OT_SHAPE(1, 24, 2)));
+}
+
+static void forms_are_equal_by_content(void **state)
+{
+    const ot_form copy = *ot__form_blocked(4, 16);
+
+    (void)state;
+    assert_true(ot__form_equal(&copy, ot__form_blocked(4, 16)));
+    assert_true(ot__form_equal(NULL, NULL));
+    assert_false(ot__form_equal(NULL, &copy));
+    assert_false(ot__form_equal(ot__form_blocked(4, 8), &copy));
+    assert_false(ot__form_equal(ot__form_channels_last(4), &copy));
+}
+
+static void the_text_shows_order_and_blocks(void **state)
+{
+    char text[16], small[4];
+
+    (void)state;
+    assert_string_equal(ot__form_text(NULL, text, sizeof text), "");
+    assert_string_equal(ot__form_text(ot__form_channels_last(4), text, sizeof text), "0231");
+    assert_string_equal(ot__form_text(ot__form_blocked(4, 16), text, sizeof text), "0123:1x16");
+    assert_string_equal(ot__form_text(ot__form_blocked(4, 16), small, sizeof small), "012");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_form_is_row_major),
+        cmocka_unit_test(channels_last_puts_the_channels_innermost),
+        cmocka_unit_test(blocked_puts_a_block_of_channels_innermost),
+        cmocka_unit_test(two_blocks_of_one_axis_nest),
+        cmocka_unit_test(every_offset_is_taken_once),
+        cmocka_unit_test(a_block_must_divide_its_axis),
+        cmocka_unit_test(forms_are_equal_by_content),
+        cmocka_unit_test(the_text_shows_order_and_blocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
