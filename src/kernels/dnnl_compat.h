@@ -89,7 +89,7 @@ static inline dnnl_status_t ot__dnnl_append_eltwise(dnnl_post_ops_t ops, dnnl_al
 
 typedef struct ot__dnnl_convolution {
     ot__dnnl_direction direction;
-    ot__md x, w, b, y; // b NULL: none
+    ot__md x, w, b, y;                                    // b NULL: none
     const int64_t *strides, *dilations, *pads, *pads_end; // dilations as oneDNN counts: from 0
 } ot__dnnl_convolution;
 
@@ -142,15 +142,12 @@ static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, d
             c->pads, c->pads_end));
         break;
     case OT__DNNL_BACKWARD_DATA:
-        OT__DNNL_TRY(dnnl_dilated_convolution_backward_data_desc_init(&desc, direct, c->x, c->w,
-                                                                      c->y, c->strides,
-                                                                      c->dilations, c->pads,
-                                                                      c->pads_end));
+        OT__DNNL_TRY(dnnl_dilated_convolution_backward_data_desc_init(
+            &desc, direct, c->x, c->w, c->y, c->strides, c->dilations, c->pads, c->pads_end));
         break;
     default:
         OT__DNNL_TRY(dnnl_dilated_convolution_backward_weights_desc_init(
-            &desc, direct, c->x, c->w, c->b, c->y, c->strides, c->dilations, c->pads,
-            c->pads_end));
+            &desc, direct, c->x, c->w, c->b, c->y, c->strides, c->dilations, c->pads, c->pads_end));
         break;
     }
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, forward);

@@ -2,8 +2,6 @@
 
 #include <stdatomic.h>
 
-#include "kernels/kernels.h"
-
 enum { ALIGNMENT = 64 };
 
 // ---- what the process has one of ----
@@ -83,10 +81,16 @@ dnnl_status_t ot__dnnl_attr(bool relu, dnnl_primitive_attr_t *out)
 
 ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes)
 {
-    const ot__dnnl_place place = {-1, p->scratch_bytes};
+    const ot__dnnl_place place = {-1, p->scratch_used};
 
-    p->scratch_bytes += (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    p->scratch_used += (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    p->scratch_bytes = OT_MAX(p->scratch_bytes, p->scratch_used);
     return place;
+}
+
+void ot__dnnl_scratch_reuse(ot__dnnl_program *p)
+{
+    p->scratch_used = 0;
 }
 
 dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_place place)
@@ -150,8 +154,7 @@ dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot_
 
 dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form)
 {
-    static const dnnl_format_tag_t plain[] = {0,        dnnl_a,    dnnl_ab,
-                                              dnnl_abc, dnnl_abcd, dnnl_abcde};
+    static const dnnl_format_tag_t plain[] = {0, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
     static const dnnl_format_tag_t by_8[] = {dnnl_nCw8c, dnnl_nChw8c, dnnl_nCdhw8c};
     static const dnnl_format_tag_t by_16[] = {dnnl_nCw16c, dnnl_nChw16c, dnnl_nCdhw16c};
     static const dnnl_format_tag_t last[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
@@ -197,12 +200,19 @@ ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scra
     return ot__dnnl_error(st, "run");
 }
 
-void ot__dnnl_release(ot__dnnl_program *p)
+size_t ot__dnnl_scratch_bytes(const ot__dnnl_program *p)
 {
+    return p->scratch_bytes;
+}
+
+void ot__dnnl_destroy(ot__dnnl_program *p)
+{
+    if (p == NULL)
+        return;
     for (int s = 0; s < OT__DNNL_MAX_STEPS; s++) {
         for (int i = 0; i < OT__DNNL_MAX_ARGS; i++)
             dnnl_memory_destroy(p->step[s].arg[i].memory);
         dnnl_primitive_destroy(p->step[s].primitive);
     }
-    *p = (ot__dnnl_program){.n_steps = 0};
+    ot__free(p);
 }

@@ -4,7 +4,7 @@
 #define OT_KERNELS_DNNL_PROGRAM_H
 
 #include "kernels/dnnl_compat.h"
-#include "tensor/tensor.h"
+#include "kernels/kernels.h"
 
 enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 5 };
 
@@ -23,17 +23,18 @@ typedef struct ot__dnnl_step {
 } ot__dnnl_step;
 
 // Starts as zeros. Everything is made while preparing, with the number of threads it will run with.
-typedef struct ot__dnnl_program {
+struct ot__dnnl_program {
     ot__dnnl_step step[OT__DNNL_MAX_STEPS];
     int n_steps;
-    size_t scratch_bytes;
-} ot__dnnl_program;
+    size_t scratch_used, scratch_bytes;
+};
 
 dnnl_status_t ot__dnnl_engine(dnnl_engine_t *out); // one for the process, made when first needed
 ot_status ot__dnnl_error(dnnl_status_t status, const char *what); // OT_OK for dnnl_success
 // Scratch memory as the caller's, so that it can be planned; `relu` behind the primitive.
 dnnl_status_t ot__dnnl_attr(bool relu, dnnl_primitive_attr_t *out);
 ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes);
+void ot__dnnl_scratch_reuse(ot__dnnl_program *p); // steps that follow need nothing that is in it
 // Append the primitive of `pd`, with its own scratch bound; its other arguments follow.
 dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd);
 dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_place place);
@@ -44,8 +45,5 @@ dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place 
 dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot__dnnl_place *place);
 // f32 memory of `shape` in a form that oneDNN knows; `md` is released with ot__md_release().
 dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form);
-
-ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch);
-void ot__dnnl_release(ot__dnnl_program *p);
 
 #endif

@@ -9,6 +9,7 @@
 enum { OT_PAR_MIN = 16384 };
 
 #include "kernels/kernels_conv.h"
+#include "kernels/kernels_dnnl.h"
 #include "kernels/kernels_elementwise.h"
 #include "kernels/kernels_move.h"
 #include "kernels/kernels_nn.h"

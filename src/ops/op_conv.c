@@ -1,5 +1,5 @@
 // Y = convolution of X (N, C, spatial...) by W (M, C/group, kernel...) plus B (M).
-#include "ops/window.h"
+#include "ops/conv.h"
 
 static void conv_infer(ot_infer *c)
 {
@@ -48,7 +48,7 @@ static void conv_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
-static ot_status conv_prepare(ot_prep *p)
+ot_status ot__conv_prepare_ref(ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0), *w = ot_prep_in(p, 1), *y = ot_prep_out(p, 0);
     ot__conv *conv = ot_prep_state(p, sizeof(*conv));
@@ -67,7 +67,7 @@ static ot_status conv_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status conv_run(const ot_run *r)
+ot_status ot__conv_run_ref(const ot_run *r)
 {
     const ot__conv *p = r->state;
     const void *b = r->n_in > 2 && r->in[2] ? r->in[2]->data : NULL;
@@ -104,7 +104,17 @@ static void conv_grad(ot_grad *g)
 static const ot_port conv_in[] = {{"X", "T", 0}, {"W", "T", 0}, {"B", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_port conv_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel conv_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = conv_prepare, .run = conv_run},
+    {.name = "dnnl",
+     .flags = OT_KERNEL_LIBRARY,
+     .can_run = ot__conv_can_dnnl,
+     .forms = ot__conv_forms_dnnl,
+     .prepare = ot__conv_prepare_dnnl,
+     .run = ot__conv_run_dnnl,
+     .release = ot__conv_release_dnnl},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__conv_prepare_ref,
+     .run = ot__conv_run_ref},
     {0},
 };
 const ot_op_def ot__op_conv[] = {

@@ -1,5 +1,5 @@
 // Gradients of Conv: dX, dW and dB from dY, X and W; each may be omitted.
-#include "ops/window.h"
+#include "ops/conv.h"
 
 static void conv_grad_infer(ot_infer *c)
 {
@@ -76,6 +76,13 @@ static const ot_port conv_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
                                         {"dB", "T", OT_PORT_OPTIONAL},
                                         {0}};
 static const ot_kernel conv_grad_kernels[] = {
+    {.name = "dnnl",
+     .flags = OT_KERNEL_LIBRARY,
+     .can_run = ot__conv_grad_can_dnnl,
+     .forms = ot__conv_grad_forms_dnnl,
+     .prepare = ot__conv_grad_prepare_dnnl,
+     .run = ot__conv_grad_run_dnnl,
+     .release = ot__conv_release_dnnl},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = conv_grad_prepare,

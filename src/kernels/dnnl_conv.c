@@ -1,0 +1,259 @@
+#include "kernels/dnnl_program.h"
+
+enum { SPATIAL = 2, MAX_SPATIAL = 3 };
+
+// ---- forms ----
+
+// Channels that stand together in oneDNN's fastest kernels here; 1: it has none with blocks.
+static int channel_block(void)
+{
+#if defined(__x86_64__)
+    // The instruction sets are numbered by bits, those with more having more of them.
+    const int isa = (int)dnnl_get_effective_cpu_isa();
+
+    return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
+#else
+    return 1;
+#endif
+}
+
+// Channels per group that are whole blocks, or depthwise with groups in whole blocks.
+static bool is_blocked(const ot__dnnl_conv *c, int64_t channels, int block)
+{
+    if (c->groups > 1 && c->w->dim[1] == 1 && c->w->dim[0] == c->groups)
+        return c->groups % block == 0;
+    return channels / c->groups % block == 0;
+}
+
+void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form, const ot_form **y_form)
+{
+    const int block = channel_block(), ndim = c->x->ndim;
+    const bool few = c->groups == 1 && (c->x->dim[1] == 1 || c->x->dim[1] == 3);
+
+    *x_form = *y_form = NULL;
+    if (block == 1)
+        return;
+    *x_form = *y_form = ot__form_channels_last(ndim);
+    if (!is_blocked(c, c->y->dim[1], block) || (!few && !is_blocked(c, c->x->dim[1], block)))
+        return;
+    // The kernels for the first layer of image models read colours row-major.
+    *x_form = few ? NULL : ot__form_blocked(ndim, block);
+    *y_form = ot__form_blocked(ndim, block);
+}
+
+// ---- descriptions ----
+
+// Everything that the primitives of one problem are made from.
+typedef struct conv_parts {
+    dnnl_memory_desc_t x, y, b, w_any, w_plain;
+    dnnl_dims_t strides, dilations, pads, pads_end;
+    dnnl_engine_t engine;
+    dnnl_primitive_attr_t attr, plain_attr;
+    dnnl_primitive_desc_t forward;
+} conv_parts;
+
+bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
+{
+    const int n = c->x->ndim - SPATIAL;
+
+    if (n < 1 || n > MAX_SPATIAL)
+        return false;
+    for (int k = 0; k < c->x->ndim; k++)
+        if (c->x->dim[k] < 1 || c->y->dim[k] < 1 || c->w->dim[k] < 1 || c->x->dim[k] > INT32_MAX ||
+            c->y->dim[k] > INT32_MAX || c->w->dim[k] > INT32_MAX)
+            return false;
+    for (int k = 0; k < n; k++)
+        if (c->pads[k] > INT32_MAX || c->strides[k] > INT32_MAX || c->dilations[k] > INT32_MAX)
+            return false;
+    return true;
+}
+
+static dnnl_status_t describe_weights(const ot__dnnl_conv *c, conv_parts *p)
+{
+    static const dnnl_format_tag_t plain[] = {dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
+    const int grouped = c->groups > 1;
+    const int ndim = c->w->ndim + grouped;
+    dnnl_dims_t dims;
+
+    dims[0] = c->groups;
+    for (int k = 0; k < c->w->ndim; k++)
+        dims[k + grouped] = c->w->dim[k];
+    dims[grouped] = c->w->dim[0] / c->groups;
+    OT__DNNL_TRY(ot__md_tagged(&p->w_plain, ndim, dims, plain[ndim - 3]));
+    return ot__md_tagged(&p->w_any, ndim, dims, dnnl_format_tag_any);
+}
+
+static void describe_window(const ot__dnnl_conv *c, conv_parts *p)
+{
+    for (int k = 0; k < c->x->ndim - SPATIAL; k++) {
+        const int64_t reach = (c->w->dim[k + SPATIAL] - 1) * c->dilations[k] + 1;
+
+        p->strides[k] = c->strides[k];
+        p->dilations[k] = c->dilations[k] - 1;
+        p->pads[k] = c->pads[k];
+        // What the last window reads behind the input; negative where it leaves some out.
+        p->pads_end[k] = (c->y->dim[k + SPATIAL] - 1) * c->strides[k] + reach -
+                         c->x->dim[k + SPATIAL] - c->pads[k];
+    }
+}
+
+static ot__dnnl_convolution convolution_of(const conv_parts *p, ot__dnnl_direction direction,
+                                           bool has_bias)
+{
+    return (ot__dnnl_convolution){.direction = direction,
+                                  .x = ot__md_of(&p->x),
+                                  .w = ot__md_of(&p->w_any),
+                                  .b = has_bias ? ot__md_of(&p->b) : NULL,
+                                  .y = ot__md_of(&p->y),
+                                  .strides = p->strides,
+                                  .dilations = p->dilations,
+                                  .pads = p->pads,
+                                  .pads_end = p->pads_end};
+}
+
+static dnnl_status_t describe(const ot__dnnl_conv *c, conv_parts *p)
+{
+    const ot_shape bias = OT_SHAPE(c->y->dim[1]);
+    ot__dnnl_convolution forward;
+
+    OT__DNNL_TRY(ot__dnnl_engine(&p->engine));
+    OT__DNNL_TRY(ot__dnnl_attr(c->relu, &p->attr));
+    OT__DNNL_TRY(ot__dnnl_attr(false, &p->plain_attr));
+    OT__DNNL_TRY(ot__dnnl_md(&p->x, c->x, c->x_form));
+    OT__DNNL_TRY(ot__dnnl_md(&p->y, c->y, c->y_form));
+    OT__DNNL_TRY(ot__dnnl_md(&p->b, &bias, NULL));
+    OT__DNNL_TRY(describe_weights(c, p));
+    describe_window(c, p);
+    forward = convolution_of(p, OT__DNNL_FORWARD, c->has_bias);
+    return ot__dnnl_pd_convolution(&p->forward, p->engine, &forward, NULL, p->attr);
+}
+
+static void forget(conv_parts *p)
+{
+    dnnl_primitive_desc_destroy(p->forward);
+    dnnl_primitive_attr_destroy(p->attr);
+    dnnl_primitive_attr_destroy(p->plain_attr);
+    ot__md_release(&p->x);
+    ot__md_release(&p->y);
+    ot__md_release(&p->b);
+    ot__md_release(&p->w_any);
+    ot__md_release(&p->w_plain);
+}
+
+// ---- programs ----
+
+static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, const conv_parts *p)
+{
+    const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
+    ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
+
+    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w_plain), w, &w_place));
+    OT__DNNL_TRY(ot__dnnl_add(out, p->forward));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_SRC, ot__md_of(&p->x), OT__DNNL_SLOT(OT__DNNL_CONV_X)));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
+    if (c->has_bias)
+        OT__DNNL_TRY(
+            ot__dnnl_arg(out, DNNL_ARG_BIAS, ot__md_of(&p->b), OT__DNNL_SLOT(OT__DNNL_CONV_B)));
+    return ot__dnnl_arg(out, DNNL_ARG_DST, ot__md_of(&p->y), OT__DNNL_SLOT(OT__DNNL_CONV_Y));
+}
+
+static dnnl_status_t add_dx(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd)
+{
+    const ot__md w = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
+    ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_W);
+
+    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w_plain), w, &w_place));
+    OT__DNNL_TRY(ot__dnnl_add(out, pd));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_DST, ot__md_of(&p->y),
+                              OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DY)));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
+    return ot__dnnl_arg(out, DNNL_ARG_DIFF_SRC, ot__md_of(&p->x),
+                        OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DX));
+}
+
+// dw is made where it is wanted when the primitive can write it row-major, else in scratch.
+static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd,
+                            bool wants_dw, bool wants_db)
+{
+    const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
+    const ot__md plain = ot__md_of(&p->w_plain);
+    const bool is_plain = dnnl_memory_desc_equal(dw, plain) != 0;
+    ot__dnnl_place place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW);
+
+    if (!is_plain || !wants_dw)
+        place = ot__dnnl_scratch(out, dnnl_memory_desc_get_size(dw));
+    OT__DNNL_TRY(ot__dnnl_add(out, pd));
+    OT__DNNL_TRY(
+        ot__dnnl_arg(out, DNNL_ARG_SRC, ot__md_of(&p->x), OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_X)));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_DST, ot__md_of(&p->y),
+                              OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DY)));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_WEIGHTS, dw, place));
+    if (wants_db)
+        OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_BIAS, ot__md_of(&p->b),
+                                  OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DB)));
+    if (is_plain || !wants_dw)
+        return dnnl_success;
+    return ot__dnnl_reorder(out, dw, place, plain, OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW));
+}
+
+static dnnl_status_t add_backward(ot__dnnl_program *out, const conv_parts *p, bool wants_dx,
+                                  bool wants_dw, bool wants_db)
+{
+    const ot__dnnl_convolution data = convolution_of(p, OT__DNNL_BACKWARD_DATA, false);
+    const ot__dnnl_convolution weights = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, wants_db);
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t st = dnnl_success;
+
+    if (wants_dx) {
+        OT__DNNL_TRY(ot__dnnl_pd_convolution(&pd, p->engine, &data, p->forward, p->plain_attr));
+        st = add_dx(out, p, pd);
+        dnnl_primitive_desc_destroy(pd);
+    }
+    if (st != dnnl_success || (!wants_dw && !wants_db))
+        return st;
+    ot__dnnl_scratch_reuse(out);
+    OT__DNNL_TRY(ot__dnnl_pd_convolution(&pd, p->engine, &weights, p->forward, p->plain_attr));
+    st = add_dw(out, p, pd, wants_dw, wants_db);
+    dnnl_primitive_desc_destroy(pd);
+    return st;
+}
+
+static ot_status finish(dnnl_status_t st, ot__dnnl_program **out)
+{
+    if (st != dnnl_success) {
+        ot__dnnl_destroy(*out);
+        *out = NULL;
+    }
+    return ot__dnnl_error(st, "convolution");
+}
+
+ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
+{
+    conv_parts p = {.attr = NULL};
+    dnnl_status_t st;
+
+    *out = ot__alloc_zero(1, sizeof **out);
+    if (*out == NULL)
+        return OT_ERR_NO_MEMORY;
+    st = describe(c, &p);
+    if (st == dnnl_success)
+        st = add_forward(*out, c, &p);
+    forget(&p);
+    return finish(st, out);
+}
+
+ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
+                                    bool wants_db, ot__dnnl_program **out)
+{
+    conv_parts p = {.attr = NULL};
+    dnnl_status_t st;
+
+    *out = ot__alloc_zero(1, sizeof **out);
+    if (*out == NULL)
+        return OT_ERR_NO_MEMORY;
+    st = describe(c, &p);
+    if (st == dnnl_success)
+        st = add_backward(*out, &p, wants_dx, wants_dw, wants_db);
+    forget(&p);
+    return finish(st, out);
+}

@@ -1,0 +1,40 @@
+#include "kernels/dnnl_program.h"
+
+static bool knows(const ot_shape *shape, const ot_form *form)
+{
+    dnnl_memory_desc_t md = {0};
+    const bool known = ot__dnnl_md(&md, shape, form) == dnnl_success;
+
+    if (known)
+        ot__md_release(&md);
+    return known;
+}
+
+bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_form *from, const ot_form *to)
+{
+    return knows(shape, from) && knows(shape, to);
+}
+
+ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, const ot_form *to,
+                                  ot__dnnl_program **out)
+{
+    dnnl_memory_desc_t x = {0}, y = {0};
+    dnnl_status_t st;
+
+    *out = ot__alloc_zero(1, sizeof **out);
+    if (*out == NULL)
+        return OT_ERR_NO_MEMORY;
+    st = ot__dnnl_md(&x, shape, from);
+    if (st == dnnl_success)
+        st = ot__dnnl_md(&y, shape, to);
+    if (st == dnnl_success)
+        st = ot__dnnl_reorder(*out, ot__md_of(&x), OT__DNNL_SLOT(0), ot__md_of(&y),
+                              OT__DNNL_SLOT(1));
+    ot__md_release(&x);
+    ot__md_release(&y);
+    if (st != dnnl_success) {
+        ot__dnnl_destroy(*out);
+        *out = NULL;
+    }
+    return ot__dnnl_error(st, "reorder");
+}

@@ -1,0 +1,110 @@
+// Part of the face of `kernels`: what oneDNN computes. Only kernels.h includes this. Built without
+// oneDNN, nothing can be run by it.
+#ifndef OT_KERNELS_KERNELS_DNNL_H
+#define OT_KERNELS_KERNELS_DNNL_H
+
+#include "tensor/tensor.h"
+
+// A prepared problem. Made with the number of threads that it will run with; many may be run at
+// once.
+typedef struct ot__dnnl_program ot__dnnl_program;
+
+// A convolution as ONNX has it, f32: x (n, c, spatial ...), w (m, c / groups, kernel ...), y (n, m,
+// spatial ...). w and the bias are row-major.
+typedef struct ot__dnnl_conv {
+    const ot_shape *x, *w, *y;
+    const ot_form *x_form, *y_form;
+    int64_t groups;
+    const int64_t *strides, *dilations, *pads; // one number a spatial axis
+    bool has_bias, relu;                       // forward only
+} ot__dnnl_conv;
+
+enum { OT__DNNL_CONV_X, OT__DNNL_CONV_W, OT__DNNL_CONV_B, OT__DNNL_CONV_Y };
+enum {
+    OT__DNNL_CONV_GRAD_DY,
+    OT__DNNL_CONV_GRAD_X,
+    OT__DNNL_CONV_GRAD_W,
+    OT__DNNL_CONV_GRAD_DX, // from here on: NULL where it is not wanted
+    OT__DNNL_CONV_GRAD_DW,
+    OT__DNNL_CONV_GRAD_DB,
+    OT__DNNL_CONV_GRAD_SLOTS,
+};
+
+#if OT_WITH_ONEDNN
+
+// dnnl_program.c. `slots` are named by the enums of each problem.
+ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch);
+size_t ot__dnnl_scratch_bytes(const ot__dnnl_program *p);
+void ot__dnnl_destroy(ot__dnnl_program *p); // NULL is fine
+
+// dnnl_reorder.c: the same f32 elements in another form; false where oneDNN does not know the forms
+bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_form *from, const ot_form *to);
+ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, const ot_form *to,
+                                  ot__dnnl_program **out); // slots: from, to
+
+// dnnl_conv.c
+bool ot__dnnl_can_conv(const ot__dnnl_conv *c);
+// The forms of x and y that are fastest on this processor.
+void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form, const ot_form **y_form);
+ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out);
+ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
+                                    bool wants_db, ot__dnnl_program **out);
+
+#else
+
+static inline ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch)
+{
+    (void)p, (void)slots, (void)scratch;
+    return OT_ERR_UNSUPPORTED;
+}
+static inline size_t ot__dnnl_scratch_bytes(const ot__dnnl_program *p)
+{
+    (void)p;
+    return 0;
+}
+static inline void ot__dnnl_destroy(ot__dnnl_program *p)
+{
+    (void)p;
+}
+static inline bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_form *from,
+                                        const ot_form *to)
+{
+    (void)shape, (void)from, (void)to;
+    return false;
+}
+static inline ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from,
+                                                const ot_form *to, ot__dnnl_program **out)
+{
+    (void)shape, (void)from, (void)to;
+    *out = NULL;
+    return OT_ERR_UNSUPPORTED;
+}
+static inline bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
+{
+    (void)c;
+    return false;
+}
+static inline void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form,
+                                       const ot_form **y_form)
+{
+    (void)c;
+    *x_form = *y_form = NULL;
+}
+static inline ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
+{
+    (void)c;
+    *out = NULL;
+    return OT_ERR_UNSUPPORTED;
+}
+static inline ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx,
+                                                  bool wants_dw, bool wants_db,
+                                                  ot__dnnl_program **out)
+{
+    (void)c, (void)wants_dx, (void)wants_dw, (void)wants_db;
+    *out = NULL;
+    return OT_ERR_UNSUPPORTED;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,25 @@
+// oneDNN's kernels of convolutions, shared by Conv, its fused forms and ConvGrad. Private to `ops`.
+#ifndef OT_OPS_CONV_H
+#define OT_OPS_CONV_H
+
+#include "ops/window.h"
+
+// Inputs X, W, B and output Y.
+bool ot__conv_can_dnnl(const ot_prep *p);
+void ot__conv_forms_dnnl(ot_prep *p);
+ot_status ot__conv_prepare_dnnl(ot_prep *p);
+ot_status ot__conv_relu_prepare_dnnl(ot_prep *p); // Y = max(convolution, 0)
+ot_status ot__conv_run_dnnl(const ot_run *r);
+void ot__conv_release_dnnl(void *state);
+
+// Inputs dY, X, W and outputs dX, dW, dB.
+bool ot__conv_grad_can_dnnl(const ot_prep *p);
+void ot__conv_grad_forms_dnnl(ot_prep *p);
+ot_status ot__conv_grad_prepare_dnnl(ot_prep *p);
+ot_status ot__conv_grad_run_dnnl(const ot_run *r);
+
+// The reference of Conv, for its fused forms.
+ot_status ot__conv_prepare_ref(ot_prep *p);
+ot_status ot__conv_run_ref(const ot_run *r);
+
+#endif
