@@ -19,7 +19,7 @@ static void number(ot__builder *b, ot_value *const *values, int n)
             values[i]->index = b->n_values++;
 }
 
-static void number_values(ot__builder *b)
+void ot__number_values(ot__builder *b)
 {
     const ot_graph *g = b->graph;
 
@@ -54,6 +54,7 @@ static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape
     *e = (ot__entry){.source = source, .root = plan->n_entries, .next = -1, .usage = -1};
     e->arg.dtype = value->dtype;
     e->arg.shape = *shape;
+    e->arg.form = b->forms[value->index];
     if (!ot__shape_count(shape, &e->arg.count) ||
         !ot__dtype_bytes(value->dtype, e->arg.count, &e->n_bytes))
         return ot__error(OT_ERR_UNSUPPORTED,
@@ -269,7 +270,6 @@ ot_status ot__build_entries(ot__builder *b)
 {
     const ot_graph *g = b->graph;
 
-    number_values(b);
     b->ranges = ot__arena_alloc(b->arena, ((size_t)b->n_values + 1) * sizeof *b->ranges);
     b->is_view = ot__arena_alloc(b->arena, (size_t)g->n_nodes + 1);
     if (b->ranges == NULL || b->is_view == NULL)

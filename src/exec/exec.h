@@ -33,11 +33,12 @@ typedef struct ot__plan_options {
                        // values
 } ot__plan_options;
 
-// `graph` is sorted, checked and specialised (every shape static); the plan keeps no pointer into
-// it but to the model's constants, so the model must outlive the plan. sequence_lengths[i]: number
+// `graph` is sorted, checked and specialised (every shape static). Planning puts Reorder nodes into
+// it; the plan keeps no pointer into it but to the model's constants, so the model must outlive the
+// plan. sequence_lengths[i]: number
 // of tensors of graph input i when it is a sequence (their shapes in sequence_shapes[i]), else 0;
 // both arrays may be NULL when no input is a sequence.
-ot_status ot__plan_create(const ot_graph *graph, const ot__plan_options *options,
+ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           const int *sequence_lengths, const ot_shape *const *sequence_shapes,
                           ot__plan **out);
 void ot__plan_destroy(ot__plan *plan);

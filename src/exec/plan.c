@@ -65,6 +65,7 @@ static ot_status prepare_step(ot__builder *b, const ot_node *node, ot__plan_step
 {
     const ot__plan *plan = b->plan;
     const size_t n_in = (size_t)step->run.n_in + 1;
+    const int threads_before = ot__parallel_max();
     const void **constant = ot__arena_alloc(b->arena, n_in * sizeof *constant);
     ot_prep prep = {.node = node,
                     .in = step->run.in,
@@ -88,8 +89,11 @@ static ot_status prepare_step(ot__builder *b, const ot_node *node, ot__plan_step
     if (step->kernel == NULL)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel for these types and shapes",
                          step->label);
+    // A primitive of a library runs with as many threads as there are while it is made.
+    ot__parallel_set(prep.n_threads);
     const ot_status st = ot__kernel_prepare(step->kernel, &prep);
 
+    ot__parallel_set(threads_before);
     step->run.state = prep.state;
     step->run.n_threads = prep.n_threads;
     step->scratch_bytes = prep.scratch_bytes;
@@ -163,6 +167,7 @@ static ot_status keep_ports(ot__builder *b)
 static ot_status build(ot__builder *b)
 {
     OT_TRY(check_graph(b->graph));
+    OT_TRY(ot__build_layout(b));
     OT_TRY(ot__build_entries(b));
     OT_TRY(keep_ports(b));
     OT_TRY(ot__build_order(b));
@@ -170,7 +175,7 @@ static ot_status build(ot__builder *b)
     return ot__build_memory(b);
 }
 
-ot_status ot__plan_create(const ot_graph *graph, const ot__plan_options *options,
+ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           const int *sequence_lengths, const ot_shape *const *sequence_shapes,
                           ot__plan **out)
 {

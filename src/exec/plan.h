@@ -91,13 +91,14 @@ struct ot__plan {
 // ---- building it ----
 
 typedef struct ot__builder {
-    const ot_graph *graph;
+    ot_graph *graph;
     const ot__plan_options *options;
     const int *sequence_lengths;
     const ot_shape *const *sequence_shapes;
     ot__plan *plan;
-    ot__arena *arena;  // for the time of building
-    ot__range *ranges; // per value (ot_value.index)
+    ot__arena *arena;      // for the time of building
+    ot__range *ranges;     // per value (ot_value.index)
+    const ot_form **forms; // per value; NULL is row-major
     int n_values, entries_capacity;
     ot_node **order; // nodes as they run
     bool *is_view;   // per node (ot_node.index): runs no kernel
@@ -113,7 +114,11 @@ static inline ot__entry *ot__plan_root(const ot__plan *plan, int entry)
     return &plan->entries[plan->entries[entry].root];
 }
 
-// entries.c: values become entries; which of them share memory.
+// layout.c: the form of every value, and Reorder nodes between forms.
+ot_status ot__build_layout(ot__builder *b);
+// entries.c
+void ot__number_values(ot__builder *b); // ot_value.index and ot_node.index
+// values become entries; which of them share memory.
 ot_status ot__build_entries(ot__builder *b);
 // order_graph.c
 ot_status ot__build_order(ot__builder *b);

@@ -14,15 +14,17 @@ bool ot__profile_wanted(void)
 static void describe_args(ot__buf *out, const ot_arg *const *args, int n)
 {
     enum { SHOWN = 8 };
-    char shape[160];
+    char shape[160], form[64];
 
     for (int i = 0; i < OT_MIN(n, (int)SHOWN); i++) {
         ot__buf_text(out, i > 0 ? ", " : " ");
         if (args[i] == NULL)
             ot__buf_text(out, "-");
         else
-            ot__buf_printf(out, "%s%s", ot_dtype_name(args[i]->dtype),
-                           ot__shape_text(&args[i]->shape, shape, sizeof shape));
+            ot__buf_printf(out, "%s%s%s%s", ot_dtype_name(args[i]->dtype),
+                           ot__shape_text(&args[i]->shape, shape, sizeof shape),
+                           args[i]->form != NULL ? " as " : "",
+                           ot__form_text(args[i]->form, form, sizeof form));
     }
     if (n > SHOWN)
         ot__buf_printf(out, ", ... (%d)", n);

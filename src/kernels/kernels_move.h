@@ -1,4 +1,5 @@
-// Part of the face of `kernels`: moving elements, reducing axes, indices. Only kernels.h includes this.
+// Part of the face of `kernels`: moving elements, reducing axes, indices. Only kernels.h includes
+// this.
 #ifndef OT_KERNELS_KERNELS_MOVE_H
 #define OT_KERNELS_KERNELS_MOVE_H
 
@@ -7,8 +8,9 @@
 // ---- ref_strided.c: copies between strided arrays ----
 
 enum { OT__STRIDED_MAX_NDIM = 2 * OT_MAX_NDIM };
-// y[y_offset + sum of i[k] * y_stride[k]] = x[x_offset + sum of i[k] * x_stride[k]] for all 0 <= i[k] < dim[k].
-// Offsets and strides count elements of `size` bytes (1, 2, 4, 8 or 16). No element of y is written twice.
+// y[y_offset + sum of i[k] * y_stride[k]] = x[x_offset + sum of i[k] * x_stride[k]] for all 0 <=
+// i[k] < dim[k]. Offsets and strides count elements of `size` bytes (1, 2, 4, 8 or 16). No element
+// of y is written twice.
 typedef struct ot__strided {
     int ndim;
     int64_t dim[OT__STRIDED_MAX_NDIM], x_stride[OT__STRIDED_MAX_NDIM],
@@ -20,6 +22,11 @@ void ot__strided_add_axis(ot__strided *s, int64_t dim, int64_t x_stride, int64_t
 void ot__strided_simplify(ot__strided *s); // the same copy with as few axes as possible
 void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s); // s simplified
 
+// ---- ref_reorder.c: the same elements in another form; shape is what both have ----
+
+void ot__ref_reorder(void *y, const ot_form *y_form, const void *x, const ot_form *x_form,
+                     const ot_shape *shape, size_t element_size);
+
 // ---- ref_fill.c: one value in every element ----
 
 void ot__ref_fill(void *y, const void *value, int64_t n, size_t size);
@@ -27,8 +34,9 @@ void ot__ref_copy_bytes(void *y, const void *x, size_t n_bytes); // y may be x
 
 // ---- ref_index.c: indices to offsets ----
 //
-// offset[i] is the first element, in the indexed array, of the i-th slice that the indices name. Indices are i32 or i64
-// (index_size 4 or 8) and may count from the end. Return -1, or the position of the first index out of range.
+// offset[i] is the first element, in the indexed array, of the i-th slice that the indices name.
+// Indices are i32 or i64 (index_size 4 or 8) and may count from the end. Return -1, or the position
+// of the first index out of range.
 
 int64_t ot__ref_index_get(const void *indices, size_t index_size, int64_t i);
 // Slices (outer, n) of an array (outer, extent, inner); each has `inner` elements.
@@ -37,7 +45,8 @@ int64_t ot__ref_index_axis(int64_t *offset, const void *indices, size_t index_si
 // One element for every element of `index`, whose shape has the rank of `data`.
 int64_t ot__ref_index_elements(int64_t *offset, const void *indices, size_t index_size,
                                const ot_shape *data, const ot_shape *index, int axis);
-// indices (batch, n, depth): each tuple names a slice of the batch's array, from axis batch_dims of `data` on.
+// indices (batch, n, depth): each tuple names a slice of the batch's array, from axis batch_dims of
+// `data` on.
 int64_t ot__ref_index_nd(int64_t *offset, const int64_t *indices, const ot_shape *data,
                          int batch_dims, int64_t batch, int64_t n, int depth);
 
@@ -47,7 +56,8 @@ int64_t ot__ref_index_nd(int64_t *offset, const int64_t *indices, const ot_shape
 void ot__ref_gather(void *y, const void *x, const int64_t *offset, int64_t n, int64_t slice,
                     size_t size);
 
-// ---- ref_scatter.c: writing slices, in the order of i wherever two meet; the same bits for any number of threads ----
+// ---- ref_scatter.c: writing slices, in the order of i wherever two meet; the same bits for any
+// number of threads ----
 
 typedef enum ot__scatter_op {
     OT__SCATTER_NONE,
@@ -59,11 +69,13 @@ typedef enum ot__scatter_op {
 // y[offset[i] + j] = op(y[offset[i] + j], u[i * slice + j]); y has `count` elements.
 typedef void (*ot__scatter_function)(void *y, const int64_t *offset, const void *u, int64_t n,
                                      int64_t slice, int64_t count, ot__scatter_op op);
-ot__scatter_function ot__ref_scatter_find(ot_dtype dtype, ot__scatter_op op); // NULL: not for this type
+ot__scatter_function ot__ref_scatter_find(ot_dtype dtype,
+                                          ot__scatter_op op); // NULL: not for this type
 
 // ---- ref_pad.c ----
 
-// y (dim[0], ..., dim[ndim - 1]) from x by one table an axis: map[axis][i] is the index in x, or -1 for `value`.
+// y (dim[0], ..., dim[ndim - 1]) from x by one table an axis: map[axis][i] is the index in x, or -1
+// for `value`.
 typedef struct ot__pad {
     int ndim;
     int64_t dim[OT_MAX_NDIM], x_stride[OT_MAX_NDIM];
@@ -76,7 +88,8 @@ typedef enum ot__pad_mode {
     OT__PAD_EDGE,
     OT__PAD_WRAP,
 } ot__pad_mode;
-// The table of one axis: begin, then (after cropping where negative) the `extent` elements of x, then end.
+// The table of one axis: begin, then (after cropping where negative) the `extent` elements of x,
+// then end.
 void ot__ref_pad_map(int64_t *map, int64_t extent, int64_t begin, int64_t end, ot__pad_mode mode);
 void ot__ref_pad(void *y, const void *x, const void *value, const ot__pad *pad);
 
@@ -103,19 +116,21 @@ typedef enum ot__reduce_op {
 // Sums of f32 are kept in f64; an order that does not depend on the number of threads.
 typedef void (*ot__reduce_function)(void *y, const void *x, const ot__reduction *r,
                                     ot__reduce_op op);
-ot__reduce_function ot__ref_reduce_find(ot_dtype dtype, ot__reduce_op op); // NULL: not for this type
+ot__reduce_function ot__ref_reduce_find(ot_dtype dtype,
+                                        ot__reduce_op op); // NULL: not for this type
 
 // ---- ref_argmax.c ----
 
-// y (outer, inner) = index of the greatest (is_max) or least element of x (outer, n, inner) along n, the first or last
-// of equal ones; NaN beats everything. n >= 1.
+// y (outer, inner) = index of the greatest (is_max) or least element of x (outer, n, inner) along
+// n, the first or last of equal ones; NaN beats everything. n >= 1.
 typedef void (*ot__arg_function)(int64_t *y, const void *x, int64_t outer, int64_t n, int64_t inner,
                                  bool is_max, bool is_last);
 ot__arg_function ot__ref_arg_find(ot_dtype dtype); // NULL: not for this type
 
 // ---- ref_cumsum.c ----
 
-// y, x (outer, n, inner): sums along n; exclusive: without the element itself; reverse: from the end.
+// y, x (outer, n, inner): sums along n; exclusive: without the element itself; reverse: from the
+// end.
 typedef void (*ot__cumsum_function)(void *y, const void *x, int64_t outer, int64_t n, int64_t inner,
                                     bool is_exclusive, bool is_reverse);
 ot__cumsum_function ot__ref_cumsum_find(ot_dtype dtype); // NULL: not for this type

@@ -162,7 +162,7 @@ static ot_tensor *tensor_of(const ot__parameter *p, ot__optimizer_role role)
 static ot_status make_plan(ot_session *session)
 {
     ot__optimizer *o = &session->optimizer;
-    const ot_graph *g = o->model->graph;
+    ot_graph *g = o->model->graph;
     ot_shape *shapes = ot__alloc_zero((size_t)o->n_parameters, sizeof *shapes);
     int *lengths = ot__alloc_zero((size_t)g->n_inputs, sizeof *lengths);
     const ot_shape **per_input = ot__alloc_zero((size_t)g->n_inputs, sizeof *per_input);

@@ -1,0 +1,287 @@
+// The form of every value. A node asks for forms through its kernel; elementwise nodes take that of
+// their operands, so whole regions come to share one and Reorder nodes stand only at their borders.
+// What the plan hands out or others own (inputs, outputs, state) is row-major.
+#include "exec/plan.h"
+
+// A copy of a value in another form that is already there.
+typedef struct copy {
+    ot_value *value;
+    const ot_form *form;
+} copy;
+
+typedef struct layout {
+    ot__builder *b;
+    ot_graph *graph;
+    const ot_op_def *reorder;
+    ot_node **nodes; // the new list
+    int n_nodes;
+    copy *copies; // the latest of each value
+    int capacity; // values there is room for
+} layout;
+
+// One node as its kernels see it.
+typedef struct view {
+    ot_arg *args; // inputs, then outputs
+    const ot_arg **in, **out;
+    const void **constant;
+    const ot_form **want_in, **want_out;
+    int *first;
+} view;
+
+// ---- new nodes ----
+
+static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_form *form)
+{
+    ot_value *value = ot__graph_new_value(l->graph, like->name);
+
+    if (value == NULL)
+        return NULL;
+    ot__value_set(value, like->dtype, like->constant ? &like->constant->shape : &like->shape);
+    value->index = l->b->n_values++;
+    l->b->forms[value->index] = form;
+    return value;
+}
+
+static ot_status add_reorder(layout *l, ot_value *from, ot_value *to)
+{
+    const int n_before = l->graph->n_nodes;
+    ot_node *node =
+        ot__graph_add_node(l->graph, "ai.onnxtrain", "Reorder", to->name, &from, 1, &to, 1);
+
+    l->graph->n_nodes = n_before; // it goes where it is needed, not behind
+    if (node == NULL)
+        return OT_ERR_NO_MEMORY;
+    node->op = l->reorder;
+    l->nodes[l->n_nodes++] = node;
+    return OT_OK;
+}
+
+static ot_status bring_input(layout *l, ot_node *node, int i, const ot_form *form)
+{
+    ot_value *value = node->inputs[i];
+    copy *have = &l->copies[value->index];
+
+    if (ot__form_equal(l->b->forms[value->index], form))
+        return OT_OK;
+    if (have->value == NULL || !ot__form_equal(have->form, form)) {
+        ot_value *to = form_of_new_value(l, value, form);
+
+        if (to == NULL)
+            return OT_ERR_NO_MEMORY;
+        OT_TRY(add_reorder(l, value, to));
+        *have = (copy){to, form};
+    }
+    node->inputs[i] = have->value;
+    return OT_OK;
+}
+
+// An output that must be row-major while its kernel writes another form.
+static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *form)
+{
+    ot_value *value = node->outputs[i];
+    ot_value *made = form_of_new_value(l, value, form);
+
+    if (made == NULL)
+        return OT_ERR_NO_MEMORY;
+    made->producer = node;
+    made->i_producer_output = i;
+    node->outputs[i] = made;
+    value->producer = NULL;
+    OT_TRY(add_reorder(l, made, value));
+    l->copies[value->index] = (copy){made, form};
+    return OT_OK;
+}
+
+// ---- what a node wants ----
+
+static bool set_arg(const layout *l, const ot_value *value, ot_arg *arg)
+{
+    const ot_shape *shape;
+
+    if (value->kind != OT_VALUE_TENSOR || (!value->has_shape && value->constant == NULL))
+        return false;
+    shape = value->constant != NULL ? &value->constant->shape : &value->shape;
+    *arg = (ot_arg){.dtype = value->dtype, .shape = *shape, .form = l->b->forms[value->index]};
+    return ot__shape_count(shape, &arg->count);
+}
+
+static ot_status make_view(layout *l, int n_in, int n_out, view *v)
+{
+    ot__arena *arena = l->b->arena;
+
+    *v =
+        (view){.args = ot__arena_alloc(arena, ((size_t)n_in + (size_t)n_out + 1) * sizeof *v->args),
+               .in = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->in),
+               .out = ot__arena_alloc(arena, ((size_t)n_out + 1) * sizeof *v->out),
+               .constant = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->constant),
+               .want_in = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->want_in),
+               .want_out = ot__arena_alloc(arena, ((size_t)n_out + 1) * sizeof *v->want_out),
+               .first = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->first)};
+    return v->args == NULL || v->in == NULL || v->out == NULL || v->constant == NULL ||
+                   v->want_in == NULL || v->want_out == NULL || v->first == NULL
+               ? OT_ERR_NO_MEMORY
+               : OT_OK;
+}
+
+// False when an argument is not a tensor of known shape: such a node keeps to row-major.
+static bool fill_view(layout *l, const ot_node *node, view *v)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        v->first[i] = i;
+        if (node->inputs[i] == NULL)
+            continue;
+        v->in[i] = &v->args[i];
+        if (!set_arg(l, node->inputs[i], &v->args[i]))
+            return false;
+        if (node->inputs[i]->constant != NULL)
+            v->constant[i] = node->inputs[i]->constant->data;
+    }
+    v->first[node->n_inputs] = node->n_inputs;
+    for (int i = 0; i < node->n_outputs; i++) {
+        if (node->outputs[i] == NULL)
+            continue;
+        v->out[i] = &v->args[node->n_inputs + i];
+        if (!set_arg(l, node->outputs[i], &v->args[node->n_inputs + i]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_scalar(const ot_arg *x)
+{
+    return x->count == 1;
+}
+
+// The form most operands of full shape have, and of equally frequent ones not the row-major one.
+// NULL too when an operand is stretched: positions in it follow from row-major ones.
+static const ot_form *elementwise_form(const ot_node *node, const view *v)
+{
+    const ot_form *best = NULL;
+    int most = 0;
+
+    for (int i = 0; i < node->n_outputs; i++)
+        if (v->out[i] != NULL && !ot__shape_equal(&v->out[i]->shape, &v->out[0]->shape))
+            return NULL;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int n = 0;
+
+        if (v->in[i] == NULL || is_scalar(v->in[i]))
+            continue;
+        if (!ot__shape_equal(&v->in[i]->shape, &v->out[0]->shape))
+            return NULL;
+        for (int k = 0; k < node->n_inputs; k++)
+            n += v->in[k] != NULL && ot__form_equal(v->in[k]->form, v->in[i]->form);
+        if (n > most || (n == most && best == NULL)) {
+            most = n;
+            best = v->in[i]->form;
+        }
+    }
+    return best;
+}
+
+static void ask_elementwise(const ot_node *node, view *v)
+{
+    const ot_form *form = v->out[0] == NULL ? NULL : elementwise_form(node, v);
+
+    for (int i = 0; i < node->n_inputs; i++)
+        if (v->in[i] != NULL && !is_scalar(v->in[i]))
+            v->want_in[i] = form;
+    for (int i = 0; i < node->n_outputs; i++)
+        v->want_out[i] = form;
+}
+
+static void ask_kernel(const ot__builder *b, const ot_node *node, view *v)
+{
+    ot_prep prep = {.node = node,
+                    .in = v->in,
+                    .out = v->out,
+                    .constant = v->constant,
+                    .n_in = node->n_inputs,
+                    .n_out = node->n_outputs,
+                    .in_first = v->first,
+                    .n_threads = b->plan->n_threads,
+                    .reproducible = b->options->reproducible,
+                    .want_in = v->want_in,
+                    .want_out = v->want_out};
+    const ot_kernel *kernel = ot__kernel_select(node->op, b->options, &prep);
+
+    if (kernel != NULL && kernel->forms != NULL)
+        kernel->forms(&prep);
+}
+
+// A form that does not fit its tensor would lose elements, so it is not taken.
+static const ot_form *fitting(const ot_form *form, const ot_arg *arg)
+{
+    return arg != NULL && ot__form_fits(form, &arg->shape) ? form : NULL;
+}
+
+static bool must_be_plain(const ot_node *node, int i_output)
+{
+    const ot_port *port = ot__op_output_port(node->op, i_output);
+
+    return node->outputs[i_output]->is_output || (port->flags & OT_PORT_STATE) != 0;
+}
+
+static ot_status lay_out(layout *l, ot_node *node)
+{
+    view v;
+
+    OT_TRY(make_view(l, node->n_inputs, node->n_outputs, &v));
+    if (fill_view(l, node, &v)) {
+        if ((node->op->flags & OT_OP_ANY_LAYOUT) != 0)
+            ask_elementwise(node, &v);
+        else
+            ask_kernel(l->b, node, &v);
+    }
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL)
+            OT_TRY(bring_input(l, node, i, fitting(v.want_in[i], v.in[i])));
+    l->nodes[l->n_nodes++] = node;
+    for (int i = 0; i < node->n_outputs; i++) {
+        const ot_form *form;
+
+        if (node->outputs[i] == NULL)
+            continue;
+        form = fitting(v.want_out[i], v.out[i]);
+        if (form != NULL && must_be_plain(node, i))
+            OT_TRY(bring_output(l, node, i, form));
+        else
+            l->b->forms[node->outputs[i]->index] = form;
+    }
+    return OT_OK;
+}
+
+// ---- the stage ----
+
+static ot_status prepare(layout *l)
+{
+    ot__arena *arena = l->b->arena;
+    const ot_graph *g = l->graph;
+    int n_nodes = g->n_nodes;
+
+    l->capacity = l->b->n_values;
+    for (int n = 0; n < g->n_nodes; n++) {
+        l->capacity += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
+        n_nodes += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
+    }
+    l->reorder = ot__op_find("ai.onnxtrain", "Reorder", 1);
+    l->nodes = ot__arena_alloc(g->model->arena, ((size_t)n_nodes + 1) * sizeof *l->nodes);
+    l->copies = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->copies);
+    l->b->forms = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->b->forms);
+    return l->nodes == NULL || l->copies == NULL || l->b->forms == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+}
+
+ot_status ot__build_layout(ot__builder *b)
+{
+    layout l = {.b = b, .graph = b->graph};
+
+    ot__number_values(b);
+    OT_TRY(prepare(&l));
+    for (int n = 0; n < b->graph->n_nodes; n++)
+        OT_TRY(lay_out(&l, b->graph->nodes[n]));
+    b->graph->nodes = l.nodes;
+    b->graph->n_nodes = b->graph->nodes_capacity = l.n_nodes;
+    for (int n = 0; n < l.n_nodes; n++)
+        l.nodes[n]->index = n;
+    return OT_OK;
+}
