@@ -1,0 +1,143 @@
+"""The models of the benchmark: as ONNX text for onnxtrain and ONNX Runtime, and as PyTorch modules.
+
+    python3 bench/models.py mlp > mlp.onnxtxt
+
+Initial weights are drawn (RandomNormal), Kaiming-scaled; the benchmark compares time and memory, not values.
+"""
+
+import math
+import sys
+
+# name: rows of a batch, shape of a row, classes
+PROBLEMS = {
+    "mlp": (64, [784], 10),
+    "lenet": (64, [1, 28, 28], 10),
+    "resnet18": (8, [3, 224, 224], 1000),
+}
+
+
+class Text:
+    """Writes a graph node by node."""
+
+    def __init__(self, name):
+        self.lines, self.count, self.name = [], 0, name
+
+    def value(self, text):
+        self.count += 1
+        self.lines.append(f"  v{self.count} = {text}")
+        return f"v{self.count}"
+
+    def weight(self, shape, fan_in):
+        scale = math.sqrt(2.0 / fan_in)
+        return self.value(f"RandomNormal <shape = {shape}, scale = {scale:.6f}> ()")
+
+    def filled(self, n, number):
+        return self.value(f"RandomNormal <shape = [{n}], mean = {number:.1f}, scale = 0.000001> ()")
+
+    def linear(self, x, n_in, n_out):
+        w, b = self.weight([n_out, n_in], n_in), self.filled(n_out, 0)
+        return self.value(f"Gemm <transB = 1> ({x}, {w}, {b})")
+
+    def conv(self, x, n_in, n_out, kernel, stride=1, pad=0, bias=False):
+        w = self.weight([n_out, n_in, kernel, kernel], n_in * kernel * kernel)
+        inputs = [x, w] + ([self.filled(n_out, 0)] if bias else [])
+        return self.value(
+            f"Conv <kernel_shape = [{kernel}, {kernel}], strides = [{stride}, {stride}],"
+            f" pads = [{pad}, {pad}, {pad}, {pad}]> ({', '.join(inputs)})")
+
+    def batch_norm(self, x, n):
+        names = [self.filled(n, v) for v in (1, 0)]
+        mean, var = (self.constant(n, v) for v in (0, 1))
+        return self.value(f"BatchNormalization ({x}, {', '.join(names)}, {mean}, {var})")
+
+    def constant(self, n, number):
+        self.count += 1
+        name = f"s{self.count}"
+        self.initializers.append(f"float[{n}] {name} = {{{', '.join([str(number)] * n)}}}")
+        return name
+
+    initializers: list
+
+
+def mlp(t):
+    h = t.value(f"Relu ({t.linear('x', 784, 512)})")
+    h = t.value(f"Relu ({t.linear(h, 512, 512)})")
+    return t.linear(h, 512, 10)
+
+
+def lenet(t):
+    h = t.value(f"Relu ({t.conv('x', 1, 6, 5, pad=2, bias=True)})")
+    h = t.value(f"MaxPool <kernel_shape = [2, 2], strides = [2, 2]> ({h})")
+    h = t.value(f"Relu ({t.conv(h, 6, 16, 5, bias=True)})")
+    h = t.value(f"MaxPool <kernel_shape = [2, 2], strides = [2, 2]> ({h})")
+    h = t.value(f"Flatten ({h})")
+    h = t.value(f"Relu ({t.linear(h, 400, 120)})")
+    h = t.value(f"Relu ({t.linear(h, 120, 84)})")
+    return t.linear(h, 84, 10)
+
+
+def resnet18(t):
+    h = t.value(f"Relu ({t.batch_norm(t.conv('x', 3, 64, 7, 2, 3), 64)})")
+    h = t.value(f"MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> ({h})")
+    n_in = 64
+    for n_out, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
+        y = t.value(f"Relu ({t.batch_norm(t.conv(h, n_in, n_out, 3, stride, 1), n_out)})")
+        y = t.batch_norm(t.conv(y, n_out, n_out, 3, 1, 1), n_out)
+        if stride != 1 or n_in != n_out:
+            h = t.batch_norm(t.conv(h, n_in, n_out, 1, stride), n_out)
+        h = t.value(f"Relu ({t.value(f'Add ({y}, {h})')})")
+        n_in = n_out
+    h = t.value(f"Flatten ({t.value(f'GlobalAveragePool ({h})')})")
+    return t.linear(h, 512, 1000)
+
+
+def onnx_text(name):
+    _, shape, classes = PROBLEMS[name]
+    t = Text(name)
+    t.initializers = []
+    scores = globals()[name](t)
+    row = ", ".join(str(n) for n in shape)
+    initializers = f"\n<{', '.join(t.initializers)}>" if t.initializers else ""
+    body = "\n".join(t.lines)
+    return (f'<ir_version: 8, opset_import: ["" : 17]>\n'
+            f"{name} (float[batch, {row}] x) => (float[batch, {classes}] scores){initializers} {{\n{body}\n"
+            f"  scores = Identity ({scores})\n}}\n")
+
+
+def torch_module(name):
+    from torch import nn
+
+    def block(n_in, n_out, stride):
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Sequential(
+                    nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True),
+                    nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False), nn.BatchNorm2d(n_out))
+                self.b = nn.Identity() if stride == 1 and n_in == n_out else nn.Sequential(
+                    nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
+                self.relu = nn.ReLU(inplace=True)
+
+            def forward(self, x):
+                return self.relu(self.a(x) + self.b(x))
+
+        return Block()
+
+    if name == "mlp":
+        return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    if name == "lenet":
+        return nn.Sequential(
+            nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    layers, n_in = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
+                    nn.MaxPool2d(3, 2, 1)], 64
+    for n_out, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
+        layers.append(block(n_in, n_out, stride))
+        n_in = n_out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in PROBLEMS:
+        sys.exit(f"usage: models.py {'|'.join(PROBLEMS)}")
+    sys.stdout.write(onnx_text(sys.argv[1]))

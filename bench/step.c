@@ -1,0 +1,107 @@
+// Times training steps of one model on fixed random data: the library's side of bench/run.py.
+//
+//   bench_step MODEL THREADS STEPS ROWS
+//
+// MODEL has one float input with a batch axis, and class scores as its output. Prints one JSON
+// object: milliseconds of every step, seconds from process start (BENCH_START, CLOCK_MONOTONIC) to
+// the end of the first step, peak resident memory.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "onnxtrain/onnxtrain.h"
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void check(ot_status status)
+{
+    if (status == OT_OK)
+        return;
+    fprintf(stderr, "bench_step: %s\n", ot_error_message());
+    exit(1);
+}
+
+// A plain generator: the data only has to be alike for all, not equal.
+static double uniform(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+static ot_tensor *make_input(const ot_session *session, int index, int64_t rows, int64_t n_classes)
+{
+    uint64_t state = 1;
+    ot_dtype dtype;
+    ot_shape shape;
+    ot_tensor *tensor;
+
+    check(ot_session_input_info(session, OT_MODE_TRAIN, index, &dtype, &shape));
+    shape.dim[0] = rows;
+    check(ot_tensor_create(dtype, &shape, &tensor));
+    for (int64_t i = 0; i < ot_tensor_count(tensor); i++) {
+        if (dtype == OT_F32)
+            ((float *)ot_tensor_data(tensor))[i] = (float)(uniform(&state) - 0.5);
+        else
+            ((int64_t *)ot_tensor_data(tensor))[i] = (int64_t)(uniform(&state) * (double)n_classes);
+    }
+    return tensor;
+}
+
+int main(int argc, char **argv)
+{
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_session_options session_options = OT_SESSION_OPTIONS_INIT;
+    const char *start = getenv("BENCH_START");
+    double began = start ? strtod(start, NULL) : now(), first = 0;
+    struct rusage usage;
+    ot_model *model;
+    ot_artifacts *artifacts;
+    ot_session *session;
+    ot_tensor *inputs[2], *output = NULL;
+    ot_dtype dtype;
+    ot_shape scores;
+    int n_steps;
+
+    if (argc != 5)
+        return 2;
+    n_steps = atoi(argv[3]);
+    options.losses = &loss;
+    options.n_losses = 1;
+    options.optimizer.adam_mode = 0;
+    session_options.n_threads = atoi(argv[2]);
+    check(ot_model_load(argv[1], NULL, &model));
+    check(ot_model_value_info(model, ot_model_output_name(model, 0), &dtype, &scores));
+    check(ot_artifacts_generate(model, &options, &artifacts));
+    ot_model_destroy(model);
+    check(ot_session_create_from_artifacts(artifacts, &session_options, &session));
+    for (int i = 0; i < 2; i++)
+        inputs[i] = make_input(session, i, atoi(argv[4]), scores.dim[1]);
+    printf("{\"ms\": [");
+    for (int step = 0; step < n_steps; step++) {
+        double before = now();
+        check(ot_session_train_step(session, (const ot_tensor *const *)inputs, 2, &output, 1));
+        check(ot_session_optimizer_step(session));
+        ot_session_reset_gradients(session);
+        if (step == 0)
+            first = now() - began;
+        printf("%s%.4f", step ? ", " : "", (now() - before) * 1e3);
+    }
+    getrusage(RUSAGE_SELF, &usage);
+    printf("], \"first\": %.4f, \"peak_mb\": %.1f, \"loss\": %g}\n", first,
+           (double)usage.ru_maxrss / 1024, (double)*(const float *)ot_tensor_data_const(output));
+    ot_tensor_destroy(output);
+    for (int i = 0; i < 2; i++)
+        ot_tensor_destroy(inputs[i]);
+    ot_session_destroy(session);
+    ot_artifacts_destroy(artifacts);
+    return 0;
+}
