@@ -20,6 +20,6 @@ echo "Measuring the file it wrote on the 359 digits it has not seen"
     sed 's/.*"accuracy": *\([0-9.e-]*\).*/\1/' |
     awk -v seconds="$seconds" '{
         printf "trained in %d s; held-out accuracy %.2f %%, wanted 97 %%: %s\n", seconds, $1 * 100,
-            $1 >= 0.97 ? "reached" : "NOT REACHED"
+            ($1 >= 0.97 ? "reached" : "NOT REACHED")
         exit !($1 >= 0.97)
     }'
