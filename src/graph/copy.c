@@ -253,8 +253,13 @@ static ot_status copy_model(const ot_model *from, ot_model *to)
     to->n_metadata = from->n_metadata;
     to->extra = from->extra;
     to->folder = from->folder;
-    for (int i = 0; i < from->n_opsets; i++)
-        OT_TRY(ot__model_set_opset(to, from->opsets[i].domain, from->opsets[i].version));
+    if (from->n_opsets > 0) {
+        to->opsets =
+            ot__arena_memdup(to->arena, from->opsets, (size_t)from->n_opsets * sizeof *to->opsets);
+        if (!to->opsets)
+            return OT_ERR_NO_MEMORY;
+        to->n_opsets = to->opsets_capacity = from->n_opsets;
+    }
     OT_TRY(copy_functions(from, to));
     to->graph->name = from->graph->name;
     return ot__copy_graph(&copier, &scope);

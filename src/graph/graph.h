@@ -191,6 +191,7 @@ struct ot_graph {
 typedef struct ot__opset {
     const char *domain;
     int64_t version;
+    ot__bytes extra;
 } ot__opset;
 
 typedef struct ot__function { // a model-local function

@@ -195,7 +195,7 @@ int64_t ot__model_opset(const ot_model *model, const char *domain)
 
 ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t version)
 {
-    ot__opset opset = {NULL, version};
+    ot__opset opset = {.version = version};
 
     for (int i = 0; i < model->n_opsets; i++) {
         if (ot__domain_same(model->opsets[i].domain, domain)) {

@@ -63,6 +63,33 @@ void ot__unpacked_deinit(ot__unpacked *unpacked)
     unpacked->message = NULL;
 }
 
+static ot_status append(void *context, const void *bytes, size_t n_bytes)
+{
+    ot__buf_append(context, bytes, n_bytes);
+    return ot__buf_status(context);
+}
+
+ot_status ot__read_unknown(ot__reader *reader, const ProtobufCMessage *message, ot__bytes *out)
+{
+    ot__buf fields = {0};
+    ot__wire wire = {.write = append, .context = &fields};
+
+    *out = (ot__bytes){0};
+    for (unsigned i = 0; i < message->n_unknown_fields; i++) {
+        const ProtobufCMessageUnknownField *field = &message->unknown_fields[i];
+
+        ot__wire_put_tag(&wire, field->tag, field->wire_type);
+        ot__wire_raw(&wire, field->data, field->len); // with its length, where it has one
+    }
+    if (wire.status == OT_OK && fields.length > 0) {
+        out->size = fields.length;
+        out->data = ot__arena_memdup(reader->model->arena, fields.data, fields.length);
+        wire.status = out->data ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    ot__buf_deinit(&fields);
+    return wire.status;
+}
+
 const char *ot__read_text(ot__reader *reader, const char *text)
 {
     return text && *text ? ot__arena_strdup(reader->model->arena, text) : "";

@@ -26,6 +26,8 @@ typedef struct ot__unpacked {
 ot_status ot__unpack(ot__reader *reader, const ProtobufCMessageDescriptor *type, ot__bytes bytes,
                      uint64_t kept, uint64_t apart, ot__unpacked *out);
 void ot__unpacked_deinit(ot__unpacked *unpacked);
+// What protobuf-c did not know of a message that it took apart itself.
+ot_status ot__read_unknown(ot__reader *reader, const ProtobufCMessage *message, ot__bytes *out);
 const char *ot__read_text(ot__reader *reader,
                           const char *text); // a copy that lasts; "" for NULL; NULL: no memory
 ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits limits);

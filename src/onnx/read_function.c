@@ -13,7 +13,7 @@ ot_status ot__add_opset(ot_model *model, ot__opset **list, int *n, int *capacity
         if (strcmp((*list)[i].domain, opset.domain) != 0)
             continue;
         // ONNX Runtime writes a domain twice at times, and believes the last entry.
-        (*list)[i].version = opset.version;
+        (*list)[i] = opset;
         return OT_OK;
     }
     if (*n == max_opsets)
@@ -32,10 +32,12 @@ ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *o
     *out = NULL;
     *n_out = 0;
     for (size_t i = 0; i < n; i++) {
-        const ot__opset opset = {ot__read_text(reader, opsets[i]->domain), opsets[i]->version};
+        ot__opset opset = {.domain = ot__read_text(reader, opsets[i]->domain),
+                           .version = opsets[i]->version};
 
         if (!opset.domain)
             return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__read_unknown(reader, &opsets[i]->base, &opset.extra));
         OT_TRY(ot__add_opset(reader->model, out, n_out, &capacity, opset));
     }
     return OT_OK;

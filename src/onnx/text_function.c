@@ -15,7 +15,7 @@ ot_status ot__parse_opsets(ot__parser *p, ot__opset **out, int *n_out)
     if (ot__parse_accept(p, ']'))
         return OT_OK;
     do {
-        ot__opset opset;
+        ot__opset opset = {0};
 
         OT_TRY(ot__parse_text(p, &opset.domain));
         OT_TRY(ot__parse_expect(p, ':'));

@@ -48,6 +48,7 @@ void ot__write_opset(ot__wire *wire, const void *object)
 
     ot__wire_put_name(wire, 1, opset->domain);
     ot__wire_put_int(wire, 2, opset->version);
+    ot__wire_raw(wire, opset->extra.data, opset->extra.size);
 }
 
 static void write_names(ot__wire *wire, uint32_t number, const char *const *names, int n)

@@ -64,13 +64,17 @@ static message strange_node(void)
 static message strange_function(void)
 {
     const message body = node("Abs", "a", "b");
-    message f = {0};
+    message f = {0}, opset = {0};
 
     put_text(&f, 1, "f");
     put_text(&f, 4, "a");
     put_text(&f, 5, "b");
     put_message(&f, 7, &body);
     put_text(&f, 10, "local");
+    put_int(&opset, 2, 17);
+    put_int(&opset, 200, 7);
+    put_text(&opset, UNKNOWN, "in-opset");
+    put_message(&f, 9, &opset);
     put_text(&f, UNKNOWN, "in-function");
     return f;
 }
@@ -118,6 +122,7 @@ static void unknown_fields_survive_in_every_message(void **state)
         "quantised-one",
         "in-model",
         "in-function",
+        "in-opset",
     };
     const message m = strange_model();
     ot__buf out = rewritten(&m);
