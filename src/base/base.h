@@ -140,6 +140,9 @@ ot_status ot__file_writer_commit(ot__file_writer *writer);
 void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine
 ot_status ot__file_write(const char *path, const void *bytes,
                          size_t n_bytes); // all of the above in one call
+// Rename within a folder, durably; what is at `to` is replaced.
+ot_status ot__file_rename(const char *from, const char *to);
+void ot__file_remove(const char *path); // as far as possible; a missing file is fine
 
 // For tests: of the system calls by which writers change something, n more succeed and the next
 // one has this fault; n < 0: none has. Returns how many there have been since the last call of this

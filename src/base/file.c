@@ -232,21 +232,21 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
     return OT_OK;
 }
 
-static ot_status sync_folder(const ot__file_writer *w)
+static ot_status sync_folder(const char *folder)
 {
     ot_status st = OT_OK;
     int fd;
 
     do {
-        fd = fault(NULL) ? -1 : open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fd = fault(NULL) ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0 && errno == EACCES) // writable, but not readable: there is no way to synchronise it
         return OT_OK;
     if (fd < 0)
-        return ot__error_errno(w->folder, "cannot be opened");
+        return ot__error_errno(folder, "cannot be opened");
     // Some file systems cannot sync a folder; the rename is then as durable as they make it.
     if (sync_to_disk(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
-        st = ot__error_errno(w->folder, "cannot be synchronised");
+        st = ot__error_errno(folder, "cannot be synchronised");
     (void)close_file(fd); // read only: nothing can be lost here
     return st;
 }
@@ -257,7 +257,7 @@ static ot_status replace(ot__file_writer *w)
         return ot__error_errno(w->path, "cannot be replaced");
     ot__free(w->temporary);
     w->temporary = NULL;
-    return sync_folder(w);
+    return sync_folder(w->folder);
 }
 
 ot_status ot__file_writer_commit(ot__file_writer *w)
@@ -302,4 +302,23 @@ ot_status ot__file_write(const char *path, const void *bytes, size_t n_bytes)
         return ot__file_writer_commit(w);
     ot__file_writer_abort(w);
     return st;
+}
+
+ot_status ot__file_rename(const char *from, const char *to)
+{
+    char *folder = ot__path_folder(to);
+    ot_status st = folder ? OT_OK : OT_ERR_NO_MEMORY;
+
+    if (st == OT_OK && (fault(NULL) || rename(from, to) != 0))
+        st = ot__error_errno(from, "cannot be renamed");
+    if (st == OT_OK)
+        st = sync_folder(folder);
+    ot__free(folder);
+    return st;
+}
+
+void ot__file_remove(const char *path)
+{
+    if (!fault(NULL))
+        (void)unlink(path);
 }

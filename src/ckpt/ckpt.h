@@ -72,9 +72,12 @@ ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *v
                        bool trainable, ot__parameter **out);
 void ot__ckpt_group_deinit(ot__optimizer_group *group);
 
-// ckpt_flatbuf_read.c; `data_path` NULL: external data is refused
-ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *where,
-                           const char *data_path, ot_checkpoint **out);
+// ckpt_flatbuf_read.c; `path` NULL: from memory, external data is refused
+ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *path,
+                           ot_checkpoint **out);
+// Properties and flags only: without parameters and moments.
+ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *path,
+                                ot_checkpoint **out);
 
 // ckpt_flatbuf_write.c
 typedef struct ot__ckpt_write_options {
@@ -94,5 +97,12 @@ ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_writ
 // ckpt_file.c: a checkpoint as generate_artifacts writes it: parameters in the order of `names`.
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
                                  const char *const *names, int n_names, bool nominal);
+// ckpt_data.c: which data file belongs to the checkpoint at `path`, of which `head` has been read.
+ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__file_map *out);
+// Write the two files of a checkpoint with external data.
+ot_status ot__ckpt_save_pair(const char *path, const ot__buf *main_file, const ot__buf *data_file);
+// Give the checkpoint the id of its data as a property, and put that id behind the data.
+ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options);
+ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__buf *data);
 
 #endif

@@ -141,23 +141,13 @@ static ot_status read_parameters(reader *r, const ot__fb_table *module, int slot
     return r->fb.status;
 }
 
-static ot_status read_module(reader *r, const ot__fb_table *root, const char *data_path)
+static ot_status read_module(reader *r, const ot__fb_table *root)
 {
     ot__fb_table module = ot__fb_subtable(&r->fb, root, 1);
 
     OT_TRY(r->fb.status);
     if (!ot__fb_has(&r->fb, root, 1))
         return OT_OK;
-    r->checkpoint->is_nominal = ot__fb_int(&r->fb, &module, 2, 1, 0) != 0;
-    r->checkpoint->has_external_data = ot__fb_int(&r->fb, &module, 3, 1, 0) != 0;
-    OT_TRY(r->fb.status);
-    if (r->checkpoint->has_external_data) {
-        if (!data_path)
-            return ot__error(OT_ERR_UNSUPPORTED,
-                             "%s: has external data, which needs the checkpoint's path",
-                             r->fb.where);
-        OT_TRY(ot__file_map_open(&r->data, data_path));
-    }
     OT_TRY(read_parameters(r, &module, 0, true));
     return read_parameters(r, &module, 1, false);
 }
@@ -326,34 +316,71 @@ static ot_status read_properties(reader *r, const ot__fb_table *root)
     return r->fb.status;
 }
 
-static ot_status read_root(reader *r, const char *data_path)
+// All that can be known without the external data.
+static ot_status read_head(reader *r, ot__fb_table *root)
 {
-    ot__fb_table root = ot__fb_root(&r->fb, "ODTC");
-    int64_t version = ot__fb_int(&r->fb, &root, 0, 4, 0);
+    ot__fb_table module;
+    int64_t version;
 
+    *root = ot__fb_root(&r->fb, "ODTC");
+    version = ot__fb_int(&r->fb, root, 0, 4, 0);
     if (r->fb.status == OT_OK && (version < VERSION_MIN || version > VERSION_MAX))
         ot__fb_fail(&r->fb, "is a checkpoint of version %" PRId64 ", expected %d to %d", version,
                     VERSION_MIN, VERSION_MAX);
     OT_TRY(r->fb.status);
-    OT_TRY(read_module(r, &root, data_path));
-    OT_TRY(read_groups(r, &root));
-    return read_properties(r, &root);
+    module = ot__fb_subtable(&r->fb, root, 1);
+    if (ot__fb_has(&r->fb, root, 1)) {
+        r->checkpoint->is_nominal = ot__fb_int(&r->fb, &module, 2, 1, 0) != 0;
+        r->checkpoint->has_external_data = ot__fb_int(&r->fb, &module, 3, 1, 0) != 0;
+    }
+    OT_TRY(r->fb.status);
+    return read_properties(r, root);
 }
 
-ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *where,
-                           const char *data_path, ot_checkpoint **out)
+static ot_status read_root(reader *r, const char *path)
 {
-    reader r = {.fb = {.bytes = bytes, .size = n_bytes, .where = where}};
+    ot__fb_table root;
+
+    OT_TRY(read_head(r, &root));
+    if (r->checkpoint->has_external_data && !path)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "%s: has external data, which needs the checkpoint's path", r->fb.where);
+    if (r->checkpoint->has_external_data)
+        OT_TRY(ot__ckpt_data_open(r->checkpoint, path, &r->data));
+    OT_TRY(read_module(r, &root));
+    return read_groups(r, &root);
+}
+
+static ot_status finish(reader *r, ot_status st, ot_checkpoint **out)
+{
+    *out = NULL;
+    if (st == OT_OK) {
+        *out = r->checkpoint;
+        r->checkpoint = NULL;
+    }
+    ot_checkpoint_destroy(r->checkpoint);
+    ot__file_map_close(&r->data);
+    return st;
+}
+
+ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *path, ot_checkpoint **out)
+{
+    reader r = {.fb = {.bytes = bytes, .size = n_bytes, .where = path ? path : "checkpoint"}};
     ot_status st = ot_checkpoint_create(&r.checkpoint);
 
-    *out = NULL;
     if (st == OT_OK)
-        st = read_root(&r, data_path);
-    if (st == OT_OK) {
-        *out = r.checkpoint;
-        r.checkpoint = NULL;
-    }
-    ot_checkpoint_destroy(r.checkpoint);
-    ot__file_map_close(&r.data);
-    return st;
+        st = read_root(&r, path);
+    return finish(&r, st, out);
+}
+
+ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *path,
+                                ot_checkpoint **out)
+{
+    reader r = {.fb = {.bytes = bytes, .size = n_bytes, .where = path}};
+    ot_status st = ot_checkpoint_create(&r.checkpoint);
+    ot__fb_table root;
+
+    if (st == OT_OK)
+        st = read_head(&r, &root);
+    return finish(&r, st, out);
 }

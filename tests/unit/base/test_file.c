@@ -430,6 +430,19 @@ static void two_writers_of_one_file_do_not_meet(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
+static void a_rename_replaces_what_is_there(void **state)
+{
+    const char *from = in_folder(state, "from"), *to = in_folder(state, "to");
+
+    put_old(to);
+    assert_int_equal(ot__file_write(from, "abc", 3), OT_OK);
+    assert_int_equal(ot__file_rename(from, to), OT_OK);
+    assert_true(holds(to, "abc", 3));
+    assert_int_equal(count_entries(*state), 1);
+    assert_int_equal(ot__file_rename(from, to), OT_ERR_IO);
+    assert_true(holds(to, "abc", 3));
+}
+
 static void every_allocation_may_fail_and_leaves_the_old_file(void **state)
 {
     const char *path = in_folder(state, "file");
@@ -469,6 +482,7 @@ int main(void)
         TEST_IN_FOLDER(folders_and_missing_folders_are_errors_that_name_the_path),
         TEST_IN_FOLDER(a_name_as_long_as_the_file_system_allows_can_be_written),
         TEST_IN_FOLDER(two_writers_of_one_file_do_not_meet),
+        TEST_IN_FOLDER(a_rename_replaces_what_is_there),
         TEST_IN_FOLDER(every_allocation_may_fail_and_leaves_the_old_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

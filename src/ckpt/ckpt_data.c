@@ -1,0 +1,212 @@
+// The data file beside a checkpoint with external data. No rename replaces two files at once, so
+// the data file ends with an id that the checkpoint states in a property, and the old data file
+// stays under a second name until the new checkpoint is in place: whichever checkpoint a kill
+// leaves, its data are there, and are told from those of another.
+//
+//   checkpoint   .data   .data.old
+//       A          A         -
+//       A          -         A       rename
+//       A          B         A       write the data
+//       B          B         A       write the checkpoint
+//       B          B         -       remove
+#include <string.h>
+
+#include "ckpt/ckpt.h"
+
+#define PROPERTY_DATA_ID "onnxtrain.data_id"
+#define DATA_ID_MARK "onnxtrain data id "
+enum { MARK_LENGTH = sizeof(DATA_ID_MARK) - 1, ID_LENGTH = 16 };
+
+typedef struct data_paths {
+    char *present, *old;
+} data_paths;
+
+static char *with_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix) + 1;
+    char *text = ot__alloc(n + m);
+
+    if (text) {
+        memcpy(text, path, n);
+        memcpy(text + n, suffix, m);
+    }
+    return text;
+}
+
+static ot_status paths_init(data_paths *paths, const char *path)
+{
+    paths->present = with_suffix(path, ".data");
+    paths->old = with_suffix(path, ".data.old");
+    return paths->present && paths->old ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static void paths_deinit(data_paths *paths)
+{
+    ot__free(paths->present);
+    ot__free(paths->old);
+}
+
+// ---- whose data ----
+
+typedef enum owner {
+    OWNER_NONE,  // there is no such file
+    OWNER_OTHER, // another checkpoint
+    OWNER_ANY,   // another program has written it, without an id
+    OWNER_THIS,
+} owner;
+
+// NULL when the checkpoint states none, as those of other programs.
+static const char *stated_id(const ot_checkpoint *head)
+{
+    for (int i = 0; i < head->n_properties; i++) {
+        const ot__property *property = &head->properties[i];
+
+        if (strcmp(property->name, PROPERTY_DATA_ID) == 0)
+            return property->s && strlen(property->s) == ID_LENGTH ? property->s : NULL;
+    }
+    return NULL;
+}
+
+static ot_status find_owner(const char *path, const char *id, owner *out)
+{
+    ot__file_map map = {0};
+    const uint8_t *end;
+
+    *out = OWNER_NONE;
+    if (!ot__path_exists(path))
+        return OT_OK;
+    OT_TRY(ot__file_map_open(&map, path));
+    *out = OWNER_ANY;
+    if (map.size >= MARK_LENGTH + ID_LENGTH) {
+        end = map.data + map.size;
+        if (memcmp(end - ID_LENGTH - MARK_LENGTH, DATA_ID_MARK, MARK_LENGTH) == 0)
+            *out = id && memcmp(end - ID_LENGTH, id, ID_LENGTH) == 0 ? OWNER_THIS : OWNER_OTHER;
+    }
+    ot__file_map_close(&map);
+    return OT_OK;
+}
+
+// *out: the data file that belongs to the checkpoint, NULL when neither does. A program that knows
+// no ids may have saved over a checkpoint and kept the property, so its data count for any.
+static ot_status choose(const ot_checkpoint *head, const data_paths *paths, const char **out)
+{
+    const char *id = stated_id(head);
+    owner present, old;
+
+    *out = NULL;
+    OT_TRY(find_owner(paths->present, id, &present));
+    OT_TRY(find_owner(paths->old, id, &old));
+    if (present == OWNER_THIS || old == OWNER_THIS)
+        *out = present == OWNER_THIS ? paths->present : paths->old;
+    else if (present == OWNER_ANY || old == OWNER_ANY)
+        *out = present == OWNER_ANY ? paths->present : paths->old;
+    return OT_OK;
+}
+
+ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__file_map *out)
+{
+    data_paths paths;
+    const char *chosen = NULL;
+    ot_status st = paths_init(&paths, path);
+
+    if (st == OT_OK)
+        st = choose(head, &paths, &chosen);
+    if (st == OT_OK && !chosen && ot__path_exists(paths.present))
+        st = ot__error(OT_ERR_FORMAT, "%s: is not the data file of %s", paths.present, path);
+    else if (st == OT_OK)
+        st = ot__file_map_open(out, chosen ? chosen : paths.present);
+    paths_deinit(&paths);
+    return st;
+}
+
+// ---- saving ----
+
+static uint64_t mixed_word(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t mixed(uint64_t hash, const void *bytes, size_t n_bytes)
+{
+    const uint8_t *at = bytes;
+    uint64_t word;
+
+    hash = mixed_word(hash, n_bytes);
+    for (; n_bytes >= sizeof(word); at += sizeof(word), n_bytes -= sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        hash = mixed_word(hash, word);
+    }
+    word = 0;
+    if (n_bytes > 0)
+        memcpy(&word, at, n_bytes);
+    return mixed_word(hash, word);
+}
+
+// The id is made from all that decides the bytes of the data file, so that the same state makes the
+// same files.
+ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options)
+{
+    uint64_t hash = 0;
+    char id[ID_LENGTH + 1];
+
+    for (int i = 0; i < options->n_names; i++)
+        hash = mixed(hash, options->names[i], strlen(options->names[i]));
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *parameter = checkpoint->parameters[i];
+
+        hash = mixed(hash, parameter->name, strlen(parameter->name));
+        hash = mixed_word(hash, (uint64_t)parameter->value->dtype * 2 + parameter->trainable);
+        hash = mixed(hash, parameter->value->data, parameter->value->n_bytes);
+    }
+    snprintf(id, sizeof(id), "%0*" PRIx64, ID_LENGTH, hash);
+    return ot_checkpoint_set_string(checkpoint, PROPERTY_DATA_ID, id);
+}
+
+ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__buf *data)
+{
+    ot__buf_text(data, DATA_ID_MARK);
+    ot__buf_text(data, stated_id(checkpoint));
+    return ot__buf_status(data);
+}
+
+// The data that the checkpoint at `path` needs get the second name, unless they have it already.
+static ot_status keep_old(const char *path, const data_paths *paths)
+{
+    ot__file_map map = {0};
+    ot_checkpoint *head = NULL;
+    const char *chosen = NULL;
+    ot_status st;
+
+    if (!ot__path_exists(path))
+        return OT_OK;
+    st = ot__file_map_open(&map, path);
+    if (st == OT_OK)
+        st = ot__flatbuf_read_head(map.data, map.size, path, &head);
+    ot__file_map_close(&map);
+    if (st == OT_ERR_FORMAT) // no checkpoint: nothing to keep
+        return OT_OK;
+    if (st == OT_OK && head->has_external_data)
+        st = choose(head, paths, &chosen);
+    ot_checkpoint_destroy(head);
+    if (st == OT_OK && chosen == paths->present)
+        st = ot__file_rename(paths->present, paths->old);
+    return st;
+}
+
+ot_status ot__ckpt_save_pair(const char *path, const ot__buf *main_file, const ot__buf *data_file)
+{
+    data_paths paths;
+    ot_status st = paths_init(&paths, path);
+
+    if (st == OT_OK)
+        st = keep_old(path, &paths);
+    if (st == OT_OK)
+        st = ot__file_write(paths.present, data_file->data, data_file->length);
+    if (st == OT_OK)
+        st = ot__file_write(path, main_file->data, main_file->length);
+    if (st == OT_OK)
+        ot__file_remove(paths.old); // what stays costs only space
+    paths_deinit(&paths);
+    return st;
+}
