@@ -24,6 +24,59 @@ typedef struct ot__gemm {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
+// ---- simd_gemm.c, gemm.c: the same product in f32, sums in f32 in the order of k ----
+//
+// Both operands are copied block by block into the order the innermost loop reads them in. Threads
+// share y, never k, so their number does not change a bit.
+
+// What is done to each element when its sum is complete: y = function(y, other), as a tile.
+typedef struct ot__epilogue {
+    void (*function)(float *y, const float *const *x, int64_t n, const float *attrs); // NULL: none
+    const float *attrs;
+    const float *other; // x[1], where y is; NULL: none
+} ot__epilogue;
+
+// A product ready to run, written by ot__gemm_plan. Transposed where that makes copying cheaper, so
+// that y has a stride along both axes.
+typedef struct ot__gemm_plan {
+    ot__gemm g;
+    int64_t y_column;
+    bool is_swapped;              // a and b have changed places
+    int n_row_parts, n_col_parts; // of y, for threads
+    size_t scratch_bytes;         // per thread
+} ot__gemm_plan;
+typedef struct ot__gemm_data {
+    float *y;
+    const float *a, *b, *c; // as in ot__gemm, in its order
+    bool adds;              // to what is in y
+    ot__epilogue epilogue;
+} ot__gemm_data;
+typedef struct ot__gemm_part {
+    int64_t row, row_end, column, column_end; // of y
+} ot__gemm_part;
+
+// One table per instruction set.
+typedef struct ot__gemm_kernel {
+    // One part by one thread. `scratch` is 64-byte aligned.
+    void (*run)(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
+                float *scratch);
+    int64_t tile_rows, tile_columns, depth, width; // of the innermost loop and of its blocks
+} ot__gemm_kernel;
+const ot__gemm_kernel *ot__gemm_best(void);
+const ot__gemm_kernel *ot__gemm_at(int i); // every one this processor can run, best last, then NULL
+
+// m, n and k are at least 1; of the strides of a and b one each is 1.
+void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
+                        int n_threads);
+// n_batches products at the given distances (in elements), in one parallel region.
+typedef struct ot__gemm_batches {
+    int64_t n_batches;
+    void (*at)(const void *context, int64_t batch, ot__gemm_data *data);
+    const void *context;
+} ot__gemm_batches;
+void ot__gemm_run(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
+                  const ot__gemm_batches *batches, float *scratch, int n_threads);
+
 // ---- ref_softmax.c: along the middle axis of (outer, n, inner) ----
 
 #define OT_DECLARE(suffix, T)                                                                      \
@@ -41,11 +94,7 @@ OT_KERNEL_FLOATS(OT_DECLARE)
 // ---- ref_nll.c: negative log likelihood of log_prob (n, classes, inner) and labels (n, inner)
 // ----
 
-typedef enum ot__loss_reduction {
-    OT__LOSS_NONE,
-    OT__LOSS_SUM,
-    OT__LOSS_MEAN
-} ot__loss_reduction;
+typedef enum ot__loss_reduction { OT__LOSS_NONE, OT__LOSS_SUM, OT__LOSS_MEAN } ot__loss_reduction;
 typedef struct ot__nll {
     int64_t n, classes, inner;
     ot__loss_reduction reduction;

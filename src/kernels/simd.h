@@ -52,6 +52,60 @@ static inline ot__isa ot__isa_best(void)
 #define OT_SIMD_LOOP
 #endif
 
+// ---- vectors: what a register holds, for the loops that keep their results in registers ----
+
+#ifndef OT_ISA_LEVEL
+#define OT_ISA_LEVEL 0 // OT__ISA_BASE
+#endif
+#if OT_ISA_LEVEL == 2
+#define OT_VECTOR_LANES 16
+#elif OT_ISA_LEVEL == 1
+#define OT_VECTOR_LANES 8
+#else
+#define OT_VECTOR_LANES 4
+#endif
+
+// At any address that a float may have.
+typedef float ot__vector __attribute__((vector_size(4 * OT_VECTOR_LANES), aligned(4), may_alias));
+typedef float ot__vector4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+OT_SIMD_INLINE ot__vector ot__vector_load(const float *x)
+{
+    return *(const ot__vector *)(const void *)x;
+}
+
+OT_SIMD_INLINE void ot__vector_store(float *y, ot__vector v)
+{
+    *(ot__vector *)(void *)y = v;
+}
+
+// y[c][r] = x[r][c] for four rows and columns; rows of x and of y are so many floats apart.
+OT_SIMD_INLINE void ot__transpose4(float *y, int64_t y_row, const float *x, int64_t x_row)
+{
+    const ot__vector4 r0 = *(const ot__vector4 *)(const void *)x;
+    const ot__vector4 r1 = *(const ot__vector4 *)(const void *)(x + x_row);
+    const ot__vector4 r2 = *(const ot__vector4 *)(const void *)(x + 2 * x_row);
+    const ot__vector4 r3 = *(const ot__vector4 *)(const void *)(x + 3 * x_row);
+    const ot__vector4 a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+    const ot__vector4 b = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+    const ot__vector4 c = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+    const ot__vector4 d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+
+    *(ot__vector4 *)(void *)y = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    *(ot__vector4 *)(void *)(y + y_row) = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    *(ot__vector4 *)(void *)(y + 2 * y_row) = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    *(ot__vector4 *)(void *)(y + 3 * y_row) = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+// Stands before a loop of constant length over an array that is to stay in registers.
+#if defined(__clang__)
+#define OT_SIMD_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define OT_SIMD_UNROLL _Pragma("GCC unroll 16")
+#else
+#define OT_SIMD_UNROLL
+#endif
+
 // ---- mathematics: without branches or calls, so that a loop over them becomes vector code ----
 //
 // Errors stay below 4 units in the last place with and without fused multiply-add

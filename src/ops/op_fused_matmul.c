@@ -38,6 +38,12 @@ static ot_status fused_matmul_prepare(ot_prep *p)
     return OT_OK;
 }
 
+static ot_status fused_matmul_prepare_simd(ot_prep *p)
+{
+    OT_TRY(fused_matmul_prepare(p));
+    return ot__product_prepare_simd(p, p->state);
+}
+
 static ot_value *emit_product(ot_grad *g, ot_value *a, ot_value *b, bool transpose_a,
                               bool transpose_b)
 {
@@ -84,6 +90,11 @@ static const ot_attr_spec fused_matmul_attrs[] = {
     {0},
 };
 static const ot_kernel fused_matmul_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__product_can_simd,
+     .prepare = fused_matmul_prepare_simd,
+     .run = ot__product_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = fused_matmul_prepare,

@@ -54,6 +54,12 @@ static ot_status gemm_prepare(ot_prep *p)
     return OT_OK;
 }
 
+static ot_status gemm_prepare_simd(ot_prep *p)
+{
+    OT_TRY(gemm_prepare(p));
+    return ot__product_prepare_simd(p, p->state);
+}
+
 // One of the two products of the gradient: alpha * first * second.
 static ot_value *emit_product(ot_grad *g, ot_value *first, ot_value *second, bool transpose_first,
                               bool transpose_second)
@@ -101,6 +107,11 @@ static const ot_attr_spec gemm_attrs[] = {
     {0},
 };
 static const ot_kernel gemm_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__product_can_simd,
+     .prepare = gemm_prepare_simd,
+     .run = ot__product_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = gemm_prepare,

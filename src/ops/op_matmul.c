@@ -21,6 +21,12 @@ static ot_status matmul_prepare(ot_prep *p)
     return OT_OK;
 }
 
+static ot_status matmul_prepare_simd(ot_prep *p)
+{
+    OT_TRY(matmul_prepare(p));
+    return ot__product_prepare_simd(p, p->state);
+}
+
 static ot_value *emit_product(ot_grad *g, const char *op, ot_value *a, ot_value *b,
                               bool transpose_a, bool transpose_b)
 {
@@ -101,6 +107,11 @@ static void matmul_grad(ot_grad *g)
 static const ot_port matmul_in[] = {{"A", "T", 0}, {"B", "T", 0}, {0}};
 static const ot_port matmul_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel matmul_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__product_can_simd,
+     .prepare = matmul_prepare_simd,
+     .run = ot__product_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = matmul_prepare,

@@ -80,6 +80,17 @@ void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool
     }
 }
 
+// Where the operands of one batch begin, in elements.
+static void batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b)
+{
+    *a = *b = 0;
+    for (int i = p->n_batch_axes - 1; i >= 0; i--) {
+        *a += batch % p->batch_dim[i] * p->a_stride[i];
+        *b += batch % p->batch_dim[i] * p->b_stride[i];
+        batch /= p->batch_dim[i];
+    }
+}
+
 ot_status ot__product_run_ref(const ot_run *r)
 {
     const ot__product *p = r->state;
@@ -87,13 +98,9 @@ ot_status ot__product_run_ref(const ot_run *r)
     const size_t size = ot_dtype_size(a->dtype);
 
     for (int64_t batch = 0; batch < p->n_batches; batch++) {
-        int64_t rest = batch, a_at = 0, b_at = 0;
+        int64_t a_at, b_at;
 
-        for (int i = p->n_batch_axes - 1; i >= 0; i--) {
-            a_at += rest % p->batch_dim[i] * p->a_stride[i];
-            b_at += rest % p->batch_dim[i] * p->b_stride[i];
-            rest /= p->batch_dim[i];
-        }
+        batch_at(p, batch, &a_at, &b_at);
         void *y = (char *)r->out[0]->data + (size_t)(batch * p->y_stride) * size;
         const void *ab = (const char *)a->data + (size_t)a_at * size;
         const void *bb = (const char *)b->data + (size_t)b_at * size;
@@ -102,5 +109,59 @@ ot_status ot__product_run_ref(const ot_run *r)
         else
             ot__ref_gemm_f64(y, ab, bb, c ? c->data : NULL, &p->gemm);
     }
+    return OT_OK;
+}
+
+// ---- vector code ----
+
+bool ot__product_can_simd(const ot_prep *p)
+{
+    const ot_arg *a = ot_prep_in(p, 0), *b = ot_prep_in(p, 1), *y = ot_prep_out(p, 0);
+
+    return a->dtype == OT_F32 && a->count > 0 && b->count > 0 && y->count > 0;
+}
+
+ot_status ot__product_prepare_simd(ot_prep *p, ot__product *product)
+{
+    const int n_threads = ot_prep_threads(p);
+
+    product->kernel = ot__gemm_best();
+    // Whole products are shared out before parts of one.
+    ot__gemm_plan_make(&product->plan, product->kernel, &product->gemm,
+                       product->n_batches >= n_threads ? 1 : n_threads);
+    ot_prep_scratch(p, product->plan.scratch_bytes * (size_t)n_threads);
+    return OT_OK;
+}
+
+typedef struct batches {
+    const ot__product *product;
+    const float *a, *b, *c;
+    float *y;
+} batches;
+
+static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
+{
+    const batches *all = context;
+    int64_t a, b;
+
+    batch_at(all->product, batch, &a, &b);
+    *data = (ot__gemm_data){.y = all->y + batch * all->product->y_stride,
+                            .a = all->a + a,
+                            .b = all->b + b,
+                            .c = all->c};
+}
+
+ot_status ot__product_run_simd(const ot_run *r)
+{
+    const ot__product *p = r->state;
+    const batches all = {.product = p,
+                         .a = r->in[0]->data,
+                         .b = r->in[1]->data,
+                         .c = r->n_in > 2 && r->in[2] != NULL ? r->in[2]->data : NULL,
+                         .y = r->out[0]->data};
+
+    ot__gemm_run(p->kernel, &p->plan,
+                 &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
+                 r->scratch, r->n_threads);
     return OT_OK;
 }

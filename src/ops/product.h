@@ -14,6 +14,8 @@ typedef struct ot__product {
     int64_t n_batches;
     int64_t batch_dim[OT_MAX_NDIM], a_stride[OT_MAX_NDIM], b_stride[OT_MAX_NDIM]; // in elements
     int64_t y_stride;
+    const ot__gemm_kernel *kernel; // vector code only
+    ot__gemm_plan plan;
 } ot__product;
 
 // Shape of op(a) * op(b) as numpy's matmul; false and a failure when they do not fit.
@@ -23,5 +25,10 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
 void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
                       bool b_transposed, double alpha);
 ot_status ot__product_run_ref(const ot_run *r); // state: ot__product; in: a, b[, c]
+
+// f32 by vector code: as above, and after ot__product_plan also ot__product_prepare_simd.
+bool ot__product_can_simd(const ot_prep *p);
+ot_status ot__product_prepare_simd(ot_prep *p, ot__product *product);
+ot_status ot__product_run_simd(const ot_run *r);
 
 #endif

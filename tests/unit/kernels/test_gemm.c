@@ -1,0 +1,221 @@
+// The f32 product of every instruction set this processor has, against sums in f64.
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { GUARD = 64, MAX_THREADS = 4 };
+
+typedef struct problem {
+    int64_t m, n, k;
+    bool ta, tb;
+} problem;
+
+static const problem problems[] = {
+    {1, 1, 1, false, false},     {5, 7, 3, false, false},    {64, 10, 70, false, true},
+    {3, 200, 33, false, true},   {200, 3, 33, false, true},  {29, 65, 1, true, false},
+    {10, 70, 64, true, false},   {31, 47, 19, true, true},   {130, 300, 60, false, false},
+    {40, 33, 1100, true, false}, {70, 90, 520, false, true}, {20, 530, 40, true, true},
+};
+
+typedef struct matrices {
+    float *a, *b, *c, *y;
+    size_t y_count;
+} matrices;
+
+// Numbers in -1 .. 1 that differ from place to place.
+static float *numbers(int64_t count, unsigned seed)
+{
+    float *x = malloc((size_t)count * sizeof(*x));
+
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        x[i] = (float)(int)(seed >> 8) / 8388608.0F - 1.0F;
+    }
+    return x;
+}
+
+static matrices matrices_make(const problem *p)
+{
+    matrices x = {numbers(p->m * p->k, 1), numbers(p->k * p->n, 2), numbers(p->n, 3), NULL, 0};
+
+    x.y_count = (size_t)(p->m * p->n) + GUARD;
+    x.y = malloc(x.y_count * sizeof(*x.y));
+    for (size_t i = 0; i < x.y_count; i++)
+        x.y[i] = 0.5F;
+    return x;
+}
+
+static void matrices_free(matrices *x)
+{
+    free(x->a);
+    free(x->b);
+    free(x->c);
+    free(x->y);
+}
+
+static ot__gemm gemm_of(const problem *p)
+{
+    return (ot__gemm){.m = p->m,
+                      .n = p->n,
+                      .k = p->k,
+                      .alpha = 0.75,
+                      .beta = 2,
+                      .a_row = p->ta ? 1 : p->k,
+                      .a_column = p->ta ? p->m : 1,
+                      .b_row = p->tb ? 1 : p->n,
+                      .b_column = p->tb ? p->k : 1,
+                      .c_column = 1,
+                      .y_row = p->n};
+}
+
+static void first_batch(const void *context, int64_t batch, ot__gemm_data *data)
+{
+    (void)batch;
+    *data = *(const ot__gemm_data *)context;
+}
+
+static void run(const ot__gemm_kernel *kernel, const ot__gemm *g, const ot__gemm_data *data,
+                int n_threads)
+{
+    ot__gemm_plan plan;
+    float *scratch;
+
+    ot__gemm_plan_make(&plan, kernel, g, n_threads);
+    scratch = ot__alloc_aligned(plan.scratch_bytes * (size_t)n_threads);
+    assert_non_null(scratch);
+    ot__gemm_run(kernel, &plan, &(ot__gemm_batches){1, first_batch, data}, scratch, n_threads);
+    ot__free_aligned(scratch);
+}
+
+static double exact(const ot__gemm *g, const matrices *x, int64_t i, int64_t j)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < g->k; k++)
+        sum += (double)x->a[i * g->a_row + k * g->a_column] *
+               (double)x->b[k * g->b_row + j * g->b_column];
+    return g->alpha * sum + g->beta * (double)x->c[j];
+}
+
+static double worst_error(const ot__gemm *g, const matrices *x, double before)
+{
+    double worst = 0;
+
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++)
+            worst = fmax(worst, fabs(exact(g, x, i, j) + before - (double)x->y[i * g->n + j]));
+    return worst;
+}
+
+static void check_guard(const matrices *x)
+{
+    for (size_t i = x->y_count - GUARD; i < x->y_count; i++)
+        assert_true(x->y[i] == 0.5F);
+}
+
+static void products_agree_with_sums_in_f64(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+        for (size_t i = 0; i < OT_COUNT(problems); i++) {
+            const ot__gemm g = gemm_of(&problems[i]);
+            matrices x = matrices_make(&problems[i]);
+            const ot__gemm_data data = {.y = x.y, .a = x.a, .b = x.b, .c = x.c};
+
+            run(kernel, &g, &data, 1);
+            assert_true(worst_error(&g, &x, 0) < 1e-6 * (double)(g.k + 4));
+            check_guard(&x);
+            matrices_free(&x);
+        }
+}
+
+static void products_can_be_added_to_what_is_there(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+        for (size_t i = 0; i < OT_COUNT(problems); i++) {
+            const ot__gemm g = gemm_of(&problems[i]);
+            matrices x = matrices_make(&problems[i]);
+            const ot__gemm_data data = {.y = x.y, .a = x.a, .b = x.b, .c = x.c, .adds = true};
+
+            run(kernel, &g, &data, 2);
+            assert_true(worst_error(&g, &x, 0.5) < 1e-6 * (double)(g.k + 4));
+            check_guard(&x);
+            matrices_free(&x);
+        }
+}
+
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+        for (size_t i = 0; i < OT_COUNT(problems); i++) {
+            const ot__gemm g = gemm_of(&problems[i]);
+            matrices one = matrices_make(&problems[i]);
+
+            run(kernel, &g, &(ot__gemm_data){.y = one.y, .a = one.a, .b = one.b, .c = one.c}, 1);
+            for (int n_threads = 2; n_threads <= MAX_THREADS; n_threads++) {
+                matrices x = matrices_make(&problems[i]);
+
+                run(kernel, &g, &(ot__gemm_data){.y = x.y, .a = x.a, .b = x.b, .c = x.c},
+                    n_threads);
+                assert_memory_equal(x.y, one.y, x.y_count * sizeof(*x.y));
+                matrices_free(&x);
+            }
+            matrices_free(&one);
+        }
+}
+
+// y = max(y, other)
+static void at_least(float *y, const float *const *x, int64_t n, const float *attrs)
+{
+    (void)attrs;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = fmaxf(x[0][i], x[1][i]);
+}
+
+static void the_epilogue_sees_finished_elements_once(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+        for (size_t i = 0; i < OT_COUNT(problems); i++) {
+            const ot__gemm g = gemm_of(&problems[i]);
+            matrices x = matrices_make(&problems[i]);
+            float *other = numbers(g.m * g.n, 4);
+            const ot__gemm_data data = {
+                .y = x.y, .a = x.a, .b = x.b, .c = x.c, .epilogue = {at_least, NULL, other}};
+
+            run(kernel, &g, &data, 3);
+            for (int64_t at = 0; at < g.m * g.n; at++)
+                assert_true(fabs(fmax(exact(&g, &x, at / g.n, at % g.n), (double)other[at]) -
+                                 (double)x.y[at]) < 1e-6 * (double)(g.k + 4));
+            free(other);
+            matrices_free(&x);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_agree_with_sums_in_f64),
+        cmocka_unit_test(products_can_be_added_to_what_is_there),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
+        cmocka_unit_test(the_epilogue_sees_finished_elements_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
