@@ -75,6 +75,10 @@ int64_t ot__ref_max_pool_check(const int64_t *indices, int64_t n, int64_t n_in, 
     void ot__ref_batch_norm_grad_##suffix(T *dx, T *dscale, T *db, const T *dy, const T *x,        \
                                           const T *scale, const T *mean, const T *inv, int64_t n,  \
                                           int64_t c, int64_t inner);                               \
+    /* inv = 1 / sqrt(var + epsilon) */                                                            \
+    void ot__ref_inv_std_##suffix(T *inv, const T *var, double epsilon, int64_t n);                \
+    /* running = running * momentum + batch * (1 - momentum) */                                    \
+    void ot__ref_running_##suffix(T *running, const T *batch, double momentum, int64_t n);         \
     /* rows of `columns` elements; mean and inv (rows) may be NULL; centered false: without mean   \
      */                                                                                            \
     void ot__ref_layer_norm_##suffix(T *y, T *mean, T *inv, const T *x, const T *scale,            \

@@ -31,6 +31,18 @@ void FN(channel_moments)(T *mean, T *var, const T *x, int64_t n, int64_t c, int6
     }
 }
 
+void FN(inv_std)(T *inv, const T *var, double epsilon, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        inv[i] = (T)(1 / sqrt((double)var[i] + epsilon));
+}
+
+void FN(running)(T *running, const T *batch, double momentum, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        running[i] = (T)((double)running[i] * momentum + (double)batch[i] * (1 - momentum));
+}
+
 void FN(batch_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const T *scale,
                          const T *mean, const T *inv, int64_t n, int64_t c, int64_t inner)
 {

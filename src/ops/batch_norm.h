@@ -1,0 +1,36 @@
+// What BatchNormalization and BatchNormInternal share. Private to `ops`.
+#ifndef OT_OPS_BATCH_NORM_H
+#define OT_OPS_BATCH_NORM_H
+
+#include "kernels/kernels.h"
+#include "ops/ops.h"
+
+enum { OT__BN_X, OT__BN_SCALE, OT__BN_BIAS, OT__BN_MEAN, OT__BN_VAR }; // inputs
+enum { OT__BN_Y, OT__BN_RUNNING_MEAN, OT__BN_RUNNING_VAR, OT__BN_SAVED_MEAN, OT__BN_SAVED_SPREAD };
+
+typedef struct ot__batch_norm {
+    int64_t n, channels, inner;
+    double epsilon, momentum;
+    bool is_training;    // normalise by the batch's statistics
+    bool updates_inputs; // the running statistics are updated where they come from
+    bool saves_inv_std;  // as OT__BN_SAVED_SPREAD; else the variance
+} ot__batch_norm;
+
+// X (N, C, ...) and one number a channel in inputs 1 to 4; all outputs but the first have one a
+// channel too.
+void ot__batch_norm_infer(ot_infer *c);
+// State with the extents and epsilon; the rest is the caller's.
+ot__batch_norm *ot__batch_norm_prepare(ot_prep *p);
+ot_status ot__batch_norm_run(const ot_run *r);
+
+// Gradients by the stored statistics, in standard operators.
+void ot__batch_norm_stored_grad(ot_grad *g);
+// Gradients by batch statistics that the values give, one number a channel.
+void ot__batch_norm_batch_grad(ot_grad *g, ot_value *mean, ot_value *inv_std);
+// Extents of x around axis 1.
+void ot__channel_extents(const ot_shape *x, int64_t *n, int64_t *channels, int64_t *inner);
+// `v` (C) so that it broadcasts along axis 1 of x; the sum of `v` (as x) over all axes but 1.
+ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x);
+ot_value *ot__emit_channel_sum(ot_grad *g, ot_value *v, bool keep_axes);
+
+#endif
