@@ -309,9 +309,9 @@ static int make_validation(data_setup *setup, ot_batches_options *options)
         if (options->class_names)
             options->n_classes = n_found;
     }
-    return ot_batches_create(
-               setup->validation_dataset ? setup->validation_dataset : setup->dataset,
-               setup->bindings, setup->n_bindings, options, &setup->validation) == OT_OK
+    return ot_batches_create(setup->validation_dataset ? setup->validation_dataset : setup->dataset,
+                             setup->bindings, setup->n_bindings, options,
+                             &setup->validation) == OT_OK
                ? EXIT_SUCCESS
                : report_error();
 }
