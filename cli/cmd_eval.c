@@ -1,5 +1,4 @@
 // onnxtrain eval: loss and metrics of an inference model on data.
-#include <jansson.h>
 #include <stdlib.h>
 
 #include "commands.h"
@@ -105,13 +104,7 @@ static int evaluate(evaluation *e, ot_task task)
         printf("\n");
         return EXIT_SUCCESS;
     }
-    object = json_pack("{s:I,s:f}", "rows", (json_int_t)metrics.rows, "loss", metrics.loss);
-    if (task == OT_TASK_CLASSIFICATION)
-        json_object_set_new(object, "accuracy", json_real(metrics.accuracy));
-    if (task == OT_TASK_REGRESSION) {
-        json_object_set_new(object, "mae", json_real(metrics.mae));
-        json_object_set_new(object, "r2", json_real(metrics.r2));
-    }
+    object = metrics_json(task, &metrics);
     json_dumpf(object, stdout, JSON_COMPACT);
     printf("\n");
     json_decref(object);
@@ -130,13 +123,13 @@ static int eval_run(const void *values, const char *const *arguments)
         code = read_class_names(&e, &request);
     if (code == EXIT_SUCCESS) {
         request.session = e.session;
+        request.loss = &e.setup.loss;
         request.forward = e.model;
-        request.task = task_of(e.setup.loss.loss);
         request.seed = (uint64_t)e.values->model.seed;
         code = data_setup_init(&e.data, &e.values->data, &request, false);
     }
     if (code == EXIT_SUCCESS)
-        code = evaluate(&e, request.task);
+        code = evaluate(&e, task_of(e.setup.loss.loss));
     data_setup_deinit(&e.data);
     json_decref(e.classes);
     free(e.class_names);

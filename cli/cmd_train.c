@@ -1,6 +1,5 @@
 // onnxtrain train: from a forward model, or a folder of artifacts, to a trained model.
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,36 +35,37 @@ static const char *const schedules[] = {"constant",    "linear",     "cosine", "
 static const option_spec train_table[] = {
     {.help = "Training"},
     {"epochs", OPTION_INT, AT(epochs), "N", "passes over the data", "10", NULL, 1},
-    {"max-steps", OPTION_INT, AT(max_steps), "N", "stop after so many updates; 0: no limit", "0",
+    {"max-steps", OPTION_INT, AT(max_steps), "N", "stop after so many steps; 0: no limit", "0",
      NULL, 0},
     {"accumulate", OPTION_INT, AT(accumulate), "N",
-     "batches per update; their gradients are averaged", "1", NULL, 1},
+     "batches per step; their gradients are averaged", "1", NULL, 1},
     {"lr", OPTION_REAL, AT(lr), "X", "learning rate", "0.001", NULL, 0},
-    {"schedule", OPTION_CHOICE, AT(schedule), "NAME", "learning rate over the updates", "constant",
+    {"schedule", OPTION_CHOICE, AT(schedule), "NAME", "learning rate over the steps", "constant",
      schedules, 0},
-    {"warmup", OPTION_INT, AT(warmup), "N",
-     "updates of linear warm-up (linear, cosine, polynomial)", "0", NULL, 0},
+    {"warmup", OPTION_INT, AT(warmup), "N", "steps of linear warm-up (linear, cosine, polynomial)",
+     "0", NULL, 0},
     {"schedule-steps", OPTION_INT, AT(total_steps), "N",
-     "updates until the schedule's end; 0: all of this run", "0", NULL, 0},
-    {"step-size", OPTION_INT, AT(step_size), "N", "updates between two falls (step)", "1000", NULL,
+     "steps until the schedule's end; 0: all of this run", "0", NULL, 0},
+    {"step-size", OPTION_INT, AT(step_size), "N", "steps between two falls (step)", "1000", NULL,
      1},
     {"gamma", OPTION_REAL, AT(gamma), "X", "factor of a fall (step, exponential)", "0.1", NULL, 0},
     {"power", OPTION_REAL, AT(power), "X", "exponent (polynomial)", "1", NULL, 0},
-    {"end-factor", OPTION_REAL, AT(end_factor), "X", "part of the rate left at the end", "0", NULL,
-     0},
+    {"end-factor", OPTION_REAL, AT(end_factor), "X", "part of the learning rate left at the end",
+     "0", NULL, 0},
     {"early-stop", OPTION_INT, AT(early_stop), "N",
      "stop after N epochs without a better loss; 0: never", "0", NULL, 0},
     {"keep-best", OPTION_FLAG, AT(keep_best), NULL, "end with the parameters of the best epoch",
      NULL, NULL, 0},
     {.help = "Files"},
-    {"out", OPTION_TEXT, AT(out), "FILE", "the trained model, for inference", NULL, NULL, 0},
+    {"out", OPTION_TEXT, AT(out), "FILE", "the trained model, for inference; - is standard output",
+     NULL, NULL, 0},
     {"checkpoint-dir", OPTION_TEXT, AT(checkpoint_dir), "DIR", "where checkpoints are saved", NULL,
      NULL, 0},
-    {"save-every", OPTION_INT, AT(save_every), "N", "updates between checkpoints; 0: once an epoch",
+    {"save-every", OPTION_INT, AT(save_every), "N", "steps between checkpoints; 0: once an epoch",
      "0", NULL, 0},
     {"resume", OPTION_FLAG, AT(resume), NULL,
      "go on from the checkpoint in --checkpoint-dir, if there is one", NULL, NULL, 0},
-    {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per update, epoch and save, one a line",
+    {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per step, epoch and save, one a line",
      NULL, NULL, 0},
     {.help = "Running"},
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
@@ -121,9 +121,8 @@ static int make_artifacts(run *r)
 
 static ot_task task_of(const run *r)
 {
-    if (r->from_folder)
-        return ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 ? OT_TASK_CLASSIFICATION
-                                                                      : OT_TASK_NONE;
+    if (r->from_folder) // its loss is not known: see make_data
+        return OT_TASK_NONE;
     switch (r->model.loss.loss) {
     case OT_LOSS_CROSS_ENTROPY:
     case OT_LOSS_BCE_WITH_LOGITS:
@@ -196,13 +195,17 @@ static int make_data(run *r)
 {
     data_request request = {.session = r->session,
                             .forward = r->forward,
-                            .task = r->task,
+                            .target = r->values->model.target,
                             .n_classes = class_count(r),
+                            .loss = &r->model.loss,
                             .seed = (uint64_t)r->values->model.seed};
     int n_classes, code = data_setup_init(&r->data, &r->values->data, &request, true);
 
     if (code != EXIT_SUCCESS)
         return code;
+    if (r->from_folder && ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 &&
+        r->data.target >= 0 && r->data.bindings[r->data.target].is_class)
+        r->task = OT_TASK_CLASSIFICATION;
     if (ot_batches_class_names(r->data.training, &n_classes) && request.n_classes > 0 &&
         n_classes > request.n_classes)
         return report_text("the labels are %d different texts, the model has %lld classes",
@@ -280,17 +283,13 @@ static int write_model(run *r)
 static void print_result(const run *r, const ot_metrics *metrics)
 {
     const char *on = r->data.validation ? "validation" : "training";
+    FILE *out = r->progress.out;
 
     if (r->values->json) {
-        json_t *object =
-            json_pack("{s:s,s:I,s:f,s:I}", "data", on, "rows", (json_int_t)metrics->rows, "loss",
-                      metrics->loss, "step", (json_int_t)ot_session_step_count(r->session));
-        if (r->task == OT_TASK_CLASSIFICATION)
-            json_object_set_new(object, "accuracy", json_real(metrics->accuracy));
-        if (r->task == OT_TASK_REGRESSION) {
-            json_object_set_new(object, "mae", json_real(metrics->mae));
-            json_object_set_new(object, "r2", json_real(metrics->r2));
-        }
+        json_t *object = metrics_json(r->task, metrics);
+        json_object_set_new(object, "data", json_string(on));
+        json_object_set_new(object, "step",
+                            json_integer((json_int_t)ot_session_step_count(r->session)));
         if (r->values->out)
             json_object_set_new(object, "model", json_string(r->values->out));
         json_dumpf(object, stdout, JSON_COMPACT);
@@ -301,11 +300,24 @@ static void print_result(const run *r, const ot_metrics *metrics)
     if (r->values->quiet)
         return;
     progress_curve(&r->progress);
-    printf("\n%s: ", on);
-    print_metrics(stdout, r->task, metrics);
-    printf("\n");
-    if (r->values->out)
-        printf("written: %s\n", r->values->out);
+    fprintf(out, "\n%s: ", on);
+    print_metrics(out, r->task, metrics);
+    fprintf(out, "\n");
+    if (r->values->out && out == stdout)
+        fprintf(out, "written: %s\n", r->values->out);
+}
+
+// After Ctrl-C: what was kept, and how to go on.
+static int report_interrupted(const run *r)
+{
+    progress_clear(&r->progress);
+    report_error();
+    if (r->values->checkpoint_dir)
+        report_text("saved to %s/checkpoint; the same command with --resume goes on",
+                    r->values->checkpoint_dir);
+    else
+        report_text("nothing is saved without --checkpoint-dir");
+    return EXIT_INTERRUPTED;
 }
 
 static int train(run *r)
@@ -330,12 +342,9 @@ static int train(run *r)
     options.callback_context = &r->progress;
     progress_catch_signals();
     st = ot_train_run(r->session, r->data.training, r->data.validation, &options, &metrics);
-    if (st == OT_ERR_INTERRUPTED) {
-        report_error();
-        if (v->checkpoint_dir)
-            report_text("saved; the same command with --resume goes on");
-        return EXIT_INTERRUPTED;
-    }
+    if (st == OT_ERR_INTERRUPTED)
+        return report_interrupted(r);
+    progress_clear(&r->progress);
     if (st != OT_OK)
         return report_error();
     if (v->out && write_model(r) != EXIT_SUCCESS)
@@ -351,17 +360,45 @@ static int start_progress(run *r)
     r->progress = (progress){.task = r->task,
                              .is_quiet = v->quiet,
                              .is_json = v->json,
+                             .out = v->out && strcmp(v->out, "-") == 0 ? stderr : stdout,
                              .is_terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO)};
     if (v->log && !(r->progress.log = fopen(v->log, v->resume ? "a" : "w")))
         return report_text("%s: cannot be written: %s", v->log, strerror(errno));
     return EXIT_SUCCESS;
 }
 
+// A model that cannot be written is better known before the training than after it.
+static int check_out(const train_values *v)
+{
+    const char *slash = v->out ? strrchr(v->out, '/') : NULL;
+    char *folder;
+    int code = EXIT_SUCCESS;
+
+    if (!v->out)
+        return EXIT_SUCCESS;
+    if (strcmp(v->out, "-") == 0)
+        return v->json ? report_usage("--json and --out - would both write to standard output")
+                       : EXIT_SUCCESS;
+    if (is_folder(v->out))
+        return report_text("%s: is a folder", v->out);
+    folder = slash ? strdup(v->out) : strdup(".");
+    if (!folder)
+        return report_text("out of memory");
+    if (slash)
+        folder[slash == v->out ? 1 : slash - v->out] = '\0';
+    if (access(folder, W_OK | X_OK) != 0)
+        code = report_text("%s: cannot be written: %s", v->out, strerror(errno));
+    free(folder);
+    return code;
+}
+
 static int train_run(const void *values, const char *const *arguments)
 {
     run r = {.values = values, .path = arguments[0]};
-    int code = make_artifacts(&r);
+    int code = check_out(values);
 
+    if (code == EXIT_SUCCESS)
+        code = make_artifacts(&r);
     if (code == EXIT_SUCCESS)
         code = make_session(&r);
     if (code == EXIT_SUCCESS) {
@@ -393,7 +430,7 @@ const command command_train = {
     .description = "Trains MODEL, an ONNX forward model (.onnx, or .onnxtxt in ONNX's textual "
                    "syntax) or a folder of "
                    "training artifacts, on --data and writes the trained model to --out. Ctrl-C "
-                   "finishes the update, saves "
+                   "finishes the step, saves "
                    "a checkpoint where --checkpoint-dir says, and ends with 130.",
     .example = "onnxtrain train model.onnx --data train.csv --loss cross-entropy --epochs 20 --out "
                "trained.onnx",

@@ -15,9 +15,8 @@ const option_spec data_option_table[] = {
      ".npz, .npy, CSV or IDX, each also gzipped; several files give their fields together", NULL,
      NULL, 0},
     {"bind", OPTION_LIST, AT(bind), "INPUT=FIELD",
-     "field or CSV columns (a,b or first:last) that an input takes; by default the field of its "
-     "name, else "
-     "what is left, in order",
+     "field or CSV columns (a,b or first:last, by name or position) that an input takes; by "
+     "default the field of its name, else what is left",
      NULL, NULL, 0},
     {"label", OPTION_TEXT, AT(label), "FIELD", "field of the target",
      "the one named like the target input, else the last CSV column", NULL, 0},
@@ -28,7 +27,7 @@ const option_spec data_option_table[] = {
     {"mean", OPTION_TEXT, AT(mean), "X,X,...",
      "subtracted from the features: one, or one a channel", NULL, NULL, 0},
     {"std", OPTION_TEXT, AT(std), "X,X,...", "the features are divided by it", NULL, NULL, 0},
-    {"batch-size", OPTION_INT, AT(batch_size), "N", "rows a step", "32", NULL, 1},
+    {"batch-size", OPTION_INT, AT(batch_size), "N", "rows a batch", "32", NULL, 1},
     {"split", OPTION_REAL, AT(split), "PART",
      "part of the rows held out for validation, chosen by the seed; eval measures on these alone",
      "0", NULL, 0},
@@ -118,113 +117,198 @@ static int check_bind_options(const data_values *values, const data_setup *setup
     return EXIT_SUCCESS;
 }
 
-// All columns but the label's, as one list; the caller frees it.
-static char *other_columns(const ot_dataset *dataset, int label)
-{
-    size_t size = 1;
-    char *list;
-
-    for (int i = 0; i < ot_dataset_field_count(dataset); i++)
-        size += 24;
-    list = calloc(1, size);
-    for (int i = 0, n = 0; list && i < ot_dataset_field_count(dataset); i++) {
-        int last = i;
-        if (i == label)
-            continue;
-        while (last + 1 < ot_dataset_field_count(dataset) && last + 1 != label)
-            last++;
-        sprintf(list + strlen(list), "%s%d:%d", n++ ? "," : "", i, last);
-        i = last;
-    }
-    return list;
-}
-
 typedef struct binder {
     data_setup *setup;
     const data_values *values;
-    const data_request *request;
-    char *columns; // list made for a CSV; owned
+    const ot_dataset *dataset;
+    const char **fields; // of every binding; NULL: not found yet
+    char *columns;       // list made for a CSV
 } binder;
 
-// Field names that count as positions in `other_columns` must not be column names that are numbers
-// in another order; CSVs without a header name their columns by position, so both agree.
-static void bind_csv(binder *b, int label)
+// A field by name, else by position (-1 is the last, "#3" always a position); -1: there is none.
+static int find_field(const ot_dataset *dataset, const char *text, size_t length)
+{
+    const int n = ot_dataset_field_count(dataset);
+    char copy[24], *end;
+    long position;
+
+    for (int i = 0; i < n; i++)
+        if (strlen(ot_dataset_field_name(dataset, i)) == length &&
+            memcmp(ot_dataset_field_name(dataset, i), text, length) == 0)
+            return i;
+    if (length == 0 || length >= sizeof(copy))
+        return -1;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    position = strtol(copy[0] == '#' ? copy + 1 : copy, &end, 10);
+    if (*end != '\0' || position < -n || position >= n)
+        return -1;
+    return (int)(position < 0 ? position + n : position);
+}
+
+// Whether an input has the field, alone or in a list as "a,b" or "first:last".
+static bool is_taken(const binder *b, int field)
 {
     for (int i = 0; i < b->setup->n_bindings; i++) {
-        ot_binding *binding = &b->setup->bindings[i];
-        if (binding->fields)
-            continue;
-        if (i == b->setup->target) {
-            binding->fields = ot_dataset_field_name(b->setup->dataset, label);
-        } else if (!b->columns) {
-            b->columns = other_columns(b->setup->dataset, b->setup->target >= 0 ? label : -1);
-            binding->fields = b->columns;
+        const char *spec = b->fields[i];
+        if (spec && strcmp(spec, ot_dataset_field_name(b->dataset, field)) == 0)
+            return true;
+        while (spec && *spec) {
+            size_t length = strcspn(spec, ","), first_length = strcspn(spec, ",:");
+            int first = find_field(b->dataset, spec, first_length), last = first;
+            if (first_length < length)
+                last = find_field(b->dataset, spec + first_length + 1, length - first_length - 1);
+            if (first >= 0 && field >= first && field <= last)
+                return true;
+            spec += length + (spec[length] == ',');
         }
     }
+    return false;
+}
+
+// The first input without fields that is not the target; -1: none.
+static int first_unbound(const binder *b)
+{
+    for (int i = 0; i < b->setup->n_bindings; i++)
+        if (!b->fields[i] && i != b->setup->target)
+            return i;
+    return -1;
+}
+
+// All columns that no input has, as ranges of positions: "#0:#63".
+static int other_columns(binder *b)
+{
+    const int n = ot_dataset_field_count(b->dataset);
+    char *end;
+
+    b->columns = calloc((size_t)n + 1, 32);
+    if (!b->columns)
+        return report_text("out of memory");
+    end = b->columns;
+    for (int i = 0; i < n; i++) {
+        int last = i;
+        if (is_taken(b, i))
+            continue;
+        while (last + 1 < n && !is_taken(b, last + 1))
+            last++;
+        end += sprintf(end, "%s#%d:#%d", end > b->columns ? "," : "", i, last);
+        i = last;
+    }
+    return EXIT_SUCCESS;
+}
+
+// One input takes what is left of a CSV's columns; several must say which.
+static int bind_csv(binder *b)
+{
+    const int input = first_unbound(b);
+
+    if (input < 0)
+        return EXIT_SUCCESS;
+    if (other_columns(b) != EXIT_SUCCESS)
+        return EXIT_FAILED;
+    if (b->columns[0])
+        b->fields[input] = b->columns;
+    return EXIT_SUCCESS;
 }
 
 static void bind_in_order(binder *b)
 {
-    const ot_dataset *dataset = b->setup->dataset;
-
-    for (int f = 0; f < ot_dataset_field_count(dataset); f++) {
-        const char *name = ot_dataset_field_name(dataset, f);
-        bool is_used = false;
+    for (int f = 0; f < ot_dataset_field_count(b->dataset); f++) {
+        const char *name = ot_dataset_field_name(b->dataset, f);
+        if (is_taken(b, f))
+            continue;
         for (int i = 0; i < b->setup->n_bindings; i++)
-            is_used = is_used || (b->setup->bindings[i].fields &&
-                                  strcmp(b->setup->bindings[i].fields, name) == 0);
-        for (int i = 0; !is_used && i < b->setup->n_bindings; i++)
-            if (!b->setup->bindings[i].fields) {
-                b->setup->bindings[i].fields = name;
-                is_used = true;
+            if (!b->fields[i]) {
+                b->fields[i] = name;
+                break;
             }
     }
 }
 
+// The target's field; -1: there is no such field.
 static int find_label(const binder *b)
 {
-    const ot_dataset *dataset = b->setup->dataset;
-    int n = ot_dataset_field_count(dataset), label;
+    const int n = ot_dataset_field_count(b->dataset);
+    int label;
 
-    if (b->values->label) {
-        char *end;
-        long position = strtol(b->values->label, &end, 10);
-        label = field_position(dataset, b->values->label);
-        if (label < 0 && *end == '\0' && position >= -n && position < n)
-            label = (int)(position < 0 ? position + n : position);
-        return label;
-    }
-    label = b->setup->target >= 0
-                ? field_position(dataset, b->setup->bindings[b->setup->target].input)
-                : -1;
-    return label >= 0 ? label : n - 1;
+    if (b->values->label)
+        return find_field(b->dataset, b->values->label, strlen(b->values->label));
+    label = field_position(b->dataset, b->setup->bindings[b->setup->target].input);
+    return label < 0 && is_csv(b->dataset) ? n - 1 : label;
+}
+
+static int bind_target(binder *b)
+{
+    const int target = b->setup->target;
+    int label;
+
+    if (target < 0)
+        return b->values->label ? report_usage("--label: the model has no target input")
+                                : EXIT_SUCCESS;
+    if (b->fields[target])
+        return EXIT_SUCCESS;
+    label = find_label(b);
+    if (label < 0 && b->values->label)
+        return report_usage("--label: the data has no field '%s'", b->values->label);
+    if (label >= 0)
+        b->fields[target] = ot_dataset_field_name(b->dataset, label);
+    return EXIT_SUCCESS;
 }
 
 static int bind_fields(binder *b)
 {
     data_setup *setup = b->setup;
-    int label = find_label(b);
+    int code;
 
-    if (label < 0)
-        return report_usage("--label: the data has no field '%s'", b->values->label);
-    for (int i = 0; i < setup->n_bindings; i++) {
-        ot_binding *binding = &setup->bindings[i];
-        int position = field_position(setup->dataset, binding->input);
-        binding->fields = bound_by_option(b->values, binding->input);
-        if (!binding->fields && i == setup->target && b->values->label)
-            binding->fields = ot_dataset_field_name(setup->dataset, label);
-        if (!binding->fields && position >= 0)
-            binding->fields = ot_dataset_field_name(setup->dataset, position);
-    }
-    if (is_csv(setup->dataset))
-        bind_csv(b, label);
-    bind_in_order(b);
     for (int i = 0; i < setup->n_bindings; i++)
-        if (!setup->bindings[i].fields)
-            return report_text(
-                "nothing in the data is left for input '%s'; --bind %s=FIELD names it",
-                setup->bindings[i].input, setup->bindings[i].input);
-    return EXIT_SUCCESS;
+        b->fields[i] = bound_by_option(b->values, setup->bindings[i].input);
+    code = bind_target(b);
+    for (int i = 0; i < setup->n_bindings; i++) {
+        int position = field_position(b->dataset, setup->bindings[i].input);
+        if (!b->fields[i] && position >= 0)
+            b->fields[i] = ot_dataset_field_name(b->dataset, position);
+    }
+    if (code == EXIT_SUCCESS && is_csv(b->dataset))
+        code = bind_csv(b);
+    else if (code == EXIT_SUCCESS)
+        bind_in_order(b);
+    for (int i = 0; code == EXIT_SUCCESS && i < setup->n_bindings; i++)
+        if (!b->fields[i])
+            code =
+                report_text("nothing in the data is left for input '%s'; --bind %s=FIELD names it",
+                            setup->bindings[i].input, setup->bindings[i].input);
+    return code;
+}
+
+// Finds the fields of a dataset and opens batches over them. Training and validation data are bound
+// one by one, since arrays may be named after their files.
+static int open_batches(data_setup *setup, const data_values *values, const ot_dataset *dataset,
+                        const ot_batches_options *options, ot_batches **out)
+{
+    binder b = {.setup = setup, .values = values, .dataset = dataset};
+    int code;
+
+    b.fields = calloc((size_t)setup->n_bindings + 1, sizeof(*b.fields));
+    code = b.fields ? bind_fields(&b) : report_text("out of memory");
+    if (code == EXIT_SUCCESS) {
+        for (int i = 0; i < setup->n_bindings; i++)
+            setup->bindings[i].fields = b.fields[i];
+        if (ot_batches_create(dataset, setup->bindings, setup->n_bindings, options, out) != OT_OK)
+            code = report_error();
+    }
+    free(b.fields);
+    free(b.columns);
+    return code;
+}
+
+// Targets are the inputs that the loss brought.
+static bool is_target(const data_request *request, const char *input)
+{
+    if (request->forward)
+        return !is_model_input(request->forward, input);
+    if (request->target)
+        return strcmp(input, request->target) == 0;
+    return strcmp(input, "labels") == 0 || strcmp(input, "target") == 0;
 }
 
 static int describe_inputs(data_setup *setup, const data_values *values,
@@ -258,9 +342,7 @@ static int describe_inputs(data_setup *setup, const data_values *values,
         memcpy(binding->shape.dim, shape.dim + 1, (size_t)binding->shape.ndim * sizeof(int64_t));
         binding->scale = 1;
         binding->n_channels = 1;
-        if (request->forward
-                ? !is_model_input(request->forward, binding->input)
-                : strcmp(binding->input, "labels") == 0 || strcmp(binding->input, "target") == 0)
+        if (is_target(request, binding->input))
             setup->target = i;
     }
     for (int i = 0; i < setup->n_bindings; i++) {
@@ -290,16 +372,8 @@ static int64_t count_held_out(int64_t rows, double split)
     return -1;
 }
 
-// Batches over the rows that are trained on, or in eval those that are measured on.
-static int make_main_batches(data_setup *setup, const ot_batches_options *options)
-{
-    return ot_batches_create(setup->dataset, setup->bindings, setup->n_bindings, options,
-                             &setup->training) == OT_OK
-               ? EXIT_SUCCESS
-               : report_error();
-}
-
-static int make_validation(data_setup *setup, ot_batches_options *options)
+static int make_validation(data_setup *setup, const data_values *values,
+                           ot_batches_options *options)
 {
     int n_found;
 
@@ -309,11 +383,9 @@ static int make_validation(data_setup *setup, ot_batches_options *options)
         if (options->class_names)
             options->n_classes = n_found;
     }
-    return ot_batches_create(setup->validation_dataset ? setup->validation_dataset : setup->dataset,
-                             setup->bindings, setup->n_bindings, options,
-                             &setup->validation) == OT_OK
-               ? EXIT_SUCCESS
-               : report_error();
+    return open_batches(setup, values,
+                        setup->validation_dataset ? setup->validation_dataset : setup->dataset,
+                        options, &setup->validation);
 }
 
 static int make_batches(data_setup *setup, const data_values *values, const data_request *request,
@@ -332,25 +404,28 @@ static int make_batches(data_setup *setup, const data_values *values, const data
     options.class_names = request->class_names;
     if (request->class_names)
         options.n_classes = request->n_class_names;
+    if (request->loss) {
+        options.has_ignored_label = request->loss->has_ignore_index;
+        options.ignored_label = request->loss->ignore_index;
+    }
     if (held_out > 0) {
         options.split_seed = request->seed + 1;
         options.first = is_training ? 0 : rows - held_out;
         options.last = is_training ? rows - held_out : rows;
     }
     options.shuffle = is_training;
-    code = make_main_batches(setup, &options);
+    code = open_batches(setup, values, setup->dataset, &options, &setup->training);
     if (code != EXIT_SUCCESS || !is_training || (held_out == 0 && !setup->validation_dataset))
         return code;
     options.first = held_out > 0 ? rows - held_out : 0;
     options.last = held_out > 0 ? rows : 0;
-    return make_validation(setup, &options);
+    return make_validation(setup, values, &options);
 }
 
 int data_setup_init(data_setup *setup, const data_values *values, const data_request *request,
                     bool is_training)
 {
     ot_dataset_options options = OT_DATASET_OPTIONS_INIT;
-    binder b = {.setup = setup, .values = values, .request = request};
     int code;
 
     *setup = (data_setup){.target = -1};
@@ -369,10 +444,7 @@ int data_setup_init(data_setup *setup, const data_values *values, const data_req
     if (code == EXIT_SUCCESS)
         code = check_bind_options(values, setup);
     if (code == EXIT_SUCCESS)
-        code = bind_fields(&b);
-    if (code == EXIT_SUCCESS)
         code = make_batches(setup, values, request, is_training);
-    free(b.columns);
     return code;
 }
 

@@ -2,6 +2,7 @@
 #ifndef CLI_DATA_OPTIONS_H
 #define CLI_DATA_OPTIONS_H
 
+#include "onnxtrain/artifacts.h"
 #include "onnxtrain/data.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/train.h"
@@ -24,8 +25,9 @@ extern const option_spec data_more_option_table[]; // what training adds
 typedef struct data_request {
     ot_session *session;
     const ot_model *forward; // its inputs are features, others targets; NULL: from the names alone
-    ot_task task;
-    int64_t n_classes;              // 0: unknown
+    const char *target;      // input that is the target, without `forward`; NULL: by its name
+    int64_t n_classes;       // 0: unknown
+    const ot_loss_options *loss;    // whose ignored label may be among the data; NULL: none
     const char *const *class_names; // of text labels, as trained; NULL: found in the data
     int n_class_names;
     uint64_t seed;

@@ -1,6 +1,5 @@
 #include "progress.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +43,27 @@ void print_metrics(FILE *out, ot_task task, const ot_metrics *metrics)
         fprintf(out, "  MAE %.4g  R2 %.4f", metrics->mae, metrics->r2);
 }
 
+// JSON has no NaN and no infinity.
+static json_t *number_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *metrics_json(ot_task task, const ot_metrics *metrics)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "rows", json_integer((json_int_t)metrics->rows));
+    json_object_set_new(object, "loss", number_json(metrics->loss));
+    if (task == OT_TASK_CLASSIFICATION)
+        json_object_set_new(object, "accuracy", number_json(metrics->accuracy));
+    if (task == OT_TASK_REGRESSION) {
+        json_object_set_new(object, "mae", number_json(metrics->mae));
+        json_object_set_new(object, "r2", number_json(metrics->r2));
+    }
+    return object;
+}
+
 // ---- bar ----
 
 static void draw_bar(progress *p, const ot_event *e)
@@ -66,7 +86,7 @@ static void draw_bar(progress *p, const ot_event *e)
             left);
 }
 
-static void clear_bar(const progress *p)
+void progress_clear(const progress *p)
 {
     if (p->is_terminal)
         fprintf(stderr, "\r\033[K");
@@ -76,38 +96,25 @@ static void clear_bar(const progress *p)
 
 static void print_epoch(const progress *p, const ot_event *e)
 {
-    clear_bar(p);
-    printf("epoch %lld/%lld  ", (long long)e->epoch + 1, (long long)e->n_epochs);
-    print_metrics(stdout, p->task, &e->training);
+    progress_clear(p);
+    fprintf(p->out, "epoch %lld/%lld  ", (long long)e->epoch + 1, (long long)e->n_epochs);
+    print_metrics(p->out, p->task, &e->training);
     if (e->validation.rows > 0) {
-        printf("  | validation ");
-        print_metrics(stdout, p->task, &e->validation);
+        fprintf(p->out, "  | validation ");
+        print_metrics(p->out, p->task, &e->validation);
     }
-    printf("  lr %.3g  %.0f rows/s\n", e->learning_rate,
-           (double)e->training.rows / (e->training.seconds > 0 ? e->training.seconds : 1e-9));
-    fflush(stdout);
-}
-
-static json_t *metrics_json(ot_task task, const ot_metrics *m)
-{
-    json_t *object = json_pack("{s:I,s:f}", "rows", (json_int_t)m->rows, "loss", m->loss);
-
-    if (task == OT_TASK_CLASSIFICATION)
-        json_object_set_new(object, "accuracy", json_real(m->accuracy));
-    if (task == OT_TASK_REGRESSION) {
-        json_object_set_new(object, "mae", json_real(m->mae));
-        json_object_set_new(object, "r2", json_real(m->r2));
-    }
-    return object;
+    fprintf(p->out, "  lr %.3g  %.0f rows/s\n", e->learning_rate,
+            (double)e->training.rows / (e->training.seconds > 0 ? e->training.seconds : 1e-9));
+    fflush(p->out);
 }
 
 static void log_event(const progress *p, const ot_event *e)
 {
     static const char *const names[] = {"step", "epoch", "saved", "early_stop"};
-    json_t *object =
-        json_pack("{s:s,s:I,s:I,s:f}", "event", names[e->kind], "epoch", (json_int_t)e->epoch + 1,
-                  "step", (json_int_t)e->step, "lr", e->learning_rate);
+    json_t *object = json_pack("{s:s,s:I,s:I}", "event", names[e->kind], "epoch",
+                               (json_int_t)e->epoch + 1, "step", (json_int_t)e->step);
 
+    json_object_set_new(object, "lr", number_json(e->learning_rate));
     if (e->kind == OT_EVENT_SAVED)
         json_object_set_new(object, "path", json_string(e->path));
     else
@@ -127,8 +134,10 @@ static void add_point(progress *p, const ot_event *e)
     if (!grown)
         return; // the curve is a courtesy
     p->points = grown;
+    if (p->n_points == 0)
+        p->first_epoch = e->epoch;
     p->points[p->n_points++] =
-        (curve_point){e->training.loss, e->validation.rows > 0 ? e->validation.loss : -1};
+        (curve_point){e->training.loss, e->validation.rows > 0 ? e->validation.loss : NAN};
 }
 
 int progress_event(void *context, const ot_event *event)
@@ -145,7 +154,7 @@ int progress_event(void *context, const ot_event *event)
             print_epoch(p, event);
     }
     if (event->kind == OT_EVENT_EARLY_STOP && !p->is_quiet && !p->is_json)
-        printf("stopped early: no better for a while\n");
+        fprintf(p->out, "stopped early: the loss has not become better\n");
     return progress_is_interrupted;
 }
 
@@ -153,55 +162,68 @@ int progress_event(void *context, const ot_event *event)
 
 enum { CURVE_ROWS = 10, CURVE_COLUMNS = 60 };
 
-static double point_at(const progress *p, int column, int n_columns, bool validation)
-{
-    const int i =
-        n_columns > 1 ? (int)((double)column / (n_columns - 1) * (p->n_points - 1) + 0.5) : 0;
+typedef struct curve {
+    char grid[CURVE_ROWS][CURVE_COLUMNS + 1];
+    int n_columns;
+    double low, high;
+} curve;
 
-    return validation ? p->points[i].validation : p->points[i].training;
+static void curve_range(curve *c, double value)
+{
+    if (isfinite(value)) {
+        c->low = fmin(c->low, value);
+        c->high = fmax(c->high, value);
+    }
 }
 
-static void put(char grid[CURVE_ROWS][CURVE_COLUMNS + 1], int column, double value, double low,
-                double high, char mark)
+static void curve_put(curve *c, int column, double value, char mark)
 {
-    int row;
+    double part = c->high > c->low ? (c->high - value) / (c->high - c->low) : 1;
 
-    if (!isfinite(value) || value < 0)
-        return;
-    row =
-        high > low ? (int)((high - value) / (high - low) * (CURVE_ROWS - 1) + 0.5) : CURVE_ROWS - 1;
-    grid[row][column] = mark;
+    if (isfinite(value))
+        c->grid[(int)(part * (CURVE_ROWS - 1) + 0.5)][column] = mark;
+}
+
+// Few epochs are spread out, many are thinned; the last one always shows.
+static void curve_draw(curve *c, const progress *p)
+{
+    const int last = p->n_points - 1;
+    const int spacing = last > 0 && last < CURVE_COLUMNS ? (CURVE_COLUMNS - 1) / last : 1;
+    const int n_marks = last < CURVE_COLUMNS ? last + 1 : CURVE_COLUMNS;
+
+    memset(c->grid, ' ', sizeof(c->grid));
+    c->n_columns = (n_marks - 1) * spacing + 1;
+    for (int i = 0; i < n_marks; i++) {
+        int at = n_marks > 1 ? (int)((double)i / (n_marks - 1) * last + 0.5) : 0;
+        curve_put(c, i * spacing, p->points[at].training, '*');
+        curve_put(c, i * spacing, p->points[at].validation, 'o');
+    }
 }
 
 void progress_curve(const progress *p)
 {
-    char grid[CURVE_ROWS][CURVE_COLUMNS + 1];
-    const int n_columns = p->n_points < CURVE_COLUMNS ? p->n_points : CURVE_COLUMNS;
-    double low = INFINITY, high = -INFINITY;
+    curve c = {.low = INFINITY, .high = -INFINITY};
     bool has_validation = false;
 
     if (p->n_points < 2 || p->is_quiet || p->is_json)
         return;
     for (int i = 0; i < p->n_points; i++) {
-        const double both[] = {p->points[i].training, p->points[i].validation};
-        for (int k = 0; k < 2; k++)
-            if (both[k] >= 0 && isfinite(both[k])) {
-                low = fmin(low, both[k]);
-                high = fmax(high, both[k]);
-            }
-        has_validation = has_validation || both[1] >= 0;
+        curve_range(&c, p->points[i].training);
+        curve_range(&c, p->points[i].validation);
+        has_validation = has_validation || isfinite(p->points[i].validation);
     }
-    memset(grid, ' ', sizeof(grid));
-    for (int c = 0; c < n_columns; c++) {
-        put(grid, c, point_at(p, c, n_columns, false), low, high, '*');
-        put(grid, c, point_at(p, c, n_columns, true), low, high, 'o');
-    }
-    printf("\nloss over %d epochs: * training%s\n", p->n_points,
-           has_validation ? ", o validation" : "");
+    if (c.low > c.high)
+        return;
+    curve_draw(&c, p);
+    fprintf(p->out, "\nloss over the epochs: * training%s\n",
+            has_validation ? ", o validation" : "");
     for (int r = 0; r < CURVE_ROWS; r++)
-        printf("%10.4f |%.*s\n", high - (high - low) * r / (CURVE_ROWS - 1), n_columns, grid[r]);
-    printf("%10s +%.*s\n", "", n_columns,
-           "------------------------------------------------------------");
+        fprintf(p->out, "%10.4g |%.*s\n", c.high - (c.high - c.low) * r / (CURVE_ROWS - 1),
+                c.n_columns, c.grid[r]);
+    fprintf(p->out, "%10s +%.*s\n", "", c.n_columns,
+            "------------------------------------------------------------");
+    fprintf(p->out, "%11s %-*lld%lld\n", "epoch", c.n_columns - 1, (long long)p->first_epoch + 1,
+            (long long)p->first_epoch + p->n_points);
 }
 
 void progress_deinit(progress *p)

@@ -3,6 +3,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
+#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,14 +11,16 @@
 #include "onnxtrain/train.h"
 
 typedef struct curve_point {
-    double training, validation; // loss; validation below 0: none
+    double training, validation; // loss; validation NaN: none
 } curve_point;
 
 typedef struct progress {
     ot_task task;
     bool is_quiet, is_json, is_terminal;
+    FILE *out; // where lines go: standard output, or standard error when the model goes there
     FILE *log; // NULL: none
     double last_drawn;
+    int64_t first_epoch; // of the curve, from 0
     curve_point *points;
     int n_points;
 } progress;
@@ -27,9 +30,12 @@ extern volatile sig_atomic_t progress_is_interrupted;
 void progress_catch_signals(void);
 
 int progress_event(void *context, const ot_event *event); // an ot_train_callback
+void progress_clear(const progress *p);                   // the bar, before another line
 void progress_curve(const progress *p);                   // loss over epochs, as text
 void progress_deinit(progress *p);
 // "loss 0.0412  accuracy 98.75 %"
 void print_metrics(FILE *out, ot_task task, const ot_metrics *metrics);
+// {"rows":360,"loss":0.0412,"accuracy":0.9875}; what is no number is null
+json_t *metrics_json(ot_task task, const ot_metrics *metrics);
 
 #endif

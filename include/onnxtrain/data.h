@@ -54,7 +54,7 @@ typedef struct ot_binding {
     ot_dtype dtype;     ///< element type the input wants
     ot_shape shape;     ///< of one row; extents below 0 take what the data has
     const char *fields; ///< field name, or several CSV columns: "a,b,c" or "first:last" (by name or
-                        ///< position, last included)
+                        ///< position, last included; "#3" is always a position, -1 the last)
     double scale;       ///< multiplied first (1)
     const double *mean, *std; ///< subtracted, then divided; NULL: nothing; n_channels of them: 1,
                               ///< or the row's first extent
@@ -75,10 +75,12 @@ typedef struct ot_batches_options {
     int drop_last;       ///< 1: leave out a last short batch
     const char *const *class_names; ///< classes of text labels as trained; NULL: found in the data
     int n_classes;                  ///< labels must be below this; 0: not checked
+    int has_ignored_label;          ///< 1: ignored_label may stand where a class is wanted
+    int64_t ignored_label;
 } ot_batches_options;
 #define OT_BATCHES_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(ot_batches_options), 32, 0, 0, 0, 0, 0, 0, NULL, 0                                  \
+        sizeof(ot_batches_options), 32, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0                            \
     }
 
 /** A reader of batches; borrows the dataset and copies the bindings. Fails when a field is missing

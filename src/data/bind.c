@@ -15,7 +15,7 @@ static int find_field(const ot_dataset *dataset, const char *name, size_t length
     return -1;
 }
 
-// A field by name, else by position.
+// A field by name, else by position; "#3" is a position even where a field is named "3".
 static ot_status find_named(const ot_dataset *dataset, const char *input, const char *name,
                             size_t length, int *out)
 {
@@ -28,7 +28,7 @@ static ot_status find_named(const ot_dataset *dataset, const char *input, const 
     if (length < sizeof(copy)) {
         memcpy(copy, name, length);
         copy[length] = '\0';
-        if (ot__parse_int(copy, &position)) {
+        if (ot__parse_int(copy[0] == '#' ? copy + 1 : copy, &position)) {
             if (position < 0)
                 position += dataset->n_fields; // -1 is the last
             if (position >= 0 && position < dataset->n_fields) {
@@ -101,9 +101,11 @@ static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
         if (wanted->dim[i] < 0) {
             n_free++;
             free_axis = i;
-        } else {
-            known *= wanted->dim[i];
+        } else if (ot__mul_overflows(known, wanted->dim[i], &known)) {
+            known = -1; // no row has so many
         }
+        if (known < 0)
+            break;
     }
     if (n_free == 1 && known > 0 && have % known == 0)
         bound->row_shape.dim[free_axis] = have / known;
@@ -204,6 +206,8 @@ ot_status ot__bound_init(ot__bound *bound, const ot_dataset *dataset, const ot_b
                          .scale = binding->scale,
                          .n_channels = binding->n_channels,
                          .is_class = binding->is_class != 0,
+                         .has_ignored_label = options->has_ignored_label != 0,
+                         .ignored_label = options->ignored_label,
                          .class_names = options->class_names};
     bound->input = ot__strdup(binding->input);
     if (!bound->input)

@@ -14,7 +14,8 @@ typedef struct ot__bound {
     double scale;
     double *mean, *std; // n_channels of each, or NULL
     int n_channels;
-    bool is_class;
+    bool is_class, has_ignored_label;
+    int64_t ignored_label;
     const char *const *class_names; // text labels; sorted
     int n_class_names;
     char **own_class_names; // when found in the data

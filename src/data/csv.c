@@ -7,57 +7,78 @@
 
 enum { MAX_COLUMNS = 1 << 20, NUMBER_MAX = 64 };
 
-// One row from `at`: counts its cells (and, when `cells` is given, notes them); returns where the
-// next row starts.
-static size_t scan_row(const ot__file_map *map, char separator, size_t at, ot__cell *cells,
-                       int *n_cells, int64_t *n_lines)
+// What one row looks like.
+typedef struct row_scan {
+    size_t next; // where the next row starts
+    int n_cells;
+    int64_t n_lines;   // more than one when quoted cells hold line ends
+    const char *fault; // what is wrong with a cell; NULL: nothing
+    int fault_cell;
+} row_scan;
+
+// A cell in quotes from the byte behind the first: ends at the separator or line end behind it.
+static size_t scan_quoted(const ot__file_map *map, char separator, size_t at, ot__cell *cell,
+                          row_scan *scan)
 {
     const char *text = (const char *)map->data;
-    int n = 0;
+    const char *fault = NULL;
+    size_t end = at;
+
+    while (end < map->size && (text[end] != '"' || (end + 1 < map->size && text[end + 1] == '"'))) {
+        scan->n_lines += text[end] == '\n';
+        end += text[end] == '"' ? 2 : 1;
+    }
+    *cell = (ot__cell){.text = text + at, .length = OT_MIN(end, map->size) - at, .is_quoted = true};
+    if (end >= map->size)
+        fault = "has a quote that is not closed";
+    for (end++; end < map->size && text[end] != separator && text[end] != '\n'; end++)
+        if (text[end] != ' ' && text[end] != '\r')
+            fault = "has text behind its closing quote";
+    if (fault && !scan->fault) {
+        scan->fault = fault;
+        scan->fault_cell = scan->n_cells;
+    }
+    return OT_MIN(end, map->size);
+}
+
+static size_t scan_plain(const ot__file_map *map, char separator, size_t at, ot__cell *cell)
+{
+    const char *text = (const char *)map->data;
+    size_t end = at;
+
+    while (end < map->size && text[end] != separator && text[end] != '\n')
+        end++;
+    *cell = (ot__cell){.text = text + at, .length = end - at};
+    if (cell->length > 0 && (end == map->size || text[end] == '\n') && text[end - 1] == '\r')
+        cell->length--;
+    return end;
+}
+
+// One row from `at`: counts its cells and, when `cells` is given, notes them.
+static row_scan scan_row(const ot__file_map *map, char separator, size_t at, ot__cell *cells)
+{
+    row_scan scan = {.n_lines = 1};
 
     for (;;) {
-        ot__cell cell = {.text = text + at};
-        size_t end;
+        ot__cell cell;
+        size_t end = at < map->size && map->data[at] == '"'
+                         ? scan_quoted(map, separator, at + 1, &cell, &scan)
+                         : scan_plain(map, separator, at, &cell);
 
-        if (at < map->size && text[at] == '"') {
-            end = ++at;
-            cell = (ot__cell){.text = text + at, .is_quoted = true};
-            while (end < map->size &&
-                   (text[end] != '"' || (end + 1 < map->size && text[end + 1] == '"'))) {
-                *n_lines += text[end] == '\n';
-                end += text[end] == '"' ? 2 : 1;
-            }
-            end = OT_MIN(end, map->size);
-            cell.length = end - at;
-            while (end < map->size && text[end] != separator && text[end] != '\n')
-                end++;
-        } else {
-            end = at;
-            while (end < map->size && text[end] != separator && text[end] != '\n')
-                end++;
-            cell.length = end - at;
-            if (cell.length > 0 && (end == map->size || text[end] == '\n') && text[end - 1] == '\r')
-                cell.length--;
-        }
         if (cells)
-            cells[n] = cell;
-        n++;
+            cells[scan.n_cells] = cell;
+        scan.n_cells++;
         at = end + 1;
-        if (end >= map->size || text[end] == '\n')
+        if (end >= map->size || map->data[end] == '\n')
             break;
     }
-    *n_cells = n;
-    ++*n_lines;
-    return OT_MIN(at, map->size);
+    scan.next = OT_MIN(at, map->size);
+    return scan;
 }
 
 void ot__csv_row(const ot__source *source, int64_t row, ot__cell *cells)
 {
-    int n_cells;
-    int64_t n_lines = 0;
-
-    scan_row(&source->map, source->separator, (size_t)source->row_start[row], cells, &n_cells,
-             &n_lines);
+    scan_row(&source->map, source->separator, (size_t)source->row_start[row], cells);
 }
 
 int64_t ot__csv_line(const ot__source *source, int64_t row)
@@ -156,54 +177,128 @@ static char find_separator(const ot__file_map *map)
     return best;
 }
 
-static bool has_no_number(const ot__cell *cells, int n)
+// Of a header, some names may be empty, but none is a number.
+static bool looks_like_names(const ot__cell *cells, int n)
 {
+    bool has_text = false;
     double value;
 
-    for (int i = 0; i < n; i++)
-        if (cells[i].length == 0 || ot__cell_number(&cells[i], &value))
+    for (int i = 0; i < n; i++) {
+        if (cells[i].length > 0 && ot__cell_number(&cells[i], &value))
             return false;
-    return true;
+        has_text = has_text || cells[i].length > 0;
+    }
+    return has_text;
+}
+
+// ---- where the rows start ----
+
+enum { INDEX_CHUNK = 1 << 20 }; // offsets kept in memory; more go to a temporary file
+
+typedef struct row_index {
+    uint64_t *chunk;
+    size_t count, capacity; // of the chunk
+    ot__spill spill;        // fd below 0: not needed yet
+} row_index;
+
+static ot_status index_flush(row_index *index, const ot__source *source,
+                             const ot_dataset_options *options)
+{
+    if (index->spill.fd < 0)
+        OT_TRY(ot__spill_open(&index->spill, source->path, options));
+    OT_TRY(ot__spill_write(&index->spill, index->chunk, index->count * sizeof(*index->chunk)));
+    index->count = 0;
+    return OT_OK;
+}
+
+static ot_status index_add(row_index *index, const ot__source *source,
+                           const ot_dataset_options *options, uint64_t start)
+{
+    if (index->count == INDEX_CHUNK)
+        OT_TRY(index_flush(index, source, options));
+    if (index->count == index->capacity) {
+        size_t capacity = OT_MAX(index->capacity * 2, (size_t)1024);
+        uint64_t *grown = ot__realloc(index->chunk, capacity * sizeof(*grown));
+        if (!grown)
+            return OT_ERR_NO_MEMORY;
+        index->chunk = grown;
+        index->capacity = capacity;
+    }
+    index->chunk[index->count++] = start;
+    return OT_OK;
+}
+
+// The source takes the offsets over.
+static ot_status index_finish(row_index *index, ot__source *source,
+                              const ot_dataset_options *options)
+{
+    if (index->spill.fd < 0) {
+        source->own_row_start = index->chunk;
+        source->row_start = index->chunk;
+        index->chunk = NULL;
+        return OT_OK;
+    }
+    OT_TRY(index_flush(index, source, options));
+    OT_TRY(ot__spill_map(&index->spill, &source->row_map));
+    source->row_start = (const uint64_t *)(const void *)source->row_map.data;
+    return OT_OK;
+}
+
+static bool is_empty_line(const ot__source *source, size_t start, size_t next)
+{
+    const uint8_t *text = source->map.data;
+
+    return text[start] == '\n' || (text[start] == '\r' && next - start == 2);
+}
+
+// Notes the row at `*at` and goes behind it; `line` is its number. Empty lines at the end count as
+// the end.
+static ot_status index_row(ot__source *source, row_index *index, const ot_dataset_options *options,
+                           size_t *at, int64_t *line)
+{
+    const row_scan scan = scan_row(&source->map, source->separator, *at, NULL);
+    size_t behind = *at;
+
+    while (behind < source->map.size &&
+           (source->map.data[behind] == '\n' || source->map.data[behind] == '\r'))
+        behind++;
+    if (behind == source->map.size) {
+        *at = source->map.size;
+        return OT_OK;
+    }
+    if (is_empty_line(source, *at, scan.next))
+        return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " is empty", source->path, *line);
+    if (scan.fault)
+        return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 ", column %d %s", source->path, *line,
+                         scan.fault_cell + 1, scan.fault);
+    if (scan.n_cells != source->n_columns)
+        return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " has %d columns, expected %d",
+                         source->path, *line, scan.n_cells, source->n_columns);
+    OT_TRY(index_add(index, source, options, *at));
+    source->rows++;
+    *line += scan.n_lines;
+    *at = scan.next;
+    return OT_OK;
 }
 
 // Offsets of all rows from `at` on; every row must have the width of the first.
-static ot_status index_rows(ot__source *source, size_t at, int64_t line)
+static ot_status index_rows(ot__source *source, const ot_dataset_options *options, size_t at,
+                            int64_t line)
 {
-    int64_t capacity = 0;
+    row_index index = {.spill = {.fd = -1}};
+    ot_status st = OT_OK;
 
     source->first_line = line;
-    for (;;) {
-        int n_cells;
-        int64_t n_lines = 0;
-        size_t start = at;
-
-        if (source->rows + 1 >= capacity) {
-            uint64_t *grown;
-            capacity = capacity ? capacity * 2 : 1024;
-            grown = ot__realloc(source->row_start, (size_t)capacity * sizeof(*grown));
-            if (!grown)
-                return OT_ERR_NO_MEMORY;
-            source->row_start = grown;
-        }
-        source->row_start[source->rows] = at;
-        if (at >= source->map.size)
-            return OT_OK;
-        at = scan_row(&source->map, source->separator, at, NULL, &n_cells, &n_lines);
-        if (n_cells == 1 && at - start <= 2 && source->n_columns > 1 &&
-            (source->map.data[start] == '\n' || source->map.data[start] == '\r')) {
-            if (at < source->map.size) // an empty line inside
-                return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " is empty", source->path,
-                                 line);
-            source->row_start[source->rows] = start;
-            return OT_OK;
-        }
-        if (n_cells != source->n_columns)
-            return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " has %d columns, expected %d",
-                             source->path, line, n_cells, source->n_columns);
-        source->rows++;
-        line += n_lines;
-    }
+    while (st == OT_OK && at < source->map.size)
+        st = index_row(source, &index, options, &at, &line);
+    if (st == OT_OK)
+        st = index_finish(&index, source, options);
+    ot__spill_close(&index.spill);
+    ot__free(index.chunk);
+    return st;
 }
+
+// ---- columns ----
 
 static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__cell *names,
                              const ot__cell *first_row)
@@ -225,13 +320,38 @@ static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__
     return OT_OK;
 }
 
+// Rows and columns behind the first row, which is scanned already.
+static ot_status add_rows(ot_dataset *dataset, ot__source *source,
+                          const ot_dataset_options *options, size_t at, const row_scan *first)
+{
+    ot__cell *names = ot__alloc_zero((size_t)source->n_columns, sizeof(*names));
+    ot__cell *first_row = ot__alloc_zero((size_t)source->n_columns, sizeof(*first_row));
+    ot_status st = names && first_row ? OT_OK : OT_ERR_NO_MEMORY;
+    bool has_header = options->csv_header > 0;
+
+    if (st == OT_OK) {
+        scan_row(&source->map, source->separator, at, names);
+        if (options->csv_header < 0)
+            has_header = looks_like_names(names, source->n_columns);
+        st = has_header ? index_rows(source, options, first->next, 1 + first->n_lines)
+                        : index_rows(source, options, at, 1);
+    }
+    if (st == OT_OK && source->rows == 0)
+        st = ot__error(OT_ERR_FORMAT, "%s: has no rows%s", source->path,
+                       has_header ? " behind its header" : "");
+    if (st == OT_OK) {
+        ot__csv_row(source, 0, first_row);
+        st = add_columns(dataset, source, has_header ? names : NULL, first_row);
+    }
+    ot__free(names);
+    ot__free(first_row);
+    return st;
+}
+
 ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options)
 {
-    ot__cell *names = NULL, *first_row = NULL;
-    int64_t line = 1, n_lines = 0;
-    size_t at = 0, second;
-    bool has_header;
-    ot_status st;
+    size_t at = 0;
+    row_scan first;
 
     if (source->map.size >= 3 && memcmp(source->map.data, "\xef\xbb\xbf", 3) == 0)
         at = 3; // byte order mark
@@ -239,28 +359,13 @@ ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_
         return ot__error(OT_ERR_FORMAT, "%s: is empty", source->path);
     source->separator =
         options->csv_separator ? options->csv_separator : find_separator(&source->map);
-    second = scan_row(&source->map, source->separator, at, NULL, &source->n_columns, &n_lines);
+    first = scan_row(&source->map, source->separator, at, NULL);
+    if (first.fault)
+        return ot__error(OT_ERR_FORMAT, "%s: line 1, column %d %s", source->path,
+                         first.fault_cell + 1, first.fault);
+    source->n_columns = first.n_cells;
     if (source->n_columns > MAX_COLUMNS)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: has %d columns, more than %d", source->path,
                          source->n_columns, MAX_COLUMNS);
-    names = ot__alloc_zero((size_t)source->n_columns, sizeof(*names));
-    first_row = ot__alloc_zero((size_t)source->n_columns, sizeof(*first_row));
-    st = names && first_row ? OT_OK : OT_ERR_NO_MEMORY;
-    if (st == OT_OK) {
-        int n_cells;
-        int64_t unused = 0;
-        scan_row(&source->map, source->separator, at, names, &n_cells, &unused);
-        has_header = options->csv_header < 0 ? has_no_number(names, source->n_columns)
-                                             : options->csv_header > 0;
-        st = index_rows(source, has_header ? second : at, has_header ? line + n_lines : line);
-        if (st == OT_OK && source->rows == 0)
-            st = ot__error(OT_ERR_FORMAT, "%s: has no rows", source->path);
-        if (st == OT_OK) {
-            ot__csv_row(source, 0, first_row);
-            st = add_columns(dataset, source, has_header ? names : NULL, first_row);
-        }
-    }
-    ot__free(names);
-    ot__free(first_row);
-    return st;
+    return add_rows(dataset, source, options, at, &first);
 }

@@ -11,7 +11,9 @@ typedef struct ot__source {
     char *path;
     ot__file_map map; // the bytes, of the file itself or of an unlinked temporary one
     // CSV only
-    uint64_t *row_start; // rows + 1 offsets; data rows, the header is not one
+    const uint64_t *row_start; // offset of every data row; the header is not one
+    uint64_t *own_row_start;   // where they lie in memory,
+    ot__file_map row_map;      // or, being many, in a temporary file
     int64_t rows;
     int64_t first_line; // line number (from 1) of data row 0
     int n_columns;

@@ -67,7 +67,8 @@ void ot_dataset_destroy(ot_dataset *dataset)
     ot__free(dataset->fields);
     for (int i = 0; i < dataset->n_sources; i++) {
         ot__file_map_close(&dataset->sources[i]->map);
-        ot__free(dataset->sources[i]->row_start);
+        ot__file_map_close(&dataset->sources[i]->row_map);
+        ot__free(dataset->sources[i]->own_row_start);
         ot__free(dataset->sources[i]->path);
         ot__free(dataset->sources[i]);
     }

@@ -117,6 +117,8 @@ static ot_status check_labels(const ot__bound *bound, int64_t row, int64_t n_cla
 
     for (int64_t i = 0; i < bound->row_count; i++) {
         const double label = bound->values[i];
+        if (bound->has_ignored_label && label == (double)bound->ignored_label)
+            continue;
         if (label != floor(label) || fabs(label) > 0x1p53) {
             snprintf(what, sizeof(what), "label %g is no whole number", label);
             return bad_value(bound, row, i, what);

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Every subcommand: help, manual page, usage errors, and what it prints.
+. "$(dirname "$0")/cli.inc"
+. "$here/models.inc"
+
+run 0 --version
+out "onnxtrain 0."
+run 2
+run 0 --help
+for name in train eval export check info artifacts; do
+    out "onnxtrain $name"
+done
+refuses 2 "there is no command 'trian'" trian
+refuses 2 "there is no command 'x'" help x
+
+for name in train eval export check info artifacts; do
+    run 0 $name --help
+    out "onnxtrain $name "
+    out "Example"
+    cp out help
+    run 0 help $name
+    same out help
+    awk 'length > 100 { exit 1 }' help || fail "$name --help has a line above 100 characters"
+    run 0 help --man $name
+    out ".TH ONNXTRAIN-$name 1"
+    # every option of the help is in the manual page, with its dashes escaped
+    sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' help | sed 's/-/\\-/g' >options
+    while read -r option; do
+        grep -qF -e ".B \\-\\-$option" out || fail "the manual page of $name lacks --$option"
+    done <options
+    # what the example shows are options there are
+    for option in $(sed -n '/^Example/,$p' help | grep -o -e '--[a-z-]*'); do
+        grep -q -e "^  $option" help || fail "the example of $name uses $option"
+    done
+    refuses 2 "unknown or unclear option '--nonsense'" $name model.onnx --nonsense
+    refuses 2 "takes" $name
+    refuses 2 "got 2 arguments" $name one two
+    refuses 1 "missing.onnx" $name missing.onnx $([ $name != export ] || echo --out x.onnx)
+done
+run 0 help --man
+out ".TH ONNXTRAIN 1"
+
+refuses 2 "--epochs: '0' is not a whole number of at least 1" train mlp.onnxtxt --data plain.csv --epochs 0
+refuses 2 "--lr: 'fast' is not a number" train mlp.onnxtxt --data plain.csv --lr fast
+refuses 2 "--lr: 'nan' is not a number" train mlp.onnxtxt --data plain.csv --lr nan
+refuses 2 "adamw, sgd, sgd-momentum or none" train mlp.onnxtxt --data plain.csv --optimizer adam
+refuses 2 "a value is missing behind '--data'" train mlp.onnxtxt --data
+refuses 2 "--data is missing" train mlp.onnxtxt
+refuses 2 "--data is missing" eval mlp.onnxtxt
+refuses 2 "--out is missing" export .
+refuses 2 "neither a loss nor a model file" train mlp.onnxtxt --data plain.csv --loss hinge
+refuses 2 "--resume needs --checkpoint-dir" train mlp.onnxtxt --data plain.csv --resume
+refuses 2 "exclude each other" train mlp.onnxtxt --data plain.csv --split 0.5 --validation plain.csv
+refuses 2 "none to train on" train mlp.onnxtxt --data plain.csv --split 1
+refuses 2 "none to validate on" train mlp.onnxtxt --data plain.csv --split 0.001
+refuses 2 "training needs one" train mlp.onnxtxt --data plain.csv --optimizer none
+refuses 1 "nowhere/x.onnx" train mlp.onnxtxt --data plain.csv --out nowhere/x.onnx
+refuses 1 "is a folder" train mlp.onnxtxt --data plain.csv --out .
+
+run 0 info mlp.onnxtxt
+out "scores"
+out "Gemm"
+run 0 info mlp.onnxtxt --json
+json inputs 'v[0]["name"] == "x"'
+run 0 info mlp.onnxtxt --text
+out "Relu"
+run 0 info mlp.onnxtxt --plan
+
+run 0 check mlp.onnxtxt
+out "the model can be trained"
+run 0 check mlp.onnxtxt --freeze 'w1' --json
+json trainable 'v is True'
+json parameters '{p["name"]: p["trains"] for p in v} == {"w1": False, "b1": True, "w2": True, "b2": True}'
+sed 's/r = Relu (h)/r0 = Floor (h) r = Relu (r0)/' mlp.onnxtxt >floor.onnxtxt
+run 0 check floor.onnxtxt # what stands behind Floor still trains
+run 1 check floor.onnxtxt --train w1 --json
+json trainable 'v is False'
+json problems 'len(v) > 0'
+
+# A file for another program's pipe: the model on standard output, the lines on standard error.
+run 0 train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --out file.onnx
+out "epoch 1/1"
+out "written: file.onnx"
+[ ! -s err ] || fail "$ran: nothing is wrong, so nothing is said on standard error"
+run 0 train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --out -
+same out file.onnx
+err "epoch 1/1"
+refuses 2 "both write to standard output" train mlp.onnxtxt --data plain.csv --out - --json
+"$command" info - --json <file.onnx >out 2>err || fail "info does not read standard input"
+json outputs 'v[0]["name"] == "scores"'
+
+# Artifacts, a training run over them, and the export of what it saved.
+run 0 artifacts mlp.onnxtxt --out artifacts --output scores
+for file in training_model.onnx eval_model.onnx optimizer_model.onnx checkpoint; do
+    [ -s "artifacts/$file" ] || fail "$ran: no artifacts/$file"
+done
+run 0 train artifacts --data plain.csv --epochs 2 --threads 1 --checkpoint-dir saved --out from_artifacts.onnx --json
+json accuracy '0 <= v <= 1'
+run 0 train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --out from_model.onnx --json
+json step 'v == 4'
+run 0 eval from_model.onnx --data plain.csv --json
+cp out expected
+run 0 eval from_artifacts.onnx --data plain.csv --json
+same out expected
+run 0 export artifacts --checkpoint saved/checkpoint --output scores --out exported.onnx
+run 0 eval exported.onnx --data plain.csv --json
+same out expected
+refuses 1 "nothing" export artifacts --output nothing --out exported.onnx
+echo ok

@@ -1,0 +1,101 @@
+#!/bin/sh
+# Losses, labels and metrics.
+. "$(dirname "$0")/cli.inc"
+. "$here/models.inc"
+once="--epochs 1 --threads 1 --quiet"
+
+# A line is learnt exactly: target = 2 a - 3 b + 1.
+run 0 train line.onnxtxt --data line.csv --loss mse --epochs 150 --lr 0.05 --batch-size 20 --threads 1 --out line.onnx --json
+json r2 'v > 0.999'
+json mae 'v < 0.05'
+run 0 eval line.onnx --data line.csv --loss mse
+out "60 rows: loss"
+out "R2 "
+run 0 info line.onnx --text
+run 0 train line.onnxtxt --data line.csv --loss l1 --epochs 150 --lr 0.05 --schedule linear --batch-size 20 --json
+json r2 'v > 0.99'
+
+# One logit against 0 and 1.
+run 0 train line.onnxtxt --data sides.csv --loss bce-with-logits --epochs 60 --lr 0.05 --batch-size 20 --out sides.onnx --json
+json accuracy 'v > 0.95'
+run 0 eval sides.onnx --data sides.csv --loss bce-with-logits
+out "accuracy"
+
+# A loss written by hand: mean((y - target)^2) is mse, bit for bit but for its nodes.
+cat >loss.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+loss (float[batch, 1] y, float[batch, 1] target) => (float loss)
+{
+    difference = Sub (y, target)
+    square = Mul (difference, difference)
+    loss = ReduceMean <keepdims = 0> (square)
+}
+END
+run 0 train line.onnxtxt --data line.csv --loss loss.onnxtxt --epochs 150 --lr 0.05 --batch-size 20 --threads 1 \
+    --out custom.onnx --json
+json loss 'v < 0.01'
+run 0 eval custom.onnx --data line.csv --loss mse --json
+json r2 'v > 0.999'
+refuses 1 "no_such_loss.onnx" train line.onnxtxt --data line.csv --loss no_such_loss.onnx
+
+# The loss as the model's own first output.
+cat >own.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+own (float[batch, 2] x, float[batch, 1] target) => (float loss, float[batch, 1] y)
+<float[2, 1] w = {0.0, 0.0}, float[1] b = {0.0}>
+{
+    y = Gemm (x, w, b)
+    difference = Sub (y, target)
+    square = Mul (difference, difference)
+    loss = ReduceMean <keepdims = 0> (square)
+}
+END
+run 0 train own.onnxtxt --data line.csv --bind x=a,b --bind target=target --loss none --epochs 150 --lr 0.05 --batch-size 20 --json
+json loss 'v < 0.01'
+
+# Text labels become classes, sorted, and the trained file knows them.
+run 0 train mlp.onnxtxt --data text.csv --scale 0.004 --epochs 15 --lr 0.02 --batch-size 16 --threads 1 --out text.onnx --json
+json accuracy 'v > 0.95'
+cp out trained
+run 0 eval text.onnx --data text.csv.gz --scale 0.004 --json
+json accuracy 'v > 0.95'
+grep -v green text.csv >no_green.csv # red must not become class 0
+run 0 eval text.onnx --data no_green.csv --scale 0.004 --json
+json accuracy 'v > 0.95'
+sed 's/red/violet/' text.csv >violet.csv
+line=$(grep -n violet violet.csv | head -n 1 | cut -d : -f 1)
+refuses 1 "violet.csv: line $line, column 5 ('kind'): 'violet' is no known class" eval text.onnx --data violet.csv
+sed '2s/red\|green\|"blue, or so"/violet/' text.csv >four.csv
+refuses 1 "the labels are 4 different texts, the model has 3 classes" train mlp.onnxtxt --data four.csv $once
+
+# Class weights and ignored labels.
+run 0 train mlp.onnxtxt --data plain.csv --class-weights 1,2,0.5 $once
+refuses 2 "--class-weights" train mlp.onnxtxt --data plain.csv --class-weights 1,x $once
+refuses 2 "--ignore-index" train mlp.onnxtxt --data plain.csv --ignore-index x $once
+sed '3s/.$/-1/' plain.csv >hole.csv
+run 0 train mlp.onnxtxt --data hole.csv --ignore-index -1 --split 0.2 $once
+
+# Optimizers, schedules, clipping, accumulation.
+for optimizer in adamw sgd sgd-momentum; do
+    for schedule in constant linear cosine step exponential polynomial; do
+        run 0 train mlp.onnxtxt --data plain.csv --optimizer $optimizer --schedule $schedule --warmup 2 --clip-norm 1 $once
+    done
+done
+run 0 train mlp.onnxtxt --data plain.csv --optimizer sgd-momentum --nesterov --momentum 0.5 --weight-decay 0.01 $once
+run 0 train mlp.onnxtxt --data plain.csv --adam-mode 0 --beta1 0.8 --beta2 0.9 --epsilon 1e-8 --weight-decay 0.1 $once
+run 0 train mlp.onnxtxt --data plain.csv --batch-size 10 --accumulate 3 --epochs 2 --threads 1 --json
+json step 'v == 4'
+run 0 train mlp.onnxtxt --data plain.csv --batch-size 10 --max-steps 5 --threads 1 --json
+json step 'v == 5'
+run 1 train mlp.onnxtxt --data plain.csv --optimizer sgd --lr 1e30 --epochs 3 --threads 1
+err "the loss is"
+
+# Initial values by pattern; the log.
+run 0 train mlp.onnxtxt --data plain.csv --init 'w*=zeros' --epochs 1 --threads 1 --log run.jsonl --checkpoint-dir saved --quiet
+python3 - <<'END' || fail "$ran: run.jsonl is not as described"
+import json
+events = [json.loads(line) for line in open("run.jsonl")]
+assert [e["event"] for e in events] == ["step", "step", "epoch", "saved"], events
+assert events[1]["step"] == 2 and events[2]["training"]["rows"] == 60 and events[3]["path"] == "saved/checkpoint", events
+END
+echo ok

@@ -1,0 +1,104 @@
+#!/bin/sh
+# A run that is broken off and resumed gives the same file as an unbroken one, bit for bit; so do 1 and 2 threads with
+# --reproducible. Early stop and the best epoch.
+. "$(dirname "$0")/cli.inc"
+. "$here/models.inc"
+sed 's/r = Relu (h)/ratio = Constant <value = float {0.25}> () r0 = Relu (h) r = Dropout (r0, ratio)/' mlp.onnxtxt >dropout.onnxtxt
+options="--data text.csv --split 0.2 --batch-size 5 --lr 0.01 --schedule cosine --epochs 60 --seed 7 --threads 1 --keep-best"
+
+run 0 train dropout.onnxtxt $options --quiet --out unbroken.onnx
+
+# Ctrl-C. The log is a pipe: the command waits when nobody reads it, so the signal comes in the middle of the run.
+mkfifo log
+"$command" train dropout.onnxtxt $options --log log --checkpoint-dir saved --out broken.onnx >out 2>err &
+pid=$!
+exec 3<log
+for i in 1 2 3 4 5 6 7; do read -r line <&3; done
+kill -INT $pid
+cat <&3 >/dev/null
+exec 3<&-
+code=0
+wait $pid || code=$?
+ran="the interrupted run"
+[ $code = 130 ] || fail "$ran ends with $code, wanted 130"
+err "onnxtrain: stopped at epoch "
+err "saved to saved/checkpoint; the same command with --resume goes on"
+[ ! -e broken.onnx ] || fail "$ran writes no model"
+grep -q "^epoch 60" out && fail "$ran went on to its end"
+run 0 train dropout.onnxtxt $options --checkpoint-dir saved --resume --quiet --out resumed.onnx
+same resumed.onnx unbroken.onnx
+
+# A kill between two checkpoints.
+rm -rf saved
+"$command" train dropout.onnxtxt $options --log log --checkpoint-dir saved --save-every 3 >out 2>err &
+pid=$!
+exec 3<log
+for i in 1 2 3 4 5 6 7 8 9 10 11; do read -r line <&3; done
+kill -KILL $pid
+exec 3<&-
+wait $pid 2>/dev/null && fail "the run was not killed"
+run 0 train dropout.onnxtxt $options --checkpoint-dir saved --save-every 3 --resume --quiet --out resumed.onnx
+same resumed.onnx unbroken.onnx
+
+# Resumed at its end it only writes the model; without a checkpoint it starts anew.
+run 0 train dropout.onnxtxt $options --checkpoint-dir saved --resume --quiet --out again.onnx
+same again.onnx unbroken.onnx
+run 0 train dropout.onnxtxt $options --checkpoint-dir new --resume --quiet --out again.onnx
+same again.onnx unbroken.onnx
+
+# Without --checkpoint-dir an interrupted run says that nothing is kept.
+"$command" train dropout.onnxtxt $options --log log >out 2>err &
+pid=$!
+exec 3<log
+read -r line <&3
+kill -INT $pid
+cat <&3 >/dev/null
+exec 3<&-
+code=0
+wait $pid || code=$?
+[ $code = 130 ] || fail "ends with $code, wanted 130"
+err "nothing is saved without --checkpoint-dir"
+
+# A checkpoint of other data is noticed; a damaged one is refused.
+run 0 train mlp.onnxtxt --data packed.npz --batch-size 5 --checkpoint-dir other --max-steps 7 --quiet
+refuses 1 "data or batch size are not those" train mlp.onnxtxt --data packed.npz --batch-size 60 --checkpoint-dir other --resume
+head -c 100 saved/checkpoint >cut && mv cut saved/checkpoint
+run 1 train dropout.onnxtxt $options --checkpoint-dir saved --resume
+err "saved/checkpoint"
+
+# The same bits for any number of threads, and from run to run.
+fixed="--data images.idx --data labels.idx --epochs 3 --seed 3 --scale 0.004 --quiet"
+cat >conv.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+conv (float[batch, 1, 2, 2] image) => (float[batch, 3] scores)
+{
+    k = RandomNormal <shape = [24, 1, 2, 2], scale = 0.5> ()
+    c = Conv <pads = [1, 1, 1, 1]> (image, k)
+    r = Relu (c)
+    f = Flatten (r)
+    w = RandomNormal <shape = [216, 3], scale = 0.1> ()
+    scores = MatMul (f, w)
+}
+END
+run 0 train conv.onnxtxt $fixed --reproducible --threads 1 --out one.onnx
+run 0 train conv.onnxtxt $fixed --reproducible --threads 2 --out two.onnx
+same one.onnx two.onnx
+run 0 train conv.onnxtxt $fixed --threads 2 --out first.onnx
+run 0 train conv.onnxtxt $fixed --threads 2 --out second.onnx
+same first.onnx second.onnx
+run 0 train conv.onnxtxt $fixed --threads 2 --seed 4 --out other.onnx
+cmp -s other.onnx first.onnx && fail "another seed gives the same file"
+
+# Labels that nothing can be learnt from: the loss soon stops falling on the held-out rows.
+awk -F , 'BEGIN { OFS = ","; srand(5) } { $5 = int(rand() * 3); print }' plain.csv >noise.csv
+run 0 train mlp.onnxtxt --data noise.csv --scale 0.01 --split 0.5 --epochs 300 --lr 0.05 --early-stop 3 --threads 1
+out "stopped early"
+grep -q "^epoch 300/" out && fail "$ran: did not stop"
+# The best epoch's parameters: evaluating the file gives the smallest validation loss of the lines.
+run 0 train mlp.onnxtxt --data noise.csv --scale 0.01 --split 0.5 --epochs 40 --lr 0.05 --keep-best --threads 1 --out best.onnx
+best=$(sed -n 's/.*validation loss \([0-9.]*\).*/\1/p' out | sort -n | head -n 1)
+last=$(sed -n 's/.*validation loss \([0-9.]*\).*/\1/p' out | tail -n 1)
+[ "$best" != "$last" ] || fail "$ran: the last epoch is the best, so nothing is tested"
+run 0 eval best.onnx --data noise.csv --scale 0.01 --split 0.5
+out "30 rows: loss $best"
+echo ok
