@@ -293,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TESTS_OF(mlp),
+        TESTS_OF(lenet),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
