@@ -105,16 +105,14 @@ ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
 
         node->index = ot__is_batch_norm(node) && uses_batch(node, mode);
     }
-    // Apart, because resolving may remove Constant nodes.
-    for (int n = 0; n < graph->n_nodes; n++) {
+    // From the end, because resolving may remove Constant nodes, which stand before.
+    for (int n = graph->n_nodes - 1; n >= 0; n--) {
         ot_node *node = graph->nodes[n];
 
         if (node->index == 0 || !ot__is_batch_norm(node))
             continue;
         OT_TRY(freeze_statistic(c, node, INPUT_MEAN));
         OT_TRY(freeze_statistic(c, node, INPUT_VAR));
-        for (n = 0; graph->nodes[n] != node; n++)
-            ;
     }
     return OT_OK;
 }
