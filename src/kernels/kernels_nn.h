@@ -147,4 +147,13 @@ typedef struct ot__sgd {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
+// f32: one table per instruction set (simd_optimizer.c); the one for this processor is chosen in
+// updates.c.
+typedef struct ot__updates {
+    void (*adamw)(float *w, float *m, float *v, const float *g, int64_t n, const ot__adamw *p);
+    void (*sgd)(float *w, float *buffer, const float *g, int64_t n, const ot__sgd *p);
+} ot__updates;
+const ot__updates *ot__updates_best(void);
+const ot__updates *ot__updates_at(int i); // every one this processor can run, best last, then NULL
+
 #endif

@@ -37,7 +37,10 @@ static ot_status adamw_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status adamw_run(const ot_run *r)
+// `update` serves f32; NULL: the reference.
+static ot_status adamw_update(const ot_run *r,
+                              void (*update)(float *, float *, float *, const float *, int64_t,
+                                             const ot__adamw *))
 {
     const ot__pieces *pieces = r->state;
     const double *number = pieces->numbers;
@@ -67,13 +70,30 @@ static ot_status adamw_run(const ot_run *r)
         void *w = ot__piece_data(r, WEIGHTS, piece), *m = ot__piece_data(r, MOMENTS1, piece);
         void *v = ot__piece_data(r, MOMENTS2, piece), *g = ot__piece_data(r, GRADIENTS, piece);
 
-        if (is_f32)
+        if (update)
+            update(w, m, v, g, piece->count, &p);
+        else if (is_f32)
             ot__ref_adamw_f32(w, m, v, g, piece->count, &p);
         else
             ot__ref_adamw_f64(w, m, v, g, piece->count, &p);
     }
     ot__optimizer_set_flag(r, true);
     return OT_OK;
+}
+
+static ot_status adamw_run_ref(const ot_run *r)
+{
+    return adamw_update(r, NULL);
+}
+
+static ot_status adamw_run_simd(const ot_run *r)
+{
+    return adamw_update(r, ot__updates_best()->adamw);
+}
+
+static bool adamw_can_simd(const ot_prep *p)
+{
+    return ot__weights_are_f32(p, WEIGHTS);
 }
 
 static const ot_port adamw_in[] = {
@@ -97,7 +117,15 @@ static const ot_attr_spec adamw_attrs[] = {
     {0},
 };
 static const ot_kernel adamw_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = adamw_prepare, .run = adamw_run},
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = adamw_can_simd,
+     .prepare = adamw_prepare,
+     .run = adamw_run_simd},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = adamw_prepare,
+     .run = adamw_run_ref},
     {0},
 };
 const ot_op_def ot__op_adamw_optimizer[] = {

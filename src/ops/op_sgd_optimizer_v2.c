@@ -12,7 +12,9 @@ static ot_status sgd_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status sgd_run(const ot_run *r)
+// `update` serves f32; NULL: the reference.
+static ot_status sgd_update(const ot_run *r, void (*update)(float *, float *, const float *,
+                                                            int64_t, const ot__sgd *))
 {
     const ot__pieces *pieces = r->state;
     const ot__sgd p = {.lr = ot__scalar_f64(r->in[r->in_first[LR]])};
@@ -27,13 +29,30 @@ static ot_status sgd_run(const ot_run *r)
         const ot__piece_of *piece = &pieces->piece[i];
         void *w = ot__piece_data(r, WEIGHTS, piece), *g = ot__piece_data(r, GRADIENTS, piece);
 
-        if (is_f32)
+        if (update)
+            update(w, NULL, g, piece->count, &p);
+        else if (is_f32)
             ot__ref_sgd_f32(w, NULL, g, piece->count, &p);
         else
             ot__ref_sgd_f64(w, NULL, g, piece->count, &p);
     }
     ot__optimizer_set_flag(r, true);
     return OT_OK;
+}
+
+static ot_status sgd_run_ref(const ot_run *r)
+{
+    return sgd_update(r, NULL);
+}
+
+static ot_status sgd_run_simd(const ot_run *r)
+{
+    return sgd_update(r, ot__updates_best()->sgd);
+}
+
+static bool sgd_can_simd(const ot_prep *p)
+{
+    return ot__weights_are_f32(p, WEIGHTS);
 }
 
 static const ot_port sgd_in[] = {
@@ -45,7 +64,12 @@ static const ot_port sgd_in[] = {
 };
 static const ot_port sgd_out[] = {{"update_completed", "bool", 0}, {0}};
 static const ot_kernel sgd_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = sgd_prepare, .run = sgd_run},
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = sgd_can_simd,
+     .prepare = sgd_prepare,
+     .run = sgd_run_simd},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = sgd_prepare, .run = sgd_run_ref},
     {0},
 };
 const ot_op_def ot__op_sgd_optimizer_v2[] = {

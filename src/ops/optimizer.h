@@ -23,6 +23,8 @@ typedef struct ot__pieces {
 ot__pieces *ot__pieces_make(ot_prep *p, int port, int n_others);
 // Whether the optional update signal at input port `port` says to leave everything as it is.
 bool ot__update_is_off(const ot_run *r, int port);
+// The weights at input port `port` are f32, which the vector code is for.
+bool ot__weights_are_f32(const ot_prep *p, int port);
 double ot__scalar_f64(const ot_arg *x);
 void *ot__piece_data(const ot_run *r, int port,
                      const ot__piece_of *piece); // address of its first element
