@@ -8,6 +8,13 @@ const ot_attr_spec ot__nll_attrs[] = {
     {0},
 };
 
+const ot_attr_spec ot__nll_internal_attrs[] = {
+    {.name = "reduction", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "mean"},
+    {.name = "ignore_index", .kind = OT_ATTRIBUTE_INT},
+    {.name = "output_type", .kind = OT_ATTRIBUTE_INT},
+    {0},
+};
+
 static bool reduction_of(const ot_node *node, ot__loss_reduction *out)
 {
     static const char *const names[] = {"none", "sum", "mean"};
@@ -83,4 +90,71 @@ ot_status ot__nll_check(const ot__nll *p, const ot_arg *labels)
     return ot__error(OT_ERR_INVALID,
                      "label %" PRId64 " at position %" PRId64 " is outside 0..%" PRId64,
                      ot__ref_nll_label(labels->data, p, at), at, p->classes - 1);
+}
+
+ot__nll ot__nll_with_ignore(const ot_run *r, int port)
+{
+    ot__nll p = *(const ot__nll *)r->state;
+
+    if (port < r->n_in && r->in[port]) {
+        p.has_ignore = true;
+        p.ignore = *(const int64_t *)r->in[port]->data;
+    }
+    return p;
+}
+
+ot_status ot__sce_run(const ot__nll *p, const ot_arg *x, const ot_arg *labels, const void *weight,
+                      void *log_prob, ot_arg *loss)
+{
+    OT_TRY(ot__nll_check(p, labels));
+    if (x->dtype == OT_F32) {
+        ot__ref_log_softmax_f32(log_prob, x->data, p->n, p->classes, p->inner);
+        if (loss)
+            ot__ref_nll_f32(loss->data, log_prob, labels->data, weight, p);
+    } else {
+        ot__ref_log_softmax_f64(log_prob, x->data, p->n, p->classes, p->inner);
+        if (loss)
+            ot__ref_nll_f64(loss->data, log_prob, labels->data, weight, p);
+    }
+    return OT_OK;
+}
+
+ot_status ot__sce_grad_run(const ot__nll *p, const ot_arg *dy, const ot_arg *log_prob,
+                           const ot_arg *labels, const void *weight, ot_arg *dx)
+{
+    OT_TRY(ot__nll_check(p, labels));
+    if (log_prob->dtype == OT_F32)
+        ot__ref_nll_grad_f32(dx->data, dy->data, log_prob->data, labels->data, weight, true, p);
+    else
+        ot__ref_nll_grad_f64(dx->data, dy->data, log_prob->data, labels->data, weight, true, p);
+    return OT_OK;
+}
+
+// Through the loss: (softmax - one-hot) * weight * dLoss. Through log_prob, when it is used:
+// LogSoftmax's gradient.
+void ot__sce_grad_emit(ot_grad *g, const char *op)
+{
+    ot_value *log_prob = ot_grad_y(g, 1), *d_loss = ot_grad_dy(g, 0);
+    ot_value *d_log_prob = ot_grad_dy(g, 1), *dx = NULL;
+
+    if (d_loss) {
+        ot_value *in[5] = {d_loss, log_prob};
+        int n_in = 2;
+        ot_node *node;
+
+        for (int i = 1; i < ot_grad_input_count(g); i++) {
+            in[i + 1] = ot_grad_x(g, i);
+            n_in = in[i + 1] ? i + 2 : n_in;
+        }
+        node = ot_emit(g, op, NULL, in, n_in, 1);
+        ot_emit_forward_attrs(g, node);
+        dx = ot_emit_output(g, node, 0);
+    }
+    if (d_log_prob) {
+        ot_value *in[] = {d_log_prob, log_prob};
+        ot_node *node = ot_emit(g, "com.microsoft.LogSoftmaxGrad_13", "axis = 1", in, 2, 1);
+        ot_value *second = ot_emit_output(g, node, 0);
+        dx = dx ? ot_emit2(g, "Add", dx, second) : second;
+    }
+    ot_grad_set_dx(g, 0, dx);
 }

@@ -14,4 +14,18 @@ ot_status ot__nll_prepare(ot_prep *p, int scores, int labels);
 // Labels in range, else an error naming position, label and classes.
 ot_status ot__nll_check(const ot__nll *p, const ot_arg *labels);
 
+// ONNX Runtime's internal forms: `output_type` besides, and the ignored label at input port `port`,
+// if given.
+extern const ot_attr_spec ot__nll_internal_attrs[];
+ot__nll ot__nll_with_ignore(const ot_run *r, int port);
+
+// The loss (NULL: not wanted) and log_prob of scores x; the gradient of x.
+ot_status ot__sce_run(const ot__nll *p, const ot_arg *x, const ot_arg *labels, const void *weight,
+                      void *log_prob, ot_arg *loss);
+ot_status ot__sce_grad_run(const ot__nll *p, const ot_arg *dy, const ot_arg *log_prob,
+                           const ot_arg *labels, const void *weight, ot_arg *dx);
+// The gradient rule of both forms: `op` computes the part through the loss from dY, log_prob and
+// the inputs behind the scores.
+void ot__sce_grad_emit(ot_grad *g, const char *op);
+
 #endif

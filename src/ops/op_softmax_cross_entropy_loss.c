@@ -20,46 +20,15 @@ static ot_status sce_prepare(ot_prep *p)
 
 static ot_status sce_run(const ot_run *r)
 {
-    const ot__nll *p = r->state;
-    const ot_arg *x = r->in[0], *labels = r->in[1];
     const void *weight = r->n_in > 2 && r->in[2] ? r->in[2]->data : NULL;
     void *log_prob = r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
 
-    OT_TRY(ot__nll_check(p, labels));
-    if (x->dtype == OT_F32) {
-        ot__ref_log_softmax_f32(log_prob, x->data, p->n, p->classes, p->inner);
-        if (r->out[0])
-            ot__ref_nll_f32(r->out[0]->data, log_prob, labels->data, weight, p);
-    } else {
-        ot__ref_log_softmax_f64(log_prob, x->data, p->n, p->classes, p->inner);
-        if (r->out[0])
-            ot__ref_nll_f64(r->out[0]->data, log_prob, labels->data, weight, p);
-    }
-    return OT_OK;
+    return ot__sce_run(r->state, r->in[0], r->in[1], weight, log_prob, r->out[0]);
 }
 
-// Through the loss: (softmax - one-hot) * weight * dLoss. Through log_prob, when it is used:
-// LogSoftmax's gradient.
 static void sce_grad(ot_grad *g)
 {
-    ot_value *log_prob = ot_grad_y(g, 1), *d_loss = ot_grad_dy(g, 0),
-             *d_log_prob = ot_grad_dy(g, 1);
-    ot_value *dx = NULL, *second;
-
-    if (d_loss) {
-        ot_value *in[] = {d_loss, log_prob, ot_grad_x(g, 1), ot_grad_x(g, 2)};
-        ot_node *node =
-            ot_emit(g, "com.microsoft.SoftmaxCrossEntropyLossGrad", NULL, in, in[3] ? 4 : 3, 1);
-        ot_emit_forward_attrs(g, node);
-        dx = ot_emit_output(g, node, 0);
-    }
-    if (d_log_prob) {
-        ot_value *in[] = {d_log_prob, log_prob};
-        ot_node *node = ot_emit(g, "com.microsoft.LogSoftmaxGrad_13", "axis = 1", in, 2, 1);
-        second = ot_emit_output(g, node, 0);
-        dx = dx ? ot_emit2(g, "Add", dx, second) : second;
-    }
-    ot_grad_set_dx(g, 0, dx);
+    ot__sce_grad_emit(g, "com.microsoft.SoftmaxCrossEntropyLossGrad");
 }
 
 static const ot_port sce_in[] = {{"scores", "T", 0},

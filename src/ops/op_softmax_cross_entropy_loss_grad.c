@@ -14,18 +14,9 @@ static ot_status sce_grad_prepare(ot_prep *p)
 
 static ot_status sce_grad_run(const ot_run *r)
 {
-    const ot__nll *p = r->state;
-    const ot_arg *dy = r->in[0], *log_prob = r->in[1], *labels = r->in[2];
     const void *weight = r->n_in > 3 && r->in[3] ? r->in[3]->data : NULL;
 
-    OT_TRY(ot__nll_check(p, labels));
-    if (log_prob->dtype == OT_F32)
-        ot__ref_nll_grad_f32(r->out[0]->data, dy->data, log_prob->data, labels->data, weight, true,
-                             p);
-    else
-        ot__ref_nll_grad_f64(r->out[0]->data, dy->data, log_prob->data, labels->data, weight, true,
-                             p);
-    return OT_OK;
+    return ot__sce_grad_run(r->state, r->in[0], r->in[1], r->in[2], weight, r->out[0]);
 }
 
 static const ot_port sce_grad_in[] = {{"dY", "T", 0},

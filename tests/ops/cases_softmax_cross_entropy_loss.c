@@ -115,3 +115,29 @@ static const ot_op_case nll_grad_cases[] = {
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.NegativeLogLikelihoodLossGrad", 1, nll_grad_cases)
+
+static const ot_op_case sce_internal_cases[] = {
+    {.name = "mean", .in = {SCORES, LABELS}, .out = {"f32[]{0.928148995183}", LOG_PROB}},
+    {.name = "ignored label as an input",
+     .in = {SCORES, "i64[2]{2,7}", "", "i64[]{7}"},
+     .out = {"f32[]{0.470003629246}", LOG_PROB}},
+    {.name = "weights and ignored label",
+     .in = {"f32[3,4]", "i64[3]{0,3,1}", "f32[4]", "i64[]{3}"},
+     .attrs = "reduction = \"sum\"",
+     .out = {"f32[]", "f32[3,4]"}},
+    {.name = "label too large", .in = {SCORES, "i64[2]{3,0}"}, .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.SoftmaxCrossEntropyLossInternal", 1, sce_internal_cases)
+
+static const ot_op_case sce_internal_grad_cases[] = {
+    {.name = "mean, ignored label as an input",
+     .in = {"f32[]{1}", ORT_LOG_PROB, ORT_LABELS, "", "i64[]{0}"},
+     .out = {"f32[2,3]{0,0,0,0.367879,0.367879,-0.698806}"},
+     .tolerance = 10},
+    {.name = "a bias",
+     .in = {"f32[]{1}", ORT_LOG_PROB, ORT_LABELS, "", "", "f32[2,3]"},
+     .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.SoftmaxCrossEntropyLossInternalGrad", 1, sce_internal_grad_cases)
