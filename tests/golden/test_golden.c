@@ -294,6 +294,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TESTS_OF(mlp),
         TESTS_OF(lenet),
+        TESTS_OF(resnet),
+        TESTS_OF(transformer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
