@@ -146,24 +146,38 @@ static int find_field(const ot_dataset *dataset, const char *text, size_t length
     return (int)(position < 0 ? position + n : position);
 }
 
-// Whether an input has the field, alone or in a list as "a,b" or "first:last".
-static bool is_taken(const binder *b, int field)
+// Marks the fields that an input has, alone or in a list as "a,b" or "first:last".
+static void mark_taken(const ot_dataset *dataset, const char *spec, bool *taken)
 {
-    for (int i = 0; i < b->setup->n_bindings; i++) {
-        const char *spec = b->fields[i];
-        if (spec && strcmp(spec, ot_dataset_field_name(b->dataset, field)) == 0)
-            return true;
-        while (spec && *spec) {
-            size_t length = strcspn(spec, ","), first_length = strcspn(spec, ",:");
-            int first = find_field(b->dataset, spec, first_length), last = first;
-            if (first_length < length)
-                last = find_field(b->dataset, spec + first_length + 1, length - first_length - 1);
-            if (first >= 0 && field >= first && field <= last)
-                return true;
-            spec += length + (spec[length] == ',');
-        }
+    const int whole = field_position(dataset, spec);
+
+    if (whole >= 0) {
+        taken[whole] = true;
+        return;
     }
-    return false;
+    while (*spec) {
+        size_t length = strcspn(spec, ","), first_length = strcspn(spec, ",:");
+        int first = find_field(dataset, spec, first_length), last = first;
+        if (first_length < length)
+            last = find_field(dataset, spec + first_length + 1, length - first_length - 1);
+        for (int i = first; first >= 0 && i <= last; i++)
+            taken[i] = true;
+        spec += length + (spec[length] == ',');
+    }
+}
+
+// A flag for every field: whether an input has it already. The caller frees them; NULL after a
+// message.
+static bool *find_taken(const binder *b)
+{
+    bool *taken = calloc((size_t)ot_dataset_field_count(b->dataset) + 1, sizeof(*taken));
+
+    if (!taken)
+        report_text("out of memory");
+    for (int i = 0; taken && i < b->setup->n_bindings; i++)
+        if (b->fields[i])
+            mark_taken(b->dataset, b->fields[i], taken);
+    return taken;
 }
 
 // The first input without fields that is not the target; -1: none.
@@ -176,7 +190,7 @@ static int first_unbound(const binder *b)
 }
 
 // All columns that no input has, as ranges of positions: "#0:#63".
-static int other_columns(binder *b)
+static int other_columns(binder *b, const bool *taken)
 {
     const int n = ot_dataset_field_count(b->dataset);
     char *end;
@@ -187,9 +201,9 @@ static int other_columns(binder *b)
     end = b->columns;
     for (int i = 0; i < n; i++) {
         int last = i;
-        if (is_taken(b, i))
+        if (taken[i])
             continue;
-        while (last + 1 < n && !is_taken(b, last + 1))
+        while (last + 1 < n && !taken[last + 1])
             last++;
         end += sprintf(end, "%s#%d:#%d", end > b->columns ? "," : "", i, last);
         i = last;
@@ -198,30 +212,30 @@ static int other_columns(binder *b)
 }
 
 // One input takes what is left of a CSV's columns; several must say which.
-static int bind_csv(binder *b)
+static int bind_csv(binder *b, const bool *taken)
 {
     const int input = first_unbound(b);
 
     if (input < 0)
         return EXIT_SUCCESS;
-    if (other_columns(b) != EXIT_SUCCESS)
+    if (other_columns(b, taken) != EXIT_SUCCESS)
         return EXIT_FAILED;
     if (b->columns[0])
         b->fields[input] = b->columns;
     return EXIT_SUCCESS;
 }
 
-static void bind_in_order(binder *b)
+static void bind_in_order(binder *b, const bool *taken)
 {
-    for (int f = 0; f < ot_dataset_field_count(b->dataset); f++) {
-        const char *name = ot_dataset_field_name(b->dataset, f);
-        if (is_taken(b, f))
+    int f = 0;
+
+    for (int i = 0; i < b->setup->n_bindings; i++) {
+        if (b->fields[i])
             continue;
-        for (int i = 0; i < b->setup->n_bindings; i++)
-            if (!b->fields[i]) {
-                b->fields[i] = name;
-                break;
-            }
+        while (f < ot_dataset_field_count(b->dataset) && taken[f])
+            f++;
+        if (f < ot_dataset_field_count(b->dataset))
+            b->fields[i] = ot_dataset_field_name(b->dataset, f++);
     }
 }
 
@@ -258,6 +272,7 @@ static int bind_target(binder *b)
 static int bind_fields(binder *b)
 {
     data_setup *setup = b->setup;
+    bool *taken;
     int code;
 
     for (int i = 0; i < setup->n_bindings; i++)
@@ -268,10 +283,14 @@ static int bind_fields(binder *b)
         if (!b->fields[i] && position >= 0)
             b->fields[i] = ot_dataset_field_name(b->dataset, position);
     }
-    if (code == EXIT_SUCCESS && is_csv(b->dataset))
-        code = bind_csv(b);
-    else if (code == EXIT_SUCCESS)
-        bind_in_order(b);
+    taken = code == EXIT_SUCCESS ? find_taken(b) : NULL;
+    if (!taken)
+        return code != EXIT_SUCCESS ? code : EXIT_FAILED;
+    if (is_csv(b->dataset))
+        code = bind_csv(b, taken);
+    else
+        bind_in_order(b, taken);
+    free(taken);
     for (int i = 0; code == EXIT_SUCCESS && i < setup->n_bindings; i++)
         if (!b->fields[i])
             code =

@@ -36,6 +36,7 @@ struct ot_dataset {
     int n_sources;
     ot__field *fields;
     int n_fields, fields_capacity;
+    ot__map names; // of the fields
     int64_t rows; // -1 before the first field
 };
 
@@ -43,6 +44,10 @@ struct ot_dataset {
 ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int64_t rows);
 ot__source *ot__dataset_add_source(ot_dataset *dataset,
                                    const char *path); // NULL when out of memory
+
+// As ot_dataset_open() of one file, from memory, which is copied; the field of an array is "data".
+ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
+                                 const ot_dataset_options *options, ot_dataset **out);
 
 // unpack.c
 bool ot__is_gzip(const ot__file_map *map);

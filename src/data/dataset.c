@@ -28,10 +28,12 @@ ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int6
 {
     ot_status st = OT_OK;
 
-    for (int i = 0; st == OT_OK && i < dataset->n_fields; i++)
-        if (strcmp(dataset->fields[i].name, name) == 0)
-            st = ot__error(OT_ERR_INVALID, "%s: field '%s' is there already", field.source->path,
-                           name);
+    // Rows without elements would make any number of rows fit any file.
+    if (!ot__shape_count(&field.row_shape, &field.row_count) || field.row_count == 0)
+        st = ot__error(OT_ERR_FORMAT, "%s: field '%s' has no elements in a row", field.source->path,
+                       name);
+    if (st == OT_OK && ot__map_get(&dataset->names, name))
+        st = ot__error(OT_ERR_FORMAT, "%s: field '%s' is there already", field.source->path, name);
     if (st == OT_OK && dataset->rows >= 0 && rows != dataset->rows)
         st = ot__error(OT_ERR_INVALID, "%s: field '%s' has %" PRId64 " rows, others have %" PRId64,
                        field.source->path, name, rows, dataset->rows);
@@ -45,14 +47,13 @@ ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int6
             st = OT_ERR_NO_MEMORY;
         }
     }
+    if (st == OT_OK && !ot__map_put(&dataset->names, name, name))
+        st = OT_ERR_NO_MEMORY;
     if (st != OT_OK) {
         ot__free(name);
         return st;
     }
     field.name = name;
-    field.row_count = 1;
-    for (int i = 0; i < field.row_shape.ndim; i++)
-        field.row_count *= field.row_shape.dim[i];
     dataset->fields[dataset->n_fields++] = field;
     dataset->rows = rows;
     return OT_OK;
@@ -62,6 +63,7 @@ void ot_dataset_destroy(ot_dataset *dataset)
 {
     if (!dataset)
         return;
+    ot__map_deinit(&dataset->names);
     for (int i = 0; i < dataset->n_fields; i++)
         ot__free(dataset->fields[i].name);
     ot__free(dataset->fields);
@@ -144,6 +146,33 @@ ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_datase
         *out = dataset;
         dataset = NULL;
     }
+    ot_dataset_destroy(dataset);
+    return st;
+}
+
+ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
+                                 const ot_dataset_options *options, ot_dataset **out)
+{
+    const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
+    ot_dataset *dataset = ot__alloc_zero(1, sizeof(*dataset));
+    ot__source *source;
+    uint8_t *copy = ot__alloc(n_bytes);
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    *out = NULL;
+    source = dataset && copy ? ot__dataset_add_source(dataset, "data") : NULL;
+    if (source) {
+        dataset->rows = -1;
+        memcpy(copy, bytes, n_bytes);
+        source->map = (ot__file_map){.data = copy, .size = n_bytes};
+        copy = NULL;
+        st = add_by_format(dataset, source, "data", options ? options : &defaults);
+    }
+    if (st == OT_OK) {
+        *out = dataset;
+        dataset = NULL;
+    }
+    ot__free(copy);
     ot_dataset_destroy(dataset);
     return st;
 }
