@@ -1,0 +1,209 @@
+// The same bits for one, two and three threads in a reproducible session, and from run to run with
+// the same number of threads in any session: losses, parameters and moments after some steps.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ckpt/ckpt.h"
+#include "onnxtrain/onnxtrain.h"
+
+enum { STEPS = 3, BATCH = 24, CLASSES = 10 };
+
+#define HEAD "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+
+static const char mlp[] = HEAD "mlp (float[N,60] x) => (float[N,10] y)\n"
+                               "<float ratio = {0.3}, bool on = {1}>\n"
+                               "{\n"
+                               "  w1 = RandomNormal<shape = [60, 130], scale = 0.1>()\n"
+                               "  b1 = RandomNormal<shape = [130], scale = 0.1>()\n"
+                               "  w2 = RandomNormal<shape = [130, 10], scale = 0.1>()\n"
+                               "  a = Gemm(x, w1, b1)\n"
+                               "  b = Relu(a)\n"
+                               "  c = Dropout(b, ratio, on)\n"
+                               "  y = MatMul(c, w2)\n"
+                               "}\n";
+
+static const char lenet[] = HEAD "lenet (float[N,1,20,20] x) => (float[N,10] y)\n"
+                                 "{\n"
+                                 "  w1 = RandomNormal<shape = [6, 1, 5, 5], scale = 0.2>()\n"
+                                 "  b1 = RandomNormal<shape = [6], scale = 0.1>()\n"
+                                 "  w2 = RandomNormal<shape = [16, 6, 5, 5], scale = 0.1>()\n"
+                                 "  b2 = RandomNormal<shape = [16], scale = 0.1>()\n"
+                                 "  w3 = RandomNormal<shape = [144, 84], scale = 0.1>()\n"
+                                 "  b3 = RandomNormal<shape = [84], scale = 0.1>()\n"
+                                 "  w4 = RandomNormal<shape = [84, 10], scale = 0.1>()\n"
+                                 "  a = Conv<pads = [2, 2, 2, 2]>(x, w1, b1)\n"
+                                 "  b = Tanh(a)\n"
+                                 "  c = AveragePool<kernel_shape = [2, 2], strides = [2, 2]>(b)\n"
+                                 "  d = Conv(c, w2, b2)\n"
+                                 "  e = Relu(d)\n"
+                                 "  f = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(e)\n"
+                                 "  g = Flatten(f)\n"
+                                 "  h = Gemm(g, w3, b3)\n"
+                                 "  i = Relu(h)\n"
+                                 "  y = MatMul(i, w4)\n"
+                                 "}\n";
+
+static const char batch_norm[] =
+    HEAD "batch_norm (float[N,3,12,12] x) => (float[N,10] y)\n"
+         "<float[8] s1 = {1, 2, 1, 1, 1, 1, 1, 1}, float[8] b1 = {0, 0, 0, 0, 1, 0, 0, 0},\n"
+         " float[8] m1 = {0, 0, 0, 0, 0, 0, 0, 0}, float[8] v1 = {1, 1, 1, 1, 1, 1, 1, 1},\n"
+         " float[8] s2 = {1, 2, 1, 1, 1, 1, 1, 1}, float[8] b2 = {0, 0, 0, 0, 1, 0, 0, 0},\n"
+         " float[8] m2 = {0, 0, 0, 0, 0, 0, 0, 0}, float[8] v2 = {1, 1, 1, 1, 1, 1, 1, 1}>\n"
+         "{\n"
+         "  w1 = RandomNormal<shape = [8, 3, 3, 3], scale = 0.2>()\n"
+         "  w2 = RandomNormal<shape = [8, 8, 3, 3], scale = 0.1>()\n"
+         "  w3 = RandomNormal<shape = [8, 8, 1, 1], scale = 0.3>()\n"
+         "  w4 = RandomNormal<shape = [8, 10], scale = 0.3>()\n"
+         "  a = Conv<pads = [1, 1, 1, 1]>(x, w1)\n"
+         "  b = BatchNormalization(a, s1, b1, m1, v1)\n"
+         "  c = Relu(b)\n"
+         "  d = Conv<pads = [1, 1, 1, 1], strides = [2, 2]>(c, w2)\n"
+         "  e = BatchNormalization(d, s2, b2, m2, v2)\n"
+         "  f = Conv<strides = [2, 2]>(c, w3)\n"
+         "  g = Add(e, f)\n"
+         "  h = Relu(g)\n"
+         "  i = GlobalAveragePool(h)\n"
+         "  j = Flatten(i)\n"
+         "  y = MatMul(j, w4)\n"
+         "}\n";
+
+static void need(ot_status st)
+{
+    if (st != OT_OK)
+        fail_msg("%s: %s", ot_status_name(st), ot_error_message());
+}
+
+static ot_artifacts *make_artifacts(const char *text)
+{
+    const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_artifacts *artifacts;
+    ot_model *model;
+
+    options.losses = &loss;
+    options.n_losses = 1;
+    options.optimizer.max_norm = 1.0; // the norm is a sum over everything
+    need(ot_model_load_buffer(text, strlen(text), NULL, &model));
+    need(ot_artifacts_generate(model, &options, &artifacts));
+    ot_model_destroy(model);
+    return artifacts;
+}
+
+static ot_tensor *make_input(const ot_session *session, int i, int step)
+{
+    ot_tensor *tensor;
+    ot_dtype dtype;
+    ot_shape shape;
+
+    need(ot_session_input_info(session, OT_MODE_TRAIN, i, &dtype, &shape));
+    shape.dim[0] = BATCH;
+    need(ot_tensor_create(dtype, &shape, &tensor));
+    for (int64_t k = 0; k < ot_tensor_count(tensor); k++) {
+        const uint32_t word = (uint32_t)(k + 31 * step) * 2654435761u >> 12; // without pattern
+
+        if (dtype == OT_F32)
+            ((float *)tensor->data)[k] = (float)word / 524288.0f - 1.0f;
+        else
+            ((int64_t *)tensor->data)[k] = word % CLASSES;
+    }
+    return tensor;
+}
+
+// The artifacts hold the state after the steps; `losses` receives theirs.
+static ot_artifacts *train(const char *text, int n_threads, int reproducible, float losses[STEPS])
+{
+    ot_artifacts *artifacts = make_artifacts(text);
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_session *session;
+
+    options.n_threads = n_threads;
+    options.reproducible = reproducible;
+    need(ot_session_create_from_artifacts(artifacts, &options, &session));
+    ot_session_set_seed(session, 9);
+    for (int step = 0; step < STEPS; step++) {
+        ot_tensor *inputs[2], *loss = NULL;
+
+        for (int i = 0; i < 2; i++)
+            inputs[i] = make_input(session, i, step);
+        need(ot_session_train_step(session, (const ot_tensor *const[]){inputs[0], inputs[1]}, 2,
+                                   &loss, 1));
+        need(ot_session_optimizer_step(session));
+        ot_session_reset_gradients(session);
+        losses[step] = *(const float *)loss->data;
+        ot_tensor_destroy(loss);
+        for (int i = 0; i < 2; i++)
+            ot_tensor_destroy(inputs[i]);
+    }
+    ot_session_destroy(session); // brings the checkpoint up to date
+    return artifacts;
+}
+
+static void assert_same_tensor(const char *name, const ot_tensor *a, const ot_tensor *b)
+{
+    if (a->n_bytes != b->n_bytes || memcmp(a->data, b->data, a->n_bytes) != 0)
+        fail_msg("'%s' differs", name);
+}
+
+static void assert_same(ot_artifacts *a_artifacts, ot_artifacts *b_artifacts)
+{
+    const ot_checkpoint *a = ot_artifacts_checkpoint(a_artifacts);
+    const ot_checkpoint *b = ot_artifacts_checkpoint(b_artifacts);
+
+    assert_int_equal(a->n_parameters, b->n_parameters);
+    for (int i = 0; i < a->n_parameters; i++) {
+        const ot__parameter *p = a->parameters[i], *q = b->parameters[i];
+
+        assert_same_tensor(p->name, p->value, q->value);
+        for (int k = 0; k < OT_MAX_MOMENTS; k++)
+            if (p->trainable)
+                assert_same_tensor(p->name, p->moments[k], q->moments[k]);
+    }
+}
+
+static void compare_runs(const char *text, int n_threads_a, int n_threads_b, int reproducible)
+{
+    float a_losses[STEPS], b_losses[STEPS];
+    ot_artifacts *a = train(text, n_threads_a, reproducible, a_losses);
+    ot_artifacts *b = train(text, n_threads_b, reproducible, b_losses);
+
+    assert_memory_equal(a_losses, b_losses, sizeof a_losses);
+    assert_true(a_losses[0] > 0 && a_losses[0] != a_losses[STEPS - 1]);
+    assert_same(a, b);
+    ot_artifacts_destroy(a);
+    ot_artifacts_destroy(b);
+}
+
+static void a_reproducible_run_has_the_same_bits_for_any_number_of_threads(void **state)
+{
+    compare_runs(*state, 1, 2, 1);
+    compare_runs(*state, 1, 3, 1);
+}
+
+static void every_run_has_the_same_bits_as_another_with_as_many_threads(void **state)
+{
+    for (int n_threads = 1; n_threads <= 3; n_threads++)
+        compare_runs(*state, n_threads, n_threads, 0);
+}
+
+#define TESTS_OF(model)                                                                            \
+    {#model ": a reproducible run has the same bits for any number of threads",                    \
+     a_reproducible_run_has_the_same_bits_for_any_number_of_threads, NULL, NULL,                   \
+     (void *)(uintptr_t)model},                                                                    \
+    {                                                                                              \
+#model ": every run has the same bits as another with as many threads",                    \
+            every_run_has_the_same_bits_as_another_with_as_many_threads, NULL, NULL,               \
+            (void *)(uintptr_t)model                                                               \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TESTS_OF(mlp), TESTS_OF(lenet), TESTS_OF(batch_norm)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
