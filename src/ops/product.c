@@ -91,24 +91,33 @@ static void batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b
     }
 }
 
-ot_status ot__product_run_ref(const ot_run *r)
+void ot__product_compute_ref(const ot__product *p, const ot_run *r, void *y, const void *c)
 {
-    const ot__product *p = r->state;
-    const ot_arg *a = r->in[0], *b = r->in[1], *c = r->n_in > 2 ? r->in[2] : NULL;
+    const ot_arg *a = r->in[0], *b = r->in[1];
     const size_t size = ot_dtype_size(a->dtype);
 
     for (int64_t batch = 0; batch < p->n_batches; batch++) {
         int64_t a_at, b_at;
 
         batch_at(p, batch, &a_at, &b_at);
-        void *y = (char *)r->out[0]->data + (size_t)(batch * p->y_stride) * size;
+        void *yb = (char *)y + (size_t)(batch * p->y_stride) * size;
         const void *ab = (const char *)a->data + (size_t)a_at * size;
         const void *bb = (const char *)b->data + (size_t)b_at * size;
         if (a->dtype == OT_F32)
-            ot__ref_gemm_f32(y, ab, bb, c ? c->data : NULL, &p->gemm);
+            ot__ref_gemm_f32(yb, ab, bb, c, &p->gemm);
         else
-            ot__ref_gemm_f64(y, ab, bb, c ? c->data : NULL, &p->gemm);
+            ot__ref_gemm_f64(yb, ab, bb, c, &p->gemm);
     }
+}
+
+static const void *addend(const ot_run *r)
+{
+    return r->n_in > 2 && r->in[2] != NULL ? r->in[2]->data : NULL;
+}
+
+ot_status ot__product_run_ref(const ot_run *r)
+{
+    ot__product_compute_ref(r->state, r, r->out[0]->data, addend(r));
     return OT_OK;
 }
 
@@ -116,9 +125,9 @@ ot_status ot__product_run_ref(const ot_run *r)
 
 bool ot__product_can_simd(const ot_prep *p)
 {
-    const ot_arg *a = ot_prep_in(p, 0), *b = ot_prep_in(p, 1), *y = ot_prep_out(p, 0);
+    const ot_arg *a = ot_prep_in(p, 0), *b = ot_prep_in(p, 1);
 
-    return a->dtype == OT_F32 && a->count > 0 && b->count > 0 && y->count > 0;
+    return a->dtype == OT_F32 && a->count > 0 && b->count > 0;
 }
 
 ot_status ot__product_prepare_simd(ot_prep *p, ot__product *product)
@@ -135,8 +144,7 @@ ot_status ot__product_prepare_simd(ot_prep *p, ot__product *product)
 
 typedef struct batches {
     const ot__product *product;
-    const float *a, *b, *c;
-    float *y;
+    const ot__gemm_data *first; // of batch 0
 } batches;
 
 static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
@@ -145,23 +153,25 @@ static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
     int64_t a, b;
 
     batch_at(all->product, batch, &a, &b);
-    *data = (ot__gemm_data){.y = all->y + batch * all->product->y_stride,
-                            .a = all->a + a,
-                            .b = all->b + b,
-                            .c = all->c};
+    *data = *all->first;
+    data->y += batch * all->product->y_stride;
+    data->a += a;
+    data->b += b;
+}
+
+void ot__product_compute_simd(const ot__product *p, const ot_run *r, ot__gemm_data *first)
+{
+    const batches all = {p, first};
+
+    first->a = r->in[0]->data;
+    first->b = r->in[1]->data;
+    ot__gemm_run(p->kernel, &p->plan,
+                 &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
+                 r->scratch, r->n_threads);
 }
 
 ot_status ot__product_run_simd(const ot_run *r)
 {
-    const ot__product *p = r->state;
-    const batches all = {.product = p,
-                         .a = r->in[0]->data,
-                         .b = r->in[1]->data,
-                         .c = r->n_in > 2 && r->in[2] != NULL ? r->in[2]->data : NULL,
-                         .y = r->out[0]->data};
-
-    ot__gemm_run(p->kernel, &p->plan,
-                 &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
-                 r->scratch, r->n_threads);
+    ot__product_compute_simd(r->state, r, &(ot__gemm_data){.y = r->out[0]->data, .c = addend(r)});
     return OT_OK;
 }

@@ -24,11 +24,15 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
 // The same for concrete shapes known to fit.
 void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
                       bool b_transposed, double alpha);
+// Operands from inputs 0 and 1, the result (row-major) to `y`; c as in ot__gemm, or NULL.
+void ot__product_compute_ref(const ot__product *p, const ot_run *r, void *y, const void *c);
 ot_status ot__product_run_ref(const ot_run *r); // state: ot__product; in: a, b[, c]
 
 // f32 by vector code: as above, and after ot__product_plan also ot__product_prepare_simd.
 bool ot__product_can_simd(const ot_prep *p);
 ot_status ot__product_prepare_simd(ot_prep *p, ot__product *product);
+// `first` says where the result goes; its operands are filled in.
+void ot__product_compute_simd(const ot__product *p, const ot_run *r, ot__gemm_data *first);
 ot_status ot__product_run_simd(const ot_run *r);
 
 #endif

@@ -11,5 +11,6 @@ typedef struct ot__fusion {
 } ot__fusion;
 
 ot_status ot__fuse_elementwise(ot_model *model);
+ot_status ot__fuse_gemm_accumulate(ot_model *model);
 
 #endif

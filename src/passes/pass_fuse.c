@@ -2,6 +2,7 @@
 #include "passes/fuse.h"
 
 static const ot__fusion fusions[] = {
+    {"fuse_gemm_accumulate", ot__fuse_gemm_accumulate},
     {"fuse_elementwise", ot__fuse_elementwise}, // last: it takes what the others leave
     {0},
 };
