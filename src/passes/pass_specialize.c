@@ -80,8 +80,8 @@ static ot_status set_inputs(specializing *s, const ot_shape *shapes, int n_shape
 }
 
 // What was inferred or declared for any shape is weaker than what follows from this one, and its
-// symbols would hide numbers. Static declarations stay: operators whose shape depends on values
-// have nothing else.
+// symbols would hide numbers. Declared numbers stay: operators whose shape depends on values, or is
+// lost like that of a pool's input, have nothing else.
 static void forget_symbols(const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
@@ -92,8 +92,9 @@ static void forget_symbols(const ot_graph *graph)
                 continue;
             y->n_known = 0;
             y->known = NULL;
-            if (y->has_shape && !ot__shape_is_static(&y->shape))
-                y->has_shape = false;
+            for (int k = 0; y->has_shape && k < y->shape.ndim; k++)
+                if (!ot__dim_is_number(y->shape.dim[k]))
+                    y->shape.dim[k] = OT_DIM_UNKNOWN;
         }
     }
 }

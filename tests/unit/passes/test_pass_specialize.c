@@ -22,6 +22,24 @@ static void shape_arithmetic_is_gone_and_shapes_are_numbers(void **state)
     ot_model_destroy(model);
 }
 
+static void declared_numbers_beside_symbols_stay(void **state)
+{
+    // A pool's stride leaves open what extent its input had.
+    ot_model *model =
+        read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
+                      "g (float[N, 1, 2] dy, int64[N, 1, 2] at) => (float[N, 1, 5] dx)"
+                      "{ dx = MaxPoolGrad<kernel_shape = [2], strides = [2]>(dy, at) }");
+    const ot_shape shapes[] = {OT_SHAPE(3, 1, 2), OT_SHAPE(3, 1, 2)};
+    const ot_value *dx;
+
+    (void)state;
+    assert_ok(ot__pass_specialize(model, shapes, 2));
+    dx = find_value(model, "dx");
+    assert_int_equal(dx->shape.dim[0], 3);
+    assert_int_equal(dx->shape.dim[2], 5);
+    ot_model_destroy(model);
+}
+
 static void inputs_that_disagree_on_a_symbol_are_named(void **state)
 {
     ot_model *model = read_prepared(flatten_by_arithmetic);
@@ -70,6 +88,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shape_arithmetic_is_gone_and_shapes_are_numbers),
+        cmocka_unit_test(declared_numbers_beside_symbols_stay),
         cmocka_unit_test(inputs_that_disagree_on_a_symbol_are_named),
         cmocka_unit_test(an_extent_that_contradicts_the_declared_one_is_refused),
         cmocka_unit_test(another_number_of_axes_is_refused),
