@@ -13,5 +13,6 @@ enum { OT_PAR_MIN = 16384 };
 #include "kernels/kernels_elementwise.h"
 #include "kernels/kernels_move.h"
 #include "kernels/kernels_nn.h"
+#include "kernels/kernels_norm.h"
 
 #endif

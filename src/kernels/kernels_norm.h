@@ -1,0 +1,51 @@
+// Part of the face of `kernels`: batch normalisation in f32 on any form. Only kernels.h includes
+// this.
+#ifndef OT_KERNELS_KERNELS_NORM_H
+#define OT_KERNELS_KERNELS_NORM_H
+
+#include "tensor/tensor.h"
+
+// x[outer][blocks][inner][width] with channel = block * width + its place in the last axis: what
+// row-major, channels-last and blocked images have in common.
+typedef struct ot__channels {
+    int64_t outer, blocks, inner, width;
+} ot__channels;
+// False for a form that is none of the three.
+bool ot__channels_of(const ot_shape *shape, const ot_form *form, ot__channels *c);
+
+// y = (x - mean) * factor + offset (+ z), then max(., 0) when relu. z NULL: none. y may be x or z.
+typedef struct ot__norm_apply {
+    const float *mean, *factor, *offset; // per channel
+    const float *x, *z;
+    float *y;
+    bool relu;
+} ot__norm_apply;
+
+// g = dy where y > 0, else 0; y NULL: g = dy. sum_g and sum_gx receive, per channel, the sums of g
+// and g * (x - mean). g_out receives g; NULL: nowhere; it may be dy.
+typedef struct ot__norm_sums {
+    const float *mean; // per channel
+    const float *dy, *y, *x;
+    float *g_out;
+    double *sum_g, *sum_gx;
+} ot__norm_sums;
+
+// dx = g * a + (x - mean) * b + d, with g as above. dx may be dy or x.
+typedef struct ot__norm_dx {
+    const float *mean, *a, *b, *d; // per channel
+    const float *dy, *y, *x;
+    float *dx;
+} ot__norm_dx;
+
+// simd_norm.c, once per instruction set. `scratch` has ot__norm_scratch_bytes(c). Same bits for any
+// number of threads.
+typedef struct ot__norms {
+    void (*moments)(float *mean, float *var, const float *x, const ot__channels *c, void *scratch);
+    void (*apply)(const ot__norm_apply *p, const ot__channels *c);
+    void (*sums)(const ot__norm_sums *p, const ot__channels *c, void *scratch);
+    void (*dx)(const ot__norm_dx *p, const ot__channels *c);
+} ot__norms;
+const ot__norms *ot__norms_best(void);
+size_t ot__norm_scratch_bytes(const ot__channels *c);
+
+#endif
