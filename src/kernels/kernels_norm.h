@@ -1,9 +1,9 @@
-// Part of the face of `kernels`: batch normalisation in f32 on any form. Only kernels.h includes
-// this.
+// Part of the face of `kernels`: batch normalisation and maximum pools in f32 on any form. Only
+// kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_NORM_H
 #define OT_KERNELS_KERNELS_NORM_H
 
-#include "tensor/tensor.h"
+#include "kernels/kernels_conv.h"
 
 // x[outer][blocks][inner][width] with channel = block * width + its place in the last axis: what
 // row-major, channels-last and blocked images have in common.
@@ -47,5 +47,19 @@ typedef struct ot__norms {
 } ot__norms;
 const ot__norms *ot__norms_best(void);
 size_t ot__norm_scratch_bytes(const ot__channels *c);
+
+// simd_pool.c, once per instruction set; `c` is the pool's input, whose form y and the indices
+// have too. Planes have at most INT32_MAX elements.
+typedef struct ot__pools {
+    // indices (may be NULL): row-major positions in the whole tensor, of the first of equal ones
+    void (*max_pool)(float *y, int64_t *indices, const float *x, const ot__window *w,
+                     const ot__channels *c);
+    // dx[indices[i]] += dy[i] within each plane; false when an index lies outside of its plane
+    bool (*max_pool_grad)(float *dx, const float *dy, const int64_t *indices, const ot__window *w,
+                          const ot__channels *c);
+} ot__pools;
+const ot__pools *ot__pools_best(void);
+// Position of the first index outside its plane, or -1.
+int64_t ot__pool_check_indices(const int64_t *indices, const ot__window *w, const ot__channels *c);
 
 #endif

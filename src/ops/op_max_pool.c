@@ -28,6 +28,40 @@ static ot_status max_pool_run(const ot_run *r)
     return OT_OK;
 }
 
+// ---- any form ----
+
+static bool max_pool_can_simd(const ot_prep *p)
+{
+    return ot__pool_has_any_form(ot_prep_in(p, 0), ot_prep_out(p, 0)) &&
+           ot_attr_int(ot_prep_node(p), "storage_order") == 0;
+}
+
+static void max_pool_forms(ot_prep *p)
+{
+    const ot_form *form = ot_prep_offered_in(p, 0);
+
+    ot_prep_want_in(p, 0, form);
+    ot_prep_want_out(p, 0, form);
+    ot_prep_want_out(p, 1, form);
+}
+
+static ot_status max_pool_prepare_simd(ot_prep *p)
+{
+    return ot__any_pool_prepare(p, ot_prep_in(p, 0), ot_prep_out(p, 0));
+}
+
+static ot_status max_pool_run_simd(const ot_run *r)
+{
+    const ot__any_pool *p = r->state;
+    int64_t *indices = r->n_out > 1 && r->out[1] ? r->out[1]->data : NULL;
+
+    ot__pools_best()->max_pool(r->out[0]->data, indices, r->in[0]->data, &p->pool.window,
+                               &p->channels);
+    return OT_OK;
+}
+
+// ---- gradient ----
+
 // Indices that count the last axis fastest, as gradients want them.
 static ot_value *emit_indices(ot_grad *g)
 {
@@ -77,6 +111,12 @@ static void max_pool_grad(ot_grad *g)
 static const ot_port max_pool_out[] = {
     {"Y", "T", 0}, {"Indices", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
 static const ot_kernel max_pool_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = max_pool_can_simd,
+     .forms = max_pool_forms,
+     .prepare = max_pool_prepare_simd,
+     .run = max_pool_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = max_pool_prepare,

@@ -22,17 +22,22 @@ static ot_status max_pool_grad_prepare(ot_prep *p)
     return ot__pool_prepare(p, ot_prep_out(p, 0), ot_prep_in(p, 0));
 }
 
+static ot_status check(int64_t at, const int64_t *indices, int64_t n_in)
+{
+    return at < 0 ? OT_OK
+                  : ot__error(OT_ERR_INVALID,
+                              "index %" PRId64 " at position %" PRId64
+                              " is outside its plane of %" PRId64 " elements",
+                              indices[at], at, n_in);
+}
+
 static ot_status max_pool_grad_run(const ot_run *r)
 {
     const ot__pool *p = r->state;
     const int64_t *indices = r->in[1]->data;
-    const int64_t at = ot__ref_max_pool_check(indices, p->n, p->window.n_in, p->window.n_out);
 
-    if (at >= 0)
-        return ot__error(OT_ERR_INVALID,
-                         "index %" PRId64 " at position %" PRId64
-                         " is outside its plane of %" PRId64 " elements",
-                         indices[at], at, p->window.n_in);
+    OT_TRY(check(ot__ref_max_pool_check(indices, p->n, p->window.n_in, p->window.n_out), indices,
+                 p->window.n_in));
     if (r->in[0]->dtype == OT_F32)
         ot__ref_max_pool_grad_f32(r->out[0]->data, r->in[0]->data, indices, p->n, p->window.n_in,
                                   p->window.n_out);
@@ -42,9 +47,47 @@ static ot_status max_pool_grad_run(const ot_run *r)
     return OT_OK;
 }
 
+// ---- any form: that of the indices ----
+
+static bool max_pool_grad_can_simd(const ot_prep *p)
+{
+    return ot__pool_has_any_form(ot_prep_out(p, 0), ot_prep_in(p, 0));
+}
+
+static void max_pool_grad_forms(ot_prep *p)
+{
+    const ot_form *form = ot_prep_offered_in(p, 1);
+
+    ot_prep_want_in(p, 0, form);
+    ot_prep_want_in(p, 1, form);
+    ot_prep_want_out(p, 0, form);
+}
+
+static ot_status max_pool_grad_prepare_simd(ot_prep *p)
+{
+    return ot__any_pool_prepare(p, ot_prep_out(p, 0), ot_prep_in(p, 0));
+}
+
+static ot_status max_pool_grad_run_simd(const ot_run *r)
+{
+    const ot__any_pool *p = r->state;
+    const ot__window *w = &p->pool.window;
+    const int64_t *indices = r->in[1]->data;
+
+    if (ot__pools_best()->max_pool_grad(r->out[0]->data, r->in[0]->data, indices, w, &p->channels))
+        return OT_OK;
+    return check(ot__pool_check_indices(indices, w, &p->channels), indices, w->n_in);
+}
+
 static const ot_port max_pool_grad_in[] = {{"dY", "T", 0}, {"Indices", "i64", 0}, {0}};
 static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel max_pool_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = max_pool_grad_can_simd,
+     .forms = max_pool_grad_forms,
+     .prepare = max_pool_grad_prepare_simd,
+     .run = max_pool_grad_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = max_pool_grad_prepare,

@@ -40,14 +40,11 @@ bool ot__pool_infer(ot_infer *c, ot_shape *y)
     return ot__geometry_infer(c, &g, x, y);
 }
 
-ot_status ot__pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
+static void describe(ot_prep *p, const ot_arg *x, const ot_arg *y, ot__pool *pool)
 {
     const ot_node *node = ot_prep_node(p);
-    ot__pool *pool = ot_prep_state(p, sizeof(*pool));
     ot__geometry g;
 
-    if (!pool)
-        return OT_ERR_NO_MEMORY;
     (void)ot__pool_read(NULL, node, &x->shape, &g);
     for (int a = 0; a < g.n_axes; a++)
         (void)ot__geometry_out(&g, a, x->shape.dim[2 + a]); // settles SAME padding
@@ -57,6 +54,33 @@ ot_status ot__pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
                        .column_major = ot_attr_int(node, "storage_order") != 0};
     for (int a = 0; a < g.n_axes; a++)
         pool->pad_end[OT__WINDOW_AXES - g.n_axes + a] = g.pad_end[a];
+}
+
+ot_status ot__pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
+{
+    ot__pool *pool = ot_prep_state(p, sizeof(*pool));
+
+    if (!pool)
+        return OT_ERR_NO_MEMORY;
+    describe(p, x, y, pool);
+    return OT_OK;
+}
+
+bool ot__pool_has_any_form(const ot_arg *x, const ot_arg *y)
+{
+    return x->dtype == OT_F32 && x->count > 0 && y->count > 0 &&
+           ot__plane_elements(&x->shape) <= INT32_MAX;
+}
+
+ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
+{
+    ot__any_pool *state = ot_prep_state(p, sizeof(*state));
+
+    if (!state)
+        return OT_ERR_NO_MEMORY;
+    describe(p, x, y, &state->pool);
+    if (!ot__channels_of(&x->shape, x->form, &state->channels))
+        return ot_prep_fail(p, OT_ERR_INTERNAL, "the form of X is not one of images");
     return OT_OK;
 }
 

@@ -12,6 +12,15 @@ bool ot__pool_infer(ot_infer *c, ot_shape *y);
 // State (ot__pool) for the pool from x to y.
 ot_status ot__pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y);
 
+// The same with the channels of x, for f32 kernels that take any form (state ot__any_pool), and
+// whether those can run it.
+typedef struct ot__any_pool {
+    ot__pool pool;
+    ot__channels channels;
+} ot__any_pool;
+bool ot__pool_has_any_form(const ot_arg *x, const ot_arg *y);
+ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y);
+
 // Shape of a pool's input from that of its output y: attribute `__input_extents`, or what the
 // window proves, else unknown extents.
 void ot__pool_infer_input(ot_infer *c, const ot_shape *y, ot_shape *x);
