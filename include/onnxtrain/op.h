@@ -72,9 +72,11 @@ enum {
     OT_OP_RANDOM = 4,   ///< draws from the step's generator; never folded
     OT_OP_VIEW = 8, ///< output 0 is input 0's bytes under another shape: no kernel runs when memory
                     ///< is shared
-    OT_OP_SHAPE_ONLY = 16, ///< reads input 0's shape, never its elements
-    OT_OP_ANY_LAYOUT = 32, ///< elementwise: any form, as long as all full-shape operands share it
-    OT_OP_INTERNAL = 64,   ///< made by a fuse pass, never written to a file
+    OT_OP_SHAPE_ONLY = 16,  ///< reads input 0's shape, never its elements
+    OT_OP_ANY_LAYOUT = 32,  ///< elementwise: any form, as long as all full-shape operands share it
+    OT_OP_INTERNAL = 64,    ///< made by a fuse pass, never written to a file
+    OT_OP_ACCUMULATE = 128, ///< input 0, which is state, becomes itself plus input 1, or input 1
+                            ///< where input 2 is true
 };
 
 /** One tensor as a kernel sees it. */

@@ -69,6 +69,12 @@ typedef struct ot__plan_step {
     double seconds; // of all runs, when profiling
 } ot__plan_step;
 
+// A value that is computed in its accumulation buffer in runs where `flag` is true; entries,
+// `value` being a root.
+typedef struct ot__direct {
+    int value, buffer, flag;
+} ot__direct;
+
 struct ot__plan {
     ot__arena *arena; // everything but the block and the kernels' states
     ot__entry *entries;
@@ -76,6 +82,8 @@ struct ot__plan {
     ot__plan_step *steps;
     int n_steps;
     ot__range *inputs, *outputs;
+    ot__direct *direct;
+    int n_direct;
     void **bound; // per output: where its elements go after a run, or NULL
     int n_inputs, n_outputs;
     unsigned char *block;
@@ -124,6 +132,10 @@ ot_status ot__build_entries(ot__builder *b);
 ot_status ot__build_order(ot__builder *b);
 // lifetimes.c: from steps to a block.
 ot_status ot__build_memory(ot__builder *b);
+
+// accumulate.c, after the memory
+ot_status ot__build_accumulation(ot__builder *b);
+void ot__plan_direct_gradients(ot__plan *plan); // before each run, with everything bound
 
 // profile.c
 bool ot__profile_wanted(void);

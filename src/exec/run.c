@@ -49,6 +49,7 @@ ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
 
     if (st != OT_OK)
         return st;
+    ot__plan_direct_gradients(plan);
     plan->step = *step;
     ot__parallel_set(plan->n_threads);
     for (int s = 0; s < plan->n_steps && st == OT_OK; s++)

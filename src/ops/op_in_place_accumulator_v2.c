@@ -73,6 +73,6 @@ const ot_op_def ot__op_in_place_accumulator_v2[] = {
      .types = "T: f32 f64",
      .infer = in_place_accumulator_v2_infer,
      .kernels = in_place_accumulator_v2_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD | OT_OP_ACCUMULATE},
     {0},
 };
