@@ -107,6 +107,20 @@ static void save(const ot_run *r, const ot__batch_norm *p, const void *mean, con
         ot__ref_inv_std_f64(spread, var, p->epsilon, p->channels);
 }
 
+void ot__batch_norm_finish(const ot_run *r, const void *mean, const void *var)
+{
+    const ot__batch_norm *p = r->state;
+
+    save(r, p, mean, var);
+    if (p->is_training) {
+        update(r, p, OT__BN_MEAN, OT__BN_RUNNING_MEAN, mean);
+        update(r, p, OT__BN_VAR, OT__BN_RUNNING_VAR, var);
+    } else {
+        copy_out(r, OT__BN_RUNNING_MEAN, OT__BN_MEAN);
+        copy_out(r, OT__BN_RUNNING_VAR, OT__BN_VAR);
+    }
+}
+
 ot_status ot__batch_norm_run(const ot_run *r)
 {
     const ot__batch_norm *p = r->state;
@@ -128,14 +142,7 @@ ot_status ot__batch_norm_run(const ot_run *r)
     else
         ot__ref_batch_norm_f64(r->out[OT__BN_Y]->data, x, scale, bias, mean, var, p->epsilon, p->n,
                                p->channels, p->inner);
-    save(r, p, mean, var);
-    if (p->is_training) {
-        update(r, p, OT__BN_MEAN, OT__BN_RUNNING_MEAN, mean);
-        update(r, p, OT__BN_VAR, OT__BN_RUNNING_VAR, var);
-    } else {
-        copy_out(r, OT__BN_RUNNING_MEAN, OT__BN_MEAN);
-        copy_out(r, OT__BN_RUNNING_VAR, OT__BN_VAR);
-    }
+    ot__batch_norm_finish(r, mean, var);
     return OT_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 #include "ops/ops.h"
 
-enum { OT__BN_X, OT__BN_SCALE, OT__BN_BIAS, OT__BN_MEAN, OT__BN_VAR }; // inputs
+enum { OT__BN_X, OT__BN_SCALE, OT__BN_BIAS, OT__BN_MEAN, OT__BN_VAR, OT__BN_Z }; // inputs
 enum { OT__BN_Y, OT__BN_RUNNING_MEAN, OT__BN_RUNNING_VAR, OT__BN_SAVED_MEAN, OT__BN_SAVED_SPREAD };
 
 typedef struct ot__batch_norm {
@@ -14,6 +14,8 @@ typedef struct ot__batch_norm {
     bool is_training;    // normalise by the batch's statistics
     bool updates_inputs; // the running statistics are updated where they come from
     bool saves_inv_std;  // as OT__BN_SAVED_SPREAD; else the variance
+    bool relu;           // Y = max(normalised (+ Z), 0)
+    ot__channels layout; // of X in its form, for the vector kernels
 } ot__batch_norm;
 
 // X (N, C, ...) and one number a channel in inputs 1 to 4; all outputs but the first have one a
@@ -22,6 +24,32 @@ void ot__batch_norm_infer(ot_infer *c);
 // State with the extents and epsilon; the rest is the caller's.
 ot__batch_norm *ot__batch_norm_prepare(ot_prep *p);
 ot_status ot__batch_norm_run(const ot_run *r);
+// What follows after Y was made by `mean` and `var`: running and saved statistics.
+void ot__batch_norm_finish(const ot_run *r, const void *mean, const void *var);
+
+// batch_norm_simd.c: f32 in any form. The same state, completed by ot__batch_norm_prepare_simd().
+bool ot__batch_norm_can_simd(const ot_prep *p);
+void ot__batch_norm_forms(ot_prep *p);
+ot_status ot__batch_norm_prepare_simd(ot_prep *p, ot__batch_norm *norm);
+ot_status ot__batch_norm_run_simd(const ot_run *r);
+
+// Gradients by batch statistics; with Y, those of max(normalised (+ Z), 0).
+enum {
+    OT__BN_GRAD_DY,
+    OT__BN_GRAD_X,
+    OT__BN_GRAD_SCALE,
+    OT__BN_GRAD_MEAN,
+    OT__BN_GRAD_INV_STD,
+    OT__BN_GRAD_Y
+};                                                                           // inputs
+enum { OT__BN_GRAD_DX, OT__BN_GRAD_DSCALE, OT__BN_GRAD_DB, OT__BN_GRAD_DZ }; // outputs
+void ot__batch_norm_grad_infer(ot_infer *c);
+bool ot__batch_norm_grad_can_simd(const ot_prep *p);
+void ot__batch_norm_grad_forms(ot_prep *p);
+ot_status ot__batch_norm_grad_prepare_simd(ot_prep *p);
+ot_status ot__batch_norm_grad_run_simd(const ot_run *r);
+// With dY in `dy`, which is not always input 0's memory.
+ot_status ot__batch_norm_grad_run_ref(const ot_run *r, const void *dy);
 
 // Gradients by the stored statistics, in standard operators.
 void ot__batch_norm_stored_grad(ot_grad *g);

@@ -18,6 +18,12 @@ static ot_status internal_prepare(ot_prep *p)
     return OT_OK;
 }
 
+static ot_status internal_prepare_simd(ot_prep *p)
+{
+    OT_TRY(internal_prepare(p));
+    return ot__batch_norm_prepare_simd(p, p->state);
+}
+
 static void internal_grad(ot_grad *g)
 {
     if (is_training(ot_grad_node(g)))
@@ -47,6 +53,12 @@ static const ot_attr_spec internal_attrs[] = {
     {0},
 };
 static const ot_kernel internal_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__batch_norm_can_simd,
+     .forms = ot__batch_norm_forms,
+     .prepare = internal_prepare_simd,
+     .run = ot__batch_norm_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = internal_prepare,

@@ -23,6 +23,12 @@ static ot_status batch_norm_prepare(ot_prep *p)
     return OT_OK;
 }
 
+static ot_status batch_norm_prepare_simd(ot_prep *p)
+{
+    OT_TRY(batch_norm_prepare(p));
+    return ot__batch_norm_prepare_simd(p, p->state);
+}
+
 static ot_value *emit_mean(ot_grad *g, ot_value *x, ot_value *count)
 {
     return ot_emit2(g, "Div", ot__emit_channel_sum(g, x, true), count);
@@ -100,6 +106,12 @@ static const ot_attr_spec batch_norm_attrs[] = {
     {0},
 };
 static const ot_kernel batch_norm_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__batch_norm_can_simd,
+     .forms = ot__batch_norm_forms,
+     .prepare = batch_norm_prepare_simd,
+     .run = ot__batch_norm_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = batch_norm_prepare,

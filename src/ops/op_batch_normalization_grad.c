@@ -1,9 +1,14 @@
 // Gradients of a batch normalisation by batch statistics, which are given.
 #include "ops/batch_norm.h"
 
-enum { DY, X, SCALE, MEAN, INV_STD };
+enum {
+    DY = OT__BN_GRAD_DY,
+    X = OT__BN_GRAD_X,
+    SCALE = OT__BN_GRAD_SCALE,
+    INV_STD = OT__BN_GRAD_INV_STD,
+};
 
-static void batch_norm_grad_infer(ot_infer *c)
+void ot__batch_norm_grad_infer(ot_infer *c)
 {
     const ot_shape *dy = ot_infer_shape(c, DY), *x = ot_infer_shape(c, X);
 
@@ -38,11 +43,11 @@ static void *output_of(const ot_run *r, int i)
     return i < r->n_out && r->out[i] ? r->out[i]->data : NULL;
 }
 
-static ot_status batch_norm_grad_run(const ot_run *r)
+ot_status ot__batch_norm_grad_run_ref(const ot_run *r, const void *dy)
 {
     void *dx = output_of(r, 0), *dscale = output_of(r, 1), *db = output_of(r, 2);
-    const void *dy = r->in[DY]->data, *x = r->in[X]->data, *scale = r->in[SCALE]->data,
-               *mean = r->in[MEAN]->data, *inv = r->in[INV_STD]->data;
+    const void *x = r->in[X]->data, *scale = r->in[SCALE]->data,
+               *mean = r->in[OT__BN_GRAD_MEAN]->data, *inv = r->in[INV_STD]->data;
     int64_t n, channels, inner;
 
     ot__channel_extents(&r->in[X]->shape, &n, &channels, &inner);
@@ -51,6 +56,11 @@ static ot_status batch_norm_grad_run(const ot_run *r)
     else
         ot__ref_batch_norm_grad_f64(dx, dscale, db, dy, x, scale, mean, inv, n, channels, inner);
     return OT_OK;
+}
+
+static ot_status batch_norm_grad_run(const ot_run *r)
+{
+    return ot__batch_norm_grad_run_ref(r, r->in[DY]->data);
 }
 
 static const ot_port batch_norm_grad_in[] = {{"dY", "T", 0},
@@ -66,6 +76,12 @@ static const ot_port batch_norm_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
 static const ot_attr_spec batch_norm_grad_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
 static const ot_kernel batch_norm_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__batch_norm_grad_can_simd,
+     .forms = ot__batch_norm_grad_forms,
+     .prepare = ot__batch_norm_grad_prepare_simd,
+     .run = ot__batch_norm_grad_run_simd},
     {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = batch_norm_grad_run},
     {0},
 };
@@ -77,8 +93,8 @@ const ot_op_def ot__op_batch_normalization_grad[] = {
      .outputs = batch_norm_grad_out,
      .attrs = batch_norm_grad_attrs,
      .types = "T: f32 f64",
-     .infer = batch_norm_grad_infer,
+     .infer = ot__batch_norm_grad_infer,
      .kernels = batch_norm_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
     {0},
 };

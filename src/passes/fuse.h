@@ -10,6 +10,7 @@ typedef struct ot__fusion {
     ot_status (*run)(ot_model *model);
 } ot__fusion;
 
+ot_status ot__fuse_batch_norm(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
 ot_status ot__fuse_gemm_accumulate(ot_model *model);
 

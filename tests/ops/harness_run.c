@@ -215,7 +215,8 @@ static void check_in_place(const one_node *one, const ot_kernel *kernel, const i
 {
     const ot_value *y = one->node->outputs[0];
 
-    if ((one->node->op->flags & OT_OP_IN_PLACE) == 0 || (one->node->op->flags & OT_OP_VIEW) != 0)
+    if (y == NULL || (one->node->op->flags & OT_OP_IN_PLACE) == 0 ||
+        (one->node->op->flags & OT_OP_VIEW) != 0)
         return;
     for (int i = 0; i < 2 && i < in->n; i++)
         if (in->tensor[i] != NULL && in->tensor[i]->dtype == y->dtype && !is_state(one->node, i) &&
