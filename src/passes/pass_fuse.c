@@ -10,6 +10,7 @@ static const ot__fusion fusions[] = {
 
 ot_status ot__pass_fuse(ot_model *model)
 {
+    OT_TRY(ot__pass_simplify(model)); // a node that only renames would hide a pattern
     for (const ot__fusion *fusion = fusions; fusion->name; fusion++) {
         OT_TRY(fusion->run(model));
         OT_TRY(ot__pass_finished(model, fusion->name));
