@@ -155,8 +155,8 @@ dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot_
 dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form)
 {
     static const dnnl_format_tag_t plain[] = {0, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
-    static const dnnl_format_tag_t by_8[] = {dnnl_nCw8c, dnnl_nChw8c, dnnl_nCdhw8c};
-    static const dnnl_format_tag_t by_16[] = {dnnl_nCw16c, dnnl_nChw16c, dnnl_nCdhw16c};
+    static const dnnl_format_tag_t blocked[2][3] = {{dnnl_nCw8c, dnnl_nChw8c, dnnl_nCdhw8c},
+                                                    {dnnl_nCw16c, dnnl_nChw16c, dnnl_nCdhw16c}};
     static const dnnl_format_tag_t last[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
     const int block = ot__form_channel_block(form);
     dnnl_dims_t dims;
@@ -171,7 +171,7 @@ dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const o
         return ot__md_tagged(md, shape->ndim, dims, last[shape->ndim - 3]);
     if (!ot__form_equal(form, ot__form_blocked(shape->ndim, block)))
         return dnnl_unimplemented;
-    return ot__md_tagged(md, shape->ndim, dims, (block == 8 ? by_8 : by_16)[shape->ndim - 3]);
+    return ot__md_tagged(md, shape->ndim, dims, blocked[block == 16][shape->ndim - 3]);
 }
 
 // ---- running ----
