@@ -74,5 +74,6 @@ ot_status ot__check_divisors(const ot_run *r);
 void ot__extremes_grad(ot_grad *g); // Max, Min
 // Output 0 has the shape of input 0, to which input 1, a bias, broadcasts.
 void ot__infer_bias(ot_infer *c);
+void ot__infer_bias_gradient(ot_infer *c); // inputs dY, X, bias
 
 #endif

@@ -38,14 +38,34 @@ void ot__infer_broadcast_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a,
     ot__infer_known(c, f);
 }
 
-void ot__infer_bias(ot_infer *c)
+// Whether input `bias` broadcasts to input 0 without making it larger.
+static bool bias_fits(ot_infer *c, int bias)
 {
+    const ot_shape *x = ot_infer_shape(c, 0), *b = ot_infer_shape(c, bias);
     ot_shape y;
 
-    if (ot_infer_has(c, 1) &&
-        !ot_infer_broadcast(c, ot_infer_shape(c, 0), ot_infer_shape(c, 1), &y))
-        return;
-    ot__infer_same_shape(c);
+    if (!ot_infer_has(c, bias))
+        return true;
+    if (!ot_infer_broadcast(c, x, b, &y))
+        return false;
+    for (int k = 0; k < y.ndim; k++)
+        if (y.ndim != x->ndim || (x->dim[k] == 1 && y.dim[k] != 1)) {
+            ot_infer_fail(c, "input %d is larger than input 0", bias);
+            return false;
+        }
+    return true;
+}
+
+void ot__infer_bias(ot_infer *c)
+{
+    if (bias_fits(c, 1))
+        ot__infer_same_shape(c);
+}
+
+void ot__infer_bias_gradient(ot_infer *c)
+{
+    if (bias_fits(c, 2))
+        ot__infer_gradient(c);
 }
 
 ot_status ot__check_divisors(const ot_run *r)

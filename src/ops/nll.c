@@ -33,13 +33,13 @@ static bool same_or_symbolic(int64_t a, int64_t b)
     return a == b || !ot_dim_is_number(a) || !ot_dim_is_number(b);
 }
 
-bool ot__nll_infer_loss(ot_infer *c, int scores, int labels, int weight)
+static bool check_inputs(ot_infer *c, int scores, int labels, int weight,
+                         ot__loss_reduction *reduction)
 {
     const ot_shape *x = ot_infer_shape(c, scores), *t = ot_infer_shape(c, labels);
-    ot__loss_reduction reduction;
     bool fits = x->ndim >= 2 && t->ndim == x->ndim - 1;
 
-    if (!reduction_of(ot_infer_node(c), &reduction)) {
+    if (!reduction_of(ot_infer_node(c), reduction)) {
         ot_infer_fail(c, "reduction is '%s', expected none, sum or mean",
                       ot_attr_string(ot_infer_node(c), "reduction"));
         return false;
@@ -58,9 +58,29 @@ bool ot__nll_infer_loss(ot_infer *c, int scores, int labels, int weight)
         ot_infer_fail(c, "weight must have one element a class");
         return false;
     }
-    ot_infer_set(c, 0, ot_infer_dtype(c, scores),
-                 reduction == OT__LOSS_NONE ? t : &OT_SHAPE_SCALAR);
     return true;
+}
+
+bool ot__nll_infer_loss(ot_infer *c, int scores, int labels, int weight)
+{
+    ot__loss_reduction reduction;
+
+    if (!check_inputs(c, scores, labels, weight, &reduction))
+        return false;
+    ot_infer_set(c, 0, ot_infer_dtype(c, scores),
+                 reduction == OT__LOSS_NONE ? ot_infer_shape(c, labels) : &OT_SHAPE_SCALAR);
+    return true;
+}
+
+void ot__nll_infer_grad(ot_infer *c)
+{
+    enum { DY, SCORES, LABELS, WEIGHT };
+    ot__loss_reduction reduction;
+
+    if (check_inputs(c, SCORES, LABELS, WEIGHT, &reduction) &&
+        (reduction == OT__LOSS_NONE ? ot__infer_matches(c, DY, LABELS)
+                                    : ot__infer_one_element(c, DY)))
+        ot_infer_set(c, 0, ot_infer_dtype(c, SCORES), ot_infer_shape(c, SCORES));
 }
 
 ot_status ot__nll_prepare(ot_prep *p, int scores, int labels)

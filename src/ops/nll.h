@@ -9,6 +9,8 @@ extern const ot_attr_spec ot__nll_attrs[]; // reduction = "mean", ignore_index
 // Scores [N, C, d...], labels [N, d...], weight [C]; sets output 0, the loss. False after a
 // failure.
 bool ot__nll_infer_loss(ot_infer *c, int scores, int labels, int weight);
+// The gradient of the scores from dY, scores (or their logarithms), labels and weight.
+void ot__nll_infer_grad(ot_infer *c);
 // The shapes of `scores` and `labels` into an ot__nll, which becomes the state.
 ot_status ot__nll_prepare(ot_prep *p, int scores, int labels);
 // Labels in range, else an error naming position, label and classes.

@@ -2,6 +2,12 @@
 #include "kernels/kernels.h"
 #include "ops/ops.h"
 
+static void dropout_grad_infer(ot_infer *c)
+{
+    if (ot__infer_one_element(c, 2) && ot__infer_one_element(c, 3))
+        ot__infer_gradient(c);
+}
+
 static ot_status dropout_grad_run(const ot_run *r)
 {
     const ot_arg *dy = r->in[0], *mask = r->in[1];
@@ -40,7 +46,7 @@ const ot_op_def ot__op_dropout_grad[] = {
      .outputs = dropout_grad_out,
      .attrs = dropout_grad_attrs,
      .types = "T: f32 f64; T1: f16 f32 f64 bf16",
-     .infer = ot__infer_same_shape,
+     .infer = dropout_grad_infer,
      .kernels = dropout_grad_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
     {0},

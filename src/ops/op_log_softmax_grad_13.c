@@ -31,7 +31,7 @@ const ot_op_def ot__op_log_softmax_grad_13[] = {
      .outputs = log_softmax_grad_13_out,
      .attrs = ot__axis_last,
      .types = "T: f32 f64",
-     .infer = ot__lines_infer,
+     .infer = ot__lines_grad_infer,
      .kernels = log_softmax_grad_13_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
     {0},

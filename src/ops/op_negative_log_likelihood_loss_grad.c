@@ -1,11 +1,6 @@
 // dInput = -one-hot(label) * weight * share of dY: gradient of NegativeLogLikelihoodLoss.
 #include "ops/nll.h"
 
-static void nll_grad_infer(ot_infer *c)
-{
-    ot_infer_set(c, 0, ot_infer_dtype(c, 1), ot_infer_shape(c, 1));
-}
-
 static ot_status nll_grad_prepare(ot_prep *p)
 {
     return ot__nll_prepare(p, 1, 2);
@@ -46,7 +41,7 @@ const ot_op_def ot__op_negative_log_likelihood_loss_grad[] = {
      .outputs = nll_grad_out,
      .attrs = ot__nll_attrs,
      .types = "T: f32 f64; Tind: i32 i64",
-     .infer = nll_grad_infer,
+     .infer = ot__nll_infer_grad,
      .kernels = nll_grad_kernels,
      .flags = OT_OP_NO_GRAD},
     {0},

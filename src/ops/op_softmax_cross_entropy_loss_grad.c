@@ -2,11 +2,6 @@
 // SoftmaxCrossEntropyLoss.
 #include "ops/nll.h"
 
-static void sce_grad_infer(ot_infer *c)
-{
-    ot_infer_set(c, 0, ot_infer_dtype(c, 1), ot_infer_shape(c, 1));
-}
-
 static ot_status sce_grad_prepare(ot_prep *p)
 {
     return ot__nll_prepare(p, 1, 2);
@@ -40,7 +35,7 @@ const ot_op_def ot__op_softmax_cross_entropy_loss_grad[] = {
      .outputs = sce_grad_out,
      .attrs = ot__nll_attrs,
      .types = "T: f32 f64; Tind: i32 i64",
-     .infer = sce_grad_infer,
+     .infer = ot__nll_infer_grad,
      .kernels = sce_grad_kernels,
      .flags = OT_OP_NO_GRAD},
     {0},

@@ -4,7 +4,7 @@
 
 static void internal_infer(ot_infer *c)
 {
-    if (ot__nll_infer_loss(c, 0, 1, 2))
+    if (ot__infer_one_element(c, 3) && ot__nll_infer_loss(c, 0, 1, 2))
         ot_infer_set(c, 1, ot_infer_dtype(c, 0), ot_infer_shape(c, 0));
 }
 

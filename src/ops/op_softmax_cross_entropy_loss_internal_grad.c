@@ -5,8 +5,8 @@ static void internal_grad_infer(ot_infer *c)
 {
     if (ot_infer_has(c, 5))
         ot_infer_fail(c, "a bias is not supported");
-    else
-        ot_infer_set(c, 0, ot_infer_dtype(c, 1), ot_infer_shape(c, 1));
+    else if (ot__infer_one_element(c, 4))
+        ot__nll_infer_grad(c);
 }
 
 static ot_status internal_grad_prepare(ot_prep *p)

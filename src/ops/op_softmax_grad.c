@@ -31,7 +31,7 @@ const ot_op_def ot__op_softmax_grad[] = {
      .outputs = softmax_grad_out,
      .attrs = ot__axis_first,
      .types = "T: f32 f64",
-     .infer = ot__lines_infer,
+     .infer = ot__lines_grad_infer,
      .kernels = softmax_grad_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
     {0},

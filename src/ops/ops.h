@@ -38,7 +38,12 @@ uint64_t ot__op_type_set(const ot_op_def *op, const char *type);
 ot_status ot__op_infer(ot_node *node);
 // Helpers for records
 void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
-void ot__infer_broadcast(ot_infer *c);  // output 0 = broadcast of all inputs, type of input 0
+// Whether inputs a and b may have the same shape, or input i one element (absent ones may); else a
+// failure. Kernels rely on it: without, a file could make them read beyond a tensor.
+bool ot__infer_matches(ot_infer *c, int a, int b);
+bool ot__infer_one_element(ot_infer *c, int i);
+void ot__infer_gradient(ot_infer *c); // output 0 = type and shape of input 0, which input 1 has too
+void ot__infer_broadcast(ot_infer *c); // output 0 = broadcast of all inputs, type of input 0
 void ot__infer_broadcast_bool(ot_infer *c);
 
 // ---- raising old nodes (upgrade.c) ----

@@ -69,6 +69,10 @@ void *ot__piece_data(const ot_run *r, int port, const ot__piece_of *piece)
 
 void ot__optimizer_infer(ot_infer *c)
 {
+    for (int i = 0; i < ot_infer_input_count(c); i++)
+        if ((ot__op_input_port(ot_infer_node(c)->op, i)->flags & OT_PORT_SEQUENCE) == 0 &&
+            !ot__infer_one_element(c, i))
+            return;
     ot_infer_set(c, 0, OT_BOOL, &OT_SHAPE(1));
 }
 

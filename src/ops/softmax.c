@@ -14,6 +14,12 @@ void ot__lines_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), x);
 }
 
+void ot__lines_grad_infer(ot_infer *c)
+{
+    if (ot__infer_matches(c, 0, 1))
+        ot__lines_infer(c);
+}
+
 static ot_status prepare(ot_prep *p, bool is_flat)
 {
     const ot_shape *x = &ot_prep_in(p, 0)->shape;

@@ -11,6 +11,7 @@ typedef struct ot__lines {
 } ot__lines;
 
 void ot__lines_infer(ot_infer *c);       // checks `axis`; output 0 like input 0
+void ot__lines_grad_infer(ot_infer *c);  // inputs dY and Y
 ot_status ot__lines_prepare(ot_prep *p); // lines along `axis`
 // Old contracts: everything from `axis` on is one line.
 ot_status ot__lines_prepare_flat(ot_prep *p);

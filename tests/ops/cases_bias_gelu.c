@@ -10,6 +10,7 @@ static const ot_op_case bias_gelu_cases[] = {
      .out = {"f32[70,601]"},
      .flags = OT_CASE_NO_GRAD},
     {.name = "bias does not fit", .in = {"f32[2,3]", "f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "a bias that is larger", .in = {"f32[1,3]", "f32[2,3]"}, .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.BiasGelu", 1, bias_gelu_cases)

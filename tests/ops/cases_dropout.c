@@ -33,6 +33,8 @@ static const ot_op_case dropout_grad_cases[] = {
     {.name = "not training",
      .in = {"f32[2]{1,2}", "bool[2]{1,1}", "f32[]{0.5}", "bool[]{0}"},
      .out = {"f32[2]{1,2}"}},
+    {.name = "a mask of another shape", .in = {"f32[3]", "bool[2]"}, .error = OT_ERR_INVALID},
+    {.name = "no ratio", .in = {"f32[3]", "bool[3]", "f32[0]"}, .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.DropoutGrad", 1, dropout_grad_cases)

@@ -17,6 +17,7 @@ static const ot_op_case leaky_relu_grad_cases[] = {
      .in = {"f32[2]", "f64[2]"},
      .attrs = "alpha = 0.01",
      .error = OT_ERR_INVALID},
+    {.name = "shapes that differ", .in = {"f32[3]", "f32[2]"}, .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.LeakyReluGrad", 1, leaky_relu_grad_cases)

@@ -7,6 +7,7 @@ static const ot_op_case sigmoid_grad_cases[] = {
     {.name = "matrix", .in = {"f32[5,7]", "f32[5,7]"}, .out = {"f32[5,7]"}},
     {.name = "large", .in = {"f32[70,601]", "f32[70,601]"}, .out = {"f32[70,601]"}},
     {.name = "types differ", .in = {"f32[2]", "f64[2]"}, .error = OT_ERR_INVALID},
+    {.name = "shapes that differ", .in = {"f32[3]", "f32[2]"}, .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.SigmoidGrad", 1, sigmoid_grad_cases)

@@ -49,6 +49,7 @@ static const ot_op_case softmax_grad_13_cases[] = {
      .in = {"f32[2,3,4]", "f32[2,3,4] in 0.1..0.5"},
      .attrs = "axis = 1",
      .out = {"f32[2,3,4]"}},
+    {.name = "shapes that differ", .in = {"f32[2,3]", "f32[2,2]"}, .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.SoftmaxGrad_13", 1, softmax_grad_13_cases)

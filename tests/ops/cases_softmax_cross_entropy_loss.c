@@ -82,6 +82,17 @@ static const ot_op_case sce_grad_cases[] = {
     {.name = "label too large",
      .in = {"f32[]{1}", ORT_LOG_PROB, "i64[2]{0,3}"},
      .error = OT_ERR_INVALID},
+    {.name = "labels of another shape",
+     .in = {"f32[]{1}", ORT_LOG_PROB, "i64[1]{0}"},
+     .error = OT_ERR_INVALID},
+    {.name = "dY of another shape",
+     .in = {"f32[1]{1}", ORT_LOG_PROB, ORT_LABELS},
+     .attrs = "reduction = \"none\"",
+     .error = OT_ERR_INVALID},
+    {.name = "no dY", .in = {"f32[0]", ORT_LOG_PROB, ORT_LABELS}, .error = OT_ERR_INVALID},
+    {.name = "weight of another length",
+     .in = {"f32[]{1}", ORT_LOG_PROB, ORT_LABELS, "f32[2]"},
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.SoftmaxCrossEntropyLossGrad", 1, sce_grad_cases)
@@ -112,6 +123,9 @@ static const ot_op_case nll_grad_cases[] = {
      .in = {"f32[2]{2,3}", LOG_PROB, LABELS},
      .attrs = "reduction = \"none\", ignore_index = 2",
      .out = {"f32[2,3]{0,0,0,-3,0,0}"}},
+    {.name = "labels of another shape",
+     .in = {"f32[]{1}", LOG_PROB, "i64[1]{0}"},
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.NegativeLogLikelihoodLossGrad", 1, nll_grad_cases)
@@ -126,6 +140,7 @@ static const ot_op_case sce_internal_cases[] = {
      .attrs = "reduction = \"sum\"",
      .out = {"f32[]", "f32[3,4]"}},
     {.name = "label too large", .in = {SCORES, "i64[2]{3,0}"}, .error = OT_ERR_INVALID},
+    {.name = "no label to ignore", .in = {SCORES, LABELS, "", "i64[0]{}"}, .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.SoftmaxCrossEntropyLossInternal", 1, sce_internal_cases)
