@@ -83,8 +83,8 @@ typedef struct ot_batches_options {
         sizeof(ot_batches_options), 32, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0                            \
     }
 
-/** A reader of batches; borrows the dataset and copies the bindings. Fails when a field is missing
- * or does not fit. */
+/** A reader of batches; borrows the dataset and copies the bindings; `options` NULL for defaults.
+ * Fails when a field is missing or does not fit. */
 OT_API ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings,
                                    int n_bindings, const ot_batches_options *options,
                                    ot_batches **out);

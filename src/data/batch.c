@@ -27,10 +27,13 @@ static ot_status check_options(const ot_dataset *dataset, const ot_batches_optio
 ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings, int n_bindings,
                             const ot_batches_options *options, ot_batches **out)
 {
+    const ot_batches_options defaults = OT_BATCHES_OPTIONS_INIT;
     ot_batches *batches;
     ot_status st;
 
     *out = NULL;
+    if (!options)
+        options = &defaults;
     OT_TRY(check_options(dataset, options));
     if (n_bindings < 1)
         return ot__error(OT_ERR_INVALID, "no input is bound to the data");

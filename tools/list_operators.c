@@ -1,0 +1,25 @@
+// Prints the operator table, a line an operator record: domain, name, since, "raised" or "",
+// kernels, gradient, types, "internal" or "", separated by tabs. gen_operators_md.py makes
+// docs/operators.md of it.
+#include "ops/ops.h"
+
+static const char *gradient_of(const ot_op_def *op)
+{
+    if (op->flags & OT_OP_NO_GRAD)
+        return "none";
+    return ot__op_is_differentiable(op) ? "yes" : "";
+}
+
+int main(void)
+{
+    for (int i = 0; i < ot__op_count(); i++)
+        for (const ot_op_def *op = ot__op_records(i); op->name; op++) {
+            printf("%s\t%s\t%d\t%s\t", op->domain && op->domain[0] ? op->domain : "ai.onnx",
+                   op->name, op->since, op->upgrade ? "raised" : "");
+            for (const ot_kernel *k = op->kernels; k && k->name; k++)
+                printf("%s%s", k == op->kernels ? "" : " ", k->name);
+            printf("\t%s\t%s\t%s\n", gradient_of(op), op->types ? op->types : "",
+                   op->flags & OT_OP_INTERNAL ? "internal" : "");
+        }
+    return 0;
+}
