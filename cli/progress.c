@@ -88,7 +88,7 @@ static void draw_bar(progress *p, const ot_event *e)
 
 void progress_clear(const progress *p)
 {
-    if (p->is_terminal)
+    if (p->last_drawn > 0) // there has been a bar
         fprintf(stderr, "\r\033[K");
 }
 

@@ -28,8 +28,10 @@ ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int6
 {
     ot_status st = OT_OK;
 
-    // Rows without elements would make any number of rows fit any file.
-    if (!ot__shape_count(&field.row_shape, &field.row_count) || field.row_count == 0)
+    // Without rows a row of any size would fit the file, without elements any number of rows.
+    if (rows == 0)
+        st = ot__error(OT_ERR_FORMAT, "%s: field '%s' has no rows", field.source->path, name);
+    else if (!ot__shape_count(&field.row_shape, &field.row_count) || field.row_count == 0)
         st = ot__error(OT_ERR_FORMAT, "%s: field '%s' has no elements in a row", field.source->path,
                        name);
     if (st == OT_OK && ot__map_get(&dataset->names, name))

@@ -77,6 +77,14 @@ run 1 check floor.onnxtxt --train w1 --json
 json trainable 'v is False'
 json problems 'len(v) > 0'
 
+# Parameters that an exporter has folded away.
+for name in train check; do
+    run 1 $name mlp.onnxtxt $([ $name = check ] || echo --data plain.csv) --train 'conv.weight'
+    cat out >>err
+    err "'conv.weight' matches no initializer of the model"
+    err "optimize=False"
+done
+
 # A file for another program's pipe: the model on standard output, the lines on standard error.
 run 0 train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --out file.onnx
 out "epoch 1/1"

@@ -1,0 +1,35 @@
+#!/bin/sh
+# On a terminal: a bar that is drawn over and cleared. In a pipe: plain lines.
+. "$(dirname "$0")/cli.inc"
+. "$here/models.inc"
+return_mark=$(printf '\r')
+escape_mark=$(printf '\033')
+
+run 0 train mlp.onnxtxt --data plain.csv --split 0.2 --epochs 12 --lr 0.01 --threads 1
+grep -q "$return_mark\|$escape_mark" out err && fail "$ran: a pipe gets plain text"
+[ "$(grep -c '^epoch ' out)" = 12 ] || fail "$ran: not one line an epoch"
+out "epoch 12/12  loss "
+out "loss over the epochs: * training, o validation"
+grep -q '^ *[0-9.]* |[ *o]*\*' out || fail "$ran: no curve"
+[ "$(grep -c '^ *[-0-9.e]* |' out)" = 10 ] || fail "$ran: the curve has not ten rows"
+out "validation: loss "
+run 0 train mlp.onnxtxt --data plain.csv --epochs 200 --threads 1 # more epochs than columns
+awk 'length > 110 { exit 1 }' out || fail "$ran: a line above 110 characters"
+run 0 train mlp.onnxtxt --data plain.csv --epochs 3 --threads 1 --json
+[ "$(wc -l <out)" = 1 ] || fail "$ran: not one JSON object"
+json rows 'v == 60'
+[ ! -s err ] || fail "$ran: nothing is wrong"
+
+command -v script >/dev/null || { echo "no script command: the terminal is not tested"; exit 0; }
+script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1" /dev/null </dev/null >out
+ran="onnxtrain train on a terminal"
+out "${return_mark}epoch 1/2 ["
+out "rows/s"
+out "s left"
+out "$escape_mark[K"
+out "epoch 2/2  loss "
+script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --quiet" /dev/null </dev/null >out
+[ ! -s out ] || fail "$ran --quiet prints something"
+script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --json" /dev/null </dev/null >out
+grep -q "^\(.*$escape_mark\[K\)\{0,1\}{\"rows\":60" out || fail "$ran --json: the object does not stand alone"
+echo ok

@@ -1,0 +1,16 @@
+#!/bin/sh
+# usage: readme.sh README EXAMPLE: every line of the README's C stands in the example, which is compiled and run;
+# every page that README and docs link to is there.
+set -eu
+readme=$1 example=$2
+lines=$(sed -n '/^```c$/,/^```$/p' "$readme" | grep -v '^```' | sed 's/^ *//')
+[ "$(echo "$lines" | wc -l)" -ge 10 ]
+echo "$lines" | while read -r line; do
+    grep -qF -e "$line" "$example" || { echo "README.md shows what $example has not: $line" >&2; exit 1; }
+done
+cd "$(dirname "$readme")"
+for page in README.md docs/*.md; do
+    grep -o '](\([^)#]*\)' "$page" | sed 's/^](//' | grep -v '^https\?:' | while read -r target; do
+        [ -e "$(dirname "$page")/$target" ] || { echo "$page links to $target, which is not there" >&2; exit 1; }
+    done
+done
