@@ -14,5 +14,6 @@ enum { OT_PAR_MIN = 16384 };
 #include "kernels/kernels_move.h"
 #include "kernels/kernels_nn.h"
 #include "kernels/kernels_norm.h"
+#include "kernels/kernels_rows.h"
 
 #endif

@@ -26,6 +26,13 @@ ot_status ot__sce_run(const ot__nll *p, const ot_arg *x, const ot_arg *labels, c
                       void *log_prob, ot_arg *loss);
 ot_status ot__sce_grad_run(const ot__nll *p, const ot_arg *dy, const ot_arg *log_prob,
                            const ot_arg *labels, const void *weight, ot_arg *dx);
+// The same by vector code: scores [N, C] in f32.
+bool ot__sce_can_simd(const ot_prep *p, int scores);
+ot_status ot__sce_run_simd(const ot__nll *p, const ot_arg *x, const ot_arg *labels,
+                           const void *weight, void *log_prob, ot_arg *loss);
+ot_status ot__sce_grad_run_simd(const ot__nll *p, const ot_arg *dy, const ot_arg *log_prob,
+                                const ot_arg *labels, const void *weight, ot_arg *dx);
+
 // The gradient rule of both forms: `op` computes the part through the loss from dY, log_prob and
 // the inputs behind the scores.
 void ot__sce_grad_emit(ot_grad *g, const char *op);

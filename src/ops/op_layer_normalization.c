@@ -38,6 +38,28 @@ static ot_status norm_run(const ot_run *r)
     return OT_OK;
 }
 
+static bool norm_can_simd(const ot_prep *p)
+{
+    return ot_prep_in(p, 0)->dtype == OT_F32 && ot_prep_in(p, 0)->count > 0;
+}
+
+static ot_status norm_run_simd(const ot_run *r)
+{
+    const ot__layer_norm *p = r->state;
+    ot__row_norm rows = {.y = r->out[0]->data,
+                         .mean = output_of(r, 1),
+                         .inv = output_of(r, 2),
+                         .x = r->in[0]->data,
+                         .scale = r->in[1]->data,
+                         .b = r->n_in > 2 && r->in[2] ? r->in[2]->data : NULL,
+                         .epsilon = p->epsilon,
+                         .centered = true,
+                         .columns = p->columns};
+
+    ot__parallel_for(p->rows, OT_PAR_MIN / p->columns + 1, ot__rows_best()->layer_norm, &rows);
+    return OT_OK;
+}
+
 // Mean and factor are kept by the forward node, also where its outputs were omitted.
 static void norm_grad(ot_grad *g)
 {
@@ -61,6 +83,11 @@ static const ot_port norm_out[] = {{"Y", "T", 0},
                                    {"InvStdDev", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                    {0}};
 static const ot_kernel norm_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = norm_can_simd,
+     .prepare = norm_prepare,
+     .run = norm_run_simd},
     {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = norm_prepare, .run = norm_run},
     {0},
 };

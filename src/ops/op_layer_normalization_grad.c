@@ -60,6 +60,35 @@ static ot_status norm_grad_run(const ot_run *r)
     return OT_OK;
 }
 
+static bool norm_grad_can_simd(const ot_prep *p)
+{
+    return ot_prep_in(p, X)->dtype == OT_F32 && ot_prep_in(p, X)->count > 0;
+}
+
+static ot_status norm_grad_run_simd(const ot_run *r)
+{
+    const ot__layer_norm *p = r->state;
+    const int64_t n_blocks = (p->columns + OT__ROW_BLOCK - 1) / OT__ROW_BLOCK;
+    ot__row_norm_grad rows = {.dx = output_of(r, 0),
+                              .dscale = output_of(r, 1),
+                              .db = output_of(r, 2),
+                              .dy = r->in[DY]->data,
+                              .x = r->in[X]->data,
+                              .scale = r->in[SCALE]->data,
+                              .mean = r->in[MEAN]->data,
+                              .inv = r->in[INV_STD]->data,
+                              .rows = p->rows,
+                              .columns = p->columns};
+
+    if (rows.dscale || rows.db)
+        ot__parallel_for(n_blocks, OT_PAR_MIN / (p->rows * OT__ROW_BLOCK) + 1,
+                         ot__rows_best()->layer_norm_sums, &rows);
+    if (rows.dx)
+        ot__parallel_for(p->rows, OT_PAR_MIN / p->columns + 1, ot__rows_best()->layer_norm_dx,
+                         &rows);
+    return OT_OK;
+}
+
 static const ot_port norm_grad_in[] = {{"dY", "T", 0},   {"X", "T", 0},           {"scale", "T", 0},
                                        {"mean", "T", 0}, {"inv_std_var", "T", 0}, {0}};
 static const ot_port norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
@@ -67,6 +96,11 @@ static const ot_port norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
                                         {"bias_grad", "T", OT_PORT_OPTIONAL},
                                         {0}};
 static const ot_kernel norm_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = norm_grad_can_simd,
+     .prepare = norm_grad_prepare,
+     .run = norm_grad_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = norm_grad_prepare,

@@ -24,9 +24,19 @@ static void log_softmax_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
+static ot_status log_softmax_run_simd(const ot_run *r)
+{
+    return ot__lines_run_simd(r, ot__rows_best()->log_softmax);
+}
+
 static const ot_port log_softmax_in[] = {{"input", "T", 0}, {0}};
 static const ot_port log_softmax_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel log_softmax_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__lines_can_simd,
+     .prepare = ot__lines_prepare,
+     .run = log_softmax_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = ot__lines_prepare,

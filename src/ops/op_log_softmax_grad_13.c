@@ -14,9 +14,19 @@ static ot_status log_softmax_grad_13_run(const ot_run *r)
     return OT_OK;
 }
 
+static ot_status log_softmax_grad_13_run_simd(const ot_run *r)
+{
+    return ot__lines_run_simd(r, ot__rows_best()->log_softmax_grad);
+}
+
 static const ot_port log_softmax_grad_13_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
 static const ot_port log_softmax_grad_13_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel log_softmax_grad_13_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__lines_can_simd,
+     .prepare = ot__lines_prepare,
+     .run = log_softmax_grad_13_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = ot__lines_prepare,

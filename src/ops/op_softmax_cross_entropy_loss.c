@@ -26,6 +26,19 @@ static ot_status sce_run(const ot_run *r)
     return ot__sce_run(r->state, r->in[0], r->in[1], weight, log_prob, r->out[0]);
 }
 
+static bool sce_can_simd(const ot_prep *p)
+{
+    return ot__sce_can_simd(p, 0);
+}
+
+static ot_status sce_run_simd(const ot_run *r)
+{
+    const void *weight = r->n_in > 2 && r->in[2] ? r->in[2]->data : NULL;
+    void *log_prob = r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
+
+    return ot__sce_run_simd(r->state, r->in[0], r->in[1], weight, log_prob, r->out[0]);
+}
+
 static void sce_grad(ot_grad *g)
 {
     ot__sce_grad_emit(g, "com.microsoft.SoftmaxCrossEntropyLossGrad");
@@ -37,6 +50,11 @@ static const ot_port sce_in[] = {{"scores", "T", 0},
                                  {0}};
 static const ot_port sce_out[] = {{"output", "T", 0}, {"log_prob", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel sce_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = sce_can_simd,
+     .prepare = sce_prepare,
+     .run = sce_run_simd},
     {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = sce_prepare, .run = sce_run},
     {0},
 };

@@ -14,6 +14,18 @@ static ot_status sce_grad_run(const ot_run *r)
     return ot__sce_grad_run(r->state, r->in[0], r->in[1], r->in[2], weight, r->out[0]);
 }
 
+static bool sce_grad_can_simd(const ot_prep *p)
+{
+    return ot__sce_can_simd(p, 1);
+}
+
+static ot_status sce_grad_run_simd(const ot_run *r)
+{
+    const void *weight = r->n_in > 3 && r->in[3] ? r->in[3]->data : NULL;
+
+    return ot__sce_grad_run_simd(r->state, r->in[0], r->in[1], r->in[2], weight, r->out[0]);
+}
+
 static const ot_port sce_grad_in[] = {{"dY", "T", 0},
                                       {"log_prob", "T", 0},
                                       {"label", "Tind", 0},
@@ -21,6 +33,11 @@ static const ot_port sce_grad_in[] = {{"dY", "T", 0},
                                       {0}};
 static const ot_port sce_grad_out[] = {{"d_logits", "T", 0}, {0}};
 static const ot_kernel sce_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = sce_grad_can_simd,
+     .prepare = sce_grad_prepare,
+     .run = sce_grad_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = sce_grad_prepare,

@@ -45,6 +45,33 @@ ot_status ot__lines_prepare_flat(ot_prep *p)
     return prepare(p, true);
 }
 
+bool ot__lines_can_simd(const ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, 0);
+    int axis = 0;
+
+    if (x->dtype != OT_F32 || x->count == 0)
+        return false;
+    ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &axis);
+    for (int i = axis + 1; i < x->shape.ndim; i++)
+        if (x->shape.dim[i] != 1)
+            return false;
+    return true;
+}
+
+ot_status ot__lines_run_simd(const ot_run *r,
+                             void (*rows)(void *context, int64_t first, int64_t last))
+{
+    const ot__lines *l = r->state;
+    ot__row_lines lines = {.y = r->out[0]->data,
+                           .x = r->in[0]->data,
+                           .z = r->n_in > 1 ? r->in[1]->data : NULL,
+                           .n = l->n};
+
+    ot__parallel_for(l->outer, OT_PAR_MIN / l->n + 1, rows, &lines);
+    return OT_OK;
+}
+
 void ot__lines_upgrade(ot_upgrade *u)
 {
     ot_node *node = ot_upgrade_node(u);

@@ -1,0 +1,49 @@
+// Part of the face of `kernels`: vector code over contiguous rows in f32. Only kernels.h includes
+// this.
+#ifndef OT_KERNELS_KERNELS_ROWS_H
+#define OT_KERNELS_KERNELS_ROWS_H
+
+#include "tensor/tensor.h"
+
+enum { OT__ROW_BLOCK = 32 };
+
+// Rows of n elements, n at least 1. y may be x or z.
+typedef struct ot__row_lines {
+    float *y;
+    const float *x, *z;
+    int64_t n;
+} ot__row_lines;
+
+typedef struct ot__row_norm {
+    float *y, *mean, *inv;      // mean and inv (rows) may be NULL
+    const float *x, *scale, *b; // b may be NULL
+    double epsilon;
+    bool centered;
+    int64_t columns;
+} ot__row_norm;
+
+typedef struct ot__row_norm_grad {
+    float *dx, *dscale, *db;                  // dscale and db may be NULL
+    const float *dy, *x, *scale, *mean, *inv; // mean NULL: not centered
+    int64_t rows, columns;
+} ot__row_norm_grad;
+
+// One table per instruction set (simd_rows.c). The functions with a context are for
+// ot__parallel_for: rows `first` .. `last` - 1, which do not depend on each other.
+typedef struct ot__rows {
+    // of ot__row_lines
+    void (*softmax)(void *context, int64_t first, int64_t last);
+    void (*log_softmax)(void *context, int64_t first, int64_t last);
+    void (*softmax_grad)(void *context, int64_t first, int64_t last);     // x: dy, z: y
+    void (*log_softmax_grad)(void *context, int64_t first, int64_t last); // x: dy, z: y
+    void (*scaled_exp)(float *y, const float *x, float factor, int64_t n);
+    void (*layer_norm)(void *context, int64_t first, int64_t last); // of ot__row_norm
+    // of ot__row_norm_grad; dx is neither dy nor x. The sums
+    // are for blocks of OT__ROW_BLOCK columns.
+    void (*layer_norm_dx)(void *context, int64_t first, int64_t last);
+    void (*layer_norm_sums)(void *context, int64_t first, int64_t last);
+} ot__rows;
+const ot__rows *ot__rows_best(void); // rows.c
+const ot__rows *ot__rows_at(int i);  // every one this processor can run, best last, then NULL
+
+#endif
