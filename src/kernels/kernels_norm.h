@@ -21,18 +21,19 @@ typedef struct ot__norm_apply {
     bool relu;
 } ot__norm_apply;
 
-// g = dy where y > 0, else 0; y NULL: g = dy. sum_g and sum_gx receive, per channel, the sums of g
+// g = dy where y > 0, else 0. y NULL: with `offset`, y is (x - mean) * factor + offset as
+// ot__norm_apply made it; without, g = dy. sum_g and sum_gx receive, per channel, the sums of g
 // and g * (x - mean). g_out receives g; NULL: nowhere; it may be dy.
 typedef struct ot__norm_sums {
-    const float *mean; // per channel
+    const float *mean, *factor, *offset; // per channel; the latter two may be NULL
     const float *dy, *y, *x;
     float *g_out;
     double *sum_g, *sum_gx;
 } ot__norm_sums;
 
-// dx = g * a + (x - mean) * b + d, with g as above. dx may be dy or x.
+// dx = g * a + (x - mean) * b + d, with g as above where a is the factor. dx may be dy or x.
 typedef struct ot__norm_dx {
-    const float *mean, *a, *b, *d; // per channel
+    const float *mean, *a, *b, *d, *offset; // per channel; offset may be NULL
     const float *dy, *y, *x;
     float *dx;
 } ot__norm_dx;

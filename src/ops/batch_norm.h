@@ -40,8 +40,9 @@ enum {
     OT__BN_GRAD_SCALE,
     OT__BN_GRAD_MEAN,
     OT__BN_GRAD_INV_STD,
-    OT__BN_GRAD_Y
-};                                                                           // inputs
+    OT__BN_GRAD_Y,
+    OT__BN_GRAD_BIAS, // instead of Y: it is computed again, without Z
+};                    // inputs
 enum { OT__BN_GRAD_DX, OT__BN_GRAD_DSCALE, OT__BN_GRAD_DB, OT__BN_GRAD_DZ }; // outputs
 void ot__batch_norm_grad_infer(ot_infer *c);
 bool ot__batch_norm_grad_can_simd(const ot_prep *p);

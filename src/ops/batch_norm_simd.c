@@ -115,6 +115,7 @@ ot_status ot__batch_norm_grad_run_simd(const ot_run *r)
     const grad_state *p = r->state;
     const ot__norms *norms = ot__norms_best();
     const ot_arg *y = r->n_in > OT__BN_GRAD_Y ? r->in[OT__BN_GRAD_Y] : NULL;
+    const ot_arg *bias = r->n_in > OT__BN_GRAD_BIAS ? r->in[OT__BN_GRAD_BIAS] : NULL;
     const float *scale = r->in[OT__BN_GRAD_SCALE]->data, *inv = r->in[OT__BN_GRAD_INV_STD]->data;
     const float *mean = r->in[OT__BN_GRAD_MEAN]->data, *x = r->in[OT__BN_GRAD_X]->data;
     const double count = (double)(r->in[OT__BN_GRAD_X]->count / p->channels);
@@ -123,19 +124,22 @@ ot_status ot__batch_norm_grad_run_simd(const ot_run *r)
     double *sum_g = (void *)((uint8_t *)r->scratch + ot__norm_scratch_bytes(&p->layout));
     double *sum_gx = sum_g + p->channels;
     float *a = (void *)(sum_gx + p->channels), *b = a + p->channels, *d = b + p->channels;
-    ot__norm_sums sums = {.mean = mean,
-                          .dy = r->in[OT__BN_GRAD_DY]->data,
-                          .y = y == NULL ? NULL : y->data,
-                          .x = x,
-                          .g_out = dz,
-                          .sum_g = sum_g,
-                          .sum_gx = sum_gx};
+    const ot__norm_sums sums = {.mean = mean,
+                                .factor = a,
+                                .offset = bias == NULL ? NULL : bias->data,
+                                .dy = r->in[OT__BN_GRAD_DY]->data,
+                                .y = y == NULL ? NULL : y->data,
+                                .x = x,
+                                .g_out = dz,
+                                .sum_g = sum_g,
+                                .sum_gx = sum_gx};
 
+    for (int64_t c = 0; c < p->channels; c++)
+        a[c] = (float)((double)scale[c] * (double)inv[c]);
     norms->sums(&sums, &p->layout, r->scratch);
     for (int64_t c = 0; c < p->channels; c++) {
         const double s = (double)inv[c], factor = (double)scale[c] * s;
 
-        a[c] = (float)factor;
         b[c] = (float)(-factor * s * s * sum_gx[c] / count);
         d[c] = (float)(-factor * sum_g[c] / count);
         if (dscale)
@@ -148,6 +152,7 @@ ot_status ot__batch_norm_grad_run_simd(const ot_run *r)
                                  .a = a,
                                  .b = b,
                                  .d = d,
+                                 .offset = dz ? NULL : sums.offset,
                                  .dy = dz ? dz : sums.dy,
                                  .y = dz ? NULL : sums.y,
                                  .x = x,

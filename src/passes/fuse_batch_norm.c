@@ -6,6 +6,7 @@
 #include "passes/fuse.h"
 
 enum { BN_INPUTS = 5, BN_OUTPUTS = 5, GRAD_INPUTS = 5, GRAD_OUTPUTS = 3 };
+enum { BN_BIAS = 2, BN_SAVED_MEAN = 3, GRAD_X = 1, GRAD_MEAN = 3, GRAD_Y = 5, GRAD_BIAS = 6 };
 
 typedef struct fusing {
     ot_graph *graph;
@@ -107,23 +108,41 @@ static ot_status fuse_forward(fusing *f, ot_node *norm)
 
 // ---- backward ----
 
+// The bias of the normalisation that alone made y, from which y can be computed again; else NULL.
+static ot_value *bias_of(const ot_value *y, const ot_node *grad)
+{
+    const ot_node *norm = y->producer;
+
+    return norm != NULL && is_op(norm, "ai.onnxtrain", "BatchNormRelu") &&
+                   norm->n_inputs == BN_INPUTS && norm->n_outputs > BN_SAVED_MEAN &&
+                   norm->inputs[0] == grad->inputs[GRAD_X] &&
+                   norm->outputs[BN_SAVED_MEAN] == grad->inputs[GRAD_MEAN]
+               ? norm->inputs[BN_BIAS]
+               : NULL;
+}
+
 static ot_status replace_backward(fusing *f, ot_node *grad, ot_node *relu_grad)
 {
-    ot_value *inputs[GRAD_INPUTS + 1], *outputs[GRAD_OUTPUTS + 1] = {NULL};
-    ot_value *g = relu_grad->outputs[0];
+    ot_value *inputs[GRAD_BIAS + 1] = {NULL}, *outputs[GRAD_OUTPUTS + 1] = {NULL};
+    ot_value *g = relu_grad->outputs[0], *y = relu_grad->inputs[1];
+    ot_value *bias = bias_of(y, grad);
     const bool is_shared = only_reader(f, g) == NULL;
     ot_node *fused;
 
     memcpy(inputs, grad->inputs, GRAD_INPUTS * sizeof *inputs);
     inputs[0] = relu_grad->inputs[0];
-    inputs[GRAD_INPUTS] = relu_grad->inputs[1];
+    if (bias != NULL)
+        inputs[GRAD_BIAS] = bias;
+    else
+        inputs[GRAD_Y] = y;
     for (int i = 0; i < grad->n_outputs; i++)
         outputs[i] = grad->outputs[i];
     if (is_shared)
         outputs[GRAD_OUTPUTS] = g;
     drop(f, grad);
     drop(f, relu_grad);
-    OT_TRY(add_fused(f, "BatchNormReluGrad", grad->name, inputs, GRAD_INPUTS + 1, outputs,
+    OT_TRY(add_fused(f, "BatchNormReluGrad", grad->name, inputs,
+                     bias != NULL ? GRAD_BIAS + 1 : GRAD_Y + 1, outputs,
                      is_shared ? GRAD_OUTPUTS + 1 : grad->n_outputs, &fused));
     return ot__op_infer(fused);
 }
