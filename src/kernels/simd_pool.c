@@ -35,42 +35,55 @@ static int64_t behind_inside(const ot__window *w, int a, int64_t o)
 
 typedef struct best {
     float value[TILE];
-    int32_t at[TILE]; // position in the plane; -1: none yet
+    int32_t at[TILE]; // position in the plane
 } best;
 
 OT_SIMD_INLINE void meet(best *b, const float *x, int32_t at, int width)
 {
     OT_SIMD_LOOP
     for (int k = 0; k < width; k++) {
-        const bool takes = b->at[k] < 0 || x[k] > b->value[k] || x[k] != x[k];
+        const bool takes = x[k] > b->value[k] || x[k] != x[k];
 
         b->value[k] = takes ? x[k] : b->value[k];
         b->at[k] = takes ? at : b->at[k];
     }
 }
 
-// The maxima of one window for `width` channels that start at x.
-OT_SIMD_INLINE void window_maxima(best *b, const float *x, const ot__window *w,
-                                  const int64_t o[OT__WINDOW_AXES], int64_t stride, int width)
+// The part of one window that lies in the input, as kernel positions.
+typedef struct inside {
+    int64_t first[OT__WINDOW_AXES], behind[OT__WINDOW_AXES], origin[OT__WINDOW_AXES];
+} inside;
+
+static void find_inside(inside *w, int a, const ot__window *window, int64_t o)
 {
-    int64_t first[OT__WINDOW_AXES], behind[OT__WINDOW_AXES];
+    w->first[a] = first_inside(window, a, o);
+    w->behind[a] = behind_inside(window, a, o);
+    w->origin[a] = o * window->stride[a] - window->pad[a];
+}
+
+// The maxima of one window for `width` channels that start at x; 0 where nothing lies in it.
+OT_SIMD_INLINE void window_maxima(best *b, const float *x, const ot__window *w, const inside *part,
+                                  int64_t stride, int width)
+{
+    bool is_first = true;
 
     for (int k = 0; k < width; k++) {
         b->value[k] = 0.0F;
-        b->at[k] = -1;
+        b->at[k] = 0;
     }
-    for (int a = 0; a < OT__WINDOW_AXES; a++) {
-        first[a] = first_inside(w, a, o[a]);
-        behind[a] = behind_inside(w, a, o[a]);
-    }
-    for (int64_t d = first[0]; d < behind[0]; d++)
-        for (int64_t h = first[1]; h < behind[1]; h++)
-            for (int64_t v = first[2]; v < behind[2]; v++) {
-                const int64_t i_d = o[0] * w->stride[0] - w->pad[0] + d * w->dilation[0];
-                const int64_t i_h = o[1] * w->stride[1] - w->pad[1] + h * w->dilation[1];
-                const int64_t i_v = o[2] * w->stride[2] - w->pad[2] + v * w->dilation[2];
+    for (int64_t d = part->first[0]; d < part->behind[0]; d++)
+        for (int64_t h = part->first[1]; h < part->behind[1]; h++)
+            for (int64_t v = part->first[2]; v < part->behind[2]; v++) {
+                const int64_t i_d = part->origin[0] + d * w->dilation[0];
+                const int64_t i_h = part->origin[1] + h * w->dilation[1];
+                const int64_t i_v = part->origin[2] + v * w->dilation[2];
                 const int64_t at = (i_d * w->in[1] + i_h) * w->in[2] + i_v;
 
+                for (int k = 0; is_first && k < width; k++) {
+                    b->value[k] = x[at * stride + k];
+                    b->at[k] = (int32_t)at;
+                }
+                is_first = false;
                 meet(b, x + at * stride, (int32_t)at, width);
             }
 }
@@ -84,19 +97,22 @@ OT_SIMD_INLINE void maxima_of_width(const job *j, int64_t unit, int64_t first, i
     float *y = j->y + unit * w->n_out * c->width + first;
     int64_t *indices = j->indices == NULL ? NULL : j->indices + unit * w->n_out * c->width + first;
     const int64_t plane = unit * c->width + first; // planes are numbered image by image
-    int64_t o[OT__WINDOW_AXES];
+    inside part;
     best b;
 
-    for (o[0] = 0; o[0] < w->out[0]; o[0]++)
-        for (o[1] = 0; o[1] < w->out[1]; o[1]++)
-            for (o[2] = 0; o[2] < w->out[2]; o[2]++, y += c->width) {
-                window_maxima(&b, x, w, o, c->width, width);
+    for (int64_t d = 0; d < w->out[0]; d++)
+        for (int64_t h = 0; h < w->out[1]; h++)
+            for (int64_t v = 0; v < w->out[2]; v++, y += c->width) {
+                find_inside(&part, 0, w, d);
+                find_inside(&part, 1, w, h);
+                find_inside(&part, 2, w, v);
+                window_maxima(&b, x, w, &part, c->width, width);
                 for (int k = 0; k < width; k++)
                     y[k] = b.value[k];
                 if (indices == NULL)
                     continue;
                 for (int k = 0; k < width; k++)
-                    indices[k] = (plane + k) * w->n_in + OT_MAX(b.at[k], 0);
+                    indices[k] = (plane + k) * w->n_in + b.at[k];
                 indices += c->width;
             }
 }
@@ -109,14 +125,27 @@ static void range_maxima(void *context, int64_t first, int64_t last)
         for (int64_t k = 0; k < j->c->width; k += TILE) {
             const int width = (int)OT_MIN((int64_t)TILE, j->c->width - k);
 
-            if (width == TILE)
+            // Compiled for the usual widths, so that the best stay in registers.
+            switch (width) {
+            case TILE:
                 maxima_of_width(j, unit, k, TILE);
-            else if (width == TILE / 2)
+                break;
+            case TILE / 2:
                 maxima_of_width(j, unit, k, TILE / 2);
-            else if (width == 1)
+                break;
+            case 6:
+                maxima_of_width(j, unit, k, 6);
+                break;
+            case 4:
+                maxima_of_width(j, unit, k, 4);
+                break;
+            case 1:
                 maxima_of_width(j, unit, k, 1);
-            else
+                break;
+            default:
                 maxima_of_width(j, unit, k, width);
+                break;
+            }
         }
 }
 
