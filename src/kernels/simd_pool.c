@@ -50,11 +50,11 @@ OT_SIMD_INLINE void meet(best *b, const float *x, int32_t at, int width)
 }
 
 // The part of one window that lies in the input, as kernel positions.
-typedef struct inside {
+typedef struct overlap {
     int64_t first[OT__WINDOW_AXES], behind[OT__WINDOW_AXES], origin[OT__WINDOW_AXES];
-} inside;
+} overlap;
 
-static void find_inside(inside *w, int a, const ot__window *window, int64_t o)
+static void find_inside(overlap *w, int a, const ot__window *window, int64_t o)
 {
     w->first[a] = first_inside(window, a, o);
     w->behind[a] = behind_inside(window, a, o);
@@ -62,7 +62,7 @@ static void find_inside(inside *w, int a, const ot__window *window, int64_t o)
 }
 
 // The maxima of one window for `width` channels that start at x; 0 where nothing lies in it.
-OT_SIMD_INLINE void window_maxima(best *b, const float *x, const ot__window *w, const inside *part,
+OT_SIMD_INLINE void window_maxima(best *b, const float *x, const ot__window *w, const overlap *part,
                                   int64_t stride, int width)
 {
     bool is_first = true;
@@ -97,7 +97,7 @@ OT_SIMD_INLINE void maxima_of_width(const job *j, int64_t unit, int64_t first, i
     float *y = j->y + unit * w->n_out * c->width + first;
     int64_t *indices = j->indices == NULL ? NULL : j->indices + unit * w->n_out * c->width + first;
     const int64_t plane = unit * c->width + first; // planes are numbered image by image
-    inside part;
+    overlap part;
     best b;
 
     for (int64_t d = 0; d < w->out[0]; d++)
