@@ -67,8 +67,8 @@ typedef struct ot_optimizer_options {
     }
 
 typedef enum ot_batch_norm {
-    OT_BATCH_NORM_AUTO, ///< batch statistics where scale or bias is trained, stored ones where both
-                        ///< are frozen
+    OT_BATCH_NORM_AUTO, ///< batch statistics where scale or bias is trained or neither comes from a
+                        ///< parameter; stored ones where both are frozen
     OT_BATCH_NORM_BATCH,  ///< always batch statistics
     OT_BATCH_NORM_STORED, ///< always stored statistics
 } ot_batch_norm;

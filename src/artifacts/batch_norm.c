@@ -12,8 +12,18 @@ bool ot__is_batch_norm(const ot_node *node)
 
 // ---- which statistics ----
 
-// ot_value.index becomes 1 for everything computed from trained parameters.
-static void mark_trained(const ot__candidates *c)
+// What a value is computed from, in ot_value.index.
+enum { FROM_TRAINED = 1, FROM_OTHER_PARAMETER = 2 };
+
+static bool reads_elements(const ot_node *node)
+{
+    const bool is_extents =
+        strcmp(node->op_type, "Shape") == 0 || strcmp(node->op_type, "Size") == 0;
+
+    return node->domain[0] != '\0' || !is_extents;
+}
+
+static void mark_origins(const ot__candidates *c)
 {
     const ot_graph *graph = c->graph;
 
@@ -21,25 +31,35 @@ static void mark_trained(const ot__candidates *c)
         graph->inputs[i]->index = 0;
     for (int i = 0; i < graph->n_initializers; i++)
         graph->initializers[i]->index = 0;
-    for (int i = 0; i < c->n; i++)
-        c->items[i].value->index = c->items[i].role == OT_ROLE_TRAINABLE;
+    for (int i = 0; i < c->n; i++) {
+        ot_value *value = c->items[i].value;
+        const bool could_train = ot__dtype_is_float(value->dtype) && value->shape.ndim > 0;
+
+        value->index = c->items[i].role == OT_ROLE_TRAINABLE ? FROM_TRAINED
+                       : could_train                         ? FROM_OTHER_PARAMETER
+                                                             : 0;
+    }
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
         int mark = 0;
 
-        for (int i = 0; i < node->n_inputs; i++)
-            mark |= node->inputs[i] && node->inputs[i]->index == 1;
+        for (int i = 0; i < node->n_inputs && reads_elements(node); i++)
+            mark |= node->inputs[i] ? node->inputs[i]->index : 0;
         for (int i = 0; i < node->n_outputs; i++)
             if (node->outputs[i])
                 node->outputs[i]->index = mark;
     }
 }
 
+// Scale and bias that come from no parameter, as those of a layer made without them, are not
+// frozen: there is nothing to freeze.
 static bool uses_batch(const ot_node *node, ot_batch_norm mode)
 {
+    const int mark = node->inputs[INPUT_SCALE]->index | node->inputs[INPUT_BIAS]->index;
+
     if (mode != OT_BATCH_NORM_AUTO)
         return mode == OT_BATCH_NORM_BATCH;
-    return node->inputs[INPUT_SCALE]->index == 1 || node->inputs[INPUT_BIAS]->index == 1;
+    return (mark & FROM_TRAINED) != 0 || (mark & FROM_OTHER_PARAMETER) == 0;
 }
 
 // ---- running statistics ----
@@ -99,7 +119,7 @@ ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
 {
     const ot_graph *graph = c->graph;
 
-    mark_trained(c);
+    mark_origins(c);
     for (int n = 0; n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
 

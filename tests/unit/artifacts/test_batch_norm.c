@@ -104,6 +104,34 @@ static void frozen_scales_keep_their_stored_statistics(void **state)
     ot_model_destroy(model);
 }
 
+// As exporters write a layer without scale and bias.
+static void constant_scales_use_batch_statistics(void **state)
+{
+    static const char *const scales[] = {
+        "one = Constant<value = float[2] {1, 1}>() zero = Constant<value = float[2] {0, 0}>()",
+        "h_shape = Shape(h) w_shape = Slice(h_shape, at, end)"
+        " c1 = Constant<value_float = 1.0>() c0 = Constant<value_float = 0.0>()"
+        " one = Expand(c1, w_shape) zero = Expand(c0, w_shape)",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(scales); i++) {
+        char text[1024];
+        ot_artifacts *artifacts;
+
+        snprintf(text, sizeof text,
+                 "<ir_version: 8, opset_import: [\"\" : 18]> g (float[N, 2] x) => (float[N, 2] y)"
+                 "<float[2, 2] w = {1, 2, 3, 4}, float[2] mean = {0.5, 0.5}, float[2] var = {1, 2},"
+                 " int64[1] at = {1}, int64[1] end = {2}> { h = MatMul(x, w) %s"
+                 " y = BatchNormalization(h, one, zero, mean, var) }",
+                 scales[i]);
+        artifacts = generate(text, OT_BATCH_NORM_AUTO, NULL);
+        assert_batch_statistics(artifacts);
+        assert_inference_form(artifacts->eval);
+        ot_artifacts_destroy(artifacts);
+    }
+}
+
 static void the_mode_overrides_the_rule(void **state)
 {
     ot_artifacts *artifacts = generate(dynamo, OT_BATCH_NORM_STORED, NULL);
@@ -165,6 +193,7 @@ int main(void)
         cmocka_unit_test(trained_scales_use_batch_statistics_whatever_the_exporter_says),
         cmocka_unit_test(outputs_of_the_running_statistics_keep_their_names),
         cmocka_unit_test(frozen_scales_keep_their_stored_statistics),
+        cmocka_unit_test(constant_scales_use_batch_statistics),
         cmocka_unit_test(the_mode_overrides_the_rule),
         cmocka_unit_test(running_statistics_behind_an_identity_or_in_a_constant_become_parameters),
         cmocka_unit_test(running_statistics_cannot_be_trained),
