@@ -218,7 +218,7 @@ void progress_curve(const progress *p)
     fprintf(p->out, "\nloss over the epochs: * training%s\n",
             has_validation ? ", o validation" : "");
     for (int r = 0; r < CURVE_ROWS; r++)
-        fprintf(p->out, "%10.4g |%.*s\n", c.high - (c.high - c.low) * r / (CURVE_ROWS - 1),
+        fprintf(p->out, "%#10.4g |%.*s\n", c.high - (c.high - c.low) * r / (CURVE_ROWS - 1),
                 c.n_columns, c.grid[r]);
     fprintf(p->out, "%10s +%.*s\n", "", c.n_columns,
             "------------------------------------------------------------");
