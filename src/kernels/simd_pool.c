@@ -42,10 +42,14 @@ OT_SIMD_INLINE void meet(best *b, const float *x, int32_t at, int width)
 {
     OT_SIMD_LOOP
     for (int k = 0; k < width; k++) {
-        const bool takes = x[k] > b->value[k] || x[k] != x[k];
+        const float v = x[k], before = b->value[k];
+        const int32_t was = b->at[k];
+        // Two selections, for one with both conditions is left scalar: greater, or not a number.
+        const float value = v > before ? v : before;
+        const int32_t position = v > before ? at : was;
 
-        b->value[k] = takes ? x[k] : b->value[k];
-        b->at[k] = takes ? at : b->at[k];
+        b->value[k] = v != v ? v : value;
+        b->at[k] = v != v ? at : position;
     }
 }
 
@@ -61,29 +65,43 @@ static void find_inside(overlap *w, int a, const ot__window *window, int64_t o)
     w->origin[a] = o * window->stride[a] - window->pad[a];
 }
 
+static bool is_empty(const overlap *part)
+{
+    for (int a = 0; a < OT__WINDOW_AXES; a++)
+        if (part->first[a] >= part->behind[a])
+            return true;
+    return false;
+}
+
+// Position in the plane of a kernel position.
+static inline int64_t plane_position(const ot__window *w, const overlap *part, int64_t d, int64_t h,
+                                     int64_t v)
+{
+    return ((part->origin[0] + d * w->dilation[0]) * w->in[1] + part->origin[1] +
+            h * w->dilation[1]) *
+               w->in[2] +
+           part->origin[2] + v * w->dilation[2];
+}
+
 // The maxima of one window for `width` channels that start at x; 0 where nothing lies in it.
 OT_SIMD_INLINE void window_maxima(best *b, const float *x, const ot__window *w, const overlap *part,
                                   int64_t stride, int width)
 {
-    bool is_first = true;
+    const bool empty = is_empty(part);
+    const int32_t first =
+        empty ? 0
+              : (int32_t)plane_position(w, part, part->first[0], part->first[1], part->first[2]);
+    const float start = empty ? 0.0F : -INFINITY;
 
     for (int k = 0; k < width; k++) {
-        b->value[k] = 0.0F;
-        b->at[k] = 0;
+        b->value[k] = start;
+        b->at[k] = first;
     }
     for (int64_t d = part->first[0]; d < part->behind[0]; d++)
         for (int64_t h = part->first[1]; h < part->behind[1]; h++)
             for (int64_t v = part->first[2]; v < part->behind[2]; v++) {
-                const int64_t i_d = part->origin[0] + d * w->dilation[0];
-                const int64_t i_h = part->origin[1] + h * w->dilation[1];
-                const int64_t i_v = part->origin[2] + v * w->dilation[2];
-                const int64_t at = (i_d * w->in[1] + i_h) * w->in[2] + i_v;
+                const int64_t at = plane_position(w, part, d, h, v);
 
-                for (int k = 0; is_first && k < width; k++) {
-                    b->value[k] = x[at * stride + k];
-                    b->at[k] = (int32_t)at;
-                }
-                is_first = false;
                 meet(b, x + at * stride, (int32_t)at, width);
             }
 }
