@@ -3,6 +3,7 @@
 Its package imports torch without needing it here: an empty module stands in, so that its memory and start-up are its own.
 """
 
+import importlib.machinery
 import json
 import os
 import resource
@@ -11,9 +12,27 @@ import time
 import types
 
 
+class Anything(type):
+    """Every attribute of the stand-in is a class like it."""
+
+    def __getattr__(cls, name):
+        return attribute(name)
+
+
+class Nothing(metaclass=Anything):
+    pass
+
+
+def attribute(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Nothing
+
+
 def stand_in():
     torch = types.ModuleType("torch")
-    torch.__version__ = "0"
+    torch.__spec__ = importlib.machinery.ModuleSpec("torch", None)
+    torch.__getattr__ = attribute
     sys.modules["torch"] = torch
 
 
