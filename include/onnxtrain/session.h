@@ -147,8 +147,8 @@ OT_API ot_status ot_session_save(ot_session *session, const char *path);
  * The eval model cut to the named outputs (any values of it), with the present parameters inside,
  * as an ONNX inference model.
  *
- * @param output_names NULL: the outputs of the eval model that do not depend on a target (labels), or
- * when there are none the values from which the loss is computed
+ * @param output_names NULL: the outputs of the eval model that do not depend on a target (labels),
+ * or when there are none the values from which the loss is computed
  */
 OT_API ot_status ot_session_export(ot_session *session, const char *const *output_names,
                                    int n_outputs, ot_model **out);

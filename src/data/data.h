@@ -37,7 +37,7 @@ struct ot_dataset {
     ot__field *fields;
     int n_fields, fields_capacity;
     ot__map names; // of the fields
-    int64_t rows; // -1 before the first field
+    int64_t rows;  // -1 before the first field
 };
 
 // dataset.c: takes `name` over; all fields must have the same number of rows.

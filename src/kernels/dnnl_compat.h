@@ -34,12 +34,6 @@ static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, int ndim, cons
     return dnnl_memory_desc_create_with_tag(md, ndim, dims, dnnl_f32, tag);
 }
 
-static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
-                                           const dnnl_dims_t strides)
-{
-    return dnnl_memory_desc_create_with_strides(md, ndim, dims, dnnl_f32, strides);
-}
-
 // `md` was made by one of the above or is all zeros.
 static inline void ot__md_release(dnnl_memory_desc_t *md)
 {
@@ -66,12 +60,6 @@ static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, int ndim, cons
                                           dnnl_format_tag_t tag)
 {
     return dnnl_memory_desc_init_by_tag(md, ndim, dims, dnnl_f32, tag);
-}
-
-static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
-                                           const dnnl_dims_t strides)
-{
-    return dnnl_memory_desc_init_by_strides(md, ndim, dims, dnnl_f32, strides);
 }
 
 static inline void ot__md_release(dnnl_memory_desc_t *md)
@@ -118,13 +106,6 @@ static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, d
     }
 }
 
-static inline dnnl_status_t ot__dnnl_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               ot__md a, ot__md b, ot__md bias, ot__md y,
-                                               const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_matmul_primitive_desc_create(pd, engine, a, b, bias, y, attr);
-}
-
 #else
 
 static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -151,16 +132,6 @@ static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, d
         break;
     }
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, forward);
-}
-
-static inline dnnl_status_t ot__dnnl_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               ot__md a, ot__md b, ot__md bias, ot__md y,
-                                               const_dnnl_primitive_attr_t attr)
-{
-    dnnl_matmul_desc_t desc;
-
-    OT__DNNL_TRY(dnnl_matmul_desc_init(&desc, a, b, bias, y));
-    return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
 }
 
 #endif

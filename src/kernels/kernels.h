@@ -1,5 +1,6 @@
-// Face of `kernels`: loops over raw pointers, grouped by the file they are in. They know no graph and cannot fail;
-// sizes and indices are checked before they are called. Portable loops are `ref_`, vector code `simd_`, oneDNN `dnnl_`.
+// Face of `kernels`: loops over raw pointers, grouped by the file they are in. They know no graph
+// and cannot fail; sizes and indices are checked before they are called. Portable loops are `ref_`,
+// vector code `simd_`, oneDNN `dnnl_`.
 #ifndef OT_KERNELS_KERNELS_H
 #define OT_KERNELS_KERNELS_H
 

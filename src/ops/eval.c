@@ -171,29 +171,26 @@ ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const 
     return st;
 }
 
-// By name, or the reference kernel for NULL.
-static const ot_kernel *find_kernel(const ot_op_def *op, const char *name)
+static const ot_kernel *reference_kernel(const ot_op_def *op)
 {
-    const ot_kernel *found = NULL;
+    const ot_kernel *last = NULL;
 
     for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++)
-        if (name == NULL || strcmp(k->name, name) == 0)
-            found = k;
-    return found;
+        last = k;
+    return last;
 }
 
-static ot_status evaluate(const ot_node *node, const char *kernel_name, const ot_tensor *const *in,
-                          int n_in, ot_tensor **out, int n_out)
+static ot_status evaluate(const ot_node *node, const ot_tensor *const *in, int n_in,
+                          ot_tensor **out, int n_out)
 {
-    const ot_kernel *kernel = find_kernel(node->op, kernel_name);
+    const ot_kernel *kernel = reference_kernel(node->op);
     evaluation e = {0};
     char label[160];
     ot_status st;
 
     if (kernel == NULL)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel '%s'",
-                         ot__node_label(node, label, sizeof(label)),
-                         kernel_name == NULL ? "ref" : kernel_name);
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel computes it",
+                         ot__node_label(node, label, sizeof(label)));
     st = evaluation_alloc(&e, n_in, n_out);
     if (st == OT_OK)
         st = build(&e, node, in);
@@ -207,16 +204,15 @@ static ot_status evaluate(const ot_node *node, const char *kernel_name, const ot
     return st;
 }
 
-static ot_status evaluate_or_nothing(const ot_node *node, const char *kernel,
-                                     const ot_tensor *const *in, int n_in, ot_tensor **out,
-                                     int n_out)
+ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
+                      int n_out)
 {
     ot_status st;
 
     for (int i = 0; i < n_out; i++)
         out[i] = NULL;
     st = n_in == node->n_inputs && n_out == node->n_outputs
-             ? evaluate(node, kernel, in, n_in, out, n_out)
+             ? evaluate(node, in, n_in, out, n_out)
              : ot__error(OT_ERR_INVALID,
                          "evaluating '%s' with %d inputs and %d outputs of %d and %d", node->name,
                          n_in, n_out, node->n_inputs, node->n_outputs);
@@ -224,23 +220,5 @@ static ot_status evaluate_or_nothing(const ot_node *node, const char *kernel,
         ot_tensor_destroy(out[i]);
         out[i] = NULL;
     }
-    return st;
-}
-
-ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
-                      int n_out)
-{
-    return evaluate_or_nothing(node, NULL, in, n_in, out, n_out);
-}
-
-ot_status ot__op_eval_kernel(const ot_node *node, const char *kernel, const ot_tensor *const *in,
-                             int n_in, ot_tensor **out, int n_out, int n_threads)
-{
-    const int threads_before = ot__parallel_max();
-    ot_status st;
-
-    ot__parallel_set(n_threads);
-    st = evaluate_or_nothing(node, kernel, in, n_in, out, n_out);
-    ot__parallel_set(threads_before);
     return st;
 }

@@ -34,8 +34,9 @@ ot_status ot__run_axes(const ot_arg *list, int ndim, ot__axes *axes); // i32 or 
 // ---- elements (move.c) ----
 
 bool ot__all_numbers(const int64_t *values, int n);
-int64_t ot__dims_count(const int64_t *dims, int n); // product of concrete extents; INT64_MAX above that
-int64_t ot__arg_int(const ot_arg *arg, int64_t i);  // an element of an i32 or i64 tensor
+// Product of concrete extents; INT64_MAX above that.
+int64_t ot__dims_count(const int64_t *dims, int n);
+int64_t ot__arg_int(const ot_arg *arg, int64_t i); // an element of an i32 or i64 tensor
 // Bytes of an element; fails for strings and types below a byte.
 ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size);
 // The outputs' known elements when they are input 0's, moved as `s` says (its size is ignored).
@@ -47,7 +48,8 @@ extern const ot_kernel ot__view_kernels[];  // of records with OT_OP_VIEW
 // `position`.
 ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t extent);
 
-// For rules that need to know how many axes input 0 has: false, with the error, when that is not known.
+// For rules that need to know how many axes input 0 has: false, with the error, when that is not
+// known.
 bool ot__grad_has_rank(ot_grad *g);
 
 // ---- parts side by side along one axis (parts.c): Concat and Split ----
@@ -93,8 +95,8 @@ typedef struct ot__indexed {
     ot__scatter_op op;
 } ot__indexed;
 
-// The shape of what the indices name; false when they do not fit (the context has the error) or an extent that
-// decides the rank is unknown. `axis` as in ot__indexed.
+// The shape of what the indices name; false when they do not fit (the context has the error) or an
+// extent that decides the rank is unknown. `axis` as in ot__indexed.
 bool ot__infer_indexed(ot_infer *c, enum ot__index_way way, const ot_shape *data,
                        const ot_shape *indices, int64_t axis, ot_shape *slices);
 // The same from the node's attribute, once the context is known to be sound: 0..ndim-1.
@@ -116,7 +118,8 @@ ot_status ot__run_scatter(const ot_run *r);
 // False for a reduction that ONNX does not have.
 bool ot__scatter_op_read(const ot_node *node, ot__scatter_op *op);
 void ot__infer_scatter(ot_infer *c, enum ot__index_way way);
-// Gradients of data and updates (scatter_grad.c), by the operator itself and the one that reads what it writes.
+// Gradients of data and updates (scatter_grad.c), by the operator itself and the one that reads
+// what it writes.
 void ot__scatter_grad(ot_grad *g, const char *scatter, const char *gather);
 
 // ---- shapes given by inputs (shape_input.c) ----

@@ -99,12 +99,3 @@ const ot_op_def *ot__op_records(int index)
 {
     return op_table[index].records;
 }
-
-bool ot__op_is_known_domain(const char *domain)
-{
-    domain = plain_domain(domain);
-    for (size_t i = 0; i < OT_COUNT(op_table); i++)
-        if (strcmp(op_table[i].domain, domain) == 0)
-            return true;
-    return false;
-}

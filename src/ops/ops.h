@@ -15,7 +15,6 @@ ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_
 int ot__op_count(void); // operators (names)
 const ot_op_def *ot__op_records(
     int index); // all records of one operator, ended by a zeroed one; sorted by domain, name
-bool ot__op_is_known_domain(const char *domain);
 extern const int ot__op_newest_opset; // of ai.onnx that the table knows
 enum { OT_OP_BASE_OPSET = 13 };       // graphs below it are raised to it
 
@@ -57,10 +56,6 @@ ot_status ot__op_upgrade_node(
 // omitted inputs.
 ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
                       int n_out);
-// The same with one named kernel ("dnnl"), n_threads; for tests. OT_ERR_UNSUPPORTED when it cannot
-// run this.
-ot_status ot__op_eval_kernel(const ot_node *node, const char *kernel, const ot_tensor *const *in,
-                             int n_in, ot_tensor **out, int n_out, int n_threads);
 // The lowest part of the above: prepare one kernel for these arguments, run it once, release it.
 // `constant` may be NULL.
 ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,

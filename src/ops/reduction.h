@@ -11,7 +11,8 @@ void ot__infer_reduce_known(ot_infer *c, int64_t (*fold)(ot_infer *c, int64_t a,
 ot_status ot__prep_reduce(ot_prep *p, ot__reduce_op op);
 ot_status ot__run_reduce(const ot_run *r);
 
-// For gradient rules: `v`, which has Y's shape, with extents of 1 where Y lost axes, so that it broadcasts to X.
+// For gradient rules: `v`, which has Y's shape, with extents of 1 where Y lost axes, so that it
+// broadcasts to X.
 ot_value *ot__reduce_restore(ot_grad *g, ot_value *v);
 // The same operator with the node's axes and attributes, but keeping the axes.
 ot_value *ot__reduce_again(ot_grad *g, const char *op, ot_value *x);
