@@ -156,6 +156,6 @@ int main(int argc, char **argv)
         check_table(all_tests);
     if (n_tests == 0)
         fail("no operator of that name has cases");
-    printf("%d cases of %d operators, %d failures\n", n_cases, n_tests, n_failures);
+    printf("%d cases in %d tables, %d failures\n", n_cases, n_tests, n_failures);
     return n_failures == 0 ? 0 : 1;
 }

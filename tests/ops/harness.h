@@ -43,13 +43,15 @@ typedef struct ot_op_test {
 
 void ot_op_test_register(ot_op_test *test);
 
-// Adds a table of cases to the program.
-#define OT_OP_TEST(op_name, op_opset, op_cases)                                                    \
-    static ot_op_test test_of_##op_cases = {op_name, op_opset, op_cases, NULL};                    \
-    __attribute__((constructor)) static void register_##op_cases(void)                             \
+// Adds a table of cases to the program; one that several operators share, under a name for each.
+#define OT_OP_TEST_SHARED(op_name, op_opset, op_cases, symbol)                                     \
+    static ot_op_test test_of_##symbol = {op_name, op_opset, op_cases, NULL};                      \
+    __attribute__((constructor)) static void register_##symbol(void)                               \
     {                                                                                              \
-        ot_op_test_register(&test_of_##op_cases);                                                  \
+        ot_op_test_register(&test_of_##symbol);                                                    \
     }
+#define OT_OP_TEST(op_name, op_opset, op_cases)                                                    \
+    OT_OP_TEST_SHARED(op_name, op_opset, op_cases, op_cases)
 // An operator that no case can state (sequences, state over steps): a unit test covers it.
 #define OT_OP_TESTED_BY_UNIT(op_name, symbol)                                                      \
     static const ot_op_case symbol##_cases[] = {{0}};                                              \
