@@ -17,10 +17,10 @@ typedef struct ot_model_options {
     int max_depth;     ///< nesting of messages and subgraphs (64)
     int64_t max_nodes; ///< nodes, values and attributes, each (4 million)
     size_t max_memory; ///< bytes that reading may allocate, external data not counted (4 times the
-                       ///< file + 64 MiB)
-    size_t external_from; ///< saving: initializers of this many bytes or more go to `<path>.data`;
-                          ///< SIZE_MAX: never; 0: those of 1 KiB or more, once the model
-                          ///< exceeds 1.8 GiB
+                       ///< file + 64 MiB), and the most that is read of a pipe or device (2 GiB)
+    size_t external_from; ///< saving: initializers of this many bytes or more go to
+                          ///< `<path>.<id>.data`, where the id is made from them; SIZE_MAX: never;
+                          ///< 0: those of 1 KiB or more, once the model exceeds 1.8 GiB
 } ot_model_options;
 #define OT_MODEL_OPTIONS_INIT                                                                      \
     {                                                                                              \
@@ -45,8 +45,9 @@ OT_API ot_status ot_model_load(const char *path, const ot_model_options *options
 OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
                                       const ot_model_options *options, ot_model **out);
 
-/** Write protobuf, or the textual syntax when the path ends in ".onnxtxt". The old file stays until
- * the new one is complete. */
+/** Write protobuf, or the textual syntax when the path ends in ".onnxtxt". The old file, and its
+ * data file, stay until the new one is complete; then data files of earlier saves to this path go.
+ */
 OT_API ot_status ot_model_save(const ot_model *model, const char *path,
                                const ot_model_options *options);
 

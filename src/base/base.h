@@ -44,6 +44,14 @@ bool ot__mul_overflows(int64_t a, int64_t b, int64_t *product); // a, b >= 0
 bool ot__add_overflows(int64_t a, int64_t b, int64_t *sum);     // a, b >= 0
 bool ot__size_mul_overflows(size_t a, size_t b, size_t *product);
 
+// ---- ids of contents (id.c): which data belong to a file; no protection against forgery ----
+
+enum { OT_HEX_ID_LENGTH = 16 };
+uint64_t ot__id_mix(uint64_t id, const void *bytes, size_t n_bytes); // start with 0
+uint64_t ot__id_mix_word(uint64_t id, uint64_t word);
+void ot__id_text(uint64_t id, char text[OT_HEX_ID_LENGTH + 1]);
+bool ot__is_hex_id(const char *text); // begins with the digits that ot__id_text writes
+
 // ---- allocation (alloc.c); every function may return NULL and then has set the error ----
 
 void *ot__alloc(size_t n_bytes); // n_bytes 0 gives a pointer that may be freed
@@ -123,15 +131,21 @@ typedef struct ot__file_map {
     size_t size;
     bool is_mapped; // false: allocated (standard input, pipes, empty files)
 } ot__file_map;
-// Read-only view of a whole file; "-" is standard input. Directories and missing files are
-// OT_ERR_IO naming the path.
+// Read-only view of a whole file; "-" is standard input. Folders, sockets and missing files are
+// OT_ERR_IO naming the path. What has no size (pipes, devices) is read to its end, which must come
+// within OT_STREAM_MAX bytes, or `max_stream`, else OT_ERR_NO_MEMORY.
+#define OT_STREAM_MAX ((size_t)2 << 30) // as much as one message of protobuf can hold
 ot_status ot__file_map_open(ot__file_map *map, const char *path);
+ot_status ot__file_map_open_within(ot__file_map *map, const char *path, size_t max_stream);
+// The same of an open file, which the caller closes; `path` is for messages.
+ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t max_stream);
 void ot__file_map_close(ot__file_map *map);
 
 // Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
 // same folder, fsync, rename, fsync of the folder. The old file's permissions are kept; of a
 // symbolic link the file it points to is replaced. "-" writes to standard output; devices and pipes
-// are written to in place.
+// are written to in place. A commit removes the temporary files that killed writers of the same
+// file have left.
 typedef struct ot__file_writer ot__file_writer;
 ot_status ot__file_writer_open(ot__file_writer **out, const char *path);
 ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size_t n_bytes);
@@ -140,6 +154,16 @@ ot_status ot__file_writer_commit(ot__file_writer *writer);
 void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine
 ot_status ot__file_write(const char *path, const void *bytes,
                          size_t n_bytes); // all of the above in one call
+// A file and the data file that it needs, with the same promise for both: the new data take a place
+// where the file that stands there needs nothing, then the file takes its place, then what only the
+// old one needed is removed: the names beside `path` that match, unless another writer of the same
+// file may need one. `data` NULL: the new file needs none. Frees both writers, whatever happens.
+typedef struct ot__file_names {
+    bool (*match)(const void *context, const char *name);
+    const void *context;
+} ot__file_names;
+ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file_writer *file,
+                               const ot__file_names *old_data);
 // Rename within a folder, durably; what is at `to` is replaced.
 ot_status ot__file_rename(const char *from, const char *to);
 void ot__file_remove(const char *path); // as far as possible; a missing file is fine

@@ -9,13 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base/file_temporary.h"
 
 enum {
     LINKS_MAX = 40,      // symbolic links followed, as many as the kernel does
     NAMES_MAX = 1000,    // names tried for the temporary file
-    NAME_KEPT = 200,     // bytes of the target's name in that of the temporary file
-    NAME_ADDED = 48,     // bytes for the rest of that name
     WRITE_MAX = 1 << 30, // bytes per call; Linux takes no more than 2 GiB
 };
 
@@ -90,6 +88,7 @@ struct ot__file_writer {
     bool owns_fd, has_failed;
     char *path, *folder;
     char *temporary; // NULL: written in place (standard output, devices, pipes) or already renamed
+    int n_others;    // writers of the same file that there were when it took its place
 };
 
 // *out: the file that `path` leads to through symbolic links; it need not exist. Links stay what
@@ -122,7 +121,7 @@ static ot_status follow_links(const char *path, char **out)
 }
 
 // A number that differs from call to call and from process to process, also on another machine.
-static unsigned long long fresh_number(void)
+static uint64_t fresh_number(void)
 {
     static _Atomic uint64_t n_made;
     struct timespec now;
@@ -132,29 +131,53 @@ static unsigned long long fresh_number(void)
     clock_gettime(CLOCK_REALTIME, &now);
     key = ot__rng_key_make((uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(), "");
     ot__rng_block(key, atomic_fetch_add(&n_made, 1), words);
-    return (unsigned long long)words[0] << 32 | words[1];
+    return (uint64_t)words[0] << 32 | words[1];
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+// A new file that is locked; below 0: errno says why there is none.
+static int create_temporary(ot__file_writer *w, size_t size, mode_t mode)
+{
+    char id[OT_HEX_ID_LENGTH + 1];
+
+    errno = EEXIST;
+    for (int i = 0; i < NAMES_MAX; i++) {
+        int fd;
+
+        ot__id_text(fresh_number(), id);
+        snprintf(w->temporary, size, "%s/.%.*s.%s" OT_TEMPORARY_SUFFIX, w->folder,
+                 OT_TEMPORARY_KEPT, base_name(w->path), id);
+        fd = open_for_writing(w->temporary, O_CREAT | O_EXCL, mode);
+        if (fd < 0 && errno != EEXIST)
+            return fd;
+        if (fd >= 0 && ot__file_hold(fd))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
 }
 
 // `old` is what stands at the path, NULL when nothing does: its permissions are kept.
 static ot_status open_temporary(ot__file_writer *w, const struct stat *old)
 {
-    const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
-    const size_t size = strlen(w->folder) + NAME_KEPT + NAME_ADDED;
+    const size_t size = strlen(w->folder) + OT_TEMPORARY_KEPT + OT_HEX_ID_LENGTH + 3 +
+                        sizeof(OT_TEMPORARY_SUFFIX); // "/", "." and "." between them
     ot_status st;
 
-    if (!name[0])
+    if (!base_name(w->path)[0])
         return ot__error(OT_ERR_IO, "%s: names a folder, not a file", w->path);
     w->temporary = ot__alloc(size);
     if (!w->temporary)
         return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < NAMES_MAX; i++) {
-        snprintf(w->temporary, size, "%s/.%.*s.%llx.tmp", w->folder, NAME_KEPT, name,
-                 fresh_number());
-        // What was private is never readable for others, not even empty.
-        w->fd = open_for_writing(w->temporary, O_CREAT | O_EXCL, old ? 0600 : 0666);
-        if (w->fd >= 0 || errno != EEXIST)
-            break;
-    }
+    // What was private is never readable for others, not even empty.
+    w->fd = create_temporary(w, size, old ? 0600 : 0666);
     if (w->fd < 0) {
         st = ot__error_errno(w->path, "cannot be written");
         ot__free(w->temporary);
@@ -251,29 +274,83 @@ static ot_status sync_folder(const char *folder)
     return st;
 }
 
+static bool is_kept_name(const void *context, const char *kept)
+{
+    const char *name = context;
+
+    return strncmp(name, kept, OT_TEMPORARY_KEPT) == 0;
+}
+
 static ot_status replace(ot__file_writer *w)
 {
+    const ot__file_names mine = {is_kept_name, base_name(w->path)};
+
     if (fault(NULL) || rename(w->temporary, w->path) != 0)
         return ot__error_errno(w->path, "cannot be replaced");
     ot__free(w->temporary);
     w->temporary = NULL;
-    return sync_folder(w->folder);
+    OT_TRY(sync_folder(w->folder));
+    w->n_others = ot__file_sweep(w->folder, &mine);
+    return OT_OK;
 }
 
-ot_status ot__file_writer_commit(ot__file_writer *w)
+static ot_status finish(ot__file_writer *w)
 {
     ot_status st = OT_OK;
+    int held = -1;
 
     if (w->has_failed)
         st = ot__error(OT_ERR_IO, "%s: not written: an earlier write failed", w->path);
     else if (w->temporary && sync_to_disk(w->fd) != 0)
         st = ot__error_errno(w->path, "cannot be synchronised");
+    if (w->temporary) // closing may fail, but must not let go the lock before the file has its name
+        held = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
     if (w->owns_fd && close_file(w->fd) != 0 && st == OT_OK)
         st = ot__error_errno(w->path, "cannot be written");
     w->owns_fd = false;
     if (st == OT_OK && w->temporary)
         st = replace(w);
+    if (held >= 0)
+        close(held);
+    return st;
+}
+
+ot_status ot__file_writer_commit(ot__file_writer *w)
+{
+    const ot_status st = finish(w);
+
     ot__file_writer_abort(w);
+    return st;
+}
+
+// Old data are listed while the lock is held: those that another writer makes for a file that is
+// yet to come are listed only if that writer is seen afterwards, among those at work or, having
+// come to its end, by the file that stands there now.
+ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file_writer *file,
+                               const ot__file_names *old_data)
+{
+    char *folder = ot__path_folder(path);
+    ot__buf list = {0};
+    struct stat mine = {0}, now = {0};
+    ot_status st = folder ? OT_OK : OT_ERR_NO_MEMORY;
+
+    if (st == OT_OK && data)
+        st = finish(data);
+    if (st == OT_OK) {
+        if (file->temporary) // not for devices and pipes
+            ot__file_list(folder, old_data, &list);
+        (void)fstat(file->fd, &mine);
+        st = finish(file);
+    }
+    if (st == OT_OK)
+        (void)ot__file_sweep(folder, old_data);
+    if (st == OT_OK && file->n_others == 0 && stat(path, &now) == 0 && now.st_ino == mine.st_ino &&
+        now.st_dev == mine.st_dev)
+        ot__file_remove_listed(folder, &list); // what stays costs only space
+    ot__buf_deinit(&list);
+    ot__free(folder);
+    ot__file_writer_abort(data);
+    ot__file_writer_abort(file);
     return st;
 }
 

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 // Pipes and the like have no size: read to the end.
-static ot_status read_all(int fd, const char *path, ot__file_map *map)
+static ot_status read_all(int fd, const char *path, size_t max, ot__file_map *map)
 {
     ot__buf buf = {0};
     char chunk[1 << 16];
@@ -17,7 +17,12 @@ static ot_status read_all(int fd, const char *path, ot__file_map *map)
     ssize_t n;
 
     while (st == OT_OK && (n = read(fd, chunk, sizeof(chunk))) != 0) {
-        if (n > 0)
+        if (n > 0 && (size_t)n > max - buf.length)
+            st = ot__error(OT_ERR_NO_MEMORY,
+                           "%s: has no end within %zu bytes, the most that is read of what is no "
+                           "regular file",
+                           path, max);
+        else if (n > 0)
             ot__buf_append(&buf, chunk, (size_t)n);
         else if (errno != EINTR)
             st = ot__error_errno(path, "cannot be read");
@@ -31,7 +36,7 @@ static ot_status read_all(int fd, const char *path, ot__file_map *map)
     return st;
 }
 
-static ot_status map_fd(int fd, const char *path, ot__file_map *map)
+ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t max_stream)
 {
     struct stat info;
     size_t size;
@@ -44,7 +49,7 @@ static ot_status map_fd(int fd, const char *path, ot__file_map *map)
     // A file that somebody has begun to read (standard input) goes on from there. Some regular
     // files say 0 and have content (/proc).
     if (!S_ISREG(info.st_mode) || info.st_size == 0 || lseek(fd, 0, SEEK_CUR) != 0)
-        return read_all(fd, path, map);
+        return read_all(fd, path, max_stream, map);
     size = (size_t)info.st_size;
     if ((intmax_t)size != (intmax_t)info.st_size)
         return ot__error(OT_ERR_IO, "%s: has %jd bytes, more than can be addressed", path,
@@ -56,22 +61,38 @@ static ot_status map_fd(int fd, const char *path, ot__file_map *map)
     return OT_OK;
 }
 
-ot_status ot__file_map_open(ot__file_map *map, const char *path)
+static ot_status cannot_open(const char *path)
+{
+    const int cause = errno;
+    struct stat info;
+
+    if (stat(path, &info) == 0 && S_ISSOCK(info.st_mode))
+        return ot__error(OT_ERR_IO, "%s: is a socket, expected a file", path);
+    errno = cause;
+    return ot__error_errno(path, "cannot be opened");
+}
+
+ot_status ot__file_map_open_within(ot__file_map *map, const char *path, size_t max_stream)
 {
     ot_status st;
     int fd;
 
     *map = (ot__file_map){0};
     if (strcmp(path, "-") == 0)
-        return map_fd(STDIN_FILENO, "standard input", map);
+        return ot__file_map_fd(map, STDIN_FILENO, "standard input", max_stream);
     do {
         fd = open(path, O_RDONLY | O_CLOEXEC);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0)
-        return ot__error_errno(path, "cannot be opened");
-    st = map_fd(fd, path, map);
+        return cannot_open(path);
+    st = ot__file_map_fd(map, fd, path, max_stream);
     close(fd);
     return st;
+}
+
+ot_status ot__file_map_open(ot__file_map *map, const char *path)
+{
+    return ot__file_map_open_within(map, path, OT_STREAM_MAX);
 }
 
 void ot__file_map_close(ot__file_map *map)

@@ -15,7 +15,7 @@
 
 #define PROPERTY_DATA_ID "onnxtrain.data_id"
 #define DATA_ID_MARK "onnxtrain data id "
-enum { MARK_LENGTH = sizeof(DATA_ID_MARK) - 1, ID_LENGTH = 16 };
+enum { MARK_LENGTH = sizeof(DATA_ID_MARK) - 1, ID_LENGTH = OT_HEX_ID_LENGTH };
 
 typedef struct data_paths {
     char *present, *old;
@@ -121,45 +121,23 @@ ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__fi
 
 // ---- saving ----
 
-static uint64_t mixed_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t mixed(uint64_t hash, const void *bytes, size_t n_bytes)
-{
-    const uint8_t *at = bytes;
-    uint64_t word;
-
-    hash = mixed_word(hash, n_bytes);
-    for (; n_bytes >= sizeof(word); at += sizeof(word), n_bytes -= sizeof(word)) {
-        memcpy(&word, at, sizeof(word));
-        hash = mixed_word(hash, word);
-    }
-    word = 0;
-    if (n_bytes > 0)
-        memcpy(&word, at, n_bytes);
-    return mixed_word(hash, word);
-}
-
 // The id is made from all that decides the bytes of the data file, so that the same state makes the
 // same files.
 ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options)
 {
     uint64_t hash = 0;
-    char id[ID_LENGTH + 1];
+    char id[OT_HEX_ID_LENGTH + 1];
 
     for (int i = 0; i < options->n_names; i++)
-        hash = mixed(hash, options->names[i], strlen(options->names[i]));
+        hash = ot__id_mix(hash, options->names[i], strlen(options->names[i]));
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         const ot__parameter *parameter = checkpoint->parameters[i];
 
-        hash = mixed(hash, parameter->name, strlen(parameter->name));
-        hash = mixed_word(hash, (uint64_t)parameter->value->dtype * 2 + parameter->trainable);
-        hash = mixed(hash, parameter->value->data, parameter->value->n_bytes);
+        hash = ot__id_mix(hash, parameter->name, strlen(parameter->name));
+        hash = ot__id_mix_word(hash, (uint64_t)parameter->value->dtype * 2 + parameter->trainable);
+        hash = ot__id_mix(hash, parameter->value->data, parameter->value->n_bytes);
     }
-    snprintf(id, sizeof(id), "%0*" PRIx64, ID_LENGTH, hash);
+    ot__id_text(hash, id);
     return ot_checkpoint_set_string(checkpoint, PROPERTY_DATA_ID, id);
 }
 
@@ -194,19 +172,42 @@ static ot_status keep_old(const char *path, const data_paths *paths)
     return st;
 }
 
+static ot_status write_new(ot__file_writer **out, const char *path, const ot__buf *bytes)
+{
+    ot_status st = ot__file_writer_open(out, path);
+
+    if (st == OT_OK)
+        st = ot__file_writer_write(*out, bytes->data, bytes->length);
+    return st;
+}
+
+static bool is_old(const void *context, const char *name)
+{
+    const data_paths *paths = context;
+    const char *slash = strrchr(paths->old, '/');
+
+    return strcmp(name, slash ? slash + 1 : paths->old) == 0;
+}
+
 ot_status ot__ckpt_save_pair(const char *path, const ot__buf *main_file, const ot__buf *data_file)
 {
+    ot__file_writer *file = NULL, *data = NULL;
     data_paths paths;
+    const ot__file_names old_data = {is_old, &paths};
     ot_status st = paths_init(&paths, path);
 
     if (st == OT_OK)
+        st = write_new(&file, path, main_file);
+    if (st == OT_OK)
+        st = write_new(&data, paths.present, data_file);
+    if (st == OT_OK)
         st = keep_old(path, &paths);
-    if (st == OT_OK)
-        st = ot__file_write(paths.present, data_file->data, data_file->length);
-    if (st == OT_OK)
-        st = ot__file_write(path, main_file->data, main_file->length);
-    if (st == OT_OK)
-        ot__file_remove(paths.old); // what stays costs only space
+    if (st == OT_OK) {
+        st = ot__file_pair_commit(path, data, file, &old_data);
+    } else {
+        ot__file_writer_abort(data);
+        ot__file_writer_abort(file);
+    }
     paths_deinit(&paths);
     return st;
 }

@@ -1,6 +1,4 @@
 // Elements stored in files beside the model.
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -15,32 +13,8 @@ static bool has_parent_step(const char *location)
     return false;
 }
 
-// *resolved (PATH_MAX bytes): the file that `location` leads to, all links followed, which must be
-// below `folder`.
-static ot_status resolve(const char *folder, const char *location, char *resolved)
-{
-    char top[PATH_MAX];
-    char *path = ot__path_join(folder, location);
-    size_t n_top;
-    bool exists;
-
-    if (!path)
-        return OT_ERR_NO_MEMORY;
-    exists = realpath(folder, top) && realpath(path, resolved);
-    ot__free(path);
-    if (!exists)
-        return ot__error(OT_ERR_IO, "external data file '%s' is not there", location);
-    n_top = strcmp(top, "/") == 0 ? 0 : strlen(top);
-    if (strncmp(resolved, top, n_top) != 0 || resolved[n_top] != '/')
-        return ot__error(OT_ERR_FORMAT,
-                         "external data file '%s' is a link that leaves the model's folder",
-                         location);
-    return OT_OK;
-}
-
 static ot_status open_file(ot_model *model, const char *location, const ot__file_map **out)
 {
-    char resolved[PATH_MAX];
     ot__file_map map = {0};
 
     *out = ot__model_find_map(model, location);
@@ -53,8 +27,7 @@ static ot_status open_file(ot_model *model, const char *location, const ot__file
     if (!*location || *location == '/' || has_parent_step(location))
         return ot__error(OT_ERR_FORMAT, "external data file '%s' leaves the model's folder",
                          location);
-    OT_TRY(resolve(model->folder, location, resolved));
-    OT_TRY(ot__file_map_open(&map, resolved));
+    OT_TRY(ot__external_open(&map, model->folder, location));
     OT_TRY(ot__model_hold_map(model, location, &map));
     *out = ot__model_find_map(model, location);
     return OT_OK;

@@ -45,7 +45,8 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     ot_status st;
 
     *out = NULL;
-    st = ot__file_map_open(&map, path);
+    st = ot__file_map_open_within(
+        &map, path, options && options->max_memory > 0 ? options->max_memory : OT_STREAM_MAX);
     if (st != OT_OK)
         goto done;
     if (!is_standard_input) {

@@ -30,6 +30,10 @@ ot_status ot__text_write(const ot_model *model, const ot__text_options *options,
 ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *options,
                                ot__buf *out);
 
+// external_open.c: the regular file at a relative path below `folder`; links are followed within
+// the folder only. OT_ERR_FORMAT when the path leaves it.
+ot_status ot__external_open(ot__file_map *map, const char *folder, const char *path);
+
 // external.c: elements stored beside the model; refuses paths that leave `folder` and ranges past
 // the end. `length` -1: not stated. Callers put the tensor's name before the message.
 ot_status ot__external_read(ot_model *model, const char *location, int64_t offset, int64_t length,

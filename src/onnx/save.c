@@ -8,6 +8,8 @@ static const size_t data_alignment = 4096; // so that other runtimes can map eac
 static const uint64_t max_embedded = UINT64_C(1932735283); // 1.8 GiB: protobuf ends at 2
 static const size_t default_external_from = 1024;
 
+#define DATA_SUFFIX ".data"
+
 typedef struct saving {
     const ot_model *model;
     size_t external_from;
@@ -121,42 +123,80 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// Both files are complete before either takes its place; the data comes first, because a model
-// without it is no use.
+// ---- two files ----
+//
+// Readers take the name of the data file from the model as it stands, so new data get a new name,
+// made from what they are; the model that refers to it comes after it.
+
+static uint64_t data_id(const saving *s)
+{
+    uint64_t id = 0;
+
+    for (int i = 0; i < s->n_placements; i++) {
+        const ot_tensor *tensor = s->placements[i].value->constant;
+
+        id = ot__id_mix_word(id, s->placements[i].offset);
+        id = ot__id_mix(id, tensor->data, tensor->n_bytes);
+    }
+    return id;
+}
+
+typedef struct data_names {
+    const char *model, *present; // names without folder
+} data_names;
+
+// "<model>.<id>.data" of another id.
+static bool is_old_data(const void *context, const char *name)
+{
+    const data_names *names = context;
+    const size_t n = strlen(names->model);
+
+    return strcmp(name, names->present) != 0 && strncmp(name, names->model, n) == 0 &&
+           name[n] == '.' && ot__is_hex_id(name + n + 1) &&
+           strcmp(name + n + 1 + OT_HEX_ID_LENGTH, DATA_SUFFIX) == 0;
+}
+
+static ot_status write_both(saving *s, const char *location, ot__file_writer *data,
+                            ot__file_writer *file)
+{
+    OT_TRY(write_data(s, data));
+    // From here on they are looked up.
+    qsort(s->placements, (size_t)s->n_placements, sizeof *s->placements, ot__compare_placements);
+    return write_model(s, location, file);
+}
+
 static ot_status save_both(saving *s, const char *path)
 {
     ot__file_writer *data = NULL, *file = NULL;
     ot__buf data_path = {0};
+    char id[OT_HEX_ID_LENGTH + 1];
+    data_names names = {base_name(path), NULL};
     ot_status st;
 
-    ot__buf_printf(&data_path, "%s.data", path);
+    ot__id_text(data_id(s), id);
+    ot__buf_printf(&data_path, "%s.%s" DATA_SUFFIX, path, id);
     st = ot__buf_status(&data_path);
     if (st == OT_OK)
-        st = ot__file_writer_open(&data, data_path.data);
-    if (st == OT_OK)
-        st = write_data(s, data);
-    if (st == OT_OK)
         st = ot__file_writer_open(&file, path);
-    // From here on they are looked up.
-    qsort(s->placements, (size_t)s->n_placements, sizeof *s->placements, ot__compare_placements);
     if (st == OT_OK)
-        st = write_model(s, base_name(data_path.data), file);
+        st = ot__file_writer_open(&data, data_path.data);
     if (st == OT_OK) {
-        st = ot__file_writer_commit(data);
-        data = NULL;
+        names.present = base_name(data_path.data);
+        st = write_both(s, names.present, data, file);
     }
     if (st == OT_OK) {
-        st = ot__file_writer_commit(file);
-        file = NULL;
+        st = ot__file_pair_commit(path, data, file, &(ot__file_names){is_old_data, &names});
+    } else {
+        ot__file_writer_abort(data);
+        ot__file_writer_abort(file);
     }
-    ot__file_writer_abort(data);
-    ot__file_writer_abort(file);
     ot__buf_deinit(&data_path);
     return st;
 }
 
 static ot_status save_one(const saving *s, const char *path)
 {
+    const data_names names = {base_name(path), ""}; // of a model before
     ot__file_writer *file;
     ot_status st;
 
@@ -166,7 +206,7 @@ static ot_status save_one(const saving *s, const char *path)
         ot__file_writer_abort(file);
         return st;
     }
-    return ot__file_writer_commit(file);
+    return ot__file_pair_commit(path, NULL, file, &(ot__file_names){is_old_data, &names});
 }
 
 static uint64_t embedded_size(const ot_model *model)

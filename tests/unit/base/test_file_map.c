@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -5,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -63,6 +67,68 @@ static void missing_files_and_folders_are_errors_that_name_the_path(void **state
     ot__file_map_close(&map);
 }
 
+static void assert_says(const char *path, ot_status st, ot_status expected, const char *part)
+{
+    assert_int_equal(st, expected);
+    assert_non_null(strstr(ot_error_message(), path));
+    if (!strstr(ot_error_message(), part))
+        fail_msg("'%s' does not say '%s'", ot_error_message(), part);
+    assert_null(strchr(ot_error_message(), '\n'));
+}
+
+static void a_device_without_end_is_an_error_that_states_the_limit(void **state)
+{
+    ot__file_map map;
+
+    (void)state;
+    assert_says("/dev/zero", ot__file_map_open_within(&map, "/dev/zero", 100000), OT_ERR_NO_MEMORY,
+                "has no end within 100000 bytes");
+    assert_null(map.data);
+}
+
+static void a_socket_is_named(void **state)
+{
+    const char *path = in_folder(state, "socket");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ot__file_map map;
+
+    assert_true(strlen(path) < sizeof(address.sun_path));
+    strcpy(address.sun_path, path);
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    assert_says(path, ot__file_map_open(&map, path), OT_ERR_IO, "is a socket, expected a file");
+    close(fd);
+}
+
+// As root every file can be read, so another user tries.
+static void an_unreadable_file_is_named(void **state)
+{
+    const char *path = in_folder(state, "file");
+    int status;
+    pid_t child;
+
+    assert_int_equal(ot__file_write(path, "x", 1), OT_OK);
+    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(chmod(*state, 0755), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const uid_t nobody = 65534;
+        const int folder = open(*state, O_RDONLY | O_DIRECTORY); // others may not walk to it
+        ot__file_map map;
+
+        if (fchdir(folder) != 0 || (geteuid() == 0 && setuid(nobody) != 0))
+            _exit(2);
+        _exit(ot__file_map_open(&map, "file") == OT_ERR_IO &&
+                      strstr(ot_error_message(), "file: cannot be opened: ") &&
+                      strstr(ot_error_message(), strerror(EACCES))
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 enum { N_PIPED = 300000 };
 
 static void *write_to_pipe(void *argument)
@@ -96,6 +162,35 @@ static void a_pipe_is_read_to_its_end(void **state)
     for (int i = 0; i < N_PIPED; i++)
         assert_int_equal(map.data[i], i % 251);
     ot__file_map_close(&map);
+}
+
+static void a_pipe_may_have_as_many_bytes_as_the_limit_and_no_more(void **state)
+{
+    char path[PATH_LENGTH_MAX];
+
+    snprintf(path, sizeof(path), "%s", in_folder(state, "pipe"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (size_t limit = 9; limit <= 10; limit++) {
+        const int before = dup(STDIN_FILENO), reader = open(path, O_RDONLY | O_NONBLOCK);
+        const int writer = open(path, O_WRONLY);
+        ot__file_map map;
+        ot_status st;
+
+        assert_int_equal(write(writer, "0123456789", 10), 10);
+        close(writer);
+        assert_int_equal(dup2(reader, STDIN_FILENO), STDIN_FILENO);
+        st = ot__file_map_open_within(&map, "-", limit);
+        if (limit < 10)
+            assert_says("standard input", st, OT_ERR_NO_MEMORY, "no end within 9 bytes");
+        else
+            assert_int_equal(st, OT_OK);
+        ot__file_map_close(&map);
+        close(reader);
+        if (before >= 0) {
+            dup2(before, STDIN_FILENO);
+            close(before);
+        }
+    }
 }
 
 static void standard_input_goes_on_where_it_stands(void **state)
@@ -166,7 +261,11 @@ int main(void)
         TEST_IN_FOLDER(a_view_stays_valid_when_the_file_is_replaced),
         TEST_IN_FOLDER(an_empty_file_has_size_zero),
         TEST_IN_FOLDER(missing_files_and_folders_are_errors_that_name_the_path),
+        TEST_IN_FOLDER(a_device_without_end_is_an_error_that_states_the_limit),
+        TEST_IN_FOLDER(a_socket_is_named),
+        TEST_IN_FOLDER(an_unreadable_file_is_named),
         TEST_IN_FOLDER(a_pipe_is_read_to_its_end),
+        TEST_IN_FOLDER(a_pipe_may_have_as_many_bytes_as_the_limit_and_no_more),
         TEST_IN_FOLDER(standard_input_goes_on_where_it_stands),
         TEST_IN_FOLDER(running_out_of_memory_while_reading_is_an_error),
     };

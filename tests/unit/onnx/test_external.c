@@ -66,6 +66,59 @@ static void links_that_stay_in_the_folder_are_fine(void **state)
     assert_last_element("\"location\": \"link.bin\"", 4);
 }
 
+static void links_of_folders_and_upwards_are_followed_within_the_folder(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
+    assert_int_equal(mkdir(in_folder("sub/deep"), 0700), 0);
+    write_file("w.bin", elements, sizeof elements);
+    assert_int_equal(symlink("../../w.bin", in_folder("sub/deep/up.bin")), 0);
+    assert_int_equal(symlink("sub/deep", in_folder("short")), 0);
+    assert_int_equal(symlink("../short/./up.bin", in_folder("sub/round.bin")), 0);
+    assert_last_element("\"location\": \"short/up.bin\"", 4);
+    assert_last_element("\"location\": \"sub/round.bin\"", 4);
+}
+
+static void links_that_go_up_too_far_or_in_rings_are_refused(void **state)
+{
+    (void)state;
+    write_file("w.bin", elements, sizeof elements);
+    assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
+    assert_int_equal(symlink("sub/../../w.bin", in_folder("out.bin")), 0);
+    assert_int_equal(symlink("ring.bin", in_folder("ring.bin")), 0);
+    assert_refused("\"location\": \"out.bin\"", OT_ERR_FORMAT,
+                   "'out.bin' is a link that leaves the model's folder");
+    assert_refused("\"location\": \"ring.bin\"", OT_ERR_IO, "'ring.bin' cannot be opened");
+}
+
+static void only_regular_files_hold_elements(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0); // without a writer: must not wait
+    (void)mkdir(in_folder("sub"), 0700);
+    write_file("file", elements, sizeof elements);
+    assert_refused("\"location\": \"pipe\"", OT_ERR_IO,
+                   "'pipe' is a device, pipe or socket, expected a regular file");
+    assert_refused("\"location\": \"sub\"", OT_ERR_IO,
+                   "'sub' is a folder, expected a regular file");
+    assert_refused("\"location\": \"sub/.\"", OT_ERR_IO, "'sub/.' cannot be opened");
+    assert_refused("\"location\": \"file/w.bin\"", OT_ERR_IO, "'file/w.bin' is not there");
+}
+
+static void no_descriptor_stays_open(void **state)
+{
+    const int before = dup(0);
+
+    (void)state;
+    close(before);
+    elements_are_found_in_the_file_beside_the_model(state);
+    folders_below_the_models_are_fine(state);
+    only_regular_files_hold_elements(state);
+    const int after = dup(0);
+    close(after);
+    assert_int_equal(after, before);
+}
+
 static void paths_that_leave_the_folder_are_refused(void **state)
 {
     (void)state;
@@ -149,6 +202,10 @@ int main(void)
         TEST(elements_are_found_in_the_file_beside_the_model),
         TEST(folders_below_the_models_are_fine),
         TEST(links_that_stay_in_the_folder_are_fine),
+        TEST(links_of_folders_and_upwards_are_followed_within_the_folder),
+        TEST(links_that_go_up_too_far_or_in_rings_are_refused),
+        TEST(only_regular_files_hold_elements),
+        TEST(no_descriptor_stays_open),
         TEST(paths_that_leave_the_folder_are_refused),
         TEST(links_that_leave_the_folder_are_refused),
         TEST(a_folder_whose_name_goes_on_is_outside),
