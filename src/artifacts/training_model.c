@@ -26,6 +26,7 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward)
         if (graph->initializers[i]->is_initializer)
             graph->initializers[kept++] = graph->initializers[i];
     graph->n_initializers = kept;
+    OT_TRY(ot__model_drop_unused(forward->model)); // the checkpoint has the parameters
     return ot__pass_finished(forward->model, "parameters");
 }
 

@@ -62,6 +62,16 @@ static block *add_block(ot__arena *arena, size_t n_bytes)
     return added;
 }
 
+bool ot__arena_charge(ot__arena *arena, size_t n_bytes)
+{
+    if (n_bytes > arena->max_bytes - OT_MIN(arena->n_bytes, arena->max_bytes)) {
+        ot__error(OT_ERR_NO_MEMORY, "needs more than the %zu bytes allowed", arena->max_bytes);
+        return false;
+    }
+    arena->n_bytes += n_bytes;
+    return true;
+}
+
 void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
 {
     size_t rounded = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -72,17 +82,14 @@ void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
         ot__error_memory(n_bytes);
         return NULL;
     }
-    if (rounded > arena->max_bytes - OT_MIN(arena->n_bytes, arena->max_bytes)) {
-        ot__error(OT_ERR_NO_MEMORY, "needs more than the %zu bytes allowed", arena->max_bytes);
+    if (!ot__arena_charge(arena, rounded))
         return NULL;
-    }
     if (!b || b->size - b->used < rounded)
         b = add_block(arena, rounded);
     if (!b)
         return NULL;
     result = (char *)b + header_size + b->used;
     b->used += rounded;
-    arena->n_bytes += rounded;
     return result; // zero, since blocks start so and no byte is given out twice
 }
 

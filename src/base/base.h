@@ -83,6 +83,8 @@ bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int co
 size_t ot__arena_bytes(const ot__arena *arena);
 void ot__arena_limit(ot__arena *arena,
                      size_t max_bytes); // allocations above it fail with OT_ERR_NO_MEMORY
+// Count bytes that are allocated elsewhere as the arena's; false when they exceed the limit.
+bool ot__arena_charge(ot__arena *arena, size_t n_bytes);
 
 // ---- growable bytes and text (buf.c) ----
 

@@ -238,12 +238,18 @@ ot_status ot__model_hold_map(ot_model *model, const char *name, ot__file_map *ma
 const ot__file_map *ot__model_find_map(const ot_model *model, const char *name); // NULL when absent
 // Destroyed with the last model; taken over, also on failure.
 ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor);
+ot_graph *ot__graph_create(ot_model *model, ot_graph *parent, const char *name);
+
+// constant.c
 // A tensor that the model holds, over bytes that live in its arena or a held map.
 ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
                                  const void *data, size_t n_bytes);
 // A tensor that the model holds, with fresh zeroed elements.
 ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape);
-ot_graph *ot__graph_create(ot_model *model, ot_graph *parent, const char *name);
+// Large tensors of ot__model_tensor_new that no value and no attribute of the model refers to any
+// more are freed, unless a clone holds them. Whoever keeps such a tensor elsewhere must not call
+// it.
+ot_status ot__model_drop_unused(ot_model *model);
 
 // node.c: building
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only

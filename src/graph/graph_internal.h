@@ -22,6 +22,11 @@ void ot__symbols_deinit(ot_model *model);
 
 // model.c
 ot_status ot__holdings_share(const ot_model *from, ot_model *to);
+// As ot__model_hold_tensor, for what ot__model_release_constants may let go of.
+ot_status ot__model_hold_constant(ot_model *model, ot_tensor *tensor);
+void ot__model_release_constants(ot_model *model,
+                                 bool (*is_used)(void *context, const ot_tensor *tensor),
+                                 void *context);
 
 bool ot__domain_same(const char *a, const char *b); // "ai.onnx" is ""
 

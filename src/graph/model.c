@@ -13,6 +13,7 @@ struct ot__held {
     const char
         *map_name; // in the arena of the model that took the map, which outlives it; NULL: none
     ot_tensor *tensor;
+    bool is_constant; // the tensor was made for a value or an attribute of a model
 };
 
 static void release(ot__held *held)
@@ -88,7 +89,7 @@ const ot__file_map *ot__model_find_map(const ot_model *model, const char *name)
     return NULL;
 }
 
-ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)
+static ot_status hold_tensor(ot_model *model, ot_tensor *tensor, bool is_constant)
 {
     ot__held *held = held_create();
 
@@ -98,7 +99,36 @@ ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)
         return OT_ERR_NO_MEMORY;
     }
     held->tensor = tensor;
+    held->is_constant = is_constant;
     return OT_OK;
+}
+
+ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)
+{
+    return hold_tensor(model, tensor, false);
+}
+
+ot_status ot__model_hold_constant(ot_model *model, ot_tensor *tensor)
+{
+    return hold_tensor(model, tensor, true);
+}
+
+void ot__model_release_constants(ot_model *model,
+                                 bool (*is_used)(void *context, const ot_tensor *tensor),
+                                 void *context)
+{
+    struct ot__holdings *holdings = model->holdings;
+    int kept = 0;
+
+    for (int i = 0; i < holdings->n_items; i++) {
+        ot__held *held = holdings->items[i];
+
+        if (held->is_constant && !is_used(context, held->tensor))
+            release(held);
+        else
+            holdings->items[kept++] = held;
+    }
+    holdings->n_items = kept;
 }
 
 // The arena as the first thing held, so that clones can keep it.
@@ -209,54 +239,6 @@ ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t versi
         return OT_ERR_NO_MEMORY;
     model->opsets[model->n_opsets++] = opset;
     return OT_OK;
-}
-
-// ---- constants ----
-
-ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
-                                 const void *data, size_t n_bytes)
-{
-    ot_tensor *tensor = ot__arena_alloc(model->arena, sizeof *tensor);
-
-    if (!tensor)
-        return NULL;
-    tensor->dtype = dtype;
-    tensor->shape = *shape;
-    tensor->n_bytes = n_bytes;
-    tensor->data = (void *)(uintptr_t)data; // constants are never written
-    return tensor;
-}
-
-static bool constant_bytes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
-{
-    int64_t count;
-
-    if (!ot__shape_count(shape, &count))
-        return false;
-    if (dtype == OT_STRING)
-        return (uint64_t)count <= SIZE_MAX &&
-               !ot__size_mul_overflows((size_t)count, sizeof(ot__string), n_bytes);
-    return ot__dtype_bytes(dtype, count, n_bytes);
-}
-
-ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape)
-{
-    const size_t alignment = 64;
-    size_t n_bytes;
-    char *data;
-
-    if (!constant_bytes(dtype, shape, &n_bytes) || n_bytes > SIZE_MAX - alignment) {
-        char text[128];
-
-        ot__error(OT_ERR_INVALID, "%s constant of shape %s has no size", ot_dtype_name(dtype),
-                  ot__shape_text(shape, text, sizeof text));
-        return NULL;
-    }
-    data = ot__arena_alloc(model->arena, n_bytes + alignment);
-    if (!data)
-        return NULL;
-    data += (alignment - (uintptr_t)data % alignment) % alignment;
-    return ot__model_tensor_over(model, dtype, shape, data, n_bytes);
 }
 
 // ---- questions ----

@@ -1,0 +1,156 @@
+// Constants: elements that live in a model's arena, in what it holds, or in memory of their own.
+#include <stdlib.h>
+
+#include "graph/graph_internal.h"
+
+static const size_t own_from = (size_t)64 << 10; // bytes; smaller tensors stay in the arena
+
+ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
+                                 const void *data, size_t n_bytes)
+{
+    ot_tensor *tensor = ot__arena_alloc(model->arena, sizeof *tensor);
+
+    if (!tensor)
+        return NULL;
+    tensor->dtype = dtype;
+    tensor->shape = *shape;
+    tensor->n_bytes = n_bytes;
+    tensor->data = (void *)(uintptr_t)data; // constants are never written
+    return tensor;
+}
+
+static bool constant_bytes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
+{
+    int64_t count;
+
+    if (!ot__shape_count(shape, &count))
+        return false;
+    if (dtype == OT_STRING)
+        return (uint64_t)count <= SIZE_MAX &&
+               !ot__size_mul_overflows((size_t)count, sizeof(ot__string), n_bytes);
+    return ot__dtype_bytes(dtype, count, n_bytes);
+}
+
+// Counted like the arena's bytes, for whoever limits what a file may take.
+static ot_tensor *own_memory(ot_model *model, ot_dtype dtype, const ot_shape *shape, size_t n_bytes)
+{
+    ot_tensor *tensor;
+
+    if (!ot__arena_charge(model->arena, n_bytes) ||
+        ot_tensor_create(dtype, shape, &tensor) != OT_OK)
+        return NULL;
+    return ot__model_hold_constant(model, tensor) == OT_OK ? tensor : NULL;
+}
+
+ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape)
+{
+    const size_t alignment = 64;
+    size_t n_bytes;
+    char *data;
+
+    if (!constant_bytes(dtype, shape, &n_bytes) || n_bytes > SIZE_MAX - alignment) {
+        char text[128];
+
+        ot__error(OT_ERR_INVALID, "%s constant of shape %s has no size", ot_dtype_name(dtype),
+                  ot__shape_text(shape, text, sizeof text));
+        return NULL;
+    }
+    if (n_bytes >= own_from && dtype != OT_STRING)
+        return own_memory(model, dtype, shape, n_bytes);
+    data = ot__arena_alloc(model->arena, n_bytes + alignment);
+    if (!data)
+        return NULL;
+    data += (alignment - (uintptr_t)data % alignment) % alignment;
+    return ot__model_tensor_over(model, dtype, shape, data, n_bytes);
+}
+
+// ---- letting go ----
+
+// Addresses of the tensors that a model refers to.
+typedef struct references {
+    const ot_tensor **items;
+    int n, capacity;
+    ot__arena *arena; // of the list
+    bool failed;
+} references;
+
+static void add(references *r, const ot_tensor *tensor)
+{
+    if (!tensor || r->failed)
+        return;
+    if (!ot__arena_grow(r->arena, &r->items, &r->capacity, r->n, sizeof *r->items))
+        r->failed = true;
+    else
+        r->items[r->n++] = tensor;
+}
+
+static void add_attr(references *r, const ot_attr *attr)
+{
+    add(r, attr->t);
+    for (int k = 0; attr->tensors && k < attr->n; k++)
+        add(r, attr->tensors[k]);
+}
+
+static void add_node(references *r, const ot_node *node)
+{
+    for (int i = 0; i < node->n_attrs; i++)
+        add_attr(r, node->attrs[i]);
+    // Values may have been renamed, or have lost their place among the names.
+    for (int i = 0; i < node->n_inputs; i++)
+        add(r, node->inputs[i] ? node->inputs[i]->constant : NULL);
+}
+
+static void add_graph(references *r, const ot_graph *graph)
+{
+    size_t position = 0;
+    const char *name;
+    void *value;
+
+    while (ot__map_next(&graph->values, &position, &name, &value))
+        add(r, ((const ot_value *)value)->constant);
+    for (int i = 0; i < graph->n_initializers; i++)
+        add(r, graph->initializers[i]->constant);
+    for (int i = 0; i < graph->n_nodes; i++)
+        add_node(r, graph->nodes[i]);
+}
+
+static void add_functions(references *r, const ot_model *model)
+{
+    for (int i = 0; i < model->n_functions; i++)
+        for (int k = 0; k < model->functions[i]->n_attr_defaults; k++)
+            add_attr(r, model->functions[i]->attr_defaults[k]);
+}
+
+static int by_address(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t) * (const ot_tensor *const *)left,
+                    b = (uintptr_t) * (const ot_tensor *const *)right;
+
+    return (a > b) - (a < b);
+}
+
+static bool is_referred_to(void *context, const ot_tensor *tensor)
+{
+    const references *r = context;
+
+    return r->n > 0 &&
+           bsearch(&tensor, r->items, (size_t)r->n, sizeof *r->items, by_address) != NULL;
+}
+
+ot_status ot__model_drop_unused(ot_model *model)
+{
+    references r = {.arena = ot__arena_create()};
+
+    if (!r.arena)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < model->holdings->n_graphs; i++)
+        add_graph(&r, model->holdings->graphs[i]);
+    add_functions(&r, model);
+    if (!r.failed) {
+        if (r.n > 0)
+            qsort(r.items, (size_t)r.n, sizeof *r.items, by_address);
+        ot__model_release_constants(model, is_referred_to, &r);
+    }
+    ot__arena_destroy(r.arena);
+    return r.failed ? OT_ERR_NO_MEMORY : OT_OK;
+}
