@@ -19,8 +19,8 @@ static const option_spec artifacts_table[] = {
     {"out", OPTION_TEXT, AT(out), "DIR", "folder to write to; made when missing", ".", NULL, 0},
     {"prefix", OPTION_TEXT, AT(prefix), "TEXT", "put before every file name", NULL, NULL, 0},
     {"output", OPTION_LIST, AT(outputs), "NAME",
-     "value that the training and eval model give after the loss", "the model's first output", NULL,
-     0},
+     "value that the training and eval model give after the loss", "what the first --loss takes",
+     NULL, 0},
     {0},
 };
 
@@ -38,6 +38,8 @@ static int artifacts_run(const void *values, const char *const *arguments)
         if (v->outputs.count) {
             setup.options.additional_outputs = v->outputs.items;
             setup.options.n_additional_outputs = v->outputs.count;
+        } else if (setup.options.n_additional_outputs > 1) {
+            setup.options.n_additional_outputs = 1; // as ONNX Runtime: no more than is asked for
         }
         if (ot_artifacts_generate(model, &setup.options, &artifacts) != OT_OK ||
             ot_artifacts_save(artifacts, v->out ? v->out : ".", v->prefix ? v->prefix : "") !=

@@ -35,13 +35,6 @@ typedef struct evaluation {
     const char **class_names; // into `classes`
 } evaluation;
 
-static ot_task task_of(ot_loss loss)
-{
-    if (loss == OT_LOSS_CROSS_ENTROPY || loss == OT_LOSS_BCE_WITH_LOGITS)
-        return OT_TASK_CLASSIFICATION;
-    return loss == OT_LOSS_MSE || loss == OT_LOSS_L1 ? OT_TASK_REGRESSION : OT_TASK_NONE;
-}
-
 // The model with its loss behind it, nothing of it trained.
 static int prepare(evaluation *e)
 {
@@ -94,7 +87,7 @@ static int evaluate(evaluation *e, ot_task task)
     json_t *object;
 
     options.task = task;
-    options.metric_output = ot_session_output_count(e->session, OT_MODE_EVAL) > 1 ? 1 : -1;
+    options.metric_output = session_output(e->session, e->setup.scores);
     options.metric_input = e->data.target;
     if (ot_train_evaluate(e->session, e->data.training, &options, &metrics) != OT_OK)
         return report_error();
@@ -123,13 +116,17 @@ static int eval_run(const void *values, const char *const *arguments)
         code = read_class_names(&e, &request);
     if (code == EXIT_SUCCESS) {
         request.session = e.session;
-        request.loss = &e.setup.loss;
+        request.has_ignored_label = e.setup.has_ignored_label;
+        request.ignored_label = e.setup.ignored_label;
+        request.targets = e.setup.targets;
+        request.n_targets = e.setup.n_targets;
+        request.n_classes = model_setup_class_count(&e.setup, ot_artifacts_eval_model(e.artifacts));
         request.forward = e.model;
         request.seed = (uint64_t)e.values->model.seed;
         code = data_setup_init(&e.data, &e.values->data, &request, false);
     }
     if (code == EXIT_SUCCESS)
-        code = evaluate(&e, task_of(e.setup.loss.loss));
+        code = evaluate(&e, loss_task(e.setup.loss.items[0].loss));
     data_setup_deinit(&e.data);
     json_decref(e.classes);
     free(e.class_names);

@@ -84,6 +84,7 @@ typedef struct run {
     bool from_folder;
     ot_model *forward;
     model_setup model;
+    loss_note note; // of a folder's artifacts
     ot_artifacts *artifacts;
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
     ot_session *session;
@@ -99,14 +100,30 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// A folder's loss and optimizer are in its graphs: options that would change them promise what
+// cannot be.
+static int load_folder(run *r)
+{
+    static const char *const apply[] = {"target", "seed", NULL};
+    const char *given = option_given(model_option_table, apply);
+
+    if (given)
+        return report_usage("--%s: the artifacts in '%s' have this built in; make them anew with "
+                            "`onnxtrain artifacts`",
+                            given, r->path);
+    if (ot_artifacts_load(r->path, "", &r->artifacts) != OT_OK)
+        return report_error();
+    return loss_note_parse(
+        &r->note, ot_model_metadata(ot_artifacts_training_model(r->artifacts), "onnxtrain.loss"));
+}
+
 static int make_artifacts(run *r)
 {
     int code;
 
     r->from_folder = is_folder(r->path);
     if (r->from_folder)
-        return ot_artifacts_load(r->path, "", &r->artifacts) == OT_OK ? EXIT_SUCCESS
-                                                                      : report_error();
+        return load_folder(r);
     code = load_model(r->path, &r->forward);
     if (code == EXIT_SUCCESS)
         code = model_setup_init(&r->model, &r->values->model, r->forward);
@@ -117,22 +134,6 @@ static int make_artifacts(run *r)
     if (ot_artifacts_generate(r->forward, &r->model.options, &r->artifacts) != OT_OK)
         return report_error();
     return EXIT_SUCCESS;
-}
-
-static ot_task task_of(const run *r)
-{
-    if (r->from_folder) // its loss is not known: see make_data
-        return OT_TASK_NONE;
-    switch (r->model.loss.loss) {
-    case OT_LOSS_CROSS_ENTROPY:
-    case OT_LOSS_BCE_WITH_LOGITS:
-        return OT_TASK_CLASSIFICATION;
-    case OT_LOSS_MSE:
-    case OT_LOSS_L1:
-        return OT_TASK_REGRESSION;
-    default:
-        return OT_TASK_NONE;
-    }
 }
 
 static char *path_in(const char *folder, const char *name)
@@ -174,43 +175,66 @@ static int make_session(run *r)
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)
         return report_error();
-    r->task = task_of(r);
+    r->task = loss_task(r->from_folder ? r->note.loss : r->model.loss.items[0].loss);
     return EXIT_SUCCESS;
 }
 
-static int64_t class_count(const run *r)
+// What a folder says of its loss, else names by which targets are known.
+static void set_folder_targets(run *r, data_request *request)
 {
-    ot_dtype dtype;
-    ot_shape shape;
+    static const char *const usual[] = {"labels", "target"};
 
-    if (r->task != OT_TASK_CLASSIFICATION || r->from_folder || !r->model.scores)
-        return 0;
-    if (ot_model_value_info(ot_artifacts_training_model(r->artifacts), r->model.scores, &dtype,
-                            &shape) != OT_OK)
-        return 0;
-    return shape.ndim >= 2 && shape.dim[1] > 0 ? shape.dim[1] : 0;
+    request->targets = r->note.n_targets > 0 ? r->note.targets : usual;
+    request->n_targets = r->note.n_targets > 0 ? r->note.n_targets : 2;
+    if (r->values->model.target) {
+        request->targets = &r->values->model.target;
+        request->n_targets = 1;
+    }
+    request->has_ignored_label = r->note.has_ignored_label;
+    request->ignored_label = r->note.ignored_label;
+    if (r->note.loss == OT_LOSS_CROSS_ENTROPY)
+        request->n_classes = class_count(ot_artifacts_training_model(r->artifacts), r->note.value);
 }
 
 static int make_data(run *r)
 {
-    data_request request = {.session = r->session,
-                            .forward = r->forward,
-                            .target = r->values->model.target,
-                            .n_classes = class_count(r),
-                            .loss = &r->model.loss,
-                            .seed = (uint64_t)r->values->model.seed};
-    int n_classes, code = data_setup_init(&r->data, &r->values->data, &request, true);
+    data_request request = {
+        .session = r->session, .forward = r->forward, .seed = (uint64_t)r->values->model.seed};
+    int n_classes, code;
 
+    if (r->from_folder) {
+        set_folder_targets(r, &request);
+    } else {
+        request.targets = r->model.targets;
+        request.n_targets = r->model.n_targets;
+        request.n_classes =
+            model_setup_class_count(&r->model, ot_artifacts_training_model(r->artifacts));
+        request.has_ignored_label = r->model.has_ignored_label;
+        request.ignored_label = r->model.ignored_label;
+    }
+    code = data_setup_init(&r->data, &r->values->data, &request, true);
     if (code != EXIT_SUCCESS)
         return code;
-    if (r->from_folder && ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 &&
-        r->data.target >= 0 && r->data.bindings[r->data.target].is_class)
-        r->task = OT_TASK_CLASSIFICATION;
+    if (r->from_folder && r->note.n_targets == 0 &&
+        ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 && r->data.target >= 0 &&
+        r->data.bindings[r->data.target].is_class)
+        r->task = OT_TASK_CLASSIFICATION; // artifacts of another maker
     if (ot_batches_class_names(r->data.training, &n_classes) && request.n_classes > 0 &&
         n_classes > request.n_classes)
         return report_text("the labels are %d different texts, the model has %lld classes",
                            n_classes, (long long)request.n_classes);
     return EXIT_SUCCESS;
+}
+
+// The output that metrics compare with the target: by its name, in artifacts of another maker the
+// first behind the loss.
+static int metric_output(const run *r)
+{
+    if (!r->from_folder)
+        return session_output(r->session, r->model.scores);
+    if (r->note.value)
+        return session_output(r->session, r->note.value);
+    return ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 ? 1 : -1;
 }
 
 static int set_schedule(run *r)
@@ -256,22 +280,28 @@ static int set_class_names(const run *r, ot_model *trained)
     return st == OT_OK ? EXIT_SUCCESS : report_error();
 }
 
-static int write_model(run *r)
+// With the outputs of the forward model; from a folder, those that need no target.
+static ot_status export_model(const run *r, ot_model **out)
+{
+    const int n = r->forward ? ot_model_output_count(r->forward) : 0;
+    const char **names = calloc((size_t)n + 1, sizeof(*names));
+    ot_status st;
+
+    if (!names)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n; i++)
+        names[i] = ot_model_output_name(r->forward, i);
+    st = ot_session_export(r->session, n > 0 ? names : NULL, n, out);
+    free(names);
+    return st;
+}
+
+static int write_model(const run *r)
 {
     ot_model *trained;
-    const char *const *outputs = NULL;
-    const char *names[16];
-    int n_outputs = 0, code;
+    int code;
 
-    if (r->forward) {
-        n_outputs = ot_model_output_count(r->forward);
-        if (n_outputs <= 16) {
-            for (int i = 0; i < n_outputs; i++)
-                names[i] = ot_model_output_name(r->forward, i);
-            outputs = names;
-        }
-    }
-    if (ot_session_export(r->session, outputs, outputs ? n_outputs : 0, &trained) != OT_OK)
+    if (export_model(r, &trained) != OT_OK)
         return report_error();
     code = set_class_names(r, trained);
     if (code == EXIT_SUCCESS && ot_model_save(trained, r->values->out, NULL) != OT_OK)
@@ -331,7 +361,7 @@ static int train(run *r)
     options.max_steps = v->max_steps;
     options.accumulation = v->accumulate;
     options.task = r->task;
-    options.metric_output = ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 ? 1 : -1;
+    options.metric_output = metric_output(r);
     options.metric_input = r->data.target;
     options.checkpoint_folder = v->checkpoint_dir;
     options.save_every = v->save_every;
@@ -418,6 +448,7 @@ static int train_run(const void *values, const char *const *arguments)
     ot_checkpoint_destroy(r.resumed);
     ot_artifacts_destroy(r.artifacts);
     model_setup_deinit(&r.model);
+    loss_note_deinit(&r.note);
     ot_model_destroy(r.forward);
     return code;
 }

@@ -180,11 +180,11 @@ static bool *find_taken(const binder *b)
     return taken;
 }
 
-// The first input without fields that is not the target; -1: none.
+// The first input without fields that is no target; -1: none.
 static int first_unbound(const binder *b)
 {
     for (int i = 0; i < b->setup->n_bindings; i++)
-        if (!b->fields[i] && i != b->setup->target)
+        if (!b->fields[i] && !b->setup->is_target[i])
             return i;
     return -1;
 }
@@ -239,7 +239,16 @@ static void bind_in_order(binder *b, const bool *taken)
     }
 }
 
-// The target's field; -1: there is no such field.
+static int count_targets(const data_setup *setup)
+{
+    int n = 0;
+
+    for (int i = 0; i < setup->n_bindings; i++)
+        n += setup->is_target[i];
+    return n;
+}
+
+// The target's field; -1: there is no such field. Of several targets none is the last column.
 static int find_label(const binder *b)
 {
     const int n = ot_dataset_field_count(b->dataset);
@@ -248,7 +257,7 @@ static int find_label(const binder *b)
     if (b->values->label)
         return find_field(b->dataset, b->values->label, strlen(b->values->label));
     label = field_position(b->dataset, b->setup->bindings[b->setup->target].input);
-    return label < 0 && is_csv(b->dataset) ? n - 1 : label;
+    return label < 0 && is_csv(b->dataset) && count_targets(b->setup) == 1 ? n - 1 : label;
 }
 
 static int bind_target(binder *b)
@@ -320,14 +329,31 @@ static int open_batches(data_setup *setup, const data_values *values, const ot_d
     return code;
 }
 
-// Targets are the inputs that the loss brought.
-static bool is_target(const data_request *request, const char *input)
+static int input_position(const data_setup *setup, const char *name)
 {
-    if (request->forward)
-        return !is_model_input(request->forward, input);
-    if (request->target)
-        return strcmp(input, request->target) == 0;
-    return strcmp(input, "labels") == 0 || strcmp(input, "target") == 0;
+    for (int i = 0; i < setup->n_bindings; i++)
+        if (strcmp(setup->bindings[i].input, name) == 0)
+            return i;
+    return -1;
+}
+
+// Targets are the inputs that the loss brought, or names.
+static void find_targets(data_setup *setup, const data_request *request)
+{
+    for (int t = 0; t < request->n_targets; t++) {
+        const int i = input_position(setup, request->targets[t]);
+        if (i < 0)
+            continue;
+        setup->is_target[i] = true;
+        if (setup->target < 0)
+            setup->target = i;
+    }
+    for (int i = 0; request->forward && i < setup->n_bindings; i++)
+        if (!is_model_input(request->forward, setup->bindings[i].input)) {
+            setup->is_target[i] = true;
+            if (setup->target < 0)
+                setup->target = i;
+        }
 }
 
 static int describe_inputs(data_setup *setup, const data_values *values,
@@ -337,7 +363,8 @@ static int describe_inputs(data_setup *setup, const data_values *values,
 
     setup->n_bindings = ot_session_input_count(request->session, OT_MODE_TRAIN);
     setup->bindings = calloc((size_t)setup->n_bindings + 1, sizeof(*setup->bindings));
-    if (!setup->bindings)
+    setup->is_target = calloc((size_t)setup->n_bindings + 1, sizeof(*setup->is_target));
+    if (!setup->bindings || !setup->is_target)
         return report_text("out of memory");
     if (values->mean)
         code = parse_numbers("mean", values->mean, &setup->mean, &n_channels);
@@ -361,13 +388,12 @@ static int describe_inputs(data_setup *setup, const data_values *values,
         memcpy(binding->shape.dim, shape.dim + 1, (size_t)binding->shape.ndim * sizeof(int64_t));
         binding->scale = 1;
         binding->n_channels = 1;
-        if (is_target(request, binding->input))
-            setup->target = i;
     }
+    find_targets(setup, request);
     for (int i = 0; i < setup->n_bindings; i++) {
         ot_binding *binding = &setup->bindings[i];
         bool is_float = binding->dtype == OT_F32 || binding->dtype == OT_F64;
-        if (i == setup->target) {
+        if (setup->is_target[i]) {
             binding->is_class = !is_float;
         } else if (is_float) {
             binding->scale = values->scale;
@@ -423,10 +449,8 @@ static int make_batches(data_setup *setup, const data_values *values, const data
     options.class_names = request->class_names;
     if (request->class_names)
         options.n_classes = request->n_class_names;
-    if (request->loss) {
-        options.has_ignored_label = request->loss->has_ignore_index;
-        options.ignored_label = request->loss->ignore_index;
-    }
+    options.has_ignored_label = request->has_ignored_label;
+    options.ignored_label = request->ignored_label;
     if (held_out > 0) {
         options.split_seed = request->seed + 1;
         options.first = is_training ? 0 : rows - held_out;
@@ -474,6 +498,7 @@ void data_setup_deinit(data_setup *setup)
     ot_dataset_destroy(setup->dataset);
     ot_dataset_destroy(setup->validation_dataset);
     free(setup->bindings);
+    free(setup->is_target);
     free(setup->mean);
     free(setup->std);
 }

@@ -24,10 +24,12 @@ extern const option_spec data_more_option_table[]; // what training adds
 // What the inputs of a session want.
 typedef struct data_request {
     ot_session *session;
-    const ot_model *forward; // its inputs are features, others targets; NULL: from the names alone
-    const char *target;      // input that is the target, without `forward`; NULL: by its name
-    int64_t n_classes;       // 0: unknown
-    const ot_loss_options *loss;    // whose ignored label may be among the data; NULL: none
+    const ot_model *forward;    // inputs it lacks are targets too; NULL: it is not known
+    const char *const *targets; // inputs that are targets, the one for metrics first
+    int n_targets;
+    int64_t n_classes;      // 0: unknown
+    bool has_ignored_label; // it may be among the labels
+    int64_t ignored_label;
     const char *const *class_names; // of text labels, as trained; NULL: found in the data
     int n_class_names;
     uint64_t seed;
@@ -39,7 +41,8 @@ typedef struct data_setup {
     ot_binding *bindings;
     int n_bindings;
     double *mean, *std;
-    int target; // position of the target among the inputs, -1: none
+    bool *is_target; // per input
+    int target;      // the one for metrics, and for --label: its position; -1: none
 } data_setup;
 
 // The exit code. `is_training`: shuffled, split.

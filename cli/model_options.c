@@ -15,10 +15,12 @@ static const char *const batch_norms[] = {"auto", "batch", "stored", NULL};
 
 const option_spec model_option_table[] = {
     {.help = "Loss"},
-    {"loss", OPTION_TEXT, AT(loss), "LOSS",
-     "cross-entropy, mse, l1, bce-with-logits, none (the first output is the loss), or a file "
-     ".onnx or "
-     ".onnxtxt whose inputs are outputs of the model, by name, and targets",
+    {"loss", OPTION_LIST, AT(loss), "[WEIGHT*]LOSS[:VALUE[=TARGET]]",
+     "LOSS is cross-entropy, mse, l1, bce-with-logits, none (the value is the loss), or a file "
+     ".onnx or .onnxtxt whose inputs are outputs of the model, by name, and targets; VALUE is the "
+     "value of the model it takes, TARGET the input it compares with. Given several times the "
+     "losses are summed, as in --loss cross-entropy:scores --loss 0.3*mse:depth=depth_target; "
+     "metrics are those of the first",
      "cross-entropy", NULL, 0},
     {"loss-input", OPTION_TEXT, AT(loss_input), "NAME", "value of the model the loss takes",
      "the first output", NULL, 0},
@@ -88,46 +90,138 @@ static int parse_weights(const char *text, ot_tensor **out)
     return EXIT_SUCCESS;
 }
 
-static int set_loss(model_setup *setup, const model_values *values)
+// --loss-input and --target say in options of their own what a single --loss may say itself.
+static int set_names(ot_loss_options *term, const model_values *values)
 {
-    static const struct {
-        const char *name;
-        ot_loss loss;
-    } names[] = {{"cross-entropy", OT_LOSS_CROSS_ENTROPY},
-                 {"mse", OT_LOSS_MSE},
-                 {"l1", OT_LOSS_L1},
-                 {"bce-with-logits", OT_LOSS_BCE_WITH_LOGITS},
-                 {"none", OT_LOSS_NONE}};
-    const char *loss = values->loss ? values->loss : "cross-entropy";
-    char *end;
+    const char *option = values->loss_input ? "loss-input" : "target";
 
-    setup->loss = (ot_loss_options)OT_LOSS_OPTIONS_INIT;
-    setup->loss.loss = OT_LOSS_CUSTOM;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(loss, names[i].name) == 0)
-            setup->loss.loss = names[i].loss;
-    if (setup->loss.loss == OT_LOSS_CUSTOM) {
-        if (!strchr(loss, '.'))
-            return report_usage("--loss: '%s' is neither a loss nor a model file", loss);
-        if (load_model(loss, &setup->custom_loss) != EXIT_SUCCESS)
-            return EXIT_FAILED;
-        setup->loss.custom = setup->custom_loss;
-    }
-    setup->loss.input = values->loss_input;
-    setup->loss.target = values->target;
-    setup->loss.reduction = (ot_reduction)values->reduction;
+    if (!values->loss_input && !values->target)
+        return EXIT_SUCCESS;
+    if (values->loss.count > 1 || term->input)
+        return report_usage("--%s: where --loss names its value or is given several times, "
+                            "it says --loss LOSS:VALUE=TARGET",
+                            option);
+    term->input = values->loss_input;
+    term->target = values->target;
+    return EXIT_SUCCESS;
+}
+
+// Options that change every cross-entropy term.
+static int set_classes(model_setup *setup, const model_values *values)
+{
+    int64_t *const ignored = &setup->ignored_label;
+    int n_terms = 0;
+
     if (values->class_weights) {
         int code = parse_weights(values->class_weights, &setup->class_weights);
         if (code != EXIT_SUCCESS)
             return code;
-        setup->loss.weight = setup->class_weights;
     }
-    if (values->ignore_index) {
-        setup->loss.has_ignore_index = 1;
-        setup->loss.ignore_index = strtoll(values->ignore_index, &end, 10);
-        if (end == values->ignore_index || *end)
-            return report_usage("--ignore-index: '%s' is no label", values->ignore_index);
+    if (values->ignore_index && !option_parse_int(values->ignore_index, ignored))
+        return report_usage("--ignore-index: '%s' is no label", values->ignore_index);
+    for (int i = 0; i < setup->loss.count; i++) {
+        ot_loss_options *term = &setup->loss.items[i];
+        if (term->loss != OT_LOSS_CROSS_ENTROPY)
+            continue;
+        n_terms++;
+        term->weight = setup->class_weights;
+        term->has_ignore_index = values->ignore_index != NULL;
+        term->ignore_index = *ignored;
     }
+    if (n_terms == 0 && (values->class_weights || values->ignore_index))
+        return report_usage("--%s: no --loss is cross-entropy",
+                            values->class_weights ? "class-weights" : "ignore-index");
+    setup->has_ignored_label = values->ignore_index != NULL;
+    return EXIT_SUCCESS;
+}
+
+static int set_loss(model_setup *setup, const model_values *values, const ot_model *model)
+{
+    static const char *default_loss[] = {"cross-entropy"};
+    const text_list texts =
+        values->loss.count > 0 ? values->loss : (text_list){.items = default_loss, .count = 1};
+    int code = loss_terms_parse(&setup->loss, &texts, model);
+
+    if (code == EXIT_SUCCESS)
+        code = set_names(&setup->loss.items[0], values);
+    for (int i = 0; code == EXIT_SUCCESS && i < setup->loss.count; i++)
+        setup->loss.items[i].reduction = (ot_reduction)values->reduction;
+    return code == EXIT_SUCCESS ? set_classes(setup, values) : code;
+}
+
+// ---- what sessions and data ask ----
+
+int64_t class_count(const ot_model *model, const char *scores)
+{
+    ot_dtype dtype;
+    ot_shape shape;
+
+    if (!scores || ot_model_value_info(model, scores, &dtype, &shape) != OT_OK)
+        return 0;
+    return shape.ndim >= 2 && shape.dim[1] > 0 ? shape.dim[1] : 0;
+}
+
+int64_t model_setup_class_count(const model_setup *setup, const ot_model *model)
+{
+    int64_t count = 0;
+
+    for (int i = 0; i < setup->loss.count; i++) {
+        const ot_loss_options *term = &setup->loss.items[i];
+        int64_t n;
+        if (term->loss != OT_LOSS_CROSS_ENTROPY)
+            continue;
+        n = class_count(model, term->input ? term->input : setup->scores);
+        if (n == 0 || (count > 0 && n != count))
+            return 0;
+        count = n;
+    }
+    return count;
+}
+
+int session_output(const ot_session *session, const char *name)
+{
+    for (int i = 0; name && i < ot_session_output_count(session, OT_MODE_TRAIN); i++)
+        if (strcmp(ot_session_output_name(session, OT_MODE_TRAIN, i), name) == 0)
+            return i;
+    return -1;
+}
+
+// ---- the whole ----
+
+static int set_targets(model_setup *setup)
+{
+    setup->targets = calloc((size_t)setup->loss.count + 1, sizeof(*setup->targets));
+    if (!setup->targets)
+        return report_text("out of memory");
+    for (int i = 0; i < setup->loss.count; i++) {
+        const char *target = loss_target(&setup->loss.items[i]);
+        if (target)
+            setup->targets[setup->n_targets++] = target;
+    }
+    return EXIT_SUCCESS;
+}
+
+// All outputs of the model stay what they are, or the trained model would lack those that no loss
+// needs.
+static int set_outputs(model_setup *setup, const ot_model *model)
+{
+    const char *input = setup->loss.items[0].input;
+    const int n = ot_model_output_count(model);
+    int count = 0;
+
+    setup->scores = input ? input : ot_model_output_name(model, 0);
+    setup->outputs = calloc((size_t)n + 2, sizeof(*setup->outputs));
+    if (!setup->outputs)
+        return report_text("out of memory");
+    if (setup->scores)
+        setup->outputs[count++] = setup->scores;
+    for (int i = 0; i < n; i++) {
+        const char *name = ot_model_output_name(model, i);
+        if (strcmp(name, setup->scores) != 0)
+            setup->outputs[count++] = name;
+    }
+    setup->options.additional_outputs = setup->outputs;
+    setup->options.n_additional_outputs = count;
     return EXIT_SUCCESS;
 }
 
@@ -137,17 +231,18 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     int code;
 
     *setup = (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT};
-    code = set_loss(setup, values);
+    code = set_loss(setup, values, model);
+    if (code == EXIT_SUCCESS)
+        code = set_targets(setup);
     if (code != EXIT_SUCCESS)
         return code;
-    if (setup->loss.loss != OT_LOSS_NONE) {
-        options->losses = &setup->loss;
-        options->n_losses = 1;
-        setup->scores = values->loss_input ? values->loss_input : ot_model_output_name(model, 0);
-        if (setup->scores) {
-            options->additional_outputs = &setup->scores;
-            options->n_additional_outputs = 1;
-        }
+    if (setup->loss.count > 1 || setup->loss.items[0].loss != OT_LOSS_NONE ||
+        setup->loss.items[0].factor != 1 || setup->loss.items[0].input) {
+        options->losses = setup->loss.items;
+        options->n_losses = setup->loss.count;
+        code = set_outputs(setup, model);
+        if (code != EXIT_SUCCESS)
+            return code;
     }
     options->optimizer.optimizer = optimizer_numbers[values->optimizer];
     options->optimizer.beta1 = values->beta1;
@@ -172,5 +267,7 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
 void model_setup_deinit(model_setup *setup)
 {
     ot_tensor_destroy(setup->class_weights);
-    ot_model_destroy(setup->custom_loss);
+    loss_terms_deinit(&setup->loss);
+    free(setup->targets);
+    free(setup->outputs);
 }

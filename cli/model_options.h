@@ -2,11 +2,13 @@
 #ifndef CLI_MODEL_OPTIONS_H
 #define CLI_MODEL_OPTIONS_H
 
+#include "loss_options.h"
 #include "onnxtrain/artifacts.h"
+#include "onnxtrain/session.h"
 #include "options.h"
 
 typedef struct model_values {
-    const char *loss;
+    text_list loss;
     const char *loss_input, *target;
     int reduction;
     const char *class_weights, *ignore_index;
@@ -24,15 +26,25 @@ extern const option_spec model_option_table[];
 // Filled-in options and what they point to.
 typedef struct model_setup {
     ot_artifacts_options options;
-    ot_loss_options loss;
+    loss_terms loss;      // at least one; metrics are those of the first
+    const char **targets; // inputs that terms compare with, where they are known
+    int n_targets;
     ot_tensor *class_weights;
-    ot_model *custom_loss;
-    const char *scores; // the forward model's first output, an additional output beside the loss
+    bool has_ignored_label;
+    int64_t ignored_label;
+    const char *scores;   // what the first term takes, the first output beside the loss
+    const char **outputs; // the scores and the model's outputs, none twice
 } model_setup;
 
 // The exit code: EXIT_SUCCESS, or another after a message.
 int model_setup_init(model_setup *setup, const model_values *values, const ot_model *model);
 void model_setup_deinit(model_setup *setup);
+
+// Classes of the cross-entropy terms in a model with its loss; 0: unknown, or not the same for all.
+int64_t model_setup_class_count(const model_setup *setup, const ot_model *model);
+int64_t class_count(const ot_model *model, const char *scores); // 0: unknown
+// Position of an output of the training and eval model; -1: there is none.
+int session_output(const ot_session *session, const char *name);
 
 // Loads a model; the exit code.
 int load_model(const char *path, ot_model **out);

@@ -7,7 +7,7 @@
 
 #include "report.h"
 
-enum { MAX_OPTIONS = 128, HELP_COLUMN = 30, HELP_WIDTH = 100 };
+enum { MAX_OPTIONS = 128, HELP_COLUMN = 30, HELP_WIDTH = 100, MAX_HELP = 1024 };
 
 static bool is_end(const option_spec *spec)
 {
@@ -37,6 +37,11 @@ static bool parse_int(const char *text, int64_t *out, bool with_unit)
     if (with_unit && *end && strchr("KMG", *end))
         shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
     return *end == '\0' && !__builtin_mul_overflow(*out, INT64_C(1) << shift, out);
+}
+
+bool option_parse_int(const char *text, int64_t *out)
+{
+    return parse_int(text, out, false);
 }
 
 static bool add_item(text_list *list, const char *text)
@@ -115,10 +120,28 @@ typedef struct parser {
     struct option longs[MAX_OPTIONS + 2];
     const option_spec *specs[MAX_OPTIONS];
     char *base[MAX_OPTIONS]; // the values the spec's offset counts from
+    bool is_given[MAX_OPTIONS];
     int count;
 } parser;
 
 enum { HELP_CODE = 1000 };
+
+static const parser *current; // of the one command this process runs
+
+const char *option_given(const option_spec *specs, const char *const *except)
+{
+    for (int i = 0; i < current->count; i++) {
+        const option_spec *spec = specs;
+        bool is_excepted = false;
+        while (!is_end(spec) && spec != current->specs[i])
+            spec++;
+        for (int k = 0; except[k]; k++)
+            is_excepted = is_excepted || strcmp(except[k], current->specs[i]->name) == 0;
+        if (current->is_given[i] && !is_end(spec) && !is_excepted)
+            return spec->name;
+    }
+    return NULL;
+}
 
 static void parser_init(parser *p, const command *c, char *values)
 {
@@ -167,6 +190,7 @@ static int parse(const command *c, parser *p, int argc, char **argv)
         }
         if (!set_value(p->specs[code], p->base[code], optarg))
             return EXIT_USAGE;
+        p->is_given[code] = true;
     }
     if (argc - optind != c->n_arguments) {
         fprintf(stderr,
@@ -186,9 +210,11 @@ int command_main(const command *c, int argc, char **argv)
     if (!values)
         return report_text("out of memory");
     parser_init(&p, c, values);
+    current = &p;
     code = parse(c, &p, argc, argv);
     if (code < 0)
         code = c->run(values, (const char *const *)argv + optind);
+    current = NULL;
     free_lists(&p);
     free(values);
     if (fflush(stdout) != 0 && code == EXIT_SUCCESS)
@@ -229,7 +255,7 @@ static void describe(const option_spec *spec, char *text, size_t size)
 
 void command_help(const command *c, FILE *out)
 {
-    char text[512];
+    char text[MAX_HELP];
 
     fprintf(out, "onnxtrain %s %s [OPTION]...\n\n", c->name, c->arguments);
     wrap(out, c->description, 0);
@@ -267,7 +293,7 @@ static void roff(FILE *out, const char *text)
 
 void command_man(const command *c, FILE *out)
 {
-    char text[512];
+    char text[MAX_HELP];
 
     fprintf(out, ".TH ONNXTRAIN-%s 1\n.SH NAME\nonnxtrain\\-%s \\- ", c->name, c->name);
     roff(out, c->summary);

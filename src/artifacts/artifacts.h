@@ -24,6 +24,8 @@ ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty
 // targets.
 ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,
                           ot_value **loss);
+// Name of the input that a term compares with, unless it is a custom one.
+const char *ot__loss_target(const ot_loss_options *term);
 // optimizer.c: the optimizer model over `n` parameters of element type `dtype`.
 ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtype, int64_t opset,
                               ot_model **out);

@@ -84,12 +84,17 @@ static ot_status build_optimizer(ot_artifacts *artifacts, const ot__forward *for
 static ot_status build(const ot_model *model, const ot_artifacts_options *options,
                        ot__forward *forward, ot_artifacts *artifacts)
 {
+    char *note;
+
     OT_TRY(ot__forward_build(model, options, forward));
+    OT_TRY(ot__loss_note(forward, model, options, &note));
     OT_TRY(build_optimizer(artifacts, forward, &options->optimizer));
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
     OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
     OT_TRY(ot__training_model(forward));
+    if (note)
+        OT_TRY(ot_model_set_metadata(forward->model, OT_METADATA_LOSS, note));
     artifacts->training = forward->model;
     forward->model = NULL;
     return OT_OK;

@@ -22,10 +22,16 @@ static ot_value *target_input(ot__block *block, const char *name, ot_dtype dtype
     return target;
 }
 
+const char *ot__loss_target(const ot_loss_options *term)
+{
+    if (term->target)
+        return term->target;
+    return term->loss == OT_LOSS_CROSS_ENTROPY ? "labels" : "target";
+}
+
 static ot_value *target_like(ot__block *block, const ot_loss_options *options, const ot_value *x)
 {
-    return target_input(block, options->target ? options->target : "target", x->dtype,
-                        x->has_shape ? &x->shape : NULL);
+    return target_input(block, ot__loss_target(options), x->dtype, x->has_shape ? &x->shape : NULL);
 }
 
 // Scores [N, C, d...]: labels [N, d...].
@@ -38,8 +44,7 @@ static ot_value *labels_of(ot__block *block, const ot_loss_options *options, con
             shape.dim[k] = shape.dim[k + 1];
         shape.ndim--;
     }
-    return target_input(block, options->target ? options->target : "labels", OT_I64,
-                        scores->has_shape ? &shape : NULL);
+    return target_input(block, ot__loss_target(options), OT_I64, scores->has_shape ? &shape : NULL);
 }
 
 // ---- reductions ----
@@ -229,6 +234,33 @@ static ot_status attach_term(ot__block *block, const ot_loss_options *options, o
     return block->status;
 }
 
+static bool is_one_element(const ot_value *value)
+{
+    for (int k = 0; k < value->shape.ndim; k++)
+        if (value->shape.dim[k] != 1)
+            return false;
+    return value->has_shape;
+}
+
+// Broadcasting would multiply elements: [N] and [N, 1] sum to [N, N].
+static ot_status check_same_shape(const ot_model *model, const ot_value *a, const ot_value *b)
+{
+    bool may_fit = a->shape.ndim == b->shape.ndim;
+    char a_text[160], b_text[160];
+
+    if (!a->has_shape || !b->has_shape || is_one_element(a) || is_one_element(b))
+        return OT_OK;
+    for (int k = 0; may_fit && k < a->shape.ndim; k++)
+        may_fit = a->shape.dim[k] == b->shape.dim[k] || !ot__dim_is_number(a->shape.dim[k]) ||
+                  !ot__dim_is_number(b->shape.dim[k]);
+    if (may_fit)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID,
+                     "loss terms have shapes %s and %s: only equal ones, or scalars, are summed",
+                     ot__dims_text(model, &a->shape, a_text, sizeof a_text),
+                     ot__dims_text(model, &b->shape, b_text, sizeof b_text));
+}
+
 ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,
                           ot_value **loss)
 {
@@ -242,6 +274,8 @@ ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_
         ot_value *term;
 
         OT_TRY(attach_term(&block, &losses[i], &term));
+        if (*loss)
+            OT_TRY(check_same_shape(graph->model, *loss, term));
         *loss = *loss ? ot__block_binary(&block, "Add", "add_output", *loss, term) : term;
         OT_TRY(block.status);
     }

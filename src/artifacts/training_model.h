@@ -10,5 +10,10 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward);
 ot_status ot__eval_model(const ot_model *model, ot_model **out);
 // training_model.c: append gradients, accumulators and lazy_reset_grad to the forward's own model.
 ot_status ot__training_model(ot__forward *forward);
+// loss_note.c: the training model's metadata OT_METADATA_LOSS, before parameters become inputs;
+// *text is NULL when there is nothing to say.
+#define OT_METADATA_LOSS "onnxtrain.loss"
+ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
+                        const ot_artifacts_options *options, char **text);
 
 #endif

@@ -80,14 +80,22 @@ static ot_status run_batch(loop *l, ot_mode mode, ot__metric_sums *sums)
                                : NULL);
 }
 
+// The loss and what metrics are made of; other outputs are not fetched.
+static int count_outputs(const ot_session *session, ot_mode mode, const ot_train_options *options)
+{
+    const int wanted = OT_MAX(options->metric_output, 0) + 1;
+
+    return OT_MIN(OT_MIN(ot_session_output_count(session, mode), wanted), MAX_OUTPUTS);
+}
+
 static ot_status loop_init(loop *l, ot_session *session, const ot_train_options *options)
 {
     *l = (loop){.session = session, .options = options, .best_loss = INFINITY};
     l->checkpoint = ot_session_checkpoint(session);
     l->n_inputs = ot_session_input_count(session, OT_MODE_TRAIN);
     l->inputs = ot__alloc_zero((size_t)l->n_inputs + 1, sizeof(*l->inputs));
-    l->train_outputs.count = OT_MIN(ot_session_output_count(session, OT_MODE_TRAIN), MAX_OUTPUTS);
-    l->eval_outputs.count = OT_MIN(ot_session_output_count(session, OT_MODE_EVAL), MAX_OUTPUTS);
+    l->train_outputs.count = count_outputs(session, OT_MODE_TRAIN, options);
+    l->eval_outputs.count = count_outputs(session, OT_MODE_EVAL, options);
     if (options->checkpoint_folder) {
         l->checkpoint_path = ot__path_join(options->checkpoint_folder, "checkpoint");
         l->best_path = ot__path_join(options->checkpoint_folder, "best");

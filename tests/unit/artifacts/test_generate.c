@@ -146,6 +146,31 @@ static void the_training_model_has_the_nodes_of_onnx_runtime(void **state)
     ot_model_destroy(model);
 }
 
+static void the_training_model_says_what_its_loss_is(void **state)
+{
+    static const ot_loss_options term = OT_LOSS_OPTIONS_INIT;
+    ot_loss_options losses[] = {term, term};
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = make_mlp();
+    ot_artifacts *artifacts;
+
+    (void)state;
+    losses[0].has_ignore_index = 1;
+    losses[0].ignore_index = -1;
+    losses[1].loss = OT_LOSS_MSE;
+    losses[1].factor = 0.5;
+    losses[1].input = "h";
+    losses[1].target = "wanted";
+    options.losses = losses;
+    options.n_losses = 2;
+    assert_ok(ot_artifacts_generate(model, &options, &artifacts));
+    assert_string_equal(ot_model_metadata(artifacts->training, "onnxtrain.loss"),
+                        "1\tcross-entropy ignoring -1\toutput\tlabels\n0.5\tmse\th\twanted\n");
+    assert_null(ot_model_metadata(artifacts->eval, "onnxtrain.loss")); // exported models come of it
+    ot_artifacts_destroy(artifacts);
+    ot_model_destroy(model);
+}
+
 static void the_eval_model_is_forward_and_loss(void **state)
 {
     const ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
@@ -378,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_training_model_has_the_names_and_order_of_onnx_runtime),
         cmocka_unit_test(the_training_model_has_the_nodes_of_onnx_runtime),
+        cmocka_unit_test(the_training_model_says_what_its_loss_is),
         cmocka_unit_test(the_eval_model_is_forward_and_loss),
         cmocka_unit_test(the_forward_model_stays_as_it_is),
         cmocka_unit_test(the_checkpoint_holds_trainable_and_frozen_parameters),

@@ -282,6 +282,25 @@ static void losses_that_cannot_be_are_refused(void **state)
     ot_model_destroy(model);
 }
 
+static void terms_that_would_broadcast_are_refused(void **state)
+{
+    ot_model *model =
+        read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
+                      "g (float[4, 3] x, float[4, 1] z) => (float[4, 3] y, float[4, 1] u)"
+                      "{ y = Relu(x) u = Neg(z) }");
+    ot_loss_options losses[2] = {defaults, defaults};
+    ot_value *loss;
+
+    (void)state;
+    losses[0].loss = losses[1].loss = OT_LOSS_L1;
+    losses[0].reduction = losses[1].reduction = OT_REDUCTION_NONE;
+    losses[1].input = "u";
+    losses[1].target = "t";
+    assert_fails(ot__loss_attach(model->graph, losses, 2, &loss), OT_ERR_INVALID,
+                 "loss terms have shapes [4,3] and [4,1]");
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +315,7 @@ int main(void)
         cmocka_unit_test(losses_with_different_targets_get_one_input_each),
         cmocka_unit_test(the_first_output_is_the_loss_when_there_is_none),
         cmocka_unit_test(losses_that_cannot_be_are_refused),
+        cmocka_unit_test(terms_that_would_broadcast_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,273 @@
+#include "loss_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "report.h"
+
+static const struct {
+    const char *name;
+    ot_loss loss;
+    ot_task task;
+} losses[] = {{"cross-entropy", OT_LOSS_CROSS_ENTROPY, OT_TASK_CLASSIFICATION},
+              {"mse", OT_LOSS_MSE, OT_TASK_REGRESSION},
+              {"l1", OT_LOSS_L1, OT_TASK_REGRESSION},
+              {"bce-with-logits", OT_LOSS_BCE_WITH_LOGITS, OT_TASK_CLASSIFICATION},
+              {"none", OT_LOSS_NONE, OT_TASK_NONE}};
+enum { N_LOSSES = sizeof(losses) / sizeof(losses[0]) };
+
+ot_loss loss_of_name(const char *name, size_t length)
+{
+    for (int i = 0; i < N_LOSSES; i++)
+        if (strlen(losses[i].name) == length && strncmp(losses[i].name, name, length) == 0)
+            return losses[i].loss;
+    return OT_LOSS_CUSTOM;
+}
+
+const char *loss_name(ot_loss loss)
+{
+    for (int i = 0; i < N_LOSSES; i++)
+        if (losses[i].loss == loss)
+            return losses[i].name;
+    return NULL;
+}
+
+ot_task loss_task(ot_loss loss)
+{
+    for (int i = 0; i < N_LOSSES; i++)
+        if (losses[i].loss == loss)
+            return losses[i].task;
+    return OT_TASK_NONE;
+}
+
+const char *loss_target(const ot_loss_options *term)
+{
+    if (term->loss == OT_LOSS_CUSTOM || term->loss == OT_LOSS_NONE)
+        return NULL;
+    if (term->target)
+        return term->target;
+    return term->loss == OT_LOSS_CROSS_ENTROPY ? "labels" : "target";
+}
+
+// ---- one term ----
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0;
+}
+
+static bool is_value(const ot_model *model, const char *name)
+{
+    ot_dtype dtype;
+    ot_shape shape;
+
+    return ot_model_value_info(model, name, &dtype, &shape) == OT_OK;
+}
+
+// The weight before a '*', and the rest of the text.
+static int parse_weight(const char *text, double *weight, const char **rest)
+{
+    const char *star = strchr(text, '*');
+    char *end;
+
+    *weight = 1;
+    *rest = text;
+    if (!star || is_file(text))
+        return EXIT_SUCCESS;
+    *weight = strtod(text, &end);
+    if (end == text || end != star)
+        return report_usage("--loss: '%.*s' in '%s' is no weight", (int)(star - text), text, text);
+    if (!isfinite(*weight) || *weight == 0)
+        return report_usage("--loss: '%s' has weight %g, expected a finite one other than 0", text,
+                            *weight);
+    *rest = star + 1;
+    return EXIT_SUCCESS;
+}
+
+// Where the loss ends and ":VALUE" begins. File names may hold colons too.
+static size_t loss_length(char *text)
+{
+    size_t length = strcspn(text, ":");
+
+    if (loss_of_name(text, length) != OT_LOSS_CUSTOM || is_file(text))
+        return is_file(text) ? strlen(text) : length;
+    for (char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+        *colon = '\0';
+        if (is_file(text))
+            length = (size_t)(colon - text);
+        *colon = ':';
+    }
+    return length;
+}
+
+// "VALUE" or "VALUE=TARGET"; names of values may hold '='.
+static void parse_names(char *text, const ot_model *model, ot_loss_options *term)
+{
+    char *equals = strrchr(text, '=');
+
+    term->input = text;
+    if (!equals || is_value(model, text))
+        return;
+    *equals = '\0';
+    term->target = equals + 1;
+}
+
+static int parse_term(char *text, const ot_model *model, ot_loss_options *term, ot_model **custom)
+{
+    const size_t length = loss_length(text);
+    const bool has_names = text[length] == ':';
+
+    text[length] = '\0';
+    term->loss = loss_of_name(text, length);
+    if (term->loss == OT_LOSS_CUSTOM) {
+        if (!strchr(text, '.'))
+            return report_usage("--loss: '%s' is neither a loss nor a model file", text);
+        if (ot_model_load(text, NULL, custom) != OT_OK)
+            return report_error();
+        term->custom = *custom;
+    }
+    if (!has_names)
+        return EXIT_SUCCESS;
+    parse_names(text + length + 1, model, term);
+    if (!*term->input || (term->target && !*term->target))
+        return report_usage("--loss: '%s:%s%s' lacks a name", text, term->input,
+                            term->target ? "=" : "");
+    if (term->loss == OT_LOSS_NONE && term->target)
+        return report_usage("--loss: none compares with nothing, but a target '%s' is named",
+                            term->target);
+    return EXIT_SUCCESS;
+}
+
+// ---- all terms ----
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+// Weights apart, the same term twice: a slip, and never needed.
+static int check_twice(const loss_terms *terms, const text_list *texts, const ot_model *model)
+{
+    const int last = terms->count - 1;
+    const ot_loss_options *b = &terms->items[last];
+    const char *output = ot_model_output_name(model, 0);
+
+    for (int i = 0; i < last; i++) {
+        const ot_loss_options *a = &terms->items[i];
+        if (a->loss == b->loss && a->loss != OT_LOSS_CUSTOM &&
+            same_text(a->input ? a->input : output, b->input ? b->input : output) &&
+            same_text(loss_target(a), loss_target(b)))
+            return report_usage("--loss: '%s' and '%s' are the same term", texts->items[i],
+                                texts->items[last]);
+        if (strcmp(texts->items[i], texts->items[last]) == 0)
+            return report_usage("--loss: '%s' is given twice", texts->items[i]);
+    }
+    return EXIT_SUCCESS;
+}
+
+int loss_terms_parse(loss_terms *terms, const text_list *texts, const ot_model *model)
+{
+    const size_t n = (size_t)texts->count;
+
+    *terms = (loss_terms){.items = calloc(n + 1, sizeof(*terms->items)),
+                          .names = calloc(n + 1, sizeof(*terms->names)),
+                          .custom = calloc(n + 1, sizeof(ot_model *))};
+    if (!terms->items || !terms->names || !terms->custom)
+        return report_text("out of memory");
+    for (int i = 0; i < texts->count; i++) {
+        ot_loss_options *term = &terms->items[i];
+        const char *rest;
+        double weight;
+        int code = parse_weight(texts->items[i], &weight, &rest);
+        if (code != EXIT_SUCCESS)
+            return code;
+        terms->names[i] = strdup(rest);
+        if (!terms->names[i])
+            return report_text("out of memory");
+        *term = (ot_loss_options)OT_LOSS_OPTIONS_INIT;
+        terms->count++;
+        term->factor = weight;
+        code = parse_term(terms->names[i], model, term, &terms->custom[i]);
+        if (code == EXIT_SUCCESS)
+            code = check_twice(terms, texts, model);
+        if (code != EXIT_SUCCESS)
+            return code;
+    }
+    return EXIT_SUCCESS;
+}
+
+void loss_terms_deinit(loss_terms *terms)
+{
+    for (int i = 0; i < terms->count; i++) {
+        ot_model_destroy(terms->custom[i]);
+        free(terms->names[i]);
+    }
+    free(terms->items);
+    free(terms->names);
+    free(terms->custom);
+    *terms = (loss_terms){0};
+}
+
+// ---- what artifacts say ----
+
+static void parse_loss(loss_note *note, const char *text, bool is_first)
+{
+    const size_t length = strcspn(text, " ");
+
+    if (is_first)
+        note->loss = loss_of_name(text, length);
+    if (strncmp(text + length, " ignoring ", 10) == 0)
+        note->has_ignored_label = option_parse_int(text + length + 10, &note->ignored_label);
+}
+
+static void parse_line(loss_note *note, char *line, bool is_first)
+{
+    enum { WEIGHT, LOSS, VALUE, TARGETS };
+
+    for (int field = WEIGHT; line; field++) {
+        char *tab = strchr(line, '\t');
+        if (tab)
+            *tab = '\0';
+        if (field == LOSS)
+            parse_loss(note, line, is_first);
+        if (field == VALUE && is_first && *line)
+            note->value = line;
+        if (field >= TARGETS && *line)
+            note->targets[note->n_targets++] = line;
+        line = tab ? tab + 1 : NULL;
+    }
+}
+
+int loss_note_parse(loss_note *note, const char *text)
+{
+    size_t n_fields = 1;
+
+    *note = (loss_note){.loss = OT_LOSS_CUSTOM};
+    if (!text)
+        return EXIT_SUCCESS;
+    for (const char *p = text; *p; p++)
+        n_fields += *p == '\t' || *p == '\n';
+    note->text = strdup(text);
+    note->targets = calloc(n_fields, sizeof(*note->targets));
+    if (!note->text || !note->targets)
+        return report_text("out of memory");
+    for (char *line = note->text; *line;) {
+        char *end = line + strcspn(line, "\n");
+        const bool is_first = line == note->text, is_last = *end == '\0';
+        *end = '\0';
+        parse_line(note, line, is_first);
+        line = is_last ? end : end + 1;
+    }
+    return EXIT_SUCCESS;
+}
+
+void loss_note_deinit(loss_note *note)
+{
+    free(note->text);
+    free(note->targets);
+    *note = (loss_note){0};
+}
