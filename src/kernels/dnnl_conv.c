@@ -1,6 +1,8 @@
 #include "kernels/dnnl_program.h"
 
 enum { SPATIAL = 2, MAX_SPATIAL = 3 };
+// Chunks of a batch, and how many times the images the sums of all chunks may be, beyond the least.
+enum { CHUNKS_MIN = 4, CHUNKS_MAX = 16, SUM_SHARE = 2 };
 
 // ---- forms ----
 
@@ -50,6 +52,7 @@ typedef struct conv_parts {
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr, plain_attr;
     dnnl_primitive_desc_t forward;
+    int64_t n_chunks; // of whole images, x and y being those of one; 0: all at once
 } conv_parts;
 
 bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
@@ -111,21 +114,42 @@ static ot__dnnl_convolution convolution_of(const conv_parts *p, ot__dnnl_directi
                                   .pads_end = p->pads_end};
 }
 
-static dnnl_status_t describe(const ot__dnnl_conv *c, conv_parts *p)
+// With the number of threads that the primitive will run with.
+static dnnl_status_t describe_primitive(const conv_parts *p, const ot__dnnl_convolution *problem,
+                                        const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
+{
+    const int n_threads = ot__parallel_max();
+    const_dnnl_primitive_desc_t hint = problem->direction == OT__DNNL_FORWARD ? NULL : p->forward;
+    dnnl_status_t st;
+
+    if (p->n_chunks > 0)
+        ot__parallel_set(1);
+    st = ot__dnnl_pd_convolution(pd, p->engine, problem, hint, attr);
+    ot__parallel_set(n_threads);
+    return st;
+}
+
+// n_chunks 0: the whole problem at once.
+static dnnl_status_t describe(const ot__dnnl_conv *c, int64_t n_chunks, conv_parts *p)
 {
     const ot_shape bias = OT_SHAPE(c->y->dim[1]);
+    ot_shape x = *c->x, y = *c->y;
     ot__dnnl_convolution forward;
+
+    p->n_chunks = n_chunks;
+    if (n_chunks > 0)
+        x.dim[0] = y.dim[0] = c->x->dim[0] / n_chunks;
 
     OT__DNNL_TRY(ot__dnnl_engine(&p->engine));
     OT__DNNL_TRY(ot__dnnl_attr(c->relu, &p->attr));
     OT__DNNL_TRY(ot__dnnl_attr(false, &p->plain_attr));
-    OT__DNNL_TRY(ot__dnnl_md(&p->x, c->x, c->x_form));
-    OT__DNNL_TRY(ot__dnnl_md(&p->y, c->y, c->y_form));
+    OT__DNNL_TRY(ot__dnnl_md(&p->x, &x, c->x_form));
+    OT__DNNL_TRY(ot__dnnl_md(&p->y, &y, c->y_form));
     OT__DNNL_TRY(ot__dnnl_md(&p->b, &bias, NULL));
     OT__DNNL_TRY(describe_weights(c, p));
     describe_window(c, p);
     forward = convolution_of(p, OT__DNNL_FORWARD, c->has_bias);
-    return ot__dnnl_pd_convolution(&p->forward, p->engine, &forward, NULL, p->attr);
+    return describe_primitive(p, &forward, p->attr, &p->forward);
 }
 
 static void forget(conv_parts *p)
@@ -140,7 +164,60 @@ static void forget(conv_parts *p)
     ot__md_release(&p->w_plain);
 }
 
+// ---- chunks ----
+
+// The smallest number of equal chunks of whole images that is not below `at_least`, or one a image.
+static int64_t divide_batch(int64_t batch, int64_t at_least)
+{
+    int64_t n = OT_MIN(batch, at_least);
+
+    while (batch % n != 0)
+        n++;
+    return n;
+}
+
+static double elements(const ot_shape *shape)
+{
+    double n = 1;
+
+    for (int k = 0; k < shape->ndim; k++)
+        n *= (double)shape->dim[k];
+    return n;
+}
+
+// For results that each chunk has to itself.
+static int64_t chunks_of_images(const ot__dnnl_conv *c)
+{
+    return c->is_exact ? divide_batch(c->x->dim[0], CHUNKS_MAX) : 0;
+}
+
+// For weight gradients, which each chunk makes whole: the larger they are, the fewer.
+static int64_t chunks_of_sums(const ot__dnnl_conv *c)
+{
+    const double most = SUM_SHARE * (elements(c->x) + elements(c->y)) / elements(c->w);
+
+    if (!c->is_exact)
+        return 0;
+    return divide_batch(c->x->dim[0], most < CHUNKS_MIN   ? CHUNKS_MIN
+                                      : most > CHUNKS_MAX ? CHUNKS_MAX
+                                                          : (int64_t)most);
+}
+
 // ---- programs ----
+
+static dnnl_status_t add(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd)
+{
+    return p->n_chunks > 0 ? ot__dnnl_add_chunks(out, pd, p->n_chunks) : ot__dnnl_add(out, pd);
+}
+
+// Images of `md`, in a slot.
+static dnnl_status_t add_images(ot__dnnl_program *out, int arg, const dnnl_memory_desc_t *md,
+                                int slot)
+{
+    const size_t n_bytes = dnnl_memory_desc_get_size(ot__md_of(md));
+
+    return ot__dnnl_arg(out, arg, ot__md_of(md), OT__DNNL_SLOT_CHUNKS(slot, n_bytes));
+}
 
 static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, const conv_parts *p)
 {
@@ -148,73 +225,129 @@ static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, 
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
 
     OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w_plain), w, &w_place));
-    OT__DNNL_TRY(ot__dnnl_add(out, p->forward));
-    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_SRC, ot__md_of(&p->x), OT__DNNL_SLOT(OT__DNNL_CONV_X)));
+    OT__DNNL_TRY(add(out, p, p->forward));
+    OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_X));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
     if (c->has_bias)
         OT__DNNL_TRY(
             ot__dnnl_arg(out, DNNL_ARG_BIAS, ot__md_of(&p->b), OT__DNNL_SLOT(OT__DNNL_CONV_B)));
-    return ot__dnnl_arg(out, DNNL_ARG_DST, ot__md_of(&p->y), OT__DNNL_SLOT(OT__DNNL_CONV_Y));
+    return add_images(out, DNNL_ARG_DST, &p->y, OT__DNNL_CONV_Y);
 }
 
-static dnnl_status_t add_dx(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd)
+static dnnl_status_t add_dx_primitive(ot__dnnl_program *out, const conv_parts *p,
+                                      dnnl_primitive_desc_t pd)
 {
     const ot__md w = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_W);
 
     OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w_plain), w, &w_place));
-    OT__DNNL_TRY(ot__dnnl_add(out, pd));
-    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_DST, ot__md_of(&p->y),
-                              OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DY)));
+    OT__DNNL_TRY(add(out, p, pd));
+    OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
-    return ot__dnnl_arg(out, DNNL_ARG_DIFF_SRC, ot__md_of(&p->x),
-                        OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DX));
+    return add_images(out, DNNL_ARG_DIFF_SRC, &p->x, OT__DNNL_CONV_GRAD_DX);
+}
+
+static dnnl_status_t add_dx(ot__dnnl_program *out, const conv_parts *p)
+{
+    const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_DATA, false);
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t st;
+
+    OT__DNNL_TRY(describe_primitive(p, &problem, p->plain_attr, &pd));
+    st = add_dx_primitive(out, p, pd);
+    dnnl_primitive_desc_destroy(pd);
+    return st;
+}
+
+// Where a primitive leaves a gradient of weights, and whether that is where it is wanted.
+static ot__dnnl_place place_of_sums(ot__dnnl_program *out, const conv_parts *p, size_t n_bytes,
+                                    int slot, bool is_final)
+{
+    if (p->n_chunks > 1)
+        return ot__dnnl_scratch_chunks(out, n_bytes, p->n_chunks);
+    return is_final ? OT__DNNL_SLOT(slot) : ot__dnnl_scratch(out, n_bytes);
+}
+
+// From where the primitive left `n_bytes` at `from` to slot `slot`, the chunks added up.
+static dnnl_status_t add_sums(ot__dnnl_program *out, const conv_parts *p, ot__dnnl_place from,
+                              size_t n_bytes, ot__dnnl_place to)
+{
+    return p->n_chunks > 1 ? ot__dnnl_add_sum(out, from, p->n_chunks, n_bytes, to) : dnnl_success;
 }
 
 // dw is made where it is wanted when the primitive can write it row-major, else in scratch.
-static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd,
-                            bool wants_dw, bool wants_db)
+static dnnl_status_t add_dw_primitive(ot__dnnl_program *out, const conv_parts *p,
+                                      dnnl_primitive_desc_t pd, bool wants_dw, bool wants_db)
 {
     const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
-    const ot__md plain = ot__md_of(&p->w_plain);
-    const bool is_plain = dnnl_memory_desc_equal(dw, plain) != 0;
-    ot__dnnl_place place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW);
+    const ot__md plain = ot__md_of(&p->w_plain), b = ot__md_of(&p->b);
+    const size_t dw_bytes = dnnl_memory_desc_get_size(dw), db_bytes = dnnl_memory_desc_get_size(b);
+    const bool is_final = wants_dw && dnnl_memory_desc_equal(dw, plain) != 0;
+    const ot__dnnl_place dw_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW),
+                         db_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DB);
+    const ot__dnnl_place at = place_of_sums(out, p, dw_bytes, OT__DNNL_CONV_GRAD_DW, is_final);
+    ot__dnnl_place db_at = db_slot;
 
-    if (!is_plain || !wants_dw)
-        place = ot__dnnl_scratch(out, dnnl_memory_desc_get_size(dw));
-    OT__DNNL_TRY(ot__dnnl_add(out, pd));
-    OT__DNNL_TRY(
-        ot__dnnl_arg(out, DNNL_ARG_SRC, ot__md_of(&p->x), OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_X)));
-    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_DST, ot__md_of(&p->y),
-                              OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DY)));
-    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_WEIGHTS, dw, place));
-    if (wants_db)
-        OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_BIAS, ot__md_of(&p->b),
-                                  OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DB)));
-    if (is_plain || !wants_dw)
+    OT__DNNL_TRY(add(out, p, pd));
+    OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_GRAD_X));
+    OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_WEIGHTS, dw, at));
+    if (wants_db) {
+        db_at = place_of_sums(out, p, db_bytes, OT__DNNL_CONV_GRAD_DB, true);
+        OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_BIAS, b, db_at));
+        OT__DNNL_TRY(add_sums(out, p, db_at, db_bytes, db_slot));
+    }
+    if (!wants_dw)
         return dnnl_success;
-    return ot__dnnl_reorder(out, dw, place, plain, OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW));
+    OT__DNNL_TRY(add_sums(out, p, at, dw_bytes, is_final ? dw_slot : at));
+    return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, plain, dw_slot);
 }
 
-static dnnl_status_t add_backward(ot__dnnl_program *out, const conv_parts *p, bool wants_dx,
-                                  bool wants_dw, bool wants_db)
+static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, bool wants_dw,
+                            bool wants_db)
 {
-    const ot__dnnl_convolution data = convolution_of(p, OT__DNNL_BACKWARD_DATA, false);
-    const ot__dnnl_convolution weights = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, wants_db);
+    const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, wants_db);
     dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t st = dnnl_success;
+    dnnl_status_t st;
 
-    if (wants_dx) {
-        OT__DNNL_TRY(ot__dnnl_pd_convolution(&pd, p->engine, &data, p->forward, p->plain_attr));
-        st = add_dx(out, p, pd);
-        dnnl_primitive_desc_destroy(pd);
-    }
-    if (st != dnnl_success || (!wants_dw && !wants_db))
-        return st;
-    ot__dnnl_scratch_reuse(out);
-    OT__DNNL_TRY(ot__dnnl_pd_convolution(&pd, p->engine, &weights, p->forward, p->plain_attr));
-    st = add_dw(out, p, pd, wants_dw, wants_db);
+    OT__DNNL_TRY(describe_primitive(p, &problem, p->plain_attr, &pd));
+    st = add_dw_primitive(out, p, pd, wants_dw, wants_db);
     dnnl_primitive_desc_destroy(pd);
+    return st;
+}
+
+static dnnl_status_t build_forward(ot__dnnl_program *out, const ot__dnnl_conv *c)
+{
+    conv_parts p = {.attr = NULL};
+    dnnl_status_t st = describe(c, chunks_of_images(c), &p);
+
+    if (st == dnnl_success)
+        st = add_forward(out, c, &p);
+    forget(&p);
+    return st;
+}
+
+static dnnl_status_t build_dx(ot__dnnl_program *out, const ot__dnnl_conv *c)
+{
+    conv_parts p = {.attr = NULL};
+    dnnl_status_t st = describe(c, chunks_of_images(c), &p);
+
+    if (st == dnnl_success)
+        st = add_dx(out, &p);
+    forget(&p);
+    ot__dnnl_scratch_reuse(out);
+    return st;
+}
+
+static dnnl_status_t build_dw(ot__dnnl_program *out, const ot__dnnl_conv *c, bool wants_dw,
+                              bool wants_db)
+{
+    conv_parts p = {.attr = NULL};
+    dnnl_status_t st = describe(c, chunks_of_sums(c), &p);
+
+    if (st == dnnl_success)
+        st = add_dw(out, &p, wants_dw, wants_db);
+    forget(&p);
     return st;
 }
 
@@ -229,31 +362,23 @@ static ot_status finish(dnnl_status_t st, ot__dnnl_program **out)
 
 ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
 {
-    conv_parts p = {.attr = NULL};
-    dnnl_status_t st;
-
     *out = ot__alloc_zero(1, sizeof **out);
     if (*out == NULL)
         return OT_ERR_NO_MEMORY;
-    st = describe(c, &p);
-    if (st == dnnl_success)
-        st = add_forward(*out, c, &p);
-    forget(&p);
-    return finish(st, out);
+    return finish(build_forward(*out, c), out);
 }
 
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
                                     bool wants_db, ot__dnnl_program **out)
 {
-    conv_parts p = {.attr = NULL};
-    dnnl_status_t st;
+    dnnl_status_t st = dnnl_success;
 
     *out = ot__alloc_zero(1, sizeof **out);
     if (*out == NULL)
         return OT_ERR_NO_MEMORY;
-    st = describe(c, &p);
-    if (st == dnnl_success)
-        st = add_backward(*out, &p, wants_dx, wants_dw, wants_db);
-    forget(&p);
+    if (wants_dx)
+        st = build_dx(*out, c);
+    if (st == dnnl_success && (wants_dw || wants_db))
+        st = build_dw(*out, c, wants_dw, wants_db);
     return finish(st, out);
 }

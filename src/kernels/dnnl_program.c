@@ -1,6 +1,7 @@
 #include "kernels/dnnl_program.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { ALIGNMENT = 64 };
 
@@ -79,12 +80,33 @@ dnnl_status_t ot__dnnl_attr(bool relu, dnnl_primitive_attr_t *out)
     return st;
 }
 
+static size_t aligned(size_t n_bytes)
+{
+    return (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
 ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes)
 {
-    const ot__dnnl_place place = {-1, p->scratch_used};
+    const ot__dnnl_place place = {.slot = -1, .offset = p->scratch_used};
 
-    p->scratch_used += (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    p->scratch_used += aligned(n_bytes);
     p->scratch_bytes = OT_MAX(p->scratch_bytes, p->scratch_used);
+    return place;
+}
+
+ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_program *p, size_t n_bytes, int64_t n_chunks)
+{
+    ot__dnnl_place place = ot__dnnl_scratch(p, aligned(n_bytes) * (size_t)n_chunks);
+
+    place.per_chunk = aligned(n_bytes);
+    return place;
+}
+
+ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_program *p, size_t n_bytes)
+{
+    ot__dnnl_place place = ot__dnnl_scratch(p, aligned(n_bytes) * (size_t)ot__parallel_max());
+
+    place.per_thread = aligned(n_bytes);
     return place;
 }
 
@@ -101,24 +123,82 @@ dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_pla
     if (s->n_args == OT__DNNL_MAX_ARGS)
         return dnnl_runtime_error;
     OT__DNNL_TRY(ot__dnnl_engine(&engine));
-    s->arg[s->n_args].arg = arg;
-    OT__DNNL_TRY(dnnl_memory_create(&s->arg[s->n_args].memory, md, engine, DNNL_MEMORY_NONE));
-    s->place[s->n_args++] = place;
+    s->place[s->n_args] = place;
+    for (int t = 0; t < s->n_threads; t++) {
+        dnnl_exec_arg_t *a = &s->arg[t * OT__DNNL_MAX_ARGS + s->n_args];
+
+        a->arg = arg;
+        OT__DNNL_TRY(dnnl_memory_create(&a->memory, md, engine, DNNL_MEMORY_NONE));
+    }
+    s->n_args++;
     return dnnl_success;
+}
+
+// A step of `n_threads` rows of arguments.
+static dnnl_status_t new_step(ot__dnnl_program *p, int n_threads, ot__dnnl_step **out)
+{
+    ot__dnnl_step *s = &p->step[p->n_steps];
+
+    if (p->n_steps == OT__DNNL_MAX_STEPS)
+        return dnnl_runtime_error;
+    s->arg = ot__alloc_zero((size_t)n_threads * OT__DNNL_MAX_ARGS, sizeof *s->arg);
+    if (s->arg == NULL)
+        return dnnl_out_of_memory;
+    s->n_threads = n_threads;
+    p->n_steps++;
+    *out = s;
+    return dnnl_success;
+}
+
+static size_t scratch_of(const_dnnl_primitive_desc_t pd, ot__md *md)
+{
+    *md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    return *md == NULL ? 0 : dnnl_memory_desc_get_size(*md);
 }
 
 dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd)
 {
-    const ot__md scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    const size_t n_bytes = scratch == NULL ? 0 : dnnl_memory_desc_get_size(scratch);
+    ot__dnnl_step *s;
+    ot__md scratch;
+    const size_t n_bytes = scratch_of(pd, &scratch);
 
-    if (p->n_steps == OT__DNNL_MAX_STEPS)
-        return dnnl_runtime_error;
-    OT__DNNL_TRY(dnnl_primitive_create(&p->step[p->n_steps].primitive, pd));
-    p->n_steps++;
+    OT__DNNL_TRY(new_step(p, 1, &s));
+    OT__DNNL_TRY(dnnl_primitive_create(&s->primitive, pd));
     return n_bytes == 0
                ? dnnl_success
                : ot__dnnl_arg(p, DNNL_ARG_SCRATCHPAD, scratch, ot__dnnl_scratch(p, n_bytes));
+}
+
+dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd,
+                                  int64_t n_chunks)
+{
+    const int n_threads = ot__parallel_max();
+    ot__dnnl_step *s;
+    ot__md scratch;
+    const size_t n_bytes = scratch_of(pd, &scratch);
+    dnnl_status_t st;
+
+    OT__DNNL_TRY(new_step(p, n_threads, &s));
+    s->n_chunks = n_chunks;
+    ot__parallel_set(1);
+    st = dnnl_primitive_create(&s->primitive, pd);
+    ot__parallel_set(n_threads);
+    return n_bytes == 0 || st != dnnl_success ? st
+                                              : ot__dnnl_arg(p, DNNL_ARG_SCRATCHPAD, scratch,
+                                                             ot__dnnl_scratch_threads(p, n_bytes));
+}
+
+dnnl_status_t ot__dnnl_add_sum(ot__dnnl_program *p, ot__dnnl_place from, int64_t n_chunks,
+                               size_t n_bytes, ot__dnnl_place to)
+{
+    ot__dnnl_step *s;
+
+    OT__DNNL_TRY(new_step(p, 1, &s));
+    s->n_chunks = n_chunks;
+    s->n_floats = (int64_t)(n_bytes / sizeof(float));
+    s->place[0] = from;
+    s->place[1] = to;
+    return dnnl_success;
 }
 
 dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place from_place,
@@ -176,27 +256,113 @@ dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const o
 
 // ---- running ----
 
+// One run of a program.
+typedef struct runner {
+    void *const *slots;
+    uint8_t *scratch;
+    dnnl_stream_t stream;
+} runner;
+
+static void *address(const runner *r, const ot__dnnl_place *at)
+{
+    return at->slot >= 0 ? r->slots[at->slot] : r->scratch + at->offset;
+}
+
+static dnnl_status_t execute(const runner *r, const ot__dnnl_step *s, int64_t chunk, int thread)
+{
+    const dnnl_exec_arg_t *arg = &s->arg[thread * OT__DNNL_MAX_ARGS];
+
+    for (int i = 0; i < s->n_args; i++) {
+        const ot__dnnl_place *at = &s->place[i];
+        uint8_t *data = address(r, at);
+
+        data += (size_t)chunk * at->per_chunk + (size_t)thread * at->per_thread;
+        OT__DNNL_TRY(dnnl_memory_set_data_handle(arg[i].memory, data));
+    }
+    return dnnl_primitive_execute(s->primitive, r->stream, s->n_args, arg);
+}
+
+static dnnl_status_t execute_chunks(const runner *r, const ot__dnnl_step *s)
+{
+    const int n_threads_before = ot__parallel_max();
+    dnnl_status_t first = dnnl_success;
+
+    // Primitives made for one thread run in one, also where the region has no more than that.
+    ot__parallel_set(1);
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads(s->n_threads)
+#endif
+    for (int thread = 0; thread < s->n_threads; thread++) {
+        const int64_t end = s->n_chunks * (thread + 1) / s->n_threads;
+        dnnl_status_t st = dnnl_success;
+
+        for (int64_t c = s->n_chunks * thread / s->n_threads; c < end && st == dnnl_success; c++)
+            st = execute(r, s, c, thread);
+        if (st != dnnl_success) {
+#ifdef _OPENMP
+#pragma omp atomic write
+#endif
+            first = st;
+        }
+    }
+    ot__parallel_set(n_threads_before);
+    return first;
+}
+
+typedef struct sum {
+    float *to;
+    const float *from;
+    int64_t n_chunks, distance;
+} sum;
+
+static void sum_range(void *context, int64_t first, int64_t last)
+{
+    enum { BLOCK = 1024 };
+    const sum *s = context;
+
+    for (int64_t at = first; at < last; at += BLOCK) {
+        const int64_t n = OT_MIN(last - at, (int64_t)BLOCK);
+        float *to = s->to + at;
+
+        if (s->to != s->from)
+            memcpy(to, s->from + at, (size_t)n * sizeof(*to));
+        for (int64_t c = 1; c < s->n_chunks; c++) {
+            const float *from = s->from + c * s->distance + at;
+
+            for (int64_t i = 0; i < n; i++)
+                to[i] += from[i];
+        }
+    }
+}
+
+static void add_up(const runner *r, const ot__dnnl_step *s)
+{
+    sum all = {.to = address(r, &s->place[1]),
+               .from = address(r, &s->place[0]),
+               .n_chunks = s->n_chunks,
+               .distance = (int64_t)(s->place[0].per_chunk / sizeof(float))};
+
+    ot__parallel_for(s->n_floats, OT_PAR_MIN / s->n_chunks, sum_range, &all);
+}
+
+static dnnl_status_t run_step(const runner *r, const ot__dnnl_step *s)
+{
+    if (s->primitive == NULL) {
+        add_up(r, s);
+        return dnnl_success;
+    }
+    return s->n_chunks > 0 ? execute_chunks(r, s) : execute(r, s, 0, 0);
+}
+
 ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch)
 {
-    dnnl_status_t st;
-    dnnl_stream_t on;
+    runner r = {.slots = slots, .scratch = scratch};
+    dnnl_status_t st = stream(&r.stream);
 
-    st = stream(&on);
-    for (int s = 0; s < p->n_steps && st == dnnl_success; s++) {
-        const ot__dnnl_step *step = &p->step[s];
-
-        for (int i = 0; i < step->n_args && st == dnnl_success; i++) {
-            const ot__dnnl_place *at = &step->place[i];
-
-            st = dnnl_memory_set_data_handle(step->arg[i].memory,
-                                             at->slot >= 0 ? slots[at->slot]
-                                                           : (uint8_t *)scratch + at->offset);
-        }
-        if (st == dnnl_success)
-            st = dnnl_primitive_execute(step->primitive, on, step->n_args, step->arg);
-    }
+    for (int s = 0; s < p->n_steps && st == dnnl_success; s++)
+        st = run_step(&r, &p->step[s]);
     if (st == dnnl_success)
-        st = dnnl_stream_wait(on);
+        st = dnnl_stream_wait(r.stream);
     return ot__dnnl_error(st, "run");
 }
 
@@ -209,9 +375,10 @@ void ot__dnnl_destroy(ot__dnnl_program *p)
 {
     if (p == NULL)
         return;
-    for (int s = 0; s < OT__DNNL_MAX_STEPS; s++) {
-        for (int i = 0; i < OT__DNNL_MAX_ARGS; i++)
+    for (int s = 0; s < p->n_steps; s++) {
+        for (int i = 0; i < p->step[s].n_threads * OT__DNNL_MAX_ARGS; i++)
             dnnl_memory_destroy(p->step[s].arg[i].memory);
+        ot__free(p->step[s].arg);
         dnnl_primitive_destroy(p->step[s].primitive);
     }
     ot__free(p);

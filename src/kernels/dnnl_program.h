@@ -6,20 +6,27 @@
 #include "kernels/dnnl_compat.h"
 #include "kernels/kernels.h"
 
-enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 5 };
+enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 8 };
 
 // Where an argument lies: in slot i of the pointers given to a run, or in the scratch memory.
 typedef struct ot__dnnl_place {
     int slot; // -1: scratch
     size_t offset;
+    size_t per_chunk, per_thread; // bytes from one to the next, in steps that run chunk by chunk
 } ot__dnnl_place;
-#define OT__DNNL_SLOT(i) ((ot__dnnl_place){(i), 0})
+#define OT__DNNL_SLOT(i) ((ot__dnnl_place){.slot = (i)})
+#define OT__DNNL_SLOT_CHUNKS(i, bytes) ((ot__dnnl_place){.slot = (i), .per_chunk = (bytes)})
 
+// Three kinds: a primitive that all threads run together; one that each thread runs alone, on its
+// share of the chunks; and without a primitive, the sum of what the chunks have left in arg 0.
 typedef struct ot__dnnl_step {
     dnnl_primitive_t primitive;
-    dnnl_exec_arg_t arg[OT__DNNL_MAX_ARGS]; // their memory objects belong to the step
+    dnnl_exec_arg_t *arg; // n_threads rows of them; their memory objects belong to the step
     ot__dnnl_place place[OT__DNNL_MAX_ARGS];
     int n_args;
+    int n_threads;    // that run it on chunks of their own
+    int64_t n_chunks; // 0: all threads together
+    int64_t n_floats; // sums: of one chunk; place 0 is from, place 1 to
 } ot__dnnl_step;
 
 // Starts as zeros. Everything is made while preparing, with the number of threads it will run with.
@@ -37,6 +44,16 @@ ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes);
 void ot__dnnl_scratch_reuse(ot__dnnl_program *p); // steps that follow need nothing that is in it
 // Append the primitive of `pd`, with its own scratch bound; its other arguments follow.
 dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd);
+// The same for n_chunks parts of the problem, `pd` being that of one of them, made with one thread.
+// Which chunks there are says the problem alone, so the number of threads changes no bit.
+dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd,
+                                  int64_t n_chunks);
+// What n_chunks chunks of a step have left at `from`, added in their order; `to` may be the first.
+dnnl_status_t ot__dnnl_add_sum(ot__dnnl_program *p, ot__dnnl_place from, int64_t n_chunks,
+                               size_t n_bytes, ot__dnnl_place to);
+// Scratch for each of n_chunks chunks, or for each thread.
+ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_program *p, size_t n_bytes, int64_t n_chunks);
+ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_program *p, size_t n_bytes);
 dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_place place);
 // Append a copy from one description to another.
 dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place from_place,

@@ -17,6 +17,8 @@ typedef struct ot__dnnl_conv {
     int64_t groups;
     const int64_t *strides, *dilations, *pads; // one number a spatial axis
     bool has_bias, relu;                       // forward only
+    // Chunk by chunk of fixed size, each by one thread: the same bits for any number of threads.
+    bool is_exact;
 } ot__dnnl_conv;
 
 enum { OT__DNNL_CONV_X, OT__DNNL_CONV_W, OT__DNNL_CONV_B, OT__DNNL_CONV_Y };

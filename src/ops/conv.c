@@ -76,7 +76,7 @@ void ot__conv_forms_dnnl(ot_prep *p)
     ot_prep_want_out(p, 0, y_form);
 }
 
-static ot_status prepare(ot_prep *p, bool relu)
+static ot_status prepare(ot_prep *p, bool relu, bool is_exact)
 {
     ot__dnnl_program *program;
     ot__geometry geometry;
@@ -86,18 +86,29 @@ static ot_status prepare(ot_prep *p, bool relu)
         return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.has_bias = ot_prep_in(p, 2) != NULL;
     c.relu = relu;
+    c.is_exact = is_exact;
     OT_TRY(ot__dnnl_conv_create(&c, &program));
     return keep(p, program);
 }
 
 ot_status ot__conv_prepare_dnnl(ot_prep *p)
 {
-    return prepare(p, false);
+    return prepare(p, false, false);
+}
+
+ot_status ot__conv_prepare_dnnl_exact(ot_prep *p)
+{
+    return prepare(p, false, true);
 }
 
 ot_status ot__conv_relu_prepare_dnnl(ot_prep *p)
 {
-    return prepare(p, true);
+    return prepare(p, true, false);
+}
+
+ot_status ot__conv_relu_prepare_dnnl_exact(ot_prep *p)
+{
+    return prepare(p, true, true);
 }
 
 ot_status ot__conv_run_dnnl(const ot_run *r)
@@ -137,7 +148,7 @@ void ot__conv_grad_forms_dnnl(ot_prep *p)
     ot_prep_want_out(p, 0, x_form);
 }
 
-ot_status ot__conv_grad_prepare_dnnl(ot_prep *p)
+static ot_status prepare_grad(ot_prep *p, bool is_exact)
 {
     ot__dnnl_program *program;
     ot__geometry geometry;
@@ -145,9 +156,20 @@ ot_status ot__conv_grad_prepare_dnnl(ot_prep *p)
 
     if (!read_problem(p, ot_prep_in(p, 1), ot_prep_in(p, 2), ot_prep_in(p, 0), &geometry, &c))
         return ot_prep_fail(p, OT_ERR_INVALID, "dY, X and W do not belong to one convolution");
+    c.is_exact = is_exact;
     OT_TRY(ot__dnnl_conv_grad_create(&c, ot_prep_out(p, 0) != NULL, ot_prep_out(p, 1) != NULL,
                                      ot_prep_out(p, 2) != NULL, &program));
     return keep(p, program);
+}
+
+ot_status ot__conv_grad_prepare_dnnl(ot_prep *p)
+{
+    return prepare_grad(p, false);
+}
+
+ot_status ot__conv_grad_prepare_dnnl_exact(ot_prep *p)
+{
+    return prepare_grad(p, true);
 }
 
 ot_status ot__conv_grad_run_dnnl(const ot_run *r)

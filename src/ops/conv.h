@@ -1,4 +1,5 @@
-// oneDNN's kernels of convolutions, shared by Conv, its fused forms and ConvGrad. Private to `ops`.
+// oneDNN's kernels of convolutions, shared by Conv, its fused forms and ConvGrad; those prepared as
+// _exact give the same bits for any number of threads. Private to `ops`.
 #ifndef OT_OPS_CONV_H
 #define OT_OPS_CONV_H
 
@@ -8,7 +9,9 @@
 bool ot__conv_can_dnnl(const ot_prep *p);
 void ot__conv_forms_dnnl(ot_prep *p);
 ot_status ot__conv_prepare_dnnl(ot_prep *p);
+ot_status ot__conv_prepare_dnnl_exact(ot_prep *p);
 ot_status ot__conv_relu_prepare_dnnl(ot_prep *p); // Y = max(convolution, 0)
+ot_status ot__conv_relu_prepare_dnnl_exact(ot_prep *p);
 ot_status ot__conv_run_dnnl(const ot_run *r);
 void ot__conv_release_dnnl(void *state);
 
@@ -16,6 +19,7 @@ void ot__conv_release_dnnl(void *state);
 bool ot__conv_grad_can_dnnl(const ot_prep *p);
 void ot__conv_grad_forms_dnnl(ot_prep *p);
 ot_status ot__conv_grad_prepare_dnnl(ot_prep *p);
+ot_status ot__conv_grad_prepare_dnnl_exact(ot_prep *p);
 ot_status ot__conv_grad_run_dnnl(const ot_run *r);
 
 // The reference of Conv, for its fused forms.
