@@ -73,6 +73,28 @@ static const char batch_norm[] =
          "  y = MatMul(j, w4)\n"
          "}\n";
 
+// Channels in whole blocks of any processor, so that images are not row-major between convolutions.
+static const char blocked[] = HEAD "blocked (float[N,3,12,12] x) => (float[N,10] y)\n"
+                                   "{\n"
+                                   "  w1 = RandomNormal<shape = [32, 3, 3, 3], scale = 0.2>()\n"
+                                   "  b1 = RandomNormal<shape = [32], scale = 0.1>()\n"
+                                   "  w2 = RandomNormal<shape = [32, 1, 3, 3], scale = 0.3>()\n"
+                                   "  w3 = RandomNormal<shape = [64, 32, 1, 1], scale = 0.2>()\n"
+                                   "  w4 = RandomNormal<shape = [64, 64, 3, 3], scale = 0.05>()\n"
+                                   "  w5 = RandomNormal<shape = [64, 10], scale = 0.3>()\n"
+                                   "  a = Conv<strides = [2, 2], pads = [1, 1, 1, 1]>(x, w1, b1)\n"
+                                   "  b = Relu(a)\n"
+                                   "  c = Conv<group = 32, pads = [1, 1, 1, 1]>(b, w2)\n"
+                                   "  d = Relu(c)\n"
+                                   "  e = Conv(d, w3)\n"
+                                   "  f = Relu(e)\n"
+                                   "  g = Conv<pads = [1, 1, 1, 1]>(f, w4)\n"
+                                   "  h = Add(f, g)\n"
+                                   "  i = GlobalAveragePool(h)\n"
+                                   "  j = Flatten(i)\n"
+                                   "  y = MatMul(j, w5)\n"
+                                   "}\n";
+
 static void need(ot_status st)
 {
     if (st != OT_OK)
@@ -203,7 +225,8 @@ static void every_run_has_the_same_bits_as_another_with_as_many_threads(void **s
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TESTS_OF(mlp), TESTS_OF(lenet), TESTS_OF(batch_norm)};
+    const struct CMUnitTest tests[] = {TESTS_OF(mlp), TESTS_OF(lenet), TESTS_OF(batch_norm),
+                                       TESTS_OF(blocked)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
