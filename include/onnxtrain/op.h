@@ -148,6 +148,8 @@ typedef struct ot_tile {
     const char *attrs[OT_TILE_MAX_ATTRS];
     ot_tile_i32 i32; ///< NULL unless the record's types have i32
     ot_tile_i64 i64;
+    bool rounds_once; ///< f32: at most one rounding an element, so that every loop, vector or not,
+                      ///< gives the same bits; what a product may apply to its elements
 } ot_tile;
 
 struct ot_op_def {

@@ -22,7 +22,8 @@ ot_status ot__conv_grad_prepare_dnnl(ot_prep *p);
 ot_status ot__conv_grad_prepare_dnnl_exact(ot_prep *p);
 ot_status ot__conv_grad_run_dnnl(const ot_run *r);
 
-// The reference of Conv, for its fused forms.
+// Inference and the reference of Conv, for its fused forms.
+void ot__conv_infer(ot_infer *c);
 ot_status ot__conv_prepare_ref(ot_prep *p);
 ot_status ot__conv_run_ref(const ot_run *r);
 

@@ -64,6 +64,9 @@ extern const ot_port ot__bool_out[];
 extern const ot_port ot__gradient_in_x[], ot__gradient_in_y[],
     ot__gradient_out[]; // dY, X or Y -> dX
 
+// The tile of "Add" or "com.microsoft.LeakyReluGrad[0.1]" and its attributes (at most
+// OT_TILE_MAX_ATTRS; those not given stay); *at moves behind what is understood.
+bool ot__tile_read(const char **at, const ot_tile **tile, float *attrs);
 // Known elements of output 0 from those of inputs 0 and 1 (or 0 alone: b is unknown); f works on
 // numbers and symbols.
 void ot__infer_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b));

@@ -1,5 +1,8 @@
 // Ports and inference that many elementwise records share.
 #include "ops/elementwise.h"
+
+#include <string.h>
+
 #include "ops/grad.h"
 
 const ot_port ot__unary_in[] = {{"X", "T", 0}, {0}};
@@ -100,4 +103,49 @@ void ot__extremes_grad(ot_grad *g)
         if (ot_grad_wants(g, i))
             ot_grad_set_dx(g, i,
                            ot_emit_sum_to(g, ot_emit2(g, "Mul", share, masks[i]), ot_grad_x(g, i)));
+}
+
+// ---- tiles by name ----
+
+static bool read_tile_name(const char **at, const ot_tile **tile)
+{
+    const size_t length = strcspn(*at, " [;");
+    const ot_op_def *op;
+    char name[80], *dot;
+
+    if (length >= sizeof(name))
+        return false;
+    memcpy(name, *at, length);
+    name[length] = '\0';
+    *at += length;
+    dot = strrchr(name, '.');
+    if (dot != NULL)
+        *dot = '\0';
+    op = ot__op_find(dot == NULL ? "" : name, dot == NULL ? name : dot + 1, INT64_MAX);
+    *tile = op == NULL ? NULL : op->tile;
+    return *tile != NULL;
+}
+
+bool ot__tile_read(const char **at, const ot_tile **tile, float *attrs)
+{
+    if (!read_tile_name(at, tile))
+        return false;
+    if (**at != '[')
+        return true;
+    for (int k = 0; **at != ']'; k++) {
+        const size_t length = strcspn(++*at, ",]");
+        double value;
+        char text[40];
+
+        if (k == OT_TILE_MAX_ATTRS || length >= sizeof(text))
+            return false;
+        memcpy(text, *at, length);
+        text[length] = '\0';
+        *at += length;
+        if (!ot__parse_float(text, &value) || **at == '\0')
+            return false;
+        attrs[k] = (float)value;
+    }
+    ++*at;
+    return true;
 }

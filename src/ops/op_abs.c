@@ -13,8 +13,11 @@ static void abs_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", dy, ot_emit1(g, "Sign", x)));
 }
 
-static const ot_tile abs_tile = {
-    .f32 = abs_f32, .f64 = ot__ref_abs_f64, .i32 = ot__ref_abs_i32, .i64 = ot__ref_abs_i64};
+static const ot_tile abs_tile = {.f32 = abs_f32,
+                                 .f64 = ot__ref_abs_f64,
+                                 .i32 = ot__ref_abs_i32,
+                                 .i64 = ot__ref_abs_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_abs[] = {
     {.name = "Abs",
      .since = 6,

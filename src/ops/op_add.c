@@ -21,8 +21,11 @@ static void add_grad(ot_grad *g)
         ot_grad_set_dx(g, 1, ot_emit_sum_to(g, dy, b));
 }
 
-static const ot_tile add_tile = {
-    .f32 = add_f32, .f64 = ot__ref_add_f64, .i32 = ot__ref_add_i32, .i64 = ot__ref_add_i64};
+static const ot_tile add_tile = {.f32 = add_f32,
+                                 .f64 = ot__ref_add_f64,
+                                 .i32 = ot__ref_add_i32,
+                                 .i64 = ot__ref_add_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_add[] = {
     {.name = "Add",
      .since = 7,

@@ -1,7 +1,7 @@
 // Y = convolution of X (N, C, spatial...) by W (M, C/group, kernel...) plus B (M).
 #include "ops/conv.h"
 
-static void conv_infer(ot_infer *c)
+void ot__conv_infer(ot_infer *c)
 {
     const ot_shape *x = ot_infer_shape(c, 0), *w = ot_infer_shape(c, 1);
     const int64_t groups = ot_attr_int(ot_infer_node(c), "group");
@@ -131,7 +131,7 @@ const ot_op_def ot__op_conv[] = {
      .outputs = conv_out,
      .attrs = ot__conv_attrs,
      .types = "T: f32 f64",
-     .infer = conv_infer,
+     .infer = ot__conv_infer,
      .kernels = conv_kernels,
      .grad = conv_grad},
     {0},

@@ -57,8 +57,11 @@ static const ot_kernel div_kernels[] = {
      .run = div_run_ref},
     {0},
 };
-static const ot_tile div_tile = {
-    .f32 = div_f32, .f64 = ot__ref_div_f64, .i32 = ot__ref_div_i32, .i64 = ot__ref_div_i64};
+static const ot_tile div_tile = {.f32 = div_f32,
+                                 .f64 = ot__ref_div_f64,
+                                 .i32 = ot__ref_div_i32,
+                                 .i64 = ot__ref_div_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_div[] = {
     {.name = "Div",
      .since = 7,

@@ -33,48 +33,6 @@ static void skip_spaces(program *p)
     p->at += strspn(p->at, " ");
 }
 
-// The tile of "Add" or "com.microsoft.ReluGrad".
-static bool read_tile(program *p, step *s)
-{
-    const size_t length = strcspn(p->at, " [;");
-    const ot_op_def *op;
-    char name[80], *dot;
-
-    if (length >= sizeof(name))
-        return false;
-    memcpy(name, p->at, length);
-    name[length] = '\0';
-    p->at += length;
-    dot = strrchr(name, '.');
-    if (dot != NULL)
-        *dot = '\0';
-    op = ot__op_find(dot == NULL ? "" : name, dot == NULL ? name : dot + 1, INT64_MAX);
-    s->tile = op == NULL ? NULL : op->tile;
-    return s->tile != NULL;
-}
-
-static bool read_attrs(program *p, step *s)
-{
-    if (*p->at != '[')
-        return true;
-    for (int k = 0; *p->at != ']'; k++) {
-        const size_t length = strcspn(++p->at, ",]");
-        double value;
-        char text[40];
-
-        if (k == OT_TILE_MAX_ATTRS || length >= sizeof(text))
-            return false;
-        memcpy(text, p->at, length);
-        text[length] = '\0';
-        p->at += length;
-        if (!ot__parse_float(text, &value) || *p->at == '\0')
-            return false;
-        s->attrs[k] = (float)value;
-    }
-    p->at++;
-    return true;
-}
-
 static bool read_operand(program *p, int i_step, int *out)
 {
     const char kind = *p->at++;
@@ -94,7 +52,7 @@ static bool read_operand(program *p, int i_step, int *out)
 static bool read_step(program *p, int i_step, step *s)
 {
     skip_spaces(p);
-    if (!read_tile(p, s) || !read_attrs(p, s))
+    if (!ot__tile_read(&p->at, &s->tile, s->attrs))
         return false;
     for (skip_spaces(p); *p->at != '\0' && *p->at != ';'; skip_spaces(p))
         if (s->n_operands == OT__MAX_OPERANDS ||

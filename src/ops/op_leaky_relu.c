@@ -31,7 +31,7 @@ static const ot_attr_spec leaky_relu_attrs[] = {
     {0},
 };
 static const ot_tile leaky_relu_tile = {
-    .f32 = leaky_relu_f32, .f64 = ot__ref_leaky_relu_f64, .attrs = {"alpha"}};
+    .f32 = leaky_relu_f32, .f64 = ot__ref_leaky_relu_f64, .attrs = {"alpha"}, .rounds_once = true};
 const ot_op_def ot__op_leaky_relu[] = {
     {.name = "LeakyRelu",
      .since = 6,

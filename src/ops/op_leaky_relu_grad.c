@@ -9,8 +9,10 @@ static const ot_attr_spec leaky_relu_grad_attrs[] = {
     {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.01F},
     {0},
 };
-static const ot_tile leaky_relu_grad_tile = {
-    .f32 = leaky_relu_grad_f32, .f64 = ot__ref_leaky_relu_grad_f64, .attrs = {"alpha"}};
+static const ot_tile leaky_relu_grad_tile = {.f32 = leaky_relu_grad_f32,
+                                             .f64 = ot__ref_leaky_relu_grad_f64,
+                                             .attrs = {"alpha"},
+                                             .rounds_once = true};
 const ot_op_def ot__op_leaky_relu_grad[] = {
     {.domain = "com.microsoft",
      .name = "LeakyReluGrad",

@@ -21,8 +21,11 @@ static void mul_grad(ot_grad *g)
         ot_grad_set_dx(g, 1, ot_emit_sum_to(g, ot_emit2(g, "Mul", dy, a), b));
 }
 
-static const ot_tile mul_tile = {
-    .f32 = mul_f32, .f64 = ot__ref_mul_f64, .i32 = ot__ref_mul_i32, .i64 = ot__ref_mul_i64};
+static const ot_tile mul_tile = {.f32 = mul_f32,
+                                 .f64 = ot__ref_mul_f64,
+                                 .i32 = ot__ref_mul_i32,
+                                 .i64 = ot__ref_mul_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_mul[] = {
     {.name = "Mul",
      .since = 7,

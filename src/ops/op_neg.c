@@ -11,8 +11,11 @@ static void neg_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit1(g, "Neg", ot_grad_dy(g, 0)));
 }
 
-static const ot_tile neg_tile = {
-    .f32 = neg_f32, .f64 = ot__ref_neg_f64, .i32 = ot__ref_neg_i32, .i64 = ot__ref_neg_i64};
+static const ot_tile neg_tile = {.f32 = neg_f32,
+                                 .f64 = ot__ref_neg_f64,
+                                 .i32 = ot__ref_neg_i32,
+                                 .i64 = ot__ref_neg_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_neg[] = {
     {.name = "Neg",
      .since = 6,

@@ -13,8 +13,11 @@ static void relu_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "com.microsoft.ReluGrad", dy, y));
 }
 
-static const ot_tile relu_tile = {
-    .f32 = relu_f32, .f64 = ot__ref_relu_f64, .i32 = ot__ref_relu_i32, .i64 = ot__ref_relu_i64};
+static const ot_tile relu_tile = {.f32 = relu_f32,
+                                  .f64 = ot__ref_relu_f64,
+                                  .i32 = ot__ref_relu_i32,
+                                  .i64 = ot__ref_relu_i64,
+                                  .rounds_once = true};
 const ot_op_def ot__op_relu[] = {
     {.name = "Relu",
      .since = 6,

@@ -5,7 +5,8 @@ static void relu_grad_f32(float *y, const float *const *x, int64_t n, const floa
     ot__tiles_best()->relu_grad(y, x, n, attrs);
 }
 
-static const ot_tile relu_grad_tile = {.f32 = relu_grad_f32, .f64 = ot__ref_relu_grad_f64};
+static const ot_tile relu_grad_tile = {
+    .f32 = relu_grad_f32, .f64 = ot__ref_relu_grad_f64, .rounds_once = true};
 const ot_op_def ot__op_relu_grad[] = {
     {.domain = "com.microsoft",
      .name = "ReluGrad",

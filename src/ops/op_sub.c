@@ -21,8 +21,11 @@ static void sub_grad(ot_grad *g)
         ot_grad_set_dx(g, 1, ot_emit1(g, "Neg", ot_emit_sum_to(g, dy, b)));
 }
 
-static const ot_tile sub_tile = {
-    .f32 = sub_f32, .f64 = ot__ref_sub_f64, .i32 = ot__ref_sub_i32, .i64 = ot__ref_sub_i64};
+static const ot_tile sub_tile = {.f32 = sub_f32,
+                                 .f64 = ot__ref_sub_f64,
+                                 .i32 = ot__ref_sub_i32,
+                                 .i64 = ot__ref_sub_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_sub[] = {
     {.name = "Sub",
      .since = 7,

@@ -15,8 +15,11 @@ static void sum_grad(ot_grad *g)
 
 static const ot_port sum_in[] = {{"data_0", "T", OT_PORT_VARIADIC}, {0}};
 static const ot_port sum_out[] = {{"sum", "T", 0}, {0}};
-static const ot_tile sum_tile = {
-    .f32 = sum_f32, .f64 = ot__ref_sum_f64, .i32 = ot__ref_sum_i32, .i64 = ot__ref_sum_i64};
+static const ot_tile sum_tile = {.f32 = sum_f32,
+                                 .f64 = ot__ref_sum_f64,
+                                 .i32 = ot__ref_sum_i32,
+                                 .i64 = ot__ref_sum_i64,
+                                 .rounds_once = true};
 const ot_op_def ot__op_sum[] = {
     {.name = "Sum",
      .since = 6,

@@ -52,9 +52,14 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
 void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
                       bool b_transposed, double alpha)
 {
-    const matrix ma = matrix_of(a, a_transposed, true), mb = matrix_of(b, b_transposed, false);
+    matrix ma = matrix_of(a, a_transposed, true);
+    const matrix mb = matrix_of(b, b_transposed, false);
     ot_shape a_batch = *a, b_batch = *b, y_batch = {0};
 
+    // The batches of A share B: their rows are those of one product.
+    if (mb.n_batch_axes == 0 && !a_transposed)
+        for (; ma.n_batch_axes > 0; ma.n_batch_axes--)
+            ma.rows *= a->dim[ma.n_batch_axes - 1];
     a_batch.ndim = ma.n_batch_axes;
     b_batch.ndim = mb.n_batch_axes;
     (void)ot__shape_broadcast(&a_batch, &b_batch, &y_batch); // inference has seen that they fit
@@ -157,6 +162,8 @@ static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
     data->y += batch * all->product->y_stride;
     data->a += a;
     data->b += b;
+    if (data->epilogue.other != NULL)
+        data->epilogue.other += batch * all->product->y_stride;
 }
 
 void ot__product_compute_simd(const ot__product *p, const ot_run *r, ot__gemm_data *first)

@@ -1,4 +1,4 @@
-// The fusions, one pattern per file fuse_<pattern>.c.
+// The fusions, one pattern per file fuse_<pattern>.c, and what they share (fuse.c).
 #ifndef OT_PASSES_FUSE_H
 #define OT_PASSES_FUSE_H
 
@@ -6,12 +6,36 @@
 
 // One row: looks for its pattern in the whole main graph and rewrites every place where it holds.
 typedef struct ot__fusion {
-    const char *name; // of the file: "fuse_gemm_relu"
+    const char *name; // of the file: "fuse_gemm"
     ot_status (*run)(ot_model *model);
 } ot__fusion;
 
 ot_status ot__fuse_batch_norm(ot_model *model);
+ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
+ot_status ot__fuse_gemm(ot_model *model);
 ot_status ot__fuse_gemm_accumulate(ot_model *model);
+
+// ---- fuse.c ----
+
+// A graph whose nodes are being exchanged.
+typedef struct ot__fusing {
+    ot_graph *graph;
+    ot__uses uses; // as the graph was at first
+    bool *is_gone; // per node (ot_node.index)
+    int n_indexed; // nodes that were there at first
+} ot__fusing;
+
+// Calls `fuse` for every node that was there at first and still is, then sorts the graph.
+ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_node *node));
+bool ot__fuse_is_op(const ot_node *node, const char *domain, const char *op_type); // NULL: no
+// The node that alone reads `value`; NULL when there are others or it is gone already.
+ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value);
+void ot__fuse_drop(ot__fusing *f, ot_node *node);
+// A node of ai.onnxtrain; its attributes and ot__op_infer are left to the caller.
+ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
+                       int n_inputs, ot_value **outputs, int n_outputs, ot_node **out);
+// An elementwise node as ot__tile_read reads it: "LeakyRelu[0.1]".
+void ot__fuse_write_tile(ot__buf *text, const ot_node *node);
 
 #endif

@@ -155,16 +155,9 @@ static void write_operand(ot__buf *text, const chain *c, const ot_value *value)
 static void write_step(ot__buf *text, const chain *c, int i)
 {
     const ot_node *node = c->node[i];
-    const ot_tile *tile = node->op->tile;
 
-    ot__buf_printf(text, "%s%s%s%s", i == 0 ? "" : "; ", node->domain,
-                   node->domain[0] == '\0' ? "" : ".", node->op_type);
-    for (int a = 0; a < OT_TILE_MAX_ATTRS && tile->attrs[a] != NULL; a++) {
-        ot__buf_text(text, a == 0 ? "[" : ",");
-        ot__buf_float(text, (double)ot_attr_float(node, tile->attrs[a]), true);
-    }
-    if (tile->attrs[0] != NULL)
-        ot__buf_text(text, "]");
+    ot__buf_text(text, i == 0 ? "" : "; ");
+    ot__fuse_write_tile(text, node);
     for (int k = 0; k < node->n_inputs; k++)
         write_operand(text, c, node->inputs[k]);
 }

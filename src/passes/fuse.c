@@ -1,0 +1,83 @@
+// What the fusions share: who alone reads a value, and exchanging nodes for a fused one.
+#include <string.h>
+
+#include "passes/fuse.h"
+
+bool ot__fuse_is_op(const ot_node *node, const char *domain, const char *op_type)
+{
+    return node != NULL && strcmp(node->op_type, op_type) == 0 && strcmp(node->domain, domain) == 0;
+}
+
+ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
+{
+    const ot__use *use = &f->uses.use[f->uses.first[value->index]];
+
+    if (value->is_output || ot__uses_count(&f->uses, value) != 1 || use->i_input < 0 ||
+        f->is_gone[use->node->index])
+        return NULL;
+    return use->node;
+}
+
+void ot__fuse_drop(ot__fusing *f, ot_node *node)
+{
+    f->is_gone[node->index] = true;
+    ot__graph_remove_node(f->graph, node);
+}
+
+ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
+                       int n_inputs, ot_value **outputs, int n_outputs, ot_node **out)
+{
+    ot_model *model = f->graph->model;
+    ot_node *node;
+
+    if (ot__model_opset(model, "ai.onnxtrain") == 0)
+        OT_TRY(ot__model_set_opset(model, "ai.onnxtrain", 1));
+    node = ot__graph_add_node(f->graph, "ai.onnxtrain", op_type, name, inputs, n_inputs, outputs,
+                              n_outputs);
+    if (node == NULL)
+        return OT_ERR_NO_MEMORY;
+    node->index = f->n_indexed; // is_gone has one entry for all new nodes
+    *out = node;
+    return ot__op_lookup(model, node, &node->op);
+}
+
+static ot_status visit(ot__fusing *f, ot_status (*fuse)(ot__fusing *f, ot_node *node))
+{
+    ot__arena *arena = f->graph->model->arena;
+    ot_node **nodes =
+        ot__arena_memdup(arena, f->graph->nodes, (size_t)f->n_indexed * sizeof *nodes);
+
+    f->is_gone = ot__arena_alloc(arena, (size_t)f->n_indexed + 1);
+    if (nodes == NULL || f->is_gone == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int n = 0; n < f->n_indexed; n++)
+        if (!f->is_gone[n])
+            OT_TRY(fuse(f, nodes[n]));
+    return ot__graph_sort(f->graph);
+}
+
+ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_node *node))
+{
+    ot__fusing f = {.graph = model->graph, .n_indexed = model->graph->n_nodes};
+    ot_status st;
+
+    if (model->graph->n_nodes == 0)
+        return OT_OK;
+    OT_TRY(ot__uses_build(model->graph, &f.uses));
+    st = visit(&f, fuse);
+    ot__uses_deinit(&f.uses);
+    return st;
+}
+
+void ot__fuse_write_tile(ot__buf *text, const ot_node *node)
+{
+    const ot_tile *tile = node->op->tile;
+
+    ot__buf_printf(text, "%s%s%s", node->domain, node->domain[0] == '\0' ? "" : ".", node->op_type);
+    for (int a = 0; a < OT_TILE_MAX_ATTRS && tile->attrs[a] != NULL; a++) {
+        ot__buf_text(text, a == 0 ? "[" : ",");
+        ot__buf_float(text, (double)ot_attr_float(node, tile->attrs[a]), true);
+    }
+    if (tile->attrs[0] != NULL)
+        ot__buf_text(text, "]");
+}

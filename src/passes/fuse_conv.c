@@ -1,0 +1,26 @@
+// Conv + Relu become ConvRelu: what lies between them is never stored. The backward half needs
+// Relu's result only, and keeps its own nodes.
+#include "passes/fuse.h"
+
+static ot_status fuse(ot__fusing *f, ot_node *conv)
+{
+    ot_node *relu, *fused;
+
+    if (!ot__fuse_is_op(conv, "", "Conv"))
+        return OT_OK;
+    relu = ot__fuse_only_reader(f, conv->outputs[0]);
+    if (!ot__fuse_is_op(relu, "", "Relu"))
+        return OT_OK;
+    ot__fuse_drop(f, conv);
+    ot__fuse_drop(f, relu);
+    OT_TRY(ot__fuse_add(f, "ConvRelu", conv->name, conv->inputs, conv->n_inputs, relu->outputs, 1,
+                        &fused));
+    if (!ot__node_copy_attrs(fused, conv))
+        return OT_ERR_NO_MEMORY;
+    return ot__op_infer(fused);
+}
+
+ot_status ot__fuse_conv(ot_model *model)
+{
+    return ot__fuse_each(model, fuse);
+}
