@@ -186,6 +186,8 @@ ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope)
 
     to->doc = from->doc;
     to->extra = from->extra;
+    to->infos = from->infos; // reading is over: nobody adds to them
+    to->n_infos = to->infos_capacity = from->n_infos;
     if (!copier->rename) {
         size_t position = 0;
         const char *name;
@@ -251,6 +253,8 @@ static ot_status copy_model(const ot_model *from, ot_model *to)
     to->doc = from->doc;
     to->metadata = from->metadata;
     to->n_metadata = from->n_metadata;
+    to->metadata_extra = from->metadata_extra;
+    to->n_metadata_extra = from->n_metadata_extra;
     to->extra = from->extra;
     to->folder = from->folder;
     if (from->n_opsets > 0) {

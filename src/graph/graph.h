@@ -175,6 +175,11 @@ struct ot_node {
     int index; // scratch for passes and plans
 };
 
+typedef struct ot__kept_info {
+    const char *name;
+    ot__bytes bytes;
+} ot__kept_info;
+
 struct ot_graph {
     ot_model *model;
     ot_graph *parent; // NULL for the main graph
@@ -184,7 +189,10 @@ struct ot_graph {
     ot_value **inputs, **outputs, **initializers; // initializers that are inputs too are in both
     int n_inputs, n_outputs, n_initializers;
     int inputs_capacity, outputs_capacity, initializers_capacity;
-    ot__map values;  // by name; values of this graph only
+    ot__map values; // by name; values of this graph only
+    // ValueInfoProtos of names that no node made when they were read: passed through as they came
+    ot__kept_info *infos;
+    int n_infos, infos_capacity;
     ot__bytes extra; // sparse initializers, quantisation annotations, metadata: passed through
 };
 
@@ -213,8 +221,10 @@ struct ot_model {
     const char *producer_name, *producer_version, *domain, *doc;
     ot__opset *opsets;
     int n_opsets, opsets_capacity;
-    const char **metadata; // key, value, key, value, ...
-    int n_metadata;        // pairs
+    const char **metadata;           // key, value, key, value, ...
+    int n_metadata;                  // pairs
+    const ot__bytes *metadata_extra; // fields that are not understood of the first pairs
+    int n_metadata_extra;
     ot__function **functions;
     int n_functions;
     ot_graph *graph;

@@ -220,9 +220,14 @@ ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes byt
 
     OT_TRY(take_value_info_apart(reader, bytes, &info));
     value = ot__graph_find(graph, info.name);
-    // Without a node that makes it, it tells nothing about this graph.
-    if (!value || !value->producer)
+    // Without a node that makes it, it tells nothing about this graph, but perhaps other programs.
+    if (!value || !value->producer) {
+        if (!ot__arena_grow(reader->model->arena, &graph->infos, &graph->infos_capacity,
+                            graph->n_infos, sizeof *graph->infos))
+            return OT_ERR_NO_MEMORY;
+        graph->infos[graph->n_infos++] = (ot__kept_info){info.name, bytes};
         return OT_OK;
+    }
     return apply_value_info(reader, &info, value);
 }
 
@@ -282,6 +287,7 @@ enum { MODEL_GRAPH = 7, MODEL_FUNCTION = 25 };
 static ot_status read_metadata(ot__reader *reader, const Onnx__ModelProto *proto)
 {
     ot_model *model = reader->model;
+    ot__bytes *extra;
 
     if (proto->n_metadata_props == 0)
         return OT_OK;
@@ -289,14 +295,18 @@ static ot_status read_metadata(ot__reader *reader, const Onnx__ModelProto *proto
         return ot__error(OT_ERR_FORMAT, "%zu metadata entries", proto->n_metadata_props);
     model->metadata =
         ot__arena_alloc(model->arena, proto->n_metadata_props * 2 * sizeof *model->metadata);
-    if (!model->metadata)
+    extra = ot__arena_alloc(model->arena, proto->n_metadata_props * sizeof *extra);
+    if (!model->metadata || !extra)
         return OT_ERR_NO_MEMORY;
+    model->metadata_extra = extra;
     for (size_t i = 0; i < proto->n_metadata_props; i++) {
         model->metadata[2 * i] = ot__read_text(reader, proto->metadata_props[i]->key);
         model->metadata[2 * i + 1] = ot__read_text(reader, proto->metadata_props[i]->value);
         if (!model->metadata[2 * i] || !model->metadata[2 * i + 1])
             return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__read_unknown(reader, &proto->metadata_props[i]->base, &extra[i]));
     }
+    model->n_metadata_extra = (int)proto->n_metadata_props;
     model->n_metadata = (int)proto->n_metadata_props;
     return OT_OK;
 }

@@ -14,16 +14,29 @@ static void write_values(ot__wire *wire, uint32_t number, const ot_model *model,
     }
 }
 
+static bool is_made_by_node(const ot_graph *graph, const char *name)
+{
+    const ot_value *value = ot__graph_find(graph, name);
+
+    return value && value->producer;
+}
+
 void ot__write_value_infos(ot__wire *wire, uint32_t number, const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
         for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
             const ot__typed_value typed = {graph->model, graph->nodes[n]->outputs[i]};
 
-            if (typed.value && typed.value->kind != OT_VALUE_UNTYPED && !typed.value->is_output)
+            if (typed.value && !typed.value->is_output &&
+                (typed.value->kind != OT_VALUE_UNTYPED || typed.value->doc ||
+                 typed.value->extra.size > 0))
                 ot__wire_put_message(wire, number, ot__write_value_info, &typed);
         }
     }
+    for (int i = 0; i < graph->n_infos; i++)
+        if (!is_made_by_node(graph, graph->infos[i].name))
+            ot__wire_put_bytes(wire, number, graph->infos[i].bytes.data,
+                               graph->infos[i].bytes.size);
 }
 
 void ot__write_graph(ot__wire *wire, const void *object)
@@ -78,12 +91,18 @@ void ot__write_function(ot__wire *wire, const void *object)
     ot__wire_raw(wire, function->extra.data, function->extra.size);
 }
 
+typedef struct metadata {
+    const char *const *pair;
+    ot__bytes extra;
+} metadata;
+
 static void write_metadata(ot__wire *wire, const void *object)
 {
-    const char *const *pair = object;
+    const metadata *entry = object;
 
-    ot__wire_put_name(wire, 1, pair[0]);
-    ot__wire_put_name(wire, 2, pair[1]);
+    ot__wire_put_name(wire, 1, entry->pair[0]);
+    ot__wire_put_name(wire, 2, entry->pair[1]);
+    ot__wire_raw(wire, entry->extra.data, entry->extra.size);
 }
 
 void ot__write_model(ot__wire *wire, const void *object)
@@ -100,8 +119,13 @@ void ot__write_model(ot__wire *wire, const void *object)
     ot__wire_put_message(wire, 7, ot__write_graph, model->graph);
     for (int i = 0; i < model->n_opsets; i++)
         ot__wire_put_message(wire, 8, ot__write_opset, &model->opsets[i]);
-    for (int i = 0; i < model->n_metadata; i++)
-        ot__wire_put_message(wire, 14, write_metadata, &model->metadata[2 * i]);
+    for (int i = 0; i < model->n_metadata; i++) {
+        const metadata entry = {&model->metadata[2 * i], i < model->n_metadata_extra
+                                                             ? model->metadata_extra[i]
+                                                             : (ot__bytes){0}};
+
+        ot__wire_put_message(wire, 14, write_metadata, &entry);
+    }
     for (int i = 0; i < model->n_functions; i++)
         ot__wire_put_message(wire, 25, ot__write_function, model->functions[i]);
     ot__wire_raw(wire, model->extra.data, model->extra.size);

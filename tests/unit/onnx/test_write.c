@@ -82,6 +82,7 @@ static message strange_function(void)
 static message strange_model(void)
 {
     const message info = typed_info("typed"), op = strange_node(), f = strange_function();
+    message nobody = {0}, entry = {0};
     message w = tensor("w", OT_F32, 0, NULL), g = graph(), m;
 
     put_bytes(&w, 9, (float[]){1}, 4);
@@ -90,10 +91,16 @@ static message strange_model(void)
     put_message(&g, 1, &op);
     put_message(&g, 5, &w);
     put_message(&g, 11, &info);
+    put_text(&nobody, 1, "nobody-makes-it");
+    put_text(&nobody, UNKNOWN, "in-info-of-nobody");
+    put_message(&g, 13, &nobody);
     put_text(&g, UNKNOWN, "in-graph");
     put_text(&g, 14, "\x0a\x0dquantised-one"); // fields of one kind that do not lie together
     m = model(&g);
     put_text(&m, UNKNOWN, "in-model");
+    put_text(&entry, 1, "key-of-entry");
+    put_text(&entry, UNKNOWN, "in-metadata-entry");
+    put_message(&m, 14, &entry);
     put_text(&m, 20, ""); // an empty TrainingInfoProto
     put_message(&m, 25, &f);
     return m;
@@ -121,6 +128,9 @@ static void unknown_fields_survive_in_every_message(void **state)
         "in-graph",
         "quantised-one",
         "in-model",
+        "in-metadata-entry",
+        "nobody-makes-it",
+        "in-info-of-nobody",
         "in-function",
         "in-opset",
     };
@@ -132,6 +142,65 @@ static void unknown_fields_survive_in_every_message(void **state)
         if (!holds(&out, kept[i], strlen(kept[i])))
             fail_msg("'%s' is lost", kept[i]);
     ot__buf_deinit(&out);
+}
+
+static void a_value_with_a_doc_and_no_type_keeps_it(void **state)
+{
+    const message op = node("Op", "x", "inner"), last = node("Op", "inner", "y2");
+    message g = graph(), info = {0}, m;
+    ot__buf out;
+
+    (void)state;
+    put_message(&g, 1, &op);
+    put_message(&g, 1, &last);
+    put_text(&info, 1, "inner");
+    put_text(&info, 3, "doc-of-inner");
+    put_message(&g, 13, &info);
+    m = model(&g);
+    out = rewritten(&m);
+    assert_true(holds(&out, "doc-of-inner", 12));
+    ot__buf_deinit(&out);
+}
+
+// Its type would stand there twice, once wrong.
+static void a_kept_type_goes_when_a_node_makes_the_name(void **state)
+{
+    message g = graph(), info = {0}, m;
+    ot__buf out = {0};
+    ot_model *changed;
+    ot_node *maker;
+
+    (void)state;
+    put_text(&info, 1, "later");
+    put_text(&info, UNKNOWN, "in-info-of-later");
+    put_message(&g, 13, &info);
+    m = model(&g);
+    changed = read_message(&m);
+    maker = ot__graph_add_node(changed->graph, "", "Op", "", NULL, 0,
+                               (ot_value *[]){ot__graph_value(changed->graph, "later")}, 1);
+    assert_non_null(maker);
+    assert_int_equal(ot__onnx_write(changed, &out), OT_OK);
+    assert_false(holds(&out, "in-info-of-later", 16));
+    ot__buf_deinit(&out);
+    ot_model_destroy(changed);
+}
+
+static void sparse_initializers_have_no_text(void **state)
+{
+    const ot__text_options all = {0}, shortened = {.max_elements = 8};
+    message g = graph(), m;
+    ot__buf out = {0};
+    ot_model *sparse;
+
+    (void)state;
+    put_text(&g, 15, ""); // an empty SparseTensorProto
+    m = model(&g);
+    sparse = read_message(&m);
+    assert_int_equal(ot__text_write(sparse, &all, &out), OT_ERR_UNSUPPORTED);
+    assert_message_has("sparse initializers have no textual form");
+    assert_int_equal(ot__text_write(sparse, &shortened, &out), OT_OK); // for people
+    ot__buf_deinit(&out);
+    ot_model_destroy(sparse);
 }
 
 static void a_type_that_changed_is_written_anew(void **state)
@@ -212,6 +281,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_fields_survive_in_every_message),
+        cmocka_unit_test(a_value_with_a_doc_and_no_type_keeps_it),
+        cmocka_unit_test(a_kept_type_goes_when_a_node_makes_the_name),
+        cmocka_unit_test(sparse_initializers_have_no_text),
         cmocka_unit_test(a_type_that_changed_is_written_anew),
         cmocka_unit_test(writing_is_a_fixed_point),
         cmocka_unit_test(kinds_that_are_not_modelled_keep_their_bytes),
