@@ -228,11 +228,15 @@ static int bind_csv(binder *b, const bool *taken)
 static void bind_in_order(binder *b, const bool *taken)
 {
     int f = 0;
+    ot_dtype dtype;
+    ot_shape shape;
 
     for (int i = 0; i < b->setup->n_bindings; i++) {
         if (b->fields[i])
             continue;
-        while (f < ot_dataset_field_count(b->dataset) && taken[f])
+        // What cannot be used (text, say) is passed over.
+        while (f < ot_dataset_field_count(b->dataset) &&
+               (taken[f] || ot_dataset_field_info(b->dataset, f, &dtype, &shape) != OT_OK))
             f++;
         if (f < ot_dataset_field_count(b->dataset))
             b->fields[i] = ot_dataset_field_name(b->dataset, f++);
@@ -433,16 +437,25 @@ static int make_validation(data_setup *setup, const data_values *values,
                         options, &setup->validation);
 }
 
+// Arrays of an archive may differ in length, so the rows are those of what is bound.
+static int count_rows(data_setup *setup, const data_values *values,
+                      const ot_batches_options *options, int64_t *rows)
+{
+    ot_batches *all = NULL;
+    const int code = open_batches(setup, values, setup->dataset, options, &all);
+
+    *rows = all ? ot_batches_rows(all) : 0;
+    ot_batches_destroy(all);
+    return code;
+}
+
 static int make_batches(data_setup *setup, const data_values *values, const data_request *request,
                         bool is_training)
 {
     ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
-    const int64_t rows = ot_dataset_rows(setup->dataset);
-    const int64_t held_out = count_held_out(rows, values->split);
+    int64_t rows = 0, held_out = 0;
     int code;
 
-    if (held_out < 0)
-        return EXIT_USAGE;
     options.batch_size = values->batch_size;
     options.seed = request->seed;
     options.n_classes = (int)request->n_classes;
@@ -451,6 +464,12 @@ static int make_batches(data_setup *setup, const data_values *values, const data
         options.n_classes = request->n_class_names;
     options.has_ignored_label = request->has_ignored_label;
     options.ignored_label = request->ignored_label;
+    if (values->split > 0) {
+        code = count_rows(setup, values, &options, &rows);
+        held_out = code == EXIT_SUCCESS ? count_held_out(rows, values->split) : 0;
+        if (code != EXIT_SUCCESS || held_out < 0)
+            return code != EXIT_SUCCESS ? code : EXIT_USAGE;
+    }
     if (held_out > 0) {
         options.split_seed = request->seed + 1;
         options.first = is_training ? 0 : rows - held_out;

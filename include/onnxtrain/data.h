@@ -30,8 +30,9 @@ typedef struct ot_dataset_options {
     }
 
 /**
- * Open files together: all must have the same number of rows. "name=path" gives an .npy or IDX
- * file's field that name.
+ * Open files together: all must have the same number of rows, but for the arrays of an .npz, of
+ * which only those that are bound must fit. "name=path" gives an .npy or IDX file's field that
+ * name.
  *
  * @param out the caller destroys it
  * @return OT_ERR_FORMAT naming file, row and column
@@ -40,11 +41,14 @@ OT_API ot_status ot_dataset_open(const char *const *paths, int n_paths,
                                  const ot_dataset_options *options, ot_dataset **out);
 OT_API void ot_dataset_destroy(ot_dataset *dataset); ///< NULL is fine
 
+/** Where arrays of an .npz differ, those of the first that can be used; what is bound has
+ * ot_batches_rows(). */
 OT_API int64_t ot_dataset_rows(const ot_dataset *dataset);
 OT_API int ot_dataset_field_count(const ot_dataset *dataset);
 /** Owned by the dataset; NULL out of range. CSV columns without header are "0", "1", ... */
 OT_API const char *ot_dataset_field_name(const ot_dataset *dataset, int index);
-/** Type and shape of one row of a field. CSV numbers are f64 scalars, text is OT_STRING. */
+/** Type and shape of one row of a field. CSV numbers are f64 scalars, text is OT_STRING.
+ * OT_ERR_UNSUPPORTED with the reason for an array of an .npz that cannot be bound. */
 OT_API ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_dtype *dtype,
                                        ot_shape *row_shape);
 
@@ -99,7 +103,7 @@ OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t bat
  * @param tensors one per binding, owned by `batches`, valid until the next call; all NULL at the
  * end of the epoch
  * @return OT_ERR_INVALID with row and column for NaN features, labels out of range, text where a
- * number is wanted
+ * number is wanted, fractions for integers, numbers outside the input's type
  */
 OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors);
 /** Names of the classes of a text label binding, sorted; NULL when labels are numbers. Owned by

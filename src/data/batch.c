@@ -4,7 +4,7 @@
 #include "data/bind.h"
 
 struct ot_batches {
-    const ot_dataset *dataset;
+    int64_t rows; // of the fields
     ot_batches_options options;
     ot__bound *bounds;
     int n_bounds;
@@ -12,15 +12,56 @@ struct ot_batches {
     int64_t epoch, next;  // position of the next row in the window
 };
 
-static ot_status check_options(const ot_dataset *dataset, const ot_batches_options *options)
+static ot_status check_options(const ot_batches_options *options, int64_t rows)
 {
     if (options->batch_size < 1)
         return ot__error(OT_ERR_INVALID, "batch size is %" PRId64 ", expected at least 1",
                          options->batch_size);
-    if (options->first < 0 || options->last < options->first || options->last > dataset->rows)
+    if (options->first < 0 || options->last < options->first || options->last > rows)
         return ot__error(OT_ERR_INVALID,
                          "rows %" PRId64 " to %" PRId64 " are not within the %" PRId64 " there are",
-                         options->first, options->last, dataset->rows);
+                         options->first, options->last, rows);
+    return OT_OK;
+}
+
+// The fields of all inputs, which must have the same number of rows.
+static ot_status find_fields(ot_batches *batches, const ot_dataset *dataset,
+                             const ot_binding *bindings, int n_bindings)
+{
+    const ot__field *first, *field;
+
+    for (int i = 0; i < n_bindings; i++) {
+        batches->n_bounds = i + 1;
+        OT_TRY(ot__bound_find(&batches->bounds[i], dataset, &bindings[i]));
+        first = batches->bounds[0].fields[0];
+        field = batches->bounds[i].fields[0];
+        if (field->rows != first->rows)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: field '%s' of input '%s' has %" PRId64
+                             " rows, '%s' of input '%s' has %" PRId64,
+                             field->source->path, field->name, bindings[i].input, field->rows,
+                             first->name, bindings[0].input, first->rows);
+        batches->rows = field->rows;
+    }
+    return OT_OK;
+}
+
+static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_binding *bindings,
+                      int n_bindings)
+{
+    ot_batches_options *options = &batches->options;
+
+    batches->bounds = ot__alloc_zero((size_t)n_bindings, sizeof(*batches->bounds));
+    if (!batches->bounds)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(find_fields(batches, dataset, bindings, n_bindings));
+    OT_TRY(check_options(options, batches->rows));
+    batches->first = options->first;
+    batches->count = options->last > 0 ? options->last - options->first : batches->rows;
+    // A batch larger than the data needs no more room than the data.
+    options->batch_size = OT_MAX(OT_MIN(options->batch_size, batches->count), 1);
+    for (int i = 0; i < n_bindings; i++)
+        OT_TRY(ot__bound_init(&batches->bounds[i], &bindings[i], options));
     return OT_OK;
 }
 
@@ -32,26 +73,13 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
     ot_status st;
 
     *out = NULL;
-    if (!options)
-        options = &defaults;
-    OT_TRY(check_options(dataset, options));
     if (n_bindings < 1)
         return ot__error(OT_ERR_INVALID, "no input is bound to the data");
     batches = ot__alloc_zero(1, sizeof(*batches));
     if (!batches)
         return OT_ERR_NO_MEMORY;
-    batches->dataset = dataset;
-    batches->options = *options;
-    batches->first = options->first;
-    batches->count = options->last > 0 ? options->last - options->first : dataset->rows;
-    // A batch larger than the data needs no more room than the data.
-    batches->options.batch_size = OT_MAX(OT_MIN(options->batch_size, batches->count), 1);
-    batches->bounds = ot__alloc_zero((size_t)n_bindings, sizeof(*batches->bounds));
-    st = batches->bounds ? OT_OK : OT_ERR_NO_MEMORY;
-    for (int i = 0; st == OT_OK && i < n_bindings; i++) {
-        batches->n_bounds = i + 1;
-        st = ot__bound_init(&batches->bounds[i], dataset, &bindings[i], &batches->options);
-    }
+    batches->options = options ? *options : defaults;
+    st = init(batches, dataset, bindings, n_bindings);
     if (st == OT_OK) {
         *out = batches;
         batches = NULL;
@@ -100,9 +128,8 @@ static int64_t row_at(const ot_batches *batches, int64_t position)
     if (options->shuffle)
         position = ot__permute(options->seed, (uint64_t)batches->epoch, batches->count, position);
     position += batches->first;
-    return options->split_seed
-               ? ot__permute(options->split_seed, 0, batches->dataset->rows, position)
-               : position;
+    return options->split_seed ? ot__permute(options->split_seed, 0, batches->rows, position)
+                               : position;
 }
 
 ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
@@ -117,7 +144,7 @@ ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
     for (int64_t at = 0; at < n; at++) {
         const int64_t row = row_at(batches, batches->next + at);
         for (int i = 0; i < batches->n_bounds; i++)
-            OT_TRY(ot__bound_read(&batches->bounds[i], row, at, batches->dataset->rows,
+            OT_TRY(ot__bound_read(&batches->bounds[i], row, at, batches->rows,
                                   batches->bounds[i].is_class ? batches->options.n_classes : 0));
     }
     batches->next += n;

@@ -48,6 +48,10 @@ static ot_status add_fields(ot__bound *bound, const ot_dataset *dataset, int fir
     if (last < first)
         return ot__error(OT_ERR_INVALID, "input '%s': field '%s' stands before '%s'", bound->input,
                          dataset->fields[last].name, dataset->fields[first].name);
+    for (int i = first; i <= last; i++)
+        if (dataset->fields[i].fault)
+            return ot__error(OT_ERR_UNSUPPORTED, "input '%s': %s", bound->input,
+                             dataset->fields[i].fault);
     grown =
         ot__realloc(bound->fields, (size_t)(bound->n_fields + last - first + 1) * sizeof(*grown));
     if (!grown)
@@ -126,7 +130,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 // The different texts of the label column, sorted.
-static ot_status find_classes(ot__bound *bound, const ot_dataset *dataset)
+static ot_status find_classes(ot__bound *bound)
 {
     ot__map seen = {0};
     ot__buf text = {0};
@@ -135,7 +139,7 @@ static ot_status find_classes(ot__bound *bound, const ot_dataset *dataset)
     bound->own_class_names = ot__alloc_zero(MAX_CLASSES, sizeof(char *));
     if (!bound->own_class_names)
         return OT_ERR_NO_MEMORY;
-    for (int64_t row = 0; st == OT_OK && row < dataset->rows; row++) {
+    for (int64_t row = 0; st == OT_OK && row < bound->fields[0]->rows; row++) {
         ot__csv_row(bound->fields[0]->source, row, bound->cells);
         text.length = 0;
         ot__buf_append(&text, "", 0);
@@ -199,20 +203,22 @@ static ot_status make_tensor(ot__bound *bound, int64_t batch_size)
     return ot_tensor_create(bound->dtype, &shape, &bound->tensor);
 }
 
-ot_status ot__bound_init(ot__bound *bound, const ot_dataset *dataset, const ot_binding *binding,
+ot_status ot__bound_find(ot__bound *bound, const ot_dataset *dataset, const ot_binding *binding)
+{
+    *bound = (ot__bound){.input = ot__strdup(binding->input)};
+    return bound->input ? find_fields(bound, dataset, binding->fields) : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
                          const ot_batches_options *options)
 {
-    *bound = (ot__bound){.dtype = binding->dtype,
-                         .scale = binding->scale,
-                         .n_channels = binding->n_channels,
-                         .is_class = binding->is_class != 0,
-                         .has_ignored_label = options->has_ignored_label != 0,
-                         .ignored_label = options->ignored_label,
-                         .class_names = options->class_names};
-    bound->input = ot__strdup(binding->input);
-    if (!bound->input)
-        return OT_ERR_NO_MEMORY;
-    OT_TRY(find_fields(bound, dataset, binding->fields));
+    bound->dtype = binding->dtype;
+    bound->scale = binding->scale;
+    bound->n_channels = binding->n_channels;
+    bound->is_class = binding->is_class != 0;
+    bound->has_ignored_label = options->has_ignored_label != 0;
+    bound->ignored_label = options->ignored_label;
+    bound->class_names = options->class_names;
     OT_TRY(fit_shape(bound, &binding->shape));
     OT_TRY(copy_numbers(binding->mean, binding->n_channels, &bound->mean));
     OT_TRY(copy_numbers(binding->std, binding->n_channels, &bound->std));
@@ -230,7 +236,7 @@ ot_status ot__bound_init(ot__bound *bound, const ot_dataset *dataset, const ot_b
         while (bound->class_names && bound->n_class_names < options->n_classes)
             bound->n_class_names++;
         if (!bound->class_names)
-            OT_TRY(find_classes(bound, dataset));
+            OT_TRY(find_classes(bound));
     } else {
         bound->class_names = NULL;
     }

@@ -24,7 +24,10 @@ typedef struct ot__bound {
     ot__cell *cells;        // one CSV row
 } ot__bound;
 
-ot_status ot__bound_init(ot__bound *bound, const ot_dataset *dataset, const ot_binding *binding,
+// Which fields the input takes. Then, of a batch that has room for options->batch_size rows, all
+// else.
+ot_status ot__bound_find(ot__bound *bound, const ot_dataset *dataset, const ot_binding *binding);
+ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
                          const ot_batches_options *options);
 void ot__bound_deinit(ot__bound *bound);
 // Row `row` of the data, which has `rows`, into row `at` of the batch tensor. n_classes 0: labels

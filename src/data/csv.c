@@ -308,6 +308,7 @@ static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__
         double value;
         ot__field field = {.source = source,
                            .column = i,
+                           .rows = source->rows,
                            .dtype = ot__cell_number(&first_row[i], &value) ? OT_F64 : OT_STRING};
 
         if (names)
@@ -315,7 +316,7 @@ static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__
         if (name.length == 0)
             ot__buf_printf(&name, "%d", i);
         OT_TRY(ot__buf_status(&name));
-        OT_TRY(ot__dataset_add(dataset, name.data, field, source->rows));
+        OT_TRY(ot__dataset_add(dataset, name.data, field));
     }
     return OT_OK;
 }

@@ -18,6 +18,7 @@ typedef struct ot__source {
     int64_t first_line; // line number (from 1) of data row 0
     int n_columns;
     char separator;
+    bool is_archive; // .npz
 } ot__source;
 
 typedef struct ot__field {
@@ -25,6 +26,8 @@ typedef struct ot__field {
     ot_dtype dtype; // as stored; a CSV column is OT_F64 or OT_STRING
     ot_shape row_shape;
     int64_t row_count; // elements of a row
+    int64_t rows;
+    char *fault; // why nothing can be bound to it; NULL: nothing is wrong
     ot__source *source;
     int column;          // of a CSV, from 0
     const uint8_t *data; // elements of an array; NULL for a CSV
@@ -36,16 +39,19 @@ struct ot_dataset {
     int n_sources;
     ot__field *fields;
     int n_fields, fields_capacity;
-    ot__map names; // of the fields
-    int64_t rows;  // -1 before the first field
+    ot__map names;       // of the fields
+    int64_t rows;        // -1 before the first field
+    bool rows_are_given; // by a file whose rows all count, so that other such files must agree
 };
 
-// dataset.c: takes `name` over; all fields must have the same number of rows.
-ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int64_t rows);
+// dataset.c: takes `name` and field.fault over. Fields of an archive may have other numbers of rows
+// than the rest: it may hold more than what is trained with.
+ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field);
 ot__source *ot__dataset_add_source(ot_dataset *dataset,
                                    const char *path); // NULL when out of memory
 
-// As ot_dataset_open() of one file, from memory, which is copied; the field of an array is "data".
+// As ot_dataset_open() of one file, packed or not, from memory, which is copied; the field of an
+// array is "data".
 ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
                                  const ot_dataset_options *options, ot_dataset **out);
 
@@ -68,6 +74,8 @@ void ot__spill_close(ot__spill *spill);
 // formats.
 ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *bytes, size_t n_bytes,
                       const char *name);
+// A place for an array that cannot be used, with the present error as its fault.
+ot_status ot__dataset_add_fault(ot_dataset *dataset, ot__source *source, const char *name);
 ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);
 ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name);
 ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);

@@ -24,41 +24,76 @@ ot__source *ot__dataset_add_source(ot_dataset *dataset, const char *path)
     return source;
 }
 
-ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field, int64_t rows)
+static ot_status check_rows(ot_dataset *dataset, const char *name, ot__field *field)
+{
+    const char *path = field->source->path;
+
+    // Without rows a row of any size would fit the file, without elements any number of rows.
+    if (field->rows == 0)
+        return ot__error(OT_ERR_FORMAT, "%s: field '%s' has no rows", path, name);
+    if (!ot__shape_count(&field->row_shape, &field->row_count) || field->row_count == 0)
+        return ot__error(OT_ERR_FORMAT, "%s: field '%s' has no elements in a row", path, name);
+    if (field->source->is_archive) {
+        if (dataset->rows < 0)
+            dataset->rows = field->rows;
+        return OT_OK;
+    }
+    if (dataset->rows_are_given && field->rows != dataset->rows)
+        return ot__error(OT_ERR_INVALID,
+                         "%s: field '%s' has %" PRId64 " rows, others have %" PRId64, path, name,
+                         field->rows, dataset->rows);
+    dataset->rows = field->rows;
+    dataset->rows_are_given = true;
+    return OT_OK;
+}
+
+static ot_status make_room(ot_dataset *dataset)
+{
+    const int capacity = OT_MAX(dataset->fields_capacity * 2, 16);
+    ot__field *grown;
+
+    if (dataset->n_fields < dataset->fields_capacity)
+        return OT_OK;
+    grown = ot__realloc(dataset->fields, (size_t)capacity * sizeof(*grown));
+    if (!grown)
+        return OT_ERR_NO_MEMORY;
+    dataset->fields = grown;
+    dataset->fields_capacity = capacity;
+    return OT_OK;
+}
+
+ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field)
 {
     ot_status st = OT_OK;
 
-    // Without rows a row of any size would fit the file, without elements any number of rows.
-    if (rows == 0)
-        st = ot__error(OT_ERR_FORMAT, "%s: field '%s' has no rows", field.source->path, name);
-    else if (!ot__shape_count(&field.row_shape, &field.row_count) || field.row_count == 0)
-        st = ot__error(OT_ERR_FORMAT, "%s: field '%s' has no elements in a row", field.source->path,
-                       name);
-    if (st == OT_OK && ot__map_get(&dataset->names, name))
+    if (ot__map_get(&dataset->names, name))
         st = ot__error(OT_ERR_FORMAT, "%s: field '%s' is there already", field.source->path, name);
-    if (st == OT_OK && dataset->rows >= 0 && rows != dataset->rows)
-        st = ot__error(OT_ERR_INVALID, "%s: field '%s' has %" PRId64 " rows, others have %" PRId64,
-                       field.source->path, name, rows, dataset->rows);
-    if (st == OT_OK && dataset->n_fields == dataset->fields_capacity) {
-        int capacity = OT_MAX(dataset->fields_capacity * 2, 16);
-        ot__field *grown = ot__realloc(dataset->fields, (size_t)capacity * sizeof(*grown));
-        if (grown) {
-            dataset->fields = grown;
-            dataset->fields_capacity = capacity;
-        } else {
-            st = OT_ERR_NO_MEMORY;
-        }
-    }
+    else if (!field.fault)
+        st = check_rows(dataset, name, &field);
+    if (st == OT_OK)
+        st = make_room(dataset);
     if (st == OT_OK && !ot__map_put(&dataset->names, name, name))
         st = OT_ERR_NO_MEMORY;
     if (st != OT_OK) {
         ot__free(name);
+        ot__free(field.fault);
         return st;
     }
     field.name = name;
     dataset->fields[dataset->n_fields++] = field;
-    dataset->rows = rows;
     return OT_OK;
+}
+
+ot_status ot__dataset_add_fault(ot_dataset *dataset, ot__source *source, const char *name)
+{
+    ot__field field = {.source = source, .fault = ot__strdup(ot_error_message())};
+    char *copy = ot__strdup(name);
+
+    if (field.fault && copy)
+        return ot__dataset_add(dataset, copy, field);
+    ot__free(field.fault);
+    ot__free(copy);
+    return OT_ERR_NO_MEMORY;
 }
 
 void ot_dataset_destroy(ot_dataset *dataset)
@@ -66,8 +101,10 @@ void ot_dataset_destroy(ot_dataset *dataset)
     if (!dataset)
         return;
     ot__map_deinit(&dataset->names);
-    for (int i = 0; i < dataset->n_fields; i++)
+    for (int i = 0; i < dataset->n_fields; i++) {
         ot__free(dataset->fields[i].name);
+        ot__free(dataset->fields[i].fault);
+    }
     ot__free(dataset->fields);
     for (int i = 0; i < dataset->n_sources; i++) {
         ot__file_map_close(&dataset->sources[i]->map);
@@ -168,8 +205,11 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
         memcpy(copy, bytes, n_bytes);
         source->map = (ot__file_map){.data = copy, .size = n_bytes};
         copy = NULL;
-        st = add_by_format(dataset, source, "data", options ? options : &defaults);
+        st = ot__is_gzip(&source->map) ? ot__unpack_gzip(source, options ? options : &defaults)
+                                       : OT_OK;
     }
+    if (st == OT_OK)
+        st = add_by_format(dataset, source, "data", options ? options : &defaults);
     if (st == OT_OK) {
         *out = dataset;
         dataset = NULL;
@@ -200,6 +240,8 @@ ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_dtype *
     if (index < 0 || index >= dataset->n_fields)
         return ot__error(OT_ERR_NOT_FOUND, "there is no field number %d of %d", index,
                          dataset->n_fields);
+    if (dataset->fields[index].fault)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s", dataset->fields[index].fault);
     *dtype = dataset->fields[index].dtype;
     *row_shape = dataset->fields[index].row_shape;
     return OT_OK;

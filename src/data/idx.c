@@ -55,6 +55,7 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     field.swap_bytes = ot_dtype_size(field.dtype) > 1;
     field.row_shape.ndim = shape.ndim - 1;
     memcpy(field.row_shape.dim, shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
+    field.rows = shape.dim[0];
     copy = ot__strdup(name);
-    return copy ? ot__dataset_add(dataset, copy, field, shape.dim[0]) : OT_ERR_NO_MEMORY;
+    return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
 }

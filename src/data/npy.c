@@ -113,10 +113,14 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *by
     header h = {.dtype = OT_F32};
     size_t at = 0, needed;
     int64_t count;
-    char text[128], *copy;
+    char where[512], text[128], *copy;
     ot__field field = {.source = source};
 
-    OT_TRY(parse_header(source->path, bytes, n_bytes, &h, &at));
+    if (source->is_archive)
+        snprintf(where, sizeof(where), "%.400s: array '%.80s'", source->path, name);
+    else
+        snprintf(where, sizeof(where), "%.400s", source->path);
+    OT_TRY(parse_header(where, bytes, n_bytes, &h, &at));
     if (!ot__shape_count(&h.shape, &count) || !ot__dtype_bytes(h.dtype, count, &needed) ||
         needed > n_bytes - at)
         return ot__error(OT_ERR_FORMAT, "%s: array '%s' is stated as %s%s but has %zu bytes",
@@ -128,6 +132,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *by
     field.fortran_order = h.fortran_order && h.shape.ndim > 1;
     field.row_shape.ndim = h.shape.ndim - 1;
     memcpy(field.row_shape.dim, h.shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
+    field.rows = h.shape.dim[0];
     copy = ot__strdup(name);
-    return copy ? ot__dataset_add(dataset, copy, field, h.shape.dim[0]) : OT_ERR_NO_MEMORY;
+    return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
 }

@@ -58,30 +58,52 @@ static ot_status unpack_all(zip_t *archive, ot__spill *spill, member *members, i
     return OT_OK;
 }
 
-ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options)
+// An array that cannot be used matters only to whom it is bound.
+static ot_status add_member(ot_dataset *dataset, ot__source *source, const member *m)
+{
+    const ot_status st =
+        ot__npy_add(dataset, source, source->map.data + m->start, (size_t)m->size, m->name);
+
+    if (st != OT_ERR_FORMAT && st != OT_ERR_UNSUPPORTED)
+        return st;
+    return ot__dataset_add_fault(dataset, source, m->name);
+}
+
+static ot_status add_members(ot_dataset *dataset, ot__source *source, const member *members, int n)
+{
+    const int first = dataset->n_fields;
+
+    source->is_archive = true;
+    for (int i = 0; i < n; i++)
+        OT_TRY(add_member(dataset, source, &members[i]));
+    for (int i = first; i < dataset->n_fields; i++)
+        if (!dataset->fields[i].fault)
+            return OT_OK;
+    return n == 0 ? ot__error(OT_ERR_FORMAT, "%s: has no arrays", source->path)
+                  : ot__error(OT_ERR_UNSUPPORTED, "%s", dataset->fields[first].fault);
+}
+
+static ot_status unpack_archive(ot__source *source, const ot_dataset_options *options,
+                                member *members, int *n_members)
 {
     zip_error_t error;
     zip_source_t *bytes;
     zip_t *archive = NULL;
     ot__spill spill = {.fd = -1};
-    member *members = ot__alloc_zero(MAX_MEMBERS, sizeof(*members));
-    int n_members = 0;
     ot__file_map unpacked = {0};
-    ot_status st = members ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = OT_OK;
 
     zip_error_init(&error);
     bytes = zip_source_buffer_create(source->map.data, source->map.size, 0, &error);
     if (bytes && !(archive = zip_open_from_source(bytes, ZIP_RDONLY, &error)))
         zip_source_free(bytes);
-    if (st == OT_OK && !archive)
+    if (!archive)
         st = ot__error(OT_ERR_FORMAT, "%s: is no .npz: %s", source->path,
                        zip_error_strerror(&error));
     if (st == OT_OK)
         st = ot__spill_open(&spill, source->path, options);
     if (st == OT_OK)
-        st = unpack_all(archive, &spill, members, &n_members);
-    if (st == OT_OK && n_members == 0)
-        st = ot__error(OT_ERR_FORMAT, "%s: has no arrays", source->path);
+        st = unpack_all(archive, &spill, members, n_members);
     if (st == OT_OK)
         st = ot__spill_map(&spill, &unpacked);
     if (archive)
@@ -92,12 +114,21 @@ ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_
         ot__file_map_close(&source->map);
         source->map = unpacked;
     }
-    for (int i = 0; i < n_members; i++) {
-        if (st == OT_OK)
-            st = ot__npy_add(dataset, source, unpacked.data + members[i].start,
-                             (size_t)members[i].size, members[i].name);
+    return st;
+}
+
+ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options)
+{
+    member *members = ot__alloc_zero(MAX_MEMBERS, sizeof(*members));
+    int n_members = 0;
+    ot_status st = members ? OT_OK : OT_ERR_NO_MEMORY;
+
+    if (st == OT_OK)
+        st = unpack_archive(source, options, members, &n_members);
+    if (st == OT_OK)
+        st = add_members(dataset, source, members, n_members);
+    for (int i = 0; i < n_members; i++)
         ot__free(members[i].name);
-    }
     ot__free(members);
     return st;
 }

@@ -152,9 +152,58 @@ static ot_status scale_values(const ot__bound *bound, int64_t row)
     return OT_OK;
 }
 
+// ---- what the input's type can hold ----
+
+static const struct {
+    ot_dtype dtype;
+    double min, max;
+} ranges[] = {
+    {OT_I8, INT8_MIN, INT8_MAX},
+    {OT_I16, INT16_MIN, INT16_MAX},
+    {OT_I32, INT32_MIN, INT32_MAX},
+    {OT_U8, 0, UINT8_MAX},
+    {OT_U16, 0, UINT16_MAX},
+    {OT_U32, 0, UINT32_MAX},
+    {OT_BOOL, 0, 1},
+    {OT_F16, -65504, 65504},
+    {OT_BF16, -0x1.fep127, 0x1.fep127},
+    {OT_F32, -(double)FLT_MAX, (double)FLT_MAX},
+    // Beyond these, f64 has no longer every whole number.
+    {OT_I64, -0x1p53, 0x1p53},
+    {OT_U64, 0, 0x1p53},
+};
+
+static ot_status check_range(const ot__bound *bound, int64_t row)
+{
+    const bool is_whole = bound->dtype != OT_F16 && bound->dtype != OT_BF16 &&
+                          bound->dtype != OT_F32 && bound->dtype != OT_F64;
+    double min = -DBL_MAX, max = DBL_MAX;
+    char what[128];
+
+    for (size_t i = 0; i < OT_COUNT(ranges); i++)
+        if (ranges[i].dtype == bound->dtype) {
+            min = ranges[i].min;
+            max = ranges[i].max;
+        }
+    for (int64_t i = 0; i < bound->row_count; i++) {
+        const double value = bound->values[i];
+
+        if (value >= min && value <= max && (!is_whole || value == floor(value)))
+            continue;
+        if (value >= min && value <= max)
+            snprintf(what, sizeof(what), "%.16g is no whole number, the input takes %s", value,
+                     ot_dtype_name(bound->dtype));
+        else
+            snprintf(what, sizeof(what), "%.16g is outside %.16g..%.16g, the input takes %s", value,
+                     min, max, ot_dtype_name(bound->dtype));
+        return bad_value(bound, row, i, what);
+    }
+    return OT_OK;
+}
+
 // ---- whole rows of f32 and u8 features into f32: the same arithmetic, without a copy in f64 ----
 
-// A row of numbers y = (x * scale - mean) / std; false when one is not finite.
+// A row of numbers y = (x * scale - mean) / std; false when one is not finite in f32.
 static bool scale_f32(float *y, const float *x, int64_t n, double scale, double mean, double std)
 {
     int64_t n_bad = 0;
@@ -163,7 +212,7 @@ static bool scale_f32(float *y, const float *x, int64_t n, double scale, double 
         const double value = ((double)x[i] * scale - mean) / std;
 
         y[i] = (float)value;
-        n_bad += !(fabs(value) <= DBL_MAX);
+        n_bad += !(fabs(value) <= (double)FLT_MAX);
     }
     return n_bad == 0;
 }
@@ -176,7 +225,7 @@ static bool scale_u8(float *y, const uint8_t *x, int64_t n, double scale, double
         const double value = ((double)x[i] * scale - mean) / std;
 
         y[i] = (float)value;
-        n_bad += !(fabs(value) <= DBL_MAX);
+        n_bad += !(fabs(value) <= (double)FLT_MAX);
     }
     return n_bad == 0;
 }
@@ -215,7 +264,7 @@ ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows
 {
     const size_t row_bytes = (size_t)bound->row_count * ot_dtype_size(bound->dtype);
 
-    // The long way also says which element it is that is not finite.
+    // The long way also says which element it is that does not fit.
     if (is_plain(bound) &&
         read_plain(bound, row, (float *)bound->tensor->data + at * bound->row_count))
         return OT_OK;
@@ -227,6 +276,7 @@ ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows
         OT_TRY(check_labels(bound, row, n_classes));
     else
         OT_TRY(scale_values(bound, row));
+    OT_TRY(check_range(bound, row));
     ot__convert((char *)bound->tensor->data + (size_t)at * row_bytes, bound->dtype, bound->values,
                 OT_F64, bound->row_count);
     return OT_OK;

@@ -19,12 +19,16 @@ static void read_field(const ot_dataset *dataset, int index)
     char position[16];
 
     snprintf(position, sizeof(position), "#%d", index);
-    if (ot_dataset_field_info(dataset, index, &dtype, &binding.shape) != OT_OK)
-        abort();
     binding.fields = position;
+    options.batch_size = 3;
+    if (ot_dataset_field_info(dataset, index, &dtype, &binding.shape) != OT_OK) {
+        binding.shape = OT_SHAPE(-1);
+        if (ot_batches_create(dataset, &binding, 1, &options, &batches) == OT_OK)
+            abort(); // what has no type cannot be bound
+        return;
+    }
     binding.is_class = dtype == OT_STRING;
     binding.dtype = binding.is_class ? OT_I64 : OT_F32;
-    options.batch_size = 3;
     options.last = OT_MIN(ot_dataset_rows(dataset), (int64_t)MAX_ROWS);
     if (ot_batches_create(dataset, &binding, 1, &options, &batches) != OT_OK)
         return;
