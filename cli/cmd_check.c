@@ -28,41 +28,66 @@ static void print_shape(const ot_shape *shape)
     printf("]");
 }
 
+static const char *role_of(const ot_parameter_report *p)
+{
+    return p->trainable ? "trains" : p->blocked ? "blocked" : p->frozen ? "frozen" : "constant";
+}
+
 static void print_text(const ot_report *report)
 {
     for (int i = 0; i < ot_report_parameter_count(report); i++) {
         const ot_parameter_report *p = ot_report_parameter(report, i);
-        printf("%-8s %s %s",
-               p->trainable ? "trains"
-               : p->frozen  ? "frozen"
-                            : "constant",
-               p->name, ot_dtype_name(p->dtype));
+        printf("%-8s %s %s", role_of(p), p->name, ot_dtype_name(p->dtype));
         print_shape(&p->shape);
-        printf(": %s\n", p->reason);
+        printf(": %s%s\n", p->reason, p->folded ? ", folded by an exporter" : "");
     }
+    for (int i = 0; i < ot_report_note_count(report); i++)
+        printf("note     %s\n", ot_report_note(report, i));
     for (int i = 0; i < ot_report_problem_count(report); i++)
         printf("problem  %s\n", ot_report_problem(report, i));
     printf(ot_report_trainable(report) ? "the model can be trained\n"
                                        : "the model cannot be trained as it is\n");
 }
 
+static json_t *lines_json(const ot_report *report, const char *(*line)(const ot_report *, int),
+                          int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, text_json(line(report, i)));
+    return list;
+}
+
+static json_t *parameter_json(const ot_parameter_report *p)
+{
+    json_t *dims = json_array(), *object = json_object();
+
+    for (int k = 0; k < p->shape.ndim; k++)
+        json_array_append_new(dims, json_integer(p->shape.dim[k]));
+    json_object_set_new(object, "name", text_json(p->name));
+    json_object_set_new(object, "dtype", json_string(ot_dtype_name(p->dtype)));
+    json_object_set_new(object, "shape", dims);
+    json_object_set_new(object, "role", json_string(role_of(p)));
+    json_object_set_new(object, "trains", json_boolean(p->trainable));
+    json_object_set_new(object, "initializer", json_boolean(p->initializer));
+    json_object_set_new(object, "folded", json_boolean(p->folded));
+    json_object_set_new(object, "reason", text_json(p->reason));
+    return object;
+}
+
 static void print_json(const ot_report *report)
 {
-    json_t *parameters = json_array(), *problems = json_array(), *object;
+    json_t *parameters = json_array(), *object = json_object();
 
-    for (int i = 0; i < ot_report_parameter_count(report); i++) {
-        const ot_parameter_report *p = ot_report_parameter(report, i);
-        json_t *dims = json_array();
-        for (int k = 0; k < p->shape.ndim; k++)
-            json_array_append_new(dims, json_integer(p->shape.dim[k]));
-        json_array_append_new(parameters, json_pack("{s:s,s:s,s:o,s:b,s:s}", "name", p->name,
-                                                    "dtype", ot_dtype_name(p->dtype), "shape", dims,
-                                                    "trains", p->trainable, "reason", p->reason));
-    }
-    for (int i = 0; i < ot_report_problem_count(report); i++)
-        json_array_append_new(problems, json_string(ot_report_problem(report, i)));
-    object = json_pack("{s:b,s:o,s:o}", "trainable", ot_report_trainable(report), "parameters",
-                       parameters, "problems", problems);
+    for (int i = 0; i < ot_report_parameter_count(report); i++)
+        json_array_append_new(parameters, parameter_json(ot_report_parameter(report, i)));
+    json_object_set_new(object, "trainable", json_boolean(ot_report_trainable(report)));
+    json_object_set_new(object, "parameters", parameters);
+    json_object_set_new(object, "notes",
+                        lines_json(report, ot_report_note, ot_report_note_count(report)));
+    json_object_set_new(object, "problems",
+                        lines_json(report, ot_report_problem, ot_report_problem_count(report)));
     json_dumpf(object, stdout, JSON_INDENT(1));
     printf("\n");
     json_decref(object);

@@ -99,6 +99,8 @@ static void count_parameters(const ot_model *model, const info_values *v, json_t
             json_int_t count = 1;
             for (int k = 0; k < p->shape.ndim; k++)
                 count *= p->shape.dim[k];
+            if (!p->initializer)
+                continue;
             tensors++;
             elements += count;
             trained += p->trainable ? count : 0;

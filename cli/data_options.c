@@ -243,15 +243,6 @@ static void bind_in_order(binder *b, const bool *taken)
     }
 }
 
-static int count_targets(const data_setup *setup)
-{
-    int n = 0;
-
-    for (int i = 0; i < setup->n_bindings; i++)
-        n += setup->is_target[i];
-    return n;
-}
-
 // The target's field; -1: there is no such field. Of several targets none is the last column.
 static int find_label(const binder *b)
 {
@@ -261,7 +252,7 @@ static int find_label(const binder *b)
     if (b->values->label)
         return find_field(b->dataset, b->values->label, strlen(b->values->label));
     label = field_position(b->dataset, b->setup->bindings[b->setup->target].input);
-    return label < 0 && is_csv(b->dataset) && count_targets(b->setup) == 1 ? n - 1 : label;
+    return label < 0 && is_csv(b->dataset) && b->setup->n_targets == 1 ? n - 1 : label;
 }
 
 static int bind_target(binder *b)
@@ -341,23 +332,23 @@ static int input_position(const data_setup *setup, const char *name)
     return -1;
 }
 
+static void add_target(data_setup *setup, int i)
+{
+    if (i < 0 || setup->is_target[i])
+        return;
+    setup->is_target[i] = true;
+    if (setup->n_targets++ == 0)
+        setup->target = i;
+}
+
 // Targets are the inputs that the loss brought, or names.
 static void find_targets(data_setup *setup, const data_request *request)
 {
-    for (int t = 0; t < request->n_targets; t++) {
-        const int i = input_position(setup, request->targets[t]);
-        if (i < 0)
-            continue;
-        setup->is_target[i] = true;
-        if (setup->target < 0)
-            setup->target = i;
-    }
+    for (int t = 0; t < request->n_targets; t++)
+        add_target(setup, input_position(setup, request->targets[t]));
     for (int i = 0; request->forward && i < setup->n_bindings; i++)
-        if (!is_model_input(request->forward, setup->bindings[i].input)) {
-            setup->is_target[i] = true;
-            if (setup->target < 0)
-                setup->target = i;
-        }
+        if (!is_model_input(request->forward, setup->bindings[i].input))
+            add_target(setup, i);
 }
 
 static int describe_inputs(data_setup *setup, const data_values *values,

@@ -42,7 +42,8 @@ typedef struct data_setup {
     int n_bindings;
     double *mean, *std;
     bool *is_target; // per input
-    int target;      // the one for metrics, and for --label: its position; -1: none
+    int n_targets;
+    int target; // the one for metrics, and for --label: its position; -1: none
 } data_setup;
 
 // The exit code. `is_training`: shuffled, split.

@@ -2,6 +2,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "options.h"
 
@@ -35,6 +37,20 @@ int report_usage(const char *format, ...)
     write_line(format, args);
     va_end(args);
     return EXIT_USAGE;
+}
+
+json_t *text_json(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy = string ? NULL : strdup(text);
+
+    for (char *p = copy; p && *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    if (copy)
+        string = json_string(copy);
+    free(copy);
+    return string;
 }
 
 const char *bytes_text(size_t n_bytes, char *text, size_t size)

@@ -2,12 +2,17 @@
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
 
+#include <jansson.h>
+
 #include "onnxtrain/base.h"
 
 // "onnxtrain: <the library's last message>"; returns EXIT_FAILED.
 int report_error(void);
 int report_text(const char *format, ...) OT_PRINTF(1, 2);  // the same with a text of the command's
 int report_usage(const char *format, ...) OT_PRINTF(1, 2); // returns EXIT_USAGE
+
+// A name or message for JSON, which is UTF-8: other bytes become '?'.
+json_t *text_json(const char *text);
 
 const char *bytes_text(size_t n_bytes, char *text, size_t size); // "1.5 MiB"
 

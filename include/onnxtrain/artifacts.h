@@ -136,7 +136,10 @@ typedef struct ot_parameter_report {
     ot_dtype dtype;
     ot_shape shape;
     int trainable;
-    int frozen; ///< 1: kept in the checkpoint without gradient; neither: a constant of the models
+    int frozen;  ///< 1: kept in the checkpoint without gradient; neither: a constant of the models
+    int blocked; ///< 1: would train, but an operator without support or gradient is in the way
+    int initializer;    ///< 0: the value of a Constant node, listed since it never trains
+    int folded;         ///< 1: by its name, an exporter computed it from parameters that are gone
     const char *reason; ///< "reaches the loss", "frozen by pattern 'fc1*'", "only through the
                         ///< indices of Gather 'g'", ...
 } ot_parameter_report;
@@ -152,6 +155,8 @@ OT_API int ot_report_parameter_count(const ot_report *report);
 OT_API const ot_parameter_report *ot_report_parameter(const ot_report *report, int index);
 OT_API int ot_report_problem_count(const ot_report *report); ///< what is in the way
 OT_API const char *ot_report_problem(const ot_report *report, int index);
+OT_API int ot_report_note_count(const ot_report *report); ///< what looks wrong, but trains
+OT_API const char *ot_report_note(const ot_report *report, int index);
 OT_API void ot_report_destroy(ot_report *report); ///< NULL is fine
 
 #ifdef __cplusplus

@@ -186,17 +186,15 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
     return explain(item, "reaches the loss");
 }
 
-static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
-                              const ot_artifacts_options *options, ot__path_status status,
-                              const ot_node *blocker)
+// What the user's patterns make of an item whose reason is set.
+static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
+                                const ot_artifacts_options *options, bool may_train)
 {
     ot__arena *arena = c->graph->model->arena;
     const char *name = item->value->name;
     const char *trained = match(options->trainable, options->n_trainable, name);
     const char *frozen = match(options->frozen, options->n_frozen, name);
-    bool may_train;
 
-    OT_TRY(judge(c, item, status, blocker, &may_train));
     item->role = OT_ROLE_CONSTANT;
     if (trained && ot__pattern_is_name(trained)) { // must reach the loss, which building checks
         item->role = OT_ROLE_TRAINABLE;
@@ -212,6 +210,39 @@ static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
         return may_train ? explain(item, "not among the trainable names") : OT_OK;
     if (may_train)
         item->role = OT_ROLE_TRAINABLE;
+    return OT_OK;
+}
+
+static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
+                              const ot_artifacts_options *options, ot__path_status status,
+                              const ot_node *blocker)
+{
+    bool may_train;
+
+    OT_TRY(judge(c, item, status, blocker, &may_train));
+    item->is_blocked = may_train && status == OT_PATH_UNSUPPORTED;
+    return apply_patterns(c, item, options, may_train);
+}
+
+ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *item,
+                                        const ot_artifacts_options *options)
+{
+    ot__arena *arena = c->graph->model->arena;
+    const ot_value *value = item->value;
+    bool may_train = item->role == OT_ROLE_TRAINABLE || item->is_blocked;
+    const char *other = NULL;
+
+    if (!ot__dtype_is_float(value->dtype))
+        other = ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype));
+    else
+        other = constant_by_place(c->graph, value);
+    if (!other && may_train && value->shape.ndim == 0)
+        other = "a scalar without dimensions";
+    if (other)
+        item->reason = other;
+    may_train = may_train && !other;
+    OT_TRY(apply_patterns(c, item, options, may_train));
+    item->is_blocked = item->is_blocked && item->role == OT_ROLE_TRAINABLE;
     return OT_OK;
 }
 

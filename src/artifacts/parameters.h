@@ -14,6 +14,7 @@ typedef struct ot__candidate {
     ot_value *value; // an initializer of the forward model
     ot__role role;
     const char *reason; // of the model's arena
+    bool is_blocked;    // would train, but an operator in the way has no support or no gradient
 } ot__candidate;
 
 typedef struct ot__candidates { // in initializer order
@@ -29,6 +30,15 @@ ot_status ot__candidates_add(ot__candidates *candidates, ot_value *value);
 // Give every candidate its role and reason from the patterns and the paths to the loss.
 ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
                                   const ot_artifacts_options *options);
+// What type, place, patterns and shape say, when `role`, `reason` and `is_blocked` tell the paths.
+ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__candidate *item,
+                                        const ot_artifacts_options *options);
+// examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.
+ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_options *options);
+// folded.c: by its name, computed by an exporter from parameters that are gone.
+bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
+// An earlier candidate with the same elements as number i; NULL: none.
+const ot_value *ot__candidate_twin(const ot__candidates *candidates, int i);
 bool ot__pattern_is_name(const char *pattern); // no wildcards
 
 // batch_norm.c

@@ -3,30 +3,40 @@
 
 #include "artifacts/training_model.h"
 
+typedef struct text_lines {
+    const char **items;
+    int n, capacity;
+} text_lines;
+
 struct ot_report {
     ot__arena *arena;
     ot_parameter_report *parameters;
     int n_parameters;
-    const char **problems;
-    int n_problems, problems_capacity;
+    int parameters_capacity;
+    text_lines problems, notes;
 };
+
+static ot_status add_line(ot_report *report, text_lines *to, const char *text)
+{
+    char *copy = text ? ot__arena_strdup(report->arena, text) : NULL;
+
+    if (!copy ||
+        !ot__arena_grow(report->arena, &to->items, &to->capacity, to->n, sizeof(const char *)))
+        return OT_ERR_NO_MEMORY;
+    to->items[to->n++] = copy;
+    return OT_OK;
+}
 
 static ot_status add_problem(ot_report *report, const char *text)
 {
-    char *copy = ot__arena_strdup(report->arena, text);
-
-    if (!copy || !ot__arena_grow(report->arena, &report->problems, &report->problems_capacity,
-                                 report->n_problems, sizeof(const char *)))
-        return OT_ERR_NO_MEMORY;
-    report->problems[report->n_problems++] = copy;
-    return OT_OK;
+    return add_line(report, &report->problems, text);
 }
 
 static ot_status add_missing(ot_report *report, const char *op)
 {
     char *text = ot__arena_printf(report->arena, "operator %s is not supported", op);
 
-    return text ? add_problem(report, text) : OT_ERR_NO_MEMORY;
+    return add_problem(report, text);
 }
 
 // One problem per operator that is missing.
@@ -46,30 +56,122 @@ static ot_status add_unknown_operators(ot_report *report, const ot_model *model)
     return st;
 }
 
+// ---- rows ----
+
+static ot_status add_row(ot_report *report, const char *name, ot_dtype dtype, const ot_shape *shape,
+                         const char *reason, ot_parameter_report **out)
+{
+    ot_parameter_report *row;
+
+    if (!ot__arena_grow(report->arena, &report->parameters, &report->parameters_capacity,
+                        report->n_parameters, sizeof *report->parameters))
+        return OT_ERR_NO_MEMORY;
+    row = &report->parameters[report->n_parameters++];
+    *row = (ot_parameter_report){.name = ot__arena_strdup(report->arena, name),
+                                 .dtype = dtype,
+                                 .shape = *shape,
+                                 .reason = ot__arena_strdup(report->arena, reason)};
+    *out = row;
+    return row->name && row->reason ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
 static ot_status add_parameters(ot_report *report, const ot__forward *forward)
 {
     const ot__candidates *c = &forward->candidates;
 
-    report->parameters =
-        ot__arena_alloc(report->arena, (size_t)(c->n + 1) * sizeof *report->parameters);
-    if (!report->parameters)
-        return OT_ERR_NO_MEMORY;
     for (int i = 0; i < c->n; i++) {
         const ot__candidate *item = &c->items[i];
-        ot_parameter_report *row = &report->parameters[report->n_parameters++];
+        ot_parameter_report *row;
 
-        row->name = ot__arena_strdup(report->arena, item->value->name);
-        row->dtype = item->value->dtype;
-        row->shape = item->value->shape;
-        row->trainable = forward->is_classified && item->role == OT_ROLE_TRAINABLE;
-        row->frozen = forward->is_classified && item->role == OT_ROLE_FROZEN;
-        row->reason =
-            ot__arena_strdup(report->arena, forward->is_classified ? item->reason : "not examined");
-        if (!row->name || !row->reason)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(add_row(report, item->value->name, item->value->dtype, &item->value->shape,
+                       item->reason[0] ? item->reason : "not examined", &row));
+        row->initializer = 1;
+        row->trainable = item->role == OT_ROLE_TRAINABLE && !item->is_blocked;
+        row->blocked = item->role == OT_ROLE_TRAINABLE && item->is_blocked;
+        row->frozen = item->role == OT_ROLE_FROZEN;
+        row->folded = row->trainable && ot__candidate_is_folded(item, forward->model);
     }
     return OT_OK;
 }
+
+// Tensors that a Constant node holds look like parameters, but never train.
+static ot_status add_constant(ot_report *report, const ot_node *node)
+{
+    const ot_attr *tensor = ot__node_attr(node, "value"),
+                  *list = ot__node_attr(node, "value_floats");
+    ot_shape shape = {.ndim = 1};
+    ot_dtype dtype = OT_F32;
+    ot_parameter_report *row;
+
+    if (node->n_outputs < 1 || !node->outputs[0])
+        return OT_OK;
+    if (tensor && tensor->t && ot__dtype_is_float(tensor->t->dtype)) {
+        shape = tensor->t->shape;
+        dtype = tensor->t->dtype;
+    } else if (list && list->n > 0) {
+        shape.dim[0] = list->n;
+    } else {
+        return OT_OK;
+    }
+    if (shape.ndim == 0 || (shape.ndim == 1 && shape.dim[0] <= 1))
+        return OT_OK;
+    return add_row(report, node->outputs[0]->name, dtype, &shape,
+                   "value of a Constant node, which never trains: only an initializer does", &row);
+}
+
+static ot_status add_constants(ot_report *report, const ot_model *model)
+{
+    for (int n = 0; n < model->graph->n_nodes; n++) {
+        const ot_node *node = model->graph->nodes[n];
+
+        if (node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0)
+            OT_TRY(add_constant(report, node));
+    }
+    return OT_OK;
+}
+
+// ---- notes ----
+
+static ot_status note_folded(ot_report *report)
+{
+    const ot_parameter_report *first = NULL;
+    int n = 0;
+
+    for (int i = 0; i < report->n_parameters; i++) {
+        if (!report->parameters[i].folded)
+            continue;
+        if (n++ == 0)
+            first = &report->parameters[i];
+    }
+    if (n == 0)
+        return OT_OK;
+    return add_line(
+        report, &report->notes,
+        ot__arena_printf(report->arena,
+                         "'%s'%s by name what an exporter computed from parameters that are gone, "
+                         "and trains in their place; to train those, export with "
+                         "torch.onnx.export(..., optimize=False), or the classic exporter with "
+                         "do_constant_folding=False",
+                         first->name, n > 1 ? " and others are" : " is"));
+}
+
+static ot_status note_twins(ot_report *report, const ot__candidates *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        const ot_value *twin =
+            c->items[i].role == OT_ROLE_TRAINABLE ? ot__candidate_twin(c, i) : NULL;
+
+        if (twin)
+            OT_TRY(add_line(report, &report->notes,
+                            ot__arena_printf(report->arena,
+                                             "'%s' and '%s' hold the same elements: weights that "
+                                             "were shared before the export train apart",
+                                             twin->name, c->items[i].value->name)));
+    }
+    return OT_OK;
+}
+
+// ---- the whole ----
 
 // Building is the proof: what fails there is a problem, not an error of the report.
 static ot_status try_to_build(const ot_artifacts_options *options, ot__forward *forward)
@@ -89,6 +191,15 @@ static ot_status try_to_build(const ot_artifacts_options *options, ot__forward *
     return st;
 }
 
+// What the structure tells where the whole could not be built.
+static ot_status examine_structure(const ot_artifacts_options *options, ot__forward *forward)
+{
+    if (!forward->model || forward->is_classified || forward->candidates.n == 0 ||
+        ot__graph_verify(forward->model->graph) != OT_OK)
+        return OT_OK;
+    return ot__candidates_examine(&forward->candidates, options);
+}
+
 static ot_status examine(const ot_model *model, const ot_artifacts_options *options,
                          ot__forward *forward, ot_report *report)
 {
@@ -99,9 +210,14 @@ static ot_status examine(const ot_model *model, const ot_artifacts_options *opti
         return st;
     if (!is_built && forward->model)
         OT_TRY(add_unknown_operators(report, forward->model));
-    if (!is_built && report->n_problems == 0)
+    if (!is_built && report->problems.n == 0)
         OT_TRY(add_problem(report, ot_error_message()));
+    if (!is_built)
+        OT_TRY(examine_structure(options, forward));
     OT_TRY(add_parameters(report, forward));
+    OT_TRY(add_constants(report, model));
+    OT_TRY(note_folded(report));
+    OT_TRY(note_twins(report, &forward->candidates));
     if (!is_built)
         return OT_OK;
     st = try_to_build(options, forward);
@@ -135,7 +251,7 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
 
 int ot_report_trainable(const ot_report *report)
 {
-    return report->n_problems == 0;
+    return report->problems.n == 0;
 }
 
 int ot_report_parameter_count(const ot_report *report)
@@ -148,14 +264,29 @@ const ot_parameter_report *ot_report_parameter(const ot_report *report, int inde
     return index < 0 || index >= report->n_parameters ? NULL : &report->parameters[index];
 }
 
+static const char *line_of(const text_lines *list, int index)
+{
+    return index < 0 || index >= list->n ? NULL : list->items[index];
+}
+
 int ot_report_problem_count(const ot_report *report)
 {
-    return report->n_problems;
+    return report->problems.n;
 }
 
 const char *ot_report_problem(const ot_report *report, int index)
 {
-    return index < 0 || index >= report->n_problems ? NULL : report->problems[index];
+    return line_of(&report->problems, index);
+}
+
+int ot_report_note_count(const ot_report *report)
+{
+    return report->notes.n;
+}
+
+const char *ot_report_note(const ot_report *report, int index)
+{
+    return line_of(&report->notes, index);
 }
 
 void ot_report_destroy(ot_report *report)

@@ -45,7 +45,10 @@ static void every_unknown_operator_is_a_problem_of_its_own(void **state)
     assert_string_equal(ot_report_problem(report, 0), "operator Foo (opset 17) is not supported");
     assert_string_equal(ot_report_problem(report, 1), "operator com.acme.Bar is not supported");
     assert_int_equal(ot_report_parameter_count(report), 1);
-    assert_string_equal(ot_report_parameter(report, 0)->reason, "not examined");
+    assert_string_equal(ot_report_parameter(report, 0)->reason,
+                        "reaches the loss only through Foo of 'b', which is not supported");
+    assert_int_equal(ot_report_parameter(report, 0)->blocked, 1);
+    assert_int_equal(ot_report_parameter(report, 0)->trainable, 0);
     ot_report_destroy(report);
 }
 

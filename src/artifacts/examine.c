@@ -1,0 +1,145 @@
+// Roles of initializers when the graph cannot be prepared, because operators are missing or a loss
+// does not fit: what the structure alone tells.
+#include <string.h>
+
+#include "artifacts/parameters.h"
+
+// How a value reaches the loss, worst first.
+typedef enum standing { NOT_AT_ALL, STOPPED, BLOCKED, REACHES } standing;
+
+typedef struct walk {
+    const ot_graph *graph;
+    ot__uses uses;
+    standing *standing;      // per value
+    const ot_node **culprit; // per value: what stops or blocks it
+} walk;
+
+static const ot_op_def *find_op(const ot_graph *graph, const ot_node *node)
+{
+    return ot__op_find(node->domain, node->op_type, ot__model_opset(graph->model, node->domain));
+}
+
+static void raise_to(walk *w, const ot_value *value, standing to, const ot_node *culprit)
+{
+    if (to <= w->standing[value->index])
+        return;
+    w->standing[value->index] = to;
+    w->culprit[value->index] = culprit;
+}
+
+static void visit_input(walk *w, const ot_node *node, const ot_op_def *op, int i,
+                        const ot_value *best)
+{
+    const standing out = w->standing[best->index];
+    const ot_node *behind = w->culprit[best->index];
+    const ot_port *port = op ? ot__op_input_port(op, i) : NULL;
+
+    if (!op)
+        raise_to(w, node->inputs[i], out == STOPPED ? STOPPED : BLOCKED,
+                 out == STOPPED ? behind : node);
+    else if ((op->flags & OT_OP_NO_GRAD) != 0 || !port ||
+             (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) != 0)
+        raise_to(w, node->inputs[i], STOPPED, node);
+    else if (!ot__op_is_differentiable(op))
+        raise_to(w, node->inputs[i], out == STOPPED ? STOPPED : BLOCKED,
+                 out == STOPPED ? behind : node);
+    else
+        raise_to(w, node->inputs[i], out, behind);
+}
+
+static void visit_node(walk *w, const ot_node *node)
+{
+    const ot_op_def *op = find_op(w->graph, node);
+    const ot_value *best = NULL;
+
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] &&
+            (!best || w->standing[node->outputs[i]->index] > w->standing[best->index]))
+            best = node->outputs[i];
+    if (!best || w->standing[best->index] == NOT_AT_ALL)
+        return;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i])
+            visit_input(w, node, op, i, best);
+}
+
+// The values that losses take; of a custom one all outputs, which it may bind.
+static void mark_targets(walk *w, const ot_artifacts_options *options)
+{
+    const ot_graph *graph = w->graph;
+    bool all = false;
+
+    for (int i = 0; i < options->n_losses; i++) {
+        const char *input = options->losses[i].input;
+        const ot_value *value = input                  ? ot__graph_find(graph, input)
+                                : graph->n_outputs > 0 ? graph->outputs[0]
+                                                       : NULL;
+        all = all || options->losses[i].loss == OT_LOSS_CUSTOM;
+        if (value)
+            w->standing[value->index] = REACHES;
+    }
+    for (int i = 0; i < graph->n_outputs && (all || (options->n_losses == 0 && i == 0)); i++)
+        w->standing[graph->outputs[i]->index] = REACHES;
+}
+
+static const char *reason_of(const walk *w, const ot_value *value)
+{
+    ot__arena *arena = w->graph->model->arena;
+    const ot_node *culprit = w->culprit[value->index];
+    char label[160];
+
+    switch (w->standing[value->index]) {
+    case NOT_AT_ALL:
+        return "does not reach the loss";
+    case STOPPED:
+        return ot__arena_printf(arena, "only through inputs of %s that pass on no gradient",
+                                ot__node_label(culprit, label, sizeof label));
+    case BLOCKED:
+        return ot__arena_printf(arena, "reaches the loss only through %s, which %s",
+                                ot__node_label(culprit, label, sizeof label),
+                                find_op(w->graph, culprit) ? "has no gradient"
+                                                           : "is not supported");
+    case REACHES:
+        break;
+    }
+    return "reaches the loss";
+}
+
+static ot_status judge_all(const walk *w, ot__candidates *c, const ot_artifacts_options *options)
+{
+    for (int i = 0; i < c->n; i++) {
+        ot__candidate *item = &c->items[i];
+        const standing found = w->standing[item->value->index];
+
+        item->reason = reason_of(w, item->value);
+        item->role = found == REACHES ? OT_ROLE_TRAINABLE : OT_ROLE_CONSTANT;
+        item->is_blocked = found == BLOCKED;
+        if (!item->reason)
+            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__candidate_judge_structure(c, item, options));
+    }
+    return OT_OK;
+}
+
+ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *options)
+{
+    walk w = {.graph = c->graph};
+    ot_status st = ot__uses_build(c->graph, &w.uses);
+    const size_t n = (size_t)w.uses.n_values;
+
+    if (st == OT_OK) {
+        w.standing = ot__alloc_zero(n + 1, sizeof *w.standing);
+        w.culprit = ot__alloc_zero(n + 1, sizeof(const ot_node *));
+        st = w.standing && w.culprit ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    if (st == OT_OK) {
+        mark_targets(&w, options);
+        for (int k = c->graph->n_nodes - 1; k >= 0; k--)
+            visit_node(&w, c->graph->nodes[k]);
+        st = judge_all(&w, c, options);
+    }
+    ot__free(w.standing);
+    ot__free(w.culprit);
+    ot__uses_deinit(&w.uses);
+    return st;
+}

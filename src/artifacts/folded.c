@@ -1,0 +1,65 @@
+// Traces of what an exporter did to a framework's parameters before the file was written.
+#include <string.h>
+
+#include "artifacts/parameters.h"
+
+static bool is_lower_or_line(char c)
+{
+    return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+// "val_12", "slice_1": what PyTorch's exporter calls values, not parameters of modules.
+static bool is_value_name(const char *name)
+{
+    const char *digits = name + strlen(name);
+
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    if (*digits == '\0' || digits - name < 2 || digits[-1] != '_')
+        return false;
+    for (const char *p = name; p < digits; p++)
+        if (!is_lower_or_line(*p))
+            return false;
+    return true;
+}
+
+bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
+{
+    const char *name = item->value->name;
+
+    if (!ot__dtype_is_float(item->value->dtype) || item->value->shape.ndim == 0)
+        return false;
+    // "onnx::MatMul_37" is the classic exporter's; "0.weight_bias" is left of a BatchNormalization.
+    if (strncmp(name, "onnx::", 6) == 0 || ot__ends_with(name, ".weight_bias"))
+        return true;
+    return strcmp(model->producer_name, "pytorch") == 0 && is_value_name(name);
+}
+
+// Elements that are all the same are an initial value, not a weight that was shared.
+static bool is_uniform(const ot_tensor *t, size_t n_bytes)
+{
+    const size_t element = n_bytes / (size_t)ot_tensor_count(t);
+    const char *data = t->data;
+
+    return memcmp(data, data + element, n_bytes - element) == 0;
+}
+
+const ot_value *ot__candidate_twin(const ot__candidates *c, int i)
+{
+    const ot_tensor *a = c->items[i].value->constant;
+    size_t n_bytes;
+
+    if (!a || a->shape.ndim < 2 || !ot__dtype_is_float(a->dtype) || ot_tensor_count(a) < 2)
+        return NULL;
+    n_bytes = ot_tensor_bytes(a);
+    if (is_uniform(a, n_bytes))
+        return NULL;
+    for (int k = 0; k < i; k++) {
+        const ot_tensor *b = c->items[k].value->constant;
+
+        if (b && b->dtype == a->dtype && ot_tensor_count(b) == ot_tensor_count(a) &&
+            memcmp(a->data, b->data, n_bytes) == 0)
+            return c->items[k].value;
+    }
+    return NULL;
+}
