@@ -66,6 +66,7 @@ const ot__tiles *ot__tiles_at(int i); // every table this processor can run, bes
 OT_TILE_LIST(OT_TILE_F64)
 OT_TILE_F64(cos)
 OT_TILE_F64(fmod)
+OT_TILE_F64(mod) // sign of the divisor
 OT_TILE_F64(sin)
 #undef OT_TILE_F64
 

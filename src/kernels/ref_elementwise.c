@@ -44,6 +44,19 @@ void ot__ref_fmod_f64(double *y, const double *const *x, int64_t n, const float 
         y[k] = fmod(x[0][k], x[1][k]);
 }
 
+void ot__ref_mod_f64(double *y, const double *const *x, int64_t n, const float *attrs)
+{
+    (void)attrs;
+    for (int64_t k = 0; k < n; k++) {
+        const double b = x[1][k], r = fmod(x[0][k], b);
+
+        if (r == 0)
+            y[k] = copysign(0, b);
+        else
+            y[k] = (r < 0) != (b < 0) ? r + b : r;
+    }
+}
+
 #define T int32_t
 #define U uint32_t
 #define FN(name) ot__ref_##name##_i32

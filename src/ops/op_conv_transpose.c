@@ -2,48 +2,85 @@
 // gradient of a convolution's input, where X stands for the gradient of its output.
 #include "ops/window.h"
 
-#include <string.h>
+// Along spatial axis a, n elements of X reach stride * n + rest[a] elements of Y, before padding
+// takes some off at both ends.
+typedef struct transposed {
+    ot__geometry g;
+    int64_t rest[OT__WINDOW_AXES];  // output_padding + span of the window - stride
+    int64_t extra[OT__WINDOW_AXES]; // output_padding
+    const int64_t *given;           // output_shape; NULL when absent
+} transposed;
 
-// Extents of y along spatial axis a: from output_shape, or stride * (n - 1) + output_padding + span
-// - pads. Settles the pads.
-static const char *out_extents(ot__geometry *g, const ot_node *node, const ot_shape *x, ot_shape *y)
+static const char *read_transposed(transposed *t, const ot_node *node, const ot_shape *x,
+                                   const ot_shape *w)
 {
     int n_padding, n_shape;
     const int64_t *extra = ot_attr_ints(node, "output_padding", &n_padding);
-    const int64_t *given = ot_attr_ints(node, "output_shape", &n_shape);
+    const char *wrong = ot__geometry_read(&t->g, node, x, w->dim + 2);
 
-    if ((extra && n_padding != g->n_axes) || (given && n_shape != g->n_axes))
+    if (wrong)
+        return wrong;
+    t->given = ot_attr_ints(node, "output_shape", &n_shape);
+    if ((extra && n_padding != t->g.n_axes) || (t->given && n_shape != t->g.n_axes))
         return "output_padding or output_shape has not one entry a spatial axis";
-    for (int a = 0; a < g->n_axes; a++) {
-        const int64_t more = extra ? extra[a] : 0;
-        const int64_t span = (g->kernel[a] - 1) * g->dilation[a] + 1;
-        int64_t full, total;
-
-        if (more < 0 || more >= OT_MAX(g->stride[a], g->dilation[a]))
+    for (int a = 0; a < t->g.n_axes; a++) {
+        t->extra[a] = extra ? extra[a] : 0;
+        if (t->extra[a] < 0 || t->extra[a] >= OT_MAX(t->g.stride[a], t->g.dilation[a]))
             return "output_padding must be below the stride or dilation";
-        full = g->stride[a] * (x->dim[2 + a] - 1) + more + span;
-        if (!given && g->padding == OT__PAD_GIVEN) {
-            y->dim[2 + a] = full - g->pad[a] - g->pad_end[a];
-        } else {
-            y->dim[2 + a] = given ? given[a] : x->dim[2 + a] * g->stride[a];
-            total = OT_MAX(full - y->dim[2 + a], 0);
-            g->pad[a] = g->padding == OT__PAD_SAME_UPPER ? total / 2 : total - total / 2;
-            g->pad_end[a] = total - g->pad[a];
-        }
-        if (y->dim[2 + a] < 1)
-            return "an output extent is below 1";
+        t->rest[a] = t->extra[a] + (t->g.kernel[a] - 1) * t->g.dilation[a] + 1 - t->g.stride[a];
     }
+    return NULL;
+}
+
+// The pads of axis a for extent n of X, which matters only with output_shape. The end's is negative
+// where output_shape asks for more than the windows reach.
+static void settle(transposed *t, int a, int64_t n)
+{
+    ot__geometry *g = &t->g;
+    int64_t total = t->rest[a];
+
+    if (!t->given && g->padding == OT__PAD_GIVEN)
+        return;
+    if (t->given)
+        total += g->stride[a] * n - t->given[a];
+    g->pad[a] = g->padding == OT__PAD_SAME_UPPER ? OT_MAX(total, 0) / 2
+                                                 : OT_MAX(total, 0) - OT_MAX(total, 0) / 2;
+    g->pad_end[a] = total - g->pad[a];
+}
+
+// The extent of Y along spatial axis a, symbolic where n is.
+static int64_t out_extent(ot_infer *c, const transposed *t, int a, int64_t n)
+{
+    const int64_t reached = ot_infer_mul(c, n, t->g.stride[a]);
+
+    if (t->given)
+        return t->given[a];
+    if (t->g.padding != OT__PAD_GIVEN)
+        return reached;
+    return ot_infer_add(c, reached, t->rest[a] - t->g.pad[a] - t->g.pad_end[a]);
+}
+
+static const char *check_channels(ot_infer *c, int64_t groups)
+{
+    const ot_shape *x = ot_infer_shape(c, 0), *w = ot_infer_shape(c, 1), *b = ot_infer_shape(c, 2);
+    const int64_t n_in = w->dim[0];
+
+    if (groups < 1 || (ot_dim_is_number(n_in) && n_in % groups != 0) ||
+        (ot_dim_is_number(x->dim[1]) && ot_dim_is_number(n_in) && x->dim[1] != n_in) ||
+        !ot_dim_is_number(ot_infer_mul(c, w->dim[1], groups)))
+        return "the channels of X, W and group do not fit";
+    if (ot_infer_has(c, 2) &&
+        (b->ndim != 1 || (ot_dim_is_number(b->dim[0]) && b->dim[0] != w->dim[1] * groups)))
+        return "B must have the output channels of W";
     return NULL;
 }
 
 static void conv_transpose_infer(ot_infer *c)
 {
     const ot_shape *x = ot_infer_shape(c, 0), *w = ot_infer_shape(c, 1);
-    const ot_node *node = ot_infer_node(c);
-    const int64_t groups = ot_attr_int(node, "group");
-    ot__geometry g;
+    const int64_t groups = ot_attr_int(ot_infer_node(c), "group");
+    transposed t;
     ot_shape y = {.ndim = x->ndim};
-    bool is_static = true;
     const char *wrong = NULL;
 
     if (x->ndim != w->ndim || x->ndim < 3)
@@ -52,21 +89,21 @@ static void conv_transpose_infer(ot_infer *c)
         if (!ot_dim_is_number(w->dim[i]))
             wrong = "the output channels and kernel extents of W must be numbers";
     if (!wrong)
-        wrong = ot__geometry_read(&g, node, x, w->dim + 2);
-    if (!wrong &&
-        (groups < 1 || (ot_dim_is_number(w->dim[0]) && w->dim[0] % groups != 0) ||
-         (ot_dim_is_number(x->dim[1]) && ot_dim_is_number(w->dim[0]) && x->dim[1] != w->dim[0])))
-        wrong = "the channels of X, W and group do not fit";
-    for (int i = 2; !wrong && i < x->ndim; i++)
-        is_static = is_static && ot_dim_is_number(x->dim[i]);
-    if (!wrong && is_static)
-        wrong = out_extents(&g, node, x, &y);
+        wrong = read_transposed(&t, ot_infer_node(c), x, w);
+    if (!wrong)
+        wrong = check_channels(c, groups);
+    for (int a = 0; !wrong && a < t.g.n_axes; a++) {
+        const int64_t n = x->dim[2 + a];
+
+        y.dim[2 + a] = out_extent(c, &t, a, n);
+        if (ot_dim_is_number(y.dim[2 + a]) ? y.dim[2 + a] < 1
+                                           : y.dim[2 + a] > 0 || ot_dim_is_number(n))
+            wrong = "an output extent is below 1 or too large";
+    }
     if (wrong) {
         ot_infer_fail(c, "%s", wrong);
         return;
     }
-    for (int i = 2; !is_static && i < x->ndim; i++)
-        y.dim[i] = ot_dim_unknown();
     y.dim[0] = x->dim[0];
     y.dim[1] = w->dim[1] * groups;
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
@@ -76,15 +113,15 @@ static ot_status conv_transpose_prepare(ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0), *w = ot_prep_in(p, 1), *y = ot_prep_out(p, 0);
     ot__conv *conv = ot_prep_state(p, sizeof(*conv));
-    ot__geometry g;
-    ot_shape extents = y->shape;
+    transposed t;
 
     if (!conv)
         return OT_ERR_NO_MEMORY;
-    (void)ot__geometry_read(&g, ot_prep_node(p), &x->shape, w->shape.dim + 2);
-    (void)out_extents(&g, ot_prep_node(p), &x->shape, &extents);
+    (void)read_transposed(&t, ot_prep_node(p), &x->shape, &w->shape); // inference has checked it
+    for (int a = 0; a < t.g.n_axes; a++)
+        settle(&t, a, x->shape.dim[2 + a]);
     *conv =
-        ot__conv_make(&g, &y->shape, &w->shape, &x->shape, ot_attr_int(ot_prep_node(p), "group"));
+        ot__conv_make(&t.g, &y->shape, &w->shape, &x->shape, ot_attr_int(ot_prep_node(p), "group"));
     ot_prep_scratch(p, (size_t)(conv->c_in * conv->window.n_kernel * conv->window.n_out) *
                            ot_dtype_size(x->dtype));
     return OT_OK;
@@ -118,38 +155,63 @@ static ot_value *emit_sum_of_channels(ot_grad *g, ot_value *dy)
     return ot_emit_output(g, node, 0);
 }
 
+// dY without the elements at the ends of axes that no window reaches; those that a stride skips
+// anyway may stay. Settles the pads: they then surround what is left.
+static ot_value *emit_reached(ot_grad *g, transposed *t, ot_value *dy)
+{
+    int64_t starts[OT__WINDOW_AXES] = {0}, ends[OT__WINDOW_AXES], axes[OT__WINDOW_AXES];
+    int n = 0;
+
+    for (int a = 0; a < t->g.n_axes; a++) {
+        t->g.pad_end[a] -= t->extra[a];
+        if (t->g.pad_end[a] <= -t->g.stride[a]) {
+            ends[n] = t->g.pad_end[a];
+            axes[n++] = 2 + a;
+        }
+        t->g.pad_end[a] = OT_MAX(t->g.pad_end[a], 0);
+    }
+    if (n > 0) {
+        ot_value *in[] = {dy, ot_emit_constant_i64(g, starts, n), ot_emit_constant_i64(g, ends, n),
+                          ot_emit_constant_i64(g, axes, n)};
+
+        dy = ot_emit_output(g, ot_emit(g, "Slice", NULL, in, 4, 1), 0);
+    }
+    return dy;
+}
+
 // dX = convolution of dY by W; dW as a convolution's, with X and dY in each other's place; dB = sum
 // of dY.
 static void conv_transpose_grad(ot_grad *g)
 {
-    ot_value *x = ot_grad_x(g, 0), *w = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
+    ot_value *x = ot_grad_x(g, 0), *w = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0), *reached;
     const int64_t groups = ot_attr_int(ot_grad_node(g), "group");
-    ot_shape extents = *ot_value_shape(dy);
-    ot__geometry geometry;
+    const ot_shape *extents = ot_value_shape(x);
     ot_node *node;
+    transposed t;
 
-    (void)ot__geometry_read(&geometry, ot_grad_node(g), ot_value_shape(x),
-                            ot_value_shape(w)->dim + 2);
-    for (int i = 2; i < ot_value_shape(x)->ndim; i++)
-        if (!ot_dim_is_number(ot_value_shape(x)->dim[i])) {
-            ot_grad_fail(g, "needs spatial extents that are numbers");
+    (void)read_transposed(&t, ot_grad_node(g), extents, ot_value_shape(w));
+    for (int a = 0; a < t.g.n_axes; a++) {
+        if (t.given && !ot_dim_is_number(extents->dim[2 + a])) {
+            ot_grad_fail(g, "output_shape needs spatial extents that are numbers");
             return;
         }
-    (void)out_extents(&geometry, ot_grad_node(g), ot_value_shape(x), &extents);
-    geometry.padding = OT__PAD_GIVEN;
+        settle(&t, a, extents->dim[2 + a]);
+    }
+    t.g.padding = OT__PAD_GIVEN;
+    reached = emit_reached(g, &t, dy);
     if (ot_grad_wants(g, 0)) {
-        ot_value *in[] = {dy, w};
+        ot_value *in[] = {reached, w};
         node = ot_emit(g, "Conv", NULL, in, 2, 1);
         ot_emit_int(g, node, "group", groups);
-        if (ot__geometry_emit(g, node, &geometry, ot_value_shape(dy), true))
+        if (ot__geometry_emit(g, node, &t.g, extents, true))
             ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
     }
     if (ot_grad_wants(g, 1)) {
-        ot_value *in[] = {x, dy, w};
+        ot_value *in[] = {x, reached, w};
         node = ot_emit(g, "com.microsoft.ConvGrad", NULL, in, 3, 2);
         ot_emit_int(g, node, "group", groups);
         ot_emit_omit_output(g, node, 0);
-        if (ot__geometry_emit(g, node, &geometry, ot_value_shape(dy), true))
+        if (ot__geometry_emit(g, node, &t.g, extents, true))
             ot_grad_set_dx(g, 1, ot_emit_output(g, node, 1));
     }
     if (ot_grad_wants(g, 2))

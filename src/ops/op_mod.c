@@ -10,14 +10,19 @@ static int64_t mod_known(ot_infer *c, int64_t a, int64_t b)
 
 static void mod_infer(ot_infer *c)
 {
-    if (ot_attr_int(ot_infer_node(c), "fmod") == 0 && ot__dtype_is_float(ot_infer_dtype(c, 0)))
-        ot_infer_fail(c, "fmod must be 1 for %s", ot_dtype_name(ot_infer_dtype(c, 0)));
     ot__infer_broadcast_known(c, mod_known);
 }
 
-// Floating point has only the form with the sign of the dividend; two tiles for integers.
+// Before opset 28 floating point had only the form with the sign of the dividend.
+static void mod_10_infer(ot_infer *c)
+{
+    if (ot_attr_int(ot_infer_node(c), "fmod") == 0 && ot__dtype_is_float(ot_infer_dtype(c, 0)))
+        ot_infer_fail(c, "fmod must be 1 for %s", ot_dtype_name(ot_infer_dtype(c, 0)));
+    mod_infer(c);
+}
+
 static const ot_tile mod_tile = {
-    .f64 = ot__ref_fmod_f64, .i32 = ot__ref_mod_i32, .i64 = ot__ref_mod_i64};
+    .f64 = ot__ref_mod_f64, .i32 = ot__ref_mod_i32, .i64 = ot__ref_mod_i64};
 static const ot_tile fmod_tile = {
     .f64 = ot__ref_fmod_f64, .i32 = ot__ref_fmod_i32, .i64 = ot__ref_fmod_i64};
 
@@ -32,8 +37,8 @@ static ot_status mod_run(const ot_run *r)
     return ot__tile_run_ref(r);
 }
 
-// C = A - trunc(A / B) * B:  dA = dC and dB = -dC * (A - C) / B, each summed over the axes that
-// were broadcast.
+// C = A - whole(A / B) * B, where whole is floor or trunc:  dA = dC and dB = -dC * (A - C) / B,
+// each summed over the axes that were broadcast.
 static void mod_grad(ot_grad *g)
 {
     ot_value *a = ot_grad_x(g, 0), *b = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
@@ -58,6 +63,16 @@ static const ot_kernel mod_kernels[] = {
 const ot_op_def ot__op_mod[] = {
     {.name = "Mod",
      .since = 10,
+     .inputs = ot__binary_in,
+     .outputs = ot__binary_out,
+     .attrs = mod_attrs,
+     .types = "T: f32 f64 i32 i64",
+     .infer = mod_10_infer,
+     .kernels = mod_kernels,
+     .grad = mod_grad,
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {.name = "Mod",
+     .since = 28,
      .inputs = ot__binary_in,
      .outputs = ot__binary_out,
      .attrs = mod_attrs,

@@ -4,6 +4,7 @@
 // What prepare leaves for run: the tile, its attributes, and one plan per OT__MAX_OPERANDS inputs.
 typedef struct tile_state {
     const ot_tile *tile;
+    ot_dtype dtype;
     float attrs[OT_TILE_MAX_ATTRS];
     int n_plans;
     ot__elementwise plan[];
@@ -42,6 +43,7 @@ ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
     if (s == NULL)
         return p->status;
     s->tile = tile;
+    s->dtype = p->out[0]->dtype;
     s->n_plans = n_plans;
     for (int a = 0; a < OT_TILE_MAX_ATTRS && s->tile->attrs[a] != NULL; a++)
         s->attrs[a] = ot_attr_float(p->node, s->tile->attrs[a]);
@@ -96,10 +98,59 @@ static void piece_i64(void *y, const void *const *x, int64_t n, const void *cont
     s->tile->i64(y, xs, n, s->attrs);
 }
 
+enum { CHUNK = 256 };
+static const uint64_t top_bit = UINT64_C(1) << 63;
+
+// Moves the unsigned 64-bit integers to the signed ones in order, and back.
+static void flip_top_bits(int64_t *values, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        values[k] = (int64_t)((uint64_t)values[k] ^ top_bit);
+}
+
+// The types that only operators that compare and choose have: through the tile of a wider type,
+// which holds each of their numbers.
+static void piece_narrow(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+    const bool is_float = ot__dtype_is_float(s->dtype), is_u64 = s->dtype == OT_U64;
+    const ot_dtype wide = is_float ? OT_F64 : OT_I64;
+    const size_t size = ot_dtype_size(s->dtype);
+    int64_t ints[OT__MAX_OPERANDS + 1][CHUNK];
+    double floats[OT__MAX_OPERANDS + 1][CHUNK];
+    const int64_t *int_x[OT__MAX_OPERANDS] = {NULL};
+    const double *float_x[OT__MAX_OPERANDS] = {NULL};
+    int64_t *int_y = ints[OT__MAX_OPERANDS];
+    double *float_y = floats[OT__MAX_OPERANDS];
+
+    for (int64_t start = 0; start < n; start += CHUNK) {
+        const int64_t m = OT_MIN(CHUNK, n - start);
+
+        for (int i = 0; i < OT__MAX_OPERANDS; i++) {
+            void *to = is_float ? (void *)floats[i] : (void *)ints[i];
+
+            if (x[i] == NULL)
+                continue;
+            ot__convert(to, wide, (const uint8_t *)x[i] + (size_t)start * size, s->dtype, m);
+            if (is_u64)
+                flip_top_bits(ints[i], m);
+            int_x[i] = ints[i];
+            float_x[i] = floats[i];
+        }
+        if (is_float)
+            s->tile->f64(float_y, float_x, m, s->attrs);
+        else
+            s->tile->i64(int_y, int_x, m, s->attrs);
+        if (is_u64)
+            flip_top_bits(int_y, m);
+        ot__convert((uint8_t *)y + (size_t)start * size, s->dtype,
+                    is_float ? (const void *)float_y : (const void *)int_y, wide, m);
+    }
+}
+
 // f32 through the f64 tile, a few elements at a time.
 static void piece_f32_ref(void *y, const void *const *x, int64_t n, const void *context)
 {
-    enum { CHUNK = 256 };
     double buffer[OT__MAX_OPERANDS][CHUNK], result[CHUNK];
     const double *xs[OT__MAX_OPERANDS] = {NULL};
     const tile_state *s = context;
@@ -154,8 +205,10 @@ ot_status ot__tile_run_ref(const ot_run *r)
         return run(r, piece_f64);
     case OT_I32:
         return run(r, piece_i32);
-    default:
+    case OT_I64:
         return run(r, piece_i64);
+    default:
+        return run(r, piece_narrow);
     }
 }
 

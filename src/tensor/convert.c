@@ -32,12 +32,17 @@ typedef struct format {
 } format;
 
 // ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
+// Unsaturated, what is beyond an 8-bit float becomes infinity, or NaN where it has none.
 static const format f16_format = {5, 10, 15, true, false, 0x7e00, 0x7bff, 0x7c00};
 static const format bf16_format = {8, 7, 127, true, false, 0x7fc0, 0x7f7f, 0x7f80};
 static const format e4m3fn = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7e};
 static const format e4m3fnuz = {4, 3, 8, false, true, 0x80, 0x7f, 0x7f};
 static const format e5m2 = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7b};
 static const format e5m2fnuz = {5, 2, 16, false, true, 0x80, 0x7f, 0x7f};
+static const format e4m3fn_open = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7f};
+static const format e4m3fnuz_open = {4, 3, 8, false, true, 0x80, 0x7f, 0x80};
+static const format e5m2_open = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7c};
+static const format e5m2fnuz_open = {5, 2, 16, false, true, 0x80, 0x7f, 0x80};
 
 static double small_to_f64(uint32_t bits, const format *f)
 {
@@ -144,6 +149,22 @@ static const format *format_of(ot_dtype dtype)
     }
 }
 
+static const format *unsaturated_format_of(ot_dtype dtype)
+{
+    switch (dtype) {
+    case OT_F8E4M3FN:
+        return &e4m3fn_open;
+    case OT_F8E4M3FNUZ:
+        return &e4m3fnuz_open;
+    case OT_F8E5M2:
+        return &e5m2_open;
+    case OT_F8E5M2FNUZ:
+        return &e5m2fnuz_open;
+    default:
+        return format_of(dtype);
+    }
+}
+
 static bool is_unsigned(ot_dtype dtype)
 {
     return dtype == OT_U8 || dtype == OT_U16 || dtype == OT_U32 || dtype == OT_U64 ||
@@ -182,9 +203,8 @@ static void load_floats(double *out, const uint8_t *from, ot_dtype dtype, int n)
     }
 }
 
-static void store_floats(uint8_t *to, ot_dtype dtype, const double *values, int n)
+static void store_floats(uint8_t *to, ot_dtype dtype, const format *f, const double *values, int n)
 {
-    const format *f = format_of(dtype);
     const size_t size = ot_dtype_size(dtype);
 
     for (int i = 0; i < n; i++, to += size) {
@@ -286,8 +306,8 @@ static double int_to_f64(uint64_t value, bool is_signed, ot_dtype to_dtype)
     return is_negative ? -(double)magnitude : (double)magnitude;
 }
 
-static void convert_piece(uint8_t *to, ot_dtype to_dtype, const uint8_t *from, ot_dtype from_dtype,
-                          int n)
+static void convert_piece(uint8_t *to, ot_dtype to_dtype, const format *to_format,
+                          const uint8_t *from, ot_dtype from_dtype, int n)
 {
     const bool from_int = ot__dtype_is_int(from_dtype) || from_dtype == OT_BOOL;
     const bool to_int = ot__dtype_is_int(to_dtype) || to_dtype == OT_BOOL;
@@ -305,10 +325,11 @@ static void convert_piece(uint8_t *to, ot_dtype to_dtype, const uint8_t *from, o
     if (to_int)
         store_ints(to, to_dtype, ints, n);
     else
-        store_floats(to, to_dtype, floats, n);
+        store_floats(to, to_dtype, to_format, floats, n);
 }
 
-bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count)
+static bool convert(void *to, ot_dtype to_dtype, const format *to_format, const void *from,
+                    ot_dtype from_dtype, int64_t count)
 {
     const size_t to_size = ot_dtype_size(to_dtype), from_size = ot_dtype_size(from_dtype);
 
@@ -320,8 +341,19 @@ bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dt
         return true;
     }
     for (int64_t i = 0; i < count; i += PIECE)
-        convert_piece((uint8_t *)to + (size_t)i * to_size, to_dtype,
+        convert_piece((uint8_t *)to + (size_t)i * to_size, to_dtype, to_format,
                       (const uint8_t *)from + (size_t)i * from_size, from_dtype,
                       (int)OT_MIN(count - i, PIECE));
     return true;
+}
+
+bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count)
+{
+    return convert(to, to_dtype, format_of(to_dtype), from, from_dtype, count);
+}
+
+bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
+                             int64_t count)
+{
+    return convert(to, to_dtype, unsaturated_format_of(to_dtype), from, from_dtype, count);
 }

@@ -72,6 +72,9 @@ uint16_t ot__f32_to_bf16(float value);
 // Convert `count` elements as ONNX's Cast does (float to int truncates, to bool is != 0). False: no
 // such conversion.
 bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count);
+// The same with Cast's saturate = 0, which matters to 8-bit floats only.
+bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
+                             int64_t count);
 
 // ---- tensors (tensor.c) ----
 

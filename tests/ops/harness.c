@@ -84,6 +84,8 @@ static void check_case(const ot_op_test *test, const ot_op_case *c, const inputs
     if ((c->flags & OT_CASE_STATIC) == 0)
         check_gradients(test, c, in,
                         one->node->op->tile != NULL ? SYMBOLIC_EXTENTS : SYMBOLIC_BATCH);
+    if ((c->flags & OT_CASE_IMAGE) != 0)
+        check_gradients(test, c, in, SYMBOLIC_IMAGE);
 }
 
 static void run_case(const ot_op_test *test, const ot_op_case *c)

@@ -16,6 +16,7 @@ enum { OT_CASE_MAX_PORTS = 40 };
 enum {
     OT_CASE_NO_GRAD = 1, // no gradient check: at a kink, or too large
     OT_CASE_STATIC = 2,  // the operator needs extents that are numbers
+    OT_CASE_IMAGE = 4,   // input 0's spatial extents (axis 2 and on) may be symbolic too
 };
 
 // Tensors are written "f32[3,4]" (random, all elements of all inputs well apart, default -2 .. 2

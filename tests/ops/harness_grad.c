@@ -244,7 +244,7 @@ static bool evaluate(host *h, const inputs *in, ot_tensor *const *dy, results *r
 static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                       const one_node *concrete, extent_kind extents, int want, int only)
 {
-    static const char *const names[] = {"static", "symbolic batch", "symbolic"};
+    static const char *const names[] = {"static", "symbolic batch", "symbolic image", "symbolic"};
     host h = {0};
     const ot__grad_host callbacks = {&h, host_dy, host_wants, host_set_dx};
     ot_tensor *dy[OT_CASE_MAX_PORTS] = {NULL};

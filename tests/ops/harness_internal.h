@@ -26,7 +26,12 @@ ot_status inputs_make(const ot_op_case *c, inputs *out);
 ot_status inputs_to_f64(const inputs *from, const ot_op_def *op, inputs *out);
 void inputs_deinit(inputs *in);
 
-typedef enum extent_kind { STATIC_EXTENTS, SYMBOLIC_BATCH, SYMBOLIC_EXTENTS } extent_kind;
+typedef enum extent_kind {
+    STATIC_EXTENTS,
+    SYMBOLIC_BATCH,
+    SYMBOLIC_IMAGE, // axis 0 of every input, and all but axis 1 of input 0
+    SYMBOLIC_EXTENTS,
+} extent_kind;
 
 // A model with the one node of a case, checked, raised and inferred.
 typedef struct one_node {

@@ -11,15 +11,28 @@ static void split_op(const char *op, char *domain, size_t size, const char **typ
     *type = dot == NULL ? op : dot + 1;
 }
 
-// Every extent becomes its own symbol, so that nothing can be proved from names; or only the first
-// axis'.
+static bool is_symbolic(extent_kind extents, int i, int axis)
+{
+    switch (extents) {
+    case STATIC_EXTENTS:
+        return false;
+    case SYMBOLIC_BATCH:
+        return axis == 0;
+    case SYMBOLIC_IMAGE:
+        return axis == 0 || (i == 0 && axis >= 2);
+    default:
+        return true;
+    }
+}
+
+// Every such extent becomes its own symbol, so that nothing can be proved from names.
 static void make_symbolic(ot_model *model, ot_value *x, int i, extent_kind extents)
 {
-    const int n = extents == SYMBOLIC_EXTENTS ? x->shape.ndim : OT_MIN(x->shape.ndim, 1);
-
-    for (int k = 0; extents != STATIC_EXTENTS && k < n; k++) {
+    for (int k = 0; k < x->shape.ndim; k++) {
         char name[32];
 
+        if (!is_symbolic(extents, i, k))
+            continue;
         snprintf(name, sizeof(name), "x%d_%d", i, k);
         x->shape.dim[k] = ot__dim_symbol(model, name);
     }

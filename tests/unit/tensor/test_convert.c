@@ -133,6 +133,31 @@ static void numbers_beyond_the_largest_become_infinity_or_saturate(void **state)
     }
 }
 
+// The tables of ONNX's "Float stored in 8 bits".
+static void unsaturated_8_bit_floats_become_infinity_or_nan_beyond_their_range(void **state)
+{
+    static const struct {
+        ot_dtype dtype;
+        uint8_t most, above, below; // of the largest number, 1e6 and -1e6
+        double largest;
+    } formats[] = {{OT_F8E4M3FN, 0x7e, 0x7f, 0xff, 448},
+                   {OT_F8E4M3FNUZ, 0x7f, 0x80, 0x80, 240},
+                   {OT_F8E5M2, 0x7b, 0x7c, 0xfc, 57344},
+                   {OT_F8E5M2FNUZ, 0x7f, 0x80, 0x80, 57344}};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(formats); i++) {
+        const double x[] = {formats[i].largest, 1e6, -1e6, INFINITY};
+        uint8_t y[4];
+
+        assert_true(ot__convert_unsaturated(y, formats[i].dtype, x, OT_F64, 4));
+        assert_int_equal(y[0], formats[i].most);
+        assert_int_equal(y[1], formats[i].above);
+        assert_int_equal(y[2], formats[i].below);
+        assert_int_equal(y[3], formats[i].above);
+    }
+}
+
 static void nan_and_zero_are_written_as_the_format_says(void **state)
 {
     (void)state;
@@ -361,6 +386,7 @@ int main(void)
         cmocka_unit_test(every_pattern_reads_as_the_value_it_stands_for),
         cmocka_unit_test(writing_rounds_to_the_nearest_and_ties_to_even),
         cmocka_unit_test(numbers_beyond_the_largest_become_infinity_or_saturate),
+        cmocka_unit_test(unsaturated_8_bit_floats_become_infinity_or_nan_beyond_their_range),
         cmocka_unit_test(nan_and_zero_are_written_as_the_format_says),
         cmocka_unit_test(single_numbers_convert_as_arrays_do),
         cmocka_unit_test(rounding_from_f64_happens_once),

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""ONNX's own node tests, written out of the installed onnx package into one zip file for run_node_tests.
+
+usage: record.py [--small BYTES --without EXPECTED] [--older] OUT.zip
+
+Of every test the zip holds
+
+  NAME.onnx         the test's model
+  NAME.data.onnx    inputs in0, in1, ... and expected outputs out0, out1, ... as the initializers of a model without nodes
+  NAME.shapes.onnx  the model with symbolic input extents, its outputs typed as onnx.shape_inference infers them; small
+                    integer inputs, which shapes depend on, are initializers there
+  NAME.tolerance    the test's relative and absolute tolerance
+
+--small BYTES keeps, operator by operator, the smallest tests that together fit; --without leaves out what the file
+EXPECTED lists (see run_node_tests.c). --older adds the tests of one node at
+every older opset from 7 on at which the operator's contract was another, as far as ONNX's checker accepts the node there;
+the expected outputs are then ONNX Runtime's (needs onnxruntime), and the tests are called NAME@OPSET.
+"""
+import argparse
+import copy
+import fnmatch
+import sys
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OLDEST_OPSET = 7
+SMALL_INTEGERS = 64  # elements of an input that shapes may depend on
+HAS_WINDOW = {"Conv", "ConvTranspose"}  # their weight's extents are never symbolic
+ENTRY_TIME = (1980, 1, 1, 0, 0, 0)  # the same tests give the same bytes
+
+
+def tensor_of(value, name):
+    if isinstance(value, TensorProto):
+        tensor = copy.deepcopy(value)
+    elif isinstance(value, (list, dict)) or value is None:
+        raise TypeError("not a tensor")
+    else:
+        tensor = numpy_helper.from_array(np.asarray(value))
+    tensor.name = name
+    return tensor
+
+
+def one_per_value(values, prefix):
+    return [tensor_of(v, f"{prefix}{i}") for i, v in enumerate(values)]
+
+
+def data_model(inputs, outputs):
+    graph = helper.make_graph([], "data", [], [], one_per_value(inputs, "in") + one_per_value(outputs, "out"))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+
+
+def symbolic(model, inputs):
+    """The model as shape inference shall see it; equal extents stay equal, so that elementwise operators fit."""
+    model = copy.deepcopy(model)
+    graph = model.graph
+    kept = []
+    windows = any(node.op_type in HAS_WINDOW for node in graph.node)
+    for i, (value, array) in enumerate(zip(graph.input, inputs)):
+        tensor = tensor_of(array, value.name)
+        count = int(np.prod(tensor.dims, dtype=np.int64))
+        if tensor.data_type in (TensorProto.INT64, TensorProto.INT32) and count <= SMALL_INTEGERS and len(tensor.dims) < 2:
+            graph.initializer.append(tensor)
+            continue
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.HasField("dim_value") and dim.dim_value > 1 and not (windows and i > 0):
+                dim.dim_param = f"d{dim.dim_value}"
+        kept.append(value)
+    del graph.input[:]
+    graph.input.extend(kept)
+    for value in graph.output:
+        value.type.tensor_type.ClearField("shape")
+    model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    for value in model.graph.output:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param.startswith("unk__"):  # an extent that ONNX gave a name and knows nothing of
+                dim.ClearField("dim_param")
+    return model
+
+
+class Test:
+    def __init__(self, name, model, inputs, outputs, rtol, atol):
+        self.name = name
+        self.model = model
+        self.files = {".onnx": model.SerializeToString(), ".tolerance": f"{rtol:g} {atol:g}\n".encode()}
+        self.files[".data.onnx"] = data_model(inputs, outputs).SerializeToString()
+        try:
+            self.files[".shapes.onnx"] = symbolic(model, inputs).SerializeToString()
+        except Exception:  # shape inference refuses symbols that the operator would need to compare
+            pass
+
+    def size(self):
+        """In the zip file, with the entry's header and its line of the directory."""
+        return sum(len(zlib.compress(content, 9)) + 2 * len(self.name) + 110 for content in self.files.values())
+
+    def operators(self):
+        return tuple(node.op_type for node in self.model.graph.node)
+
+
+def collect():
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [case for case in collect_testcases(None) if case.data_sets]
+
+
+def make_test(case):
+    """None where a value is no tensor (sequences, optionals)."""
+    inputs, outputs = case.data_sets[0]
+    try:
+        return Test(case.name, case.model, inputs, outputs, case.rtol, case.atol)
+    except TypeError:
+        return None
+
+
+def older_opsets(node, opset):
+    """The first opset of every older contract from OLDEST_OPSET on."""
+    found = set()
+    for version in range(OLDEST_OPSET, opset):
+        try:
+            since = onnx.defs.get_schema(node.op_type, version, "").since_version
+        except onnx.defs.SchemaError:
+            continue
+        found.add(max(since, OLDEST_OPSET))
+    newest = onnx.defs.get_schema(node.op_type, opset, "").since_version
+    return sorted(version for version in found if version < newest)
+
+
+def older_tests(case, onnxruntime):
+    model = case.model
+    if len(model.graph.node) != 1 or [o.domain for o in model.opset_import] != [""]:
+        return
+    inputs = case.data_sets[0][0]
+    for version in older_opsets(model.graph.node[0], model.opset_import[0].version):
+        older = copy.deepcopy(model)
+        older.opset_import[0].version = version
+        older.ir_version = min(older.ir_version, 8)
+        try:
+            onnx.checker.check_model(older, full_check=True)
+            session = onnxruntime.InferenceSession(older.SerializeToString(), providers=["CPUExecutionProvider"])
+            fed = {value.name: np.asarray(array) for value, array in zip(older.graph.input, inputs)}
+            outputs = session.run(None, fed)
+            yield Test(f"{case.name}@{version}", older, inputs, outputs, case.rtol, case.atol)
+        except Exception:  # the older contract has no such node, or ONNX Runtime no kernel for it
+            continue
+
+
+def without_listed(tests, path):
+    operators, names = set(), []
+    for line in open(path, encoding="utf-8"):
+        kind, _, rest = line.strip().partition(" ")
+        if kind == "operators":
+            operators.update(rest.split())
+        elif kind in ("test", "shape"):
+            names.append(rest.split()[0])
+    return [
+        test
+        for test in tests
+        if not operators.intersection(test.operators()) and not any(fnmatch.fnmatchcase(test.name, n) for n in names)
+    ]
+
+
+def smallest(tests, limit):
+    """Rounds over the operators, each giving its next smallest test of one node."""
+    by_operator = {}
+    for test in sorted((t for t in tests if len(t.operators()) == 1), key=lambda t: (t.size(), t.name)):
+        by_operator.setdefault(test.operators(), []).append(test)
+    chosen, total = [], 0
+    while by_operator:
+        for operators in sorted(by_operator):
+            test = by_operator[operators].pop(0)
+            if not by_operator[operators]:
+                del by_operator[operators]
+            if total + test.size() <= limit:
+                chosen.append(test)
+                total += test.size()
+    return chosen
+
+
+def write(tests, path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+        for test in sorted(tests, key=lambda t: t.name):
+            for ending, content in sorted(test.files.items()):
+                out.writestr(zipfile.ZipInfo(test.name + ending, ENTRY_TIME), content, zipfile.ZIP_DEFLATED, 9)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="ONNX's node tests as one zip file")
+    parser.add_argument("--small", type=int, metavar="BYTES")
+    parser.add_argument("--without", metavar="EXPECTED")
+    parser.add_argument("--older", action="store_true")
+    parser.add_argument("out")
+    options = parser.parse_args()
+    cases = collect()
+    tests = [test for test in map(make_test, cases) if test]
+    left_out = len(cases) - len(tests)
+    if options.older:
+        import onnxruntime
+
+        onnxruntime.set_default_logger_severity(4)
+        tests += [test for case in cases for test in older_tests(case, onnxruntime)]
+    if options.without:
+        tests = without_listed(tests, options.without)
+    if options.small:
+        tests = smallest(tests, options.small)
+    write(tests, options.out)
+    print(f"{options.out}: {len(tests)} tests of onnx {onnx.__version__}; {left_out} with sequences or optionals left out")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
