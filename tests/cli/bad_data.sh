@@ -94,6 +94,31 @@ with zipfile.ZipFile("empty.npz", "w") as archive:
     archive.writestr("notes.txt", "nothing")
 END
 bad "bad.npz: member 'x.npy' is damaged" bad.npz
+# Arrays that nobody binds do not matter; one that is bound is named.
+python3 - <<'END'
+import struct
+import zipfile
+
+def npy(descr, shape, data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+with zipfile.ZipFile("packed.npz") as archive:
+    x, labels = archive.read("x.npy"), archive.read("labels.npy")
+with zipfile.ZipFile("mixed.npz", "w") as archive:
+    archive.writestr("names.npy", npy("<U1", "(2,)", b"a\0\0\0b\0\0\0"))
+    archive.writestr("epoch.npy", npy("<i8", "()", bytes(8)))
+    archive.writestr("few.npy", npy("<i8", "(2,)", bytes(16)))
+    archive.writestr("x.npy", x)
+    archive.writestr("labels.npy", labels)
+END
+run 0 train mlp.onnxtxt --data mixed.npz --split 0.25 --threads 1 --epochs 1 --out mixed.onnx
+refuses 1 "mixed.npz: field 'few' of input 'labels' has 2 rows, 'x' of input 'x' has 60" \
+    train mlp.onnxtxt --data mixed.npz --bind labels=few
+refuses 1 "input 'labels': mixed.npz: array 'names': element type is not one of numpy's" \
+    train mlp.onnxtxt --data mixed.npz --bind labels=names
+refuses 1 "mixed.npz: array 'epoch': the header states no array of rows" \
+    train mlp.onnxtxt --data mixed.npz --bind labels=epoch
 bad "empty.npz: has no arrays" empty.npz
 
 # IDX and gzip

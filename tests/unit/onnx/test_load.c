@@ -90,6 +90,18 @@ static void loading_survives_every_failing_allocation(void **state)
     ot_model_destroy(model);
 }
 
+static void an_input_without_end_stops_at_the_memory_limit(void **state)
+{
+    ot_model_options options = OT_MODEL_OPTIONS_INIT;
+    ot_model *model;
+
+    (void)state;
+    options.max_memory = 1 << 20;
+    assert_int_equal(ot_model_load("/dev/zero", &options, &model), OT_ERR_NO_MEMORY);
+    assert_null(model);
+    assert_message_has("/dev/zero: has no end within 1048576 bytes");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -99,6 +111,7 @@ int main(void)
         TEST(bytes_in_memory_are_copied),
         TEST(messages_start_with_the_file),
         TEST(loading_survives_every_failing_allocation),
+        TEST(an_input_without_end_stops_at_the_memory_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
