@@ -11,14 +11,6 @@ static int entry_number(const ot__plan *plan, const ot_arg *arg)
     return (int)((const ot__entry *)(const void *)arg - plan->entries);
 }
 
-static bool is_taken(const ot__plan *plan, int root)
-{
-    for (int i = 0; i < plan->n_direct; i++)
-        if (plan->direct[i].value == root)
-            return true;
-    return false;
-}
-
 // Nothing but this step uses the buffer, so nobody can see that it is written earlier.
 static bool can_be_direct(const ot__plan *plan, int s)
 {
@@ -36,8 +28,7 @@ static bool can_be_direct(const ot__plan *plan, int s)
            value->source == OT_SOURCE_PLANNED && !value->is_written &&
            value->n_bytes == buffer->n_bytes && value->n_bytes > 0 &&
            run->in[BUFFER]->dtype == run->in[VALUE]->dtype &&
-           ot__form_equal(run->in[BUFFER]->form, run->in[VALUE]->form) &&
-           !is_taken(plan, (int)(value - plan->entries));
+           ot__form_equal(run->in[BUFFER]->form, run->in[VALUE]->form) && !value->is_direct;
 }
 
 ot_status ot__build_accumulation(ot__builder *b)
@@ -56,6 +47,7 @@ ot_status ot__build_accumulation(ot__builder *b)
             (ot__direct){.value = plan->entries[entry_number(plan, run->in[VALUE])].root,
                          .buffer = entry_number(plan, run->in[BUFFER]),
                          .flag = entry_number(plan, run->in[FLAG])};
+        plan->entries[plan->direct[plan->n_direct - 1].value].is_direct = true;
     }
     return OT_OK;
 }

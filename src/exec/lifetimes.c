@@ -82,10 +82,23 @@ static void add_usage(ot__plan *plan, ot__usage *usages, int *n, int entry, int 
 {
     ot__entry *e = &plan->entries[entry];
 
-    if (e->source != OT_SOURCE_PLANNED || e->root != entry || e->usage >= 0)
+    if (e->source != OT_SOURCE_PLANNED || e->root != entry || e->usage >= 0 || e->is_direct)
         return;
     e->usage = *n;
     usages[(*n)++] = (ot__usage){e->first, e->last, e->n_bytes, alias, 0};
+}
+
+// Values that are computed in their accumulation buffers go behind all others: those pages are
+// touched only by runs that add to what is in the buffers, and take no memory until then.
+static int add_direct(ot__plan *plan, ot__usage *usages, int n)
+{
+    for (int i = 0; i < plan->n_direct; i++) {
+        ot__entry *e = &plan->entries[plan->direct[i].value];
+
+        e->usage = n;
+        usages[n++] = (ot__usage){e->first, e->last, e->n_bytes, -1, 0};
+    }
+    return n;
 }
 
 static int make_usages(ot__builder *b, ot__usage *usages)
@@ -166,25 +179,41 @@ void ot__plan_set_block(ot__plan *plan, void *block)
             plan->steps[s].run.scratch = plan->block + plan->steps[s].scratch_offset;
 }
 
+static ot_status place(ot__usage *usages, int n_shared, int n, size_t *total)
+{
+    size_t behind;
+
+    OT_TRY(ot__memory_plan(usages, n_shared, total));
+    OT_TRY(ot__memory_plan(usages + n_shared, n - n_shared, &behind));
+    if (behind > SIZE_MAX - *total)
+        return ot__error(OT_ERR_NO_MEMORY, "the values of a step exceed the address space");
+    for (int i = n_shared; i < n; i++)
+        usages[i].offset += *total;
+    *total += behind;
+    return OT_OK;
+}
+
 ot_status ot__build_memory(ot__builder *b)
 {
     ot__plan *plan = b->plan;
     const size_t capacity = (size_t)plan->n_entries + (size_t)plan->n_steps + 1;
     ot__usage *usages = ot__arena_alloc(b->arena, capacity * sizeof *usages);
     void *block;
-    int n, at;
+    int n_shared, n, at;
 
     if (usages == NULL)
         return OT_ERR_NO_MEMORY;
     find_lifetimes(b);
-    n = make_usages(b, usages);
-    OT_TRY(ot__memory_plan(usages, n, &plan->block_bytes));
+    OT_TRY(ot__build_accumulation(b));
+    n_shared = make_usages(b, usages);
+    n = add_direct(plan, usages, n_shared);
+    OT_TRY(place(usages, n_shared, n, &plan->block_bytes));
     if (b->options->memory_max > 0 && plan->block_bytes > b->options->memory_max)
         return refuse(b, usages, n, plan->block_bytes);
     for (int e = 0; e < plan->n_entries; e++)
         if (plan->entries[e].usage >= 0)
             plan->entries[e].offset = usages[plan->entries[e].usage].offset;
-    at = n; // the scratch records stand last, in the order of the steps
+    at = n_shared; // scratch stands last among these, in the order of the steps
     for (int s = plan->n_steps - 1; s >= 0; s--)
         if (plan->steps[s].scratch_bytes > 0)
             plan->steps[s].scratch_offset = usages[--at].offset;

@@ -172,8 +172,7 @@ static ot_status build(ot__builder *b)
     OT_TRY(keep_ports(b));
     OT_TRY(ot__build_order(b));
     OT_TRY(build_steps(b));
-    OT_TRY(ot__build_memory(b));
-    return ot__build_accumulation(b);
+    return ot__build_memory(b);
 }
 
 ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,

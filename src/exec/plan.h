@@ -53,6 +53,7 @@ typedef struct ot__entry {
     size_t n_bytes;
     size_t offset;   // PLANNED roots: in the block
     bool is_written; // roots: some node changes it in place
+    bool is_direct;  // roots: computed in its accumulation buffer in runs that replace that
     int first, last; // roots: steps that use it, through whatever entry
     int usage;       // roots: its usage record; -1: none
 } ot__entry;
@@ -133,7 +134,7 @@ ot_status ot__build_order(ot__builder *b);
 // lifetimes.c: from steps to a block.
 ot_status ot__build_memory(ot__builder *b);
 
-// accumulate.c, after the memory
+// accumulate.c, between lifetimes and memory
 ot_status ot__build_accumulation(ot__builder *b);
 void ot__plan_direct_gradients(ot__plan *plan); // before each run, with everything bound
 

@@ -215,6 +215,36 @@ static void a_gradient_that_adds_up_keeps_what_is_in_its_buffer(void **state)
     ot_model_destroy(model);
 }
 
+// Pages that a run does not touch take no memory.
+static void a_gradient_that_replaces_leaves_its_own_memory_alone(void **state)
+{
+    ot_model *model = read_prepared(accumulation);
+    const ot__plan_options options = {.n_threads = 1, .borrow_block = true};
+    const bool replace = true;
+    const float x[] = {1, 2, 3, 4};
+    float buffer[4] = {0};
+    unsigned char *block, untouched[sizeof buffer];
+    ot__plan *plan;
+
+    (void)state;
+    assert_ok(ot__plan_create(model->graph, &options, NULL, NULL, &plan));
+    block = ot__alloc_aligned(ot__plan_bytes(plan));
+    memset(block, 0xa5, ot__plan_bytes(plan));
+    memset(untouched, 0xa5, sizeof untouched);
+    ot__plan_set_block(plan, block);
+    ot__plan_bind_input(plan, 0, 0, x);
+    ot__plan_bind_input(plan, 1, 0, buffer);
+    ot__plan_bind_input(plan, 2, 0, &replace);
+    assert_ok(ot__plan_run(plan, &(ot_step){.training = true}));
+    assert_float_equal(buffer[3], -4, 0);
+    const size_t offset = plan->entries[plan->direct[0].value].offset;
+    assert_memory_equal(block + offset, untouched, sizeof untouched);
+    assert_in_range(offset, 64, ot__plan_bytes(plan) - sizeof buffer); // behind the flag
+    ot__plan_destroy(plan);
+    ot__free_aligned(block);
+    ot_model_destroy(model);
+}
+
 static void a_buffer_that_others_read_is_written_in_its_turn(void **state)
 {
     ot_model *model = read_prepared(
@@ -242,6 +272,7 @@ int main(void)
         cmocka_unit_test(grouped_and_depthwise_convolutions_agree),
         cmocka_unit_test(a_gradient_that_replaces_is_made_in_its_buffer),
         cmocka_unit_test(a_gradient_that_adds_up_keeps_what_is_in_its_buffer),
+        cmocka_unit_test(a_gradient_that_replaces_leaves_its_own_memory_alone),
         cmocka_unit_test(a_buffer_that_others_read_is_written_in_its_turn),
     };
 
