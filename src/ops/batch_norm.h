@@ -27,6 +27,13 @@ ot_status ot__batch_norm_run(const ot_run *r);
 // What follows after Y was made by `mean` and `var`: running and saved statistics.
 void ot__batch_norm_finish(const ot_run *r, const void *mean, const void *var);
 
+// What x - mean is multiplied with in f32. Everything that makes Y or asks for its sign uses this
+// expression of the saved numbers, so that all see the same bits.
+static inline float ot__batch_norm_factor(float scale, float inv_std)
+{
+    return (float)((double)scale * (double)inv_std);
+}
+
 // batch_norm_simd.c: f32 in any form. The same state, completed by ot__batch_norm_prepare_simd().
 bool ot__batch_norm_can_simd(const ot_prep *p);
 void ot__batch_norm_forms(ot_prep *p);

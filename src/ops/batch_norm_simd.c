@@ -1,8 +1,6 @@
 // Batch normalisation in f32 by vector code, in whatever form X has.
 #include "ops/batch_norm.h"
 
-#include <math.h>
-
 // ---- forward ----
 
 bool ot__batch_norm_can_simd(const ot_prep *p)
@@ -49,8 +47,9 @@ ot_status ot__batch_norm_run_simd(const ot_run *r)
 
     if (p->is_training)
         norms->moments(batch_mean, batch_var, x, &p->layout, r->scratch);
+    ot__ref_inv_std_f32(factor, var, p->epsilon, p->channels); // as it is saved
     for (int64_t c = 0; c < p->channels; c++)
-        factor[c] = (float)((double)scale[c] / sqrt((double)var[c] + p->epsilon));
+        factor[c] = ot__batch_norm_factor(scale[c], factor[c]);
     norms->apply(&(ot__norm_apply){.mean = mean,
                                    .factor = factor,
                                    .offset = r->in[OT__BN_BIAS]->data,
@@ -135,7 +134,7 @@ ot_status ot__batch_norm_grad_run_simd(const ot_run *r)
                                 .sum_gx = sum_gx};
 
     for (int64_t c = 0; c < p->channels; c++)
-        a[c] = (float)((double)scale[c] * (double)inv[c]);
+        a[c] = ot__batch_norm_factor(scale[c], inv[c]);
     norms->sums(&sums, &p->layout, r->scratch);
     for (int64_t c = 0; c < p->channels; c++) {
         const double s = (double)inv[c], factor = (double)scale[c] * s;

@@ -41,5 +41,8 @@ ot_status ot__pass_prune(ot_model *model);
 ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs);
 // fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
+// pass_recompute.c: make cheap values again for the backward pass instead of keeping them, as far
+// as that lowers the bytes alive at once. After all fusions, on a specialised copy.
+ot_status ot__pass_recompute(ot_model *model);
 
 #endif

@@ -97,6 +97,8 @@ static ot_status build(const ot_session *session, const ot__program *program,
     if (st == OT_OK)
         st = ot__pass_fuse(*model);
     if (st == OT_OK)
+        st = ot__pass_recompute(*model);
+    if (st == OT_OK)
         st = ot__plan_create((*model)->graph, &options, NULL, NULL, plan);
     if (st == OT_OK)
         st = check_written(session, program, *plan);

@@ -1,0 +1,272 @@
+// Values that are cheap to make again are not kept from the forward to the backward pass, where
+// that lowers the most bytes that are alive at once: a node that makes such a value anew stands
+// before its first reader in the backward pass. Only what others keep anyway may be read for that.
+#include "passes/passes.h"
+
+#include <string.h>
+
+enum { LEAST_SHARE = 256 }; // of the peak that a value must be to be worth a node
+
+typedef struct lifetime {
+    int first, last; // nodes by position; last is n_nodes for what outlives them
+    size_t n_bytes;
+} lifetime;
+
+// A value that nothing reads between two positions, and the node that makes it.
+typedef struct candidate {
+    ot_node *maker;
+    int before, after; // the readers around that time; the maker may be the first
+    bool is_chosen;
+} candidate;
+
+typedef struct recomputing {
+    ot_graph *graph;
+    ot__uses uses;
+    ot__arena *arena;    // for the time of the pass
+    lifetime *lifetimes; // by ot_value.index, then those of the values made again
+    int n_lifetimes;
+    candidate *candidates;
+    int n_candidates;
+    candidate **chosen; // in the order of choice
+    int n_chosen;
+    ot_node **made;  // for each of them
+    int64_t *change; // of the live bytes, by position
+    int n_nodes;     // that were there at first
+} recomputing;
+
+// ---- who lives when ----
+
+static size_t bytes_of(const ot_value *value)
+{
+    int64_t count;
+    size_t n_bytes;
+
+    if (value->kind != OT_VALUE_TENSOR || value->constant != NULL || value->producer == NULL ||
+        !value->has_shape || !ot__shape_is_static(&value->shape) ||
+        !ot__shape_count(&value->shape, &count) ||
+        !ot__dtype_bytes(value->dtype, count, &n_bytes) || n_bytes > INT32_MAX * (size_t)1024)
+        return 0;
+    return n_bytes;
+}
+
+static void find_lifetimes(recomputing *r)
+{
+    r->n_lifetimes = r->uses.n_values;
+    for (int v = 0; v < r->uses.n_values; v++) {
+        const ot_value *value = r->uses.values[v];
+        lifetime *l = &r->lifetimes[v];
+
+        *l = (lifetime){.last = r->n_nodes, .n_bytes = bytes_of(value)};
+        if (value->producer == NULL)
+            continue;
+        l->first = value->producer->index;
+        if (!value->is_output)
+            l->last = ot__uses_count(&r->uses, value) > 0
+                          ? r->uses.use[r->uses.first[v + 1] - 1].node->index
+                          : l->first;
+    }
+}
+
+// The position where most bytes are alive.
+static int find_peak(const recomputing *r, int64_t *peak)
+{
+    int64_t live = 0;
+    int at = 0;
+
+    *peak = 0;
+    memset(r->change, 0, ((size_t)r->n_nodes + 2) * sizeof *r->change);
+    for (int v = 0; v < r->n_lifetimes; v++) {
+        r->change[r->lifetimes[v].first] += (int64_t)r->lifetimes[v].n_bytes;
+        r->change[r->lifetimes[v].last + 1] -= (int64_t)r->lifetimes[v].n_bytes;
+    }
+    for (int n = 0; n <= r->n_nodes; n++) {
+        live += r->change[n];
+        if (live > *peak) {
+            *peak = live;
+            at = n;
+        }
+    }
+    return at;
+}
+
+// ---- what can be made again ----
+
+enum { X, SCALE, BIAS, N_INPUTS = 5, Y = 0, SAVED_MEAN = 3, SAVED_INV_STD = 4 };
+
+static bool can_make_again(const ot_node *node)
+{
+    return strcmp(node->op_type, "BatchNormRelu") == 0 &&
+           strcmp(node->domain, "ai.onnxtrain") == 0 && node->n_inputs == N_INPUTS &&
+           node->n_outputs > SAVED_INV_STD && node->outputs[SAVED_MEAN] != NULL &&
+           node->outputs[SAVED_INV_STD] != NULL && !node->outputs[Y]->is_output;
+}
+
+static ot_status make_again(recomputing *r, const ot_node *maker, ot_value **y, ot_node **out)
+{
+    ot_value *in[] = {maker->inputs[X], maker->inputs[SCALE], maker->inputs[BIAS],
+                      maker->outputs[SAVED_MEAN], maker->outputs[SAVED_INV_STD]};
+
+    *y = ot__graph_new_value(r->graph, maker->outputs[Y]->name);
+    *out = *y == NULL ? NULL
+                      : ot__graph_add_node(r->graph, "ai.onnxtrain", "BatchNormReluAgain",
+                                           maker->name, in, (int)OT_COUNT(in), y, 1);
+    if (*out == NULL)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__op_lookup(r->graph->model, *out, &(*out)->op));
+    return ot__op_infer(*out);
+}
+
+// What is read for it is alive then anyway.
+static bool is_there(const recomputing *r, const candidate *c)
+{
+    const ot_node *maker = c->maker;
+    const ot_value *read[] = {maker->inputs[X], maker->outputs[SAVED_MEAN],
+                              maker->outputs[SAVED_INV_STD]};
+
+    for (size_t i = 0; i < OT_COUNT(read); i++)
+        if (r->lifetimes[read[i]->index].last < c->after)
+            return false;
+    return true;
+}
+
+// The longest time in which nobody reads what `maker` makes; false when there is none.
+static bool find_gap(const recomputing *r, ot_node *maker, candidate *c)
+{
+    const int v = maker->outputs[Y]->index;
+    int before = maker->index;
+
+    *c = (candidate){.maker = maker};
+    for (int k = r->uses.first[v]; k < r->uses.first[v + 1]; k++) {
+        const ot__use *use = &r->uses.use[k];
+
+        if (use->i_input < 0) // a subgraph reads it by its name
+            return false;
+        if (use->node->index - before > c->after - c->before) {
+            c->before = before;
+            c->after = use->node->index;
+        }
+        before = use->node->index;
+    }
+    return c->after > c->before + 1;
+}
+
+static void find_candidates(recomputing *r)
+{
+    for (int n = 0; n < r->n_nodes; n++)
+        if (can_make_again(r->graph->nodes[n]) &&
+            find_gap(r, r->graph->nodes[n], &r->candidates[r->n_candidates]))
+            r->n_candidates++;
+}
+
+// ---- choosing ----
+
+// The largest value that is alive at the peak without being read; NULL: none is worth a node.
+static candidate *find_best(const recomputing *r, int at, int64_t peak)
+{
+    candidate *best = NULL;
+    size_t most = (size_t)peak / LEAST_SHARE;
+
+    for (int k = 0; k < r->n_candidates; k++) {
+        candidate *c = &r->candidates[k];
+        const size_t n_bytes = r->lifetimes[c->maker->outputs[Y]->index].n_bytes;
+
+        if (!c->is_chosen && c->before < at && at < c->after && n_bytes > most && is_there(r, c)) {
+            best = c;
+            most = n_bytes;
+        }
+    }
+    return best;
+}
+
+// As many as lower the peak: those after the lowest one that was reached are let go.
+static void choose(recomputing *r)
+{
+    int64_t peak, lowest;
+    int at = find_peak(r, &peak), n_best = 0;
+
+    lowest = peak;
+    for (candidate *c; (c = find_best(r, at, peak)) != NULL;) {
+        lifetime *l = &r->lifetimes[c->maker->outputs[Y]->index];
+
+        c->is_chosen = true;
+        r->lifetimes[r->n_lifetimes++] = (lifetime){c->after, l->last, l->n_bytes};
+        l->last = c->before;
+        r->chosen[r->n_chosen++] = c;
+        at = find_peak(r, &peak);
+        if (peak < lowest) {
+            lowest = peak;
+            n_best = r->n_chosen;
+        }
+    }
+    r->n_chosen = n_best;
+}
+
+// ---- rewriting ----
+
+static ot_status rewrite(recomputing *r, int k)
+{
+    const candidate *c = r->chosen[k];
+    const int v = c->maker->outputs[Y]->index;
+    ot_value *again;
+
+    OT_TRY(make_again(r, c->maker, &again, &r->made[k]));
+    for (int u = r->uses.first[v]; u < r->uses.first[v + 1]; u++)
+        if (r->uses.use[u].node->index >= c->after)
+            r->uses.use[u].node->inputs[r->uses.use[u].i_input] = again;
+    return OT_OK;
+}
+
+// Each new node goes before the first that reads what it makes.
+static ot_status put_in_place(recomputing *r)
+{
+    ot_graph *g = r->graph;
+    ot_node **nodes = ot__arena_alloc(g->model->arena, (size_t)g->n_nodes * sizeof *nodes);
+    int n_nodes = 0;
+
+    if (nodes == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int n = 0; n < r->n_nodes; n++) {
+        for (int k = 0; k < r->n_chosen; k++)
+            if (r->chosen[k]->after == n)
+                nodes[n_nodes++] = r->made[k];
+        nodes[n_nodes++] = g->nodes[n];
+    }
+    g->nodes = nodes;
+    g->nodes_capacity = n_nodes;
+    return OT_OK;
+}
+
+static ot_status recompute(recomputing *r)
+{
+    const size_t n_nodes = (size_t)r->n_nodes, n_values = (size_t)r->uses.n_values;
+
+    r->lifetimes = ot__arena_alloc(r->arena, (n_values + n_nodes + 1) * sizeof *r->lifetimes);
+    r->candidates = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof *r->candidates);
+    r->chosen = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof(candidate *));
+    r->made = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof(ot_node *));
+    r->change = ot__arena_alloc(r->arena, (n_nodes + 2) * sizeof *r->change);
+    if (r->lifetimes == NULL || r->candidates == NULL || r->chosen == NULL || r->made == NULL ||
+        r->change == NULL)
+        return OT_ERR_NO_MEMORY;
+    find_candidates(r);
+    if (r->n_candidates == 0)
+        return OT_OK;
+    find_lifetimes(r);
+    choose(r);
+    for (int k = 0; k < r->n_chosen; k++)
+        OT_TRY(rewrite(r, k));
+    return r->n_chosen > 0 ? put_in_place(r) : OT_OK;
+}
+
+ot_status ot__pass_recompute(ot_model *model)
+{
+    recomputing r = {.graph = model->graph, .n_nodes = model->graph->n_nodes};
+    ot_status st = ot__uses_build(model->graph, &r.uses);
+
+    r.arena = ot__arena_create();
+    if (st == OT_OK)
+        st = r.arena == NULL ? OT_ERR_NO_MEMORY : recompute(&r);
+    ot__uses_deinit(&r.uses);
+    ot__arena_destroy(r.arena);
+    return st == OT_OK ? ot__pass_finished(model, "recompute") : st;
+}
