@@ -140,6 +140,136 @@ static ot_status conv_transpose_run(const ot_run *r)
     return OT_OK;
 }
 
+// ---- oneDNN ----
+
+typedef struct transpose_state {
+    ot__dnnl_program *program;
+    ot__channels channels; // of Y, for B
+    float *ones, *zeros;   // one a channel; NULL without B
+} transpose_state;
+
+// The convolution whose input has Y's shape and whose output has X's; `t` keeps the numbers that it
+// points to. False where oneDNN has none: a whole stride of Y lies behind what the windows reach.
+static bool read_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c)
+{
+    const ot_arg *x = ot_prep_in(p, 0), *w = ot_prep_in(p, 1), *y = ot_prep_out(p, 0);
+    const ot_node *node = ot_prep_node(p);
+
+    if (x->dtype != OT_F32 || read_transposed(t, node, &x->shape, &w->shape) != NULL)
+        return false;
+    for (int a = 0; a < t->g.n_axes; a++) {
+        const int64_t n = x->shape.dim[2 + a];
+
+        settle(t, a, n);
+        if (y->shape.dim[2 + a] + t->g.pad[a] + t->extra[a] - t->rest[a] - t->g.stride[a] * n >=
+            t->g.stride[a])
+            return false;
+    }
+    *c = (ot__dnnl_conv){.x = &y->shape,
+                         .w = &w->shape,
+                         .y = &x->shape,
+                         .x_form = y->form,
+                         .y_form = x->form,
+                         .groups = ot_attr_int(node, "group"),
+                         .strides = t->g.stride,
+                         .dilations = t->g.dilation,
+                         .pads = t->g.pad};
+    return true;
+}
+
+static bool conv_transpose_can_dnnl(const ot_prep *p)
+{
+    ot__dnnl_conv c;
+    transposed t;
+
+    return read_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
+}
+
+static void conv_transpose_forms_dnnl(ot_prep *p)
+{
+    const ot_form *x_form, *y_form;
+    ot__dnnl_conv c;
+    transposed t;
+
+    if (!read_problem(p, &t, &c))
+        return;
+    ot__dnnl_conv_forms(&c, &y_form, &x_form);
+    ot_prep_want_in(p, 0, x_form);
+    ot_prep_want_out(p, 0, y_form);
+}
+
+static ot_status prepare_bias(const ot_arg *y, transpose_state *state)
+{
+    const int64_t n = y->shape.dim[1];
+
+    (void)ot__channels_of(&y->shape, y->form, &state->channels);
+    state->ones = ot__alloc_zero((size_t)n, sizeof(float));
+    state->zeros = ot__alloc_zero((size_t)n, sizeof(float));
+    if (!state->ones || !state->zeros)
+        return OT_ERR_NO_MEMORY;
+    for (int64_t k = 0; k < n; k++)
+        state->ones[k] = 1;
+    return OT_OK;
+}
+
+static ot_status prepare_dnnl(ot_prep *p, bool is_exact)
+{
+    transpose_state *state = ot_prep_state(p, sizeof(*state));
+    ot__dnnl_conv c;
+    transposed t;
+
+    if (!state)
+        return OT_ERR_NO_MEMORY;
+    if (!read_problem(p, &t, &c))
+        return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
+    c.is_exact = is_exact;
+    OT_TRY(ot__dnnl_conv_grad_create(&c, true, false, false, &state->program));
+    ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
+    return ot_prep_in(p, 2) == NULL ? OT_OK : prepare_bias(ot_prep_out(p, 0), state);
+}
+
+static ot_status conv_transpose_prepare_dnnl(ot_prep *p)
+{
+    return prepare_dnnl(p, false);
+}
+
+static ot_status conv_transpose_prepare_dnnl_exact(ot_prep *p)
+{
+    return prepare_dnnl(p, true);
+}
+
+static ot_status conv_transpose_run_dnnl(const ot_run *r)
+{
+    const transpose_state *state = r->state;
+    float *y = r->out[0]->data;
+    void *const slots[OT__DNNL_CONV_GRAD_SLOTS] = {
+        [OT__DNNL_CONV_GRAD_DY] = r->in[0]->data,
+        [OT__DNNL_CONV_GRAD_W] = r->in[1]->data,
+        [OT__DNNL_CONV_GRAD_DX] = y,
+    };
+
+    OT_TRY(ot__dnnl_run(state->program, slots, r->scratch));
+    if (state->ones)
+        ot__norms_best()->apply(&(ot__norm_apply){.mean = state->zeros,
+                                                  .factor = state->ones,
+                                                  .offset = r->in[2]->data,
+                                                  .x = y,
+                                                  .y = y},
+                                &state->channels);
+    return OT_OK;
+}
+
+static void conv_transpose_release_dnnl(void *state)
+{
+    const transpose_state *s = state;
+
+    ot__dnnl_destroy(s->program);
+    ot__free(s->ones);
+    ot__free(s->zeros);
+}
+
+// ---- gradient ----
+
 static ot_value *emit_sum_of_channels(ot_grad *g, ot_value *dy)
 {
     int64_t axes[OT_MAX_NDIM];
@@ -233,6 +363,20 @@ static const ot_attr_spec conv_transpose_attrs[] = {
     {0},
 };
 static const ot_kernel conv_transpose_kernels[] = {
+    {.name = "dnnl",
+     .flags = OT_KERNEL_LIBRARY,
+     .can_run = conv_transpose_can_dnnl,
+     .forms = conv_transpose_forms_dnnl,
+     .prepare = conv_transpose_prepare_dnnl,
+     .run = conv_transpose_run_dnnl,
+     .release = conv_transpose_release_dnnl},
+    {.name = "dnnl_exact",
+     .flags = OT_KERNEL_LIBRARY | OT_KERNEL_THREAD_EXACT,
+     .can_run = conv_transpose_can_dnnl,
+     .forms = conv_transpose_forms_dnnl,
+     .prepare = conv_transpose_prepare_dnnl_exact,
+     .run = conv_transpose_run_dnnl,
+     .release = conv_transpose_release_dnnl},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = conv_transpose_prepare,

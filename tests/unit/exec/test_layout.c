@@ -88,6 +88,18 @@ static void a_region_is_reordered_only_at_its_borders(void **state)
     assert_int_equal(n, HAS_LAYOUTS ? 2 : 0); // x going in, y coming out
 }
 
+static void a_transposed_convolution_takes_part_in_a_region(void **state)
+{
+    const int n = compare(HEAD "g (float[3,32,5,5] x, float[32,16,2,2] w, float[16] b, "
+                               "float[16,16,1,1] v) => (float[3,16,10,10] y)"
+                               "{ c = ConvTranspose<strides = [2,2]>(x, w, b) r = Relu(c)"
+                               "  y = Conv(r, v) }",
+                          1e-4);
+
+    (void)state;
+    assert_int_equal(n, HAS_LAYOUTS ? 2 : 0);
+}
+
 static void a_value_is_brought_into_a_form_once(void **state)
 {
     const int n = compare(HEAD "g (float[2,16,6,6] x, float[16,16,1,1] v, float[16,16,1,1] w)"
@@ -265,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_region_is_reordered_only_at_its_borders),
+        cmocka_unit_test(a_transposed_convolution_takes_part_in_a_region),
         cmocka_unit_test(a_value_is_brought_into_a_form_once),
         cmocka_unit_test(a_stretched_operand_keeps_elementwise_nodes_row_major),
         cmocka_unit_test(channels_that_do_not_fill_blocks_stand_last),
