@@ -4,6 +4,7 @@
 static const ot__fusion fusions[] = {
     {"fuse_gemm_accumulate", ot__fuse_gemm_accumulate},
     {"fuse_batch_norm", ot__fuse_batch_norm},
+    {"fuse_pool", ot__fuse_pool},
     {"fuse_conv", ot__fuse_conv},
     {"fuse_gemm", ot__fuse_gemm},
     {"fuse_elementwise", ot__fuse_elementwise}, // last: it takes what the others leave
