@@ -108,7 +108,10 @@ static int eval_run(const void *values, const char *const *arguments)
 {
     evaluation e = {.values = values};
     data_request request = {0};
-    int code = load_model(arguments[0], &e.model);
+    int code = check_threads(e.values->threads);
+
+    if (code == EXIT_SUCCESS)
+        code = load_model(arguments[0], &e.model);
 
     if (code == EXIT_SUCCESS)
         code = prepare(&e);

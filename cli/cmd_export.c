@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "onnxtrain/onnxtrain.h"
+#include "output_files.h"
 #include "report.h"
 
 typedef struct export_values {
@@ -49,6 +50,9 @@ static int export_run(const void *values, const char *const *arguments)
 
     if (!v->out)
         return report_usage("--out is missing");
+    code = check_output("out", v->out, &v->checkpoint, v->checkpoint ? 1 : 0);
+    if (code != EXIT_SUCCESS)
+        return code;
     if (ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK ||
         (v->checkpoint && ot_checkpoint_load(v->checkpoint, &checkpoint) != OT_OK))
         code = report_error();

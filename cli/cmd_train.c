@@ -9,6 +9,7 @@
 #include "data_options.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "output_files.h"
 #include "progress.h"
 #include "report.h"
 
@@ -28,6 +29,8 @@ typedef struct train_values {
 } train_values;
 
 #define AT(member) offsetof(train_values, member)
+
+enum { MAX_INPUTS = 256 };
 
 static const char *const schedules[] = {"constant",    "linear",     "cosine", "step",
                                         "exponential", "polynomial", NULL};
@@ -242,8 +245,10 @@ static int set_schedule(run *r)
     const train_values *v = r->values;
     ot_schedule schedule = OT_SCHEDULE_INIT;
     const int64_t batches = ot_batches_count(r->data.training);
-    int64_t updates = (batches + v->accumulate - 1) / v->accumulate * v->epochs;
+    int64_t updates;
 
+    if (__builtin_mul_overflow((batches - 1) / v->accumulate + 1, v->epochs, &updates))
+        updates = INT64_MAX;
     if (v->max_steps > 0 && v->max_steps < updates)
         updates = v->max_steps;
     schedule.kind = (ot_schedule_kind)v->schedule;
@@ -380,6 +385,8 @@ static int train(run *r)
     if (v->out && write_model(r) != EXIT_SUCCESS)
         return EXIT_FAILED;
     print_result(r, &metrics);
+    if (r->progress.log && (fflush(r->progress.log) != 0 || ferror(r->progress.log)))
+        return report_text("%s: cannot be written", v->log);
     return EXIT_SUCCESS;
 }
 
@@ -398,35 +405,30 @@ static int start_progress(run *r)
 }
 
 // A model that cannot be written is better known before the training than after it.
-static int check_out(const train_values *v)
+static int check_outputs(const train_values *v, const char *model)
 {
-    const char *slash = v->out ? strrchr(v->out, '/') : NULL;
-    char *folder;
-    int code = EXIT_SUCCESS;
+    const text_list *lists[] = {&v->data.data, &v->data.validation, &v->model.loss};
+    const char *inputs[MAX_INPUTS] = {model};
+    int n = 1, code;
 
-    if (!v->out)
-        return EXIT_SUCCESS;
-    if (strcmp(v->out, "-") == 0)
-        return v->json ? report_usage("--json and --out - would both write to standard output")
-                       : EXIT_SUCCESS;
-    if (is_folder(v->out))
-        return report_text("%s: is a folder", v->out);
-    folder = slash ? strdup(v->out) : strdup(".");
-    if (!folder)
-        return report_text("out of memory");
-    if (slash)
-        folder[slash == v->out ? 1 : slash - v->out] = '\0';
-    if (access(folder, W_OK | X_OK) != 0)
-        code = report_text("%s: cannot be written: %s", v->out, strerror(errno));
-    free(folder);
-    return code;
+    for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
+        for (int i = 0; i < lists[l]->count && n < MAX_INPUTS; i++)
+            inputs[n++] = lists[l]->items[i];
+    if (v->json && v->out && strcmp(v->out, "-") == 0)
+        return report_usage("--json and --out - would both write to standard output");
+    code = check_output("out", v->out, inputs, n);
+    if (code == EXIT_SUCCESS && v->out && v->log && strcmp(v->out, v->log) == 0)
+        code = report_usage("--out and --log are the same file '%s'", v->out);
+    return code == EXIT_SUCCESS ? check_output("log", v->log, inputs, n) : code;
 }
 
 static int train_run(const void *values, const char *const *arguments)
 {
     run r = {.values = values, .path = arguments[0]};
-    int code = check_out(values);
+    int code = check_outputs(values, arguments[0]);
 
+    if (code == EXIT_SUCCESS)
+        code = check_threads(r.values->threads);
     if (code == EXIT_SUCCESS)
         code = make_artifacts(&r);
     if (code == EXIT_SUCCESS)

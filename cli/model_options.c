@@ -1,5 +1,6 @@
 #include "model_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,15 @@ const option_spec model_option_table[] = {
     {0},
 };
 
+int check_threads(int64_t n_threads)
+{
+    enum { MOST = 1024 };
+
+    return n_threads <= MOST
+               ? EXIT_SUCCESS
+               : report_usage("--threads: %lld, expected at most %d", (long long)n_threads, MOST);
+}
+
 int load_model(const char *path, ot_model **out)
 {
     return ot_model_load(path, NULL, out) == OT_OK ? EXIT_SUCCESS : report_error();
@@ -83,7 +93,7 @@ static int parse_weights(const char *text, ot_tensor **out)
     for (int64_t i = 0; i < count; i++) {
         char *end;
         to[i] = strtof(text, &end);
-        if (end == text || (*end != ',' && *end != '\0') || !(to[i] >= 0))
+        if (end == text || (*end != ',' && *end != '\0') || !(to[i] >= 0) || !isfinite(to[i]))
             return report_usage("--class-weights: '%s' is no weight", text);
         text = end + 1;
     }

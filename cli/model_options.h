@@ -46,6 +46,8 @@ int64_t class_count(const ot_model *model, const char *scores); // 0: unknown
 // Position of an output of the training and eval model; -1: there is none.
 int session_output(const ot_session *session, const char *name);
 
+// More threads than any machine has are a slip; the exit code.
+int check_threads(int64_t n_threads);
 // Loads a model; the exit code.
 int load_model(const char *path, ot_model **out);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,8 @@ static bool parse_real(const char *text, double *out)
 {
     char *end;
 
-    errno = 0;
     *out = strtod(text, &end);
-    return end != text && *end == '\0' && errno == 0 && *out == *out;
+    return end != text && *end == '\0' && isfinite(*out);
 }
 
 static bool parse_int(const char *text, int64_t *out, bool with_unit)
