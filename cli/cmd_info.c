@@ -56,19 +56,17 @@ static void describe_session(ot_session *session, int64_t batch_size, step_info 
     free(shapes);
 }
 
-static void measure_step(const ot_model *model, const info_values *v, step_info *out)
+static void measure_step(const ot_model *model, const info_values *v, const model_setup *setup,
+                         step_info *out)
 {
-    model_setup setup;
     ot_artifacts *artifacts = NULL;
     ot_session *session = NULL;
 
-    if (model_setup_init(&setup, &v->model, model) == EXIT_SUCCESS &&
-        ot_artifacts_generate(model, &setup.options, &artifacts) == OT_OK &&
+    if (ot_artifacts_generate(model, &setup->options, &artifacts) == OT_OK &&
         ot_session_create_from_artifacts(artifacts, NULL, &session) == OT_OK)
         describe_session(session, v->batch_size, out);
     ot_session_destroy(session);
     ot_artifacts_destroy(artifacts);
-    model_setup_deinit(&setup);
 }
 
 static json_t *value_json(const ot_model *model, const char *name)
@@ -86,14 +84,12 @@ static json_t *value_json(const ot_model *model, const char *name)
     return object;
 }
 
-static void count_parameters(const ot_model *model, const info_values *v, json_t *object)
+static void count_parameters(const ot_model *model, const model_setup *setup, json_t *object)
 {
-    model_setup setup;
     ot_report *report = NULL;
     json_int_t tensors = 0, elements = 0, trained = 0;
 
-    if (model_setup_init(&setup, &v->model, model) == EXIT_SUCCESS &&
-        ot_report_create(model, &setup.options, &report) == OT_OK) {
+    if (ot_report_create(model, &setup->options, &report) == OT_OK) {
         for (int i = 0; i < ot_report_parameter_count(report); i++) {
             const ot_parameter_report *p = ot_report_parameter(report, i);
             json_int_t count = 1;
@@ -110,7 +106,6 @@ static void count_parameters(const ot_model *model, const info_values *v, json_t
                                       "trainable", trained));
     }
     ot_report_destroy(report);
-    model_setup_deinit(&setup);
 }
 
 static json_t *operators_json(const ot_model *model)
@@ -125,7 +120,8 @@ static json_t *operators_json(const ot_model *model)
     return counts;
 }
 
-static json_t *collect(const ot_model *model, const info_values *v, const step_info *step)
+static json_t *collect(const ot_model *model, const info_values *v, const model_setup *setup,
+                       const step_info *step)
 {
     json_t *object = json_object(), *inputs = json_array(), *outputs = json_array();
 
@@ -136,7 +132,7 @@ static json_t *collect(const ot_model *model, const info_values *v, const step_i
     json_object_set_new(object, "inputs", inputs);
     json_object_set_new(object, "outputs", outputs);
     json_object_set_new(object, "operators", operators_json(model));
-    count_parameters(model, v, object);
+    count_parameters(model, setup, object);
     if (step->plan)
         json_object_set_new(object, "step",
                             json_pack("{s:I,s:I,s:I}", "batch_size", (json_int_t)v->batch_size,
@@ -207,6 +203,7 @@ static int info_run(const void *values, const char *const *arguments)
 {
     const info_values *v = values;
     ot_model *model = NULL;
+    model_setup setup = {0};
     step_info step = {0};
     json_t *info;
     int code = load_model(arguments[0], &model);
@@ -218,14 +215,20 @@ static int info_run(const void *values, const char *const *arguments)
         ot_model_destroy(model);
         return code;
     }
-    measure_step(model, v, &step);
+    code = model_setup_init(&setup, &v->model, model);
+    if (code != EXIT_SUCCESS) {
+        model_setup_deinit(&setup);
+        ot_model_destroy(model);
+        return code;
+    }
+    measure_step(model, v, &setup, &step);
     if (v->plan) {
         if (step.plan)
             fputs(step.plan, stdout);
         else
             code = report_error();
     } else {
-        info = collect(model, v, &step);
+        info = collect(model, v, &setup, &step);
         if (v->json) {
             json_dumpf(info, stdout, JSON_INDENT(1));
             printf("\n");
@@ -235,6 +238,7 @@ static int info_run(const void *values, const char *const *arguments)
         json_decref(info);
     }
     ot_text_free(step.plan);
+    model_setup_deinit(&setup);
     ot_model_destroy(model);
     return code;
 }

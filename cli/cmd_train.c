@@ -177,7 +177,9 @@ static int make_session(run *r)
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)
-        return report_error();
+        return r->resumed ? report_text("%s/checkpoint is not of this model and these options: %s",
+                                        v->checkpoint_dir, ot_error_message())
+                          : report_error();
     r->task = loss_task(r->from_folder ? r->note.loss : r->model.loss.items[0].loss);
     return EXIT_SUCCESS;
 }
@@ -416,6 +418,8 @@ static int check_outputs(const train_values *v, const char *model)
             inputs[n++] = lists[l]->items[i];
     if (v->json && v->out && strcmp(v->out, "-") == 0)
         return report_usage("--json and --out - would both write to standard output");
+    if (v->checkpoint_dir && !*v->checkpoint_dir)
+        return report_usage("--checkpoint-dir: the name is empty");
     code = check_output("out", v->out, inputs, n);
     if (code == EXIT_SUCCESS && v->out && v->log && strcmp(v->out, v->log) == 0)
         code = report_usage("--out and --log are the same file '%s'", v->out);

@@ -42,4 +42,9 @@ if [ -c /dev/full ]; then
     run 1 train mlp.onnxtxt $once --out /dev/full --quiet
     err "/dev/full: cannot be written"
 fi
+refuses 2 "--checkpoint-dir: the name is empty" train mlp.onnxtxt $once --checkpoint-dir ''
+run 0 train mlp.onnxtxt $once --checkpoint-dir saved --quiet
+refuses 1 "saved/checkpoint is not of this model and these options: " \
+    train line.onnxtxt --data line.csv --loss mse --checkpoint-dir saved --resume
+refuses 2 "--loss: 'hinge' is neither a loss nor a model file" info mlp.onnxtxt --loss hinge --json
 echo ok
