@@ -192,6 +192,23 @@ static bool merge_shape(ot_value *y, const ot_shape *shape)
     return true;
 }
 
+// Whether the extents that are numbers fit in 63 bits together, so that rules may multiply them.
+static bool check_size(ot_infer *c, const char *what, int i, const ot_shape *shape)
+{
+    int64_t product = 1;
+    char text[120];
+
+    for (int k = 0; k < shape->ndim; k++) {
+        if (!ot__dim_is_number(shape->dim[k]) ||
+            !ot__mul_overflows(product, OT_MAX(shape->dim[k], 1), &product))
+            continue;
+        ot_infer_fail(c, "%s %d has too many elements: %s", what, i,
+                      ot__dims_text(c->model, shape, text, sizeof(text)));
+        return false;
+    }
+    return true;
+}
+
 static bool fits(ot_infer *c, ot_value *y, int output, ot_dtype dtype)
 {
     if (y->kind == OT_VALUE_UNTYPED || y->dtype == OT_DTYPE_UNDEFINED || y->dtype == dtype)
@@ -207,7 +224,8 @@ void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape
     char declared[120], inferred[120];
 
     ot_infer_set_unknown(c, output, dtype);
-    if (y == NULL || c->status != OT_OK || y->kind != OT_VALUE_TENSOR)
+    if (y == NULL || c->status != OT_OK || y->kind != OT_VALUE_TENSOR ||
+        !check_size(c, "output", output, shape))
         return;
     if (!merge_shape(y, shape))
         ot_infer_fail(c, "output %d '%s' is declared %s, inferred %s", output, y->name,
@@ -289,6 +307,16 @@ static bool inputs_are_known(const ot_node *node)
     return true;
 }
 
+static void check_input_sizes(ot_infer *c)
+{
+    for (int i = 0; i < c->node->n_inputs && c->status == OT_OK; i++) {
+        const ot_value *x = c->node->inputs[i];
+
+        if (x != NULL && x->has_shape)
+            (void)check_size(c, "input", i, &x->shape);
+    }
+}
+
 // Without the rank of every input only the types can follow.
 static void set_types_only(ot_infer *c)
 {
@@ -312,6 +340,7 @@ ot_status ot__op_infer(ot_node *node)
                          ot__node_label(node, label, sizeof(label)));
     OT_TRY(ot__op_check_types(node, &c.types));
     note_constants(&c);
+    check_input_sizes(&c);
     if (!inputs_are_known(node))
         set_types_only(&c);
     else if (c.status == OT_OK)

@@ -2,10 +2,20 @@
 
 static void div_grad_op_infer(ot_infer *c)
 {
+    const ot_shape *dy = ot_infer_shape(c, 0);
     ot_shape y;
+    bool fits;
 
     if (!ot_infer_broadcast(c, ot_infer_shape(c, 1), ot_infer_shape(c, 2), &y))
         return;
+    fits = dy->ndim == y.ndim;
+    for (int k = 0; fits && k < y.ndim; k++)
+        fits =
+            dy->dim[k] == y.dim[k] || !ot_dim_is_number(dy->dim[k]) || !ot_dim_is_number(y.dim[k]);
+    if (!fits) {
+        ot_infer_fail(c, "dY has not the shape to which A and B broadcast");
+        return;
+    }
     for (int i = 0; i < 2; i++)
         ot_infer_set(c, i, ot_infer_dtype(c, 0), ot_infer_shape(c, i + 1));
 }

@@ -32,6 +32,8 @@ static ot_status prepare(ot_prep *p, bool is_flat)
     *lines = (ot__lines){1, 1, 1};
     for (int i = 0; i < x->ndim; i++)
         *(i < axis ? &lines->outer : i == axis || is_flat ? &lines->n : &lines->inner) *= x->dim[i];
+    if (ot_prep_in(p, 0)->count == 0)
+        lines->outer = 0; // lines without elements may be very many
     return OT_OK;
 }
 

@@ -14,6 +14,9 @@ static const ot_op_case div_grad_cases[] = {
     {.name = "second only",
      .in = {"f32[3,4]", "f32[3,4]", "f32[4] in 1..2"},
      .out = {"", "f32[4]"}},
+    {.name = "dY of another shape",
+     .in = {"f32[7]", "f32[3,4]", "f32[4]"},
+     .error = OT_ERR_INVALID},
     {.name = "shapes do not fit", .in = {"f32[2]", "f32[2]", "f32[3]"}, .error = OT_ERR_INVALID},
     {0},
 };
