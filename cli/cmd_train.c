@@ -400,7 +400,7 @@ static int start_progress(run *r)
                              .is_quiet = v->quiet,
                              .is_json = v->json,
                              .out = v->out && strcmp(v->out, "-") == 0 ? stderr : stdout,
-                             .is_terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO)};
+                             .is_terminal = progress_has_terminal()};
     if (v->log && !(r->progress.log = fopen(v->log, v->resume ? "a" : "w")))
         return report_text("%s: cannot be written: %s", v->log, strerror(errno));
     return EXIT_SUCCESS;

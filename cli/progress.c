@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,24 +67,54 @@ json_t *metrics_json(ot_task task, const ot_metrics *metrics)
 
 // ---- bar ----
 
-static void draw_bar(progress *p, const ot_event *e)
+// 0: not known.
+static int terminal_columns(void)
 {
-    enum { WIDTH = 24 };
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool progress_has_terminal(void)
+{
+    const char *kind = getenv("TERM");
+
+    return isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) && kind && strcmp(kind, "dumb") != 0;
+}
+
+static void write_bar(FILE *out, const progress *p, const ot_event *e, int width)
+{
     const double seconds = e->training.seconds > 0 ? e->training.seconds : 1e-9;
     const double per_second = (double)e->training.rows / seconds;
     const double part = e->n_batches > 0 ? (double)e->batch / (double)e->n_batches : 1;
     const double left = part > 0 ? seconds * (1 - part) / part : 0;
-    const int filled = (int)(part * WIDTH);
+    const int filled = (int)(part * width);
+
+    fprintf(out, "epoch %lld/%lld [%.*s%.*s] ", (long long)e->epoch + 1, (long long)e->n_epochs,
+            filled, "========================", width - filled, "                        ");
+    print_metrics(out, p->task, &e->training);
+    fprintf(out, "  lr %.3g  %.0f rows/s  %.0f s left ", e->learning_rate, per_second, left);
+}
+
+// A line longer than the terminal would go on in the next, and could not be drawn over.
+static void draw_bar(progress *p, const ot_event *e)
+{
+    enum { WIDE = 110, LONG_BAR = 24, SHORT_BAR = 4 };
+    const int columns = terminal_columns();
+    char *line = NULL;
+    size_t length;
+    FILE *out;
 
     if (now() - p->last_drawn < 0.1 && e->batch < e->n_batches)
         return;
     p->last_drawn = now();
-    fprintf(stderr, "\repoch %lld/%lld [%.*s%.*s] ", (long long)e->epoch + 1,
-            (long long)e->n_epochs, filled, "========================", WIDTH - filled,
-            "                        ");
-    print_metrics(stderr, p->task, &e->training);
-    fprintf(stderr, "  lr %.3g  %.0f rows/s  %.0f s left \033[K", e->learning_rate, per_second,
-            left);
+    out = open_memstream(&line, &length);
+    if (!out)
+        return; // the bar is a courtesy
+    write_bar(out, p, e, columns > 0 && columns < WIDE ? SHORT_BAR : LONG_BAR);
+    if (fclose(out) == 0)
+        fprintf(stderr, "\r%.*s\033[K", columns > 0 ? columns - 1 : (int)length, line);
+    free(line);
 }
 
 void progress_clear(const progress *p)

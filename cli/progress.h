@@ -29,6 +29,7 @@ typedef struct progress {
 extern volatile sig_atomic_t progress_is_interrupted;
 void progress_catch_signals(void);
 
+bool progress_has_terminal(void);                         // where a bar can be drawn over
 int progress_event(void *context, const ot_event *event); // an ot_train_callback
 void progress_clear(const progress *p);                   // the bar, before another line
 void progress_curve(const progress *p);                   // loss over epochs, as text
