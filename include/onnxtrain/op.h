@@ -73,7 +73,8 @@ enum {
     OT_OP_VIEW = 8, ///< output 0 is input 0's bytes under another shape: no kernel runs when memory
                     ///< is shared
     OT_OP_SHAPE_ONLY = 16,  ///< reads input 0's shape, never its elements
-    OT_OP_ANY_LAYOUT = 32,  ///< elementwise: any form, as long as all full-shape operands share it
+    OT_OP_ANY_LAYOUT = 32,  ///< elementwise: any form, as long as all full-shape operands share it;
+                            ///< with sequences: the tensors at one position share it
     OT_OP_INTERNAL = 64,    ///< made by a fuse pass, never written to a file
     OT_OP_ACCUMULATE = 128, ///< input 0, which is state, becomes itself plus input 1, or input 1
                             ///< where input 2 is true
@@ -312,6 +313,10 @@ OT_API void *ot_prep_state(ot_prep *p, size_t n_bytes);
 OT_API void ot_prep_scratch(ot_prep *p, size_t n_bytes);
 /** The tensor that input or output port is offered in, before forms are settled. */
 OT_API const ot_form *ot_prep_offered_in(const ot_prep *p, int i);
+/** Input i is a parameter whose form is chosen now, for all kernels that read it and for its
+ * gradient: want what is fastest. Else want, of an input that is a parameter, the form it is
+ * offered in if the kernel can do with it. */
+OT_API bool ot_prep_is_open(const ot_prep *p, int i);
 OT_API void ot_prep_want_in(ot_prep *p, int i, const ot_form *form);
 OT_API void ot_prep_want_out(ot_prep *p, int i, const ot_form *form);
 OT_API ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)

@@ -20,6 +20,8 @@ typedef struct ot__parameter {
     bool trainable;
     ot_tensor *gradient;                // NULL before a session exists and for frozen ones
     ot_tensor *moments[OT_MAX_MOMENTS]; // NULL when the optimizer has not made them
+    const ot_form
+        *form; // of value, gradient and moments; NULL, which is row-major, outside sessions
 } ot__parameter;
 
 typedef struct ot__property {
@@ -60,16 +62,17 @@ struct ot_checkpoint {
     int n_other_groups;
     bool is_nominal, has_external_data;
     void *session; // the session that works on it now, or NULL
-    // Set while a session keeps values in another form than row-major: brings `value`, `gradient`,
-    // `moments` up to date (0) or takes over what was written into them (1) for one parameter. NULL
-    // otherwise.
-    ot_status (*sync)(void *session, ot__parameter *parameter, int direction);
+    // Set while a session keeps parameters in forms of its own: makes one row-major. The session
+    // brings it back before it computes.
+    void (*unpack)(void *session, ot__parameter *parameter);
 };
 
 ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
 // Takes `value` over, also on failure. The new parameter is in *out (may be NULL).
 ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *value,
                        bool trainable, ot__parameter **out);
+// Make the parameter row-major if a session keeps it in another form.
+void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter);
 void ot__ckpt_group_deinit(ot__optimizer_group *group);
 
 // ckpt_flatbuf_read.c; `path` NULL: from memory, external data is refused

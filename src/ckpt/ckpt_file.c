@@ -29,15 +29,6 @@ ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkp
 
 // ---- saving ----
 
-static ot_status sync_all(const ot_checkpoint *checkpoint)
-{
-    if (!checkpoint->sync)
-        return OT_OK;
-    for (int i = 0; i < checkpoint->n_parameters; i++)
-        OT_TRY(checkpoint->sync(checkpoint->session, checkpoint->parameters[i], 0));
-    return OT_OK;
-}
-
 static bool wants_external(const ot_checkpoint *checkpoint)
 {
     size_t total = 0;
@@ -50,10 +41,10 @@ static bool wants_external(const ot_checkpoint *checkpoint)
 static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_write_options options)
 {
     ot__buf buf = {0}, external = {0};
-    ot_status st = sync_all(checkpoint);
+    ot_status st = OT_OK;
 
-    if (st != OT_OK)
-        return st;
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     if (!options.nominal && wants_external(checkpoint)) {
         options.external = &external;
         st = ot__ckpt_data_name(checkpoint, &options);

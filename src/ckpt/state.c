@@ -186,13 +186,10 @@ static ot_status find_complete(const ot_checkpoint *checkpoint, const char *name
     return OT_OK;
 }
 
-enum { SYNC_READ = 0, SYNC_WRITE = 1 };
-
-static ot_status sync(const ot_checkpoint *checkpoint, ot__parameter *parameter, int direction)
+void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter)
 {
-    if (!checkpoint->sync)
-        return OT_OK;
-    return checkpoint->sync(checkpoint->session, parameter, direction);
+    if (checkpoint->unpack)
+        checkpoint->unpack(checkpoint->session, parameter);
 }
 
 ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
@@ -202,7 +199,7 @@ ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const cha
 
     *out = NULL;
     OT_TRY(find_complete(checkpoint, name, &parameter));
-    OT_TRY(sync(checkpoint, parameter, SYNC_READ));
+    ot__ckpt_unpack(checkpoint, parameter);
     return ot_tensor_clone(parameter->value, out);
 }
 
@@ -220,10 +217,10 @@ ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *nam
                          ot__shape_text(&parameter->value->shape, expected, sizeof(expected)),
                          ot_dtype_name(value->dtype),
                          ot__shape_text(&value->shape, found, sizeof(found)));
-    OT_TRY(sync(checkpoint, parameter, SYNC_READ));
+    ot__ckpt_unpack(checkpoint, parameter);
     if (value->n_bytes)
         memcpy(parameter->value->data, value->data, value->n_bytes);
-    return sync(checkpoint, parameter, SYNC_WRITE);
+    return OT_OK;
 }
 
 ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
@@ -238,7 +235,7 @@ ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char
     if (!parameter->gradient)
         return ot__error(OT_ERR_STATE, "parameter '%s' has no gradient before a session exists",
                          name);
-    OT_TRY(sync(checkpoint, parameter, SYNC_READ));
+    ot__ckpt_unpack(checkpoint, parameter);
     return ot_tensor_clone(parameter->gradient, out);
 }
 

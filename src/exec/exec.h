@@ -31,6 +31,7 @@ typedef struct ot__plan_options {
     bool borrow_block;   // the block of memory is the caller's: ot__plan_set_block
     size_t memory_max; // 0: no ceiling; else a plan that needs more is refused, naming its largest
                        // values
+    const ot_form *const *input_forms; // per graph input; NULL: all are row-major
 } ot__plan_options;
 
 // `graph` is sorted, checked and specialised (every shape static). Planning puts Reorder nodes into
@@ -43,9 +44,18 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           ot__plan **out);
 void ot__plan_destroy(ot__plan *plan);
 
+// Home forms (pack.c) of the parameters of a training graph, which is as for ot__plan_create and
+// not changed: the form that all kernels reading a parameter want, when its gradient's kernel
+// writes it into the accumulation buffer too; else NULL, which is row-major. parameter_of[i]:
+// number of the parameter that graph input i holds, buffer_of[i]: of the one whose gradient is
+// accumulated there; -1: none. Forms live as long as the program.
+ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options,
+                                const int *parameter_of, const int *buffer_of,
+                                const ot_form **forms, int n_parameters);
+
 // Inputs and outputs by position in the graph; a sequence input has several entries. Bound memory
-// is row-major, must hold the value's bytes, and stays bound until bound anew. Inputs that are
-// constants of the model are not bound.
+// is row-major or in the form that the options gave, must hold the value's bytes, and stays bound
+// until bound anew. Inputs that are constants of the model are not bound.
 int ot__plan_input_entries(const ot__plan *plan, int i_input);
 void ot__plan_bind_input(ot__plan *plan, int i_input, int entry,
                          const void *data); // STATE inputs are written

@@ -1,6 +1,9 @@
 // The form of every value. A node asks for forms through its kernel; elementwise nodes take that of
 // their operands, so whole regions come to share one and Reorder nodes stand only at their borders.
-// What the plan hands out or others own (inputs, outputs, state) is row-major.
+// What the plan hands out or others own (outputs, state, inputs whose form is not given) is
+// row-major.
+#include <assert.h>
+
 #include "exec/plan.h"
 
 // A copy of a value in another form that is already there.
@@ -18,15 +21,6 @@ typedef struct layout {
     copy *copies; // the latest of each value
     int capacity; // values there is room for
 } layout;
-
-// One node as its kernels see it.
-typedef struct view {
-    ot_arg *args; // inputs, then outputs
-    const ot_arg **in, **out;
-    const void **constant;
-    const ot_form **want_in, **want_out;
-    int *first;
-} view;
 
 // ---- new nodes ----
 
@@ -94,59 +88,6 @@ static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *fo
 
 // ---- what a node wants ----
 
-static bool set_arg(const layout *l, const ot_value *value, ot_arg *arg)
-{
-    const ot_shape *shape;
-
-    if (value->kind != OT_VALUE_TENSOR || (!value->has_shape && value->constant == NULL))
-        return false;
-    shape = value->constant != NULL ? &value->constant->shape : &value->shape;
-    *arg = (ot_arg){.dtype = value->dtype, .shape = *shape, .form = l->b->forms[value->index]};
-    return ot__shape_count(shape, &arg->count);
-}
-
-static ot_status make_view(layout *l, int n_in, int n_out, view *v)
-{
-    ot__arena *arena = l->b->arena;
-
-    *v =
-        (view){.args = ot__arena_alloc(arena, ((size_t)n_in + (size_t)n_out + 1) * sizeof *v->args),
-               .in = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->in),
-               .out = ot__arena_alloc(arena, ((size_t)n_out + 1) * sizeof *v->out),
-               .constant = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->constant),
-               .want_in = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->want_in),
-               .want_out = ot__arena_alloc(arena, ((size_t)n_out + 1) * sizeof *v->want_out),
-               .first = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *v->first)};
-    return v->args == NULL || v->in == NULL || v->out == NULL || v->constant == NULL ||
-                   v->want_in == NULL || v->want_out == NULL || v->first == NULL
-               ? OT_ERR_NO_MEMORY
-               : OT_OK;
-}
-
-// False when an argument is not a tensor of known shape: such a node keeps to row-major.
-static bool fill_view(layout *l, const ot_node *node, view *v)
-{
-    for (int i = 0; i < node->n_inputs; i++) {
-        v->first[i] = i;
-        if (node->inputs[i] == NULL)
-            continue;
-        v->in[i] = &v->args[i];
-        if (!set_arg(l, node->inputs[i], &v->args[i]))
-            return false;
-        if (node->inputs[i]->constant != NULL)
-            v->constant[i] = node->inputs[i]->constant->data;
-    }
-    v->first[node->n_inputs] = node->n_inputs;
-    for (int i = 0; i < node->n_outputs; i++) {
-        if (node->outputs[i] == NULL)
-            continue;
-        v->out[i] = &v->args[node->n_inputs + i];
-        if (!set_arg(l, node->outputs[i], &v->args[node->n_inputs + i]))
-            return false;
-    }
-    return true;
-}
-
 static bool is_scalar(const ot_arg *x)
 {
     return x->count == 1;
@@ -154,7 +95,7 @@ static bool is_scalar(const ot_arg *x)
 
 // The form most operands of full shape have, and of equally frequent ones not the row-major one.
 // NULL too when an operand is stretched: positions in it follow from row-major ones.
-static const ot_form *elementwise_form(const ot_node *node, const view *v)
+static const ot_form *elementwise_form(const ot_node *node, const ot__view *v)
 {
     const ot_form *best = NULL;
     int most = 0;
@@ -179,7 +120,7 @@ static const ot_form *elementwise_form(const ot_node *node, const view *v)
     return best;
 }
 
-static void ask_elementwise(const ot_node *node, view *v)
+static void ask_elementwise(const ot_node *node, ot__view *v)
 {
     const ot_form *form = v->out[0] == NULL ? NULL : elementwise_form(node, v);
 
@@ -188,25 +129,6 @@ static void ask_elementwise(const ot_node *node, view *v)
             v->want_in[i] = form;
     for (int i = 0; i < node->n_outputs; i++)
         v->want_out[i] = form;
-}
-
-static void ask_kernel(const ot__builder *b, const ot_node *node, view *v)
-{
-    ot_prep prep = {.node = node,
-                    .in = v->in,
-                    .out = v->out,
-                    .constant = v->constant,
-                    .n_in = node->n_inputs,
-                    .n_out = node->n_outputs,
-                    .in_first = v->first,
-                    .n_threads = b->plan->n_threads,
-                    .reproducible = b->options->reproducible,
-                    .want_in = v->want_in,
-                    .want_out = v->want_out};
-    const ot_kernel *kernel = ot__kernel_select(node->op, b->options, &prep);
-
-    if (kernel != NULL && kernel->forms != NULL)
-        kernel->forms(&prep);
 }
 
 // A form that does not fit its tensor would lose elements, so it is not taken.
@@ -224,14 +146,14 @@ static bool must_be_plain(const ot_node *node, int i_output)
 
 static ot_status lay_out(layout *l, ot_node *node)
 {
-    view v;
+    ot__view v;
 
-    OT_TRY(make_view(l, node->n_inputs, node->n_outputs, &v));
-    if (fill_view(l, node, &v)) {
+    OT_TRY(ot__view_make(l->b, node, &v));
+    if (v.is_complete) {
         if ((node->op->flags & OT_OP_ANY_LAYOUT) != 0)
             ask_elementwise(node, &v);
         else
-            ask_kernel(l->b, node, &v);
+            ot__view_ask(l->b, node, &v);
     }
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL)
@@ -251,15 +173,31 @@ static ot_status lay_out(layout *l, ot_node *node)
     return OT_OK;
 }
 
+// A parameter in a form of its own that is an output too is handed out row-major.
+static ot_status lay_out_output(layout *l, int i_output)
+{
+    ot_value *value = l->graph->outputs[i_output], *to;
+
+    if (l->b->forms[value->index] == NULL)
+        return OT_OK;
+    to = form_of_new_value(l, value, NULL);
+    if (to == NULL)
+        return OT_ERR_NO_MEMORY;
+    value->is_output = false;
+    to->is_output = true;
+    l->graph->outputs[i_output] = to;
+    return add_reorder(l, value, to);
+}
+
 // ---- the stage ----
 
 static ot_status prepare(layout *l)
 {
     ot__arena *arena = l->b->arena;
     const ot_graph *g = l->graph;
-    int n_nodes = g->n_nodes;
+    int n_nodes = g->n_nodes + g->n_outputs;
 
-    l->capacity = l->b->n_values;
+    l->capacity = l->b->n_values + g->n_outputs;
     for (int n = 0; n < g->n_nodes; n++) {
         l->capacity += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
         n_nodes += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
@@ -268,7 +206,13 @@ static ot_status prepare(layout *l)
     l->nodes = ot__arena_alloc(g->model->arena, ((size_t)n_nodes + 1) * sizeof *l->nodes);
     l->copies = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->copies);
     l->b->forms = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->b->forms);
-    return l->nodes == NULL || l->copies == NULL || l->b->forms == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+    if (l->nodes == NULL || l->copies == NULL || l->b->forms == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < g->n_inputs && l->b->options->input_forms != NULL; i++) {
+        assert(ot__form_fits(l->b->options->input_forms[i], &g->inputs[i]->shape));
+        l->b->forms[g->inputs[i]->index] = l->b->options->input_forms[i];
+    }
+    return OT_OK;
 }
 
 ot_status ot__build_layout(ot__builder *b)
@@ -279,6 +223,8 @@ ot_status ot__build_layout(ot__builder *b)
     OT_TRY(prepare(&l));
     for (int n = 0; n < b->graph->n_nodes; n++)
         OT_TRY(lay_out(&l, b->graph->nodes[n]));
+    for (int i = 0; i < b->graph->n_outputs; i++)
+        OT_TRY(lay_out_output(&l, i));
     b->graph->nodes = l.nodes;
     b->graph->n_nodes = b->graph->nodes_capacity = l.n_nodes;
     for (int n = 0; n < l.n_nodes; n++)

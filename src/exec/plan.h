@@ -108,6 +108,7 @@ typedef struct ot__builder {
     ot__arena *arena;      // for the time of building
     ot__range *ranges;     // per value (ot_value.index)
     const ot_form **forms; // per value; NULL is row-major
+    const bool *open;      // per value: its form is still to be chosen; NULL: none is
     int n_values, entries_capacity;
     ot_node **order; // nodes as they run
     bool *is_view;   // per node (ot_node.index): runs no kernel
@@ -122,6 +123,19 @@ static inline ot__entry *ot__plan_root(const ot__plan *plan, int entry)
 {
     return &plan->entries[plan->entries[entry].root];
 }
+
+// view.c: one node as its kernels see it before memory exists.
+typedef struct ot__view {
+    ot_arg *args; // inputs, then outputs
+    const ot_arg **in, **out;
+    const void **constant;
+    const ot_form **want_in, **want_out;
+    int *first;
+    bool *open;
+    bool is_complete; // every argument is a tensor of known shape; else the node keeps to row-major
+} ot__view;
+ot_status ot__view_make(const ot__builder *b, const ot_node *node, ot__view *v);
+void ot__view_ask(const ot__builder *b, const ot_node *node, ot__view *v); // sets want_in, want_out
 
 // layout.c: the form of every value, and Reorder nodes between forms.
 ot_status ot__build_layout(ot__builder *b);

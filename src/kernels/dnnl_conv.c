@@ -1,6 +1,6 @@
 #include "kernels/dnnl_program.h"
 
-enum { SPATIAL = 2, MAX_SPATIAL = 3 };
+enum { SPATIAL = 2, MAX_SPATIAL = 3, TYPICAL_BATCH = 16 };
 // Chunks of a batch, and how many times the images the sums of all chunks may be, beyond the least.
 enum { CHUNKS_MIN = 4, CHUNKS_MAX = 16, SUM_SHARE = 2 };
 
@@ -47,7 +47,7 @@ void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form, const o
 
 // Everything that the primitives of one problem are made from.
 typedef struct conv_parts {
-    dnnl_memory_desc_t x, y, b, w_any, w_plain;
+    dnnl_memory_desc_t x, y, b, w_any, w; // w: in the form it comes in
     dnnl_dims_t strides, dilations, pads, pads_end;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr, plain_attr;
@@ -69,21 +69,6 @@ bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
         if (c->pads[k] > INT32_MAX || c->strides[k] > INT32_MAX || c->dilations[k] > INT32_MAX)
             return false;
     return true;
-}
-
-static dnnl_status_t describe_weights(const ot__dnnl_conv *c, conv_parts *p)
-{
-    static const dnnl_format_tag_t plain[] = {dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
-    const int grouped = c->groups > 1;
-    const int ndim = c->w->ndim + grouped;
-    dnnl_dims_t dims;
-
-    dims[0] = c->groups;
-    for (int k = 0; k < c->w->ndim; k++)
-        dims[k + grouped] = c->w->dim[k];
-    dims[grouped] = c->w->dim[0] / c->groups;
-    OT__DNNL_TRY(ot__md_tagged(&p->w_plain, ndim, dims, plain[ndim - 3]));
-    return ot__md_tagged(&p->w_any, ndim, dims, dnnl_format_tag_any);
 }
 
 static void describe_window(const ot__dnnl_conv *c, conv_parts *p)
@@ -146,7 +131,8 @@ static dnnl_status_t describe(const ot__dnnl_conv *c, int64_t n_chunks, conv_par
     OT__DNNL_TRY(ot__dnnl_md(&p->x, &x, c->x_form));
     OT__DNNL_TRY(ot__dnnl_md(&p->y, &y, c->y_form));
     OT__DNNL_TRY(ot__dnnl_md(&p->b, &bias, NULL));
-    OT__DNNL_TRY(describe_weights(c, p));
+    OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->w, c->groups, c->w_form));
+    OT__DNNL_TRY(ot__dnnl_weights_any(&p->w_any, c->w, c->groups));
     describe_window(c, p);
     forward = convolution_of(p, OT__DNNL_FORWARD, c->has_bias);
     return describe_primitive(p, &forward, p->attr, &p->forward);
@@ -161,7 +147,7 @@ static void forget(conv_parts *p)
     ot__md_release(&p->y);
     ot__md_release(&p->b);
     ot__md_release(&p->w_any);
-    ot__md_release(&p->w_plain);
+    ot__md_release(&p->w);
 }
 
 // ---- chunks ----
@@ -224,7 +210,7 @@ static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, 
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
 
-    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w_plain), w, &w_place));
+    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
     OT__DNNL_TRY(add(out, p, p->forward));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_X));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
@@ -240,7 +226,7 @@ static dnnl_status_t add_dx_primitive(ot__dnnl_program *out, const conv_parts *p
     const ot__md w = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_W);
 
-    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w_plain), w, &w_place));
+    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
     OT__DNNL_TRY(add(out, p, pd));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
@@ -275,14 +261,14 @@ static dnnl_status_t add_sums(ot__dnnl_program *out, const conv_parts *p, ot__dn
     return p->n_chunks > 1 ? ot__dnnl_add_sum(out, from, p->n_chunks, n_bytes, to) : dnnl_success;
 }
 
-// dw is made where it is wanted when the primitive can write it row-major, else in scratch.
+// dw is made where it is wanted when the primitive writes the form that w has, else in scratch.
 static dnnl_status_t add_dw_primitive(ot__dnnl_program *out, const conv_parts *p,
                                       dnnl_primitive_desc_t pd, bool wants_dw, bool wants_db)
 {
     const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
-    const ot__md plain = ot__md_of(&p->w_plain), b = ot__md_of(&p->b);
+    const ot__md w = ot__md_of(&p->w), b = ot__md_of(&p->b);
     const size_t dw_bytes = dnnl_memory_desc_get_size(dw), db_bytes = dnnl_memory_desc_get_size(b);
-    const bool is_final = wants_dw && dnnl_memory_desc_equal(dw, plain) != 0;
+    const bool is_final = wants_dw && dnnl_memory_desc_equal(dw, w) != 0;
     const ot__dnnl_place dw_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW),
                          db_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DB);
     const ot__dnnl_place at = place_of_sums(out, p, dw_bytes, OT__DNNL_CONV_GRAD_DW, is_final);
@@ -300,7 +286,7 @@ static dnnl_status_t add_dw_primitive(ot__dnnl_program *out, const conv_parts *p
     if (!wants_dw)
         return dnnl_success;
     OT__DNNL_TRY(add_sums(out, p, at, dw_bytes, is_final ? dw_slot : at));
-    return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, plain, dw_slot);
+    return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, w, dw_slot);
 }
 
 static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, bool wants_dw,
@@ -381,4 +367,48 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
     if (st == dnnl_success && (wants_dw || wants_db))
         st = build_dw(*out, c, wants_dw, wants_db);
     return finish(st, out);
+}
+
+// ---- the form of weights ----
+
+static const ot_form *agreed_form(const ot__dnnl_conv *c, const conv_parts *p)
+{
+    const ot__dnnl_convolution gradient = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, false);
+    const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
+    dnnl_primitive_desc_t pd = NULL;
+    const ot_form *form = NULL;
+
+    if (describe_primitive(p, &gradient, p->plain_attr, &pd) != dnnl_success)
+        return NULL;
+    if (dnnl_memory_desc_equal(w, dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0)))
+        form = ot__dnnl_weights_form(w, c->w, c->groups);
+    dnnl_primitive_desc_destroy(pd);
+    return form;
+}
+
+const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c)
+{
+    ot_shape x = *c->x, y = *c->y;
+    ot__dnnl_conv typical = *c;
+    conv_parts p = {.attr = NULL};
+    const ot_form *form = NULL;
+
+    x.dim[0] = y.dim[0] = TYPICAL_BATCH;
+    typical.x = &x;
+    typical.y = &y;
+    typical.w_form = NULL;
+    if (describe(&typical, 0, &p) == dnnl_success)
+        form = agreed_form(&typical, &p);
+    forget(&p);
+    return form;
+}
+
+bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c)
+{
+    dnnl_memory_desc_t md;
+
+    if (ot__dnnl_weights_md(&md, c->w, c->groups, c->w_form) != dnnl_success)
+        return false;
+    ot__md_release(&md);
+    return true;
 }

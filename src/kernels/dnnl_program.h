@@ -63,4 +63,13 @@ dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot_
 // f32 memory of `shape` in a form that oneDNN knows; `md` is released with ot__md_release().
 dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form);
 
+// dnnl_weights.c: weights of convolutions, of 3 to 5 axes.
+// Memory in a form that ot__dnnl_weights_form() may return, or row-major.
+dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
+                                  const ot_form *form);
+// Memory in whatever form a primitive likes.
+dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups);
+// The form of `wanted`; NULL when it is none of ours or has padding.
+const ot_form *ot__dnnl_weights_form(ot__md wanted, const ot_shape *w, int64_t groups);
+
 #endif

@@ -10,10 +10,10 @@
 typedef struct ot__dnnl_program ot__dnnl_program;
 
 // A convolution as ONNX has it, f32: x (n, c, spatial ...), w (m, c / groups, kernel ...), y (n, m,
-// spatial ...). w and the bias are row-major.
+// spatial ...). The bias is row-major; w and its gradient have one form.
 typedef struct ot__dnnl_conv {
     const ot_shape *x, *w, *y;
-    const ot_form *x_form, *y_form;
+    const ot_form *x_form, *w_form, *y_form;
     int64_t groups;
     const int64_t *strides, *dilations, *pads; // one number a spatial axis
     bool has_bias, relu;                       // forward only
@@ -48,6 +48,11 @@ ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, co
 bool ot__dnnl_can_conv(const ot__dnnl_conv *c);
 // The forms of x and y that are fastest on this processor.
 void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form, const ot_form **y_form);
+// The form of w that the forward kernel reads without a copy and the gradient's kernel writes, for
+// x and y in the forms above. The same for every batch size. NULL: there is none.
+const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c);
+// Whether w may come in c->w_form.
+bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c);
 ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out);
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
                                     bool wants_db, ot__dnnl_program **out);
@@ -91,6 +96,15 @@ static inline void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x
 {
     (void)c;
     *x_form = *y_form = NULL;
+}
+static inline const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c)
+{
+    (void)c;
+    return NULL;
+}
+static inline bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c)
+{
+    return c->w_form == NULL;
 }
 static inline ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
 {

@@ -22,11 +22,6 @@ void ot__strided_add_axis(ot__strided *s, int64_t dim, int64_t x_stride, int64_t
 void ot__strided_simplify(ot__strided *s); // the same copy with as few axes as possible
 void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s); // s simplified
 
-// ---- ref_reorder.c: the same elements in another form; shape is what both have ----
-
-void ot__ref_reorder(void *y, const ot_form *y_form, const void *x, const ot_form *x_form,
-                     const ot_shape *shape, size_t element_size);
-
 // ---- ref_fill.c: one value in every element ----
 
 void ot__ref_fill(void *y, const void *value, int64_t n, size_t size);

@@ -19,6 +19,7 @@ static bool read_problem(const ot_prep *p, const ot_arg *x, const ot_arg *w, con
                          .w = &w->shape,
                          .y = &y->shape,
                          .x_form = x->form,
+                         .w_form = w->form,
                          .y_form = y->form,
                          .groups = ot_attr_int(ot_prep_node(p), "group"),
                          .strides = geometry->stride,
@@ -52,6 +53,15 @@ static void *data_of(const ot_arg *const *args, int n, int i)
     return i < n && args[i] ? args[i]->data : NULL;
 }
 
+// The form of the weights, which are input i: what they have, where that is settled. What is
+// fastest may follow from the number of threads.
+static const ot_form *weights_form(const ot_prep *p, int i, const ot__dnnl_conv *c)
+{
+    if (ot_prep_is_open(p, i))
+        return ot_prep_reproducible(p) ? NULL : ot__dnnl_conv_weights_form(c);
+    return ot__dnnl_conv_accepts_weights(c) ? ot_prep_offered_in(p, i) : NULL;
+}
+
 // ---- forward ----
 
 bool ot__conv_can_dnnl(const ot_prep *p)
@@ -65,15 +75,15 @@ bool ot__conv_can_dnnl(const ot_prep *p)
 
 void ot__conv_forms_dnnl(ot_prep *p)
 {
-    const ot_form *x_form, *y_form;
     ot__geometry geometry;
     ot__dnnl_conv c;
 
     if (!read_problem(p, ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0), &geometry, &c))
         return;
-    ot__dnnl_conv_forms(&c, &x_form, &y_form);
-    ot_prep_want_in(p, 0, x_form);
-    ot_prep_want_out(p, 0, y_form);
+    ot__dnnl_conv_forms(&c, &c.x_form, &c.y_form);
+    ot_prep_want_in(p, 0, c.x_form);
+    ot_prep_want_in(p, 1, weights_form(p, 1, &c));
+    ot_prep_want_out(p, 0, c.y_form);
 }
 
 static ot_status prepare(ot_prep *p, bool relu, bool is_exact)
@@ -136,16 +146,19 @@ bool ot__conv_grad_can_dnnl(const ot_prep *p)
 
 void ot__conv_grad_forms_dnnl(ot_prep *p)
 {
-    const ot_form *x_form, *y_form;
+    const ot_form *w_form;
     ot__geometry geometry;
     ot__dnnl_conv c;
 
     if (!read_problem(p, ot_prep_in(p, 1), ot_prep_in(p, 2), ot_prep_in(p, 0), &geometry, &c))
         return;
-    ot__dnnl_conv_forms(&c, &x_form, &y_form);
-    ot_prep_want_in(p, 0, y_form);
-    ot_prep_want_in(p, 1, x_form);
-    ot_prep_want_out(p, 0, x_form);
+    ot__dnnl_conv_forms(&c, &c.x_form, &c.y_form);
+    w_form = weights_form(p, 2, &c);
+    ot_prep_want_in(p, 0, c.y_form);
+    ot_prep_want_in(p, 1, c.x_form);
+    ot_prep_want_in(p, 2, w_form);
+    ot_prep_want_out(p, 0, c.x_form);
+    ot_prep_want_out(p, 1, w_form);
 }
 
 static ot_status prepare_grad(ot_prep *p, bool is_exact)

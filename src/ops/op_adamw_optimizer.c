@@ -138,6 +138,6 @@ const ot_op_def ot__op_adamw_optimizer[] = {
      .types = "T: f32 f64",
      .infer = adamw_infer,
      .kernels = adamw_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
     {0},
 };

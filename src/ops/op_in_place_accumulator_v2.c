@@ -19,6 +19,16 @@ static void in_place_accumulator_v2_infer(ot_infer *c)
     ot_infer_set(c, 1, ot_infer_dtype(c, BUFFER), buffer);
 }
 
+// The buffer stays as it is: what is added takes its form.
+static void in_place_accumulator_v2_forms(ot_prep *p)
+{
+    const ot_form *form = ot_prep_offered_in(p, BUFFER);
+
+    ot_prep_want_in(p, BUFFER, form);
+    ot_prep_want_in(p, VALUE, form);
+    ot_prep_want_out(p, 1, form);
+}
+
 static ot_status in_place_accumulator_v2_prep(ot_prep *p)
 {
     return ot_prep_in(p, BUFFER)->count == ot_prep_in(p, VALUE)->count
@@ -60,6 +70,7 @@ static const ot_port in_place_accumulator_v2_out[] = {
 static const ot_kernel in_place_accumulator_v2_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .forms = in_place_accumulator_v2_forms,
      .prepare = in_place_accumulator_v2_prep,
      .run = in_place_accumulator_v2_run},
     {0},

@@ -82,6 +82,6 @@ const ot_op_def ot__op_inplace_clip_grad_norm[] = {
      .types = "T: f32 f64",
      .infer = clip_infer,
      .kernels = clip_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
     {0},
 };

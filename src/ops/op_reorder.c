@@ -41,7 +41,7 @@ static ot_status reorder_run_ref(const ot_run *r)
 {
     const ot_arg *x = r->in[0], *y = r->out[0];
 
-    ot__ref_reorder(y->data, y->form, x->data, x->form, &x->shape, ot_dtype_size(x->dtype));
+    ot__form_convert(y->data, y->form, x->data, x->form, &x->shape, ot_dtype_size(x->dtype));
     return OT_OK;
 }
 

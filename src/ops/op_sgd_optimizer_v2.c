@@ -82,6 +82,6 @@ const ot_op_def ot__op_sgd_optimizer_v2[] = {
      .types = "T: f32 f64",
      .infer = ot__optimizer_infer,
      .kernels = sgd_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
     {0},
 };

@@ -78,6 +78,7 @@ struct ot_prep {
     const int *in_first; // entries of each input port, as in ot_run
     int n_threads;
     bool reproducible;
+    const bool *open; // per input entry: its form is still to be chosen; NULL: none is
     // results
     const ot_form **want_in, **want_out; // NULL arrays while forms are not asked for
     size_t scratch_bytes;

@@ -61,6 +61,11 @@ const ot_form *ot_prep_offered_in(const ot_prep *p, int i)
     return x == NULL ? NULL : x->form;
 }
 
+bool ot_prep_is_open(const ot_prep *p, int i)
+{
+    return p->open != NULL && i >= 0 && i < p->n_in && p->open[i];
+}
+
 void ot_prep_want_in(ot_prep *p, int i, const ot_form *form)
 {
     if (p->want_in != NULL && i >= 0 && i < p->n_in)

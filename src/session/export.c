@@ -52,6 +52,8 @@ static ot_status embed(ot_model *model, ot_value *value, const ot__parameter *p)
         return ot__error(OT_ERR_INVALID, "parameter '%s' is an initializer of the eval model",
                          value->name);
     OT_TRY(ot_tensor_clone(p->value, &copy));
+    ot__form_convert(copy->data, NULL, p->value->data, p->form, &copy->shape,
+                     ot_dtype_size(copy->dtype));
     OT_TRY(ot__model_hold_tensor(model, copy));
     return ot__graph_add_initializer(model->graph, value, copy) ? OT_OK : OT_ERR_NO_MEMORY;
 }

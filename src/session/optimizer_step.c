@@ -265,6 +265,7 @@ ot_status ot_session_optimizer_step(ot_session *session)
     OT_TRY(ot__session_lend_block(session, o->plan));
     o->learning_rate = (float)session->learning_rate;
     o->step = session->checkpoint->step + 1;
+    ot__homes_enter(session); // sums over elements are the same whoever has looked at them
     bind_all(o);
     OT_TRY(ot__plan_run(o->plan, &step));
     if (o->model->graph->n_outputs == 0 || was_applied(o->plan))

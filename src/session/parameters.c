@@ -60,18 +60,26 @@ static ot_status check_values(const ot_session *session)
     return OT_OK;
 }
 
+// Row-major f32. Only f32 tensors have forms of their own.
+static void unpack(float *to, const ot_tensor *from, const ot_form *form)
+{
+    if (form != NULL)
+        ot__form_convert(to, NULL, from->data, form, &from->shape, sizeof *to);
+    else
+        (void)ot__convert(to, OT_F32, from->data, from->dtype, ot_tensor_count(from));
+}
+
 ot_status ot_session_get_parameters(ot_session *session, int which, float *to, int64_t count)
 {
     OT_TRY(check_values(session));
     OT_TRY(check(session, which, count));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
-        const int64_t n = ot_tensor_count(p->value);
 
         if (!is_selected(p, which))
             continue;
-        (void)ot__convert(to, OT_F32, p->value->data, p->value->dtype, n);
-        to += n;
+        unpack(to, p->value, p->form);
+        to += ot_tensor_count(p->value);
     }
     return OT_OK;
 }
@@ -110,7 +118,10 @@ ot_status ot_session_set_parameters(ot_session *session, int which, const float 
 
         if (!is_selected(p, which))
             continue;
-        (void)ot__convert(p->value->data, p->value->dtype, from, OT_F32, n);
+        if (p->form != NULL)
+            ot__form_convert(p->value->data, p->form, from, NULL, &p->value->shape, sizeof *from);
+        else
+            (void)ot__convert(p->value->data, p->value->dtype, from, OT_F32, n);
         from += n;
     }
     return OT_OK;
@@ -121,13 +132,13 @@ ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count
     OT_TRY(check_values(session));
     OT_TRY(check(session, OT_PARAMETERS_TRAINABLE, count));
     for (int i = 0; i < session->n_parameters; i++) {
-        const ot_tensor *g = session->parameters[i]->gradient;
-        const int64_t n = g == NULL ? 0 : ot_tensor_count(g);
+        const ot__parameter *p = session->parameters[i];
+        const ot_tensor *g = p->gradient;
 
-        if (g == NULL || !session->parameters[i]->trainable)
+        if (g == NULL || !p->trainable)
             continue;
-        (void)ot__convert(to, OT_F32, g->data, g->dtype, n);
-        to += n;
+        unpack(to, g, p->form);
+        to += ot_tensor_count(g);
     }
     return OT_OK;
 }

@@ -55,7 +55,7 @@ static ot_shape *all_shapes(const ot__program *program, const ot_shape *user_sha
 
 ot_status ot__plan_budget(const ot_session *session, ot__plan_options *options)
 {
-    const size_t state = ot_session_state_bytes(session);
+    const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes;
 
     *options = session->plan_options;
     if (session->options.memory_max == 0)
@@ -83,15 +83,31 @@ static ot_status check_written(const ot_session *session, const ot__program *pro
     return OT_OK;
 }
 
-static ot_status build(const ot_session *session, const ot__program *program,
-                       const ot_shape *user_shapes, ot_model **model, ot__plan **plan)
+static ot_status make_plan(ot_session *session, const ot__program *program, ot_graph *graph,
+                           ot__plan **plan)
+{
+    ot__plan_options options;
+    const ot_form **forms;
+    ot_status st;
+
+    if (program == &session->training)
+        OT_TRY(ot__homes_choose(session, graph));
+    OT_TRY(ot__plan_budget(session, &options));
+    forms = ot__homes_of_inputs(session, program);
+    if (forms == NULL)
+        return OT_ERR_NO_MEMORY;
+    options.input_forms = forms;
+    st = ot__plan_create(graph, &options, NULL, NULL, plan);
+    ot__free(forms);
+    return st;
+}
+
+static ot_status build(ot_session *session, const ot__program *program, const ot_shape *user_shapes,
+                       ot_model **model, ot__plan **plan)
 {
     ot_shape *shapes = all_shapes(program, user_shapes);
-    ot__plan_options options;
-    ot_status st = shapes == NULL ? OT_ERR_NO_MEMORY : ot__plan_budget(session, &options);
+    ot_status st = shapes == NULL ? OT_ERR_NO_MEMORY : ot__model_clone(program->model, model);
 
-    if (st == OT_OK)
-        st = ot__model_clone(program->model, model);
     if (st == OT_OK)
         st = ot__pass_specialize(*model, shapes, program->n_inputs);
     if (st == OT_OK)
@@ -99,7 +115,7 @@ static ot_status build(const ot_session *session, const ot__program *program,
     if (st == OT_OK)
         st = ot__pass_recompute(*model);
     if (st == OT_OK)
-        st = ot__plan_create((*model)->graph, &options, NULL, NULL, plan);
+        st = make_plan(session, program, (*model)->graph, plan);
     if (st == OT_OK)
         st = check_written(session, program, *plan);
     ot__free(shapes);

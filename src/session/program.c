@@ -182,11 +182,18 @@ ot_status ot__program_create(ot__program *program, const char *what, const ot_mo
     return create(program, model, checkpoint);
 }
 
-void ot__program_deinit(ot__program *program)
+void ot__program_drop_plans(ot__program *program)
 {
     for (int k = 0; k < OT_PLAN_CACHE; k++) {
         ot__plan_destroy(program->plans[k].plan);
         ot_model_destroy(program->plans[k].model);
+        program->plans[k].plan = NULL;
+        program->plans[k].model = NULL;
     }
+}
+
+void ot__program_deinit(ot__program *program)
+{
+    ot__program_drop_plans(program);
     ot_model_destroy(program->model);
 }

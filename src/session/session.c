@@ -163,6 +163,7 @@ void ot_session_destroy(ot_session *session)
 {
     if (session == NULL)
         return;
+    ot__homes_leave(session);
     if (session->checkpoint->session == session)
         session->checkpoint->session = NULL;
     ot__program_deinit(&session->training);

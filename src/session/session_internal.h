@@ -72,6 +72,14 @@ typedef struct ot__optimizer {
     int64_t step; // number of the update, from 1
 } ot__optimizer;
 
+// How parameters lie in memory while the session works, chosen with the first training plan.
+typedef struct ot__homes {
+    bool is_chosen;
+    const ot_form **forms; // per parameter of the session; NULL before
+    void *buffer;          // to change forms in place
+    size_t buffer_bytes;
+} ot__homes;
+
 struct ot_session {
     ot_checkpoint *checkpoint;
     ot_session_options options;
@@ -81,6 +89,7 @@ struct ot_session {
     ot__optimizer optimizer;
     ot__parameter **parameters; // of the training model, in the order of its inputs
     int n_parameters;
+    ot__homes homes;
     ot__undo undo;
     void *block; // activations of whatever plan runs
     size_t block_bytes;
@@ -103,10 +112,18 @@ void ot__undo_keep(const ot__undo *undo);
 void ot__undo_restore(const ot__undo *undo);
 void ot__undo_deinit(ot__undo *undo);
 
+// homes.c: forms of parameters. Choosing looks at the specialised training graph.
+ot_status ot__homes_choose(ot_session *session, ot_graph *graph);
+// The forms of a program's inputs, per graph input; the caller frees it. NULL: no memory.
+const ot_form **ot__homes_of_inputs(const ot_session *session, const ot__program *program);
+void ot__homes_enter(ot_session *session); // before anything computes with parameters
+void ot__homes_leave(ot_session *session); // all row-major, for good
+
 // program.c
 ot_status ot__program_create(ot__program *program, const char *what, const ot_model *model,
                              const ot_checkpoint *checkpoint);
 void ot__program_deinit(ot__program *program);
+void ot__program_drop_plans(ot__program *program);
 
 // plan_cache.c
 ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_shape *user_shapes,

@@ -155,6 +155,7 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
     OT_TRY(take_shapes(program, inputs, n_inputs));
     OT_TRY(ot__session_plan(session, program, program->shapes, &plan));
     OT_TRY(check_outputs(program, plan, outputs, n_outputs));
+    ot__homes_enter(session);
     bind_inputs(session, program, plan, inputs);
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {

@@ -1,5 +1,7 @@
 // How elements lie in memory.
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tensor/tensor.h"
 
@@ -122,4 +124,147 @@ char *ot__form_text(const ot_form *form, char *text, size_t size)
         at += n > 0 ? (size_t)n : 0;
     }
     return text;
+}
+
+// ---- from one form to another ----
+
+// The loops over all elements in the order of `form`: extents, and steps in row-major memory.
+typedef struct nest {
+    int n;
+    int64_t extent[OT_MAX_NDIM + OT_FORM_BLOCKS], step[OT_MAX_NDIM + OT_FORM_BLOCKS];
+} nest;
+
+static void make_nest(nest *loops, const ot_form *form, const ot_shape *shape)
+{
+    int64_t inside[OT_MAX_NDIM], strides[OT_MAX_NDIM];
+
+    ot__shape_strides(shape, strides);
+    loops->n = form->ndim + form->n_blocks;
+    for (int k = 0; k < form->ndim; k++) {
+        const int axis = form->order[k];
+
+        inside[axis] = block_of(form, axis);
+        loops->extent[k] = shape->dim[axis] / inside[axis];
+        loops->step[k] = strides[axis] * inside[axis];
+    }
+    for (int k = 0; k < form->n_blocks; k++) {
+        const int axis = form->block[k].axis;
+
+        inside[axis] /= form->block[k].size;
+        loops->extent[form->ndim + k] = form->block[k].size;
+        loops->step[form->ndim + k] = strides[axis] * inside[axis];
+    }
+}
+
+static void copy_line(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step,
+                      int64_t n, size_t element_size)
+{
+    if (element_size == sizeof(float)) {
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * to_step * 4, from + i * from_step * 4, sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * to_step * (int64_t)element_size,
+               from + i * from_step * (int64_t)element_size, element_size);
+}
+
+// One of the two is row-major, the other in `form`.
+static void convert_plain(uint8_t *to, const uint8_t *from, bool to_plain, const ot_form *form,
+                          const ot_shape *shape, size_t element_size)
+{
+    int64_t index[OT_MAX_NDIM + OT_FORM_BLOCKS] = {0}, plain = 0, formed = 0, lines = 1, line;
+    nest loops;
+    int last;
+
+    make_nest(&loops, form, shape);
+    last = loops.n - 1;
+    line = loops.extent[last];
+    for (int k = 0; k < last; k++)
+        lines *= loops.extent[k];
+    for (int64_t i = 0; i < lines; i++, formed += line) {
+        uint8_t *y = to + (to_plain ? plain : formed) * (int64_t)element_size;
+        const uint8_t *x = from + (to_plain ? formed : plain) * (int64_t)element_size;
+
+        if (to_plain)
+            copy_line(y, loops.step[last], x, 1, line, element_size);
+        else
+            copy_line(y, 1, x, loops.step[last], line, element_size);
+        for (int k = last - 1; k >= 0; k--) {
+            plain += loops.step[k];
+            if (++index[k] < loops.extent[k])
+                break;
+            plain -= loops.extent[k] * loops.step[k];
+            index[k] = 0;
+        }
+    }
+}
+
+static int64_t count_of(const ot_shape *shape)
+{
+    int64_t count = 1;
+
+    for (int k = 0; k < shape->ndim; k++)
+        count *= shape->dim[k];
+    return count;
+}
+
+void ot__form_convert(void *to, const ot_form *to_form, const void *from, const ot_form *from_form,
+                      const ot_shape *shape, size_t element_size)
+{
+    const int64_t count = count_of(shape);
+    int64_t index[OT_MAX_NDIM] = {0};
+
+    if (count == 0)
+        return;
+    if (ot__form_equal(to_form, from_form)) {
+        memcpy(to, from, (size_t)count * element_size);
+        return;
+    }
+    if (to_form == NULL || from_form == NULL) {
+        convert_plain(to, from, to_form == NULL, to_form == NULL ? from_form : to_form, shape,
+                      element_size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)to + (size_t)ot__form_offset(to_form, shape, index) * element_size,
+               (const uint8_t *)from +
+                   (size_t)ot__form_offset(from_form, shape, index) * element_size,
+               element_size);
+        for (int k = shape->ndim - 1; k >= 0 && ++index[k] == shape->dim[k]; k--)
+            index[k] = 0;
+    }
+}
+
+// Indices of axis 0 that lie in one piece of memory in the form and in row-major memory.
+static int64_t rows_of_part(const ot_form *form, const ot_shape *shape)
+{
+    return form->order[0] == 0 ? block_of(form, 0) : shape->dim[0];
+}
+
+size_t ot__form_part_bytes(const ot_form *form, const ot_shape *shape, size_t element_size)
+{
+    ot_shape part = *shape;
+
+    part.dim[0] = rows_of_part(form, shape);
+    return (size_t)count_of(&part) * element_size;
+}
+
+void ot__form_convert_in_place(void *data, const ot_form *to_form, const ot_form *from_form,
+                               const ot_shape *shape, size_t element_size, void *buffer)
+{
+    const ot_form *form = to_form == NULL ? from_form : to_form;
+    ot_shape part = *shape;
+    uint8_t *at = data;
+    size_t n_bytes;
+
+    assert(to_form == NULL || from_form == NULL);
+    if (form == NULL || count_of(shape) == 0)
+        return;
+    n_bytes = ot__form_part_bytes(form, shape, element_size);
+    part.dim[0] = rows_of_part(form, shape);
+    for (int64_t i = 0; i < shape->dim[0]; i += part.dim[0], at += n_bytes) {
+        memcpy(buffer, at, n_bytes);
+        ot__form_convert(at, to_form, buffer, from_form, &part, element_size);
+    }
 }

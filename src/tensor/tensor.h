@@ -52,6 +52,13 @@ int ot__form_channel_block(const ot_form *form); // 1: not blocked
 bool ot__form_equal(const ot_form *a, const ot_form *b);
 bool ot__form_fits(const ot_form *form, const ot_shape *shape); // axes, and blocks divide them
 int64_t ot__form_offset(const ot_form *form, const ot_shape *shape, const int64_t *index);
+// The same elements of `element_size` bytes in another form; the memories do not overlap.
+void ot__form_convert(void *to, const ot_form *to_form, const void *from, const ot_form *from_form,
+                      const ot_shape *shape, size_t element_size);
+// The same in one memory, where one of the forms is row-major, by way of a buffer for a part of it.
+void ot__form_convert_in_place(void *data, const ot_form *to_form, const ot_form *from_form,
+                               const ot_shape *shape, size_t element_size, void *buffer);
+size_t ot__form_part_bytes(const ot_form *form, const ot_shape *shape, size_t element_size);
 // "0231", "0123:1x16"; "" for NULL. As ot__shape_text().
 char *ot__form_text(const ot_form *form, char *text, size_t size);
 

@@ -107,6 +107,108 @@ static void the_text_shows_order_and_blocks(void **state)
     assert_string_equal(ot__form_text(ot__form_blocked(4, 16), small, sizeof small), "012");
 }
 
+// ---- from one form to another ----
+
+// Weights (m, c, kernel) in blocks of channels, blocks of output channels innermost.
+static const ot_form small_blocks = {
+    .ndim = 3, .order = {0, 1, 2}, .n_blocks = 2, .block = {{1, 2}, {0, 2}}};
+
+static void weights_stand_in_blocks_as_the_formula_says(void **state)
+{
+    // shape (2, 4, 1): elements (m, c) = 4 m + c; in memory c / 2, then c % 2, then m
+    const float plain[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const float expected[] = {0, 4, 1, 5, 2, 6, 3, 7};
+    float blocked[8], back[8];
+
+    (void)state;
+    ot__form_convert(blocked, &small_blocks, plain, NULL, &OT_SHAPE(2, 4, 1), sizeof(float));
+    assert_memory_equal(blocked, expected, sizeof expected);
+    ot__form_convert(back, NULL, blocked, &small_blocks, &OT_SHAPE(2, 4, 1), sizeof(float));
+    assert_memory_equal(back, plain, sizeof plain);
+}
+
+enum { M = 8, C = 6, K = 5, N = M * C * K };
+
+static const ot_form forms_of_weights[] = {
+    {.ndim = 3, .order = {0, 1, 2}, .n_blocks = 2, .block = {{1, 2}, {0, 4}}},
+    {.ndim = 3, .order = {0, 1, 2}, .n_blocks = 2, .block = {{0, 2}, {0, 2}}},
+    {.ndim = 3, .order = {1, 0, 2}, .n_blocks = 1, .block = {{0, 8}}}, // axis 0 is not outermost
+    {.ndim = 3, .order = {0, 2, 1}, .n_blocks = 1, .block = {{0, 4}}},
+    {.ndim = 3, .order = {2, 1, 0}},
+};
+enum { N_FORMS = sizeof forms_of_weights / sizeof *forms_of_weights };
+
+static void every_element_is_found_at_its_offset(void **state)
+{
+    const ot_shape shape = OT_SHAPE(M, C, K);
+    uint16_t plain[N], there[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        plain[i] = (uint16_t)i;
+    for (int f = 0; f < N_FORMS; f++) {
+        ot__form_convert(there, &forms_of_weights[f], plain, NULL, &shape, sizeof *plain);
+        for (int i = 0; i < N; i++) {
+            const int64_t index[] = {i / (C * K), i / K % C, i % K};
+
+            assert_int_equal(there[ot__form_offset(&forms_of_weights[f], &shape, index)], i);
+        }
+    }
+}
+
+static void forms_convert_into_each_other_and_back(void **state)
+{
+    const ot_shape shape = OT_SHAPE(M, C, K);
+    float plain[N], there[N], further[N], back[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        plain[i] = (float)i;
+    for (int f = 0; f < N_FORMS; f++)
+        for (int g = 0; g < N_FORMS; g++) {
+            const ot_form *a = &forms_of_weights[f], *b = &forms_of_weights[g];
+
+            ot__form_convert(there, a, plain, NULL, &shape, sizeof *plain);
+            ot__form_convert(further, b, there, a, &shape, sizeof *plain);
+            ot__form_convert(back, NULL, further, b, &shape, sizeof *plain);
+            assert_memory_equal(back, plain, sizeof plain);
+        }
+}
+
+static void converting_in_place_needs_a_buffer_for_a_part_only(void **state)
+{
+    const ot_shape shape = OT_SHAPE(M, C, K);
+    float plain[N], there[N], place[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        plain[i] = (float)i;
+    for (int f = 0; f < N_FORMS; f++) {
+        const ot_form *form = &forms_of_weights[f];
+        void *buffer = ot__alloc(ot__form_part_bytes(form, &shape, sizeof *plain));
+
+        ot__form_convert(there, form, plain, NULL, &shape, sizeof *plain);
+        memcpy(place, plain, sizeof plain);
+        ot__form_convert_in_place(place, form, NULL, &shape, sizeof *plain, buffer);
+        assert_memory_equal(place, there, sizeof plain);
+        ot__form_convert_in_place(place, NULL, form, &shape, sizeof *plain, buffer);
+        assert_memory_equal(place, plain, sizeof plain);
+        ot__free(buffer);
+    }
+    assert_int_equal(ot__form_part_bytes(&forms_of_weights[0], &shape, sizeof *plain),
+                     4 * C * K * sizeof *plain);
+}
+
+static void nothing_is_converted_in_an_empty_tensor(void **state)
+{
+    float element = 7;
+
+    (void)state;
+    ot__form_convert(&element, &small_blocks, NULL, NULL, &OT_SHAPE(2, 4, 0), sizeof element);
+    ot__form_convert_in_place(NULL, &small_blocks, NULL, &OT_SHAPE(0, 4, 1), sizeof element, NULL);
+    assert_float_equal(element, 7, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +220,11 @@ int main(void)
         cmocka_unit_test(a_block_must_divide_its_axis),
         cmocka_unit_test(forms_are_equal_by_content),
         cmocka_unit_test(the_text_shows_order_and_blocks),
+        cmocka_unit_test(weights_stand_in_blocks_as_the_formula_says),
+        cmocka_unit_test(every_element_is_found_at_its_offset),
+        cmocka_unit_test(forms_convert_into_each_other_and_back),
+        cmocka_unit_test(converting_in_place_needs_a_buffer_for_a_part_only),
+        cmocka_unit_test(nothing_is_converted_in_an_empty_tensor),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,159 @@
+// Home forms: how a parameter lies in memory for as long as a session lives, and with it its
+// gradient and its moments. Chosen once, so that all plans of the session agree.
+#include <string.h>
+
+#include "exec/plan.h"
+
+typedef struct choice {
+    const ot_form *form;   // what the readers asked so far want
+    const ot_value *value; // of the parameter
+    int n_readers;
+    bool is_plain; // somebody disagrees
+} choice;
+
+typedef struct packing {
+    ot__builder b;
+    choice *choices;
+    int *choice_of;          // per value: number of the parameter; -1: not one
+    const ot_form **written; // per value: the form that its producer would write
+    int *n_reads;            // per value
+} packing;
+
+static ot_status prepare(packing *p, const int *parameter_of, int n_parameters)
+{
+    const ot_graph *g = p->b.graph;
+    ot__arena *arena = p->b.arena;
+    size_t n;
+    bool *open;
+
+    ot__number_values(&p->b);
+    n = (size_t)p->b.n_values + 1;
+    open = ot__arena_alloc(arena, n);
+    p->b.forms = ot__arena_alloc(arena, n * sizeof *p->b.forms);
+    p->choices = ot__arena_alloc(arena, ((size_t)n_parameters + 1) * sizeof *p->choices);
+    p->choice_of = ot__arena_alloc(arena, n * sizeof *p->choice_of);
+    p->written = ot__arena_alloc(arena, n * sizeof *p->written);
+    p->n_reads = ot__arena_alloc(arena, n * sizeof *p->n_reads);
+    if (open == NULL || p->b.forms == NULL || p->choices == NULL || p->choice_of == NULL ||
+        p->written == NULL || p->n_reads == NULL)
+        return OT_ERR_NO_MEMORY;
+    p->b.open = open;
+    for (int v = 0; v < p->b.n_values; v++)
+        p->choice_of[v] = -1;
+    for (int i = 0; i < g->n_inputs; i++) {
+        if (parameter_of[i] < 0 || g->inputs[i]->constant != NULL)
+            continue;
+        open[g->inputs[i]->index] = true;
+        p->choice_of[g->inputs[i]->index] = parameter_of[i];
+        p->choices[parameter_of[i]] =
+            (choice){.value = g->inputs[i],
+                     .is_plain = g->inputs[i]->is_output || g->inputs[i]->dtype != OT_F32};
+    }
+    return OT_OK;
+}
+
+// ---- what the kernels that read parameters want ----
+
+static void take_wish(choice *c, const ot_form *form)
+{
+    if (form == NULL || !ot__form_fits(form, &c->value->shape) ||
+        (c->n_readers > 0 && !ot__form_equal(form, c->form)))
+        c->is_plain = true;
+    c->form = form;
+    c->n_readers++;
+}
+
+static ot_status ask(packing *p, const ot_node *node)
+{
+    bool reads_parameter = false;
+    ot__view v;
+
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL) {
+            p->n_reads[node->inputs[i]->index]++;
+            reads_parameter = reads_parameter || p->choice_of[node->inputs[i]->index] >= 0;
+        }
+    if (!reads_parameter)
+        return OT_OK;
+    OT_TRY(ot__view_make(&p->b, node, &v));
+    if (v.is_complete)
+        ot__view_ask(&p->b, node, &v);
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int k = node->inputs[i] == NULL ? -1 : p->choice_of[node->inputs[i]->index];
+
+        if (k >= 0)
+            take_wish(&p->choices[k], v.want_in[i]);
+    }
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] != NULL)
+            p->written[node->outputs[i]->index] = v.want_out[i];
+    return OT_OK;
+}
+
+// ---- what happens to their gradients ----
+
+enum { BUFFER, VALUE }; // inputs of an operator with OT_OP_ACCUMULATE
+
+static const ot_node *accumulator_of(const ot_graph *g, const ot_value *buffer)
+{
+    for (int n = 0; n < g->n_nodes; n++)
+        if ((g->nodes[n]->op->flags & OT_OP_ACCUMULATE) != 0 && g->nodes[n]->n_inputs > VALUE &&
+            g->nodes[n]->inputs[BUFFER] == buffer)
+            return g->nodes[n];
+    return NULL;
+}
+
+// The gradient is made in `form` and added to a buffer that nothing else uses.
+static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
+{
+    const ot_node *node = accumulator_of(p->b.graph, buffer);
+    ot__view v;
+
+    if (c->is_plain)
+        return OT_OK;
+    c->is_plain = true;
+    if (node == NULL || buffer->is_output || p->n_reads[buffer->index] != 1 ||
+        node->inputs[VALUE] == NULL ||
+        !ot__form_equal(p->written[node->inputs[VALUE]->index], c->form))
+        return OT_OK;
+    p->b.forms[buffer->index] = c->form;
+    OT_TRY(ot__view_make(&p->b, node, &v));
+    if (v.is_complete)
+        ot__view_ask(&p->b, node, &v);
+    c->is_plain =
+        !ot__form_equal(v.want_in[BUFFER], c->form) || !ot__form_equal(v.want_in[VALUE], c->form);
+    return OT_OK;
+}
+
+static ot_status choose(packing *p, const int *parameter_of, const int *buffer_of,
+                        const ot_form **forms, int n_parameters)
+{
+    const ot_graph *g = p->b.graph;
+
+    OT_TRY(prepare(p, parameter_of, n_parameters));
+    for (int n = 0; n < g->n_nodes; n++)
+        OT_TRY(ask(p, g->nodes[n]));
+    for (int i = 0; i < g->n_inputs; i++)
+        if (buffer_of[i] >= 0)
+            OT_TRY(check_gradient(p, g->inputs[i], &p->choices[buffer_of[i]]));
+    for (int k = 0; k < n_parameters; k++)
+        forms[k] = p->choices[k].is_plain ? NULL : p->choices[k].form; // NULL too when unread
+    return OT_OK;
+}
+
+ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options,
+                                const int *parameter_of, const int *buffer_of,
+                                const ot_form **forms, int n_parameters)
+{
+    ot__plan plan = {.n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_max()};
+    packing p = {.b = {.graph = graph, .options = options, .plan = &plan}};
+    ot_status st;
+
+    memset(forms, 0, (size_t)n_parameters * sizeof *forms);
+    p.b.arena = ot__arena_create();
+    if (p.b.arena == NULL)
+        return OT_ERR_NO_MEMORY;
+    st = choose(&p, parameter_of, buffer_of, forms, n_parameters);
+    ot__arena_destroy(p.b.arena);
+    return st;
+}
