@@ -142,6 +142,8 @@ ot_status ot__file_map_open_within(ot__file_map *map, const char *path, size_t m
 // The same of an open file, which the caller closes; `path` is for messages.
 ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t max_stream);
 void ot__file_map_close(ot__file_map *map);
+// Gives back the memory of pages that were read; reading them again fetches them from the file.
+void ot__file_map_forget(const ot__file_map *map);
 
 // Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
 // same folder, fsync, rename, fsync of the folder. The old file's permissions are kept; of a

@@ -103,3 +103,13 @@ void ot__file_map_close(ot__file_map *map)
         ot__free((void *)(uintptr_t)map->data);
     *map = (ot__file_map){0};
 }
+
+void ot__file_map_forget(const ot__file_map *map)
+{
+#ifdef MADV_DONTNEED // POSIX's own call may do nothing
+    if (map->is_mapped)
+        (void)madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
+#else
+    (void)map;
+#endif
+}

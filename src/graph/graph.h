@@ -257,7 +257,8 @@ ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape
 // A tensor that the model holds, with fresh zeroed elements.
 ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape);
 // Large tensors of ot__model_tensor_new that no value and no attribute of the model refers to any
-// more are freed, unless a clone holds them. Whoever keeps such a tensor elsewhere must not call
+// more are freed, unless a clone holds them; pages of mapped files are given back until they are
+// read again. Whoever keeps such a tensor elsewhere must not call
 // it.
 ot_status ot__model_drop_unused(ot_model *model);
 

@@ -42,6 +42,21 @@ static void a_view_stays_valid_when_the_file_is_replaced(void **state)
     ot__file_map_close(&map);
 }
 
+static void pages_that_were_forgotten_are_read_again(void **state)
+{
+    const char *path = in_folder(state, "data");
+    ot__file_map map;
+
+    assert_int_equal(ot__file_write(path, "old", 3), OT_OK);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    assert_memory_equal(map.data, "old", 3);
+    ot__file_map_forget(&map);
+    assert_int_equal(ot__file_write(path, "n", 1), OT_OK);
+    assert_memory_equal(map.data, "old", 3);
+    ot__file_map_close(&map);
+    ot__file_map_forget(&map); // nothing is mapped
+}
+
 static void an_empty_file_has_size_zero(void **state)
 {
     const char *path = in_folder(state, "empty");
@@ -259,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(a_file_is_seen_as_it_is),
         TEST_IN_FOLDER(a_view_stays_valid_when_the_file_is_replaced),
+        TEST_IN_FOLDER(pages_that_were_forgotten_are_read_again),
         TEST_IN_FOLDER(an_empty_file_has_size_zero),
         TEST_IN_FOLDER(missing_files_and_folders_are_errors_that_name_the_path),
         TEST_IN_FOLDER(a_device_without_end_is_an_error_that_states_the_limit),
