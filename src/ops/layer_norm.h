@@ -19,4 +19,10 @@ ot_status ot__layer_norm_prepare(ot_prep *p, int x);
 
 extern const ot_attr_spec ot__layer_norm_attrs[]; // axis, epsilon, stash_type
 
+// ---- gradients (layer_norm_grad.c): inputs dY, X, scale, [mean,] inv_std_var; outputs of X, scale
+// [and bias] ----
+
+void ot__layer_norm_grad_infer(ot_infer *c);
+extern const ot_kernel ot__layer_norm_grad_kernels[];
+
 #endif

@@ -1,76 +1,10 @@
 // Gradients of SimplifiedLayerNormalization.
 #include "ops/layer_norm.h"
 
-enum { DY, X, SCALE, INV_STD };
-
-static bool fits(const ot_shape *a, const ot_shape *b)
-{
-    bool same = a->ndim == b->ndim;
-
-    for (int i = 0; same && i < a->ndim; i++)
-        same =
-            a->dim[i] == b->dim[i] || !ot_dim_is_number(a->dim[i]) || !ot_dim_is_number(b->dim[i]);
-    return same;
-}
-
-static void norm_grad_infer(ot_infer *c)
-{
-    const ot_shape *x = ot_infer_shape(c, X), *scale = ot_infer_shape(c, SCALE);
-    ot_shape stats;
-
-    if (!ot__layer_norm_check(c, X, SCALE, -1, &stats))
-        return;
-    if (!fits(ot_infer_shape(c, DY), x)) {
-        ot_infer_fail(c, "dY and X must have the same shape");
-        return;
-    }
-    for (int i = SCALE + 1; i <= INV_STD; i++)
-        if (!fits(ot_infer_shape(c, i), &stats)) {
-            ot_infer_fail(c, "input %d must have X's shape with extent 1 where it is normalised",
-                          i);
-            return;
-        }
-    ot_infer_set(c, 0, ot_infer_dtype(c, X), x);
-    for (int i = 1; i < 2; i++)
-        ot_infer_set(c, i, ot_infer_dtype(c, X), scale);
-}
-
-static ot_status norm_grad_prepare(ot_prep *p)
-{
-    return ot__layer_norm_prepare(p, X);
-}
-
-static void *output_of(const ot_run *r, int i)
-{
-    return i < r->n_out && r->out[i] ? r->out[i]->data : NULL;
-}
-
-static ot_status norm_grad_run(const ot_run *r)
-{
-    const ot__layer_norm *p = r->state;
-
-    if (r->in[X]->dtype == OT_F32)
-        ot__ref_layer_norm_grad_f32(output_of(r, 0), output_of(r, 1), NULL, r->in[DY]->data,
-                                    r->in[X]->data, r->in[SCALE]->data, NULL, r->in[INV_STD]->data,
-                                    p->rows, p->columns);
-    else
-        ot__ref_layer_norm_grad_f64(output_of(r, 0), output_of(r, 1), NULL, r->in[DY]->data,
-                                    r->in[X]->data, r->in[SCALE]->data, NULL, r->in[INV_STD]->data,
-                                    p->rows, p->columns);
-    return OT_OK;
-}
-
 static const ot_port norm_grad_in[] = {
     {"dY", "T", 0}, {"X", "T", 0}, {"scale", "T", 0}, {"inv_std_var", "T", 0}, {0}};
 static const ot_port norm_grad_out[] = {
     {"X_grad", "T", OT_PORT_OPTIONAL}, {"scale_grad", "T", OT_PORT_OPTIONAL}, {0}};
-static const ot_kernel norm_grad_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .prepare = norm_grad_prepare,
-     .run = norm_grad_run},
-    {0},
-};
 const ot_op_def ot__op_simplified_layer_normalization_grad[] = {
     {.domain = "com.microsoft",
      .name = "SimplifiedLayerNormalizationGrad",
@@ -79,8 +13,8 @@ const ot_op_def ot__op_simplified_layer_normalization_grad[] = {
      .outputs = norm_grad_out,
      .attrs = ot__layer_norm_attrs,
      .types = "T: f32 f64",
-     .infer = norm_grad_infer,
-     .kernels = norm_grad_kernels,
+     .infer = ot__layer_norm_grad_infer,
+     .kernels = ot__layer_norm_grad_kernels,
      .flags = OT_OP_NO_GRAD},
     {0},
 };

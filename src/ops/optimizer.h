@@ -33,4 +33,12 @@ void *ot__piece_data(const ot_run *r, int port,
 void ot__optimizer_infer(ot_infer *c);
 void ot__optimizer_set_flag(const ot_run *r, bool updated);
 
+// ---- SGD (sgd.c): inputs lr, weights, gradients [, momentums], update_signal ----
+
+ot_status ot__sgd_prepare(ot_prep *p);
+ot_status ot__sgd_momentum_prepare(ot_prep *p); // attributes momentum, weight_decay, nesterov
+bool ot__sgd_can_simd(const ot_prep *p);
+ot_status ot__sgd_run_simd(const ot_run *r);
+ot_status ot__sgd_run_ref(const ot_run *r);
+
 #endif

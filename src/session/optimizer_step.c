@@ -65,6 +65,34 @@ static ot_status sort_inputs(ot__optimizer *o)
     return OT_OK;
 }
 
+static const char *find_moments_user(const ot__optimizer *o)
+{
+    const ot_graph *g = o->model->graph;
+
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int k = 0; k < g->nodes[i]->n_inputs; k++)
+            for (int m = 0; m < g->n_inputs; m++)
+                if (o->roles[m] == OT_OPTIMIZER_MOMENT1 && g->nodes[i]->inputs[k] == g->inputs[m])
+                    return g->nodes[i]->op_type;
+    return NULL;
+}
+
+// Moments of one rule mean nothing to another. Checkpoints of other makers do not say whose they
+// are.
+static ot_status check_moments_user(const ot_session *session)
+{
+    const char *mine = session->optimizer.moments_of, *saved;
+
+    if (mine == NULL || !session->checkpoint->has_optimizer_state ||
+        ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, &saved) != OT_OK)
+        return OT_OK;
+    if (strcmp(mine, saved) == 0)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID,
+                     "the checkpoint's optimizer state is that of %s, the optimizer model has %s",
+                     saved, mine);
+}
+
 // ---- the parameters ----
 
 static ot_status list_trainable(ot_session *session)
@@ -212,6 +240,8 @@ ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
     if (st != OT_OK)
         return ot__error_prefix(st, "optimizer model");
     OT_TRY(sort_inputs(o));
+    o->moments_of = find_moments_user(o);
+    OT_TRY(check_moments_user(session));
     for (int i = 0; i < o->model->graph->n_inputs; i++)
         if (o->model->graph->inputs[i]->kind == OT_VALUE_TENSOR)
             ot__value_set(o->model->graph->inputs[i], o->model->graph->inputs[i]->dtype, &one);

@@ -48,6 +48,9 @@ ot_status ot__session_put_properties(ot_session *session)
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_COUNTER, (int64_t)session->counter));
     ot__buf_float(&rate, session->learning_rate, false);
     OT_TRY(put_text(checkpoint, OT_PROPERTY_LEARNING_RATE, &rate));
+    if (session->optimizer.moments_of != NULL)
+        OT_TRY(ot_checkpoint_set_string(checkpoint, OT_PROPERTY_OPTIMIZER,
+                                        session->optimizer.moments_of));
     if (!session->has_schedule)
         return OT_OK;
     schedule_text(&session->schedule, &schedule);

@@ -14,5 +14,6 @@
 #define OT_PROPERTY_COUNTER "onnxtrain.counter" // train steps done: key of the random generator
 #define OT_PROPERTY_LEARNING_RATE "onnxtrain.learning_rate" // string: exact
 #define OT_PROPERTY_SCHEDULE "onnxtrain.schedule"           // string
+#define OT_PROPERTY_OPTIMIZER "onnxtrain.optimizer" // string: operator whose moments these are
 
 #endif

@@ -66,6 +66,7 @@ typedef struct ot__optimizer {
     ot__plan *plan;
     ot__optimizer_role *roles; // per graph input
     int n_moments;
+    const char *moments_of;     // the operator that keeps them, NULL: none does
     ot__parameter **parameters; // the trainable ones, in the order of the training model
     int n_parameters;
     float learning_rate;

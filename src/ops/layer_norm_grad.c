@@ -1,0 +1,113 @@
+// What the gradients of LayerNormalization and SimplifiedLayerNormalization share: the latter has
+// no mean and no bias.
+#include "ops/layer_norm.h"
+
+enum { DY, X, SCALE, MEAN }; // MEAN is left out where nothing is centered; inv_std_var is last
+enum { DX, DSCALE, DB };
+
+static bool fits(const ot_shape *a, const ot_shape *b)
+{
+    bool same = a->ndim == b->ndim;
+
+    for (int i = 0; same && i < a->ndim; i++)
+        same =
+            a->dim[i] == b->dim[i] || !ot_dim_is_number(a->dim[i]) || !ot_dim_is_number(b->dim[i]);
+    return same;
+}
+
+void ot__layer_norm_grad_infer(ot_infer *c)
+{
+    const ot_node *node = ot_infer_node(c);
+    const ot_shape *x = ot_infer_shape(c, X), *scale = ot_infer_shape(c, SCALE);
+    ot_shape stats;
+
+    if (!ot__layer_norm_check(c, X, SCALE, -1, &stats))
+        return;
+    if (!fits(ot_infer_shape(c, DY), x)) {
+        ot_infer_fail(c, "dY and X must have the same shape");
+        return;
+    }
+    for (int i = SCALE + 1; i < node->n_inputs; i++)
+        if (!fits(ot_infer_shape(c, i), &stats)) {
+            ot_infer_fail(c, "input %d must have X's shape with extent 1 where it is normalised",
+                          i);
+            return;
+        }
+    for (int i = 0; i < node->n_outputs; i++)
+        ot_infer_set(c, i, ot_infer_dtype(c, X), i == DX ? x : scale);
+}
+
+static ot_status grad_prepare(ot_prep *p)
+{
+    return ot__layer_norm_prepare(p, X);
+}
+
+static void *output_of(const ot_run *r, int i)
+{
+    return i < r->n_out && r->out[i] ? r->out[i]->data : NULL;
+}
+
+// NULL: not centered.
+static const void *mean_of(const ot_run *r)
+{
+    return r->n_in - 1 > MEAN ? r->in[MEAN]->data : NULL;
+}
+
+static const void *inv_of(const ot_run *r)
+{
+    return r->in[r->n_in - 1]->data;
+}
+
+static ot_status grad_run_ref(const ot_run *r)
+{
+    const ot__layer_norm *p = r->state;
+
+    if (r->in[X]->dtype == OT_F32)
+        ot__ref_layer_norm_grad_f32(output_of(r, DX), output_of(r, DSCALE), output_of(r, DB),
+                                    r->in[DY]->data, r->in[X]->data, r->in[SCALE]->data, mean_of(r),
+                                    inv_of(r), p->rows, p->columns);
+    else
+        ot__ref_layer_norm_grad_f64(output_of(r, DX), output_of(r, DSCALE), output_of(r, DB),
+                                    r->in[DY]->data, r->in[X]->data, r->in[SCALE]->data, mean_of(r),
+                                    inv_of(r), p->rows, p->columns);
+    return OT_OK;
+}
+
+static bool grad_can_simd(const ot_prep *p)
+{
+    return ot_prep_in(p, X)->dtype == OT_F32 && ot_prep_in(p, X)->count > 0;
+}
+
+static ot_status grad_run_simd(const ot_run *r)
+{
+    const ot__layer_norm *p = r->state;
+    const int64_t n_blocks = (p->columns + OT__ROW_BLOCK - 1) / OT__ROW_BLOCK;
+    ot__row_norm_grad rows = {.dx = output_of(r, DX),
+                              .dscale = output_of(r, DSCALE),
+                              .db = output_of(r, DB),
+                              .dy = r->in[DY]->data,
+                              .x = r->in[X]->data,
+                              .scale = r->in[SCALE]->data,
+                              .mean = mean_of(r),
+                              .inv = inv_of(r),
+                              .rows = p->rows,
+                              .columns = p->columns};
+
+    if (rows.dscale || rows.db)
+        ot__parallel_for(n_blocks, OT_PAR_MIN / (p->rows * OT__ROW_BLOCK) + 1,
+                         ot__rows_best()->layer_norm_sums, &rows);
+    if (rows.dx)
+        ot__parallel_for(p->rows, OT_PAR_MIN / p->columns + 1, ot__rows_best()->layer_norm_dx,
+                         &rows);
+    return OT_OK;
+}
+
+const ot_kernel ot__layer_norm_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = grad_can_simd,
+     .prepare = grad_prepare,
+     .run = grad_run_simd},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = grad_prepare, .run = grad_run_ref},
+    {0},
+};
