@@ -1,15 +1,30 @@
 // Y = the maximum of all spatial elements of each channel.
 #include "ops/pool.h"
 
+static ot_status pool_prepare(ot_prep *p)
+{
+    ot__pool_scratch_narrow(p);
+    return OT_OK;
+}
+
+static void pool_f32(const ot_run *r, float *y, const float *x)
+{
+    const ot_shape *shape = &r->in[0]->shape;
+
+    ot__ref_plane_max_f32(y, x, shape->dim[0] * shape->dim[1], ot__plane_elements(shape));
+}
+
 static ot_status pool_run(const ot_run *r)
 {
     const ot_shape *x = &r->in[0]->shape;
-    const int64_t planes = x->dim[0] * x->dim[1], inner = ot__plane_elements(x);
 
     if (r->in[0]->dtype == OT_F32)
-        ot__ref_plane_max_f32(r->out[0]->data, r->in[0]->data, planes, inner);
+        pool_f32(r, r->out[0]->data, r->in[0]->data);
+    else if (r->in[0]->dtype == OT_F64)
+        ot__ref_plane_max_f64(r->out[0]->data, r->in[0]->data, x->dim[0] * x->dim[1],
+                              ot__plane_elements(x));
     else
-        ot__ref_plane_max_f64(r->out[0]->data, r->in[0]->data, planes, inner);
+        ot__pool_run_narrow(r, pool_f32);
     return OT_OK;
 }
 
@@ -25,7 +40,7 @@ static void pool_grad(ot_grad *g)
 }
 
 static const ot_kernel pool_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = pool_run},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = pool_prepare, .run = pool_run},
     {0},
 };
 const ot_op_def ot__op_global_max_pool[] = {
@@ -33,7 +48,7 @@ const ot_op_def ot__op_global_max_pool[] = {
      .since = 1,
      .inputs = ot__pool_in,
      .outputs = ot__pool_out,
-     .types = "T: f32 f64",
+     .types = "T: f32 f64 f16 bf16",
      .infer = ot__global_pool_infer,
      .kernels = pool_kernels,
      .grad = pool_grad},

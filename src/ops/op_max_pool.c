@@ -13,18 +13,28 @@ static void max_pool_infer(ot_infer *c)
 
 static ot_status max_pool_prepare(ot_prep *p)
 {
+    ot__pool_scratch_narrow(p);
     return ot__pool_prepare(p, ot_prep_in(p, 0), ot_prep_out(p, 0));
+}
+
+static int64_t *indices_of(const ot_run *r)
+{
+    return r->n_out > 1 && r->out[1] ? r->out[1]->data : NULL;
+}
+
+static void max_pool_f32(const ot_run *r, float *y, const float *x)
+{
+    ot__ref_max_pool_f32(y, indices_of(r), x, r->state);
 }
 
 static ot_status max_pool_run(const ot_run *r)
 {
-    const ot__pool *p = r->state;
-    int64_t *indices = r->n_out > 1 && r->out[1] ? r->out[1]->data : NULL;
-
     if (r->in[0]->dtype == OT_F32)
-        ot__ref_max_pool_f32(r->out[0]->data, indices, r->in[0]->data, p);
+        max_pool_f32(r, r->out[0]->data, r->in[0]->data);
+    else if (r->in[0]->dtype == OT_F64)
+        ot__ref_max_pool_f64(r->out[0]->data, indices_of(r), r->in[0]->data, r->state);
     else
-        ot__ref_max_pool_f64(r->out[0]->data, indices, r->in[0]->data, p);
+        ot__pool_run_narrow(r, max_pool_f32);
     return OT_OK;
 }
 
@@ -53,9 +63,8 @@ static ot_status max_pool_prepare_simd(ot_prep *p)
 static ot_status max_pool_run_simd(const ot_run *r)
 {
     const ot__any_pool *p = r->state;
-    int64_t *indices = r->n_out > 1 && r->out[1] ? r->out[1]->data : NULL;
 
-    ot__pools_best()->max_pool(r->out[0]->data, indices, r->in[0]->data, &p->pool.window,
+    ot__pools_best()->max_pool(r->out[0]->data, indices_of(r), r->in[0]->data, &p->pool.window,
                                &p->channels);
     return OT_OK;
 }
@@ -129,7 +138,7 @@ const ot_op_def ot__op_max_pool[] = {
      .inputs = ot__pool_in,
      .outputs = max_pool_out,
      .attrs = ot__pool_attrs,
-     .types = "T: f32 f64",
+     .types = "T: f32 f64 f16 bf16 i8 u8",
      .infer = max_pool_infer,
      .kernels = max_pool_kernels,
      .grad = max_pool_grad},

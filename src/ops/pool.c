@@ -193,3 +193,29 @@ ot_value *ot__emit_spatial_axes(ot_grad *g, const ot_value *x)
         axes[i] = i + 2;
     return ot_emit_constant_i64(g, axes, n);
 }
+
+// ---- narrow types ----
+
+static bool is_narrow(const ot_arg *x)
+{
+    return x->dtype != OT_F32 && x->dtype != OT_F64;
+}
+
+void ot__pool_scratch_narrow(ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
+
+    if (is_narrow(x))
+        ot_prep_scratch(p, (size_t)(x->count + y->count) * sizeof(float));
+}
+
+void ot__pool_run_narrow(const ot_run *r, ot__narrow_pool pool)
+{
+    const ot_arg *from = r->in[0];
+    ot_arg *to = r->out[0];
+    float *x = r->scratch, *y = x + from->count;
+
+    ot__convert(x, OT_F32, from->data, from->dtype, from->count);
+    pool(r, y, x);
+    ot__convert(to->data, to->dtype, y, OT_F32, to->count);
+}

@@ -21,6 +21,12 @@ typedef struct ot__any_pool {
 bool ot__pool_has_any_form(const ot_arg *x, const ot_arg *y);
 ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y);
 
+// Pools that only compare, of types other than f32 and f64: on f32 copies, which hold every element
+// of those types. The scratch of both copies, and the run.
+void ot__pool_scratch_narrow(ot_prep *p);
+typedef void (*ot__narrow_pool)(const ot_run *r, float *y, const float *x);
+void ot__pool_run_narrow(const ot_run *r, ot__narrow_pool pool);
+
 // Shape of a pool's input from that of its output y: attribute `__input_extents`, or what the
 // window proves, else unknown extents.
 void ot__pool_infer_input(ot_infer *c, const ot_shape *y, ot_shape *x);

@@ -24,6 +24,14 @@ static const ot_op_case global_max_pool_cases[] = {
      .in = {"f32[1,1,2,2]{1,3,3,0}"},
      .out = {"f32[1,1,1,1]{3}"},
      .flags = OT_CASE_NO_GRAD},
+    {.name = "f16",
+     .in = {"f16[1,2,1,2]{1,3,-2,-0.5}"},
+     .out = {"f16[1,2,1,1]{3,-0.5}"},
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "bf16",
+     .in = {"bf16[1,2,1,2]{1,3,-2,-0.5}"},
+     .out = {"bf16[1,2,1,1]{3,-0.5}"},
+     .flags = OT_CASE_NO_GRAD},
     {0},
 };
 OT_OP_TEST("GlobalMaxPool", 22, global_max_pool_cases)
