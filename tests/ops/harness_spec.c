@@ -106,6 +106,8 @@ bool spec_values(const spec *s, ot_tensor *tensor)
         at = at + strspn(at, " ,\n");
         if (tensor->dtype == OT_I64) { // exact
             ((int64_t *)tensor->data)[k] = strtoll(at, &end, 10);
+        } else if (tensor->dtype == OT_U64) {
+            ((uint64_t *)tensor->data)[k] = strtoull(at, &end, 10);
         } else {
             put(tensor, k, strtod(at, &end));
         }
