@@ -143,7 +143,9 @@ ot_status ot__file_map_open_within(ot__file_map *map, const char *path, size_t m
 ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t max_stream);
 void ot__file_map_close(ot__file_map *map);
 // Gives back the memory of pages that were read; reading them again fetches them from the file.
-void ot__file_map_forget(const ot__file_map *map);
+void ot__file_map_forget(const ot__file_map *map, size_t offset, size_t n_bytes);
+// Copies without ever having much of the map in memory besides the copy.
+void ot__file_map_copy(const ot__file_map *map, void *to, size_t offset, size_t n_bytes);
 
 // Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
 // same folder, fsync, rename, fsync of the folder. The old file's permissions are kept; of a

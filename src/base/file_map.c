@@ -104,12 +104,35 @@ void ot__file_map_close(ot__file_map *map)
     *map = (ot__file_map){0};
 }
 
-void ot__file_map_forget(const ot__file_map *map)
+void ot__file_map_forget(const ot__file_map *map, size_t offset, size_t n_bytes)
 {
 #ifdef MADV_DONTNEED // POSIX's own call may do nothing
-    if (map->is_mapped)
-        (void)madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t first = offset / page * page; // maps begin at a page
+
+    if (map->is_mapped && n_bytes > 0)
+        (void)madvise((void *)(uintptr_t)(map->data + first), offset - first + n_bytes,
+                      MADV_DONTNEED);
 #else
     (void)map;
+    (void)offset;
+    (void)n_bytes;
 #endif
+}
+
+void ot__file_map_copy(const ot__file_map *map, void *to, size_t offset, size_t n_bytes)
+{
+    const size_t piece = (size_t)4 << 20;
+    char *next = to;
+
+    while (n_bytes > 0) {
+        const size_t n = OT_MIN(n_bytes, piece);
+
+        memcpy(next, map->data + offset, n);
+        if (n >= piece / 64) // below, the call costs more than the memory
+            ot__file_map_forget(map, offset, n);
+        next += n;
+        offset += n;
+        n_bytes -= n;
+    }
 }

@@ -75,12 +75,36 @@ ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *v
 void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter);
 void ot__ckpt_group_deinit(ot__optimizer_group *group);
 
-// ckpt_flatbuf_read.c; `path` NULL: from memory, external data is refused
-ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *path,
-                           ot_checkpoint **out);
+// ckpt_flatbuf_read.c; the data beside it are read from where `path` says, or refused when it is
+// NULL. Pages of a mapped file are given back as they are read.
+ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, ot_checkpoint **out);
 // Properties and flags only: without parameters and moments.
 ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *path,
                                 ot_checkpoint **out);
+
+// pieces.c: the bytes of a file to be written. Large ones are referred to: they must stay as they
+// are until then.
+typedef struct ot__piece {
+    size_t position;   // in `own`, of the byte that comes after it
+    const void *bytes; // of the caller
+    size_t n_bytes;
+    size_t n_until; // of this one and those before
+} ot__piece;
+typedef struct ot__pieces {
+    ot__buf own; // all that is not referred to
+    ot__piece *large;
+    int n_large, capacity;
+    size_t n_referred;
+} ot__pieces;
+typedef ot_status (*ot__pieces_sink)(void *context, const void *bytes, size_t n_bytes);
+void ot__pieces_append(ot__pieces *pieces, const void *bytes, size_t n_bytes);
+size_t ot__pieces_size(const ot__pieces *pieces);
+size_t ot__pieces_place(const ot__pieces *pieces,
+                        size_t position); // in the file, of a byte of `own`
+// The file from its first byte to its last. An error when an append before has failed.
+ot_status ot__pieces_each(const ot__pieces *pieces, ot__pieces_sink sink, void *context);
+ot_status ot__pieces_write(const ot__pieces *pieces, ot__file_writer *file);
+void ot__pieces_deinit(ot__pieces *pieces);
 
 // ckpt_flatbuf_write.c
 typedef struct ot__ckpt_write_options {
@@ -91,11 +115,12 @@ typedef struct ot__ckpt_write_options {
     // true: as artifacts are written: no optimizer groups, and properties only when there are some.
     // false: as a running session saves: optimizer groups always there, perhaps empty.
     bool as_artifact;
-    bool nominal;      // names and element types only
-    ot__buf *external; // receives the parameters' elements when not NULL
+    bool nominal;          // names and element types only
+    ot__pieces *external;  // receives the parameters' elements when not NULL
+    bool external_moments; // it receives those of the optimizer state, too
 } ot__ckpt_write_options;
 ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_write_options *options,
-                            ot__buf *out);
+                            ot__pieces *out);
 
 // ckpt_file.c: a checkpoint as generate_artifacts writes it: parameters in the order of `names`.
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
@@ -103,9 +128,10 @@ ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
 // ckpt_data.c: which data file belongs to the checkpoint at `path`, of which `head` has been read.
 ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__file_map *out);
 // Write the two files of a checkpoint with external data.
-ot_status ot__ckpt_save_pair(const char *path, const ot__buf *main_file, const ot__buf *data_file);
+ot_status ot__ckpt_save_pair(const char *path, const ot__pieces *main_file,
+                             const ot__pieces *data_file);
 // Give the checkpoint the id of its data as a property, and put that id behind the data.
 ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options);
-ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__buf *data);
+ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__pieces *data);
 
 #endif

@@ -121,6 +121,23 @@ ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__fi
 
 // ---- saving ----
 
+static uint64_t mix_moments(uint64_t hash, const ot_checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        for (int k = 0; k < OT_MAX_MOMENTS && checkpoint->parameters[i]->moments[k]; k++)
+            hash = ot__id_mix(hash, checkpoint->parameters[i]->moments[k]->data,
+                              checkpoint->parameters[i]->moments[k]->n_bytes);
+    for (int g = 0; g < checkpoint->n_other_groups; g++)
+        for (int i = 0; i < checkpoint->other_groups[g].n_states; i++) {
+            const ot__param_state *state = &checkpoint->other_groups[g].states[i];
+
+            for (int k = 0; k < state->n_moments; k++)
+                hash = ot__id_mix(hash, state->moments[k].value->data,
+                                  state->moments[k].value->n_bytes);
+        }
+    return hash;
+}
+
 // The id is made from all that decides the bytes of the data file, so that the same state makes the
 // same files.
 ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options)
@@ -137,15 +154,17 @@ ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_opt
         hash = ot__id_mix_word(hash, (uint64_t)parameter->value->dtype * 2 + parameter->trainable);
         hash = ot__id_mix(hash, parameter->value->data, parameter->value->n_bytes);
     }
+    if (options->external_moments)
+        hash = mix_moments(hash, checkpoint);
     ot__id_text(hash, id);
     return ot_checkpoint_set_string(checkpoint, PROPERTY_DATA_ID, id);
 }
 
-ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__buf *data)
+ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__pieces *data)
 {
-    ot__buf_text(data, DATA_ID_MARK);
-    ot__buf_text(data, stated_id(checkpoint));
-    return ot__buf_status(data);
+    ot__buf_text(&data->own, DATA_ID_MARK);
+    ot__buf_text(&data->own, stated_id(checkpoint));
+    return ot__buf_status(&data->own);
 }
 
 // The data that the checkpoint at `path` needs get the second name, unless they have it already.
@@ -172,12 +191,12 @@ static ot_status keep_old(const char *path, const data_paths *paths)
     return st;
 }
 
-static ot_status write_new(ot__file_writer **out, const char *path, const ot__buf *bytes)
+static ot_status write_new(ot__file_writer **out, const char *path, const ot__pieces *pieces)
 {
     ot_status st = ot__file_writer_open(out, path);
 
     if (st == OT_OK)
-        st = ot__file_writer_write(*out, bytes->data, bytes->length);
+        st = ot__pieces_write(pieces, *out);
     return st;
 }
 
@@ -189,7 +208,8 @@ static bool is_old(const void *context, const char *name)
     return strcmp(name, slash ? slash + 1 : paths->old) == 0;
 }
 
-ot_status ot__ckpt_save_pair(const char *path, const ot__buf *main_file, const ot__buf *data_file)
+ot_status ot__ckpt_save_pair(const char *path, const ot__pieces *main_file,
+                             const ot__pieces *data_file)
 {
     ot__file_writer *file = NULL, *data = NULL;
     data_paths paths;

@@ -17,47 +17,87 @@ ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
             "%s: is a folder; checkpoints from before ONNX Runtime 1.16 cannot be read", path);
     st = ot__file_map_open(&map, path);
     if (st == OT_OK)
-        st = ot__flatbuf_read(map.data, map.size, path, out);
+        st = ot__flatbuf_read(&map, path, out);
     ot__file_map_close(&map);
     return st;
 }
 
 ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out)
 {
-    return ot__flatbuf_read(bytes, n_bytes, NULL, out);
+    return ot__flatbuf_read(&(ot__file_map){.data = bytes, .size = n_bytes}, NULL, out);
 }
 
 // ---- saving ----
 
-static bool wants_external(const ot_checkpoint *checkpoint)
+static size_t parameter_bytes(const ot_checkpoint *checkpoint)
 {
     size_t total = 0;
 
     for (int i = 0; i < checkpoint->n_parameters; i++)
         total += checkpoint->parameters[i]->value->n_bytes;
-    return !checkpoint->is_nominal && (checkpoint->has_external_data || total >= external_from);
+    return total;
+}
+
+static size_t moment_bytes(const ot_checkpoint *checkpoint)
+{
+    size_t total = 0;
+
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        for (int k = 0; k < OT_MAX_MOMENTS && checkpoint->parameters[i]->moments[k]; k++)
+            total += checkpoint->parameters[i]->moments[k]->n_bytes;
+    for (int g = 0; g < checkpoint->n_other_groups; g++)
+        for (int i = 0; i < checkpoint->other_groups[g].n_states; i++)
+            for (int k = 0; k < checkpoint->other_groups[g].states[i].n_moments; k++)
+                total += checkpoint->other_groups[g].states[i].moments[k].value->n_bytes;
+    return total;
+}
+
+// What the file itself has no room for. Moments leave it last: ONNX Runtime looks for them there.
+static void choose_external(const ot_checkpoint *checkpoint, ot__pieces *data,
+                            ot__ckpt_write_options *options)
+{
+    const size_t n_moments =
+        options->flags & OT_CHECKPOINT_OPTIMIZER_STATE ? moment_bytes(checkpoint) : 0;
+
+    if (options->nominal || checkpoint->is_nominal)
+        return;
+    if (checkpoint->has_external_data || parameter_bytes(checkpoint) + n_moments >= external_from)
+        options->external = data;
+    options->external_moments = n_moments >= external_from;
+}
+
+static ot_status save_one(const char *path, const ot__pieces *pieces)
+{
+    ot__file_writer *file;
+    ot_status st;
+
+    OT_TRY(ot__file_writer_open(&file, path));
+    st = ot__pieces_write(pieces, file);
+    if (st == OT_OK)
+        return ot__file_writer_commit(file);
+    ot__file_writer_abort(file);
+    return st;
 }
 
 static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_write_options options)
 {
-    ot__buf buf = {0}, external = {0};
+    ot__pieces pieces = {0}, external = {0};
     ot_status st = OT_OK;
 
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
-    if (!options.nominal && wants_external(checkpoint)) {
-        options.external = &external;
+    choose_external(checkpoint, &external, &options);
+    if (options.external)
         st = ot__ckpt_data_name(checkpoint, &options);
-    }
     if (st == OT_OK)
-        st = ot__flatbuf_write(checkpoint, &options, &buf);
+        st = ot__flatbuf_write(checkpoint, &options, &pieces);
     if (st == OT_OK && options.external)
         st = ot__ckpt_data_mark(checkpoint, &external);
     if (st == OT_OK)
-        st = options.external ? ot__ckpt_save_pair(path, &buf, &external)
-                              : ot__file_write(path, buf.data, buf.length);
-    ot__buf_deinit(&buf);
-    ot__buf_deinit(&external);
+        st = options.external ? ot__ckpt_save_pair(path, &pieces, &external)
+                              : save_one(path, &pieces);
+    ot__pieces_deinit(&pieces);
+    ot__pieces_deinit(&external);
     return st;
 }
 

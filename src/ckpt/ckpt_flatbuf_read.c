@@ -10,6 +10,7 @@ enum { VERSION_MIN = 1, VERSION_MAX = 2 };
 typedef struct reader {
     ot__fb fb;
     ot_checkpoint *checkpoint;
+    const ot__file_map *file;
     ot__file_map data;     // external data
     uint64_t inline_bytes; // elements copied so far: honest files do not share them
     uint64_t data_bytes;
@@ -45,9 +46,9 @@ static ot_status read_shape(reader *r, const char *name, const ot__fb_table *tab
     return r->fb.status;
 }
 
-// Where the `expected` bytes of a tensor lie: in the file or in the external data.
-static const void *find_elements(reader *r, const char *name, const ot__fb_table *table,
-                                 size_t expected)
+// Where the `expected` bytes of a tensor lie: in the file or in the external data. NULL on error.
+static const ot__file_map *find_elements(reader *r, const char *name, const ot__fb_table *table,
+                                         size_t expected, size_t *position)
 {
     int64_t offset = ot__fb_int(&r->fb, table, 6, 8, -1);
     ot__fb_vector raw = ot__fb_subvector(&r->fb, table, 4, 1);
@@ -67,7 +68,8 @@ static const void *find_elements(reader *r, const char *name, const ot__fb_table
                         raw.count, expected);
         else if (r->inline_bytes > r->fb.size)
             ot__fb_fail(&r->fb, "tensor '%s' shares its elements with another one", name);
-        return r->fb.status == OT_OK ? r->fb.bytes + raw.position : NULL;
+        *position = raw.position;
+        return r->fb.status == OT_OK ? r->file : NULL;
     }
     if (!r->data.data || (uint64_t)offset > r->data.size ||
         expected > r->data.size - (uint64_t)offset) {
@@ -79,7 +81,8 @@ static const void *find_elements(reader *r, const char *name, const ot__fb_table
     r->data_bytes += expected;
     if (r->data_bytes > r->data.size)
         ot__fb_fail(&r->fb, "tensor '%s' shares its external elements with another one", name);
-    return r->fb.status == OT_OK ? r->data.data + offset : NULL;
+    *position = (size_t)offset;
+    return r->fb.status == OT_OK ? &r->data : NULL;
 }
 
 static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *name,
@@ -87,8 +90,8 @@ static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *n
 {
     ot_shape shape = {0};
     int64_t type = ot__fb_int(&r->fb, table, 3, 4, 0), count;
-    size_t expected = 0;
-    const void *elements;
+    size_t expected = 0, position = 0;
+    const ot__file_map *map;
 
     *out = NULL;
     OT_TRY(r->fb.status);
@@ -100,11 +103,10 @@ static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *n
         ot__fb_fail(&r->fb, "tensor '%s' has a shape whose size overflows", name);
         return r->fb.status;
     }
-    elements = find_elements(r, name, table, expected);
+    map = find_elements(r, name, table, expected, &position);
     OT_TRY(r->fb.status);
     OT_TRY(ot_tensor_create((ot_dtype)type, &shape, out));
-    if (expected)
-        memcpy((*out)->data, elements, expected);
+    ot__file_map_copy(map, (*out)->data, position, expected);
     return OT_OK;
 }
 
@@ -363,9 +365,12 @@ static ot_status finish(reader *r, ot_status st, ot_checkpoint **out)
     return st;
 }
 
-ot_status ot__flatbuf_read(const void *bytes, size_t n_bytes, const char *path, ot_checkpoint **out)
+ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, ot_checkpoint **out)
 {
-    reader r = {.fb = {.bytes = bytes, .size = n_bytes, .where = path ? path : "checkpoint"}};
+    reader r = {
+        .fb = {.bytes = file->data, .size = file->size, .where = path ? path : "checkpoint"},
+        .file = file,
+    };
     ot_status st = ot_checkpoint_create(&r.checkpoint);
 
     if (st == OT_OK)

@@ -1,4 +1,4 @@
-// A checkpoint into the bytes of a version 2 file: front to back, one field list per table.
+// A checkpoint as a version 2 file: front to back, one field list per table.
 #include <string.h>
 
 #include "ckpt/ckpt.h"
@@ -9,9 +9,17 @@ enum { VERSION = 2, FILE_MAX = INT32_MAX };
 typedef struct writer {
     const ot_checkpoint *checkpoint;
     const ot__ckpt_write_options *options;
-    ot__buf *buf;
+    ot__pieces *pieces;
+    ot__buf *buf; // what the pieces own: where tables, names and small tensors go
     ot_status status;
 } writer;
+
+// The offset at `field` leads to `target`, over what is referred to between them.
+static void patch(writer *w, size_t field, size_t target)
+{
+    ot__fb_patch(w->buf, field,
+                 field + ot__pieces_place(w->pieces, target) - ot__pieces_place(w->pieces, field));
+}
 
 static uint64_t float_bits(float value)
 {
@@ -22,18 +30,28 @@ static uint64_t float_bits(float value)
 }
 
 // Elements outside the file: at multiples of 4, of 8 for 8-byte types.
-static int64_t write_external(ot__buf *external, const ot_tensor *tensor)
+static int64_t write_external(ot__pieces *external, const ot_tensor *tensor)
 {
     size_t position;
 
-    ot__fb_align(external, ot_dtype_size(tensor->dtype) >= 8 ? 8 : 4, 0);
-    position = external->length;
-    ot__buf_append(external, tensor->data, tensor->n_bytes);
+    ot__fb_align(&external->own, ot_dtype_size(tensor->dtype) >= 8 ? 8 : 4, 0);
+    position = ot__pieces_size(external);
+    ot__pieces_append(external, tensor->data, tensor->n_bytes);
     return (int64_t)position;
 }
 
+// A vector of bytes, as ot__fb_write_bytes() writes it.
+static size_t write_elements(writer *w, const ot_tensor *tensor)
+{
+    const size_t position = ot__fb_write_bytes(w->buf, NULL, 0);
+
+    ot__fb_patch(w->buf, position, position + tensor->n_bytes); // its count
+    ot__pieces_append(w->pieces, tensor->data, tensor->n_bytes);
+    return position;
+}
+
 static size_t write_tensor(writer *w, const char *name, const char *doc, const ot_tensor *tensor,
-                           bool nominal, ot__buf *external)
+                           bool nominal, ot__pieces *external)
 {
     enum { NAME, DOC, DIMS, TYPE, RAW, STRINGS, OFFSET, N_FIELDS };
     bool is_external = external && !nominal;
@@ -56,14 +74,14 @@ static size_t write_tensor(writer *w, const char *name, const char *doc, const o
     if (is_external)
         fields[OFFSET].value = (uint64_t)write_external(external, tensor);
     position = ot__fb_write_table(w->buf, fields, N_FIELDS);
-    ot__fb_patch(w->buf, fields[NAME].position, ot__fb_write_string(w->buf, name));
+    patch(w, fields[NAME].position, ot__fb_write_string(w->buf, name));
     if (doc)
-        ot__fb_patch(w->buf, fields[DOC].position, ot__fb_write_string(w->buf, doc));
-    ot__fb_patch(w->buf, fields[DIMS].position,
-                 ot__fb_write_i64s(w->buf, tensor->shape.dim, nominal ? 0 : tensor->shape.ndim));
+        patch(w, fields[DOC].position, ot__fb_write_string(w->buf, doc));
+    patch(w, fields[DIMS].position,
+          ot__fb_write_i64s(w->buf, tensor->shape.dim, nominal ? 0 : tensor->shape.ndim));
     if (!is_external)
-        ot__fb_patch(w->buf, fields[RAW].position,
-                     ot__fb_write_bytes(w->buf, tensor->data, nominal ? 0 : tensor->n_bytes));
+        patch(w, fields[RAW].position,
+              nominal ? ot__fb_write_bytes(w->buf, NULL, 0) : write_elements(w, tensor));
     return position;
 }
 
@@ -91,9 +109,9 @@ static size_t write_parameters(writer *w, bool trainable)
         const ot__parameter *p = parameter_at(w, i);
         if (p->trainable != trainable)
             continue;
-        ot__fb_patch(w->buf, position + 4 + 4 * written++,
-                     write_tensor(w, p->name, w->options->as_artifact ? p->doc : NULL, p->value,
-                                  nominal, w->options->external));
+        patch(w, position + 4 + 4 * written++,
+              write_tensor(w, p->name, w->options->as_artifact ? p->doc : NULL, p->value, nominal,
+                           w->options->external));
     }
     return position;
 }
@@ -111,9 +129,14 @@ static size_t write_module(writer *w)
     };
     size_t position = ot__fb_write_table(w->buf, fields, N_FIELDS);
 
-    ot__fb_patch(w->buf, fields[TRAINABLE].position, write_parameters(w, true));
-    ot__fb_patch(w->buf, fields[FROZEN].position, write_parameters(w, false));
+    patch(w, fields[TRAINABLE].position, write_parameters(w, true));
+    patch(w, fields[FROZEN].position, write_parameters(w, false));
     return position;
+}
+
+static ot__pieces *moments_to(const writer *w)
+{
+    return w->options->external_moments ? w->options->external : NULL;
 }
 
 static size_t write_state(writer *w, const char *param_name, ot_tensor *const *moments,
@@ -122,12 +145,12 @@ static size_t write_state(writer *w, const char *param_name, ot_tensor *const *m
     ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
     size_t position = ot__fb_write_table(w->buf, fields, 2), list;
 
-    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, param_name));
+    patch(w, fields[0].position, ot__fb_write_string(w->buf, param_name));
     list = ot__fb_write_offsets(w->buf, (size_t)n_moments);
-    ot__fb_patch(w->buf, fields[1].position, list);
+    patch(w, fields[1].position, list);
     for (int k = 0; k < n_moments; k++)
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)k,
-                     write_tensor(w, moment_names[k], NULL, moments[k], false, NULL));
+        patch(w, list + 4 + 4 * (size_t)k,
+              write_tensor(w, moment_names[k], NULL, moments[k], false, moments_to(w)));
     return position;
 }
 
@@ -142,9 +165,9 @@ static size_t write_group_head(writer *w, const char *name, int64_t step, float 
     };
     size_t position = ot__fb_write_table(w->buf, fields, 4);
 
-    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, name));
+    patch(w, fields[0].position, ot__fb_write_string(w->buf, name));
     *list = ot__fb_write_offsets(w->buf, n_states);
-    ot__fb_patch(w->buf, fields[3].position, *list);
+    patch(w, fields[3].position, *list);
     return position;
 }
 
@@ -166,7 +189,7 @@ static size_t write_own_group(writer *w)
         if (n_moments == 0)
             continue;
         list += 4;
-        ot__fb_patch(w->buf, list, write_state(w, p->name, p->moments, names, n_moments));
+        patch(w, list, write_state(w, p->name, p->moments, names, n_moments));
     }
     return position;
 }
@@ -181,14 +204,14 @@ static size_t write_foreign_group(writer *w, const ot__optimizer_group *group)
         ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
         size_t moments;
 
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i, ot__fb_write_table(w->buf, fields, 2));
-        ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, state->param_name));
+        patch(w, list + 4 + 4 * (size_t)i, ot__fb_write_table(w->buf, fields, 2));
+        patch(w, fields[0].position, ot__fb_write_string(w->buf, state->param_name));
         moments = ot__fb_write_offsets(w->buf, (size_t)state->n_moments);
-        ot__fb_patch(w->buf, fields[1].position, moments);
+        patch(w, fields[1].position, moments);
         for (int k = 0; k < state->n_moments; k++)
-            ot__fb_patch(w->buf, moments + 4 + 4 * (size_t)k,
-                         write_tensor(w, state->moments[k].name, NULL, state->moments[k].value,
-                                      false, NULL));
+            patch(w, moments + 4 + 4 * (size_t)k,
+                  write_tensor(w, state->moments[k].name, NULL, state->moments[k].value, false,
+                               moments_to(w)));
     }
     return position;
 }
@@ -205,13 +228,13 @@ static size_t write_groups(writer *w)
     for (int i = 0; wanted && i < checkpoint->n_other_groups; i++) {
         const ot__optimizer_group *group = &checkpoint->other_groups[i];
         if (own_due && strcmp("group0", group->name) < 0) {
-            ot__fb_patch(w->buf, entry += 4, write_own_group(w));
+            patch(w, entry += 4, write_own_group(w));
             own_due = false;
         }
-        ot__fb_patch(w->buf, entry += 4, write_foreign_group(w, group));
+        patch(w, entry += 4, write_foreign_group(w, group));
     }
     if (own_due)
-        ot__fb_patch(w->buf, entry + 4, write_own_group(w));
+        patch(w, entry + 4, write_own_group(w));
     return position;
 }
 
@@ -228,9 +251,9 @@ static size_t write_property(writer *w, const ot__property *property)
     else
         fields[1].n_bytes = 4;
     position = ot__fb_write_table(w->buf, fields, 2);
-    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, property->name));
+    patch(w, fields[0].position, ot__fb_write_string(w->buf, property->name));
     if (property->kind == OT_PROPERTY_STRING)
-        ot__fb_patch(w->buf, fields[1].position, ot__fb_write_string(w->buf, property->s));
+        patch(w, fields[1].position, ot__fb_write_string(w->buf, property->s));
     return position;
 }
 
@@ -245,10 +268,10 @@ static size_t write_properties(writer *w)
         for (int i = 0; i < checkpoint->n_properties; i++)
             count += (int)checkpoint->properties[i].kind == kind;
         list = ot__fb_write_offsets(w->buf, count);
-        ot__fb_patch(w->buf, fields[kind].position, list);
+        patch(w, fields[kind].position, list);
         for (int i = 0; i < checkpoint->n_properties; i++)
             if ((int)checkpoint->properties[i].kind == kind)
-                ot__fb_patch(w->buf, list += 4, write_property(w, &checkpoint->properties[i]));
+                patch(w, list += 4, write_property(w, &checkpoint->properties[i]));
     }
     return position;
 }
@@ -264,20 +287,20 @@ static void write_root(writer *w)
     };
 
     ot__buf_append(w->buf, "\0\0\0\0ODTC", 8);
-    ot__fb_patch(w->buf, 0, ot__fb_write_table(w->buf, fields, N_FIELDS));
+    patch(w, 0, ot__fb_write_table(w->buf, fields, N_FIELDS));
     if (fields[MODULE].n_bytes)
-        ot__fb_patch(w->buf, fields[MODULE].position, write_module(w));
+        patch(w, fields[MODULE].position, write_module(w));
     if (fields[GROUPS].n_bytes)
-        ot__fb_patch(w->buf, fields[GROUPS].position, write_groups(w));
+        patch(w, fields[GROUPS].position, write_groups(w));
     if (fields[PROPERTIES].n_bytes)
-        ot__fb_patch(w->buf, fields[PROPERTIES].position, write_properties(w));
+        patch(w, fields[PROPERTIES].position, write_properties(w));
     ot__fb_align(w->buf, 8, 0);
 }
 
 ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_write_options *options,
-                            ot__buf *out)
+                            ot__pieces *out)
 {
-    writer w = {.checkpoint = checkpoint, .options = options, .buf = out};
+    writer w = {.checkpoint = checkpoint, .options = options, .pieces = out, .buf = &out->own};
 
     for (int i = 0; i < options->n_names; i++)
         if (!ot__ckpt_find(checkpoint, options->names[i]))
@@ -285,12 +308,12 @@ ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_writ
                              options->names[i]);
     write_root(&w);
     OT_TRY(w.status);
-    OT_TRY(ot__buf_status(out));
+    OT_TRY(ot__buf_status(&out->own));
     if (options->external)
-        OT_TRY(ot__buf_status(options->external));
-    if (out->length > FILE_MAX)
+        OT_TRY(ot__buf_status(&options->external->own));
+    if (ot__pieces_size(out) > FILE_MAX)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "the checkpoint has %zu bytes, more than the %d of its format",
-                         out->length, FILE_MAX);
+                         ot__pieces_size(out), FILE_MAX);
     return OT_OK;
 }

@@ -123,7 +123,7 @@ void ot__model_release_constants(ot_model *model,
     for (int i = 0; i < holdings->n_items; i++) {
         ot__held *held = holdings->items[i];
 
-        ot__file_map_forget(&held->map);
+        ot__file_map_forget(&held->map, 0, held->map.size);
         if (held->is_constant && !is_used(context, held->tensor))
             release(held);
         else

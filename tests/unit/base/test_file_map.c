@@ -50,11 +50,55 @@ static void pages_that_were_forgotten_are_read_again(void **state)
     assert_int_equal(ot__file_write(path, "old", 3), OT_OK);
     assert_int_equal(ot__file_map_open(&map, path), OT_OK);
     assert_memory_equal(map.data, "old", 3);
-    ot__file_map_forget(&map);
+    ot__file_map_forget(&map, 0, map.size);
     assert_int_equal(ot__file_write(path, "n", 1), OT_OK);
     assert_memory_equal(map.data, "old", 3);
+    ot__file_map_forget(&map, 1, 2);
+    assert_memory_equal(map.data, "old", 3);
     ot__file_map_close(&map);
-    ot__file_map_forget(&map); // nothing is mapped
+    ot__file_map_forget(&map, 0, 0); // nothing is mapped
+}
+
+// Bytes of the map that are in memory.
+static size_t resident(const ot__file_map *map)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512], start[32];
+    size_t kib = 0;
+    bool is_here = false;
+
+    assert_non_null(maps);
+    assert_int_equal((uintptr_t)map->data % page, 0);
+    snprintf(start, sizeof start, "%zx-", (size_t)(uintptr_t)map->data);
+    while (fgets(line, sizeof line, maps)) {
+        is_here = is_here || strncmp(line, start, strlen(start)) == 0;
+        if (is_here && sscanf(line, "Rss: %zu kB", &kib) == 1)
+            break;
+    }
+    fclose(maps);
+    assert_true(is_here);
+    return kib << 10;
+}
+
+static void a_copy_keeps_little_of_the_file_in_memory(void **state)
+{
+    const size_t size = ((size_t)12 << 20) + 12345, offset = 4099;
+    const char *path = in_folder(state, "data");
+    char *bytes = malloc(size), *copy = malloc(size);
+    ot__file_map map;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(i * 31 + (i >> 12));
+    assert_int_equal(ot__file_write(path, bytes, size), OT_OK);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    ot__file_map_copy(&map, copy, offset, size - offset);
+    assert_memory_equal(copy, bytes + offset, size - offset);
+    assert_true(resident(&map) < (size_t)1 << 20);
+    assert_memory_equal(map.data, bytes, size); // and it is all still there
+    ot__file_map_close(&map);
+    free(bytes);
+    free(copy);
 }
 
 static void an_empty_file_has_size_zero(void **state)
@@ -274,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(a_file_is_seen_as_it_is),
         TEST_IN_FOLDER(a_view_stays_valid_when_the_file_is_replaced),
+        TEST_IN_FOLDER(a_copy_keeps_little_of_the_file_in_memory),
         TEST_IN_FOLDER(pages_that_were_forgotten_are_read_again),
         TEST_IN_FOLDER(an_empty_file_has_size_zero),
         TEST_IN_FOLDER(missing_files_and_folders_are_errors_that_name_the_path),

@@ -232,20 +232,28 @@ static void the_same_state_makes_the_same_files(void **state)
 
 // ---- other programs ----
 
+static void put(const char *path, ot__pieces *pieces)
+{
+    ot__file_writer *file;
+
+    assert_int_equal(ot__file_writer_open(&file, path), OT_OK);
+    assert_int_equal(ot__pieces_write(pieces, file), OT_OK);
+    assert_int_equal(ot__file_writer_commit(file), OT_OK);
+    ot__pieces_deinit(pieces);
+}
+
 // A pair of files as a program writes them that knows no ids; with `id` it has kept the property.
 static void put_foreign(const char *path, const char *data_path, int64_t count, const char *id)
 {
     ot_checkpoint *checkpoint = make(EXTERNAL, count);
-    ot__buf main_file = {0}, data = {0};
+    ot__pieces main_file = {0}, data = {0};
     const ot__ckpt_write_options options = {.external = &data};
 
     if (id)
         assert_int_equal(ot_checkpoint_set_string(checkpoint, "onnxtrain.data_id", id), OT_OK);
     assert_int_equal(ot__flatbuf_write(checkpoint, &options, &main_file), OT_OK);
-    assert_int_equal(ot__file_write(path, main_file.data, main_file.length), OT_OK);
-    assert_int_equal(ot__file_write(data_path, data.data, data.length), OT_OK);
-    ot__buf_deinit(&main_file);
-    ot__buf_deinit(&data);
+    put(path, &main_file);
+    put(data_path, &data);
     ot_checkpoint_destroy(checkpoint);
 }
 
