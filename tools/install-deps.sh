@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install the packages a task needs, on Debian and its relatives; elsewhere check that they are there.
 #
-#   tools/install-deps.sh [build] [clang] [format]
+#   tools/install-deps.sh [build] [clang] [format] [python]
 #   tools/install-deps.sh arm64      after build
 #
 # Does nothing when nothing is missing. Installs as root or with sudo; without either it prints the line to run.
@@ -15,6 +15,7 @@ packages_of() {
     build) echo "gcc g++ libc6-dev cmake ninja-build pkgconf protobuf-c-compiler python3 $libraries" ;;
     clang) echo "clang libclang-rt-dev libomp-dev llvm" ;;
     format) echo "clang-format" ;;
+    python) echo "python3-dev python3-venv" ;;
     arm64)
         # libdnnl-dev cannot stand beside the native one (see unpack_arm64_dnnl), but the library can.
         runtime=$(dpkg-query -W -f='${Depends}' libdnnl-dev | grep -o 'libdnnl[0-9.]*' | head -n 1)
@@ -24,7 +25,7 @@ packages_of() {
         done
         ;;
     *)
-        echo "install-deps.sh: no group '$1', expected build, clang, format or arm64" >&2
+        echo "install-deps.sh: no group '$1', expected build, clang, format, python or arm64" >&2
         exit 2
         ;;
     esac

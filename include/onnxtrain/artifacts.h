@@ -94,11 +94,13 @@ typedef struct ot_artifacts_options {
     const char *const *init; ///< "pattern=kind": kaiming_uniform kaiming_normal xavier_uniform
                              ///< xavier_normal zeros ones
     int n_init;
+    int ignore_unknown_frozen; ///< 1: frozen names that the model lacks do not matter, as in lists
+                               ///< made by a framework; 0: they are errors
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0                                                      \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0                                                   \
     }
 
 /** The four artifacts in memory. */
@@ -118,6 +120,11 @@ OT_API ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts
  * checkpoint; folders are made. */
 OT_API ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder,
                                    const char *prefix);
+
+/** Write <folder>/<prefix>nominal_checkpoint: names and element types of the parameters, without
+ * values. */
+OT_API ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const char *folder,
+                                           const char *prefix);
 
 /** Read what ot_artifacts_save() or ONNX Runtime's generate_artifacts wrote; eval and optimizer
  * model may be absent. */

@@ -43,6 +43,9 @@ OT_API ot_status ot_session_create(const ot_model *training, const ot_model *eva
 OT_API ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
                                                   const ot_session_options *options,
                                                   ot_session **out);
+/** Give the session an optimizer model, or another one; NULL takes it away. Borrowed for the call;
+ * on failure the session keeps what it had. Moments in the checkpoint are gone on with. */
+OT_API ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer);
 OT_API void ot_session_destroy(ot_session *session); ///< NULL is fine
 
 /** The checkpoint the session works on; owned by whoever made it. */

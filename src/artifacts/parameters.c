@@ -291,7 +291,8 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
 
     OT_TRY(check_overlap(options));
     OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable));
-    OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen));
+    if (options->ignore_unknown_frozen == 0)
+        OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen));
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));

@@ -7,6 +7,7 @@
 #define FILE_EVAL "eval_model.onnx"
 #define FILE_OPTIMIZER "optimizer_model.onnx"
 #define FILE_CHECKPOINT "checkpoint"
+#define FILE_NOMINAL "nominal_checkpoint"
 
 ot_status ot__artifacts_create(ot_artifacts **out)
 {
@@ -90,16 +91,16 @@ static ot_status save_model(const ot_model *model, const char *folder, const cha
 }
 
 static ot_status save_checkpoint(const ot_artifacts *artifacts, const char *folder,
-                                 const char *prefix)
+                                 const char *prefix, const char *name, bool nominal)
 {
     char *path;
     ot_status st;
 
     if (!artifacts->checkpoint)
         return OT_OK;
-    OT_TRY(path_of(folder, prefix, FILE_CHECKPOINT, &path));
+    OT_TRY(path_of(folder, prefix, name, &path));
     st = ot__ckpt_save_artifact(artifacts->checkpoint, path, artifacts->parameter_order,
-                                artifacts->n_parameters, false);
+                                artifacts->n_parameters, nominal);
     ot__free(path);
     return st;
 }
@@ -110,7 +111,14 @@ ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder, c
     OT_TRY(save_model(artifacts->training, folder, prefix, FILE_TRAINING));
     OT_TRY(save_model(artifacts->eval, folder, prefix, FILE_EVAL));
     OT_TRY(save_model(artifacts->optimizer, folder, prefix, FILE_OPTIMIZER));
-    return save_checkpoint(artifacts, folder, prefix);
+    return save_checkpoint(artifacts, folder, prefix, FILE_CHECKPOINT, false);
+}
+
+ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const char *folder,
+                                    const char *prefix)
+{
+    OT_TRY(ot__path_make_folder(folder));
+    return save_checkpoint(artifacts, folder, prefix, FILE_NOMINAL, true);
 }
 
 // ---- loading ----

@@ -257,6 +257,23 @@ void ot__optimizer_deinit(ot__optimizer *optimizer)
     ot__free(optimizer->parameters);
 }
 
+ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer)
+{
+    ot__optimizer old = session->optimizer;
+    ot_status st = OT_OK;
+
+    session->optimizer = (ot__optimizer){0};
+    if (optimizer != NULL)
+        st = ot__optimizer_create(session, optimizer);
+    if (st != OT_OK) {
+        ot__optimizer_deinit(&session->optimizer);
+        session->optimizer = old;
+        return st;
+    }
+    ot__optimizer_deinit(&old);
+    return OT_OK;
+}
+
 static void bind_all(ot__optimizer *o)
 {
     for (int i = 0; i < o->model->graph->n_inputs; i++) {

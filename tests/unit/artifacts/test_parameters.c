@@ -131,6 +131,26 @@ static void scalars_train_when_they_are_named(void **state)
     ot_report_destroy(report);
 }
 
+static void unknown_frozen_names_may_be_ignored(void **state)
+{
+    static const char *const frozen[] = {"b", "num_batches_tracked"};
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_report *report;
+
+    (void)state;
+    loss.loss = OT_LOSS_MSE;
+    options.losses = &loss;
+    options.n_losses = 1;
+    options.frozen = frozen;
+    options.n_frozen = 2;
+    options.ignore_unknown_frozen = 1;
+    report = report_of(forward, &options);
+    assert_true(ot_report_trainable(report));
+    assert_parameter(report, "b", 0, "frozen by name");
+    ot_report_destroy(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +158,7 @@ int main(void)
         cmocka_unit_test(patterns_choose_what_trains),
         cmocka_unit_test(names_that_cannot_train_are_refused),
         cmocka_unit_test(scalars_train_when_they_are_named),
+        cmocka_unit_test(unknown_frozen_names_may_be_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

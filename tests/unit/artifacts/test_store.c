@@ -15,7 +15,7 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     static const char *const names[] = {"training_model.onnx", "eval_model.onnx",
-                                        "optimizer_model.onnx", "checkpoint"};
+                                        "optimizer_model.onnx", "checkpoint", "nominal_checkpoint"};
 
     (void)state;
     for (size_t i = 0; i < OT_COUNT(names); i++) {
@@ -82,6 +82,24 @@ static void the_optimizer_model_may_be_absent(void **state)
     ot_artifacts_destroy(loaded);
 }
 
+static void a_nominal_checkpoint_has_names_and_types_only(void **state)
+{
+    ot_artifacts *saved = generate(OT_OPTIMIZER_NONE);
+    char path[256];
+    ot_checkpoint *nominal;
+    ot_tensor *value;
+
+    (void)state;
+    assert_ok(ot_artifacts_save_nominal(saved, folder, "net-"));
+    snprintf(path, sizeof path, "%s/net-nominal_checkpoint", folder);
+    assert_ok(ot_checkpoint_load(path, &nominal));
+    assert_int_equal(ot_checkpoint_parameter_count(nominal), 2);
+    assert_int_equal(ot_checkpoint_parameter_trainable(nominal, "w"), 1);
+    assert_int_equal(ot_checkpoint_get_parameter(nominal, "w", &value), OT_ERR_STATE);
+    ot_checkpoint_destroy(nominal);
+    ot_artifacts_destroy(saved);
+}
+
 static void a_missing_training_model_is_named(void **state)
 {
     ot_artifacts *loaded;
@@ -105,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(the_optimizer_model_may_be_absent),
+        cmocka_unit_test(a_nominal_checkpoint_has_names_and_types_only),
         cmocka_unit_test(a_missing_training_model_is_named),
         cmocka_unit_test(a_prefix_is_no_path),
     };

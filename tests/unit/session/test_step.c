@@ -405,6 +405,25 @@ static void an_output_tensor_that_does_not_fit_is_refused(void **state)
     ot_tensor_destroy(loss);
 }
 
+static void an_optimizer_may_be_given_later_and_a_wrong_one_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    ot_model *sgd = mlp_model(mlp_sgd_text, "float");
+
+    make(f, OT_F32, NULL);
+    open_session(f);
+    batch(f, 0, ROWS);
+    step(f, OT_MODE_TRAIN);
+    assert_int_equal(ot_session_optimizer_step(f->session), OT_ERR_STATE);
+    assert_int_equal(ot_session_set_optimizer(f->session, sgd), OT_OK);
+    assert_int_equal(ot_session_set_optimizer(f->session, f->eval), OT_ERR_INVALID);
+    assert_int_equal(ot_session_optimizer_step(f->session), OT_OK);
+    assert_int_equal(ot_session_step_count(f->session), 1);
+    assert_int_equal(ot_session_set_optimizer(f->session, NULL), OT_OK);
+    assert_int_equal(ot_session_optimizer_step(f->session), OT_ERR_STATE);
+    ot_model_destroy(sgd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +447,7 @@ int main(void)
         TEST(a_failed_step_puts_back_the_statistics_it_has_changed),
         TEST(an_eval_model_that_would_change_a_parameter_is_refused),
         TEST(an_output_tensor_that_does_not_fit_is_refused),
+        TEST(an_optimizer_may_be_given_later_and_a_wrong_one_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

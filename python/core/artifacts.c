@@ -1,0 +1,204 @@
+// Artifacts: from a forward model to the four files.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+static PyTypeObject *artifacts_type;
+
+typedef struct artifacts_object {
+    PyObject_HEAD ot_artifacts *artifacts;
+} artifacts_object;
+
+// ---- arguments ----
+
+enum { MAX_LOSSES = 16 };
+
+// Options with the memory of what they point to.
+typedef struct arguments {
+    ot_artifacts_options options;
+    ot_loss_options losses[MAX_LOSSES];
+    core_strings trainable, frozen, additional, init;
+} arguments;
+
+static void arguments_drop(arguments *a)
+{
+    core_strings_drop(&a->trainable);
+    core_strings_drop(&a->frozen);
+    core_strings_drop(&a->additional);
+    core_strings_drop(&a->init);
+}
+
+// A loss is (kind, factor, input or None, target or None, reduction).
+static int take_loss(PyObject *item, ot_loss_options *loss)
+{
+    const ot_loss_options defaults = OT_LOSS_OPTIONS_INIT;
+    int kind, reduction;
+
+    *loss = defaults;
+    if (!PyArg_ParseTuple(item, "idzzi", &kind, &loss->factor, &loss->input, &loss->target,
+                          &reduction))
+        return -1;
+    loss->loss = (ot_loss)kind;
+    loss->reduction = (ot_reduction)reduction;
+    return 0;
+}
+
+static int take_losses(PyObject *list, arguments *a)
+{
+    const Py_ssize_t n = PyList_Size(list);
+
+    if (n < 0)
+        return -1;
+    if (n > MAX_LOSSES) {
+        PyErr_Format(PyExc_ValueError, "%zd losses, at most %d are possible", n, MAX_LOSSES);
+        return -1;
+    }
+    for (int i = 0; i < (int)n; i++)
+        if (take_loss(PyList_GetItem(list, i), &a->losses[i]) != 0)
+            return -1;
+    a->options.losses = a->losses;
+    a->options.n_losses = (int)n;
+    return 0;
+}
+
+// (kind, beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov,
+// max_norm)
+static int take_optimizer(PyObject *tuple, ot_optimizer_options *o)
+{
+    int kind;
+
+    if (!PyArg_ParseTuple(tuple, "iddddiidid", &kind, &o->beta1, &o->beta2, &o->epsilon,
+                          &o->weight_decay, &o->adam_mode, &o->correct_bias, &o->momentum,
+                          &o->nesterov, &o->max_norm))
+        return -1;
+    o->optimizer = (ot_optimizer)kind;
+    return 0;
+}
+
+static int take_arguments(PyObject *args, PyObject **model, arguments *a)
+{
+    PyObject *losses, *optimizer, *trainable, *frozen, *additional, *init;
+    ot_artifacts_options *o = &a->options;
+    int batch_norm;
+    unsigned long long seed;
+
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO", core_model_type, model, &PyList_Type, &losses,
+                          &PyTuple_Type, &optimizer, &trainable, &frozen, &additional, &batch_norm,
+                          &o->ignore_unknown_frozen, &seed, &init) ||
+        take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
+        core_strings_take(trainable, &a->trainable) != 0 ||
+        core_strings_take(frozen, &a->frozen) != 0 ||
+        core_strings_take(additional, &a->additional) != 0 ||
+        core_strings_take(init, &a->init) != 0)
+        return -1;
+    o->batch_norm = (ot_batch_norm)batch_norm;
+    o->seed = seed;
+    o->trainable = a->trainable.items;
+    o->n_trainable = a->trainable.count;
+    o->frozen = a->frozen.items;
+    o->n_frozen = a->frozen.count;
+    o->additional_outputs = a->additional.items;
+    o->n_additional_outputs = a->additional.count;
+    o->init = a->init.items;
+    o->n_init = a->init.count;
+    return 0;
+}
+
+// ---- life ----
+
+static PyObject *artifacts_new(ot_artifacts *artifacts)
+{
+    artifacts_object *self = core_alloc(artifacts_type);
+
+    if (self == NULL) {
+        ot_artifacts_destroy(artifacts);
+        return NULL;
+    }
+    self->artifacts = artifacts;
+    return (PyObject *)self;
+}
+
+static PyObject *artifacts_generate(PyObject *class, PyObject *args)
+{
+    arguments a = {.options = OT_ARTIFACTS_OPTIONS_INIT};
+    PyObject *model, *result = NULL;
+    ot_artifacts *artifacts;
+    ot_status st;
+
+    (void)class;
+    if (take_arguments(args, &model, &a) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        st = ot_artifacts_generate(((model_object *)model)->model, &a.options, &artifacts);
+        Py_END_ALLOW_THREADS
+        result = st == OT_OK ? artifacts_new(artifacts) : core_raise(st);
+    }
+    arguments_drop(&a);
+    return result;
+}
+
+static void artifacts_dealloc(PyObject *self)
+{
+    ot_artifacts_destroy(((artifacts_object *)self)->artifacts);
+    core_free(self);
+}
+
+// ---- saving ----
+
+static PyObject *save(PyObject *self, PyObject *args,
+                      ot_status (*write)(const ot_artifacts *, const char *, const char *))
+{
+    const ot_artifacts *artifacts = ((artifacts_object *)self)->artifacts;
+    PyObject *folder, *prefix;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "O&O&", PyUnicode_FSConverter, &folder, PyUnicode_FSConverter,
+                          &prefix))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = write(artifacts, PyBytes_AsString(folder), PyBytes_AsString(prefix));
+    Py_END_ALLOW_THREADS
+    Py_DECREF(folder);
+    Py_DECREF(prefix);
+    return core_result(st);
+}
+
+static PyObject *artifacts_save(PyObject *self, PyObject *args)
+{
+    return save(self, args, ot_artifacts_save);
+}
+
+static PyObject *artifacts_save_nominal(PyObject *self, PyObject *args)
+{
+    return save(self, args, ot_artifacts_save_nominal);
+}
+
+// ---- the type ----
+
+static PyMethodDef methods[] = {
+    {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
+     "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
+     "ignore_unknown_frozen, seed, init) -> Artifacts"},
+    {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
+    {"save_nominal", artifacts_save_nominal, METH_VARARGS, "save_nominal(folder, prefix)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Training, eval and optimizer model and a checkpoint."},
+    {Py_tp_dealloc, artifacts_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "onnxtrain._core.Artifacts",
+    .basicsize = sizeof(artifacts_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_artifacts(PyObject *module)
+{
+    return core_add_type(module, &spec, &artifacts_type);
+}

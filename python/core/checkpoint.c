@@ -1,0 +1,287 @@
+// Checkpoint: parameters, gradients and properties.
+#include <string.h>
+
+#include "core.h"
+
+PyTypeObject *core_checkpoint_type;
+
+static ot_checkpoint *handle(PyObject *self)
+{
+    return ((checkpoint_object *)self)->checkpoint;
+}
+
+bool core_enter(checkpoint_object *state)
+{
+    if (state->busy) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "another thread works on this state: one thread at a time");
+        return false;
+    }
+    state->busy = true;
+    return true;
+}
+
+void core_leave(checkpoint_object *state)
+{
+    state->busy = false;
+}
+
+// Calls that are short keep the interpreter's lock; they only must not meet a running step.
+static bool is_free(PyObject *self)
+{
+    if (!core_enter((checkpoint_object *)self))
+        return false;
+    core_leave((checkpoint_object *)self);
+    return true;
+}
+
+// ---- life ----
+
+PyObject *core_checkpoint_new(ot_checkpoint *checkpoint)
+{
+    checkpoint_object *self = core_alloc(core_checkpoint_type);
+
+    if (self == NULL) {
+        ot_checkpoint_destroy(checkpoint);
+        return NULL;
+    }
+    self->checkpoint = checkpoint;
+    return (PyObject *)self;
+}
+
+static PyObject *checkpoint_load(PyObject *class, PyObject *args)
+{
+    PyObject *path;
+    ot_checkpoint *checkpoint;
+    ot_status st;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_checkpoint_load(PyBytes_AsString(path), &checkpoint);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
+}
+
+static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
+{
+    char *data;
+    Py_ssize_t n_bytes;
+    ot_checkpoint *checkpoint;
+    ot_status st;
+
+    (void)class;
+    if (PyBytes_AsStringAndSize(bytes, &data, &n_bytes) != 0)
+        return NULL;
+    st = ot_checkpoint_load_buffer(data, (size_t)n_bytes, &checkpoint);
+    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
+}
+
+// With the optimizer's state, and a session at work: all that resuming bit for bit needs.
+static PyObject *checkpoint_save(PyObject *self, PyObject *args)
+{
+    checkpoint_object *state = (checkpoint_object *)self;
+    ot_session *session = state->session != NULL ? state->session->session : NULL;
+    PyObject *path;
+    int with_optimizer;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "O&p", PyUnicode_FSConverter, &path, &with_optimizer))
+        return NULL;
+    if (!core_enter(state)) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    st = with_optimizer && session != NULL
+             ? ot_session_save(session, PyBytes_AsString(path))
+             : ot_checkpoint_save(state->checkpoint, PyBytes_AsString(path),
+                                  with_optimizer ? OT_CHECKPOINT_OPTIMIZER_STATE : 0);
+    Py_END_ALLOW_THREADS
+    core_leave(state);
+    Py_DECREF(path);
+    return core_result(st);
+}
+
+static void checkpoint_dealloc(PyObject *self)
+{
+    ot_checkpoint_destroy(handle(self));
+    core_free(self);
+}
+
+// ---- parameters ----
+
+static const char *parameter_name(const void *checkpoint, int index)
+{
+    return ot_checkpoint_parameter_name(checkpoint, index);
+}
+
+static PyObject *parameter_names(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return core_names(ot_checkpoint_parameter_count(handle(self)), parameter_name, handle(self));
+}
+
+static PyObject *parameter_trainable(PyObject *self, PyObject *args)
+{
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    return PyLong_FromLong(ot_checkpoint_parameter_trainable(handle(self), name));
+}
+
+static PyObject *get_parameter(PyObject *self, PyObject *args)
+{
+    const char *name;
+    ot_tensor *tensor;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "s", &name) || !is_free(self))
+        return NULL;
+    st = ot_checkpoint_get_parameter(handle(self), name, &tensor);
+    return st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
+}
+
+static PyObject *set_parameter(PyObject *self, PyObject *args)
+{
+    const char *name;
+    PyObject *value;
+
+    if (!PyArg_ParseTuple(args, "sO!", &name, core_tensor_type, &value) || !is_free(self))
+        return NULL;
+    return core_result(
+        ot_checkpoint_set_parameter(handle(self), name, ((tensor_object *)value)->tensor));
+}
+
+// None for a frozen parameter and before there is a session.
+static PyObject *get_gradient(PyObject *self, PyObject *args)
+{
+    const char *name;
+    ot_tensor *tensor;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "s", &name) || !is_free(self))
+        return NULL;
+    st = ot_checkpoint_get_gradient(handle(self), name, &tensor);
+    if (st == OT_ERR_STATE)
+        return Py_NewRef(Py_None);
+    return st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
+}
+
+// ---- properties ----
+
+static const char *property_name(const void *checkpoint, int index)
+{
+    return ot_checkpoint_property_name(checkpoint, index);
+}
+
+static PyObject *property_names(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return core_names(ot_checkpoint_property_count(handle(self)), property_name, handle(self));
+}
+
+static PyObject *get_property(PyObject *self, PyObject *args)
+{
+    const char *name, *text;
+    int64_t i;
+    float f;
+    ot_property_kind kind;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    st = ot_checkpoint_property_kind_of(handle(self), name, &kind);
+    if (st != OT_OK)
+        return core_raise(st);
+    if (kind == OT_PROPERTY_INT)
+        return ot_checkpoint_get_int(handle(self), name, &i) == OT_OK ? PyLong_FromLongLong(i)
+                                                                      : NULL;
+    if (kind == OT_PROPERTY_FLOAT)
+        return ot_checkpoint_get_float(handle(self), name, &f) == OT_OK
+                   ? PyFloat_FromDouble((double)f)
+                   : NULL;
+    return ot_checkpoint_get_string(handle(self), name, &text) == OT_OK ? PyUnicode_FromString(text)
+                                                                        : NULL;
+}
+
+static PyObject *set_int(PyObject *self, PyObject *args)
+{
+    const char *name;
+    long long value;
+
+    if (!PyArg_ParseTuple(args, "sL", &name, &value) || !is_free(self))
+        return NULL;
+    return core_result(ot_checkpoint_set_int(handle(self), name, value));
+}
+
+static PyObject *set_float(PyObject *self, PyObject *args)
+{
+    const char *name;
+    float value;
+
+    if (!PyArg_ParseTuple(args, "sf", &name, &value) || !is_free(self))
+        return NULL;
+    return core_result(ot_checkpoint_set_float(handle(self), name, value));
+}
+
+static PyObject *set_string(PyObject *self, PyObject *args)
+{
+    const char *name, *value;
+
+    if (!PyArg_ParseTuple(args, "ss", &name, &value) || !is_free(self))
+        return NULL;
+    return core_result(ot_checkpoint_set_string(handle(self), name, value));
+}
+
+static PyObject *remove_property(PyObject *self, PyObject *args)
+{
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "s", &name) || !is_free(self))
+        return NULL;
+    return core_result(ot_checkpoint_remove_property(handle(self), name));
+}
+
+// ---- the type ----
+
+static PyMethodDef methods[] = {
+    {"load", checkpoint_load, METH_VARARGS | METH_STATIC, "load(path) -> Checkpoint"},
+    {"load_bytes", checkpoint_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Checkpoint"},
+    {"save", checkpoint_save, METH_VARARGS, "save(path, with_optimizer)"},
+    {"parameter_names", parameter_names, METH_NOARGS, "Names of the parameters, sorted."},
+    {"parameter_trainable", parameter_trainable, METH_VARARGS,
+     "1: trained, 0: frozen, -1: no such parameter"},
+    {"get_parameter", get_parameter, METH_VARARGS, "get_parameter(name) -> Tensor, a copy"},
+    {"set_parameter", set_parameter, METH_VARARGS, "set_parameter(name, Tensor)"},
+    {"get_gradient", get_gradient, METH_VARARGS, "get_gradient(name) -> Tensor, a copy, or None"},
+    {"property_names", property_names, METH_NOARGS, "Names of the properties, sorted."},
+    {"get_property", get_property, METH_VARARGS, "get_property(name) -> int, float or str"},
+    {"set_int", set_int, METH_VARARGS, "set_int(name, value)"},
+    {"set_float", set_float, METH_VARARGS, "set_float(name, value)"},
+    {"set_string", set_string, METH_VARARGS, "set_string(name, value)"},
+    {"remove_property", remove_property, METH_VARARGS, "remove_property(name)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Training state."},
+    {Py_tp_dealloc, checkpoint_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "onnxtrain._core.Checkpoint",
+    .basicsize = sizeof(checkpoint_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_checkpoint(PyObject *module)
+{
+    return core_add_type(module, &spec, &core_checkpoint_type);
+}

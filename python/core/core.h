@@ -1,0 +1,85 @@
+// What the files of the extension module share: objects around the library's handles.
+#ifndef PYTHON_CORE_H
+#define PYTHON_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000 // one build serves Python 3.10 and every later version
+#include <Python.h>
+#include <stdbool.h>
+
+#include "onnxtrain/onnxtrain.h"
+
+typedef struct tensor_object {
+    PyObject_HEAD ot_tensor *tensor;
+    PyObject *owner; // keeps borrowed elements alive; NULL when the tensor owns them
+} tensor_object;
+
+typedef struct model_object {
+    PyObject_HEAD ot_model *model;
+} model_object;
+
+typedef struct session_object session_object;
+
+// A checkpoint and the session over it are one state: `busy` guards both.
+typedef struct checkpoint_object {
+    PyObject_HEAD ot_checkpoint *checkpoint;
+    session_object *session; // that works on it now, or NULL; borrowed
+    bool busy;               // a thread without the interpreter's lock is inside
+} checkpoint_object;
+
+struct session_object {
+    PyObject_HEAD ot_session *session; // NULL: another session took the checkpoint over
+    checkpoint_object *checkpoint;
+};
+
+extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type;
+
+int core_add_errors(PyObject *module); // and the rest: 0, or -1 with an exception
+int core_add_tensor(PyObject *module);
+int core_add_model(PyObject *module);
+int core_add_checkpoint(PyObject *module);
+int core_add_session(PyObject *module);
+int core_add_artifacts(PyObject *module);
+
+// errors.c: an exception for the failed call; NULL.
+PyObject *core_raise(ot_status status);
+// None, or the exception.
+PyObject *core_result(ot_status status);
+
+// module.c: makes the type and puts it into the module.
+int core_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type);
+void *core_alloc(PyTypeObject *type); // a zeroed object; NULL with an exception
+void core_free(PyObject *self);       // for the end of a destructor
+PyObject *core_names(int count, const char *(*name_at)(const void *, int), const void *handle);
+
+// Texts of a list for the library. None: items NULL, count 0.
+typedef struct core_strings {
+    const char **items;
+    int count;
+    PyObject *list; // holds the objects while the lock is released
+} core_strings;
+int core_strings_take(PyObject *list, core_strings *out); // 0, or -1 with an exception
+void core_strings_drop(core_strings *strings);
+
+// tensor.c
+PyObject *core_tensor_new(ot_tensor *tensor); // takes the tensor over, also on failure
+PyObject *core_shape_tuple(const ot_shape *shape);
+typedef struct core_tensors {
+    const ot_tensor **items;
+    int count;
+    PyObject *list; // holds the objects while the lock is released
+} core_tensors;
+int core_tensors_take(PyObject *sequence, core_tensors *out); // 0, or -1 with an exception
+void core_tensors_drop(core_tensors *tensors);
+// A list of Tensor objects; takes all tensors over.
+PyObject *core_tensor_list(ot_tensor **tensors, int count);
+
+// model.c
+PyObject *core_model_new(ot_model *model); // takes the model over, also on failure
+
+// checkpoint.c
+PyObject *core_checkpoint_new(ot_checkpoint *checkpoint); // takes it over, also on failure
+bool core_enter(checkpoint_object *state); // false with an exception: another thread is inside
+void core_leave(checkpoint_object *state);
+
+#endif

@@ -1,0 +1,170 @@
+// Model: load, inspect, run, save.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+PyTypeObject *core_model_type;
+
+static ot_model *handle(PyObject *self)
+{
+    return ((model_object *)self)->model;
+}
+
+PyObject *core_model_new(ot_model *model)
+{
+    model_object *self = core_alloc(core_model_type);
+
+    if (self == NULL) {
+        ot_model_destroy(model);
+        return NULL;
+    }
+    self->model = model;
+    return (PyObject *)self;
+}
+
+static PyObject *model_load(PyObject *class, PyObject *args)
+{
+    PyObject *path;
+    ot_model *model;
+    ot_status st;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_load(PyBytes_AsString(path), NULL, &model);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return st == OT_OK ? core_model_new(model) : core_raise(st);
+}
+
+static PyObject *model_load_bytes(PyObject *class, PyObject *bytes)
+{
+    char *data;
+    Py_ssize_t n_bytes;
+    ot_model *model;
+    ot_status st;
+
+    (void)class;
+    if (PyBytes_AsStringAndSize(bytes, &data, &n_bytes) != 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_load_buffer(data, (size_t)n_bytes, NULL, &model);
+    Py_END_ALLOW_THREADS
+    return st == OT_OK ? core_model_new(model) : core_raise(st);
+}
+
+static PyObject *model_save(PyObject *self, PyObject *args)
+{
+    PyObject *path;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_save(handle(self), PyBytes_AsString(path), NULL);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return core_result(st);
+}
+
+static void model_dealloc(PyObject *self)
+{
+    ot_model_destroy(handle(self));
+    core_free(self);
+}
+
+// ---- inspection ----
+
+static const char *input_name(const void *model, int index)
+{
+    return ot_model_input_name(model, index);
+}
+
+static const char *output_name(const void *model, int index)
+{
+    return ot_model_output_name(model, index);
+}
+
+static PyObject *model_input_names(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return core_names(ot_model_input_count(handle(self)), input_name, handle(self));
+}
+
+static PyObject *model_output_names(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return core_names(ot_model_output_count(handle(self)), output_name, handle(self));
+}
+
+static PyObject *model_value_info(PyObject *self, PyObject *args)
+{
+    const char *name;
+    ot_dtype dtype;
+    ot_shape shape;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    st = ot_model_value_info(handle(self), name, &dtype, &shape);
+    if (st != OT_OK)
+        return core_raise(st);
+    if (shape.ndim < 0)
+        return Py_BuildValue("(iO)", (int)dtype, Py_None);
+    return Py_BuildValue("(iN)", (int)dtype, core_shape_tuple(&shape));
+}
+
+static PyObject *model_metadata(PyObject *self, PyObject *args)
+{
+    const char *key, *value;
+
+    if (!PyArg_ParseTuple(args, "s", &key))
+        return NULL;
+    value = ot_model_metadata(handle(self), key);
+    return value != NULL ? PyUnicode_FromString(value) : Py_NewRef(Py_None);
+}
+
+static PyObject *model_set_metadata(PyObject *self, PyObject *args)
+{
+    const char *key, *value;
+
+    if (!PyArg_ParseTuple(args, "ss", &key, &value))
+        return NULL;
+    return core_result(ot_model_set_metadata(handle(self), key, value));
+}
+
+// ---- the type ----
+
+static PyMethodDef methods[] = {
+    {"load", model_load, METH_VARARGS | METH_STATIC, "load(path) -> Model"},
+    {"load_bytes", model_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Model"},
+    {"save", model_save, METH_VARARGS, "save(path)"},
+    {"input_names", model_input_names, METH_NOARGS, "Names of the inputs, in order."},
+    {"output_names", model_output_names, METH_NOARGS, "Names of the outputs, in order."},
+    {"value_info", model_value_info, METH_VARARGS,
+     "value_info(name) -> (dtype, shape); unknown extents are -1, an unknown shape None"},
+    {"metadata", model_metadata, METH_VARARGS, "metadata(key) -> text or None"},
+    {"set_metadata", model_set_metadata, METH_VARARGS, "set_metadata(key, text)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "An ONNX model in memory."},
+    {Py_tp_dealloc, model_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "onnxtrain._core.Model",
+    .basicsize = sizeof(model_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_model(PyObject *module)
+{
+    return core_add_type(module, &spec, &core_model_type);
+}

@@ -1,0 +1,96 @@
+// The extension module: conversion of arguments and results, nothing else.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+int core_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+{
+    *type = (PyTypeObject *)PyType_FromSpec(spec);
+    if (*type == NULL)
+        return -1;
+    return PyModule_AddObjectRef(module, strrchr(spec->name, '.') + 1, (PyObject *)*type);
+}
+
+void *core_alloc(PyTypeObject *type)
+{
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+
+    return alloc(type, 0);
+}
+
+void core_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    release(self);
+    Py_DECREF(type); // objects of types made at run time hold their type
+}
+
+PyObject *core_names(int count, const char *(*name_at)(const void *, int), const void *handle)
+{
+    PyObject *list = PyList_New(count);
+
+    for (int i = 0; list != NULL && i < count; i++) {
+        PyObject *name = PyUnicode_FromString(name_at(handle, i));
+
+        if (name == NULL || PyList_SetItem(list, i, name) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+int core_strings_take(PyObject *list, core_strings *out)
+{
+    *out = (core_strings){0};
+    if (list == Py_None)
+        return 0;
+    out->list = PySequence_List(list); // a copy: nobody changes it while the library reads
+    if (out->list == NULL)
+        return -1;
+    out->count = (int)PyList_Size(out->list);
+    out->items = calloc((size_t)out->count + 1, sizeof(*out->items));
+    if (out->items == NULL) {
+        core_strings_drop(out);
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int i = 0; i < out->count; i++) {
+        out->items[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(out->list, i), NULL);
+        if (out->items[i] == NULL) {
+            core_strings_drop(out);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void core_strings_drop(core_strings *strings)
+{
+    free(strings->items);
+    Py_CLEAR(strings->list);
+    strings->items = NULL;
+}
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "onnxtrain._core",
+    .m_doc = "The C library's handles as objects; use the modules of the package onnxtrain.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+
+    if (module == NULL)
+        return NULL;
+    if (core_add_errors(module) != 0 || core_add_tensor(module) != 0 ||
+        core_add_model(module) != 0 || core_add_checkpoint(module) != 0 ||
+        core_add_session(module) != 0 || core_add_artifacts(module) != 0 ||
+        PyModule_AddStringConstant(module, "version", ot_version()) != 0)
+        Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,421 @@
+// Session: steps, learning rate, the parameters as one vector, export.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+PyTypeObject *core_session_type;
+
+// The session of a call that is about to begin, or NULL with an exception. core_leave() ends it.
+static ot_session *enter(PyObject *self)
+{
+    const session_object *s = (session_object *)self;
+
+    if (s->session == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "another Module has taken over the state of this one");
+        return NULL;
+    }
+    return core_enter(s->checkpoint) ? s->session : NULL;
+}
+
+static void leave(PyObject *self)
+{
+    core_leave(((session_object *)self)->checkpoint);
+}
+
+// For calls that only look: they begin and end at once.
+static ot_session *look(PyObject *self)
+{
+    ot_session *session = enter(self);
+
+    if (session != NULL)
+        leave(self);
+    return session;
+}
+
+// ---- life ----
+
+static const ot_model *optional_model(PyObject *object)
+{
+    return object == Py_None ? NULL : ((model_object *)object)->model;
+}
+
+static bool is_model(PyObject *object, bool may_be_none)
+{
+    if (PyObject_TypeCheck(object, core_model_type) || (may_be_none && object == Py_None))
+        return true;
+    PyErr_SetString(PyExc_TypeError, "expected a Model");
+    return false;
+}
+
+// A new session takes the state over from an older one.
+static void close_older(checkpoint_object *state)
+{
+    if (state->session == NULL)
+        return;
+    ot_session_destroy(state->session->session);
+    state->session->session = NULL;
+    state->session = NULL;
+}
+
+static PyObject *session_create(PyObject *class, PyObject *args)
+{
+    PyObject *training, *eval, *state_object;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    unsigned long long memory_max;
+    session_object *self;
+    checkpoint_object *state;
+    ot_status st;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "OOO!ipK", &training, &eval, core_checkpoint_type, &state_object,
+                          &options.n_threads, &options.reproducible, &memory_max) ||
+        !is_model(training, false) || !is_model(eval, true))
+        return NULL;
+    options.memory_max = (size_t)memory_max;
+    state = (checkpoint_object *)state_object;
+    self = core_alloc(core_session_type);
+    if (self == NULL || !core_enter(state)) {
+        Py_XDECREF(self);
+        return NULL;
+    }
+    close_older(state);
+    self->checkpoint = (checkpoint_object *)Py_NewRef(state);
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_session_create(optional_model(training), optional_model(eval), NULL, state->checkpoint,
+                           &options, &self->session);
+    Py_END_ALLOW_THREADS
+    core_leave(state);
+    if (st != OT_OK) {
+        Py_DECREF(self);
+        return core_raise(st);
+    }
+    state->session = self;
+    return (PyObject *)self;
+}
+
+static void session_dealloc(PyObject *self)
+{
+    session_object *s = (session_object *)self;
+
+    if (s->session != NULL && s->checkpoint->session == s)
+        s->checkpoint->session = NULL;
+    ot_session_destroy(s->session);
+    Py_CLEAR(s->checkpoint);
+    core_free(self);
+}
+
+static PyObject *session_set_optimizer(PyObject *self, PyObject *model)
+{
+    ot_session *session;
+    ot_status st;
+
+    if (!is_model(model, true))
+        return NULL;
+    session = enter(self);
+    if (session == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_session_set_optimizer(session, optional_model(model));
+    Py_END_ALLOW_THREADS
+    leave(self);
+    return core_result(st);
+}
+
+// ---- names ----
+
+typedef struct names_of {
+    const ot_session *session;
+    ot_mode mode;
+} names_of;
+
+static const char *input_name(const void *context, int index)
+{
+    const names_of *n = context;
+
+    return ot_session_input_name(n->session, n->mode, index);
+}
+
+static const char *output_name(const void *context, int index)
+{
+    const names_of *n = context;
+
+    return ot_session_output_name(n->session, n->mode, index);
+}
+
+static PyObject *session_input_names(PyObject *self, PyObject *args)
+{
+    names_of n = {.session = look(self)};
+    int training;
+
+    if (n.session == NULL || !PyArg_ParseTuple(args, "p", &training))
+        return NULL;
+    n.mode = training ? OT_MODE_TRAIN : OT_MODE_EVAL;
+    return core_names(ot_session_input_count(n.session, n.mode), input_name, &n);
+}
+
+static PyObject *session_output_names(PyObject *self, PyObject *args)
+{
+    names_of n = {.session = look(self)};
+    int training;
+
+    if (n.session == NULL || !PyArg_ParseTuple(args, "p", &training))
+        return NULL;
+    n.mode = training ? OT_MODE_TRAIN : OT_MODE_EVAL;
+    return core_names(ot_session_output_count(n.session, n.mode), output_name, &n);
+}
+
+// ---- steps ----
+
+static PyObject *run_step(PyObject *self, ot_session *session, const core_tensors *inputs,
+                          ot_mode mode)
+{
+    const int n_outputs = ot_session_output_count(session, mode);
+    ot_tensor **outputs = calloc((size_t)n_outputs + 1, sizeof(*outputs));
+    PyObject *result;
+    ot_status st;
+
+    if (outputs == NULL)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    st = mode == OT_MODE_TRAIN
+             ? ot_session_train_step(session, inputs->items, inputs->count, outputs, n_outputs)
+             : ot_session_eval_step(session, inputs->items, inputs->count, outputs, n_outputs);
+    Py_END_ALLOW_THREADS(void)
+    self;
+    result = st == OT_OK ? core_tensor_list(outputs, n_outputs) : core_raise(st);
+    free(outputs);
+    return result;
+}
+
+static PyObject *session_step(PyObject *self, PyObject *args)
+{
+    PyObject *sequence, *result = NULL;
+    int training;
+    core_tensors inputs;
+    ot_session *session;
+
+    if (!PyArg_ParseTuple(args, "Op", &sequence, &training) ||
+        core_tensors_take(sequence, &inputs) != 0)
+        return NULL;
+    session = enter(self);
+    if (session != NULL) {
+        result = run_step(self, session, &inputs, training ? OT_MODE_TRAIN : OT_MODE_EVAL);
+        leave(self);
+    }
+    core_tensors_drop(&inputs);
+    return result;
+}
+
+static PyObject *session_optimizer_step(PyObject *self, PyObject *unused)
+{
+    ot_session *session = enter(self);
+    ot_status st;
+
+    (void)unused;
+    if (session == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_session_optimizer_step(session);
+    Py_END_ALLOW_THREADS
+    leave(self);
+    return core_result(st);
+}
+
+static PyObject *session_reset_gradients(PyObject *self, PyObject *unused)
+{
+    ot_session *session = look(self);
+
+    (void)unused;
+    if (session == NULL)
+        return NULL;
+    ot_session_reset_gradients(session);
+    Py_RETURN_NONE;
+}
+
+static PyObject *session_set_seed(PyObject *self, PyObject *args)
+{
+    ot_session *session = look(self);
+    unsigned long long seed;
+
+    if (session == NULL || !PyArg_ParseTuple(args, "K", &seed))
+        return NULL;
+    ot_session_set_seed(session, seed);
+    Py_RETURN_NONE;
+}
+
+// ---- learning rate ----
+
+static PyObject *session_set_learning_rate(PyObject *self, PyObject *args)
+{
+    ot_session *session = look(self);
+    double rate;
+
+    if (session == NULL || !PyArg_ParseTuple(args, "d", &rate))
+        return NULL;
+    return core_result(ot_session_set_learning_rate(session, rate));
+}
+
+static PyObject *session_learning_rate(PyObject *self, PyObject *unused)
+{
+    const ot_session *session = look(self);
+
+    (void)unused;
+    return session != NULL ? PyFloat_FromDouble(ot_session_learning_rate(session)) : NULL;
+}
+
+static PyObject *session_step_count(PyObject *self, PyObject *unused)
+{
+    const ot_session *session = look(self);
+
+    (void)unused;
+    return session != NULL ? PyLong_FromLongLong(ot_session_step_count(session)) : NULL;
+}
+
+static PyObject *session_set_linear_schedule(PyObject *self, PyObject *args)
+{
+    ot_schedule schedule = OT_SCHEDULE_INIT;
+    long long warmup, total;
+    ot_session *session = look(self);
+
+    if (session == NULL || !PyArg_ParseTuple(args, "LLd", &warmup, &total, &schedule.initial_lr))
+        return NULL;
+    schedule.kind = OT_SCHEDULE_LINEAR;
+    schedule.warmup_steps = warmup;
+    schedule.total_steps = total;
+    return core_result(ot_session_set_schedule(session, &schedule));
+}
+
+static PyObject *session_schedule_step(PyObject *self, PyObject *unused)
+{
+    ot_session *session = look(self);
+
+    (void)unused;
+    return session != NULL ? core_result(ot_session_schedule_step(session)) : NULL;
+}
+
+// ---- the parameters as one vector ----
+
+static int which_of(int trainable_only)
+{
+    return trainable_only ? OT_PARAMETERS_TRAINABLE : OT_PARAMETERS_ALL;
+}
+
+static PyObject *session_parameters_size(PyObject *self, PyObject *args)
+{
+    const ot_session *session = look(self);
+    int trainable_only;
+
+    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
+        return NULL;
+    return PyLong_FromLongLong(ot_session_parameters_size(session, which_of(trainable_only)));
+}
+
+static PyObject *session_get_parameters(PyObject *self, PyObject *args)
+{
+    ot_session *session = look(self);
+    ot_shape shape = {.ndim = 1};
+    int trainable_only;
+    ot_tensor *vector;
+    ot_status st;
+
+    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
+        return NULL;
+    shape.dim[0] = ot_session_parameters_size(session, which_of(trainable_only));
+    st = ot_tensor_create(OT_F32, &shape, &vector);
+    if (st == OT_OK)
+        st = ot_session_get_parameters(session, which_of(trainable_only), ot_tensor_data(vector),
+                                       shape.dim[0]);
+    if (st == OT_OK)
+        return core_tensor_new(vector);
+    ot_tensor_destroy(vector);
+    return core_raise(st);
+}
+
+static PyObject *session_set_parameters(PyObject *self, PyObject *args)
+{
+    ot_session *session = look(self);
+    PyObject *object;
+    int trainable_only;
+    const ot_tensor *vector;
+
+    if (session == NULL ||
+        !PyArg_ParseTuple(args, "O!p", core_tensor_type, &object, &trainable_only))
+        return NULL;
+    vector = ((tensor_object *)object)->tensor;
+    if (ot_tensor_dtype(vector) != OT_F32)
+        return PyErr_Format(PyExc_ValueError, "a vector of %s for the parameters, expected f32",
+                            ot_dtype_name(ot_tensor_dtype(vector)));
+    return core_result(ot_session_set_parameters(
+        session, which_of(trainable_only), ot_tensor_data_const(vector), ot_tensor_count(vector)));
+}
+
+// ---- export ----
+
+// export(names) -> Model; `names` None: the outputs that need no target.
+static PyObject *session_export(PyObject *self, PyObject *list)
+{
+    core_strings names;
+    ot_session *session;
+    ot_model *model;
+    PyObject *result = NULL;
+    ot_status st;
+
+    if (core_strings_take(list, &names) != 0)
+        return NULL;
+    session = enter(self);
+    if (session != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        st = ot_session_export(session, names.items, names.count, &model);
+        Py_END_ALLOW_THREADS
+        leave(self);
+        result = st == OT_OK ? core_model_new(model) : core_raise(st);
+    }
+    core_strings_drop(&names);
+    return result;
+}
+
+// ---- the type ----
+
+static PyMethodDef methods[] = {
+    {"create", session_create, METH_VARARGS | METH_STATIC,
+     "create(training, eval, checkpoint, n_threads, reproducible, memory_max) -> Session"},
+    {"set_optimizer", session_set_optimizer, METH_O, "set_optimizer(Model or None)"},
+    {"input_names", session_input_names, METH_VARARGS, "input_names(training)"},
+    {"output_names", session_output_names, METH_VARARGS, "output_names(training)"},
+    {"step", session_step, METH_VARARGS, "step(inputs, training) -> list of Tensor"},
+    {"optimizer_step", session_optimizer_step, METH_NOARGS, "Update the parameters."},
+    {"reset_gradients", session_reset_gradients, METH_NOARGS, "The next step overwrites them."},
+    {"set_seed", session_set_seed, METH_VARARGS, "set_seed(seed)"},
+    {"set_learning_rate", session_set_learning_rate, METH_VARARGS, "set_learning_rate(rate)"},
+    {"learning_rate", session_learning_rate, METH_NOARGS, "The present learning rate."},
+    {"step_count", session_step_count, METH_NOARGS, "Optimizer steps done."},
+    {"set_linear_schedule", session_set_linear_schedule, METH_VARARGS,
+     "set_linear_schedule(warmup, total, initial_lr)"},
+    {"schedule_step", session_schedule_step, METH_NOARGS, "The schedule's rate for the next step."},
+    {"parameters_size", session_parameters_size, METH_VARARGS, "parameters_size(trainable_only)"},
+    {"get_parameters", session_get_parameters, METH_VARARGS, "get_parameters(trainable_only)"},
+    {"set_parameters", session_set_parameters, METH_VARARGS,
+     "set_parameters(Tensor, trainable_only)"},
+    {"export", session_export, METH_O, "export(names or None) -> Model"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Training over a checkpoint."},
+    {Py_tp_dealloc, session_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "onnxtrain._core.Session",
+    .basicsize = sizeof(session_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_session(PyObject *module)
+{
+    return core_add_type(module, &spec, &core_session_type);
+}

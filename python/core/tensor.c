@@ -1,0 +1,364 @@
+// Tensor: elements that numpy and DLPack see without a copy, by address, since the stable interface
+// of Python 3.10 has no buffer protocol.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+#include "dlpack.h"
+
+PyTypeObject *core_tensor_type;
+
+// ---- shapes ----
+
+PyObject *core_shape_tuple(const ot_shape *shape)
+{
+    PyObject *tuple = PyTuple_New(shape->ndim);
+
+    for (int i = 0; tuple != NULL && i < shape->ndim; i++) {
+        PyObject *extent = PyLong_FromLongLong(shape->dim[i]);
+
+        if (extent == NULL || PyTuple_SetItem(tuple, i, extent) != 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static int parse_shape(PyObject *sequence, ot_shape *shape)
+{
+    const Py_ssize_t n = PySequence_Size(sequence);
+
+    if (n < 0)
+        return -1;
+    if (n > OT_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "an array of %zd axes, at most %d are possible", n,
+                     OT_MAX_NDIM);
+        return -1;
+    }
+    shape->ndim = (int)n;
+    for (int i = 0; i < shape->ndim; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+
+        shape->dim[i] = item ? PyLong_AsLongLong(item) : -1;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+// ---- making ----
+
+static PyObject *new_over(ot_tensor *tensor, PyObject *owner)
+{
+    tensor_object *self = core_alloc(core_tensor_type);
+
+    if (self == NULL) {
+        ot_tensor_destroy(tensor);
+        return NULL;
+    }
+    self->tensor = tensor;
+    self->owner = Py_XNewRef(owner);
+    return (PyObject *)self;
+}
+
+PyObject *core_tensor_new(ot_tensor *tensor)
+{
+    return new_over(tensor, NULL);
+}
+
+static PyObject *tensor_zeros(PyObject *class, PyObject *args)
+{
+    int dtype;
+    PyObject *sequence;
+    ot_shape shape;
+    ot_tensor *tensor;
+    ot_status st;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "iO", &dtype, &sequence) || parse_shape(sequence, &shape) != 0)
+        return NULL;
+    st = ot_tensor_create((ot_dtype)dtype, &shape, &tensor);
+    return st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
+}
+
+static PyObject *tensor_wrap(PyObject *class, PyObject *args)
+{
+    int dtype;
+    PyObject *sequence, *address_object, *owner;
+    Py_ssize_t n_bytes;
+    ot_shape shape;
+    ot_tensor *tensor;
+    void *address;
+    ot_status st;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "iOOnO", &dtype, &sequence, &address_object, &n_bytes, &owner) ||
+        parse_shape(sequence, &shape) != 0)
+        return NULL;
+    address = PyLong_AsVoidPtr(address_object);
+    if (PyErr_Occurred())
+        return NULL;
+    st = ot_tensor_wrap((ot_dtype)dtype, &shape, address, (size_t)n_bytes, &tensor);
+    return st == OT_OK ? new_over(tensor, owner) : core_raise(st);
+}
+
+static void tensor_dealloc(PyObject *self)
+{
+    tensor_object *t = (tensor_object *)self;
+
+    ot_tensor_destroy(t->tensor);
+    Py_CLEAR(t->owner);
+    core_free(self);
+}
+
+// ---- DLPack in ----
+
+static void capsule_done(PyObject *capsule)
+{
+    dl_managed *managed;
+
+    if (!PyCapsule_IsValid(capsule, DL_CAPSULE)) // a consumer has taken the array over
+        return;
+    managed = PyCapsule_GetPointer(capsule, DL_CAPSULE);
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+}
+
+static bool is_dense(const dl_tensor *dl)
+{
+    int64_t stride = 1;
+
+    for (int i = dl->ndim - 1; dl->strides != NULL && i >= 0; i--) {
+        if (dl->shape[i] != 1 && dl->strides[i] != stride)
+            return false;
+        stride *= dl->shape[i];
+    }
+    return true;
+}
+
+static PyObject *wrap_dlpack(const dl_tensor *dl, PyObject *owner)
+{
+    const ot_dtype dtype = core_dtype_of_dlpack(dl->dtype);
+    ot_shape shape = {.ndim = dl->ndim};
+    ot_tensor *tensor;
+    size_t n_bytes = ot_dtype_size(dtype);
+    ot_status st;
+
+    if (dl->device_type != DL_CPU)
+        return PyErr_Format(PyExc_ValueError,
+                            "an array on DLPack device type %d, expected 1, the CPU",
+                            (int)dl->device_type);
+    if (dtype == OT_DTYPE_UNDEFINED)
+        return PyErr_Format(PyExc_TypeError, "an array of DLPack type code %d with %d bits",
+                            (int)dl->dtype.code, (int)dl->dtype.bits);
+    if (dl->ndim < 0 || dl->ndim > OT_MAX_NDIM)
+        return PyErr_Format(PyExc_ValueError, "an array of %d axes, at most %d are possible",
+                            (int)dl->ndim, OT_MAX_NDIM);
+    if (!is_dense(dl)) {
+        PyErr_SetString(PyExc_ValueError, "an array that is not contiguous");
+        return NULL;
+    }
+    for (int i = 0; i < dl->ndim; i++)
+        n_bytes *= (size_t)(shape.dim[i] = dl->shape[i]);
+    st = ot_tensor_wrap(dtype, &shape, (char *)dl->data + dl->byte_offset, n_bytes, &tensor);
+    return st == OT_OK ? new_over(tensor, owner) : core_raise(st);
+}
+
+// The producer's array is kept by a capsule of our own, whose end tells the producer.
+static PyObject *tensor_from_dlpack(PyObject *class, PyObject *capsule)
+{
+    dl_managed *managed = PyCapsule_GetPointer(capsule, DL_CAPSULE);
+    PyObject *owner, *tensor;
+
+    (void)class;
+    if (managed == NULL)
+        return NULL;
+    owner = PyCapsule_New(managed, DL_CAPSULE, capsule_done);
+    if (owner == NULL)
+        return NULL;
+    if (PyCapsule_SetName(capsule, DL_USED) != 0) {
+        (void)PyCapsule_SetDestructor(owner, NULL);
+        Py_DECREF(owner);
+        return NULL;
+    }
+    tensor = wrap_dlpack(&managed->tensor, owner);
+    Py_DECREF(owner);
+    return tensor;
+}
+
+// ---- DLPack out ----
+
+typedef struct exported {
+    dl_managed managed;
+    PyObject *tensor;
+    int64_t shape[OT_MAX_NDIM];
+} exported;
+
+static void exported_done(dl_managed *managed)
+{
+    exported *e = managed->context;
+    const PyGILState_STATE lock = PyGILState_Ensure();
+
+    Py_DECREF(e->tensor);
+    PyGILState_Release(lock);
+    free(e);
+}
+
+static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    ot_tensor *t = ((tensor_object *)self)->tensor;
+    const ot_shape *shape = ot_tensor_shape(t);
+    exported *e;
+    PyObject *capsule;
+
+    (void)args, (void)keywords; // stream, version and device: there is one of each
+    e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return PyErr_NoMemory();
+    memcpy(e->shape, shape->dim, sizeof e->shape);
+    e->managed = (dl_managed){
+        .tensor = {.data = ot_tensor_data(t),
+                   .device_type = DL_CPU,
+                   .ndim = shape->ndim,
+                   .dtype = core_dlpack_of_dtype(ot_tensor_dtype(t)),
+                   .shape = e->shape},
+        .context = e,
+        .deleter = exported_done,
+    };
+    if (e->managed.tensor.dtype.bits == 0) {
+        free(e);
+        return PyErr_Format(PyExc_TypeError, "DLPack has no type for %s",
+                            ot_dtype_name(ot_tensor_dtype(t)));
+    }
+    e->tensor = Py_NewRef(self);
+    capsule = PyCapsule_New(&e->managed, DL_CAPSULE, capsule_done);
+    if (capsule == NULL)
+        exported_done(&e->managed);
+    return capsule;
+}
+
+static PyObject *tensor_dlpack_device(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return Py_BuildValue("(ii)", DL_CPU, 0);
+}
+
+// ---- looking at it ----
+
+static PyObject *get_dtype(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong((long)ot_tensor_dtype(((tensor_object *)self)->tensor));
+}
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+    (void)unused;
+    return core_shape_tuple(ot_tensor_shape(((tensor_object *)self)->tensor));
+}
+
+static PyObject *get_address(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromVoidPtr(ot_tensor_data(((tensor_object *)self)->tensor));
+}
+
+static PyObject *get_owner(PyObject *self, void *unused)
+{
+    const tensor_object *t = (tensor_object *)self;
+
+    (void)unused;
+    return Py_NewRef(t->owner != NULL ? t->owner : Py_None);
+}
+
+// ---- lists of them ----
+
+int core_tensors_take(PyObject *sequence, core_tensors *out)
+{
+    Py_ssize_t n;
+
+    *out = (core_tensors){.list = PySequence_List(sequence)};
+    if (out->list == NULL)
+        return -1;
+    n = PyList_Size(out->list);
+    out->items = calloc((size_t)n + 1, sizeof(*out->items));
+    for (Py_ssize_t i = 0; i < n && out->items != NULL; i++) {
+        PyObject *item = PyList_GetItem(out->list, i);
+
+        if (!PyObject_TypeCheck(item, core_tensor_type)) {
+            PyErr_SetString(PyExc_TypeError, "expected a list of Tensor");
+            core_tensors_drop(out);
+            return -1;
+        }
+        out->items[i] = ((tensor_object *)item)->tensor;
+    }
+    out->count = (int)n;
+    if (out->items != NULL)
+        return 0;
+    core_tensors_drop(out);
+    PyErr_NoMemory();
+    return -1;
+}
+
+void core_tensors_drop(core_tensors *tensors)
+{
+    free(tensors->items);
+    Py_CLEAR(tensors->list);
+    tensors->items = NULL;
+}
+
+PyObject *core_tensor_list(ot_tensor **tensors, int count)
+{
+    PyObject *list = PyList_New(count);
+
+    for (int i = 0; i < count; i++) {
+        PyObject *item = list != NULL ? core_tensor_new(tensors[i]) : NULL;
+
+        if (list == NULL)
+            ot_tensor_destroy(tensors[i]);
+        else if (item == NULL || PyList_SetItem(list, i, item) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+// ---- the type ----
+
+static PyMethodDef methods[] = {
+    {"zeros", tensor_zeros, METH_VARARGS | METH_STATIC, "zeros(dtype, shape) -> Tensor"},
+    {"wrap", tensor_wrap, METH_VARARGS | METH_STATIC,
+     "wrap(dtype, shape, address, n_bytes, owner) -> Tensor over the owner's memory"},
+    {"from_dlpack", tensor_from_dlpack, METH_O | METH_STATIC, "from_dlpack(capsule) -> Tensor"},
+    {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "A DLPack capsule over the same memory."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"dtype", get_dtype, NULL, "Element type, as ONNX numbers it.", NULL},
+    {"shape", get_shape, NULL, "Extents of the axes.", NULL},
+    {"address", get_address, NULL, "Address of the first element.", NULL},
+    {"owner", get_owner, NULL, "Whose memory it is; None: its own.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A dense array of the library."},
+    {Py_tp_dealloc, tensor_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "onnxtrain._core.Tensor",
+    .basicsize = sizeof(tensor_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_tensor(PyObject *module)
+{
+    return core_add_type(module, &spec, &core_tensor_type);
+}

@@ -1,0 +1,52 @@
+"""Train ONNX models.
+
+The modules follow ``onnxruntime.training``, so that a script moves over by its imports:
+
+=====================================  ==================================
+``onnxruntime.training.api``           :mod:`onnxtrain.api`
+``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
+``onnxruntime.SessionOptions``         :class:`onnxtrain.SessionOptions`
+``onnxruntime.set_seed``               :func:`onnxtrain.set_seed`
+=====================================  ==================================
+
+Wherever an array is taken, a numpy array, a torch tensor, any other object with DLPack on the CPU, or an
+:class:`OrtValue` will do, without a copy when it is contiguous; results are of the kind that was given.
+
+Errors are :class:`Error` (a ``RuntimeError``) and its subclasses, each of which is also the built-in exception that
+fits: :class:`InvalidArgument` and :class:`FormatError` are ``ValueError``, :class:`FileError` is ``OSError``,
+:class:`NoMemory` ``MemoryError``, :class:`Unsupported` ``NotImplementedError``, :class:`NotFound` ``LookupError``.
+
+An object is used by one thread at a time; the interpreter's lock is released while the library works.
+"""
+
+from onnxtrain import _core
+from onnxtrain._core import (
+    Error,
+    FileError,
+    FormatError,
+    Interrupted,
+    InvalidArgument,
+    NoMemory,
+    NotFound,
+    StateError,
+    Unsupported,
+)
+from onnxtrain._options import SessionOptions, set_seed
+from onnxtrain._ort_value import OrtValue
+
+__version__: str = _core.version
+
+__all__ = [
+    "Error",
+    "FileError",
+    "FormatError",
+    "Interrupted",
+    "InvalidArgument",
+    "NoMemory",
+    "NotFound",
+    "OrtValue",
+    "SessionOptions",
+    "StateError",
+    "Unsupported",
+    "set_seed",
+]

@@ -1,0 +1,131 @@
+"""Arrays of other libraries to and from the library's tensors, without a copy where that is possible."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Sequence
+
+import numpy as np
+
+from onnxtrain import _core
+
+# ONNX's numbers of element types by numpy's names; those behind bfloat16 are of the package ml_dtypes.
+NUMBERS = {
+    "float32": 1,
+    "uint8": 2,
+    "int8": 3,
+    "uint16": 4,
+    "int16": 5,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float16": 10,
+    "float64": 11,
+    "uint32": 12,
+    "uint64": 13,
+    "complex64": 14,
+    "complex128": 15,
+    "bfloat16": 16,
+    "float8_e4m3fn": 17,
+    "float8_e4m3fnuz": 18,
+    "float8_e5m2": 19,
+    "float8_e5m2fnuz": 20,
+}
+_NAMES = {number: name for name, number in NUMBERS.items()}
+_FIRST_OF_ML_DTYPES = NUMBERS["bfloat16"]
+
+
+class _Memory:
+    """What numpy needs to make an array over a tensor's elements; the array keeps it, and so the tensor."""
+
+    def __init__(self, tensor: _core.Tensor, typestr: str) -> None:
+        self.tensor = tensor
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tensor.shape,
+            "typestr": typestr,
+            "data": (tensor.address, False),
+        }
+
+
+def numpy_dtype(number: int) -> np.dtype:
+    """The numpy type of an ONNX element type."""
+    if number not in _NAMES:
+        raise TypeError(f"numpy has no element type for ONNX's type {number}")
+    if number < _FIRST_OF_ML_DTYPES:
+        return np.dtype(_NAMES[number])
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeError(f"numpy has {_NAMES[number]} only with the package ml_dtypes") from None
+    return np.dtype(getattr(ml_dtypes, _NAMES[number]))
+
+
+def number_of(dtype: Any) -> int:
+    """ONNX's number of a numpy type, or of that number itself."""
+    if isinstance(dtype, int):
+        return dtype
+    name = np.dtype(dtype).name
+    if name not in NUMBERS:
+        raise TypeError(f"arrays of {name} are not supported")
+    return NUMBERS[name]
+
+
+def to_numpy(tensor: _core.Tensor) -> np.ndarray:
+    """An array over the tensor's elements."""
+    if tensor.owner is not None and isinstance(tensor.owner, np.ndarray):
+        return tensor.owner
+    dtype = numpy_dtype(tensor.dtype)
+    plain = np.dtype(f"u{dtype.itemsize}") if tensor.dtype >= _FIRST_OF_ML_DTYPES else dtype
+    return np.asarray(_Memory(tensor, plain.str)).view(dtype)
+
+
+def _from_numpy(array: np.ndarray) -> _core.Tensor:
+    number = number_of(array.dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    array = np.require(array, requirements=("C", "A"))
+    return _core.Tensor.wrap(number, array.shape, array.__array_interface__["data"][0], array.nbytes, array)
+
+
+def _from_dlpack(array: Any) -> _core.Tensor:
+    if hasattr(array, "detach"):  # torch: without its gradient, and in the order of its axes
+        array = array.detach().contiguous()
+    return _core.Tensor.from_dlpack(array.__dlpack__())
+
+
+def to_tensor(array: Any) -> _core.Tensor:
+    """A tensor over the array's elements, or over a copy of them when they are not contiguous."""
+    if isinstance(array, _core.Tensor):
+        return array
+    if isinstance(array, (np.ndarray, np.generic)):
+        return _from_numpy(np.asarray(array))
+    own = getattr(array, "_tensor", None)  # OrtValue
+    if isinstance(own, _core.Tensor):
+        return own
+    if hasattr(array, "__dlpack__"):
+        return _from_dlpack(array)
+    if isinstance(array, (bool, int, float, complex, list, tuple)) or hasattr(array, "__array__"):
+        return _from_numpy(np.asarray(array))
+    raise TypeError(f"expected an array, got {type(array).__name__}")
+
+
+def is_torch(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, getattr(torch, "Tensor", ()))
+
+
+def to_torch(tensor: _core.Tensor) -> Any:
+    return sys.modules["torch"].from_dlpack(tensor)
+
+
+def like(given: Sequence[Any]) -> Any:
+    """The function that makes results of the kind of the first array given."""
+    for array in given:
+        if is_torch(array):
+            return to_torch
+        if not isinstance(getattr(array, "_tensor", None), _core.Tensor):
+            return to_numpy
+    from onnxtrain._ort_value import OrtValue
+
+    return OrtValue

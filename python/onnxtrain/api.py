@@ -1,0 +1,375 @@
+"""Training step by step over artifacts, as ``onnxruntime.training.api``.
+
+    state = CheckpointState.load_checkpoint("artifacts/checkpoint")
+    module = Module("artifacts/training_model.onnx", state, "artifacts/eval_model.onnx")
+    optimizer = Optimizer("artifacts/optimizer_model.onnx", module)
+    for x, labels in batches:
+        loss = module(x, labels)
+        optimizer.step()
+        module.lazy_reset_grad()
+    module.export_model_for_inferencing("trained.onnx", ["output"])
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any, Iterator
+
+import numpy as np
+
+from onnxtrain import _arrays, _core
+from onnxtrain._options import SessionOptions, check_for_training, load_model, present_seed
+from onnxtrain._ort_value import OrtValue, _check_device
+
+__all__ = ["CheckpointState", "LinearLRScheduler", "Module", "Optimizer"]
+
+_OWN_PROPERTIES = "onnxtrain."  # what the library itself keeps in a checkpoint
+
+
+class Parameter:
+    """A parameter of a :class:`CheckpointState`."""
+
+    def __init__(self, name: str, state: _core.Checkpoint) -> None:
+        self._name = name
+        self._state = state
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return self._name
+
+    @property
+    def data(self) -> np.ndarray:
+        """A copy of the value. Assigning overwrites the value; type and shape must be the same."""
+        return _arrays.to_numpy(self._state.get_parameter(self._name))
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._state.set_parameter(self._name, _arrays.to_tensor(value))
+
+    @property
+    def grad(self) -> np.ndarray | None:
+        """A copy of the accumulated gradient; None for a frozen parameter and before there is a :class:`Module`."""
+        gradient = self._state.get_gradient(self._name)
+        return None if gradient is None else _arrays.to_numpy(gradient)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the parameter is trained."""
+        return self._state.parameter_trainable(self._name) == 1
+
+    def __repr__(self) -> str:
+        return f"Parameter(name={self.name}, requires_grad={self.requires_grad})"
+
+
+class Parameters:
+    """The parameters by name, sorted. Iteration yields ``(name, Parameter)``; assignment copies a value in."""
+
+    def __init__(self, state: _core.Checkpoint) -> None:
+        self._state = state
+
+    def __getitem__(self, name: str) -> Parameter:
+        if name not in self:
+            raise KeyError(f"Parameter {name} not found.")
+        return Parameter(name, self._state)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self[name].data = value
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._state.parameter_trainable(name) >= 0
+
+    def __iter__(self) -> Iterator[tuple[str, Parameter]]:
+        for name in self.keys():
+            yield name, Parameter(name, self._state)
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return self._state.parameter_names()
+
+    def values(self) -> list[Parameter]:
+        """The parameters in the order of their names."""
+        return [Parameter(name, self._state) for name in self.keys()]
+
+    def items(self) -> list[tuple[str, Parameter]]:
+        """Names and parameters."""
+        return list(self)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The parameter, or `default` when there is none."""
+        return self[name] if name in self else default
+
+    def __repr__(self) -> str:
+        return f"Parameters({self.keys()})"
+
+
+class Properties:
+    """The user's values by name, saved with the checkpoint: int (64 bits), float (32 bits) or str.
+
+    Iteration yields ``(name, value)``, sorted by name.
+    """
+
+    def __init__(self, state: _core.Checkpoint) -> None:
+        self._state = state
+
+    def __getitem__(self, name: str) -> int | float | str:
+        if name not in self:
+            raise KeyError(f"Property {name} not found.")
+        return self._state.get_property(name)
+
+    def __setitem__(self, name: str, value: int | float | str) -> None:
+        if name.startswith(_OWN_PROPERTIES):
+            raise ValueError(f"property '{name}': names under '{_OWN_PROPERTIES}' are the library's")
+        if isinstance(value, str):
+            self._state.set_string(name, value)
+        elif isinstance(value, (float, np.floating)):
+            self._state.set_float(name, float(value))
+        elif hasattr(value, "__index__"):
+            self._state.set_int(name, operator.index(value))
+        else:
+            raise TypeError(f"property '{name}' is {type(value).__name__}, expected int, float or str")
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(f"Property {name} not found.")
+        self._state.remove_property(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def __iter__(self) -> Iterator[tuple[str, int | float | str]]:
+        for name in self.keys():
+            yield name, self._state.get_property(name)
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return [name for name in self._state.property_names() if not name.startswith(_OWN_PROPERTIES)]
+
+    def values(self) -> list[int | float | str]:
+        """The values in the order of their names."""
+        return [value for _, value in self]
+
+    def items(self) -> list[tuple[str, int | float | str]]:
+        """Names and values."""
+        return list(self)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value, or `default` when there is none."""
+        return self[name] if name in self else default
+
+    def __repr__(self) -> str:
+        return f"Properties({dict(self.items())})"
+
+
+class CheckpointState:
+    """Parameters, gradients, optimizer state and properties. Made by :meth:`load_checkpoint`.
+
+    Training changes it in place: saving it at any time saves what has been trained. One :class:`Module` works on it at
+    a time; a later one takes it over.
+    """
+
+    def __init__(self, state: _core.Checkpoint) -> None:
+        if not isinstance(state, _core.Checkpoint):
+            raise TypeError(f"Invalid argument for CheckpointState received {type(state)}")
+        self._state = state
+        self._parameters = Parameters(state)
+        self._properties = Properties(state)
+
+    @classmethod
+    def load_checkpoint(cls, checkpoint_uri: str | os.PathLike) -> CheckpointState:
+        """Read a checkpoint file, complete or nominal; or its contents, given as bytes.
+
+        Raises:
+            FileError: the file cannot be read.
+            FormatError: it is no checkpoint, or malformed.
+        """
+        if isinstance(checkpoint_uri, (bytes, bytearray, memoryview)):
+            return cls(_core.Checkpoint.load_bytes(bytes(checkpoint_uri)))
+        return cls(_core.Checkpoint.load(os.fspath(checkpoint_uri)))
+
+    @classmethod
+    def save_checkpoint(
+        cls, state: CheckpointState, checkpoint_uri: str | os.PathLike, include_optimizer_state: bool = False
+    ) -> None:
+        """Write the state to a file, durably: the old file stays until the new one is complete.
+
+        With `include_optimizer_state` also all that is needed to go on bit for bit: moments, step, learning rate, seed.
+        """
+        state._state.save(os.fspath(checkpoint_uri), include_optimizer_state)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters by name."""
+        return self._parameters
+
+    @property
+    def properties(self) -> Properties:
+        """The user's properties by name."""
+        return self._properties
+
+    def __repr__(self) -> str:
+        return f"CheckpointState({len(self.parameters)} parameters, {len(self.properties)} properties)"
+
+
+class Module:
+    """Train and eval steps over a training and an eval model.
+
+    Args:
+        train_model_uri: the training model: a path, the bytes of the file or an onnx.ModelProto.
+        state: the parameters; used by one module at a time.
+        eval_model_uri: the eval model, likewise; needed for eval steps and export.
+        device: "cpu".
+        session_options: threads, reproducibility, memory limit.
+
+    Attributes:
+        training: whether a call is a train step (True at first) or an eval step.
+
+    Raises:
+        InvalidArgument: models and checkpoint do not fit together.
+    """
+
+    training: bool
+
+    def __init__(
+        self,
+        train_model_uri: str | os.PathLike,
+        state: CheckpointState,
+        eval_model_uri: str | os.PathLike | None = None,
+        device: str = "cpu",
+        session_options: SessionOptions | None = None,
+    ) -> None:
+        options = session_options if session_options is not None else SessionOptions()
+        _check_device(device)
+        check_for_training(options)
+        self.training = True
+        self._state = state
+        self._session = _core.Session.create(
+            load_model(train_model_uri),
+            None if eval_model_uri is None else load_model(eval_model_uri),
+            state._state,
+            options.intra_op_num_threads,
+            options.use_deterministic_compute,
+            options.memory_max,
+        )
+        seed = present_seed()
+        if seed is not None:
+            self._session.set_seed(seed)
+
+    def __call__(self, *user_inputs: Any) -> Any:
+        """Run a train step (forward and backward; gradients add up until :meth:`lazy_reset_grad`) or an eval step.
+
+        Args:
+            *user_inputs: arrays in the order of :meth:`input_names`.
+
+        Returns:
+            The outputs, of the kind of the inputs: one is returned bare, several as a tuple. The loss is first.
+        """
+        given = [value for value in user_inputs if value is not None]
+        make = _arrays.like(given)
+        tensors = [_arrays.to_tensor(value) for value in given]
+        outputs = [make(tensor) for tensor in self._session.step(tensors, self.training)]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def train(self, mode: bool = True) -> Module:
+        """From now on calls are train steps (or eval steps). Returns the module."""
+        self.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """From now on calls are eval steps. Returns the module."""
+        return self.train(False)
+
+    def lazy_reset_grad(self) -> None:
+        """The next train step overwrites the gradients instead of adding to them."""
+        self._session.reset_gradients()
+
+    def get_contiguous_parameters(self, trainable_only: bool = False) -> OrtValue:
+        """The parameters as one vector of float, in the order of the training model's inputs."""
+        return OrtValue(self._session.get_parameters(trainable_only))
+
+    def get_parameters_size(self, trainable_only: bool = True) -> int:
+        """How many elements the parameters have together."""
+        return self._session.parameters_size(trainable_only)
+
+    def copy_buffer_to_parameters(self, buffer: Any, trainable_only: bool = True) -> None:
+        """The reverse of :meth:`get_contiguous_parameters`. Completes a nominal state when all parameters are given."""
+        self._session.set_parameters(_arrays.to_tensor(buffer), trainable_only)
+
+    def export_model_for_inferencing(
+        self, inference_model_uri: str | os.PathLike, graph_output_names: list[str]
+    ) -> None:
+        """Write the eval model, cut to the named values, with the present parameters inside.
+
+        Args:
+            inference_model_uri: where to.
+            graph_output_names: the outputs of the written model: any values of the eval model.
+        """
+        if isinstance(graph_output_names, str):
+            raise TypeError("graph_output_names is a str, expected a list of names")
+        self._session.export(list(graph_output_names)).save(os.fspath(inference_model_uri))
+
+    def input_names(self) -> list[str]:
+        """Names of the inputs that a call takes in the present mode."""
+        return self._session.input_names(self.training)
+
+    def output_names(self) -> list[str]:
+        """Names of the outputs that a call gives in the present mode."""
+        return self._session.output_names(self.training)
+
+
+class Optimizer:
+    """Updates the parameters of a module from their gradients.
+
+    Args:
+        optimizer_uri: the optimizer model: a path, the bytes of the file or an onnx.ModelProto.
+        module: whose parameters are trained.
+
+    Moments that the checkpoint has are gone on with.
+    """
+
+    def __init__(self, optimizer_uri: str | os.PathLike, module: Module) -> None:
+        self._session = module._session
+        self._session.set_optimizer(load_model(optimizer_uri))
+
+    def step(self) -> None:
+        """Update the parameters. The gradients stay; see :meth:`Module.lazy_reset_grad`."""
+        self._session.optimizer_step()
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """The learning rate from the next step on."""
+        self._session.set_learning_rate(learning_rate)
+
+    def get_learning_rate(self) -> float:
+        """The present learning rate: 0.001 until it is set."""
+        return self._session.learning_rate()
+
+
+class LinearLRScheduler:
+    """A learning rate that rises from 0 to `initial_lr` over the warm-up, then falls to 0 at `total_step_count`.
+
+    It counts the optimizer's steps, also those before a checkpoint was loaded, so that :meth:`step` may be called any
+    number of times.
+
+    Args:
+        optimizer: whose learning rate it sets, at once and at every :meth:`step`.
+        warmup_step_count: steps of the warm-up.
+        total_step_count: steps of the whole training.
+        initial_lr: the highest learning rate.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, warmup_step_count: int, total_step_count: int, initial_lr: float
+    ) -> None:
+        self._session = optimizer._session
+        self._session.set_linear_schedule(warmup_step_count, total_step_count, initial_lr)
+
+    def step(self) -> None:
+        """Set the learning rate for the next optimizer step."""
+        self._session.schedule_step()

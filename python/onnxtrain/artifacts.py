@@ -1,0 +1,146 @@
+"""From a forward model to the files that training takes, as ``onnxruntime.training.artifacts``.
+
+    generate_artifacts(
+        "model.onnx",
+        requires_grad=["fc1.weight", "fc1.bias"],
+        loss=LossType.CrossEntropyLoss,
+        optimizer=OptimType.AdamW,
+        artifact_directory="artifacts",
+    )
+
+The files are those of ONNX Runtime training 1.19.2, and readable by it.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from typing import Any
+
+from onnxtrain import _core
+from onnxtrain._options import load_model
+
+__all__ = ["LossType", "OptimType", "generate_artifacts"]
+
+
+class LossType(Enum):
+    """Losses for :func:`generate_artifacts`."""
+
+    MSELoss = 1
+    CrossEntropyLoss = 2
+    BCEWithLogitsLoss = 3
+    L1Loss = 4
+
+
+class OptimType(Enum):
+    """Optimizers for :func:`generate_artifacts`."""
+
+    AdamW = 1
+    SGD = 2
+
+
+# What the library calls them: ot_loss, ot_optimizer and ot_batch_norm of the C headers.
+_LOSSES = {
+    LossType.CrossEntropyLoss: 1,
+    LossType.MSELoss: 2,
+    LossType.L1Loss: 3,
+    LossType.BCEWithLogitsLoss: 4,
+}
+_OPTIMIZERS = {None: 0, OptimType.AdamW: 1, OptimType.SGD: 2}
+_BATCH_STATISTICS = 1
+# beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov, max_norm
+_OPTIMIZER_DEFAULTS = (0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)
+
+
+def _load(model: Any) -> _core.Model:
+    if isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(model, "SerializeToString"):
+        return load_model(model)
+    raise RuntimeError(f"Please pass in either a path, bytes or an ONNX ModelProto for the model, got {type(model)}.")
+
+
+def _loss_term(loss: Any, loss_input_names: list[str] | None) -> list[tuple]:
+    if loss is None:
+        return []
+    if not isinstance(loss, LossType):
+        raise RuntimeError(f"Unknown loss provided {type(loss)}. Expected LossType or None.")
+    names = [*(loss_input_names or []), None, None]
+    if len(names) > 4:
+        raise TypeError(f"{loss.name} takes a value and a target, loss_input_names has {len(names) - 2} names")
+    return [(_LOSSES[loss], 1.0, names[0], names[1], 0)]
+
+
+def _check_lists(
+    requires_grad: list[str] | None, frozen_params: list[str] | None, additional_output_names: list[str] | None
+) -> None:
+    both = set(requires_grad or ()) & set(frozen_params or ())
+    if both:
+        raise RuntimeError(
+            f"A parameter cannot be frozen and require gradient at the same time. Overlap: {sorted(both)}"
+        )
+    if additional_output_names and not isinstance(additional_output_names, list):
+        raise RuntimeError(f"Unknown type provided for additional output names {type(additional_output_names)}.")
+
+
+def generate_artifacts(
+    model: Any,
+    requires_grad: list[str] | None = None,
+    frozen_params: list[str] | None = None,
+    loss: LossType | None = None,
+    optimizer: OptimType | None = None,
+    artifact_directory: str | bytes | os.PathLike | None = None,
+    prefix: str = "",
+    ort_format: bool = False,
+    custom_op_library: str | bytes | os.PathLike | None = None,
+    additional_output_names: list[str] | None = None,
+    nominal_checkpoint: bool = False,
+    loss_input_names: list[str] | None = None,
+) -> None:
+    """Write training_model.onnx, eval_model.onnx, checkpoint and, with an optimizer, optimizer_model.onnx.
+
+    Args:
+        model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
+        requires_grad: initializers that are trained. None: every one that can be and is not frozen.
+        frozen_params: initializers that are parameters without gradient; names that the model lacks do not matter.
+            Initializers in neither list stay constants of the models. Running statistics of BatchNormalization are
+            frozen parameters in any case, and training uses the statistics of the batch.
+        loss: of the value that `loss_input_names` names, or of the model's first output. None: the outputs are taken
+            as they are, and the first is the loss.
+        optimizer: None: there is no optimizer model.
+        artifact_directory: where to; made when it is missing. None: the current directory.
+        prefix: put before every file name.
+        ort_format: not supported; only False.
+        custom_op_library: not supported; only None.
+        additional_output_names: values that training and eval model give after the loss.
+        nominal_checkpoint: write nominal_checkpoint too, which has no values.
+        loss_input_names: the value that the loss takes and, after it, the target's name.
+
+    Raises:
+        RuntimeError: lists overlap, or an argument is not what it should be.
+        Unsupported: an operator on the way to the loss has no gradient; all of them are named.
+        InvalidArgument: a parameter does not reach the loss.
+        NotFound: there is no initializer or value of that name.
+    """
+    _check_lists(requires_grad, frozen_params, additional_output_names)
+    if optimizer is not None and not isinstance(optimizer, OptimType):
+        raise TypeError(f"Unknown optimizer provided {type(optimizer)}. Expected OptimType or None.")
+    if custom_op_library is not None and not os.path.exists(custom_op_library):
+        raise RuntimeError(f"Custom op library {os.fspath(custom_op_library)!r} does not exist.")
+    if custom_op_library is not None or ort_format:
+        raise _core.Unsupported("custom operator libraries" if custom_op_library is not None else "files in .ort format")
+    built = _core.Artifacts.generate(
+        _load(model),
+        _loss_term(loss, loss_input_names),
+        (_OPTIMIZERS[optimizer], *_OPTIMIZER_DEFAULTS),
+        requires_grad,
+        frozen_params,
+        additional_output_names,
+        _BATCH_STATISTICS,
+        True,
+        0,
+        None,
+    )
+    folder = os.fsdecode(artifact_directory) if artifact_directory is not None else os.curdir
+    folder, prefix = os.path.split(os.path.join(folder, prefix))
+    built.save(folder or os.curdir, prefix)
+    if nominal_checkpoint:
+        built.save_nominal(folder or os.curdir, prefix)
