@@ -77,7 +77,8 @@ enum {
                             ///< with sequences: the tensors at one position share it
     OT_OP_INTERNAL = 64,    ///< made by a fuse pass, never written to a file
     OT_OP_ACCUMULATE = 128, ///< input 0, which is state, becomes itself plus input 1, or input 1
-                            ///< where input 2 is true
+                            ///< where input 2 is true; nothing is left to do where input 1 has
+                            ///< been made in the memory of input 0
 };
 
 /** One tensor as a kernel sees it. */
@@ -109,6 +110,8 @@ typedef struct ot_run {
     void *scratch; ///< of ot_prep_scratch(); undefined contents
     const ot_step *step;
     int n_threads;
+    unsigned adds; ///< bit i: output i is to be added to what is in its memory; only bits that
+                   ///< ot_kernel.adds has
 } ot_run;
 
 enum {
@@ -120,6 +123,7 @@ enum {
 typedef struct ot_kernel {
     const char *name; ///< "ref", "simd", "dnnl"
     unsigned flags;
+    unsigned adds; ///< bit i: output i can be added to what is in its memory (ot_run.adds)
     bool (*can_run)(const ot_prep *p); ///< NULL: always
     /**
      * NULL: all ports row-major. Otherwise state with ot_prep_want() the forms wanted, given the

@@ -1,9 +1,10 @@
-// A gradient that replaces what is in its accumulation buffer is computed where it belongs: while
-// the flag says "replace", the value's memory is the buffer's, and the accumulator finds nothing
-// left to copy. That holds for every operator that makes a whole value, so no kernel knows of it.
+// A gradient is made where it is accumulated: its value's memory is that of the accumulation
+// buffer, and the accumulator finds nothing left to do. That holds in every run for kernels that
+// can add to what is in an output, and for all others in runs whose flag says "replace"; in the
+// rest of their runs the value has memory of its own.
 #include "exec/plan.h"
 
-enum { BUFFER, VALUE, FLAG, N_PORTS }; // inputs of an operator with OT_OP_ACCUMULATE
+enum { BUFFER, VALUE, FLAG }; // inputs of an operator with OT_OP_ACCUMULATE
 
 static int entry_number(const ot__plan *plan, const ot_arg *arg)
 {
@@ -11,24 +12,61 @@ static int entry_number(const ot__plan *plan, const ot_arg *arg)
     return (int)((const ot__entry *)(const void *)arg - plan->entries);
 }
 
+static bool uses(const ot__plan *plan, const ot_arg *arg, int root)
+{
+    return arg != NULL && plan->entries[entry_number(plan, arg)].root == root;
+}
+
 // Nothing but this step uses the buffer, so nobody can see that it is written earlier.
 static bool can_be_direct(const ot__plan *plan, int s)
 {
-    const ot_run *run = &plan->steps[s].run;
-    const ot__entry *buffer, *value, *flag;
+    const ot_arg *const *in = plan->steps[s].run.in;
+    const ot__entry *buffer, *value;
 
-    for (int i = 0; i < N_PORTS; i++)
-        if (i >= run->n_in || run->in[i] == NULL)
-            return false;
-    buffer = ot__plan_root(plan, entry_number(plan, run->in[BUFFER]));
-    value = ot__plan_root(plan, entry_number(plan, run->in[VALUE]));
-    flag = ot__plan_root(plan, entry_number(plan, run->in[FLAG]));
+    if (plan->steps[s].run.n_in <= VALUE || in[BUFFER] == NULL || in[VALUE] == NULL)
+        return false;
+    buffer = ot__plan_root(plan, entry_number(plan, in[BUFFER]));
+    value = ot__plan_root(plan, entry_number(plan, in[VALUE]));
     return buffer->source == OT_SOURCE_INPUT && buffer->first == s && buffer->last == s &&
-           flag->source == OT_SOURCE_INPUT && flag->arg.dtype == OT_BOOL && flag->n_bytes > 0 &&
-           value->source == OT_SOURCE_PLANNED && !value->is_written &&
+           value->source == OT_SOURCE_PLANNED && !value->is_written && !value->is_direct &&
            value->n_bytes == buffer->n_bytes && value->n_bytes > 0 &&
-           run->in[BUFFER]->dtype == run->in[VALUE]->dtype &&
-           ot__form_equal(run->in[BUFFER]->form, run->in[VALUE]->form) && !value->is_direct;
+           in[BUFFER]->dtype == in[VALUE]->dtype &&
+           ot__form_equal(in[BUFFER]->form, in[VALUE]->form);
+}
+
+// The entry of the flag; -1: there is none. What is computed is not known before the run.
+static bool find_flag(const ot__plan *plan, const ot_run *run, int *flag)
+{
+    const ot__entry *e;
+
+    *flag = -1;
+    if (run->n_in <= FLAG || run->in[FLAG] == NULL)
+        return true;
+    *flag = entry_number(plan, run->in[FLAG]);
+    e = ot__plan_root(plan, *flag);
+    return (e->source == OT_SOURCE_INPUT || e->source == OT_SOURCE_CONSTANT) &&
+           e->arg.dtype == OT_BOOL && e->n_bytes > 0;
+}
+
+// The step that makes the value, when it can add it to the buffer and only step s reads it; `bit`:
+// of the output in ot_run.adds.
+static int find_adder(const ot__plan *plan, int value, int s, unsigned *bit)
+{
+    const int maker = plan->entries[value].first;
+    const ot__plan_step *step = &plan->steps[maker];
+
+    if (plan->entries[value].last != s)
+        return -1;
+    for (int k = maker + 1; k < s; k++)
+        for (int i = 0; i < plan->steps[k].run.n_in; i++)
+            if (uses(plan, plan->steps[k].run.in[i], value))
+                return -1;
+    for (int i = 0; i < step->run.n_out; i++) {
+        *bit = i < 32 ? 1U << i : 0;
+        if (uses(plan, step->run.out[i], value))
+            return (step->kernel->adds & *bit) != 0 ? maker : -1;
+    }
+    return -1;
 }
 
 ot_status ot__build_accumulation(ot__builder *b)
@@ -40,14 +78,18 @@ ot_status ot__build_accumulation(ot__builder *b)
         return OT_ERR_NO_MEMORY;
     for (int s = 0; s < plan->n_steps; s++) {
         const ot_run *run = &plan->steps[s].run;
+        ot__direct d;
 
-        if ((b->step_ops[s]->flags & OT_OP_ACCUMULATE) == 0 || !can_be_direct(plan, s))
+        if ((b->step_ops[s]->flags & OT_OP_ACCUMULATE) == 0 || !can_be_direct(plan, s) ||
+            !find_flag(plan, run, &d.flag))
             continue;
-        plan->direct[plan->n_direct++] =
-            (ot__direct){.value = plan->entries[entry_number(plan, run->in[VALUE])].root,
-                         .buffer = entry_number(plan, run->in[BUFFER]),
-                         .flag = entry_number(plan, run->in[FLAG])};
-        plan->entries[plan->direct[plan->n_direct - 1].value].is_direct = true;
+        d.buffer = entry_number(plan, run->in[BUFFER]);
+        d.value = plan->entries[entry_number(plan, run->in[VALUE])].root;
+        d.adder = find_adder(plan, d.value, s, &d.bit);
+        if (d.flag < 0 && d.adder < 0)
+            continue;
+        plan->entries[d.value].is_direct = true;
+        plan->direct[plan->n_direct++] = d;
     }
     return OT_OK;
 }
@@ -56,10 +98,16 @@ void ot__plan_direct_gradients(ot__plan *plan)
 {
     for (int i = 0; i < plan->n_direct; i++) {
         const ot__direct *d = &plan->direct[i];
-        const bool replaces = *(const uint8_t *)plan->entries[d->flag].arg.data != 0;
-        void *data = replaces ? plan->entries[d->buffer].arg.data
-                              : plan->block + plan->entries[d->value].offset;
+        const bool adds = d->flag < 0 || *(const uint8_t *)plan->entries[d->flag].arg.data == 0;
+        void *data = plan->entries[d->buffer].arg.data;
 
+        if (d->adder >= 0) {
+            ot_run *run = &plan->steps[d->adder].run;
+
+            run->adds = adds ? run->adds | d->bit : run->adds & ~d->bit;
+        } else if (adds) {
+            data = plan->block + plan->entries[d->value].offset;
+        }
         for (int k = d->value; k >= 0; k = plan->entries[k].next)
             plan->entries[k].arg.data = data;
     }

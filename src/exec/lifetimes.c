@@ -88,13 +88,16 @@ static void add_usage(ot__plan *plan, ot__usage *usages, int *n, int entry, int 
     usages[(*n)++] = (ot__usage){e->first, e->last, e->n_bytes, alias, 0};
 }
 
-// Values that are computed in their accumulation buffers go behind all others: those pages are
-// touched only by runs that add to what is in the buffers, and take no memory until then.
+// Values that are computed in their accumulation buffers only in runs that replace what is there
+// go behind all others: those pages are touched only by runs that add, and take no memory until
+// then.
 static int add_direct(ot__plan *plan, ot__usage *usages, int n)
 {
     for (int i = 0; i < plan->n_direct; i++) {
         ot__entry *e = &plan->entries[plan->direct[i].value];
 
+        if (plan->direct[i].adder >= 0)
+            continue;
         e->usage = n;
         usages[n++] = (ot__usage){e->first, e->last, e->n_bytes, -1, 0};
     }

@@ -53,7 +53,7 @@ typedef struct ot__entry {
     size_t n_bytes;
     size_t offset;   // PLANNED roots: in the block
     bool is_written; // roots: some node changes it in place
-    bool is_direct;  // roots: computed in its accumulation buffer in runs that replace that
+    bool is_direct;  // roots: computed in its accumulation buffer, in some runs at least
     int first, last; // roots: steps that use it, through whatever entry
     int usage;       // roots: its usage record; -1: none
 } ot__entry;
@@ -70,10 +70,13 @@ typedef struct ot__plan_step {
     double seconds; // of all runs, when profiling
 } ot__plan_step;
 
-// A value that is computed in its accumulation buffer in runs where `flag` is true; entries,
-// `value` being a root.
+// A value that is computed in its accumulation buffer (entries, `value` being a root): in every
+// run when step `adder` can add to output `bit`, else (-1) in runs where `flag` says "replace".
 typedef struct ot__direct {
-    int value, buffer, flag;
+    int value, buffer;
+    int flag; // -1: none, it adds
+    int adder;
+    unsigned bit; // in ot_run.adds
 } ot__direct;
 
 struct ot__plan {

@@ -32,8 +32,10 @@ typedef struct ot__conv {
      * c_in) or NULL */                                                                            \
     void ot__ref_conv_dx_##suffix(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p,   \
                                   T *columns);                                                     \
-    void ot__ref_conv_dw_##suffix(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns);  \
-    void ot__ref_conv_db_##suffix(T *db, const T *dy, const ot__conv *p);
+    /* adds: to what is in dw or db */                                                             \
+    void ot__ref_conv_dw_##suffix(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns,   \
+                                  bool adds);                                                      \
+    void ot__ref_conv_db_##suffix(T *db, const T *dy, const ot__conv *p, bool adds);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 

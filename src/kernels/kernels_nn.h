@@ -13,14 +13,15 @@
 // ---- ref_gemm.c ----
 
 // y (m, n; rows y_row apart) = alpha * a (m, k) * b (k, n) + beta * c. a and b are read with any
-// strides, c too (0: broadcast); c NULL: none. Sums in f64. y may be c when their strides agree.
+// strides, c too (0: broadcast); c NULL: none. Sums in f64, to which `adds` adds what is in y.
 typedef struct ot__gemm {
     int64_t m, n, k;
     double alpha, beta;
     int64_t a_row, a_column, b_row, b_column, c_row, c_column, y_row;
 } ot__gemm;
 #define OT_DECLARE(suffix, T)                                                                      \
-    void ot__ref_gemm_##suffix(T *y, const T *a, const T *b, const T *c, const ot__gemm *g);
+    void ot__ref_gemm_##suffix(T *y, const T *a, const T *b, const T *c, const ot__gemm *g,        \
+                               bool adds);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 

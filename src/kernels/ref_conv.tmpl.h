@@ -58,7 +58,7 @@ void FN(conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *p, T *co
         FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
         FN(gemm)
         (y + i * p->c_out * window->n_out, w + group * p->c_out * n_inner, columns,
-         b ? b + group * p->c_out : NULL, &product);
+         b ? b + group * p->c_out : NULL, &product, false);
     }
 }
 
@@ -83,13 +83,13 @@ void FN(conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p, 
         for (int64_t k = 0; k < p->c_in * window->n_in; k++)
             image[k] = b ? b[group * p->c_in + k / window->n_in] : 0;
         FN(gemm)
-        (columns, w + group * p->c_out * n_inner, dy + i * p->c_out * window->n_out, NULL,
-         &product);
+        (columns, w + group * p->c_out * n_inner, dy + i * p->c_out * window->n_out, NULL, &product,
+         false);
         FN(from_columns)(image, columns, p->c_in, window);
     }
 }
 
-void FN(conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns)
+void FN(conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns, bool adds)
 {
     const ot__window *window = &p->window;
     const int64_t n_inner = p->c_in * window->n_kernel;
@@ -97,32 +97,29 @@ void FN(conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns)
                               .n = n_inner,
                               .k = window->n_out,
                               .alpha = 1,
-                              .beta = 1,
                               .a_row = window->n_out,
                               .a_column = 1,
                               .b_row = 1,
                               .b_column = window->n_out,
-                              .c_row = n_inner,
-                              .c_column = 1,
                               .y_row = n_inner};
 
     for (int64_t i = 0; i < p->batch * p->groups; i++) {
         T *to = dw + i % p->groups * p->c_out * n_inner;
         FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
         FN(gemm)
-        (to, dy + i * p->c_out * window->n_out, columns, i < p->groups ? NULL : to, &product);
+        (to, dy + i * p->c_out * window->n_out, columns, NULL, &product, adds || i >= p->groups);
     }
-    for (int64_t k = 0; p->batch == 0 && k < p->groups * p->c_out * n_inner; k++)
+    for (int64_t k = 0; p->batch == 0 && !adds && k < p->groups * p->c_out * n_inner; k++)
         dw[k] = 0;
 }
 
-void FN(conv_db)(T *db, const T *dy, const ot__conv *p)
+void FN(conv_db)(T *db, const T *dy, const ot__conv *p, bool adds)
 {
     const int64_t n_channels = p->groups * p->c_out, n_out = p->window.n_out;
 
 #pragma omp parallel for schedule(static) if (p->batch * n_channels * n_out > OT_PAR_MIN)
     for (int64_t c = 0; c < n_channels; c++) {
-        double sum = 0;
+        double sum = adds ? (double)db[c] : 0;
         for (int64_t i = 0; i < p->batch; i++)
             for (int64_t o = 0; o < n_out; o++)
                 sum += (double)dy[(i * n_channels + c) * n_out + o];

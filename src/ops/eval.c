@@ -132,7 +132,8 @@ static ot_status make_outputs(evaluation *e, ot_tensor **out)
 }
 
 ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
-                            const void *const *constant, int n_in, ot_arg *const *out, int n_out)
+                            const void *const *constant, int n_in, ot_arg *const *out, int n_out,
+                            unsigned adds)
 {
     const ot_step step = {.training = true};
     ot_prep p = {.node = node,
@@ -142,7 +143,7 @@ ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const 
                  .n_in = n_in,
                  .n_out = n_out,
                  .n_threads = ot__parallel_max()};
-    ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step};
+    ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step, .adds = adds};
     int *first = ot__alloc_zero((size_t)n_in + 1, sizeof(*first));
     void *scratch = NULL;
     char label[160];
@@ -199,7 +200,7 @@ static ot_status evaluate(const ot_node *node, const ot_tensor *const *in, int n
     if (st == OT_OK)
         st = make_outputs(&e, out);
     if (st == OT_OK)
-        st = ot__op_run_kernel(e.node, kernel, e.in, e.constant, n_in, e.out, n_out);
+        st = ot__op_run_kernel(e.node, kernel, e.in, e.constant, n_in, e.out, n_out, 0);
     evaluation_deinit(&e);
     return st;
 }

@@ -275,7 +275,8 @@ ot_status ot__run_gather_grad(const ot_run *r, int indices_input, int dy_input)
     const uint64_t zero = 0;
 
     OT_TRY(run_offsets(x, r->in[indices_input], r->scratch));
-    ot__ref_fill(dx->data, &zero, dx->count, x->size);
+    if (r->adds == 0)
+        ot__ref_fill(dx->data, &zero, dx->count, x->size);
     x->scatter(dx->data, r->scratch, r->in[dy_input]->data, x->n, x->slice, dx->count,
                OT__SCATTER_ADD);
     return OT_OK;

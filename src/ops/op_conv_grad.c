@@ -1,6 +1,8 @@
 // Gradients of Conv: dX, dW and dB from dY, X and W; each may be omitted.
 #include "ops/conv.h"
 
+enum { ADDS_DW = 1 << 1, ADDS_DB = 1 << 2 };
+
 static void conv_grad_infer(ot_infer *c)
 {
     const ot_shape *dy = ot_infer_shape(c, 0), *x = ot_infer_shape(c, 1), *w = ot_infer_shape(c, 2);
@@ -51,21 +53,22 @@ static ot_status conv_grad_run(const ot_run *r)
     const ot_arg *dy = r->in[0], *x = r->in[1], *w = r->in[2];
     ot_arg *dx = r->out[0], *dw = r->n_out > 1 ? r->out[1] : NULL,
            *db = r->n_out > 2 ? r->out[2] : NULL;
+    const bool adds_dw = (r->adds & ADDS_DW) != 0, adds_db = (r->adds & ADDS_DB) != 0;
 
     if (dy->dtype == OT_F32) {
         if (dx)
             ot__ref_conv_dx_f32(dx->data, dy->data, w->data, NULL, p, r->scratch);
         if (dw)
-            ot__ref_conv_dw_f32(dw->data, dy->data, x->data, p, r->scratch);
+            ot__ref_conv_dw_f32(dw->data, dy->data, x->data, p, r->scratch, adds_dw);
         if (db)
-            ot__ref_conv_db_f32(db->data, dy->data, p);
+            ot__ref_conv_db_f32(db->data, dy->data, p, adds_db);
     } else {
         if (dx)
             ot__ref_conv_dx_f64(dx->data, dy->data, w->data, NULL, p, r->scratch);
         if (dw)
-            ot__ref_conv_dw_f64(dw->data, dy->data, x->data, p, r->scratch);
+            ot__ref_conv_dw_f64(dw->data, dy->data, x->data, p, r->scratch, adds_dw);
         if (db)
-            ot__ref_conv_db_f64(db->data, dy->data, p);
+            ot__ref_conv_db_f64(db->data, dy->data, p, adds_db);
     }
     return OT_OK;
 }
@@ -92,6 +95,7 @@ static const ot_kernel conv_grad_kernels[] = {
      .release = ot__conv_release_dnnl},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = ADDS_DW | ADDS_DB,
      .prepare = conv_grad_prepare,
      .run = conv_grad_run},
     {0},

@@ -92,11 +92,13 @@ static const ot_attr_spec fused_matmul_attrs[] = {
 static const ot_kernel fused_matmul_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .can_run = ot__product_can_simd,
      .prepare = fused_matmul_prepare_simd,
      .run = ot__product_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .prepare = fused_matmul_prepare,
      .run = ot__product_run_ref},
     {0},

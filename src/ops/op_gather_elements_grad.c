@@ -30,6 +30,7 @@ static const ot_attr_spec gather_elements_grad_attrs[] = {
 static const ot_kernel gather_elements_grad_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .prepare = gather_elements_grad_prep,
      .run = gather_elements_grad_run},
     {0},

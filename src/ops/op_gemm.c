@@ -109,11 +109,13 @@ static const ot_attr_spec gemm_attrs[] = {
 static const ot_kernel gemm_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .can_run = ot__product_can_simd,
      .prepare = gemm_prepare_simd,
      .run = ot__product_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .prepare = gemm_prepare,
      .run = ot__product_run_ref},
     {0},

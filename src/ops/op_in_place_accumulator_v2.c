@@ -37,18 +37,27 @@ static ot_status in_place_accumulator_v2_prep(ot_prep *p)
                               ot_prep_in(p, BUFFER)->count, ot_prep_in(p, VALUE)->count);
 }
 
-static ot_status in_place_accumulator_v2_run(const ot_run *r)
+static void accumulate(const ot_run *r, size_t n_bytes)
 {
     const ot_arg *buffer = r->in[BUFFER], *value = r->in[VALUE];
     const ot_arg *flag = r->n_in > OVERWRITE ? r->in[OVERWRITE] : NULL;
-    const size_t n_bytes = (size_t)buffer->count * ot_dtype_size(buffer->dtype);
 
+    if (value != buffer && value->data == buffer->data)
+        return; // it was made there
     if (flag != NULL && flag->count > 0 && *(const uint8_t *)flag->data != 0)
         ot__ref_copy_bytes(buffer->data, value->data, n_bytes);
     else if (buffer->dtype == OT_F32)
         ot__ref_accumulate_f32(buffer->data, value->data, buffer->count);
     else
         ot__ref_accumulate_f64(buffer->data, value->data, buffer->count);
+}
+
+static ot_status in_place_accumulator_v2_run(const ot_run *r)
+{
+    const ot_arg *buffer = r->in[BUFFER];
+    const size_t n_bytes = (size_t)buffer->count * ot_dtype_size(buffer->dtype);
+
+    accumulate(r, n_bytes);
     if (r->out[0] != NULL)
         *(uint8_t *)r->out[0]->data = 1;
     if (r->n_out > 1 && r->out[1] != NULL)

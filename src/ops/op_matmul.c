@@ -109,11 +109,13 @@ static const ot_port matmul_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel matmul_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .can_run = ot__product_can_simd,
      .prepare = matmul_prepare_simd,
      .run = ot__product_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
      .prepare = matmul_prepare,
      .run = ot__product_run_ref},
     {0},

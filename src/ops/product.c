@@ -109,9 +109,9 @@ void ot__product_compute_ref(const ot__product *p, const ot_run *r, void *y, con
         const void *ab = (const char *)a->data + (size_t)a_at * size;
         const void *bb = (const char *)b->data + (size_t)b_at * size;
         if (a->dtype == OT_F32)
-            ot__ref_gemm_f32(yb, ab, bb, c, &p->gemm);
+            ot__ref_gemm_f32(yb, ab, bb, c, &p->gemm, r->adds != 0);
         else
-            ot__ref_gemm_f64(yb, ab, bb, c, &p->gemm);
+            ot__ref_gemm_f64(yb, ab, bb, c, &p->gemm, r->adds != 0);
     }
 }
 
@@ -172,6 +172,7 @@ void ot__product_compute_simd(const ot__product *p, const ot_run *r, ot__gemm_da
 
     first->a = r->in[0]->data;
     first->b = r->in[1]->data;
+    first->adds = r->adds != 0;
     ot__gemm_run(p->kernel, &p->plan,
                  &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
                  r->scratch, r->n_threads);

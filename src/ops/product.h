@@ -24,7 +24,8 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
 // The same for concrete shapes known to fit.
 void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
                       bool b_transposed, double alpha);
-// Operands from inputs 0 and 1, the result (row-major) to `y`; c as in ot__gemm, or NULL.
+// Operands from inputs 0 and 1, the result (row-major) to `y`, or added there where r->adds says
+// so; c as in ot__gemm, or NULL.
 void ot__product_compute_ref(const ot__product *p, const ot_run *r, void *y, const void *c);
 ot_status ot__product_run_ref(const ot_run *r); // state: ot__product; in: a, b[, c]
 

@@ -14,7 +14,6 @@ ot_status ot__fuse_batch_norm(ot_model *model);
 ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
-ot_status ot__fuse_gemm_accumulate(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
 
 // ---- fuse.c ----

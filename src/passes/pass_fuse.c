@@ -2,7 +2,6 @@
 #include "passes/fuse.h"
 
 static const ot__fusion fusions[] = {
-    {"fuse_gemm_accumulate", ot__fuse_gemm_accumulate},
     {"fuse_batch_norm", ot__fuse_batch_norm},
     {"fuse_pool", ot__fuse_pool},
     {"fuse_conv", ot__fuse_conv},

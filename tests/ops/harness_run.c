@@ -132,9 +132,10 @@ static bool is_state(const ot_node *node, int i)
     return port != NULL && (port->flags & OT_PORT_STATE) != 0;
 }
 
-// `in_place`: the input whose memory output 0 takes; -1: none. Results land in `b`, outputs first.
+// `in_place`: the input whose memory output 0 takes; -1: none. `sums`: what outputs hold that the
+// kernel can add to, and then adds to; NULL: nothing. Results land in `b`, outputs first.
 static ot_status run_once(const one_node *one, const ot_kernel *kernel, const inputs *in, int fill,
-                          int in_place, buffers *b)
+                          int in_place, const buffers *sums, buffers *b)
 {
     const ot_node *node = one->node;
     ot_arg in_arg[OT_CASE_MAX_PORTS];
@@ -148,9 +149,13 @@ static ot_status run_once(const one_node *one, const ot_kernel *kernel, const in
 
         if (y != NULL && (y->kind != OT_VALUE_TENSOR || !ot__shape_is_static(&y->shape)))
             return ot__error(OT_ERR_UNSUPPORTED, "the shape of output %d is not known", i);
-        if (y != NULL)
-            outs[i] = add_buffer(b, y->dtype, &y->shape, fill,
-                                 in_place >= 0 && i == 0 ? in->tensor[in_place]->data : NULL);
+        const void *contents = in_place >= 0 && i == 0 ? in->tensor[in_place]->data : NULL;
+
+        if (y == NULL)
+            continue;
+        if (sums != NULL && (kernel->adds >> i & 1U) != 0)
+            contents = sums->tensor[b->n]->data;
+        outs[i] = add_buffer(b, y->dtype, &y->shape, fill, contents);
     }
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
@@ -168,7 +173,8 @@ static ot_status run_once(const one_node *one, const ot_kernel *kernel, const in
         ins[i] = is_state(node, i) ? add_buffer(b, t->dtype, &t->shape, fill, t->data) : &in_arg[i];
         constant[i] = x->constant == NULL ? NULL : t->data;
     }
-    return ot__op_run_kernel(node, kernel, ins, constant, node->n_inputs, outs, node->n_outputs);
+    return ot__op_run_kernel(node, kernel, ins, constant, node->n_inputs, outs, node->n_outputs,
+                             sums == NULL ? 0 : kernel->adds);
 }
 
 // ---- what is checked of every kernel ----
@@ -187,7 +193,7 @@ static void compare_runs(const one_node *one, const ot_kernel *kernel, const inp
 {
     buffers again;
 
-    if (run_once(one, kernel, in, 0x11, in_place, &again) != OT_OK)
+    if (run_once(one, kernel, in, 0x11, in_place, NULL, &again) != OT_OK)
         fail("kernel '%s' %s: %s", kernel->name, what, ot_error_message());
     else if (!same_bits(first, &again))
         fail("kernel '%s' gives other bits %s", kernel->name, what);
@@ -225,6 +231,38 @@ static void check_in_place(const one_node *one, const ot_kernel *kernel, const i
                          i == 0 ? "in place of input 0" : "in place of input 1");
 }
 
+// What the kernel has made, added to itself.
+static void check_adding(const ot_op_case *c, const one_node *one, const ot_kernel *kernel,
+                         const inputs *in, const buffers *first)
+{
+    buffers sums;
+    int at = 0;
+
+    if (kernel->adds == 0)
+        return;
+    if (run_once(one, kernel, in, 0xFF, -1, first, &sums) != OT_OK)
+        fail("kernel '%s' adding: %s", kernel->name, ot_error_message());
+    check_guards(&sums, kernel->name);
+    for (int i = 0; i < one->node->n_outputs; i++) {
+        const double times = (kernel->adds >> i & 1U) != 0 ? 2.0 : 1.0;
+        ot_tensor *expected = NULL;
+        char what[64];
+
+        if (one->node->outputs[i] == NULL)
+            continue;
+        snprintf(what, sizeof(what), "kernel '%s' adding to output %d", kernel->name, i);
+        if (ot_tensor_create(OT_F64, &sums.tensor[at]->shape, &expected) == OT_OK) {
+            for (int64_t k = 0; k < ot_tensor_count(expected); k++)
+                ((double *)ot_tensor_data(expected))[k] =
+                    times * ot__tensor_get_f64(first->tensor[at], k);
+            tensors_agree(sums.tensor[at], expected, sums.tensor[at]->dtype, c->tolerance, what);
+        }
+        ot_tensor_destroy(expected);
+        at++;
+    }
+    buffers_deinit(&sums);
+}
+
 static bool should_run(const ot_kernel *kernel, ot_status st)
 {
     return st != OT_ERR_UNSUPPORTED || kernel->can_run == NULL;
@@ -260,12 +298,13 @@ static void check_kernel(const ot_op_case *c, const inputs *in, const one_node *
                          const ot_kernel *kernel, const buffers *oracle)
 {
     buffers b;
-    const ot_status st = run_once(one, kernel, in, 0xFF, -1, &b);
+    const ot_status st = run_once(one, kernel, in, 0xFF, -1, NULL, &b);
 
     if (st == OT_OK) {
         check_guards(&b, kernel->name);
         compare_runs(one, kernel, in, &b, -1, "over other memory, so it leaves elements unwritten");
         check_in_place(one, kernel, in, &b);
+        check_adding(c, one, kernel, in, &b);
         if ((kernel->flags & OT_KERNEL_THREAD_EXACT) != 0)
             check_threads(one, kernel, in, &b);
         check_expected(c, &b, one, kernel->name);
@@ -302,7 +341,7 @@ void check_kernels(const ot_op_case *c, const inputs *in, const one_node *one)
 {
     buffers oracle;
 
-    if (run_once(one, reference_of(one->node->op), in, 0, -1, &oracle) != OT_OK)
+    if (run_once(one, reference_of(one->node->op), in, 0, -1, NULL, &oracle) != OT_OK)
         fail("reference kernel: %s", ot_error_message());
     else
         check_all(c, in, one, &oracle);
@@ -320,7 +359,7 @@ void check_kernels_against_f64(const ot_op_test *test, const ot_op_case *c, cons
         one_node_make(test, c, &wide_in, STATIC_EXTENTS, &wide) != OT_OK) {
         check_kernels(c, in, one); // the record has no f64 for these types
     } else {
-        if (run_once(&wide, reference_of(wide.node->op), &wide_in, 0, -1, &oracle) != OT_OK)
+        if (run_once(&wide, reference_of(wide.node->op), &wide_in, 0, -1, NULL, &oracle) != OT_OK)
             fail("reference kernel in f64: %s", ot_error_message());
         else
             check_all(c, in, one, &oracle);
@@ -358,7 +397,7 @@ void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
             const double start = ot__clock_seconds();
             buffers b;
 
-            st = run_once(one, k, in, 0, -1, &b);
+            st = run_once(one, k, in, 0, -1, NULL, &b);
             best = OT_MIN(best, ot__clock_seconds() - start);
             buffers_deinit(&b);
         }

@@ -178,101 +178,6 @@ static void grouped_and_depthwise_convolutions_agree(void **state)
             1e-4);
 }
 
-// ---- accumulate.c ----
-
-static const char accumulation[] =
-    HEAD "g (float[4] x, float[4] buffer, bool[1] replace) => (bool[1] done)"
-         "{ d = Neg(x) done = com.microsoft.InPlaceAccumulatorV2(buffer, d, replace) }";
-
-static void accumulate_twice(ot_model *model, bool replace, float *buffer)
-{
-    const ot__plan_options options = {.n_threads = 1};
-    const ot_step step = {.training = true};
-    float x[] = {1, 2, 3, 4};
-    ot__plan *plan;
-
-    assert_ok(ot__plan_create(model->graph, &options, NULL, NULL, &plan));
-    assert_int_equal(plan->n_direct, 1);
-    ot__plan_bind_input(plan, 0, 0, x);
-    ot__plan_bind_input(plan, 1, 0, buffer);
-    ot__plan_bind_input(plan, 2, 0, &replace);
-    assert_ok(ot__plan_run(plan, &step));
-    assert_int_equal(plan->entries[plan->direct[0].value].arg.data == (void *)buffer, replace);
-    replace = false;
-    assert_ok(ot__plan_run(plan, &step));
-    ot__plan_destroy(plan);
-}
-
-static void a_gradient_that_replaces_is_made_in_its_buffer(void **state)
-{
-    ot_model *model = read_prepared(accumulation);
-    float buffer[] = {10, 20, 30, 40};
-
-    (void)state;
-    accumulate_twice(model, true, buffer);
-    for (int k = 0; k < 4; k++)
-        assert_float_equal(buffer[k], -2.0F * (float)(k + 1), 0);
-    ot_model_destroy(model);
-}
-
-static void a_gradient_that_adds_up_keeps_what_is_in_its_buffer(void **state)
-{
-    ot_model *model = read_prepared(accumulation);
-    float buffer[] = {10, 20, 30, 40};
-
-    (void)state;
-    accumulate_twice(model, false, buffer);
-    for (int k = 0; k < 4; k++)
-        assert_float_equal(buffer[k], 8.0F * (float)(k + 1), 0);
-    ot_model_destroy(model);
-}
-
-// Pages that a run does not touch take no memory.
-static void a_gradient_that_replaces_leaves_its_own_memory_alone(void **state)
-{
-    ot_model *model = read_prepared(accumulation);
-    const ot__plan_options options = {.n_threads = 1, .borrow_block = true};
-    const bool replace = true;
-    const float x[] = {1, 2, 3, 4};
-    float buffer[4] = {0};
-    unsigned char *block, untouched[sizeof buffer];
-    ot__plan *plan;
-
-    (void)state;
-    assert_ok(ot__plan_create(model->graph, &options, NULL, NULL, &plan));
-    block = ot__alloc_aligned(ot__plan_bytes(plan));
-    memset(block, 0xa5, ot__plan_bytes(plan));
-    memset(untouched, 0xa5, sizeof untouched);
-    ot__plan_set_block(plan, block);
-    ot__plan_bind_input(plan, 0, 0, x);
-    ot__plan_bind_input(plan, 1, 0, buffer);
-    ot__plan_bind_input(plan, 2, 0, &replace);
-    assert_ok(ot__plan_run(plan, &(ot_step){.training = true}));
-    assert_float_equal(buffer[3], -4, 0);
-    const size_t offset = plan->entries[plan->direct[0].value].offset;
-    assert_memory_equal(block + offset, untouched, sizeof untouched);
-    assert_in_range(offset, 64, ot__plan_bytes(plan) - sizeof buffer); // behind the flag
-    ot__plan_destroy(plan);
-    ot__free_aligned(block);
-    ot_model_destroy(model);
-}
-
-static void a_buffer_that_others_read_is_written_in_its_turn(void **state)
-{
-    ot_model *model = read_prepared(
-        HEAD "g (float[4] x, float[4] buffer, bool[1] replace) => (bool[1] done, float[4] before)"
-             "{ before = Abs(buffer) d = Neg(x)"
-             "  done = com.microsoft.InPlaceAccumulatorV2(buffer, d, replace) }");
-    const ot__plan_options options = {.n_threads = 1};
-    ot__plan *plan;
-
-    (void)state;
-    assert_ok(ot__plan_create(model->graph, &options, NULL, NULL, &plan));
-    assert_int_equal(plan->n_direct, 0);
-    ot__plan_destroy(plan);
-    ot_model_destroy(model);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,10 +188,6 @@ int main(void)
         cmocka_unit_test(channels_that_do_not_fill_blocks_stand_last),
         cmocka_unit_test(blocks_go_through_pools_norms_and_gradients),
         cmocka_unit_test(grouped_and_depthwise_convolutions_agree),
-        cmocka_unit_test(a_gradient_that_replaces_is_made_in_its_buffer),
-        cmocka_unit_test(a_gradient_that_adds_up_keeps_what_is_in_its_buffer),
-        cmocka_unit_test(a_gradient_that_replaces_leaves_its_own_memory_alone),
-        cmocka_unit_test(a_buffer_that_others_read_is_written_in_its_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
