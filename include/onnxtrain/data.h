@@ -39,6 +39,14 @@ typedef struct ot_dataset_options {
  */
 OT_API ot_status ot_dataset_open(const char *const *paths, int n_paths,
                                  const ot_dataset_options *options, ot_dataset **out);
+/**
+ * Fields from tensors, whose first axis counts the rows; all must have the same number of them.
+ *
+ * @param tensors borrowed until the dataset is destroyed
+ * @param out     the caller destroys it
+ */
+OT_API ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *const *tensors,
+                                         int n, ot_dataset **out);
 OT_API void ot_dataset_destroy(ot_dataset *dataset); ///< NULL is fine
 
 /** Where arrays of an .npz differ, those of the first that can be used; what is bound has

@@ -173,6 +173,59 @@ static PyObject *artifacts_save_nominal(PyObject *self, PyObject *args)
     return save(self, args, ot_artifacts_save_nominal);
 }
 
+// ---- training in memory ----
+
+static ot_status make_of_artifacts(void *context, ot_checkpoint *checkpoint,
+                                   const ot_session_options *options, ot_session **out)
+{
+    const ot_artifacts *a = context;
+
+    return ot_session_create(ot_artifacts_training_model(a), ot_artifacts_eval_model(a),
+                             ot_artifacts_optimizer_model(a), checkpoint, options, out);
+}
+
+// session(checkpoint or None, n_threads, reproducible, memory_max) -> (Checkpoint, Session)
+static PyObject *artifacts_session(PyObject *self, PyObject *args)
+{
+    ot_artifacts *artifacts = ((artifacts_object *)self)->artifacts;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    PyObject *state, *session;
+    unsigned long long memory_max;
+
+    if (!PyArg_ParseTuple(args, "OipK", &state, &options.n_threads, &options.reproducible,
+                          &memory_max))
+        return NULL;
+    options.memory_max = (size_t)memory_max;
+    if (state == Py_None)
+        state = core_checkpoint_new(ot_artifacts_checkpoint(artifacts), self);
+    else if (PyObject_TypeCheck(state, core_checkpoint_type))
+        Py_INCREF(state);
+    else
+        return PyErr_Format(PyExc_TypeError, "expected a Checkpoint or None");
+    session = state != NULL ? core_session_new((checkpoint_object *)state, &options,
+                                               make_of_artifacts, artifacts)
+                            : NULL;
+    if (session == NULL) {
+        Py_XDECREF(state);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", state, session);
+}
+
+static PyObject *artifacts_value_info(PyObject *self, PyObject *args)
+{
+    const ot_model *model = ot_artifacts_training_model(((artifacts_object *)self)->artifacts);
+    const char *name;
+    ot_dtype dtype;
+    ot_shape shape;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    st = ot_model_value_info(model, name, &dtype, &shape);
+    return st == OT_OK ? core_value_info(dtype, &shape) : core_raise(st);
+}
+
 // ---- the type ----
 
 static PyMethodDef methods[] = {
@@ -180,6 +233,10 @@ static PyMethodDef methods[] = {
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init) -> Artifacts"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
+    {"session", artifacts_session, METH_VARARGS,
+     "session(checkpoint or None, n_threads, reproducible, memory_max) -> (Checkpoint, Session)"},
+    {"value_info", artifacts_value_info, METH_VARARGS,
+     "value_info(name) -> (dtype, shape) in the training model"},
     {"save_nominal", artifacts_save_nominal, METH_VARARGS, "save_nominal(folder, prefix)"},
     {NULL, NULL, 0, NULL},
 };

@@ -37,15 +37,17 @@ static bool is_free(PyObject *self)
 
 // ---- life ----
 
-PyObject *core_checkpoint_new(ot_checkpoint *checkpoint)
+PyObject *core_checkpoint_new(ot_checkpoint *checkpoint, PyObject *owner)
 {
     checkpoint_object *self = core_alloc(core_checkpoint_type);
 
     if (self == NULL) {
-        ot_checkpoint_destroy(checkpoint);
+        if (owner == NULL)
+            ot_checkpoint_destroy(checkpoint);
         return NULL;
     }
     self->checkpoint = checkpoint;
+    self->owner = Py_XNewRef(owner);
     return (PyObject *)self;
 }
 
@@ -62,7 +64,7 @@ static PyObject *checkpoint_load(PyObject *class, PyObject *args)
     st = ot_checkpoint_load(PyBytes_AsString(path), &checkpoint);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
-    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
+    return st == OT_OK ? core_checkpoint_new(checkpoint, NULL) : core_raise(st);
 }
 
 static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
@@ -76,7 +78,7 @@ static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
     if (PyBytes_AsStringAndSize(bytes, &data, &n_bytes) != 0)
         return NULL;
     st = ot_checkpoint_load_buffer(data, (size_t)n_bytes, &checkpoint);
-    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
+    return st == OT_OK ? core_checkpoint_new(checkpoint, NULL) : core_raise(st);
 }
 
 // With the optimizer's state, and a session at work: all that resuming bit for bit needs.
@@ -107,7 +109,11 @@ static PyObject *checkpoint_save(PyObject *self, PyObject *args)
 
 static void checkpoint_dealloc(PyObject *self)
 {
-    ot_checkpoint_destroy(handle(self));
+    checkpoint_object *c = (checkpoint_object *)self;
+
+    if (c->owner == NULL)
+        ot_checkpoint_destroy(c->checkpoint);
+    Py_CLEAR(c->owner);
     core_free(self);
 }
 

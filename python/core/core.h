@@ -25,6 +25,8 @@ typedef struct checkpoint_object {
     PyObject_HEAD ot_checkpoint *checkpoint;
     session_object *session; // that works on it now, or NULL; borrowed
     bool busy;               // a thread without the interpreter's lock is inside
+    bool in_run;             // a training run is under way, perhaps in its callback
+    PyObject *owner;         // of the checkpoint; NULL: this object
 } checkpoint_object;
 
 struct session_object {
@@ -32,7 +34,8 @@ struct session_object {
     checkpoint_object *checkpoint;
 };
 
-extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type;
+extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type,
+    *core_batches_type;
 
 int core_add_errors(PyObject *module); // and the rest: 0, or -1 with an exception
 int core_add_tensor(PyObject *module);
@@ -40,6 +43,8 @@ int core_add_model(PyObject *module);
 int core_add_checkpoint(PyObject *module);
 int core_add_session(PyObject *module);
 int core_add_artifacts(PyObject *module);
+int core_add_data(PyObject *module);
+int core_add_train(PyObject *module);
 
 // errors.c: an exception for the failed call; NULL.
 PyObject *core_raise(ot_status status);
@@ -61,9 +66,17 @@ typedef struct core_strings {
 int core_strings_take(PyObject *list, core_strings *out); // 0, or -1 with an exception
 void core_strings_drop(core_strings *strings);
 
+// data.c
+typedef struct batches_object {
+    PyObject_HEAD ot_batches *batches;
+    PyObject *dataset;
+    core_strings classes; // as they were given, or empty
+} batches_object;
+
 // tensor.c
 PyObject *core_tensor_new(ot_tensor *tensor); // takes the tensor over, also on failure
 PyObject *core_shape_tuple(const ot_shape *shape);
+int core_shape_take(PyObject *sequence, ot_shape *shape); // 0, or -1 with an exception
 typedef struct core_tensors {
     const ot_tensor **items;
     int count;
@@ -76,10 +89,23 @@ PyObject *core_tensor_list(ot_tensor **tensors, int count);
 
 // model.c
 PyObject *core_model_new(ot_model *model); // takes the model over, also on failure
+PyObject *core_value_info(ot_dtype dtype, const ot_shape *shape); // (number, tuple or None)
 
 // checkpoint.c
-PyObject *core_checkpoint_new(ot_checkpoint *checkpoint); // takes it over, also on failure
+// Takes the checkpoint over, also on failure; with an owner, that keeps it.
+PyObject *core_checkpoint_new(ot_checkpoint *checkpoint, PyObject *owner);
 bool core_enter(checkpoint_object *state); // false with an exception: another thread is inside
 void core_leave(checkpoint_object *state);
+
+// session.c: the session of a call that is about to begin, or NULL with an exception; core_leave()
+// ends it. core_session_look(): for calls that begin and end at once, which a training run's
+// callback may make.
+ot_session *core_session_enter(PyObject *self);
+ot_session *core_session_look(PyObject *self);
+// A new session object over a state; `make` creates the session without the interpreter's lock.
+typedef ot_status (*core_make_session)(void *context, ot_checkpoint *checkpoint,
+                                       const ot_session_options *options, ot_session **out);
+PyObject *core_session_new(checkpoint_object *state, const ot_session_options *options,
+                           core_make_session make, void *context);
 
 #endif

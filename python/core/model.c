@@ -99,6 +99,13 @@ static PyObject *model_output_names(PyObject *self, PyObject *unused)
     return core_names(ot_model_output_count(handle(self)), output_name, handle(self));
 }
 
+PyObject *core_value_info(ot_dtype dtype, const ot_shape *shape)
+{
+    if (shape->ndim < 0)
+        return Py_BuildValue("(iO)", (int)dtype, Py_None);
+    return Py_BuildValue("(iN)", (int)dtype, core_shape_tuple(shape));
+}
+
 static PyObject *model_value_info(PyObject *self, PyObject *args)
 {
     const char *name;
@@ -109,11 +116,7 @@ static PyObject *model_value_info(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "s", &name))
         return NULL;
     st = ot_model_value_info(handle(self), name, &dtype, &shape);
-    if (st != OT_OK)
-        return core_raise(st);
-    if (shape.ndim < 0)
-        return Py_BuildValue("(iO)", (int)dtype, Py_None);
-    return Py_BuildValue("(iN)", (int)dtype, core_shape_tuple(&shape));
+    return st == OT_OK ? core_value_info(dtype, &shape) : core_raise(st);
 }
 
 static PyObject *model_metadata(PyObject *self, PyObject *args)

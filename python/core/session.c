@@ -6,13 +6,21 @@
 
 PyTypeObject *core_session_type;
 
-// The session of a call that is about to begin, or NULL with an exception. core_leave() ends it.
-static ot_session *enter(PyObject *self)
+static ot_session *present(const session_object *s)
+{
+    if (s->session == NULL)
+        PyErr_SetString(PyExc_RuntimeError, "another Module has taken over the state of this one");
+    return s->session;
+}
+
+ot_session *core_session_enter(PyObject *self)
 {
     const session_object *s = (session_object *)self;
 
-    if (s->session == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "another Module has taken over the state of this one");
+    if (present(s) == NULL)
+        return NULL;
+    if (s->checkpoint->in_run) {
+        PyErr_SetString(PyExc_RuntimeError, "a training run is under way");
         return NULL;
     }
     return core_enter(s->checkpoint) ? s->session : NULL;
@@ -23,14 +31,14 @@ static void leave(PyObject *self)
     core_leave(((session_object *)self)->checkpoint);
 }
 
-// For calls that only look: they begin and end at once.
-static ot_session *look(PyObject *self)
+ot_session *core_session_look(PyObject *self)
 {
-    ot_session *session = enter(self);
+    const session_object *s = (session_object *)self;
 
-    if (session != NULL)
-        leave(self);
-    return session;
+    if (present(s) == NULL || !core_enter(s->checkpoint))
+        return NULL;
+    leave(self);
+    return s->session;
 }
 
 // ---- life ----
@@ -58,32 +66,24 @@ static void close_older(checkpoint_object *state)
     state->session = NULL;
 }
 
-static PyObject *session_create(PyObject *class, PyObject *args)
+PyObject *core_session_new(checkpoint_object *state, const ot_session_options *options,
+                           core_make_session make, void *context)
 {
-    PyObject *training, *eval, *state_object;
-    ot_session_options options = OT_SESSION_OPTIONS_INIT;
-    unsigned long long memory_max;
-    session_object *self;
-    checkpoint_object *state;
+    session_object *self = core_alloc(core_session_type);
     ot_status st;
 
-    (void)class;
-    if (!PyArg_ParseTuple(args, "OOO!ipK", &training, &eval, core_checkpoint_type, &state_object,
-                          &options.n_threads, &options.reproducible, &memory_max) ||
-        !is_model(training, false) || !is_model(eval, true))
+    if (self == NULL)
         return NULL;
-    options.memory_max = (size_t)memory_max;
-    state = (checkpoint_object *)state_object;
-    self = core_alloc(core_session_type);
-    if (self == NULL || !core_enter(state)) {
-        Py_XDECREF(self);
+    if (state->in_run)
+        PyErr_SetString(PyExc_RuntimeError, "a training run is under way");
+    if (state->in_run || !core_enter(state)) {
+        Py_DECREF(self);
         return NULL;
     }
     close_older(state);
     self->checkpoint = (checkpoint_object *)Py_NewRef(state);
     Py_BEGIN_ALLOW_THREADS
-    st = ot_session_create(optional_model(training), optional_model(eval), NULL, state->checkpoint,
-                           &options, &self->session);
+    st = make(context, state->checkpoint, options, &self->session);
     Py_END_ALLOW_THREADS
     core_leave(state);
     if (st != OT_OK) {
@@ -92,6 +92,35 @@ static PyObject *session_create(PyObject *class, PyObject *args)
     }
     state->session = self;
     return (PyObject *)self;
+}
+
+typedef struct models {
+    const ot_model *training, *eval;
+} models;
+
+static ot_status make_of_models(void *context, ot_checkpoint *checkpoint,
+                                const ot_session_options *options, ot_session **out)
+{
+    const models *m = context;
+
+    return ot_session_create(m->training, m->eval, NULL, checkpoint, options, out);
+}
+
+static PyObject *session_create(PyObject *class, PyObject *args)
+{
+    PyObject *training, *eval, *state;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    unsigned long long memory_max;
+    models m;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "OOO!ipK", &training, &eval, core_checkpoint_type, &state,
+                          &options.n_threads, &options.reproducible, &memory_max) ||
+        !is_model(training, false) || !is_model(eval, true))
+        return NULL;
+    options.memory_max = (size_t)memory_max;
+    m = (models){optional_model(training), optional_model(eval)};
+    return core_session_new((checkpoint_object *)state, &options, make_of_models, &m);
 }
 
 static void session_dealloc(PyObject *self)
@@ -112,7 +141,7 @@ static PyObject *session_set_optimizer(PyObject *self, PyObject *model)
 
     if (!is_model(model, true))
         return NULL;
-    session = enter(self);
+    session = core_session_enter(self);
     if (session == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
@@ -145,7 +174,7 @@ static const char *output_name(const void *context, int index)
 
 static PyObject *session_input_names(PyObject *self, PyObject *args)
 {
-    names_of n = {.session = look(self)};
+    names_of n = {.session = core_session_look(self)};
     int training;
 
     if (n.session == NULL || !PyArg_ParseTuple(args, "p", &training))
@@ -156,7 +185,7 @@ static PyObject *session_input_names(PyObject *self, PyObject *args)
 
 static PyObject *session_output_names(PyObject *self, PyObject *args)
 {
-    names_of n = {.session = look(self)};
+    names_of n = {.session = core_session_look(self)};
     int training;
 
     if (n.session == NULL || !PyArg_ParseTuple(args, "p", &training))
@@ -198,7 +227,7 @@ static PyObject *session_step(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Op", &sequence, &training) ||
         core_tensors_take(sequence, &inputs) != 0)
         return NULL;
-    session = enter(self);
+    session = core_session_enter(self);
     if (session != NULL) {
         result = run_step(self, session, &inputs, training ? OT_MODE_TRAIN : OT_MODE_EVAL);
         leave(self);
@@ -209,7 +238,7 @@ static PyObject *session_step(PyObject *self, PyObject *args)
 
 static PyObject *session_optimizer_step(PyObject *self, PyObject *unused)
 {
-    ot_session *session = enter(self);
+    ot_session *session = core_session_enter(self);
     ot_status st;
 
     (void)unused;
@@ -224,7 +253,7 @@ static PyObject *session_optimizer_step(PyObject *self, PyObject *unused)
 
 static PyObject *session_reset_gradients(PyObject *self, PyObject *unused)
 {
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
 
     (void)unused;
     if (session == NULL)
@@ -235,7 +264,7 @@ static PyObject *session_reset_gradients(PyObject *self, PyObject *unused)
 
 static PyObject *session_set_seed(PyObject *self, PyObject *args)
 {
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
     unsigned long long seed;
 
     if (session == NULL || !PyArg_ParseTuple(args, "K", &seed))
@@ -248,7 +277,7 @@ static PyObject *session_set_seed(PyObject *self, PyObject *args)
 
 static PyObject *session_set_learning_rate(PyObject *self, PyObject *args)
 {
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
     double rate;
 
     if (session == NULL || !PyArg_ParseTuple(args, "d", &rate))
@@ -258,7 +287,7 @@ static PyObject *session_set_learning_rate(PyObject *self, PyObject *args)
 
 static PyObject *session_learning_rate(PyObject *self, PyObject *unused)
 {
-    const ot_session *session = look(self);
+    const ot_session *session = core_session_look(self);
 
     (void)unused;
     return session != NULL ? PyFloat_FromDouble(ot_session_learning_rate(session)) : NULL;
@@ -266,7 +295,7 @@ static PyObject *session_learning_rate(PyObject *self, PyObject *unused)
 
 static PyObject *session_step_count(PyObject *self, PyObject *unused)
 {
-    const ot_session *session = look(self);
+    const ot_session *session = core_session_look(self);
 
     (void)unused;
     return session != NULL ? PyLong_FromLongLong(ot_session_step_count(session)) : NULL;
@@ -276,7 +305,7 @@ static PyObject *session_set_linear_schedule(PyObject *self, PyObject *args)
 {
     ot_schedule schedule = OT_SCHEDULE_INIT;
     long long warmup, total;
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
 
     if (session == NULL || !PyArg_ParseTuple(args, "LLd", &warmup, &total, &schedule.initial_lr))
         return NULL;
@@ -288,7 +317,7 @@ static PyObject *session_set_linear_schedule(PyObject *self, PyObject *args)
 
 static PyObject *session_schedule_step(PyObject *self, PyObject *unused)
 {
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
 
     (void)unused;
     return session != NULL ? core_result(ot_session_schedule_step(session)) : NULL;
@@ -303,7 +332,7 @@ static int which_of(int trainable_only)
 
 static PyObject *session_parameters_size(PyObject *self, PyObject *args)
 {
-    const ot_session *session = look(self);
+    const ot_session *session = core_session_look(self);
     int trainable_only;
 
     if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
@@ -313,7 +342,7 @@ static PyObject *session_parameters_size(PyObject *self, PyObject *args)
 
 static PyObject *session_get_parameters(PyObject *self, PyObject *args)
 {
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
     ot_shape shape = {.ndim = 1};
     int trainable_only;
     ot_tensor *vector;
@@ -334,7 +363,7 @@ static PyObject *session_get_parameters(PyObject *self, PyObject *args)
 
 static PyObject *session_set_parameters(PyObject *self, PyObject *args)
 {
-    ot_session *session = look(self);
+    ot_session *session = core_session_look(self);
     PyObject *object;
     int trainable_only;
     const ot_tensor *vector;
@@ -363,8 +392,8 @@ static PyObject *session_export(PyObject *self, PyObject *list)
 
     if (core_strings_take(list, &names) != 0)
         return NULL;
-    session = enter(self);
-    if (session != NULL) {
+    session = core_session_look(self); // a training run's callback may export, too
+    if (session != NULL && core_enter(((session_object *)self)->checkpoint)) {
         Py_BEGIN_ALLOW_THREADS
         st = ot_session_export(session, names.items, names.count, &model);
         Py_END_ALLOW_THREADS

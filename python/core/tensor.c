@@ -23,7 +23,7 @@ PyObject *core_shape_tuple(const ot_shape *shape)
     return tuple;
 }
 
-static int parse_shape(PyObject *sequence, ot_shape *shape)
+int core_shape_take(PyObject *sequence, ot_shape *shape)
 {
     const Py_ssize_t n = PySequence_Size(sequence);
 
@@ -75,7 +75,7 @@ static PyObject *tensor_zeros(PyObject *class, PyObject *args)
     ot_status st;
 
     (void)class;
-    if (!PyArg_ParseTuple(args, "iO", &dtype, &sequence) || parse_shape(sequence, &shape) != 0)
+    if (!PyArg_ParseTuple(args, "iO", &dtype, &sequence) || core_shape_take(sequence, &shape) != 0)
         return NULL;
     st = ot_tensor_create((ot_dtype)dtype, &shape, &tensor);
     return st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
@@ -93,7 +93,7 @@ static PyObject *tensor_wrap(PyObject *class, PyObject *args)
 
     (void)class;
     if (!PyArg_ParseTuple(args, "iOOnO", &dtype, &sequence, &address_object, &n_bytes, &owner) ||
-        parse_shape(sequence, &shape) != 0)
+        core_shape_take(sequence, &shape) != 0)
         return NULL;
     address = PyLong_AsVoidPtr(address_object);
     if (PyErr_Occurred())

@@ -1,9 +1,15 @@
 """Train ONNX models.
 
+The short way is :func:`onnxtrain.train`:
+
+    result = onnxtrain.train("model.onnx", (x, labels), loss="cross-entropy", epochs=20)
+    result.export("trained.onnx")
+
 The modules follow ``onnxruntime.training``, so that a script moves over by its imports:
 
 =====================================  ==================================
 ``onnxruntime.training.api``           :mod:`onnxtrain.api`
+``onnxruntime.training.artifacts``     :mod:`onnxtrain.artifacts`
 ``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
 ``onnxruntime.SessionOptions``         :class:`onnxtrain.SessionOptions`
 ``onnxruntime.set_seed``               :func:`onnxtrain.set_seed`
@@ -33,11 +39,13 @@ from onnxtrain._core import (
 )
 from onnxtrain._options import SessionOptions, set_seed
 from onnxtrain._ort_value import OrtValue
+from onnxtrain._train import Event, TrainingResult, train
 
 __version__: str = _core.version
 
 __all__ = [
     "Error",
+    "Event",
     "FileError",
     "FormatError",
     "Interrupted",
@@ -47,6 +55,8 @@ __all__ = [
     "OrtValue",
     "SessionOptions",
     "StateError",
+    "TrainingResult",
     "Unsupported",
     "set_seed",
+    "train",
 ]

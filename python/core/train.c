@@ -1,0 +1,186 @@
+// The training loop, with a Python function for its events.
+#include "core.h"
+
+// ---- events ----
+
+typedef struct listener {
+    PyObject *function;
+    checkpoint_object *state;
+    bool failed; // an exception is set
+    bool lost;   // another thread has entered the state meanwhile
+} listener;
+
+static PyObject *metrics_tuple(const ot_metrics *m)
+{
+    return Py_BuildValue("(Lddddd)", (long long)m->rows, m->loss, m->accuracy, m->mae, m->r2,
+                         m->seconds);
+}
+
+static PyObject *event_tuple(const ot_event *e)
+{
+    return Py_BuildValue("(iLLLLLdNNiz)", (int)e->kind, (long long)e->epoch, (long long)e->n_epochs,
+                         (long long)e->batch, (long long)e->n_batches, (long long)e->step,
+                         e->learning_rate, metrics_tuple(&e->training),
+                         metrics_tuple(&e->validation), e->is_best, e->path);
+}
+
+// Whether the function wants to stop, or failed.
+static bool call(listener *l, const ot_event *event)
+{
+    PyObject *tuple = event_tuple(event), *answer;
+    int stop;
+
+    answer = tuple != NULL ? PyObject_CallFunctionObjArgs(l->function, tuple, NULL) : NULL;
+    Py_XDECREF(tuple);
+    stop = answer != NULL ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    l->failed = stop < 0 || PyErr_CheckSignals() != 0;
+    return l->failed || stop > 0;
+}
+
+// Between two steps the function may look at the state, and export it.
+static int on_event(void *context, const ot_event *event)
+{
+    listener *l = context;
+    const PyGILState_STATE lock = PyGILState_Ensure();
+    bool stop;
+
+    core_leave(l->state);
+    stop = call(l, event);
+    if (!l->failed && !core_enter(l->state))
+        l->failed = l->lost = stop = true;
+    else if (l->failed)
+        l->state->busy = true;
+    PyGILState_Release(lock);
+    return stop;
+}
+
+// ---- runs ----
+
+// What train() takes behind session and batches.
+static int take_options(PyObject *args, PyObject **session, PyObject **training,
+                        PyObject **validation, ot_train_options *o, PyObject **folder,
+                        PyObject **function)
+{
+    long long epochs, max_steps, accumulation, save_every, patience;
+    int task;
+
+    *folder = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiO&LiLiO", core_session_type, session, core_batches_type,
+                          training, validation, &epochs, &max_steps, &accumulation, &task,
+                          &o->metric_output, &o->metric_input, PyUnicode_FSConverter, folder,
+                          &save_every, &o->resume, &patience, &o->keep_best, function)) {
+        Py_CLEAR(*folder);
+        return -1;
+    }
+    o->epochs = epochs;
+    o->max_steps = max_steps;
+    o->accumulation = accumulation;
+    o->task = (ot_task)task;
+    o->save_every = save_every;
+    o->patience = patience;
+    o->checkpoint_folder = PyBytes_Size(*folder) > 0 ? PyBytes_AsString(*folder) : NULL;
+    return 0;
+}
+
+static PyObject *run(session_object *session, PyObject *training, PyObject *validation,
+                     ot_train_options *options, PyObject *function)
+{
+    listener l = {.function = function, .state = session->checkpoint};
+    ot_batches *validation_batches =
+        validation == Py_None ? NULL : ((batches_object *)validation)->batches;
+    ot_metrics last = {0};
+    ot_status st;
+
+    options->callback = on_event;
+    options->callback_context = &l;
+    session->checkpoint->in_run = true;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_train_run(session->session, ((batches_object *)training)->batches, validation_batches,
+                      options, &last);
+    Py_END_ALLOW_THREADS
+    session->checkpoint->in_run = false;
+    if (!l.lost)
+        core_leave(session->checkpoint);
+    if (l.failed)
+        return NULL;
+    if (st != OT_OK && st != OT_ERR_INTERRUPTED)
+        return core_raise(st);
+    return Py_BuildValue("(NO)", metrics_tuple(&last), st == OT_OK ? Py_False : Py_True);
+}
+
+static PyObject *train(PyObject *module, PyObject *args)
+{
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    PyObject *session, *training, *validation, *folder, *function, *result = NULL;
+
+    (void)module;
+    if (take_options(args, &session, &training, &validation, &options, &folder, &function) != 0)
+        return NULL;
+    if (validation != Py_None && !PyObject_TypeCheck(validation, core_batches_type))
+        PyErr_SetString(PyExc_TypeError, "expected Batches or None");
+    else if (core_session_enter(session) != NULL)
+        result = run((session_object *)session, training, validation, &options, function);
+    Py_DECREF(folder);
+    return result;
+}
+
+static PyObject *evaluate(PyObject *module, PyObject *args)
+{
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    PyObject *session_arg, *batches;
+    ot_session *session;
+    ot_metrics metrics = {0};
+    ot_status st;
+    int task;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!iii", core_session_type, &session_arg, core_batches_type,
+                          &batches, &task, &options.metric_output, &options.metric_input))
+        return NULL;
+    options.task = (ot_task)task;
+    session = core_session_enter(session_arg);
+    if (session == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_train_evaluate(session, ((batches_object *)batches)->batches, &options, &metrics);
+    Py_END_ALLOW_THREADS
+    core_leave(((session_object *)session_arg)->checkpoint);
+    return st == OT_OK ? metrics_tuple(&metrics) : core_raise(st);
+}
+
+// ---- schedules ----
+
+static PyObject *set_schedule(PyObject *module, PyObject *args)
+{
+    ot_schedule s = OT_SCHEDULE_INIT;
+    PyObject *session;
+    long long warmup, total, step_size;
+    int kind;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!idLLLddd", core_session_type, &session, &kind, &s.initial_lr,
+                          &warmup, &total, &step_size, &s.gamma, &s.power, &s.end_factor))
+        return NULL;
+    s.kind = (ot_schedule_kind)kind;
+    s.warmup_steps = warmup;
+    s.total_steps = total;
+    s.step_size = step_size;
+    if (core_session_look(session) == NULL)
+        return NULL;
+    return core_result(ot_session_set_schedule(((session_object *)session)->session, &s));
+}
+
+static PyMethodDef functions[] = {
+    {"train", train, METH_VARARGS, "train(session, training, validation, ..., function)"},
+    {"evaluate", evaluate, METH_VARARGS,
+     "evaluate(session, batches, task, metric_output, metric_input) -> metrics"},
+    {"set_schedule", set_schedule, METH_VARARGS,
+     "set_schedule(session, kind, initial_lr, warmup, total, step_size, gamma, power, end_factor)"},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_add_train(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,49 @@
+// Rows of named fields from tensors in memory.
+#include <string.h>
+
+#include "data/data.h"
+
+static ot_status add_tensor(ot_dataset *dataset, ot__source *source, const char *name,
+                            const ot_tensor *tensor)
+{
+    ot__field field = {.source = source, .dtype = tensor->dtype, .data = tensor->data};
+    char *copy;
+
+    if (tensor->shape.ndim < 1)
+        return ot__error(OT_ERR_INVALID, "array '%s' has no axis of rows", name);
+    if (ot_dtype_size(tensor->dtype) == 0)
+        return ot__error(OT_ERR_UNSUPPORTED, "array '%s' is %s", name,
+                         ot_dtype_name(tensor->dtype));
+    field.rows = tensor->shape.dim[0];
+    field.row_shape.ndim = tensor->shape.ndim - 1;
+    memcpy(field.row_shape.dim, tensor->shape.dim + 1,
+           (size_t)field.row_shape.ndim * sizeof(int64_t));
+    copy = ot__strdup(name);
+    return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *const *tensors, int n,
+                                  ot_dataset **out)
+{
+    ot_dataset *dataset;
+    ot__source *source;
+    ot_status st = OT_OK;
+
+    *out = NULL;
+    if (n < 1)
+        return ot__error(OT_ERR_INVALID, "no array is given");
+    dataset = ot__alloc_zero(1, sizeof(*dataset));
+    if (!dataset)
+        return OT_ERR_NO_MEMORY;
+    dataset->rows = -1;
+    source = ot__dataset_add_source(dataset, "data");
+    if (!source)
+        st = OT_ERR_NO_MEMORY;
+    for (int i = 0; st == OT_OK && i < n; i++)
+        st = add_tensor(dataset, source, names[i], tensors[i]);
+    if (st == OT_OK)
+        *out = dataset;
+    else
+        ot_dataset_destroy(dataset);
+    return st;
+}
