@@ -109,15 +109,49 @@ static ot_status set_list(reader *r)
     return OT_OK;
 }
 
-static ot_status set_string(reader *r)
+// The rest of a string whose opening quote is read.
+static ot_status read_string(reader *r, const char **out)
 {
     const size_t length = strcspn(r->at, "\"");
-    char *text = ot__arena_strndup(r->node->graph->model->arena, r->at, length);
 
     if (r->at[length] != '"')
         return malformed(r, "a closing quote");
+    *out = ot__arena_strndup(r->node->graph->model->arena, r->at, length);
     r->at += length + 1;
-    return made(text != NULL && ot__node_set_string(r->node, r->name, text));
+    return made(*out != NULL);
+}
+
+static ot_status set_string(reader *r)
+{
+    const char *text;
+
+    OT_TRY(read_string(r, &text));
+    return made(ot__node_set_string(r->node, r->name, text));
+}
+
+static ot_status set_strings(reader *r)
+{
+    ot__string list[MAX_LIST], *kept;
+    ot_attr *a;
+    int n;
+
+    for (n = 0; !accept(r, ']'); n++) {
+        const char *text;
+
+        if (n == MAX_LIST)
+            return malformed(r, "a shorter list");
+        if (!accept(r, '"'))
+            return malformed(r, "a string");
+        OT_TRY(read_string(r, &text));
+        list[n] = (ot__string){(const uint8_t *)text, strlen(text)};
+    }
+    kept = ot__arena_memdup(r->node->graph->model->arena, list, (size_t)n * sizeof *list);
+    OT_TRY(made(kept != NULL));
+    a = ot__node_add_attr(r->node, r->name, OT_ATTR_STRINGS);
+    OT_TRY(made(a != NULL));
+    a->n = n;
+    a->strings = kept;
+    return OT_OK;
 }
 
 // "f32[2]{1, 2}"
@@ -176,8 +210,10 @@ static ot_status set_number(reader *r)
 static ot_status set_value(reader *r)
 {
     skip(r);
-    if (accept(r, '['))
-        return set_list(r);
+    if (accept(r, '[')) {
+        skip(r);
+        return *r->at == '"' ? set_strings(r) : set_list(r);
+    }
     if (accept(r, '"'))
         return set_string(r);
     if (strchr("+-.0123456789", *r->at) != NULL && *r->at != '\0')

@@ -1,0 +1,154 @@
+// Recurrent layers: RNN, GRU and LSTM, and their gradients back through time. The products with X
+// are made for all steps at once, those with the state step by step.
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+// Elements of a step below which it is not worth a second thread.
+enum { ROW_WORK_MIN = 4096 };
+
+// What one direction of one layer reads and writes at a time.
+static int64_t rows_per_thread(const ot__recurrent *p)
+{
+    return ROW_WORK_MIN / (p->n_gates * p->hidden + 1) + 1;
+}
+
+// The step that comes `i`-th in the direction.
+static int64_t step_at(const ot__recurrent *p, int direction, int64_t i)
+{
+    return p->reversed[direction] ? p->steps - 1 - i : i;
+}
+
+static bool is_active(const int32_t *lengths, int64_t row, int64_t step)
+{
+    return lengths == NULL || step < lengths[row];
+}
+
+static int64_t add_product(int64_t sum, int64_t a, int64_t b, int64_t c)
+{
+    int64_t product;
+
+    if (sum < 0 || ot__mul_overflows(a, b, &product) || ot__mul_overflows(product, c, &product) ||
+        ot__add_overflows(sum, product, &sum))
+        return -1;
+    return sum;
+}
+
+static double clipped(double x, double clip)
+{
+    return clip > 0 ? fmax(fmin(x, clip), -clip) : x;
+}
+
+static double activated(double x, const ot__activation *f)
+{
+    switch (f->kind) {
+    case OT__ACTIVATION_AFFINE:
+        return f->alpha * x + f->beta;
+    case OT__ACTIVATION_ELU:
+        return x > 0 ? x : f->alpha * expm1(x);
+    case OT__ACTIVATION_HARD_SIGMOID:
+        return fmax(0, fmin(1, f->alpha * x + f->beta));
+    case OT__ACTIVATION_LEAKY_RELU:
+        return x > 0 ? x : f->alpha * x;
+    case OT__ACTIVATION_RELU:
+        return x > 0 ? x : 0;
+    case OT__ACTIVATION_SCALED_TANH:
+        return f->alpha * tanh(f->beta * x);
+    case OT__ACTIVATION_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case OT__ACTIVATION_SOFTPLUS:
+        return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+    case OT__ACTIVATION_SOFTSIGN:
+        return x / (1 + fabs(x));
+    case OT__ACTIVATION_THRESHOLDED_RELU:
+        return x >= f->alpha ? x : 0;
+    default:
+        return tanh(x);
+    }
+}
+
+// The derivative where f is y. Every f here is monotone, so y tells.
+static double derivative(double y, const ot__activation *f)
+{
+    switch (f->kind) {
+    case OT__ACTIVATION_AFFINE:
+        return f->alpha;
+    case OT__ACTIVATION_ELU:
+        return y > 0 ? 1 : y + f->alpha;
+    case OT__ACTIVATION_HARD_SIGMOID:
+        return y > 0 && y < 1 ? f->alpha : 0;
+    case OT__ACTIVATION_LEAKY_RELU:
+        return y > 0 ? 1 : f->alpha;
+    case OT__ACTIVATION_RELU:
+        return y > 0 ? 1 : 0;
+    case OT__ACTIVATION_SCALED_TANH:
+        return f->alpha == 0 ? 0 : f->beta * (f->alpha - y * y / f->alpha);
+    case OT__ACTIVATION_SIGMOID:
+        return y * (1 - y);
+    case OT__ACTIVATION_SOFTPLUS:
+        return -expm1(-y);
+    case OT__ACTIVATION_SOFTSIGN:
+        return (1 - fabs(y)) * (1 - fabs(y));
+    case OT__ACTIVATION_THRESHOLDED_RELU:
+        return y != 0 ? 1 : 0;
+    default:
+        return 1 - y * y;
+    }
+}
+
+// What a gradient rule needs of an activation: the values it has where its input was cut.
+typedef struct slope {
+    const ot__activation *f;
+    double low, high;
+    bool is_clipped;
+} slope;
+
+#define T float
+#define FN(name) ot__ref_##name##_f32
+#define TYPE(name) ot__##name##_f32
+#include "ref_recurrent.tmpl.h"
+#include "ref_recurrent_grad.tmpl.h"
+#undef T
+#undef FN
+#undef TYPE
+
+#define T double
+#define FN(name) ot__ref_##name##_f64
+#define TYPE(name) ot__##name##_f64
+#include "ref_recurrent.tmpl.h"
+#include "ref_recurrent_grad.tmpl.h"
+#undef T
+#undef FN
+#undef TYPE
+
+// Pre-activations of all steps, the bias, state, cell state, and a product of one step.
+int64_t ot__recurrent_scratch(const ot__recurrent *p)
+{
+    int64_t n = add_product(0, p->steps, p->batch, p->n_gates * p->hidden);
+
+    n = add_product(n, 1, 2, p->n_gates * p->hidden);
+    return add_product(n, 3, p->batch, p->hidden);
+}
+
+// Gradients of the pre-activations, the states before each step and what multiplies a GRU's third
+// part of R, of all steps; gradients of the state and cell state, and two products of one step.
+int64_t ot__recurrent_grad_scratch(const ot__recurrent *p)
+{
+    int64_t n = add_product(0, p->steps, p->batch, p->n_gates * p->hidden);
+
+    for (int i = 0; i < (p->cell == OT__CELL_GRU ? 3 : 1); i++)
+        n = add_product(n, p->steps, p->batch, p->hidden);
+    return add_product(n, 3, p->batch, p->hidden);
+}
+
+void ot__simd_activate_f32(float *y, int64_t n, const ot__activation *f, double clip)
+{
+    const float *const x[OT__TILE_INPUTS] = {y};
+
+    if (clip > 0 || (f->kind != OT__ACTIVATION_SIGMOID && f->kind != OT__ACTIVATION_TANH))
+        ot__ref_activate_f32(y, n, f, clip);
+    else if (f->kind == OT__ACTIVATION_SIGMOID)
+        ot__tiles_best()->sigmoid(y, x, n, NULL);
+    else
+        ot__tiles_best()->tanh(y, x, n, NULL);
+}

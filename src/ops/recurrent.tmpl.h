@@ -1,0 +1,53 @@
+static void RUN(const ot_run *r, const recurrent_state *state, const TYPE(recurrent_math) * math)
+{
+    const ot__recurrent_op *op = state->op;
+    const TYPE(recurrent_data) data = {.x = input_data(r, op, OT__RR_X),
+                                       .w = input_data(r, op, OT__RR_W),
+                                       .r = input_data(r, op, OT__RR_R),
+                                       .b = input_data(r, op, OT__RR_B),
+                                       .h0 = input_data(r, op, OT__RR_H0),
+                                       .c0 = input_data(r, op, OT__RR_C0),
+                                       .p = input_data(r, op, OT__RR_P),
+                                       .lengths = input_data(r, op, OT__RR_LENGTHS),
+                                       .y = output_data(r, op, OT__RR_Y),
+                                       .y_h = output_data(r, op, OT__RR_Y_H),
+                                       .y_c = output_data(r, op, OT__RR_Y_C),
+                                       .gates = output_data(r, op, OT__RR_GATES),
+                                       .cells = output_data(r, op, OT__RR_CELLS),
+                                       .scratch = r->scratch};
+
+    FN(recurrent)(&data, &state->p, math);
+}
+
+static void GRAD_RUN(const ot_run *r, const recurrent_state *state,
+                     const TYPE(recurrent_math) * math)
+{
+    const ot__recurrent_op *op = state->op;
+    TYPE(recurrent_grad)
+    data = {.x = input_data(r, op, OT__RR_X),
+            .w = input_data(r, op, OT__RR_W),
+            .r = input_data(r, op, OT__RR_R),
+            .b = input_data(r, op, OT__RR_B),
+            .h0 = input_data(r, op, OT__RR_H0),
+            .c0 = input_data(r, op, OT__RR_C0),
+            .p = input_data(r, op, OT__RR_P),
+            .lengths = input_data(r, op, OT__RR_LENGTHS),
+            .y = input_data(r, op, OT__RR_Y),
+            .gates = input_data(r, op, OT__RR_GATES),
+            .cells = input_data(r, op, OT__RR_CELLS),
+            .dy = input_data(r, op, OT__RR_DY),
+            .dy_h = input_data(r, op, OT__RR_DY_H),
+            .dy_c = input_data(r, op, OT__RR_DY_C),
+            .dx = output_data(r, op, OT__RR_X),
+            .dw = output_data(r, op, OT__RR_W),
+            .dr = output_data(r, op, OT__RR_R),
+            .db = output_data(r, op, OT__RR_B),
+            .dh0 = output_data(r, op, OT__RR_H0),
+            .dc0 = output_data(r, op, OT__RR_C0),
+            .dp = output_data(r, op, OT__RR_P),
+            .scratch = r->scratch};
+
+    if (op->cell == OT__CELL_RNN)
+        data.gates = data.y;
+    FN(recurrent_grad)(&data, &state->p, math);
+}

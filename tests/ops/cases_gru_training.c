@@ -1,0 +1,35 @@
+// Values: ONNX Runtime's.
+#include "harness.h"
+
+static const ot_op_case gru_training_cases[] = {
+    {.name = "as ONNX Runtime has it",
+     .in = {"f32[2,1,1]{1,-0.5}", "f32[1,3,1]{0.1,0.2,0.3}", "f32[1,3,1]{0.4,0.5,0.6}",
+            "f32[1,6]{0.01,0.02,0.03,0.04,0.05,0.06}", "", "f32[1,1,1]{0.2}"},
+     .attrs = "hidden_size = 1",
+     .out = {"f32[2,1,1,1]{0.302222,0.17721}", "f32[1,1,1]{0.17721}",
+             "f32[2,1,1,3]{0.557248,0.591459,0.430879,0.530185,0.530241,0.0361345}"}},
+    {.name = "linear_before_reset",
+     .in = {"f32[2,1,1]{1,-0.5}", "f32[1,3,1]{0.1,0.2,0.3}", "f32[1,3,1]{0.4,0.5,0.6}",
+            "f32[1,6]{0.01,0.02,0.03,0.04,0.05,0.06}", "", "f32[1,1,1]{0.2}"},
+     .attrs = "hidden_size = 1, linear_before_reset = 1",
+     .out = {"f32[2,1,1,1]{0.293291,0.157526}", "f32[1,1,1]{0.157526}"}},
+    {.name = "random",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]"},
+     .out = {"f32[4,1,3,3]", "f32[1,3,3]", "f32[4,1,3,9]"}},
+    {.name = "reverse",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]"},
+     .attrs = "direction = \"reverse\"",
+     .error = OT_ERR_INVALID},
+    {.name = "other activations",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]"},
+     .attrs = "activations = [\"Tanh\", \"Tanh\"]",
+     .error = OT_ERR_INVALID},
+    {.name = "sequence_lens",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]", "", "i32[3]{1,2,3}"},
+     .error = OT_ERR_INVALID},
+    {.name = "R of another number of gates",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,8,3]"},
+     .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.GRUTraining", 1, gru_training_cases)
