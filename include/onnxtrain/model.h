@@ -28,8 +28,8 @@ typedef struct ot_model_options {
     }
 
 /**
- * Read a model: ONNX protobuf, or ONNX's textual syntax when the path ends in ".onnxtxt" or the
- * bytes are text.
+ * Read a model: ONNX protobuf, ONNX Runtime's .ort format (known by its identifier, whatever the
+ * path), or ONNX's textual syntax when the path ends in ".onnxtxt" or the bytes are text.
  *
  * @param path    "-" is standard input; external data is looked for beside the file and may not
  * leave its folder
@@ -45,11 +45,24 @@ OT_API ot_status ot_model_load(const char *path, const ot_model_options *options
 OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
                                       const ot_model_options *options, ot_model **out);
 
-/** Write protobuf, or the textual syntax when the path ends in ".onnxtxt". The old file, and its
- * data file, stay until the new one is complete; then data files of earlier saves to this path go.
- */
+/** Write protobuf, the textual syntax when the path ends in ".onnxtxt", or ONNX Runtime's own
+ * format when it ends in ".ort". The old file, and its data file, stay until the new one is
+ * complete; then data files of earlier saves to this path go.
+ *
+ * The .ort format needs the type of every value: those not known are inferred as by
+ * ot_model_infer(), which leaves `model` as it is here. OT_ERR_UNSUPPORTED names what the format,
+ * or ONNX Runtime 1.19.2, has no form for. */
 OT_API ot_status ot_model_save(const ot_model *model, const char *path,
                                const ot_model_options *options);
+
+/**
+ * Bring the model into the form that training starts from: functions put in where they are called,
+ * opsets below 13 raised, nodes in order, and types and shapes of all values inferred.
+ *
+ * @return OT_ERR_UNSUPPORTED naming the operators that are not known; OT_ERR_INVALID naming a node
+ * whose inputs do not fit. After an error the model may only be destroyed.
+ */
+OT_API ot_status ot_model_infer(ot_model *model);
 
 /** The model in ONNX's textual syntax; large initializers shortened. The caller releases it with
  * ot_text_free(). */

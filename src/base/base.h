@@ -219,4 +219,8 @@ double ot__clock_seconds(void); // monotonic
 bool ot__log_wants(ot_log_level level);
 void ot__log(ot_log_level level, const char *format, ...) OT_PRINTF(2, 3);
 
+// ---- FlatBuffers ----
+
+#include "base/base_flatbuf.h"
+
 #endif

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "ckpt/ckpt.h"
-#include "ckpt/flatbuf.h"
 
 enum { VERSION_MIN = 1, VERSION_MAX = 2 };
 
@@ -324,7 +323,7 @@ static ot_status read_head(reader *r, ot__fb_table *root)
     ot__fb_table module;
     int64_t version;
 
-    *root = ot__fb_root(&r->fb, "ODTC");
+    *root = ot__fb_root(&r->fb, "ODTC", "checkpoint");
     version = ot__fb_int(&r->fb, root, 0, 4, 0);
     if (r->fb.status == OT_OK && (version < VERSION_MIN || version > VERSION_MAX))
         ot__fb_fail(&r->fb, "is a checkpoint of version %" PRId64 ", expected %d to %d", version,

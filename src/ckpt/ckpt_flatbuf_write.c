@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "ckpt/ckpt.h"
-#include "ckpt/flatbuf.h"
 
 enum { VERSION = 2, FILE_MAX = INT32_MAX };
 

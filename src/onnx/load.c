@@ -22,13 +22,21 @@ static bool looks_like_text(const void *bytes, size_t n_bytes)
            (first >= 'A' && first <= 'Z');
 }
 
+static ot_status read_binary(const void *bytes, size_t n_bytes, const ot_model_options *options,
+                             const char *where, const char *folder, ot_model **out)
+{
+    if (ot__is_ort(bytes, n_bytes))
+        return ot__ort_read(bytes, n_bytes, options, where, out);
+    return ot__onnx_read(bytes, n_bytes, options, where, folder, out);
+}
+
 // *map is given to the model, whose tensors may point into it.
 static ot_status load_map(ot__file_map *map, const char *path, const char *folder,
                           const ot_model_options *options, ot_model **out)
 {
     if (ot__ends_with(path, ".onnxtxt") || looks_like_text(map->data, map->size))
         return ot__text_read_from(folder, (const char *)map->data, map->size, options, path, out);
-    OT_TRY(ot__onnx_read(map->data, map->size, options, path, folder, out));
+    OT_TRY(read_binary(map->data, map->size, options, path, folder, out));
     if (ot__model_hold_map(*out, NULL, map) != OT_OK) {
         ot_model_destroy(*out);
         *out = NULL;
@@ -75,7 +83,7 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
-    st = ot__onnx_read(copy->data, n_bytes, options, where, NULL, out);
+    st = read_binary(copy->data, n_bytes, options, where, NULL, out);
     if (st == OT_OK) {
         st = ot__model_hold_tensor(*out, copy); // taken over, also on failure
         copy = NULL;

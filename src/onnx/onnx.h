@@ -16,6 +16,13 @@ ot_status ot__onnx_read(const void *bytes, size_t n_bytes, const ot_model_option
 // write.c: deterministic: the same model gives the same bytes
 ot_status ot__onnx_write(const ot_model *model, ot__buf *out);
 
+// ort_read.c, ort_write.c: ONNX Runtime's own format. The bytes must stay alive as for
+// ot__onnx_read. Every value must have an element type to be written.
+bool ot__is_ort(const void *bytes, size_t n_bytes);
+ot_status ot__ort_read(const void *bytes, size_t n_bytes, const ot_model_options *options,
+                       const char *where, ot_model **out);
+ot_status ot__ort_write(const ot_model *model, ot__buf *out);
+
 // text_read.c, text_write.c: as onnx.parser and onnx.printer
 ot_status ot__text_read(const char *text, size_t length, const ot_model_options *options,
                         const char *where, ot_model **out);

@@ -37,6 +37,7 @@ typedef struct ot__typed_value { // a value of a model, whose symbols it needs
     const ot_value *value;
 } ot__typed_value;
 void ot__write_value_info(ot__wire *wire, const void *typed_value);
+void ot__write_type(ot__wire *wire, const void *typed_value);        // a TypeProto
 void ot__write_tensor_type(ot__wire *wire, const void *typed_value); // a TypeProto.Tensor
 
 #endif

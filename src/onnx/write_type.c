@@ -129,7 +129,7 @@ static void write_sequence(ot__wire *wire, const void *object)
     ot__wire_put_message(wire, 1, write_type_of_tensor, object);
 }
 
-static void write_type(ot__wire *wire, const void *object)
+void ot__write_type(ot__wire *wire, const void *object)
 {
     const ot__typed_value *typed = object;
     const ot_value *value = typed->value;
@@ -148,7 +148,7 @@ void ot__write_value_info(ot__wire *wire, const void *typed_value)
 
     ot__wire_put_name(wire, 1, typed->value->name);
     if (typed->value->kind != OT_VALUE_UNTYPED)
-        ot__wire_put_message(wire, 2, write_type, typed);
+        ot__wire_put_message(wire, 2, ot__write_type, typed);
     ot__wire_put_text(wire, 3, typed->value->doc);
     ot__wire_raw(wire, typed->value->extra.data, typed->value->extra.size);
 }

@@ -30,3 +30,8 @@ ot_status ot__pass_prepare(ot_model *model)
     OT_TRY(ot__pass_check(model));
     return ot__pass_infer(model);
 }
+
+ot_status ot_model_infer(ot_model *model)
+{
+    return ot__pass_prepare(model);
+}

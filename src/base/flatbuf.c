@@ -1,4 +1,4 @@
-#include "ckpt/flatbuf.h"
+#include "base/base.h"
 
 #include <string.h>
 
@@ -13,7 +13,8 @@ void ot__fb_fail(ot__fb *fb, const char *format, ...)
     va_start(args, format);
     fb->status = ot__error_v(OT_ERR_FORMAT, format, args);
     va_end(args);
-    ot__error_prefix(fb->status, "%s", fb->where);
+    if (fb->where)
+        ot__error_prefix(fb->status, "%s", fb->where);
 }
 
 // A little-endian unsigned number of n_bytes at `position`; 0 and an error when it leaves the
@@ -75,12 +76,12 @@ static ot__fb_table table_at(ot__fb *fb, size_t position)
     return table;
 }
 
-ot__fb_table ot__fb_root(ot__fb *fb, const char identifier[4])
+ot__fb_table ot__fb_root(ot__fb *fb, const char identifier[4], const char *what)
 {
     if (fb->size < 8)
-        ot__fb_fail(fb, "has %zu bytes, too few for a checkpoint", fb->size);
+        ot__fb_fail(fb, "has %zu bytes, too few for a %s", fb->size, what);
     else if (memcmp(fb->bytes + 4, identifier, 4) != 0)
-        ot__fb_fail(fb, "is no checkpoint: bytes 4 to 7 are not '%.4s'", identifier);
+        ot__fb_fail(fb, "is no %s: bytes 4 to 7 are not '%.4s'", what, identifier);
     return table_at(fb, follow(fb, 0));
 }
 
@@ -183,6 +184,20 @@ const char *ot__fb_string(ot__fb *fb, const ot__fb_table *table, int slot)
     return position ? string_at(fb, follow(fb, position)) : NULL;
 }
 
+const char *ot__fb_string_element(ot__fb *fb, ot__fb_vector vector, size_t index)
+{
+    size_t position = follow(fb, vector.position + 4 * index);
+
+    return position ? string_at(fb, position) : NULL;
+}
+
+ot__fb_vector ot__fb_bytes_element(ot__fb *fb, ot__fb_vector vector, size_t index)
+{
+    size_t position = follow(fb, vector.position + 4 * index);
+
+    return position ? vector_at(fb, position, 1) : (ot__fb_vector){0};
+}
+
 ot__fb_table ot__fb_element(ot__fb *fb, ot__fb_vector vector, size_t index)
 {
     return table_at(fb, follow(fb, vector.position + 4 * index));
@@ -253,24 +268,24 @@ void ot__fb_patch(ot__buf *buf, size_t field_position, size_t target)
     put_uint(buf, field_position, target - field_position, 4);
 }
 
+size_t ot__fb_write_text(ot__buf *buf, const void *text, size_t length)
+{
+    size_t position = ot__fb_write_count(buf, length);
+
+    ot__buf_append(buf, text, length);
+    ot__buf_append(buf, "", 1);
+    return position;
+}
+
 size_t ot__fb_write_string(ot__buf *buf, const char *text)
 {
-    size_t length = strlen(text), position;
-
-    ot__fb_align(buf, 4, 0);
-    position = buf->length;
-    append_uint(buf, length, 4);
-    ot__buf_append(buf, text, length + 1);
-    return position;
+    return ot__fb_write_text(buf, text, strlen(text));
 }
 
 size_t ot__fb_write_offsets(ot__buf *buf, size_t count)
 {
-    size_t position;
+    size_t position = ot__fb_write_count(buf, count);
 
-    ot__fb_align(buf, 4, 0);
-    position = buf->length;
-    append_uint(buf, count, 4);
     for (size_t i = 0; i < count && !buf->failed; i++)
         append_uint(buf, 0, 4);
     return position;
@@ -297,4 +312,19 @@ size_t ot__fb_write_i64s(ot__buf *buf, const int64_t *values, int n)
     for (int i = 0; i < n; i++)
         append_uint(buf, (uint64_t)values[i], 8);
     return position;
+}
+
+size_t ot__fb_write_count(ot__buf *buf, size_t count)
+{
+    size_t position;
+
+    ot__fb_align(buf, 4, 0);
+    position = buf->length;
+    append_uint(buf, count, 4);
+    return position;
+}
+
+void ot__fb_write_word(ot__buf *buf, uint32_t word)
+{
+    append_uint(buf, word, 4);
 }

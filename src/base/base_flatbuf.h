@@ -1,7 +1,7 @@
-// FlatBuffers tables as the checkpoint format uses them: bounds-checked reading, front-to-back
-// writing. Private to `ckpt`.
-#ifndef OT_CKPT_FLATBUF_H
-#define OT_CKPT_FLATBUF_H
+// FlatBuffers tables, as checkpoints and .ort models use them: bounds-checked reading,
+// front-to-back writing (flatbuf.c). Part of the face of `base`.
+#ifndef OT_BASE_BASE_FLATBUF_H
+#define OT_BASE_BASE_FLATBUF_H
 
 #include "base/base.h"
 
@@ -11,7 +11,7 @@
 typedef struct ot__fb {
     const uint8_t *bytes;
     size_t size;
-    const char *where; // file name for messages
+    const char *where; // file name for messages; NULL: the caller puts it before them
     ot_status status;
 } ot__fb;
 typedef struct ot__fb_table {
@@ -23,7 +23,8 @@ typedef struct ot__fb_vector {
 } ot__fb_vector;
 
 void ot__fb_fail(ot__fb *fb, const char *format, ...) OT_PRINTF(2, 3);
-ot__fb_table ot__fb_root(ot__fb *fb, const char identifier[4]);
+// `what` the identifier stands for, for messages: "checkpoint".
+ot__fb_table ot__fb_root(ot__fb *fb, const char identifier[4], const char *what);
 bool ot__fb_has(ot__fb *fb, const ot__fb_table *table, int slot);
 int64_t ot__fb_int(ot__fb *fb, const ot__fb_table *table, int slot, int n_bytes, int64_t otherwise);
 float ot__fb_float(ot__fb *fb, const ot__fb_table *table, int slot);
@@ -34,6 +35,9 @@ ot__fb_vector ot__fb_subvector(ot__fb *fb, const ot__fb_table *table, int slot,
 const char *ot__fb_string(ot__fb *fb, const ot__fb_table *table, int slot);
 ot__fb_table ot__fb_element(ot__fb *fb, ot__fb_vector vector,
                             size_t index); // of a vector of tables
+// Of a vector of texts: as ot__fb_string(), or as bytes, which may hold zeros.
+const char *ot__fb_string_element(ot__fb *fb, ot__fb_vector vector, size_t index);
+ot__fb_vector ot__fb_bytes_element(ot__fb *fb, ot__fb_vector vector, size_t index);
 
 // ---- writing: offsets are patched once their target has been written ----
 
@@ -48,10 +52,14 @@ void ot__fb_align(ot__buf *buf, size_t alignment,
 size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields);
 void ot__fb_patch(ot__buf *buf, size_t field_position, size_t target);
 size_t ot__fb_write_string(ot__buf *buf, const char *text);
+size_t ot__fb_write_text(ot__buf *buf, const void *text, size_t length); // may hold zeros
 size_t
 ot__fb_write_offsets(ot__buf *buf,
                      size_t count); // vector of offsets, 0 until patched; element i at +4+4*i
 size_t ot__fb_write_bytes(ot__buf *buf, const void *bytes, size_t n_bytes);
 size_t ot__fb_write_i64s(ot__buf *buf, const int64_t *values, int n);
+// A vector of 4-byte numbers, or of structs of them: its head, then each number.
+size_t ot__fb_write_count(ot__buf *buf, size_t count);
+void ot__fb_write_word(ot__buf *buf, uint32_t word);
 
 #endif
