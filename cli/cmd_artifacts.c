@@ -10,6 +10,7 @@ typedef struct artifacts_values {
     model_values model;
     const char *out, *prefix;
     text_list outputs;
+    bool ort_format;
 } artifacts_values;
 
 #define AT(member) offsetof(artifacts_values, member)
@@ -21,6 +22,8 @@ static const option_spec artifacts_table[] = {
     {"output", OPTION_LIST, AT(outputs), "NAME",
      "value that the training and eval model give after the loss", "what the first --loss takes",
      NULL, 0},
+    {"ort-format", OPTION_FLAG, AT(ort_format), NULL,
+     "write the models in ONNX Runtime's .ort format too", NULL, NULL, 0},
     {0},
 };
 
@@ -35,6 +38,7 @@ static int artifacts_run(const void *values, const char *const *arguments)
     if (code == EXIT_SUCCESS)
         code = model_setup_init(&setup, &v->model, model);
     if (code == EXIT_SUCCESS) {
+        setup.options.ort_format = v->ort_format;
         if (v->outputs.count) {
             setup.options.additional_outputs = v->outputs.items;
             setup.options.n_additional_outputs = v->outputs.count;

@@ -96,11 +96,12 @@ typedef struct ot_artifacts_options {
     int n_init;
     int ignore_unknown_frozen; ///< 1: frozen names that the model lacks do not matter, as in lists
                                ///< made by a framework; 0: they are errors
+    int ort_format; ///< 1: ot_artifacts_save() also writes the models as .ort files (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0                                                   \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0                                                \
     }
 
 /** The four artifacts in memory. */
@@ -117,7 +118,9 @@ OT_API ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts
                                        ot_artifacts **out);
 
 /** Write <folder>/<prefix>training_model.onnx, eval_model.onnx, optimizer_model.onnx and
- * checkpoint; folders are made. */
+ * checkpoint; folders are made. With ort_format, training_model.ort, eval_model.ort and
+ * optimizer_model.ort stand beside them, and OT_ERR_UNSUPPORTED names an operator for which ONNX
+ * Runtime has no kernel. */
 OT_API ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder,
                                    const char *prefix);
 
@@ -127,7 +130,7 @@ OT_API ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const 
                                            const char *prefix);
 
 /** Read what ot_artifacts_save() or ONNX Runtime's generate_artifacts wrote; eval and optimizer
- * model may be absent. */
+ * model may be absent. Each model is its .onnx file or, where there is none, its .ort file. */
 OT_API ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts **out);
 
 /** Owned by the artifacts; NULL when absent. */

@@ -15,6 +15,7 @@ struct ot_artifacts {
     const char *
         *parameter_order; // initializer order of the forward model, trainable and frozen mixed
     int n_parameters;
+    bool ort_format;  // saved as .ort files too
     ot__arena *arena; // of parameter_order
 };
 

@@ -95,6 +95,7 @@ static ot_status build(const ot_model *model, const ot_artifacts_options *option
     OT_TRY(ot__training_model(forward));
     if (note)
         OT_TRY(ot_model_set_metadata(forward->model, OT_METADATA_LOSS, note));
+    artifacts->ort_format = options->ort_format != 0;
     artifacts->training = forward->model;
     forward->model = NULL;
     return OT_OK;

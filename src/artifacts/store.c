@@ -3,11 +3,13 @@
 
 #include "artifacts/artifacts.h"
 
-#define FILE_TRAINING "training_model.onnx"
-#define FILE_EVAL "eval_model.onnx"
-#define FILE_OPTIMIZER "optimizer_model.onnx"
+#define FILE_TRAINING "training_model"
+#define FILE_EVAL "eval_model"
+#define FILE_OPTIMIZER "optimizer_model"
 #define FILE_CHECKPOINT "checkpoint"
 #define FILE_NOMINAL "nominal_checkpoint"
+#define ONNX ".onnx"
+#define ORT ".ort"
 
 ot_status ot__artifacts_create(ot_artifacts **out)
 {
@@ -56,7 +58,8 @@ ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts)
 
 // ---- paths ----
 
-static ot_status path_of(const char *folder, const char *prefix, const char *name, char **out)
+static ot_status path_of(const char *folder, const char *prefix, const char *name,
+                         const char *ending, char **out)
 {
     ot__buf file = {0};
     ot_status st;
@@ -64,7 +67,7 @@ static ot_status path_of(const char *folder, const char *prefix, const char *nam
     *out = NULL;
     if (prefix && strchr(prefix, '/'))
         return ot__error(OT_ERR_INVALID, "prefix '%s' contains '/': it begins file names", prefix);
-    ot__buf_printf(&file, "%s%s", prefix ? prefix : "", name);
+    ot__buf_printf(&file, "%s%s%s", prefix ? prefix : "", name, ending);
     st = ot__buf_status(&file);
     if (st == OT_OK) {
         *out = ot__path_join(folder, file.data);
@@ -77,14 +80,14 @@ static ot_status path_of(const char *folder, const char *prefix, const char *nam
 // ---- saving ----
 
 static ot_status save_model(const ot_model *model, const char *folder, const char *prefix,
-                            const char *name)
+                            const char *name, const char *ending)
 {
     char *path;
     ot_status st;
 
     if (!model)
         return OT_OK;
-    OT_TRY(path_of(folder, prefix, name, &path));
+    OT_TRY(path_of(folder, prefix, name, ending, &path));
     st = ot_model_save(model, path, NULL);
     ot__free(path);
     return st;
@@ -98,19 +101,27 @@ static ot_status save_checkpoint(const ot_artifacts *artifacts, const char *fold
 
     if (!artifacts->checkpoint)
         return OT_OK;
-    OT_TRY(path_of(folder, prefix, name, &path));
+    OT_TRY(path_of(folder, prefix, name, "", &path));
     st = ot__ckpt_save_artifact(artifacts->checkpoint, path, artifacts->parameter_order,
                                 artifacts->n_parameters, nominal);
     ot__free(path);
     return st;
 }
 
+static ot_status save_models(const ot_artifacts *artifacts, const char *folder, const char *prefix,
+                             const char *ending)
+{
+    OT_TRY(save_model(artifacts->training, folder, prefix, FILE_TRAINING, ending));
+    OT_TRY(save_model(artifacts->eval, folder, prefix, FILE_EVAL, ending));
+    return save_model(artifacts->optimizer, folder, prefix, FILE_OPTIMIZER, ending);
+}
+
 ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder, const char *prefix)
 {
     OT_TRY(ot__path_make_folder(folder));
-    OT_TRY(save_model(artifacts->training, folder, prefix, FILE_TRAINING));
-    OT_TRY(save_model(artifacts->eval, folder, prefix, FILE_EVAL));
-    OT_TRY(save_model(artifacts->optimizer, folder, prefix, FILE_OPTIMIZER));
+    if (artifacts->ort_format) // first: not every model has this form
+        OT_TRY(save_models(artifacts, folder, prefix, ORT));
+    OT_TRY(save_models(artifacts, folder, prefix, ONNX));
     return save_checkpoint(artifacts, folder, prefix, FILE_CHECKPOINT, false);
 }
 
@@ -126,13 +137,17 @@ ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const char *f
 static ot_status load_model(const char *folder, const char *prefix, const char *name,
                             bool is_optional, ot_model **out)
 {
-    char *path;
-    ot_status st = OT_OK;
+    char *path, *ort_path;
+    const char *found;
+    ot_status st;
 
-    OT_TRY(path_of(folder, prefix, name, &path));
-    if (!is_optional || ot__path_exists(path))
-        st = ot_model_load(path, NULL, out);
+    OT_TRY(path_of(folder, prefix, name, ONNX, &path));
+    st = path_of(folder, prefix, name, ORT, &ort_path);
+    found = st == OT_OK && !ot__path_exists(path) && ot__path_exists(ort_path) ? ort_path : path;
+    if (st == OT_OK && (!is_optional || ot__path_exists(found)))
+        st = ot_model_load(found, NULL, out);
     ot__free(path);
+    ot__free(ort_path);
     return st;
 }
 
@@ -141,7 +156,7 @@ static ot_status load_checkpoint(ot_artifacts *artifacts, const char *folder, co
     char *path;
     ot_status st;
 
-    OT_TRY(path_of(folder, prefix, FILE_CHECKPOINT, &path));
+    OT_TRY(path_of(folder, prefix, FILE_CHECKPOINT, "", &path));
     st = ot_checkpoint_load(path, &artifacts->checkpoint);
     ot__free(path);
     return st;
