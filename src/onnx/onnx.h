@@ -17,7 +17,7 @@ ot_status ot__onnx_read(const void *bytes, size_t n_bytes, const ot_model_option
 ot_status ot__onnx_write(const ot_model *model, ot__buf *out);
 
 // ort_read.c, ort_write.c: ONNX Runtime's own format. The bytes must stay alive as for
-// ot__onnx_read. Every value must have an element type to be written.
+// ot__onnx_read. Types that are not known are inferred for writing.
 bool ot__is_ort(const void *bytes, size_t n_bytes);
 ot_status ot__ort_read(const void *bytes, size_t n_bytes, const ot_model_options *options,
                        const char *where, ot_model **out);

@@ -136,7 +136,8 @@ typedef struct ot__ort_writer {
     int n_calls, calls_capacity;
 } ot__ort_writer;
 
-// ort_prepare.c: functions put in, Constant nodes made initializers, nodes in order.
+// ort_prepare.c: functions put in, types inferred where they are not known, Constant nodes made
+// initializers, nodes in order.
 ot_status ot__ort_prepare(ot_model *model);
 
 // ort_write_graph.c

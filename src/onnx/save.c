@@ -250,38 +250,11 @@ static ot_status save_text(const ot_model *model, const char *path)
     return st;
 }
 
-static bool has_untyped(const ot_graph *graph)
-{
-    for (int n = 0; n < graph->n_nodes; n++) {
-        const ot_node *node = graph->nodes[n];
-
-        for (int i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i] && (node->outputs[i]->kind == OT_VALUE_UNTYPED ||
-                                     (node->outputs[i]->kind == OT_VALUE_TENSOR &&
-                                      node->outputs[i]->dtype == OT_DTYPE_UNDEFINED)))
-                return true;
-        for (int a = 0; a < node->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-                if (has_untyped(ot__attr_graph(node->attrs[a], g)))
-                    return true;
-    }
-    return false;
-}
-
 static ot_status save_ort(const ot_model *model, const char *path)
 {
-    ot_model *inferred = NULL;
     ot__buf bytes = {0};
-    ot_status st = OT_OK;
+    ot_status st = ot__ort_write(model, &bytes);
 
-    if (model->n_functions > 0 || has_untyped(model->graph)) {
-        st = ot__model_clone(model, &inferred);
-        if (st == OT_OK)
-            st = ot_model_infer(inferred);
-    }
-    if (st == OT_OK)
-        st = ot__ort_write(inferred ? inferred : model, &bytes);
-    ot_model_destroy(inferred);
     if (st == OT_OK)
         st = ot__file_write(path, bytes.data, bytes.length);
     ot__buf_deinit(&bytes);

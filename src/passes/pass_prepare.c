@@ -24,6 +24,7 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass)
 ot_status ot__pass_prepare(ot_model *model)
 {
     OT_TRY(ot__model_inline_functions(model));
+    OT_TRY(ot__pass_unfuse(model));
     OT_TRY(ot__graph_sort(model->graph));
     OT_TRY(ot__graph_verify(model->graph));
     OT_TRY(ot__pass_sequence(model));

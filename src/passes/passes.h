@@ -12,9 +12,10 @@ void ot__pass_set_observer(ot__pass_observer observer);
 // What every rewriting ends with: verifies (debug builds), then tells the observer.
 ot_status ot__pass_finished(const ot_model *model, const char *pass);
 
-// What a reader's model goes through before anything else: inline functions, make sequences of
-// known length tensors, raise the opset to 13, resolve and check every node (all unknown operators
-// are named in one message), sort, infer types and shapes.
+// What a reader's model goes through before anything else: inline functions, take apart what ONNX
+// Runtime's optimiser has fused, make sequences of known length tensors, raise the opset to 13,
+// resolve and check every node (all unknown operators are named in one message), sort, infer types
+// and shapes.
 ot_status ot__pass_prepare(ot_model *model);
 
 // pass_check.c: raise old nodes, resolve node->op, arity, attributes, types.
@@ -22,6 +23,9 @@ ot_status ot__pass_check(ot_model *model);
 // Operators of the model that have no record, each once: "Foo (opset 21)", "com.acme.Bar"; for
 // reports.
 ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines);
+// pass_unfuse.c: FusedGemm, FusedConv and SkipLayerNormalization of com.microsoft become the
+// operators that they stand for.
+ot_status ot__pass_unfuse(ot_model *model);
 // pass_sequence.c: SplitToSequence whose parts are taken by constant positions becomes Split.
 ot_status ot__pass_sequence(ot_model *model);
 // pass_infer.c: types, shapes and known elements of every value, with symbolic extents.

@@ -3,9 +3,11 @@
 usage: compare.py FOLDER STEPS BATCH CLASSES LEARNING_RATE
 
 FOLDER holds the artifacts, `losses` (what steps printed) and `trained` (its checkpoint). Exit 1
-when losses or parameters differ, or when the eval model does not run.
+when losses or parameters differ, or when the eval model does not run. Models are .onnx files or,
+where there are none, .ort files.
 """
 import importlib.machinery
+import os
 import sys
 import types
 
@@ -36,7 +38,6 @@ def stand_in_for_torch():
 stand_in_for_torch()
 
 import numpy as np  # noqa: E402
-import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 from onnxruntime.training.api import CheckpointState, Module, Optimizer  # noqa: E402
 
@@ -50,10 +51,9 @@ onnxruntime.set_default_logger_severity(3)
 def make_inputs(inputs, step, batch, classes):
     values = []
     for i, value in enumerate(inputs):
-        kind = value.type.tensor_type
-        dims = [d.dim_value if d.HasField("dim_value") else batch for d in kind.shape.dim]
+        dims = [d if isinstance(d, int) else batch for d in value.shape]
         k = np.arange(int(np.prod(dims)), dtype=np.int64)
-        if kind.elem_type == onnx.TensorProto.FLOAT:
+        if value.type == "tensor(float)":
             array = np.sin(0.37 * k + i + 0.1 * step).astype(np.float32)
         else:
             array = (7 * k + 3 + step) % classes
@@ -61,10 +61,15 @@ def make_inputs(inputs, step, batch, classes):
     return values
 
 
-def user_inputs(model, parameters):
-    return [v for v in model.graph.input
+def user_inputs(path, parameters):
+    return [v for v in onnxruntime.InferenceSession(path).get_inputs()
             if v.name not in parameters and v.name != "lazy_reset_grad"
             and not v.name.endswith("_grad.accumulation.buffer")]
+
+
+def model_path(folder, name):
+    path = f"{folder}/{name}_model.onnx"
+    return path if os.path.exists(path) else f"{folder}/{name}_model.ort"
 
 
 def first(outputs):
@@ -76,11 +81,11 @@ def main():
     folder, (steps, batch, classes) = sys.argv[1], map(int, sys.argv[2:5])
     ours = [float(line) for line in open(folder + "/losses")]
     state = CheckpointState.load_checkpoint(folder + "/checkpoint")
-    module = Module(folder + "/training_model.onnx", state, folder + "/eval_model.onnx")
-    optimizer = Optimizer(folder + "/optimizer_model.onnx", module)
+    module = Module(model_path(folder, "training"), state, model_path(folder, "eval"))
+    optimizer = Optimizer(model_path(folder, "optimizer"), module)
     optimizer.set_learning_rate(float(sys.argv[5]))
     names = [name for name, _ in state.parameters]
-    inputs = user_inputs(onnx.load(folder + "/training_model.onnx"), set(names))
+    inputs = user_inputs(model_path(folder, "training"), set(names))
     worst = 0.0
     module.train()
     for step in range(steps):

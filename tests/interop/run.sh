@@ -1,5 +1,6 @@
 #!/bin/sh
-# Ten steps of ours against ten of ONNX Runtime training 1.19.2 on the same artifacts, on request:
+# Ten steps of ours against ten of ONNX Runtime training 1.19.2 on the same artifacts, on request: ours as .onnx and
+# as .ort files, and the .ort files that its generate_artifacts makes of the same model.
 #
 #   tests/interop/run.sh LIBRARY_FOLDER [MODEL LOSS OPTIMIZER BATCH CLASSES RATE]
 #
@@ -17,10 +18,24 @@ cc -std=c11 -I"$here/../../include" "$here/steps.c" -L"$library" -lonnxtrain -lm
     -Wl,-rpath,"$library" -o "$work/steps"
 
 one() { # model loss optimizer batch classes rate
-    mkdir -p "$work/out"
-    "$work/steps" "$1" "$work/out" "$2" "$3" 10 "$4" "$5" "$6" >"$work/out/losses"
-    "$python" "$here/compare.py" "$work/out" 10 "$4" "$5" "$6"
-    rm -r "$work/out"
+    out=$work/out
+    mkdir -p "$out"
+    printf 'onnx: '
+    "$work/steps" "$1" "$out" "$2" "$3" 10 "$4" "$5" "$6" >"$out/losses"
+    "$python" "$here/compare.py" "$out" 10 "$4" "$5" "$6"
+    rm "$out"/*_model.onnx
+    again "ort: " "$4" "$5" "$6"
+    rm -r "$out"
+    mkdir "$out"
+    "$python" "$here/generate.py" "$1" "$out" "$2" "$3" 2>"$work/messages" || { cat "$work/messages" >&2; return 1; }
+    again "their ort: " "$4" "$5" "$6"
+    rm -r "$out"
+}
+
+again() { # label batch classes rate: the artifacts that are in the folder
+    printf '%s' "$1"
+    "$work/steps" - "$out" - - 10 "$2" "$3" "$4" >"$out/losses"
+    "$python" "$here/compare.py" "$out" 10 "$2" "$3" "$4"
 }
 
 if [ $# -gt 1 ]; then

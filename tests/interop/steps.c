@@ -2,6 +2,7 @@
 //
 //   steps MODEL FOLDER LOSS OPTIMIZER STEPS BATCH CLASSES [LEARNING_RATE]
 //
+// LOSS "-": the artifacts are in FOLDER already. Models are written as .onnx and as .ort.
 // Elements of step s: input i is sin(0.37 k + i + 0.1 s), integers are (7 k + 3 + s) mod CLASSES.
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static ot_artifacts *generate(const char *path, const char *loss, const char *op
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)
         if (strcmp(loss, losses[i].name) == 0)
             term.loss = losses[i].loss;
+    options.ort_format = 1;
     options.losses = &term;
     options.n_losses = 1;
     if (strcmp(optimizer, "sgd") == 0)
@@ -102,8 +104,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: steps MODEL FOLDER LOSS OPTIMIZER STEPS BATCH CLASSES [RATE]\n");
         return 2;
     }
-    artifacts = generate(argv[1], argv[3], argv[4]);
-    need(ot_artifacts_save(artifacts, argv[2], NULL));
+    if (strcmp(argv[3], "-") == 0) {
+        need(ot_artifacts_load(argv[2], NULL, &artifacts));
+    } else {
+        artifacts = generate(argv[1], argv[3], argv[4]);
+        need(ot_artifacts_save(artifacts, argv[2], NULL));
+    }
     need(ot_session_create_from_artifacts(artifacts, NULL, &session));
     need(ot_session_set_learning_rate(session, argc > 8 ? atof(argv[8]) : 1e-3));
     for (int step = 0; step < atoi(argv[5]); step++)
