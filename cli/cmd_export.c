@@ -33,7 +33,7 @@ static int export_model(const export_values *v, ot_artifacts *artifacts, ot_chec
                           ot_artifacts_eval_model(artifacts), NULL,
                           checkpoint ? checkpoint : ot_artifacts_checkpoint(artifacts), NULL,
                           &session) != OT_OK ||
-        ot_session_export(session, v->outputs.items, v->outputs.count, &model) != OT_OK ||
+        ot_session_export_view(session, v->outputs.items, v->outputs.count, &model) != OT_OK ||
         ot_model_save(model, v->out, NULL) != OT_OK)
         code = report_error();
     ot_model_destroy(model);
@@ -53,10 +53,14 @@ static int export_run(const void *values, const char *const *arguments)
     code = check_output("out", v->out, &v->checkpoint, v->checkpoint ? 1 : 0);
     if (code != EXIT_SUCCESS)
         return code;
-    if (ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK ||
-        (v->checkpoint && ot_checkpoint_load(v->checkpoint, &checkpoint) != OT_OK))
+    if (ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK)
         code = report_error();
-    else
+    if (code == EXIT_SUCCESS && v->checkpoint) {
+        ot_checkpoint_destroy(ot_artifacts_take_checkpoint(artifacts)); // makes room
+        if (ot_checkpoint_load_parameters(v->checkpoint, &checkpoint) != OT_OK)
+            code = report_error();
+    }
+    if (code == EXIT_SUCCESS)
         code = export_model(v, artifacts, checkpoint);
     ot_checkpoint_destroy(checkpoint);
     ot_artifacts_destroy(artifacts);

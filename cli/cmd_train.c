@@ -163,6 +163,7 @@ static int make_session(run *r)
         if (!path)
             return report_text("out of memory");
         if (stat(path, &info) == 0) {
+            ot_checkpoint_destroy(ot_artifacts_take_checkpoint(r->artifacts)); // makes room
             if (ot_checkpoint_load(path, &r->resumed) != OT_OK) {
                 free(path);
                 return report_error();
@@ -298,7 +299,7 @@ static ot_status export_model(const run *r, ot_model **out)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < n; i++)
         names[i] = ot_model_output_name(r->forward, i);
-    st = ot_session_export(r->session, n > 0 ? names : NULL, n, out);
+    st = ot_session_export_view(r->session, n > 0 ? names : NULL, n, out);
     free(names);
     return st;
 }

@@ -138,6 +138,9 @@ OT_API const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts
 OT_API const ot_model *ot_artifacts_eval_model(const ot_artifacts *artifacts);
 OT_API const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts);
 OT_API ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts);
+/** Makes the checkpoint the caller's, who destroys it; the artifacts have none any more. For large
+ * models: who trains from another checkpoint need not keep this one. */
+OT_API ot_checkpoint *ot_artifacts_take_checkpoint(ot_artifacts *artifacts);
 OT_API void ot_artifacts_destroy(ot_artifacts *artifacts); ///< NULL is fine
 
 /** Why a parameter trains or does not; of `onnxtrain check`. */

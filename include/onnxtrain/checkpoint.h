@@ -21,6 +21,8 @@ OT_API ot_status ot_checkpoint_create(ot_checkpoint **out);
  * @return OT_ERR_IO, OT_ERR_FORMAT (what is wrong and where), OT_ERR_NO_MEMORY; *out is NULL then
  */
 OT_API ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out);
+/** As ot_checkpoint_load(), without the optimizer state: what export and evaluation need. */
+OT_API ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out);
 OT_API ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out);
 
 enum { OT_CHECKPOINT_OPTIMIZER_STATE = 1 /**< moments and step too */ };

@@ -155,6 +155,10 @@ OT_API ot_status ot_session_save(ot_session *session, const char *path);
  */
 OT_API ot_status ot_session_export(ot_session *session, const char *const *output_names,
                                    int n_outputs, ot_model **out);
+/** As ot_session_export(), with the very parameters of the checkpoint in the model, not copies: to
+ * save it at once. Destroy it before the session or the checkpoint is used for anything else. */
+OT_API ot_status ot_session_export_view(ot_session *session, const char *const *output_names,
+                                        int n_outputs, ot_model **out);
 
 /** Bytes: parameters + gradients + moments, and the largest plan so far. */
 OT_API size_t ot_session_state_bytes(const ot_session *session);

@@ -5,7 +5,8 @@
 
 // ---- checkpoint ----
 
-static ot_status add_parameter(ot_artifacts *artifacts, const ot__candidate *item)
+static ot_status add_parameter(ot_artifacts *artifacts, const ot_model *model,
+                               const ot__candidate *item)
 {
     const ot_value *value = item->value;
     ot__parameter *parameter;
@@ -14,7 +15,7 @@ static ot_status add_parameter(ot_artifacts *artifacts, const ot__candidate *ite
     if (value->constant->dtype == OT_STRING)
         return ot__error(OT_ERR_UNSUPPORTED, "'%s' holds strings, which no checkpoint keeps",
                          value->name);
-    OT_TRY(ot_tensor_clone(value->constant, &copy));
+    OT_TRY(ot__constant_clone(model, value->constant, &copy));
     OT_TRY(ot__ckpt_add(artifacts->checkpoint, value->name, copy, item->role == OT_ROLE_TRAINABLE,
                         &parameter));
     if (value->tensor_doc) {
@@ -39,7 +40,7 @@ static ot_status fill_checkpoint(ot_artifacts *artifacts, const ot__candidates *
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < c->n; i++)
         if (c->items[i].role != OT_ROLE_CONSTANT)
-            OT_TRY(add_parameter(artifacts, &c->items[i]));
+            OT_TRY(add_parameter(artifacts, c->graph->model, &c->items[i]));
     return OT_OK;
 }
 

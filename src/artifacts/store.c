@@ -56,6 +56,14 @@ ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts)
     return artifacts->checkpoint;
 }
 
+ot_checkpoint *ot_artifacts_take_checkpoint(ot_artifacts *artifacts)
+{
+    ot_checkpoint *checkpoint = artifacts->checkpoint;
+
+    artifacts->checkpoint = NULL;
+    return checkpoint;
+}
+
 // ---- paths ----
 
 static ot_status path_of(const char *folder, const char *prefix, const char *name,

@@ -77,7 +77,9 @@ void ot__ckpt_group_deinit(ot__optimizer_group *group);
 
 // ckpt_flatbuf_read.c; the data beside it are read from where `path` says, or refused when it is
 // NULL. Pages of a mapped file are given back as they are read.
-ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, ot_checkpoint **out);
+// `flags`: OT_CHECKPOINT_OPTIMIZER_STATE, or it is left out.
+ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned flags,
+                           ot_checkpoint **out);
 // Properties and flags only: without parameters and moments.
 ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *path,
                                 ot_checkpoint **out);

@@ -5,7 +5,7 @@ static const size_t external_from = (size_t)1800 << 20; // bytes, as ONNX Runtim
 
 // ---- loading ----
 
-ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
+static ot_status load(const char *path, unsigned flags, ot_checkpoint **out)
 {
     ot__file_map map = {0};
     ot_status st;
@@ -17,14 +17,25 @@ ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
             "%s: is a folder; checkpoints from before ONNX Runtime 1.16 cannot be read", path);
     st = ot__file_map_open(&map, path);
     if (st == OT_OK)
-        st = ot__flatbuf_read(&map, path, out);
+        st = ot__flatbuf_read(&map, path, flags, out);
     ot__file_map_close(&map);
     return st;
 }
 
+ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
+{
+    return load(path, OT_CHECKPOINT_OPTIMIZER_STATE, out);
+}
+
+ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out)
+{
+    return load(path, 0, out);
+}
+
 ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out)
 {
-    return ot__flatbuf_read(&(ot__file_map){.data = bytes, .size = n_bytes}, NULL, out);
+    return ot__flatbuf_read(&(ot__file_map){.data = bytes, .size = n_bytes}, NULL,
+                            OT_CHECKPOINT_OPTIMIZER_STATE, out);
 }
 
 // ---- saving ----

@@ -338,7 +338,7 @@ static ot_status read_head(reader *r, ot__fb_table *root)
     return read_properties(r, root);
 }
 
-static ot_status read_root(reader *r, const char *path)
+static ot_status read_root(reader *r, const char *path, unsigned flags)
 {
     ot__fb_table root;
 
@@ -349,7 +349,7 @@ static ot_status read_root(reader *r, const char *path)
     if (r->checkpoint->has_external_data)
         OT_TRY(ot__ckpt_data_open(r->checkpoint, path, &r->data));
     OT_TRY(read_module(r, &root));
-    return read_groups(r, &root);
+    return flags & OT_CHECKPOINT_OPTIMIZER_STATE ? read_groups(r, &root) : OT_OK;
 }
 
 static ot_status finish(reader *r, ot_status st, ot_checkpoint **out)
@@ -364,7 +364,8 @@ static ot_status finish(reader *r, ot_status st, ot_checkpoint **out)
     return st;
 }
 
-ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, ot_checkpoint **out)
+ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned flags,
+                           ot_checkpoint **out)
 {
     reader r = {
         .fb = {.bytes = file->data, .size = file->size, .where = path ? path : "checkpoint"},
@@ -373,7 +374,7 @@ ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, ot_checkp
     ot_status st = ot_checkpoint_create(&r.checkpoint);
 
     if (st == OT_OK)
-        st = read_root(&r, path);
+        st = read_root(&r, path, flags);
     return finish(&r, st, out);
 }
 

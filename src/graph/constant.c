@@ -64,6 +64,18 @@ ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape 
     return ot__model_tensor_over(model, dtype, shape, data, n_bytes);
 }
 
+ot_status ot__constant_clone(const ot_model *model, const ot_tensor *constant, ot_tensor **out)
+{
+    const ot__file_map *map = ot__model_map_around(model, constant->data, constant->n_bytes);
+
+    if (!map)
+        return ot_tensor_clone(constant, out);
+    OT_TRY(ot_tensor_create(constant->dtype, &constant->shape, out));
+    ot__file_map_copy(map, (*out)->data, (size_t)((const uint8_t *)constant->data - map->data),
+                      constant->n_bytes);
+    return OT_OK;
+}
+
 // ---- letting go ----
 
 // Addresses of the tensors that a model refers to.

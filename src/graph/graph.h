@@ -256,6 +256,8 @@ ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape
                                  const void *data, size_t n_bytes);
 // A tensor that the model holds, with fresh zeroed elements.
 ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape);
+// A copy of a constant of the model. What was read of a mapped file for it is given back.
+ot_status ot__constant_clone(const ot_model *model, const ot_tensor *constant, ot_tensor **out);
 // Large tensors of ot__model_tensor_new that no value and no attribute of the model refers to any
 // more are freed, unless a clone holds them; pages of mapped files are given back until they are
 // read again. Whoever keeps such a tensor elsewhere must not call

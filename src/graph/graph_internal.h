@@ -24,6 +24,8 @@ void ot__symbols_deinit(ot_model *model);
 ot_status ot__holdings_share(const ot_model *from, ot_model *to);
 // As ot__model_hold_tensor, for what ot__model_release_constants may let go of.
 ot_status ot__model_hold_constant(ot_model *model, ot_tensor *tensor);
+// The held map in which these bytes are; NULL: none.
+const ot__file_map *ot__model_map_around(const ot_model *model, const void *bytes, size_t n_bytes);
 void ot__model_release_constants(ot_model *model,
                                  bool (*is_used)(void *context, const ot_tensor *tensor),
                                  void *context);

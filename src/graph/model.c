@@ -89,6 +89,20 @@ const ot__file_map *ot__model_find_map(const ot_model *model, const char *name)
     return NULL;
 }
 
+const ot__file_map *ot__model_map_around(const ot_model *model, const void *bytes, size_t n_bytes)
+{
+    const uintptr_t at = (uintptr_t)bytes;
+
+    for (int i = 0; i < model->holdings->n_items; i++) {
+        const ot__file_map *map = &model->holdings->items[i]->map;
+        const uintptr_t first = (uintptr_t)map->data;
+
+        if (at >= first && at - first <= map->size && n_bytes <= map->size - (at - first))
+            return map;
+    }
+    return NULL;
+}
+
 static ot_status hold_tensor(ot_model *model, ot_tensor *tensor, bool is_constant)
 {
     ot__held *held = held_create();

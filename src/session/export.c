@@ -1,5 +1,4 @@
-// The trained model: the eval model cut to some of its values, with the parameters inside. The
-// result shares nothing with the session that could change.
+// The trained model: the eval model cut to some of its values, with the parameters inside.
 #include <string.h>
 
 #include "session/session_internal.h"
@@ -44,22 +43,40 @@ static ot_status set_outputs(const ot__program *program, ot_model *model, const 
     return OT_OK;
 }
 
-static ot_status embed(ot_model *model, ot_value *value, const ot__parameter *p)
+// How the parameters get into the model.
+typedef ot_status (*embedding)(const ot_checkpoint *checkpoint, ot__parameter *p, ot_tensor **out);
+
+static ot_status by_copy(const ot_checkpoint *checkpoint, ot__parameter *p, ot_tensor **out)
 {
-    ot_tensor *copy;
+    (void)checkpoint;
+    OT_TRY(ot_tensor_create(p->value->dtype, &p->value->shape, out));
+    ot__form_convert((*out)->data, NULL, p->value->data, p->form, &(*out)->shape,
+                     ot_dtype_size((*out)->dtype));
+    return OT_OK;
+}
+
+static ot_status by_reference(const ot_checkpoint *checkpoint, ot__parameter *p, ot_tensor **out)
+{
+    ot__ckpt_unpack(checkpoint, p);
+    return ot_tensor_wrap(p->value->dtype, &p->value->shape, p->value->data, p->value->n_bytes,
+                          out);
+}
+
+static ot_status embed(const ot_checkpoint *checkpoint, ot_model *model, ot_value *value,
+                       ot__parameter *p, embedding how)
+{
+    ot_tensor *tensor;
 
     if (value->constant != NULL)
         return ot__error(OT_ERR_INVALID, "parameter '%s' is an initializer of the eval model",
                          value->name);
-    OT_TRY(ot_tensor_clone(p->value, &copy));
-    ot__form_convert(copy->data, NULL, p->value->data, p->form, &copy->shape,
-                     ot_dtype_size(copy->dtype));
-    OT_TRY(ot__model_hold_tensor(model, copy));
-    return ot__graph_add_initializer(model->graph, value, copy) ? OT_OK : OT_ERR_NO_MEMORY;
+    OT_TRY(how(checkpoint, p, &tensor));
+    OT_TRY(ot__model_hold_tensor(model, tensor));
+    return ot__graph_add_initializer(model->graph, value, tensor) ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
 // Inputs that are still read stay in their order; parameters become initializers.
-static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model)
+static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model, embedding how)
 {
     ot_graph *g = model->graph;
     ot__uses uses;
@@ -68,7 +85,7 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
 
     for (int i = 0; i < g->n_inputs && st == OT_OK; i++) {
         ot_value *value = g->inputs[i];
-        const ot__parameter *p = ot__ckpt_find(checkpoint, value->name);
+        ot__parameter *p = ot__ckpt_find(checkpoint, value->name);
         const bool is_read = ot__uses_count(&uses, value) > 0 || value->is_output;
 
         if (is_read && p == NULL) {
@@ -77,7 +94,7 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
         }
         value->is_input = false;
         if (is_read)
-            st = embed(model, value, p);
+            st = embed(checkpoint, model, value, p, how);
     }
     if (st == OT_OK)
         g->n_inputs = n;
@@ -86,7 +103,7 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
 }
 
 static ot_status cut(const ot_session *session, const char *const *names, int n_names,
-                     ot_model **out)
+                     embedding how, ot_model **out)
 {
     ot_model *model;
     ot_status st;
@@ -96,7 +113,7 @@ static ot_status cut(const ot_session *session, const char *const *names, int n_
     if (st == OT_OK)
         st = ot__graph_prune(model->graph, NULL);
     if (st == OT_OK)
-        st = replace_inputs(session->checkpoint, model);
+        st = replace_inputs(session->checkpoint, model, how);
     if (st == OT_OK)
         st = ot__graph_verify(model->graph);
     if (st != OT_OK) {
@@ -107,8 +124,8 @@ static ot_status cut(const ot_session *session, const char *const *names, int n_
     return OT_OK;
 }
 
-ot_status ot_session_export(ot_session *session, const char *const *output_names, int n_outputs,
-                            ot_model **out)
+static ot_status export(ot_session *session, const char *const *output_names, int n_outputs,
+                        embedding how, ot_model **out)
 {
     const char **found = NULL;
     ot_status st = OT_OK;
@@ -123,7 +140,19 @@ ot_status ot_session_export(ot_session *session, const char *const *output_names
     if (output_names == NULL)
         st = ot__export_outputs(&session->eval, &found, &n_outputs);
     if (st == OT_OK)
-        st = cut(session, output_names != NULL ? output_names : found, n_outputs, out);
+        st = cut(session, output_names != NULL ? output_names : found, n_outputs, how, out);
     ot__free(found);
     return st;
+}
+
+ot_status ot_session_export(ot_session *session, const char *const *output_names, int n_outputs,
+                            ot_model **out)
+{
+    return export(session, output_names, n_outputs, by_copy, out);
+}
+
+ot_status ot_session_export_view(ot_session *session, const char *const *output_names,
+                                 int n_outputs, ot_model **out)
+{
+    return export(session, output_names, n_outputs, by_reference, out);
 }

@@ -100,6 +100,19 @@ static void a_nominal_checkpoint_has_names_and_types_only(void **state)
     ot_artifacts_destroy(saved);
 }
 
+static void a_checkpoint_that_is_taken_outlives_the_artifacts(void **state)
+{
+    ot_artifacts *artifacts = generate(OT_OPTIMIZER_NONE);
+    ot_checkpoint *taken = ot_artifacts_take_checkpoint(artifacts);
+
+    (void)state;
+    assert_null(ot_artifacts_checkpoint(artifacts));
+    assert_null(ot_artifacts_take_checkpoint(artifacts));
+    ot_artifacts_destroy(artifacts);
+    assert_int_equal(ot_checkpoint_parameter_count(taken), 2);
+    ot_checkpoint_destroy(taken);
+}
+
 static void a_missing_training_model_is_named(void **state)
 {
     ot_artifacts *loaded;
@@ -124,6 +137,7 @@ int main(void)
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(the_optimizer_model_may_be_absent),
         cmocka_unit_test(a_nominal_checkpoint_has_names_and_types_only),
+        cmocka_unit_test(a_checkpoint_that_is_taken_outlives_the_artifacts),
         cmocka_unit_test(a_missing_training_model_is_named),
         cmocka_unit_test(a_prefix_is_no_path),
     };

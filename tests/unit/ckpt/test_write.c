@@ -177,6 +177,23 @@ static void moments_that_lie_beside_the_file_are_read_from_there(void **state)
     ot_checkpoint_destroy(checkpoint);
 }
 
+static void parameters_are_read_alone_when_only_they_are_wanted(void **state)
+{
+    const char *path = in_folder(state, "checkpoint");
+    ot_checkpoint *checkpoint = make(), *found;
+
+    assert_int_equal(ot_checkpoint_save(checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE), OT_OK);
+    assert_int_equal(ot_checkpoint_load_parameters(path, &found), OT_OK);
+    assert_int_equal(found->n_parameters, checkpoint->n_parameters);
+    assert_false(found->has_optimizer_state);
+    for (int i = 0; i < found->n_parameters; i++) {
+        assert_same(found->parameters[i]->value, checkpoint->parameters[i]->value);
+        assert_null(found->parameters[i]->moments[0]);
+    }
+    ot_checkpoint_destroy(found);
+    ot_checkpoint_destroy(checkpoint);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +204,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_artifact_in_the_order_of_its_model,
                                         temporary_folder_make, temporary_folder_remove),
         cmocka_unit_test_setup_teardown(moments_that_lie_beside_the_file_are_read_from_there,
+                                        temporary_folder_make, temporary_folder_remove),
+        cmocka_unit_test_setup_teardown(parameters_are_read_alone_when_only_they_are_wanted,
                                         temporary_folder_make, temporary_folder_remove),
         cmocka_unit_test_setup_teardown(external_data_and_their_checkpoint, temporary_folder_make,
                                         temporary_folder_remove),

@@ -1,5 +1,6 @@
 // A large constant is freed when the model lets go of it; seen through what the allocator is given.
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "unit/graph/model_text.h"
 
@@ -140,6 +141,36 @@ static void large_constants_count_against_the_limit_of_the_arena(void **state)
     ot_model_destroy(model);
 }
 
+static void a_constant_in_a_mapped_file_is_copied_with_its_bytes(void **state)
+{
+    char path[] = "constant-XXXXXX", *bytes = malloc(LARGE);
+    const int64_t offset = 4100, count = (LARGE - offset) / 4;
+    const int file = mkstemp(path);
+    ot_tensor *constant, *copy;
+    ot__file_map map;
+    ot_model *model;
+
+    (void)state;
+    for (int i = 0; i < LARGE; i++)
+        bytes[i] = (char)(i * 13 + (i >> 9));
+    assert_int_equal(write(file, bytes, LARGE), LARGE);
+    close(file);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    unlink(path);
+    assert_int_equal(ot__model_create(&model), OT_OK);
+    constant = ot__model_tensor_over(model, OT_F32, &OT_SHAPE(count), map.data + offset,
+                                     (size_t)count * 4);
+    assert_int_equal(ot__model_hold_map(model, "data", &map), OT_OK);
+    assert_int_equal(ot__constant_clone(model, constant, &copy), OT_OK);
+    assert_ptr_not_equal(copy->data, constant->data);
+    assert_int_equal(copy->n_bytes, count * 4);
+    assert_memory_equal(copy->data, bytes + offset, copy->n_bytes);
+    assert_memory_equal(constant->data, bytes + offset, copy->n_bytes); // read again
+    ot_tensor_destroy(copy);
+    ot_model_destroy(model);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clone_keeps_what_its_original_lets_go_of, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_tensor_of_an_attribute_is_in_use, setup, teardown),
+        cmocka_unit_test(a_constant_in_a_mapped_file_is_copied_with_its_bytes),
         cmocka_unit_test_setup_teardown(small_constants_stay_in_the_arena, setup, teardown),
         cmocka_unit_test_setup_teardown(large_constants_count_against_the_limit_of_the_arena, setup,
                                         teardown),

@@ -115,6 +115,30 @@ static void parameters_that_are_not_needed_are_left_out(void **state)
     assert_int_equal(f->exported->graph->n_nodes, 1);
 }
 
+static void a_view_is_the_same_model_over_the_parameters_themselves(void **state)
+{
+    fixture *f = *state;
+    ot__buf copied = {0}, viewed = {0};
+    ot_model *view;
+    const ot_value *weight;
+
+    export(f, NULL, 0);
+    assert_int_equal(ot_session_export_view(f->session, NULL, 0, &view), OT_OK);
+    assert_int_equal(ot__onnx_write(f->exported, &copied), OT_OK);
+    assert_int_equal(ot__onnx_write(view, &viewed), OT_OK);
+    assert_int_equal(copied.length, viewed.length);
+    assert_memory_equal(copied.data, viewed.data, copied.length);
+    weight = ot__graph_find(view->graph, "fc1.weight");
+    assert_ptr_equal(weight->constant->data,
+                     ot__ckpt_find(f->checkpoint, "fc1.weight")->value->data);
+    weight = ot__graph_find(f->exported->graph, "fc1.weight");
+    assert_ptr_not_equal(weight->constant->data,
+                         ot__ckpt_find(f->checkpoint, "fc1.weight")->value->data);
+    ot_model_destroy(view);
+    ot__buf_deinit(&copied);
+    ot__buf_deinit(&viewed);
+}
+
 static void wrong_names_are_refused(void **state)
 {
     fixture *f = *state;
@@ -192,6 +216,7 @@ int main(void)
         TEST(the_exported_model_computes_with_the_parameters_it_was_given),
         TEST(any_value_inside_can_be_an_output),
         TEST(parameters_that_are_not_needed_are_left_out),
+        TEST(a_view_is_the_same_model_over_the_parameters_themselves),
         TEST(wrong_names_are_refused),
         cmocka_unit_test(what_only_prepares_the_scores_for_the_loss_is_no_output),
         cmocka_unit_test(outputs_beside_the_loss_are_taken_when_there_are_any),
