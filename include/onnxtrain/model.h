@@ -89,6 +89,14 @@ OT_API const char *ot_model_output_name(const ot_model *model, int index);
 OT_API ot_status ot_model_value_info(const ot_model *model, const char *name, ot_dtype *dtype,
                                      ot_shape *shape);
 
+/** 1 when the value is a sequence of tensors, whose type ot_model_value_info() gives; 0 otherwise.
+ */
+OT_API int ot_model_value_is_sequence(const ot_model *model, const char *name);
+
+/** Name of a symbolic extent ("N"); NULL for a number, an extent without name, and out of range.
+ * Owned by the model. */
+OT_API const char *ot_model_value_dim(const ot_model *model, const char *name, int axis);
+
 /** Nodes of the main graph, in order, and the operator each calls ("Gemm", "com.microsoft.Gelu");
  * NULL out of range. */
 OT_API int ot_model_node_count(const ot_model *model);

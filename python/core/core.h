@@ -45,6 +45,7 @@ int core_add_session(PyObject *module);
 int core_add_artifacts(PyObject *module);
 int core_add_data(PyObject *module);
 int core_add_train(PyObject *module);
+int core_add_runner(PyObject *module);
 
 // errors.c: an exception for the failed call; NULL.
 PyObject *core_raise(ot_status status);

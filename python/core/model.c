@@ -119,6 +119,33 @@ static PyObject *model_value_info(PyObject *self, PyObject *args)
     return st == OT_OK ? core_value_info(dtype, &shape) : core_raise(st);
 }
 
+// (is a sequence, dtype, shape or None); symbolic extents are their names, unknown ones None
+static PyObject *model_value_type(PyObject *self, PyObject *args)
+{
+    const ot_model *model = handle(self);
+    const char *name;
+    ot_dtype dtype;
+    ot_shape shape;
+    ot_status st;
+    PyObject *extents;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    st = ot_model_value_info(model, name, &dtype, &shape);
+    if (st != OT_OK)
+        return core_raise(st);
+    extents = shape.ndim < 0 ? Py_NewRef(Py_None) : PyList_New(shape.ndim);
+    for (int i = 0; extents != NULL && i < shape.ndim; i++) {
+        PyObject *extent = shape.dim[i] >= 0
+                               ? PyLong_FromLongLong(shape.dim[i])
+                               : Py_BuildValue("z", ot_model_value_dim(model, name, i));
+
+        if (extent == NULL || PyList_SetItem(extents, i, extent) != 0)
+            Py_CLEAR(extents);
+    }
+    return Py_BuildValue("(iiN)", ot_model_value_is_sequence(model, name), (int)dtype, extents);
+}
+
 static PyObject *model_metadata(PyObject *self, PyObject *args)
 {
     const char *key, *value;
@@ -148,6 +175,8 @@ static PyMethodDef methods[] = {
     {"output_names", model_output_names, METH_NOARGS, "Names of the outputs, in order."},
     {"value_info", model_value_info, METH_VARARGS,
      "value_info(name) -> (dtype, shape); unknown extents are -1, an unknown shape None"},
+    {"value_type", model_value_type, METH_VARARGS,
+     "value_type(name) -> (is a sequence, dtype, shape with names, or None)"},
     {"metadata", model_metadata, METH_VARARGS, "metadata(key) -> text or None"},
     {"set_metadata", model_set_metadata, METH_VARARGS, "set_metadata(key, text)"},
     {NULL, NULL, 0, NULL},

@@ -90,7 +90,7 @@ PyMODINIT_FUNC PyInit__core(void)
     if (core_add_errors(module) != 0 || core_add_tensor(module) != 0 ||
         core_add_model(module) != 0 || core_add_checkpoint(module) != 0 ||
         core_add_session(module) != 0 || core_add_artifacts(module) != 0 ||
-        core_add_data(module) != 0 || core_add_train(module) != 0 ||
+        core_add_data(module) != 0 || core_add_train(module) != 0 || core_add_runner(module) != 0 ||
         PyModule_AddStringConstant(module, "version", ot_version()) != 0)
         Py_CLEAR(module);
     return module;

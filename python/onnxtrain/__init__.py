@@ -10,6 +10,7 @@ The modules follow ``onnxruntime.training``, so that a script moves over by its 
 =====================================  ==================================
 ``onnxruntime.training.api``           :mod:`onnxtrain.api`
 ``onnxruntime.training.artifacts``     :mod:`onnxtrain.artifacts`
+``onnxruntime.InferenceSession``       :class:`onnxtrain.InferenceSession`
 ``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
 ``onnxruntime.SessionOptions``         :class:`onnxtrain.SessionOptions`
 ``onnxruntime.set_seed``               :func:`onnxtrain.set_seed`
@@ -37,6 +38,7 @@ from onnxtrain._core import (
     StateError,
     Unsupported,
 )
+from onnxtrain._inference import InferenceSession, NodeArg
 from onnxtrain._options import SessionOptions, set_seed
 from onnxtrain._ort_value import OrtValue
 from onnxtrain._train import Event, TrainingResult, train
@@ -48,9 +50,11 @@ __all__ = [
     "Event",
     "FileError",
     "FormatError",
+    "InferenceSession",
     "Interrupted",
     "InvalidArgument",
     "NoMemory",
+    "NodeArg",
     "NotFound",
     "OrtValue",
     "SessionOptions",

@@ -19,3 +19,19 @@ const char *ot_model_node_operator(const ot_model *model, int index)
     name = ot__arena_printf(model->arena, "%s.%s", node->domain, node->op_type);
     return name ? name : node->op_type;
 }
+
+int ot_model_value_is_sequence(const ot_model *model, const char *name)
+{
+    const ot_value *value = ot__graph_find(model->graph, name);
+
+    return value && value->kind == OT_VALUE_SEQUENCE;
+}
+
+const char *ot_model_value_dim(const ot_model *model, const char *name, int axis)
+{
+    const ot_value *value = ot__graph_find(model->graph, name);
+
+    if (!value || !value->has_shape || axis < 0 || axis >= value->shape.ndim)
+        return NULL;
+    return ot__dim_name(model, value->shape.dim[axis]);
+}

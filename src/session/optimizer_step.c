@@ -262,6 +262,10 @@ ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimize
     ot__optimizer old = session->optimizer;
     ot_status st = OT_OK;
 
+    // The forms of parameters depend on the optimizer: they are chosen anew with the next plan.
+    ot__homes_leave(session);
+    ot__program_drop_plans(&session->training);
+    ot__program_drop_plans(&session->eval);
     session->optimizer = (ot__optimizer){0};
     if (optimizer != NULL)
         st = ot__optimizer_create(session, optimizer);

@@ -1,0 +1,109 @@
+"""Running models by hand: onnxtrain.InferenceSession."""
+
+import unittest
+
+import numpy as np
+from network import NAMES, START, TEXT, NetworkTest, batch, cross_entropy
+
+from onnxtrain import InferenceSession, OrtValue, SessionOptions
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def forward(x):
+    h = np.maximum(x @ START["w1"] + START["b1"], 0)
+    return h, h @ START["w2"] + START["b2"]
+
+
+class InferenceTest(unittest.TestCase):
+    def test_outputs_are_those_of_the_formula_for_any_shape(self):
+        session = InferenceSession(TEXT)
+        for rows in (1, 7, 3, 7, 12, 2):
+            x = batch(rows, rows)[0]
+            (y,) = session.run(None, {"x": x})
+            np.testing.assert_allclose(y, forward(x)[1], atol=1e-6)
+            self.assertEqual(y.dtype, np.float32)
+
+    def test_inputs_and_outputs_are_described(self):
+        session = InferenceSession(TEXT, SessionOptions(), providers=["CPUExecutionProvider"])
+        (x,), (y,) = session.get_inputs(), session.get_outputs()
+        self.assertEqual((x.name, x.type, x.shape), ("x", "tensor(float)", ["N", 3]))
+        self.assertEqual((y.name, y.type, y.shape), ("y", "tensor(float)", ["N", 2]))
+        self.assertEqual(session.get_providers(), ["CPUExecutionProvider"])
+        self.assertIn("'x'", repr(x))
+
+    def test_results_are_of_the_kind_that_was_given(self):
+        session, x = InferenceSession(TEXT), batch()[0]
+        self.assertIsInstance(session.run(["y"], {"x": OrtValue.ortvalue_from_numpy(x)})[0], OrtValue)
+        self.assertIsInstance(session.run_with_ort_values(None, {"x": OrtValue.ortvalue_from_numpy(x)})[0], OrtValue)
+        if torch is not None:
+            self.assertIsInstance(session.run(None, {"x": torch.from_numpy(x)})[0], torch.Tensor)
+
+    def test_what_does_not_fit_is_told(self):
+        session, x = InferenceSession(TEXT), batch()[0]
+        for names, feed, error, text in (
+            (None, {}, ValueError, r"Required inputs \(\['x'\]\) are missing"),
+            (None, {"x": x, "q": x}, RuntimeError, "no input 'q'"),
+            (["q"], {"x": x}, RuntimeError, "no output 'q'"),
+            (None, {"x": x.astype(np.float64)}, RuntimeError, "f64, expected f32"),
+            (None, {"x": x[:, :2]}, RuntimeError, "'x'"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(error, text):
+                session.run(names, feed)
+        with self.assertRaisesRegex(RuntimeError, "CUDAExecutionProvider"):
+            InferenceSession(TEXT, providers=["CUDAExecutionProvider"])
+        with self.assertRaises(OSError):
+            InferenceSession("/no/such.onnx")
+
+
+class GraphTest(NetworkTest):
+    def test_training_and_optimizer_graph_run_by_hand(self):
+        training = InferenceSession(self.folder / "training_model.onnx")
+        optimizer = InferenceSession(self.folder / "optimizer_model.onnx")
+        params = {name: value.copy() for name, value in START.items()}
+        buffers = {name: np.zeros_like(value) for name, value in START.items()}
+        x, labels = batch()
+        feed = {"x": x, "labels": labels, **params, "lazy_reset_grad": np.array([True])}
+        feed.update({f"{name}_grad.accumulation.buffer": buffer for name, buffer in buffers.items()})
+        outputs = training.run(None, feed)
+        loss, gradients = cross_entropy(START, x, labels)
+        self.assertAlmostEqual(float(outputs[0]), loss, places=6)
+        for name in NAMES:
+            np.testing.assert_allclose(buffers[name], gradients[name], atol=1e-6)
+        self.assertEqual(optimizer.get_inputs()[2].type, "seq(tensor(float))")
+        (done,) = optimizer.run(None, {
+            "learning_rate": np.array([0.5], np.float32),
+            "step": np.array([1]),
+            "params": list(params.values()),
+            "gradients": list(buffers.values()),
+            "first_order_moments": [np.zeros_like(value) for value in params.values()],
+        })
+        self.assertTrue(done.all())
+        for name in NAMES:
+            np.testing.assert_allclose(params[name], START[name] - 0.5 * gradients[name], atol=1e-6)
+
+    def test_an_array_that_must_not_change_does_not(self):
+        training = InferenceSession(self.folder / "training_model.onnx")
+        feed = {}
+        for one in training.get_inputs():
+            number = 7 if one.type == "tensor(int64)" else 9 if one.type == "tensor(bool)" else 1
+            shape = [5 if isinstance(extent, str) or extent is None else extent for extent in one.shape]
+            feed[one.name] = np.ones(shape, {7: np.int64, 9: bool, 1: np.float32}[number])
+            feed[one.name].flags.writeable = False
+        training.run(None, feed)
+        for value in feed.values():
+            self.assertTrue((value == 1).all())
+
+    def test_an_exported_model_gives_what_the_eval_model_gives(self):
+        module, (x, _) = self.load(), batch()
+        module.export_model_for_inferencing(self.folder / "out.onnx", ["h", "y"])
+        h, y = InferenceSession(self.folder / "out.onnx").run(["h", "y"], {"x": x})
+        np.testing.assert_allclose(h, forward(x)[0], atol=1e-6)
+        np.testing.assert_allclose(y, forward(x)[1], atol=1e-6)
+
+
+if __name__ == "__main__":
+    unittest.main()
