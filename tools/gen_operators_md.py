@@ -22,6 +22,7 @@ the processor. *Types* are those of the newest version; f16 and bf16 are convert
 DOMAINS = OrderedDict([
     ("ai.onnx", "The operators of the ONNX standard."),
     ("com.microsoft", "Operators that ONNX Runtime defines: gradients, optimizers and fused operators, with its contracts."),
+    ("ai.onnx.ml", "Of ONNX's operators for classical models, what prepares labels."),
     ("ai.onnxtrain", "This project's own. In a file they keep ONNX Runtime from loading it; those marked *internal* are never "
                      "written to one."),
 ])

@@ -4,6 +4,7 @@
 
 #include "onnxtrain/artifacts.h"
 #include "onnxtrain/base.h"
+#include "onnxtrain/block.h"
 #include "onnxtrain/checkpoint.h"
 #include "onnxtrain/data.h"
 #include "onnxtrain/model.h"

@@ -33,5 +33,7 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
 // init.c: values drawn for RandomNormal/RandomUniform nodes of constant shape and for `init`
 // patterns.
 ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options);
+// Fill with a standard normal distribution, by the seed and the tensor's name.
+ot_status ot__init_normal(ot_tensor *tensor, uint64_t seed, const char *name);
 
 #endif

@@ -3,31 +3,67 @@
 #ifndef OT_ARTIFACTS_BLOCK_H
 #define OT_ARTIFACTS_BLOCK_H
 
-#include "artifacts/artifacts.h"
+#include "artifacts/forward.h"
+#include "onnxtrain/block.h"
+
+enum { OT_BLOCK_MESSAGE = 512 };
 
 // Keeps the first error; after it every function is a no-op that returns NULL, and takes NULL.
-typedef struct ot__block {
-    ot_graph *graph;
+// Losses and optimizers make one over a graph of theirs: {.graph = graph}.
+struct ot_block {
+    ot_graph *graph; // NULL once finished
     int counter;
     ot_status status;
-} ot__block;
+    char message[OT_BLOCK_MESSAGE]; // of that status
+    const char *scope;              // the block that the user called last; NULL: not by a user
+    // of those that users make
+    ot__forward forward;
+    const char **names; // of ot_block_requires_grad, in the model's arena
+    bool *trains;       // likewise
+    int n_names;
+    int names_capacity, trains_capacity;
+    uint64_t seed;
+};
 
-void ot__block_fail(ot__block *block, ot_status status); // the message is set already
-char *ot__block_name(ot__block *block, const char *token);
-ot_value *ot__block_value(ot__block *block, const char *token);
+void ot__block_fail(ot_block *block, ot_status status); // the message is set already
+// Every public function begins with one of these. False: nothing may be done.
+bool ot__block_enter(ot_block *block, const char *scope);
+// A value of this very graph; an error otherwise.
+bool ot__block_takes(ot_block *block, const ot_value *value);
+
+char *ot__block_name(ot_block *block, const char *token);
+ot_value *ot__block_value(ot_block *block, const char *token);
 // An initializer called `name` with the elements of `tensor`, converted to `dtype`.
-ot_value *ot__block_tensor(ot__block *block, const char *name, const ot_tensor *tensor,
+ot_value *ot__block_tensor(ot_block *block, const char *name, const ot_tensor *tensor,
                            ot_dtype dtype);
-// An initializer of shape [1].
-ot_value *ot__block_constant(ot__block *block, const char *token, double number, ot_dtype dtype);
-// A node called "onnx::<op>::<n>" that writes `outputs`; its types and shapes are inferred.
-ot_node *ot__block_node(ot__block *block, const char *domain, const char *op,
+// An initializer of shape [1], and one without axes.
+ot_value *ot__block_constant(ot_block *block, const char *token, double number, ot_dtype dtype);
+ot_value *ot__block_scalar(ot_block *block, const char *token, double number, ot_dtype dtype);
+// A node called "onnx::<token>::<n>" that writes `outputs`, with its record.
+ot_node *ot__block_node_as(ot_block *block, const char *token, const char *domain, const char *op,
+                           ot_value *const *inputs, int n_inputs, ot_value *const *outputs,
+                           int n_outputs);
+// The same called "onnx::<op>::<n>".
+ot_node *ot__block_node(ot_block *block, const char *domain, const char *op,
                         ot_value *const *inputs, int n_inputs, ot_value *const *outputs,
                         int n_outputs);
-void ot__block_infer(ot__block *block, ot_node *node); // once its attributes are set
+void ot__block_set_int(ot_block *block, ot_node *node, const char *name, int64_t value);
+void ot__block_set_float(ot_block *block, ot_node *node, const char *name, double value);
+// Once its attributes are set: checks the node, infers types and shapes.
+void ot__block_infer(ot_block *block, ot_node *node);
 // One output, called by `token`; no attributes.
-ot_value *ot__block_unary(ot__block *block, const char *op, const char *token, ot_value *a);
-ot_value *ot__block_binary(ot__block *block, const char *op, const char *token, ot_value *a,
+ot_value *ot__block_unary(ot_block *block, const char *op, const char *token, ot_value *a);
+ot_value *ot__block_binary(ot_block *block, const char *op, const char *token, ot_value *a,
                            ot_value *b);
+// ReduceMean or ReduceSum over all axes.
+ot_value *ot__block_reduce(ot_block *block, const char *op, const char *token, ot_value *x,
+                           ot_keepdims keepdims);
+// `value`, an initializer, becomes one of those that may train.
+ot_value *ot__block_train(ot_block *block, ot_value *value);
+// A new input of the graph called exactly `name`; its type is for the caller to set.
+ot_value *ot__block_input(ot_block *block, const char *name);
+
+// block_create.c: imports and origin of a model from nothing.
+ot_status ot__block_describe(ot_model *model, int64_t opset);
 
 #endif

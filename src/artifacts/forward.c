@@ -98,23 +98,33 @@ static ot_status classify(ot__forward *forward, const ot_artifacts_options *opti
     return check_any_trains(forward, options);
 }
 
-ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
-                            ot__forward *forward)
+ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
+                           ot__forward *forward)
 {
-    ot_graph *graph;
-
     *forward = (ot__forward){0};
     OT_TRY(ot__model_clone(model, &forward->model));
-    graph = forward->model->graph;
     OT_TRY(ot__init_parameters(forward->model, options));
     // Before preparing: what raising adds are constants.
-    OT_TRY(ot__candidates_collect(graph, &forward->candidates));
-    OT_TRY(ot__pass_prepare(forward->model));
+    OT_TRY(ot__candidates_collect(forward->model->graph, &forward->candidates));
+    return ot__pass_prepare(forward->model);
+}
+
+ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *options)
+{
+    ot_graph *graph = forward->model->graph;
+
     OT_TRY(ot__loss_attach(graph, options->losses, options->n_losses, &forward->loss));
     OT_TRY(set_outputs(graph, forward->loss, options));
     OT_TRY(check_names("input", graph->inputs, graph->n_inputs));
     OT_TRY(check_names("output", graph->outputs, graph->n_outputs));
     return classify(forward, options);
+}
+
+ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
+                            ot__forward *forward)
+{
+    OT_TRY(ot__forward_open(model, options, forward));
+    return ot__forward_close(forward, options);
 }
 
 void ot__forward_deinit(ot__forward *forward)

@@ -82,13 +82,9 @@ static ot_status build_optimizer(ot_artifacts *artifacts, const ot__forward *for
 
 // ---- the whole ----
 
-static ot_status build(const ot_model *model, const ot_artifacts_options *options,
-                       ot__forward *forward, ot_artifacts *artifacts)
+static ot_status finish(ot__forward *forward, const ot_artifacts_options *options, const char *note,
+                        ot_artifacts *artifacts)
 {
-    char *note;
-
-    OT_TRY(ot__forward_build(model, options, forward));
-    OT_TRY(ot__loss_note(forward, model, options, &note));
     OT_TRY(build_optimizer(artifacts, forward, &options->optimizer));
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
@@ -102,24 +98,42 @@ static ot_status build(const ot_model *model, const ot_artifacts_options *option
     return OT_OK;
 }
 
+ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options *options,
+                               const char *note, ot_artifacts **out)
+{
+    ot_artifacts *artifacts;
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(ot__artifacts_create(&artifacts));
+    st = finish(forward, options, note, artifacts);
+    if (st == OT_OK)
+        *out = artifacts;
+    else
+        ot_artifacts_destroy(artifacts);
+    return st;
+}
+
+static ot_status generate(const ot_model *model, const ot_artifacts_options *options,
+                          ot__forward *forward, ot_artifacts **out)
+{
+    char *note;
+
+    OT_TRY(ot__forward_build(model, options, forward));
+    OT_TRY(ot__loss_note(forward, model, options, &note));
+    return ot__artifacts_finish(forward, options, note, out);
+}
+
 ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
                                 ot_artifacts **out)
 {
     ot_artifacts_options taken;
     ot__forward forward = {0};
-    ot_artifacts *artifacts = NULL;
     ot_status st = ot__options_take(options, &taken);
 
     *out = NULL;
     OT_TRY(st);
-    st = ot__artifacts_create(&artifacts);
-    if (st == OT_OK)
-        st = build(model, &taken, &forward, artifacts);
-    if (st == OT_OK) {
-        *out = artifacts;
-        artifacts = NULL;
-    }
+    st = generate(model, &taken, &forward, out);
     ot__forward_deinit(&forward);
-    ot_artifacts_destroy(artifacts);
     return st;
 }

@@ -38,6 +38,11 @@ static ot_status draw(ot_tensor *tensor, distribution d, uint64_t seed, const ch
     return OT_OK;
 }
 
+ot_status ot__init_normal(ot_tensor *tensor, uint64_t seed, const char *name)
+{
+    return draw(tensor, (distribution){.is_normal = true, .b = 1.0}, seed, name);
+}
+
 // ---- random nodes ----
 
 typedef struct random_operator {

@@ -6,19 +6,16 @@
 // ---- targets ----
 
 // The input called `name`; made with this type and shape unless the graph has such a value already.
-static ot_value *target_input(ot__block *block, const char *name, ot_dtype dtype,
+static ot_value *target_input(ot_block *block, const char *name, ot_dtype dtype,
                               const ot_shape *shape)
 {
     ot_value *target = ot__graph_find(block->graph, name);
 
     if (block->status != OT_OK || target)
         return target;
-    target = ot__graph_value(block->graph, name);
-    if (!target || !ot__graph_add_input(block->graph, target)) {
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-        return NULL;
-    }
-    ot__value_set(target, dtype, shape);
+    target = ot__block_input(block, name);
+    if (target)
+        ot__value_set(target, dtype, shape);
     return target;
 }
 
@@ -29,13 +26,13 @@ const char *ot__loss_target(const ot_loss_options *term)
     return term->loss == OT_LOSS_CROSS_ENTROPY ? "labels" : "target";
 }
 
-static ot_value *target_like(ot__block *block, const ot_loss_options *options, const ot_value *x)
+static ot_value *target_like(ot_block *block, const ot_loss_options *options, const ot_value *x)
 {
     return target_input(block, ot__loss_target(options), x->dtype, x->has_shape ? &x->shape : NULL);
 }
 
 // Scores [N, C, d...]: labels [N, d...].
-static ot_value *labels_of(ot__block *block, const ot_loss_options *options, const ot_value *scores)
+static ot_value *labels_of(ot_block *block, const ot_loss_options *options, const ot_value *scores)
 {
     ot_shape shape = scores->shape;
 
@@ -49,25 +46,18 @@ static ot_value *labels_of(ot__block *block, const ot_loss_options *options, con
 
 // ---- reductions ----
 
-static ot_value *reduce(ot__block *block, ot_reduction reduction, ot_value *x)
+static ot_value *reduce(ot_block *block, ot_reduction reduction, ot_value *x)
 {
-    const bool is_mean = reduction == OT_REDUCTION_MEAN;
-    ot_value *y;
-    ot_node *node;
-
-    if (reduction == OT_REDUCTION_NONE || block->status != OT_OK)
+    if (reduction == OT_REDUCTION_NONE)
         return x;
-    y = ot__block_value(block, is_mean ? "reducemean_output" : "reducesum_output");
-    node = ot__block_node(block, "", is_mean ? "ReduceMean" : "ReduceSum", &x, 1, &y, 1);
-    if (node && !ot__node_set_int(node, "keepdims", 0))
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? y : NULL;
+    if (reduction == OT_REDUCTION_MEAN)
+        return ot__block_reduce(block, "ReduceMean", "reducemean_output", x, OT_SCALAR);
+    return ot__block_reduce(block, "ReduceSum", "reducesum_output", x, OT_SCALAR);
 }
 
 // ---- the losses ----
 
-static ot_value *mse(ot__block *block, const ot_loss_options *options, ot_value *x)
+static ot_value *mse(ot_block *block, const ot_loss_options *options, ot_value *x)
 {
     ot_value *t = target_like(block, options, x);
     ot_value *d = ot__block_binary(block, "Sub", "sub_output", x, t);
@@ -76,7 +66,7 @@ static ot_value *mse(ot__block *block, const ot_loss_options *options, ot_value 
     return reduce(block, options->reduction, ot__block_binary(block, "Pow", "pow_output", d, two));
 }
 
-static ot_value *l1(ot__block *block, const ot_loss_options *options, ot_value *x)
+static ot_value *l1(ot_block *block, const ot_loss_options *options, ot_value *x)
 {
     ot_value *t = target_like(block, options, x);
     ot_value *d = ot__block_binary(block, "Sub", "sub_output", x, t);
@@ -86,7 +76,7 @@ static ot_value *l1(ot__block *block, const ot_loss_options *options, ot_value *
 
 // l = w * ((1 - t) * x + (1 + (p - 1) * t) * softplus(-x)), p the weight of positives: finite for
 // every x, and differentiable at 0, which max(x, 0) + log(1 + exp(-|x|)) is not.
-static ot_value *bce(ot__block *block, const ot_loss_options *options, ot_value *x)
+static ot_value *bce(ot_block *block, const ot_loss_options *options, ot_value *x)
 {
     char *positive_name = ot__block_name(block, "bceloss.pos_weight");
     char *weight_name = ot__block_name(block, "bceloss.weight");
@@ -137,7 +127,7 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
     return OT_OK;
 }
 
-static ot_value *cross_entropy(ot__block *block, const ot_loss_options *options, ot_value *scores)
+static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, ot_value *scores)
 {
     static const char *const reductions[] = {"mean", "sum", "none"};
     char *weight_name = ot__block_name(block, "celoss.weight");
@@ -163,14 +153,14 @@ static ot_value *cross_entropy(ot__block *block, const ot_loss_options *options,
     return block->status == OT_OK ? loss : NULL;
 }
 
-static ot_value *pass_through(ot__block *block, const ot_loss_options *options, ot_value *x)
+static ot_value *pass_through(ot_block *block, const ot_loss_options *options, ot_value *x)
 {
     (void)block;
     (void)options;
     return x;
 }
 
-static ot_value *(*const loss_functions[])(ot__block *, const ot_loss_options *, ot_value *) = {
+static ot_value *(*const loss_functions[])(ot_block *, const ot_loss_options *, ot_value *) = {
     [OT_LOSS_NONE] = pass_through,
     [OT_LOSS_CROSS_ENTROPY] = cross_entropy,
     [OT_LOSS_MSE] = mse,
@@ -213,7 +203,7 @@ static ot_status loss_input(const ot_graph *graph, const ot_loss_options *option
     return OT_OK;
 }
 
-static ot_status attach_term(ot__block *block, const ot_loss_options *options, ot_value **term)
+static ot_status attach_term(ot_block *block, const ot_loss_options *options, ot_value **term)
 {
     ot_value *x;
 
@@ -265,7 +255,7 @@ ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_
                           ot_value **loss)
 {
     static const ot_loss_options none = {.size = sizeof none, .loss = OT_LOSS_NONE, .factor = 1.0};
-    ot__block block = {.graph = graph};
+    ot_block block = {.graph = graph};
 
     *loss = NULL;
     if (n_losses == 0)
@@ -280,4 +270,33 @@ ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_
         OT_TRY(block.status);
     }
     return ot__pass_finished(graph->model, "loss");
+}
+
+// ---- public ----
+
+ot_value *ot_block_loss(ot_block *block, ot_value *x, const ot_loss_options *options)
+{
+    static const char *const scopes[] = {
+        [OT_LOSS_NONE] = "loss",
+        [OT_LOSS_CROSS_ENTROPY] = "cross entropy",
+        [OT_LOSS_MSE] = "mse",
+        [OT_LOSS_L1] = "l1",
+        [OT_LOSS_BCE_WITH_LOGITS] = "bce with logits",
+        [OT_LOSS_CUSTOM] = "custom loss",
+    };
+    ot_loss_options term;
+    ot_value *loss = NULL;
+
+    if (!ot__block_enter(block, "loss") || (x && !ot__block_takes(block, x)))
+        return NULL;
+    ot__block_fail(block, options ? check_options(options)
+                                  : ot__error(OT_ERR_INVALID, "its options are NULL"));
+    if (block->status != OT_OK)
+        return NULL;
+    block->scope = scopes[options->loss];
+    term = *options;
+    if (x)
+        term.input = x->name;
+    ot__block_fail(block, attach_term(block, &term, &loss));
+    return block->status == OT_OK ? loss : NULL;
 }

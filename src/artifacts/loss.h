@@ -5,6 +5,6 @@
 #include "artifacts/block.h"
 
 // loss_custom.c: the nodes of another model; its inputs bind to values of the graph by name.
-ot_status ot__loss_custom(ot__block *block, const ot_loss_options *options, ot_value **loss);
+ot_status ot__loss_custom(ot_block *block, const ot_loss_options *options, ot_value **loss);
 
 #endif

@@ -177,7 +177,7 @@ static ot_status merge(merging *m, const ot_loss_options *options, ot_value **lo
     return OT_OK;
 }
 
-ot_status ot__loss_custom(ot__block *block, const ot_loss_options *options, ot_value **loss)
+ot_status ot__loss_custom(ot_block *block, const ot_loss_options *options, ot_value **loss)
 {
     merging m = {.graph = block->graph};
     ot_status st;

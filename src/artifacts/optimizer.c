@@ -1,69 +1,49 @@
 // The optimizer model: sequences of parameters, gradients and moments into one node.
 #include "artifacts/block.h"
 
-enum { IR_VERSION_OLDEST = 7 };
-
 // What is not a plain ONNX Runtime artifact says so.
 #define METADATA_LOADABLE "onnxtrain.onnxruntime"
 
 // ---- inputs ----
 
-static ot_value *add_input(ot__block *block, const char *name, ot_dtype dtype)
+static ot_value *add_input(ot_block *block, const char *name, ot_dtype dtype)
 {
-    ot_value *value = ot__graph_value(block->graph, name);
+    ot_value *value = ot__block_input(block, name);
 
-    if (!value || !ot__graph_add_input(block->graph, value)) {
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-        return NULL;
-    }
-    ot__value_set(value, dtype, &OT_SHAPE(1));
+    if (value)
+        ot__value_set(value, dtype, &OT_SHAPE(1));
     return value;
 }
 
-static ot_value *add_sequence(ot__block *block, const char *name, ot_dtype dtype)
+static ot_value *add_sequence(ot_block *block, const char *name, ot_dtype dtype)
 {
-    ot_value *value = add_input(block, name, dtype);
+    ot_value *value = ot__block_input(block, name);
 
     if (value) {
+        ot__value_set(value, dtype, NULL);
         value->kind = OT_VALUE_SEQUENCE;
-        value->has_shape = false;
     }
     return value;
 }
 
 // ---- nodes ----
 
-static void set_float(ot__block *block, ot_node *node, const char *name, double value)
-{
-    if (node && !ot__node_set_float(node, name, (float)value))
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-}
-
-static void set_int(ot__block *block, ot_node *node, const char *name, int64_t value)
-{
-    if (node && !ot__node_set_int(node, name, value))
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-}
-
-static ot_value *clip(ot__block *block, double max_norm, ot_value *gradients, ot_dtype dtype)
+static ot_value *clip(ot_block *block, double max_norm, ot_value *gradients)
 {
     ot_value *clipped = ot__block_value(block, "clip_grad_norm_output");
     ot_node *node =
         ot__block_node(block, "com.microsoft", "InplaceClipGradNorm", &gradients, 1, &clipped, 1);
 
-    set_float(block, node, "max_norm", max_norm);
-    if (block->status != OT_OK)
-        return NULL;
-    clipped->kind = OT_VALUE_SEQUENCE;
-    clipped->dtype = dtype;
-    return clipped;
+    ot__block_set_float(block, node, "max_norm", max_norm);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? clipped : NULL;
 }
 
 typedef struct optimizer_ends {
     ot_value *lr, *step, *params, *gradients, *moment1, *moment2;
 } optimizer_ends;
 
-static ot_value *adamw(ot__block *block, const ot_optimizer_options *o, const optimizer_ends *ends)
+static ot_value *adamw(ot_block *block, const ot_optimizer_options *o, const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr,        ends->step,    ends->params,
                           ends->gradients, ends->moment1, ends->moment2};
@@ -71,26 +51,37 @@ static ot_value *adamw(ot__block *block, const ot_optimizer_options *o, const op
     ot_node *node = ot__block_node(block, "com.microsoft", "AdamWOptimizer", inputs,
                                    (int)OT_COUNT(inputs), &flag, 1);
 
-    set_float(block, node, "alpha", o->beta1);
-    set_float(block, node, "beta", o->beta2);
-    set_float(block, node, "epsilon", o->epsilon);
-    set_float(block, node, "weight_decay", o->weight_decay);
-    set_int(block, node, "correct_bias", o->correct_bias);
-    set_int(block, node, "adam_mode", o->adam_mode);
+    ot__block_set_float(block, node, "alpha", o->beta1);
+    ot__block_set_float(block, node, "beta", o->beta2);
+    ot__block_set_float(block, node, "epsilon", o->epsilon);
+    ot__block_set_float(block, node, "weight_decay", o->weight_decay);
+    ot__block_set_int(block, node, "correct_bias", o->correct_bias);
+    ot__block_set_int(block, node, "adam_mode", o->adam_mode);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? flag : NULL;
+}
+
+// The shape stays undeclared: ONNX Runtime's own schema says scalar, its files [1].
+static ot_value *without_shape(const ot_block *block, ot_value *flag)
+{
+    if (block->status != OT_OK)
+        return NULL;
+    flag->has_shape = false;
     return flag;
 }
 
-static ot_value *sgd(ot__block *block, const optimizer_ends *ends)
+static ot_value *sgd(ot_block *block, const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr, ends->params, ends->gradients};
     ot_value *flag = ot__block_value(block, "update_completed");
+    ot_node *node = ot__block_node(block, "com.microsoft", "SGDOptimizerV2", inputs,
+                                   (int)OT_COUNT(inputs), &flag, 1);
 
-    ot__block_node(block, "com.microsoft", "SGDOptimizerV2", inputs, (int)OT_COUNT(inputs), &flag,
-                   1);
-    return flag;
+    ot__block_infer(block, node);
+    return without_shape(block, flag);
 }
 
-static ot_value *sgd_momentum(ot__block *block, const ot_optimizer_options *o,
+static ot_value *sgd_momentum(ot_block *block, const ot_optimizer_options *o,
                               const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr, ends->params, ends->gradients, ends->moment1};
@@ -98,17 +89,17 @@ static ot_value *sgd_momentum(ot__block *block, const ot_optimizer_options *o,
     ot_node *node = ot__block_node(block, "ai.onnxtrain", "SGDMomentumOptimizer", inputs,
                                    (int)OT_COUNT(inputs), &flag, 1);
 
-    set_float(block, node, "momentum", o->momentum);
-    set_float(block, node, "weight_decay", o->weight_decay);
-    set_int(block, node, "nesterov", o->nesterov);
-    return flag;
+    ot__block_set_float(block, node, "momentum", o->momentum);
+    ot__block_set_float(block, node, "weight_decay", o->weight_decay);
+    ot__block_set_int(block, node, "nesterov", o->nesterov);
+    ot__block_infer(block, node);
+    return without_shape(block, flag);
 }
 
-static ot_value *add_optimizer(ot__block *block, const ot_optimizer_options *o, ot_dtype dtype)
+static ot_value *add_optimizer(ot_block *block, const ot_optimizer_options *o, ot_dtype dtype)
 {
     const bool is_adamw = o->optimizer == OT_OPTIMIZER_ADAMW;
     optimizer_ends ends;
-    ot_value *flag;
 
     ends.lr = add_input(block, "learning_rate", OT_F32);
     ends.step = add_input(block, "step", OT_I64);
@@ -117,14 +108,10 @@ static ot_value *add_optimizer(ot__block *block, const ot_optimizer_options *o, 
     ends.moment1 = add_sequence(block, "first_order_moments", dtype);
     ends.moment2 = is_adamw ? add_sequence(block, "second_order_moments", dtype) : NULL;
     if (o->max_norm > 0.0)
-        ends.gradients = clip(block, o->max_norm, ends.gradients, dtype);
-    flag = is_adamw                           ? adamw(block, o, &ends)
-           : o->optimizer == OT_OPTIMIZER_SGD ? sgd(block, &ends)
-                                              : sgd_momentum(block, o, &ends);
-    // Undeclared for SGD: ONNX Runtime's own schema says scalar, its files [1].
-    if (block->status == OT_OK)
-        ot__value_set(flag, OT_BOOL, is_adamw ? &OT_SHAPE(1) : NULL);
-    return flag;
+        ends.gradients = clip(block, o->max_norm, ends.gradients);
+    if (is_adamw)
+        return adamw(block, o, &ends);
+    return o->optimizer == OT_OPTIMIZER_SGD ? sgd(block, &ends) : sgd_momentum(block, o, &ends);
 }
 
 // ---- model ----
@@ -157,42 +144,32 @@ static ot_status check_options(const ot_optimizer_options *o)
     return OT_OK;
 }
 
-// The IR version that came with an opset: the oldest that may state it.
-static int64_t ir_version_of(int64_t opset)
+static ot_status note_not_loadable(ot_model *model, const ot_optimizer_options *o)
 {
-    static const struct {
-        int64_t opset, ir_version;
-    } rows[] = {{25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}};
-
-    for (size_t i = 0; i < OT_COUNT(rows); i++)
-        if (opset >= rows[i].opset)
-            return rows[i].ir_version;
-    return IR_VERSION_OLDEST;
+    if (o->optimizer != OT_OPTIMIZER_SGD_MOMENTUM)
+        return OT_OK;
+    return ot_model_set_metadata(
+        model, METADATA_LOADABLE,
+        "not loadable: ai.onnxtrain.SGDMomentumOptimizer is no operator of it");
 }
 
-static ot_status describe(ot_model *model, const ot_optimizer_options *o, int64_t opset)
+static ot_status build(ot_model *model, const ot_optimizer_options *options, ot_dtype dtype,
+                       int64_t opset)
 {
-    static const char *not_loadable[] = {
-        METADATA_LOADABLE, "not loadable: ai.onnxtrain.SGDMomentumOptimizer is no operator of it"};
+    ot_block block = {.graph = model->graph};
+    ot_value *flag;
 
-    model->ir_version = ir_version_of(opset);
-    model->producer_name = "orttraining";
-    model->graph->name = "graph";
-    OT_TRY(ot__model_set_opset(model, "com.microsoft", 1));
-    if (o->optimizer == OT_OPTIMIZER_SGD_MOMENTUM) {
-        OT_TRY(ot__model_set_opset(model, "ai.onnxtrain", 1));
-        model->metadata = not_loadable;
-        model->n_metadata = 1;
-    }
-    return ot__model_set_opset(model, "", opset);
+    OT_TRY(ot__block_describe(model, opset));
+    OT_TRY(note_not_loadable(model, options));
+    flag = add_optimizer(&block, options, dtype);
+    OT_TRY(block.status);
+    return ot__graph_add_output(model->graph, flag) ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
 ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtype, int64_t opset,
                               ot_model **out)
 {
     ot_model *model;
-    ot__block block = {0};
-    ot_value *flag;
     ot_status st;
 
     *out = NULL;
@@ -200,17 +177,62 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
     if (options->optimizer == OT_OPTIMIZER_NONE)
         return OT_OK;
     OT_TRY(ot__model_create(&model));
-    block.graph = model->graph;
-    st = describe(model, options, opset);
-    if (st == OT_OK) {
-        flag = add_optimizer(&block, options, dtype);
-        st = block.status;
-        if (st == OT_OK && !ot__graph_add_output(model->graph, flag))
-            st = OT_ERR_NO_MEMORY;
-    }
+    st = build(model, options, dtype, opset);
     if (st == OT_OK)
         *out = model;
     else
         ot_model_destroy(model);
     return st;
+}
+
+// ---- public ----
+
+static bool takes_options(ot_block *block, const ot_optimizer_options *options)
+{
+    if (block->status == OT_OK)
+        ot__block_fail(block, options ? check_options(options)
+                                      : ot__error(OT_ERR_INVALID, "its options are NULL"));
+    return block->status == OT_OK;
+}
+
+ot_value *ot_block_clip_grad_norm(ot_block *block, ot_value *gradients, double max_norm)
+{
+    if (!ot__block_enter(block, "clip grad norm") || !ot__block_takes(block, gradients))
+        return NULL;
+    return clip(block, max_norm, gradients);
+}
+
+ot_value *ot_block_adamw(ot_block *block, ot_value *lr, ot_value *step, ot_value *params,
+                         ot_value *gradients, ot_value *moments1, ot_value *moments2,
+                         const ot_optimizer_options *options)
+{
+    const optimizer_ends ends = {lr, step, params, gradients, moments1, moments2};
+
+    if (!ot__block_enter(block, "adamw") || !ot__block_takes(block, lr) ||
+        !ot__block_takes(block, step) || !ot__block_takes(block, params) ||
+        !ot__block_takes(block, gradients) || !ot__block_takes(block, moments1) ||
+        !ot__block_takes(block, moments2) || !takes_options(block, options))
+        return NULL;
+    return adamw(block, options, &ends);
+}
+
+ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value *gradients)
+{
+    const optimizer_ends ends = {.lr = lr, .params = params, .gradients = gradients};
+
+    if (!ot__block_enter(block, "sgd") || !ot__block_takes(block, lr) ||
+        !ot__block_takes(block, params) || !ot__block_takes(block, gradients))
+        return NULL;
+    return sgd(block, &ends);
+}
+
+ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *options, ot_dtype dtype)
+{
+    if (!ot__block_enter(block, "optimizer") || !takes_options(block, options))
+        return NULL;
+    if (options->optimizer == OT_OPTIMIZER_NONE)
+        ot__block_fail(block, ot__error(OT_ERR_INVALID, "none is asked for"));
+    else
+        ot__block_fail(block, note_not_loadable(block->graph->model, options));
+    return block->status == OT_OK ? add_optimizer(block, options, dtype) : NULL;
 }

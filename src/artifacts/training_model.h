@@ -10,6 +10,10 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward);
 ot_status ot__eval_model(const ot_model *model, ot_model **out);
 // training_model.c: append gradients, accumulators and lazy_reset_grad to the forward's own model.
 ot_status ot__training_model(ot__forward *forward);
+// generate.c: the artifacts of a closed forward, whose model becomes the training model. `note`:
+// its metadata OT_METADATA_LOSS, or NULL.
+ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options *options,
+                               const char *note, ot_artifacts **out);
 // loss_note.c: the training model's metadata OT_METADATA_LOSS, before parameters become inputs;
 // *text is NULL when there is nothing to say.
 #define OT_METADATA_LOSS "onnxtrain.loss"

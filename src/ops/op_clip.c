@@ -2,12 +2,15 @@
 
 #include <float.h>
 
+// ONNX wants scalars; ONNX Runtime takes, and its onnxblock writes, bounds of shape [1].
 static void clip_infer(ot_infer *c)
 {
     for (int i = 1; i <= 2; i++)
-        if (ot_infer_has(c, i) && ot_infer_shape(c, i)->ndim != 0)
+        if (ot_infer_has(c, i) && ot_infer_shape(c, i)->ndim > 1)
             ot_infer_fail(c, "%s must be a scalar, got %d axes", i == 1 ? "min" : "max",
                           ot_infer_shape(c, i)->ndim);
+        else if (ot_infer_has(c, i) && !ot__infer_one_element(c, i))
+            return;
     ot__infer_same_shape(c);
 }
 
@@ -26,10 +29,11 @@ static void clip_grad(ot_grad *g)
                        : below == NULL ? above
                                        : ot_emit2(g, "And", above, below);
 
-    ot_grad_set_dx(g, 0,
-                   within == NULL ? ot_grad_dy(g, 0)
+    ot_value *dx = within == NULL ? ot_grad_dy(g, 0)
                                   : ot_emit3(g, "Where", within, ot_grad_dy(g, 0),
-                                             ot_emit_constant(g, 0.0, x)));
+                                             ot_emit_constant(g, 0.0, x));
+
+    ot_grad_set_dx(g, 0, ot_emit_reshape_like(g, dx, x)); // a bound of shape [1] adds an axis
 }
 
 // Before opset 11 the bounds were attributes, with the whole range of f32 as default.

@@ -61,6 +61,12 @@ static const ot_op_case clip_cases[] = {
      .out = {"f32[3]"},
      .opset = 11,
      .flags = OT_CASE_NO_GRAD},
+    {.name = "bounds of shape [1]",
+     .in = {"f32[2,2]{-3,-0.5,0.25,7}", "f32[1]{-1}", "f32[1]{2}"},
+     .out = {"f32[2,2]{-1,-0.5,0.25,2}"}},
+    {.name = "a scalar and a bound of shape [1]",
+     .in = {"f32[]{0.5}", "f32[1]{-1}"},
+     .out = {"f32[]{0.5}"}},
     {.name = "bound is no scalar", .in = {"f32[3]", "f32[3]"}, .error = OT_ERR_INVALID},
     {0},
 };

@@ -1,0 +1,298 @@
+// Builders that users make: over a model or from nothing, until they are finished.
+#include "artifacts/block.h"
+
+#include <string.h>
+
+#include "artifacts/training_model.h"
+
+enum { IR_VERSION_OLDEST = 7 };
+
+// ---- making ----
+
+// The IR version that came with an opset: the oldest that may state it.
+static int64_t ir_version_of(int64_t opset)
+{
+    static const struct {
+        int64_t opset, ir_version;
+    } rows[] = {{25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}};
+
+    for (size_t i = 0; i < OT_COUNT(rows); i++)
+        if (opset >= rows[i].opset)
+            return rows[i].ir_version;
+    return IR_VERSION_OLDEST;
+}
+
+ot_status ot__block_describe(ot_model *model, int64_t opset)
+{
+    model->ir_version = ir_version_of(opset);
+    model->producer_name = "orttraining";
+    model->graph->name = "graph";
+    OT_TRY(ot__model_set_opset(model, "com.microsoft", 1));
+    return ot__model_set_opset(model, "", opset);
+}
+
+// The number behind "onnx::<token>::"; 0 for other names.
+static int counted_number(const char *name)
+{
+    const char *number =
+        ot__starts_with(name, "onnx::") ? strstr(name + strlen("onnx::"), "::") : NULL;
+    int64_t value = 0;
+
+    if (!number || !ot__parse_int(number + 2, &value) || value < 0 || value > INT32_MAX / 2)
+        return 0;
+    return (int)value;
+}
+
+// A model that blocks have built before has their names: count on.
+static void count_names(ot_block *block)
+{
+    const ot_graph *graph = block->graph;
+    size_t position = 0;
+    const char *name;
+    void *value;
+
+    while (ot__map_next(&graph->values, &position, &name, &value))
+        block->counter = OT_MAX(block->counter, counted_number(name));
+    for (int n = 0; n < graph->n_nodes; n++)
+        block->counter = OT_MAX(block->counter, counted_number(graph->nodes[n]->name));
+}
+
+static ot_status take_options(const ot_block_options *given, ot_block_options *out)
+{
+    static const ot_block_options defaults = OT_BLOCK_OPTIONS_INIT;
+
+    *out = given ? *given : defaults;
+    if (out->size != sizeof *out)
+        return ot__error(OT_ERR_INVALID, "block options of %zu bytes, expected %zu", out->size,
+                         sizeof *out);
+    if (out->opset == 0)
+        out->opset = ot__op_newest_opset;
+    if (out->opset < OT_OP_BASE_OPSET || out->opset > ot__op_newest_opset)
+        return ot__error(OT_ERR_UNSUPPORTED, "opset %" PRId64 ", expected %d to %d", out->opset,
+                         (int)OT_OP_BASE_OPSET, ot__op_newest_opset);
+    return OT_OK;
+}
+
+static ot_status open_empty(ot__forward *forward, int64_t opset)
+{
+    OT_TRY(ot__model_create(&forward->model));
+    OT_TRY(ot__block_describe(forward->model, opset));
+    return ot__candidates_collect(forward->model->graph, &forward->candidates);
+}
+
+static ot_status create(const ot_model *model, const ot_block_options *given, ot_block **out)
+{
+    ot_artifacts_options artifacts = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_block_options options;
+    ot_block *block;
+    ot_status st;
+
+    OT_TRY(take_options(given, &options));
+    block = ot__alloc_zero(1, sizeof *block);
+    if (!block)
+        return OT_ERR_NO_MEMORY;
+    artifacts.seed = block->seed = options.seed;
+    st = model ? ot__forward_open(model, &artifacts, &block->forward)
+               : open_empty(&block->forward, options.opset);
+    if (st != OT_OK) {
+        ot_block_destroy(block);
+        return st;
+    }
+    block->graph = block->forward.model->graph;
+    count_names(block);
+    *out = block;
+    return OT_OK;
+}
+
+ot_status ot_block_create(const ot_model *model, const ot_block_options *options, ot_block **out)
+{
+    if (!out)
+        return ot__error(OT_ERR_INVALID, "nowhere to put the builder");
+    *out = NULL;
+    if (!model)
+        return ot__error(OT_ERR_INVALID,
+                         "the model is NULL; ot_block_create_empty() begins without one");
+    return create(model, options, out);
+}
+
+ot_status ot_block_create_empty(const ot_block_options *options, ot_block **out)
+{
+    if (!out)
+        return ot__error(OT_ERR_INVALID, "nowhere to put the builder");
+    *out = NULL;
+    return create(NULL, options, out);
+}
+
+void ot_block_destroy(ot_block *block)
+{
+    if (!block)
+        return;
+    ot__forward_deinit(&block->forward);
+    ot__free(block);
+}
+
+ot_status ot_block_status(const ot_block *block)
+{
+    if (!block)
+        return ot__error(OT_ERR_INVALID, "the builder is NULL");
+    if (block->status != OT_OK)
+        return ot__error(block->status, "%s", block->message);
+    return block->graph ? OT_OK : ot__error(OT_ERR_STATE, "the builder is finished");
+}
+
+// ---- what trains ----
+
+void ot_block_requires_grad(ot_block *block, const char *name, int trainable)
+{
+    ot__arena *arena;
+    const char *copy;
+
+    if (!ot__block_enter(block, "requires grad"))
+        return;
+    if (!name || (trainable != OT_PARAMETER_TRAINABLE && trainable != OT_PARAMETER_FROZEN)) {
+        ot__block_fail(
+            block, name ? ot__error(OT_ERR_INVALID, "%d is neither trainable nor frozen", trainable)
+                        : ot__error(OT_ERR_INVALID, "a name is NULL"));
+        return;
+    }
+    for (int i = 0; i < block->n_names; i++)
+        if (strcmp(block->names[i], name) == 0) {
+            block->trains[i] = trainable == OT_PARAMETER_TRAINABLE;
+            return;
+        }
+    arena = block->forward.model->arena;
+    copy = ot__arena_strdup(arena, name);
+    if (!copy ||
+        !ot__arena_grow(arena, &block->names, &block->names_capacity, block->n_names,
+                        sizeof *block->names) ||
+        !ot__arena_grow(arena, &block->trains, &block->trains_capacity, block->n_names,
+                        sizeof *block->trains)) {
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        return;
+    }
+    block->names[block->n_names] = copy;
+    block->trains[block->n_names++] = trainable == OT_PARAMETER_TRAINABLE;
+}
+
+// The list of the options and the names of that kind.
+static ot_status join_names(const ot_block *block, bool trains, const char *const **list, int *n)
+{
+    const size_t most = (size_t)*n + (size_t)block->n_names;
+    const char **joined;
+
+    for (int i = 0; i <= block->n_names; i++) {
+        if (i == block->n_names)
+            return OT_OK; // none: the list stays, also the absence of one
+        if (block->trains[i] == trains)
+            break;
+    }
+    joined = ot__arena_alloc(block->forward.model->arena, most * sizeof *joined);
+    if (!joined)
+        return OT_ERR_NO_MEMORY;
+    if (*n > 0)
+        memcpy(joined, *list, (size_t)*n * sizeof *joined);
+    for (int i = 0; i < block->n_names; i++)
+        if (block->trains[i] == trains)
+            joined[(*n)++] = block->names[i];
+    *list = joined;
+    return OT_OK;
+}
+
+// ---- finishing ----
+
+// The new list replaces the old one.
+static ot_status set_outputs(ot_block *block, ot_value *const *outputs, int n_outputs)
+{
+    ot_graph *graph = block->graph;
+
+    block->scope = "outputs";
+    if (n_outputs < 0 || (n_outputs > 0 && !outputs))
+        return ot__error(OT_ERR_INVALID, "a list of %d outputs", n_outputs);
+    for (int i = 0; i < n_outputs; i++) {
+        if (!ot__block_takes(block, outputs[i]))
+            return block->status;
+        for (int k = 0; k < i; k++)
+            if (outputs[k] == outputs[i])
+                return ot__error(OT_ERR_INVALID, "'%s' is there twice", outputs[i]->name);
+    }
+    for (int i = 0; n_outputs > 0 && i < graph->n_outputs; i++)
+        graph->outputs[i]->is_output = false;
+    graph->n_outputs = n_outputs > 0 ? 0 : graph->n_outputs;
+    for (int i = 0; i < n_outputs; i++)
+        if (!ot__graph_add_output(graph, outputs[i]))
+            return OT_ERR_NO_MEMORY;
+    if (graph->n_outputs == 0)
+        return ot__error(OT_ERR_INVALID, "the graph has none");
+    return ot__pass_finished(graph->model, "block");
+}
+
+// Checks what was built; the builder is spent from here on.
+static ot_status close_graph(ot_block *block, ot_value *const *outputs, int n_outputs)
+{
+    ot_status st = ot_block_status(block);
+
+    if (st == OT_OK) {
+        st = set_outputs(block, outputs, n_outputs);
+        if (st != OT_OK && block->status == OT_OK)
+            ot__error_prefix(st, "%s", block->scope);
+    }
+    if (block)
+        block->graph = NULL;
+    return st;
+}
+
+ot_status ot_block_finish(ot_block *block, ot_value *const *outputs, int n_outputs, ot_model **out)
+{
+    if (!out)
+        return ot__error(OT_ERR_INVALID, "nowhere to put the model");
+    *out = NULL;
+    OT_TRY(close_graph(block, outputs, n_outputs));
+    *out = block->forward.model;
+    block->forward.model = NULL;
+    return OT_OK;
+}
+
+// What only other runtimes know has no record.
+static ot_status check_can_run(const ot_graph *graph)
+{
+    char label[160];
+
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (!graph->nodes[n]->op)
+            return ot__error(OT_ERR_UNSUPPORTED,
+                             "%s: built for other runtimes, this one has no kernel to train with",
+                             ot__node_label(graph->nodes[n], label, sizeof label));
+    return OT_OK;
+}
+
+static ot_status finish_training(ot_block *block, const ot_artifacts_options *given,
+                                 ot_artifacts **out)
+{
+    ot_artifacts_options options;
+    ot__forward *forward = &block->forward;
+
+    OT_TRY(ot__options_take(given, &options));
+    if (options.n_losses > 0)
+        return ot__error(OT_ERR_INVALID, "%d losses in the options: the graph has its own",
+                         options.n_losses);
+    OT_TRY(check_can_run(forward->model->graph));
+    OT_TRY(join_names(block, true, &options.trainable, &options.n_trainable));
+    OT_TRY(join_names(block, false, &options.frozen, &options.n_frozen));
+    OT_TRY(ot__init_parameters(forward->model, &options));
+    OT_TRY(ot__forward_close(forward, &options));
+    return ot__artifacts_finish(forward, &options, NULL, out);
+}
+
+ot_status ot_block_finish_training(ot_block *block, ot_value *const *outputs, int n_outputs,
+                                   const ot_artifacts_options *options, ot_artifacts **out)
+{
+    ot_status st;
+
+    if (!out)
+        return ot__error(OT_ERR_INVALID, "nowhere to put the artifacts");
+    *out = NULL;
+    OT_TRY(close_graph(block, outputs, n_outputs));
+    st = finish_training(block, options, out);
+    ot__forward_deinit(&block->forward);
+    return st;
+}

@@ -1,0 +1,316 @@
+// The blocks of onnxblock, by its names of values and nodes.
+#include <math.h>
+#include <string.h>
+
+#include "artifacts/block.h"
+
+// ---- one node, no attributes ----
+
+static ot_value *unary(ot_block *block, const char *op, const char *token, ot_value *x)
+{
+    if (!ot__block_enter(block, op) || !ot__block_takes(block, x))
+        return NULL;
+    return ot__block_unary(block, op, token, x);
+}
+
+static ot_value *binary(ot_block *block, const char *op, const char *token, ot_value *a,
+                        ot_value *b)
+{
+    if (!ot__block_enter(block, op) || !ot__block_takes(block, a) || !ot__block_takes(block, b))
+        return NULL;
+    return ot__block_binary(block, op, token, a, b);
+}
+
+ot_value *ot_block_add(ot_block *block, ot_value *a, ot_value *b)
+{
+    return binary(block, "Add", "add_output", a, b);
+}
+
+ot_value *ot_block_sub(ot_block *block, ot_value *a, ot_value *b)
+{
+    return binary(block, "Sub", "sub_output", a, b);
+}
+
+ot_value *ot_block_mul(ot_block *block, ot_value *a, ot_value *b)
+{
+    return binary(block, "Mul", "mul_output", a, b);
+}
+
+ot_value *ot_block_div(ot_block *block, ot_value *a, ot_value *b)
+{
+    return binary(block, "Div", "div_output", a, b);
+}
+
+ot_value *ot_block_sigmoid(ot_block *block, ot_value *x)
+{
+    return unary(block, "Sigmoid", "sigmoid_output", x);
+}
+
+ot_value *ot_block_log(ot_block *block, ot_value *x)
+{
+    return unary(block, "Log", "log_output", x);
+}
+
+ot_value *ot_block_neg(ot_block *block, ot_value *x)
+{
+    return unary(block, "Neg", "neg_output", x);
+}
+
+ot_value *ot_block_abs(ot_block *block, ot_value *x)
+{
+    return unary(block, "Abs", "abs_output", x);
+}
+
+// ---- with constants ----
+
+ot_value *ot_block_pow(ot_block *block, ot_value *x, double exponent)
+{
+    ot_value *power;
+
+    if (!ot__block_enter(block, "Pow") || !ot__block_takes(block, x))
+        return NULL;
+    power = ot__block_constant(block, "pow_exponent", exponent, x->dtype);
+    return ot__block_binary(block, "Pow", "pow_output", x, power);
+}
+
+// A scalar, as ONNX wants it. onnxblock gives one of shape [1].
+static ot_value *bound(ot_block *block, const char *token, double number, ot_dtype dtype)
+{
+    return isinf(number) ? NULL : ot__block_scalar(block, token, number, dtype);
+}
+
+ot_value *ot_block_clip(ot_block *block, ot_value *x, double low, double high)
+{
+    ot_value *inputs[3] = {x}, *y;
+    ot_node *node;
+
+    if (!ot__block_enter(block, "Clip") || !ot__block_takes(block, x))
+        return NULL;
+    if (!(low <= high))
+        ot__block_fail(block, ot__error(OT_ERR_INVALID, "bounds %g and %g", low, high));
+    inputs[1] = bound(block, "clip_min", low, x->dtype);
+    inputs[2] = bound(block, "clip_max", high, x->dtype);
+    y = ot__block_value(block, "clip_output");
+    node = ot__block_node(block, "", "Clip", inputs, inputs[2] ? 3 : inputs[1] ? 2 : 1, &y, 1);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? y : NULL;
+}
+
+// ---- with attributes ----
+
+ot_value *ot_block_cast(ot_block *block, ot_value *x, ot_dtype to)
+{
+    ot_value *y;
+    ot_node *node;
+
+    if (!ot__block_enter(block, "Cast") || !ot__block_takes(block, x))
+        return NULL;
+    y = ot__block_value(block, "cast.output");
+    node = ot__block_node(block, "", "Cast", &x, 1, &y, 1);
+    ot__block_set_int(block, node, "to", (int64_t)to);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? y : NULL;
+}
+
+static ot_value *reduce(ot_block *block, const char *op, const char *token, ot_value *x,
+                        ot_keepdims keepdims)
+{
+    if (!ot__block_enter(block, op) || !ot__block_takes(block, x))
+        return NULL;
+    if (keepdims != OT_SCALAR && keepdims != OT_KEEPDIMS)
+        ot__block_fail(block, ot__error(OT_ERR_INVALID, "keepdims is %d", (int)keepdims));
+    return ot__block_reduce(block, op, token, x, keepdims);
+}
+
+ot_value *ot_block_reduce_mean(ot_block *block, ot_value *x, ot_keepdims keepdims)
+{
+    return reduce(block, "ReduceMean", "reducemean_output", x, keepdims);
+}
+
+ot_value *ot_block_reduce_sum(ot_block *block, ot_value *x, ot_keepdims keepdims)
+{
+    return reduce(block, "ReduceSum", "reducesum_output", x, keepdims);
+}
+
+// ---- any number of values ----
+
+static bool takes_all(ot_block *block, const char *scope, ot_value *const *values, int n)
+{
+    if (!ot__block_enter(block, scope))
+        return false;
+    if (n < 1 || !values)
+        ot__block_fail(block, ot__error(OT_ERR_INVALID, "%d values, expected one at least", n));
+    for (int i = 0; i < n && block->status == OT_OK; i++)
+        ot__block_takes(block, values[i]);
+    return block->status == OT_OK;
+}
+
+ot_value *ot_block_reduce_all_l2(ot_block *block, ot_value *const *values, int n_values)
+{
+    ot_value *y;
+
+    if (!takes_all(block, "ReduceAllL2", values, n_values))
+        return NULL;
+    y = ot__block_value(block, "reducealll2_output");
+    ot__block_infer(block,
+                    ot__block_node(block, "com.microsoft", "ReduceAllL2", values, n_values, &y, 1));
+    return block->status == OT_OK ? y : NULL;
+}
+
+ot_value *ot_block_sequence_construct(ot_block *block, ot_value *const *values, int n_values)
+{
+    const char *name;
+    ot_value *y;
+
+    if (!takes_all(block, "SequenceConstruct", values, n_values))
+        return NULL;
+    for (int i = 0; i < n_values; i++)
+        if (values[i]->kind != OT_VALUE_TENSOR || values[i]->dtype != values[0]->dtype) {
+            ot__block_fail(block, ot__error(OT_ERR_INVALID,
+                                            "'%s' and '%s' are not tensors of one element type",
+                                            values[0]->name, values[i]->name));
+            return NULL;
+        }
+    y = ot__block_value(block, "sequenceconstruct_output");
+    name = ot__block_name(block, "SequenceConstruct");
+    if (block->status != OT_OK)
+        return NULL;
+    // No record knows it, so there is nothing to look up or to infer by.
+    if (!ot__graph_add_node(block->graph, "", "SequenceConstruct", name, values, n_values, &y, 1)) {
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        return NULL;
+    }
+    y->kind = OT_VALUE_SEQUENCE;
+    y->dtype = values[0]->dtype;
+    return y;
+}
+
+ot_value *ot_block_pass_through(ot_block *block, ot_value *const *values, int n_values)
+{
+    return takes_all(block, "pass through", values, n_values) ? values[0] : NULL;
+}
+
+// ---- Linear ----
+
+static ot_value *drawn(ot_block *block, const char *token, ot_dtype dtype, ot_shape shape)
+{
+    const char *name = ot__block_name(block, token);
+    ot_value *value;
+    ot_tensor *tensor;
+
+    if (block->status != OT_OK)
+        return NULL;
+    tensor = ot__model_tensor_new(block->graph->model, dtype, &shape);
+    value = tensor ? ot__graph_new_value(block->graph, name) : NULL;
+    if (!value || !ot__graph_add_initializer(block->graph, value, tensor)) {
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        return NULL;
+    }
+    ot__block_fail(block, ot__init_normal(tensor, block->seed, name));
+    return ot__block_train(block, value);
+}
+
+static ot_status check_linear(const ot_value *x, int64_t n_in, int64_t n_out,
+                              const ot_linear_options *o)
+{
+    if (o->size != sizeof *o)
+        return ot__error(OT_ERR_INVALID, "options of %zu bytes, expected %zu", o->size, sizeof *o);
+    if (n_in < 1 || n_out < 1)
+        return ot__error(OT_ERR_INVALID, "%" PRId64 " and %" PRId64 " features", n_in, n_out);
+    if (!ot__dtype_is_float(x->dtype))
+        return ot__error(OT_ERR_INVALID, "'%s' is %s, expected a float type", x->name,
+                         ot_dtype_name(x->dtype));
+    return OT_OK;
+}
+
+ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int64_t out_features,
+                          const ot_linear_options *options)
+{
+    static const ot_linear_options defaults = OT_LINEAR_OPTIONS_INIT;
+    const ot_linear_options *o = options ? options : &defaults;
+    ot_value *inputs[3] = {x}, *y;
+    ot_node *node;
+
+    if (!ot__block_enter(block, "Linear") || !ot__block_takes(block, x))
+        return NULL;
+    ot__block_fail(block, check_linear(x, in_features, out_features, o));
+    inputs[1] = drawn(block, "linear.weight", x->dtype, OT_SHAPE(in_features, out_features));
+    if (o->has_bias)
+        inputs[2] = drawn(block, "linear.bias", x->dtype, OT_SHAPE(out_features));
+    y = ot__block_value(block, "linear.output");
+    node = ot__block_node_as(block, "linear", "", "Gemm", inputs, o->has_bias ? 3 : 2, &y, 1);
+    ot__block_set_float(block, node, "alpha", (double)o->alpha);
+    ot__block_set_float(block, node, "beta", (double)o->beta);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? y : NULL;
+}
+
+// ---- LabelEncoder ----
+
+static ot_status check_list(const char *what, const ot_tensor *list)
+{
+    if (!list)
+        return ot__error(OT_ERR_INVALID, "its %s are NULL", what);
+    if (list->dtype != OT_F32 && list->dtype != OT_I64)
+        return ot__error(OT_ERR_UNSUPPORTED, "its %s are %s, expected f32 or i64", what,
+                         ot_dtype_name(list->dtype));
+    if (list->shape.ndim != 1 || list->shape.dim[0] > INT32_MAX)
+        return ot__error(OT_ERR_INVALID, "its %s are no list", what);
+    return OT_OK;
+}
+
+static ot_status check_encoder(const ot_label_encoder_options *o)
+{
+    if (!o)
+        return ot__error(OT_ERR_INVALID, "its options are NULL");
+    if (o->size != sizeof *o)
+        return ot__error(OT_ERR_INVALID, "options of %zu bytes, expected %zu", o->size, sizeof *o);
+    OT_TRY(check_list("keys", o->keys));
+    return check_list("values", o->values);
+}
+
+// "keys_floats" or "keys_int64s".
+static void set_list(ot_block *block, ot_node *node, const char *floats, const char *ints,
+                     const ot_tensor *list)
+{
+    const int n = (int)list->shape.dim[0];
+    ot_attr *attr;
+
+    if (block->status != OT_OK)
+        return;
+    if (list->dtype == OT_I64) {
+        if (!ot__node_set_ints(node, ints, list->data, n))
+            ot__block_fail(block, OT_ERR_NO_MEMORY);
+        return;
+    }
+    attr = ot__node_add_attr(node, floats, OT_ATTR_FLOATS);
+    if (attr)
+        attr->floats = ot__arena_memdup(block->graph->model->arena, list->data, list->n_bytes);
+    if (!attr || !attr->floats)
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+    else
+        attr->n = n;
+}
+
+ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
+                                 const ot_label_encoder_options *options)
+{
+    ot_value *y;
+    ot_node *node;
+
+    if (!ot__block_enter(block, "LabelEncoder") || !ot__block_takes(block, x))
+        return NULL;
+    ot__block_fail(block, check_encoder(options));
+    y = ot__block_value(block, "label_encoder.output");
+    node = ot__block_node(block, "ai.onnx.ml", "LabelEncoder", &x, 1, &y, 1);
+    if (block->status != OT_OK)
+        return NULL;
+    ot__block_set_float(block, node, "default_float", (double)options->default_float);
+    ot__block_set_int(block, node, "default_int64", options->default_int64);
+    if (block->status == OT_OK && !ot__node_set_string(node, "default_string", "_Unused"))
+        ot__block_fail(block, OT_ERR_NO_MEMORY);
+    set_list(block, node, "keys_floats", "keys_int64s", options->keys);
+    set_list(block, node, "values_floats", "values_int64s", options->values);
+    ot__block_infer(block, node);
+    return block->status == OT_OK ? y : NULL;
+}
