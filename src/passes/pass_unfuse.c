@@ -113,8 +113,10 @@ static ot_status take_activation_off(ot_node *node)
     ot_value *y, *x;
     ot_node *activation;
 
-    if (!attr || attr->kind != OT_ATTR_STRING || attr->s.size == 0)
+    if (!attr || attr->kind != OT_ATTR_STRING || attr->s.size == 0) {
+        ot__node_remove_attr(node, "activation");
         return OT_OK;
+    }
     OT_TRY(cut_output(node, &y, &x));
     activation = append(node->graph, (const char *)attr->s.data, node->name, &x, 1, y);
     if (!activation)
@@ -157,6 +159,7 @@ static ot_status unfuse_conv(ot_node *node)
 // Y = LayerNormalization(X + skip + bias); the fourth output is the sum.
 static ot_status unfuse_skip_layer_norm(ot_node *node)
 {
+    const float default_epsilon = 1e-12f; // unlike that of LayerNormalization
     ot_graph *graph = node->graph;
     ot_value *sum = node->n_outputs > 3 ? node->outputs[3] : NULL;
     ot_value *ends[2] = {node->inputs[0], node->inputs[1]}, *bias = NULL;
@@ -179,6 +182,8 @@ static ot_status unfuse_skip_layer_norm(ot_node *node)
     node->n_outputs = OT_MIN(node->n_outputs, 3);
     while (node->n_outputs > 1 && !node->outputs[node->n_outputs - 1])
         node->n_outputs--;
+    if (!ot__node_attr(node, "epsilon") && !ot__node_set_float(node, "epsilon", default_epsilon))
+        return OT_ERR_NO_MEMORY;
     return become(node, "LayerNormalization");
 }
 
@@ -194,6 +199,8 @@ static const struct {
 
 static ot_status unfuse(ot_node *node, bool *changed)
 {
+    char label[160];
+
     for (size_t i = 0; i < OT_COUNT(fused); i++) {
         bool is_whole = node->n_outputs > 0 && node->outputs[0] != NULL;
 
@@ -202,8 +209,8 @@ static ot_status unfuse(ot_node *node, bool *changed)
         for (int k = 0; k < fused[i].n_inputs; k++)
             is_whole = is_whole && k < node->n_inputs && node->inputs[k];
         if (!is_whole)
-            return ot__error(OT_ERR_INVALID, "%s '%s' lacks inputs or outputs", node->op_type,
-                             node->name);
+            return ot__error(OT_ERR_INVALID, "%s lacks inputs or outputs",
+                             ot__node_label(node, label, sizeof label));
         *changed = true;
         return fused[i].unfuse(node);
     }

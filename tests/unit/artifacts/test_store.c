@@ -14,8 +14,9 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = {"training_model.onnx", "eval_model.onnx",
-                                        "optimizer_model.onnx", "checkpoint", "nominal_checkpoint"};
+    static const char *const names[] = {
+        "training_model.onnx", "eval_model.onnx",    "optimizer_model.onnx", "checkpoint",
+        "nominal_checkpoint",  "training_model.ort", "eval_model.ort",       "optimizer_model.ort"};
 
     (void)state;
     for (size_t i = 0; i < OT_COUNT(names); i++) {
@@ -113,6 +114,51 @@ static void a_checkpoint_that_is_taken_outlives_the_artifacts(void **state)
     ot_checkpoint_destroy(taken);
 }
 
+static void remove_file(const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void ort_files_stand_beside_the_others_and_in_for_them(void **state)
+{
+    ot_artifacts *saved = generate(OT_OPTIMIZER_ADAMW), *loaded;
+
+    (void)state;
+    saved->ort_format = true; // as the option of that name sets it
+    assert_ok(ot_artifacts_save(saved, folder, "net-"));
+    remove_file("net-training_model.onnx");
+    remove_file("net-eval_model.onnx");
+    remove_file("net-optimizer_model.onnx");
+    assert_ok(ot_artifacts_load(folder, "net-", &loaded));
+    assert_int_equal(ot_model_node_count(ot_artifacts_training_model(loaded)),
+                     ot_model_node_count(ot_artifacts_training_model(saved)));
+    assert_non_null(ot_artifacts_eval_model(loaded));
+    assert_string_equal(ot_model_node_operator(ot_artifacts_optimizer_model(loaded), 0),
+                        "com.microsoft.AdamWOptimizer");
+    assert_int_equal(loaded->n_parameters, 2);
+    ot_artifacts_destroy(saved);
+    ot_artifacts_destroy(loaded);
+}
+
+static void what_has_no_ort_form_is_refused_before_anything_is_written(void **state)
+{
+    ot_artifacts *saved = generate(OT_OPTIMIZER_SGD_MOMENTUM);
+    char path[256];
+
+    (void)state;
+    saved->ort_format = true;
+    assert_fails(ot_artifacts_save(saved, folder, "momentum-"), OT_ERR_UNSUPPORTED,
+                 "no kernel for ai.onnxtrain.SGDMomentumOptimizer");
+    snprintf(path, sizeof path, "%s/momentum-training_model.onnx", folder);
+    assert_false(ot__path_exists(path));
+    remove_file("momentum-training_model.ort");
+    remove_file("momentum-eval_model.ort");
+    ot_artifacts_destroy(saved);
+}
+
 static void a_missing_training_model_is_named(void **state)
 {
     ot_artifacts *loaded;
@@ -138,6 +184,8 @@ int main(void)
         cmocka_unit_test(the_optimizer_model_may_be_absent),
         cmocka_unit_test(a_nominal_checkpoint_has_names_and_types_only),
         cmocka_unit_test(a_checkpoint_that_is_taken_outlives_the_artifacts),
+        cmocka_unit_test(ort_files_stand_beside_the_others_and_in_for_them),
+        cmocka_unit_test(what_has_no_ort_form_is_refused_before_anything_is_written),
         cmocka_unit_test(a_missing_training_model_is_named),
         cmocka_unit_test(a_prefix_is_no_path),
     };
