@@ -15,6 +15,7 @@ enum { OT_PAR_MIN = 16384 };
 #include "kernels/kernels_move.h"
 #include "kernels/kernels_nn.h"
 #include "kernels/kernels_norm.h"
+#include "kernels/kernels_quantize.h"
 #include "kernels/kernels_recurrent.h"
 #include "kernels/kernels_rows.h"
 

@@ -102,6 +102,9 @@ void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_redu
 typedef enum ot__reduce_op {
     OT__REDUCE_SUM,
     OT__REDUCE_MEAN,
+    OT__REDUCE_LOG_SUM,     // floating point only
+    OT__REDUCE_LOG_SUM_EXP, // the same
+    OT__REDUCE_L1,
     OT__REDUCE_SUM_SQUARE,
     OT__REDUCE_L2,
     OT__REDUCE_PROD,

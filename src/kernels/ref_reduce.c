@@ -104,12 +104,28 @@ static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *stride, i
 #define LARGER(a, v) ((v) > (a) || IS_NAN(v) ? (v) : (a))
 #define SMALLER(a, v) ((v) < (a) || IS_NAN(v) ? (v) : (a))
 
+// The sum of exponentials is exp(largest) * sum: nothing overflows.
+typedef struct exponentials {
+    double largest, sum;
+} exponentials;
+
+static exponentials join_exponentials(exponentials a, exponentials b)
+{
+    exponentials c = {.largest = b.largest > a.largest || isnan(b.largest) ? b.largest : a.largest};
+
+    c.sum = (a.largest == c.largest ? a.sum : a.sum * exp(a.largest - c.largest)) +
+            (b.largest == c.largest ? b.sum : b.sum * exp(b.largest - c.largest));
+    return c;
+}
+
 // The four types with arithmetic.
 #define IS_NAN(v) ((v) != (v))
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
 #define ROOT(v) sqrt(v)
 #define MEAN(sum, n) ((sum) / (double)(n))
+#define MAGNITUDE(v) fabs(v)
+#define LOGARITHM(v) log(v)
 #define LOAD(v) (v)
 #define STORE(a) ((T)(a))
 #define T float
@@ -129,6 +145,16 @@ static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *stride, i
 #undef FN
 #undef ACC
 #undef LOAD
+#define T float
+#define FN(name) name##_f32
+#include "ref_reduce_log_sum_exp.tmpl.h"
+#undef T
+#undef FN
+#define T double
+#define FN(name) name##_f64
+#include "ref_reduce_log_sum_exp.tmpl.h"
+#undef T
+#undef FN
 #undef STORE
 
 // Storage types that only compare.
@@ -152,6 +178,8 @@ static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *stride, i
 #undef ACC
 #undef ROOT
 #undef MEAN
+#undef MAGNITUDE
+#undef LOGARITHM
 #undef LOWEST
 #undef HIGHEST
 #undef IS_NAN
@@ -161,6 +189,8 @@ static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *stride, i
 #define STORE(a) ((T)(a))
 #define ROOT(v) ((uint64_t)sqrt((double)(v)))
 #define MEAN(sum, n) ((n) == 0 ? 0 : (uint64_t)((int64_t)(sum) / (n)))
+#define MAGNITUDE(v) ((int64_t)(v) < 0 ? 0 - (v) : (v))
+#define LOGARITHM(v) (v) // never asked for
 #define ACC int64_t
 #define T int64_t
 #define LOWEST INT64_MIN
@@ -238,6 +268,10 @@ ot__reduce_function ot__ref_reduce_find(ot_dtype dtype, ot__reduce_op op)
 {
     const bool is_extreme = op == OT__REDUCE_MAX || op == OT__REDUCE_MIN;
 
+    if (op == OT__REDUCE_LOG_SUM_EXP)
+        return dtype == OT_F32 ? log_sum_exp_f32 : dtype == OT_F64 ? log_sum_exp_f64 : NULL;
+    if (op == OT__REDUCE_LOG_SUM && !ot__dtype_is_float(dtype))
+        return NULL;
     for (size_t i = 0; i < OT_COUNT(type_table); i++) {
         if (type_table[i].dtype == dtype)
             return is_extreme ? type_table[i].extremes : type_table[i].sums;

@@ -1,0 +1,153 @@
+// Quantising and back. Elements pass through f32 (f64 where x or y is) in pieces.
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+enum { PIECE = 256 };
+
+typedef struct job {
+    const ot__quantized_data *d;
+    const ot__quantization *q;
+    double low, high; // of y
+    bool is_wide;     // in f64
+} job;
+
+static bool range_of(ot_dtype dtype, double *low, double *high)
+{
+    static const struct {
+        ot_dtype dtype;
+        double low, high;
+    } ranges[] = {
+        {OT_I8, INT8_MIN, INT8_MAX}, {OT_U8, 0, UINT8_MAX},          {OT_I16, INT16_MIN, INT16_MAX},
+        {OT_U16, 0, UINT16_MAX},     {OT_I32, INT32_MIN, INT32_MAX},
+    };
+
+    for (size_t i = 0; i < OT_COUNT(ranges); i++)
+        if (ranges[i].dtype == dtype) {
+            *low = ranges[i].low;
+            *high = ranges[i].high;
+            return true;
+        }
+    return false;
+}
+
+static const void *element(const void *data, ot_dtype dtype, int64_t i)
+{
+    return (const char *)data + (size_t)i * ot_dtype_size(dtype);
+}
+
+// Which scale and zero point element number `i` has.
+static int64_t scale_at(const ot__quantization *q, int64_t i)
+{
+    const int64_t inner = i % q->inner, along = i / q->inner % q->axis;
+
+    if (q->per_tensor)
+        return 0;
+    if (q->block == 0)
+        return along;
+    return (i / q->inner / q->axis * q->blocks + along / q->block) * q->inner + inner;
+}
+
+static double number(const void *data, ot_dtype dtype, int64_t i)
+{
+    double value = 0;
+
+    if (dtype == OT_F32)
+        return (double)((const float *)data)[i];
+    (void)ot__convert(&value, OT_F64, element(data, dtype, i), dtype, 1);
+    return value;
+}
+
+static double zero_point(const ot__quantized_data *d, int64_t i)
+{
+    return d->zero_point == NULL ? 0 : number(d->zero_point, d->zero_point_dtype, i);
+}
+
+static double quotient(double x, double scale, bool is_wide)
+{
+    return is_wide ? x / scale : (double)((float)x / (float)scale);
+}
+
+static void quantize_piece(const job *j, int64_t first, int64_t n)
+{
+    const ot__quantized_data *d = j->d;
+    double piece[PIECE];
+    int64_t whole[PIECE];
+
+    (void)ot__convert(piece, OT_F64, element(d->x, d->x_dtype, first), d->x_dtype, n);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t at = scale_at(j->q, first + k);
+
+        piece[k] = quotient(piece[k], number(d->scale, d->scale_dtype, at), j->is_wide);
+        if (j->high > j->low) {
+            const double rounded = rint(piece[k]) + zero_point(d, at);
+
+            whole[k] = (int64_t)fmax(j->low, fmin(j->high, rounded)); // never NaN
+        }
+    }
+    if (j->high > j->low)
+        (void)ot__convert((void *)element(d->y, d->y_dtype, first), d->y_dtype, whole, OT_I64, n);
+    else
+        (void)(j->q->saturates ? ot__convert : ot__convert_unsaturated)(
+            (void *)element(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
+}
+
+static void dequantize_piece(const job *j, int64_t first, int64_t n)
+{
+    const ot__quantized_data *d = j->d;
+    double piece[PIECE];
+
+    (void)ot__convert(piece, OT_F64, element(d->x, d->x_dtype, first), d->x_dtype, n);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t at = scale_at(j->q, first + k);
+        const double from_zero = piece[k] - zero_point(d, at);
+        const double scale = number(d->scale, d->scale_dtype, at);
+
+        piece[k] = j->is_wide ? from_zero * scale : (double)((float)from_zero * (float)scale);
+    }
+    (void)ot__convert((void *)element(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
+}
+
+static void quantize_part(void *context, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i += PIECE)
+        quantize_piece(context, i, OT_MIN((int64_t)PIECE, last - i));
+}
+
+static void dequantize_part(void *context, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i += PIECE)
+        dequantize_piece(context, i, OT_MIN((int64_t)PIECE, last - i));
+}
+
+void ot__ref_quantize(const ot__quantized_data *d, const ot__quantization *q)
+{
+    job j = {.d = d, .q = q, .is_wide = d->x_dtype == OT_F64};
+
+    if (!range_of(d->y_dtype, &j.low, &j.high))
+        j.low = j.high = 0;
+    ot__parallel_for(q->outer * q->axis * q->inner, OT_PAR_MIN, quantize_part, &j);
+}
+
+void ot__ref_dequantize(const ot__quantized_data *d, const ot__quantization *q)
+{
+    job j = {.d = d, .q = q, .is_wide = d->y_dtype == OT_F64};
+
+    ot__parallel_for(q->outer * q->axis * q->inner, OT_PAR_MIN, dequantize_part, &j);
+}
+
+#define T float
+#define FN(name) ot__ref_##name##_f32
+#define RINT rintf
+#include "ref_quantize.tmpl.h"
+#undef T
+#undef FN
+#undef RINT
+
+#define T double
+#define FN(name) ot__ref_##name##_f64
+#define RINT rint
+#include "ref_quantize.tmpl.h"
+#undef T
+#undef FN
+#undef RINT

@@ -1,0 +1,16 @@
+// What QuantizeLinear and DequantizeLinear share. Private to `ops`.
+#ifndef OT_OPS_QUANTIZE_H
+#define OT_OPS_QUANTIZE_H
+
+#include "kernels/kernels.h"
+#include "ops/ops.h"
+
+enum { OT__Q_X, OT__Q_SCALE, OT__Q_ZERO_POINT };
+
+// Whether scale and zero point fit x.
+bool ot__quantize_check(ot_infer *c);
+ot_status ot__quantize_prepare(ot_prep *p);
+// The run's tensors; the state is an ot__quantization.
+ot__quantized_data ot__quantize_data(const ot_run *r);
+
+#endif
