@@ -114,4 +114,13 @@ run 0 export artifacts --checkpoint saved/checkpoint --output scores --out expor
 run 0 eval exported.onnx --data plain.csv --json
 same out expected
 refuses 1 "nothing" export artifacts --output nothing --out exported.onnx
+
+# The same by files in ONNX Runtime's own format.
+run 0 artifacts mlp.onnxtxt --out ort --output scores --ort-format
+rm ort/*.onnx
+run 0 train ort --data plain.csv --epochs 2 --threads 1 --out from_ort.ort --json
+run 0 eval from_ort.ort --data plain.csv --json
+same out expected
+run 0 info from_ort.ort --json
+json outputs 'v[0]["name"] == "scores"'
 echo ok

@@ -7,7 +7,7 @@ ONNXTRAIN is the command, LIBRARY libonnxtrain.so. Needs onnxruntime, onnx, nump
 (with onnxscript by both of its exporters). Checked are, after some epochs of training,
 
   golden   the models of tests/golden: the trained file passes ONNX's checker, keeps the names of the model's inputs and
-           outputs, and ONNX Runtime gives the scores that ot_model_run() gives
+           outputs, and ONNX Runtime gives the scores that ot_model_run() gives; as an .ort file it gives the same
   export   models of models.py: ONNX Runtime gives the scores of PyTorch's module, trained by PyTorch on the same data
 
 Exit 1 when anything differs by more than f32 rounding carries through the steps.
@@ -47,6 +47,12 @@ class Library:
     def need(self, status):
         if status != 0:
             raise RuntimeError(self.lib.ot_error_message().decode())
+
+    def save(self, path, target):
+        model = ctypes.c_void_p()
+        self.need(self.lib.ot_model_load(str(path).encode(), None, ctypes.byref(model)))
+        self.need(self.lib.ot_model_save(model, str(target).encode(), None))
+        self.lib.ot_model_destroy(model)
 
     def run(self, path, x):
         """The first output of a model of one input."""
@@ -113,7 +119,10 @@ def check_golden(command, library, name, work):
         if [v.name for v in getattr(trained.graph, kind)] != names:
             print(f"{name}: the {kind}s are not {names}")
             return False
-    return report(f"golden {name}", distance(library.run(out, x), run_onnxruntime(out, x)), SAME_FILE_AGREES)
+    scores = run_onnxruntime(out, x)
+    library.save(out, work / f"{name}.ort")
+    return (report(f"golden {name}", distance(library.run(out, x), scores), SAME_FILE_AGREES)
+            & report(f"golden {name} as .ort", distance(run_onnxruntime(work / f"{name}.ort", x), scores), SAME_FILE_AGREES))
 
 
 # ---- exports of PyTorch ----
