@@ -53,7 +53,8 @@ typedef struct ot__pool {
     void ot__ref_max_pool_##suffix(T *y, int64_t *indices, const T *x, const ot__pool *p);         \
     void ot__ref_average_pool_##suffix(T *y, const T *x, const ot__pool *p);                       \
     void ot__ref_average_pool_grad_##suffix(T *dx, const T *dy, const ot__pool *p);                \
-    /* dx[indices[i]] += dy[i] within each image of n_in elements; indices lie in it */            \
+    /* dx[indices[i]] += dy[i] within each image of n_in elements; indices lie in it, or are       \
+     * below 0 for none */                                                                         \
     void ot__ref_max_pool_grad_##suffix(T *dx, const T *dy, const int64_t *indices, int64_t n,     \
                                         int64_t n_in, int64_t n_out);                              \
     /* one number an image of `inner` elements */                                                  \
@@ -61,6 +62,14 @@ typedef struct ot__pool {
     void ot__ref_plane_mean_##suffix(T *y, const T *x, int64_t n, int64_t inner);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
+// Where the maximum of a window is, in one byte: its number in the window, where those suffice.
+enum { OT__NO_CELL = 255 }; // nothing of the window lies in the image
+// From indices to cells, or to positions in the image (-1 for none) and back, which is false when
+// one lies outside of its image.
+void ot__ref_max_pool_shorten(uint8_t *cells, int32_t *positions, const int64_t *indices,
+                              const ot__pool *p);
+bool ot__ref_max_pool_lengthen(int64_t *indices, const uint8_t *cells, const int32_t *positions,
+                               const ot__pool *p);
 // Position of the first index outside its image, or -1.
 int64_t ot__ref_max_pool_check(const int64_t *indices, int64_t n, int64_t n_in, int64_t n_out);
 

@@ -49,14 +49,20 @@ typedef struct ot__norms {
 const ot__norms *ot__norms_best(void);
 size_t ot__norm_scratch_bytes(const ot__channels *c);
 
-// simd_pool.c, once per instruction set; `c` is the pool's input, whose form y and the indices
-// have too. Planes have at most INT32_MAX elements.
+// Where the maxima are that the first of equal ones wins, by the one that is not NULL.
+typedef struct ot__maxima {
+    int64_t *indices;   // row-major positions in the whole tensor
+    int32_t *positions; // in the plane; -1: none
+    uint8_t *cells;     // in the window, of at most 255; OT__NO_CELL: none
+} ot__maxima;
+
+// simd_pool.c, once per instruction set; `c` is the pool's input, whose form y and the maxima have
+// too. Planes have at most INT32_MAX elements.
 typedef struct ot__pools {
-    // indices (may be NULL): row-major positions in the whole tensor, of the first of equal ones
-    void (*max_pool)(float *y, int64_t *indices, const float *x, const ot__window *w,
+    void (*max_pool)(float *y, const ot__maxima *at, const float *x, const ot__window *w,
                      const ot__channels *c);
-    // dx[indices[i]] += dy[i] within each plane; false when an index lies outside of its plane
-    bool (*max_pool_grad)(float *dx, const float *dy, const int64_t *indices, const ot__window *w,
+    // dx += dy there within each plane; false when one lies outside of its plane
+    bool (*max_pool_grad)(float *dx, const float *dy, const ot__maxima *at, const ot__window *w,
                           const ot__channels *c);
 } ot__pools;
 const ot__pools *ot__pools_best(void);

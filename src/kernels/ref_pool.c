@@ -48,6 +48,92 @@ static int64_t column_major(int64_t at, const ot__window *w)
     return rest / w->in[1] + w->in[0] * (rest % w->in[1] + w->in[1] * last);
 }
 
+// ---- short forms of indices ----
+
+// Where window o starts along each axis; it may be in the padding.
+static void start_of(int64_t start[OT__WINDOW_AXES], int64_t o, const ot__window *w)
+{
+    for (int a = OT__WINDOW_AXES - 1; a >= 0; a--) {
+        start[a] = o % w->out[a] * w->stride[a] - w->pad[a];
+        o /= w->out[a];
+    }
+}
+
+static bool has_nothing(int64_t o, const ot__window *w)
+{
+    ot__range r;
+
+    range_of(&r, o, w);
+    for (int a = 0; a < OT__WINDOW_AXES; a++)
+        if (r.first[a] >= OT_MIN(r.last[a], w->in[a]))
+            return true;
+    return false;
+}
+
+// The number in window o of a position in the image.
+static int64_t cell_of(int64_t position, int64_t o, const ot__window *w)
+{
+    const int64_t at[] = {position / w->in[2] / w->in[1], position / w->in[2] % w->in[1],
+                          position % w->in[2]};
+    int64_t start[OT__WINDOW_AXES], cell = 0;
+
+    start_of(start, o, w);
+    for (int a = 0; a < OT__WINDOW_AXES; a++)
+        cell = cell * w->kernel[a] + (at[a] - start[a]) / w->dilation[a];
+    return cell;
+}
+
+// The reverse; what is no position in the image is below 0.
+static int64_t position_of(int64_t cell, int64_t o, const ot__window *w)
+{
+    int64_t start[OT__WINDOW_AXES], k[OT__WINDOW_AXES], position = 0;
+
+    start_of(start, o, w);
+    for (int a = OT__WINDOW_AXES - 1; a >= 0; a--) {
+        k[a] = start[a] + cell % w->kernel[a] * w->dilation[a];
+        cell /= w->kernel[a];
+    }
+    for (int a = 0; a < OT__WINDOW_AXES; a++) {
+        if (k[a] < 0 || k[a] >= w->in[a])
+            return -1;
+        position = position * w->in[a] + k[a];
+    }
+    return cell > 0 ? -1 : position;
+}
+
+void ot__ref_max_pool_shorten(uint8_t *cells, int32_t *positions, const int64_t *indices,
+                              const ot__pool *p)
+{
+    const ot__window *w = &p->window;
+
+    for (int64_t i = 0; i < p->n * w->n_out; i++) {
+        const int64_t o = i % w->n_out, position = indices[i] - i / w->n_out * w->n_in;
+        const bool none = has_nothing(o, w);
+
+        if (cells != NULL)
+            cells[i] = none ? OT__NO_CELL : (uint8_t)cell_of(position, o, w);
+        else
+            positions[i] = none ? -1 : (int32_t)position;
+    }
+}
+
+bool ot__ref_max_pool_lengthen(int64_t *indices, const uint8_t *cells, const int32_t *positions,
+                               const ot__pool *p)
+{
+    const ot__window *w = &p->window;
+
+    for (int64_t i = 0; i < p->n * w->n_out; i++) {
+        const bool none = cells != NULL ? cells[i] == OT__NO_CELL : positions[i] == -1;
+        const int64_t position =
+            cells != NULL ? position_of(cells[i], i % w->n_out, w) : positions[i];
+
+        if (!none && (position < 0 || position >= w->n_in))
+            return false;
+        indices[i] = none ? -1 : i / w->n_out * w->n_in + position;
+    }
+    return true;
+}
+
 int64_t ot__ref_max_pool_check(const int64_t *indices, int64_t n, int64_t n_in, int64_t n_out)
 {
     for (int64_t i = 0; i < n * n_out; i++)

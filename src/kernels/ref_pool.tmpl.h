@@ -31,7 +31,8 @@ void FN(max_pool_grad)(T *dx, const T *dy, const int64_t *indices, int64_t n, in
         for (int64_t i = 0; i < n_in; i++)
             dx[image * n_in + i] = 0;
         for (int64_t o = image * n_out; o < (image + 1) * n_out; o++)
-            dx[indices[o]] += dy[o];
+            if (indices[o] >= 0)
+                dx[indices[o]] += dy[o];
     }
 }
 

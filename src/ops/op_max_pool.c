@@ -40,13 +40,13 @@ static ot_status max_pool_run(const ot_run *r)
 
 // ---- any form ----
 
-static bool max_pool_can_simd(const ot_prep *p)
+bool ot__max_pool_can_simd(const ot_prep *p)
 {
     return ot__pool_has_any_form(ot_prep_in(p, 0), ot_prep_out(p, 0)) &&
            ot_attr_int(ot_prep_node(p), "storage_order") == 0;
 }
 
-static void max_pool_forms(ot_prep *p)
+void ot__max_pool_forms(ot_prep *p)
 {
     const ot_form *form = ot_prep_offered_in(p, 0);
 
@@ -55,17 +55,17 @@ static void max_pool_forms(ot_prep *p)
     ot_prep_want_out(p, 1, form);
 }
 
-static ot_status max_pool_prepare_simd(ot_prep *p)
+ot_status ot__max_pool_prepare_simd(ot_prep *p)
 {
     return ot__any_pool_prepare(p, ot_prep_in(p, 0), ot_prep_out(p, 0));
 }
 
-static ot_status max_pool_run_simd(const ot_run *r)
+ot_status ot__max_pool_run_simd(const ot_run *r)
 {
     const ot__any_pool *p = r->state;
+    const ot__maxima at = ot__pool_maxima(r->n_out > 1 ? r->out[1] : NULL);
 
-    ot__pools_best()->max_pool(r->out[0]->data, indices_of(r), r->in[0]->data, &p->pool.window,
-                               &p->channels);
+    ot__pools_best()->max_pool(r->out[0]->data, &at, r->in[0]->data, &p->pool.window, &p->channels);
     return OT_OK;
 }
 
@@ -122,10 +122,10 @@ static const ot_port max_pool_out[] = {
 static const ot_kernel max_pool_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = max_pool_can_simd,
-     .forms = max_pool_forms,
-     .prepare = max_pool_prepare_simd,
-     .run = max_pool_run_simd},
+     .can_run = ot__max_pool_can_simd,
+     .forms = ot__max_pool_forms,
+     .prepare = ot__max_pool_prepare_simd,
+     .run = ot__max_pool_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
      .prepare = max_pool_prepare,

@@ -1,7 +1,7 @@
 // dX = dY's elements, added up at MaxPool's indices.
 #include "ops/pool.h"
 
-static void max_pool_grad_infer(ot_infer *c)
+void ot__max_pool_grad_infer(ot_infer *c)
 {
     const ot_shape *dy = ot_infer_shape(c, 0), *indices = ot_infer_shape(c, 1);
     ot_shape x;
@@ -10,7 +10,7 @@ static void max_pool_grad_infer(ot_infer *c)
         if (dy->ndim != indices->ndim ||
             (ot_dim_is_number(dy->dim[i]) && ot_dim_is_number(indices->dim[i]) &&
              dy->dim[i] != indices->dim[i])) {
-            ot_infer_fail(c, "dY and Indices must have the same shape");
+            ot_infer_fail(c, "dY and the indices must have the same shape");
             return;
         }
     ot__pool_infer_input(c, dy, &x);
@@ -49,12 +49,12 @@ static ot_status max_pool_grad_run(const ot_run *r)
 
 // ---- any form: that of the indices ----
 
-static bool max_pool_grad_can_simd(const ot_prep *p)
+bool ot__max_pool_grad_can_simd(const ot_prep *p)
 {
     return ot__pool_has_any_form(ot_prep_out(p, 0), ot_prep_in(p, 0));
 }
 
-static void max_pool_grad_forms(ot_prep *p)
+void ot__max_pool_grad_forms(ot_prep *p)
 {
     const ot_form *form = ot_prep_offered_in(p, 1);
 
@@ -63,9 +63,18 @@ static void max_pool_grad_forms(ot_prep *p)
     ot_prep_want_out(p, 0, form);
 }
 
-static ot_status max_pool_grad_prepare_simd(ot_prep *p)
+ot_status ot__max_pool_grad_prepare_simd(ot_prep *p)
 {
     return ot__any_pool_prepare(p, ot_prep_out(p, 0), ot_prep_in(p, 0));
+}
+
+bool ot__max_pool_grad_simd(const ot_run *r)
+{
+    const ot__any_pool *p = r->state;
+    const ot__maxima at = ot__pool_maxima(r->in[1]);
+
+    return ot__pools_best()->max_pool_grad(r->out[0]->data, r->in[0]->data, &at, &p->pool.window,
+                                           &p->channels);
 }
 
 static ot_status max_pool_grad_run_simd(const ot_run *r)
@@ -74,7 +83,7 @@ static ot_status max_pool_grad_run_simd(const ot_run *r)
     const ot__window *w = &p->pool.window;
     const int64_t *indices = r->in[1]->data;
 
-    if (ot__pools_best()->max_pool_grad(r->out[0]->data, r->in[0]->data, indices, w, &p->channels))
+    if (ot__max_pool_grad_simd(r))
         return OT_OK;
     return check(ot__pool_check_indices(indices, w, &p->channels), indices, w->n_in);
 }
@@ -84,9 +93,9 @@ static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel max_pool_grad_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = max_pool_grad_can_simd,
-     .forms = max_pool_grad_forms,
-     .prepare = max_pool_grad_prepare_simd,
+     .can_run = ot__max_pool_grad_can_simd,
+     .forms = ot__max_pool_grad_forms,
+     .prepare = ot__max_pool_grad_prepare_simd,
      .run = max_pool_grad_run_simd},
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,
@@ -101,7 +110,7 @@ const ot_op_def ot__op_max_pool_grad[] = {
      .outputs = max_pool_grad_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64",
-     .infer = max_pool_grad_infer,
+     .infer = ot__max_pool_grad_infer,
      .kernels = max_pool_grad_kernels,
      .flags = OT_OP_NO_GRAD},
     {0},

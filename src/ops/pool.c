@@ -84,6 +84,15 @@ ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
     return OT_OK;
 }
 
+ot__maxima ot__pool_maxima(const ot_arg *at)
+{
+    return (ot__maxima){
+        .indices = at != NULL && at->dtype == OT_I64 ? at->data : NULL,
+        .positions = at != NULL && at->dtype == OT_I32 ? at->data : NULL,
+        .cells = at != NULL && at->dtype == OT_U8 ? at->data : NULL,
+    };
+}
+
 // ---- gradients ----
 
 void ot__pool_infer_input(ot_infer *c, const ot_shape *y, ot_shape *x)

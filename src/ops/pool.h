@@ -18,6 +18,8 @@ typedef struct ot__any_pool {
     ot__pool pool;
     ot__channels channels;
 } ot__any_pool;
+// Where maxima are, in an argument of type i64, i32 or u8, or NULL.
+ot__maxima ot__pool_maxima(const ot_arg *at);
 bool ot__pool_has_any_form(const ot_arg *x, const ot_arg *y);
 ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y);
 
@@ -33,6 +35,19 @@ void ot__pool_infer_input(ot_infer *c, const ot_shape *y, ot_shape *x);
 // Write that attribute, for x with static extents. Names that start so are left to tools by ONNX.
 void ot__pool_emit_extents(ot_grad *g, ot_node *node, const ot_value *x);
 ot_status ot__average_pool_grad_run(const ot_run *r); // out 0 from dY in input 0
+
+// MaxPool and its gradient on any form; also with maxima in their short forms.
+bool ot__max_pool_can_simd(const ot_prep *p);
+void ot__max_pool_forms(ot_prep *p);
+ot_status ot__max_pool_prepare_simd(ot_prep *p);
+ot_status ot__max_pool_run_simd(const ot_run *r);
+bool ot__max_pool_grad_can_simd(const ot_prep *p);
+void ot__max_pool_grad_forms(ot_prep *p);
+ot_status ot__max_pool_grad_prepare_simd(ot_prep *p);
+// False when a maximum lies outside of its plane.
+bool ot__max_pool_grad_simd(const ot_run *r);
+// dY and where the maxima are have one shape: that of X, its type dY's.
+void ot__max_pool_grad_infer(ot_infer *c);
 
 // One element a plane, from all elements of it: the global pools.
 void ot__global_pool_infer(ot_infer *c);

@@ -1,6 +1,10 @@
+// MaxPool and its gradient. Indices that only the gradient reads take their short form.
+//
 // ReluGrad behind MaxPoolGrad goes before it: the largest of a window is above 0 where the element
 // that it was is, so the gradient is masked by what MaxPool gave, which is smaller, and what it
 // read need not be kept for the backward half.
+#include <string.h>
+
 #include "passes/fuse.h"
 
 enum { DY, Y };           // inputs of ReluGrad
@@ -36,7 +40,7 @@ static ot_status add_again(ot__fusing *f, const ot_node *like, ot_value *const *
     return ot__op_infer(node);
 }
 
-static ot_status fuse(ot__fusing *f, ot_node *relu_grad)
+static ot_status move_mask(ot__fusing *f, ot_node *relu_grad)
 {
     const ot_node *pool;
     ot_value *masked;
@@ -57,7 +61,75 @@ static ot_status fuse(ot__fusing *f, ot_node *relu_grad)
     return add_again(f, grad, (ot_value *[]){masked, grad->inputs[INDICES]}, relu_grad->outputs[0]);
 }
 
+// ---- short indices ----
+
+static bool same_ints(const ot_node *a, const ot_node *b, const char *name)
+{
+    int n_a, n_b;
+    const int64_t *a_ints = ot_attr_ints(a, name, &n_a), *b_ints = ot_attr_ints(b, name, &n_b);
+
+    return n_a == n_b && (n_a == 0 || memcmp(a_ints, b_ints, (size_t)n_a * sizeof *a_ints) == 0);
+}
+
+// Both slide the same window over the same planes.
+static bool same_window(const ot_node *pool, const ot_node *grad)
+{
+    const ot_value *x = pool->inputs[0], *dx = grad->outputs[0];
+
+    return x->has_shape && dx->has_shape && ot__shape_is_static(&x->shape) &&
+           ot__shape_equal(&x->shape, &dx->shape) && same_ints(pool, grad, "kernel_shape") &&
+           same_ints(pool, grad, "strides") && same_ints(pool, grad, "pads") &&
+           same_ints(pool, grad, "dilations") &&
+           strcmp(ot_attr_string(pool, "auto_pad"), ot_attr_string(grad, "auto_pad")) == 0 &&
+           ot_attr_int(pool, "ceil_mode") == ot_attr_int(grad, "ceil_mode");
+}
+
+static bool fits_short(const ot_value *x)
+{
+    int64_t n;
+
+    return (x->dtype == OT_F32 || x->dtype == OT_F64) && ot__shape_count(&x->shape, &n) &&
+           n <= INT32_MAX;
+}
+
+static ot_status add_short(ot__fusing *f, const char *op_type, const ot_node *like,
+                           ot_value **inputs, int n_inputs, ot_value **outputs, int n_outputs)
+{
+    ot_node *node;
+
+    OT_TRY(ot__fuse_add(f, op_type, like->name, inputs, n_inputs, outputs, n_outputs, &node));
+    if (!ot__node_copy_attrs(node, like))
+        return OT_ERR_NO_MEMORY;
+    return ot__op_infer(node);
+}
+
+static ot_status shorten(ot__fusing *f, ot_node *pool)
+{
+    ot_value *maxima;
+    ot_node *grad;
+
+    if (!ot__fuse_is_op(pool, "", "MaxPool") || pool->n_outputs <= INDICES ||
+        pool->outputs[INDICES] == NULL || pool->outputs[0] == NULL ||
+        ot_attr_int(pool, "storage_order") != 0)
+        return OT_OK;
+    grad = ot__fuse_only_reader(f, pool->outputs[INDICES]);
+    if (!ot__fuse_is_op(grad, "", "MaxPoolGrad") ||
+        grad->inputs[INDICES] != pool->outputs[INDICES] || !same_window(pool, grad) ||
+        !fits_short(pool->inputs[0]))
+        return OT_OK;
+    maxima = ot__graph_new_value(f->graph, pool->outputs[INDICES]->name);
+    if (maxima == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__fuse_drop(f, pool);
+    ot__fuse_drop(f, grad);
+    OT_TRY(add_short(f, "MaxPoolShort", pool, pool->inputs, 1,
+                     (ot_value *[]){pool->outputs[0], maxima}, 2));
+    return add_short(f, "MaxPoolShortGrad", grad, (ot_value *[]){grad->inputs[DY], maxima}, 2,
+                     grad->outputs, 1);
+}
+
 ot_status ot__fuse_pool(ot_model *model)
 {
-    return ot__fuse_each(model, fuse);
+    OT_TRY(ot__fuse_each(model, move_mask));
+    return ot__fuse_each(model, shorten);
 }

@@ -10,7 +10,8 @@ static void the_mask_of_relu_is_taken_from_the_pools_result(void **state)
         fuse(ot__fuse_pool, "g (float[2,3,4,5] x, float[2,3,3,5] dp)"
                             " => (float[2,3,3,5] p, float[2,3,4,5] dx)"
                             "{ y = Relu(x) " POOL "  dx = com.microsoft.ReluGrad(s, y) }");
-    const ot_node *mask = find_node(model, "ReluGrad"), *grad = find_node(model, "MaxPoolGrad");
+    const ot_node *mask = find_node(model, "ReluGrad"),
+                  *grad = find_node(model, "MaxPoolShortGrad");
 
     (void)state;
     assert_int_equal(model->graph->n_nodes, 4);
@@ -47,12 +48,67 @@ static void a_gradient_that_something_else_reads_stays(void **state)
                 "{ " POOL "dx = com.microsoft.ReluGrad(s, y) n = Neg(s) }");
 }
 
+static void indices_that_only_the_gradient_reads_take_a_byte(void **state)
+{
+    ot_model *model = fuse(ot__fuse_pool, "g (float[2,3,4,5] y, float[2,3,3,5] dp)"
+                                          " => (float[2,3,3,5] p, float[2,3,4,5] s) { " POOL " }");
+    const ot_node *pool = find_node(model, "MaxPoolShort"),
+                  *grad = find_node(model, "MaxPoolShortGrad");
+
+    (void)state;
+    assert_int_equal(model->graph->n_nodes, 2);
+    assert_ptr_equal(grad->inputs[1], pool->outputs[1]);
+    assert_int_equal(pool->outputs[1]->dtype, OT_U8);
+    assert_true(ot__shape_equal(&pool->outputs[1]->shape, &pool->outputs[0]->shape));
+    ot_model_destroy(model);
+}
+
+static void a_large_window_takes_positions_in_the_plane(void **state)
+{
+    ot_model *model = fuse(ot__fuse_pool, "g (float[1,1,20,20] y, float[1,1,5,5] dp)"
+                                          " => (float[1,1,5,5] p, float[1,1,20,20] s)"
+                                          "{ p, i = MaxPool<kernel_shape = [16, 16]>(y)"
+                                          "  s = MaxPoolGrad<kernel_shape = [16, 16]>(dp, i) }");
+
+    (void)state;
+    assert_int_equal(find_node(model, "MaxPoolShort")->outputs[1]->dtype, OT_I32);
+    ot_model_destroy(model);
+}
+
+static void expect_long(const char *graph)
+{
+    ot_model *model = fuse(ot__fuse_pool, graph);
+
+    assert_null(find_node(model, "MaxPoolShort"));
+    assert_non_null(find_node(model, "MaxPoolGrad"));
+    ot_model_destroy(model);
+}
+
+static void indices_that_something_else_reads_or_another_window_stay(void **state)
+{
+    (void)state;
+    expect_long("g (float[2,3,4,5] y, float[2,3,3,5] dp)"
+                " => (float[2,3,3,5] p, float[2,3,4,5] s, int64[2,3,3,5] i) { " POOL " }");
+    expect_long("g (float[2,3,4,5] y, float[2,3,3,5] dp)"
+                " => (float[2,3,3,5] p, float[2,3,4,5] s, int64[2,3,3,5] n) { " POOL
+                "n = Neg(i) }");
+    expect_long("g (float[1,1,4,4] y, float[1,1,3,3] dp) => (float[1,1,3,3] p, float[1,1,4,4] s)"
+                "{ p, i = MaxPool<kernel_shape = [2, 2]>(y)"
+                "  s = MaxPoolGrad<kernel_shape = [2, 3], pads = [0, 0, 0, 1]>(dp, i) }");
+    expect_long("g (float[1,1,4,4] y, float[1,1,3,3] dp) => (float[1,1,3,3] p, float[1,1,4,4] s)"
+                "{ p, i = MaxPool<kernel_shape = [2, 2], storage_order = 1>(y)"
+                "  s = MaxPoolGrad<kernel_shape = [2, 2]>(dp, i) }");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mask_of_relu_is_taken_from_the_pools_result),
         cmocka_unit_test(a_mask_by_something_else_stays),
         cmocka_unit_test(a_gradient_that_something_else_reads_stays),
+        cmocka_unit_test(indices_that_only_the_gradient_reads_take_a_byte),
+        cmocka_unit_test(a_large_window_takes_positions_in_the_plane),
+        cmocka_unit_test(indices_that_something_else_reads_or_another_window_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
