@@ -48,7 +48,9 @@ def _named(data: Any, inputs: Sequence[Input]) -> dict[str, Any]:
     flat = [a for part in data for a in (part if isinstance(part, (tuple, list)) and len(part) else [part])]
     arrays = list(data) if len(data) == len(names) else flat
     if len(arrays) != len(names):
-        raise ValueError(f"{len(arrays)} arrays are given, the model and its loss take {len(names)}: {', '.join(names)}")
+        raise ValueError(
+            f"{len(arrays)} arrays are given, the model and its loss take {len(names)}: {', '.join(names)}"
+        )
     return dict(zip(names, arrays))
 
 

@@ -52,6 +52,11 @@ class OrtValue:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocating memory")
         return OrtValue(_core.Tensor.zeros(_arrays.number_of(element_type), tuple(shape)))
 
+    @property
+    def _ortvalue(self) -> OrtValue:
+        """Itself: in the original some functions take only this inner object, so scripts reach for it."""
+        return self
+
     @staticmethod
     def from_dlpack(array: Any) -> OrtValue:
         """A value over the memory of any object with DLPack, such as a torch tensor."""

@@ -36,7 +36,9 @@ class Progress:
             self._drawn = time.monotonic()
             done = _WIDTH * event.batch // max(event.batches, 1)
             bar = "=" * done + " " * (_WIDTH - done)
-            self._draw(f"epoch {event.epoch}/{event.epochs} [{bar}] {event.batch}/{event.batches}  {text_of(event.metrics)}")
+            self._draw(
+                f"epoch {event.epoch}/{event.epochs} [{bar}] {event.batch}/{event.batches}  {text_of(event.metrics)}"
+            )
         elif event.kind == "epoch":
             words = {**event.metrics, **{f"val_{name}": value for name, value in (event.validation or {}).items()}}
             self._draw(f"epoch {event.epoch}/{event.epochs}  {text_of(words)}")

@@ -196,7 +196,9 @@ def _make_batches(
     if not 0 < held_out < every.rows:
         raise ValueError(f"split: {split:g} of {every.rows} rows leaves none to train or validate on")
     border, order = every.rows - held_out, seed + 1
-    training = rows.batches(batch_size, seed=seed, shuffle=True, last=border, split_seed=order, classes=every.class_names)
+    training = rows.batches(
+        batch_size, seed=seed, shuffle=True, last=border, split_seed=order, classes=every.class_names
+    )
     return training, rows.batches(
         batch_size, first=border, last=every.rows, split_seed=order, classes=every.class_names
     )
@@ -308,7 +310,16 @@ def train(
     _choose("loss", loss, _LOSSES)
     kind = _choose("schedule", schedule, _SCHEDULES)
     optimizer_options = (
-        _choose("optimizer", optimizer, _OPTIMIZERS), 0.9, 0.999, 1e-6, weight_decay, 1, 1, momentum, 0, clip_norm
+        _choose("optimizer", optimizer, _OPTIMIZERS),
+        0.9,
+        0.999,
+        1e-6,
+        weight_decay,
+        1,
+        1,
+        momentum,
+        0,
+        clip_norm,
     )
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:
@@ -316,8 +327,13 @@ def train(
     saved = os.path.join(folder, "checkpoint") if resume else ""
     is_resumed = bool(saved) and os.path.exists(saved)
     names = {
-        "loss_input": loss_input, "target": target, "trainable": trainable, "frozen": frozen,
-        "label": label, "bind": bind, "scale": scale,
+        "loss_input": loss_input,
+        "target": target,
+        "trainable": trainable,
+        "frozen": frozen,
+        "label": label,
+        "bind": bind,
+        "scale": scale,
     }
     checkpoint = saved if is_resumed else None
     run = _Run(model, loss, optimizer_options, names, seed, checkpoint, session_options or SessionOptions())
@@ -332,8 +348,21 @@ def train(
     _core.set_schedule(run.session, kind, learning_rate, warmup, total, step_size, gamma, power, end_factor)
     listeners = ([Progress()] if progress else []) + list(callbacks)
     last, result.stopped = _core.train(
-        run.session, training, validating, epochs, max_steps, accumulate, run.task, run.metric_output,
-        run.metric_input, folder, save_every, is_resumed, patience, keep_best, _listen(run, result, listeners),
+        run.session,
+        training,
+        validating,
+        epochs,
+        max_steps,
+        accumulate,
+        run.task,
+        run.metric_output,
+        run.metric_input,
+        folder,
+        save_every,
+        is_resumed,
+        patience,
+        keep_best,
+        _listen(run, result, listeners),
     )
     if not result.stopped:
         result.metrics = run.metrics(last)

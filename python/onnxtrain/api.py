@@ -1,13 +1,13 @@
 """Training step by step over artifacts, as ``onnxruntime.training.api``.
 
-    state = CheckpointState.load_checkpoint("artifacts/checkpoint")
-    module = Module("artifacts/training_model.onnx", state, "artifacts/eval_model.onnx")
-    optimizer = Optimizer("artifacts/optimizer_model.onnx", module)
-    for x, labels in batches:
-        loss = module(x, labels)
-        optimizer.step()
-        module.lazy_reset_grad()
-    module.export_model_for_inferencing("trained.onnx", ["output"])
+state = CheckpointState.load_checkpoint("artifacts/checkpoint")
+module = Module("artifacts/training_model.onnx", state, "artifacts/eval_model.onnx")
+optimizer = Optimizer("artifacts/optimizer_model.onnx", module)
+for x, labels in batches:
+    loss = module(x, labels)
+    optimizer.step()
+    module.lazy_reset_grad()
+module.export_model_for_inferencing("trained.onnx", ["y"])
 """
 
 from __future__ import annotations
@@ -364,9 +364,7 @@ class LinearLRScheduler:
         initial_lr: the highest learning rate.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, warmup_step_count: int, total_step_count: int, initial_lr: float
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, warmup_step_count: int, total_step_count: int, initial_lr: float) -> None:
         self._session = optimizer._session
         self._session.set_linear_schedule(warmup_step_count, total_step_count, initial_lr)
 

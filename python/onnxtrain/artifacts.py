@@ -126,7 +126,9 @@ def generate_artifacts(
     if custom_op_library is not None and not os.path.exists(custom_op_library):
         raise RuntimeError(f"Custom op library {os.fspath(custom_op_library)!r} does not exist.")
     if custom_op_library is not None or ort_format:
-        raise _core.Unsupported("custom operator libraries" if custom_op_library is not None else "files in .ort format")
+        raise _core.Unsupported(
+            "custom operator libraries" if custom_op_library is not None else "files in .ort format"
+        )
     built = _core.Artifacts.generate(
         _load(model),
         _loss_term(loss, loss_input_names),

@@ -74,13 +74,16 @@ class GraphTest(NetworkTest):
         for name in NAMES:
             np.testing.assert_allclose(buffers[name], gradients[name], atol=1e-6)
         self.assertEqual(optimizer.get_inputs()[2].type, "seq(tensor(float))")
-        (done,) = optimizer.run(None, {
-            "learning_rate": np.array([0.5], np.float32),
-            "step": np.array([1]),
-            "params": list(params.values()),
-            "gradients": list(buffers.values()),
-            "first_order_moments": [np.zeros_like(value) for value in params.values()],
-        })
+        (done,) = optimizer.run(
+            None,
+            {
+                "learning_rate": np.array([0.5], np.float32),
+                "step": np.array([1]),
+                "params": list(params.values()),
+                "gradients": list(buffers.values()),
+                "first_order_moments": [np.zeros_like(value) for value in params.values()],
+            },
+        )
         self.assertTrue(done.all())
         for name in NAMES:
             np.testing.assert_allclose(params[name], START[name] - 0.5 * gradients[name], atol=1e-6)
