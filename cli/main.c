@@ -7,8 +7,8 @@
 #include "report.h"
 
 static const command *const commands[] = {
-    &command_train, &command_eval, &command_export,
-    &command_check, &command_info, &command_artifacts,
+    &command_train, &command_eval,      &command_export, &command_check,
+    &command_info,  &command_artifacts, &command_grad,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

@@ -118,6 +118,12 @@ OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
  * `batches`. */
 OT_API const char *const *ot_batches_class_names(const ot_batches *batches, int *n_classes);
 
+/** Write arrays as NumPy does: an .npz holds any number under their names, an .npy the one there
+ * is. The old file stays until the new one is complete. OT_ERR_UNSUPPORTED for element types that
+ * NumPy does not have. */
+OT_API ot_status ot_arrays_save(const char *path, const char *const *names,
+                                const ot_tensor *const *tensors, int n_tensors);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include "onnxtrain/block.h"
 #include "onnxtrain/checkpoint.h"
 #include "onnxtrain/data.h"
+#include "onnxtrain/gradients.h"
 #include "onnxtrain/model.h"
 #include "onnxtrain/op.h"
 #include "onnxtrain/session.h"

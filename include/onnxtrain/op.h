@@ -170,6 +170,8 @@ struct ot_op_def {
     void (*grad)(ot_grad *g); ///< NULL only with OT_OP_NO_GRAD or upgrade
     void (*upgrade)(ot_upgrade *u);
     unsigned flags;
+    void (*expand)(ot_grad *g); ///< operators that ONNX does not have: the same in ONNX's own;
+                                ///< NULL: there is no such form
 };
 
 // ---- attributes: the node's, or the default of its record ----
@@ -281,6 +283,13 @@ OT_API ot_value *ot_emit_reshape_like(ot_grad *g, ot_value *v, ot_value *x);
 OT_API ot_value *ot_emit_zeros_like(ot_grad *g, ot_value *x);
 OT_API ot_value *ot_emit_cast(ot_grad *g, ot_value *v,
                               ot_dtype dtype); ///< nothing when it has that type
+
+// ---- expansions: write a node in operators of ONNX, with the functions above; ot_grad_x() are the
+// inputs of the node itself. A callback that sets no output leaves the node as it is; otherwise it
+// sets all that are wanted, as the last thing it does. ----
+
+OT_API bool ot_expand_wants(const ot_grad *g, int output);
+OT_API void ot_expand_set(ot_grad *g, int output, ot_value *value);
 
 // ---- upgrades: rewrite a node of an older opset into the next contract ----
 

@@ -21,6 +21,8 @@ struct ot_artifacts {
 
 ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty
 
+// eval_model.c: BatchNormalization by its stored statistics, Dropout that drops nothing.
+ot_status ot__to_inference(ot_model *model);
 // loss.c: append the loss terms to a prepared forward graph; *loss is their sum. New inputs are
 // targets.
 ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,

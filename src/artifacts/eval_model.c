@@ -15,6 +15,13 @@ static ot_status to_eval(ot_node *node)
     return OT_OK;
 }
 
+ot_status ot__to_inference(ot_model *model)
+{
+    for (int n = 0; n < model->graph->n_nodes; n++)
+        OT_TRY(to_eval(model->graph->nodes[n]));
+    return OT_OK;
+}
+
 ot_status ot__eval_model(const ot_model *model, ot_model **out)
 {
     ot_model *copy;
@@ -22,9 +29,7 @@ ot_status ot__eval_model(const ot_model *model, ot_model **out)
 
     *out = NULL;
     OT_TRY(ot__model_clone(model, &copy));
-    st = OT_OK;
-    for (int n = 0; n < copy->graph->n_nodes && st == OT_OK; n++)
-        st = to_eval(copy->graph->nodes[n]);
+    st = ot__to_inference(copy);
     if (st == OT_OK)
         st = ot__pass_prune(copy);
     if (st != OT_OK) {

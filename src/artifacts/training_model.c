@@ -48,21 +48,6 @@ static ot_status settle_batch_norms(ot_graph *graph)
     return ot__pass_finished(graph->model, "batch_norm");
 }
 
-// In a file every constant is an initializer.
-static ot_status list_constants(ot_graph *graph)
-{
-    for (int n = 0; n < graph->n_nodes; n++) {
-        for (int i = 0; i < graph->nodes[n]->n_inputs; i++) {
-            ot_value *x = graph->nodes[n]->inputs[i];
-
-            if (x && x->constant && !x->is_initializer && !x->producer &&
-                !ot__graph_add_initializer(graph, x, x->constant))
-                return OT_ERR_NO_MEMORY;
-        }
-    }
-    return OT_OK;
-}
-
 // ---- accumulation ----
 
 static ot_status new_named(ot_graph *graph, const char *parameter, const char *suffix,
@@ -150,7 +135,7 @@ static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot
     OT_TRY(import_domains(model));
     OT_TRY(settle_batch_norms(model->graph));
     OT_TRY(ot__pass_fold(model, 0));
-    OT_TRY(list_constants(model->graph));
+    OT_TRY(ot__graph_list_constants(model->graph));
     if (n > 0)
         OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, parameters, n, gradients));
     OT_TRY(add_accumulators(model->graph, parameters, gradients, n));

@@ -74,6 +74,7 @@ void ot__spill_close(ot__spill *spill);
 // formats.
 ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *bytes, size_t n_bytes,
                       const char *name);
+ot_status ot__npy_write(const char *name, const ot_tensor *tensor, ot__buf *out); // appends
 // A place for an array that cannot be used, with the present error as its fault.
 ot_status ot__dataset_add_fault(ot_dataset *dataset, ot__source *source, const char *name);
 ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);

@@ -6,7 +6,7 @@
 #include "data/data.h"
 
 static const struct {
-    const char *code; // behind the byte order
+    char code[3]; // behind the byte order
     ot_dtype dtype;
 } codes[] = {
     {"f4", OT_F32}, {"f8", OT_F64}, {"f2", OT_F16}, {"i1", OT_I8},  {"i2", OT_I16}, {"i4", OT_I32},
@@ -135,4 +135,57 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *by
     field.rows = h.shape.dim[0];
     copy = ot__strdup(name);
     return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
+}
+
+// ---- writing ----
+
+enum { HEADER_ALIGNMENT = 64, PREAMBLE = 10 };
+
+static const char *code_of(ot_dtype dtype)
+{
+    for (size_t i = 0; i < OT_COUNT(codes); i++)
+        if (codes[i].dtype == dtype)
+            return codes[i].code;
+    return NULL;
+}
+
+// Version 1: magic, header length, the header filled up with spaces, elements in this machine's
+// order.
+ot_status ot__npy_write(const char *name, const ot_tensor *tensor, ot__buf *out)
+{
+    static const union {
+        uint16_t number;
+        uint8_t low;
+    } order = {1};
+    const char *code = code_of(tensor->dtype);
+    ot__buf text = {0};
+    size_t length;
+    ot_status st;
+
+    if (!code)
+        return ot__error(OT_ERR_UNSUPPORTED, "array '%s': NumPy has no element type for %s", name,
+                         ot_dtype_name(tensor->dtype));
+    ot__buf_printf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                   ot_dtype_size(tensor->dtype) == 1 ? '|'
+                   : order.low                       ? '<'
+                                                     : '>',
+                   code);
+    for (int k = 0; k < tensor->shape.ndim; k++)
+        ot__buf_printf(&text, "%s%" PRId64 "%s", k > 0 ? " " : "", tensor->shape.dim[k],
+                       k + 1 < tensor->shape.ndim || k == 0 ? "," : "");
+    ot__buf_text(&text, "), }");
+    while ((PREAMBLE + text.length + 1) % HEADER_ALIGNMENT != 0 && ot__buf_status(&text) == OT_OK)
+        ot__buf_text(&text, " ");
+    ot__buf_text(&text, "\n");
+    st = ot__buf_status(&text);
+    if (st == OT_OK) {
+        length = text.length;
+        ot__buf_append(out, "\x93NUMPY\x01\x00", 8);
+        ot__buf_append(out, (const uint8_t[]){(uint8_t)length, (uint8_t)(length >> 8)}, 2);
+        ot__buf_append(out, text.data, length);
+        ot__buf_append(out, tensor->data, tensor->n_bytes);
+        st = ot__buf_status(out);
+    }
+    ot__buf_deinit(&text);
+    return st;
 }

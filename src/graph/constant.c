@@ -166,3 +166,17 @@ ot_status ot__model_drop_unused(ot_model *model)
     ot__arena_destroy(r.arena);
     return r.failed ? OT_ERR_NO_MEMORY : OT_OK;
 }
+
+ot_status ot__graph_list_constants(ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        for (int i = 0; i < graph->nodes[n]->n_inputs; i++) {
+            ot_value *x = graph->nodes[n]->inputs[i];
+
+            if (x && x->constant && !x->is_initializer && !x->producer &&
+                !ot__graph_add_initializer(graph, x, x->constant))
+                return OT_ERR_NO_MEMORY;
+        }
+    }
+    return OT_OK;
+}

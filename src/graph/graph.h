@@ -264,6 +264,9 @@ ot_status ot__constant_clone(const ot_model *model, const ot_tensor *constant, o
 // it.
 ot_status ot__model_drop_unused(ot_model *model);
 
+// Constants that nodes read, as folding leaves them, become initializers: in a file they must be.
+ot_status ot__graph_list_constants(ot_graph *graph);
+
 // node.c: building
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only
 ot_value *ot__graph_find_visible(const ot_graph *graph,

@@ -11,6 +11,7 @@ struct ot_grad {
     ot_status status; // the first error; its message is the thread's
     ot_node *node;    // the forward node; NULL in an emitter
     const ot__grad_host *host;
+    int first_node; // of the graph that an expansion has emitted
 };
 
 // Keep the first error.

@@ -1,5 +1,6 @@
 // What the gradients of LayerNormalization and SimplifiedLayerNormalization share: the latter has
 // no mean and no bias.
+#include "ops/expand.h"
 #include "ops/layer_norm.h"
 
 enum { DY, X, SCALE, MEAN }; // MEAN is left out where nothing is centered; inv_std_var is last
@@ -111,3 +112,48 @@ const ot_kernel ot__layer_norm_grad_kernels[] = {
     {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = grad_prepare, .run = grad_run_ref},
     {0},
 };
+
+// ---- in ONNX's operators ----
+
+// With xh = (X - mean) * inv and b = dY * scale:  dX = inv * (b - mean(b) - xh * mean(b * xh)) over
+// the axes normalised, dscale = sum(dY * xh) and db = sum(dY) over the others. Where nothing is
+// centered, mean and mean(b) are left out.
+void ot__layer_norm_grad_expand(ot_grad *g)
+{
+    const int n_in = ot_grad_input_count(g);
+    ot_value *dy = ot_grad_x(g, DY), *x = ot_grad_x(g, X), *inv = ot_grad_x(g, n_in - 1);
+    const int ndim = ot_value_shape(x)->ndim;
+    const int64_t given = ot_attr_int(ot_grad_node(g), "axis");
+    const int axis = (int)(given < 0 ? given + ndim : given);
+    const bool is_centered = n_in - 1 > MEAN;
+    ot_value *b, *xh, *along, *out[3] = {NULL}, *count;
+    int64_t axes[OT_MAX_NDIM];
+
+    if (axis < 0 || axis > ndim)
+        return;
+    for (int k = 0; k < ndim; k++)
+        axes[k] = k;
+    xh = ot_emit2(g, "Mul", is_centered ? ot_emit2(g, "Sub", x, ot_grad_x(g, MEAN)) : x, inv);
+    if (ot_expand_wants(g, DX)) {
+        count = ot_emit_cast(g, ot_emit1(g, "Size", ot_grad_x(g, SCALE)), ot_value_dtype(x));
+        b = ot_emit2(g, "Mul", dy, ot_grad_x(g, SCALE));
+        along = ot_emit2(g, "Div",
+                         ot__emit_sum(g, ot_emit2(g, "Mul", b, xh), axes + axis, ndim - axis, true),
+                         count);
+        along = ot_emit2(g, "Mul", xh, along);
+        if (is_centered)
+            along = ot_emit2(
+                g, "Add", along,
+                ot_emit2(g, "Div", ot__emit_sum(g, b, axes + axis, ndim - axis, true), count));
+        out[DX] = ot_emit2(g, "Mul", inv, ot_emit2(g, "Sub", b, along));
+    }
+    if (ot_expand_wants(g, DSCALE))
+        out[DSCALE] = ot_emit2(g, "Mul", dy, xh);
+    if (ot_expand_wants(g, DB))
+        out[DB] = dy;
+    for (int i = DSCALE; i <= DB; i++)
+        if (axis > 0)
+            out[i] = ot__emit_sum(g, out[i], axes, axis, false);
+    for (int i = DX; i <= DB; i++)
+        ot_expand_set(g, i, out[i]);
+}

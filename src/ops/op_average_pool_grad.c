@@ -1,4 +1,5 @@
 // dX = for each element the sum of dY's shares of the windows that it is in.
+#include "ops/expand.h"
 #include "ops/pool.h"
 
 static void average_pool_grad_infer(ot_infer *c)
@@ -32,6 +33,7 @@ const ot_op_def ot__op_average_pool_grad[] = {
      .types = "T: f32 f64",
      .infer = average_pool_grad_infer,
      .kernels = average_pool_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__average_pool_grad_expand},
     {0},
 };

@@ -1,5 +1,6 @@
 // dX of a given shape = for each element the sum of dY's shares of the windows that it is in. For
 // images whose extents are known only at run time.
+#include "ops/expand.h"
 #include "ops/move.h"
 #include "ops/pool.h"
 
@@ -54,6 +55,7 @@ const ot_op_def ot__op_average_pool_grad_like[] = {
      .types = "T: f32 f64",
      .infer = average_pool_grad_like_infer,
      .kernels = average_pool_grad_like_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__average_pool_grad_expand},
     {0},
 };

@@ -1,5 +1,6 @@
 // Gradients of Conv: dX, dW and dB from dY, X and W; each may be omitted.
 #include "ops/conv.h"
+#include "ops/expand.h"
 
 enum { ADDS_DW = 1 << 1, ADDS_DB = 1 << 2 };
 
@@ -110,6 +111,7 @@ const ot_op_def ot__op_conv_grad[] = {
      .types = "T: f32 f64",
      .infer = conv_grad_infer,
      .kernels = conv_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__conv_grad_expand},
     {0},
 };

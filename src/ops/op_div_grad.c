@@ -1,4 +1,5 @@
 #include "ops/elementwise.h"
+#include "ops/expand.h"
 
 static void div_grad_op_infer(ot_infer *c)
 {
@@ -53,6 +54,21 @@ static ot_status div_grad_op_run(const ot_run *r)
     return OT_OK;
 }
 
+// dA = dC / B and dB = -dC * A / B^2
+static void div_grad_expand(ot_grad *g)
+{
+    ot_value *a = ot_grad_x(g, 1), *b = ot_grad_x(g, 2), *da = NULL, *db = NULL;
+    ot_value *share = ot_emit2(g, "Div", ot_grad_x(g, 0), b);
+
+    if (ot_expand_wants(g, 0))
+        da = ot_emit_sum_to(g, share, a);
+    if (ot_expand_wants(g, 1))
+        db = ot_emit_sum_to(
+            g, ot_emit1(g, "Neg", ot_emit2(g, "Mul", share, ot_emit2(g, "Div", a, b))), b);
+    ot_expand_set(g, 0, da);
+    ot_expand_set(g, 1, db);
+}
+
 static const ot_port div_grad_in[] = {{"dY", "T", 0}, {"A", "T", 0}, {"B", "T", 0}, {0}};
 static const ot_port div_grad_out[] = {
     {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
@@ -72,6 +88,7 @@ const ot_op_def ot__op_div_grad[] = {
      .types = "T: f32 f64",
      .infer = div_grad_op_infer,
      .kernels = div_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = div_grad_expand},
     {0},
 };

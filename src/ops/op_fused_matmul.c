@@ -1,4 +1,5 @@
 // Y = alpha * A' * B' with the last two axes of A or B transposed.
+#include "ops/expand.h"
 #include "ops/product.h"
 
 // transBatchA and transBatchB move the first axis behind the others; no gradient or exporter writes
@@ -79,6 +80,34 @@ static void fused_matmul_grad(ot_grad *g)
                 g, tb ? emit_product(g, dy, a, true, ta) : emit_product(g, a, dy, !ta, false), b));
 }
 
+static ot_value *transpose_last(ot_grad *g, ot_value *v)
+{
+    const int n = ot_value_shape(v)->ndim;
+    int64_t perm[OT_MAX_NDIM];
+
+    for (int k = 0; k < n; k++)
+        perm[k] = k < n - 2 ? k : 2 * n - 3 - k;
+    return ot__emit_transpose(g, v, perm, n);
+}
+
+static void fused_matmul_expand(ot_grad *g)
+{
+    static const char *const transposed[] = {"transA", "transB"};
+    ot_value *in[2];
+
+    for (int i = 0; i < 2; i++) {
+        in[i] = ot_grad_x(g, i);
+        if (ot_attr_int(ot_grad_node(g), transposed[i]) == 0)
+            continue;
+        if (ot_value_shape(in[i])->ndim < 2)
+            return;
+        in[i] = transpose_last(g, in[i]);
+    }
+    ot_expand_set(g, 0,
+                  ot__emit_times(g, ot_emit2(g, "MatMul", in[0], in[1]),
+                                 (double)ot_attr_float(ot_grad_node(g), "alpha")));
+}
+
 static const ot_port fused_matmul_in[] = {{"A", "T", 0}, {"B", "T", 0}, {0}};
 static const ot_port fused_matmul_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec fused_matmul_attrs[] = {
@@ -113,6 +142,7 @@ const ot_op_def ot__op_fused_matmul[] = {
      .types = "T: f32 f64",
      .infer = fused_matmul_infer,
      .kernels = fused_matmul_kernels,
-     .grad = fused_matmul_grad},
+     .grad = fused_matmul_grad,
+     .expand = fused_matmul_expand},
     {0},
 };

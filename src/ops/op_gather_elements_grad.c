@@ -1,4 +1,5 @@
 // GatherElementsGrad: gradients of elements, added up where they were taken from.
+#include "ops/expand.h"
 #include "ops/move.h"
 
 enum { DY = 0, SHAPE = 1, INDICES = 2 }; // inputs
@@ -45,6 +46,7 @@ const ot_op_def ot__op_gather_elements_grad[] = {
      .types = "T: f32 f64; I: i32 i64",
      .infer = gather_elements_grad_infer,
      .kernels = gather_elements_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__gather_elements_grad_expand},
     {0},
 };

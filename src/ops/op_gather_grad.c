@@ -1,4 +1,5 @@
 // GatherGrad: gradients of slices along one axis, added up where they were taken from.
+#include "ops/expand.h"
 #include "ops/move.h"
 
 enum { SHAPE = 0, INDICES = 1, DY = 2 }; // inputs
@@ -45,6 +46,7 @@ const ot_op_def ot__op_gather_grad[] = {
      .types = "T: f32 f64; I: i32 i64",
      .infer = gather_grad_infer,
      .kernels = gather_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__gather_grad_expand},
     {0},
 };

@@ -1,4 +1,5 @@
 // Gradients of LayerNormalization.
+#include "ops/expand.h"
 #include "ops/layer_norm.h"
 
 static const ot_port norm_grad_in[] = {{"dY", "T", 0},   {"X", "T", 0},           {"scale", "T", 0},
@@ -17,6 +18,7 @@ const ot_op_def ot__op_layer_normalization_grad[] = {
      .types = "T: f32 f64",
      .infer = ot__layer_norm_grad_infer,
      .kernels = ot__layer_norm_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__layer_norm_grad_expand},
     {0},
 };

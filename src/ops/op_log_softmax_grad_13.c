@@ -1,4 +1,5 @@
 // dX = dY - exp(Y) * sum(dY) along an axis: gradient of LogSoftmax.
+#include "ops/expand.h"
 #include "ops/softmax.h"
 
 static ot_status log_softmax_grad_13_run(const ot_run *r)
@@ -17,6 +18,15 @@ static ot_status log_softmax_grad_13_run(const ot_run *r)
 static ot_status log_softmax_grad_13_run_simd(const ot_run *r)
 {
     return ot__lines_run_simd(r, ot__rows_best()->log_softmax_grad);
+}
+
+static void log_softmax_grad_13_expand(ot_grad *g)
+{
+    const int64_t axis = ot_attr_int(ot_grad_node(g), "axis");
+    ot_value *dy = ot_grad_x(g, 0), *sum = ot__emit_sum(g, dy, &axis, 1, true);
+    ot_value *share = ot_emit2(g, "Mul", ot_emit1(g, "Exp", ot_grad_x(g, 1)), sum);
+
+    ot_expand_set(g, 0, ot_emit2(g, "Sub", dy, share));
 }
 
 static const ot_port log_softmax_grad_13_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
@@ -43,6 +53,7 @@ const ot_op_def ot__op_log_softmax_grad_13[] = {
      .types = "T: f32 f64",
      .infer = ot__lines_grad_infer,
      .kernels = log_softmax_grad_13_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE,
+     .expand = log_softmax_grad_13_expand},
     {0},
 };

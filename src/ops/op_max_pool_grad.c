@@ -1,4 +1,5 @@
 // dX = dY's elements, added up at MaxPool's indices.
+#include "ops/expand.h"
 #include "ops/pool.h"
 
 void ot__max_pool_grad_infer(ot_infer *c)
@@ -112,6 +113,7 @@ const ot_op_def ot__op_max_pool_grad[] = {
      .types = "T: f32 f64",
      .infer = ot__max_pool_grad_infer,
      .kernels = max_pool_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__max_pool_grad_expand},
     {0},
 };

@@ -1,4 +1,5 @@
 // dInput = -one-hot(label) * weight * share of dY: gradient of NegativeLogLikelihoodLoss.
+#include "ops/expand.h"
 #include "ops/nll.h"
 
 static ot_status nll_grad_prepare(ot_prep *p)
@@ -43,6 +44,7 @@ const ot_op_def ot__op_negative_log_likelihood_loss_grad[] = {
      .types = "T: f32 f64; Tind: i32 i64",
      .infer = ot__nll_infer_grad,
      .kernels = nll_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__nll_grad_expand},
     {0},
 };

@@ -1,8 +1,21 @@
 #include "ops/elementwise.h"
+#include "ops/expand.h"
 
 static void quick_gelu_grad_f32(float *y, const float *const *x, int64_t n, const float *attrs)
 {
     ot__tiles_best()->quick_gelu_grad(y, x, n, attrs);
+}
+
+// dY * s * (1 + alpha * X * (1 - s)) with s = sigmoid(alpha * X)
+static void quick_gelu_grad_expand(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, 1), *one = ot_emit_constant(g, 1.0, x);
+    ot_value *scaled = ot__emit_times(g, x, (double)ot_attr_float(ot_grad_node(g), "alpha"));
+    ot_value *s = ot_emit1(g, "Sigmoid", scaled);
+    ot_value *rest = ot_emit2(g, "Mul", scaled, ot_emit2(g, "Sub", one, s));
+    ot_value *slope = ot_emit2(g, "Mul", s, ot_emit2(g, "Add", one, rest));
+
+    ot_expand_set(g, 0, ot_emit2(g, "Mul", ot_grad_x(g, 0), slope));
 }
 
 static const ot_attr_spec quick_gelu_grad_attrs[] = {
@@ -22,6 +35,7 @@ const ot_op_def ot__op_quick_gelu_grad[] = {
      .infer = ot__infer_gradient,
      .kernels = ot__tile_kernels,
      .tile = &quick_gelu_grad_tile,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT,
+     .expand = quick_gelu_grad_expand},
     {0},
 };

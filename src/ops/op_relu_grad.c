@@ -1,8 +1,18 @@
 #include "ops/elementwise.h"
+#include "ops/expand.h"
 
 static void relu_grad_f32(float *y, const float *const *x, int64_t n, const float *attrs)
 {
     ot__tiles_best()->relu_grad(y, x, n, attrs);
+}
+
+// dY where X > 0, else 0
+static void relu_grad_expand(ot_grad *g)
+{
+    ot_value *dy = ot_grad_x(g, 0), *zero = ot_emit_constant(g, 0.0, dy);
+
+    ot_expand_set(g, 0,
+                  ot_emit3(g, "Where", ot_emit2(g, "Greater", ot_grad_x(g, 1), zero), dy, zero));
 }
 
 static const ot_tile relu_grad_tile = {
@@ -17,6 +27,7 @@ const ot_op_def ot__op_relu_grad[] = {
      .infer = ot__infer_gradient,
      .kernels = ot__tile_kernels,
      .tile = &relu_grad_tile,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT,
+     .expand = relu_grad_expand},
     {0},
 };

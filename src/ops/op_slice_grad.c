@@ -1,4 +1,5 @@
 // SliceGrad: the gradient of a slice, put back where it was taken from.
+#include "ops/expand.h"
 #include "ops/move.h"
 
 static void slice_grad_infer(ot_infer *c)
@@ -59,6 +60,7 @@ const ot_op_def ot__op_slice_grad[] = {
      .types = "T: f32 f64; I: i32 i64",
      .infer = slice_grad_infer,
      .kernels = slice_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__slice_grad_expand},
     {0},
 };

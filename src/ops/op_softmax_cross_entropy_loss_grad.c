@@ -1,5 +1,6 @@
 // dScores = (exp(log_prob) - one-hot(label)) * weight * share of dY: gradient of
 // SoftmaxCrossEntropyLoss.
+#include "ops/expand.h"
 #include "ops/nll.h"
 
 static ot_status sce_grad_prepare(ot_prep *p)
@@ -54,6 +55,7 @@ const ot_op_def ot__op_softmax_cross_entropy_loss_grad[] = {
      .types = "T: f32 f64; Tind: i32 i64",
      .infer = ot__nll_infer_grad,
      .kernels = sce_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__sce_grad_expand},
     {0},
 };

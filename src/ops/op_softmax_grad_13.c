@@ -1,4 +1,5 @@
 // dX = Y * (dY - sum(Y * dY)) along an axis: gradient of Softmax.
+#include "ops/expand.h"
 #include "ops/softmax.h"
 
 static ot_status softmax_grad_13_run(const ot_run *r)
@@ -17,6 +18,15 @@ static ot_status softmax_grad_13_run(const ot_run *r)
 static ot_status softmax_grad_13_run_simd(const ot_run *r)
 {
     return ot__lines_run_simd(r, ot__rows_best()->softmax_grad);
+}
+
+static void softmax_grad_13_expand(ot_grad *g)
+{
+    const int64_t axis = ot_attr_int(ot_grad_node(g), "axis");
+    ot_value *dy = ot_grad_x(g, 0), *y = ot_grad_x(g, 1);
+    ot_value *sum = ot__emit_sum(g, ot_emit2(g, "Mul", dy, y), &axis, 1, true);
+
+    ot_expand_set(g, 0, ot_emit2(g, "Mul", y, ot_emit2(g, "Sub", dy, sum)));
 }
 
 static const ot_port softmax_grad_13_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
@@ -43,6 +53,7 @@ const ot_op_def ot__op_softmax_grad_13[] = {
      .types = "T: f32 f64",
      .infer = ot__lines_grad_infer,
      .kernels = softmax_grad_13_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE,
+     .expand = softmax_grad_13_expand},
     {0},
 };

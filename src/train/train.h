@@ -4,6 +4,7 @@
 
 #include "artifacts/artifacts.h"
 #include "data/data.h"
+#include "onnxtrain/gradients.h"
 #include "onnxtrain/train.h"
 #include "session/session.h"
 

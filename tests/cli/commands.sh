@@ -7,13 +7,13 @@ run 0 --version
 out "onnxtrain 0."
 run 2
 run 0 --help
-for name in train eval export check info artifacts; do
+for name in train eval export check info artifacts grad; do
     out "onnxtrain $name"
 done
 refuses 2 "there is no command 'trian'" trian
 refuses 2 "there is no command 'x'" help x
 
-for name in train eval export check info artifacts; do
+for name in train eval export check info artifacts grad; do
     run 0 $name --help
     out "onnxtrain $name "
     out "Example"
@@ -35,7 +35,12 @@ for name in train eval export check info artifacts; do
     refuses 2 "unknown or unclear option '--nonsense'" $name model.onnx --nonsense
     refuses 2 "takes" $name
     refuses 2 "got 2 arguments" $name one two
-    refuses 1 "missing.onnx" $name missing.onnx $([ $name != export ] || echo --out x.onnx)
+    case $name in
+    export) needed="--out x.onnx" ;;
+    grad) needed="--of y --wrt x --out x.onnx" ;;
+    *) needed= ;;
+    esac
+    refuses 1 "missing.onnx" $name missing.onnx $needed
 done
 run 0 help --man
 out ".TH ONNXTRAIN 1"

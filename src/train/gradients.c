@@ -1,0 +1,393 @@
+// Gradients of one value of a model with respect to others: a graph to run, and one for files.
+#include <string.h>
+
+#include "train/train.h"
+
+struct ot_gradients {
+    ot_model *standard; // for files
+    ot_runner *runner;  // over the graph as it was differentiated
+};
+
+typedef struct request {
+    const char *of;
+    const char *const *wrt;
+    int n_wrt;
+    ot_gradients_options options;
+} request;
+
+// A model being differentiated.
+typedef struct build {
+    ot_model *model;
+    ot_value *of, *seed;  // seed NULL: ones
+    ot_value **wrt;       // `n_wrt` each
+    ot_tensor **constant; // of a parameter, while it stands as an input; else NULL
+    ot_value **gradients;
+    int n_wrt;
+} build;
+
+static ot_status take_options(const ot_gradients_options *given, ot_gradients_options *own)
+{
+    static const ot_gradients_options defaults = OT_GRADIENTS_OPTIONS_INIT;
+
+    *own = defaults;
+    if (given == NULL)
+        return OT_OK;
+    if (given->size != sizeof *own)
+        return ot__error(OT_ERR_INVALID, "gradient options of %zu bytes, expected %zu", given->size,
+                         sizeof *own);
+    *own = *given;
+    if ((unsigned)own->seed > OT_SEED_ONES)
+        return ot__error(OT_ERR_INVALID, "gradient seed %d is none", (int)own->seed);
+    return OT_OK;
+}
+
+// ---- values ----
+
+// Old models list initializers among the inputs.
+static void drop_defaults(ot_graph *graph)
+{
+    int kept = 0;
+
+    for (int i = 0; i < graph->n_inputs; i++) {
+        ot_value *x = graph->inputs[i];
+
+        x->is_input = x->constant == NULL;
+        if (x->is_input)
+            graph->inputs[kept++] = x;
+    }
+    graph->n_inputs = kept;
+}
+
+static ot_status find_value(const ot_graph *graph, const char *role, const char *name,
+                            ot_value **out)
+{
+    *out = name == NULL ? NULL : ot__graph_find(graph, name);
+    if (*out == NULL)
+        return ot__error(OT_ERR_NOT_FOUND, "%s: the model has no value '%s'", role,
+                         name == NULL ? "" : name);
+    if ((*out)->kind == OT_VALUE_TENSOR && ((*out)->dtype == OT_F32 || (*out)->dtype == OT_F64))
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "%s: '%s' is %s, expected f32 or f64", role, name,
+                     (*out)->kind == OT_VALUE_TENSOR ? ot_dtype_name((*out)->dtype) : "no tensor");
+}
+
+static ot_status find_values(build *b, const request *r)
+{
+    const ot_graph *graph = b->model->graph;
+
+    OT_TRY(find_value(graph, "of", r->of, &b->of));
+    if (b->of->producer == NULL)
+        return ot__error(OT_ERR_INVALID, "of: '%s' is computed by no operator", r->of);
+    for (int i = 0; i < r->n_wrt; i++) {
+        OT_TRY(find_value(graph, "wrt", r->wrt[i], &b->wrt[i]));
+        if (b->wrt[i] == b->of)
+            return ot__error(OT_ERR_INVALID, "wrt: '%s' is the value to differentiate", r->wrt[i]);
+        for (int k = 0; k < i; k++)
+            if (b->wrt[k] == b->wrt[i])
+                return ot__error(OT_ERR_INVALID, "wrt: '%s' is named twice", r->wrt[i]);
+    }
+    b->n_wrt = r->n_wrt;
+    return OT_OK;
+}
+
+// ---- the graph ----
+
+static bool is_constant_node(const ot_node *node)
+{
+    return node != NULL && node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0;
+}
+
+// What is a constant would be folded into others. Parameters stand among the inputs until the
+// gradients are there, computed values among the outputs.
+static ot_status hold_values(build *b)
+{
+    ot_graph *graph = b->model->graph;
+    int kept = 0;
+
+    for (int i = 0; i < graph->n_outputs; i++)
+        graph->outputs[i]->is_output = false;
+    graph->n_outputs = 0;
+    if (!ot__graph_add_output(graph, b->of))
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < b->n_wrt; i++) {
+        ot_value *x = b->wrt[i];
+        const ot_attr *value =
+            is_constant_node(x->producer) ? ot__node_attr(x->producer, "value") : NULL;
+
+        if (value != NULL && value->t != NULL) {
+            ot__graph_remove_node(graph, x->producer);
+            x->constant = value->t;
+        }
+        b->constant[i] = x->producer == NULL && !x->is_input ? x->constant : NULL;
+        if (b->constant[i] != NULL) {
+            x->is_initializer = false;
+            x->constant = NULL;
+            x->n_known = 0;
+            if (!ot__graph_add_input(graph, x))
+                return OT_ERR_NO_MEMORY;
+        } else if (x->producer != NULL && !ot__graph_add_output(graph, x)) {
+            return OT_ERR_NO_MEMORY;
+        }
+    }
+    for (int i = 0; i < graph->n_initializers; i++)
+        if (graph->initializers[i]->is_initializer)
+            graph->initializers[kept++] = graph->initializers[i];
+    graph->n_initializers = kept;
+    return OT_OK;
+}
+
+static bool is_named(const build *b, const ot_value *value)
+{
+    for (int i = 0; i < b->n_wrt; i++)
+        if (b->wrt[i] == value)
+            return true;
+    return value == b->seed;
+}
+
+static void mark_read(const ot_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL)
+            node->inputs[i]->index = 1;
+}
+
+// Parameters back among the initializers; inputs that only served other outputs go.
+static ot_status release_values(build *b)
+{
+    ot_graph *graph = b->model->graph;
+    int kept = 0;
+
+    for (int i = 0; i < graph->n_inputs; i++)
+        graph->inputs[i]->index = 0;
+    for (int n = 0; n < graph->n_nodes; n++)
+        mark_read(graph->nodes[n]);
+    for (int i = 0; i < b->n_wrt; i++)
+        if (b->constant[i] != NULL)
+            b->wrt[i]->is_input = false;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        ot_value *x = graph->inputs[i];
+
+        x->is_input = x->is_input && (x->index == 1 || is_named(b, x));
+        if (x->is_input)
+            graph->inputs[kept++] = x;
+    }
+    graph->n_inputs = kept;
+    for (int i = 0; i < b->n_wrt; i++)
+        if (b->constant[i] != NULL && b->wrt[i]->index == 1 &&
+            !ot__graph_add_initializer(graph, b->wrt[i], b->constant[i]))
+            return OT_ERR_NO_MEMORY;
+    return OT_OK;
+}
+
+// ---- gradients ----
+
+static ot_status refuse_path(const build *b, const ot_value *x, ot__path_status status,
+                             const ot_node *blocker)
+{
+    char label[160];
+
+    if (status == OT_PATH_OK)
+        return OT_OK;
+    if (status == OT_PATH_NONE || blocker == NULL)
+        return ot__error(OT_ERR_INVALID, "no path from '%s' to '%s'", x->name, b->of->name);
+    ot__node_label(blocker, label, sizeof label);
+    if (status == OT_PATH_STOPPED)
+        return ot__error(OT_ERR_INVALID,
+                         "from '%s' to '%s': %s stands in the way, which passes on no gradient",
+                         x->name, b->of->name, label);
+    return ot__error(OT_ERR_UNSUPPORTED, "from '%s' to '%s': %s has no gradient", x->name,
+                     b->of->name, label);
+}
+
+static ot_status check_paths(const build *b)
+{
+    ot__path_status *status = ot__alloc_zero((size_t)b->n_wrt, sizeof *status);
+    ot_node **blocker = ot__alloc_zero((size_t)b->n_wrt, sizeof(ot_node *));
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    if (status != NULL && blocker != NULL)
+        st = ot__autodiff_paths(b->model->graph, b->of, b->wrt, b->n_wrt, status, blocker);
+    for (int i = 0; st == OT_OK && i < b->n_wrt; i++)
+        st = refuse_path(b, b->wrt[i], status[i], blocker[i]);
+    ot__free(status);
+    ot__free(blocker);
+    return st;
+}
+
+static bool has_one_element(const ot_value *value)
+{
+    for (int k = 0; value->has_shape && k < value->shape.ndim; k++)
+        if (value->shape.dim[k] != 1)
+            return false;
+    return value->has_shape;
+}
+
+static ot_status make_seed(build *b, ot_gradient_seed kind)
+{
+    ot_graph *graph = b->model->graph;
+    char *name;
+
+    if (kind == OT_SEED_ONES || (kind == OT_SEED_AUTO && has_one_element(b->of)))
+        return OT_OK;
+    name = ot__arena_printf(b->model->arena, "%s_grad", b->of->name);
+    b->seed = name == NULL ? NULL : ot__graph_new_value(graph, name);
+    if (b->seed == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__value_set(b->seed, b->of->dtype, b->of->has_shape ? &b->of->shape : NULL);
+    return ot__graph_add_input(graph, b->seed) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+// Outputs: the value, then the gradients; those that stood for computed values only held them.
+static ot_status set_outputs(build *b)
+{
+    ot_graph *graph = b->model->graph;
+
+    for (int i = 1; i < graph->n_outputs; i++)
+        graph->outputs[i]->is_output = false;
+    graph->n_outputs = 1;
+    for (int i = 0; i < b->n_wrt; i++)
+        if (!ot__graph_add_output(graph, b->gradients[i]))
+            return OT_ERR_NO_MEMORY;
+    return OT_OK;
+}
+
+static ot_status differentiate(build *b, const request *r)
+{
+    ot_graph *graph = b->model->graph;
+
+    drop_defaults(graph);
+    OT_TRY(ot__pass_prepare(b->model));
+    OT_TRY(find_values(b, r));
+    OT_TRY(hold_values(b));
+    OT_TRY(ot__to_inference(b->model));
+    OT_TRY(ot__pass_prune(b->model));
+    OT_TRY(ot__pass_fold(b->model, 0));
+    OT_TRY(ot__graph_list_constants(graph));
+    OT_TRY(check_paths(b));
+    OT_TRY(make_seed(b, r->options.seed));
+    OT_TRY(ot__autodiff_build(graph, b->of, b->seed, b->wrt, b->n_wrt, b->gradients));
+    OT_TRY(set_outputs(b));
+    OT_TRY(ot__pass_prune(b->model));
+    OT_TRY(release_values(b));
+    return ot__pass_finished(b->model, "gradients");
+}
+
+// ---- the model for files ----
+
+static bool is_standard(const ot_node *node)
+{
+    // Gradients of pools are in ONNX's domain only for ONNX Runtime.
+    return node->domain[0] == '\0' && !ot__ends_with(node->op_type, "Grad");
+}
+
+static bool is_first(const ot_graph *graph, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (strcmp(graph->nodes[k]->op_type, graph->nodes[n]->op_type) == 0 &&
+            strcmp(graph->nodes[k]->domain, graph->nodes[n]->domain) == 0)
+            return false;
+    return true;
+}
+
+static ot_status note_nonstandard(ot_model *model)
+{
+    const ot_graph *graph = model->graph;
+    ot__buf text = {0};
+    ot_status st;
+
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (!is_standard(graph->nodes[n]) && is_first(graph, n))
+            ot__buf_printf(&text, "%s%s%s%s", text.length > 0 ? ", " : "", graph->nodes[n]->domain,
+                           graph->nodes[n]->domain[0] == '\0' ? "" : ".", graph->nodes[n]->op_type);
+    st = ot__buf_status(&text);
+    if (st == OT_OK && text.length > 0)
+        st = ot_model_set_metadata(model, OT_METADATA_NONSTANDARD, text.data);
+    ot__buf_deinit(&text);
+    return st;
+}
+
+static ot_status make_standard(ot_gradients *gradients, const ot_model *model, bool keep_operators)
+{
+    OT_TRY(ot__model_clone(model, &gradients->standard));
+    OT_TRY(ot__pass_check(gradients->standard)); // a copy's nodes know no records
+    if (!keep_operators)
+        OT_TRY(ot__pass_expand(gradients->standard));
+    return note_nonstandard(gradients->standard);
+}
+
+// ---- the whole ----
+
+static ot_status create(ot_gradients *gradients, build *b, const ot_model *model, const request *r)
+{
+    const size_t n = (size_t)r->n_wrt;
+
+    OT_TRY(ot__model_clone(model, &b->model));
+    b->wrt = ot__arena_alloc(b->model->arena, n * sizeof(ot_value *));
+    b->constant = ot__arena_alloc(b->model->arena, n * sizeof(ot_tensor *));
+    b->gradients = ot__arena_alloc(b->model->arena, n * sizeof(ot_value *));
+    if (b->wrt == NULL || b->constant == NULL || b->gradients == NULL)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(differentiate(b, r));
+    OT_TRY(make_standard(gradients, b->model, r->options.keep_operators != 0));
+    return ot_runner_create(b->model, r->options.session, &gradients->runner);
+}
+
+ot_status ot_gradients_create(const ot_model *model, const char *of, const char *const *wrt,
+                              int n_wrt, const ot_gradients_options *options, ot_gradients **out)
+{
+    request r = {.of = of, .wrt = wrt, .n_wrt = n_wrt};
+    ot_gradients *gradients;
+    build b = {0};
+    ot_status st;
+
+    *out = NULL;
+    if (model == NULL || of == NULL || wrt == NULL || n_wrt < 1)
+        return ot__error(OT_ERR_INVALID,
+                         "gradients need a model, a value and at least one value to derive by");
+    OT_TRY(take_options(options, &r.options));
+    gradients = ot__alloc_zero(1, sizeof *gradients);
+    if (gradients == NULL)
+        return OT_ERR_NO_MEMORY;
+    st = create(gradients, &b, model, &r);
+    ot_model_destroy(b.model);
+    if (st != OT_OK) {
+        ot_gradients_destroy(gradients);
+        return st;
+    }
+    *out = gradients;
+    return OT_OK;
+}
+
+void ot_gradients_destroy(ot_gradients *gradients)
+{
+    if (gradients == NULL)
+        return;
+    ot_runner_destroy(gradients->runner);
+    ot_model_destroy(gradients->standard);
+    ot__free(gradients);
+}
+
+const ot_model *ot_gradients_model(const ot_gradients *gradients)
+{
+    return gradients->standard;
+}
+
+ot_status ot_gradients_run(ot_gradients *gradients, const ot_tensor *const *inputs, int n_inputs,
+                           ot_tensor **outputs, int n_outputs)
+{
+    ot_feed *feeds;
+    ot_status st;
+
+    for (int i = 0; i < n_outputs; i++)
+        outputs[i] = NULL;
+    if (gradients == NULL || n_inputs < 0)
+        return ot__error(OT_ERR_INVALID, "there are no gradients to run");
+    feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
+    if (feeds == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n_inputs; i++)
+        feeds[i] = (ot_feed){&inputs[i], 1};
+    st = ot_runner_run(gradients->runner, feeds, n_inputs, NULL, outputs, n_outputs);
+    ot__free(feeds);
+    return st;
+}

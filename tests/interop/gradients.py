@@ -1,0 +1,95 @@
+"""Gradient models against ONNX Runtime and PyTorch, on request: gradients.py ONNXTRAIN
+
+For an MLP, a LeNet, a residual block and a transformer block, exported by PyTorch: the arrays that `onnxtrain grad --data` writes,
+the model that `onnxtrain grad` writes, run by plain onnxruntime, and PyTorch's autograd agree.
+Needs torch, onnx, onnxruntime and numpy. Not part of the normal tests: nothing here is installed by them.
+"""
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+import torch
+from torch import nn
+
+from models import Block, Residual
+
+
+def models():
+    mlp = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 5))
+    lenet = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(),
+                          nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16 * 4, 20), nn.Sigmoid(), nn.Linear(20, 10),
+                          nn.LogSoftmax(dim=-1))
+    residual = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.LeakyReLU(0.1), Residual(8),
+                             nn.Conv2d(8, 8, 3, groups=4, dilation=2), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                             nn.Dropout(0.5), nn.Linear(8, 5))
+    yield "mlp", mlp, torch.randn(4, 12)
+    yield "lenet", lenet, torch.randn(3, 1, 16, 16)
+    yield "residual", residual, torch.randn(3, 3, 16, 15)
+    yield "block", Block(), torch.randint(50, (4, 16))
+
+
+def run(command, *arguments):
+    subprocess.run([command, "grad", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def compare(what, name, found, expected):
+    error = numpy.abs(found - expected).max() / max(1.0, numpy.abs(expected).max())
+    print(f"{what:14} {name:28} {error:.1e}")
+    return found.shape == expected.shape and error < 2e-5
+
+
+def check(command, folder, name, module, example):
+    module.eval()
+    with torch.no_grad():  # the exporter makes one of parameters that are equal
+        for parameter in module.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+        for buffer in module.buffers():
+            if buffer.dtype.is_floating_point:
+                buffer += 0.3 * torch.rand_like(buffer)
+    path = f"{folder}/{name}.onnx"
+    torch.onnx.export(module, (example,), path, dynamo=False, opset_version=17, input_names=["x"], output_names=["y"],
+                      dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}}, do_constant_folding=False,
+                      training=torch.onnx.TrainingMode.PRESERVE)
+    known = {initializer.name for initializer in onnx.load(path).graph.initializer}
+    parameters = {key: value for key, value in module.named_parameters() if key in known}
+    wanted = list(parameters)
+    if example.dtype.is_floating_point:
+        example.requires_grad_(True)
+        parameters["x"] = example
+        wanted.append("x")
+    y = module(example)
+    seed = torch.randn_like(y)
+    gradients = torch.autograd.grad(y, [parameters[key] for key in wanted], seed)
+    x = example.detach().numpy()
+    numpy.save(f"{folder}/x.npy", x)
+    numpy.save(f"{folder}/seed.npy", seed.numpy())
+    options = [path, "--of", "y"] + [part for key in wanted for part in ("--wrt", key)]
+    run(command, *options, "--out", f"{folder}/gradients.onnx")
+    run(command, *options, "--data", f"{folder}/x.npy", "--seed", f"{folder}/seed.npy", "--out", f"{folder}/gradients.npz")
+    onnx.checker.check_model(f"{folder}/gradients.onnx", full_check=True)
+    session = onnxruntime.InferenceSession(f"{folder}/gradients.onnx", providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    theirs = dict(zip(names, session.run(None, {"x": x, "y_grad": seed.numpy()})))
+    ours = numpy.load(f"{folder}/gradients.npz")
+    fine = compare(name, "y (onnxruntime)", theirs["y"], y.detach().numpy())
+    for key, expected in zip(wanted, gradients):
+        fine = compare(name, key, ours[f"{key}_grad"], expected.numpy()) and fine
+        fine = compare(name, f"{key} (onnxruntime)", theirs[f"{key}_grad"], expected.numpy()) and fine
+    return fine
+
+
+def main():
+    torch.manual_seed(0)
+    fine = True
+    with tempfile.TemporaryDirectory() as folder:
+        for name, module, example in models():
+            fine = check(sys.argv[1], folder, name, module, example) and fine
+    print("all agree" if fine else "NOT ALL AGREE")
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
