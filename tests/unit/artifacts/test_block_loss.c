@@ -174,10 +174,65 @@ static void two_losses_of_one_target_name_share_the_input(void **state)
     ot_model_destroy(model);
 }
 
+static void a_loss_given_as_a_model_binds_to_the_value(void **state)
+{
+    ot_model *custom = read_text("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                 "l (float[M, 2] a, float[M, 2] truth) => (float z)"
+                                 "{ d = Sub(a, truth) z = ReduceSum<keepdims = 0>(d) }");
+    ot_loss_options options = OT_LOSS_OPTIONS_INIT;
+    ot_block *b = block_over(forward);
+    ot_value *y = ot_block_abs(b, ot_block_output(b, 0));
+    ot_model *model;
+
+    (void)state;
+    options.loss = OT_LOSS_CUSTOM;
+    options.custom = custom;
+    model = finished(b, ot_block_loss(b, y, &options));
+    ot_model_destroy(custom);
+    assert_nodes(model, "   y = Gemm (x, w, b)\n"
+                        "   [\"onnx::Abs::2\"] \"onnx::abs_output::1\" = Abs (y)\n"
+                        "   d = Sub (\"onnx::abs_output::1\", truth)\n"
+                        "   z = ReduceSum <keepdims: int = 0> (d)\n");
+    assert_string_equal(ot_model_input_name(model, 1), "truth");
+    ot_model_destroy(model);
+}
+
+static void losses_that_cannot_be_are_refused_with_their_name(void **state)
+{
+    const double ones[] = {1, 1, 1};
+    ot_tensor *three = new_tensor(OT_F32, OT_SHAPE(3), ones);
+    ot_loss_options options = OT_LOSS_OPTIONS_INIT;
+    ot_block *b = block_over(forward);
+
+    (void)state;
+    options.weight = three; // the scores have two classes
+    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID,
+                   "cross entropy: class weights have shape [3]");
+    b = block_over("(float[4] x) => (float[4] x) { }");
+    options.weight = NULL;
+    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID,
+                   "cross entropy: scores 'x' have shape [4]");
+    b = block_over(forward);
+    options.loss = OT_LOSS_MSE;
+    options.input = "nope";
+    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_NOT_FOUND,
+                   "mse: loss input 'nope' is no value of the model");
+    b = block_over(forward);
+    options.reduction = (ot_reduction)9;
+    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID,
+                   "loss: reduction 9 is none");
+    b = block_over(forward);
+    options.size = 0;
+    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID, "loss options of 0 bytes");
+    ot_tensor_destroy(three);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_train_by_their_formulas_under_every_reduction),
+        cmocka_unit_test(a_loss_given_as_a_model_binds_to_the_value),
+        cmocka_unit_test(losses_that_cannot_be_are_refused_with_their_name),
         cmocka_unit_test(two_losses_of_one_target_name_share_the_input),
     };
 
