@@ -47,12 +47,13 @@ static int on_event(void *context, const ot_event *event)
 
     core_leave(l->state);
     stop = call(l, event);
-    if (!l->failed && !core_enter(l->state))
-        l->failed = l->lost = stop = true;
-    else if (l->failed)
-        l->state->busy = true;
+    l->lost = l->state->busy;
+    if (l->lost && !l->failed)
+        PyErr_SetString(PyExc_RuntimeError, "another thread uses the state that is being trained");
+    l->failed = l->failed || l->lost;
+    l->state->busy = true;
     PyGILState_Release(lock);
-    return stop;
+    return stop || l->failed;
 }
 
 // ---- runs ----

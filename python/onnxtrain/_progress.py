@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import time
 from typing import Any, Mapping
@@ -12,7 +13,7 @@ _SECONDS_BETWEEN = 0.1
 
 def _is_live() -> bool:
     """Whether a line can be drawn over: on a terminal and in a notebook."""
-    return sys.stdout.isatty() or "IPython" in sys.modules
+    return sys.stdout.isatty() or hasattr(builtins, "__IPYTHON__")
 
 
 def text_of(metrics: Mapping[str, Any]) -> str:
