@@ -288,6 +288,87 @@ class Transformer(Model):
         return x.mean(1) @ p["head.weight"] + p["head.bias"]
 
 
+class Recurrent(Model):
+    """Five steps of four features; the scores come from the last state of each direction."""
+
+    x_shape, classes, hidden, gates, directions = (5, 4), 3, 5, (), 1
+
+    def declare(self):
+        n, h, d = len(self.gates), self.hidden, self.directions
+        self.parameter("w", (d, n * h, 4), 0.6)
+        self.parameter("r", (d, n * h, h), 0.6)
+        self.parameter("b", (d, 2 * n * h), 0.3)
+        self.parameter("h0", (d, 1, h), 0.5)
+        self.parameter("fc.weight", (self.classes, d * h))
+        self.parameter("fc.bias", (self.classes,), 0.2)
+
+    def torch_weights(self, p):
+        """ONNX's gates in PyTorch's order, one tensor for each direction and kind."""
+        def reordered(t):
+            parts = t.split(self.hidden)
+            return torch.cat([parts[i] for i in self.gates])
+
+        for d in range(self.directions):
+            bias_w, bias_r = p["b"][d].chunk(2)
+            yield from map(reordered, (p["w"][d], p["r"][d], bias_w, bias_r))
+
+    def initial_state(self, p, name, x):
+        return p[name].expand(-1, x.shape[0], -1).contiguous()
+
+    def scores(self, p, last):
+        return F.linear(last.transpose(0, 1).flatten(1), p["fc.weight"], p["fc.bias"])
+
+
+class Lstm(Recurrent):
+    """Both directions; i, o, f, c in ONNX are i, f, c, o in PyTorch."""
+
+    name, gates, directions = "lstm", (0, 2, 3, 1), 2
+    constants = "   int64[1] one = {1}, int64[1] zero = {0}"
+    body = """
+   t = Transpose <perm = [1, 0, 2]> (x)
+   s = Shape (x)
+   n = Gather <axis = 0> (s, zero)
+   d = Concat <axis = 0> (one, n, one)
+   h = Expand (h0, d)
+   c = Expand (c0, d)
+   a, last, cells = LSTM <direction = "bidirectional", hidden_size = 5> (t, w, r, b, , h, c)
+   l = Transpose <perm = [1, 0, 2]> (last)
+   f = Flatten (l)
+   y = Gemm <transB = 1> (f, "fc.weight", "fc.bias")
+"""
+
+    def declare(self):
+        super().declare()
+        self.parameter("c0", (2, 1, self.hidden), 0.5)
+
+    def forward(self, p, x):
+        start = self.initial_state(p, "h0", x), self.initial_state(p, "c0", x)
+        _, last, _ = torch._VF.lstm(x.transpose(0, 1), start, list(self.torch_weights(p)), True, 1, 0.0, True, True, False)
+        return self.scores(p, last)
+
+
+class Gru(Recurrent):
+    """z, r, h in ONNX are r, z, h in PyTorch, whose r multiplies the product with R."""
+
+    name, gates = "gru", (1, 0, 2)
+    constants = "   int64[1] one = {1}, int64[1] zero = {0}"
+    body = """
+   t = Transpose <perm = [1, 0, 2]> (x)
+   s = Shape (x)
+   n = Gather <axis = 0> (s, zero)
+   d = Concat <axis = 0> (one, n, one)
+   h = Expand (h0, d)
+   a, last = GRU <hidden_size = 5, linear_before_reset = 1> (t, w, r, b, , h)
+   l = Squeeze (last, zero)
+   y = Gemm <transB = 1> (l, "fc.weight", "fc.bias")
+"""
+
+    def forward(self, p, x):
+        _, last = torch._VF.gru(x.transpose(0, 1), self.initial_state(p, "h0", x), list(self.torch_weights(p)), True, 1,
+                                0.0, True, False, False)
+        return self.scores(p, last)
+
+
 class AdamW1:
     """AdamW with the decay after the update, as ONNX Runtime defines adam_mode 1."""
 
@@ -358,7 +439,7 @@ def record(model, kind, out):
 
 def main():
     torch.set_num_threads(1)
-    for model in (Mlp(), LeNet(), ResNet(), Transformer()):
+    for model in (Mlp(), LeNet(), ResNet(), Transformer(), Lstm(), Gru()):
         text = model.text()
         onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
         (DATA / f"{model.name}.onnxtxt").write_text(text)

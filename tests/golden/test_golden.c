@@ -170,6 +170,8 @@ int main(void)
         TESTS_OF(lenet),
         TESTS_OF(resnet),
         TESTS_OF(transformer),
+        TESTS_OF(lstm),
+        TESTS_OF(gru),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
