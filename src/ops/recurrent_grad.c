@@ -1,4 +1,5 @@
 // Gradient rules of recurrent layers: back through time over what the forward run kept.
+#include "ops/grad.h"
 #include "ops/recurrent.h"
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H0, IN_C0, IN_P, N_IN };
@@ -64,7 +65,8 @@ static void emit_attrs(ot_grad *g, ot_node *node, const layer *l)
 
     if (node == NULL)
         return;
-    ot_emit_forward_attrs(g, node);
+    if (node != ot_grad_node(g))
+        ot_emit_forward_attrs(g, node);
     ot__node_remove_attr(node, "layout");
     if (ot_dim_is_number(r->dim[2]))
         ot_emit_int(g, node, "hidden_size", r->dim[2]);
@@ -114,37 +116,6 @@ static void emit_gradients(ot_grad *g, const layer *l)
     }
 }
 
-// An RNN's outputs are all that its gradient needs; the others run again, keeping their gates.
-void ot__recurrent_grad(ot_grad *g)
-{
-    const char *name = ot_grad_node(g)->op_type;
-    const ot__cell cell = name[0] == 'L'   ? OT__CELL_LSTM
-                          : name[0] == 'G' ? OT__CELL_GRU
-                                           : OT__CELL_RNN;
-    ot_node *again;
-    layer l;
-
-    if (!read_layer(g, cell, &l))
-        return;
-    if (cell == OT__CELL_RNN) {
-        l.y = steps_first(g, &l, ot_grad_y(g, OUT_Y));
-    } else if (cell == OT__CELL_GRU) {
-        again = ot_emit(g, l.is_plain ? "com.microsoft.GRUTraining" : "ai.onnxtrain.GRUTraining",
-                        NULL, l.in, IN_C0, 3);
-        emit_attrs(g, again, &l);
-        l.y = ot_emit_output(g, again, 0);
-        l.gates = ot_emit_output(g, again, 2);
-    } else {
-        again = ot_emit(g, l.is_plain ? "com.microsoft.LSTMTraining" : "ai.onnxtrain.LSTMTraining",
-                        NULL, l.in, N_IN, 5);
-        emit_attrs(g, again, &l);
-        l.y = ot_emit_output(g, again, 0);
-        l.cells = ot_emit_output(g, again, 3);
-        l.gates = ot_emit_output(g, again, 4);
-    }
-    emit_gradients(g, &l);
-}
-
 void ot__recurrent_training_grad(ot_grad *g)
 {
     const bool is_lstm = ot_grad_node(g)->op_type[0] == 'L';
@@ -152,8 +123,71 @@ void ot__recurrent_training_grad(ot_grad *g)
 
     if (!read_layer(g, is_lstm ? OT__CELL_LSTM : OT__CELL_GRU, &l))
         return;
+    // ONNX Runtime's kernels write every output before these, too.
+    for (int i = OUT_Y; i <= (is_lstm ? OUT_Y_C : OUT_Y_H); i++)
+        (void)ot_grad_y(g, i);
     l.y = ot_grad_y(g, OUT_Y);
     l.cells = is_lstm ? ot_grad_y(g, 3) : NULL;
     l.gates = ot_grad_y(g, is_lstm ? 4 : 2);
+    emit_gradients(g, &l);
+}
+
+// The node itself keeps its gates from now on. ONNX Runtime counts its inputs: omitted ones stand
+// there.
+static bool become_training(ot_grad *g, const layer *l)
+{
+    ot_node *node = g->node;
+    ot_model *model = g->graph->model;
+    const int n = l->p.cell == OT__CELL_LSTM ? N_IN : IN_C0;
+    ot_value **inputs = ot__arena_alloc(model->arena, (size_t)n * sizeof *inputs);
+
+    if (!ot__grad_made(g, inputs != NULL))
+        return false;
+    for (int i = 0; i < n; i++)
+        inputs[i] = i < node->n_inputs ? node->inputs[i] : NULL;
+    node->inputs = inputs;
+    node->n_inputs = n;
+    node->op_type = l->p.cell == OT__CELL_LSTM ? "LSTMTraining" : "GRUTraining";
+    node->domain = l->is_plain ? "com.microsoft" : "ai.onnxtrain";
+    emit_attrs(g, node, l);
+    ot__grad_note(g, ot__model_set_opset(model, node->domain, 1));
+    ot__grad_note(g, ot__op_lookup(model, node, &node->op));
+    return g->status == OT_OK;
+}
+
+// Batch first, the layer runs again by steps, keeping its gates.
+static void run_again(ot_grad *g, layer *l)
+{
+    const bool is_lstm = l->p.cell == OT__CELL_LSTM;
+    const char *op =
+        is_lstm ? (l->is_plain ? "com.microsoft.LSTMTraining" : "ai.onnxtrain.LSTMTraining")
+                : (l->is_plain ? "com.microsoft.GRUTraining" : "ai.onnxtrain.GRUTraining");
+    ot_node *again = ot_emit(g, op, NULL, l->in, is_lstm ? N_IN : IN_C0, is_lstm ? 5 : 3);
+
+    emit_attrs(g, again, l);
+    l->y = ot_emit_output(g, again, OUT_Y);
+    l->cells = is_lstm ? ot_emit_output(g, again, 3) : NULL;
+    l->gates = ot_emit_output(g, again, is_lstm ? 4 : 2);
+}
+
+void ot__recurrent_grad(ot_grad *g)
+{
+    const char *name = ot_grad_node(g)->op_type;
+    const ot__cell cell = name[0] == 'L'   ? OT__CELL_LSTM
+                          : name[0] == 'G' ? OT__CELL_GRU
+                                           : OT__CELL_RNN;
+    layer l;
+
+    if (!read_layer(g, cell, &l))
+        return;
+    if (cell != OT__CELL_RNN && !l.batch_first) {
+        if (become_training(g, &l))
+            ot__recurrent_training_grad(g);
+        return;
+    }
+    if (cell == OT__CELL_RNN) // its outputs are all that the gradient needs
+        l.y = steps_first(g, &l, ot_grad_y(g, OUT_Y));
+    else
+        run_again(g, &l);
     emit_gradients(g, &l);
 }
