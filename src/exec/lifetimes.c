@@ -211,6 +211,8 @@ ot_status ot__build_memory(ot__builder *b)
     n_shared = make_usages(b, usages);
     n = add_direct(plan, usages, n_shared);
     OT_TRY(place(usages, n_shared, n, &plan->block_bytes));
+    plan->least_bytes = ot__memory_lower_bound(usages, n_shared) +
+                        ot__memory_lower_bound(usages + n_shared, n - n_shared);
     if (b->options->memory_max > 0 && plan->block_bytes > b->options->memory_max)
         return refuse(b, usages, n, plan->block_bytes);
     for (int e = 0; e < plan->n_entries; e++)

@@ -93,6 +93,7 @@ struct ot__plan {
     unsigned char *block;
     bool borrows_block;
     size_t block_bytes;
+    size_t least_bytes; // the block of any plan with this order and these lifetimes
     ot_step step; // of the present run
     int n_threads;
     bool profile;

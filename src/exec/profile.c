@@ -62,8 +62,8 @@ static void describe_step(ot__buf *out, const ot__plan *plan, const ot__plan_ste
 
 ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out)
 {
-    ot__buf_printf(out, "%d steps, %zu bytes, %d threads\n", plan->n_steps, plan->block_bytes,
-                   plan->n_threads);
+    ot__buf_printf(out, "%d steps, %zu bytes (%zu live at once), %d threads\n", plan->n_steps,
+                   plan->block_bytes, plan->least_bytes, plan->n_threads);
     for (int s = 0; s < plan->n_steps; s++) {
         describe_step(out, plan, &plan->steps[s]);
         ot__buf_text(out, "\n");

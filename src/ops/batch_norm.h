@@ -69,4 +69,9 @@ void ot__channel_extents(const ot_shape *x, int64_t *n, int64_t *channels, int64
 ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x);
 ot_value *ot__emit_channel_sum(ot_grad *g, ot_value *v, bool keep_axes);
 
+// Y of BatchNormRelu from the statistics that it saves: the reference, for all types. BatchNormRelu
+// makes its Y so too, and what is made again has the same bits.
+void ot__batch_norm_relu_saved(const ot_arg *y, const ot_arg *const x_scale_bias[3],
+                               const ot_arg *mean, const ot_arg *inv_std);
+
 #endif

@@ -22,6 +22,11 @@ static ot_status run_ref(const ot_run *r)
     const ot_arg *y = r->out[OT__BN_Y], *z = r->n_in > OT__BN_Z ? r->in[OT__BN_Z] : NULL;
 
     OT_TRY(ot__batch_norm_run(r));
+    if (z == NULL && r->n_out > OT__BN_SAVED_SPREAD && r->out[OT__BN_SAVED_MEAN] != NULL &&
+        r->out[OT__BN_SAVED_SPREAD] != NULL && y->count > 0) {
+        ot__batch_norm_relu_saved(y, r->in, r->out[OT__BN_SAVED_MEAN], r->out[OT__BN_SAVED_SPREAD]);
+        return OT_OK;
+    }
     for (int64_t i = 0; i < y->count; i++)
         if (y->dtype == OT_F32) {
             float *at = (float *)y->data + i;

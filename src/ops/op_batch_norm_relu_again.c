@@ -33,23 +33,29 @@ static double get(const ot_arg *x, int64_t i)
     return x->dtype == OT_F32 ? (double)((const float *)x->data)[i] : ((const double *)x->data)[i];
 }
 
-static ot_status run_ref(const ot_run *r)
+void ot__batch_norm_relu_saved(const ot_arg *out, const ot_arg *const x_scale_bias[3],
+                               const ot_arg *mean, const ot_arg *inv_std)
 {
-    const ot_arg *x = r->in[X];
+    const ot_arg *x = x_scale_bias[X];
     int64_t n, channels, inner;
 
     ot__channel_extents(&x->shape, &n, &channels, &inner);
     for (int64_t i = 0; i < x->count; i++) {
         const int64_t c = i / inner % channels;
         const double y =
-            (get(x, i) - get(r->in[MEAN], c)) * get(r->in[INV_STD], c) * get(r->in[SCALE], c) +
-            get(r->in[BIAS], c);
+            (get(x, i) - get(mean, c)) * get(inv_std, c) * get(x_scale_bias[SCALE], c) +
+            get(x_scale_bias[BIAS], c);
 
         if (x->dtype == OT_F32)
-            ((float *)r->out[0]->data)[i] = (float)(y < 0 ? 0 : y);
+            ((float *)out->data)[i] = (float)(y < 0 ? 0 : y);
         else
-            ((double *)r->out[0]->data)[i] = y < 0 ? 0 : y;
+            ((double *)out->data)[i] = y < 0 ? 0 : y;
     }
+}
+
+static ot_status run_ref(const ot_run *r)
+{
+    ot__batch_norm_relu_saved(r->out[0], r->in, r->in[MEAN], r->in[INV_STD]);
     return OT_OK;
 }
 

@@ -97,19 +97,17 @@ static void compare_parameter(const char *recorded, const char *kind, const char
     free(expected);
 }
 
-static void run_trajectory(const char *name, int kind, ot_dtype dtype, int reference_kernels)
+static void run_trajectory(const char *name, int kind, ot_dtype dtype, ot_session_options options)
 {
     char *recorded = read_text(name, ".txt");
     ot_artifacts *artifacts = generate(name, kind, dtype);
     ot_checkpoint *checkpoint = ot_artifacts_checkpoint(artifacts);
-    ot_session_options options = OT_SESSION_OPTIONS_INIT;
     ot_session *session;
     double errors[STEPS], losses[STEPS];
     const char *at = find_line(recorded, kinds[kind].name, "loss");
 
     read_numbers(read_numbers(at, errors, STEPS), losses, STEPS);
     options.n_threads = 2;
-    options.reference_kernels = reference_kernels;
     if (ot_session_create_from_artifacts(artifacts, &options, &session) != OT_OK)
         fail_msg("%s: %s", name, ot_error_message());
     assert_int_equal(ot_session_set_learning_rate(session, kinds[kind].learning_rate), OT_OK);
@@ -138,26 +136,44 @@ static void run_trajectory(const char *name, int kind, ot_dtype dtype, int refer
 
 static void follows_pytorch_in_f64(void **state)
 {
+    const ot_session_options options = OT_SESSION_OPTIONS_INIT;
+
     for (int kind = 0; kind < N_KINDS; kind++)
-        run_trajectory(*state, kind, OT_F64, 0);
+        run_trajectory(*state, kind, OT_F64, options);
 }
 
 static void is_as_exact_as_pytorch_in_f32(void **state)
 {
+    const ot_session_options options = OT_SESSION_OPTIONS_INIT;
+
     for (int kind = 0; kind < N_KINDS; kind++)
-        run_trajectory(*state, kind, OT_F32, 0);
+        run_trajectory(*state, kind, OT_F32, options);
 }
 
 static void is_as_exact_as_pytorch_in_f32_with_reference_kernels(void **state)
 {
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+
+    options.reference_kernels = 1;
     for (int kind = 0; kind < N_KINDS; kind++)
-        run_trajectory(*state, kind, OT_F32, 1);
+        run_trajectory(*state, kind, OT_F32, options);
+}
+
+static void is_as_exact_as_pytorch_in_f32_when_reproducible(void **state)
+{
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+
+    options.reproducible = 1;
+    for (int kind = 0; kind < N_KINDS; kind++)
+        run_trajectory(*state, kind, OT_F32, options);
 }
 
 #define TESTS_OF(model)                                                                            \
     {#model " follows PyTorch in f64", follows_pytorch_in_f64, NULL, NULL, (void *)#model},        \
         {#model " is as exact as PyTorch in f32", is_as_exact_as_pytorch_in_f32, NULL, NULL,       \
          (void *)#model},                                                                          \
+        {#model " is as exact as PyTorch in f32 when reproducible",                                \
+         is_as_exact_as_pytorch_in_f32_when_reproducible, NULL, NULL, (void *)#model},             \
     {                                                                                              \
 #model " is as exact as PyTorch in f32 with reference kernels",                            \
             is_as_exact_as_pytorch_in_f32_with_reference_kernels, NULL, NULL, (void *)#model       \
