@@ -373,6 +373,53 @@ static void running_out_of_memory_at_any_allocation_is_an_error_and_no_leak(void
     ot_model_destroy(model);
 }
 
+static ot_value *build_many(ot_block *b, const ot_tensor *keys, const ot_tensor *list)
+{
+    ot_label_encoder_options encoder = OT_LABEL_ENCODER_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_value *x = ot_block_input(b, NULL, OT_I64, &OT_SHAPE(-1, 2)), *y, *both[2];
+
+    encoder.keys = encoder.values = keys;
+    optimizer.max_norm = 1.0;
+    y = ot_block_label_encoder(b, x, &encoder);
+    y = ot_block_op(b, "Concat", "axis = 0", (ot_value *[]){x, y}, 2);
+    both[0] = both[1] = ot_block_cast(b, y, OT_F32);
+    ot_block_sequence_construct(b, both, 2);
+    y = ot_block_add(b, both[0], ot_block_initializer(b, "v", list));
+    ot_block_input_like(b, y, "t");
+    return ot_block_optimizer(b, &optimizer, OT_F32);
+}
+
+static void every_piece_survives_a_lack_of_memory(void **state)
+{
+    const double elements[] = {4, 5};
+    ot_tensor *list = new_tensor(OT_F32, OT_SHAPE(2), elements);
+    ot_tensor *keys = new_tensor(OT_I64, OT_SHAPE(2), elements);
+    ot_model *model = NULL;
+    ot_status st = OT_ERR_NO_MEMORY;
+    int64_t n;
+
+    (void)state;
+    for (n = 0; st == OT_ERR_NO_MEMORY && n < 20000; n++) {
+        ot_value *flag;
+        ot_block *b;
+
+        ot__alloc_fail_after(n);
+        st = ot_block_create_empty(NULL, &b);
+        if (st == OT_OK) {
+            flag = build_many(b, keys, list);
+            st = ot_block_finish(b, &flag, 1, &model);
+            ot_block_destroy(b);
+        }
+        ot__alloc_fail_after(-1);
+    }
+    assert_ok(st);
+    assert_true(n > 5);
+    ot_model_destroy(model);
+    ot_tensor_destroy(list);
+    ot_tensor_destroy(keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_finished_builder_refuses_everything),
         cmocka_unit_test(null_handles_and_wrong_options_are_errors),
         cmocka_unit_test(running_out_of_memory_at_any_allocation_is_an_error_and_no_leak),
+        cmocka_unit_test(every_piece_survives_a_lack_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
