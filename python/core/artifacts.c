@@ -83,9 +83,9 @@ static int take_arguments(PyObject *args, PyObject **model, arguments *a)
     int batch_norm;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO", core_model_type, model, &PyList_Type, &losses,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|p", core_model_type, model, &PyList_Type, &losses,
                           &PyTuple_Type, &optimizer, &trainable, &frozen, &additional, &batch_norm,
-                          &o->ignore_unknown_frozen, &seed, &init) ||
+                          &o->ignore_unknown_frozen, &seed, &init, &o->ort_format) ||
         take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
@@ -231,7 +231,7 @@ static PyObject *artifacts_value_info(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
-     "ignore_unknown_frozen, seed, init) -> Artifacts"},
+     "ignore_unknown_frozen, seed, init, ort_format=False) -> Artifacts"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
     {"session", artifacts_session, METH_VARARGS,
      "session(checkpoint or None, n_threads, reproducible, memory_max) -> (Checkpoint, Session)"},

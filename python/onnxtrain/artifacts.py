@@ -108,7 +108,7 @@ def generate_artifacts(
         optimizer: None: there is no optimizer model.
         artifact_directory: where to; made when it is missing. None: the current directory.
         prefix: put before every file name.
-        ort_format: not supported; only False.
+        ort_format: write the models as training_model.ort, eval_model.ort and optimizer_model.ort too.
         custom_op_library: not supported; only None.
         additional_output_names: values that training and eval model give after the loss.
         nominal_checkpoint: write nominal_checkpoint too, which has no values.
@@ -125,10 +125,8 @@ def generate_artifacts(
         raise TypeError(f"Unknown optimizer provided {type(optimizer)}. Expected OptimType or None.")
     if custom_op_library is not None and not os.path.exists(custom_op_library):
         raise RuntimeError(f"Custom op library {os.fspath(custom_op_library)!r} does not exist.")
-    if custom_op_library is not None or ort_format:
-        raise _core.Unsupported(
-            "custom operator libraries" if custom_op_library is not None else "files in .ort format"
-        )
+    if custom_op_library is not None:
+        raise _core.Unsupported("custom operator libraries")
     built = _core.Artifacts.generate(
         _load(model),
         _loss_term(loss, loss_input_names),
@@ -140,6 +138,7 @@ def generate_artifacts(
         True,
         0,
         None,
+        bool(ort_format),
     )
     folder = os.fsdecode(artifact_directory) if artifact_directory is not None else os.curdir
     folder, prefix = os.path.split(os.path.join(folder, prefix))

@@ -97,7 +97,6 @@ class ArtifactsTest(NetworkTest):
             ({"additional_output_names": "y"}, RuntimeError, "additional output names"),
             ({"additional_output_names": ["q"]}, LookupError, "'q'"),
             ({"custom_op_library": "/no/such.so"}, RuntimeError, "does not exist"),
-            ({"ort_format": True}, NotImplementedError, "ort"),
             ({"model": 5}, RuntimeError, "Please pass"),
             ({"model": "/no/such.onnx"}, OSError, "no/such.onnx"),
             ({"model": b"\x08"}, onnxtrain.FormatError, ""),
@@ -118,6 +117,12 @@ class ArtifactsTest(NetworkTest):
         names = [value.name for value in proto.graph.input]
         self.assertEqual(names[:6], ["x", "target", "w1", "b1", "w2", "b2"])
         self.assertEqual(names[-1], "lazy_reset_grad")
+
+    def test_ort_files_stand_beside_the_others(self):
+        self.generate(optimizer=OptimType.AdamW, ort_format=True)
+        for name in ("training", "eval", "optimizer"):
+            names = [_core.Model.load(str(self.folder / f"{name}_model.{end}")).input_names() for end in ("onnx", "ort")]
+            self.assertEqual(*names)
 
     def test_the_same_model_gives_the_same_bytes(self):
         first = (self.folder / "training_model.onnx").read_bytes()
