@@ -13,6 +13,7 @@ typedef struct ot__fb {
     size_t size;
     const char *where; // file name for messages; NULL: the caller puts it before them
     ot_status status;
+    uint64_t n_text; // bytes of the texts read so far: a small file may have one of them everywhere
 } ot__fb;
 typedef struct ot__fb_table {
     size_t position, vtable, vtable_size, size;

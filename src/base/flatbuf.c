@@ -162,9 +162,14 @@ ot__fb_vector ot__fb_subvector(ot__fb *fb, const ot__fb_table *table, int slot, 
 
 static const char *string_at(ot__fb *fb, size_t position)
 {
+    // Writers share names, but a reference takes four bytes, and names are short.
+    const uint64_t shared_per_byte = 64, slack = (uint64_t)64 << 20;
     ot__fb_vector vector = vector_at(fb, position, 1);
     const char *text;
 
+    fb->n_text += vector.count;
+    if (fb->n_text > fb->size * shared_per_byte + slack)
+        ot__fb_fail(fb, "text of %zu bytes at byte %zu is used too often", vector.count, position);
     if (fb->status != OT_OK)
         return NULL;
     text = (const char *)fb->bytes + vector.position;

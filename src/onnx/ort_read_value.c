@@ -127,13 +127,17 @@ ot_status ot__ort_read_type(ot__ort_reader *r, const ot__fb_table *value_info, o
 {
     const ot__fb_table table = ot__fb_subtable(&r->fb, value_info, ORT_VALUE_TYPE);
     ot__buf proto = {0};
-    ot__wire wire = {.write = append, .context = &proto};
+    ot__wire counting = {.is_counting = true}, wire = {.write = append, .context = &proto};
     ot__bytes bytes = {0};
     ot_status st;
 
     OT_TRY(r->fb.status);
     if (table.position == 0)
         return ot__error(OT_ERR_FORMAT, "has no type");
+    write_type(&counting, &(type){r, &table, depth});
+    if (counting.count > r->reader.limits.memory)
+        return ot__error(OT_ERR_NO_MEMORY, "a type needs more than the limit of %zu bytes",
+                         r->reader.limits.memory);
     write_type(&wire, &(type){r, &table, depth});
     st = r->fb.status != OT_OK ? r->fb.status : wire.status;
     if (st == OT_OK) {

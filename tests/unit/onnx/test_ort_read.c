@@ -322,6 +322,41 @@ static void a_changed_byte_or_offset_never_does_harm(void **state)
     assert_true(n_refused > 1000);
 }
 
+// A node whose many outputs are one and the same long name.
+static void a_long_text_is_not_read_again_and_again(void **state)
+{
+    enum { LENGTH = 1 << 20, TIMES = 1 << 16 };
+    ot__fb_field root[2] = {{.n_bytes = 4}, {.n_bytes = 4}},
+                 model[8] = {[1] = {.n_bytes = 4}, [7] = {.n_bytes = 4}},
+                 opset[2] = {{.n_bytes = 4}, {.n_bytes = 8, .value = 14}},
+                 graph[3] = {[2] = {.n_bytes = 4}}, node[10] = {[9] = {.n_bytes = 4}};
+    ot__buf bytes = {0};
+    size_t list, text;
+    char *name = ot__alloc_zero(1, LENGTH + 1);
+
+    (void)state;
+    memset(name, 'a', LENGTH);
+    ot__buf_append(&bytes, "\0\0\0\0ORTM", 8);
+    ot__fb_patch(&bytes, 0, ot__fb_write_table(&bytes, root, 2));
+    ot__fb_patch(&bytes, root[0].position, ot__fb_write_string(&bytes, "6"));
+    ot__fb_patch(&bytes, root[1].position, ot__fb_write_table(&bytes, model, 8));
+    list = ot__fb_write_offsets(&bytes, 1);
+    ot__fb_patch(&bytes, model[1].position, list);
+    ot__fb_patch(&bytes, list + 4, ot__fb_write_table(&bytes, opset, 2));
+    ot__fb_patch(&bytes, opset[0].position, ot__fb_write_string(&bytes, ""));
+    ot__fb_patch(&bytes, model[7].position, ot__fb_write_table(&bytes, graph, 3));
+    list = ot__fb_write_offsets(&bytes, 1);
+    ot__fb_patch(&bytes, graph[2].position, list);
+    ot__fb_patch(&bytes, list + 4, ot__fb_write_table(&bytes, node, 10));
+    list = ot__fb_write_offsets(&bytes, TIMES);
+    ot__fb_patch(&bytes, node[9].position, list);
+    text = ot__fb_write_string(&bytes, name);
+    for (size_t i = 0; i < TIMES; i++)
+        ot__fb_patch(&bytes, list + 4 + 4 * i, text);
+    assert_refused(&bytes, OT_ERR_FORMAT, "is used too often");
+    ot__free(name);
+}
+
 static void limits_hold(void **state)
 {
     ot_model_options options = OT_MODEL_OPTIONS_INIT;
@@ -380,6 +415,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(files_cut_anywhere_are_refused),
         cmocka_unit_test(a_changed_byte_or_offset_never_does_harm),
+        cmocka_unit_test(a_long_text_is_not_read_again_and_again),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
