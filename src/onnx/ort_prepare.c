@@ -153,7 +153,7 @@ static ot_status constant_of(ot_model *model, const ot_attr *attr, ot_tensor **o
 static ot_status replace_constant(ot_graph *graph, ot_node *node)
 {
     ot_value *value = node->n_outputs == 1 ? node->outputs[0] : NULL;
-    ot_tensor *tensor;
+    ot_tensor *tensor = NULL;
     char label[160];
 
     if (!value || node->n_attrs != 1)

@@ -285,7 +285,7 @@ static ot_status check_sparse(const ot_tensor *values, const ot_tensor *indices,
 static ot_status spread(ot_tensor *dense, const ot_tensor *values, const ot_tensor *indices)
 {
     const size_t size = ot_dtype_size(values->dtype);
-    int64_t count = 0, place;
+    int64_t count = 0, place = 0;
 
     (void)ot__shape_count(&dense->shape, &count);
     for (int64_t i = 0; i < values->shape.dim[0]; i++) {

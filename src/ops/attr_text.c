@@ -123,7 +123,7 @@ static ot_status read_string(reader *r, const char **out)
 
 static ot_status set_string(reader *r)
 {
-    const char *text;
+    const char *text = NULL;
 
     OT_TRY(read_string(r, &text));
     return made(ot__node_set_string(r->node, r->name, text));
@@ -136,7 +136,7 @@ static ot_status set_strings(reader *r)
     int n;
 
     for (n = 0; !accept(r, ']'); n++) {
-        const char *text;
+        const char *text = NULL;
 
         if (n == MAX_LIST)
             return malformed(r, "a shorter list");
