@@ -1,9 +1,10 @@
 // Constants: elements that live in a model's arena, in what it holds, or in memory of their own.
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/graph_internal.h"
 
-static const size_t own_from = (size_t)64 << 10; // bytes; smaller tensors stay in the arena
+static const size_t own_from = OT_SPAN_MIN; // smaller tensors stay in the arena
 
 ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
                                  const void *data, size_t n_bytes)
@@ -73,6 +74,40 @@ ot_status ot__constant_clone(const ot_model *model, const ot_tensor *constant, o
     OT_TRY(ot_tensor_create(constant->dtype, &constant->shape, out));
     ot__file_map_copy(map, (*out)->data, (size_t)((const uint8_t *)constant->data - map->data),
                       constant->n_bytes);
+    return OT_OK;
+}
+
+static ot_status align(ot_model *model, ot_value *value)
+{
+    const ot_tensor *from = value->constant;
+    const ot__file_map *map;
+    ot_tensor *to;
+
+    if (!from || ot__tensor_is_aligned(from))
+        return OT_OK;
+    to = ot__model_tensor_new(model, from->dtype, &from->shape);
+    if (!to)
+        return OT_ERR_NO_MEMORY;
+    map = ot__model_map_around(model, from->data, from->n_bytes);
+    if (map)
+        ot__file_map_copy(map, to->data, (size_t)((const uint8_t *)from->data - map->data),
+                          from->n_bytes);
+    else
+        memcpy(to->data, from->data, from->n_bytes);
+    value->constant = to;
+    return OT_OK;
+}
+
+ot_status ot__model_align_constants(ot_model *model)
+{
+    for (int i = 0; i < model->holdings->n_graphs; i++) {
+        size_t position = 0;
+        const char *name;
+        void *value;
+
+        while (ot__map_next(&model->holdings->graphs[i]->values, &position, &name, &value))
+            OT_TRY(align(model, value));
+    }
     return OT_OK;
 }
 

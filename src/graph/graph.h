@@ -256,6 +256,11 @@ ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape
                                  const void *data, size_t n_bytes);
 // A tensor that the model holds, with fresh zeroed elements.
 ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape);
+// From this size on a constant is never copied when it is read: it may lie at any byte of a file.
+#define OT_SPAN_MIN ((size_t)64 << 10)
+// Gives such constants of the model that kernels cannot take as they are memory of their own. For
+// who makes plans.
+ot_status ot__model_align_constants(ot_model *model);
 // A copy of a constant of the model. What was read of a mapped file for it is given back.
 ot_status ot__constant_clone(const ot_model *model, const ot_tensor *constant, ot_tensor **out);
 // Large tensors of ot__model_tensor_new that no value and no attribute of the model refers to any

@@ -235,8 +235,12 @@ static ot_status read_initializer(ot__reader *reader, ot_graph *graph, ot__bytes
 {
     ot__read_tensor read;
     ot_value *value;
+    ot_status st;
 
-    OT_TRY(ot__read_tensor_proto(reader, bytes, &read));
+    reader->in_initializer = true;
+    st = ot__read_tensor_proto(reader, bytes, &read);
+    reader->in_initializer = false;
+    OT_TRY(st);
     if (!read.name[0])
         return ot__error(OT_ERR_FORMAT, "initializer %d of graph '%s' has no name",
                          graph->n_initializers, graph->name);

@@ -9,7 +9,8 @@
 typedef struct ot__reader {
     ot_model *model;
     ot__limits limits;
-    bool in_function; // attributes may refer to the function's
+    bool in_function;    // attributes may refer to the function's
+    bool in_initializer; // its elements stay where they are, aligned or not
     ProtobufCAllocator allocator;
     size_t n_unpacked; // bytes that protobuf-c holds
     bool out_of_memory;

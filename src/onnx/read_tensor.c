@@ -82,6 +82,10 @@ static ot_status read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *sh
     OT_TRY(expected_bytes(dtype, shape, &expected));
     if (raw.size != expected)
         return ot__error(OT_ERR_FORMAT, "raw_data has %zu bytes, expected %zu", raw.size, expected);
+    if (reader->in_initializer && raw.size >= OT_SPAN_MIN) {
+        *out = ot__model_tensor_over(reader->model, dtype, shape, raw.data, raw.size);
+        return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    }
     return ot__tensor_over(reader->model, dtype, shape, raw.data, raw.size, out);
 }
 

@@ -11,7 +11,7 @@ typedef struct evaluation {
     const ot_arg **in;
     ot_arg **out;
     const void **constant;
-    ot_tensor **state; // copies of what STATE ports write, NULL otherwise
+    ot_tensor **copy; // of what STATE ports write and of what is not aligned, NULL otherwise
     int n_in, n_out;
 } evaluation;
 
@@ -22,13 +22,13 @@ static ot_status no_memory_unless(bool made)
 
 static void evaluation_deinit(evaluation *e)
 {
-    for (int i = 0; e->state != NULL && i < e->n_in; i++)
-        ot_tensor_destroy(e->state[i]);
+    for (int i = 0; e->copy != NULL && i < e->n_in; i++)
+        ot_tensor_destroy(e->copy[i]);
     ot__free(e->args);
     ot__free(e->in);
     ot__free(e->out);
     ot__free(e->constant);
-    ot__free(e->state);
+    ot__free(e->copy);
     ot_model_destroy(e->model);
 }
 
@@ -40,9 +40,9 @@ static ot_status evaluation_alloc(evaluation *e, int n_in, int n_out)
     e->in = ot__alloc_zero((size_t)n_in + 1, sizeof(*e->in));
     e->out = ot__alloc_zero((size_t)n_out + 1, sizeof(*e->out));
     e->constant = ot__alloc_zero((size_t)n_in + 1, sizeof(*e->constant));
-    e->state = ot__alloc_zero((size_t)n_in + 1, sizeof(*e->state));
+    e->copy = ot__alloc_zero((size_t)n_in + 1, sizeof(*e->copy));
     return no_memory_unless(e->args != NULL && e->in != NULL && e->out != NULL &&
-                            e->constant != NULL && e->state != NULL);
+                            e->constant != NULL && e->copy != NULL);
 }
 
 // Values for the node's outputs under their own names (random operators draw by name) and for its
@@ -97,12 +97,14 @@ static ot_status set_input_args(evaluation *e, const ot_tensor *const *in)
 
         if (x == NULL)
             continue;
-        if (port != NULL && (port->flags & OT_PORT_STATE) != 0) {
-            OT_TRY(ot_tensor_clone(x, &e->state[i]));
-            x = e->state[i];
-        } else {
-            e->constant[i] = x->data;
+        const bool is_state = port != NULL && (port->flags & OT_PORT_STATE) != 0;
+
+        if (is_state || !ot__tensor_is_aligned(x)) {
+            OT_TRY(ot_tensor_clone(x, &e->copy[i]));
+            x = e->copy[i];
         }
+        if (!is_state)
+            e->constant[i] = x->data;
         *arg = (ot_arg){.data = x->data, .dtype = x->dtype, .shape = x->shape};
         arg->count = ot_tensor_count(x);
         e->in[i] = arg;

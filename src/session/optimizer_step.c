@@ -236,6 +236,7 @@ ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
     ot_status st;
 
     OT_TRY(ot__model_clone(model, &o->model));
+    OT_TRY(ot__model_align_constants(o->model));
     st = ot__pass_prepare(o->model);
     if (st != OT_OK)
         return ot__error_prefix(st, "optimizer model");

@@ -167,6 +167,7 @@ static ot_status create(ot__program *program, const ot_model *model,
     ot_status st;
 
     OT_TRY(ot__model_clone(model, &program->model));
+    OT_TRY(ot__model_align_constants(program->model));
     st = ot__pass_prepare(program->model);
     if (st != OT_OK)
         return ot__error_prefix(st, "%s", program->what);

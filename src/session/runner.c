@@ -44,6 +44,7 @@ static ot_status build_runner(ot_runner *runner, const ot_model *model,
     runner->plan_options.borrow_block = false;
     runner->plan_options.memory_max = runner->options.memory_max;
     OT_TRY(ot__model_clone(model, &runner->model));
+    OT_TRY(ot__model_align_constants(runner->model));
     OT_TRY(ot__pass_prepare(runner->model));
     return list_fed(runner);
 }

@@ -125,20 +125,36 @@ const void *ot_tensor_data_const(const ot_tensor *tensor)
     return tensor->data;
 }
 
+bool ot__tensor_is_aligned(const ot_tensor *tensor)
+{
+    const size_t largest = 8;
+    const size_t size = ot_dtype_size(tensor->dtype);
+
+    return (uintptr_t)tensor->data % OT_MIN(OT_MAX(size, (size_t)1), largest) == 0;
+}
+
+static void get(const ot_tensor *tensor, int64_t index, void *to, ot_dtype dtype)
+{
+    const size_t size = ot_dtype_size(tensor->dtype);
+    uint64_t element[2] = {0}; // as large as any, and aligned
+
+    memcpy(element, (const char *)tensor->data + (size_t)index * size,
+           OT_MIN(size, sizeof element));
+    ot__convert(to, dtype, element, tensor->dtype, 1);
+}
+
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index)
 {
-    const char *element = (const char *)tensor->data + (size_t)index * ot_dtype_size(tensor->dtype);
     double value = 0;
 
-    ot__convert(&value, OT_F64, element, tensor->dtype, 1);
+    get(tensor, index, &value, OT_F64);
     return value;
 }
 
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index)
 {
-    const char *element = (const char *)tensor->data + (size_t)index * ot_dtype_size(tensor->dtype);
     int64_t value = 0;
 
-    ot__convert(&value, OT_I64, element, tensor->dtype, 1);
+    get(tensor, index, &value, OT_I64);
     return value;
 }

@@ -92,6 +92,8 @@ struct ot_tensor {
     void *data;
     bool owns_data;
 };
+// Constants of model files may lie at any byte; kernels want their type's alignment.
+bool ot__tensor_is_aligned(const ot_tensor *tensor);
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index); // any numeric type
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index);
 

@@ -322,6 +322,7 @@ static ot_status create(ot_gradients *gradients, build *b, const ot_model *model
     const size_t n = (size_t)r->n_wrt;
 
     OT_TRY(ot__model_clone(model, &b->model));
+    OT_TRY(ot__model_align_constants(b->model)); // those of parameters are run with
     b->wrt = ot__arena_alloc(b->model->arena, n * sizeof(ot_value *));
     b->constant = ot__arena_alloc(b->model->arena, n * sizeof(ot_tensor *));
     b->gradients = ot__arena_alloc(b->model->arena, n * sizeof(ot_value *));

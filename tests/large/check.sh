@@ -27,6 +27,11 @@ failed=0
 "$make_model" "$folder" "$mib"
 "$peak" $once artifacts "$onnxtrain" artifacts "$folder/model.onnx" --out "$folder/artifacts" || failed=1
 rm "$folder"/model.onnx*
+if [ "$mib" -le 1024 ]; then # more does not fit into one protobuf message
+    "$make_model" "$folder" "$mib" embedded
+    "$peak" $once "artifacts, no external data" "$onnxtrain" artifacts "$folder/model.onnx" --out "$folder/other" || failed=1
+    rm -r "$folder"/model.onnx "$folder/other"
+fi
 "$peak" $state "a step and a save" "$onnxtrain" train "$folder/artifacts" --data "$folder/train.csv" \
     --batch-size 8 --max-steps 1 --checkpoint-dir "$folder/run" --out "$folder/trained.onnx" --quiet || failed=1
 rm "$folder"/trained.onnx*
