@@ -85,7 +85,8 @@ static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
 static PyObject *checkpoint_save(PyObject *self, PyObject *args)
 {
     checkpoint_object *state = (checkpoint_object *)self;
-    ot_session *session = state->session != NULL ? state->session->session : NULL;
+    session_object *held;
+    ot_session *session;
     PyObject *path;
     int with_optimizer;
     ot_status st;
@@ -96,6 +97,9 @@ static PyObject *checkpoint_save(PyObject *self, PyObject *args)
         Py_DECREF(path);
         return NULL;
     }
+    held = state->session; // another thread may drop it while the lock is released
+    Py_XINCREF(held);
+    session = held != NULL ? held->session : NULL;
     Py_BEGIN_ALLOW_THREADS
     st = with_optimizer && session != NULL
              ? ot_session_save(session, PyBytes_AsString(path))
@@ -104,6 +108,7 @@ static PyObject *checkpoint_save(PyObject *self, PyObject *args)
     Py_END_ALLOW_THREADS
     core_leave(state);
     Py_DECREF(path);
+    Py_XDECREF(held);
     return core_result(st);
 }
 

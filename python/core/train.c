@@ -45,6 +45,10 @@ static int on_event(void *context, const ot_event *event)
     const PyGILState_STATE lock = PyGILState_Ensure();
     bool stop;
 
+    if (l->failed) { // the run saves and says so; with an exception set nothing may be called
+        PyGILState_Release(lock);
+        return 1;
+    }
     core_leave(l->state);
     stop = call(l, event);
     l->lost = l->state->busy;

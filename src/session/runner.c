@@ -166,7 +166,6 @@ typedef struct layout {
     ot_shape *first;         // of tensors
     int *lengths;            // of sequences, else 0
     const ot_shape **shapes; // of sequences
-    bool has_sequence;
 } layout;
 
 static ot_status layout_init(layout *l, const ot_runner *runner, const fed_plan *slot)
@@ -187,7 +186,6 @@ static ot_status layout_init(layout *l, const ot_runner *runner, const fed_plan 
         const int input = runner->fed[i];
 
         if (g->inputs[input]->kind == OT_VALUE_SEQUENCE) {
-            l->has_sequence = true;
             l->lengths[input] = slot->lengths[i];
             l->shapes[input] = &slot->shapes[at];
         } else {
@@ -205,19 +203,11 @@ static void layout_deinit(layout *l)
     ot__free(l->shapes);
 }
 
-// Graphs over sequences, as optimizers are, have no shapes to make concrete but those of tensors.
+// Sequences keep their types; tensors beside them are checked against what is declared.
 static ot_status specialize(ot_model *model, const layout *l)
 {
-    ot_graph *g = model->graph;
-
-    if (!l->has_sequence) {
-        OT_TRY(ot__pass_specialize(model, l->first, g->n_inputs));
-        return ot__pass_fuse(model);
-    }
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->kind == OT_VALUE_TENSOR)
-            ot__value_set(g->inputs[i], g->inputs[i]->dtype, &l->first[i]);
-    return OT_OK;
+    OT_TRY(ot__pass_specialize(model, l->first, model->graph->n_inputs));
+    return ot__pass_fuse(model);
 }
 
 static ot_status make_plan(const ot_runner *runner, const ot_feed *feeds, fed_plan *slot)

@@ -100,6 +100,10 @@ class TrainTest(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "mine"):
             quiet(points(), callbacks=[fail])
+        calls = []
+        with self.assertRaisesRegex(KeyError, "mine"):
+            quiet(points(), callbacks=[calls.append, fail], checkpoint_dir=self.folder)
+        self.assertEqual([event.kind for event in calls], ["step"])  # what is saved then is told nobody
         with self.assertRaisesRegex(RuntimeError, "under way"):
             quiet(points(), callbacks=[step])
 

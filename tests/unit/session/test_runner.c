@@ -16,6 +16,12 @@ static const char sgd_text[] =
     "g (float[1] rate, seq(float[]) params, seq(float[]) gradients) => (bool[1] done)"
     "{ done = com.microsoft.SGDOptimizerV2(rate, params, gradients) }";
 
+static const char mixed_text[] =
+    "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]>"
+    "g (float[1] rate, seq(float[]) params, seq(float[]) gradients, float[4] x)"
+    " => (bool[1] done, float[4] y)"
+    "{ done = com.microsoft.SGDOptimizerV2(rate, params, gradients) y = Relu(x) }";
+
 static ot_runner *runner_of(const char *text)
 {
     ot_model *model = read_text(text);
@@ -139,6 +145,26 @@ static void what_does_not_fit_is_named(void **state)
     ot_runner_destroy(runner);
 }
 
+static void tensors_beside_sequences_have_the_shapes_declared(void **state)
+{
+    ot_runner *runner = runner_of(mixed_text);
+    ot_tensor *one = new_tensor(OT_F32, OT_SHAPE(1), (const double[]){1});
+    ot_tensor *x = zeros(OT_F32, OT_SHAPE(1000)), *short_x = zeros(OT_F32, OT_SHAPE(4)), *out[2];
+    const ot_tensor *const list[] = {one, x, short_x};
+    const ot_feed feeds[] = {{list, 1}, {list, 1}, {list, 1}, {&list[1], 1}};
+    const ot_feed fitting[] = {{list, 1}, {list, 1}, {list, 1}, {&list[2], 1}};
+
+    (void)state;
+    assert_fails(ot_runner_run(runner, feeds, 4, NULL, out, 2), OT_ERR_INVALID, "'x'");
+    assert_ok(ot_runner_run(runner, fitting, 4, NULL, out, 2));
+    ot_tensor_destroy(out[0]);
+    ot_tensor_destroy(out[1]);
+    ot_tensor_destroy(one);
+    ot_tensor_destroy(x);
+    ot_tensor_destroy(short_x);
+    ot_runner_destroy(runner);
+}
+
 static void values_tell_sequences_and_symbols(void **state)
 {
     ot_model *model = read_text(sgd_text), *scale = read_text(scale_text);
@@ -161,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_training_graph_changes_the_buffer_that_is_fed),
         cmocka_unit_test(an_optimizer_graph_takes_sequences_of_any_length),
         cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(tensors_beside_sequences_have_the_shapes_declared),
         cmocka_unit_test(values_tell_sequences_and_symbols),
     };
 
