@@ -99,6 +99,8 @@ static ot_status complete(ot_session *session)
         ot_tensor_destroy(p->value);
         p->value = fresh;
     }
+    ot__undo_deinit(&session->undo); // it had room for no values
+    OT_TRY(ot__undo_create(session));
     session->checkpoint->is_nominal = false;
     return ot__session_make_gradients(session);
 }

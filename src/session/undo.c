@@ -75,4 +75,5 @@ void ot__undo_deinit(ot__undo *undo)
         ot__free(undo->copies[i]);
     ot__free(undo->copies);
     ot__free(undo->parameters);
+    *undo = (ot__undo){0};
 }

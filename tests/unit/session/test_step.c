@@ -330,27 +330,44 @@ static void a_failed_step_names_the_node_and_leaves_everything_as_it_was(void **
 
 // `seen` counts rows and stands for running statistics: a frozen parameter that the step changes,
 // before the loss can fail.
+static const char counting_text[] =
+    MLP_HEAD "t (T[N,2] z, int64[N] labels, T[2] seen, bool[1] lazy_reset_grad) => (T loss, "
+             "bool[1] counted) <int64[1] rows = {0}> {\n"
+             "  sum = ReduceSum<keepdims = 0>(z, rows)\n"
+             "  counted = com.microsoft.InPlaceAccumulatorV2(seen, sum)\n"
+             "  loss = SoftmaxCrossEntropyLoss(z, labels)\n"
+             "}";
+
+static void open_counting(fixture *f, ot_shape seen, float *z, int64_t *labels)
+{
+    f->training = mlp_model(counting_text, "float");
+    assert_int_equal(ot_checkpoint_create(&f->checkpoint), OT_OK);
+    add(f->checkpoint, "seen", seen, OT_PARAMETER_FROZEN);
+    f->checkpoint->is_nominal = seen.dim[0] == 0;
+    open_session(f);
+    assert_int_equal(ot_tensor_wrap(OT_F32, &OT_SHAPE(2, 2), z, 4 * sizeof *z, &f->inputs[0]),
+                     OT_OK);
+    assert_int_equal(
+        ot_tensor_wrap(OT_I64, &OT_SHAPE(2), labels, 2 * sizeof *labels, &f->inputs[1]), OT_OK);
+}
+
+static void assert_seen(const fixture *f, float first, float second)
+{
+    ot_tensor *seen;
+
+    assert_int_equal(ot_checkpoint_get_parameter(f->checkpoint, "seen", &seen), OT_OK);
+    assert_memory_equal(ot_tensor_data(seen), ((float[]){first, second}), 8);
+    ot_tensor_destroy(seen);
+}
+
 static void a_failed_step_puts_back_the_statistics_it_has_changed(void **state)
 {
-    static const char text[] =
-        MLP_HEAD "t (T[N,2] z, int64[N] labels, T[2] seen, bool[1] lazy_reset_grad) => (T loss, "
-                 "bool[1] counted) <int64[1] rows = {0}> {\n"
-                 "  sum = ReduceSum<keepdims = 0>(z, rows)\n"
-                 "  counted = com.microsoft.InPlaceAccumulatorV2(seen, sum)\n"
-                 "  loss = SoftmaxCrossEntropyLoss(z, labels)\n"
-                 "}";
     fixture *f = *state;
     int64_t labels[] = {0, 1};
     float z[] = {1, 2, 3, 4};
-    ot_tensor *loss = NULL, *seen;
+    ot_tensor *loss = NULL;
 
-    f->training = mlp_model(text, "float");
-    assert_int_equal(ot_checkpoint_create(&f->checkpoint), OT_OK);
-    add(f->checkpoint, "seen", OT_SHAPE(2), OT_PARAMETER_FROZEN);
-    open_session(f);
-    assert_int_equal(ot_tensor_wrap(OT_F32, &OT_SHAPE(2, 2), z, sizeof z, &f->inputs[0]), OT_OK);
-    assert_int_equal(ot_tensor_wrap(OT_I64, &OT_SHAPE(2), labels, sizeof labels, &f->inputs[1]),
-                     OT_OK);
+    open_counting(f, OT_SHAPE(2), z, labels);
 
     const ot_tensor *const inputs[] = {f->inputs[0], f->inputs[1]};
 
@@ -358,9 +375,23 @@ static void a_failed_step_puts_back_the_statistics_it_has_changed(void **state)
     ot_tensor_destroy(loss);
     labels[1] = 2;
     assert_int_equal(ot_session_train_step(f->session, inputs, 2, NULL, 0), OT_ERR_INVALID);
-    assert_int_equal(ot_checkpoint_get_parameter(f->checkpoint, "seen", &seen), OT_OK);
-    assert_memory_equal(ot_tensor_data(seen), ((float[]){4, 6}), 8);
-    ot_tensor_destroy(seen);
+    assert_seen(f, 4, 6);
+}
+
+static void statistics_of_a_nominal_checkpoint_are_put_back_too(void **state)
+{
+    fixture *f = *state;
+    int64_t labels[] = {0, 2};
+    float z[] = {1, 2, 3, 4};
+
+    open_counting(f, OT_SHAPE(0), z, labels);
+
+    const ot_tensor *const inputs[] = {f->inputs[0], f->inputs[1]};
+
+    assert_int_equal(
+        ot_session_set_parameters(f->session, OT_PARAMETERS_ALL, (const float[]){7, 8}, 2), OT_OK);
+    assert_int_equal(ot_session_train_step(f->session, inputs, 2, NULL, 0), OT_ERR_INVALID);
+    assert_seen(f, 7, 8);
 }
 
 // What an eval model must never do.
@@ -445,6 +476,7 @@ int main(void)
         TEST(inputs_that_do_not_fit_are_named),
         TEST(a_failed_step_names_the_node_and_leaves_everything_as_it_was),
         TEST(a_failed_step_puts_back_the_statistics_it_has_changed),
+        TEST(statistics_of_a_nominal_checkpoint_are_put_back_too),
         TEST(an_eval_model_that_would_change_a_parameter_is_refused),
         TEST(an_output_tensor_that_does_not_fit_is_refused),
         TEST(an_optimizer_may_be_given_later_and_a_wrong_one_changes_nothing),
