@@ -128,6 +128,9 @@ static bool is_dense(const dl_tensor *dl)
 {
     int64_t stride = 1;
 
+    for (int i = 0; i < dl->ndim; i++)
+        if (dl->shape[i] == 0) // without elements strides say nothing
+            return true;
     for (int i = dl->ndim - 1; dl->strides != NULL && i >= 0; i--) {
         if (dl->shape[i] != 1 && dl->strides[i] != stride)
             return false;

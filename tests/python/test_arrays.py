@@ -71,6 +71,8 @@ class ValueTest(unittest.TestCase):
         value = OrtValue.from_dlpack(OnlyDlpack(array))
         array[0] = 7
         self.assertEqual(value.numpy().tolist(), [7, 1, 2, 3])
+        empty = OrtValue.from_dlpack(OnlyDlpack(np.zeros((3, 0), np.float32)))
+        self.assertEqual(empty.shape(), [3, 0])
 
     def test_what_is_no_array_is_refused(self):
         for wrong in (object(), np.array(["text"]), np.array([None]), None):
