@@ -96,7 +96,7 @@ typedef struct ot_artifacts_options {
     int n_init;
     int ignore_unknown_frozen; ///< 1: frozen names that the model lacks do not matter, as in lists
                                ///< made by a framework; 0: they are errors
-    int ort_format; ///< 1: ot_artifacts_save() also writes the models as .ort files (0)
+    int ort_format;            ///< 1: ot_artifacts_save() also writes the models as .ort files (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \

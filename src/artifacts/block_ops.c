@@ -86,7 +86,7 @@ ot_value *ot_block_clip(ot_block *block, ot_value *x, double low, double high)
 
     if (!ot__block_enter(block, "Clip") || !ot__block_takes(block, x))
         return NULL;
-    if (!(low <= high))
+    if (!(low <= high && low < INFINITY && high > -INFINITY))
         ot__block_fail(block, ot__error(OT_ERR_INVALID, "bounds %g and %g", low, high));
     inputs[1] = bound(block, "clip_min", low, x->dtype);
     inputs[2] = bound(block, "clip_max", high, x->dtype);

@@ -94,7 +94,7 @@ struct ot__plan {
     bool borrows_block;
     size_t block_bytes;
     size_t least_bytes; // the block of any plan with this order and these lifetimes
-    ot_step step; // of the present run
+    ot_step step;       // of the present run
     int n_threads;
     bool profile;
     int64_t n_runs;

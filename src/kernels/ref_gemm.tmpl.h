@@ -37,5 +37,5 @@ void FN(gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool 
 #pragma omp parallel for schedule(static) if (n_rows * n_columns > 1)
     for (int64_t block = 0; block < n_rows * n_columns; block++)
         FN(gemm_block)
-        (y, a, b, c, g, adds, block / n_columns * BLOCK_M, block % n_columns * BLOCK_N);
+    (y, a, b, c, g, adds, block / n_columns * BLOCK_M, block % n_columns * BLOCK_N);
 }

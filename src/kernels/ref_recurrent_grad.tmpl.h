@@ -269,7 +269,7 @@ static void FN(weights_back)(const TYPE(back) * s)
 
     if (d->dw != NULL)
         FN(weight_product)
-        (s, d->dw + s->direction * width * p->inputs, s->pre, width, width, d->x, p->inputs);
+    (s, d->dw + s->direction * width * p->inputs, s->pre, width, width, d->x, p->inputs);
     if (d->dr != NULL) {
         T *dr = d->dr + s->direction * width * n;
 

@@ -91,6 +91,10 @@ static int count_outputs(const ot_session *session, ot_mode mode, const ot_train
 static ot_status loop_init(loop *l, ot_session *session, const ot_train_options *options)
 {
     *l = (loop){.session = session, .options = options, .best_loss = INFINITY};
+    if (options->metric_output >= MAX_OUTPUTS)
+        return ot__error(OT_ERR_INVALID,
+                         "metric_output is %d, expected one of the first %d outputs",
+                         options->metric_output, MAX_OUTPUTS);
     l->checkpoint = ot_session_checkpoint(session);
     l->n_inputs = ot_session_input_count(session, OT_MODE_TRAIN);
     l->inputs = ot__alloc_zero((size_t)l->n_inputs + 1, sizeof(*l->inputs));

@@ -407,6 +407,9 @@ static void arguments_that_cannot_be_are_refused(void **state)
     assert_refused(b, ot_block_clip(b, ot_block_value(b, "x"), NAN, 1.0), OT_ERR_INVALID,
                    "Clip: bounds nan and 1");
     b = block_over(one_input);
+    assert_refused(b, ot_block_clip(b, ot_block_value(b, "x"), INFINITY, INFINITY), OT_ERR_INVALID,
+                   "Clip: bounds inf and inf");
+    b = block_over(one_input);
     assert_refused(b, ot_block_cast(b, ot_block_value(b, "x"), (ot_dtype)99), OT_ERR_INVALID,
                    "Cast");
     b = block_over(one_input);
