@@ -161,13 +161,22 @@ static ot_status bind(const call *c, ot__copy_scope *scope, ot_value *omitted)
     return OT_OK;
 }
 
-static ot_status copy_repeated_outputs(const call *c, ot__copy_scope *scope)
+static ot_status copy_repeated_outputs(const call *c, ot__copy_scope *scope,
+                                       const ot_value *omitted)
 {
     for (int i = 0; i < c->node->n_outputs; i++) {
         ot_value *made = ot__map_get(&scope->renamed, c->function->outputs[i]);
 
         if (!c->node->outputs[i] || made == c->node->outputs[i])
             continue;
+        if (made == omitted) {
+            char label[160];
+
+            return ot__error(OT_ERR_FORMAT,
+                             "%s leaves out input '%s', which the function gives back as output %d",
+                             ot__node_label(c->node, label, sizeof label), c->function->outputs[i],
+                             i);
+        }
         if (!ot__graph_add_node(scope->to, "", "Identity", c->node->name, &made, 1,
                                 &c->node->outputs[i], 1))
             return OT_ERR_NO_MEMORY;
@@ -203,7 +212,7 @@ static ot_status inline_body(inlining *in, const call *c, ot__copy_scope *scope)
         scope->to->n_nodes--;
         OT_TRY(inline_node(in, copy));
     }
-    return copy_repeated_outputs(c, scope);
+    return copy_repeated_outputs(c, scope, &omitted);
 }
 
 static ot_status import_opsets(ot_model *model, const ot__function *f)

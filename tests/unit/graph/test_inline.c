@@ -140,6 +140,15 @@ static void an_output_that_is_an_input_is_copied(void **state)
     ot_model_destroy(model);
 }
 
+static void an_output_that_is_an_omitted_input_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(HEADER "g (float x) => (float y, float z) { y, z = local.f () }" LOCAL
+                          "f (a) => (a, b) { b = Op (a) }",
+                   OT_ERR_FORMAT,
+                   "leaves out input 'a', which the function gives back as output 0");
+}
+
 static void subgraphs_of_functions_see_their_values(void **state)
 {
     ot_model *model =
@@ -252,6 +261,7 @@ int main(void)
         cmocka_unit_test(overloads_are_told_apart),
         cmocka_unit_test(inputs_left_out_stay_left_out),
         cmocka_unit_test(an_output_that_is_an_input_is_copied),
+        cmocka_unit_test(an_output_that_is_an_omitted_input_is_refused),
         cmocka_unit_test(subgraphs_of_functions_see_their_values),
         cmocka_unit_test(calls_in_subgraphs_are_replaced),
         cmocka_unit_test(opsets_that_only_functions_import_are_added),
