@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install the packages a task needs, on Debian and its relatives; elsewhere check that they are there.
 #
-#   tools/install-deps.sh [build] [clang] [format] [python]
+#   tools/install-deps.sh [build] [clang] [format] [python] [venv]
 #   tools/install-deps.sh arm64      after build
 #
 # Does nothing when nothing is missing. Installs as root or with sudo; without either it prints the line to run.
@@ -10,12 +10,20 @@ cd "$(dirname "$0")/.."
 
 libraries="libprotobuf-c-dev zlib1g-dev libzip-dev libjansson-dev libdnnl-dev libcmocka-dev"
 
+# What not every release of Debian has, and nothing needs: with it more tests run.
+extras_of() {
+    case $1 in
+    python) echo "python3-onnx" ;;
+    esac
+}
+
 packages_of() {
     case $1 in
     build) echo "gcc g++ libc6-dev cmake ninja-build pkgconf protobuf-c-compiler python3 $libraries" ;;
     clang) echo "clang libclang-rt-dev libomp-dev llvm" ;;
     format) echo "clang-format" ;;
-    python) echo "python3-dev python3-venv" ;;
+    python) echo "python3-dev python3-numpy" ;;
+    venv) echo "python3-venv" ;;
     arm64)
         # libdnnl-dev cannot stand beside the native one (see unpack_arm64_dnnl), but the library can.
         runtime=$(dpkg-query -W -f='${Depends}' libdnnl-dev | grep -o 'libdnnl[0-9.]*' | head -n 1)
@@ -25,7 +33,7 @@ packages_of() {
         done
         ;;
     *)
-        echo "install-deps.sh: no group '$1', expected build, clang, format, python or arm64" >&2
+        echo "install-deps.sh: no group '$1', expected build, clang, format, python, venv or arm64" >&2
         exit 2
         ;;
     esac
@@ -85,9 +93,10 @@ finish() {
 }
 
 groups=${*:-build}
-wanted=
+wanted= extras=
 for group in $groups; do
     wanted="$wanted $(packages_of "$group")"
+    extras="$extras $(extras_of "$group")"
 done
 missing=
 for package in $wanted; do
@@ -99,22 +108,25 @@ update="apt-get update -o Acquire::Retries=3"
 case $missing in
 *:arm64*) [ "$(dpkg --print-foreign-architectures | grep -c '^arm64$')" = 1 ] || update="dpkg --add-architecture arm64 && $update" ;;
 esac
-install="apt-get install -y --no-install-recommends -o Acquire::Retries=3$missing"
+install="apt-get install -y --no-install-recommends -o Acquire::Retries=3"
 if [ "$(id -u)" = 0 ]; then
     as_root=
 elif command -v sudo >/dev/null; then
     as_root=sudo
 else
     echo "Packages are missing, and installing them needs root. Run as root:" >&2
-    echo "  $update && $install" >&2
+    echo "  $update && $install$missing" >&2
     exit 1
 fi
 echo "installing$missing"
 log=build/setup.log
 mkdir -p build
-if ! $as_root env DEBIAN_FRONTEND=noninteractive sh -c "$update && $install" >$log 2>&1; then
+if ! $as_root env DEBIAN_FRONTEND=noninteractive sh -c "$update && $install$missing" >$log 2>&1; then
     echo "packages could not be installed; the end of $log:" >&2
     tail -n 20 $log >&2
     exit 1
 fi
+for package in $extras; do
+    $as_root env DEBIAN_FRONTEND=noninteractive $install "$package" >>$log 2>&1 || echo "there is no package $package"
+done
 finish

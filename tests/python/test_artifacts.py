@@ -11,7 +11,7 @@ from onnxtrain.api import CheckpointState, Module
 from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 
 try:
-    import onnx
+    import onnx.parser
 except ImportError:
     onnx = None
 
