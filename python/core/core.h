@@ -16,6 +16,7 @@ typedef struct tensor_object {
 
 typedef struct model_object {
     PyObject_HEAD ot_model *model;
+    PyObject *owner; // of the model; NULL: this object
 } model_object;
 
 typedef struct session_object session_object;
@@ -46,6 +47,7 @@ int core_add_artifacts(PyObject *module);
 int core_add_data(PyObject *module);
 int core_add_train(PyObject *module);
 int core_add_runner(PyObject *module);
+int core_add_gradients(PyObject *module);
 
 // errors.c: an exception for the failed call; NULL.
 PyObject *core_raise(ot_status status);
@@ -89,7 +91,8 @@ void core_tensors_drop(core_tensors *tensors);
 PyObject *core_tensor_list(ot_tensor **tensors, int count);
 
 // model.c
-PyObject *core_model_new(ot_model *model); // takes the model over, also on failure
+// Takes the model over, also on failure; with an owner, that keeps it.
+PyObject *core_model_new(ot_model *model, PyObject *owner);
 PyObject *core_value_info(ot_dtype dtype, const ot_shape *shape); // (number, tuple or None)
 
 // checkpoint.c

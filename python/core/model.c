@@ -11,15 +11,17 @@ static ot_model *handle(PyObject *self)
     return ((model_object *)self)->model;
 }
 
-PyObject *core_model_new(ot_model *model)
+PyObject *core_model_new(ot_model *model, PyObject *owner)
 {
     model_object *self = core_alloc(core_model_type);
 
     if (self == NULL) {
-        ot_model_destroy(model);
+        if (owner == NULL)
+            ot_model_destroy(model);
         return NULL;
     }
     self->model = model;
+    self->owner = Py_XNewRef(owner);
     return (PyObject *)self;
 }
 
@@ -36,7 +38,7 @@ static PyObject *model_load(PyObject *class, PyObject *args)
     st = ot_model_load(PyBytes_AsString(path), NULL, &model);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
-    return st == OT_OK ? core_model_new(model) : core_raise(st);
+    return st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
 }
 
 static PyObject *model_load_bytes(PyObject *class, PyObject *bytes)
@@ -52,7 +54,7 @@ static PyObject *model_load_bytes(PyObject *class, PyObject *bytes)
     Py_BEGIN_ALLOW_THREADS
     st = ot_model_load_buffer(data, (size_t)n_bytes, NULL, &model);
     Py_END_ALLOW_THREADS
-    return st == OT_OK ? core_model_new(model) : core_raise(st);
+    return st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
 }
 
 static PyObject *model_save(PyObject *self, PyObject *args)
@@ -71,7 +73,11 @@ static PyObject *model_save(PyObject *self, PyObject *args)
 
 static void model_dealloc(PyObject *self)
 {
-    ot_model_destroy(handle(self));
+    model_object *m = (model_object *)self;
+
+    if (m->owner == NULL)
+        ot_model_destroy(m->model);
+    Py_CLEAR(m->owner);
     core_free(self);
 }
 

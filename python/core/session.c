@@ -398,7 +398,7 @@ static PyObject *session_export(PyObject *self, PyObject *list)
         st = ot_session_export(session, names.items, names.count, &model);
         Py_END_ALLOW_THREADS
         leave(self);
-        result = st == OT_OK ? core_model_new(model) : core_raise(st);
+        result = st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
     }
     core_strings_drop(&names);
     return result;

@@ -5,6 +5,8 @@ The short way is :func:`onnxtrain.train`:
     result = onnxtrain.train("model.onnx", (x, labels), loss="cross-entropy", epochs=20)
     result.export("trained.onnx")
 
+:func:`onnxtrain.gradients` differentiates any value of any model.
+
 The modules follow ``onnxruntime.training``, so that a script moves over by its imports:
 
 =====================================  ==================================
@@ -38,6 +40,7 @@ from onnxtrain._core import (
     StateError,
     Unsupported,
 )
+from onnxtrain._gradients import Gradients, gradients
 from onnxtrain._inference import InferenceSession, NodeArg
 from onnxtrain._options import SessionOptions, set_seed
 from onnxtrain._ort_value import OrtValue
@@ -50,6 +53,7 @@ __all__ = [
     "Event",
     "FileError",
     "FormatError",
+    "Gradients",
     "InferenceSession",
     "Interrupted",
     "InvalidArgument",
@@ -61,6 +65,7 @@ __all__ = [
     "StateError",
     "TrainingResult",
     "Unsupported",
+    "gradients",
     "set_seed",
     "train",
 ]

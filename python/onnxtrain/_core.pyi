@@ -133,6 +133,22 @@ class Runner:
     def create(model: Model, n_threads: int, reproducible: bool, memory_max: int, /) -> Runner: ...
     def run(self, feeds: list[list[Tensor]], which: list[int], /) -> list[Tensor]: ...
 
+class Gradients:
+    @staticmethod
+    def create(
+        model: Model,
+        of: str,
+        wrt: list[str],
+        seed: int,
+        keep_operators: bool,
+        n_threads: int,
+        reproducible: bool,
+        memory_max: int,
+        /,
+    ) -> Gradients: ...
+    def model(self) -> Model: ...
+    def run(self, inputs: list[Tensor], /) -> list[Tensor]: ...
+
 def train(
     session: Session,
     training: Batches,

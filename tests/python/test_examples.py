@@ -1,12 +1,15 @@
-"""The Python of README.md and docs/python.md does what it says."""
+"""The Python of README.md, docs/python.md and examples/python does what it says."""
 
 import contextlib
 import io
 import os
 import re
+import runpy
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from network import TEXT, batch
@@ -17,6 +20,50 @@ from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {b"w1": b'"fc1.weight"', b"b1": b'"fc1.bias"', b"w2": b'"fc2.weight"', b"b2": b'"fc2.bias"'}
+
+
+def digit_score(weights, image, digit):
+    """The score of examples/digits/digits.onnxtxt, without dropout, in f64."""
+
+    def convolve(x, name):
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
+        return np.einsum("chwij,ocij->ohw", windows, weights[name + "_weight"]) + weights[name + "_bias"][:, None, None]
+
+    x = np.maximum(convolve(np.maximum(convolve(image, "conv1"), 0), "conv2"), 0)
+    x = x.reshape(len(x), 4, 2, 4, 2).max((2, 4)).ravel()
+    x = np.maximum(weights["fc1_weight"] @ x + weights["fc1_bias"], 0)
+    return weights["fc2_weight"][digit] @ x + weights["fc2_bias"][digit]
+
+
+class AdversarialTest(unittest.TestCase):
+    def test_the_digits_mislead_along_the_slope_of_the_network(self):
+        digits = str(ROOT / "examples/digits/digits.csv.gz")
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "trained.onnx")
+            trained = onnxtrain.train(
+                ROOT / "examples/digits/digits.onnxtxt",
+                digits,
+                scale=1 / 16,
+                max_steps=80,
+                learning_rate=4e-3,
+                output=path,
+                progress=False,
+            )
+            script, printed = str(ROOT / "examples/python/adversarial.py"), io.StringIO()
+            with mock.patch.object(sys, "argv", [script, path, digits]), contextlib.redirect_stdout(printed):
+                names = runpy.run_path(script)
+        before, after = (int(percent) for percent in re.findall(r"(\d+)%", printed.getvalue()))
+        self.assertGreater(before, 80)
+        self.assertLess(after, before - 40)
+
+        weights = {name: one.data.astype(np.float64) for name, one in trained.state.parameters}
+        image, digit = names["images"][0].astype(np.float64), names["labels"][0]
+        slope = names["slope"](names["images"][:1], seed=names["right_score"][:1])[0]
+        for row, column in ((2, 3), (4, 4), (5, 2)):
+            step = np.zeros(image.shape)
+            step[0, row, column] = 1e-6
+            difference = digit_score(weights, image + step, digit) - digit_score(weights, image - step, digit)
+            self.assertAlmostEqual(slope[0, row, column], difference / 2e-6, places=3)
 
 
 class ExampleTest(unittest.TestCase):
