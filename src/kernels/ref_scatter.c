@@ -38,26 +38,8 @@ static part part_of_slice(const job *j, int64_t i, int64_t first, int64_t last)
     return j->slice >= WIDE ? (part){first, last} : (part){from, to};
 }
 
-#define T uint8_t
-#define FN(name) name##_1
-#include "ref_scatter_set.tmpl.h"
-#undef T
-#undef FN
-#define T uint16_t
-#define FN(name) name##_2
-#include "ref_scatter_set.tmpl.h"
-#undef T
-#undef FN
-#define T uint32_t
-#define FN(name) name##_4
-#include "ref_scatter_set.tmpl.h"
-#undef T
-#undef FN
-#define T uint64_t
-#define FN(name) name##_8
-#include "ref_scatter_set.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/ref_scatter_set.tmpl.h"
+#include "kernels/by_size.tmpl.h"
 
 #define T float
 #define FN(name) name##_f32
@@ -100,7 +82,7 @@ ot__scatter_function ot__ref_scatter_find(ot_dtype dtype, ot__scatter_op op)
 {
     if (op == OT__SCATTER_NONE) {
         static const ot__scatter_function by_size[] = {
-            [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8};
+            [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8, [16] = set_16};
         const size_t size = ot_dtype_size(dtype);
 
         return size < OT_COUNT(by_size) ? by_size[size] : NULL;

@@ -66,35 +66,8 @@ static void outer_offsets(const job *j, int64_t i, int64_t *y_at, int64_t *x_at)
     }
 }
 
-#define T uint8_t
-#define FN(name) name##_1
-#include "ref_strided.tmpl.h"
-#undef T
-#undef FN
-#define T uint16_t
-#define FN(name) name##_2
-#include "ref_strided.tmpl.h"
-#undef T
-#undef FN
-#define T uint32_t
-#define FN(name) name##_4
-#include "ref_strided.tmpl.h"
-#undef T
-#undef FN
-#define T uint64_t
-#define FN(name) name##_8
-#include "ref_strided.tmpl.h"
-#undef T
-#undef FN
-
-typedef struct pair {
-    uint64_t half[2];
-} pair;
-#define T pair
-#define FN(name) name##_16
-#include "ref_strided.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/ref_strided.tmpl.h"
+#include "kernels/by_size.tmpl.h"
 
 typedef void (*run_function)(void *context, int64_t first, int64_t last);
 typedef struct size_entry {

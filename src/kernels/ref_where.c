@@ -1,35 +1,8 @@
 // Choosing between two arrays element by element, by element size.
 #include "kernels/kernels.h"
 
-typedef struct two_words {
-    uint64_t word[2];
-} two_words;
-
-#define T uint8_t
-#define FN(name) name##_1
-#include "ref_where.tmpl.h"
-#undef T
-#undef FN
-#define T uint16_t
-#define FN(name) name##_2
-#include "ref_where.tmpl.h"
-#undef T
-#undef FN
-#define T uint32_t
-#define FN(name) name##_4
-#include "ref_where.tmpl.h"
-#undef T
-#undef FN
-#define T uint64_t
-#define FN(name) name##_8
-#include "ref_where.tmpl.h"
-#undef T
-#undef FN
-#define T two_words
-#define FN(name) name##_16
-#include "ref_where.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/ref_where.tmpl.h"
+#include "kernels/by_size.tmpl.h"
 
 void ot__ref_where(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n,
                    size_t size)
