@@ -89,7 +89,8 @@ static int evaluate(evaluation *e, ot_task task)
     options.task = task;
     options.metric_output = session_output(e->session, e->setup.scores);
     options.metric_input = e->data.target;
-    if (ot_train_evaluate(e->session, e->data.training, &options, &metrics) != OT_OK)
+    if (ot_train_evaluate(e->session, e->data.validation ? e->data.validation : e->data.training,
+                          &options, &metrics) != OT_OK)
         return report_error();
     if (!e->values->json) {
         printf("%lld rows: ", (long long)metrics.rows);
@@ -126,7 +127,7 @@ static int eval_run(const void *values, const char *const *arguments)
         request.n_classes = model_setup_class_count(&e.setup, ot_artifacts_eval_model(e.artifacts));
         request.forward = e.model;
         request.seed = (uint64_t)e.values->model.seed;
-        code = data_setup_init(&e.data, &e.values->data, &request, false);
+        code = data_setup_init(&e.data, &e.values->data, &request);
     }
     if (code == EXIT_SUCCESS)
         code = evaluate(&e, loss_task(e.setup.loss.items[0].loss));

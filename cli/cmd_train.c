@@ -204,9 +204,13 @@ static void set_folder_targets(run *r, data_request *request)
 
 static int make_data(run *r)
 {
-    data_request request = {
-        .session = r->session, .forward = r->forward, .seed = (uint64_t)r->values->model.seed};
-    int n_classes, code;
+    data_request request = {.session = r->session,
+                            .forward = r->forward,
+                            .seed = (uint64_t)r->values->model.seed,
+                            .is_shuffled = true};
+    ot_dtype dtype;
+    ot_shape shape;
+    int code;
 
     if (r->from_folder) {
         set_folder_targets(r, &request);
@@ -218,17 +222,14 @@ static int make_data(run *r)
         request.has_ignored_label = r->model.has_ignored_label;
         request.ignored_label = r->model.ignored_label;
     }
-    code = data_setup_init(&r->data, &r->values->data, &request, true);
+    code = data_setup_init(&r->data, &r->values->data, &request);
     if (code != EXIT_SUCCESS)
         return code;
-    if (r->from_folder && r->note.n_targets == 0 &&
-        ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 && r->data.target >= 0 &&
-        r->data.bindings[r->data.target].is_class)
+    if (r->from_folder && r->note.n_targets == 0 && r->data.target >= 0 &&
+        ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 &&
+        ot_session_input_info(r->session, OT_MODE_TRAIN, r->data.target, &dtype, &shape) == OT_OK &&
+        dtype != OT_F32 && dtype != OT_F64)
         r->task = OT_TASK_CLASSIFICATION; // artifacts of another maker
-    if (ot_batches_class_names(r->data.training, &n_classes) && request.n_classes > 0 &&
-        n_classes > request.n_classes)
-        return report_text("the labels are %d different texts, the model has %lld classes",
-                           n_classes, (long long)request.n_classes);
     return EXIT_SUCCESS;
 }
 

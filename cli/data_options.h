@@ -33,22 +33,18 @@ typedef struct data_request {
     const char *const *class_names; // of text labels, as trained; NULL: found in the data
     int n_class_names;
     uint64_t seed;
+    bool is_shuffled; // but for what is held out
 } data_request;
 
 typedef struct data_setup {
     ot_dataset *dataset, *validation_dataset;
     ot_batches *training, *validation; // validation NULL: none
-    ot_binding *bindings;
-    int n_bindings;
     double *mean, *std;
-    bool *is_target; // per input
-    int n_targets;
     int target; // the one for metrics, and for --label: its position; -1: none
 } data_setup;
 
-// The exit code. `is_training`: shuffled, split.
-int data_setup_init(data_setup *setup, const data_values *values, const data_request *request,
-                    bool is_training);
+// The exit code: EXIT_SUCCESS, or another after a message.
+int data_setup_init(data_setup *setup, const data_values *values, const data_request *request);
 void data_setup_deinit(data_setup *setup);
 
 #endif

@@ -30,6 +30,17 @@ enum { OT_CHECKPOINT_OPTIMIZER_STATE = 1 /**< moments and step too */ };
 /** Write version 2, durably: a kill at any moment leaves the old or the new file. */
 OT_API ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsigned flags);
 
+/**
+ * As ot_checkpoint_save(), into memory, in one piece.
+ *
+ * @param to      receives the bytes if there is room; NULL: only the number is wanted
+ * @param n_bytes receives how many bytes there are
+ * @return OT_ERR_INVALID when `capacity` is less; OT_ERR_UNSUPPORTED for 1.8 GiB and more, for
+ * which the format needs a file beside it
+ */
+OT_API ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, void *to,
+                                           size_t capacity, size_t *n_bytes);
+
 /** NULL is fine. */
 OT_API void ot_checkpoint_destroy(ot_checkpoint *checkpoint);
 

@@ -85,9 +85,10 @@ typedef struct ot_batches_options {
     uint64_t split_seed; ///< 0: file order; else rows are permuted once by this seed before
                          ///< first/last are taken
     int drop_last;       ///< 1: leave out a last short batch
-    const char *const *class_names; ///< classes of text labels as trained; NULL: found in the data
-    int n_classes;                  ///< labels must be below this; 0: not checked
-    int has_ignored_label;          ///< 1: ignored_label may stand where a class is wanted
+    const char *const
+        *class_names;      ///< n_classes of text labels as trained; NULL: found in the data
+    int n_classes;         ///< labels must be below this; 0: not checked
+    int has_ignored_label; ///< 1: ignored_label may stand where a class is wanted
     int64_t ignored_label;
 } ot_batches_options;
 #define OT_BATCHES_OPTIONS_INIT                                                                    \

@@ -145,6 +145,9 @@ OT_API ot_status ot_session_get_gradients(ot_session *session, float *to, int64_
 /** Save the checkpoint with what resuming bit for bit needs (seed, counters: properties
  * "onnxtrain.*"). */
 OT_API ot_status ot_session_save(ot_session *session, const char *path);
+/** As ot_session_save(), into memory: see ot_checkpoint_save_buffer(). */
+OT_API ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity,
+                                        size_t *n_bytes);
 
 /**
  * The eval model cut to the named outputs (any values of it), with the present parameters inside,

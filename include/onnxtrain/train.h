@@ -9,6 +9,56 @@
 extern "C" {
 #endif
 
+// ---- batches for a session ----
+
+/**
+ * Which fields of a dataset the inputs of a session take, and what is done with them.
+ *
+ * An input takes what `bind` says, else the field of its name, else what is left: of CSV columns,
+ * one input takes all of them; of arrays, each input the next one.
+ */
+typedef struct ot_data_options {
+    size_t size;                ///< sizeof(ot_data_options)
+    const ot_model *forward;    ///< inputs that it lacks are targets; NULL: only `targets` are
+    const char *const *targets; ///< inputs that are targets, the one of label and metrics first
+    int n_targets;
+    const char *label;       ///< field of the first target, by name or position; NULL: that of its
+                             ///< name, else for a single target the last column of a CSV
+    const char *const *bind; ///< "input=fields", the fields as in ot_binding
+    int n_bind;
+    double scale;             ///< of inputs of real numbers that are no targets: multiplied first
+    const double *mean, *std; ///< subtracted from them, then divided; NULL: nothing
+    int n_channels;           ///< numbers of mean and std: 1, or the rows' first extent
+    double split; ///< part of the rows that is held out, chosen by the seed of `batches`; 0: none
+    ot_batches_options batches; ///< of the training data; validation data are not shuffled
+} ot_data_options;
+#define OT_DATA_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(ot_data_options), NULL, NULL, 0, NULL, NULL, 0, 1.0, NULL, NULL, 1, 0.0,            \
+            OT_BATCHES_OPTIONS_INIT                                                                \
+    }
+
+/**
+ * Batches of a dataset, bound to the inputs of a session: for ot_train_run() and
+ * ot_train_evaluate(). Targets that are no real numbers are classes; texts become the same classes
+ * in both.
+ *
+ * @param dataset,validation_dataset borrowed until the batches are destroyed; the second may be
+ * NULL
+ * @param options borrowed for the call; NULL for defaults
+ * @param training,validation the caller destroys them; validation is NULL without
+ * validation_dataset and split
+ * @return OT_ERR_INVALID when an input finds no field; errors of ot_batches_create()
+ */
+OT_API ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
+                                  const ot_dataset *validation_dataset,
+                                  const ot_data_options *options, ot_batches **training,
+                                  ot_batches **validation);
+/** Position of the first target among the session's inputs, for metric_input; -1: there is none. */
+OT_API int ot_train_target(const ot_session *session, const ot_data_options *options);
+
+// ---- the loop ----
+
 typedef enum ot_task {
     OT_TASK_NONE,           ///< loss only
     OT_TASK_CLASSIFICATION, ///< accuracy: arg max over axis 1 of the scores against the labels

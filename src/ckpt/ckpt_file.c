@@ -1,4 +1,6 @@
-// Checkpoints to and from files.
+// Checkpoints to and from files, and to memory.
+#include <string.h>
+
 #include "ckpt/ckpt.h"
 
 static const size_t external_from = (size_t)1800 << 20; // bytes, as ONNX Runtime's default
@@ -115,6 +117,52 @@ static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_writ
 ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsigned flags)
 {
     return save(checkpoint, path, (ot__ckpt_write_options){.flags = flags});
+}
+
+static ot_status copy_piece(void *context, const void *bytes, size_t n_bytes)
+{
+    uint8_t **to = context;
+
+    memcpy(*to, bytes, n_bytes);
+    *to += n_bytes;
+    return OT_OK;
+}
+
+static ot_status copy_pieces(const ot__pieces *pieces, uint8_t *to, size_t capacity,
+                             size_t *n_bytes)
+{
+    *n_bytes = ot__pieces_size(pieces);
+    if (to == NULL)
+        return ot__buf_status(&pieces->own);
+    if (*n_bytes > capacity)
+        return ot__error(OT_ERR_INVALID, "a checkpoint of %zu bytes into a buffer of %zu", *n_bytes,
+                         capacity);
+    return ot__pieces_each(pieces, copy_piece, &to);
+}
+
+ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, void *to,
+                                    size_t capacity, size_t *n_bytes)
+{
+    const ot__ckpt_write_options options = {.flags = flags};
+    ot__pieces pieces = {0};
+    size_t total;
+    ot_status st;
+
+    if (checkpoint == NULL || n_bytes == NULL)
+        return ot__error(OT_ERR_INVALID,
+                         "there is no checkpoint to save, or no place for its size");
+    *n_bytes = 0;
+    total = parameter_bytes(checkpoint) +
+            (flags & OT_CHECKPOINT_OPTIMIZER_STATE ? moment_bytes(checkpoint) : 0);
+    if (total >= external_from)
+        return ot__error(OT_ERR_UNSUPPORTED, "a checkpoint of %zu bytes in one piece", total);
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
+    st = ot__flatbuf_write(checkpoint, &options, &pieces);
+    if (st == OT_OK)
+        st = copy_pieces(&pieces, to, capacity, n_bytes);
+    ot__pieces_deinit(&pieces);
+    return st;
 }
 
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,

@@ -163,7 +163,7 @@ const char *const *ot_batches_class_names(const ot_batches *batches, int *n_clas
     for (int i = 0; i < batches->n_bounds; i++)
         if (batches->bounds[i].is_class && batches->bounds[i].class_names) {
             *n_classes = batches->bounds[i].n_class_names;
-            return batches->bounds[i].class_names;
+            return (const char *const *)batches->bounds[i].class_names;
         }
     return NULL;
 }

@@ -6,48 +6,10 @@
 
 enum { MAX_CLASSES = 1 << 16 };
 
-static int find_field(const ot_dataset *dataset, const char *name, size_t length)
-{
-    for (int i = 0; i < dataset->n_fields; i++)
-        if (strlen(dataset->fields[i].name) == length &&
-            memcmp(dataset->fields[i].name, name, length) == 0)
-            return i;
-    return -1;
-}
-
-// A field by name, else by position; "#3" is a position even where a field is named "3".
-static ot_status find_named(const ot_dataset *dataset, const char *input, const char *name,
-                            size_t length, int *out)
-{
-    char copy[64];
-    int64_t position;
-
-    *out = find_field(dataset, name, length);
-    if (*out >= 0)
-        return OT_OK;
-    if (length < sizeof(copy)) {
-        memcpy(copy, name, length);
-        copy[length] = '\0';
-        if (ot__parse_int(copy[0] == '#' ? copy + 1 : copy, &position)) {
-            if (position < 0)
-                position += dataset->n_fields; // -1 is the last
-            if (position >= 0 && position < dataset->n_fields) {
-                *out = (int)position;
-                return OT_OK;
-            }
-        }
-    }
-    return ot__error(OT_ERR_NOT_FOUND, "input '%s': the data has no field '%.*s'", input,
-                     (int)OT_MIN(length, (size_t)128), name);
-}
-
 static ot_status add_fields(ot__bound *bound, const ot_dataset *dataset, int first, int last)
 {
     const ot__field **grown;
 
-    if (last < first)
-        return ot__error(OT_ERR_INVALID, "input '%s': field '%s' stands before '%s'", bound->input,
-                         dataset->fields[last].name, dataset->fields[first].name);
     for (int i = first; i <= last; i++)
         if (dataset->fields[i].fault)
             return ot__error(OT_ERR_UNSUPPORTED, "input '%s': %s", bound->input,
@@ -64,23 +26,11 @@ static ot_status add_fields(ot__bound *bound, const ot_dataset *dataset, int fir
 
 static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const char *spec)
 {
-    int whole = find_field(dataset, spec, strlen(spec)), first, last;
+    int first, last;
 
-    if (whole >= 0)
-        return add_fields(bound, dataset, whole, whole);
-    for (;;) {
-        size_t length = strcspn(spec, ",");
-        const char *colon = memchr(spec, ':', length);
-        size_t first_length = colon ? (size_t)(colon - spec) : length;
-
-        OT_TRY(find_named(dataset, bound->input, spec, first_length, &first));
-        last = first;
-        if (colon)
-            OT_TRY(find_named(dataset, bound->input, colon + 1, length - first_length - 1, &last));
+    while (spec) {
+        OT_TRY(ot__dataset_next_fields(dataset, bound->input, &spec, &first, &last));
         OT_TRY(add_fields(bound, dataset, first, last));
-        if (spec[length] == '\0')
-            break;
-        spec += length + 1;
     }
     for (int i = 0; bound->n_fields > 1 && i < bound->n_fields; i++)
         if (bound->fields[i]->data || bound->fields[i]->source != bound->fields[0]->source)
@@ -136,8 +86,8 @@ static ot_status find_classes(ot__bound *bound)
     ot__buf text = {0};
     ot_status st = OT_OK;
 
-    bound->own_class_names = ot__alloc_zero(MAX_CLASSES, sizeof(char *));
-    if (!bound->own_class_names)
+    bound->class_names = ot__alloc_zero(MAX_CLASSES, sizeof(char *));
+    if (!bound->class_names)
         return OT_ERR_NO_MEMORY;
     for (int64_t row = 0; st == OT_OK && row < bound->fields[0]->rows; row++) {
         ot__csv_row(bound->fields[0]->source, row, bound->cells);
@@ -158,13 +108,26 @@ static ot_status find_classes(ot__bound *bound)
             st = OT_ERR_NO_MEMORY;
             break;
         }
-        bound->own_class_names[bound->n_class_names++] = name;
+        bound->class_names[bound->n_class_names++] = name;
     }
     ot__map_deinit(&seen);
     ot__buf_deinit(&text);
-    qsort(bound->own_class_names, (size_t)bound->n_class_names, sizeof(char *), compare_names);
-    bound->class_names = (const char *const *)bound->own_class_names;
+    qsort(bound->class_names, (size_t)bound->n_class_names, sizeof(char *), compare_names);
     return st;
+}
+
+static ot_status copy_classes(ot__bound *bound, const char *const *names, int n)
+{
+    bound->class_names = ot__alloc_zero((size_t)n + 1, sizeof(char *));
+    if (!bound->class_names)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n; i++) {
+        bound->class_names[i] = ot__strdup(names[i]);
+        if (!bound->class_names[i])
+            return OT_ERR_NO_MEMORY;
+        bound->n_class_names = i + 1;
+    }
+    return OT_OK;
 }
 
 static ot_status copy_numbers(const double *from, int n, double **out)
@@ -218,7 +181,6 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
     bound->is_class = binding->is_class != 0;
     bound->has_ignored_label = options->has_ignored_label != 0;
     bound->ignored_label = options->ignored_label;
-    bound->class_names = options->class_names;
     OT_TRY(fit_shape(bound, &binding->shape));
     OT_TRY(copy_numbers(binding->mean, binding->n_channels, &bound->mean));
     OT_TRY(copy_numbers(binding->std, binding->n_channels, &bound->std));
@@ -232,23 +194,18 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
         if (!bound->cells)
             return OT_ERR_NO_MEMORY;
     }
-    if (bound->is_class && bound->fields[0]->dtype == OT_STRING) {
-        while (bound->class_names && bound->n_class_names < options->n_classes)
-            bound->n_class_names++;
-        if (!bound->class_names)
-            OT_TRY(find_classes(bound));
-    } else {
-        bound->class_names = NULL;
-    }
+    if (bound->is_class && bound->fields[0]->dtype == OT_STRING)
+        OT_TRY(options->class_names ? copy_classes(bound, options->class_names, options->n_classes)
+                                    : find_classes(bound));
     return make_tensor(bound, options->batch_size);
 }
 
 void ot__bound_deinit(ot__bound *bound)
 {
     ot_tensor_destroy(bound->tensor);
-    for (int i = 0; bound->own_class_names && i < bound->n_class_names; i++)
-        ot__free(bound->own_class_names[i]);
-    ot__free(bound->own_class_names);
+    for (int i = 0; bound->class_names && i < bound->n_class_names; i++)
+        ot__free(bound->class_names[i]);
+    ot__free(bound->class_names);
     ot__free(bound->cells);
     ot__free(bound->values);
     ot__free(bound->mean);

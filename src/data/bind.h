@@ -16,12 +16,11 @@ typedef struct ot__bound {
     int n_channels;
     bool is_class, has_ignored_label;
     int64_t ignored_label;
-    const char *const *class_names; // text labels; sorted
+    char **class_names; // of text labels, sorted; NULL: labels are numbers
     int n_class_names;
-    char **own_class_names; // when found in the data
-    ot_tensor *tensor;      // room for a whole batch
-    double *values;         // one row, f64
-    ot__cell *cells;        // one CSV row
+    ot_tensor *tensor; // room for a whole batch
+    double *values;    // one row, f64
+    ot__cell *cells;   // one CSV row
 } ot__bound;
 
 // Which fields the input takes. Then, of a batch that has room for options->batch_size rows, all

@@ -55,6 +55,14 @@ ot__source *ot__dataset_add_source(ot_dataset *dataset,
 ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
                                  const ot_dataset_options *options, ot_dataset **out);
 
+// fields.c: the field of that name, else at that position; "#3" is a position even where a field is
+// named "3", -1 the last. -1: there is none.
+int ot__dataset_find(const ot_dataset *dataset, const char *name, size_t length);
+// The next fields, first to last, of a text as ot_binding has it; *text moves behind them, and is
+// NULL at its end.
+ot_status ot__dataset_next_fields(const ot_dataset *dataset, const char *input, const char **text,
+                                  int *first, int *last);
+
 // unpack.c
 bool ot__is_gzip(const ot__file_map *map);
 // Replace source->map by its unpacked bytes.

@@ -63,6 +63,13 @@ ot_status ot_session_save(ot_session *session, const char *path)
     return ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
 }
 
+ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity, size_t *n_bytes)
+{
+    OT_TRY(ot__session_put_properties(session));
+    return ot_checkpoint_save_buffer(session->checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, to,
+                                     capacity, n_bytes);
+}
+
 // ---- reading ----
 
 static bool has_property(const ot_checkpoint *checkpoint, const char *name)

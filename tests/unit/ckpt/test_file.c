@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -343,6 +344,55 @@ static void external_data_are_refused_in_memory(void **state)
     ot__file_map_close(&map);
 }
 
+static void a_buffer_gets_the_bytes_of_the_file(void **state)
+{
+    const char *path = in_folder(state, "checkpoint");
+    ot__file_map map = {0};
+    size_t n_bytes = 1, n_again;
+    ot_checkpoint *checkpoint = make(PLAIN, N_OLD);
+    char *bytes;
+
+    assert_int_equal(ot_checkpoint_save(checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE), OT_OK);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    assert_int_equal(
+        ot_checkpoint_save_buffer(checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, NULL, 0, &n_bytes),
+        OT_OK);
+    assert_int_equal(n_bytes, map.size);
+    bytes = calloc(n_bytes, 1);
+    assert_int_equal(ot_checkpoint_save_buffer(checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, bytes,
+                                               n_bytes, &n_again),
+                     OT_OK);
+    assert_memory_equal(bytes, map.data, map.size);
+    assert_int_equal(ot_checkpoint_save_buffer(checkpoint, 0, bytes, 100, &n_again),
+                     OT_ERR_INVALID);
+    assert_non_null(strstr(ot_error_message(), "into a buffer of 100"));
+    ot_checkpoint_destroy(checkpoint);
+    ot__file_map_close(&map);
+    free(bytes);
+}
+
+static void what_came_with_external_data_goes_into_one_buffer(void **state)
+{
+    ot_checkpoint *checkpoint = make(EXTERNAL, N_OLD), *again;
+    size_t n_bytes;
+    int64_t count;
+    char *bytes;
+
+    (void)state;
+    assert_int_equal(ot_checkpoint_save_buffer(checkpoint, 0, NULL, 0, &n_bytes), OT_OK);
+    bytes = calloc(n_bytes, 1);
+    assert_int_equal(ot_checkpoint_save_buffer(checkpoint, 0, bytes, n_bytes, &n_bytes), OT_OK);
+    assert_int_equal(ot_checkpoint_load_buffer(bytes, n_bytes, &again), OT_OK);
+    assert_int_equal(ot_checkpoint_get_int(again, "count", &count), OT_OK);
+    assert_int_equal(count, N_OLD);
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(again->parameters[i]->value->data,
+                            checkpoint->parameters[i]->value->data, N_OLD * sizeof(float));
+    ot_checkpoint_destroy(checkpoint);
+    ot_checkpoint_destroy(again);
+    free(bytes);
+}
+
 static void data_cut_short_are_refused(void **state)
 {
     const char *path = in_folder(state, "checkpoint");
@@ -370,6 +420,8 @@ int main(void)
         TEST_IN_FOLDER(missing_data_and_folders_are_errors_that_name_the_path),
         TEST_IN_FOLDER(external_data_are_refused_in_memory),
         TEST_IN_FOLDER(data_cut_short_are_refused),
+        TEST_IN_FOLDER(a_buffer_gets_the_bytes_of_the_file),
+        cmocka_unit_test(what_came_with_external_data_goes_into_one_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

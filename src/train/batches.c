@@ -1,0 +1,239 @@
+// Batches of a dataset for a session: its inputs with their fields, and what is held out.
+#include <inttypes.h>
+#include <string.h>
+
+#include "train/bind.h"
+
+static bool is_real(ot_dtype dtype)
+{
+    return dtype == OT_F32 || dtype == OT_F64 || dtype == OT_F16 || dtype == OT_BF16;
+}
+
+// ---- inputs ----
+
+static bool is_named(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool has_input(const ot_model *model, const char *name)
+{
+    for (int i = 0; i < ot_model_input_count(model); i++)
+        if (strcmp(ot_model_input_name(model, i), name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_target(const ot_session *session, const ot_data_options *options, int index)
+{
+    const char *name = ot_session_input_name(session, OT_MODE_TRAIN, index);
+
+    return is_named(options->targets, options->n_targets, name) ||
+           (options->forward != NULL && !has_input(options->forward, name));
+}
+
+// Names come first, in their order: the model's own inputs may be targets, too.
+static int find_target(const ot_session *session, const ot_data_options *options)
+{
+    const int n = ot_session_input_count(session, OT_MODE_TRAIN);
+
+    for (int t = 0; t < options->n_targets; t++)
+        for (int i = 0; i < n; i++)
+            if (strcmp(options->targets[t], ot_session_input_name(session, OT_MODE_TRAIN, i)) == 0)
+                return i;
+    for (int i = 0; i < n; i++)
+        if (is_target(session, options, i))
+            return i;
+    return -1;
+}
+
+static ot_status describe_input(const ot_session *session, int index, bool is_target_input,
+                                const ot_data_options *options, ot_binding *binding)
+{
+    ot_shape shape;
+
+    *binding = (ot_binding){
+        .input = ot_session_input_name(session, OT_MODE_TRAIN, index), .scale = 1, .n_channels = 1};
+    OT_TRY(ot_session_input_info(session, OT_MODE_TRAIN, index, &binding->dtype, &shape));
+    if (shape.ndim < 1)
+        return ot__error(OT_ERR_INVALID, "input '%s' has no batch axis", binding->input);
+    binding->shape.ndim = shape.ndim - 1;
+    memcpy(binding->shape.dim, shape.dim + 1, (size_t)binding->shape.ndim * sizeof(int64_t));
+    if (is_target_input) {
+        binding->is_class = !is_real(binding->dtype);
+    } else if (is_real(binding->dtype)) {
+        binding->scale = options->scale;
+        binding->mean = options->mean;
+        binding->std = options->std;
+        binding->n_channels = options->n_channels;
+    }
+    return OT_OK;
+}
+
+static ot_status inputs_init(ot__inputs *inputs, const ot_session *session,
+                             const ot_data_options *options)
+{
+    const int n = ot_session_input_count(session, OT_MODE_TRAIN);
+
+    inputs->bindings = ot__alloc_zero((size_t)n + 1, sizeof(*inputs->bindings));
+    inputs->is_target = ot__alloc_zero((size_t)n + 1, sizeof(*inputs->is_target));
+    if (inputs->bindings == NULL || inputs->is_target == NULL)
+        return OT_ERR_NO_MEMORY;
+    inputs->count = n;
+    inputs->target = find_target(session, options);
+    for (int i = 0; i < n; i++) {
+        inputs->is_target[i] = is_target(session, options, i);
+        inputs->n_targets += inputs->is_target[i];
+        OT_TRY(describe_input(session, i, inputs->is_target[i], options, &inputs->bindings[i]));
+    }
+    return OT_OK;
+}
+
+static void inputs_deinit(ot__inputs *inputs)
+{
+    ot__free(inputs->bindings);
+    ot__free(inputs->is_target);
+    ot__buf_deinit(&inputs->columns);
+}
+
+// ---- batches ----
+
+// Training and validation data are bound one by one, since arrays may be named after their files.
+static ot_status open_batches(ot__inputs *inputs, const ot_dataset *dataset,
+                              const ot_data_options *options, const ot_batches_options *how,
+                              ot_batches **out)
+{
+    OT_TRY(ot__inputs_bind(inputs, dataset, options));
+    return ot_batches_create(dataset, inputs->bindings, inputs->count, how, out);
+}
+
+static ot_status check_classes(const ot_batches *batches, const ot_batches_options *how)
+{
+    int n;
+
+    if (ot_batches_class_names(batches, &n) == NULL || how->n_classes == 0 || n <= how->n_classes)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "the labels are %d different texts, the model has %d classes",
+                     n, how->n_classes);
+}
+
+static ot_status count_held_out(int64_t rows, double split, int64_t *out)
+{
+    *out = split < 1 ? (int64_t)((double)rows * split + 0.5) : rows;
+    if (*out > 0 && *out < rows)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "split: %g of %" PRId64 " rows leaves none to %s on", split,
+                     rows, *out == 0 ? "validate" : "train");
+}
+
+// Of all rows in an order of their own, the last are held out.
+static ot_status open_split(ot__inputs *inputs, const ot_dataset *dataset,
+                            const ot_data_options *options, ot_batches **training,
+                            ot_batches **validation)
+{
+    ot_batches_options how = options->batches;
+    int64_t held_out, rows;
+    ot_batches *all;
+
+    // Arrays of an archive may differ in length, so the rows are those of what is bound.
+    OT_TRY(open_batches(inputs, dataset, options, &how, &all));
+    rows = ot_batches_rows(all);
+    ot_batches_destroy(all);
+    OT_TRY(count_held_out(rows, options->split, &held_out));
+    how.split_seed = how.seed + 1;
+    how.first = 0;
+    how.last = rows - held_out;
+    OT_TRY(open_batches(inputs, dataset, options, &how, training));
+    how.shuffle = 0;
+    how.first = rows - held_out;
+    how.last = rows;
+    return open_batches(inputs, dataset, options, &how, validation);
+}
+
+static ot_status open_validation(ot__inputs *inputs, const ot_dataset *dataset,
+                                 const ot_data_options *options, const ot_batches *training,
+                                 ot_batches **out)
+{
+    ot_batches_options how = options->batches;
+    int n;
+    const char *const *classes = ot_batches_class_names(training, &n);
+
+    how.shuffle = 0;
+    if (classes != NULL) { // validation data may lack a class
+        how.class_names = classes;
+        how.n_classes = n;
+    }
+    return open_batches(inputs, dataset, options, &how, out);
+}
+
+static ot_status open_all(ot__inputs *inputs, const ot_dataset *dataset,
+                          const ot_dataset *validation_dataset, const ot_data_options *options,
+                          ot_batches **training, ot_batches **validation)
+{
+    if (options->split > 0)
+        OT_TRY(open_split(inputs, dataset, options, training, validation));
+    else
+        OT_TRY(open_batches(inputs, dataset, options, &options->batches, training));
+    if (validation_dataset != NULL)
+        OT_TRY(open_validation(inputs, validation_dataset, options, *training, validation));
+    return options->batches.class_names != NULL ? OT_OK
+                                                : check_classes(*training, &options->batches);
+}
+
+// ---- the interface ----
+
+static ot_status check_options(const ot_data_options *options, bool has_validation)
+{
+    if (options->size != sizeof *options || options->batches.size != sizeof options->batches)
+        return ot__error(OT_ERR_INVALID, "data options of %zu and %zu bytes, expected %zu and %zu",
+                         options->size, options->batches.size, sizeof *options,
+                         sizeof options->batches);
+    if (!(options->split >= 0))
+        return ot__error(OT_ERR_INVALID, "split: %g, expected 0 to 1", options->split);
+    if (options->split > 0 && has_validation)
+        return ot__error(OT_ERR_INVALID, "validation and split exclude each other");
+    if (options->split > 0 && (options->batches.first != 0 || options->batches.last != 0))
+        return ot__error(OT_ERR_INVALID,
+                         "split: takes its part of all rows, not of %" PRId64 " to %" PRId64,
+                         options->batches.first, options->batches.last);
+    return OT_OK;
+}
+
+ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
+                           const ot_dataset *validation_dataset, const ot_data_options *options,
+                           ot_batches **training, ot_batches **validation)
+{
+    static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
+    ot__inputs inputs = {0};
+    ot_status st;
+
+    if (training != NULL)
+        *training = NULL;
+    if (validation != NULL)
+        *validation = NULL;
+    if (session == NULL || dataset == NULL || training == NULL || validation == NULL)
+        return ot__error(OT_ERR_INVALID, "batches need a session, a dataset and places for both");
+    if (options == NULL)
+        options = &defaults;
+    OT_TRY(check_options(options, validation_dataset != NULL));
+    st = inputs_init(&inputs, session, options);
+    if (st == OT_OK)
+        st = open_all(&inputs, dataset, validation_dataset, options, training, validation);
+    inputs_deinit(&inputs);
+    if (st == OT_OK)
+        return OT_OK;
+    ot_batches_destroy(*training);
+    ot_batches_destroy(*validation);
+    *training = *validation = NULL;
+    return st;
+}
+
+int ot_train_target(const ot_session *session, const ot_data_options *options)
+{
+    static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
+
+    return session != NULL ? find_target(session, options != NULL ? options : &defaults) : -1;
+}

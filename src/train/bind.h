@@ -1,0 +1,19 @@
+// The inputs of a session on their way to the fields of a dataset. Private to `train`.
+#ifndef OT_TRAIN_BIND_H
+#define OT_TRAIN_BIND_H
+
+#include "train/train.h"
+
+typedef struct ot__inputs {
+    ot_binding *bindings; // in the session's order
+    bool *is_target;      // per input
+    int count, n_targets;
+    int target;      // the first target; -1: none
+    ot__buf columns; // text of `fields` made for columns of a CSV
+} ot__inputs;
+
+// bind.c: sets `fields` of all bindings, which stay good until the next call.
+ot_status ot__inputs_bind(ot__inputs *inputs, const ot_dataset *dataset,
+                          const ot_data_options *options);
+
+#endif
