@@ -41,7 +41,8 @@ typedef struct ot_block_options {
  *
  * @param options NULL for defaults
  * @param out     the caller destroys it
- * @return OT_ERR_UNSUPPORTED naming every operator that is not known; other errors of the model
+ * @return errors of the model; operators that are not known are none, unless a gradient is to pass
+ * them
  */
 OT_API ot_status ot_block_create(const ot_model *model, const ot_block_options *options,
                                  ot_block **out);

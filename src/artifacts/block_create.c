@@ -92,7 +92,7 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
     if (!block)
         return OT_ERR_NO_MEMORY;
     artifacts.seed = block->seed = options.seed;
-    st = model ? ot__forward_open(model, &artifacts, &block->forward)
+    st = model ? ot__forward_open(model, &artifacts, OT_FOREIGN_CARRIED, &block->forward)
                : open_empty(&block->forward, options.opset);
     if (st != OT_OK) {
         ot_block_destroy(block);
@@ -252,19 +252,6 @@ ot_status ot_block_finish(ot_block *block, ot_value *const *outputs, int n_outpu
     return OT_OK;
 }
 
-// What only other runtimes know has no record.
-static ot_status check_can_run(const ot_graph *graph)
-{
-    char label[160];
-
-    for (int n = 0; n < graph->n_nodes; n++)
-        if (!graph->nodes[n]->op)
-            return ot__error(OT_ERR_UNSUPPORTED,
-                             "%s: built for other runtimes, this one has no kernel to train with",
-                             ot__node_label(graph->nodes[n], label, sizeof label));
-    return OT_OK;
-}
-
 static ot_status finish_training(ot_block *block, const ot_artifacts_options *given,
                                  ot_artifacts **out)
 {
@@ -275,7 +262,6 @@ static ot_status finish_training(ot_block *block, const ot_artifacts_options *gi
     if (options.n_losses > 0)
         return ot__error(OT_ERR_INVALID, "%d losses in the options: the graph has its own",
                          options.n_losses);
-    OT_TRY(check_can_run(forward->model->graph));
     OT_TRY(join_names(block, true, &options.trainable, &options.n_trainable));
     OT_TRY(join_names(block, false, &options.frozen, &options.n_frozen));
     OT_TRY(ot__init_parameters(forward->model, &options));

@@ -161,6 +161,7 @@ ot_value *ot_block_sequence_construct(ot_block *block, ot_value *const *values, 
 {
     const char *name;
     ot_value *y;
+    ot_node *node;
 
     if (!takes_all(block, "SequenceConstruct", values, n_values))
         return NULL;
@@ -175,11 +176,12 @@ ot_value *ot_block_sequence_construct(ot_block *block, ot_value *const *values, 
     name = ot__block_name(block, "SequenceConstruct");
     if (block->status != OT_OK)
         return NULL;
-    // No record knows it, so there is nothing to look up or to infer by.
-    if (!ot__graph_add_node(block->graph, "", "SequenceConstruct", name, values, n_values, &y, 1)) {
+    node = ot__graph_add_node(block->graph, "", "SequenceConstruct", name, values, n_values, &y, 1);
+    if (!node) {
         ot__block_fail(block, OT_ERR_NO_MEMORY);
         return NULL;
     }
+    node->op = ot__op_foreign;
     y->kind = OT_VALUE_SEQUENCE;
     y->dtype = values[0]->dtype;
     return y;

@@ -99,14 +99,15 @@ static ot_status classify(ot__forward *forward, const ot_artifacts_options *opti
 }
 
 ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
-                           ot__forward *forward)
+                           ot__foreign foreign, ot__forward *forward)
 {
     *forward = (ot__forward){0};
     OT_TRY(ot__model_clone(model, &forward->model));
     OT_TRY(ot__init_parameters(forward->model, options));
     // Before preparing: what raising adds are constants.
     OT_TRY(ot__candidates_collect(forward->model->graph, &forward->candidates));
-    return ot__pass_prepare(forward->model);
+    return foreign == OT_FOREIGN_CARRIED ? ot__pass_prepare_carrying(forward->model)
+                                         : ot__pass_prepare(forward->model);
 }
 
 ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *options)
@@ -121,9 +122,9 @@ ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *op
 }
 
 ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
-                            ot__forward *forward)
+                            ot__foreign foreign, ot__forward *forward)
 {
-    OT_TRY(ot__forward_open(model, options, forward));
+    OT_TRY(ot__forward_open(model, options, foreign, forward));
     return ot__forward_close(forward, options);
 }
 

@@ -13,14 +13,16 @@ typedef struct ot__forward {
 
 // The caller's options in our size; what an older caller does not know keeps its default.
 ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out);
+// What becomes of operators that are not known.
+typedef enum ot__foreign { OT_FOREIGN_REFUSED, OT_FOREIGN_CARRIED } ot__foreign;
 // A copy of the model, prepared, with its initial values drawn and its candidates.
 ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
-                           ot__forward *forward);
+                           ot__foreign foreign, ot__forward *forward);
 // The losses of the options behind it (none: its first output is the loss), the outputs, the roles.
 ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *options);
 // Both. On failure what there is stays, for reports; ot__forward_deinit in any case.
 ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
-                            ot__forward *forward);
+                            ot__foreign foreign, ot__forward *forward);
 void ot__forward_deinit(ot__forward *forward);
 
 #endif

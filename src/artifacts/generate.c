@@ -80,6 +80,25 @@ static ot_status build_optimizer(ot_artifacts *artifacts, const ot__forward *for
                                &artifacts->optimizer);
 }
 
+// ---- operators of others ----
+
+// The files are complete, but training from them takes a runtime that knows these.
+static ot_status warn_of_foreign(const ot_model *model)
+{
+    ot__buf lines = {0};
+    ot_status st = ot__pass_unknown_operators(model, &lines);
+
+    for (char *line = lines.data; st == OT_OK && line && *line;) {
+        char *end = strchr(line, '\n');
+
+        *end = '\0'; // every line ends with one
+        ot__log(OT_LOG_WARNING, "operator %s is carried along, but not known here", line);
+        line = end + 1;
+    }
+    ot__buf_deinit(&lines);
+    return st;
+}
+
 // ---- the whole ----
 
 static ot_status finish(ot__forward *forward, const ot_artifacts_options *options, const char *note,
@@ -92,6 +111,7 @@ static ot_status finish(ot__forward *forward, const ot_artifacts_options *option
     OT_TRY(ot__training_model(forward));
     if (note)
         OT_TRY(ot_model_set_metadata(forward->model, OT_METADATA_LOSS, note));
+    OT_TRY(warn_of_foreign(forward->model));
     artifacts->ort_format = options->ort_format != 0;
     artifacts->training = forward->model;
     forward->model = NULL;
@@ -119,7 +139,7 @@ static ot_status generate(const ot_model *model, const ot_artifacts_options *opt
 {
     char *note;
 
-    OT_TRY(ot__forward_build(model, options, forward));
+    OT_TRY(ot__forward_build(model, options, OT_FOREIGN_CARRIED, forward));
     OT_TRY(ot__loss_note(forward, model, options, &note));
     return ot__artifacts_finish(forward, options, note, out);
 }

@@ -199,7 +199,8 @@ static ot_status loss_input(const ot_graph *graph, const ot_loss_options *option
     }
     if ((*x)->kind != OT_VALUE_TENSOR || !ot__dtype_is_float((*x)->dtype))
         return ot__error(OT_ERR_INVALID, "loss input '%s' is %s, expected a tensor of a float type",
-                         (*x)->name, ot_dtype_name((*x)->dtype));
+                         (*x)->name,
+                         (*x)->kind != OT_VALUE_TENSOR ? "no tensor" : ot_dtype_name((*x)->dtype));
     return OT_OK;
 }
 

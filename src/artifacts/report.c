@@ -203,7 +203,7 @@ static ot_status examine_structure(const ot_artifacts_options *options, ot__forw
 static ot_status examine(const ot_model *model, const ot_artifacts_options *options,
                          ot__forward *forward, ot_report *report)
 {
-    ot_status st = ot__forward_build(model, options, forward);
+    ot_status st = ot__forward_build(model, options, OT_FOREIGN_REFUSED, forward);
     const bool is_built = st == OT_OK;
 
     if (st == OT_ERR_NO_MEMORY)

@@ -38,6 +38,19 @@ static bool lies_on_way(const ot__reach *reach, const ot_node *node)
     return false;
 }
 
+typedef struct capture_walk {
+    obstacles *o;
+    ot_node *node;
+} capture_walk;
+
+static void note_capture(void *context, const ot_value *value)
+{
+    const capture_walk *walk = context;
+
+    walk->o->leads[value->index] = true;
+    walk->o->unsupported[value->index] = walk->node;
+}
+
 static void visit_node(obstacles *o, ot_node *node)
 {
     const bool on_way = lies_on_way(o->reach, node);
@@ -71,6 +84,11 @@ static void visit_node(obstacles *o, ot_node *node)
         } else {
             o->stopper[x->index] = ot__edge_passes(node, i) && stopper ? stopper : node;
         }
+    }
+    if (on_way) {
+        capture_walk captures = {o, node};
+
+        ot__reach_visit_captures(o->reach, node, note_capture, &captures);
     }
 }
 
@@ -178,9 +196,24 @@ static const char *name_of(const ot_node *node)
     return node->name[0] ? node->name : node->op_type;
 }
 
+typedef struct capture_search {
+    const ot__reach *reach;
+    const ot_value *found;
+} capture_search;
+
+static void find_capture(void *context, const ot_value *value)
+{
+    capture_search *search = context;
+
+    if (!search->found && search->reach->from[value->index])
+        search->found = value;
+}
+
 // Backwards from `node` along values that come from a parameter; their producers only get earlier.
 static const ot_node *previous(const ot__reach *reach, const ot_node *node, const ot_value **from)
 {
+    capture_search captured = {reach, NULL};
+
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
 
@@ -191,7 +224,11 @@ static const ot_node *previous(const ot__reach *reach, const ot_node *node, cons
             return x->producer;
         return NULL;
     }
-    return NULL;
+    ot__reach_visit_captures(reach, node, find_capture, &captured);
+    if (!captured.found)
+        return NULL;
+    *from = captured.found;
+    return captured.found->producer;
 }
 
 // "Foo 'f' (from 'w' by a > b > ... > y > z)"
@@ -206,6 +243,8 @@ static ot_status say_operator(ot__buf *text, const ot__reach *reach, const ot_no
         return OT_ERR_NO_MEMORY;
     for (const ot_node *at = previous(reach, node, &from); at; at = previous(reach, at, &from))
         path[n++] = at;
+    if (ot__op_is_foreign(node) && node->domain[0])
+        ot__buf_printf(text, "%s.", node->domain);
     ot__buf_text(text, ot__node_label(node, label, sizeof label));
     if (from)
         ot__buf_printf(text, " (from '%s'", from->name);

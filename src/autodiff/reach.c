@@ -6,11 +6,22 @@ bool ot__value_is_differentiable(const ot_value *value)
     return value->kind == OT_VALUE_TENSOR && ot__dtype_is_float(value->dtype);
 }
 
+// What a foreign node may hand a gradient through: anything that could hold numbers of a float
+// type.
+static bool may_be_differentiable(const ot_value *value)
+{
+    const bool is_typed = value->kind == OT_VALUE_TENSOR || value->kind == OT_VALUE_SEQUENCE;
+
+    return !is_typed || value->dtype == OT_DTYPE_UNDEFINED || ot__dtype_is_float(value->dtype);
+}
+
 bool ot__edge_passes(const ot_node *node, int i_input)
 {
     const ot_value *x = node->inputs[i_input];
     const ot_port *port;
 
+    if (ot__op_is_foreign(node))
+        return x && may_be_differentiable(x);
     if (!x || !ot__value_is_differentiable(x) || (node->op->flags & OT_OP_NO_GRAD) != 0)
         return false;
     port = ot__op_input_port(node->op, i_input);
@@ -22,6 +33,8 @@ bool ot__output_passes(const ot_node *node, int i_output)
     const ot_value *y = node->outputs[i_output];
     const ot_port *port;
 
+    if (ot__op_is_foreign(node))
+        return y && may_be_differentiable(y);
     if (!y || !ot__value_is_differentiable(y))
         return false;
     port = ot__op_output_port(node->op, i_output);
@@ -34,12 +47,57 @@ bool ot__reach_knows(const ot__reach *reach, const ot_value *value)
            reach->uses.values[value->index] == value;
 }
 
+typedef struct capture_list {
+    const ot__reach *reach;
+    void (*visit)(void *context, const ot_value *value);
+    void *context;
+} capture_list;
+
+static void visit_capture(void *context, ot_value *value)
+{
+    const capture_list *list = context;
+
+    if (ot__reach_knows(list->reach, value) && may_be_differentiable(value))
+        list->visit(list->context, value);
+}
+
+void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,
+                              void (*visit)(void *context, const ot_value *value), void *context)
+{
+    capture_list list = {reach, visit, context};
+
+    if (ot__op_is_foreign(node))
+        ot__node_visit_captures(node, visit_capture, &list);
+}
+
+typedef struct coming {
+    const ot__reach *reach;
+    bool any;
+} coming;
+
+static void note_coming(void *context, const ot_value *value)
+{
+    coming *c = context;
+
+    c->any = c->any || c->reach->from[value->index];
+}
+
+static void note_going(void *context, const ot_value *value)
+{
+    ot__reach *reach = context;
+
+    reach->to[value->index] = true;
+}
+
 static bool any_input_passes(const ot__reach *reach, const ot_node *node)
 {
+    coming captured = {reach, false};
+
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] && reach->from[node->inputs[i]->index] && ot__edge_passes(node, i))
             return true;
-    return false;
+    ot__reach_visit_captures(reach, node, note_coming, &captured);
+    return captured.any;
 }
 
 static bool any_output_passes(const ot__reach *reach, const ot_node *node)
@@ -76,6 +134,7 @@ static void walk_backward(ot__reach *reach)
         for (int i = 0; i < node->n_inputs; i++)
             if (ot__edge_passes(node, i))
                 reach->to[node->inputs[i]->index] = true;
+        ot__reach_visit_captures(reach, node, note_going, reach);
     }
 }
 

@@ -27,6 +27,10 @@ bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input);
 // The value was in the graph when the reach was built.
 bool ot__reach_knows(const ot__reach *reach, const ot_value *value);
 
+// What subgraphs of a foreign node read of this graph and could be differentiated.
+void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,
+                              void (*visit)(void *context, const ot_value *value), void *context);
+
 // Refuse: every active operator without a gradient rule in one message.
 ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *from, int n_from);
 // Refuse: values that do not reach the target, all in one message.

@@ -310,6 +310,9 @@ void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to);
 // Give `value` the name `base`, or base_1, base_2, ... when that is taken. False when out of
 // memory.
 bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base);
+// Calls visit(context, value) for every value that the subgraphs of `node` read, at any depth.
+void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, ot_value *value),
+                             void *context);
 // Drop nodes that no output needs and for which `keep` (may be NULL) does not return true; then
 // unused initializers.
 typedef bool (*ot__keep_function)(const ot_node *node);

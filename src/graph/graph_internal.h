@@ -61,11 +61,6 @@ ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const o
                         ot_node **out);
 ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope);
 
-// edit.c
-// Calls visit(context, value) for every value that the subgraphs of `node` read, at any depth.
-void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, ot_value *value),
-                             void *context);
-
 // sort.c: a node on a cycle, or NULL (also when out of memory). Assigns the scratch indices.
 const ot_node *ot__graph_find_cycle(ot_graph *graph);
 

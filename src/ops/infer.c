@@ -339,6 +339,8 @@ ot_status ot__op_infer(ot_node *node)
         return ot__error(OT_ERR_INTERNAL, "%s: no record to infer by",
                          ot__node_label(node, label, sizeof(label)));
     OT_TRY(ot__op_check_types(node, &c.types));
+    if (!ot__op_is_foreign(node))
+        OT_TRY(ot__op_settle_foreign(node, &c.types));
     note_constants(&c);
     check_input_sizes(&c);
     if (!inputs_are_known(node))

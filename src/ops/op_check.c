@@ -165,6 +165,8 @@ ot_status ot__op_check_types(const ot_node *node, ot__op_types *types)
 {
     char label[160];
 
+    if (ot__op_is_foreign(node))
+        return OT_OK;
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
         const ot_port *port = ot__op_input_port(node->op, i);

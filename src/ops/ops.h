@@ -18,6 +18,12 @@ const ot_op_def *ot__op_records(
 extern const int ot__op_newest_opset; // of ai.onnx that the table knows
 enum { OT_OP_BASE_OPSET = 13 };       // graphs below it are raised to it
 
+// ---- operators without a record (foreign.c) ----
+
+// The record of nodes that are carried along: takes and makes anything, has no kernel, no gradient.
+extern const ot_op_def ot__op_foreign[];
+bool ot__op_is_foreign(const ot_node *node);
+
 // ---- checking one node (op_check.c): arity, attribute names and kinds, types ----
 
 ot_status ot__op_check_node(const ot_node *node); // structure; node->op must be set

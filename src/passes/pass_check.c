@@ -30,14 +30,20 @@ static ot_status note_unknown(unknown_list *list, const ot_model *model, const o
     return ot__map_put(&list->seen, line, list) ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
+// A domain that is not imported is another mistake, which ot__op_lookup names.
+static bool is_known(const ot_model *model, const ot_node *node)
+{
+    const int64_t opset = ot__model_opset(model, node->domain);
+
+    return ot__op_find(node->domain, node->op_type, opset > 0 ? opset : INT64_MAX) != NULL;
+}
+
 static ot_status list_unknown(unknown_list *list, const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
-        const int64_t opset = ot__model_opset(graph->model, node->domain);
 
-        // A domain that is not imported is another mistake, which ot__op_lookup names.
-        if (!ot__op_find(node->domain, node->op_type, opset > 0 ? opset : INT64_MAX))
+        if (!is_known(graph->model, node))
             OT_TRY(note_unknown(list, graph->model, node));
         for (int a = 0; a < node->n_attrs; a++) {
             const ot_attr *attr = node->attrs[a];
@@ -90,6 +96,8 @@ static ot_status refuse_unknown(const ot_model *model)
 
 static ot_status check_node(const ot_model *model, ot_node *node)
 {
+    if (ot__op_is_foreign(node))
+        return OT_OK;
     OT_TRY(ot__op_lookup(model, node, &node->op));
     return ot__op_check_node(node);
 }
@@ -98,6 +106,8 @@ static ot_status check_node(const ot_model *model, ot_node *node)
 static ot_status raise_node(const ot_model *model, ot_node *node)
 {
     OT_TRY(check_node(model, node));
+    if (ot__op_is_foreign(node))
+        return OT_OK;
     OT_TRY(ot__op_upgrade_node(node));
     OT_TRY(ot__op_check_node(node));
     return ot__op_infer(node);
@@ -109,7 +119,8 @@ static ot_status for_each_node(ot_graph *graph,
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
 
-        for (int a = 0; a < node->n_attrs; a++) {
+        // What a foreign node has inside is its own affair.
+        for (int a = 0; a < node->n_attrs && !ot__op_is_foreign(node); a++) {
             const ot_attr *attr = node->attrs[a];
 
             if (attr->g)
@@ -132,14 +143,59 @@ static ot_status raise_model(ot_model *model)
     return ot__model_set_opset(model, "", OT_OP_BASE_OPSET);
 }
 
-ot_status ot__pass_check(ot_model *model)
+static ot_status check(ot_model *model)
 {
     const int64_t opset = ot__model_opset(model, "");
 
-    OT_TRY(refuse_unknown(model));
     if (opset > 0 && opset < OT_OP_BASE_OPSET)
         OT_TRY(raise_model(model));
     else
         OT_TRY(for_each_node(model->graph, check_node));
     return ot__pass_finished(model, "check");
+}
+
+ot_status ot__pass_check(ot_model *model)
+{
+    OT_TRY(refuse_unknown(model));
+    return check(model);
+}
+
+// ---- carrying what is not known ----
+
+static bool has_subgraph(const ot_node *node)
+{
+    for (int a = 0; a < node->n_attrs; a++)
+        if (ot__attr_n_graphs(node->attrs[a]) > 0)
+            return true;
+    return false;
+}
+
+// Raising the opset of a model changes what its nodes of ai.onnx mean, which only records know.
+static ot_status check_raising(const ot_model *model, const ot_node *node)
+{
+    const int64_t opset = ot__model_opset(model, "");
+    char label[160];
+
+    if (opset == 0 || opset >= OT_OP_BASE_OPSET ||
+        (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0 && !has_subgraph(node)))
+        return OT_OK;
+    return ot__error(OT_ERR_UNSUPPORTED,
+                     "%s: the operator is not known, and the model's opset %" PRId64
+                     " is to be raised to %d; export it with that opset",
+                     ot__node_label(node, label, sizeof label), opset, OT_OP_BASE_OPSET);
+}
+
+ot_status ot__pass_check_carrying(ot_model *model)
+{
+    const ot_graph *graph = model->graph;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (ot__model_opset(model, node->domain) == 0 || is_known(model, node))
+            continue;
+        OT_TRY(check_raising(model, node));
+        node->op = ot__op_foreign;
+    }
+    return check(model);
 }

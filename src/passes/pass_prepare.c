@@ -21,15 +21,25 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass)
     return OT_OK;
 }
 
-ot_status ot__pass_prepare(ot_model *model)
+static ot_status prepare(ot_model *model, ot_status (*check)(ot_model *))
 {
     OT_TRY(ot__model_inline_functions(model));
     OT_TRY(ot__pass_unfuse(model));
     OT_TRY(ot__graph_sort(model->graph));
     OT_TRY(ot__graph_verify(model->graph));
     OT_TRY(ot__pass_sequence(model));
-    OT_TRY(ot__pass_check(model));
+    OT_TRY(check(model));
     return ot__pass_infer(model);
+}
+
+ot_status ot__pass_prepare(ot_model *model)
+{
+    return prepare(model, ot__pass_check);
+}
+
+ot_status ot__pass_prepare_carrying(ot_model *model)
+{
+    return prepare(model, ot__pass_check_carrying);
 }
 
 ot_status ot_model_infer(ot_model *model)

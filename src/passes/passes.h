@@ -17,9 +17,12 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass);
 // resolve and check every node (all unknown operators are named in one message), sort, infer types
 // and shapes.
 ot_status ot__pass_prepare(ot_model *model);
+// The same, but nodes whose operator is unknown get the record ot__op_foreign and stay as they are.
+ot_status ot__pass_prepare_carrying(ot_model *model);
 
 // pass_check.c: raise old nodes, resolve node->op, arity, attributes, types.
 ot_status ot__pass_check(ot_model *model);
+ot_status ot__pass_check_carrying(ot_model *model); // as ot__pass_prepare_carrying
 // Operators of the model that have no record, each once: "Foo (opset 21)", "com.acme.Bar"; for
 // reports.
 ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines);
