@@ -12,16 +12,7 @@ typedef struct artifacts_object {
 
 // ---- arguments ----
 
-enum { MAX_LOSSES = 16 };
-
-// Options with the memory of what they point to.
-typedef struct arguments {
-    ot_artifacts_options options;
-    ot_loss_options losses[MAX_LOSSES];
-    core_strings trainable, frozen, additional, init;
-} arguments;
-
-static void arguments_drop(arguments *a)
+void core_artifacts_options_drop(core_artifacts_options *a)
 {
     core_strings_drop(&a->trainable);
     core_strings_drop(&a->frozen);
@@ -29,29 +20,51 @@ static void arguments_drop(arguments *a)
     core_strings_drop(&a->init);
 }
 
-// A loss is (kind, factor, input or None, target or None, reduction).
+// A tensor or a model, or NULL for None.
+static int take_optional(PyObject *object, PyTypeObject *type, const char *expected)
+{
+    if (object == Py_None)
+        return 0;
+    if (PyObject_TypeCheck(object, type))
+        return 1;
+    PyErr_SetString(PyExc_TypeError, expected);
+    return -1;
+}
+
+// A loss is (kind, factor, input or None, target or None, reduction, class weights or None, ignored
+// label or None, Model or None).
 static int take_loss(PyObject *item, ot_loss_options *loss)
 {
     const ot_loss_options defaults = OT_LOSS_OPTIONS_INIT;
-    int kind, reduction;
+    PyObject *weights, *ignored, *custom;
+    int kind, reduction, has_weights, has_custom;
 
     *loss = defaults;
-    if (!PyArg_ParseTuple(item, "idzzi", &kind, &loss->factor, &loss->input, &loss->target,
-                          &reduction))
+    if (!PyArg_ParseTuple(item, "idzziOOO", &kind, &loss->factor, &loss->input, &loss->target,
+                          &reduction, &weights, &ignored, &custom))
         return -1;
     loss->loss = (ot_loss)kind;
     loss->reduction = (ot_reduction)reduction;
-    return 0;
+    has_weights = take_optional(weights, core_tensor_type, "expected a Tensor or None");
+    has_custom = take_optional(custom, core_model_type, "expected a Model or None");
+    if (has_weights < 0 || has_custom < 0)
+        return -1;
+    loss->weight = has_weights ? ((tensor_object *)weights)->tensor : NULL;
+    loss->custom = has_custom ? ((model_object *)custom)->model : NULL;
+    loss->has_ignore_index = ignored != Py_None;
+    if (loss->has_ignore_index)
+        loss->ignore_index = PyLong_AsLongLong(ignored);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
-static int take_losses(PyObject *list, arguments *a)
+static int take_losses(PyObject *list, core_artifacts_options *a)
 {
     const Py_ssize_t n = PyList_Size(list);
 
     if (n < 0)
         return -1;
-    if (n > MAX_LOSSES) {
-        PyErr_Format(PyExc_ValueError, "%zd losses, at most %d are possible", n, MAX_LOSSES);
+    if (n > CORE_MAX_LOSSES) {
+        PyErr_Format(PyExc_ValueError, "%zd losses, at most %d are possible", n, CORE_MAX_LOSSES);
         return -1;
     }
     for (int i = 0; i < (int)n; i++)
@@ -76,7 +89,7 @@ static int take_optimizer(PyObject *tuple, ot_optimizer_options *o)
     return 0;
 }
 
-static int take_arguments(PyObject *args, PyObject **model, arguments *a)
+int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts_options *a)
 {
     PyObject *losses, *optimizer, *trainable, *frozen, *additional, *init;
     ot_artifacts_options *o = &a->options;
@@ -121,19 +134,19 @@ static PyObject *artifacts_new(ot_artifacts *artifacts)
 
 static PyObject *artifacts_generate(PyObject *class, PyObject *args)
 {
-    arguments a = {.options = OT_ARTIFACTS_OPTIONS_INIT};
+    core_artifacts_options a = {.options = OT_ARTIFACTS_OPTIONS_INIT};
     PyObject *model, *result = NULL;
     ot_artifacts *artifacts;
     ot_status st;
 
     (void)class;
-    if (take_arguments(args, &model, &a) == 0) {
+    if (core_artifacts_options_take(args, &model, &a) == 0) {
         Py_BEGIN_ALLOW_THREADS
         st = ot_artifacts_generate(((model_object *)model)->model, &a.options, &artifacts);
         Py_END_ALLOW_THREADS
         result = st == OT_OK ? artifacts_new(artifacts) : core_raise(st);
     }
-    arguments_drop(&a);
+    core_artifacts_options_drop(&a);
     return result;
 }
 
@@ -184,6 +197,21 @@ static ot_status make_of_artifacts(void *context, ot_checkpoint *checkpoint,
                              ot_artifacts_optimizer_model(a), checkpoint, options, out);
 }
 
+static PyObject *take_checkpoint(ot_artifacts *artifacts)
+{
+    ot_checkpoint *checkpoint = ot_artifacts_take_checkpoint(artifacts);
+
+    if (checkpoint != NULL)
+        return core_checkpoint_new(checkpoint);
+    return PyErr_Format(PyExc_RuntimeError, "the checkpoint of these artifacts has been taken");
+}
+
+static PyObject *artifacts_take_checkpoint(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return take_checkpoint(((artifacts_object *)self)->artifacts);
+}
+
 // session(checkpoint or None, n_threads, reproducible, memory_max) -> (Checkpoint, Session)
 static PyObject *artifacts_session(PyObject *self, PyObject *args)
 {
@@ -197,7 +225,7 @@ static PyObject *artifacts_session(PyObject *self, PyObject *args)
         return NULL;
     options.memory_max = (size_t)memory_max;
     if (state == Py_None)
-        state = core_checkpoint_new(ot_artifacts_checkpoint(artifacts), self);
+        state = take_checkpoint(artifacts);
     else if (PyObject_TypeCheck(state, core_checkpoint_type))
         Py_INCREF(state);
     else
@@ -234,7 +262,10 @@ static PyMethodDef methods[] = {
      "ignore_unknown_frozen, seed, init, ort_format=False) -> Artifacts"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
     {"session", artifacts_session, METH_VARARGS,
-     "session(checkpoint or None, n_threads, reproducible, memory_max) -> (Checkpoint, Session)"},
+     "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max) -> "
+     "(Checkpoint, Session)"},
+    {"take_checkpoint", artifacts_take_checkpoint, METH_NOARGS,
+     "The checkpoint, which the artifacts then no longer have."},
     {"value_info", artifacts_value_info, METH_VARARGS,
      "value_info(name) -> (dtype, shape) in the training model"},
     {"save_nominal", artifacts_save_nominal, METH_VARARGS, "save_nominal(folder, prefix)"},

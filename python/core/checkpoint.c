@@ -37,34 +37,34 @@ static bool is_free(PyObject *self)
 
 // ---- life ----
 
-PyObject *core_checkpoint_new(ot_checkpoint *checkpoint, PyObject *owner)
+PyObject *core_checkpoint_new(ot_checkpoint *checkpoint)
 {
     checkpoint_object *self = core_alloc(core_checkpoint_type);
 
     if (self == NULL) {
-        if (owner == NULL)
-            ot_checkpoint_destroy(checkpoint);
+        ot_checkpoint_destroy(checkpoint);
         return NULL;
     }
     self->checkpoint = checkpoint;
-    self->owner = Py_XNewRef(owner);
     return (PyObject *)self;
 }
 
 static PyObject *checkpoint_load(PyObject *class, PyObject *args)
 {
     PyObject *path;
+    int with_optimizer;
     ot_checkpoint *checkpoint;
     ot_status st;
 
     (void)class;
-    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+    if (!PyArg_ParseTuple(args, "O&p", PyUnicode_FSConverter, &path, &with_optimizer))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_checkpoint_load(PyBytes_AsString(path), &checkpoint);
+    st = with_optimizer ? ot_checkpoint_load(PyBytes_AsString(path), &checkpoint)
+                        : ot_checkpoint_load_parameters(PyBytes_AsString(path), &checkpoint);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
-    return st == OT_OK ? core_checkpoint_new(checkpoint, NULL) : core_raise(st);
+    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
 }
 
 static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
@@ -78,7 +78,7 @@ static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
     if (PyBytes_AsStringAndSize(bytes, &data, &n_bytes) != 0)
         return NULL;
     st = ot_checkpoint_load_buffer(data, (size_t)n_bytes, &checkpoint);
-    return st == OT_OK ? core_checkpoint_new(checkpoint, NULL) : core_raise(st);
+    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
 }
 
 // With the optimizer's state, and a session at work: all that resuming bit for bit needs.
@@ -112,13 +112,60 @@ static PyObject *checkpoint_save(PyObject *self, PyObject *args)
     return core_result(st);
 }
 
+static ot_status save_into(const checkpoint_object *state, const session_object *held,
+                           unsigned flags, void *to, size_t capacity, size_t *n_bytes)
+{
+    if (flags != 0 && held != NULL)
+        return ot_session_save_buffer(held->session, to, capacity, n_bytes);
+    return ot_checkpoint_save_buffer(state->checkpoint, flags, to, capacity, n_bytes);
+}
+
+static PyObject *to_bytes(const checkpoint_object *state, const session_object *held,
+                          unsigned flags)
+{
+    PyObject *bytes = NULL;
+    char *to = NULL;
+    size_t n_bytes = 0;
+    ot_status st;
+
+    Py_BEGIN_ALLOW_THREADS
+    st = save_into(state, held, flags, NULL, 0, &n_bytes);
+    Py_END_ALLOW_THREADS
+    if (st == OT_OK) {
+        bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)n_bytes);
+        if (bytes == NULL)
+            return NULL;
+        to = PyBytes_AsString(bytes);
+        Py_BEGIN_ALLOW_THREADS
+        st = save_into(state, held, flags, to, n_bytes, &n_bytes);
+        Py_END_ALLOW_THREADS
+    }
+    if (st == OT_OK)
+        return bytes;
+    Py_XDECREF(bytes);
+    return core_raise(st);
+}
+
+static PyObject *checkpoint_to_bytes(PyObject *self, PyObject *args)
+{
+    checkpoint_object *state = (checkpoint_object *)self;
+    session_object *held;
+    PyObject *result;
+    int with_optimizer;
+
+    if (!PyArg_ParseTuple(args, "p", &with_optimizer) || !core_enter(state))
+        return NULL;
+    held = state->session; // another thread may drop it while the lock is released
+    Py_XINCREF(held);
+    result = to_bytes(state, held, with_optimizer ? OT_CHECKPOINT_OPTIMIZER_STATE : 0);
+    core_leave(state);
+    Py_XDECREF(held);
+    return result;
+}
+
 static void checkpoint_dealloc(PyObject *self)
 {
-    checkpoint_object *c = (checkpoint_object *)self;
-
-    if (c->owner == NULL)
-        ot_checkpoint_destroy(c->checkpoint);
-    Py_CLEAR(c->owner);
+    ot_checkpoint_destroy(handle(self));
     core_free(self);
 }
 
@@ -260,8 +307,10 @@ static PyObject *remove_property(PyObject *self, PyObject *args)
 // ---- the type ----
 
 static PyMethodDef methods[] = {
-    {"load", checkpoint_load, METH_VARARGS | METH_STATIC, "load(path) -> Checkpoint"},
+    {"load", checkpoint_load, METH_VARARGS | METH_STATIC,
+     "load(path, with_optimizer) -> Checkpoint"},
     {"load_bytes", checkpoint_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Checkpoint"},
+    {"to_bytes", checkpoint_to_bytes, METH_VARARGS, "to_bytes(with_optimizer) -> bytes"},
     {"save", checkpoint_save, METH_VARARGS, "save(path, with_optimizer)"},
     {"parameter_names", parameter_names, METH_NOARGS, "Names of the parameters, sorted."},
     {"parameter_trainable", parameter_trainable, METH_VARARGS,

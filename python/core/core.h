@@ -27,7 +27,6 @@ typedef struct checkpoint_object {
     session_object *session; // that works on it now, or NULL; borrowed
     bool busy;               // a thread without the interpreter's lock is inside
     bool in_run;             // a training run is under way, perhaps in its callback
-    PyObject *owner;         // of the checkpoint; NULL: this object
 } checkpoint_object;
 
 struct session_object {
@@ -48,6 +47,7 @@ int core_add_data(PyObject *module);
 int core_add_train(PyObject *module);
 int core_add_runner(PyObject *module);
 int core_add_gradients(PyObject *module);
+int core_add_report(PyObject *module);
 
 // errors.c: an exception for the failed call; NULL.
 PyObject *core_raise(ot_status status);
@@ -73,7 +73,6 @@ void core_strings_drop(core_strings *strings);
 typedef struct batches_object {
     PyObject_HEAD ot_batches *batches;
     PyObject *dataset;
-    core_strings classes; // as they were given, or empty
 } batches_object;
 
 // tensor.c
@@ -96,10 +95,19 @@ PyObject *core_model_new(ot_model *model, PyObject *owner);
 PyObject *core_value_info(ot_dtype dtype, const ot_shape *shape); // (number, tuple or None)
 
 // checkpoint.c
-// Takes the checkpoint over, also on failure; with an owner, that keeps it.
-PyObject *core_checkpoint_new(ot_checkpoint *checkpoint, PyObject *owner);
+PyObject *core_checkpoint_new(ot_checkpoint *checkpoint); // takes it over, also on failure
 bool core_enter(checkpoint_object *state); // false with an exception: another thread is inside
 void core_leave(checkpoint_object *state);
+
+// artifacts.c: the tuples of Artifacts.generate() in the library's form.
+enum { CORE_MAX_LOSSES = 16 };
+typedef struct core_artifacts_options {
+    ot_artifacts_options options;
+    ot_loss_options losses[CORE_MAX_LOSSES];
+    core_strings trainable, frozen, additional, init; // memory of what `options` points to
+} core_artifacts_options;
+int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts_options *out);
+void core_artifacts_options_drop(core_artifacts_options *options);
 
 // session.c: the session of a call that is about to begin, or NULL with an exception; core_leave()
 // ends it. core_session_look(): for calls that begin and end at once, which a training run's

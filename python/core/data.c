@@ -107,90 +107,147 @@ static PyObject *dataset_fields(PyObject *self, PyObject *unused)
 
 // ---- batches ----
 
-enum { MAX_BINDINGS = 256 };
+// What batches() is given, in the library's form.
+typedef struct arguments {
+    ot_data_options options;
+    core_strings targets, bind, classes;
+    double *mean, *std;
+} arguments;
 
-// A binding is (input, dtype, row shape, fields, scale, is_class).
-static int take_binding(PyObject *item, ot_binding *binding)
+static void arguments_drop(arguments *a)
 {
-    PyObject *shape;
-    int dtype;
-
-    binding->n_channels = 1;
-    if (!PyArg_ParseTuple(item, "siOsdi", &binding->input, &dtype, &shape, &binding->fields,
-                          &binding->scale, &binding->is_class) ||
-        core_shape_take(shape, &binding->shape) != 0)
-        return -1;
-    binding->dtype = (ot_dtype)dtype;
-    return 0;
+    core_strings_drop(&a->targets);
+    core_strings_drop(&a->bind);
+    core_strings_drop(&a->classes);
+    free(a->mean);
+    free(a->std);
 }
 
-static int take_bindings(PyObject *list, ot_binding *bindings, int *n)
+// None: NULL, and *count stays.
+static int take_numbers(PyObject *sequence, double **out, int *count)
 {
-    const Py_ssize_t length = PyList_Size(list);
+    const Py_ssize_t n = sequence != Py_None ? PySequence_Size(sequence) : 0;
 
-    if (length < 0)
-        return -1;
-    if (length > MAX_BINDINGS) {
-        PyErr_Format(PyExc_ValueError, "%zd inputs, at most %d are possible", length, MAX_BINDINGS);
+    if (sequence == Py_None || n < 0)
+        return n < 0 ? -1 : 0;
+    *out = calloc((size_t)n + 1, sizeof(**out));
+    if (*out == NULL) {
+        PyErr_NoMemory();
         return -1;
     }
-    *n = (int)length;
-    for (int i = 0; i < *n; i++)
-        if (take_binding(PyList_GetItem(list, i), &bindings[i]) != 0)
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+
+        (*out)[i] = item != NULL ? PyFloat_AsDouble(item) : 0;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
             return -1;
+    }
+    *count = (int)n;
     return 0;
 }
 
-// Takes batches and class names over; the library reads the names as long as there are batches.
-static PyObject *batches_new(ot_batches *batches, PyObject *dataset, const core_strings *classes)
+static int take_channels(PyObject *mean, PyObject *std, arguments *a)
 {
-    batches_object *self = core_alloc(core_batches_type);
+    int n_mean = 1, n_std = 1;
 
+    if (take_numbers(mean, &a->mean, &n_mean) != 0 || take_numbers(std, &a->std, &n_std) != 0)
+        return -1;
+    if (a->mean != NULL && a->std != NULL && n_mean != n_std) {
+        PyErr_Format(PyExc_ValueError, "mean has %d numbers, std %d", n_mean, n_std);
+        return -1;
+    }
+    a->options.mean = a->mean;
+    a->options.std = a->std;
+    a->options.n_channels = a->mean != NULL ? n_mean : n_std;
+    return 0;
+}
+
+static int take_ignored(PyObject *label, ot_batches_options *options)
+{
+    options->has_ignored_label = label != Py_None;
+    if (options->has_ignored_label)
+        options->ignored_label = PyLong_AsLongLong(label);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+// What batches() takes behind session and datasets.
+static int take_arguments(PyObject *tuple, arguments *a)
+{
+    ot_data_options *o = &a->options;
+    PyObject *forward, *targets, *bind, *mean, *std, *classes, *ignored;
+    long long batch_size;
+    unsigned long long seed;
+
+    if (!PyArg_ParseTuple(tuple, "O!OzOdOOdLpKOiO", core_model_type, &forward, &targets, &o->label,
+                          &bind, &o->scale, &mean, &std, &o->split, &batch_size,
+                          &o->batches.shuffle, &seed, &classes, &o->batches.n_classes, &ignored) ||
+        core_strings_take(targets, &a->targets) != 0 || core_strings_take(bind, &a->bind) != 0 ||
+        core_strings_take(classes, &a->classes) != 0 || take_channels(mean, std, a) != 0 ||
+        take_ignored(ignored, &o->batches) != 0)
+        return -1;
+    o->forward = ((model_object *)forward)->model;
+    o->targets = a->targets.items;
+    o->n_targets = a->targets.count;
+    o->bind = a->bind.items;
+    o->n_bind = a->bind.count;
+    o->batches.batch_size = batch_size;
+    o->batches.seed = seed;
+    o->batches.class_names = a->classes.items;
+    if (a->classes.items != NULL)
+        o->batches.n_classes = a->classes.count;
+    return 0;
+}
+
+// Takes batches over; None for no batches.
+static PyObject *batches_new(ot_batches *batches, PyObject *dataset)
+{
+    batches_object *self = batches != NULL ? core_alloc(core_batches_type) : NULL;
+
+    if (batches == NULL)
+        return Py_NewRef(Py_None);
     if (self == NULL) {
-        core_strings given = *classes;
-
         ot_batches_destroy(batches);
-        core_strings_drop(&given);
         return NULL;
     }
     self->batches = batches;
-    self->classes = *classes;
     self->dataset = Py_NewRef(dataset);
     return (PyObject *)self;
 }
 
-static PyObject *dataset_batches(PyObject *self, PyObject *args)
+static PyObject *open_batches(PyObject *session, PyObject *dataset, const ot_data_options *options)
 {
-    ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
-    ot_binding bindings[MAX_BINDINGS] = {{0}};
-    PyObject *list, *class_list;
-    core_strings classes;
-    long long batch_size, first, last;
-    unsigned long long seed, split_seed;
-    ot_batches *batches;
+    ot_session *entered = core_session_enter(session);
+    ot_batches *training, *held_out;
+    int target;
     ot_status st;
-    int n;
 
-    if (!PyArg_ParseTuple(args, "OLiKLLKOi", &list, &batch_size, &options.shuffle, &seed, &first,
-                          &last, &split_seed, &class_list, &options.n_classes) ||
-        take_bindings(list, bindings, &n) != 0 || core_strings_take(class_list, &classes) != 0)
+    if (entered == NULL)
         return NULL;
-    options.batch_size = batch_size;
-    options.seed = seed;
-    options.first = first;
-    options.last = last;
-    options.split_seed = split_seed;
-    options.class_names = classes.items;
-    if (classes.items != NULL)
-        options.n_classes = classes.count;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_batches_create(handle(self), bindings, n, &options, &batches);
+    target = ot_train_target(entered, options);
+    st = ot_train_batches(entered, handle(dataset), NULL, options, &training, &held_out);
     Py_END_ALLOW_THREADS
-    if (st != OT_OK) {
-        core_strings_drop(&classes);
+    core_leave(((session_object *)session)->checkpoint);
+    if (st != OT_OK)
         return core_raise(st);
-    }
-    return batches_new(batches, self, &classes);
+    return Py_BuildValue("(NNi)", batches_new(training, dataset), batches_new(held_out, dataset),
+                         target);
+}
+
+static PyObject *batches(PyObject *module, PyObject *args)
+{
+    arguments a = {.options = OT_DATA_OPTIONS_INIT};
+    PyObject *session, *dataset, *tuple, *result = NULL;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O!", core_session_type, &session, dataset_type, &dataset,
+                          &PyTuple_Type, &tuple))
+        return NULL;
+    if (take_arguments(tuple, &a) == 0)
+        result = open_batches(session, dataset, &a.options);
+    arguments_drop(&a);
+    return result;
 }
 
 static void batches_dealloc(PyObject *self)
@@ -198,7 +255,6 @@ static void batches_dealloc(PyObject *self)
     batches_object *b = (batches_object *)self;
 
     ot_batches_destroy(b->batches);
-    core_strings_drop(&b->classes);
     Py_CLEAR(b->dataset);
     core_free(self);
 }
@@ -238,9 +294,6 @@ static PyMethodDef dataset_methods[] = {
     {"from_tensors", dataset_from_tensors, METH_VARARGS | METH_STATIC,
      "from_tensors(names, tensors) -> Dataset over their memory"},
     {"fields", dataset_fields, METH_NOARGS, "(name, dtype, row shape) of every field."},
-    {"batches", dataset_batches, METH_VARARGS,
-     "batches(bindings, batch_size, shuffle, seed, first, last, split_seed, class_names, "
-     "n_classes) -> Batches"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -279,9 +332,19 @@ static PyType_Spec batches_spec = {
     .slots = batches_slots,
 };
 
+static PyMethodDef functions[] = {
+    {"batches", batches, METH_VARARGS,
+     "batches(session, dataset, (forward, targets, label, bind, scale, mean, "
+     "std, split, batch_size, shuffle, seed, class_names, n_classes, ignored_label)) -> (training, "
+     "held out or None, position of the target)"},
+    {NULL, NULL, 0, NULL},
+};
+
 int core_add_data(PyObject *module)
 {
     if (core_add_type(module, &dataset_spec, &dataset_type) != 0)
         return -1;
-    return core_add_type(module, &batches_spec, &core_batches_type);
+    if (core_add_type(module, &batches_spec, &core_batches_type) != 0)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
 }

@@ -301,20 +301,6 @@ static PyObject *session_step_count(PyObject *self, PyObject *unused)
     return session != NULL ? PyLong_FromLongLong(ot_session_step_count(session)) : NULL;
 }
 
-static PyObject *session_set_linear_schedule(PyObject *self, PyObject *args)
-{
-    ot_schedule schedule = OT_SCHEDULE_INIT;
-    long long warmup, total;
-    ot_session *session = core_session_look(self);
-
-    if (session == NULL || !PyArg_ParseTuple(args, "LLd", &warmup, &total, &schedule.initial_lr))
-        return NULL;
-    schedule.kind = OT_SCHEDULE_LINEAR;
-    schedule.warmup_steps = warmup;
-    schedule.total_steps = total;
-    return core_result(ot_session_set_schedule(session, &schedule));
-}
-
 static PyObject *session_schedule_step(PyObject *self, PyObject *unused)
 {
     ot_session *session = core_session_look(self);
@@ -340,25 +326,39 @@ static PyObject *session_parameters_size(PyObject *self, PyObject *args)
     return PyLong_FromLongLong(ot_session_parameters_size(session, which_of(trainable_only)));
 }
 
-static PyObject *session_get_parameters(PyObject *self, PyObject *args)
+static PyObject *vector_of(ot_session *session, int which, bool is_gradients)
 {
-    ot_session *session = core_session_look(self);
-    ot_shape shape = {.ndim = 1};
-    int trainable_only;
+    ot_shape shape = {.ndim = 1, .dim = {ot_session_parameters_size(session, which)}};
     ot_tensor *vector;
-    ot_status st;
+    ot_status st = ot_tensor_create(OT_F32, &shape, &vector);
 
-    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
-        return NULL;
-    shape.dim[0] = ot_session_parameters_size(session, which_of(trainable_only));
-    st = ot_tensor_create(OT_F32, &shape, &vector);
-    if (st == OT_OK)
-        st = ot_session_get_parameters(session, which_of(trainable_only), ot_tensor_data(vector),
-                                       shape.dim[0]);
+    if (st != OT_OK)
+        return core_raise(st);
+    st = is_gradients
+             ? ot_session_get_gradients(session, ot_tensor_data(vector), shape.dim[0])
+             : ot_session_get_parameters(session, which, ot_tensor_data(vector), shape.dim[0]);
     if (st == OT_OK)
         return core_tensor_new(vector);
     ot_tensor_destroy(vector);
     return core_raise(st);
+}
+
+static PyObject *session_get_parameters(PyObject *self, PyObject *args)
+{
+    ot_session *session = core_session_look(self);
+    int trainable_only;
+
+    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
+        return NULL;
+    return vector_of(session, which_of(trainable_only), false);
+}
+
+static PyObject *session_get_gradients(PyObject *self, PyObject *unused)
+{
+    ot_session *session = core_session_look(self);
+
+    (void)unused;
+    return session != NULL ? vector_of(session, OT_PARAMETERS_TRAINABLE, true) : NULL;
 }
 
 static PyObject *session_set_parameters(PyObject *self, PyObject *args)
@@ -379,28 +379,70 @@ static PyObject *session_set_parameters(PyObject *self, PyObject *args)
         session, which_of(trainable_only), ot_tensor_data_const(vector), ot_tensor_count(vector)));
 }
 
+static PyObject *session_scale_gradients(PyObject *self, PyObject *args)
+{
+    ot_session *session = core_session_look(self);
+    double factor;
+
+    if (session == NULL || !PyArg_ParseTuple(args, "d", &factor))
+        return NULL;
+    return core_result(ot_session_scale_gradients(session, factor));
+}
+
+static PyObject *session_memory(PyObject *self, PyObject *unused)
+{
+    const ot_session *session = core_session_look(self);
+
+    (void)unused;
+    if (session == NULL)
+        return NULL;
+    return Py_BuildValue("(KK)", (unsigned long long)ot_session_state_bytes(session),
+                         (unsigned long long)ot_session_plan_bytes(session));
+}
+
 // ---- export ----
 
-// export(names) -> Model; `names` None: the outputs that need no target.
-static PyObject *session_export(PyObject *self, PyObject *list)
+// Without copies of the parameters.
+static ot_status export_file(ot_session *session, const core_strings *names, const char *path,
+                             const char *key, const char *value)
 {
+    ot_model *model;
+    ot_status st = ot_session_export_view(session, names->items, names->count, &model);
+
+    if (st != OT_OK)
+        return st;
+    if (key != NULL)
+        st = ot_model_set_metadata(model, key, value);
+    if (st == OT_OK)
+        st = ot_model_save(model, path, NULL);
+    ot_model_destroy(model);
+    return st;
+}
+
+// export(names or None, path, metadata's key or None, its value); names None: the outputs that need
+// no target.
+static PyObject *session_export(PyObject *self, PyObject *args)
+{
+    const char *key, *value;
+    PyObject *list, *path, *result = NULL;
     core_strings names;
     ot_session *session;
-    ot_model *model;
-    PyObject *result = NULL;
     ot_status st;
 
-    if (core_strings_take(list, &names) != 0)
+    if (!PyArg_ParseTuple(args, "OO&zz", &list, PyUnicode_FSConverter, &path, &key, &value))
         return NULL;
-    session = core_session_look(self); // a training run's callback may export, too
-    if (session != NULL && core_enter(((session_object *)self)->checkpoint)) {
-        Py_BEGIN_ALLOW_THREADS
-        st = ot_session_export(session, names.items, names.count, &model);
-        Py_END_ALLOW_THREADS
-        leave(self);
-        result = st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
+    if (core_strings_take(list, &names) == 0) {
+        session = core_session_look(self); // a training run's callback may export, too
+        if (session != NULL && core_enter(((session_object *)self)->checkpoint)) {
+            Py_BEGIN_ALLOW_THREADS
+            st = export_file(session, &names, PyBytes_AsString(path), key, value);
+            Py_END_ALLOW_THREADS
+            leave(self);
+            result = core_result(st);
+        }
+        core_strings_drop(&names);
     }
-    core_strings_drop(&names);
+    Py_DECREF(path);
     return result;
 }
 
@@ -419,14 +461,15 @@ static PyMethodDef methods[] = {
     {"set_learning_rate", session_set_learning_rate, METH_VARARGS, "set_learning_rate(rate)"},
     {"learning_rate", session_learning_rate, METH_NOARGS, "The present learning rate."},
     {"step_count", session_step_count, METH_NOARGS, "Optimizer steps done."},
-    {"set_linear_schedule", session_set_linear_schedule, METH_VARARGS,
-     "set_linear_schedule(warmup, total, initial_lr)"},
     {"schedule_step", session_schedule_step, METH_NOARGS, "The schedule's rate for the next step."},
     {"parameters_size", session_parameters_size, METH_VARARGS, "parameters_size(trainable_only)"},
     {"get_parameters", session_get_parameters, METH_VARARGS, "get_parameters(trainable_only)"},
     {"set_parameters", session_set_parameters, METH_VARARGS,
      "set_parameters(Tensor, trainable_only)"},
-    {"export", session_export, METH_O, "export(names or None) -> Model"},
+    {"scale_gradients", session_scale_gradients, METH_VARARGS, "scale_gradients(factor)"},
+    {"get_gradients", session_get_gradients, METH_NOARGS, "The gradients as one vector."},
+    {"memory", session_memory, METH_NOARGS, "(bytes of the state, bytes of the largest plan)"},
+    {"export", session_export, METH_VARARGS, "export(names or None, path, key or None, value)"},
     {NULL, NULL, 0, NULL},
 };
 

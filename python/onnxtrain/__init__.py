@@ -5,7 +5,8 @@ The short way is :func:`onnxtrain.train`:
     result = onnxtrain.train("model.onnx", (x, labels), loss="cross-entropy", epochs=20)
     result.export("trained.onnx")
 
-:func:`onnxtrain.gradients` differentiates any value of any model.
+:func:`onnxtrain.check` says whether and what of a model can be trained; :func:`onnxtrain.gradients` differentiates any
+value of any model.
 
 The modules follow ``onnxruntime.training``, so that a script moves over by its imports:
 
@@ -29,6 +30,7 @@ An object is used by one thread at a time; the interpreter's lock is released wh
 """
 
 from onnxtrain import _core
+from onnxtrain._check import ParameterReport, Report, check
 from onnxtrain._core import (
     Error,
     FileError,
@@ -61,10 +63,13 @@ __all__ = [
     "NodeArg",
     "NotFound",
     "OrtValue",
+    "ParameterReport",
+    "Report",
     "SessionOptions",
     "StateError",
     "TrainingResult",
     "Unsupported",
+    "check",
     "gradients",
     "set_seed",
     "train",

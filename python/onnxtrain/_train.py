@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
-from onnxtrain import _core, _data
+from onnxtrain import _core, _data, _losses
+from onnxtrain._losses import BATCH_NORMS, choose
 from onnxtrain._options import SessionOptions, load_model
-from onnxtrain._progress import Progress
+from onnxtrain._progress import Log, Progress
 from onnxtrain.api import CheckpointState
 
-# ot_loss with the metrics that fit (ot_task), ot_optimizer and ot_schedule_kind of the C headers
-_LOSSES = {"none": (0, 0), "cross-entropy": (1, 1), "mse": (2, 2), "l1": (3, 2), "bce-with-logits": (4, 1)}
+# ot_optimizer, ot_schedule_kind and csv_header of the C headers
 _OPTIMIZERS = {"adamw": 1, "sgd": 2, "sgd-momentum": 3}
 _SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
+_HEADERS = {None: -1, False: 0, True: 1}
 _EVENTS = ("step", "epoch", "saved", "early-stop")
 _METRICS_OF_TASK = {0: (), 1: ("accuracy",), 2: ("mae", "r2")}
 _UNKNOWN = -1
@@ -78,15 +80,15 @@ class TrainingResult:
 
     def export(self, path: str | os.PathLike, outputs: Sequence[str] | None = None) -> None:
         """Write the trained model, for inference: with the outputs of the forward model, or those that are named."""
-        trained = self._run.session.export(list(outputs) if outputs is not None else self._run.outputs)
-        if self.classes is not None:
-            trained.set_metadata("onnxtrain.classes", json.dumps(self.classes, ensure_ascii=False))
-        trained.save(os.fspath(path))
+        names = list(outputs) if outputs is not None else self._run.outputs
+        classes = None if self.classes is None else json.dumps(self.classes, ensure_ascii=False)
+        key = None if classes is None else "onnxtrain.classes"
+        self._run.session.export(names, os.fspath(path), key, classes)
 
     def evaluate(self, data: Any, batch_size: int = 32) -> dict[str, float]:
         """Loss and metrics of the trained model on other data, given as for :func:`train`."""
         run = self._run
-        batches = run.open(data, self.classes).batches(batch_size, classes=self.classes)
+        batches, _ = run.batches(run.open(data, self.classes), batch_size, classes=self.classes)
         return run.metrics(_core.evaluate(run.session, batches, run.task, run.metric_output, run.metric_input))
 
     def __repr__(self) -> str:
@@ -94,29 +96,16 @@ class TrainingResult:
         return f"TrainingResult({len(self.history)} epochs, {self.steps} steps, {words})"
 
 
-@dataclasses.dataclass
-class _Rows:
-    """Data with its bindings."""
+class _DataOptions(NamedTuple):
+    """What train() is told of its data."""
 
-    data: _data.Data
-    bindings: list[tuple]
-    n_classes: int
-
-    def batches(
-        self,
-        size: int,
-        *,
-        seed: int = 0,
-        shuffle: bool = False,
-        first: int = 0,
-        last: int = 0,
-        split_seed: int = 0,
-        classes: list[str] | None = None,
-    ) -> _core.Batches:
-        own = None if self.data.classes is not None else classes
-        return self.data.dataset.batches(
-            self.bindings, size, shuffle, seed, first, last, split_seed, own, self.n_classes
-        )
+    label: str | None
+    bind: list[str]
+    scale: float
+    mean: Sequence[float] | None
+    std: Sequence[float] | None
+    header: int
+    ignored_label: int | None
 
 
 class _Run:
@@ -124,49 +113,59 @@ class _Run:
 
     def __init__(
         self,
-        model: Any,
-        loss: str,
-        optimizer: tuple,
-        names: dict[str, Any],
-        seed: int,
+        forward: _core.Model,
+        losses: _losses.Losses,
+        built: _core.Artifacts,
+        data_options: _DataOptions,
         checkpoint: str | None,
         options: SessionOptions,
     ) -> None:
-        forward = load_model(model)
-        self.label, self.bind, self.scale = names["label"], names["bind"], names["scale"]
-        kind, self.task = _LOSSES[loss]
-        self.outputs = forward.output_names()
-        scores = names["loss_input"] or self.outputs[0]
-        terms = [] if kind == 0 else [(kind, 1.0, scores, names["target"], 0)]
-        extra = [] if kind == 0 else [scores, *(name for name in self.outputs if name != scores)]
-        built = _core.Artifacts.generate(
-            forward, terms, optimizer, names["trainable"], names["frozen"], extra, 0, False, seed, None
-        )
-        loaded = None if checkpoint is None else _core.Checkpoint.load(checkpoint)
+        self._forward, self._losses, self._options = forward, losses, data_options
+        self.outputs, self.task = forward.output_names(), losses.task
+        loaded = None
+        if checkpoint is not None:
+            built.take_checkpoint()  # and drop it: two would need the memory of both
+            loaded = _core.Checkpoint.load(checkpoint, True)
         self.state, self.session = built.session(
             loaded, options.intra_op_num_threads, options.use_deterministic_compute, options.memory_max
         )
-        self.inputs = self._list_inputs(built, set(forward.input_names()))
-        targets = [i for i, one in enumerate(self.inputs) if one.is_target]
-        self.metric_input = targets[0] if targets else _UNKNOWN
-        all_outputs = self.session.output_names(True)
-        self.metric_output = all_outputs.index(scores) if kind != 0 else _UNKNOWN
+        self.metric_input = _UNKNOWN
+        self.metric_output = self.session.output_names(True).index(losses.scores) if losses.terms else _UNKNOWN
+        counts = {self._class_count(built, name) for name in losses.classes_of}
+        self._n_classes = counts.pop() if len(counts) == 1 else 0
+
+    @staticmethod
+    def _class_count(built: _core.Artifacts, scores: str) -> int:
         shape = built.value_info(scores)[1]
-        self.n_classes = max(shape[1], 0) if loss == "cross-entropy" and shape and len(shape) > 1 else 0
+        return max(shape[1], 0) if shape and len(shape) > 1 else 0
 
-    def _list_inputs(self, built: _core.Artifacts, forward: set[str]) -> list[_data.Input]:
-        inputs = []
-        for name in self.session.input_names(True):
-            dtype, shape = built.value_info(name)
-            if not shape:
-                raise _core.InvalidArgument(f"input '{name}' has no batch axis")
-            inputs.append(_data.Input(name, dtype, shape[1:], name not in forward))
-        return inputs
+    def open(self, data: Any, classes: list[str] | None = None) -> _data.Data:
+        """`classes`: of labels that are texts."""
+        forward, names = self._forward.input_names(), self.session.input_names(True)
+        targets = [name for name in names if name in self._losses.targets or name not in forward]
+        in_order = [name for name in names if name not in targets] + targets
+        return _data.open_data(data, in_order, self._options.header, classes)
 
-    def open(self, data: Any, classes: list[str] | None = None) -> _Rows:
-        opened = _data.open_data(data, self.inputs, classes)
-        fields = _data.fields_of(opened, self.inputs, self.label, self.bind)
-        return _Rows(opened, _data.bindings(self.inputs, fields, self.scale), self.n_classes)
+    def batches(
+        self,
+        data: _data.Data,
+        size: int,
+        *,
+        shuffle: bool = False,
+        split: float = 0.0,
+        seed: int = 0,
+        classes: list[str] | None = None,
+    ) -> tuple[_core.Batches, _core.Batches | None]:
+        """Batches of the data, and of the part that is held out."""
+        o = self._options
+        how = (o.label, o.bind, o.scale, o.mean, o.std, split, size, shuffle, seed, classes)
+        made = _core.batches(
+            self.session,
+            data.dataset,
+            (self._forward, self._losses.targets, *how, self._n_classes, o.ignored_label),
+        )
+        *batches, self.metric_input = made
+        return tuple(batches)
 
     def metrics(self, values: tuple) -> dict[str, float]:
         _, loss, accuracy, mae, r2, _ = values
@@ -175,36 +174,21 @@ class _Run:
         return {"loss": loss, **{name: known[name] for name in names}}
 
 
-def _choose(what: str, name: str, choices: Mapping[str, Any]) -> Any:
-    if name not in choices:
-        raise ValueError(f"{what} '{name}' is none of {', '.join(choices)}")
-    return choices[name]
-
-
 def _make_batches(
-    run: _Run, rows: _Rows, validation: Any, split: float, batch_size: int, seed: int
+    run: _Run, data: _data.Data, validation: Any, split: float, batch_size: int, seed: int
 ) -> tuple[_core.Batches, _core.Batches | None]:
     if validation is not None and split:
         raise ValueError("validation and split exclude each other")
-    every = rows.batches(batch_size, seed=seed, shuffle=True)
-    if validation is not None:
-        classes = rows.data.classes or every.class_names
-        return every, run.open(validation, classes).batches(batch_size, classes=classes)
-    if not split:
-        return every, None
-    held_out = int(every.rows * split + 0.5)
-    if not 0 < held_out < every.rows:
-        raise ValueError(f"split: {split:g} of {every.rows} rows leaves none to train or validate on")
-    border, order = every.rows - held_out, seed + 1
-    training = rows.batches(
-        batch_size, seed=seed, shuffle=True, last=border, split_seed=order, classes=every.class_names
-    )
-    return training, rows.batches(
-        batch_size, first=border, last=every.rows, split_seed=order, classes=every.class_names
-    )
+    training, held_out = run.batches(data, batch_size, shuffle=True, split=split, seed=seed)
+    if validation is None:
+        return training, held_out
+    classes = data.classes or training.class_names
+    return training, run.batches(run.open(validation, classes), batch_size, classes=classes)[0]
 
 
-def _listen(run: _Run, result: TrainingResult, callbacks: Sequence[Callable[[Event], Any]]) -> Callable[[tuple], bool]:
+def _listen(
+    run: _Run, result: TrainingResult, callbacks: Sequence[Callable[[Event], Any]], log: Log | None
+) -> Callable[[tuple], bool]:
     def on_event(values: tuple) -> bool:
         kind, epoch, epochs, batch, batches, step, rate, training, validation, is_best, path = values
         metrics = run.metrics(training)
@@ -217,6 +201,9 @@ def _listen(run: _Run, result: TrainingResult, callbacks: Sequence[Callable[[Eve
             row.update({f"val_{name}": value for name, value in (other or {}).items()})
             result.history.append(row)
             result.metrics = other or metrics
+        if log is not None:
+            seen = {"rows": validation[0], **other} if other else None
+            log.write(event.kind, event.epoch, step, rate, path, {"rows": training[0], **metrics}, seen)
         return any([callback(event) is True for callback in callbacks])
 
     return on_event
@@ -226,7 +213,7 @@ def train(
     model: Any,
     data: Any,
     *,
-    loss: str = "cross-entropy",
+    loss: Any = "cross-entropy",
     optimizer: str = "adamw",
     learning_rate: float = 1e-3,
     epochs: int = 10,
@@ -236,15 +223,29 @@ def train(
     label: str | None = None,
     bind: Mapping[str, str] | None = None,
     scale: float = 1.0,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+    header: bool | None = None,
     loss_input: str | None = None,
     target: str | None = None,
+    reduction: str = "mean",
+    class_weights: Sequence[float] | None = None,
+    ignore_index: int | None = None,
     trainable: Sequence[str] | None = None,
     frozen: Sequence[str] | None = None,
+    batch_norm: str = "auto",
+    init: Mapping[str, str] | None = None,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-6,
+    adam_mode: int = 1,
     weight_decay: float = 0.0,
     momentum: float = 0.9,
+    nesterov: bool = False,
     clip_norm: float = 0.0,
     accumulate: int = 1,
     schedule: str = "constant",
+    schedule_steps: int = 0,
     warmup: int = 0,
     step_size: int = 1000,
     gamma: float = 0.1,
@@ -258,6 +259,7 @@ def train(
     checkpoint_dir: str | os.PathLike | None = None,
     save_every: int = 0,
     resume: bool = False,
+    log: str | os.PathLike | None = None,
     session_options: SessionOptions | None = None,
     progress: bool = True,
     callbacks: Iterable[Callable[[Event], Any]] = (),
@@ -267,11 +269,21 @@ def train(
         result = onnxtrain.train("model.onnx", (x, labels), loss="cross-entropy", epochs=20, split=0.1)
         result.export("trained.onnx")
 
+    Several losses are summed with their weights; a term says what it takes and compares with:
+
+        onnxtrain.train("heads.onnx", data, loss=[
+            {"loss": "cross-entropy", "input": "scores"},
+            {"loss": "mse", "weight": 0.3, "input": "depth", "target": "depth_target"},
+        ])
+
     Args:
         model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
         data: a path or paths (.npz, .npy, CSV, IDX, each also gzipped), arrays by field name, or ``(x, target)`` in the
             order of the model's inputs. Labels may be texts.
-        loss: "cross-entropy", "mse", "l1", "bce-with-logits", or "none": the first output is the loss.
+        loss: "cross-entropy", "mse", "l1", "bce-with-logits", or "none": the first output is the loss; or a model (path
+            ending in .onnx or .onnxtxt, bytes or onnx.ModelProto) whose inputs are outputs of the model, by name, and
+            targets. Or a list of terms, each a loss, a pair (loss, weight) or a dict with "loss" and perhaps "weight",
+            "input" and "target". Metrics are those of the first term.
         optimizer: "adamw", "sgd" or "sgd-momentum".
         learning_rate: the highest of the schedule.
         epochs: passes over the data.
@@ -281,14 +293,26 @@ def train(
         label: field of the target; else that of its name, or the last column of a CSV.
         bind: fields of other inputs: ``{"input": "field"}``; columns of a CSV as "a,b" or "first:last".
         scale: factor on the features, as 1/255 for images.
-        loss_input: value of the model that the loss takes; else its first output.
-        target: name for the target's input; else "labels" or "target".
+        mean, std: subtracted from the features after that, and what they are divided by: one number, or one a channel.
+        header: whether a CSV's first row names its columns; None: found out.
+        loss_input: value of the model that a single loss takes; else its first output.
+        target: name for a single loss's target input; else "labels" or "target".
+        reduction: of the loss over the batch: "mean", "sum" or "none".
+        class_weights: weight of each class, of cross-entropy.
+        ignore_index: label that does not count, of cross-entropy.
         trainable, frozen: names of parameters, with * and ?; else all that can train.
+        batch_norm: statistics of BatchNormalization: "batch", "stored" or "auto": of the batch where its scale or bias
+            is trained.
+        init: initial values to draw: ``{"fc*.weight": "kaiming_uniform"}``, or kaiming_normal, xavier_uniform,
+            xavier_normal, zeros, ones.
+        beta1, beta2, epsilon: of adamw.
+        adam_mode: adamw decays weights before the update as PyTorch (0) or after it as ONNX Runtime's artifacts (1).
         weight_decay: of adamw and sgd-momentum.
-        momentum: of sgd-momentum.
+        momentum, nesterov: of sgd-momentum.
         clip_norm: bound of the norm of all gradients together; 0: none.
         accumulate: batches a step; their gradients are averaged.
         schedule: "constant", "linear", "cosine", "step", "exponential" or "polynomial".
+        schedule_steps: steps until the schedule's end; 0: all of this run.
         warmup: steps over which the learning rate rises, of linear, cosine and polynomial.
         step_size, gamma: steps between two falls (step), and the factor of a fall (step, exponential).
         power: exponent of polynomial.
@@ -300,6 +324,7 @@ def train(
         output: where the trained model is written.
         checkpoint_dir: where checkpoints are saved, every `save_every` steps or once an epoch.
         resume: go on from the checkpoint in `checkpoint_dir`, if there is one.
+        log: a file that gets a JSON object per step, epoch and save, one a line.
         session_options: threads, reproducibility, memory limit.
         progress: show how far it is.
         callbacks: functions that get each :class:`Event`; one that returns True stops the training.
@@ -307,63 +332,69 @@ def train(
     Returns:
         A :class:`TrainingResult`.
     """
-    _choose("loss", loss, _LOSSES)
-    kind = _choose("schedule", schedule, _SCHEDULES)
-    optimizer_options = (
-        _choose("optimizer", optimizer, _OPTIMIZERS),
-        0.9,
-        0.999,
-        1e-6,
-        weight_decay,
-        1,
-        1,
-        momentum,
-        0,
-        clip_norm,
-    )
+    kind = choose("schedule", schedule, _SCHEDULES)
+    optimizer_kind = choose("optimizer", optimizer, _OPTIMIZERS)
+    statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
+    forward = load_model(model)
+    outputs = forward.output_names()
+    losses = _losses.parse(loss, loss_input, target, reduction, class_weights, ignore_index, outputs[0])
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:
         raise ValueError("resume needs checkpoint_dir")
     saved = os.path.join(folder, "checkpoint") if resume else ""
     is_resumed = bool(saved) and os.path.exists(saved)
-    names = {
-        "loss_input": loss_input,
-        "target": target,
-        "trainable": trainable,
-        "frozen": frozen,
-        "label": label,
-        "bind": bind,
-        "scale": scale,
-    }
-    checkpoint = saved if is_resumed else None
-    run = _Run(model, loss, optimizer_options, names, seed, checkpoint, session_options or SessionOptions())
-    rows = run.open(data)
-    training, validating = _make_batches(run, rows, validation, split, batch_size, seed)
+    built = _core.Artifacts.generate(
+        forward,
+        losses.terms,
+        (optimizer_kind, beta1, beta2, epsilon, weight_decay, adam_mode, 1, momentum, int(nesterov), clip_norm),
+        trainable,
+        frozen,
+        losses.outputs(outputs),
+        statistics,
+        False,
+        seed,
+        [f"{pattern}={how}" for pattern, how in (init or {}).items()],
+    )
+    data_options = _DataOptions(
+        label,
+        [f"{name}={fields}" for name, fields in (bind or {}).items()],
+        scale,
+        mean,
+        std,
+        _HEADERS[header],
+        ignore_index,
+    )
+    run = _Run(forward, losses, built, data_options, saved if is_resumed else None, session_options or SessionOptions())
+    del built  # what the session has not taken over of it is not needed
+    opened = run.open(data)
+    training, validating = _make_batches(run, opened, validation, split, batch_size, seed)
     result = TrainingResult(run)
-    result.classes = rows.data.classes or training.class_names
+    result.classes = opened.classes or training.class_names
     updates = ((training.count - 1) // accumulate + 1) * epochs if accumulate > 0 else 0
-    total = min(updates, max_steps) if max_steps > 0 else updates
+    total = schedule_steps or (min(updates, max_steps) if max_steps > 0 else updates)
     if not is_resumed:
         run.session.set_seed(seed)
     _core.set_schedule(run.session, kind, learning_rate, warmup, total, step_size, gamma, power, end_factor)
     listeners = ([Progress()] if progress else []) + list(callbacks)
-    last, result.stopped = _core.train(
-        run.session,
-        training,
-        validating,
-        epochs,
-        max_steps,
-        accumulate,
-        run.task,
-        run.metric_output,
-        run.metric_input,
-        folder,
-        save_every,
-        is_resumed,
-        patience,
-        keep_best,
-        _listen(run, result, listeners),
-    )
+    with contextlib.ExitStack() as stack:
+        journal = None if log is None else stack.enter_context(contextlib.closing(Log(log, is_resumed)))
+        last, result.stopped = _core.train(
+            run.session,
+            training,
+            validating,
+            epochs,
+            max_steps,
+            accumulate,
+            run.task,
+            run.metric_output,
+            run.metric_input,
+            folder,
+            save_every,
+            is_resumed,
+            patience,
+            keep_best,
+            _listen(run, result, listeners, journal),
+        )
     if not result.stopped:
         result.metrics = run.metrics(last)
     if output is not None:

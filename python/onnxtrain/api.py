@@ -25,6 +25,7 @@ from onnxtrain._ort_value import OrtValue, _check_device
 __all__ = ["CheckpointState", "LinearLRScheduler", "Module", "Optimizer"]
 
 _OWN_PROPERTIES = "onnxtrain."  # what the library itself keeps in a checkpoint
+_LINEAR = 1  # ot_schedule_kind of the C headers
 
 
 class Parameter:
@@ -183,8 +184,12 @@ class CheckpointState:
         self._properties = Properties(state)
 
     @classmethod
-    def load_checkpoint(cls, checkpoint_uri: str | os.PathLike) -> CheckpointState:
+    def load_checkpoint(
+        cls, checkpoint_uri: str | os.PathLike | bytes, *, include_optimizer_state: bool = True
+    ) -> CheckpointState:
         """Read a checkpoint file, complete or nominal; or its contents, given as bytes.
+
+        Without `include_optimizer_state` a file's moments are not read: export and evaluation need none.
 
         Raises:
             FileError: the file cannot be read.
@@ -192,7 +197,7 @@ class CheckpointState:
         """
         if isinstance(checkpoint_uri, (bytes, bytearray, memoryview)):
             return cls(_core.Checkpoint.load_bytes(bytes(checkpoint_uri)))
-        return cls(_core.Checkpoint.load(os.fspath(checkpoint_uri)))
+        return cls(_core.Checkpoint.load(os.fspath(checkpoint_uri), include_optimizer_state))
 
     @classmethod
     def save_checkpoint(
@@ -203,6 +208,10 @@ class CheckpointState:
         With `include_optimizer_state` also all that is needed to go on bit for bit: moments, step, learning rate, seed.
         """
         state._state.save(os.fspath(checkpoint_uri), include_optimizer_state)
+
+    def to_bytes(self, include_optimizer_state: bool = False) -> bytes:
+        """What :meth:`save_checkpoint` would write, for :meth:`load_checkpoint`."""
+        return self._state.to_bytes(include_optimizer_state)
 
     @property
     def parameters(self) -> Parameters:
@@ -290,6 +299,18 @@ class Module:
         """The next train step overwrites the gradients instead of adding to them."""
         self._session.reset_gradients()
 
+    def scale_grad(self, factor: float) -> None:
+        """Multiply the gradients: by 1 / n after n train steps, they are those of the mean of n batches."""
+        self._session.scale_gradients(factor)
+
+    def get_contiguous_gradients(self) -> OrtValue:
+        """The gradients as one vector of float, in the order of the trainable parameters."""
+        return OrtValue(self._session.get_gradients())
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of parameters, gradients and moments, and of the largest working memory of a step so far."""
+        return self._session.memory()
+
     def get_contiguous_parameters(self, trainable_only: bool = False) -> OrtValue:
         """The parameters as one vector of float, in the order of the training model's inputs."""
         return OrtValue(self._session.get_parameters(trainable_only))
@@ -313,7 +334,7 @@ class Module:
         """
         if isinstance(graph_output_names, str):
             raise TypeError("graph_output_names is a str, expected a list of names")
-        self._session.export(list(graph_output_names)).save(os.fspath(inference_model_uri))
+        self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None, None)
 
     def input_names(self) -> list[str]:
         """Names of the inputs that a call takes in the present mode."""
@@ -366,7 +387,7 @@ class LinearLRScheduler:
 
     def __init__(self, optimizer: Optimizer, warmup_step_count: int, total_step_count: int, initial_lr: float) -> None:
         self._session = optimizer._session
-        self._session.set_linear_schedule(warmup_step_count, total_step_count, initial_lr)
+        _core.set_schedule(self._session, _LINEAR, initial_lr, warmup_step_count, total_step_count, 1, 1.0, 1.0, 0.0)
 
     def step(self) -> None:
         """Set the learning rate for the next optimizer step."""

@@ -66,7 +66,7 @@ def _loss_term(loss: Any, loss_input_names: list[str] | None) -> list[tuple]:
     names = [*(loss_input_names or []), None, None]
     if len(names) > 4:
         raise TypeError(f"{loss.name} takes a value and a target, loss_input_names has {len(names) - 2} names")
-    return [(_LOSSES[loss], 1.0, names[0], names[1], 0)]
+    return [(_LOSSES[loss], 1.0, names[0], names[1], 0, None, None, None)]
 
 
 def _check_lists(

@@ -271,6 +271,58 @@ class StateTest(NetworkTest):
         self.assertEqual(self.module.get_parameters_size(False), 22)
 
 
+class BytesTest(NetworkTest):
+    options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.AdamW}
+
+    def steps(self, numbers):
+        for number in numbers:
+            self.module(*batch(number))
+            self.optimizer.step()
+            self.module.lazy_reset_grad()
+
+    def test_the_bytes_of_a_state_are_those_of_its_file(self):
+        self.load()
+        self.steps(range(2))
+        for with_moments in (False, True):
+            CheckpointState.save_checkpoint(self.state, self.folder / "saved", with_moments)
+            self.assertEqual(self.state.to_bytes(with_moments), (self.folder / "saved").read_bytes())
+
+    def test_a_state_goes_on_from_bytes_bit_for_bit(self):
+        self.load()
+        self.steps(range(4))
+        expected = self.state.parameters["w1"].data
+        self.load()
+        self.steps(range(2))
+        (self.folder / "checkpoint").write_bytes(self.state.to_bytes(include_optimizer_state=True))
+        self.load()
+        self.steps(range(2, 4))
+        np.testing.assert_array_equal(self.state.parameters["w1"].data, expected)
+
+    def test_moments_may_stay_in_the_file(self):
+        self.load()
+        self.steps(range(2))
+        path = self.folder / "saved"
+        CheckpointState.save_checkpoint(self.state, path, True)
+        bare = CheckpointState.load_checkpoint(path, include_optimizer_state=False)
+        np.testing.assert_array_equal(bare.parameters["w1"].data, self.state.parameters["w1"].data)
+        self.assertLess(len(bare.to_bytes(True)), len(CheckpointState.load_checkpoint(path).to_bytes(True)) - 4 * 26)
+
+    def test_gradients_are_scaled_and_given_as_one_vector(self):
+        module, (x, labels) = self.load(), batch()
+        gradients = cross_entropy(START, x, labels)[1]
+        module(x, labels)
+        module.scale_grad(0.25)
+        expected = np.concatenate([0.25 * gradients[name].ravel() for name in NAMES])
+        np.testing.assert_allclose(module.get_contiguous_gradients().numpy(), expected, atol=1e-6)
+
+    def test_memory_is_told(self):
+        module = self.load()
+        module(*batch())
+        state, plan = module.memory()
+        self.assertGreaterEqual(state, 4 * 4 * 26)  # value, gradient and two moments of 26 floats
+        self.assertGreater(plan, 0)
+
+
 class OptimizerTest(NetworkTest):
     options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.AdamW}
 

@@ -79,6 +79,7 @@ class ExampleTest(unittest.TestCase):
         x, labels = batch(rows=100)
         np.savez("train.npz", x=x, labels=labels)
         self.names = {
+            "np": np,
             "onnxtrain": onnxtrain,
             "CheckpointState": CheckpointState,
             "Module": Module,

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from network import TEXT
+from network import START, TEXT, cross_entropy
 
 import onnxtrain
 from onnxtrain import _core
@@ -20,9 +20,176 @@ def points(rows=200, seed=0):
     return x, (x[:, 0] + x[:, 1] > 0).astype(np.int64)
 
 
+def forward(row):
+    """Scores of the network for one row."""
+    return np.maximum(row @ START["w1"] + START["b1"], 0) @ START["w2"] + START["b2"]
+
+
 def quiet(data, model=TEXT, **options):
     options.setdefault("learning_rate", 0.02)
     return onnxtrain.train(model, data, progress=False, **options)
+
+
+HEADS = b"""<ir_version: 8, opset_import: ["" : 17]> net (float[N, 1] x) => (float[N, 1] near, float[N, 1] far)
+<float[1, 1] v = {0.5}, float[1, 1] w = {2}> { near = MatMul(x, v) far = MatMul(x, w) }"""
+SQUARES = b"""<ir_version: 8, opset_import: ["" : 17]> loss (float[N, 1] far, float[N, 1] aim) => (float value)
+{ d = Sub(far, aim) q = Mul(d, d) value = ReduceMean<keepdims = 0>(q) }"""
+STEP = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1, "batch_size": 100}
+
+
+class LossesTest(unittest.TestCase):
+    """One step of plain gradient descent: parameters by the formulas of the losses."""
+
+    x = np.array([[1], [2], [-1], [0.5]], np.float32)
+    near, far = np.array([[1], [0], [2], [1]], np.float32), np.array([[3], [1], [0], [-2]], np.float32)
+
+    def step(self, loss, data, **options):
+        return quiet({"x": self.x, **data}, HEADS, loss=loss, **STEP, **options)
+
+    def assert_parameters(self, result, v, w):
+        self.assertAlmostEqual(result.state.parameters["v"].data.item(), v, places=6)
+        self.assertAlmostEqual(result.state.parameters["w"].data.item(), w, places=6)
+
+    def squares(self, w=2.0):
+        """Loss of `far` and its slope by w, by the mean of squares."""
+        d = w * self.x - self.far
+        return (d * d).mean(), 2 * (d * self.x).mean()
+
+    def absolutes(self):
+        d = 0.5 * self.x - self.near
+        return np.abs(d).mean(), (np.sign(d) * self.x).mean()
+
+    def test_terms_are_summed_with_their_weights(self):
+        terms = [
+            {"loss": "l1", "input": "near", "target": "a"},
+            {"loss": "mse", "weight": 0.25, "input": "far", "target": "b"},
+        ]
+        result = self.step(terms, {"a": self.near, "b": self.far})
+        (l1, l1_slope), (mse, mse_slope) = self.absolutes(), self.squares()
+        self.assert_parameters(result, 0.5 - 0.1 * l1_slope, 2 - 0.1 * 0.25 * mse_slope)
+        self.assertAlmostEqual(result.history[0]["loss"], l1 + 0.25 * mse, places=6)
+        self.assertAlmostEqual(result.history[0]["mae"], l1, places=6)  # metrics are those of the first term
+
+    def test_a_pair_is_a_loss_with_its_weight(self):
+        twice = self.step([("l1", 2)], {"target": self.near}, frozen=["w"])
+        self.assertAlmostEqual(twice.history[0]["loss"], 2 * self.absolutes()[0], places=6)
+
+    def test_a_loss_may_be_a_model(self):
+        result = self.step([(SQUARES, 0.5)], {"aim": self.far}, frozen=["v"])
+        loss, slope = self.squares()
+        self.assert_parameters(result, 0.5, 2 - 0.1 * 0.5 * slope)
+        self.assertAlmostEqual(result.history[0]["loss"], 0.5 * loss, places=6)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "loss.onnxtxt"
+            path.write_bytes(SQUARES)
+            again = self.step(str(path), {"aim": self.far}, frozen=["v"])
+        self.assertAlmostEqual(again.history[0]["loss"], loss, places=6)
+
+    def test_a_reduction_sums_over_the_batch(self):
+        result = self.step("mse", {"target": self.far}, loss_input="far", reduction="sum", frozen=["v"])
+        self.assert_parameters(result, 0.5, 2 - 0.1 * 4 * self.squares()[1])
+
+    def test_classes_have_weights_and_labels_may_not_count(self):
+        x = np.array([[1, 0, 2], [0, 1, -1], [2, 1, 0], [1, 1, 1]], np.float32)
+        labels, weights = np.array([0, 1, 7, 1]), [0.25, 2]
+        result = quiet((x, labels), class_weights=weights, ignore_index=7, **STEP)
+        scores = np.array([forward(row) for row in x], np.float64)
+        log = np.log(np.exp(scores) / np.exp(scores).sum(1, keepdims=True))
+        counted = [0, 1, 3]
+        weight = np.array([weights[label] for label in labels[counted]])
+        expected = -(weight * log[counted, labels[counted]]).sum() / weight.sum()
+        self.assertAlmostEqual(result.history[0]["loss"], expected, places=6)
+
+    def test_what_is_no_loss_is_told(self):
+        for loss, options, text in (
+            ([], {}, "the list is empty"),
+            ([("mse", 1), "hinge"], {}, "loss 'hinge' is none of"),
+            ({"los": "mse"}, {}, "has 'los'"),
+            ({"weight": 1}, {}, "lacks 'loss'"),
+            (["mse", "l1"], {"target": "a"}, "of a single loss"),
+            ("mse", {"ignore_index": 3}, "of cross-entropy, which no loss is"),
+            ("mse", {"reduction": "max"}, "reduction 'max' is none of"),
+            ([("mse", float("nan"))], {}, "nan"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
+                self.step(loss, {"target": self.far}, **options)
+
+
+class OptionsTest(unittest.TestCase):
+    """Options of train() that have a formula."""
+
+    def test_features_are_scaled_then_centred(self):
+        x, labels = points()
+        expected = quiet(((x * 0.5 - [1, 2, 3]) / [4, 5, 6], labels), epochs=1)
+        result = quiet((x, labels), epochs=1, scale=0.5, mean=[1, 2, 3], std=[4, 5, 6])
+        self.assertAlmostEqual(result.history[0]["loss"], expected.history[0]["loss"], places=6)
+        with self.assertRaisesRegex(ValueError, "mean has 2 numbers, std 3"):
+            quiet((x, labels), mean=[1, 2], std=[1, 2, 3])
+
+    def test_adamw_takes_its_numbers(self):
+        x, labels = points(rows=8)
+        result = quiet((x, labels), epochs=1, batch_size=8, beta1=0.5, beta2=0.25, epsilon=0.01, weight_decay=0.1, adam_mode=0)
+        gradient = cross_entropy(START, x, labels)[1]["w1"]
+        # after one step the corrected moments are the gradient and its square
+        expected = START["w1"] * (1 - 0.02 * 0.1) - 0.02 * gradient / (np.abs(gradient) + 0.01)
+        np.testing.assert_allclose(result.state.parameters["w1"].data, expected, atol=1e-6)
+
+    def test_nesterov_looks_ahead(self):
+        x, labels = points(rows=8)
+        options = {"optimizer": "sgd-momentum", "momentum": 0.5, "batch_size": 8, "epochs": 1}
+        result = quiet((x, labels), nesterov=True, **options)
+        gradient = cross_entropy(START, x, labels)[1]["w1"]
+        np.testing.assert_allclose(
+            result.state.parameters["w1"].data, START["w1"] - 0.02 * 1.5 * gradient, atol=1e-6
+        )
+
+    def test_initial_values_may_be_drawn(self):
+        result = quiet(points(), max_steps=1, learning_rate=1e-12, init={"w*": "zeros", "b1": "ones"})
+        self.assertLess(np.abs(result.state.parameters["w1"].data).max(), 1e-6)
+        np.testing.assert_allclose(result.state.parameters["b1"].data, 1, atol=1e-6)
+        np.testing.assert_allclose(result.state.parameters["b2"].data, START["b2"], atol=1e-6)
+
+    def test_a_schedule_may_end_elsewhere_than_the_run(self):
+        rates = []
+        callbacks = [lambda event: rates.append(event.learning_rate) if event.kind == "step" else None]
+        quiet(points(), epochs=1, schedule="linear", schedule_steps=70, callbacks=callbacks)
+        np.testing.assert_allclose(rates, [0.02 * (1 - step / 70) for step in range(1, 8)], rtol=1e-6)
+
+    def test_a_header_may_be_denied(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.csv"
+            path.write_text("1,2,3,yes\n4,5,6,no\n")
+            self.assertEqual(quiet(path, epochs=1, header=False).classes, ["no", "yes"])
+            self.assertEqual(quiet(path, epochs=1, header=True).classes, ["no"])
+
+    def test_the_log_has_a_line_per_event(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.jsonl"
+            result = quiet(points(), epochs=2, split=0.25, log=path, checkpoint_dir=folder)
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+        events = [row["event"] for row in rows]
+        self.assertEqual((events.count("step"), events.count("epoch"), events.count("saved")), (10, 2, 2))
+        last = [row for row in rows if row["event"] == "epoch"][-1]
+        self.assertEqual((last["epoch"], last["step"], last["training"]["rows"]), (2, 10, 150))
+        self.assertEqual(last["validation"], {"rows": 50, **result.metrics})
+        self.assertEqual(rows[-1]["path"], str(Path(folder) / "checkpoint"))
+
+
+class CheckTest(unittest.TestCase):
+    def test_parameters_have_roles_and_reasons(self):
+        report = onnxtrain.check(TEXT, frozen=["w1"])
+        self.assertTrue(report.can_train)
+        self.assertEqual({one.name: one.role for one in report.parameters}["w1"], "frozen")
+        one = next(one for one in report.parameters if one.name == "w2")
+        self.assertEqual((one.role, one.type, one.shape, one.reason), ("trains", "tensor(float)", (4, 2), "reaches the loss"))
+        self.assertIn("the model can be trained", str(report))
+
+    def test_what_is_in_the_way_is_named(self):
+        model = TEXT.replace(b"Relu", b"Unheard")
+        report = onnxtrain.check(model)
+        self.assertFalse(report.can_train)
+        self.assertIn("Unheard", " ".join(report.problems))
+        self.assertIn("cannot be trained", str(report))
 
 
 class TrainTest(unittest.TestCase):

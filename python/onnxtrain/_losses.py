@@ -1,0 +1,120 @@
+"""Losses, and what else train() and check() are both given, as the library takes them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from onnxtrain import _arrays, _core
+from onnxtrain._options import load_model
+
+# ot_loss with the metrics that fit (ot_task) and ot_reduction of the C headers
+_KINDS = {"none": (0, 0), "cross-entropy": (1, 1), "mse": (2, 2), "l1": (3, 2), "bce-with-logits": (4, 1)}
+_CROSS_ENTROPY, _CUSTOM = 1, 5
+_REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
+BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}  # ot_batch_norm
+_NONE = (0, 1.0, None, None)
+
+
+class Losses(NamedTuple):
+    """The terms of a loss.
+
+    Attributes:
+        terms: as the library takes them; empty: the model's first output is the loss.
+        task: which metrics fit, those of the first term (ot_task).
+        scores: what the first term takes.
+        targets: inputs that the terms compare with.
+        classes_of: values whose second axis counts classes.
+    """
+
+    terms: list[tuple]
+    task: int
+    scores: str
+    targets: list[str]
+    classes_of: list[str]
+
+    def outputs(self, forward: list[str]) -> list[str]:
+        """Outputs beside the loss: the scores and those of the forward model, which it would lack else."""
+        return [self.scores, *(name for name in forward if name != self.scores)] if self.terms else []
+
+
+def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
+    """The choice of that name."""
+    if not isinstance(name, str) or name not in choices:
+        raise ValueError(f"{what} {name!r} is none of {', '.join(choices)}")
+    return choices[name]
+
+
+def _is_model(loss: Any) -> bool:
+    if isinstance(loss, str):
+        return loss.endswith((".onnx", ".onnxtxt"))
+    return isinstance(loss, (os.PathLike, bytes, bytearray, memoryview)) or hasattr(loss, "SerializeToString")
+
+
+class _Term(NamedTuple):
+    kind: int
+    task: int
+    weight: float
+    input: str | None
+    target: str | None
+    custom: _core.Model | None
+
+    def target_name(self) -> str | None:
+        if self.kind in (0, _CUSTOM):
+            return None
+        return self.target or ("labels" if self.kind == _CROSS_ENTROPY else "target")
+
+
+def _term(given: Any) -> _Term:
+    """A loss, (loss, weight), or a dict with loss and perhaps weight, input and target."""
+    if isinstance(given, tuple) and len(given) == 2:
+        given = {"loss": given[0], "weight": given[1]}
+    if not isinstance(given, Mapping):
+        given = {"loss": given}
+    unknown = sorted(set(given) - {"loss", "weight", "input", "target"})
+    if unknown or "loss" not in given:
+        what = f"has '{unknown[0]}'" if unknown else "lacks 'loss'"
+        raise ValueError(f"a term of the loss {what}, expected loss and perhaps weight, input and target")
+    loss = given["loss"]
+    custom = load_model(loss) if _is_model(loss) else None
+    kind, task = (_CUSTOM, 0) if custom is not None else choose("loss", loss, _KINDS)
+    return _Term(kind, task, float(given.get("weight", 1.0)), given.get("input"), given.get("target"), custom)
+
+
+def _terms(loss: Any, loss_input: str | None, target: str | None) -> list[_Term]:
+    terms = [_term(one) for one in loss] if isinstance(loss, list) else [_term(loss)]
+    if not terms:
+        raise ValueError("loss: the list is empty")
+    if loss_input is not None or target is not None:
+        if len(terms) > 1 or terms[0].input is not None or terms[0].target is not None:
+            raise ValueError("loss_input and target are of a single loss; terms say their own input and target")
+        terms[0] = terms[0]._replace(input=loss_input, target=target)
+    return terms
+
+
+def parse(
+    loss: Any,
+    loss_input: str | None,
+    target: str | None,
+    reduction: str,
+    class_weights: Sequence[float] | None,
+    ignore_index: int | None,
+    first_output: str,
+) -> Losses:
+    """What :func:`onnxtrain.train` is told of its loss."""
+    terms = _terms(loss, loss_input, target)
+    how = choose("reduction", reduction, _REDUCTIONS)
+    weights = None if class_weights is None else _arrays.to_tensor(np.asarray(class_weights, np.float32))
+    if (weights is not None or ignore_index is not None) and all(one.kind != _CROSS_ENTROPY for one in terms):
+        raise ValueError("class_weights and ignore_index are of cross-entropy, which no loss is")
+    rows = []
+    for one in terms:
+        classes = (weights, ignore_index) if one.kind == _CROSS_ENTROPY else (None, None)
+        rows.append((one.kind, one.weight, one.input, one.target, how, *classes, one.custom))
+    if len(rows) == 1 and rows[0][:4] == _NONE:
+        rows = []
+    targets = [name for name in (one.target_name() for one in terms) if name is not None]
+    classes_of = [one.input or first_output for one in terms if one.kind == _CROSS_ENTROPY]
+    return Losses(rows, terms[0].task, terms[0].input or first_output, targets, classes_of)
