@@ -49,6 +49,15 @@ PyObject *core_checkpoint_new(ot_checkpoint *checkpoint)
     return (PyObject *)self;
 }
 
+static PyObject *checkpoint_create(PyObject *class, PyObject *unused)
+{
+    ot_checkpoint *checkpoint;
+    const ot_status st = ot_checkpoint_create(&checkpoint);
+
+    (void)class, (void)unused;
+    return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
+}
+
 static PyObject *checkpoint_load(PyObject *class, PyObject *args)
 {
     PyObject *path;
@@ -191,6 +200,19 @@ static PyObject *parameter_trainable(PyObject *self, PyObject *args)
     return PyLong_FromLong(ot_checkpoint_parameter_trainable(handle(self), name));
 }
 
+static PyObject *add_parameter(PyObject *self, PyObject *args)
+{
+    const char *name;
+    PyObject *value;
+    int trainable;
+
+    if (!PyArg_ParseTuple(args, "sO!p", &name, core_tensor_type, &value, &trainable) ||
+        !is_free(self))
+        return NULL;
+    return core_result(ot_checkpoint_add_parameter(handle(self), name,
+                                                   ((tensor_object *)value)->tensor, trainable));
+}
+
 static PyObject *get_parameter(PyObject *self, PyObject *args)
 {
     const char *name;
@@ -307,6 +329,7 @@ static PyObject *remove_property(PyObject *self, PyObject *args)
 // ---- the type ----
 
 static PyMethodDef methods[] = {
+    {"create", checkpoint_create, METH_NOARGS | METH_STATIC, "create() -> Checkpoint, empty"},
     {"load", checkpoint_load, METH_VARARGS | METH_STATIC,
      "load(path, with_optimizer) -> Checkpoint"},
     {"load_bytes", checkpoint_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Checkpoint"},
@@ -315,6 +338,7 @@ static PyMethodDef methods[] = {
     {"parameter_names", parameter_names, METH_NOARGS, "Names of the parameters, sorted."},
     {"parameter_trainable", parameter_trainable, METH_VARARGS,
      "1: trained, 0: frozen, -1: no such parameter"},
+    {"add_parameter", add_parameter, METH_VARARGS, "add_parameter(name, Tensor, trainable)"},
     {"get_parameter", get_parameter, METH_VARARGS, "get_parameter(name) -> Tensor, a copy"},
     {"set_parameter", set_parameter, METH_VARARGS, "set_parameter(name, Tensor)"},
     {"get_gradient", get_gradient, METH_VARARGS, "get_gradient(name) -> Tensor, a copy, or None"},

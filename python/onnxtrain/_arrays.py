@@ -66,6 +66,8 @@ def number_of(dtype: Any) -> int:
     if isinstance(dtype, int):
         return dtype
     name = np.dtype(dtype).name
+    if np.dtype(dtype).kind in "USO":
+        raise TypeError(f"arrays of {name} are not supported, only those of numbers: texts must become numbers first")
     if name not in NUMBERS:
         raise TypeError(f"arrays of {name} are not supported")
     return NUMBERS[name]

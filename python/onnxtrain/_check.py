@@ -6,8 +6,7 @@ import dataclasses
 from typing import Any, Sequence
 
 from onnxtrain import _core, _losses
-from onnxtrain._losses import BATCH_NORMS, choose
-from onnxtrain._options import load_model
+from onnxtrain._options import BATCH_NORMS, choose, load_model
 from onnxtrain._ort_value import type_text
 
 _NO_OPTIMIZER = (0, 0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)

@@ -82,6 +82,8 @@ class InferenceSession:
         feeds, given = [], []
         for one in self._inputs:
             value = input_feed[one.name]
+            if "string" in one.type:
+                raise _core.Unsupported(f"input '{one.name}' is {one.type}: tensors of texts cannot be run")
             values = list(value) if one.type.startswith("seq(") else [value]
             feeds.append([_arrays.to_tensor(_writable(item)) for item in values])
             given.extend(values)
@@ -111,6 +113,7 @@ class InferenceSession:
         Raises:
             ValueError: an input is missing.
             InvalidArgument: an input or output is not the model's, or does not fit.
+            Unsupported: an input is of texts, or a value that cannot be computed is asked for.
         """
         feeds, given = self._feeds(input_feed)
         make = _arrays.like(given) if given else _arrays.to_numpy

@@ -1,4 +1,4 @@
-"""Losses, and what else train() and check() are both given, as the library takes them."""
+"""Losses as they are given to train() and check(), and as the library takes them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from onnxtrain import _arrays, _core
-from onnxtrain._options import load_model
+from onnxtrain._options import choose, load_model
 
 # ot_loss with the metrics that fit (ot_task) and ot_reduction of the C headers
 _KINDS = {"none": (0, 0), "cross-entropy": (1, 1), "mse": (2, 2), "l1": (3, 2), "bce-with-logits": (4, 1)}
 _CROSS_ENTROPY, _CUSTOM = 1, 5
 _REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
-BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}  # ot_batch_norm
 _NONE = (0, 1.0, None, None)
 
 
@@ -38,13 +37,6 @@ class Losses(NamedTuple):
     def outputs(self, forward: list[str]) -> list[str]:
         """Outputs beside the loss: the scores and those of the forward model, which it would lack else."""
         return [self.scores, *(name for name in forward if name != self.scores)] if self.terms else []
-
-
-def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
-    """The choice of that name."""
-    if not isinstance(name, str) or name not in choices:
-        raise ValueError(f"{what} {name!r} is none of {', '.join(choices)}")
-    return choices[name]
 
 
 def _is_model(loss: Any) -> bool:

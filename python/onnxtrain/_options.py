@@ -1,11 +1,15 @@
-"""Options of sessions, and how models are given."""
+"""Options of sessions, choices by name, and how models are given."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Mapping
 
 from onnxtrain import _core
+
+# ot_batch_norm and ot_schedule_kind of the C headers
+BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
+SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
 
 _seed: int | None = None
 
@@ -56,6 +60,13 @@ class SessionOptions:
     def register_custom_ops_library(self, path: str) -> None:
         """Not supported: operators cannot be loaded from libraries made for another runtime."""
         raise _core.Unsupported(f"custom operators of '{path}' cannot be loaded")
+
+
+def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
+    """The choice of that name."""
+    if not isinstance(name, str) or name not in choices:
+        raise ValueError(f"{what} {name!r} is none of {', '.join(choices)}")
+    return choices[name]
 
 
 def check_for_training(options: SessionOptions) -> None:

@@ -9,14 +9,12 @@ import os
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from onnxtrain import _core, _data, _losses
-from onnxtrain._losses import BATCH_NORMS, choose
-from onnxtrain._options import SessionOptions, load_model
+from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model
 from onnxtrain._progress import Log, Progress
 from onnxtrain.api import CheckpointState
 
-# ot_optimizer, ot_schedule_kind and csv_header of the C headers
+# ot_optimizer and csv_header of the C headers
 _OPTIMIZERS = {"adamw": 1, "sgd": 2, "sgd-momentum": 3}
-_SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
 _HEADERS = {None: -1, False: 0, True: 1}
 _EVENTS = ("step", "epoch", "saved", "early-stop")
 _METRICS_OF_TASK = {0: (), 1: ("accuracy",), 2: ("mae", "r2")}
@@ -332,7 +330,7 @@ def train(
     Returns:
         A :class:`TrainingResult`.
     """
-    kind = choose("schedule", schedule, _SCHEDULES)
+    kind = choose("schedule", schedule, SCHEDULES)
     optimizer_kind = choose("optimizer", optimizer, _OPTIMIZERS)
     statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
     forward = load_model(model)

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
 import numpy as np
 
 from onnxtrain import _arrays, _core
-from onnxtrain._options import SessionOptions, check_for_training, load_model, present_seed
+from onnxtrain._options import SCHEDULES, SessionOptions, check_for_training, choose, load_model, present_seed
 from onnxtrain._ort_value import OrtValue, _check_device
 
-__all__ = ["CheckpointState", "LinearLRScheduler", "Module", "Optimizer"]
+__all__ = ["CheckpointState", "LRScheduler", "LinearLRScheduler", "Module", "Optimizer"]
 
 _OWN_PROPERTIES = "onnxtrain."  # what the library itself keeps in a checkpoint
-_LINEAR = 1  # ot_schedule_kind of the C headers
 
 
 class Parameter:
@@ -200,6 +199,15 @@ class CheckpointState:
         return cls(_core.Checkpoint.load(os.fspath(checkpoint_uri), include_optimizer_state))
 
     @classmethod
+    def from_arrays(cls, trainable: Mapping[str, Any], frozen: Mapping[str, Any] | None = None) -> CheckpointState:
+        """A state with copies of these arrays, by the names that parameters have in the models."""
+        state = _core.Checkpoint.create()
+        for arrays, trains in ((trainable, True), (frozen or {}, False)):
+            for name, array in arrays.items():
+                state.add_parameter(name, _arrays.to_tensor(array), trains)
+        return cls(state)
+
+    @classmethod
     def save_checkpoint(
         cls, state: CheckpointState, checkpoint_uri: str | os.PathLike, include_optimizer_state: bool = False
     ) -> None:
@@ -372,11 +380,48 @@ class Optimizer:
         return self._session.learning_rate()
 
 
-class LinearLRScheduler:
-    """A learning rate that rises from 0 to `initial_lr` over the warm-up, then falls to 0 at `total_step_count`.
+class LRScheduler:
+    """A learning rate as a function of the optimizer's steps, also those before a checkpoint was loaded.
 
-    It counts the optimizer's steps, also those before a checkpoint was loaded, so that :meth:`step` may be called any
-    number of times.
+    :meth:`step` may be called any number of times.
+
+    Args:
+        optimizer: whose learning rate it sets, at once and at every :meth:`step`.
+        schedule: "constant", "linear", "cosine", "step", "exponential" or "polynomial".
+        initial_lr: the highest learning rate.
+        total_step_count: steps of the whole training, of linear, cosine and polynomial.
+        warmup_step_count: steps over which the rate rises from 0, likewise.
+        step_size, gamma: steps between two falls (step), and the factor of a fall (step, exponential).
+        power: exponent of polynomial.
+        end_factor: part of the learning rate that is left at the end.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedule: str,
+        initial_lr: float,
+        total_step_count: int = 0,
+        warmup_step_count: int = 0,
+        *,
+        step_size: int = 1000,
+        gamma: float = 0.1,
+        power: float = 1.0,
+        end_factor: float = 0.0,
+    ) -> None:
+        kind = choose("schedule", schedule, SCHEDULES)
+        self._session = optimizer._session
+        _core.set_schedule(
+            self._session, kind, initial_lr, warmup_step_count, total_step_count, step_size, gamma, power, end_factor
+        )
+
+    def step(self) -> None:
+        """Set the learning rate for the next optimizer step."""
+        self._session.schedule_step()
+
+
+class LinearLRScheduler(LRScheduler):
+    """A learning rate that rises from 0 to `initial_lr` over the warm-up, then falls to 0 at `total_step_count`.
 
     Args:
         optimizer: whose learning rate it sets, at once and at every :meth:`step`.
@@ -386,9 +431,4 @@ class LinearLRScheduler:
     """
 
     def __init__(self, optimizer: Optimizer, warmup_step_count: int, total_step_count: int, initial_lr: float) -> None:
-        self._session = optimizer._session
-        _core.set_schedule(self._session, _LINEAR, initial_lr, warmup_step_count, total_step_count, 1, 1.0, 1.0, 0.0)
-
-    def step(self) -> None:
-        """Set the learning rate for the next optimizer step."""
-        self._session.schedule_step()
+        super().__init__(optimizer, "linear", initial_lr, total_step_count, warmup_step_count)

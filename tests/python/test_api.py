@@ -9,7 +9,7 @@ from network import NAMES, START, TEXT, NetworkTest, batch, cross_entropy
 
 import onnxtrain
 from onnxtrain import OrtValue, SessionOptions
-from onnxtrain.api import CheckpointState, LinearLRScheduler, Module, Optimizer
+from onnxtrain.api import CheckpointState, LinearLRScheduler, LRScheduler, Module, Optimizer
 from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 
 try:
@@ -321,6 +321,52 @@ class BytesTest(NetworkTest):
         state, plan = module.memory()
         self.assertGreaterEqual(state, 4 * 4 * 26)  # value, gradient and two moments of 26 floats
         self.assertGreater(plan, 0)
+
+
+class FromArraysTest(NetworkTest):
+    def test_a_state_of_arrays_trains_as_the_file_does(self):
+        arrays = {name: START[name] * 2 for name in NAMES}
+        self.load()
+        self.state = CheckpointState.from_arrays(arrays)
+        self.module = Module(self.folder / "training_model.onnx", self.state)
+        x, labels = batch()
+        self.assertAlmostEqual(float(self.module(x, labels)), cross_entropy(arrays, x, labels)[0], places=6)
+        np.testing.assert_array_equal(arrays["w1"], START["w1"] * 2)
+
+    def test_frozen_arrays_have_no_gradient(self):
+        state = CheckpointState.from_arrays({"w": [[1.0]]}, frozen={"b": np.ones(2, np.float32)})
+        self.assertTrue(state.parameters["w"].requires_grad)
+        self.assertFalse(state.parameters["b"].requires_grad)
+        with self.assertRaisesRegex(ValueError, "'w'"):
+            CheckpointState.from_arrays({"w": [1.0]}, frozen={"w": [1.0]})
+
+
+class ScheduleTest(NetworkTest):
+    def rates(self, *args, **options):
+        self.load()
+        scheduler, rates = LRScheduler(self.optimizer, *args, **options), []
+        for number in range(4):
+            scheduler.step()
+            rates.append(self.optimizer.get_learning_rate())
+            self.module(*batch(number))
+            self.optimizer.step()
+        return rates
+
+    def test_schedules_follow_their_formulas(self):
+        for args, options, expected in (
+            (("constant", 0.5), {}, [0.5] * 4),
+            (("linear", 0.4, 8, 2), {}, [0, 0.2, 0.4, 0.4 * 5 / 6]),
+            (("cosine", 0.4, 4), {}, [0.2 * (1 + np.cos(np.pi * step / 4)) for step in range(4)]),
+            (("step", 0.4), {"step_size": 2, "gamma": 0.5}, [0.4, 0.4, 0.2, 0.2]),
+            (("exponential", 0.4), {"gamma": 0.5}, [0.4, 0.2, 0.1, 0.05]),
+            (("polynomial", 0.4, 4), {"power": 2}, [0.4 * (1 - step / 4) ** 2 for step in range(4)]),
+        ):
+            with self.subTest(args[0]):
+                np.testing.assert_allclose(self.rates(*args, **options), expected, rtol=1e-6, atol=1e-9)
+
+    def test_another_schedule_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "schedule 'sine' is none of"):
+            self.rates("sine", 0.5)
 
 
 class OptimizerTest(NetworkTest):

@@ -42,6 +42,16 @@ class InferenceTest(unittest.TestCase):
         if torch is not None:
             self.assertIsInstance(session.run(None, {"x": torch.from_numpy(x)})[0], torch.Tensor)
 
+    def test_tensors_of_texts_are_refused_by_name(self):
+        head = b'<ir_version: 8, opset_import: ["" : 17]>'
+        session = InferenceSession(head + b"net (string[N] s) => (string[N] t) { t = Identity(s) }")
+        self.assertEqual(session.get_inputs()[0].type, "tensor(string)")
+        with self.assertRaisesRegex(NotImplementedError, r"input 's' is tensor\(string\)"):
+            session.run(None, {"s": np.array(["a", "b"])})
+        texts = b'net (int64[N] i) => (string[N] t) <string[2] names = {"a", "b"}> { t = Gather(names, i) }'
+        with self.assertRaisesRegex(NotImplementedError, "'names' of type string"):
+            InferenceSession(head + texts).run(None, {"i": np.array([0, 1])})
+
     def test_what_does_not_fit_is_told(self):
         session, x = InferenceSession(TEXT), batch()[0]
         for names, feed, error, text in (
@@ -53,6 +63,8 @@ class InferenceTest(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 session.run(names, feed)
+        with self.assertRaisesRegex(TypeError, "texts must become numbers"):
+            session.run(None, {"x": np.array([["a", "b", "c"]])})
         with self.assertRaisesRegex(RuntimeError, "CUDAExecutionProvider"):
             InferenceSession(TEXT, providers=["CUDAExecutionProvider"])
         with self.assertRaises(OSError):
