@@ -46,6 +46,7 @@ _LOSSES = {
     LossType.L1Loss: 3,
     LossType.BCEWithLogitsLoss: 4,
 }
+_PASS_THROUGH = 0
 _OPTIMIZERS = {None: 0, OptimType.AdamW: 1, OptimType.SGD: 2}
 _BATCH_STATISTICS = 1
 # beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov, max_norm
@@ -60,7 +61,7 @@ def _load(model: Any) -> _core.Model:
 
 def _loss_term(loss: Any, loss_input_names: list[str] | None) -> list[tuple]:
     if loss is None:
-        return []
+        return [(_PASS_THROUGH, 1.0, loss_input_names[0], None, 0)] if loss_input_names else []
     if not isinstance(loss, LossType):
         raise RuntimeError(f"Unknown loss provided {type(loss)}. Expected LossType or None.")
     names = [*(loss_input_names or []), None, None]
@@ -112,7 +113,8 @@ def generate_artifacts(
         custom_op_library: not supported; only None.
         additional_output_names: values that training and eval model give after the loss.
         nominal_checkpoint: write nominal_checkpoint too, which has no values.
-        loss_input_names: the value that the loss takes and, after it, the target's name.
+        loss_input_names: the value that the loss takes and, after it, the target's name. Without a loss: the values that
+            are taken as they are.
 
     Raises:
         RuntimeError: lists overlap, or an argument is not what it should be.
@@ -127,13 +129,14 @@ def generate_artifacts(
         raise RuntimeError(f"Custom op library {os.fspath(custom_op_library)!r} does not exist.")
     if custom_op_library is not None:
         raise _core.Unsupported("custom operator libraries")
+    passed_on = (loss_input_names or [])[1:] if loss is None else []
     built = _core.Artifacts.generate(
         _load(model),
         _loss_term(loss, loss_input_names),
         (_OPTIMIZERS[optimizer], *_OPTIMIZER_DEFAULTS),
         requires_grad,
         frozen_params,
-        additional_output_names,
+        [*passed_on, *(additional_output_names or [])] or None,
         _BATCH_STATISTICS,
         True,
         0,

@@ -56,6 +56,15 @@ class ArtifactsTest(NetworkTest):
                 self.generate(loss=loss)
                 self.assertAlmostEqual(float(self.training_step(x, target)[1]), float(expected), places=5)
 
+    def test_without_a_loss_named_values_are_taken_as_they_are(self):
+        model = TEXT.replace(b"(float[N, 2] y)", b"(float[N, 2] y, float l)").replace(
+            b"y = Add(n, b2)", b"y = Add(n, b2) l = ReduceMean<keepdims = 0>(y)"
+        )
+        self.generate(model, loss=None, loss_input_names=["l", "y"])
+        module, (loss, y) = self.training_step(batch()[0])
+        self.assertEqual(module.output_names(), ["l", "y"])
+        self.assertAlmostEqual(float(loss), float(np.mean(y)), places=6)
+
     def test_without_a_loss_the_first_output_is_it(self):
         model = TEXT.replace(b"(float[N, 2] y)", b"(float l, float[N, 2] y)").replace(
             b"y = Add(n, b2)", b"y = Add(n, b2) l = ReduceMean<keepdims = 0>(y)"

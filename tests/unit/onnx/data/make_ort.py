@@ -1,7 +1,7 @@
 """Write the .ort files that test_ort_read.c reads: each by ONNX Runtime training 1.19.2, beside it what the same runtime
 makes of it as .onnx.
 
-Needs onnxruntime-training-cpu==1.19.2, onnx, and tests/interop/compare.py for its stand-in for torch.
+Needs onnxruntime-training-cpu==1.19.2, onnx, and tests/interop/theirs.py for its stand-in for torch.
 """
 import pathlib
 import sys
@@ -10,14 +10,9 @@ import tempfile
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[2] / "interop"))
 
-from compare import stand_in_for_torch  # noqa: E402
-
-stand_in_for_torch()
-
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
-import onnxruntime  # noqa: E402
-from onnxruntime.training import artifacts  # noqa: E402
+from theirs import artifacts, onnxruntime  # noqa: E402
 
 FORWARD = """<ir_version: 8, opset_import: ["" : 14], producer_name: "made by hand">
 mlp (float[batch, 4] x) => (float[batch, 2] y)
@@ -49,7 +44,6 @@ def convert(source, target):
 
 
 def main():
-    onnxruntime.set_default_logger_severity(3)
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         forward = onnx.parser.parse_model(FORWARD)
