@@ -14,7 +14,8 @@ HEAD = """# Operators
 Made from the operator table by `./dev docs`; do not edit.
 
 *Opsets*: the versions known; each serves up to the next, and operators of an opset below 13 are raised to 13 first. *Gradient*:
-`yes` where training passes through, `none` where an operator is not differentiable or is itself part of training. *Kernels*:
+`yes` where training passes through, `none` where an operator is not differentiable or is itself part of training, `rewritten`
+where it becomes another operator before training ([file-formats.md](file-formats.md)). *Kernels*:
 the implementations, the preferred first; `ref` is portable C and always there, the others are taken where they fit the shapes and
 the processor. *Types* are those of the newest version; f16 and bf16 are converted on the way in and out.
 """

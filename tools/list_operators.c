@@ -6,7 +6,7 @@
 static const char *gradient_of(const ot_op_def *op)
 {
     if (op->flags & OT_OP_NO_GRAD)
-        return "none";
+        return op->train ? "rewritten" : "none";
     return ot__op_is_differentiable(op) ? "yes" : "";
 }
 

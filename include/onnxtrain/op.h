@@ -172,6 +172,9 @@ struct ot_op_def {
     unsigned flags;
     void (*expand)(ot_grad *g); ///< operators that ONNX does not have: the same in ONNX's own;
                                 ///< NULL: there is no such form
+    void (*train)(ot_grad *g);  ///< as expand, before gradients are built: the node in operators
+                                ///< whose gradient there is, here or also in ONNX Runtime; NULL:
+                                ///< it stays
 };
 
 // ---- attributes: the node's, or the default of its record ----
@@ -284,7 +287,7 @@ OT_API ot_value *ot_emit_zeros_like(ot_grad *g, ot_value *x);
 OT_API ot_value *ot_emit_cast(ot_grad *g, ot_value *v,
                               ot_dtype dtype); ///< nothing when it has that type
 
-// ---- expansions: write a node in operators of ONNX, with the functions above; ot_grad_x() are the
+// ---- expansions: write a node in other operators, with the functions above; ot_grad_x() are the
 // inputs of the node itself. A callback that sets no output leaves the node as it is; otherwise it
 // sets all that are wanted, as the last thing it does. ----
 

@@ -148,7 +148,7 @@ static const char *blocked_by(const ot_graph *graph, const ot_value *value, cons
 
     ot__node_label(blocker, label, sizeof label);
     for (int i = 0; i < blocker->n_inputs; i++)
-        if (blocker->inputs[i] == value)
+        if (blocker->inputs[i] && strcmp(blocker->inputs[i]->name, value->name) == 0)
             return ot__arena_printf(graph->model->arena, "only through input '%s' of %s",
                                     ot__op_input_port(blocker->op, i)->name, label);
     return ot__arena_printf(graph->model->arena, "its gradient stops at %s", label);
@@ -268,13 +268,18 @@ static ot_status check_effect(const ot__candidates *c, const ot_artifacts_option
     return OT_OK;
 }
 
-static ot_status classify_all(ot__candidates *c, ot_value *loss,
+// `trained` is the model, as it is to train: what has a gradient there decides.
+static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *loss,
                               const ot_artifacts_options *options, ot_value **values,
                               ot__path_status *status, ot_node **blocker)
 {
+    ot_graph *graph = trained->graph;
+
     for (int i = 0; i < c->n; i++)
-        values[i] = c->items[i].value;
-    OT_TRY(ot__autodiff_paths(c->graph, loss, values, c->n, status, blocker));
+        values[i] = ot__graph_find(graph, c->items[i].value->name);
+    OT_TRY(ot__pass_check(trained)); // a copy's nodes know no records
+    OT_TRY(ot__pass_train(trained));
+    OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, status, blocker));
     for (int i = 0; i < c->n; i++)
         OT_TRY(classify_one(c, &c->items[i], options, status[i], blocker[i]));
     return check_effect(c, options);
@@ -287,6 +292,7 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     ot_value **values;
     ot__path_status *status;
     ot_node **blocker;
+    ot_model *trained;
     ot_status st;
 
     OT_TRY(check_overlap(options));
@@ -296,8 +302,12 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));
-    st = values && status && blocker ? classify_all(c, loss, options, values, status, blocker)
-                                     : OT_ERR_NO_MEMORY;
+    st =
+        values && status && blocker ? ot__model_clone(c->graph->model, &trained) : OT_ERR_NO_MEMORY;
+    if (st == OT_OK) {
+        st = classify_all(c, trained, loss->name, options, values, status, blocker);
+        ot_model_destroy(trained);
+    }
     ot__free(values);
     ot__free(status);
     ot__free(blocker);

@@ -134,6 +134,7 @@ static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot
 
     OT_TRY(import_domains(model));
     OT_TRY(settle_batch_norms(model->graph));
+    OT_TRY(ot__pass_train(model));
     OT_TRY(ot__pass_fold(model, 0));
     OT_TRY(ot__graph_list_constants(model->graph));
     if (n > 0)

@@ -1,4 +1,4 @@
-// Writing a node that ONNX has no operator for in operators that it has.
+// Writing a node in other operators: those that ONNX has, or those that have a gradient.
 #include "ops/expand.h"
 
 #include <string.h>
@@ -46,23 +46,21 @@ void ot_expand_set(ot_grad *g, int output, ot_value *value)
     g->node->outputs[output] = NULL;
 }
 
-ot_status ot__expand_node(ot_node *node, bool *expanded)
+ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
 {
     ot_grad g = {.graph = node->graph, .node = node, .first_node = node->graph->n_nodes};
     char label[160];
     int n_left = 0, n_given = 0;
 
-    *expanded = false;
-    if (node->op->expand == NULL)
+    if (rewrite == NULL)
         return OT_OK;
     g.prefix = node->name[0] != '\0' ? node->name : node->op_type;
     for (int i = 0; i < node->n_outputs; i++)
         n_given += node->outputs[i] != NULL;
-    node->op->expand(&g);
+    rewrite(&g);
     OT_TRY(g.status);
     for (int i = 0; i < node->n_outputs; i++)
         n_left += node->outputs[i] != NULL;
-    *expanded = n_left == 0;
     if (n_left > 0 && n_left < n_given)
         return ot__error(OT_ERR_INTERNAL, "%s: its expansion gives %d of %d outputs",
                          ot__node_label(node, label, sizeof(label)), n_given - n_left, n_given);

@@ -53,7 +53,8 @@ static const ot_kernel dequantize_kernels[] = {
         .outputs = dequantize_out, .attrs = attributes,                                            \
         .types = "T1: u8 i8 u16 i16 i32 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz; "                   \
                  "T2: f32 f64 f16 bf16; T3: f32 f64 f16 bf16",                                     \
-        .infer = dequantize_infer, .kernels = dequantize_kernels, .flags = OT_OP_NO_GRAD           \
+        .infer = dequantize_infer, .kernels = dequantize_kernels, .flags = OT_OP_NO_GRAD,          \
+        .train = ot__dequantize_train                                                              \
     }
 const ot_op_def ot__op_dequantize_linear[] = {
     RECORD(10, dequantize_attrs_10),

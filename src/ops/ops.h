@@ -107,10 +107,10 @@ typedef struct ot__grad_host {
 } ot__grad_host;
 // Appends the rule's nodes to node->graph with names "<node>_Grad/<OpType>_<k>".
 ot_status ot__op_grad(ot_node *node, const ot__grad_host *host);
-// expand.c: write the node in operators of ONNX. Its outputs then belong to nodes behind all
-// others, and it has none left; *expanded false: it stays. May raise the model's opset, after which
-// ot__pass_check is due.
-ot_status ot__expand_node(ot_node *node, bool *expanded);
+// expand.c: write the node in other operators, as `rewrite` does, one of its record's callbacks
+// (NULL: it stays). Its outputs then belong to nodes behind all others, and it has none left. May
+// raise the model's opset, after which ot__pass_check is due.
+ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g));
 // For artifacts/loss.c and passes that build nodes: a context that emits into a graph with names
 // "<prefix>/<OpType>_<k>".
 ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix);

@@ -7,7 +7,7 @@ static int64_t block_size(const ot_node *node)
 }
 
 // One scale for all: a scalar, or what old exporters write for one.
-static bool is_single(const ot_shape *scale)
+bool ot__quantize_is_single(const ot_shape *scale)
 {
     return scale->ndim == 0 || (scale->ndim == 1 && scale->dim[0] == 1);
 }
@@ -64,11 +64,11 @@ bool ot__quantize_check(ot_infer *c)
     if (ot_infer_has(c, OT__Q_ZERO_POINT)) {
         const ot_shape *zero = ot_infer_shape(c, OT__Q_ZERO_POINT);
 
-        if ((!is_single(zero) || !is_single(scale)) &&
+        if ((!ot__quantize_is_single(zero) || !ot__quantize_is_single(scale)) &&
             !ot__infer_matches(c, OT__Q_SCALE, OT__Q_ZERO_POINT))
             return false;
     }
-    if (is_single(scale) && block == 0)
+    if (ot__quantize_is_single(scale) && block == 0)
         return true;
     if (!ot_infer_axis(c, ot_attr_int(ot_infer_node(c), "axis"), x->ndim, &axis))
         return false;
@@ -84,12 +84,12 @@ ot_status ot__quantize_prepare(ot_prep *p)
 
     if (q == NULL)
         return OT_ERR_NO_MEMORY;
-    *q = (ot__quantization){.outer = 1,
-                            .axis = x->count,
-                            .inner = 1,
-                            .per_tensor = is_single(&scale->shape) && block_size(node) == 0,
-                            .saturates = !ot_attr_given(node, "saturate") ||
-                                         ot_attr_int(node, "saturate") != 0};
+    *q = (ot__quantization){
+        .outer = 1,
+        .axis = x->count,
+        .inner = 1,
+        .per_tensor = ot__quantize_is_single(&scale->shape) && block_size(node) == 0,
+        .saturates = !ot_attr_given(node, "saturate") || ot_attr_int(node, "saturate") != 0};
     if (q->per_tensor)
         return OT_OK;
     (void)ot__axis_normalize(ot_attr_int(node, "axis"), x->shape.ndim, &axis);

@@ -9,8 +9,12 @@ enum { OT__Q_X, OT__Q_SCALE, OT__Q_ZERO_POINT };
 
 // Whether scale and zero point fit x.
 bool ot__quantize_check(ot_infer *c);
+bool ot__quantize_is_single(const ot_shape *scale); // one scale for all elements
 ot_status ot__quantize_prepare(ot_prep *p);
 // The run's tensors; the state is an ot__quantization.
 ot__quantized_data ot__quantize_data(const ot_run *r);
+
+// quantize_train.c: a DequantizeLinear of what a QuantizeLinear gives is FakeQuant of its input.
+void ot__dequantize_train(ot_grad *g);
 
 #endif

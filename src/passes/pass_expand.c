@@ -1,4 +1,4 @@
-// Operators that ONNX does not have, written in those it has.
+// Nodes written in other operators: in those that ONNX has, or in those that train.
 #include <string.h>
 
 #include "passes/passes.h"
@@ -44,13 +44,8 @@ ot_status ot__pass_expand(ot_model *model)
     const int64_t opset = ot__model_opset(model, "");
 
     // What an expansion emits stands behind, and has its turn too.
-    for (int n = 0; n < graph->n_nodes; n++) {
-        bool expanded;
-        ot_status st = ot__expand_node(graph->nodes[n], &expanded);
-
-        if (st != OT_OK)
-            return st;
-    }
+    for (int n = 0; n < graph->n_nodes; n++)
+        OT_TRY(ot__rewrite_node(graph->nodes[n], graph->nodes[n]->op->expand));
     drop_expanded(graph);
     OT_TRY(ot__graph_sort(graph));
     if (ot__model_opset(model, "") != opset)
@@ -58,4 +53,18 @@ ot_status ot__pass_expand(ot_model *model)
     OT_TRY(ot__pass_prune(model));
     drop_unused_imports(model);
     return ot__pass_finished(model, "expand");
+}
+
+// ---- before gradients are built ----
+
+ot_status ot__pass_train(ot_model *model)
+{
+    ot_graph *graph = model->graph;
+    const int n_nodes = graph->n_nodes; // what they become stands behind
+
+    for (int n = 0; n < n_nodes; n++)
+        OT_TRY(ot__rewrite_node(graph->nodes[n], graph->nodes[n]->op->train));
+    drop_expanded(graph);
+    OT_TRY(ot__graph_sort(graph));
+    return ot__pass_finished(model, "train");
 }

@@ -261,6 +261,7 @@ static ot_status differentiate(build *b, const request *r)
     OT_TRY(hold_values(b));
     OT_TRY(ot__to_inference(b->model));
     OT_TRY(ot__pass_prune(b->model));
+    OT_TRY(ot__pass_train(b->model));
     OT_TRY(ot__pass_fold(b->model, 0));
     OT_TRY(ot__graph_list_constants(graph));
     OT_TRY(check_paths(b));

@@ -369,6 +369,55 @@ class Gru(Recurrent):
         return self.scores(p, last)
 
 
+class Straight(torch.autograd.Function):
+    """Quantised and back; the gradient passes where the value was in the range."""
+
+    @staticmethod
+    def forward(ctx, x, scale, zero, low, high):
+        q = torch.round(x / scale) + zero
+        ctx.save_for_backward((q >= low) & (q <= high))
+        return (q.clamp(low, high) - zero) * scale
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * ctx.saved_tensors[0], None, None, None, None
+
+
+class Quantized(Model):
+    """Weights by row and as a whole, activations around a zero point and from 0 on; some of all are out of range."""
+
+    name, x_shape, classes = "quantized", (6,), 4
+    x_scale, a_scale, w2_scale, row_scale = 31 / 4096, 19 / 4096, 11 / 4096, [(13 + i) / 4096 for i in range(16)]  # exact
+    constants = (f"   float x_scale = {{{x_scale}}}, uint8 x_zero = {{128}}, float a_scale = {{{a_scale}}},\n"
+                 f"   float w2_scale = {{{w2_scale}}}, float[16] w1_scale = {{{', '.join(map(str, row_scale))}}},\n"
+                 f'   int8[16] w1_zero = {{{", ".join("0" * 16)}}}, int8 w2_zero = {{0}}')
+    body = """
+   xq = QuantizeLinear (x, x_scale, x_zero)
+   xd = DequantizeLinear (xq, x_scale, x_zero)
+   w1q = QuantizeLinear <axis = 0> ("fc1.weight", w1_scale, w1_zero)
+   w1d = DequantizeLinear <axis = 0> (w1q, w1_scale, w1_zero)
+   a = Gemm <transB = 1> (xd, w1d, "fc1.bias")
+   b = Relu (a)
+   bq = QuantizeLinear (b, a_scale)
+   bd = DequantizeLinear (bq, a_scale)
+   w2q = QuantizeLinear ("fc2.weight", w2_scale, w2_zero)
+   w2d = DequantizeLinear (w2q, w2_scale, w2_zero)
+   y = Gemm <transB = 1> (bd, w2d, "fc2.bias")
+"""
+
+    def declare(self):
+        for i, (a, b) in enumerate([(6, 16), (16, 4)], 1):
+            self.parameter(f"fc{i}.weight", (b, a))
+            self.parameter(f"fc{i}.bias", (b,), 0.2)
+
+    def forward(self, p, x):
+        rows = torch.tensor([[s] for s in self.row_scale], dtype=x.dtype)
+        x = Straight.apply(x, self.x_scale, 128, 0, 255)
+        a = F.relu(F.linear(x, Straight.apply(p["fc1.weight"], rows, 0, -128, 127), p["fc1.bias"]))
+        a = Straight.apply(a, self.a_scale, 0, 0, 255)
+        return F.linear(a, Straight.apply(p["fc2.weight"], self.w2_scale, 0, -128, 127), p["fc2.bias"])
+
+
 class AdamW1:
     """AdamW with the decay after the update, as ONNX Runtime defines adam_mode 1."""
 
@@ -439,7 +488,7 @@ def record(model, kind, out):
 
 def main():
     torch.set_num_threads(1)
-    for model in (Mlp(), LeNet(), ResNet(), Transformer(), Lstm(), Gru()):
+    for model in (Mlp(), LeNet(), ResNet(), Transformer(), Lstm(), Gru(), Quantized()):
         text = model.text()
         onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
         (DATA / f"{model.name}.onnxtxt").write_text(text)

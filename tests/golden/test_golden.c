@@ -182,8 +182,8 @@ static void is_as_exact_as_pytorch_in_f32_when_reproducible(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TESTS_OF(mlp),         TESTS_OF(lenet), TESTS_OF(resnet),
-        TESTS_OF(transformer), TESTS_OF(lstm),  TESTS_OF(gru),
+        TESTS_OF(mlp),  TESTS_OF(lenet), TESTS_OF(resnet),    TESTS_OF(transformer),
+        TESTS_OF(lstm), TESTS_OF(gru),   TESTS_OF(quantized),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
