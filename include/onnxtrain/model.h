@@ -104,8 +104,25 @@ OT_API const char *ot_model_node_operator(const ot_model *model, int index);
 
 /** The model's metadata: text by key. NULL when there is none; owned by the model. */
 OT_API const char *ot_model_metadata(const ot_model *model, const char *key);
+/** Keys of the metadata, in order; NULL out of range. */
+OT_API int ot_model_metadata_count(const ot_model *model);
+OT_API const char *ot_model_metadata_key(const ot_model *model, int index);
 /** Set or replace; both texts are copied. */
 OT_API ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value);
+
+/** What a model file says about itself. */
+typedef enum ot_model_field {
+    OT_MODEL_PRODUCER_NAME,
+    OT_MODEL_PRODUCER_VERSION,
+    OT_MODEL_DOMAIN,
+    OT_MODEL_DESCRIPTION,
+    OT_MODEL_GRAPH_NAME,
+    OT_MODEL_GRAPH_DESCRIPTION
+} ot_model_field;
+
+/** The text of a field, "" when absent; owned by the model. */
+OT_API const char *ot_model_text(const ot_model *model, ot_model_field field);
+OT_API int64_t ot_model_version(const ot_model *model); ///< of the model, as its maker counts
 
 #ifdef __cplusplus
 }

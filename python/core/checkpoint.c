@@ -12,6 +12,10 @@ static ot_checkpoint *handle(PyObject *self)
 
 bool core_enter(checkpoint_object *state)
 {
+    if (state->busy && state->guest == PyThread_get_thread_ident()) {
+        state->guest = 0; // until it leaves
+        return true;
+    }
     if (state->busy) {
         PyErr_SetString(PyExc_RuntimeError,
                         "another thread works on this state: one thread at a time");
@@ -23,7 +27,10 @@ bool core_enter(checkpoint_object *state)
 
 void core_leave(checkpoint_object *state)
 {
-    state->busy = false;
+    if (state->in_run)
+        state->guest = PyThread_get_thread_ident(); // a callback goes on
+    else
+        state->busy = false;
 }
 
 // Calls that are short keep the interpreter's lock; they only must not meet a running step.
@@ -188,6 +195,8 @@ static const char *parameter_name(const void *checkpoint, int index)
 static PyObject *parameter_names(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (!is_free(self))
+        return NULL;
     return core_names(ot_checkpoint_parameter_count(handle(self)), parameter_name, handle(self));
 }
 
@@ -195,7 +204,7 @@ static PyObject *parameter_trainable(PyObject *self, PyObject *args)
 {
     const char *name;
 
-    if (!PyArg_ParseTuple(args, "s", &name))
+    if (!PyArg_ParseTuple(args, "s", &name) || !is_free(self))
         return NULL;
     return PyLong_FromLong(ot_checkpoint_parameter_trainable(handle(self), name));
 }
@@ -261,6 +270,8 @@ static const char *property_name(const void *checkpoint, int index)
 static PyObject *property_names(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (!is_free(self))
+        return NULL;
     return core_names(ot_checkpoint_property_count(handle(self)), property_name, handle(self));
 }
 
@@ -272,7 +283,7 @@ static PyObject *get_property(PyObject *self, PyObject *args)
     ot_property_kind kind;
     ot_status st;
 
-    if (!PyArg_ParseTuple(args, "s", &name))
+    if (!PyArg_ParseTuple(args, "s", &name) || !is_free(self))
         return NULL;
     st = ot_checkpoint_property_kind_of(handle(self), name, &kind);
     if (st != OT_OK)

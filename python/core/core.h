@@ -27,6 +27,7 @@ typedef struct checkpoint_object {
     session_object *session; // that works on it now, or NULL; borrowed
     bool busy;               // a thread without the interpreter's lock is inside
     bool in_run;             // a training run is under way, perhaps in its callback
+    unsigned long guest;     // the thread whose callback may enter though busy; 0: none
 } checkpoint_object;
 
 struct session_object {

@@ -162,6 +162,31 @@ static PyObject *model_metadata(PyObject *self, PyObject *args)
     return value != NULL ? PyUnicode_FromString(value) : Py_NewRef(Py_None);
 }
 
+static const char *metadata_key(const void *model, int index)
+{
+    return ot_model_metadata_key(model, index);
+}
+
+static PyObject *model_metadata_keys(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return core_names(ot_model_metadata_count(handle(self)), metadata_key, handle(self));
+}
+
+// What the file says about itself, by ModelMetadata's names.
+static PyObject *model_about(PyObject *self, PyObject *unused)
+{
+    const ot_model *m = handle(self);
+
+    (void)unused;
+    return Py_BuildValue(
+        "{s:s,s:s,s:s,s:s,s:s,s:L}", "producer_name", ot_model_text(m, OT_MODEL_PRODUCER_NAME),
+        "domain", ot_model_text(m, OT_MODEL_DOMAIN), "description",
+        ot_model_text(m, OT_MODEL_DESCRIPTION), "graph_name", ot_model_text(m, OT_MODEL_GRAPH_NAME),
+        "graph_description", ot_model_text(m, OT_MODEL_GRAPH_DESCRIPTION), "version",
+        (long long)ot_model_version(m));
+}
+
 static PyObject *model_set_metadata(PyObject *self, PyObject *args)
 {
     const char *key, *value;
@@ -184,6 +209,8 @@ static PyMethodDef methods[] = {
     {"value_type", model_value_type, METH_VARARGS,
      "value_type(name) -> (is a sequence, dtype, shape with names, or None)"},
     {"metadata", model_metadata, METH_VARARGS, "metadata(key) -> text or None"},
+    {"metadata_keys", model_metadata_keys, METH_NOARGS, "Keys of the metadata, in order."},
+    {"about", model_about, METH_NOARGS, "What the file says about itself, a dict."},
     {"set_metadata", model_set_metadata, METH_VARARGS, "set_metadata(key, text)"},
     {NULL, NULL, 0, NULL},
 };

@@ -7,7 +7,6 @@ typedef struct listener {
     PyObject *function;
     checkpoint_object *state;
     bool failed; // an exception is set
-    bool lost;   // another thread has entered the state meanwhile
 } listener;
 
 static PyObject *metrics_tuple(const ot_metrics *m)
@@ -49,13 +48,9 @@ static int on_event(void *context, const ot_event *event)
         PyGILState_Release(lock);
         return 1;
     }
-    core_leave(l->state);
+    l->state->guest = PyThread_get_thread_ident(); // other threads stay outside
     stop = call(l, event);
-    l->lost = l->state->busy;
-    if (l->lost && !l->failed)
-        PyErr_SetString(PyExc_RuntimeError, "another thread uses the state that is being trained");
-    l->failed = l->failed || l->lost;
-    l->state->busy = true;
+    l->state->guest = 0;
     PyGILState_Release(lock);
     return stop || l->failed;
 }
@@ -105,8 +100,7 @@ static PyObject *run(session_object *session, PyObject *training, PyObject *vali
                       options, &last);
     Py_END_ALLOW_THREADS
     session->checkpoint->in_run = false;
-    if (!l.lost)
-        core_leave(session->checkpoint);
+    core_leave(session->checkpoint);
     if (l.failed)
         return NULL;
     if (st != OT_OK && st != OT_ERR_INTERRUPTED)

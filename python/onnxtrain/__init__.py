@@ -15,6 +15,7 @@ The modules follow ``onnxruntime.training``, so that a script moves over by its 
 ``onnxruntime.training.artifacts``     :mod:`onnxtrain.artifacts`
 ``onnxruntime.InferenceSession``       :class:`onnxtrain.InferenceSession`
 ``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
+``onnxruntime.IOBinding``              :class:`onnxtrain.IOBinding`
 ``onnxruntime.SessionOptions``         :class:`onnxtrain.SessionOptions`
 ``onnxruntime.set_seed``               :func:`onnxtrain.set_seed`
 =====================================  ==================================
@@ -23,13 +24,15 @@ Wherever an array is taken, a numpy array, a torch tensor, any other object with
 :class:`OrtValue` will do, without a copy when it is contiguous; results are of the kind that was given.
 
 Errors are :class:`Error` (a ``RuntimeError``) and its subclasses, each of which is also the built-in exception that
-fits: :class:`InvalidArgument` and :class:`FormatError` are ``ValueError``, :class:`FileError` is ``OSError``,
-:class:`NoMemory` ``MemoryError``, :class:`Unsupported` ``NotImplementedError``, :class:`NotFound` ``LookupError``.
+fits: :class:`InvalidArgument` and :class:`FormatError` are ``ValueError``, :class:`InvalidType` is ``TypeError``,
+:class:`FileError` ``OSError`` and its subclass :class:`NoSuchFile` ``FileNotFoundError``, :class:`NoMemory`
+``MemoryError``, :class:`Unsupported` ``NotImplementedError``, :class:`NotFound` ``LookupError``.
 
 An object is used by one thread at a time; the interpreter's lock is released while the library works.
 """
 
-from onnxtrain import _core
+from onnxtrain import _core, api, artifacts
+from onnxtrain._arrays import InvalidType
 from onnxtrain._check import ParameterReport, Report, check
 from onnxtrain._core import (
     Error,
@@ -43,8 +46,22 @@ from onnxtrain._core import (
     Unsupported,
 )
 from onnxtrain._gradients import Gradients, gradients
-from onnxtrain._inference import InferenceSession, NodeArg
-from onnxtrain._options import SessionOptions, set_seed
+from onnxtrain._inference import InferenceSession, ModelMetadata, NodeArg
+from onnxtrain._io_binding import IOBinding
+from onnxtrain._options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    NoSuchFile,
+    RunOptions,
+    SessionOptions,
+    get_all_providers,
+    get_available_providers,
+    get_device,
+    get_version_string,
+    set_default_logger_severity,
+    set_seed,
+)
 from onnxtrain._ort_value import OrtValue
 from onnxtrain._train import Event, TrainingResult, train
 
@@ -53,24 +70,39 @@ __version__: str = _core.version
 __all__ = [
     "Error",
     "Event",
+    "ExecutionMode",
+    "ExecutionOrder",
     "FileError",
     "FormatError",
     "Gradients",
+    "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceSession",
     "Interrupted",
     "InvalidArgument",
+    "InvalidType",
+    "ModelMetadata",
     "NoMemory",
+    "NoSuchFile",
     "NodeArg",
     "NotFound",
     "OrtValue",
     "ParameterReport",
     "Report",
+    "RunOptions",
     "SessionOptions",
     "StateError",
     "TrainingResult",
     "Unsupported",
+    "api",
+    "artifacts",
     "check",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "get_version_string",
     "gradients",
+    "set_default_logger_severity",
     "set_seed",
     "train",
 ]

@@ -35,6 +35,10 @@ _NAMES = {number: name for name, number in NUMBERS.items()}
 _FIRST_OF_ML_DTYPES = NUMBERS["bfloat16"]
 
 
+class InvalidType(_core.Error, TypeError):
+    """An argument is of a type that is not taken."""
+
+
 class _Memory:
     """What numpy needs to make an array over a tensor's elements; the array keeps it, and so the tensor."""
 
@@ -67,9 +71,9 @@ def number_of(dtype: Any) -> int:
         return dtype
     name = np.dtype(dtype).name
     if np.dtype(dtype).kind in "USO":
-        raise TypeError(f"arrays of {name} are not supported, only those of numbers: texts must become numbers first")
+        raise InvalidType(f"arrays of {name} are not supported, only those of numbers: texts must become numbers first")
     if name not in NUMBERS:
-        raise TypeError(f"arrays of {name} are not supported")
+        raise InvalidType(f"arrays of {name} are not supported")
     return NUMBERS[name]
 
 
@@ -96,8 +100,14 @@ def _from_dlpack(array: Any) -> _core.Tensor:
     return _core.Tensor.from_dlpack(array.__dlpack__())
 
 
-def to_tensor(array: Any) -> _core.Tensor:
-    """A tensor over the array's elements, or over a copy of them when they are not contiguous."""
+def to_tensor(array: Any, what: str = "", number: int | None = None) -> _core.Tensor:
+    """A tensor over the array's elements, or over a copy of them when they are not contiguous.
+
+    Args:
+        array: an array, or numbers in lists.
+        what: named where it is no array.
+        number: ONNX's element type for numbers in lists; else as numpy has it.
+    """
     if isinstance(array, _core.Tensor):
         return array
     if isinstance(array, (np.ndarray, np.generic)):
@@ -107,9 +117,18 @@ def to_tensor(array: Any) -> _core.Tensor:
         return own
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(array)
-    if isinstance(array, (bool, int, float, complex, list, tuple)) or hasattr(array, "__array__"):
+    if isinstance(array, (bool, int, float, complex, list, tuple)):
+        return _from_numpy(_from_list(array, what, number))
+    if hasattr(array, "__array__"):
         return _from_numpy(np.asarray(array))
-    raise TypeError(f"expected an array, got {type(array).__name__}")
+    raise InvalidType(f"{what or 'the argument'} is {type(array).__name__}, expected an array")
+
+
+def _from_list(values: Any, what: str, number: int | None) -> np.ndarray:
+    try:
+        return np.asarray(values, None if number is None else numpy_dtype(number))
+    except (TypeError, ValueError) as error:
+        raise _core.InvalidArgument(f"{what or 'a list'} cannot be made an array: {error}") from None
 
 
 def is_torch(array: Any) -> bool:

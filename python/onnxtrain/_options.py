@@ -1,65 +1,207 @@
-"""Options of sessions, choices by name, and how models are given."""
+"""Options of sessions and runs, choices by name, and how models are given."""
 
 from __future__ import annotations
 
+import operator
 import os
-from typing import Any, Mapping
+from enum import Enum
+from typing import Any, Callable, Mapping, TypeVar
 
 from onnxtrain import _core
+from onnxtrain._arrays import InvalidType
+
+PROVIDER = "CPUExecutionProvider"
 
 # ot_batch_norm and ot_schedule_kind of the C headers
 BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
 SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
 
 _seed: int | None = None
+_T = TypeVar("_T")
+
+
+class NoSuchFile(_core.FileError, FileNotFoundError):
+    """There is no file of that name."""
+
+
+class GraphOptimizationLevel(Enum):
+    """For :class:`SessionOptions`."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(Enum):
+    """For :class:`SessionOptions`."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(Enum):
+    """For :class:`SessionOptions`."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
 
 
 def set_seed(seed: int) -> None:
     """Seed of Dropout and other random operators, for every module made from now on."""
     global _seed
-    _seed = seed % 2**64
+    _seed = operator.index(seed) % 2**64
 
 
 def present_seed() -> int | None:
     return _seed
 
 
-class SessionOptions:
+def get_available_providers() -> list[str]:
+    """``["CPUExecutionProvider"]``."""
+    return [PROVIDER]
+
+
+def get_all_providers() -> list[str]:
+    """``["CPUExecutionProvider"]``."""
+    return [PROVIDER]
+
+
+def get_device() -> str:
+    """``"CPU"``."""
+    return "CPU"
+
+
+def get_version_string() -> str:
+    """The library's version."""
+    return _core.version
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Kept for scripts that call it: nothing is logged but what the environment variable OT_LOG asks for."""
+    operator.index(severity)
+
+
+class _Entries:
+    """Named texts, for options that have no attribute."""
+
+    __slots__ = ("_entries",)
+    _kind = ""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, str] = {}
+
+    def _add(self, key: str, value: str) -> None:
+        for text in (key, value):
+            if not isinstance(text, str):
+                raise InvalidType(f"{self._kind} config entry {key!r}: {text!r} is {type(text).__name__}, expected str")
+        self._entries[key] = value
+
+    def _get(self, key: str) -> str:
+        if key not in self._entries:
+            raise _core.NotFound(f"no {self._kind} config entry '{key}'")
+        return self._entries[key]
+
+
+class SessionOptions(_Entries):
     """How a session runs.
 
     Attributes:
         intra_op_num_threads: threads; 0: one per processor.
         use_deterministic_compute: the same bits for any number of threads.
         memory_max: bytes that parameters, gradients, moments and activations may take together; 0: no limit.
-        graph_optimization_level, execution_mode, inter_op_num_threads, log_severity_level, enable_mem_pattern,
-            enable_cpu_mem_arena: kept for scripts that set them, without effect.
+        graph_optimization_level, execution_mode, execution_order, inter_op_num_threads, enable_cpu_mem_arena,
+            enable_mem_pattern, enable_mem_reuse, log_severity_level, log_verbosity_level, logid: kept for scripts that
+            set them, without effect.
     """
 
+    __slots__ = (
+        "enable_cpu_mem_arena",
+        "enable_mem_pattern",
+        "enable_mem_reuse",
+        "execution_mode",
+        "execution_order",
+        "graph_optimization_level",
+        "inter_op_num_threads",
+        "intra_op_num_threads",
+        "log_severity_level",
+        "log_verbosity_level",
+        "logid",
+        "memory_max",
+        "use_deterministic_compute",
+    )
+    _kind = "session"
+
     def __init__(self) -> None:
-        self.intra_op_num_threads = 0
-        self.use_deterministic_compute = False
-        self.memory_max = 0
-        self.graph_optimization_level: Any = None
-        self.execution_mode: Any = None
-        self.inter_op_num_threads = 0
-        self.log_severity_level = -1
-        self.enable_mem_pattern = True
-        self.enable_cpu_mem_arena = True
-        self._entries: dict[str, str] = {}
+        super().__init__()
+        self.intra_op_num_threads: int = 0
+        self.use_deterministic_compute: bool = False
+        self.memory_max: int = 0
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.execution_order = ExecutionOrder.DEFAULT
+        self.inter_op_num_threads: int = 0
+        self.enable_cpu_mem_arena: bool = True
+        self.enable_mem_pattern: bool = True
+        self.enable_mem_reuse: bool = True
+        self.log_severity_level: int = -1
+        self.log_verbosity_level: int = 0
+        self.logid: str = ""
 
     def add_session_config_entry(self, config_key: str, config_value: str) -> None:
         """Remember an entry; ``session.disable_prepacking`` must be "1" for training, as in the original."""
-        self._entries[config_key] = config_value
+        self._add(config_key, config_value)
 
     def get_session_config_entry(self, config_key: str) -> str:
         """The entry as it was set."""
-        if config_key not in self._entries:
-            raise _core.NotFound(f"no session config entry '{config_key}'")
-        return self._entries[config_key]
+        return self._get(config_key)
 
     def register_custom_ops_library(self, path: str) -> None:
         """Not supported: operators cannot be loaded from libraries made for another runtime."""
         raise _core.Unsupported(f"custom operators of '{path}' cannot be loaded")
+
+
+class RunOptions(_Entries):
+    """Kept for scripts that pass one: a run has no options here.
+
+    Attributes:
+        log_severity_level, log_verbosity_level, logid, only_execute_path_to_fetches, training_mode: without effect; what
+            no wanted output needs is not computed and training graphs train, in any case.
+    """
+
+    __slots__ = (
+        "log_severity_level",
+        "log_verbosity_level",
+        "logid",
+        "only_execute_path_to_fetches",
+        "training_mode",
+    )
+    _kind = "run"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_severity_level: int = -1
+        self.log_verbosity_level: int = 0
+        self.logid: str = ""
+        self.only_execute_path_to_fetches: bool = False
+        self.training_mode: bool = True
+
+    def add_run_config_entry(self, config_key: str, config_value: str) -> None:
+        """Remember an entry."""
+        self._add(config_key, config_value)
+
+    def get_run_config_entry(self, config_key: str) -> str:
+        """The entry as it was set."""
+        return self._get(config_key)
+
+
+def options_or_default(options: SessionOptions | None) -> SessionOptions:
+    if options is None:
+        return SessionOptions()
+    if not isinstance(options, SessionOptions):
+        raise InvalidType(f"the session options are {type(options).__name__}, expected SessionOptions")
+    return options
 
 
 def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
@@ -74,6 +216,17 @@ def check_for_training(options: SessionOptions) -> None:
         raise _core.InvalidArgument("session.disable_prepacking: prepacking is not supported for training")
 
 
+def open_path(load: Callable[[str], _T], path: str | os.PathLike) -> _T:
+    """What `load` makes of a file; a file that is not there is an error of its own."""
+    path = os.fspath(path)
+    try:
+        return load(path)
+    except _core.FileError as error:
+        if os.path.exists(path):
+            raise
+        raise NoSuchFile(str(error)) from None
+
+
 def load_model(model: Any) -> _core.Model:
     """A model given as a path, as the bytes of a file or as an onnx.ModelProto."""
     if isinstance(model, _core.Model):
@@ -82,4 +235,4 @@ def load_model(model: Any) -> _core.Model:
         return _core.Model.load_bytes(bytes(model))
     if hasattr(model, "SerializeToString"):
         return _core.Model.load_bytes(model.SerializeToString())
-    return _core.Model.load(os.fspath(model))
+    return open_path(_core.Model.load, model)

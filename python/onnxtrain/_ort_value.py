@@ -18,7 +18,7 @@ def type_text(number: int) -> str:
     return f"tensor({_TYPE_NAMES.get(name, name.replace('_', ''))})"
 
 
-def _check_device(device_type: str) -> None:
+def check_device(device_type: str) -> None:
     if device_type.lower().split(":")[0] != "cpu":
         raise _core.InvalidArgument(f"device '{device_type}' is not built in; there is: cpu")
 
@@ -32,22 +32,26 @@ class OrtValue:
 
     def __init__(self, tensor: _core.Tensor, numpy_obj: np.ndarray | None = None) -> None:
         if not isinstance(tensor, _core.Tensor):
-            raise TypeError(f"OrtValue is made by its functions ortvalue_from_..., got {type(tensor).__name__}")
+            raise _core.InvalidArgument(
+                f"an OrtValue is made by its functions ortvalue_from_..., not of {type(tensor).__name__}"
+            )
         self._tensor = tensor
         self._numpy_obj = numpy_obj
 
     @staticmethod
     def ortvalue_from_numpy(numpy_obj: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         """A value over the array's memory, or over a copy when the array is not contiguous."""
-        _check_device(device_type)
-        return OrtValue(_arrays.to_tensor(numpy_obj), numpy_obj)
+        check_device(device_type)
+        if isinstance(numpy_obj, (list, tuple, int, float)):
+            raise _arrays.InvalidType(f"numpy_obj is {type(numpy_obj).__name__}, expected an array")
+        return OrtValue(_arrays.to_tensor(numpy_obj, "numpy_obj"), numpy_obj)
 
     @staticmethod
     def ortvalue_from_shape_and_type(
         shape: Sequence[int] | None = None, element_type: Any = None, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
         """A value full of zeros; `element_type` is a numpy type or ONNX's number of one."""
-        _check_device(device_type)
+        check_device(device_type)
         if shape is None or element_type is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocating memory")
         return OrtValue(_core.Tensor.zeros(_arrays.number_of(element_type), tuple(shape)))
@@ -59,7 +63,9 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(array: Any) -> OrtValue:
-        """A value over the memory of any object with DLPack, such as a torch tensor."""
+        """A value over the memory of any object with DLPack, such as a torch tensor; or of a capsule of DLPack."""
+        if type(array).__name__ == "PyCapsule":
+            return OrtValue(_core.Tensor.from_dlpack(array))
         return OrtValue(_arrays.to_tensor(array))
 
     def numpy(self) -> np.ndarray:
@@ -110,6 +116,10 @@ class OrtValue:
     def is_tensor_sequence(self) -> bool:
         """False."""
         return False
+
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule over the same memory."""
+        return self._tensor.__dlpack__()
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._tensor.__dlpack__(**options)

@@ -19,12 +19,28 @@ from typing import Any, Iterator, Mapping
 import numpy as np
 
 from onnxtrain import _arrays, _core
-from onnxtrain._options import SCHEDULES, SessionOptions, check_for_training, choose, load_model, present_seed
-from onnxtrain._ort_value import OrtValue, _check_device
+from onnxtrain._arrays import InvalidType
+from onnxtrain._options import (
+    SCHEDULES,
+    SessionOptions,
+    check_for_training,
+    choose,
+    load_model,
+    open_path,
+    options_or_default,
+    present_seed,
+)
+from onnxtrain._ort_value import OrtValue, check_device
 
 __all__ = ["CheckpointState", "LRScheduler", "LinearLRScheduler", "Module", "Optimizer"]
 
 _OWN_PROPERTIES = "onnxtrain."  # what the library itself keeps in a checkpoint
+
+
+def _expect(what: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise InvalidType(f"{what} is {type(value).__name__}, expected {kind.__name__}")
+    return value
 
 
 class Parameter:
@@ -46,7 +62,7 @@ class Parameter:
 
     @data.setter
     def data(self, value: Any) -> None:
-        self._state.set_parameter(self._name, _arrays.to_tensor(value))
+        self._state.set_parameter(self._name, _arrays.to_tensor(value, f"the value for parameter '{self._name}'"))
 
     @property
     def grad(self) -> np.ndarray | None:
@@ -70,7 +86,7 @@ class Parameters:
         self._state = state
 
     def __getitem__(self, name: str) -> Parameter:
-        if name not in self:
+        if _expect("a parameter's name", name, str) not in self:
             raise KeyError(f"Parameter {name} not found.")
         return Parameter(name, self._state)
 
@@ -117,21 +133,21 @@ class Properties:
         self._state = state
 
     def __getitem__(self, name: str) -> int | float | str:
-        if name not in self:
+        if _expect("a property's name", name, str) not in self:
             raise KeyError(f"Property {name} not found.")
         return self._state.get_property(name)
 
     def __setitem__(self, name: str, value: int | float | str) -> None:
-        if name.startswith(_OWN_PROPERTIES):
-            raise ValueError(f"property '{name}': names under '{_OWN_PROPERTIES}' are the library's")
-        if isinstance(value, str):
-            self._state.set_string(name, value)
+        if _expect("a property's name", name, str).startswith(_OWN_PROPERTIES):
+            raise _core.InvalidArgument(f"property '{name}': names under '{_OWN_PROPERTIES}' are the library's")
+        if isinstance(value, (str, bytes)):
+            self._state.set_string(name, value.decode() if isinstance(value, bytes) else value)
         elif isinstance(value, (float, np.floating)):
             self._state.set_float(name, float(value))
         elif hasattr(value, "__index__"):
             self._state.set_int(name, operator.index(value))
         else:
-            raise TypeError(f"property '{name}' is {type(value).__name__}, expected int, float or str")
+            raise InvalidType(f"property '{name}' is {type(value).__name__}, expected int, float or str")
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
@@ -177,7 +193,7 @@ class CheckpointState:
 
     def __init__(self, state: _core.Checkpoint) -> None:
         if not isinstance(state, _core.Checkpoint):
-            raise TypeError(f"Invalid argument for CheckpointState received {type(state)}")
+            raise InvalidType(f"the state is {type(state).__name__}; CheckpointState.load_checkpoint() makes one")
         self._state = state
         self._parameters = Parameters(state)
         self._properties = Properties(state)
@@ -191,12 +207,12 @@ class CheckpointState:
         Without `include_optimizer_state` a file's moments are not read: export and evaluation need none.
 
         Raises:
-            FileError: the file cannot be read.
+            NoSuchFile, FileError: there is no such file, or it cannot be read.
             FormatError: it is no checkpoint, or malformed.
         """
         if isinstance(checkpoint_uri, (bytes, bytearray, memoryview)):
             return cls(_core.Checkpoint.load_bytes(bytes(checkpoint_uri)))
-        return cls(_core.Checkpoint.load(os.fspath(checkpoint_uri), include_optimizer_state))
+        return cls(open_path(lambda path: _core.Checkpoint.load(path, include_optimizer_state), checkpoint_uri))
 
     @classmethod
     def from_arrays(cls, trainable: Mapping[str, Any], frozen: Mapping[str, Any] | None = None) -> CheckpointState:
@@ -215,7 +231,7 @@ class CheckpointState:
 
         With `include_optimizer_state` also all that is needed to go on bit for bit: moments, step, learning rate, seed.
         """
-        state._state.save(os.fspath(checkpoint_uri), include_optimizer_state)
+        _expect("the state", state, CheckpointState)._state.save(os.fspath(checkpoint_uri), include_optimizer_state)
 
     def to_bytes(self, include_optimizer_state: bool = False) -> bytes:
         """What :meth:`save_checkpoint` would write, for :meth:`load_checkpoint`."""
@@ -262,13 +278,15 @@ class Module:
         device: str = "cpu",
         session_options: SessionOptions | None = None,
     ) -> None:
-        options = session_options if session_options is not None else SessionOptions()
-        _check_device(device)
+        options = options_or_default(session_options)
+        check_device(device)
         check_for_training(options)
         self.training = True
-        self._state = state
+        self._state = _expect("the state", state, CheckpointState)
+        model = load_model(train_model_uri)
+        self._numbers = {name: model.value_info(name)[0] for name in model.input_names()}
         self._session = _core.Session.create(
-            load_model(train_model_uri),
+            model,
             None if eval_model_uri is None else load_model(eval_model_uri),
             state._state,
             options.intra_op_num_threads,
@@ -290,7 +308,11 @@ class Module:
         """
         given = [value for value in user_inputs if value is not None]
         make = _arrays.like(given)
-        tensors = [_arrays.to_tensor(value) for value in given]
+        names = self.input_names() + [""] * len(given)  # those that are too many are counted by the step
+        tensors = [
+            _arrays.to_tensor(value, f"input {i} '{name}'", self._numbers.get(name))
+            for i, (name, value) in enumerate(zip(names, given))
+        ]
         outputs = [make(tensor) for tensor in self._session.step(tensors, self.training)]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -329,7 +351,7 @@ class Module:
 
     def copy_buffer_to_parameters(self, buffer: Any, trainable_only: bool = True) -> None:
         """The reverse of :meth:`get_contiguous_parameters`. Completes a nominal state when all parameters are given."""
-        self._session.set_parameters(_arrays.to_tensor(buffer), trainable_only)
+        self._session.set_parameters(_arrays.to_tensor(buffer, "the buffer"), trainable_only)
 
     def export_model_for_inferencing(
         self, inference_model_uri: str | os.PathLike, graph_output_names: list[str]
@@ -341,7 +363,7 @@ class Module:
             graph_output_names: the outputs of the written model: any values of the eval model.
         """
         if isinstance(graph_output_names, str):
-            raise TypeError("graph_output_names is a str, expected a list of names")
+            raise InvalidType(f"graph_output_names is '{graph_output_names}', expected a list of names")
         self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None, None)
 
     def input_names(self) -> list[str]:
@@ -364,7 +386,7 @@ class Optimizer:
     """
 
     def __init__(self, optimizer_uri: str | os.PathLike, module: Module) -> None:
-        self._session = module._session
+        self._session = _expect("the module", module, Module)._session
         self._session.set_optimizer(load_model(optimizer_uri))
 
     def step(self) -> None:
@@ -410,7 +432,7 @@ class LRScheduler:
         end_factor: float = 0.0,
     ) -> None:
         kind = choose("schedule", schedule, SCHEDULES)
-        self._session = optimizer._session
+        self._session = _expect("the optimizer", optimizer, Optimizer)._session
         _core.set_schedule(
             self._session, kind, initial_lr, warmup_step_count, total_step_count, step_size, gamma, power, end_factor
         )

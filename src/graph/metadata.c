@@ -17,6 +17,16 @@ const char *ot_model_metadata(const ot_model *model, const char *key)
     return i < 0 ? NULL : model->metadata[2 * i + 1];
 }
 
+int ot_model_metadata_count(const ot_model *model)
+{
+    return model->n_metadata;
+}
+
+const char *ot_model_metadata_key(const ot_model *model, int index)
+{
+    return index >= 0 && index < model->n_metadata ? model->metadata[2 * index] : NULL;
+}
+
 ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value)
 {
     const char *key_copy = ot__arena_strdup(model->arena, key);
@@ -38,4 +48,24 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
     model->metadata[2 * i] = key_copy;
     model->metadata[2 * i + 1] = value_copy;
     return OT_OK;
+}
+
+const char *ot_model_text(const ot_model *model, ot_model_field field)
+{
+    const char *const texts[] = {
+        [OT_MODEL_PRODUCER_NAME] = model->producer_name,
+        [OT_MODEL_PRODUCER_VERSION] = model->producer_version,
+        [OT_MODEL_DOMAIN] = model->domain,
+        [OT_MODEL_DESCRIPTION] = model->doc,
+        [OT_MODEL_GRAPH_NAME] = model->graph->name,
+        [OT_MODEL_GRAPH_DESCRIPTION] = model->graph->doc,
+    };
+    const bool is_known = (size_t)field < sizeof texts / sizeof texts[0];
+
+    return is_known && texts[field] ? texts[field] : "";
+}
+
+int64_t ot_model_version(const ot_model *model)
+{
+    return model->model_version;
 }

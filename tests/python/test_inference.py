@@ -37,7 +37,7 @@ class InferenceTest(unittest.TestCase):
 
     def test_results_are_of_the_kind_that_was_given(self):
         session, x = InferenceSession(TEXT), batch()[0]
-        self.assertIsInstance(session.run(["y"], {"x": OrtValue.ortvalue_from_numpy(x)})[0], OrtValue)
+        self.assertIsInstance(session.run(["y"], {"x": OrtValue.ortvalue_from_numpy(x)})[0], np.ndarray)
         self.assertIsInstance(session.run_with_ort_values(None, {"x": OrtValue.ortvalue_from_numpy(x)})[0], OrtValue)
         if torch is not None:
             self.assertIsInstance(session.run(None, {"x": torch.from_numpy(x)})[0], torch.Tensor)
@@ -65,10 +65,80 @@ class InferenceTest(unittest.TestCase):
                 session.run(names, feed)
         with self.assertRaisesRegex(TypeError, "texts must become numbers"):
             session.run(None, {"x": np.array([["a", "b", "c"]])})
-        with self.assertRaisesRegex(RuntimeError, "CUDAExecutionProvider"):
-            InferenceSession(TEXT, providers=["CUDAExecutionProvider"])
         with self.assertRaises(OSError):
             InferenceSession("/no/such.onnx")
+
+
+    def test_numbers_in_lists_become_what_the_model_takes(self):
+        session, x = InferenceSession(TEXT), batch()[0]
+        (y,) = session.run(None, {"x": x.tolist()})
+        np.testing.assert_allclose(y, forward(x)[1], atol=1e-6)
+
+    def test_a_provider_that_is_not_there_is_warned_of(self):
+        with self.assertWarnsRegex(UserWarning, "CUDAExecutionProvider are not built in"):
+            session = InferenceSession(TEXT, providers=["CUDAExecutionProvider"])
+        self.assertEqual(session.get_providers(), ["CPUExecutionProvider"])
+        InferenceSession(TEXT, None, [("CUDAExecutionProvider", {}), "CPUExecutionProvider"])
+        for wrong in (["CPUExecutionProvider", 5], "CPUExecutionProvider"):
+            with self.assertRaisesRegex(ValueError, "expected a list of names"):
+                InferenceSession(TEXT, providers=wrong)
+
+    def test_the_model_says_what_it_is(self):
+        text = TEXT.replace(b"<ir_version: 8", b'<ir_version: 8, producer_name: "me", domain: "d.e", model_version: 7')
+        text = text.replace(b" : 17]>", b' : 17], metadata_props: ["k": "v", "l": "w"]>')
+        about = InferenceSession(text).get_modelmeta()
+        self.assertEqual((about.producer_name, about.domain, about.version), ("me", "d.e", 7))
+        self.assertEqual((about.graph_name, about.description, about.graph_description), ("net", "", ""))
+        self.assertEqual(about.custom_metadata_map, {"k": "v", "l": "w"})
+
+
+class BindingTest(unittest.TestCase):
+    def setUp(self):
+        self.session, self.x = InferenceSession(TEXT), batch()[0]
+        self.expected = forward(self.x)[1]
+
+    def test_outputs_are_made_where_none_is_bound(self):
+        binding = self.session.io_binding()
+        binding.bind_cpu_input("x", self.x)
+        binding.bind_output("y")
+        self.session.run_with_iobinding(binding)
+        np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], self.expected, atol=1e-6)
+        self.assertEqual(binding.get_outputs()[0].shape(), [5, 2])
+
+    def test_memory_that_is_bound_is_read_and_written(self):
+        y, other = np.zeros((5, 2), np.float32), OrtValue.ortvalue_from_shape_and_type([5, 2], np.float32)
+        binding = self.session.io_binding()
+        binding.bind_input("x", "cpu", 0, np.float32, self.x.shape, self.x.ctypes.data)
+        binding.bind_output("y", "cpu", 0, np.float32, [5, 2], y.ctypes.data)
+        self.session.run_with_iobinding(binding)
+        np.testing.assert_allclose(y, self.expected, atol=1e-6)
+        binding.clear_binding_outputs()
+        binding.bind_ortvalue_input("x", OrtValue.ortvalue_from_numpy(-self.x))
+        binding.bind_ortvalue_output("y", other)
+        self.session.run_with_iobinding(binding)
+        np.testing.assert_allclose(other.numpy(), forward(-self.x)[1], atol=1e-6)
+
+    def test_what_does_not_fit_is_told(self):
+        binding = self.session.io_binding()
+        with self.assertRaisesRegex(RuntimeError, "no output is bound"):
+            self.session.run_with_iobinding(binding)
+        with self.assertRaisesRegex(RuntimeError, "no input 'q', its inputs are x"):
+            binding.bind_cpu_input("q", self.x)
+        with self.assertRaisesRegex(RuntimeError, "input 'x' is str, expected an array"):
+            binding.bind_cpu_input("x", "text")
+        binding.bind_output("q")
+        binding.bind_cpu_input("x", self.x)
+        with self.assertRaisesRegex(RuntimeError, "no output 'q'"):
+            self.session.run_with_iobinding(binding)
+        binding.clear_binding_outputs()
+        binding.bind_ortvalue_output("y", OrtValue.ortvalue_from_shape_and_type([4, 2], np.float32))
+        with self.assertRaisesRegex(RuntimeError, r"output 'y': the value is float32\[4, 2\]"):
+            self.session.run_with_iobinding(binding)
+        with self.assertRaises(ValueError):
+            binding.bind_output("y", buffer_ptr=1)
+        binding.clear_binding_inputs()
+        with self.assertRaisesRegex(ValueError, "missing"):
+            self.session.run_with_iobinding(binding)
 
 
 class GraphTest(NetworkTest):

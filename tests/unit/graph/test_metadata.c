@@ -1,0 +1,63 @@
+#include "unit/graph/model_text.h"
+
+static ot_model *described(void)
+{
+    return model_of(
+        "<ir_version: 8, opset_import: [\"\" : 17], producer_name: \"maker\", producer_version: "
+        "\"1.2\", domain: \"a.b\", model_version: 7, doc_string: \"about\", metadata_props: "
+        "[\"k\": \"v\", \"empty\": \"\"]>\n"
+        "net (float[2] x) => (float[2] y) { y = Relu(x) }");
+}
+
+static void a_model_says_what_its_file_says(void **state)
+{
+    ot_model *model = described();
+
+    (void)state;
+    assert_string_equal(ot_model_text(model, OT_MODEL_PRODUCER_NAME), "maker");
+    assert_string_equal(ot_model_text(model, OT_MODEL_PRODUCER_VERSION), "1.2");
+    assert_string_equal(ot_model_text(model, OT_MODEL_DOMAIN), "a.b");
+    assert_string_equal(ot_model_text(model, OT_MODEL_DESCRIPTION), "about");
+    assert_string_equal(ot_model_text(model, OT_MODEL_GRAPH_NAME), "net");
+    assert_string_equal(ot_model_text(model, OT_MODEL_GRAPH_DESCRIPTION), "");
+    assert_string_equal(ot_model_text(model, (ot_model_field)99), "");
+    assert_int_equal(ot_model_version(model), 7);
+    ot_model_destroy(model);
+}
+
+static void metadata_is_listed_in_its_order(void **state)
+{
+    ot_model *model = described();
+
+    (void)state;
+    assert_int_equal(ot_model_metadata_count(model), 2);
+    assert_string_equal(ot_model_metadata_key(model, 0), "k");
+    assert_string_equal(ot_model_metadata_key(model, 1), "empty");
+    assert_null(ot_model_metadata_key(model, 2));
+    assert_null(ot_model_metadata_key(model, -1));
+    assert_null(ot_model_metadata(model, "other"));
+    ot_model_destroy(model);
+}
+
+static void a_key_that_is_there_is_replaced(void **state)
+{
+    ot_model *model = described();
+
+    (void)state;
+    assert_int_equal(ot_model_set_metadata(model, "k", "w"), OT_OK);
+    assert_int_equal(ot_model_set_metadata(model, "new", "one"), OT_OK);
+    assert_int_equal(ot_model_metadata_count(model), 3);
+    assert_string_equal(ot_model_metadata(model, "k"), "w");
+    assert_string_equal(ot_model_metadata(model, "new"), "one");
+    ot_model_destroy(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_says_what_its_file_says),
+        cmocka_unit_test(metadata_is_listed_in_its_order),
+        cmocka_unit_test(a_key_that_is_there_is_replaced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
