@@ -56,7 +56,7 @@ static int prepare(evaluation *e)
 }
 
 // Numbers of the text labels, as training wrote them into the model.
-static int read_class_names(evaluation *e, data_request *request)
+static int read_class_names(evaluation *e, ot_batches_options *options)
 {
     const char *text = ot_model_metadata(e->model, "onnxtrain.classes");
     size_t n;
@@ -75,30 +75,40 @@ static int read_class_names(evaluation *e, data_request *request)
         if (!e->class_names[i])
             return report_text("the model's metadata 'onnxtrain.classes' is no list of texts");
     }
-    request->class_names = e->class_names;
-    request->n_class_names = (int)n;
+    options->class_names = e->class_names;
+    options->n_classes = (int)n;
     return EXIT_SUCCESS;
 }
 
-static int evaluate(evaluation *e, ot_task task)
+static int read_data(evaluation *e, ot_train_options *options)
 {
-    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_data_options data = OT_DATA_OPTIONS_INIT;
+    int code;
+
+    data.forward = e->model;
+    data.batches.seed = (uint64_t)e->values->model.seed;
+    if (ot_train_describe(e->artifacts, e->session, &data, options) != OT_OK)
+        return report_error();
+    code = read_class_names(e, &data.batches);
+    return code == EXIT_SUCCESS ? data_setup_init(&e->data, &e->values->data, e->session, &data)
+                                : code;
+}
+
+static int evaluate(evaluation *e, const ot_train_options *options)
+{
     ot_metrics metrics;
     json_t *object;
 
-    options.task = task;
-    options.metric_output = session_output(e->session, e->setup.scores);
-    options.metric_input = e->data.target;
     if (ot_train_evaluate(e->session, e->data.validation ? e->data.validation : e->data.training,
-                          &options, &metrics) != OT_OK)
+                          options, &metrics) != OT_OK)
         return report_error();
     if (!e->values->json) {
         printf("%lld rows: ", (long long)metrics.rows);
-        print_metrics(stdout, task, &metrics);
+        print_metrics(stdout, options->task, &metrics);
         printf("\n");
         return EXIT_SUCCESS;
     }
-    object = metrics_json(task, &metrics);
+    object = metrics_json(options->task, &metrics);
     json_dumpf(object, stdout, JSON_COMPACT);
     printf("\n");
     json_decref(object);
@@ -108,29 +118,17 @@ static int evaluate(evaluation *e, ot_task task)
 static int eval_run(const void *values, const char *const *arguments)
 {
     evaluation e = {.values = values};
-    data_request request = {0};
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
     int code = check_threads(e.values->threads);
 
     if (code == EXIT_SUCCESS)
         code = load_model(arguments[0], &e.model);
-
     if (code == EXIT_SUCCESS)
         code = prepare(&e);
     if (code == EXIT_SUCCESS)
-        code = read_class_names(&e, &request);
-    if (code == EXIT_SUCCESS) {
-        request.session = e.session;
-        request.has_ignored_label = e.setup.has_ignored_label;
-        request.ignored_label = e.setup.ignored_label;
-        request.targets = e.setup.targets;
-        request.n_targets = e.setup.n_targets;
-        request.n_classes = model_setup_class_count(&e.setup, ot_artifacts_eval_model(e.artifacts));
-        request.forward = e.model;
-        request.seed = (uint64_t)e.values->model.seed;
-        code = data_setup_init(&e.data, &e.values->data, &request);
-    }
+        code = read_data(&e, &options);
     if (code == EXIT_SUCCESS)
-        code = evaluate(&e, loss_task(e.setup.loss.items[0].loss));
+        code = evaluate(&e, &options);
     data_setup_deinit(&e.data);
     json_decref(e.classes);
     free(e.class_names);

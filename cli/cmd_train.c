@@ -87,13 +87,12 @@ typedef struct run {
     bool from_folder;
     ot_model *forward;
     model_setup model;
-    loss_note note; // of a folder's artifacts
     ot_artifacts *artifacts;
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
     ot_session *session;
     data_setup data;
     progress progress;
-    ot_task task;
+    ot_train_options options;
 } run;
 
 static bool is_folder(const char *path)
@@ -116,8 +115,7 @@ static int load_folder(run *r)
                             given, r->path);
     if (ot_artifacts_load(r->path, "", &r->artifacts) != OT_OK)
         return report_error();
-    return loss_note_parse(
-        &r->note, ot_model_metadata(ot_artifacts_training_model(r->artifacts), "onnxtrain.loss"));
+    return EXIT_SUCCESS;
 }
 
 static int make_artifacts(run *r)
@@ -181,67 +179,23 @@ static int make_session(run *r)
         return r->resumed ? report_text("%s/checkpoint is not of this model and these options: %s",
                                         v->checkpoint_dir, ot_error_message())
                           : report_error();
-    r->task = loss_task(r->from_folder ? r->note.loss : r->model.loss.items[0].loss);
     return EXIT_SUCCESS;
-}
-
-// What a folder says of its loss, else names by which targets are known.
-static void set_folder_targets(run *r, data_request *request)
-{
-    static const char *const usual[] = {"labels", "target"};
-
-    request->targets = r->note.n_targets > 0 ? r->note.targets : usual;
-    request->n_targets = r->note.n_targets > 0 ? r->note.n_targets : 2;
-    if (r->values->model.target) {
-        request->targets = &r->values->model.target;
-        request->n_targets = 1;
-    }
-    request->has_ignored_label = r->note.has_ignored_label;
-    request->ignored_label = r->note.ignored_label;
-    if (r->note.loss == OT_LOSS_CROSS_ENTROPY)
-        request->n_classes = class_count(ot_artifacts_training_model(r->artifacts), r->note.value);
 }
 
 static int make_data(run *r)
 {
-    data_request request = {.session = r->session,
-                            .forward = r->forward,
-                            .seed = (uint64_t)r->values->model.seed,
-                            .is_shuffled = true};
-    ot_dtype dtype;
-    ot_shape shape;
-    int code;
+    ot_data_options data = OT_DATA_OPTIONS_INIT;
 
-    if (r->from_folder) {
-        set_folder_targets(r, &request);
-    } else {
-        request.targets = r->model.targets;
-        request.n_targets = r->model.n_targets;
-        request.n_classes =
-            model_setup_class_count(&r->model, ot_artifacts_training_model(r->artifacts));
-        request.has_ignored_label = r->model.has_ignored_label;
-        request.ignored_label = r->model.ignored_label;
+    data.forward = r->forward;
+    data.batches.shuffle = 1;
+    data.batches.seed = (uint64_t)r->values->model.seed;
+    if (r->from_folder && r->values->model.target) {
+        data.targets = &r->values->model.target;
+        data.n_targets = 1;
     }
-    code = data_setup_init(&r->data, &r->values->data, &request);
-    if (code != EXIT_SUCCESS)
-        return code;
-    if (r->from_folder && r->note.n_targets == 0 && r->data.target >= 0 &&
-        ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 &&
-        ot_session_input_info(r->session, OT_MODE_TRAIN, r->data.target, &dtype, &shape) == OT_OK &&
-        dtype != OT_F32 && dtype != OT_F64)
-        r->task = OT_TASK_CLASSIFICATION; // artifacts of another maker
-    return EXIT_SUCCESS;
-}
-
-// The output that metrics compare with the target: by its name, in artifacts of another maker the
-// first behind the loss.
-static int metric_output(const run *r)
-{
-    if (!r->from_folder)
-        return session_output(r->session, r->model.scores);
-    if (r->note.value)
-        return session_output(r->session, r->note.value);
-    return ot_session_output_count(r->session, OT_MODE_TRAIN) > 1 ? 1 : -1;
+    if (ot_train_describe(r->artifacts, r->session, &data, &r->options) != OT_OK)
+        return report_error();
+    return data_setup_init(&r->data, &r->values->data, r->session, &data);
 }
 
 static int set_schedule(run *r)
@@ -325,7 +279,7 @@ static void print_result(const run *r, const ot_metrics *metrics)
     FILE *out = r->progress.out;
 
     if (r->values->json) {
-        json_t *object = metrics_json(r->task, metrics);
+        json_t *object = metrics_json(r->options.task, metrics);
         json_object_set_new(object, "data", json_string(on));
         json_object_set_new(object, "step",
                             json_integer((json_int_t)ot_session_step_count(r->session)));
@@ -340,7 +294,7 @@ static void print_result(const run *r, const ot_metrics *metrics)
         return;
     progress_curve(&r->progress);
     fprintf(out, "\n%s: ", on);
-    print_metrics(out, r->task, metrics);
+    print_metrics(out, r->options.task, metrics);
     fprintf(out, "\n");
     if (r->values->out && out == stdout)
         fprintf(out, "written: %s\n", r->values->out);
@@ -362,25 +316,22 @@ static int report_interrupted(const run *r)
 static int train(run *r)
 {
     const train_values *v = r->values;
-    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_train_options *options = &r->options;
     ot_metrics metrics;
     ot_status st;
 
-    options.epochs = v->epochs;
-    options.max_steps = v->max_steps;
-    options.accumulation = v->accumulate;
-    options.task = r->task;
-    options.metric_output = metric_output(r);
-    options.metric_input = r->data.target;
-    options.checkpoint_folder = v->checkpoint_dir;
-    options.save_every = v->save_every;
-    options.resume = v->resume && r->resumed != NULL;
-    options.patience = v->early_stop;
-    options.keep_best = v->keep_best;
-    options.callback = progress_event;
-    options.callback_context = &r->progress;
+    options->epochs = v->epochs;
+    options->max_steps = v->max_steps;
+    options->accumulation = v->accumulate;
+    options->checkpoint_folder = v->checkpoint_dir;
+    options->save_every = v->save_every;
+    options->resume = v->resume && r->resumed != NULL;
+    options->patience = v->early_stop;
+    options->keep_best = v->keep_best;
+    options->callback = progress_event;
+    options->callback_context = &r->progress;
     progress_catch_signals();
-    st = ot_train_run(r->session, r->data.training, r->data.validation, &options, &metrics);
+    st = ot_train_run(r->session, r->data.training, r->data.validation, options, &metrics);
     if (st == OT_ERR_INTERRUPTED)
         return report_interrupted(r);
     progress_clear(&r->progress);
@@ -398,7 +349,7 @@ static int start_progress(run *r)
 {
     const train_values *v = r->values;
 
-    r->progress = (progress){.task = r->task,
+    r->progress = (progress){.task = r->options.task,
                              .is_quiet = v->quiet,
                              .is_json = v->json,
                              .out = v->out && strcmp(v->out, "-") == 0 ? stderr : stdout,
@@ -430,7 +381,7 @@ static int check_outputs(const train_values *v, const char *model)
 
 static int train_run(const void *values, const char *const *arguments)
 {
-    run r = {.values = values, .path = arguments[0]};
+    run r = {.values = values, .path = arguments[0], .options = OT_TRAIN_OPTIONS_INIT};
     int code = check_outputs(values, arguments[0]);
 
     if (code == EXIT_SUCCESS)
@@ -456,7 +407,6 @@ static int train_run(const void *values, const char *const *arguments)
     ot_checkpoint_destroy(r.resumed);
     ot_artifacts_destroy(r.artifacts);
     model_setup_deinit(&r.model);
-    loss_note_deinit(&r.note);
     ot_model_destroy(r.forward);
     return code;
 }

@@ -102,39 +102,28 @@ static int open_files(data_setup *setup, const data_values *values)
     return EXIT_SUCCESS;
 }
 
-int data_setup_init(data_setup *setup, const data_values *values, const data_request *request)
+int data_setup_init(data_setup *setup, const data_values *values, const ot_session *session,
+                    ot_data_options *options)
 {
-    ot_data_options options = OT_DATA_OPTIONS_INIT;
     int code;
 
-    *setup = (data_setup){.target = -1};
+    *setup = (data_setup){0};
     if (values->data.count == 0)
         return report_usage("--data is missing");
     if (values->validation.count > 0 && values->split > 0)
         return report_usage("--validation and --split exclude each other");
     code = open_files(setup, values);
     if (code == EXIT_SUCCESS)
-        code = read_numbers(setup, values, &options);
+        code = read_numbers(setup, values, options);
     if (code != EXIT_SUCCESS)
         return code;
-    options.forward = request->forward;
-    options.targets = request->targets;
-    options.n_targets = request->n_targets;
-    options.label = values->label;
-    options.bind = values->bind.items;
-    options.n_bind = values->bind.count;
-    options.scale = values->scale;
-    options.split = values->split;
-    options.batches.batch_size = values->batch_size;
-    options.batches.shuffle = request->is_shuffled;
-    options.batches.seed = request->seed;
-    options.batches.class_names = request->class_names;
-    options.batches.n_classes =
-        request->class_names ? request->n_class_names : (int)request->n_classes;
-    options.batches.has_ignored_label = request->has_ignored_label;
-    options.batches.ignored_label = request->ignored_label;
-    setup->target = ot_train_target(request->session, &options);
-    if (ot_train_batches(request->session, setup->dataset, setup->validation_dataset, &options,
+    options->label = values->label;
+    options->bind = values->bind.items;
+    options->n_bind = values->bind.count;
+    options->scale = values->scale;
+    options->split = values->split;
+    options->batches.batch_size = values->batch_size;
+    if (ot_train_batches(session, setup->dataset, setup->validation_dataset, options,
                          &setup->training, &setup->validation) != OT_OK)
         return report_option();
     return EXIT_SUCCESS;

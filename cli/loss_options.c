@@ -10,15 +10,15 @@
 static const struct {
     const char *name;
     ot_loss loss;
-    ot_task task;
-} losses[] = {{"cross-entropy", OT_LOSS_CROSS_ENTROPY, OT_TASK_CLASSIFICATION},
-              {"mse", OT_LOSS_MSE, OT_TASK_REGRESSION},
-              {"l1", OT_LOSS_L1, OT_TASK_REGRESSION},
-              {"bce-with-logits", OT_LOSS_BCE_WITH_LOGITS, OT_TASK_CLASSIFICATION},
-              {"none", OT_LOSS_NONE, OT_TASK_NONE}};
+} losses[] = {{"cross-entropy", OT_LOSS_CROSS_ENTROPY},
+              {"mse", OT_LOSS_MSE},
+              {"l1", OT_LOSS_L1},
+              {"bce-with-logits", OT_LOSS_BCE_WITH_LOGITS},
+              {"none", OT_LOSS_NONE}};
 enum { N_LOSSES = sizeof(losses) / sizeof(losses[0]) };
 
-ot_loss loss_of_name(const char *name, size_t length)
+// OT_LOSS_CUSTOM when there is none.
+static ot_loss loss_of_name(const char *name, size_t length)
 {
     for (int i = 0; i < N_LOSSES; i++)
         if (strlen(losses[i].name) == length && strncmp(losses[i].name, name, length) == 0)
@@ -26,23 +26,9 @@ ot_loss loss_of_name(const char *name, size_t length)
     return OT_LOSS_CUSTOM;
 }
 
-const char *loss_name(ot_loss loss)
-{
-    for (int i = 0; i < N_LOSSES; i++)
-        if (losses[i].loss == loss)
-            return losses[i].name;
-    return NULL;
-}
-
-ot_task loss_task(ot_loss loss)
-{
-    for (int i = 0; i < N_LOSSES; i++)
-        if (losses[i].loss == loss)
-            return losses[i].task;
-    return OT_TASK_NONE;
-}
-
-const char *loss_target(const ot_loss_options *term)
+// The name of the input that a term compares with; NULL: a custom loss, whose inputs have their own
+// names, or none.
+static const char *loss_target(const ot_loss_options *term)
 {
     if (term->loss == OT_LOSS_CUSTOM || term->loss == OT_LOSS_NONE)
         return NULL;
@@ -210,64 +196,4 @@ void loss_terms_deinit(loss_terms *terms)
     free(terms->names);
     free(terms->custom);
     *terms = (loss_terms){0};
-}
-
-// ---- what artifacts say ----
-
-static void parse_loss(loss_note *note, const char *text, bool is_first)
-{
-    const size_t length = strcspn(text, " ");
-
-    if (is_first)
-        note->loss = loss_of_name(text, length);
-    if (strncmp(text + length, " ignoring ", 10) == 0)
-        note->has_ignored_label = option_parse_int(text + length + 10, &note->ignored_label);
-}
-
-static void parse_line(loss_note *note, char *line, bool is_first)
-{
-    enum { WEIGHT, LOSS, VALUE, TARGETS };
-
-    for (int field = WEIGHT; line; field++) {
-        char *tab = strchr(line, '\t');
-        if (tab)
-            *tab = '\0';
-        if (field == LOSS)
-            parse_loss(note, line, is_first);
-        if (field == VALUE && is_first && *line)
-            note->value = line;
-        if (field >= TARGETS && *line)
-            note->targets[note->n_targets++] = line;
-        line = tab ? tab + 1 : NULL;
-    }
-}
-
-int loss_note_parse(loss_note *note, const char *text)
-{
-    size_t n_fields = 1;
-
-    *note = (loss_note){.loss = OT_LOSS_CUSTOM};
-    if (!text)
-        return EXIT_SUCCESS;
-    for (const char *p = text; *p; p++)
-        n_fields += *p == '\t' || *p == '\n';
-    note->text = strdup(text);
-    note->targets = calloc(n_fields, sizeof(*note->targets));
-    if (!note->text || !note->targets)
-        return report_text("out of memory");
-    for (char *line = note->text; *line;) {
-        char *end = line + strcspn(line, "\n");
-        const bool is_first = line == note->text, is_last = *end == '\0';
-        *end = '\0';
-        parse_line(note, line, is_first);
-        line = is_last ? end : end + 1;
-    }
-    return EXIT_SUCCESS;
-}
-
-void loss_note_deinit(loss_note *note)
-{
-    free(note->text);
-    free(note->targets);
-    *note = (loss_note){0};
 }

@@ -119,7 +119,7 @@ static int set_names(ot_loss_options *term, const model_values *values)
 // Options that change every cross-entropy term.
 static int set_classes(model_setup *setup, const model_values *values)
 {
-    int64_t *const ignored = &setup->ignored_label;
+    int64_t ignored = 0;
     int n_terms = 0;
 
     if (values->class_weights) {
@@ -127,7 +127,7 @@ static int set_classes(model_setup *setup, const model_values *values)
         if (code != EXIT_SUCCESS)
             return code;
     }
-    if (values->ignore_index && !option_parse_int(values->ignore_index, ignored))
+    if (values->ignore_index && !option_parse_int(values->ignore_index, &ignored))
         return report_usage("--ignore-index: '%s' is no label", values->ignore_index);
     for (int i = 0; i < setup->loss.count; i++) {
         ot_loss_options *term = &setup->loss.items[i];
@@ -136,12 +136,11 @@ static int set_classes(model_setup *setup, const model_values *values)
         n_terms++;
         term->weight = setup->class_weights;
         term->has_ignore_index = values->ignore_index != NULL;
-        term->ignore_index = *ignored;
+        term->ignore_index = ignored;
     }
     if (n_terms == 0 && (values->class_weights || values->ignore_index))
         return report_usage("--%s: no --loss is cross-entropy",
                             values->class_weights ? "class-weights" : "ignore-index");
-    setup->has_ignored_label = values->ignore_index != NULL;
     return EXIT_SUCCESS;
 }
 
@@ -159,57 +158,7 @@ static int set_loss(model_setup *setup, const model_values *values, const ot_mod
     return code == EXIT_SUCCESS ? set_classes(setup, values) : code;
 }
 
-// ---- what sessions and data ask ----
-
-int64_t class_count(const ot_model *model, const char *scores)
-{
-    ot_dtype dtype;
-    ot_shape shape;
-
-    if (!scores || ot_model_value_info(model, scores, &dtype, &shape) != OT_OK)
-        return 0;
-    return shape.ndim >= 2 && shape.dim[1] > 0 ? shape.dim[1] : 0;
-}
-
-int64_t model_setup_class_count(const model_setup *setup, const ot_model *model)
-{
-    int64_t count = 0;
-
-    for (int i = 0; i < setup->loss.count; i++) {
-        const ot_loss_options *term = &setup->loss.items[i];
-        int64_t n;
-        if (term->loss != OT_LOSS_CROSS_ENTROPY)
-            continue;
-        n = class_count(model, term->input ? term->input : setup->scores);
-        if (n == 0 || (count > 0 && n != count))
-            return 0;
-        count = n;
-    }
-    return count;
-}
-
-int session_output(const ot_session *session, const char *name)
-{
-    for (int i = 0; name && i < ot_session_output_count(session, OT_MODE_TRAIN); i++)
-        if (strcmp(ot_session_output_name(session, OT_MODE_TRAIN, i), name) == 0)
-            return i;
-    return -1;
-}
-
 // ---- the whole ----
-
-static int set_targets(model_setup *setup)
-{
-    setup->targets = calloc((size_t)setup->loss.count + 1, sizeof(*setup->targets));
-    if (!setup->targets)
-        return report_text("out of memory");
-    for (int i = 0; i < setup->loss.count; i++) {
-        const char *target = loss_target(&setup->loss.items[i]);
-        if (target)
-            setup->targets[setup->n_targets++] = target;
-    }
-    return EXIT_SUCCESS;
-}
 
 // All outputs of the model stay what they are, or the trained model would lack those that no loss
 // needs.
@@ -217,17 +166,17 @@ static int set_outputs(model_setup *setup, const ot_model *model)
 {
     const char *input = setup->loss.items[0].input;
     const int n = ot_model_output_count(model);
+    const char *scores = input ? input : ot_model_output_name(model, 0);
     int count = 0;
 
-    setup->scores = input ? input : ot_model_output_name(model, 0);
     setup->outputs = calloc((size_t)n + 2, sizeof(*setup->outputs));
     if (!setup->outputs)
         return report_text("out of memory");
-    if (setup->scores)
-        setup->outputs[count++] = setup->scores;
+    if (scores)
+        setup->outputs[count++] = scores;
     for (int i = 0; i < n; i++) {
         const char *name = ot_model_output_name(model, i);
-        if (strcmp(name, setup->scores) != 0)
+        if (strcmp(name, scores) != 0)
             setup->outputs[count++] = name;
     }
     setup->options.additional_outputs = setup->outputs;
@@ -242,8 +191,6 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
 
     *setup = (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT};
     code = set_loss(setup, values, model);
-    if (code == EXIT_SUCCESS)
-        code = set_targets(setup);
     if (code != EXIT_SUCCESS)
         return code;
     if (setup->loss.count > 1 || setup->loss.items[0].loss != OT_LOSS_NONE ||
@@ -278,6 +225,5 @@ void model_setup_deinit(model_setup *setup)
 {
     ot_tensor_destroy(setup->class_weights);
     loss_terms_deinit(&setup->loss);
-    free(setup->targets);
     free(setup->outputs);
 }

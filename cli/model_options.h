@@ -26,25 +26,14 @@ extern const option_spec model_option_table[];
 // Filled-in options and what they point to.
 typedef struct model_setup {
     ot_artifacts_options options;
-    loss_terms loss;      // at least one; metrics are those of the first
-    const char **targets; // inputs that terms compare with, where they are known
-    int n_targets;
+    loss_terms loss; // at least one; metrics are those of the first
     ot_tensor *class_weights;
-    bool has_ignored_label;
-    int64_t ignored_label;
-    const char *scores;   // what the first term takes, the first output beside the loss
-    const char **outputs; // the scores and the model's outputs, none twice
+    const char **outputs; // what the first term takes and the model's outputs, none twice
 } model_setup;
 
 // The exit code: EXIT_SUCCESS, or another after a message.
 int model_setup_init(model_setup *setup, const model_values *values, const ot_model *model);
 void model_setup_deinit(model_setup *setup);
-
-// Classes of the cross-entropy terms in a model with its loss; 0: unknown, or not the same for all.
-int64_t model_setup_class_count(const model_setup *setup, const ot_model *model);
-int64_t class_count(const ot_model *model, const char *scores); // 0: unknown
-// Position of an output of the training and eval model; -1: there is none.
-int session_output(const ot_session *session, const char *name);
 
 // More threads than any machine has are a slip; the exit code.
 int check_threads(int64_t n_threads);

@@ -134,6 +134,17 @@ typedef struct ot_train_options {
 OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                               const ot_train_options *options, ot_metrics *last);
 
+/**
+ * What artifacts say of their loss, for the data and the metrics of a session over them.
+ *
+ * @param data  `forward` says whether they were made from it; receives targets (owned by
+ * `artifacts`; those that are given stay), number of classes and ignored label
+ * @param train receives task, metric_output and, by the targets of `data`, metric_input. Of
+ * artifacts of another maker the output behind the loss counts as scores when the target is a class
+ */
+OT_API ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *session,
+                                   ot_data_options *data, ot_train_options *train);
+
 /** One pass of the eval model over the data. */
 OT_API ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
                                    const ot_train_options *options, ot_metrics *out);

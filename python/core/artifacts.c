@@ -4,11 +4,7 @@
 
 #include "core.h"
 
-static PyTypeObject *artifacts_type;
-
-typedef struct artifacts_object {
-    PyObject_HEAD ot_artifacts *artifacts;
-} artifacts_object;
+PyTypeObject *core_artifacts_type;
 
 // ---- arguments ----
 
@@ -122,7 +118,7 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
 
 static PyObject *artifacts_new(ot_artifacts *artifacts)
 {
-    artifacts_object *self = core_alloc(artifacts_type);
+    artifacts_object *self = core_alloc(core_artifacts_type);
 
     if (self == NULL) {
         ot_artifacts_destroy(artifacts);
@@ -148,6 +144,22 @@ static PyObject *artifacts_generate(PyObject *class, PyObject *args)
     }
     core_artifacts_options_drop(&a);
     return result;
+}
+
+static PyObject *artifacts_load(PyObject *class, PyObject *args)
+{
+    PyObject *folder;
+    ot_artifacts *artifacts;
+    ot_status st;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &folder))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_artifacts_load(PyBytes_AsString(folder), "", &artifacts);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(folder);
+    return st == OT_OK ? artifacts_new(artifacts) : core_raise(st);
 }
 
 static void artifacts_dealloc(PyObject *self)
@@ -240,34 +252,19 @@ static PyObject *artifacts_session(PyObject *self, PyObject *args)
     return Py_BuildValue("(NN)", state, session);
 }
 
-static PyObject *artifacts_value_info(PyObject *self, PyObject *args)
-{
-    const ot_model *model = ot_artifacts_training_model(((artifacts_object *)self)->artifacts);
-    const char *name;
-    ot_dtype dtype;
-    ot_shape shape;
-    ot_status st;
-
-    if (!PyArg_ParseTuple(args, "s", &name))
-        return NULL;
-    st = ot_model_value_info(model, name, &dtype, &shape);
-    return st == OT_OK ? core_value_info(dtype, &shape) : core_raise(st);
-}
-
 // ---- the type ----
 
 static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init, ort_format=False) -> Artifacts"},
+    {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
     {"session", artifacts_session, METH_VARARGS,
      "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max) -> "
      "(Checkpoint, Session)"},
     {"take_checkpoint", artifacts_take_checkpoint, METH_NOARGS,
      "The checkpoint, which the artifacts then no longer have."},
-    {"value_info", artifacts_value_info, METH_VARARGS,
-     "value_info(name) -> (dtype, shape) in the training model"},
     {"save_nominal", artifacts_save_nominal, METH_VARARGS, "save_nominal(folder, prefix)"},
     {NULL, NULL, 0, NULL},
 };
@@ -288,5 +285,5 @@ static PyType_Spec spec = {
 
 int core_add_artifacts(PyObject *module)
 {
-    return core_add_type(module, &spec, &artifacts_type);
+    return core_add_type(module, &spec, &core_artifacts_type);
 }

@@ -36,7 +36,7 @@ struct session_object {
 };
 
 extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type,
-    *core_batches_type;
+    *core_batches_type, *core_artifacts_type;
 
 int core_add_errors(PyObject *module); // and the rest: 0, or -1 with an exception
 int core_add_tensor(PyObject *module);
@@ -100,7 +100,11 @@ PyObject *core_checkpoint_new(ot_checkpoint *checkpoint); // takes it over, also
 bool core_enter(checkpoint_object *state); // false with an exception: another thread is inside
 void core_leave(checkpoint_object *state);
 
-// artifacts.c: the tuples of Artifacts.generate() in the library's form.
+// artifacts.c
+typedef struct artifacts_object {
+    PyObject_HEAD ot_artifacts *artifacts;
+} artifacts_object;
+// The tuples of Artifacts.generate() in the library's form.
 enum { CORE_MAX_LOSSES = 16 };
 typedef struct core_artifacts_options {
     ot_artifacts_options options;

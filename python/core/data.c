@@ -163,39 +163,39 @@ static int take_channels(PyObject *mean, PyObject *std, arguments *a)
     return 0;
 }
 
-static int take_ignored(PyObject *label, ot_batches_options *options)
+static int take_forward(PyObject *model, ot_data_options *options)
 {
-    options->has_ignored_label = label != Py_None;
-    if (options->has_ignored_label)
-        options->ignored_label = PyLong_AsLongLong(label);
-    return PyErr_Occurred() ? -1 : 0;
+    if (model == Py_None)
+        return 0;
+    if (!PyObject_TypeCheck(model, core_model_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Model or None");
+        return -1;
+    }
+    options->forward = ((model_object *)model)->model;
+    return 0;
 }
 
 // What batches() takes behind session and datasets.
 static int take_arguments(PyObject *tuple, arguments *a)
 {
     ot_data_options *o = &a->options;
-    PyObject *forward, *targets, *bind, *mean, *std, *classes, *ignored;
+    PyObject *forward, *targets, *bind, *mean, *std, *classes;
     long long batch_size;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(tuple, "O!OzOdOOdLpKOiO", core_model_type, &forward, &targets, &o->label,
-                          &bind, &o->scale, &mean, &std, &o->split, &batch_size,
-                          &o->batches.shuffle, &seed, &classes, &o->batches.n_classes, &ignored) ||
-        core_strings_take(targets, &a->targets) != 0 || core_strings_take(bind, &a->bind) != 0 ||
-        core_strings_take(classes, &a->classes) != 0 || take_channels(mean, std, a) != 0 ||
-        take_ignored(ignored, &o->batches) != 0)
+    if (!PyArg_ParseTuple(tuple, "OOzOdOOdLpKO", &forward, &targets, &o->label, &bind, &o->scale,
+                          &mean, &std, &o->split, &batch_size, &o->batches.shuffle, &seed,
+                          &classes) ||
+        take_forward(forward, o) != 0 || core_strings_take(targets, &a->targets) != 0 ||
+        core_strings_take(bind, &a->bind) != 0 || core_strings_take(classes, &a->classes) != 0 ||
+        take_channels(mean, std, a) != 0)
         return -1;
-    o->forward = ((model_object *)forward)->model;
     o->targets = a->targets.items;
     o->n_targets = a->targets.count;
     o->bind = a->bind.items;
     o->n_bind = a->bind.count;
     o->batches.batch_size = batch_size;
     o->batches.seed = seed;
-    o->batches.class_names = a->classes.items;
-    if (a->classes.items != NULL)
-        o->batches.n_classes = a->classes.count;
     return 0;
 }
 
@@ -215,38 +215,82 @@ static PyObject *batches_new(ot_batches *batches, PyObject *dataset)
     return (PyObject *)self;
 }
 
-static PyObject *open_batches(PyObject *session, PyObject *dataset, const ot_data_options *options)
+// Behind what the artifacts say: classes that are known by name.
+static void set_classes(const core_strings *classes, ot_batches_options *options)
+{
+    options->class_names = classes->items;
+    if (classes->items != NULL)
+        options->n_classes = classes->count;
+}
+
+static PyObject *open_batches(PyObject *session, const ot_artifacts *artifacts, PyObject *dataset,
+                              arguments *a)
 {
     ot_session *entered = core_session_enter(session);
-    ot_batches *training, *held_out;
-    int target;
+    ot_train_options train = OT_TRAIN_OPTIONS_INIT;
+    ot_batches *training = NULL, *held_out = NULL;
     ot_status st;
 
     if (entered == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    target = ot_train_target(entered, options);
-    st = ot_train_batches(entered, handle(dataset), NULL, options, &training, &held_out);
+    st = ot_train_describe(artifacts, entered, &a->options, &train);
+    set_classes(&a->classes, &a->options.batches);
+    if (st == OT_OK)
+        st = ot_train_batches(entered, handle(dataset), NULL, &a->options, &training, &held_out);
     Py_END_ALLOW_THREADS
     core_leave(((session_object *)session)->checkpoint);
     if (st != OT_OK)
         return core_raise(st);
-    return Py_BuildValue("(NNi)", batches_new(training, dataset), batches_new(held_out, dataset),
-                         target);
+    return Py_BuildValue("(NNiii)", batches_new(training, dataset), batches_new(held_out, dataset),
+                         (int)train.task, train.metric_output, train.metric_input);
 }
 
 static PyObject *batches(PyObject *module, PyObject *args)
 {
     arguments a = {.options = OT_DATA_OPTIONS_INIT};
-    PyObject *session, *dataset, *tuple, *result = NULL;
+    PyObject *session, *artifacts, *dataset, *tuple, *result = NULL;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!O!", core_session_type, &session, dataset_type, &dataset,
-                          &PyTuple_Type, &tuple))
+    if (!PyArg_ParseTuple(args, "O!O!O!O!", core_session_type, &session, core_artifacts_type,
+                          &artifacts, dataset_type, &dataset, &PyTuple_Type, &tuple))
         return NULL;
     if (take_arguments(tuple, &a) == 0)
-        result = open_batches(session, dataset, &a.options);
+        result = open_batches(session, ((artifacts_object *)artifacts)->artifacts, dataset, &a);
     arguments_drop(&a);
+    return result;
+}
+
+static const char *name_at(const void *names, int index)
+{
+    return ((const char *const *)names)[index];
+}
+
+// target_names(session, artifacts, forward or None, names or None): inputs that are targets.
+static PyObject *target_names(PyObject *module, PyObject *args)
+{
+    ot_data_options options = OT_DATA_OPTIONS_INIT;
+    ot_train_options train = OT_TRAIN_OPTIONS_INIT;
+    PyObject *session, *artifacts, *forward, *list, *result = NULL;
+    core_strings names;
+    ot_session *present;
+    ot_status st;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!OO", core_session_type, &session, core_artifacts_type,
+                          &artifacts, &forward, &list) ||
+        take_forward(forward, &options) != 0 || core_strings_take(list, &names) != 0)
+        return NULL;
+    options.targets = names.items;
+    options.n_targets = names.count;
+    present = core_session_look(session);
+    if (present != NULL) {
+        st = ot_train_describe(((artifacts_object *)artifacts)->artifacts, present, &options,
+                               &train);
+        result =
+            st == OT_OK ? core_names(options.n_targets, name_at, options.targets) : core_raise(st);
+    }
+    core_strings_drop(&names);
     return result;
 }
 
@@ -334,9 +378,12 @@ static PyType_Spec batches_spec = {
 
 static PyMethodDef functions[] = {
     {"batches", batches, METH_VARARGS,
-     "batches(session, dataset, (forward, targets, label, bind, scale, mean, "
-     "std, split, batch_size, shuffle, seed, class_names, n_classes, ignored_label)) -> (training, "
-     "held out or None, position of the target)"},
+     "batches(session, artifacts, dataset, (forward or None, targets or None, label, bind, scale, "
+     "mean, std, "
+     "split, batch_size, shuffle, seed, class_names)) -> (training, held out or None, task, "
+     "metric_output, metric_input)"},
+    {"target_names", target_names, METH_VARARGS,
+     "target_names(session, artifacts, forward or None, targets or None) -> list of names"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -86,16 +86,15 @@ def check(
         loss, loss_input, target, trainable, frozen, batch_norm: as of :func:`onnxtrain.train`.
     """
     forward = load_model(model)
-    outputs = forward.output_names()
-    losses = _losses.parse(loss, loss_input, target, "mean", None, None, outputs[0])
+    losses, additional = _losses.parse(loss, loss_input, target, "mean", None, None, forward.output_names())
     statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
     can_train, parameters, problems, notes = _core.report(
         forward,
-        losses.terms,
+        losses,
         _NO_OPTIMIZER,
         trainable,
         frozen,
-        losses.outputs(outputs),
+        additional,
         statistics,
         False,
         0,

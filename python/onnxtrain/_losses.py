@@ -10,33 +10,11 @@ import numpy as np
 from onnxtrain import _arrays, _core
 from onnxtrain._options import choose, load_model
 
-# ot_loss with the metrics that fit (ot_task) and ot_reduction of the C headers
-_KINDS = {"none": (0, 0), "cross-entropy": (1, 1), "mse": (2, 2), "l1": (3, 2), "bce-with-logits": (4, 1)}
+# ot_loss and ot_reduction of the C headers
+_KINDS = {"none": 0, "cross-entropy": 1, "mse": 2, "l1": 3, "bce-with-logits": 4}
 _CROSS_ENTROPY, _CUSTOM = 1, 5
 _REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
 _NONE = (0, 1.0, None, None)
-
-
-class Losses(NamedTuple):
-    """The terms of a loss.
-
-    Attributes:
-        terms: as the library takes them; empty: the model's first output is the loss.
-        task: which metrics fit, those of the first term (ot_task).
-        scores: what the first term takes.
-        targets: inputs that the terms compare with.
-        classes_of: values whose second axis counts classes.
-    """
-
-    terms: list[tuple]
-    task: int
-    scores: str
-    targets: list[str]
-    classes_of: list[str]
-
-    def outputs(self, forward: list[str]) -> list[str]:
-        """Outputs beside the loss: the scores and those of the forward model, which it would lack else."""
-        return [self.scores, *(name for name in forward if name != self.scores)] if self.terms else []
 
 
 def _is_model(loss: Any) -> bool:
@@ -47,16 +25,10 @@ def _is_model(loss: Any) -> bool:
 
 class _Term(NamedTuple):
     kind: int
-    task: int
     weight: float
     input: str | None
     target: str | None
     custom: _core.Model | None
-
-    def target_name(self) -> str | None:
-        if self.kind in (0, _CUSTOM):
-            return None
-        return self.target or ("labels" if self.kind == _CROSS_ENTROPY else "target")
 
 
 def _term(given: Any) -> _Term:
@@ -71,8 +43,8 @@ def _term(given: Any) -> _Term:
         raise ValueError(f"a term of the loss {what}, expected loss and perhaps weight, input and target")
     loss = given["loss"]
     custom = load_model(loss) if _is_model(loss) else None
-    kind, task = (_CUSTOM, 0) if custom is not None else choose("loss", loss, _KINDS)
-    return _Term(kind, task, float(given.get("weight", 1.0)), given.get("input"), given.get("target"), custom)
+    kind = _CUSTOM if custom is not None else choose("loss", loss, _KINDS)
+    return _Term(kind, float(given.get("weight", 1.0)), given.get("input"), given.get("target"), custom)
 
 
 def _terms(loss: Any, loss_input: str | None, target: str | None) -> list[_Term]:
@@ -93,9 +65,15 @@ def parse(
     reduction: str,
     class_weights: Sequence[float] | None,
     ignore_index: int | None,
-    first_output: str,
-) -> Losses:
-    """What :func:`onnxtrain.train` is told of its loss."""
+    outputs: list[str],
+) -> tuple[list[tuple], list[str]]:
+    """What :func:`onnxtrain.train` is told of its loss.
+
+    Returns:
+        The terms, none when the model's first output is the loss; and the values that training and eval model give
+        beside it: what the first term takes, by which metrics go, and the `outputs` of the forward model, which the
+        trained one would lack else.
+    """
     terms = _terms(loss, loss_input, target)
     how = choose("reduction", reduction, _REDUCTIONS)
     weights = None if class_weights is None else _arrays.to_tensor(np.asarray(class_weights, np.float32))
@@ -106,7 +84,6 @@ def parse(
         classes = (weights, ignore_index) if one.kind == _CROSS_ENTROPY else (None, None)
         rows.append((one.kind, one.weight, one.input, one.target, how, *classes, one.custom))
     if len(rows) == 1 and rows[0][:4] == _NONE:
-        rows = []
-    targets = [name for name in (one.target_name() for one in terms) if name is not None]
-    classes_of = [one.input or first_output for one in terms if one.kind == _CROSS_ENTROPY]
-    return Losses(rows, terms[0].task, terms[0].input or first_output, targets, classes_of)
+        return [], []
+    scores = terms[0].input or outputs[0]
+    return rows, [scores, *(name for name in outputs if name != scores)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import json
 import os
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
@@ -77,7 +78,8 @@ class TrainingResult:
         return self._run.session.step_count()
 
     def export(self, path: str | os.PathLike, outputs: Sequence[str] | None = None) -> None:
-        """Write the trained model, for inference: with the outputs of the forward model, or those that are named."""
+        """Write the trained model, for inference: with the outputs of the forward model (from
+        artifacts: those that need no target), or those that are named."""
         names = list(outputs) if outputs is not None else self._run.outputs
         classes = None if self.classes is None else json.dumps(self.classes, ensure_ascii=False)
         key = None if classes is None else "onnxtrain.classes"
@@ -97,29 +99,30 @@ class TrainingResult:
 class _DataOptions(NamedTuple):
     """What train() is told of its data."""
 
+    target: str | None
     label: str | None
     bind: list[str]
     scale: float
     mean: Sequence[float] | None
     std: Sequence[float] | None
     header: int
-    ignored_label: int | None
 
 
 class _Run:
-    """A session over a forward model, and what its data must look like."""
+    """A session over artifacts, and what its data must look like."""
 
     def __init__(
         self,
-        forward: _core.Model,
-        losses: _losses.Losses,
+        forward: _core.Model | None,
         built: _core.Artifacts,
         data_options: _DataOptions,
         checkpoint: str | None,
         options: SessionOptions,
     ) -> None:
-        self._forward, self._losses, self._options = forward, losses, data_options
-        self.outputs, self.task = forward.output_names(), losses.task
+        self._forward, self._built, self._options = forward, built, data_options
+        # a model names its target itself
+        self._targets = [data_options.target] if forward is None and data_options.target is not None else None
+        self.outputs = None if forward is None else forward.output_names()
         loaded = None
         if checkpoint is not None:
             built.take_checkpoint()  # and drop it: two would need the memory of both
@@ -127,20 +130,14 @@ class _Run:
         self.state, self.session = built.session(
             loaded, options.intra_op_num_threads, options.use_deterministic_compute, options.memory_max
         )
-        self.metric_input = _UNKNOWN
-        self.metric_output = self.session.output_names(True).index(losses.scores) if losses.terms else _UNKNOWN
-        counts = {self._class_count(built, name) for name in losses.classes_of}
-        self._n_classes = counts.pop() if len(counts) == 1 else 0
-
-    @staticmethod
-    def _class_count(built: _core.Artifacts, scores: str) -> int:
-        shape = built.value_info(scores)[1]
-        return max(shape[1], 0) if shape and len(shape) > 1 else 0
+        self.task, self.metric_output, self.metric_input = 0, _UNKNOWN, _UNKNOWN
 
     def open(self, data: Any, classes: list[str] | None = None) -> _data.Data:
         """`classes`: of labels that are texts."""
-        forward, names = self._forward.input_names(), self.session.input_names(True)
-        targets = [name for name in names if name in self._losses.targets or name not in forward]
+        names = self.session.input_names(True)
+        own = names if self._forward is None else self._forward.input_names()
+        told = _core.target_names(self.session, self._built, self._forward, self._targets)
+        targets = [name for name in names if name in told or name not in own]
         in_order = [name for name in names if name not in targets] + targets
         return _data.open_data(data, in_order, self._options.header, classes)
 
@@ -154,16 +151,13 @@ class _Run:
         seed: int = 0,
         classes: list[str] | None = None,
     ) -> tuple[_core.Batches, _core.Batches | None]:
-        """Batches of the data, and of the part that is held out."""
+        """Batches of the data, and of the part that is held out; from now on metrics are those of this data."""
         o = self._options
         how = (o.label, o.bind, o.scale, o.mean, o.std, split, size, shuffle, seed, classes)
-        made = _core.batches(
-            self.session,
-            data.dataset,
-            (self._forward, self._losses.targets, *how, self._n_classes, o.ignored_label),
+        training, held_out, self.task, self.metric_output, self.metric_input = _core.batches(
+            self.session, self._built, data.dataset, (self._forward, self._targets, *how)
         )
-        *batches, self.metric_input = made
-        return tuple(batches)
+        return training, held_out
 
     def metrics(self, values: tuple) -> dict[str, float]:
         _, loss, accuracy, mae, r2, _ = values
@@ -205,6 +199,50 @@ def _listen(
         return any([callback(event) is True for callback in callbacks])
 
     return on_event
+
+
+# What artifacts have built in, so that it cannot be said of a folder of them.
+_BUILT_IN = (
+    "loss loss_input reduction class_weights ignore_index optimizer beta1 beta2 epsilon adam_mode weight_decay momentum "
+    "nesterov clip_norm trainable frozen batch_norm init"
+).split()
+
+
+def _load_folder(folder: str, given: Mapping[str, Any]) -> _core.Artifacts:
+    usual = inspect.signature(train).parameters
+    for name in _BUILT_IN:
+        default = usual[name].default
+        if given[name] is not default and (default is None or given[name] != default):
+            raise ValueError(f"{name}: the artifacts in {folder!r} have this built in")
+    return _core.Artifacts.load(folder)
+
+
+def _generate(forward: _core.Model, given: Mapping[str, Any]) -> _core.Artifacts:
+    terms, additional = _losses.parse(
+        given["loss"],
+        given["loss_input"],
+        given["target"],
+        given["reduction"],
+        given["class_weights"],
+        given["ignore_index"],
+        forward.output_names(),
+    )
+    optimizer = (
+        choose("optimizer", given["optimizer"], _OPTIMIZERS),
+        given["beta1"],
+        given["beta2"],
+        given["epsilon"],
+        given["weight_decay"],
+        given["adam_mode"],
+        1,
+        given["momentum"],
+        int(given["nesterov"]),
+        given["clip_norm"],
+    )
+    statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS)
+    init = [f"{pattern}={how}" for pattern, how in (given["init"] or {}).items()]
+    names = given["trainable"], given["frozen"], additional
+    return _core.Artifacts.generate(forward, terms, optimizer, *names, statistics, False, given["seed"], init)
 
 
 def train(
@@ -275,7 +313,8 @@ def train(
         ])
 
     Args:
-        model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
+        model: the forward model: a path, the bytes of a file or an onnx.ModelProto; or a folder of artifacts, which have
+            loss, optimizer and parameters built in.
         data: a path or paths (.npz, .npy, CSV, IDX, each also gzipped), arrays by field name, or ``(x, target)`` in the
             order of the model's inputs. Labels may be texts.
         loss: "cross-entropy", "mse", "l1", "bce-with-logits", or "none": the first output is the loss; or a model (path
@@ -330,40 +369,19 @@ def train(
     Returns:
         A :class:`TrainingResult`.
     """
+    given = dict(locals())
     kind = choose("schedule", schedule, SCHEDULES)
-    optimizer_kind = choose("optimizer", optimizer, _OPTIMIZERS)
-    statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
-    forward = load_model(model)
-    outputs = forward.output_names()
-    losses = _losses.parse(loss, loss_input, target, reduction, class_weights, ignore_index, outputs[0])
+    is_folder = isinstance(model, (str, os.PathLike)) and os.path.isdir(model)
+    forward = None if is_folder else load_model(model)
+    built = _load_folder(os.fspath(model), given) if is_folder else _generate(forward, given)
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:
         raise ValueError("resume needs checkpoint_dir")
     saved = os.path.join(folder, "checkpoint") if resume else ""
     is_resumed = bool(saved) and os.path.exists(saved)
-    built = _core.Artifacts.generate(
-        forward,
-        losses.terms,
-        (optimizer_kind, beta1, beta2, epsilon, weight_decay, adam_mode, 1, momentum, int(nesterov), clip_norm),
-        trainable,
-        frozen,
-        losses.outputs(outputs),
-        statistics,
-        False,
-        seed,
-        [f"{pattern}={how}" for pattern, how in (init or {}).items()],
-    )
-    data_options = _DataOptions(
-        label,
-        [f"{name}={fields}" for name, fields in (bind or {}).items()],
-        scale,
-        mean,
-        std,
-        _HEADERS[header],
-        ignore_index,
-    )
-    run = _Run(forward, losses, built, data_options, saved if is_resumed else None, session_options or SessionOptions())
-    del built  # what the session has not taken over of it is not needed
+    bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
+    data_options = _DataOptions(target, label, bindings, scale, mean, std, _HEADERS[header])
+    run = _Run(forward, built, data_options, saved if is_resumed else None, session_options or SessionOptions())
     opened = run.open(data)
     training, validating = _make_batches(run, opened, validation, split, batch_size, seed)
     result = TrainingResult(run)

@@ -9,17 +9,32 @@
 #include "onnxtrain/artifacts.h"
 #include "passes/passes.h"
 
+// A term of the loss that artifacts were made with, as their training model says.
+typedef struct ot__loss_term {
+    ot_loss loss; // OT_LOSS_CUSTOM: a model of the user's
+    double factor;
+    const char *input;    // value it takes; NULL: those that its own model names
+    const char **targets; // inputs it compares with; those of all terms lie one behind the other
+    int n_targets;
+    bool has_ignored_label;
+    int64_t ignored_label;
+} ot__loss_term;
+
 struct ot_artifacts {
     ot_model *training, *eval, *optimizer;
     ot_checkpoint *checkpoint;
     const char *
         *parameter_order; // initializer order of the forward model, trainable and frozen mixed
     int n_parameters;
+    ot__loss_term *loss_terms; // none: nothing is known, as of artifacts of another maker
+    int n_loss_terms;
     bool ort_format;  // saved as .ort files too
-    ot__arena *arena; // of parameter_order
+    ot__arena *arena; // of parameter_order and loss_terms
 };
 
 ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty
+// loss_note.c: the training model's metadata into loss_terms; what is malformed is no note.
+ot_status ot__loss_read(ot_artifacts *artifacts);
 
 // eval_model.c: BatchNormalization by its stored statistics, Dropout that drops nothing.
 ot_status ot__to_inference(ot_model *model);

@@ -115,7 +115,7 @@ static ot_status finish(ot__forward *forward, const ot_artifacts_options *option
     artifacts->ort_format = options->ort_format != 0;
     artifacts->training = forward->model;
     forward->model = NULL;
-    return OT_OK;
+    return ot__loss_read(artifacts);
 }
 
 ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options *options,

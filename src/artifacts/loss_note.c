@@ -15,6 +15,8 @@ static const char *const loss_names[] = {
     [OT_LOSS_CUSTOM] = "custom",
 };
 
+// ---- writing ----
+
 static bool is_input_of(const ot_graph *graph, const char *name)
 {
     for (int i = 0; i < graph->n_inputs; i++)
@@ -69,4 +71,82 @@ ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
     }
     ot__buf_deinit(&text);
     return st;
+}
+
+// ---- reading ----
+
+static bool read_loss(ot__loss_term *term, char *text)
+{
+    static const char ignoring[] = " ignoring ";
+    char *label = strstr(text, ignoring);
+
+    if (label != NULL) {
+        *label = '\0';
+        term->has_ignored_label = true;
+        if (!ot__parse_int(label + sizeof ignoring - 1, &term->ignored_label))
+            return false;
+    }
+    for (size_t i = 0; i < OT_COUNT(loss_names); i++)
+        if (strcmp(text, loss_names[i]) == 0) {
+            term->loss = (ot_loss)i;
+            return true;
+        }
+    return false;
+}
+
+// The fields of a line; `targets` has room for all of them.
+static bool read_term(ot__loss_term *term, char *line, const char **targets)
+{
+    enum { WEIGHT, LOSS, VALUE, TARGETS };
+    int field = WEIGHT;
+
+    term->targets = targets;
+    for (char *next; line != NULL; line = next, field++) {
+        next = strchr(line, '\t');
+        if (next != NULL)
+            *next++ = '\0';
+        if ((field == WEIGHT && !ot__parse_float(line, &term->factor)) ||
+            (field == LOSS && !read_loss(term, line)))
+            return false;
+        if (field == VALUE && *line != '\0')
+            term->input = line;
+        if (field >= TARGETS)
+            targets[term->n_targets++] = line;
+    }
+    return field > VALUE;
+}
+
+ot_status ot__loss_read(ot_artifacts *artifacts)
+{
+    const char *note = ot_model_metadata(artifacts->training, OT_METADATA_LOSS), **targets;
+    size_t n_lines = 0, n_fields = 1;
+    char *line;
+
+    if (note == NULL)
+        return OT_OK;
+    for (const char *p = note; *p != '\0'; p++) {
+        n_lines += *p == '\n';
+        n_fields += *p == '\n' || *p == '\t';
+    }
+    line = ot__arena_strdup(artifacts->arena, note);
+    targets = ot__arena_alloc(artifacts->arena, n_fields * sizeof *targets);
+    artifacts->loss_terms =
+        ot__arena_alloc(artifacts->arena, (n_lines + 1) * sizeof *artifacts->loss_terms);
+    if (line == NULL || targets == NULL || artifacts->loss_terms == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (size_t i = 0; i < n_lines; i++) {
+        ot__loss_term *term = &artifacts->loss_terms[i];
+        char *end = strchr(line, '\n');
+
+        *end = '\0';
+        *term = (ot__loss_term){0};
+        if (!read_term(term, line, targets)) {
+            artifacts->n_loss_terms = 0;
+            return OT_OK;
+        }
+        artifacts->n_loss_terms++;
+        targets += term->n_targets;
+        line = end + 1;
+    }
+    return OT_OK;
 }

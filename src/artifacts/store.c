@@ -196,6 +196,7 @@ static ot_status load(ot_artifacts *artifacts, const char *folder, const char *p
     OT_TRY(load_model(folder, prefix, FILE_EVAL, true, &artifacts->eval));
     OT_TRY(load_model(folder, prefix, FILE_OPTIMIZER, true, &artifacts->optimizer));
     OT_TRY(load_checkpoint(artifacts, folder, prefix));
+    OT_TRY(ot__loss_read(artifacts));
     return find_parameters(artifacts);
 }
 

@@ -4,11 +4,6 @@
 
 #include "train/bind.h"
 
-static bool is_real(ot_dtype dtype)
-{
-    return dtype == OT_F32 || dtype == OT_F64 || dtype == OT_F16 || dtype == OT_BF16;
-}
-
 // ---- inputs ----
 
 static bool is_named(const char *const *names, int n, const char *name)
@@ -63,8 +58,8 @@ static ot_status describe_input(const ot_session *session, int index, bool is_ta
     binding->shape.ndim = shape.ndim - 1;
     memcpy(binding->shape.dim, shape.dim + 1, (size_t)binding->shape.ndim * sizeof(int64_t));
     if (is_target_input) {
-        binding->is_class = !is_real(binding->dtype);
-    } else if (is_real(binding->dtype)) {
+        binding->is_class = !ot__dtype_is_float(binding->dtype);
+    } else if (ot__dtype_is_float(binding->dtype)) {
         binding->scale = options->scale;
         binding->mean = options->mean;
         binding->std = options->std;

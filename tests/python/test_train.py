@@ -12,6 +12,7 @@ from network import START, TEXT, cross_entropy
 
 import onnxtrain
 from onnxtrain import _core
+from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 
 
 def points(rows=200, seed=0):
@@ -173,6 +174,37 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual((last["epoch"], last["step"], last["training"]["rows"]), (2, 10, 150))
         self.assertEqual(last["validation"], {"rows": 50, **result.metrics})
         self.assertEqual(rows[-1]["path"], str(Path(folder) / "checkpoint"))
+
+
+class FolderTest(unittest.TestCase):
+    """A folder of artifacts instead of a model."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        generate_artifacts(
+            TEXT,
+            loss=LossType.CrossEntropyLoss,
+            optimizer=OptimType.AdamW,
+            artifact_directory=folder.name,
+            additional_output_names=["y"],
+        )
+
+    def test_artifacts_train_as_their_model_does(self):
+        expected = quiet(points(), epochs=2, split=0.25)
+        result = quiet(points(), self.folder, epochs=2, split=0.25)
+        for row, other in zip(result.history, expected.history):
+            for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
+                self.assertEqual(row[name], other[name])
+        result.export(Path(self.folder) / "trained.onnx")
+        self.assertEqual(_core.Model.load(self.folder + "/trained.onnx").output_names(), ["y"])
+        self.assertEqual(result.evaluate(points(seed=1)), expected.evaluate(points(seed=1)))
+
+    def test_what_they_have_built_in_cannot_be_said(self):
+        for options in ({"loss": "mse"}, {"class_weights": np.ones(2)}, {"frozen": ["w1"]}, {"optimizer": "sgd"}):
+            with self.subTest(options), self.assertRaisesRegex(ValueError, f"{next(iter(options))}: .* built in"):
+                quiet(points(), self.folder, **options)
 
 
 class CheckTest(unittest.TestCase):

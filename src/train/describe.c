@@ -1,0 +1,110 @@
+// What artifacts say of their loss: targets, classes and metrics.
+#include <string.h>
+
+#include "train/train.h"
+
+static const char *const usual_targets[] = {"labels", "target"};
+
+static ot_task task_of(ot_loss loss)
+{
+    static const ot_task tasks[] = {
+        [OT_LOSS_NONE] = OT_TASK_NONE,
+        [OT_LOSS_CROSS_ENTROPY] = OT_TASK_CLASSIFICATION,
+        [OT_LOSS_MSE] = OT_TASK_REGRESSION,
+        [OT_LOSS_L1] = OT_TASK_REGRESSION,
+        [OT_LOSS_BCE_WITH_LOGITS] = OT_TASK_CLASSIFICATION,
+        [OT_LOSS_CUSTOM] = OT_TASK_NONE,
+    };
+
+    return tasks[loss];
+}
+
+static int output_position(const ot_session *session, const char *name)
+{
+    for (int i = 0; name != NULL && i < ot_session_output_count(session, OT_MODE_TRAIN); i++)
+        if (strcmp(ot_session_output_name(session, OT_MODE_TRAIN, i), name) == 0)
+            return i;
+    return -1;
+}
+
+// Extent of the second axis; 0: unknown.
+static int class_count(const ot_model *model, const char *scores)
+{
+    ot_dtype dtype;
+    ot_shape shape;
+
+    if (scores == NULL || ot_model_value_info(model, scores, &dtype, &shape) != OT_OK)
+        return 0;
+    return shape.ndim >= 2 && shape.dim[1] > 0 && shape.dim[1] <= INT32_MAX ? (int)shape.dim[1] : 0;
+}
+
+// Classes and ignored label of the cross-entropy terms, where they agree.
+static void describe_classes(const ot_artifacts *artifacts, ot_batches_options *out)
+{
+    int n_terms = 0;
+
+    for (int i = 0; i < artifacts->n_loss_terms; i++) {
+        const ot__loss_term *term = &artifacts->loss_terms[i];
+        int count;
+
+        if (term->loss != OT_LOSS_CROSS_ENTROPY)
+            continue;
+        count = class_count(artifacts->training, term->input);
+        out->n_classes = n_terms++ == 0 || count == out->n_classes ? count : 0;
+        if (term->has_ignored_label) {
+            out->has_ignored_label = 1;
+            out->ignored_label = term->ignored_label;
+        }
+    }
+}
+
+static int target_count(const ot_artifacts *artifacts)
+{
+    int n = 0;
+
+    for (int i = 0; i < artifacts->n_loss_terms; i++)
+        n += artifacts->loss_terms[i].n_targets;
+    return n;
+}
+
+static bool is_class(const ot_session *session, int input)
+{
+    ot_dtype dtype;
+    ot_shape shape;
+
+    return input >= 0 &&
+           ot_session_input_info(session, OT_MODE_TRAIN, input, &dtype, &shape) == OT_OK &&
+           !ot__dtype_is_float(dtype);
+}
+
+ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *session,
+                            ot_data_options *data, ot_train_options *train)
+{
+    const ot__loss_term *first;
+    bool is_foreign; // nothing is known of it
+    int n_outputs;
+
+    if (artifacts == NULL || session == NULL || data == NULL || train == NULL)
+        return ot__error(OT_ERR_INVALID,
+                         "to describe a loss takes artifacts, a session and options of both kinds");
+    first = artifacts->n_loss_terms > 0 ? artifacts->loss_terms : NULL;
+    n_outputs = ot_session_output_count(session, OT_MODE_TRAIN);
+    is_foreign = first == NULL && data->forward == NULL;
+    if (data->n_targets == 0 && (first != NULL || is_foreign)) {
+        data->n_targets = first != NULL ? target_count(artifacts) : (int)OT_COUNT(usual_targets);
+        data->targets = first != NULL ? first->targets : usual_targets;
+    }
+    describe_classes(artifacts, &data->batches);
+    train->metric_input = ot_train_target(session, data);
+    if (first != NULL) {
+        train->task = task_of(first->loss);
+        train->metric_output = output_position(session, first->input);
+    } else {
+        const bool is_classified =
+            is_foreign && n_outputs > 1 && is_class(session, train->metric_input);
+
+        train->task = is_classified ? OT_TASK_CLASSIFICATION : OT_TASK_NONE;
+        train->metric_output = is_classified ? 1 : -1;
+    }
+    return OT_OK;
+}
