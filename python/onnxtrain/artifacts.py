@@ -61,7 +61,7 @@ def _load(model: Any) -> _core.Model:
 
 def _loss_term(loss: Any, loss_input_names: list[str] | None) -> list[tuple]:
     if loss is None:
-        return [(_PASS_THROUGH, 1.0, loss_input_names[0], None, 0)] if loss_input_names else []
+        return [(_PASS_THROUGH, 1.0, loss_input_names[0], None, 0, None, None, None)] if loss_input_names else []
     if not isinstance(loss, LossType):
         raise RuntimeError(f"Unknown loss provided {type(loss)}. Expected LossType or None.")
     names = [*(loss_input_names or []), None, None]
