@@ -17,7 +17,7 @@ bool core_enter(checkpoint_object *state)
         return true;
     }
     if (state->busy) {
-        PyErr_SetString(PyExc_RuntimeError,
+        PyErr_SetString(core_error_class(OT_ERR_STATE),
                         "another thread works on this state: one thread at a time");
         return false;
     }

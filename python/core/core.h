@@ -50,7 +50,9 @@ int core_add_runner(PyObject *module);
 int core_add_gradients(PyObject *module);
 int core_add_report(PyObject *module);
 
-// errors.c: an exception for the failed call; NULL.
+// errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
+PyObject *core_error_class(ot_status status);
+extern PyObject *core_type_class; // InvalidType
 PyObject *core_raise(ot_status status);
 // None, or the exception.
 PyObject *core_result(ot_status status);

@@ -26,11 +26,25 @@ static const error_class classes[] = {
 enum { N_CLASSES = sizeof classes / sizeof classes[0] };
 static PyObject *made[N_CLASSES];
 
+// What the binding itself finds; no function of the library fails so.
+static const error_class type_class = {OT_OK, "onnxtrain.InvalidType", &PyExc_TypeError,
+                                       "An argument is of a type that is not taken."};
+PyObject *core_type_class;
+
 static int add(PyObject *module, const char *name, PyObject *object)
 {
     const char *last = name + sizeof "onnxtrain." - 1;
 
     return object == NULL ? -1 : PyModule_AddObjectRef(module, last, object);
+}
+
+static PyObject *make(const error_class *c)
+{
+    PyObject *bases = c->base ? PyTuple_Pack(2, base_class, *c->base) : PyTuple_Pack(1, base_class);
+    PyObject *class = bases ? PyErr_NewExceptionWithDoc(c->name, c->doc, bases, NULL) : NULL;
+
+    Py_XDECREF(bases);
+    return class;
 }
 
 int core_add_errors(PyObject *module)
@@ -40,27 +54,28 @@ int core_add_errors(PyObject *module)
     if (add(module, "onnxtrain.Error", base_class) != 0)
         return -1;
     for (int i = 0; i < N_CLASSES; i++) {
-        const error_class *c = &classes[i];
-        PyObject *bases =
-            c->base ? PyTuple_Pack(2, base_class, *c->base) : PyTuple_Pack(1, base_class);
-
-        made[i] = bases ? PyErr_NewExceptionWithDoc(c->name, c->doc, bases, NULL) : NULL;
-        Py_XDECREF(bases);
-        if (add(module, c->name, made[i]) != 0)
+        made[i] = make(&classes[i]);
+        if (add(module, classes[i].name, made[i]) != 0)
             return -1;
     }
-    return 0;
+    core_type_class = make(&type_class);
+    return add(module, type_class.name, core_type_class);
+}
+
+PyObject *core_error_class(ot_status status)
+{
+    for (int i = 0; i < N_CLASSES; i++)
+        if (classes[i].status == status)
+            return made[i];
+    return base_class;
 }
 
 PyObject *core_raise(ot_status status)
 {
     const char *message = ot_error_message();
-    PyObject *class = base_class;
 
-    for (int i = 0; i < N_CLASSES; i++)
-        if (classes[i].status == status)
-            class = made[i];
-    PyErr_SetString(class, message[0] != '\0' ? message : ot_status_text(status));
+    PyErr_SetString(core_error_class(status),
+                    message[0] != '\0' ? message : ot_status_text(status));
     return NULL;
 }
 

@@ -81,7 +81,7 @@ static PyObject *run(gradients_object *self, const core_tensors *inputs)
     ot_status st;
 
     if (self->busy)
-        return PyErr_Format(PyExc_RuntimeError,
+        return PyErr_Format(core_error_class(OT_ERR_STATE),
                             "another thread runs these gradients: one thread at a time");
     outputs = calloc((size_t)n_outputs + 1, sizeof(*outputs));
     if (outputs == NULL)

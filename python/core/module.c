@@ -46,6 +46,11 @@ int core_strings_take(PyObject *list, core_strings *out)
     *out = (core_strings){0};
     if (list == Py_None)
         return 0;
+    if (PyUnicode_Check(list)) { // whose letters would be taken for names
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "%R is a str, expected a list of names",
+                     list);
+        return -1;
+    }
     out->list = PySequence_List(list); // a copy: nobody changes it while the library reads
     if (out->list == NULL)
         return -1;
@@ -57,7 +62,12 @@ int core_strings_take(PyObject *list, core_strings *out)
         return -1;
     }
     for (int i = 0; i < out->count; i++) {
-        out->items[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(out->list, i), NULL);
+        PyObject *item = PyList_GetItem(out->list, i);
+
+        if (!PyUnicode_Check(item))
+            PyErr_Format(core_type_class, "name %d of a list is %R, expected str", i, item);
+        else
+            out->items[i] = PyUnicode_AsUTF8AndSize(item, NULL);
         if (out->items[i] == NULL) {
             core_strings_drop(out);
             return -1;

@@ -105,7 +105,7 @@ static PyObject *run(runner_object *self, call *c)
     ot_status st;
 
     if (self->busy)
-        return PyErr_Format(PyExc_RuntimeError,
+        return PyErr_Format(core_error_class(OT_ERR_STATE),
                             "another thread runs this session: one thread at a time");
     self->busy = true;
     Py_BEGIN_ALLOW_THREADS

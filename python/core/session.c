@@ -9,7 +9,8 @@ PyTypeObject *core_session_type;
 static ot_session *present(const session_object *s)
 {
     if (s->session == NULL)
-        PyErr_SetString(PyExc_RuntimeError, "another Module has taken over the state of this one");
+        PyErr_SetString(core_error_class(OT_ERR_STATE),
+                        "another Module has taken over the state of this one");
     return s->session;
 }
 
@@ -20,7 +21,7 @@ ot_session *core_session_enter(PyObject *self)
     if (present(s) == NULL)
         return NULL;
     if (s->checkpoint->in_run) {
-        PyErr_SetString(PyExc_RuntimeError, "a training run is under way");
+        PyErr_SetString(core_error_class(OT_ERR_STATE), "a training run is under way");
         return NULL;
     }
     return core_enter(s->checkpoint) ? s->session : NULL;
@@ -75,7 +76,7 @@ PyObject *core_session_new(checkpoint_object *state, const ot_session_options *o
     if (self == NULL)
         return NULL;
     if (state->in_run)
-        PyErr_SetString(PyExc_RuntimeError, "a training run is under way");
+        PyErr_SetString(core_error_class(OT_ERR_STATE), "a training run is under way");
     if (state->in_run || !core_enter(state)) {
         Py_DECREF(self);
         return NULL;
@@ -373,7 +374,8 @@ static PyObject *session_set_parameters(PyObject *self, PyObject *args)
         return NULL;
     vector = ((tensor_object *)object)->tensor;
     if (ot_tensor_dtype(vector) != OT_F32)
-        return PyErr_Format(PyExc_ValueError, "a vector of %s for the parameters, expected f32",
+        return PyErr_Format(core_error_class(OT_ERR_INVALID),
+                            "a vector of %s for the parameters, expected f32",
                             ot_dtype_name(ot_tensor_dtype(vector)));
     return core_result(ot_session_set_parameters(
         session, which_of(trainable_only), ot_tensor_data_const(vector), ot_tensor_count(vector)));

@@ -32,7 +32,6 @@ An object is used by one thread at a time; the interpreter's lock is released wh
 """
 
 from onnxtrain import _core, api, artifacts
-from onnxtrain._arrays import InvalidType
 from onnxtrain._check import ParameterReport, Report, check
 from onnxtrain._core import (
     Error,
@@ -40,6 +39,7 @@ from onnxtrain._core import (
     FormatError,
     Interrupted,
     InvalidArgument,
+    InvalidType,
     NoMemory,
     NotFound,
     StateError,

@@ -35,10 +35,6 @@ _NAMES = {number: name for name, number in NUMBERS.items()}
 _FIRST_OF_ML_DTYPES = NUMBERS["bfloat16"]
 
 
-class InvalidType(_core.Error, TypeError):
-    """An argument is of a type that is not taken."""
-
-
 class _Memory:
     """What numpy needs to make an array over a tensor's elements; the array keeps it, and so the tensor."""
 
@@ -71,9 +67,9 @@ def number_of(dtype: Any) -> int:
         return dtype
     name = np.dtype(dtype).name
     if np.dtype(dtype).kind in "USO":
-        raise InvalidType(f"arrays of {name} are not supported, only those of numbers: texts must become numbers first")
+        raise _core.InvalidType(f"arrays of {name} are not supported, only those of numbers: texts must become numbers first")
     if name not in NUMBERS:
-        raise InvalidType(f"arrays of {name} are not supported")
+        raise _core.InvalidType(f"arrays of {name} are not supported")
     return NUMBERS[name]
 
 
@@ -121,7 +117,7 @@ def to_tensor(array: Any, what: str = "", number: int | None = None) -> _core.Te
         return _from_numpy(_from_list(array, what, number))
     if hasattr(array, "__array__"):
         return _from_numpy(np.asarray(array))
-    raise InvalidType(f"{what or 'the argument'} is {type(array).__name__}, expected an array")
+    raise _core.InvalidType(f"{what or 'the argument'} is {type(array).__name__}, expected an array")
 
 
 def _from_list(values: Any, what: str, number: int | None) -> np.ndarray:

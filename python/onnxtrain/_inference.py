@@ -114,6 +114,9 @@ class InferenceSession:
         )
 
     def _feeds(self, input_feed: Mapping[str, Any]) -> list[list[_core.Tensor]]:
+        if not isinstance(input_feed, Mapping):
+            found = type(input_feed).__name__
+            raise _core.InvalidType(f"input_feed is {found}, expected a dict of arrays by the inputs' names")
         missing = [one.name for one in self._inputs if one.name not in input_feed]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
@@ -131,14 +134,16 @@ class InferenceSession:
 
     def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[_core.Tensor]:
         if isinstance(output_names, str):
-            raise _arrays.InvalidType(f"output_names is '{output_names}', expected a list of names or None")
+            raise _core.InvalidType(f"output_names is '{output_names}', expected a list of names or None")
         names = [one.name for one in self._outputs]
         for name in output_names or ():
             if name not in names:
                 known = ", ".join(f"'{one}'" for one in names)
                 raise _core.InvalidArgument(f"the model has no output '{name}', its outputs are {known}")
-        feeds = self._feeds(input_feed)
-        return self._runner.run(feeds, [names.index(name) for name in output_names or names])
+        wanted = list(output_names or names)
+        distinct = list(dict.fromkeys(wanted))
+        tensors = self._runner.run(self._feeds(input_feed), [names.index(name) for name in distinct])
+        return [tensors[distinct.index(name)] for name in wanted]
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Callable, Mapping, TypeVar
 
 from onnxtrain import _core
-from onnxtrain._arrays import InvalidType
+from onnxtrain._core import InvalidType
 
 PROVIDER = "CPUExecutionProvider"
 
@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 
 class NoSuchFile(_core.FileError, FileNotFoundError):
     """There is no file of that name."""
+
+    __module__ = "onnxtrain"
 
 
 class GraphOptimizationLevel(Enum):

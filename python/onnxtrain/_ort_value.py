@@ -43,7 +43,7 @@ class OrtValue:
         """A value over the array's memory, or over a copy when the array is not contiguous."""
         check_device(device_type)
         if isinstance(numpy_obj, (list, tuple, int, float)):
-            raise _arrays.InvalidType(f"numpy_obj is {type(numpy_obj).__name__}, expected an array")
+            raise _core.InvalidType(f"numpy_obj is {type(numpy_obj).__name__}, expected an array")
         return OrtValue(_arrays.to_tensor(numpy_obj, "numpy_obj"), numpy_obj)
 
     @staticmethod

@@ -19,7 +19,7 @@ from typing import Any, Iterator, Mapping
 import numpy as np
 
 from onnxtrain import _arrays, _core
-from onnxtrain._arrays import InvalidType
+from onnxtrain._core import InvalidType
 from onnxtrain._options import (
     SCHEDULES,
     SessionOptions,
@@ -140,12 +140,19 @@ class Properties:
     def __setitem__(self, name: str, value: int | float | str) -> None:
         if _expect("a property's name", name, str).startswith(_OWN_PROPERTIES):
             raise _core.InvalidArgument(f"property '{name}': names under '{_OWN_PROPERTIES}' are the library's")
-        if isinstance(value, (str, bytes)):
-            self._state.set_string(name, value.decode() if isinstance(value, bytes) else value)
+        if isinstance(value, bytes):
+            value = value.decode()
+        if "\0" in name or isinstance(value, str) and "\0" in value:
+            raise _core.InvalidArgument(f"property {name!r}: a text cannot contain a zero byte")
+        if isinstance(value, str):
+            self._state.set_string(name, value)
         elif isinstance(value, (float, np.floating)):
             self._state.set_float(name, float(value))
         elif hasattr(value, "__index__"):
-            self._state.set_int(name, operator.index(value))
+            number = operator.index(value)
+            if not -(2**63) <= number < 2**63:
+                raise OverflowError(f"property '{name}': {number} does not fit into 64 bits")
+            self._state.set_int(name, number)
         else:
             raise InvalidType(f"property '{name}' is {type(value).__name__}, expected int, float or str")
 
@@ -362,8 +369,8 @@ class Module:
             inference_model_uri: where to.
             graph_output_names: the outputs of the written model: any values of the eval model.
         """
-        if isinstance(graph_output_names, str):
-            raise InvalidType(f"graph_output_names is '{graph_output_names}', expected a list of names")
+        if not isinstance(graph_output_names, (list, tuple)):
+            raise InvalidType(f"graph_output_names is {graph_output_names!r}, expected a list of names")
         self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None, None)
 
     def input_names(self) -> list[str]:
