@@ -109,11 +109,11 @@ class Kind:
     optimizers: tuple = OPTIMIZERS
 
 
-BOTH_WAYS = """(float[n, 5, 3] x, float[2, 24, 3] w, float[2, 24, 6] r, float[2, 48] b, float[4, 12] head, float[4] head_bias)
+BOTH_WAYS = """(float[n, 5, 3] x, float[3, 3] u, float[2, 24, 3] w, float[2, 24, 6] r, float[2, 48] b, float[4, 12] head, float[4] head_bias)
   => (float[n, 4] y)
 {
   split = Constant <value = int64[2] {0, 12}> ()
-  xt = Transpose <perm = [1, 0, 2]> (x)
+  xu = MatMul (x, u)  xt = Transpose <perm = [1, 0, 2]> (xu)
   ys, yh, yc = LSTM <hidden_size = 6, direction = "bidirectional"> (xt, w, r, b, , ,)
   ht = Transpose <perm = [1, 0, 2]> (yh)
   f = Reshape (ht, split)  y = Gemm <transB = 1> (f, head, head_bias)
@@ -150,6 +150,12 @@ KINDS = {
         r"input parameter \(ys\) of operator \(GRUGrad\)", "the same"),
     "lstm-both-ways": refused(
         BOTH_WAYS, "LSTM in both directions", "only supports the forward direction", "no kernel there for other directions",
+        private="ai.onnxtrain:LSTMTraining.* is not a registered function/op"),
+    "gru-backward": refused(
+        GRU.replace("linear_before", 'direction = "reverse", linear_before'), "GRU backward",
+        "only supports the forward direction", "the same", private="ai.onnxtrain:GRUTraining.* is not a registered function/op"),
+    "lstm-clip": refused(
+        LSTM.replace("hidden_size", "clip = 0.5, hidden_size"), "LSTM with clip", "Clip is not supported", "the same",
         private="ai.onnxtrain:LSTMTraining.* is not a registered function/op"),
     "bn-training": refused(
         CNN.replace("m1 = BatchNormalization", "m1, bn_m, bn_v = BatchNormalization <training_mode = 1>"),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Run the interchange matrix: check.py FOLDER TRAINING_PYTHON PLAIN_PYTHON PACKAGE [KIND..]
+"""Run the interchange matrix: check.py FOLDER TRAINING_PYTHON PLAIN_PYTHON BUILD [KIND..]
 
-TRAINING_PYTHON has onnxruntime-training-cpu 1.19.2 and onnx, PLAIN_PYTHON onnxruntime; PACKAGE is the folder that
-onnxtrain is imported from. Without KINDs of cases.py: all of them, and what came out goes into docs/interop.md.
+TRAINING_PYTHON has onnxruntime-training-cpu 1.19.2 and onnx, PLAIN_PYTHON onnxruntime; BUILD is a build folder with the
+package and the command. Without KINDs of cases.py: all of them and limits.py, and what came out goes into docs/interop.md.
 Needs nothing but Python itself.
 """
 import concurrent.futures
@@ -43,16 +43,17 @@ def tail(log):
 
 
 class Check:
-    def __init__(self, folder, training_python, plain_python, package, names):
+    def __init__(self, folder, training_python, plain_python, build, names):
         self.folder, self.python, self.plain_python = pathlib.Path(folder), training_python, plain_python
-        self.environment = {**os.environ, "PYTHONPATH": package, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        self.command = os.path.abspath(f"{build}/cli/onnxtrain")
+        self.environment = {**os.environ, "PYTHONPATH": os.path.abspath(f"{build}/python"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
                             "PYTHONWARNINGS": "ignore"}
         self.kinds = json.loads(ask(self.python, f"import sys; sys.path.insert(0, {str(HERE)!r}); import cases, json; "
                                     "print(json.dumps({n: [k.title, k.why] for n, k in cases.KINDS.items()}))", self.environment))
         unknown = set(names) - self.kinds.keys()
         if unknown:
             sys.exit(f"check.py: no model {sorted(unknown)}, expected {list(self.kinds)}")
-        self.names = names or list(self.kinds)
+        self.names, self.is_complete = names or list(self.kinds), not names
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.joinpath("exports").mkdir(parents=True)
         self.results, self.broken = {}, []
@@ -72,6 +73,9 @@ class Check:
             list(pool.map(self.run_kind, self.names))
         status = stream([self.plain_python, str(HERE / "exported.py"), str(self.folder)], self.environment,
                         self.folder / "exported.log")
+        if self.is_complete:
+            status |= stream([self.python, str(HERE / "limits.py"), str(self.folder), self.command], self.environment,
+                             self.folder / "limits.log")
         path = self.folder / "exported.json"
         if not path.exists():
             self.broken.append("exported models")
@@ -124,7 +128,7 @@ class Check:
 def main():
     check = Check(*sys.argv[1:5], sys.argv[5:])
     fine = check.run()
-    if fine and not sys.argv[5:]:
+    if fine and check.is_complete:
         check.write_page()
     return 0 if fine else 1
 

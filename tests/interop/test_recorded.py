@@ -60,7 +60,8 @@ class RecordedTest(unittest.TestCase):
                                          optimizer=artifacts.OptimType[optimizer], **arguments)
             for accepted in sorted((case / "ours").iterdir()):
                 if accepted.name != "checkpoint-half":
-                    self.assertEqual((folder / accepted.name).read_bytes(), accepted.read_bytes(), accepted.name)
+                    self.assertEqual((folder / accepted.name).read_bytes(), accepted.read_bytes(),
+                                     f"{accepted.name} is another; when that is meant, record.py records anew")
 
         self.for_each(check)
 

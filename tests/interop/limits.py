@@ -1,0 +1,113 @@
+"""What docs/interop.md says cannot be exchanged, each tried: limits.py FOLDER COMMAND
+
+Exit 1 when either runtime does otherwise than the page says.
+"""
+import contextlib
+import io
+import logging
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import cases
+import matrix
+import onnx
+import onnxtrain
+import onnxtrain.api
+import theirs
+from session import Session
+
+
+
+def refuses(message, call):
+    try:
+        call()
+    except Exception as error:
+        assert re.search(message, str(error)), f"'{error}', expected '{message}'"
+    else:
+        raise AssertionError(f"it works, expected '{message}'")
+
+
+def artifacts_of(runtime, kind, loss, optimizer, folder):
+    case = cases.build(cases.KINDS[kind], loss, optimizer)
+    matrix.generate(case, runtime, folder, case.model)
+    return case
+
+
+def momentum(folder):
+    case = cases.build(cases.KINDS["mlp"], "mse", "sgd")
+    onnx.save(case.model, folder / "model.onnx")
+    subprocess.run([sys.argv[2], "artifacts", folder / "model.onnx", "--out", folder, "--loss", "mse", "--optimizer", "sgd-momentum"],
+                   check=True, stdout=subprocess.DEVNULL)
+    metadata = {entry.key for entry in onnx.load(folder / "optimizer_model.onnx").metadata_props}
+    assert "onnxtrain.onnxruntime" in metadata, metadata
+    Session(onnxtrain, folder, cases.RATE).step(cases.make_data(case, 0))
+    refuses("SGDMomentumOptimizer", lambda: Session(theirs, folder, cases.RATE))
+
+
+def state_of_another_optimizer(folder):
+    artifacts_of("ours", "mlp", "mse", "adamw", f"{folder}/adamw")
+    for runtime, package in matrix.RUNTIMES.items():
+        case = artifacts_of(runtime, "mlp", "mse", "sgd", f"{folder}/{runtime}")
+        session = Session(package, f"{folder}/{runtime}", cases.RATE)
+        session.step(cases.make_data(case, 0))
+        session.save(f"{folder}/{runtime}/saved", True)
+        for reader in matrix.RUNTIMES.values():
+            refuses("momentum1|SGD|raw_hash_map", lambda r=reader, f=runtime: Session(
+                r, f"{folder}/adamw", cases.RATE, f"{folder}/{f}/saved").step(cases.make_data(case, 1)))
+
+
+def exports_from_ort(folder):
+    case = artifacts_of("ours", "ort", "mse", "sgd", f"{folder}/ours")
+    refuses("Protobuf parsing failed", lambda: Session(theirs, f"{folder}/ours", cases.RATE, None, ".ort").export(
+        f"{folder}/there.onnx"))
+    Session(onnxtrain, f"{folder}/ours", cases.RATE, None, ".ort").export(f"{folder}/here.onnx")
+    assert case.kind.additional == ("y",)
+
+
+def values_fused_away(folder):
+    case = cases.build(cases.Kind(cases.MLP, "", ort=True), "bce", "sgd")
+    matrix.generate(case, "theirs", f"{folder}/theirs", case.model)
+    refuses("'y'", lambda: Session(onnxtrain, f"{folder}/theirs", cases.RATE, None, ".ort").export(f"{folder}/y.onnx"))
+
+
+def learning_rates(folder):
+    case = artifacts_of("ours", "mlp", "mse", "adamw", f"{folder}/ours")
+    session = Session(onnxtrain, f"{folder}/ours", 0.25)
+    session.step(cases.make_data(case, 0))
+    session.save(f"{folder}/first", True)
+    state = theirs.api.CheckpointState.load_checkpoint(f"{folder}/first")
+    module = theirs.api.Module(f"{folder}/ours/training_model.onnx", state)
+    rate = theirs.api.Optimizer(f"{folder}/ours/optimizer_model.onnx", module).get_learning_rate()
+    assert abs(rate - 0.001) < 1e-9, rate
+    theirs.api.CheckpointState.save_checkpoint(state, f"{folder}/second", True)
+    state = onnxtrain.api.CheckpointState.load_checkpoint(f"{folder}/second")
+    module = onnxtrain.api.Module(f"{folder}/ours/training_model.onnx", state)
+    rate = onnxtrain.api.Optimizer(f"{folder}/ours/optimizer_model.onnx", module).get_learning_rate()
+    assert rate == 0.25, rate
+
+
+LIMITS = (momentum, state_of_another_optimizer, exports_from_ort, values_fused_away, learning_rates)
+
+
+def main():
+    logging.disable(logging.INFO)
+    n_failed = 0
+    for limit in LIMITS:
+        folder = pathlib.Path(os.path.abspath(sys.argv[1]), "limits", limit.__name__)
+        folder.mkdir(parents=True)
+        title, problem = limit.__name__.replace("_", " "), ""
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                limit(folder)
+        except Exception as error:
+            problem = f", {type(error).__name__}: {error}"
+            n_failed += 1
+        print(f"limit: {title}: {'FAILED' if problem else 'ok'}{problem}", flush=True)
+    return 1 if n_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
