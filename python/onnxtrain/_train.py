@@ -14,9 +14,8 @@ from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, l
 from onnxtrain._progress import Log, Progress
 from onnxtrain.api import CheckpointState
 
-# ot_optimizer and csv_header of the C headers
+# ot_optimizer of the C headers
 _OPTIMIZERS = {"adamw": 1, "sgd": 2, "sgd-momentum": 3}
-_HEADERS = {None: -1, False: 0, True: 1}
 _EVENTS = ("step", "epoch", "saved", "early-stop")
 _METRICS_OF_TASK = {0: (), 1: ("accuracy",), 2: ("mae", "r2")}
 _UNKNOWN = -1
@@ -380,7 +379,7 @@ def train(
     saved = os.path.join(folder, "checkpoint") if resume else ""
     is_resumed = bool(saved) and os.path.exists(saved)
     bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
-    data_options = _DataOptions(target, label, bindings, scale, mean, std, _HEADERS[header])
+    data_options = _DataOptions(target, label, bindings, scale, mean, std, -1 if header is None else int(header))
     run = _Run(forward, built, data_options, saved if is_resumed else None, session_options or SessionOptions())
     opened = run.open(data)
     training, validating = _make_batches(run, opened, validation, split, batch_size, seed)

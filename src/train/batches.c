@@ -124,20 +124,28 @@ static ot_status count_held_out(int64_t rows, double split, int64_t *out)
                      rows, *out == 0 ? "validate" : "train");
 }
 
-// Of all rows in an order of their own, the last are held out.
-static ot_status open_split(ot__inputs *inputs, const ot_dataset *dataset,
-                            const ot_data_options *options, ot_batches **training,
-                            ot_batches **validation)
+// Classes that were found once are the same everywhere; other data may lack one.
+static void keep_classes(const ot_batches *found, ot_batches_options *how)
 {
-    ot_batches_options how = options->batches;
-    int64_t held_out, rows;
-    ot_batches *all;
+    int n;
+    const char *const *classes = ot_batches_class_names(found, &n);
 
-    // Arrays of an archive may differ in length, so the rows are those of what is bound.
-    OT_TRY(open_batches(inputs, dataset, options, &how, &all));
-    rows = ot_batches_rows(all);
-    ot_batches_destroy(all);
+    if (classes == NULL)
+        return;
+    how->class_names = classes;
+    how->n_classes = n;
+}
+
+static ot_status open_parts(ot__inputs *inputs, const ot_dataset *dataset,
+                            const ot_data_options *options, const ot_batches *all,
+                            ot_batches **training, ot_batches **validation)
+{
+    const int64_t rows = ot_batches_rows(all);
+    ot_batches_options how = options->batches;
+    int64_t held_out;
+
     OT_TRY(count_held_out(rows, options->split, &held_out));
+    keep_classes(all, &how);
     how.split_seed = how.seed + 1;
     how.first = 0;
     how.last = rows - held_out;
@@ -148,19 +156,29 @@ static ot_status open_split(ot__inputs *inputs, const ot_dataset *dataset,
     return open_batches(inputs, dataset, options, &how, validation);
 }
 
+// Of all rows in an order of their own, the last are held out.
+static ot_status open_split(ot__inputs *inputs, const ot_dataset *dataset,
+                            const ot_data_options *options, ot_batches **training,
+                            ot_batches **validation)
+{
+    ot_batches *all;
+    ot_status st;
+
+    // Arrays of an archive may differ in length, so the rows are those of what is bound.
+    OT_TRY(open_batches(inputs, dataset, options, &options->batches, &all));
+    st = open_parts(inputs, dataset, options, all, training, validation);
+    ot_batches_destroy(all);
+    return st;
+}
+
 static ot_status open_validation(ot__inputs *inputs, const ot_dataset *dataset,
                                  const ot_data_options *options, const ot_batches *training,
                                  ot_batches **out)
 {
     ot_batches_options how = options->batches;
-    int n;
-    const char *const *classes = ot_batches_class_names(training, &n);
 
     how.shuffle = 0;
-    if (classes != NULL) { // validation data may lack a class
-        how.class_names = classes;
-        how.n_classes = n;
-    }
+    keep_classes(training, &how);
     return open_batches(inputs, dataset, options, &how, out);
 }
 
@@ -180,12 +198,31 @@ static ot_status open_all(ot__inputs *inputs, const ot_dataset *dataset,
 
 // ---- the interface ----
 
-static ot_status check_options(const ot_data_options *options, bool has_validation)
+static bool is_list(const char *const *items, int n)
+{
+    for (int i = 0; items != NULL && i < n; i++)
+        if (items[i] == NULL)
+            return false;
+    return n == 0 || (n > 0 && items != NULL);
+}
+
+ot_status ot__data_options_check(const ot_data_options *options)
 {
     if (options->size != sizeof *options || options->batches.size != sizeof options->batches)
         return ot__error(OT_ERR_INVALID, "data options of %zu and %zu bytes, expected %zu and %zu",
                          options->size, options->batches.size, sizeof *options,
                          sizeof options->batches);
+    if (!is_list(options->targets, options->n_targets) || !is_list(options->bind, options->n_bind))
+        return ot__error(OT_ERR_INVALID, "%d targets and %d bindings, of which some are missing",
+                         options->n_targets, options->n_bind);
+    if ((options->mean != NULL || options->std != NULL) && options->n_channels < 1)
+        return ot__error(OT_ERR_INVALID, "means or deviations of %d channels", options->n_channels);
+    return OT_OK;
+}
+
+static ot_status check_options(const ot_data_options *options, bool has_validation)
+{
+    OT_TRY(ot__data_options_check(options));
     if (!(options->split >= 0))
         return ot__error(OT_ERR_INVALID, "split: %g, expected 0 to 1", options->split);
     if (options->split > 0 && has_validation)
@@ -230,5 +267,9 @@ int ot_train_target(const ot_session *session, const ot_data_options *options)
 {
     static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
 
-    return session != NULL ? find_target(session, options != NULL ? options : &defaults) : -1;
+    if (options == NULL)
+        options = &defaults;
+    if (session == NULL || ot__data_options_check(options) != OT_OK)
+        return -1;
+    return find_target(session, options);
 }

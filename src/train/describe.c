@@ -87,6 +87,7 @@ ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *ses
     if (artifacts == NULL || session == NULL || data == NULL || train == NULL)
         return ot__error(OT_ERR_INVALID,
                          "to describe a loss takes artifacts, a session and options of both kinds");
+    OT_TRY(ot__data_options_check(data));
     first = artifacts->n_loss_terms > 0 ? artifacts->loss_terms : NULL;
     n_outputs = ot_session_output_count(session, OT_MODE_TRAIN);
     is_foreign = first == NULL && data->forward == NULL;

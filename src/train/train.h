@@ -16,6 +16,9 @@
     "onnxtrain.best_loss" // string: exact; absent before the first epoch's end
 #define OT_PROPERTY_BAD_EPOCHS "onnxtrain.bad_epochs" // epochs since the best one
 
+// batches.c
+ot_status ot__data_options_check(const ot_data_options *options);
+
 // metrics.c: sums over batches, from which ot_metrics follow.
 typedef struct ot__metric_sums {
     int64_t rows, elements;

@@ -264,6 +264,13 @@ static void splits_and_classes_that_cannot_be_are_told(void **state)
     f->options.split = 0;
     f->options.batches.n_classes = 2;
     assert_refused(f, "the labels are 3 different texts, the model has 2 classes");
+    f->options.batches.n_classes = 0;
+    f->options.n_bind = 1;
+    assert_refused(f, "0 targets and 1 bindings, of which some are missing");
+    f->options.n_bind = 0;
+    f->options.mean = (const double[]){1};
+    f->options.n_channels = 0;
+    assert_refused(f, "means or deviations of 0 channels");
     f->options.size--;
     assert_refused(f, "data options of");
 }
