@@ -7,6 +7,7 @@ typedef struct listener {
     PyObject *function;
     checkpoint_object *state;
     bool failed; // an exception is set
+    bool saved;  // after that
 } listener;
 
 static PyObject *metrics_tuple(const ot_metrics *m)
@@ -45,6 +46,7 @@ static int on_event(void *context, const ot_event *event)
     bool stop;
 
     if (l->failed) { // the run saves and says so; with an exception set nothing may be called
+        l->saved = l->saved || event->kind == OT_EVENT_SAVED;
         PyGILState_Release(lock);
         return 1;
     }
@@ -101,6 +103,10 @@ static PyObject *run(session_object *session, PyObject *training, PyObject *vali
     Py_END_ALLOW_THREADS
     session->checkpoint->in_run = false;
     core_leave(session->checkpoint);
+    if (l.saved && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+        PyErr_Format(PyExc_KeyboardInterrupt,
+                     "interrupted; saved in '%s', from where resume=True goes on",
+                     options->checkpoint_folder);
     if (l.failed)
         return NULL;
     if (st != OT_OK && st != OT_ERR_INTERRUPTED)

@@ -67,7 +67,9 @@ def number_of(dtype: Any) -> int:
         return dtype
     name = np.dtype(dtype).name
     if np.dtype(dtype).kind in "USO":
-        raise _core.InvalidType(f"arrays of {name} are not supported, only those of numbers: texts must become numbers first")
+        raise _core.InvalidType(
+            f"arrays of {name} are not supported, only those of numbers: texts must become numbers first"
+        )
     if name not in NUMBERS:
         raise _core.InvalidType(f"arrays of {name} are not supported")
     return NUMBERS[name]

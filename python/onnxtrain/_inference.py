@@ -165,7 +165,9 @@ class InferenceSession:
             Unsupported: an input is of texts, or a value that cannot be computed is asked for.
         """
         tensors = self._run(output_names, input_feed)
-        given = [one for value in input_feed.values() for one in (value if isinstance(value, (list, tuple)) else [value])]
+        given = [
+            one for value in input_feed.values() for one in (value if isinstance(value, (list, tuple)) else [value])
+        ]
         make = _arrays.to_torch if any(map(_arrays.is_torch, given)) else _arrays.to_numpy
         return [make(tensor) for tensor in tensors]
 

@@ -168,8 +168,8 @@ class RunOptions(_Entries):
     """Kept for scripts that pass one: a run has no options here.
 
     Attributes:
-        log_severity_level, log_verbosity_level, logid, only_execute_path_to_fetches, training_mode: without effect; what
-            no wanted output needs is not computed and training graphs train, in any case.
+        log_severity_level, log_verbosity_level, logid, only_execute_path_to_fetches, training_mode: without effect;
+            what no wanted output needs is not computed and training graphs train, in any case.
     """
 
     __slots__ = (

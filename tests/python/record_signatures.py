@@ -96,6 +96,7 @@ def _public(module):
 def main():
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
     import theirs  # noqa: F401  which makes a stand-in for what is imported without need
+
     modules = {name: importlib.import_module(name) for name in MODULES}
     described = {name: describe_module(module, _public(module)) for name, module in modules.items()}
     record = {"version": modules["onnxruntime"].__version__, "modules": described}

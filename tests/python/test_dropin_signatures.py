@@ -74,7 +74,9 @@ def agree(recorded, ours):
     names, our_names = names.split(", "), our_names.split(", ")
     if re.match(r"arg\d+", names[0]):  # functions in C++ have no names of parameters
         return len(names) == len(our_names)
-    return kind == our_kind and names == our_names[: len(names)] and all("=" in name for name in our_names[len(names) :])
+    return (
+        kind == our_kind and names == our_names[: len(names)] and all("=" in name for name in our_names[len(names) :])
+    )
 
 
 class SignatureTest(unittest.TestCase):

@@ -68,7 +68,6 @@ class InferenceTest(unittest.TestCase):
         with self.assertRaises(OSError):
             InferenceSession("/no/such.onnx")
 
-
     def test_numbers_in_lists_become_what_the_model_takes(self):
         session, x = InferenceSession(TEXT), batch()[0]
         (y,) = session.run(None, {"x": x.tolist()})
