@@ -1,21 +1,26 @@
-"""Write down the public names and signatures of ONNX Runtime training, on request:
+"""Write down the public names and signatures of ONNX Runtime training, and the numbers of dropin.py there, on request:
 
     python record_signatures.py
 
 with a Python that has onnxruntime-training-cpu==1.19.2 (Python 3.8 to 3.11, numpy < 2, onnx < 1.17). Writes
-onnxruntime_signatures.json beside itself, which test_signatures.py compares the package with. Only names, the order of
-parameters and their defaults are recorded.
+onnxruntime_signatures.json (names, the order of parameters and their defaults) and onnxruntime_numbers.json beside
+itself, which test_dropin_signatures.py and test_dropin.py compare the package with.
 """
 
 import enum
 import importlib
 import inspect
 import json
+import os
 import re
+import runpy
 import sys
+import tempfile
 from pathlib import Path
 
-RECORD = Path(__file__).with_name("onnxruntime_signatures.json")
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "onnxruntime_signatures.json"
+NUMBERS = HERE / "onnxruntime_numbers.json"
 MODULES = [
     "onnxruntime",
     "onnxruntime.training.api",
@@ -93,14 +98,29 @@ def _public(module):
     return [n for n, v in values.items() if callable(v) and hasattr(v, "__module__") and (listed or is_own(v))]
 
 
+def run_script():
+    """The numbers of dropin.py."""
+    import onnx
+    from dropin_model import text
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        onnx.save(onnx.parser.parse_model(text()), "model.onnx")
+        names = runpy.run_path(str(HERE / "dropin.py"))
+        os.chdir(HERE)
+    return names["results"]
+
+
 def main():
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
-    import theirs  # noqa: F401  which makes a stand-in for what is imported without need
+    sys.path.insert(0, str(HERE.parent / "interop"))
+    import theirs
 
     modules = {name: importlib.import_module(name) for name in MODULES}
     described = {name: describe_module(module, _public(module)) for name, module in modules.items()}
-    record = {"version": modules["onnxruntime"].__version__, "modules": described}
+    record = {"version": theirs.onnxruntime.__version__, "modules": described}
     RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in run_script().items()]
+    NUMBERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,71 @@
+"""A script written for ONNX Runtime training runs after changing only its imports, with the numbers it has there."""
+
+import json
+import os
+import runpy
+import tempfile
+import unittest
+from pathlib import Path
+
+import dropin_model
+from record_signatures import NUMBERS
+
+from onnxtrain import _core
+
+IMPORTS = (("onnxruntime.training", "onnxtrain"), ("onnxruntime", "onnxtrain"))
+
+
+def with_imports_changed(script):
+    changed = []
+    for line in script.splitlines():
+        if line.startswith(("import ", "from ")):
+            for old, new in IMPORTS:
+                line = line.replace(old, new)
+            line = line.replace("import onnxtrain", "import onnxtrain as onnxruntime")
+        changed.append(line)
+    return "\n".join(changed)
+
+
+class DropInTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                _core.Model.load_bytes(dropin_model.text().encode()).save("model.onnx")
+                script = Path(__file__).with_name("dropin.py").read_text()
+                Path("script.py").write_text(with_imports_changed(script))
+                cls.ours = json.loads(json.dumps(runpy.run_path("script.py")["results"]))
+            finally:
+                os.chdir(here)
+        cls.theirs = json.loads(NUMBERS.read_text())
+
+    def compare(self, ours, theirs, where):
+        if isinstance(theirs, dict):
+            self.assertEqual(sorted(ours), sorted(theirs), where)
+            for name, value in theirs.items():
+                self.compare(ours[name], value, f"{where} {name}")
+        elif isinstance(theirs, list):
+            self.assertEqual(len(ours), len(theirs), where)
+            for i, value in enumerate(theirs):
+                self.compare(ours[i], value, f"{where} {i}")
+        elif isinstance(theirs, float):  # f32, rounded elsewhere, over forty steps
+            self.assertIsInstance(ours, float, where)
+            self.assertLessEqual(abs(ours - theirs), 2e-5 * max(1.0, abs(theirs)), f"{where}: {ours}, there {theirs}")
+        else:
+            self.assertEqual(ours, theirs, where)
+
+    def test_every_number_is_that_of_the_original(self):
+        self.assertEqual(list(self.ours), list(self.theirs))
+        for name, value in self.theirs.items():
+            with self.subTest(name):
+                self.compare(self.ours[name], value, name)
+
+    def test_the_script_learns(self):
+        self.assertLess(max(self.ours["losses_of_the_mean"]), 0.5 * self.ours["losses"][0])
+        self.assertGreater(self.ours["accuracies"][-1], 0.7)
+
+
+if __name__ == "__main__":
+    unittest.main()
