@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import unittest
+from pathlib import Path
 
 from record_signatures import RECORD, describe_class, describe_function
 
@@ -65,6 +66,12 @@ OTHER = {
 }
 
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "coming-from-onnx-runtime.md"
+# whose members the page need not list
+ENUMERATIONS = {"LossType", "OptimType", "GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder", "ModelMetadata"}
+ABSENT_CLASSES = {path.split(".")[1] for path in MISSING if path.count(".") == 1}
+
+
 def agree(recorded, ours):
     """Whether a call that fits the recorded function fits ours, which may have more parameters with defaults."""
     if not str(recorded).endswith(")"):
@@ -121,6 +128,15 @@ class SignatureTest(unittest.TestCase):
             self.assertLessEqual(set(self.recorded[module_name]), set(ours))
         for name in self.recorded["onnxruntime"]:
             self.assertTrue(name in onnxtrain.__all__ or f"onnxruntime.{name}" in MISSING, name)
+
+    def test_the_page_for_those_who_come_has_every_name(self):
+        words = set(re.findall(r"\w+", PAGE.read_text()))
+        for module_name in MODULES:
+            for name, recorded in self.recorded[module_name].items():
+                members = list(recorded) if isinstance(recorded, dict) and name not in ENUMERATIONS else []
+                for word in [name, *members]:
+                    if not word.startswith("__") and name not in ABSENT_CLASSES:
+                        self.assertTrue(word in words, f"{module_name}.{name}: {word}")
 
     def test_everything_public_says_what_it_does(self):
         for place in ("onnxtrain", "onnxtrain.api", "onnxtrain.artifacts"):
