@@ -393,6 +393,22 @@ static void what_came_with_external_data_goes_into_one_buffer(void **state)
     free(bytes);
 }
 
+static void failing_allocations_lose_nothing(void **state)
+{
+    ot_checkpoint *checkpoint = make(PLAIN, N_OLD);
+    ot_status st = OT_ERR_NO_MEMORY;
+    size_t n_bytes;
+
+    (void)state;
+    for (int64_t n = 0; st != OT_OK; n++) {
+        ot__alloc_fail_after(n);
+        st = ot_checkpoint_save_buffer(checkpoint, 0, NULL, 0, &n_bytes);
+        ot__alloc_fail_after(-1);
+        assert_true(st == OT_OK || st == OT_ERR_NO_MEMORY);
+    }
+    ot_checkpoint_destroy(checkpoint);
+}
+
 static void data_cut_short_are_refused(void **state)
 {
     const char *path = in_folder(state, "checkpoint");
@@ -422,6 +438,7 @@ int main(void)
         TEST_IN_FOLDER(data_cut_short_are_refused),
         TEST_IN_FOLDER(a_buffer_gets_the_bytes_of_the_file),
         cmocka_unit_test(what_came_with_external_data_goes_into_one_buffer),
+        cmocka_unit_test(failing_allocations_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,6 +275,23 @@ static void splits_and_classes_that_cannot_be_are_told(void **state)
     assert_refused(f, "data options of");
 }
 
+static void failing_allocations_lose_nothing(void **state)
+{
+    fixture *f = *state;
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    open(f, one_input, csv);
+    f->options.split = 0.5;
+    for (int64_t n = 0; st != OT_OK; n++) {
+        ot__alloc_fail_after(n);
+        st = ot_train_batches(f->session, f->dataset, NULL, &f->options, &f->training,
+                              &f->validation);
+        ot__alloc_fail_after(-1);
+        assert_true(st == OT_OK || st == OT_ERR_NO_MEMORY);
+        assert_int_equal(st == OT_OK, f->training != NULL && f->validation != NULL);
+    }
+}
+
 static void missing_handles_are_refused(void **state)
 {
     fixture *f = *state;
@@ -297,6 +314,7 @@ int main(void)
         TEST(validation_data_that_lack_a_class_keep_the_numbers),
         TEST(what_finds_no_field_is_told),
         TEST(splits_and_classes_that_cannot_be_are_told),
+        TEST(failing_allocations_lose_nothing),
         TEST(missing_handles_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
