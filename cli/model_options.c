@@ -9,6 +9,7 @@
 #define AT(member) offsetof(model_values, member)
 
 static const char *const reductions[] = {"mean", "sum", "none", NULL};
+static const char *const class_axes[] = {"1", "-1", NULL};
 static const char *const optimizers[] = {"adamw", "sgd", "sgd-momentum", "none", NULL};
 static const ot_optimizer optimizer_numbers[] = {OT_OPTIMIZER_ADAMW, OT_OPTIMIZER_SGD,
                                                  OT_OPTIMIZER_SGD_MOMENTUM, OT_OPTIMIZER_NONE};
@@ -31,6 +32,8 @@ const option_spec model_option_table[] = {
      reductions, 0},
     {"class-weights", OPTION_TEXT, AT(class_weights), "W,W,...",
      "weight of each class (cross-entropy)", NULL, NULL, 0},
+    {"class-axis", OPTION_CHOICE, AT(class_axis), "AXIS",
+     "axis of the scores that has the classes, -1: the last (cross-entropy)", "1", class_axes, 0},
     {"ignore-index", OPTION_TEXT, AT(ignore_index), "LABEL",
      "label that does not count (cross-entropy)", NULL, NULL, 0},
     {.help = "Optimizer"},
@@ -135,12 +138,15 @@ static int set_classes(model_setup *setup, const model_values *values)
             continue;
         n_terms++;
         term->weight = setup->class_weights;
+        term->class_axis = values->class_axis == 0 ? 1 : -1;
         term->has_ignore_index = values->ignore_index != NULL;
         term->ignore_index = ignored;
     }
-    if (n_terms == 0 && (values->class_weights || values->ignore_index))
+    if (n_terms == 0 && (values->class_weights || values->ignore_index || values->class_axis != 0))
         return report_usage("--%s: no --loss is cross-entropy",
-                            values->class_weights ? "class-weights" : "ignore-index");
+                            values->class_weights  ? "class-weights"
+                            : values->ignore_index ? "ignore-index"
+                                                   : "class-axis");
     return EXIT_SUCCESS;
 }
 

@@ -12,6 +12,7 @@ typedef struct model_values {
     const char *loss_input, *target;
     int reduction;
     const char *class_weights, *ignore_index;
+    int class_axis; // 0: the second; 1: the last
     int optimizer;
     double beta1, beta2, epsilon, weight_decay, momentum, clip_norm;
     int64_t adam_mode;

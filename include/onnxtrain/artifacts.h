@@ -35,11 +35,12 @@ typedef struct ot_loss_options {
     int has_ignore_index;        ///< 0: no label is ignored
     int64_t ignore_index;
     const ot_model *custom; ///< OT_LOSS_CUSTOM: borrowed
+    int class_axis; ///< cross entropy: axis of the scores that has the classes: 1, or -1: the last
 } ot_loss_options;
 #define OT_LOSS_OPTIONS_INIT                                                                       \
     {                                                                                              \
         sizeof(ot_loss_options), OT_LOSS_CROSS_ENTROPY, 1.0, NULL, NULL, OT_REDUCTION_MEAN, NULL,  \
-            NULL, 0, 0, NULL                                                                       \
+            NULL, 0, 0, NULL, 1                                                                    \
     }
 
 typedef enum ot_optimizer {

@@ -61,7 +61,7 @@ OT_API int ot_train_target(const ot_session *session, const ot_data_options *opt
 
 typedef enum ot_task {
     OT_TASK_NONE,           ///< loss only
-    OT_TASK_CLASSIFICATION, ///< accuracy: arg max over axis 1 of the scores against the labels
+    OT_TASK_CLASSIFICATION, ///< accuracy: arg max over the scores' class axis against the labels
                             ///< (sign for one logit)
     OT_TASK_REGRESSION,     ///< mean absolute error and R2
 } ot_task;
@@ -116,10 +116,11 @@ typedef struct ot_train_options {
     int keep_best;    ///< 1: at the end the parameters of the best epoch
     ot_train_callback callback; ///< NULL: none
     void *callback_context;
+    int class_axis; ///< axis of the scores that has the classes: 1, or -1: the last
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL      \
+        sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1   \
     }
 
 /**

@@ -27,17 +27,17 @@ static int take_optional(PyObject *object, PyTypeObject *type, const char *expec
     return -1;
 }
 
-// A loss is (kind, factor, input or None, target or None, reduction, class weights or None, ignored
-// label or None, Model or None).
+// A loss is (kind, factor, input or None, target or None, reduction) and perhaps (class weights or
+// None, ignored label or None, Model or None, class axis).
 static int take_loss(PyObject *item, ot_loss_options *loss)
 {
     const ot_loss_options defaults = OT_LOSS_OPTIONS_INIT;
-    PyObject *weights, *ignored, *custom;
+    PyObject *weights = Py_None, *ignored = Py_None, *custom = Py_None;
     int kind, reduction, has_weights, has_custom;
 
     *loss = defaults;
-    if (!PyArg_ParseTuple(item, "idzziOOO", &kind, &loss->factor, &loss->input, &loss->target,
-                          &reduction, &weights, &ignored, &custom))
+    if (!PyArg_ParseTuple(item, "idzzi|OOOi", &kind, &loss->factor, &loss->input, &loss->target,
+                          &reduction, &weights, &ignored, &custom, &loss->class_axis))
         return -1;
     loss->loss = (ot_loss)kind;
     loss->reduction = (ot_reduction)reduction;

@@ -242,8 +242,9 @@ static PyObject *open_batches(PyObject *session, const ot_artifacts *artifacts, 
     core_leave(((session_object *)session)->checkpoint);
     if (st != OT_OK)
         return core_raise(st);
-    return Py_BuildValue("(NNiii)", batches_new(training, dataset), batches_new(held_out, dataset),
-                         (int)train.task, train.metric_output, train.metric_input);
+    return Py_BuildValue("(NN(iiii))", batches_new(training, dataset),
+                         batches_new(held_out, dataset), (int)train.task, train.metric_output,
+                         train.metric_input, train.class_axis);
 }
 
 static PyObject *batches(PyObject *module, PyObject *args)

@@ -68,10 +68,11 @@ static int take_options(PyObject *args, PyObject **session, PyObject **training,
     int task;
 
     *folder = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiO&LiLiO", core_session_type, session, core_batches_type,
-                          training, validation, &epochs, &max_steps, &accumulation, &task,
-                          &o->metric_output, &o->metric_input, PyUnicode_FSConverter, folder,
-                          &save_every, &o->resume, &patience, &o->keep_best, function)) {
+    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiiO&LiLiO", core_session_type, session,
+                          core_batches_type, training, validation, &epochs, &max_steps,
+                          &accumulation, &task, &o->metric_output, &o->metric_input, &o->class_axis,
+                          PyUnicode_FSConverter, folder, &save_every, &o->resume, &patience,
+                          &o->keep_best, function)) {
         Py_CLEAR(*folder);
         return -1;
     }
@@ -140,8 +141,9 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
     int task;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!iii", core_session_type, &session_arg, core_batches_type,
-                          &batches, &task, &options.metric_output, &options.metric_input))
+    if (!PyArg_ParseTuple(args, "O!O!iiii", core_session_type, &session_arg, core_batches_type,
+                          &batches, &task, &options.metric_output, &options.metric_input,
+                          &options.class_axis))
         return NULL;
     options.task = (ot_task)task;
     session = core_session_enter(session_arg);
@@ -179,7 +181,8 @@ static PyObject *set_schedule(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {
     {"train", train, METH_VARARGS, "train(session, training, validation, ..., function)"},
     {"evaluate", evaluate, METH_VARARGS,
-     "evaluate(session, batches, task, metric_output, metric_input) -> metrics"},
+     "evaluate(session, batches, task, metric_output, metric_input, class_axis) -> "
+     "metrics"},
     {"set_schedule", set_schedule, METH_VARARGS,
      "set_schedule(session, kind, initial_lr, warmup, total, step_size, gamma, power, end_factor)"},
     {NULL, NULL, 0, NULL},

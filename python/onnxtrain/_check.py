@@ -86,7 +86,7 @@ def check(
         loss, loss_input, target, trainable, frozen, batch_norm: as of :func:`onnxtrain.train`.
     """
     forward = load_model(model)
-    losses, additional = _losses.parse(loss, loss_input, target, "mean", None, None, forward.output_names())
+    losses, additional = _losses.parse(loss, loss_input, target, "mean", None, None, 1, forward.output_names())
     statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
     can_train, parameters, problems, notes = _core.report(
         forward,

@@ -150,7 +150,7 @@ class Gradients:
 
 def batches(
     session: Session, artifacts: Artifacts, dataset: Dataset, options: tuple, /
-) -> tuple[Batches, Batches | None, int, int, int]: ...
+) -> tuple[Batches, Batches | None, tuple[int, int, int, int]]: ...
 def target_names(
     session: Session, artifacts: Artifacts, forward: Model | None, names: list[str] | None, /
 ) -> list[str]: ...
@@ -177,6 +177,7 @@ def train(
     task: int,
     metric_output: int,
     metric_input: int,
+    class_axis: int,
     folder: str,
     save_every: int,
     resume: bool,
@@ -185,7 +186,9 @@ def train(
     function: Callable[[tuple], Any],
     /,
 ) -> tuple[tuple, bool]: ...
-def evaluate(session: Session, batches: Batches, task: int, metric_output: int, metric_input: int, /) -> tuple: ...
+def evaluate(
+    session: Session, batches: Batches, task: int, metric_output: int, metric_input: int, class_axis: int, /
+) -> tuple: ...
 def set_schedule(
     session: Session,
     kind: int,

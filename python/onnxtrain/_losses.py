@@ -65,6 +65,7 @@ def parse(
     reduction: str,
     class_weights: Sequence[float] | None,
     ignore_index: int | None,
+    class_axis: int,
     outputs: list[str],
 ) -> tuple[list[tuple], list[str]]:
     """What :func:`onnxtrain.train` is told of its loss.
@@ -77,12 +78,15 @@ def parse(
     terms = _terms(loss, loss_input, target)
     how = choose("reduction", reduction, _REDUCTIONS)
     weights = None if class_weights is None else _arrays.to_tensor(np.asarray(class_weights, np.float32))
-    if (weights is not None or ignore_index is not None) and all(one.kind != _CROSS_ENTROPY for one in terms):
-        raise ValueError("class_weights and ignore_index are of cross-entropy, which no loss is")
+    if class_axis not in (1, -1):
+        raise ValueError(f"class_axis {class_axis}, expected 1, or -1: the last")
+    is_told = weights is not None or ignore_index is not None or class_axis != 1
+    if is_told and all(one.kind != _CROSS_ENTROPY for one in terms):
+        raise ValueError("class_weights, ignore_index and class_axis are of cross-entropy, which no loss is")
     rows = []
     for one in terms:
         classes = (weights, ignore_index) if one.kind == _CROSS_ENTROPY else (None, None)
-        rows.append((one.kind, one.weight, one.input, one.target, how, *classes, one.custom))
+        rows.append((one.kind, one.weight, one.input, one.target, how, *classes, one.custom, class_axis))
     if len(rows) == 1 and rows[0][:4] == _NONE:
         return [], []
     scores = terms[0].input or outputs[0]

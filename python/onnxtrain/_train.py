@@ -88,7 +88,7 @@ class TrainingResult:
         """Loss and metrics of the trained model on other data, given as for :func:`train`."""
         run = self._run
         batches, _ = run.batches(run.open(data, self.classes), batch_size, classes=self.classes)
-        return run.metrics(_core.evaluate(run.session, batches, run.task, run.metric_output, run.metric_input))
+        return run.metrics(_core.evaluate(run.session, batches, *run.measured))
 
     def __repr__(self) -> str:
         words = ", ".join(f"{name}={value:.4g}" for name, value in self.metrics.items())
@@ -129,7 +129,7 @@ class _Run:
         self.state, self.session = built.session(
             loaded, options.intra_op_num_threads, options.use_deterministic_compute, options.memory_max
         )
-        self.task, self.metric_output, self.metric_input = 0, _UNKNOWN, _UNKNOWN
+        self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics
 
     def open(self, data: Any, classes: list[str] | None = None) -> _data.Data:
         """`classes`: of labels that are texts."""
@@ -153,7 +153,7 @@ class _Run:
         """Batches of the data, and of the part that is held out; from now on metrics are those of this data."""
         o = self._options
         how = (o.label, o.bind, o.scale, o.mean, o.std, split, size, shuffle, seed, classes)
-        training, held_out, self.task, self.metric_output, self.metric_input = _core.batches(
+        training, held_out, self.measured = _core.batches(
             self.session, self._built, data.dataset, (self._forward, self._targets, *how)
         )
         return training, held_out
@@ -161,7 +161,8 @@ class _Run:
     def metrics(self, values: tuple) -> dict[str, float]:
         _, loss, accuracy, mae, r2, _ = values
         known = {"accuracy": accuracy, "mae": mae, "r2": r2}
-        names = _METRICS_OF_TASK[self.task] if self.metric_output != _UNKNOWN else ()
+        task, output, *_ = self.measured
+        names = _METRICS_OF_TASK[task] if output != _UNKNOWN else ()
         return {"loss": loss, **{name: known[name] for name in names}}
 
 
@@ -202,7 +203,7 @@ def _listen(
 
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
-    "loss loss_input reduction class_weights ignore_index optimizer beta1 beta2 epsilon adam_mode weight_decay momentum "
+    "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode weight_decay momentum "
     "nesterov clip_norm trainable frozen batch_norm init"
 ).split()
 
@@ -224,6 +225,7 @@ def _generate(forward: _core.Model, given: Mapping[str, Any]) -> _core.Artifacts
         given["reduction"],
         given["class_weights"],
         given["ignore_index"],
+        given["class_axis"],
         forward.output_names(),
     )
     optimizer = (
@@ -266,6 +268,7 @@ def train(
     reduction: str = "mean",
     class_weights: Sequence[float] | None = None,
     ignore_index: int | None = None,
+    class_axis: int = 1,
     trainable: Sequence[str] | None = None,
     frozen: Sequence[str] | None = None,
     batch_norm: str = "auto",
@@ -336,6 +339,7 @@ def train(
         reduction: of the loss over the batch: "mean", "sum" or "none".
         class_weights: weight of each class, of cross-entropy.
         ignore_index: label that does not count, of cross-entropy.
+        class_axis: axis of the scores that has the classes, of cross-entropy: 1, or -1: the last.
         trainable, frozen: names of parameters, with * and ?; else all that can train.
         batch_norm: statistics of BatchNormalization: "batch", "stored" or "auto": of the batch where its scale or bias
             is trained.
@@ -400,9 +404,7 @@ def train(
             epochs,
             max_steps,
             accumulate,
-            run.task,
-            run.metric_output,
-            run.metric_input,
+            *run.measured,
             folder,
             save_every,
             is_resumed,

@@ -16,6 +16,7 @@ typedef struct ot__loss_term {
     const char *input;    // value it takes; NULL: those that its own model names
     const char **targets; // inputs it compares with; those of all terms lie one behind the other
     int n_targets;
+    int class_axis; // cross entropy: 1 or -1
     bool has_ignored_label;
     int64_t ignored_label;
 } ot__loss_term;

@@ -31,13 +31,18 @@ static ot_value *target_like(ot_block *block, const ot_loss_options *options, co
     return target_input(block, ot__loss_target(options), x->dtype, x->has_shape ? &x->shape : NULL);
 }
 
-// Scores [N, C, d...]: labels [N, d...].
+static int class_axis(const ot_loss_options *options, const ot_value *scores)
+{
+    return options->class_axis < 0 ? scores->shape.ndim - 1 : 1;
+}
+
+// Scores [N, C, d...] or [N, d..., C]: labels [N, d...].
 static ot_value *labels_of(ot_block *block, const ot_loss_options *options, const ot_value *scores)
 {
     ot_shape shape = scores->shape;
 
     if (scores->has_shape) {
-        for (int k = 1; k + 1 < shape.ndim; k++)
+        for (int k = class_axis(options, scores); k + 1 < shape.ndim; k++)
             shape.dim[k] = shape.dim[k + 1];
         shape.ndim--;
     }
@@ -109,17 +114,28 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
                               const ot_value *scores)
 {
     const ot_tensor *weight = options->weight;
+    const bool is_last = options->class_axis == -1;
     char text[160];
 
+    if (!is_last && options->class_axis != 1)
+        return ot__error(OT_ERR_INVALID,
+                         "cross entropy: class axis %d, expected 1, or -1: the last",
+                         options->class_axis);
+    if (is_last && !scores->has_shape)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "cross entropy: scores '%s' have no known number of axes, which classes "
+                         "on the last axis need",
+                         scores->name);
     if (scores->has_shape && scores->shape.ndim < 2)
-        return ot__error(
-            OT_ERR_INVALID, "cross entropy: scores '%s' have shape %s, expected [N, C, ...]",
-            scores->name, ot__dims_text(graph->model, &scores->shape, text, sizeof text));
+        return ot__error(OT_ERR_INVALID,
+                         "cross entropy: scores '%s' have shape %s, expected [N, %s]", scores->name,
+                         ot__dims_text(graph->model, &scores->shape, text, sizeof text),
+                         is_last ? "..., C" : "C, ...");
     if (!weight)
         return OT_OK;
     if (ot_tensor_shape(weight)->ndim != 1 ||
-        (scores->has_shape && ot__dim_is_number(scores->shape.dim[1]) &&
-         ot_tensor_count(weight) != scores->shape.dim[1]))
+        (scores->has_shape && ot__dim_is_number(scores->shape.dim[class_axis(options, scores)]) &&
+         ot_tensor_count(weight) != scores->shape.dim[class_axis(options, scores)]))
         return ot__error(OT_ERR_INVALID,
                          "cross entropy: class weights have shape %s, expected one per class of "
                          "scores '%s'",
@@ -127,19 +143,44 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
     return OT_OK;
 }
 
-static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, ot_value *scores)
+// Scores [N, d..., C] are rows [N*d..., C], and labels [N, d...] one of each: nothing is moved.
+static ot_value *rows_of_scores(ot_block *block, ot_value *scores)
+{
+    ot_value *rows = ot__block_value(block, "flatten_output");
+    ot_node *node = ot__block_node(block, "", "Flatten", &scores, 1, &rows, 1);
+
+    ot__block_set_int(block, node, "axis", scores->shape.ndim - 1);
+    ot__block_infer(block, node);
+    return rows;
+}
+
+static ot_value *rows_of_labels(ot_block *block, ot_value *labels)
+{
+    const ot_shape one = {.ndim = 1, .dim = {1}};
+    int64_t all = -1;
+    ot_tensor *shape = NULL;
+    ot_value *to = NULL;
+
+    ot__block_fail(block, ot_tensor_wrap(OT_I64, &one, &all, sizeof all, &shape));
+    if (shape)
+        to = ot__block_tensor(block, ot__block_name(block, "reshape_shape"), shape, OT_I64);
+    ot_tensor_destroy(shape);
+    return ot__block_binary(block, "Reshape", "reshape_output", labels, to);
+}
+
+// Of scores [N, C, ...].
+static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, ot_value *scores,
+                              ot_value *labels)
 {
     static const char *const reductions[] = {"mean", "sum", "none"};
     char *weight_name = ot__block_name(block, "celoss.weight");
     ot_value *loss = ot__block_value(block, "loss"), *log_prob = ot__block_value(block, "log_prob");
-    ot_value *inputs[3] = {scores}, *outputs[] = {loss, log_prob};
+    ot_value *inputs[3] = {scores, labels}, *outputs[] = {loss, log_prob};
     int n_inputs = 2;
     ot_node *node;
 
-    ot__block_fail(block, check_scores(block->graph, options, scores));
     if (block->status != OT_OK)
         return NULL;
-    inputs[1] = labels_of(block, options, scores);
     if (options->weight)
         inputs[n_inputs++] = ot__block_tensor(block, weight_name, options->weight, scores->dtype);
     node = ot__block_node(block, "", "SoftmaxCrossEntropyLoss", inputs, n_inputs, outputs, 2);
@@ -151,6 +192,24 @@ static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, 
         ot__block_fail(block, OT_ERR_NO_MEMORY);
     ot__block_infer(block, node);
     return block->status == OT_OK ? loss : NULL;
+}
+
+static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, ot_value *scores)
+{
+    ot_value *labels, *loss;
+
+    ot__block_fail(block, check_scores(block->graph, options, scores));
+    if (block->status != OT_OK)
+        return NULL;
+    labels = labels_of(block, options, scores);
+    if (class_axis(options, scores) == 1)
+        return softmax_loss(block, options, scores, labels);
+    loss =
+        softmax_loss(block, options, rows_of_scores(block, scores), rows_of_labels(block, labels));
+    if (options->reduction != OT_REDUCTION_NONE)
+        return loss;
+    return ot__block_binary(block, "Reshape", "reshape_output", loss,
+                            ot__block_unary(block, "Shape", "shape_output", labels));
 }
 
 static ot_value *pass_through(ot_block *block, const ot_loss_options *options, ot_value *x)

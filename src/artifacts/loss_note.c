@@ -1,10 +1,12 @@
 // What a training model says about its loss: a line per term, "weight, loss, value, targets..."
-// separated by tabs (a label that does not
-// count as "cross-entropy ignoring -1"), so that a run over artifacts alone knows what is a target
-// and what to measure.
+// separated by tabs, so that a run over artifacts alone knows what is a target and what to measure.
+// Classes on the last axis and a label that does not count are told as in "cross-entropy over -1
+// ignoring -100".
 #include <string.h>
 
 #include "artifacts/training_model.h"
+
+static const char over_last[] = " over -1", ignoring[] = " ignoring ";
 
 static const char *const loss_names[] = {
     [OT_LOSS_NONE] = "none",
@@ -38,8 +40,10 @@ static void say_term(ot__buf *text, bool *is_clean, const ot__forward *forward,
     const char *output = original->n_outputs > 0 ? original->outputs[0]->name : "";
 
     ot__buf_printf(text, "%.17g\t%s", term->factor, loss_names[term->loss]);
+    if (term->loss == OT_LOSS_CROSS_ENTROPY && term->class_axis < 0)
+        ot__buf_text(text, over_last);
     if (term->loss == OT_LOSS_CROSS_ENTROPY && term->has_ignore_index)
-        ot__buf_printf(text, " ignoring %" PRId64, term->ignore_index);
+        ot__buf_printf(text, "%s%" PRId64, ignoring, term->ignore_index);
     if (term->loss != OT_LOSS_CUSTOM) {
         say_name(text, is_clean, term->input ? term->input : output);
         if (term->loss != OT_LOSS_NONE)
@@ -77,8 +81,7 @@ ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
 
 static bool read_loss(ot__loss_term *term, char *text)
 {
-    static const char ignoring[] = " ignoring ";
-    char *label = strstr(text, ignoring);
+    char *label = strstr(text, ignoring), *axis;
 
     if (label != NULL) {
         *label = '\0';
@@ -86,6 +89,10 @@ static bool read_loss(ot__loss_term *term, char *text)
         if (!ot__parse_int(label + sizeof ignoring - 1, &term->ignored_label))
             return false;
     }
+    axis = strstr(text, over_last);
+    term->class_axis = axis != NULL ? -1 : 1;
+    if (axis != NULL)
+        *axis = '\0';
     for (size_t i = 0; i < OT_COUNT(loss_names); i++)
         if (strcmp(text, loss_names[i]) == 0) {
             term->loss = (ot_loss)i;

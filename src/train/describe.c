@@ -27,15 +27,18 @@ static int output_position(const ot_session *session, const char *name)
     return -1;
 }
 
-// Extent of the second axis; 0: unknown.
-static int class_count(const ot_model *model, const char *scores)
+// Extent of the class axis; 0: unknown.
+static int class_count(const ot_model *model, const ot__loss_term *term)
 {
     ot_dtype dtype;
     ot_shape shape;
+    int64_t extent;
 
-    if (scores == NULL || ot_model_value_info(model, scores, &dtype, &shape) != OT_OK)
+    if (term->input == NULL || ot_model_value_info(model, term->input, &dtype, &shape) != OT_OK ||
+        shape.ndim < 2)
         return 0;
-    return shape.ndim >= 2 && shape.dim[1] > 0 && shape.dim[1] <= INT32_MAX ? (int)shape.dim[1] : 0;
+    extent = shape.dim[term->class_axis < 0 ? shape.ndim - 1 : 1];
+    return extent > 0 && extent <= INT32_MAX ? (int)extent : 0;
 }
 
 // Classes and ignored label of the cross-entropy terms, where they agree.
@@ -49,7 +52,7 @@ static void describe_classes(const ot_artifacts *artifacts, ot_batches_options *
 
         if (term->loss != OT_LOSS_CROSS_ENTROPY)
             continue;
-        count = class_count(artifacts->training, term->input);
+        count = class_count(artifacts->training, term);
         out->n_classes = n_terms++ == 0 || count == out->n_classes ? count : 0;
         if (term->has_ignored_label) {
             out->has_ignored_label = 1;
@@ -100,6 +103,7 @@ ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *ses
     if (first != NULL) {
         train->task = task_of(first->loss);
         train->metric_output = output_position(session, first->input);
+        train->class_axis = first->class_axis;
     } else {
         const bool is_classified =
             is_foreign && n_outputs > 1 && is_class(session, train->metric_input);

@@ -72,8 +72,8 @@ static ot_status run_batch(loop *l, ot_mode mode, ot__metric_sums *sums)
                          "the loss is %g at batch %" PRId64 " of epoch %" PRId64
                          ": lower the learning rate, or clip gradients",
                          loss, l->batch + 1, l->epoch + 1);
-    return ot__metrics_add(sums, with_metrics ? options->task : OT_TASK_NONE, rows, loss,
-                           with_metrics ? o->tensor[options->metric_output] : NULL,
+    return ot__metrics_add(sums, with_metrics ? options->task : OT_TASK_NONE, options->class_axis,
+                           rows, loss, with_metrics ? o->tensor[options->metric_output] : NULL,
                            with_metrics && options->metric_input < l->n_inputs &&
                                    options->metric_input >= 0
                                ? l->inputs[options->metric_input]

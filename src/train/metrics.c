@@ -1,19 +1,23 @@
 // Accuracy, mean absolute error and R2 as sums over batches.
 #include "train/train.h"
 
-// Arg max over axis 1 of scores [N, C, ...] against integer labels [N, ...]; labels outside 0..C-1
-// (ignored ones) do not count.
-static ot_status add_arg_max(ot__metric_sums *sums, const ot_tensor *scores,
+// Arg max over the class axis of scores [N, C, ...] or [N, ..., C] against integer labels [N, ...];
+// labels outside 0..C-1 (ignored ones) do not count.
+static ot_status add_arg_max(ot__metric_sums *sums, int class_axis, const ot_tensor *scores,
                              const ot_tensor *labels)
 {
-    int64_t n_rows, n_classes, inner = 1;
+    const int axis = class_axis < 0 ? scores->shape.ndim - 1 : 1;
+    int64_t n_rows = 1, n_classes, inner = 1;
 
+    if (class_axis != 1 && class_axis != -1)
+        return ot__error(OT_ERR_INVALID, "class axis %d, expected 1, or -1: the last", class_axis);
     if (scores->shape.ndim < 2)
         return ot__error(OT_ERR_INVALID, "accuracy needs scores [N, classes, ...], got %d axes",
                          scores->shape.ndim);
-    n_rows = scores->shape.dim[0];
-    n_classes = scores->shape.dim[1];
-    for (int i = 2; i < scores->shape.ndim; i++)
+    n_classes = scores->shape.dim[axis];
+    for (int i = 0; i < axis; i++)
+        n_rows *= scores->shape.dim[i];
+    for (int i = axis + 1; i < scores->shape.ndim; i++)
         inner *= scores->shape.dim[i];
     if (ot_tensor_count(labels) != n_rows * inner)
         return ot__error(OT_ERR_INVALID, "accuracy needs %" PRId64 " labels, got %" PRId64,
@@ -72,8 +76,8 @@ static ot_status add_differences(ot__metric_sums *sums, const ot_tensor *predict
     return OT_OK;
 }
 
-ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int64_t rows, double loss,
-                          const ot_tensor *scores, const ot_tensor *labels)
+ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int class_axis, int64_t rows,
+                          double loss, const ot_tensor *scores, const ot_tensor *labels)
 {
     sums->rows += rows;
     sums->loss += loss * (double)rows;
@@ -81,7 +85,7 @@ ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int64_t rows, dou
         return OT_OK;
     if (task == OT_TASK_REGRESSION)
         return add_differences(sums, scores, labels);
-    return ot__dtype_is_int(labels->dtype) ? add_arg_max(sums, scores, labels)
+    return ot__dtype_is_int(labels->dtype) ? add_arg_max(sums, class_axis, scores, labels)
                                            : add_sign(sums, scores, labels);
 }
 

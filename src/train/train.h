@@ -27,9 +27,9 @@ typedef struct ot__metric_sums {
     double absolute, squared;               // regression: of the differences
     double shift, targets, targets_squared; // targets less the first one
 } ot__metric_sums;
-// scores and labels may be NULL (loss only).
-ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int64_t rows, double loss,
-                          const ot_tensor *scores, const ot_tensor *labels);
+// scores and labels may be NULL (loss only); class_axis is 1 or -1.
+ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int class_axis, int64_t rows,
+                          double loss, const ot_tensor *scores, const ot_tensor *labels);
 ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds);
 
 #endif

@@ -75,6 +75,39 @@ refuses 2 "--ignore-index" train mlp.onnxtxt --data plain.csv --ignore-index x $
 sed '3s/.$/-1/' plain.csv >hole.csv
 run 0 train mlp.onnxtxt --data hole.csv --ignore-index -1 --split 0.2 $once
 
+# Two classes are looked for in each row, and the scores have theirs on the last axis.
+cat >tokens.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+tokens (float[batch, 2, 2] x) => (float[batch, 2, 3] scores)
+{
+    w = RandomNormal <shape = [2, 3], scale = 0.5> ()
+    b = RandomNormal <shape = [3], scale = 0.1> ()
+    product = MatMul (x, w)
+    scores = Add (product, b)
+}
+END
+sed 's/(float\[batch, 2, 3\] scores)/(float[batch, 3, 2] turned)/; s/^}/    turned = Transpose <perm = [0, 2, 1]> (scores)\n}/' \
+    tokens.onnxtxt >turned.onnxtxt
+awk -F , '{ print $1, $2, $3, $4, $5, ($5 + 1) % 3 }' OFS=, plain.csv | sed '1s/.*/a,b,c,d,first,second/' >tokens.csv
+tokens="--data tokens.csv --bind x=a:d --bind labels=first,second --scale 0.01 --epochs 5 --lr 0.05 --threads 1"
+run 0 train turned.onnxtxt $tokens --json
+cp out expected
+run 0 train tokens.onnxtxt $tokens --class-axis -1 --out tokens.onnx --json
+close_to_expected() {
+    for key in loss accuracy; do
+        json $key "abs(v - $(python3 -c 'import json, sys; print(json.load(open("expected"))[sys.argv[1]])' $key)) < 1e-5"
+    done
+}
+close_to_expected
+run 0 eval tokens.onnx --data tokens.csv --bind x=a:d --bind labels=first,second --scale 0.01 --class-axis -1 --json
+json accuracy 'v > 0.4'
+run 0 artifacts tokens.onnxtxt --class-axis -1 --ignore-index -9 --out tokens_artifacts
+run 0 train tokens_artifacts $tokens --json
+close_to_expected
+refuses 1 "wants rows of [3]" train turned.onnxtxt $tokens --class-axis -1
+refuses 2 "--class-axis" train tokens.onnxtxt $tokens --class-axis 2
+refuses 2 "--class-axis: no --loss is cross-entropy" train tokens.onnxtxt $tokens --class-axis -1 --loss mse
+
 # Optimizers, schedules, clipping, accumulation.
 for optimizer in adamw sgd sgd-momentum; do
     for schedule in constant linear cosine step exponential polynomial; do

@@ -35,6 +35,8 @@ HEADS = b"""<ir_version: 8, opset_import: ["" : 17]> net (float[N, 1] x) => (flo
 <float[1, 1] v = {0.5}, float[1, 1] w = {2}> { near = MatMul(x, v) far = MatMul(x, w) }"""
 SQUARES = b"""<ir_version: 8, opset_import: ["" : 17]> loss (float[N, 1] far, float[N, 1] aim) => (float value)
 { d = Sub(far, aim) q = Mul(d, d) value = ReduceMean<keepdims = 0>(q) }"""
+TOKENS = b"""<ir_version: 8, opset_import: ["" : 17]> net (float[N, 3, 2] x) => (float[N, 3, 2] scores)
+<float[2, 2] w = {1, 0, 0, 1}> { scores = MatMul(x, w) }"""
 STEP = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1, "batch_size": 100}
 
 
@@ -100,6 +102,14 @@ class LossesTest(unittest.TestCase):
         weight = np.array([weights[label] for label in labels[counted]])
         expected = -(weight * log[counted, labels[counted]]).sum() / weight.sum()
         self.assertAlmostEqual(result.history[0]["loss"], expected, places=6)
+
+    def test_classes_may_be_on_the_last_axis(self):
+        x = np.array([[[1, 0], [0, 1], [2, 1]], [[1, 1], [-1, 0], [0, 2]]], np.float32)
+        labels = np.array([[0, 1, 0], [1, 1, 0]])
+        result = quiet((x, labels), model=TOKENS, class_axis=-1, **STEP)
+        log = np.log(np.exp(x.astype(float)) / np.exp(x.astype(float)).sum(-1, keepdims=True))
+        self.assertAlmostEqual(result.history[0]["loss"], -np.take_along_axis(log, labels[..., None], -1).mean(), places=6)
+        self.assertAlmostEqual(result.history[0]["accuracy"], (x.argmax(-1) == labels).mean(), places=6)
 
     def test_what_is_no_loss_is_told(self):
         for loss, options, text in (

@@ -152,6 +152,45 @@ static void cross_entropy_takes_weights_and_ignores_a_label(void **state)
     ot_tensor_destroy(weight);
 }
 
+// x_values are the scores of two tokens, then weighted, ignored, and one by one.
+static void cross_entropy_takes_classes_on_the_last_axis(void **state)
+{
+    static const char tokens[] = "(double[N,2,3] x) => (double[N,2,3] y) { y = Identity(x) }";
+    static const char reduced[] =
+        "(double[N,2,3] x, int64[N,2] labels) => (double[N,2,3] y) { y = Identity(x) }";
+    const char *const names[] = {"x", "labels"};
+    const double weights[] = {0.5, 1.0, 4.0}, labels[] = {2.0, 0.0};
+    const double first = -log_softmax(x_values, 3, 2), second = -log_softmax(x_values + 3, 3, 0);
+    ot_tensor *weight = new_tensor(OT_F64, OT_SHAPE(3), weights);
+    const struct {
+        ot_reduction reduction;
+        bool is_weighted, ignores_first;
+        double expected;
+    } table[] = {
+        {OT_REDUCTION_MEAN, false, false, (first + second) / 2.0},
+        {OT_REDUCTION_SUM, false, false, first + second},
+        {OT_REDUCTION_NONE, false, false, first},
+        {OT_REDUCTION_MEAN, true, false, (4.0 * first + 0.5 * second) / 4.5},
+        {OT_REDUCTION_MEAN, true, true, second},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < OT_COUNT(table); k++) {
+        ot_tensor *tensors[] = {new_tensor(OT_F64, OT_SHAPE(1, 2, 3), x_values),
+                                new_tensor(OT_I64, OT_SHAPE(1, 2), labels)};
+        ot_loss_options options = defaults;
+
+        options.class_axis = -1;
+        options.reduction = table[k].reduction;
+        options.weight = table[k].is_weighted ? weight : NULL;
+        options.has_ignore_index = table[k].ignores_first;
+        options.ignore_index = 2;
+        assert_near(loss_of(k % 2 ? tokens : reduced, &options, 1, names, tensors, 2),
+                    table[k].expected);
+    }
+    ot_tensor_destroy(weight);
+}
+
 static ot_model *attach(const char *declarations, const ot_loss_options *losses, int n_losses,
                         ot_value **loss)
 {
@@ -179,6 +218,29 @@ static void labels_have_the_shape_of_scores_without_the_class_axis(void **state)
     assert_string_equal(ot__dim_name(model, labels->shape.dim[1]), "H");
     assert_int_equal(labels->shape.dim[2], 7);
     assert_int_equal(loss->shape.ndim, 0);
+    ot_model_destroy(model);
+}
+
+static void labels_of_scores_with_classes_last_lack_the_last_axis(void **state)
+{
+    ot_loss_options options = defaults;
+    const ot_value *labels;
+    ot_value *loss;
+    ot_model *model;
+
+    (void)state;
+    options.class_axis = -1;
+    options.reduction = OT_REDUCTION_NONE;
+    model = attach("(float[N, T, 5] x) => (float[N, T, 5] y) { y = Relu(x) }", &options, 1, &loss);
+    labels = find_value(model, "labels");
+    assert_int_equal(labels->shape.ndim, 2);
+    assert_string_equal(ot__dim_name(model, labels->shape.dim[0]), "N");
+    assert_string_equal(ot__dim_name(model, labels->shape.dim[1]), "T");
+    assert_int_equal(loss->shape.ndim, 2);
+    ot_model_destroy(model);
+    // Two axes: the second is the last, and nothing is added.
+    model = attach("(float[N, 5] x) => (float[N, 5] y) { y = Relu(x) }", &options, 1, &loss);
+    assert_string_equal(loss->producer->inputs[0]->name, "y");
     ot_model_destroy(model);
 }
 
@@ -282,6 +344,26 @@ static void losses_that_cannot_be_are_refused(void **state)
     ot_model_destroy(model);
 }
 
+static void class_axes_that_cannot_be_are_refused(void **state)
+{
+    ot_model *model = read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                    "g (float[N] x, float u) => (float[N] y) { y = Relu(x) }");
+    ot_loss_options options = defaults;
+    ot_value *loss;
+
+    (void)state;
+    options.class_axis = 0;
+    assert_fails(ot__loss_attach(model->graph, &options, 1, &loss), OT_ERR_INVALID,
+                 "cross entropy: class axis 0, expected 1, or -1: the last");
+    options.class_axis = -1;
+    assert_fails(ot__loss_attach(model->graph, &options, 1, &loss), OT_ERR_INVALID,
+                 "scores 'y' have shape [N], expected [N, ..., C]");
+    find_value(model, "y")->has_shape = false;
+    assert_fails(ot__loss_attach(model->graph, &options, 1, &loss), OT_ERR_UNSUPPORTED,
+                 "no known number of axes");
+    ot_model_destroy(model);
+}
+
 static void terms_that_would_broadcast_are_refused(void **state)
 {
     ot_model *model =
@@ -310,11 +392,14 @@ int main(void)
         cmocka_unit_test(bce_weighs_elements_and_positives),
         cmocka_unit_test(cross_entropy_takes_weights_and_ignores_a_label),
         cmocka_unit_test(labels_have_the_shape_of_scores_without_the_class_axis),
+        cmocka_unit_test(cross_entropy_takes_classes_on_the_last_axis),
+        cmocka_unit_test(labels_of_scores_with_classes_last_lack_the_last_axis),
         cmocka_unit_test(names_are_those_of_onnxblock),
         cmocka_unit_test(several_losses_are_summed_with_their_factors),
         cmocka_unit_test(losses_with_different_targets_get_one_input_each),
         cmocka_unit_test(the_first_output_is_the_loss_when_there_is_none),
         cmocka_unit_test(losses_that_cannot_be_are_refused),
+        cmocka_unit_test(class_axes_that_cannot_be_are_refused),
         cmocka_unit_test(terms_that_would_broadcast_are_refused),
     };
 

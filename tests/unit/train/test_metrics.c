@@ -34,7 +34,7 @@ static ot_metrics metrics_of(ot_task task, ot_dtype label_dtype, const double *s
         ot_tensor *x = tensor_of(OT_F32, OT_SHAPE(n, n_scores), scores + first * n_scores);
         ot_tensor *y = tensor_of(label_dtype, OT_SHAPE(n), labels + first);
 
-        assert_int_equal(ot__metrics_add(&sums, task, n, first ? 4.0 : 1.0, x, y), OT_OK);
+        assert_int_equal(ot__metrics_add(&sums, task, 1, n, first ? 4.0 : 1.0, x, y), OT_OK);
         ot_tensor_destroy(x);
         ot_tensor_destroy(y);
     }
@@ -69,6 +69,31 @@ static void ignored_labels_do_not_count(void **state)
     (void)state;
     assert_near(metrics_of(OT_TASK_CLASSIFICATION, OT_I64, scores, 3, labels).accuracy, 2.0 / 3,
                 1e-12);
+}
+
+static void classes_may_be_on_the_second_or_on_the_last_axis(void **state)
+{
+    // As [1, 2, 3]: over the last axis rows (0, 2, 1) and (4, 3, 5); over axis 1 three columns of
+    // two.
+    const double values[] = {0, 2, 1, 4, 3, 5}, last_labels[] = {1, 0}, labels[] = {1, 1, 0};
+    ot_tensor *scores = tensor_of(OT_F32, OT_SHAPE(1, 2, 3), values);
+    ot_tensor *of_last = tensor_of(OT_I64, OT_SHAPE(1, 2), last_labels);
+    ot_tensor *of_second = tensor_of(OT_I64, OT_SHAPE(1, 3), labels);
+    ot__metric_sums sums = {0}, other = {0};
+
+    (void)state;
+    assert_int_equal(ot__metrics_add(&sums, OT_TASK_CLASSIFICATION, -1, 1, 0, scores, of_last),
+                     OT_OK);
+    assert_near(ot__metrics_of(&sums, 0).accuracy, 1.0 / 2, 1e-12); // right, wrong
+    assert_int_equal(ot__metrics_add(&other, OT_TASK_CLASSIFICATION, 1, 1, 0, scores, of_second),
+                     OT_OK);
+    assert_near(ot__metrics_of(&other, 0).accuracy, 2.0 / 3, 1e-12); // right, right, wrong
+    assert_int_equal(ot__metrics_add(&sums, OT_TASK_CLASSIFICATION, 2, 1, 0, scores, of_last),
+                     OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "class axis 2, expected 1, or -1: the last");
+    ot_tensor_destroy(scores);
+    ot_tensor_destroy(of_last);
+    ot_tensor_destroy(of_second);
 }
 
 static void one_logit_is_right_when_its_sign_is(void **state)
@@ -107,7 +132,7 @@ static void r2_survives_targets_far_from_zero(void **state)
     ot_tensor *y = tensor_of(OT_F64, OT_SHAPE(5), targets);
 
     (void)state;
-    assert_int_equal(ot__metrics_add(&sums, OT_TASK_REGRESSION, 5, 0, x, y), OT_OK);
+    assert_int_equal(ot__metrics_add(&sums, OT_TASK_REGRESSION, 1, 5, 0, x, y), OT_OK);
     assert_near(ot__metrics_of(&sums, 0).r2, 1 - 1.0 / 10, 1e-9);
     ot_tensor_destroy(x);
     ot_tensor_destroy(y);
@@ -122,12 +147,12 @@ static void scores_and_labels_that_do_not_match_are_an_error(void **state)
     ot_tensor *labels = tensor_of(OT_I64, OT_SHAPE(3), values);
 
     (void)state;
-    assert_int_equal(ot__metrics_add(&sums, OT_TASK_CLASSIFICATION, 2, 0, scores, labels),
+    assert_int_equal(ot__metrics_add(&sums, OT_TASK_CLASSIFICATION, 1, 2, 0, scores, labels),
                      OT_ERR_INVALID);
     assert_string_equal(ot_error_message(), "accuracy needs 2 labels, got 3");
-    assert_int_equal(ot__metrics_add(&sums, OT_TASK_CLASSIFICATION, 2, 0, flat, labels),
+    assert_int_equal(ot__metrics_add(&sums, OT_TASK_CLASSIFICATION, 1, 2, 0, flat, labels),
                      OT_ERR_INVALID);
-    assert_int_equal(ot__metrics_add(&sums, OT_TASK_REGRESSION, 2, 0, scores, labels),
+    assert_int_equal(ot__metrics_add(&sums, OT_TASK_REGRESSION, 1, 2, 0, scores, labels),
                      OT_ERR_INVALID);
     ot_tensor_destroy(scores);
     ot_tensor_destroy(flat);
@@ -140,6 +165,7 @@ int main(void)
         cmocka_unit_test(the_loss_is_the_mean_over_rows_not_over_batches),
         cmocka_unit_test(accuracy_is_the_part_of_rows_whose_highest_score_is_the_labels),
         cmocka_unit_test(ignored_labels_do_not_count),
+        cmocka_unit_test(classes_may_be_on_the_second_or_on_the_last_axis),
         cmocka_unit_test(one_logit_is_right_when_its_sign_is),
         cmocka_unit_test(mae_and_r2_follow_their_formulas),
         cmocka_unit_test(r2_survives_targets_far_from_zero),
