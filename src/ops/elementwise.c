@@ -60,8 +60,34 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
 
 // ---- running ----
 
-#define TEMPLATE "ops/elementwise.tmpl.h"
-#include "kernels/by_size.tmpl.h"
+#define T uint8_t
+#define FN(name) name##_1
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+#define T uint16_t
+#define FN(name) name##_2
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+#define T uint32_t
+#define FN(name) name##_4
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+#define T uint64_t
+#define FN(name) name##_8
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+typedef struct two_words {
+    uint64_t word[2];
+} two_words;
+#define T two_words
+#define FN(name) name##_16
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
 
 static void gather(const ot__elementwise *e, const ot__operand *o, void *to, const void *x,
                    int64_t start, int64_t n)
