@@ -1,5 +1,6 @@
 // What an .ort file says of the operators that its nodes call: the version of the definition, and
 // which arguments have the types that kernels ask for by name (the KernelTypeStrResolver).
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ ot_status ot__ort_find_call(const ot_model *model, const ot_node *node, ot__ort_
 
 // ---- taking "T=i0 i1 o0;Tind=i2" apart ----
 
-enum { ARGUMENTS_MAX = 16, TYPES_MAX = 12 };
+enum { ARGUMENTS_MAX = 24, TYPES_MAX = 12 };
 
 typedef struct argument {
     bool is_output;
@@ -78,6 +79,7 @@ static const char *take_arguments(const char *at, type_arguments *out)
     while (*at && *at != ';') { // at '=' or ' '
         char *end;
 
+        assert(out->n < ARGUMENTS_MAX);
         out->items[out->n].is_output = at[1] == 'o';
         out->items[out->n++].index = (uint32_t)strtoul(at + 2, &end, 10);
         at = end;

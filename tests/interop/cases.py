@@ -95,6 +95,7 @@ class Kind:
     constant: tuple = ()  # initializers in neither list
     additional: tuple = ()
     outputs_before: tuple = ()  # outputs of the model before the one that the loss takes
+    batches: int = 1  # to a step
     nominal: bool = False
     external: bool = False
     ort: bool = False
@@ -109,7 +110,8 @@ class Kind:
     optimizers: tuple = OPTIMIZERS
 
 
-BOTH_WAYS = """(float[n, 5, 3] x, float[3, 3] u, float[2, 24, 3] w, float[2, 24, 6] r, float[2, 48] b, float[4, 12] head, float[4] head_bias)
+BOTH_WAYS = """(float[n, 5, 3] x, float[3, 3] u, float[2, 24, 3] w, float[2, 24, 6] r, float[2, 48] b, float[4, 12] head,
+  float[4] head_bias)
   => (float[n, 4] y)
 {
   split = Constant <value = int64[2] {0, 12}> ()
@@ -134,10 +136,14 @@ KINDS = {
     "frozen": Kind(MLP, "frozen parts and constants", frozen=("w1", "b1"), constant=("b2",)),
     "additional": Kind(MLP, "additional outputs", additional=("y", "a1")),
     "loss-inputs": Kind(MLP, "`loss_input_names`", outputs_before=("a1",)),
+    "accumulated": Kind(MLP, "gradients of two batches", batches=2),
     "nominal": Kind(CNN, "nominal checkpoint", frozen=STATISTICS, nominal=True),
     "external": Kind(MLP, "external data", external=True),
     # y as an output, so that the optimiser of 1.19.2 leaves it there to be exported.
     "ort": Kind(CNN, "`.ort` files", frozen=STATISTICS, additional=("y",), ort=True),
+    "ort-transformer": Kind(with_norms(TRANSFORMER, NORM_IN_PARTS), "`.ort` files of the transformer block", additional=("y",),
+                            ort=True),
+    "ort-lstm": Kind(LSTM, "`.ort` files of the LSTM", additional=("y",), ort=True),
     # What 1.19.2 makes no artifacts of, or none that run; ours train in both.
     "layer-norm": refused(
         with_norms(TRANSFORMER, NORM_OPERATOR), "LayerNormalization as one operator", r"OutputDefs\(\)\.size\(\) was false",

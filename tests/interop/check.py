@@ -46,8 +46,8 @@ class Check:
     def __init__(self, folder, training_python, plain_python, build, names):
         self.folder, self.python, self.plain_python = pathlib.Path(folder), training_python, plain_python
         self.command = os.path.abspath(f"{build}/cli/onnxtrain")
-        self.environment = {**os.environ, "PYTHONPATH": os.path.abspath(f"{build}/python"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
-                            "PYTHONWARNINGS": "ignore"}
+        self.environment = {**os.environ, "PYTHONPATH": os.path.abspath(f"{build}/python"), "OMP_NUM_THREADS": "1",
+                            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
         self.kinds = json.loads(ask(self.python, f"import sys; sys.path.insert(0, {str(HERE)!r}); import cases, json; "
                                     "print(json.dumps({n: [k.title, k.why] for n, k in cases.KINDS.items()}))", self.environment))
         unknown = set(names) - self.kinds.keys()
@@ -102,7 +102,8 @@ class Check:
         cases = sum(map(len, self.results.values()))
         ways = sum(len(case["shares"]) for results in self.results.values() for case in results)
         yield (f"onnxruntime-training-cpu {versions[0]}, onnx {versions[1]}, numpy {versions[2]}, Python {versions[3]}; "
-               f"exported models in onnxruntime {self.exported['version']}. {cases} cases, {ways} ways to train, {self.exported['count']} exported models: all agree.")
+               f"exported models in onnxruntime {self.exported['version']}. {cases} cases, {ways} ways to train, "
+               f"{self.exported['count']} exported models: all agree.")
         yield ""
         yield "| model, variant | " + " | ".join(LOSSES) + " | exported |"
         yield "|---|" + "---|" * (len(LOSSES) + 1)

@@ -39,8 +39,8 @@ def artifacts_of(runtime, kind, loss, optimizer, folder):
 def momentum(folder):
     case = cases.build(cases.KINDS["mlp"], "mse", "sgd")
     onnx.save(case.model, folder / "model.onnx")
-    subprocess.run([sys.argv[2], "artifacts", folder / "model.onnx", "--out", folder, "--loss", "mse", "--optimizer", "sgd-momentum"],
-                   check=True, stdout=subprocess.DEVNULL)
+    options = ["--out", folder, "--loss", "mse", "--optimizer", "sgd-momentum"]
+    subprocess.run([sys.argv[2], "artifacts", folder / "model.onnx", *options], check=True, stdout=subprocess.DEVNULL)
     metadata = {entry.key for entry in onnx.load(folder / "optimizer_model.onnx").metadata_props}
     assert "onnxtrain.onnxruntime" in metadata, metadata
     Session(onnxtrain, folder, cases.RATE).step(cases.make_data(case, 0))

@@ -5,8 +5,9 @@ ten steps over artifacts of ONNX Runtime 1.19.2 and over ours, each in both runt
 as checkpoints with and without optimizer state, in either direction.
 
 Expected is the same training by our library in f64. Allowed is FACTOR times the rounding of f32: the largest error of
-our own runs in f32 that differ only in the order of the rows of each batch and in the last bit of the first parameters,
-and at least half a unit in the last place. Every quantity has its own: each loss, each parameter after the last step.
+our own runs in f32 that differ only in the order of the rows of each batch and in the last bit of the parameters before
+each step, and at least half a unit in the last place. Every quantity has its own: each loss, each gradient of the last step, each
+parameter after it.
 
 matrix.py --refused KIND FOLDER does what 1.19.2 is expected to refuse and says what it said.
 """
@@ -80,6 +81,13 @@ def change_last_bits(state, random):
             parameter.data = np.nextafter(value, random.choice([-np.inf, np.inf], value.shape).astype(np.float32))
 
 
+def check_vector(case, session):
+    """The parameters as one vector stand in the order of the forward model's initializers."""
+    values = session.parameters()
+    expected = np.concatenate([values[t.name].ravel() for t in case.model.graph.initializer if t.name in values])
+    np.testing.assert_array_equal(session.module.get_contiguous_parameters(False).numpy(), expected)
+
+
 def train(case, folder, segments, keep=True, dtype=np.float32, seed=None, export=None):
     """What ten steps give: (runtime, steps) of each segment; between them goes a checkpoint. With a seed: rounded otherwise."""
     random = np.random.default_rng(seed)
@@ -88,11 +96,12 @@ def train(case, folder, segments, keep=True, dtype=np.float32, seed=None, export
     found, done, checkpoint = {}, 0, f"{folder}/in_two_files" if in_two_files and dtype == np.float32 else None
     for number, (runtime, steps) in enumerate(segments):
         session = Session(RUNTIMES[runtime], folder, cases.RATE, checkpoint, case.kind.ending, case.kind.nominal)
-        if seed is not None and number == 0:
-            change_last_bits(session.state, random)
         for step in range(done, done + steps):
-            order = order if seed is None else random.permutation(cases.ROWS)
-            found.update(quantities(case, f"step {step}", session.step(prepare(case, step, dtype, order)), order))
+            if seed is not None:
+                order = random.permutation(cases.ROWS)
+                change_last_bits(session.state, random)
+            batches = [prepare(case, step + part * cases.STEPS, dtype, order) for part in range(case.kind.batches)]
+            found.update(quantities(case, f"step {step}", session.step(*batches), order))
         done += steps
         checkpoint = f"{folder}/checkpoint-{number}"
         if number + 1 < len(segments):
@@ -100,8 +109,10 @@ def train(case, folder, segments, keep=True, dtype=np.float32, seed=None, export
     order = np.arange(cases.ROWS)
     inputs = prepare(case, 0, dtype, order)
     found.update(quantities(case, "evaluation", session.evaluate(inputs), order))
-    for name, value in session.parameters().items():
-        found[f"parameter {name}"] = value
+    found.update({f"gradient {name}": value for name, value in session.gradients().items()})
+    found.update({f"parameter {name}": value for name, value in session.parameters().items()})
+    if dtype == np.float32:
+        check_vector(case, session)
     if export and case.kind.ort and runtime == "theirs":
         try:
             session.export(export)

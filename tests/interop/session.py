@@ -31,11 +31,13 @@ class Session:
         outputs = self.module(*inputs)
         return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
-    def step(self, inputs):
+    def step(self, *batches):
+        """The outputs of the last of the batches, whose gradients add up to one step."""
         self.module.train()
-        outputs = self.run(inputs)
-        self.optimizer.step()
         self.module.lazy_reset_grad()
+        for inputs in batches:
+            outputs = self.run(inputs)
+        self.optimizer.step()
         return outputs
 
     def evaluate(self, inputs):
@@ -47,6 +49,10 @@ class Session:
 
     def parameters(self):
         return {name: np.asarray(parameter.data, np.float64) for name, parameter in self.state.parameters}
+
+    def gradients(self):
+        return {name: np.asarray(parameter.grad, np.float64) for name, parameter in self.state.parameters
+                if parameter.requires_grad}
 
     def export(self, path):
         self.module.export_model_for_inferencing(str(path), ["y"])

@@ -1,4 +1,5 @@
 // .ort files of ours: read back, and looked into where other readers need more than we do.
+#include "onnx/ort.h"
 #include "unit/onnx/folder.h"
 
 static void write_model(const ot_model *model, ot__buf *out)
@@ -283,6 +284,25 @@ static void assert_refused(const char *text, ot_status status, const char *messa
     ot__buf_deinit(&bytes);
 }
 
+static void every_operator_of_the_table_can_be_written(void **state)
+{
+    static const ot__ort_operator operators[] = {
+#define OT_ORT_OPERATOR(domain, name, versions, arguments) {domain, name, versions, arguments},
+#include "onnx/ort_operators.def"
+#undef OT_ORT_OPERATOR
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(operators); i++) {
+        int n_inputs = 0;
+
+        for (const char *at = operators[i].arguments; (at = strpbrk(at, "= ")) != NULL; at++)
+            if (at[1] == 'i')
+                n_inputs = OT_MAX(n_inputs, atoi(at + 2) + 1);
+        assert_int_equal(ot__ort_formal_inputs(&operators[i]), n_inputs);
+    }
+}
+
 static void what_the_format_cannot_hold_is_refused(void **state)
 {
     (void)state;
@@ -344,6 +364,7 @@ int main(void)
         cmocka_unit_test(operators_without_a_kernel_there_are_written_out),
         cmocka_unit_test(nodes_carry_what_small_readers_do_not_derive),
         cmocka_unit_test(every_operator_called_has_its_types_in_the_resolver),
+        cmocka_unit_test(every_operator_of_the_table_can_be_written),
         cmocka_unit_test(what_the_format_cannot_hold_is_refused),
         cmocka_unit_test(saving_by_that_ending_writes_the_format),
         cmocka_unit_test(failing_allocations_lose_nothing),
