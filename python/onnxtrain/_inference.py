@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any, Mapping, Sequence
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from onnxtrain import _arrays, _core
 from onnxtrain._io_binding import IOBinding
-from onnxtrain._options import PROVIDER, SessionOptions, load_model, options_or_default
+from onnxtrain._options import PROVIDER, ModelLike, SessionOptions, load_model, options_or_default
 from onnxtrain._ort_value import OrtValue, type_text
 
 
@@ -54,11 +53,18 @@ class ModelMetadata:
         "producer_name",
         "version",
     )
+    producer_name: str
+    domain: str
+    description: str
+    graph_name: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
 
     def __init__(self, model: _core.Model) -> None:
         for name, value in model.about().items():
             setattr(self, name, value)
-        self.custom_metadata_map: dict[str, str] = {key: model.metadata(key) or "" for key in model.metadata_keys()}
+        self.custom_metadata_map = {key: model.metadata(key) or "" for key in model.metadata_keys()}
 
 
 def _writable(value: Any) -> Any:
@@ -94,7 +100,7 @@ class InferenceSession:
 
     def __init__(
         self,
-        path_or_bytes: str | bytes | os.PathLike,
+        path_or_bytes: ModelLike,
         sess_options: SessionOptions | None = None,
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Any] | None = None,

@@ -5,12 +5,16 @@ from __future__ import annotations
 import operator
 import os
 from enum import Enum
-from typing import Any, Callable, Mapping, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
 
 from onnxtrain import _core
 from onnxtrain._core import InvalidType
 
+if TYPE_CHECKING:
+    import onnx
+
 PROVIDER = "CPUExecutionProvider"
+ModelLike = Union[str, os.PathLike, bytes, "onnx.ModelProto"]  # a path, the bytes of a file, or the model
 
 # ot_batch_norm and ot_schedule_kind of the C headers
 BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
@@ -229,7 +233,7 @@ def open_path(load: Callable[[str], _T], path: str | os.PathLike) -> _T:
         raise NoSuchFile(str(error)) from None
 
 
-def load_model(model: Any) -> _core.Model:
+def load_model(model: ModelLike | _core.Model) -> _core.Model:
     """A model given as a path, as the bytes of a file or as an onnx.ModelProto."""
     if isinstance(model, _core.Model):
         return model

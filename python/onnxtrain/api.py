@@ -22,6 +22,7 @@ from onnxtrain import _arrays, _core
 from onnxtrain._core import InvalidType
 from onnxtrain._options import (
     SCHEDULES,
+    ModelLike,
     SessionOptions,
     check_for_training,
     choose,
@@ -279,9 +280,9 @@ class Module:
 
     def __init__(
         self,
-        train_model_uri: str | os.PathLike,
+        train_model_uri: ModelLike,
         state: CheckpointState,
-        eval_model_uri: str | os.PathLike | None = None,
+        eval_model_uri: ModelLike | None = None,
         device: str = "cpu",
         session_options: SessionOptions | None = None,
     ) -> None:
@@ -392,7 +393,7 @@ class Optimizer:
     Moments that the checkpoint has are gone on with.
     """
 
-    def __init__(self, optimizer_uri: str | os.PathLike, module: Module) -> None:
+    def __init__(self, optimizer_uri: ModelLike, module: Module) -> None:
         self._session = _expect("the module", module, Module)._session
         self._session.set_optimizer(load_model(optimizer_uri))
 
