@@ -60,7 +60,8 @@ static int take_losses(PyObject *list, core_artifacts_options *a)
     if (n < 0)
         return -1;
     if (n > CORE_MAX_LOSSES) {
-        PyErr_Format(PyExc_ValueError, "%zd losses, at most %d are possible", n, CORE_MAX_LOSSES);
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "%zd losses, at most %d are possible", n,
+                     CORE_MAX_LOSSES);
         return -1;
     }
     for (int i = 0; i < (int)n; i++)
@@ -215,7 +216,8 @@ static PyObject *take_checkpoint(ot_artifacts *artifacts)
 
     if (checkpoint != NULL)
         return core_checkpoint_new(checkpoint);
-    return PyErr_Format(PyExc_RuntimeError, "the checkpoint of these artifacts has been taken");
+    return PyErr_Format(core_error_class(OT_ERR_STATE),
+                        "the checkpoint of these artifacts has been taken");
 }
 
 static PyObject *artifacts_take_checkpoint(PyObject *self, PyObject *unused)

@@ -154,7 +154,8 @@ static int take_channels(PyObject *mean, PyObject *std, arguments *a)
     if (take_numbers(mean, &a->mean, &n_mean) != 0 || take_numbers(std, &a->std, &n_std) != 0)
         return -1;
     if (a->mean != NULL && a->std != NULL && n_mean != n_std) {
-        PyErr_Format(PyExc_ValueError, "mean has %d numbers, std %d", n_mean, n_std);
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "mean has %d numbers, std %d", n_mean,
+                     n_std);
         return -1;
     }
     a->options.mean = a->mean;

@@ -62,7 +62,8 @@ static int take_feeds(PyObject *list, call *c)
     if (n < 0)
         return -1;
     if (n > MAX_FEEDS) {
-        PyErr_Format(PyExc_ValueError, "%zd inputs, at most %d are possible", n, MAX_FEEDS);
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "%zd inputs, at most %d are possible", n,
+                     MAX_FEEDS);
         return -1;
     }
     c->given = calloc((size_t)n + 1, sizeof(*c->given));
@@ -88,7 +89,8 @@ static int take_which(PyObject *list, call *c)
     if (n < 0)
         return -1;
     if (n > MAX_OUTPUTS) {
-        PyErr_Format(PyExc_ValueError, "%zd outputs, at most %d are possible", n, MAX_OUTPUTS);
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "%zd outputs, at most %d are possible", n,
+                     MAX_OUTPUTS);
         return -1;
     }
     c->n_outputs = (int)n;

@@ -30,8 +30,8 @@ int core_shape_take(PyObject *sequence, ot_shape *shape)
     if (n < 0)
         return -1;
     if (n > OT_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "an array of %zd axes, at most %d are possible", n,
-                     OT_MAX_NDIM);
+        PyErr_Format(core_error_class(OT_ERR_INVALID),
+                     "an array of %zd axes, at most %d are possible", n, OT_MAX_NDIM);
         return -1;
     }
     shape->ndim = (int)n;
@@ -148,17 +148,18 @@ static PyObject *wrap_dlpack(const dl_tensor *dl, PyObject *owner)
     ot_status st;
 
     if (dl->device_type != DL_CPU)
-        return PyErr_Format(PyExc_ValueError,
+        return PyErr_Format(core_error_class(OT_ERR_INVALID),
                             "an array on DLPack device type %d, expected 1, the CPU",
                             (int)dl->device_type);
     if (dtype == OT_DTYPE_UNDEFINED)
-        return PyErr_Format(PyExc_TypeError, "an array of DLPack type code %d with %d bits",
+        return PyErr_Format(core_type_class, "an array of DLPack type code %d with %d bits",
                             (int)dl->dtype.code, (int)dl->dtype.bits);
     if (dl->ndim < 0 || dl->ndim > OT_MAX_NDIM)
-        return PyErr_Format(PyExc_ValueError, "an array of %d axes, at most %d are possible",
-                            (int)dl->ndim, OT_MAX_NDIM);
+        return PyErr_Format(core_error_class(OT_ERR_INVALID),
+                            "an array of %d axes, at most %d are possible", (int)dl->ndim,
+                            OT_MAX_NDIM);
     if (!is_dense(dl)) {
-        PyErr_SetString(PyExc_ValueError, "an array that is not contiguous");
+        PyErr_SetString(core_error_class(OT_ERR_INVALID), "an array that is not contiguous");
         return NULL;
     }
     for (int i = 0; i < dl->ndim; i++)
@@ -230,7 +231,7 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keyword
     };
     if (e->managed.tensor.dtype.bits == 0) {
         free(e);
-        return PyErr_Format(PyExc_TypeError, "DLPack has no type for %s",
+        return PyErr_Format(core_type_class, "DLPack has no type for %s",
                             ot_dtype_name(ot_tensor_dtype(t)));
     }
     e->tensor = Py_NewRef(self);

@@ -26,7 +26,7 @@ def _named(data: Any, names: Sequence[str]) -> dict[str, Any]:
     flat = [a for part in data for a in (part if isinstance(part, (tuple, list)) and len(part) else [part])]
     arrays = list(data) if len(data) == len(names) else flat
     if len(arrays) != len(names):
-        raise ValueError(
+        raise _core.InvalidArgument(
             f"{len(arrays)} arrays are given, the model and its loss take {len(names)}: {', '.join(names)}"
         )
     return dict(zip(names, arrays))
@@ -37,7 +37,7 @@ def _classes_of(array: np.ndarray, classes: list[str] | None) -> tuple[np.ndarra
     numbers = {name: i for i, name in enumerate(names)}
     unknown = next((str(text) for text in array.ravel() if str(text) not in numbers), None)
     if unknown is not None:
-        raise ValueError(f"'{unknown}' is no known class")
+        raise _core.InvalidArgument(f"'{unknown}' is no known class")
     return np.array([numbers[str(text)] for text in array.ravel()], np.int64).reshape(array.shape), names
 
 
@@ -66,4 +66,4 @@ def open_data(data: Any, names: Sequence[str], header: int, classes: list[str] |
         return Data(_core.Dataset.open([os.fspath(path) for path in paths], header), None)
     if isinstance(data, (list, tuple)):
         return _of_arrays(_named(data, names), classes)
-    raise TypeError(f"data is {type(data).__name__}, expected a path, paths, a dict of arrays or (x, y)")
+    raise _core.InvalidType(f"data is {type(data).__name__}, expected a path, paths, a dict of arrays or (x, y)")

@@ -40,7 +40,7 @@ def _term(given: Any) -> _Term:
     unknown = sorted(set(given) - {"loss", "weight", "input", "target"})
     if unknown or "loss" not in given:
         what = f"has '{unknown[0]}'" if unknown else "lacks 'loss'"
-        raise ValueError(f"a term of the loss {what}, expected loss and perhaps weight, input and target")
+        raise _core.InvalidArgument(f"a term of the loss {what}, expected loss and perhaps weight, input and target")
     loss = given["loss"]
     custom = load_model(loss) if _is_model(loss) else None
     kind = _CUSTOM if custom is not None else choose("loss", loss, _KINDS)
@@ -50,10 +50,10 @@ def _term(given: Any) -> _Term:
 def _terms(loss: Any, loss_input: str | None, target: str | None) -> list[_Term]:
     terms = [_term(one) for one in loss] if isinstance(loss, list) else [_term(loss)]
     if not terms:
-        raise ValueError("loss: the list is empty")
+        raise _core.InvalidArgument("loss: the list is empty")
     if loss_input is not None or target is not None:
         if len(terms) > 1 or terms[0].input is not None or terms[0].target is not None:
-            raise ValueError("loss_input and target are of a single loss; terms say their own input and target")
+            raise _core.InvalidArgument("loss_input and target are of a single loss; terms have their own")
         terms[0] = terms[0]._replace(input=loss_input, target=target)
     return terms
 
@@ -79,10 +79,10 @@ def parse(
     how = choose("reduction", reduction, _REDUCTIONS)
     weights = None if class_weights is None else _arrays.to_tensor(np.asarray(class_weights, np.float32))
     if class_axis not in (1, -1):
-        raise ValueError(f"class_axis {class_axis}, expected 1, or -1: the last")
+        raise _core.InvalidArgument(f"class_axis {class_axis}, expected 1, or -1: the last")
     is_told = weights is not None or ignore_index is not None or class_axis != 1
     if is_told and all(one.kind != _CROSS_ENTROPY for one in terms):
-        raise ValueError("class_weights, ignore_index and class_axis are of cross-entropy, which no loss is")
+        raise _core.InvalidArgument("class_weights, ignore_index and class_axis are of cross-entropy, which no loss is")
     rows = []
     for one in terms:
         classes = (weights, ignore_index) if one.kind == _CROSS_ENTROPY else (None, None)

@@ -213,7 +213,7 @@ def options_or_default(options: SessionOptions | None) -> SessionOptions:
 def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
     """The choice of that name."""
     if not isinstance(name, str) or name not in choices:
-        raise ValueError(f"{what} {name!r} is none of {', '.join(choices)}")
+        raise _core.InvalidArgument(f"{what} {name!r} is none of {', '.join(choices)}")
     return choices[name]
 
 

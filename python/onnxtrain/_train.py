@@ -170,7 +170,7 @@ def _make_batches(
     run: _Run, data: _data.Data, validation: Any, split: float, batch_size: int, seed: int
 ) -> tuple[_core.Batches, _core.Batches | None]:
     if validation is not None and split:
-        raise ValueError("validation and split exclude each other")
+        raise _core.InvalidArgument("validation and split exclude each other")
     training, held_out = run.batches(data, batch_size, shuffle=True, split=split, seed=seed)
     if validation is None:
         return training, held_out
@@ -203,8 +203,8 @@ def _listen(
 
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
-    "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode weight_decay momentum "
-    "nesterov clip_norm trainable frozen batch_norm init"
+    "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode "
+    "weight_decay momentum nesterov clip_norm trainable frozen batch_norm init"
 ).split()
 
 
@@ -213,7 +213,7 @@ def _load_folder(folder: str, given: Mapping[str, Any]) -> _core.Artifacts:
     for name in _BUILT_IN:
         default = usual[name].default
         if given[name] is not default and (default is None or given[name] != default):
-            raise ValueError(f"{name}: the artifacts in {folder!r} have this built in")
+            raise _core.InvalidArgument(f"{name}: the artifacts in {folder!r} have this built in")
     return _core.Artifacts.load(folder)
 
 
@@ -315,8 +315,8 @@ def train(
         ])
 
     Args:
-        model: the forward model: a path, the bytes of a file or an onnx.ModelProto; or a folder of artifacts, which have
-            loss, optimizer and parameters built in.
+        model: the forward model: a path, the bytes of a file or an onnx.ModelProto; or a folder of artifacts, which
+            have loss, optimizer and parameters built in.
         data: a path or paths (.npz, .npy, CSV, IDX, each also gzipped), arrays by field name, or ``(x, target)`` in the
             order of the model's inputs. Labels may be texts.
         loss: "cross-entropy", "mse", "l1", "bce-with-logits", or "none": the first output is the loss; or a model (path
@@ -379,7 +379,7 @@ def train(
     built = _load_folder(os.fspath(model), given) if is_folder else _generate(forward, given)
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:
-        raise ValueError("resume needs checkpoint_dir")
+        raise _core.InvalidArgument("resume needs checkpoint_dir")
     saved = os.path.join(folder, "checkpoint") if resume else ""
     is_resumed = bool(saved) and os.path.exists(saved)
     bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
