@@ -26,7 +26,9 @@ class Gradients:
         self._core = core
         self.of = of
         self.wrt = wrt
-        names = core.model().input_names()
+        model = core.model()
+        names = model.input_names()
+        self._numbers = [model.value_info(name)[0] for name in names]
         self.takes_seed: bool = bool(names) and names[-1] not in forward_inputs
         self.input_names: list[str] = names[:-1] if self.takes_seed else names
 
@@ -57,7 +59,9 @@ class Gradients:
         if self.takes_seed:
             arrays.append(seed)
         make = _arrays.like(arrays) if arrays else _arrays.to_numpy
-        value, *gradients = [make(one) for one in self._core.run([_arrays.to_tensor(array) for array in arrays])]
+        whats = [f"input '{name}'" for name in self.input_names] + ["the seed"]
+        tensors = [_arrays.to_tensor(*given) for given in zip(arrays, whats, self._numbers)]
+        value, *gradients = [make(one) for one in self._core.run(tensors)]
         return value, gradients[0] if len(gradients) == 1 else tuple(gradients)
 
     def __call__(self, *inputs: Any, seed: Any = None) -> Any:

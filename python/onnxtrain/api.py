@@ -35,6 +35,7 @@ from onnxtrain._ort_value import OrtValue, check_device
 
 __all__ = ["CheckpointState", "LRScheduler", "LinearLRScheduler", "Module", "Optimizer"]
 
+_FLOAT = 1  # ONNX's number of float32
 _OWN_PROPERTIES = "onnxtrain."  # what the library itself keeps in a checkpoint
 
 
@@ -224,11 +225,14 @@ class CheckpointState:
 
     @classmethod
     def from_arrays(cls, trainable: Mapping[str, Any], frozen: Mapping[str, Any] | None = None) -> CheckpointState:
-        """A state with copies of these arrays, by the names that parameters have in the models."""
+        """A state with copies of these arrays, by the names that parameters have in the models.
+
+        Numbers in lists become float32.
+        """
         state = _core.Checkpoint.create()
         for arrays, trains in ((trainable, True), (frozen or {}, False)):
             for name, array in arrays.items():
-                state.add_parameter(name, _arrays.to_tensor(array), trains)
+                state.add_parameter(name, _arrays.to_tensor(array, f"parameter '{name}'", _FLOAT), trains)
         return cls(state)
 
     @classmethod

@@ -102,6 +102,8 @@ class GradientsTest(unittest.TestCase):
         slope = onnxtrain.gradients(CURVED, "x", "total")
         values = [OrtValue.ortvalue_from_numpy(array) for array in (self.x, self.offset)]
         self.assertIsInstance(slope(*values), OrtValue)
+        flat = onnxtrain.gradients(TEXT, "x", seed="ones")
+        self.assertEqual(flat([[1, 2, 3]]).dtype, np.float32)  # lists take the type of the input
         if torch is not None:
             tensors = [torch.tensor(array, requires_grad=True) for array in (self.x, self.offset)]
             got = slope(*tensors)
@@ -123,6 +125,7 @@ class GradientsTest(unittest.TestCase):
             (lambda: of_total(self.x, self.offset, seed=self.seed), ValueError, "take no seed"),
             (lambda: of_y(self.x, seed=self.seed), ValueError, "1 arrays are given, 'y' depends on x, offset"),
             (lambda: of_y({"x": self.x, "z": self.x}, seed=self.seed), ValueError, "depends on no input 'z'"),
+            (lambda: of_y("x", self.offset, seed=self.seed), TypeError, "input 'x' is str, expected an array"),
             (lambda: of_y({"x": self.x}, seed=self.seed), ValueError, "input 'offset' is missing"),
             (lambda: of_y(self.x.astype(np.float32), self.offset, seed=self.seed), ValueError, "f32, expected f64"),
             (lambda: of_y(self.x, self.offset, seed=self.seed[:2]), ValueError, "y_grad"),
