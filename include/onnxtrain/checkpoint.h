@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/** Parameters (trainable and frozen), optimizer state and properties. Must outlive the sessions
- * made over it. */
+/** Parameters (trainable and frozen), optimizer state and properties. One thread at a time: a call
+ * from a second one, or while another thread is inside the session over it, returns OT_ERR_STATE.
+ */
 typedef struct ot_checkpoint ot_checkpoint;
 
 /** New and empty; the caller destroys it. */
@@ -23,6 +24,8 @@ OT_API ot_status ot_checkpoint_create(ot_checkpoint **out);
 OT_API ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out);
 /** As ot_checkpoint_load(), without the optimizer state: what export and evaluation need. */
 OT_API ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out);
+/** As ot_checkpoint_load() from memory, which is borrowed for the call. External data is refused
+ * (OT_ERR_UNSUPPORTED), there being no folder. */
 OT_API ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out);
 
 enum { OT_CHECKPOINT_OPTIMIZER_STATE = 1 /**< moments and step too */ };
@@ -41,8 +44,12 @@ OT_API ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path,
 OT_API ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, void *to,
                                            size_t capacity, size_t *n_bytes);
 
-/** NULL is fine. */
+/** NULL is fine. A session over it goes on; the memory goes with the session then. */
 OT_API void ot_checkpoint_destroy(ot_checkpoint *checkpoint);
+
+/** 1 when it holds names and element types only; a session gives it values through
+ * ot_session_set_parameters(). */
+OT_API int ot_checkpoint_is_nominal(const ot_checkpoint *checkpoint);
 
 // ---- parameters: sorted by name ----
 
@@ -53,6 +60,9 @@ OT_API int ot_checkpoint_parameter_count(const ot_checkpoint *checkpoint);
 OT_API const char *ot_checkpoint_parameter_name(const ot_checkpoint *checkpoint, int index);
 /** 1 trainable, 0 frozen, -1 no such parameter. */
 OT_API int ot_checkpoint_parameter_trainable(const ot_checkpoint *checkpoint, const char *name);
+/** Type and shape; shape->ndim is -1 in a nominal checkpoint. OT_ERR_NOT_FOUND. */
+OT_API ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const char *name,
+                                              ot_dtype *dtype, ot_shape *shape);
 /** A copy of the value; the caller destroys it. OT_ERR_NOT_FOUND; OT_ERR_STATE for a nominal
  * checkpoint. */
 OT_API ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
@@ -65,6 +75,11 @@ OT_API ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const ch
  * parameter. */
 OT_API ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
                                             ot_tensor **out);
+/** Overwrite the gradient; the parameter's type and shape, else OT_ERR_INVALID with both. The next
+ * optimizer step uses it, a train step before that adds to it or overwrites it, as
+ * ot_session_reset_gradients() says. One given before there is a session is kept by it. */
+OT_API ot_status ot_checkpoint_set_gradient(ot_checkpoint *checkpoint, const char *name,
+                                            const ot_tensor *gradient);
 /** Add a parameter with a copy of `value`; an existing name is OT_ERR_INVALID. */
 OT_API ot_status ot_checkpoint_add_parameter(ot_checkpoint *checkpoint, const char *name,
                                              const ot_tensor *value, int trainable);
@@ -77,6 +92,7 @@ typedef enum ot_property_kind {
     OT_PROPERTY_STRING = 2,
 } ot_property_kind;
 
+/** Replaces what has the name, also of another kind. */
 OT_API ot_status ot_checkpoint_set_int(ot_checkpoint *checkpoint, const char *name, int64_t value);
 OT_API ot_status ot_checkpoint_set_float(ot_checkpoint *checkpoint, const char *name, float value);
 OT_API ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name,

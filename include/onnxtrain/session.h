@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/** A training run over one checkpoint. One thread at a time. */
+/** A training run over one checkpoint. One thread at a time uses it and its checkpoint: a call from
+ * a second one while another is inside returns OT_ERR_STATE. */
 typedef struct ot_session ot_session;
 
 typedef struct ot_session_options {
@@ -30,23 +31,52 @@ typedef struct ot_session_options {
  * gradient buffers are checked.
  *
  * @param training,eval,optimizer borrowed for the call only; eval and optimizer may be NULL
- * @param checkpoint borrowed until the session is destroyed; used by one session at a time (else
- * OT_ERR_STATE)
+ * @param checkpoint borrowed until the session is destroyed, and kept by it until then when it is
+ * destroyed before; used by one session at a time (else OT_ERR_STATE)
  * @param options NULL for defaults
+ * @return OT_ERR_INVALID naming the input or parameter that does not fit, or a gradient buffer that
+ * is missing; OT_ERR_UNSUPPORTED naming operators
  */
 OT_API ot_status ot_session_create(const ot_model *training, const ot_model *eval,
                                    const ot_model *optimizer, ot_checkpoint *checkpoint,
                                    const ot_session_options *options, ot_session **out);
 
-/** As ot_session_create() over the models and the checkpoint of `artifacts`, which must outlive the
- * session. */
+/** As ot_session_create() over the models and the checkpoint of `artifacts`, which may be destroyed
+ * before the session. */
 OT_API ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
                                                   const ot_session_options *options,
                                                   ot_session **out);
-/** Give the session an optimizer model, or another one; NULL takes it away. Borrowed for the call;
- * on failure the session keeps what it had. Moments in the checkpoint are gone on with. */
+/** As ot_session_create() over model files: .onnx, .ort or .onnxtxt. `eval` and `optimizer` may be
+ * NULL. */
+OT_API ot_status ot_session_load(const char *training, const char *eval, const char *optimizer,
+                                 ot_checkpoint *checkpoint, const ot_session_options *options,
+                                 ot_session **out);
+/** The bytes of a file, which the caller keeps. */
+typedef struct ot_bytes {
+    const void *data;
+    size_t n_bytes;
+} ot_bytes;
+/** The same over the bytes of such files, which are borrowed for the call; NULL or no bytes:
+ * absent.
+ */
+OT_API ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval,
+                                         const ot_bytes *optimizer, ot_checkpoint *checkpoint,
+                                         const ot_session_options *options, ot_session **out);
+
+/**
+ * Give the session an optimizer model, or another one; NULL takes it away. Borrowed for the call;
+ * on failure the session keeps what it had.
+ *
+ * Moments of the same rule are gone on with. Where the model that is replaced has another one, that
+ * one's make room: the new rule begins, with the number of steps done at 0. Moments of another rule
+ * that a file has brought are refused, as by ot_session_create(). A rule without moments (plain SGD)
+ * leaves those there are; a rule with moments begins after it.
+ */
 OT_API ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer);
-OT_API void ot_session_destroy(ot_session *session); ///< NULL is fine
+/** NULL is fine. While another thread is inside, nothing happens. */
+OT_API void ot_session_destroy(ot_session *session);
+
+// Questions asked of NULL are answered 0 or NULL.
 
 /** The checkpoint the session works on; owned by whoever made it. */
 OT_API ot_checkpoint *ot_session_checkpoint(ot_session *session);
@@ -54,7 +84,8 @@ OT_API ot_checkpoint *ot_session_checkpoint(ot_session *session);
 typedef enum ot_mode { OT_MODE_TRAIN, OT_MODE_EVAL } ot_mode;
 
 /** User inputs and outputs of the training or eval model, in order; parameters and gradient buffers
- * do not count. */
+ * do not count. Without an eval model it has none. Names are owned by the session, and NULL out of
+ * range. */
 OT_API int ot_session_input_count(const ot_session *session, ot_mode mode);
 OT_API const char *ot_session_input_name(const ot_session *session, ot_mode mode, int index);
 OT_API int ot_session_output_count(const ot_session *session, ot_mode mode);
@@ -71,17 +102,21 @@ OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, 
  * @param inputs   borrowed for the call; order of the training model's user inputs
  * @param outputs  outputs[i] NULL: receives a new tensor that the caller destroys; else it is
  * written into (the loss is first). n_outputs may be less than there are.
- * @return OT_ERR_INVALID when an input has the wrong type or shape or bad values
+ * @return OT_ERR_INVALID when an input has the wrong type or shape or bad values, or a given output
+ * does not fit; OT_ERR_STATE when the checkpoint is nominal. Then nothing has changed but perhaps
+ * the gradients, and no new tensors are there
  */
 OT_API ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs,
                                        int n_inputs, ot_tensor **outputs, int n_outputs);
-/** Forward only, inference behaviour; changes nothing. OT_ERR_STATE without an eval model. */
+/** Forward only, inference behaviour; changes nothing. OT_ERR_STATE without an eval model, else as
+ * ot_session_train_step(). */
 OT_API ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs,
                                       int n_inputs, ot_tensor **outputs, int n_outputs);
 /** Update the parameters from the gradients. Gradients stay. OT_ERR_STATE without an optimizer
- * model. */
+ * model, and when the checkpoint is nominal. */
 OT_API ot_status ot_session_optimizer_step(ot_session *session);
-/** The next train step overwrites the gradients instead of adding to them. */
+/** The next train step overwrites the gradients instead of adding to them, as the first one of a
+ * session does. Until then they stay as they are. */
 OT_API void ot_session_reset_gradients(ot_session *session);
 
 /** Multiply the accumulated gradients, e.g. by 1 / number of micro-batches. */
@@ -89,6 +124,7 @@ OT_API ot_status ot_session_scale_gradients(ot_session *session, double factor);
 
 // ---- learning rate ----
 
+/** Holds until set again or a schedule steps; needs no optimizer. OT_ERR_INVALID below 0. */
 OT_API ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate);
 OT_API double ot_session_learning_rate(const ot_session *session); ///< 0.001 until set
 OT_API int64_t
@@ -115,8 +151,8 @@ typedef struct ot_schedule {
         sizeof(ot_schedule), OT_SCHEDULE_CONSTANT, 1e-3, 0, 0, 1, 0.1, 1.0, 0.0                    \
     }
 
-/** Use a schedule from now on: sets initial_lr, and the learning rate for the next step from the
- * steps done. */
+/** Use a schedule from now on, instead of an earlier one: sets initial_lr, and the learning rate
+ * for the next step from the steps done. It is saved with the session and found again. */
 OT_API ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule);
 /** Learning rate for the next step from the number of optimizer steps done; idempotent.
  * OT_ERR_STATE without a schedule. */
@@ -130,15 +166,25 @@ OT_API double ot_schedule_value(const ot_schedule *schedule, int64_t step);
 /** Seed of dropout and other random operators; the counter of train steps done goes on. */
 OT_API void ot_session_set_seed(ot_session *session, uint64_t seed);
 
-// ---- all parameters as one flat f32 vector: order of the training model's inputs ----
+// ---- all parameters as one flat f32 vector: order of the training model's inputs, each row-major,
+// no gaps. Other float types are converted; one that is no float (among those wanted) is
+// OT_ERR_UNSUPPORTED, and a count that is not ot_session_parameters_size() OT_ERR_INVALID. ----
 
 enum { OT_PARAMETERS_ALL = 0, OT_PARAMETERS_TRAINABLE = 1 };
-OT_API int64_t ot_session_parameters_size(const ot_session *session, int which); ///< elements
+/** Elements; also for a nominal checkpoint. */
+OT_API int64_t ot_session_parameters_size(const ot_session *session, int which);
+/** OT_ERR_STATE when the checkpoint is nominal. */
 OT_API ot_status ot_session_get_parameters(ot_session *session, int which, float *to,
                                            int64_t count);
+/** Gradients and moments stay. A nominal checkpoint becomes a complete one, with gradients of zero
+ * and new moments; for that all parameters are needed, else OT_ERR_STATE. */
 OT_API ot_status ot_session_set_parameters(ot_session *session, int which, const float *from,
                                            int64_t count);
+/** Gradients of the trainable parameters, likewise. */
 OT_API ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count);
+/** What the next optimizer step uses; a train step adds to it, or overwrites it when a reset is
+ * due. */
+OT_API ot_status ot_session_set_gradients(ot_session *session, const float *from, int64_t count);
 
 // ---- saving and export ----
 
@@ -151,10 +197,13 @@ OT_API ot_status ot_session_save_buffer(ot_session *session, void *to, size_t ca
 
 /**
  * The eval model cut to the named outputs (any values of it), with the present parameters inside,
- * as an ONNX inference model.
+ * as an ONNX inference model. How the session came by its models makes no difference.
  *
  * @param output_names NULL: the outputs of the eval model that do not depend on a target (labels),
  * or when there are none the values from which the loss is computed
+ * @param out the caller destroys it
+ * @return OT_ERR_STATE without an eval model, or when the checkpoint is nominal; OT_ERR_NOT_FOUND
+ * for a name that it does not compute; OT_ERR_INVALID for no names, or one twice
  */
 OT_API ot_status ot_session_export(ot_session *session, const char *const *output_names,
                                    int n_outputs, ot_model **out);
@@ -174,7 +223,8 @@ OT_API ot_status ot_session_describe_plan(ot_session *session, ot_mode mode,
 
 // ---- running a model by hand ----
 
-/** Runs any model, training and optimizer graphs included. One thread at a time. */
+/** Runs any model, training and optimizer graphs included. One thread at a time, else
+ * OT_ERR_STATE. */
 typedef struct ot_runner ot_runner;
 
 /** What an input gets: one tensor, or those of a sequence. */

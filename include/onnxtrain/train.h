@@ -127,6 +127,7 @@ typedef struct ot_train_options {
  * Train. Batches give the session's user inputs in order.
  *
  * @param training,validation validation may be NULL
+ * @param options NULL for defaults
  * @param last receives the metrics of the last epoch's validation (training when there is none);
  * may be NULL
  * @return OT_ERR_INTERRUPTED when the callback asked to stop (the state is saved if there is a

@@ -106,8 +106,7 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
 
 ot_status ot_block_create(const ot_model *model, const ot_block_options *options, ot_block **out)
 {
-    if (!out)
-        return ot__error(OT_ERR_INVALID, "nowhere to put the builder");
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
     if (!model)
         return ot__error(OT_ERR_INVALID,
@@ -117,8 +116,7 @@ ot_status ot_block_create(const ot_model *model, const ot_block_options *options
 
 ot_status ot_block_create_empty(const ot_block_options *options, ot_block **out)
 {
-    if (!out)
-        return ot__error(OT_ERR_INVALID, "nowhere to put the builder");
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
     return create(NULL, options, out);
 }
@@ -207,7 +205,8 @@ static ot_status set_outputs(ot_block *block, ot_value *const *outputs, int n_ou
 
     block->scope = "outputs";
     if (n_outputs < 0 || (n_outputs > 0 && !outputs))
-        return ot__error(OT_ERR_INVALID, "a list of %d outputs", n_outputs);
+        return ot__error(OT_ERR_INVALID, "a list of %d outputs%s", n_outputs,
+                         outputs ? "" : " is NULL");
     for (int i = 0; i < n_outputs; i++) {
         if (!ot__block_takes(block, outputs[i]))
             return block->status;
@@ -243,8 +242,7 @@ static ot_status close_graph(ot_block *block, ot_value *const *outputs, int n_ou
 
 ot_status ot_block_finish(ot_block *block, ot_value *const *outputs, int n_outputs, ot_model **out)
 {
-    if (!out)
-        return ot__error(OT_ERR_INVALID, "nowhere to put the model");
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(close_graph(block, outputs, n_outputs));
     *out = block->forward.model;
@@ -274,8 +272,7 @@ ot_status ot_block_finish_training(ot_block *block, ot_value *const *outputs, in
 {
     ot_status st;
 
-    if (!out)
-        return ot__error(OT_ERR_INVALID, "nowhere to put the artifacts");
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(close_graph(block, outputs, n_outputs));
     st = finish_training(block, options, out);

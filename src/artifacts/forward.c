@@ -3,6 +3,16 @@
 
 #include "artifacts/forward.h"
 
+static ot_status check_list(const char *what, const char *const *names, int n)
+{
+    if (n < 0 || (n > 0 && !names))
+        return ot__error(OT_ERR_INVALID, "artifacts options: a list of %d %s names", n, what);
+    for (int i = 0; i < n; i++)
+        if (!names[i])
+            return ot__error(OT_ERR_INVALID, "artifacts options: %s name %d is NULL", what, i);
+    return OT_OK;
+}
+
 ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out)
 {
     static const ot_artifacts_options defaults = OT_ARTIFACTS_OPTIONS_INIT;
@@ -17,6 +27,11 @@ ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_optio
     out->size = sizeof *out;
     if (!out->trainable)
         out->n_trainable = 0;
+    OT_TRY(OT_GIVEN_MANY(given->losses, given->n_losses));
+    OT_TRY(check_list("trainable", out->trainable, out->n_trainable));
+    OT_TRY(check_list("frozen", out->frozen, out->n_frozen));
+    OT_TRY(check_list("additional output", out->additional_outputs, out->n_additional_outputs));
+    OT_TRY(check_list("init", out->init, out->n_init));
     if ((unsigned)out->batch_norm > OT_BATCH_NORM_STORED)
         return ot__error(OT_ERR_INVALID, "batch norm mode %d is none", (int)out->batch_norm);
     return OT_OK;

@@ -149,10 +149,12 @@ ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_option
 {
     ot_artifacts_options taken;
     ot__forward forward = {0};
-    ot_status st = ot__options_take(options, &taken);
+    ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
-    OT_TRY(st);
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(ot__options_take(options, &taken));
     st = generate(model, &taken, &forward, out);
     ot__forward_deinit(&forward);
     return st;

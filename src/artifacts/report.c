@@ -234,7 +234,9 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
     ot_report *report;
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(model));
     OT_TRY(ot__options_take(options, &taken));
     report = ot__alloc_zero(1, sizeof *report);
     if (!report)
@@ -251,17 +253,18 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
 
 int ot_report_trainable(const ot_report *report)
 {
-    return report->problems.n == 0;
+    return report && report->problems.n == 0;
 }
 
 int ot_report_parameter_count(const ot_report *report)
 {
-    return report->n_parameters;
+    return report ? report->n_parameters : 0;
 }
 
 const ot_parameter_report *ot_report_parameter(const ot_report *report, int index)
 {
-    return index < 0 || index >= report->n_parameters ? NULL : &report->parameters[index];
+    return !report || index < 0 || index >= report->n_parameters ? NULL
+                                                                 : &report->parameters[index];
 }
 
 static const char *line_of(const text_lines *list, int index)
@@ -271,22 +274,22 @@ static const char *line_of(const text_lines *list, int index)
 
 int ot_report_problem_count(const ot_report *report)
 {
-    return report->problems.n;
+    return report ? report->problems.n : 0;
 }
 
 const char *ot_report_problem(const ot_report *report, int index)
 {
-    return line_of(&report->problems, index);
+    return report ? line_of(&report->problems, index) : NULL;
 }
 
 int ot_report_note_count(const ot_report *report)
 {
-    return report->notes.n;
+    return report ? report->notes.n : 0;
 }
 
 const char *ot_report_note(const ot_report *report, int index)
 {
-    return line_of(&report->notes, index);
+    return report ? line_of(&report->notes, index) : NULL;
 }
 
 void ot_report_destroy(ot_report *report)

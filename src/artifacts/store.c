@@ -38,29 +38,30 @@ void ot_artifacts_destroy(ot_artifacts *artifacts)
 
 const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts)
 {
-    return artifacts->training;
+    return artifacts ? artifacts->training : NULL;
 }
 
 const ot_model *ot_artifacts_eval_model(const ot_artifacts *artifacts)
 {
-    return artifacts->eval;
+    return artifacts ? artifacts->eval : NULL;
 }
 
 const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts)
 {
-    return artifacts->optimizer;
+    return artifacts ? artifacts->optimizer : NULL;
 }
 
 ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts)
 {
-    return artifacts->checkpoint;
+    return artifacts ? artifacts->checkpoint : NULL;
 }
 
 ot_checkpoint *ot_artifacts_take_checkpoint(ot_artifacts *artifacts)
 {
-    ot_checkpoint *checkpoint = artifacts->checkpoint;
+    ot_checkpoint *checkpoint = ot_artifacts_checkpoint(artifacts);
 
-    artifacts->checkpoint = NULL;
+    if (artifacts)
+        artifacts->checkpoint = NULL;
     return checkpoint;
 }
 
@@ -126,6 +127,8 @@ static ot_status save_models(const ot_artifacts *artifacts, const char *folder, 
 
 ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder, const char *prefix)
 {
+    OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(OT_GIVEN(folder));
     OT_TRY(ot__path_make_folder(folder));
     if (artifacts->ort_format) // first: not every model has this form
         OT_TRY(save_models(artifacts, folder, prefix, ORT));
@@ -136,6 +139,8 @@ ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder, c
 ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const char *folder,
                                     const char *prefix)
 {
+    OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(OT_GIVEN(folder));
     OT_TRY(ot__path_make_folder(folder));
     return save_checkpoint(artifacts, folder, prefix, FILE_NOMINAL, true);
 }
@@ -205,7 +210,9 @@ ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts
     ot_artifacts *artifacts;
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(folder));
     OT_TRY(ot__artifacts_create(&artifacts));
     st = load(artifacts, folder, prefix);
     if (st == OT_OK)

@@ -38,6 +38,34 @@ ot_status ot__error_errno(const char *path, const char *what);
 ot_status ot__error_memory(size_t n_bytes);
 void ot__error_clear(void);
 
+// ---- arguments of public functions (argument.c) ----
+
+// OT_ERR_INVALID "<function>: <argument> is NULL", or OT_OK: OT_TRY(OT_GIVEN(name)).
+#define OT_GIVEN(pointer) ot__argument((pointer), __func__, #pointer)
+// The same of an array of `count` entries, which may be NULL when there are none.
+#define OT_GIVEN_MANY(pointer, count)                                                              \
+    ot__argument_many((pointer), (count), __func__, #pointer, #count)
+ot_status ot__argument(const void *pointer, const char *function, const char *argument);
+ot_status ot__argument_many(const void *pointer, int64_t count, const char *function,
+                            const char *argument, const char *count_argument);
+
+// ---- handles that one thread may use at a time (guard.c) ----
+
+// The first member of what such a handle points to.
+typedef struct ot__guard {
+    char kind[12];           // "session": tells a handle from another, and from one destroyed
+    int depth;               // of calls of the owner that are inside
+    _Atomic uintptr_t owner; // the thread that is inside; 0: none
+} ot__guard;
+void ot__guard_init(ot__guard *guard, const char *kind);
+// From here on the handle is not taken any more, while its memory is still there to be looked at.
+void ot__guard_deinit(ot__guard *guard);
+// OT_ERR_INVALID: `handle` is NULL, or no handle of this kind (any more).
+ot_status ot__guard_check(const void *handle, const char *kind);
+// The same, and OT_ERR_STATE when another thread is inside. The thread that is may enter again.
+ot_status ot__guard_enter(const void *handle, const char *kind);
+void ot__guard_leave(const void *handle);
+
 // ---- checked sizes (size.c) ----
 
 bool ot__mul_overflows(int64_t a, int64_t b, int64_t *product); // a, b >= 0

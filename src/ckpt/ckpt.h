@@ -12,6 +12,8 @@
 #define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
 
 enum { OT_MAX_MOMENTS = 2 };
+// More are never seen, and keeping the lists sorted stays cheap whatever a file holds.
+enum { OT_MAX_PARAMETERS = 1 << 16, OT_MAX_PROPERTIES = 1 << 14 };
 
 typedef struct ot__parameter {
     char *name;
@@ -19,6 +21,7 @@ typedef struct ot__parameter {
     ot_tensor *value; // NULL elements in a nominal checkpoint: only the dtype counts
     bool trainable;
     ot_tensor *gradient;                // NULL before a session exists and for frozen ones
+    bool gradient_is_given;             // by the user before there was a session, which keeps it
     ot_tensor *moments[OT_MAX_MOMENTS]; // NULL when the optimizer has not made them
     const ot_form
         *form; // of value, gradient and moments; NULL, which is row-major, outside sessions
@@ -50,7 +53,10 @@ typedef struct ot__optimizer_group {
     int n_states;
 } ot__optimizer_group;
 
+#define OT_KIND_CHECKPOINT "checkpoint"
+
 struct ot_checkpoint {
+    ot__guard guard;
     ot__parameter **parameters; // sorted by name
     int n_parameters, parameters_capacity;
     ot__property *properties; // sorted by name
@@ -61,7 +67,8 @@ struct ot_checkpoint {
     ot__optimizer_group *other_groups;
     int n_other_groups;
     bool is_nominal, has_external_data;
-    void *session; // the session that works on it now, or NULL
+    void *session;    // the session that works on it now, or NULL
+    bool is_released; // by its owner: it goes with the session
     // Set while a session keeps parameters in forms of its own: makes one row-major. The session
     // brings it back before it computes.
     void (*unpack)(void *session, ot__parameter *parameter);
@@ -71,6 +78,13 @@ ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
 // Takes `value` over, also on failure. The new parameter is in *out (may be NULL).
 ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *value,
                        bool trainable, ot__parameter **out);
+// Room for one more element in an array that doubles.
+ot_status ot__ckpt_grow(void *array_pointer, int *capacity, int count, int max, size_t item_size);
+// One thread at a time works on a checkpoint. Leaving returns `status`.
+ot_status ot__ckpt_enter(const ot_checkpoint *checkpoint);
+ot_status ot__ckpt_leave(const ot_checkpoint *checkpoint, ot_status status);
+// Its session is gone: what the owner has destroyed meanwhile is now freed.
+void ot__ckpt_release(ot_checkpoint *checkpoint);
 // Make the parameter row-major if a session keeps it in another form.
 void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter);
 void ot__ckpt_group_deinit(ot__optimizer_group *group);

@@ -12,7 +12,6 @@ static ot_status load(const char *path, unsigned flags, ot_checkpoint **out)
     ot__file_map map = {0};
     ot_status st;
 
-    *out = NULL;
     if (ot__path_is_folder(path))
         return ot__error(
             OT_ERR_FORMAT,
@@ -26,16 +25,25 @@ static ot_status load(const char *path, unsigned flags, ot_checkpoint **out)
 
 ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
 {
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(path));
     return load(path, OT_CHECKPOINT_OPTIMIZER_STATE, out);
 }
 
 ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out)
 {
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(path));
     return load(path, 0, out);
 }
 
 ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out)
 {
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(bytes));
     return ot__flatbuf_read(&(ot__file_map){.data = bytes, .size = n_bytes}, NULL,
                             OT_CHECKPOINT_OPTIMIZER_STATE, out);
 }
@@ -116,7 +124,10 @@ static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_writ
 
 ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsigned flags)
 {
-    return save(checkpoint, path, (ot__ckpt_write_options){.flags = flags});
+    OT_TRY(OT_GIVEN(path));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint,
+                          save(checkpoint, path, (ot__ckpt_write_options){.flags = flags}));
 }
 
 static ot_status copy_piece(void *context, const void *bytes, size_t n_bytes)
@@ -168,7 +179,9 @@ ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, v
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
                                  const char *const *names, int n_names, bool nominal)
 {
-    return save(checkpoint, path,
-                (ot__ckpt_write_options){
-                    .names = names, .n_names = n_names, .as_artifact = true, .nominal = nominal});
+    const ot__ckpt_write_options options = {
+        .names = names, .n_names = n_names, .as_artifact = true, .nominal = nominal};
+
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, save(checkpoint, path, options));
 }

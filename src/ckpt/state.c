@@ -1,5 +1,4 @@
-// Training state in memory: parameters, moments, properties; loading and saving through the file
-// format.
+// Training state in memory: its life, and the parameters.
 #include <string.h>
 
 #include "ckpt/ckpt.h"
@@ -8,8 +7,23 @@
 
 ot_status ot_checkpoint_create(ot_checkpoint **out)
 {
+    OT_TRY(OT_GIVEN(out));
     *out = ot__alloc_zero(1, sizeof(**out));
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    ot__guard_init(&(*out)->guard, OT_KIND_CHECKPOINT);
+    return OT_OK;
+}
+
+ot_status ot__ckpt_enter(const ot_checkpoint *checkpoint)
+{
+    return ot__guard_enter(checkpoint, OT_KIND_CHECKPOINT);
+}
+
+ot_status ot__ckpt_leave(const ot_checkpoint *checkpoint, ot_status status)
+{
+    ot__guard_leave(checkpoint);
+    return status;
 }
 
 static void parameter_destroy(ot__parameter *parameter)
@@ -41,10 +55,8 @@ void ot__ckpt_group_deinit(ot__optimizer_group *group)
     memset(group, 0, sizeof(*group));
 }
 
-void ot_checkpoint_destroy(ot_checkpoint *checkpoint)
+static void destroy(ot_checkpoint *checkpoint)
 {
-    if (!checkpoint)
-        return;
     for (int i = 0; i < checkpoint->n_parameters; i++)
         parameter_destroy(checkpoint->parameters[i]);
     ot__free(checkpoint->parameters);
@@ -56,14 +68,28 @@ void ot_checkpoint_destroy(ot_checkpoint *checkpoint)
     for (int i = 0; i < checkpoint->n_other_groups; i++)
         ot__ckpt_group_deinit(&checkpoint->other_groups[i]);
     ot__free(checkpoint->other_groups);
+    ot__guard_deinit(&checkpoint->guard);
     ot__free(checkpoint);
 }
 
-// More are never seen, and keeping the lists sorted stays cheap whatever a file holds.
-enum { MAX_PARAMETERS = 1 << 16, MAX_PROPERTIES = 1 << 14 };
+void ot_checkpoint_destroy(ot_checkpoint *checkpoint)
+{
+    if (!checkpoint || ot__guard_check(checkpoint, OT_KIND_CHECKPOINT) != OT_OK)
+        return;
+    if (checkpoint->session)
+        checkpoint->is_released = true;
+    else
+        destroy(checkpoint);
+}
 
-// Room for one more element in an array that doubles.
-static ot_status grow(void *array_pointer, int *capacity, int count, int max, size_t item_size)
+void ot__ckpt_release(ot_checkpoint *checkpoint)
+{
+    checkpoint->session = NULL;
+    if (checkpoint->is_released)
+        destroy(checkpoint);
+}
+
+ot_status ot__ckpt_grow(void *array_pointer, int *capacity, int count, int max, size_t item_size)
 {
     void *old, *grown;
     int wanted;
@@ -73,7 +99,7 @@ static ot_status grow(void *array_pointer, int *capacity, int count, int max, si
     if (count >= max)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "a checkpoint holds at most %d parameters and %d properties",
-                         MAX_PARAMETERS, MAX_PROPERTIES);
+                         OT_MAX_PARAMETERS, OT_MAX_PROPERTIES);
     wanted = *capacity ? *capacity * 2 : 8;
     memcpy(&old, array_pointer, sizeof(old));
     grown = ot__realloc(old, (size_t)wanted * item_size);
@@ -129,8 +155,8 @@ ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *v
         st = ot__error(OT_ERR_INVALID, "parameter '%s' is there already", name);
         goto fail;
     }
-    st = grow(&checkpoint->parameters, &checkpoint->parameters_capacity, checkpoint->n_parameters,
-              MAX_PARAMETERS, sizeof(ot__parameter *));
+    st = ot__ckpt_grow(&checkpoint->parameters, &checkpoint->parameters_capacity,
+                       checkpoint->n_parameters, OT_MAX_PARAMETERS, sizeof(ot__parameter *));
     if (st != OT_OK)
         goto fail;
     parameter = ot__alloc_zero(1, sizeof(*parameter));
@@ -155,34 +181,54 @@ fail:
     return st;
 }
 
+int ot_checkpoint_is_nominal(const ot_checkpoint *checkpoint)
+{
+    return checkpoint && checkpoint->is_nominal ? 1 : 0;
+}
+
 int ot_checkpoint_parameter_count(const ot_checkpoint *checkpoint)
 {
-    return checkpoint->n_parameters;
+    return checkpoint ? checkpoint->n_parameters : 0;
 }
 
 const char *ot_checkpoint_parameter_name(const ot_checkpoint *checkpoint, int index)
 {
-    if (index < 0 || index >= checkpoint->n_parameters)
+    if (!checkpoint || index < 0 || index >= checkpoint->n_parameters)
         return NULL;
     return checkpoint->parameters[index]->name;
 }
 
 int ot_checkpoint_parameter_trainable(const ot_checkpoint *checkpoint, const char *name)
 {
-    const ot__parameter *parameter = ot__ckpt_find(checkpoint, name);
+    const ot__parameter *parameter = checkpoint && name ? ot__ckpt_find(checkpoint, name) : NULL;
 
     return parameter ? (parameter->trainable ? 1 : 0) : -1;
+}
+
+static ot_status find(const ot_checkpoint *checkpoint, const char *name, ot__parameter **out)
+{
+    *out = ot__ckpt_find(checkpoint, name);
+    if (!*out)
+        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no parameter '%s'", name);
+    return OT_OK;
 }
 
 static ot_status find_complete(const ot_checkpoint *checkpoint, const char *name,
                                ot__parameter **out)
 {
-    *out = ot__ckpt_find(checkpoint, name);
-    if (!*out)
-        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no parameter '%s'", name);
+    OT_TRY(find(checkpoint, name, out));
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "parameter '%s' has no value: the checkpoint is nominal",
                          name);
+    return OT_OK;
+}
+
+static ot_status find_trainable(const ot_checkpoint *checkpoint, const char *name,
+                                ot__parameter **out)
+{
+    OT_TRY(find_complete(checkpoint, name, out));
+    if (!(*out)->trainable)
+        return ot__error(OT_ERR_STATE, "parameter '%s' is frozen and has no gradient", name);
     return OT_OK;
 }
 
@@ -192,46 +238,85 @@ void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter)
         checkpoint->unpack(checkpoint->session, parameter);
 }
 
-ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
-                                      ot_tensor **out)
+ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const char *name,
+                                       ot_dtype *dtype, ot_shape *shape)
 {
     ot__parameter *parameter;
 
-    *out = NULL;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(OT_GIVEN(dtype));
+    OT_TRY(OT_GIVEN(shape));
+    *dtype = OT_DTYPE_UNDEFINED;
+    *shape = (ot_shape){.ndim = -1};
+    OT_TRY(ot__guard_check(checkpoint, OT_KIND_CHECKPOINT));
+    OT_TRY(find(checkpoint, name, &parameter));
+    *dtype = parameter->value->dtype;
+    if (!checkpoint->is_nominal)
+        *shape = parameter->value->shape;
+    return OT_OK;
+}
+
+static ot_status get_value(const ot_checkpoint *checkpoint, const char *name, ot_tensor **out)
+{
+    ot__parameter *parameter;
+
     OT_TRY(find_complete(checkpoint, name, &parameter));
     ot__ckpt_unpack(checkpoint, parameter);
     return ot_tensor_clone(parameter->value, out);
 }
 
-ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *name,
-                                      const ot_tensor *value)
+ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
+                                      ot_tensor **out)
 {
-    ot__parameter *parameter;
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, get_value(checkpoint, name, out));
+}
+
+// `what` is "parameter", or "the gradient of parameter".
+static ot_status check_fits(const char *what, const ot__parameter *parameter,
+                            const ot_tensor *given)
+{
+    const ot_tensor *value = parameter->value;
     char found[128], expected[128];
 
+    if (given->dtype == value->dtype && ot__shape_equal(&given->shape, &value->shape))
+        return OT_OK;
+    return ot__error(
+        OT_ERR_INVALID, "%s '%s' is %s%s, got %s%s", what, parameter->name,
+        ot_dtype_name(value->dtype), ot__shape_text(&value->shape, expected, sizeof(expected)),
+        ot_dtype_name(given->dtype), ot__shape_text(&given->shape, found, sizeof(found)));
+}
+
+static ot_status set_value(const ot_checkpoint *checkpoint, const char *name,
+                           const ot_tensor *value)
+{
+    ot__parameter *parameter;
+
     OT_TRY(find_complete(checkpoint, name, &parameter));
-    if (value->dtype != parameter->value->dtype ||
-        !ot__shape_equal(&value->shape, &parameter->value->shape))
-        return ot__error(OT_ERR_INVALID, "parameter '%s' is %s%s, got %s%s", name,
-                         ot_dtype_name(parameter->value->dtype),
-                         ot__shape_text(&parameter->value->shape, expected, sizeof(expected)),
-                         ot_dtype_name(value->dtype),
-                         ot__shape_text(&value->shape, found, sizeof(found)));
+    OT_TRY(check_fits("parameter", parameter, value));
     ot__ckpt_unpack(checkpoint, parameter);
     if (value->n_bytes)
         memcpy(parameter->value->data, value->data, value->n_bytes);
     return OT_OK;
 }
 
-ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
-                                     ot_tensor **out)
+ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *name,
+                                      const ot_tensor *value)
+{
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(OT_GIVEN(value));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, set_value(checkpoint, name, value));
+}
+
+static ot_status get_gradient(const ot_checkpoint *checkpoint, const char *name, ot_tensor **out)
 {
     ot__parameter *parameter;
 
-    *out = NULL;
-    OT_TRY(find_complete(checkpoint, name, &parameter));
-    if (!parameter->trainable)
-        return ot__error(OT_ERR_STATE, "parameter '%s' is frozen and has no gradient", name);
+    OT_TRY(find_trainable(checkpoint, name, &parameter));
     if (!parameter->gradient)
         return ot__error(OT_ERR_STATE, "parameter '%s' has no gradient before a session exists",
                          name);
@@ -239,8 +324,43 @@ ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char
     return ot_tensor_clone(parameter->gradient, out);
 }
 
-ot_status ot_checkpoint_add_parameter(ot_checkpoint *checkpoint, const char *name,
-                                      const ot_tensor *value, int trainable)
+ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
+                                     ot_tensor **out)
+{
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, get_gradient(checkpoint, name, out));
+}
+
+static ot_status set_gradient(const ot_checkpoint *checkpoint, const char *name,
+                              const ot_tensor *gradient)
+{
+    ot__parameter *parameter;
+
+    OT_TRY(find_trainable(checkpoint, name, &parameter));
+    OT_TRY(check_fits("the gradient of parameter", parameter, gradient));
+    ot__ckpt_unpack(checkpoint, parameter);
+    if (!parameter->gradient)
+        OT_TRY(ot_tensor_create(gradient->dtype, &gradient->shape, &parameter->gradient));
+    parameter->gradient_is_given = checkpoint->session == NULL;
+    if (gradient->n_bytes)
+        memcpy(parameter->gradient->data, gradient->data, gradient->n_bytes);
+    return OT_OK;
+}
+
+ot_status ot_checkpoint_set_gradient(ot_checkpoint *checkpoint, const char *name,
+                                     const ot_tensor *gradient)
+{
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(OT_GIVEN(gradient));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, set_gradient(checkpoint, name, gradient));
+}
+
+static ot_status add(ot_checkpoint *checkpoint, const char *name, const ot_tensor *value,
+                     int trainable)
 {
     ot_tensor *copy;
 
@@ -251,154 +371,11 @@ ot_status ot_checkpoint_add_parameter(ot_checkpoint *checkpoint, const char *nam
     return ot__ckpt_add(checkpoint, name, copy, trainable != 0, NULL);
 }
 
-// ---- properties ----
-
-static ot__property *property_find(const ot_checkpoint *checkpoint, const char *name, int *position)
+ot_status ot_checkpoint_add_parameter(ot_checkpoint *checkpoint, const char *name,
+                                      const ot_tensor *value, int trainable)
 {
-    int first = 0, last = checkpoint->n_properties;
-
-    while (first < last) {
-        int middle = first + (last - first) / 2;
-        if (strcmp(checkpoint->properties[middle].name, name) < 0)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    if (position)
-        *position = first;
-    if (first < checkpoint->n_properties && strcmp(checkpoint->properties[first].name, name) == 0)
-        return &checkpoint->properties[first];
-    return NULL;
-}
-
-static ot_status property_put(ot_checkpoint *checkpoint, const char *name, ot__property value)
-{
-    int position;
-    ot__property *property = property_find(checkpoint, name, &position);
-
-    if (!property) {
-        char *copy;
-        OT_TRY(grow(&checkpoint->properties, &checkpoint->properties_capacity,
-                    checkpoint->n_properties, MAX_PROPERTIES, sizeof(ot__property)));
-        copy = ot__strdup(name);
-        if (!copy)
-            return OT_ERR_NO_MEMORY;
-        property = &checkpoint->properties[position];
-        memmove(property + 1, property,
-                (size_t)(checkpoint->n_properties - position) * sizeof(*property));
-        checkpoint->n_properties++;
-        memset(property, 0, sizeof(*property));
-        property->name = copy;
-    }
-    ot__free(property->s);
-    value.name = property->name;
-    *property = value;
-    return OT_OK;
-}
-
-ot_status ot_checkpoint_set_int(ot_checkpoint *checkpoint, const char *name, int64_t value)
-{
-    return property_put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_INT, .i = value});
-}
-
-ot_status ot_checkpoint_set_float(ot_checkpoint *checkpoint, const char *name, float value)
-{
-    return property_put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_FLOAT, .f = value});
-}
-
-ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, const char *value)
-{
-    char *copy = ot__strdup(value);
-    ot_status st;
-
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
-    st = property_put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_STRING, .s = copy});
-    if (st != OT_OK)
-        ot__free(copy);
-    return st;
-}
-
-static const char *const kind_names[] = {"an int", "a float", "a string"};
-
-static ot_status property_get(const ot_checkpoint *checkpoint, const char *name,
-                              ot_property_kind kind, const ot__property **out)
-{
-    *out = property_find(checkpoint, name, NULL);
-    if (!*out)
-        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no property '%s'", name);
-    if ((*out)->kind != kind)
-        return ot__error(OT_ERR_INVALID, "property '%s' is %s, not %s", name,
-                         kind_names[(*out)->kind], kind_names[kind]);
-    return OT_OK;
-}
-
-ot_status ot_checkpoint_get_int(const ot_checkpoint *checkpoint, const char *name, int64_t *out)
-{
-    const ot__property *property;
-
-    *out = 0;
-    OT_TRY(property_get(checkpoint, name, OT_PROPERTY_INT, &property));
-    *out = property->i;
-    return OT_OK;
-}
-
-ot_status ot_checkpoint_get_float(const ot_checkpoint *checkpoint, const char *name, float *out)
-{
-    const ot__property *property;
-
-    *out = 0;
-    OT_TRY(property_get(checkpoint, name, OT_PROPERTY_FLOAT, &property));
-    *out = property->f;
-    return OT_OK;
-}
-
-ot_status ot_checkpoint_get_string(const ot_checkpoint *checkpoint, const char *name,
-                                   const char **out)
-{
-    const ot__property *property;
-
-    *out = NULL;
-    OT_TRY(property_get(checkpoint, name, OT_PROPERTY_STRING, &property));
-    *out = property->s;
-    return OT_OK;
-}
-
-int ot_checkpoint_property_count(const ot_checkpoint *checkpoint)
-{
-    return checkpoint->n_properties;
-}
-
-const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint, int index)
-{
-    if (index < 0 || index >= checkpoint->n_properties)
-        return NULL;
-    return checkpoint->properties[index].name;
-}
-
-ot_status ot_checkpoint_property_kind_of(const ot_checkpoint *checkpoint, const char *name,
-                                         ot_property_kind *out)
-{
-    const ot__property *property = property_find(checkpoint, name, NULL);
-
-    *out = OT_PROPERTY_INT;
-    if (!property)
-        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no property '%s'", name);
-    *out = property->kind;
-    return OT_OK;
-}
-
-ot_status ot_checkpoint_remove_property(ot_checkpoint *checkpoint, const char *name)
-{
-    int position;
-    ot__property *property = property_find(checkpoint, name, &position);
-
-    if (!property)
-        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no property '%s'", name);
-    ot__free(property->name);
-    ot__free(property->s);
-    checkpoint->n_properties--;
-    memmove(property, property + 1,
-            (size_t)(checkpoint->n_properties - position) * sizeof(*property));
-    return OT_OK;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(OT_GIVEN(value));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, add(checkpoint, name, value, trainable));
 }

@@ -100,10 +100,18 @@ static ot_status save_archive(const char *path, const char *const *names,
 ot_status ot_arrays_save(const char *path, const char *const *names,
                          const ot_tensor *const *tensors, int n_tensors)
 {
-    const bool is_archive = ot__ends_with(path, ".npz");
+    bool is_archive;
     ot__buf *bytes;
     ot_status st;
 
+    OT_TRY(OT_GIVEN(path));
+    OT_TRY(OT_GIVEN_MANY(names, n_tensors));
+    OT_TRY(OT_GIVEN_MANY(tensors, n_tensors));
+    for (int i = 0; i < n_tensors; i++)
+        if (!names[i] || !tensors[i])
+            return ot__error(OT_ERR_INVALID, "%s: %s %d is NULL", path, names[i] ? "array" : "name",
+                             i);
+    is_archive = ot__ends_with(path, ".npz");
     if (!is_archive && !ot__ends_with(path, ".npy"))
         return ot__error(OT_ERR_INVALID, "%s: arrays are written to .npz or .npy", path);
     if (n_tensors < 1 || (!is_archive && n_tensors > 1))

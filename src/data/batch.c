@@ -3,7 +3,10 @@
 
 #include "data/bind.h"
 
+#define OT_KIND_BATCHES "batches"
+
 struct ot_batches {
+    ot__guard guard;
     int64_t rows; // of the fields
     ot_batches_options options;
     ot__bound *bounds;
@@ -72,12 +75,19 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
     ot_batches *batches;
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(dataset));
+    OT_TRY(OT_GIVEN_MANY(bindings, n_bindings));
     if (n_bindings < 1)
         return ot__error(OT_ERR_INVALID, "no input is bound to the data");
+    if (options && options->size != sizeof defaults)
+        return ot__error(OT_ERR_INVALID, "batches options of %zu bytes, expected %zu",
+                         options->size, sizeof defaults);
     batches = ot__alloc_zero(1, sizeof(*batches));
     if (!batches)
         return OT_ERR_NO_MEMORY;
+    ot__guard_init(&batches->guard, OT_KIND_BATCHES);
     batches->options = options ? *options : defaults;
     st = init(batches, dataset, bindings, n_bindings);
     if (st == OT_OK) {
@@ -90,27 +100,30 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
 
 void ot_batches_destroy(ot_batches *batches)
 {
-    if (!batches)
+    if (!batches || ot__guard_enter(batches, OT_KIND_BATCHES) != OT_OK)
         return;
     for (int i = 0; i < batches->n_bounds; i++)
         ot__bound_deinit(&batches->bounds[i]);
     ot__free(batches->bounds);
+    ot__guard_deinit(&batches->guard);
     ot__free(batches);
 }
 
 int64_t ot_batches_rows(const ot_batches *batches)
 {
-    return batches->count;
+    return batches ? batches->count : 0;
 }
 
 int64_t ot_batches_count(const ot_batches *batches)
 {
-    const int64_t size = batches->options.batch_size;
+    const int64_t size = batches ? batches->options.batch_size : 1;
 
+    if (!batches)
+        return 0;
     return batches->options.drop_last ? batches->count / size : (batches->count + size - 1) / size;
 }
 
-ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch)
+static ot_status seek(ot_batches *batches, int64_t epoch, int64_t batch)
 {
     if (epoch < 0 || batch < 0 || batch > ot_batches_count(batches))
         return ot__error(OT_ERR_INVALID,
@@ -119,6 +132,16 @@ ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch)
     batches->epoch = epoch;
     batches->next = OT_MIN(batch * batches->options.batch_size, batches->count);
     return OT_OK;
+}
+
+ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch)
+{
+    ot_status st;
+
+    OT_TRY(ot__guard_enter(batches, OT_KIND_BATCHES));
+    st = seek(batches, epoch, batch);
+    ot__guard_leave(batches);
+    return st;
 }
 
 static int64_t row_at(const ot_batches *batches, int64_t position)
@@ -132,7 +155,7 @@ static int64_t row_at(const ot_batches *batches, int64_t position)
                                : position;
 }
 
-ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
+static ot_status next(ot_batches *batches, const ot_tensor **tensors)
 {
     const int64_t size = batches->options.batch_size;
     const int64_t n = OT_MIN(batches->count - batches->next, size);
@@ -157,10 +180,23 @@ ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
     return OT_OK;
 }
 
+ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
+{
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(tensors));
+    OT_TRY(ot__guard_enter(batches, OT_KIND_BATCHES));
+    st = next(batches, tensors);
+    ot__guard_leave(batches);
+    return st;
+}
+
 const char *const *ot_batches_class_names(const ot_batches *batches, int *n_classes)
 {
+    if (!n_classes)
+        return NULL;
     *n_classes = 0;
-    for (int i = 0; i < batches->n_bounds; i++)
+    for (int i = 0; batches && i < batches->n_bounds; i++)
         if (batches->bounds[i].is_class && batches->bounds[i].class_names) {
             *n_classes = batches->bounds[i].n_class_names;
             return (const char *const *)batches->bounds[i].class_names;

@@ -168,6 +168,9 @@ static ot_status make_tensor(ot__bound *bound, int64_t batch_size)
 
 ot_status ot__bound_find(ot__bound *bound, const ot_dataset *dataset, const ot_binding *binding)
 {
+    if (!binding->input || !binding->fields)
+        return ot__error(OT_ERR_INVALID, "the %s of a binding is NULL",
+                         binding->input ? "field" : "input");
     *bound = (ot__bound){.input = ot__strdup(binding->input)};
     return bound->input ? find_fields(bound, dataset, binding->fields) : OT_ERR_NO_MEMORY;
 }

@@ -169,18 +169,24 @@ ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_datase
                           ot_dataset **out)
 {
     const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
-    ot_dataset *dataset = ot__alloc_zero(1, sizeof(*dataset));
-    ot_status st = dataset ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_dataset *dataset;
+    ot_status st = OT_OK;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
-    if (n_paths < 1) {
-        ot__free(dataset);
+    OT_TRY(OT_GIVEN_MANY(paths, n_paths));
+    if (n_paths < 1)
         return ot__error(OT_ERR_INVALID, "no data file is given");
-    }
-    if (st == OT_OK)
-        dataset->rows = -1;
+    if (options && options->size != sizeof defaults)
+        return ot__error(OT_ERR_INVALID, "dataset options of %zu bytes, expected %zu",
+                         options->size, sizeof defaults);
+    dataset = ot__alloc_zero(1, sizeof(*dataset));
+    if (!dataset)
+        return OT_ERR_NO_MEMORY;
+    dataset->rows = -1;
     for (int i = 0; st == OT_OK && i < n_paths; i++)
-        st = open_one(dataset, paths[i], options ? options : &defaults);
+        st = paths[i] ? open_one(dataset, paths[i], options ? options : &defaults)
+                      : ot__error(OT_ERR_INVALID, "path %d is NULL", i);
     if (st == OT_OK) {
         *out = dataset;
         dataset = NULL;
@@ -221,22 +227,25 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
 
 int64_t ot_dataset_rows(const ot_dataset *dataset)
 {
-    return dataset->rows;
+    return dataset ? dataset->rows : 0;
 }
 
 int ot_dataset_field_count(const ot_dataset *dataset)
 {
-    return dataset->n_fields;
+    return dataset ? dataset->n_fields : 0;
 }
 
 const char *ot_dataset_field_name(const ot_dataset *dataset, int index)
 {
-    return index >= 0 && index < dataset->n_fields ? dataset->fields[index].name : NULL;
+    return dataset && index >= 0 && index < dataset->n_fields ? dataset->fields[index].name : NULL;
 }
 
 ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_dtype *dtype,
                                 ot_shape *row_shape)
 {
+    OT_TRY(OT_GIVEN(dataset));
+    OT_TRY(OT_GIVEN(dtype));
+    OT_TRY(OT_GIVEN(row_shape));
     if (index < 0 || index >= dataset->n_fields)
         return ot__error(OT_ERR_NOT_FOUND, "there is no field number %d of %d", index,
                          dataset->n_fields);

@@ -29,9 +29,15 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
     ot__source *source;
     ot_status st = OT_OK;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN_MANY(names, n));
+    OT_TRY(OT_GIVEN_MANY(tensors, n));
     if (n < 1)
         return ot__error(OT_ERR_INVALID, "no array is given");
+    for (int i = 0; i < n; i++)
+        if (!names[i] || !tensors[i])
+            return ot__error(OT_ERR_INVALID, "%s %d is NULL", names[i] ? "array" : "name", i);
     dataset = ot__alloc_zero(1, sizeof(*dataset));
     if (!dataset)
         return OT_ERR_NO_MEMORY;

@@ -12,7 +12,7 @@ static int find(const ot_model *model, const char *key)
 
 const char *ot_model_metadata(const ot_model *model, const char *key)
 {
-    const int i = find(model, key);
+    const int i = model && key ? find(model, key) : -1;
 
     return i < 0 ? NULL : model->metadata[2 * i + 1];
 }
@@ -29,10 +29,15 @@ const char *ot_model_metadata_key(const ot_model *model, int index)
 
 ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value)
 {
-    const char *key_copy = ot__arena_strdup(model->arena, key);
-    const char *value_copy = ot__arena_strdup(model->arena, value);
-    int i = find(model, key);
+    const char *key_copy, *value_copy;
+    int i;
 
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(OT_GIVEN(key));
+    OT_TRY(OT_GIVEN(value));
+    key_copy = ot__arena_strdup(model->arena, key);
+    value_copy = ot__arena_strdup(model->arena, value);
+    i = find(model, key);
     if (!key_copy || !value_copy)
         return OT_ERR_NO_MEMORY;
     if (i < 0) {

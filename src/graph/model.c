@@ -267,14 +267,14 @@ int ot_model_input_count(const ot_model *model)
 {
     int n = 0;
 
-    for (int i = 0; i < model->graph->n_inputs; i++)
+    for (int i = 0; model && i < model->graph->n_inputs; i++)
         n += is_user_input(model->graph->inputs[i]);
     return n;
 }
 
 const char *ot_model_input_name(const ot_model *model, int index)
 {
-    for (int i = 0; i < model->graph->n_inputs && index >= 0; i++)
+    for (int i = 0; model && i < model->graph->n_inputs && index >= 0; i++)
         if (is_user_input(model->graph->inputs[i]) && index-- == 0)
             return model->graph->inputs[i]->name;
     return NULL;
@@ -282,12 +282,12 @@ const char *ot_model_input_name(const ot_model *model, int index)
 
 int ot_model_output_count(const ot_model *model)
 {
-    return model->graph->n_outputs;
+    return model ? model->graph->n_outputs : 0;
 }
 
 const char *ot_model_output_name(const ot_model *model, int index)
 {
-    if (index < 0 || index >= model->graph->n_outputs)
+    if (!model || index < 0 || index >= model->graph->n_outputs)
         return NULL;
     return model->graph->outputs[index]->name;
 }
@@ -295,10 +295,15 @@ const char *ot_model_output_name(const ot_model *model, int index)
 ot_status ot_model_value_info(const ot_model *model, const char *name, ot_dtype *dtype,
                               ot_shape *shape)
 {
-    const ot_value *value = ot__graph_find(model->graph, name);
+    const ot_value *value;
 
+    OT_TRY(OT_GIVEN(dtype));
+    OT_TRY(OT_GIVEN(shape));
     *dtype = OT_DTYPE_UNDEFINED;
     *shape = (ot_shape){.ndim = -1};
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(OT_GIVEN(name));
+    value = ot__graph_find(model->graph, name);
     if (!value)
         return ot__error(OT_ERR_NOT_FOUND, "the graph has no value '%s'", name);
     *dtype = value->dtype;

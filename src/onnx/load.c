@@ -47,12 +47,15 @@ static ot_status load_map(ot__file_map *map, const char *path, const char *folde
 
 ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out)
 {
-    bool is_standard_input = strcmp(path, "-") == 0;
+    bool is_standard_input;
     char *folder = NULL;
     ot__file_map map = {0};
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(path));
+    is_standard_input = strcmp(path, "-") == 0;
     st = ot__file_map_open_within(
         &map, path, options && options->max_memory > 0 ? options->max_memory : OT_STREAM_MAX);
     if (st != OT_OK)
@@ -77,7 +80,9 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     ot_shape shape = OT_SHAPE((int64_t)n_bytes);
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(bytes));
     if (looks_like_text(bytes, n_bytes))
         return ot__text_read(bytes, n_bytes, options, where, out);
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));

@@ -263,6 +263,8 @@ static ot_status save_ort(const ot_model *model, const char *path)
 
 ot_status ot_model_save(const ot_model *model, const char *path, const ot_model_options *options)
 {
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(OT_GIVEN(path));
     if (ot__ends_with(path, ".onnxtxt"))
         return save_text(model, path);
     if (ot__ends_with(path, ".ort"))
@@ -274,9 +276,12 @@ ot_status ot_model_to_text(const ot_model *model, char **out)
 {
     const ot__text_options shortened = {.max_elements = 16};
     ot__buf text = {0};
-    ot_status st = ot__text_write(model, &shortened, &text);
+    ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(model));
+    st = ot__text_write(model, &shortened, &text);
     if (st == OT_OK)
         *out = text.data; // never NULL: every model has text
     else

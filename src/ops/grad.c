@@ -162,22 +162,22 @@ void ot_grad_set_dx(ot_grad *g, int input, ot_value *dx)
 
 ot_dtype ot_value_dtype(const ot_value *value)
 {
-    return value->dtype;
+    return value ? value->dtype : OT_DTYPE_UNDEFINED;
 }
 
 const ot_shape *ot_value_shape(const ot_value *value)
 {
-    return &value->shape;
+    return value ? &value->shape : NULL;
 }
 
 bool ot_value_has_shape(const ot_value *value)
 {
-    return value->has_shape;
+    return value && value->has_shape;
 }
 
 const ot_tensor *ot_value_constant(const ot_value *value)
 {
-    return value->constant;
+    return value ? value->constant : NULL;
 }
 
 // ---- contexts ----

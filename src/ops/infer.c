@@ -96,6 +96,11 @@ const int64_t *ot_value_known(const ot_value *value, int *n)
     static const int64_t none[1] = {0};
     int64_t count;
 
+    if (n == NULL)
+        return NULL;
+    *n = 0;
+    if (value == NULL)
+        return NULL;
     *n = value->n_known;
     if (value->n_known > 0)
         return value->known;

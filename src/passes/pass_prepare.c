@@ -44,5 +44,6 @@ ot_status ot__pass_prepare_carrying(ot_model *model)
 
 ot_status ot_model_infer(ot_model *model)
 {
+    OT_TRY(OT_GIVEN(model));
     return ot__pass_prepare(model);
 }

@@ -130,11 +130,9 @@ static ot_status export(ot_session *session, const char *const *output_names, in
     const char **found = NULL;
     ot_status st = OT_OK;
 
-    *out = NULL;
     if (session->eval.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no eval model to export");
-    if (session->checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(ot__session_check_values(session));
     if (output_names != NULL && n_outputs < 1)
         return ot__error(OT_ERR_INVALID, "an exported model needs an output");
     if (output_names == NULL)
@@ -148,11 +146,17 @@ static ot_status export(ot_session *session, const char *const *output_names, in
 ot_status ot_session_export(ot_session *session, const char *const *output_names, int n_outputs,
                             ot_model **out)
 {
-    return export(session, output_names, n_outputs, by_copy, out);
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, export(session, output_names, n_outputs, by_copy, out));
 }
 
 ot_status ot_session_export_view(ot_session *session, const char *const *output_names,
                                  int n_outputs, ot_model **out)
 {
-    return export(session, output_names, n_outputs, by_reference, out);
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, export(session, output_names, n_outputs, by_reference, out));
 }

@@ -68,37 +68,32 @@ static double factor(const ot_schedule *s, int64_t step)
 
 double ot_schedule_value(const ot_schedule *schedule, int64_t step)
 {
+    if (schedule == NULL)
+        return 0.0;
     return schedule->initial_lr * factor(schedule, OT_MAX(step, (int64_t)0));
 }
 
 ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate)
 {
+    OT_TRY(ot__session_enter(session));
     if (!is_non_negative(learning_rate))
-        return ot__error(OT_ERR_INVALID, "the learning rate is %g", learning_rate);
+        return ot__session_leave(
+            session, ot__error(OT_ERR_INVALID, "the learning rate is %g", learning_rate));
     session->learning_rate = learning_rate;
-    return OT_OK;
+    return ot__session_leave(session, OT_OK);
 }
 
 double ot_session_learning_rate(const ot_session *session)
 {
-    return session->learning_rate;
+    return session == NULL ? 0.0 : session->learning_rate;
 }
 
 int64_t ot_session_step_count(const ot_session *session)
 {
-    return session->checkpoint->step;
+    return session == NULL ? 0 : session->checkpoint->step;
 }
 
-ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule)
-{
-    OT_TRY(ot__schedule_check(schedule));
-    session->schedule = *schedule;
-    session->has_schedule = true;
-    session->checkpoint->initial_lr = (float)schedule->initial_lr;
-    return ot_session_schedule_step(session);
-}
-
-ot_status ot_session_schedule_step(ot_session *session)
+static ot_status schedule_step(ot_session *session)
 {
     if (!session->has_schedule)
         return ot__error(OT_ERR_STATE, "the session has no learning rate schedule");
@@ -106,7 +101,29 @@ ot_status ot_session_schedule_step(ot_session *session)
     return OT_OK;
 }
 
+static ot_status set_schedule(ot_session *session, const ot_schedule *schedule)
+{
+    OT_TRY(ot__schedule_check(schedule));
+    session->schedule = *schedule;
+    session->has_schedule = true;
+    session->checkpoint->initial_lr = (float)schedule->initial_lr;
+    return schedule_step(session);
+}
+
+ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule)
+{
+    OT_TRY(OT_GIVEN(schedule));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, set_schedule(session, schedule));
+}
+
+ot_status ot_session_schedule_step(ot_session *session)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, schedule_step(session));
+}
+
 int ot_session_has_schedule(const ot_session *session)
 {
-    return session->has_schedule ? 1 : 0;
+    return session != NULL && session->has_schedule ? 1 : 0;
 }

@@ -12,7 +12,6 @@ static const char *const role_names[] = {
     [OT_OPTIMIZER_MOMENT1] = "first_order_moments",
     [OT_OPTIMIZER_MOMENT2] = "second_order_moments",
 };
-static const double default_initial_lr = 0.001;
 
 // ---- the model's inputs ----
 
@@ -65,6 +64,34 @@ static ot_status sort_inputs(ot__optimizer *o)
     return OT_OK;
 }
 
+// With none nothing would be trained; with two it would matter which of them is first.
+static ot_status check_one_rule(const ot__optimizer *o)
+{
+    const ot_graph *g = o->model->graph;
+    const ot_node *rule = NULL;
+    char label[160];
+
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int k = 0; k < g->nodes[i]->n_inputs; k++) {
+            const ot_value *x = g->nodes[i]->inputs[k];
+
+            if (x == NULL || !x->is_input ||
+                strcmp(x->name, role_names[OT_OPTIMIZER_PARAMS]) != 0 ||
+                (ot__op_input_port(g->nodes[i]->op, k)->flags & OT_PORT_STATE) == 0)
+                continue;
+            if (rule != NULL)
+                return ot__error(OT_ERR_INVALID,
+                                 "optimizer model: %s and another %s before it update the "
+                                 "parameters, expected one",
+                                 ot__node_label(g->nodes[i], label, sizeof label), rule->op_type);
+            rule = g->nodes[i];
+        }
+    if (rule != NULL)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "optimizer model: none of its %d nodes updates the parameters",
+                     g->n_nodes);
+}
+
 static const char *find_moments_user(const ot__optimizer *o)
 {
     const ot_graph *g = o->model->graph;
@@ -75,22 +102,6 @@ static const char *find_moments_user(const ot__optimizer *o)
                 if (o->roles[m] == OT_OPTIMIZER_MOMENT1 && g->nodes[i]->inputs[k] == g->inputs[m])
                     return g->nodes[i]->op_type;
     return NULL;
-}
-
-// Moments of one rule mean nothing to another. Checkpoints of other makers do not say whose they
-// are.
-static ot_status check_moments_user(const ot_session *session)
-{
-    const char *mine = session->optimizer.moments_of, *saved;
-
-    if (mine == NULL || !session->checkpoint->has_optimizer_state ||
-        ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, &saved) != OT_OK)
-        return OT_OK;
-    if (strcmp(mine, saved) == 0)
-        return OT_OK;
-    return ot__error(OT_ERR_INVALID,
-                     "the checkpoint's optimizer state is that of %s, the optimizer model has %s",
-                     saved, mine);
 }
 
 // ---- the parameters ----
@@ -125,50 +136,6 @@ static ot_status check_dtypes(const ot__optimizer *o)
     return OT_OK;
 }
 
-static ot_status check_moment(const ot__parameter *p, int k)
-{
-    const ot_tensor *m = p->moments[k];
-    char found[160], expected[160];
-
-    if (m == NULL)
-        return ot__error(OT_ERR_INVALID,
-                         "the checkpoint's optimizer state has no momentum%d of parameter '%s'", k,
-                         p->name);
-    if (m->dtype != p->value->dtype || !ot__shape_equal(&m->shape, &p->value->shape))
-        return ot__error(OT_ERR_INVALID, "momentum%d of parameter '%s' is %s%s, expected %s%s", k,
-                         p->name, ot_dtype_name(m->dtype),
-                         ot__shape_text(&m->shape, found, sizeof found),
-                         ot_dtype_name(p->value->dtype),
-                         ot__shape_text(&p->value->shape, expected, sizeof expected));
-    return OT_OK;
-}
-
-// Moments start at zero; those that were saved must be there for every parameter.
-static ot_status make_moments(ot_session *session)
-{
-    ot_checkpoint *checkpoint = session->checkpoint;
-    ot__optimizer *o = &session->optimizer;
-
-    for (int i = 0; i < o->n_parameters; i++) {
-        ot__parameter *p = o->parameters[i];
-
-        for (int k = 0; k < o->n_moments; k++) {
-            if (!checkpoint->has_optimizer_state) {
-                ot_tensor_destroy(p->moments[k]);
-                p->moments[k] = NULL;
-                OT_TRY(ot_tensor_create(p->value->dtype, &p->value->shape, &p->moments[k]));
-            }
-            OT_TRY(check_moment(p, k));
-        }
-    }
-    if (!checkpoint->has_optimizer_state) {
-        checkpoint->has_optimizer_state = true;
-        checkpoint->step = 0;
-        checkpoint->initial_lr = (float)default_initial_lr;
-    }
-    return OT_OK;
-}
-
 // ---- the plan ----
 
 static ot_tensor *tensor_of(const ot__parameter *p, ot__optimizer_role role)
@@ -187,7 +154,8 @@ static ot_tensor *tensor_of(const ot__parameter *p, ot__optimizer_role role)
     }
 }
 
-static ot_status make_plan(ot_session *session)
+// `n_bytes` of moments are still to come.
+static ot_status make_plan(ot_session *session, size_t n_bytes)
 {
     ot__optimizer *o = &session->optimizer;
     ot_graph *g = o->model->graph;
@@ -206,7 +174,7 @@ static ot_status make_plan(ot_session *session)
             lengths[i] = o->n_parameters;
             per_input[i] = shapes;
         }
-    st = ot__plan_budget(session, &options);
+    st = ot__plan_budget(session, n_bytes, &options);
     if (st == OT_OK)
         st = ot__plan_create(g, &options, lengths, per_input, &o->plan);
 done:
@@ -217,19 +185,26 @@ done:
 }
 
 // Made when the parameters have values: at once, or for a nominal checkpoint with the first step.
-static ot_status make_ready(ot_session *session)
+// `is_switch`: moments of another rule make room.
+static ot_status make_ready(ot_session *session, bool is_switch)
 {
     ot__optimizer *o = &session->optimizer;
+    ot__fresh_moments fresh;
+    ot_status st;
 
     if (o->plan != NULL)
         return OT_OK;
-    if (session->checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    OT_TRY(make_moments(session));
-    return make_plan(session);
+    OT_TRY(ot__session_check_values(session));
+    st = ot__moments_make(session, is_switch, &fresh);
+    if (st == OT_OK)
+        st = make_plan(session, fresh.n_bytes);
+    if (st == OT_OK)
+        st = ot__moments_take(session, &fresh);
+    ot__moments_deinit(&fresh);
+    return st;
 }
 
-ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
+static ot_status create(ot_session *session, const ot_model *model, bool is_switch)
 {
     const ot_shape one = OT_SHAPE(1);
     ot__optimizer *o = &session->optimizer;
@@ -241,14 +216,19 @@ ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
     if (st != OT_OK)
         return ot__error_prefix(st, "optimizer model");
     OT_TRY(sort_inputs(o));
+    OT_TRY(check_one_rule(o));
     o->moments_of = find_moments_user(o);
-    OT_TRY(check_moments_user(session));
     for (int i = 0; i < o->model->graph->n_inputs; i++)
         if (o->model->graph->inputs[i]->kind == OT_VALUE_TENSOR)
             ot__value_set(o->model->graph->inputs[i], o->model->graph->inputs[i]->dtype, &one);
     OT_TRY(list_trainable(session));
     OT_TRY(check_dtypes(o));
-    return session->checkpoint->is_nominal ? OT_OK : make_ready(session);
+    return session->checkpoint->is_nominal ? OT_OK : make_ready(session, is_switch);
+}
+
+ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
+{
+    return create(session, model, false);
 }
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)
@@ -258,7 +238,7 @@ void ot__optimizer_deinit(ot__optimizer *optimizer)
     ot__free(optimizer->parameters);
 }
 
-ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer)
+static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
 {
     ot__optimizer old = session->optimizer;
     ot_status st = OT_OK;
@@ -267,9 +247,12 @@ ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimize
     ot__homes_leave(session);
     ot__program_drop_plans(&session->training);
     ot__program_drop_plans(&session->eval);
+    if (old.moments_of != NULL) // the next rule must know
+        OT_TRY(
+            ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old.moments_of));
     session->optimizer = (ot__optimizer){0};
     if (optimizer != NULL)
-        st = ot__optimizer_create(session, optimizer);
+        st = create(session, optimizer, old.model != NULL);
     if (st != OT_OK) {
         ot__optimizer_deinit(&session->optimizer);
         session->optimizer = old;
@@ -277,6 +260,12 @@ ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimize
     }
     ot__optimizer_deinit(&old);
     return OT_OK;
+}
+
+ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, set_optimizer(session, optimizer));
 }
 
 static void bind_all(ot__optimizer *o)
@@ -306,14 +295,14 @@ static bool was_applied(const ot__plan *plan)
     return applied != 0;
 }
 
-ot_status ot_session_optimizer_step(ot_session *session)
+static ot_status optimizer_step(ot_session *session)
 {
     ot__optimizer *o = &session->optimizer;
     const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
 
     if (o->model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
-    OT_TRY(make_ready(session));
+    OT_TRY(make_ready(session, false));
     OT_TRY(ot__session_lend_block(session, o->plan));
     o->learning_rate = (float)session->learning_rate;
     o->step = session->checkpoint->step + 1;
@@ -323,4 +312,10 @@ ot_status ot_session_optimizer_step(ot_session *session)
     if (o->model->graph->n_outputs == 0 || was_applied(o->plan))
         session->checkpoint->step = o->step;
     return OT_OK;
+}
+
+ot_status ot_session_optimizer_step(ot_session *session)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, optimizer_step(session));
 }

@@ -28,6 +28,8 @@ int64_t ot_session_parameters_size(const ot_session *session, int which)
 {
     int64_t sum = 0;
 
+    if (session == NULL)
+        return 0;
     for (int i = 0; i < session->n_parameters; i++)
         if (is_selected(session->parameters[i], which))
             sum += count_of(session, session->parameters[i]);
@@ -38,6 +40,9 @@ static ot_status check(const ot_session *session, int which, int64_t count)
 {
     const int64_t expected = ot_session_parameters_size(session, which);
 
+    if (which != OT_PARAMETERS_ALL && which != OT_PARAMETERS_TRAINABLE)
+        return ot__error(OT_ERR_INVALID, "%d means neither all nor the trainable parameters",
+                         which);
     if (count != expected)
         return ot__error(OT_ERR_INVALID,
                          "a vector of %" PRId64 " elements for %" PRId64 " of the parameters",
@@ -53,13 +58,6 @@ static ot_status check(const ot_session *session, int which, int64_t count)
     return OT_OK;
 }
 
-static ot_status check_values(const ot_session *session)
-{
-    if (session->checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    return OT_OK;
-}
-
 // Row-major f32. Only f32 tensors have forms of their own.
 static void unpack(float *to, const ot_tensor *from, const ot_form *form)
 {
@@ -69,9 +67,17 @@ static void unpack(float *to, const ot_tensor *from, const ot_form *form)
         (void)ot__convert(to, OT_F32, from->data, from->dtype, ot_tensor_count(from));
 }
 
-ot_status ot_session_get_parameters(ot_session *session, int which, float *to, int64_t count)
+static void pack(ot_tensor *to, const ot_form *form, const float *from)
 {
-    OT_TRY(check_values(session));
+    if (form != NULL)
+        ot__form_convert(to->data, form, from, NULL, &to->shape, sizeof *from);
+    else
+        (void)ot__convert(to->data, to->dtype, from, OT_F32, ot_tensor_count(to));
+}
+
+static ot_status get_parameters(ot_session *session, int which, float *to, int64_t count)
+{
+    OT_TRY(ot__session_check_values(session));
     OT_TRY(check(session, which, count));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
@@ -84,29 +90,63 @@ ot_status ot_session_get_parameters(ot_session *session, int which, float *to, i
     return OT_OK;
 }
 
+ot_status ot_session_get_parameters(ot_session *session, int which, float *to, int64_t count)
+{
+    OT_TRY(OT_GIVEN_MANY(to, count));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, get_parameters(session, which, to, count));
+}
+
+static bool is_ours(const ot_session *session, const ot__parameter *p)
+{
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i] == p)
+            return true;
+    return false;
+}
+
+// The vector must have a value for every parameter, and the model declare its shape.
+static ot_status check_completing(const ot_session *session)
+{
+    const ot_checkpoint *checkpoint = session->checkpoint;
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const char *name = checkpoint->parameters[i]->name;
+        const ot_value *value;
+
+        if (!is_ours(session, checkpoint->parameters[i]))
+            return ot__error(OT_ERR_STATE,
+                             "the checkpoint is nominal, and its parameter '%s' is not among those "
+                             "of the training model, which the vector has values for",
+                             name);
+        value = ot__graph_find(session->training.model->graph, name);
+        if (!value->has_shape || !ot__shape_is_static(&value->shape))
+            return ot__error(OT_ERR_INVALID, "the shape of parameter '%s' is not declared", name);
+    }
+    return OT_OK;
+}
+
 // A nominal checkpoint gets its values: their shapes are those that the model declares.
 static ot_status complete(ot_session *session)
 {
+    OT_TRY(check_completing(session));
     for (int i = 0; i < session->n_parameters; i++) {
         ot__parameter *p = session->parameters[i];
         const ot_value *value = ot__graph_find(session->training.model->graph, p->name);
         ot_tensor *fresh;
 
-        if (!value->has_shape || !ot__shape_is_static(&value->shape))
-            return ot__error(OT_ERR_INVALID, "the shape of parameter '%s' is not declared",
-                             p->name);
         OT_TRY(ot_tensor_create(p->value->dtype, &value->shape, &fresh));
         ot_tensor_destroy(p->value);
         p->value = fresh;
     }
     ot__undo_deinit(&session->undo); // it had room for no values
     OT_TRY(ot__undo_create(session));
-    session->checkpoint->is_nominal = false;
-    return ot__session_make_gradients(session);
+    OT_TRY(ot__session_make_gradients(session));
+    session->checkpoint->is_nominal = false; // from here on nothing can fail
+    return OT_OK;
 }
 
-ot_status ot_session_set_parameters(ot_session *session, int which, const float *from,
-                                    int64_t count)
+static ot_status set_parameters(ot_session *session, int which, const float *from, int64_t count)
 {
     OT_TRY(check(session, which, count));
     if (session->checkpoint->is_nominal) {
@@ -116,22 +156,48 @@ ot_status ot_session_set_parameters(ot_session *session, int which, const float 
     }
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
-        const int64_t n = ot_tensor_count(p->value);
 
         if (!is_selected(p, which))
             continue;
-        if (p->form != NULL)
-            ot__form_convert(p->value->data, p->form, from, NULL, &p->value->shape, sizeof *from);
-        else
-            (void)ot__convert(p->value->data, p->value->dtype, from, OT_F32, n);
-        from += n;
+        pack(p->value, p->form, from);
+        from += ot_tensor_count(p->value);
     }
     return OT_OK;
 }
 
-ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count)
+ot_status ot_session_set_parameters(ot_session *session, int which, const float *from,
+                                    int64_t count)
 {
-    OT_TRY(check_values(session));
+    OT_TRY(OT_GIVEN_MANY(from, count));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, set_parameters(session, which, from, count));
+}
+
+static ot_status set_gradients(ot_session *session, const float *from, int64_t count)
+{
+    OT_TRY(ot__session_check_values(session));
+    OT_TRY(check(session, OT_PARAMETERS_TRAINABLE, count));
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (!p->trainable)
+            continue;
+        pack(p->gradient, p->form, from);
+        from += ot_tensor_count(p->gradient);
+    }
+    return OT_OK;
+}
+
+ot_status ot_session_set_gradients(ot_session *session, const float *from, int64_t count)
+{
+    OT_TRY(OT_GIVEN_MANY(from, count));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, set_gradients(session, from, count));
+}
+
+static ot_status get_gradients(ot_session *session, float *to, int64_t count)
+{
+    OT_TRY(ot__session_check_values(session));
     OT_TRY(check(session, OT_PARAMETERS_TRAINABLE, count));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
@@ -143,6 +209,13 @@ ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count
         to += ot_tensor_count(g);
     }
     return OT_OK;
+}
+
+ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count)
+{
+    OT_TRY(OT_GIVEN_MANY(to, count));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, get_gradients(session, to, count));
 }
 
 typedef struct scaling {
@@ -167,11 +240,11 @@ static void scale_range(void *context, int64_t first, int64_t last)
     }
 }
 
-ot_status ot_session_scale_gradients(ot_session *session, double factor)
+static ot_status scale_gradients(ot_session *session, double factor)
 {
     enum { MIN_PER_THREAD = 1 << 15 };
 
-    OT_TRY(check_values(session));
+    OT_TRY(ot__session_check_values(session));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
@@ -186,4 +259,10 @@ ot_status ot_session_scale_gradients(ot_session *session, double factor)
             ot__parallel_for(ot_tensor_count(s.tensor), MIN_PER_THREAD, scale_range, &s);
     }
     return OT_OK;
+}
+
+ot_status ot_session_scale_gradients(ot_session *session, double factor)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, scale_gradients(session, factor));
 }

@@ -53,9 +53,9 @@ static ot_shape *all_shapes(const ot__program *program, const ot_shape *user_sha
     return shapes;
 }
 
-ot_status ot__plan_budget(const ot_session *session, ot__plan_options *options)
+ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
 {
-    const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes;
+    const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes + n_bytes;
 
     *options = session->plan_options;
     if (session->options.memory_max == 0)
@@ -92,7 +92,7 @@ static ot_status make_plan(ot_session *session, const ot__program *program, ot_g
 
     if (program == &session->training)
         OT_TRY(ot__homes_choose(session, graph));
-    OT_TRY(ot__plan_budget(session, &options));
+    OT_TRY(ot__plan_budget(session, 0, &options));
     forms = ot__homes_of_inputs(session, program);
     if (forms == NULL)
         return OT_ERR_NO_MEMORY;

@@ -59,8 +59,14 @@ ot_status ot__session_put_properties(ot_session *session)
 
 ot_status ot_session_save(ot_session *session, const char *path)
 {
-    OT_TRY(ot__session_put_properties(session));
-    return ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(path));
+    OT_TRY(ot__session_enter(session));
+    st = ot__session_put_properties(session);
+    if (st == OT_OK)
+        st = ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
+    return ot__session_leave(session, st);
 }
 
 ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity, size_t *n_bytes)
@@ -170,5 +176,8 @@ ot_status ot__session_resume(ot_session *session)
 
 void ot_session_set_seed(ot_session *session, uint64_t seed)
 {
+    if (ot__session_enter(session) != OT_OK)
+        return;
     session->seed = seed;
+    ot__session_leave(session, OT_OK);
 }

@@ -12,7 +12,10 @@ typedef struct fed_plan {
     uint64_t last_used;
 } fed_plan;
 
+#define OT_KIND_RUNNER "runner"
+
 struct ot_runner {
+    ot__guard guard;
     ot_model *model; // prepared
     ot_session_options options;
     ot__plan_options plan_options;
@@ -55,13 +58,14 @@ ot_status ot_runner_create(const ot_model *model, const ot_session_options *opti
     ot_runner *runner;
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
-    if (model == NULL)
-        return ot__error(OT_ERR_INVALID, "a runner needs a model");
+    OT_TRY(OT_GIVEN(model));
     runner = ot__alloc_zero(1, sizeof *runner);
     if (runner == NULL)
         return OT_ERR_NO_MEMORY;
     ot__dump_start();
+    ot__guard_init(&runner->guard, OT_KIND_RUNNER);
     st = build_runner(runner, model, options);
     if (st != OT_OK) {
         ot_runner_destroy(runner);
@@ -82,12 +86,13 @@ static void plan_release(fed_plan *slot)
 
 void ot_runner_destroy(ot_runner *runner)
 {
-    if (runner == NULL)
+    if (runner == NULL || ot__guard_enter(runner, OT_KIND_RUNNER) != OT_OK)
         return;
     for (int k = 0; k < OT_PLAN_CACHE; k++)
         plan_release(&runner->plans[k]);
     ot_model_destroy(runner->model);
     ot__free(runner->fed);
+    ot__guard_deinit(&runner->guard);
     ot__free(runner);
 }
 
@@ -100,7 +105,8 @@ static ot_status check_feed(const ot_runner *runner, int i_fed, const ot_feed *f
     if (value->kind == OT_VALUE_TENSOR && feed->count != 1)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is a tensor, got a sequence of %d", i_fed,
                          value->name, feed->count);
-    if (feed->count < 0 || (value->kind == OT_VALUE_SEQUENCE && feed->count == 0))
+    OT_TRY(OT_GIVEN_MANY(feed->tensors, feed->count));
+    if ((value->kind == OT_VALUE_SEQUENCE && feed->count == 0))
         return ot__error(OT_ERR_UNSUPPORTED, "input %d '%s' is a sequence of no tensors", i_fed,
                          value->name);
     for (int k = 0; k < feed->count; k++) {
@@ -310,14 +316,11 @@ static ot_status run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const
     return OT_OK;
 }
 
-ot_status ot_runner_run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const int *which,
-                        ot_tensor **outputs, int n_outputs)
+static ot_status run_or_nothing(ot_runner *runner, const ot_feed *feeds, int n_feeds,
+                                const int *which, ot_tensor **outputs, int n_outputs)
 {
-    ot_status st;
+    const ot_status st = run(runner, feeds, n_feeds, which, outputs, n_outputs);
 
-    for (int i = 0; i < n_outputs; i++)
-        outputs[i] = NULL;
-    st = run(runner, feeds, n_feeds, which, outputs, n_outputs);
     for (int i = 0; st != OT_OK && i < n_outputs; i++) {
         ot_tensor_destroy(outputs[i]);
         outputs[i] = NULL;
@@ -325,18 +328,39 @@ ot_status ot_runner_run(ot_runner *runner, const ot_feed *feeds, int n_feeds, co
     return st;
 }
 
+ot_status ot_runner_run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const int *which,
+                        ot_tensor **outputs, int n_outputs)
+{
+    ot_status st;
+
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
+    for (int i = 0; i < n_outputs; i++)
+        outputs[i] = NULL;
+    OT_TRY(OT_GIVEN_MANY(feeds, n_feeds));
+    OT_TRY(ot__guard_enter(runner, OT_KIND_RUNNER));
+    st = run_or_nothing(runner, feeds, n_feeds, which, outputs, n_outputs);
+    ot__guard_leave(runner);
+    return st;
+}
+
 ot_status ot_model_run(const ot_model *model, const ot_session_options *options,
                        const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
                        int n_outputs)
 {
-    ot_feed *feeds = ot__alloc_zero((size_t)OT_MAX(n_inputs, 0) + 1, sizeof *feeds);
     ot_runner *runner = NULL;
-    ot_status st = feeds != NULL ? ot_runner_create(model, options, &runner) : OT_ERR_NO_MEMORY;
+    ot_feed *feeds;
+    ot_status st;
 
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     for (int i = 0; i < n_outputs; i++)
         outputs[i] = NULL;
-    for (int i = 0; feeds != NULL && i < n_inputs; i++)
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
+    if (feeds == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n_inputs; i++)
         feeds[i] = (ot_feed){&inputs[i], 1};
+    st = ot_runner_create(model, options, &runner);
     if (st == OT_OK)
         st = ot_runner_run(runner, feeds, n_inputs, NULL, outputs, n_outputs);
     ot_runner_destroy(runner);

@@ -6,7 +6,34 @@
 
 static const double default_learning_rate = 0.001; // as ONNX Runtime training starts
 
+// ---- one thread at a time ----
+
+ot_status ot__session_enter(const ot_session *session)
+{
+    ot_status st;
+
+    OT_TRY(ot__guard_enter(session, OT_KIND_SESSION));
+    st = ot__ckpt_enter(session->checkpoint);
+    if (st != OT_OK)
+        ot__guard_leave(session);
+    return st;
+}
+
+ot_status ot__session_leave(const ot_session *session, ot_status status)
+{
+    ot__guard_leave(session->checkpoint);
+    ot__guard_leave(session);
+    return status;
+}
+
 // ---- checking ----
+
+ot_status ot__session_check_values(const ot_session *session)
+{
+    if (session->checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    return OT_OK;
+}
 
 static bool has_role(const ot__program *program, const ot__parameter *p, ot__input_role role)
 {
@@ -71,7 +98,8 @@ ot_status ot__session_make_gradients(ot_session *session)
             continue;
         if (p->gradient != NULL && ot__shape_equal(&p->gradient->shape, &p->value->shape) &&
             p->gradient->dtype == p->value->dtype) {
-            memset(p->gradient->data, 0, p->gradient->n_bytes);
+            if (!p->gradient_is_given)
+                memset(p->gradient->data, 0, p->gradient->n_bytes);
             continue;
         }
         ot_tensor_destroy(p->gradient);
@@ -128,44 +156,9 @@ static ot_status build(ot_session *session, const ot_model *training, const ot_m
     return ot__session_resume(session);
 }
 
-ot_status ot_session_create(const ot_model *training, const ot_model *eval,
-                            const ot_model *optimizer, ot_checkpoint *checkpoint,
-                            const ot_session_options *options, ot_session **out)
+static void destroy(ot_session *session)
 {
-    ot_session *session;
-    ot_status st;
-
-    *out = NULL;
-    if (training == NULL || checkpoint == NULL)
-        return ot__error(OT_ERR_INVALID, "a session needs a training model and a checkpoint");
-    if (checkpoint->session != NULL)
-        return ot__error(OT_ERR_STATE, "another session works on the checkpoint");
-    session = ot__alloc_zero(1, sizeof *session);
-    if (session == NULL)
-        return OT_ERR_NO_MEMORY;
-    ot__dump_start();
-    session->checkpoint = checkpoint;
-    session->overwrite_gradients = true;
-    session->learning_rate = default_learning_rate;
-    st = ot__session_options_take(options, &session->options, &session->plan_options);
-    if (st == OT_OK)
-        st = build(session, training, eval, optimizer);
-    if (st != OT_OK) {
-        ot_session_destroy(session);
-        return st;
-    }
-    checkpoint->session = session;
-    *out = session;
-    return OT_OK;
-}
-
-void ot_session_destroy(ot_session *session)
-{
-    if (session == NULL)
-        return;
     ot__homes_leave(session);
-    if (session->checkpoint->session == session)
-        session->checkpoint->session = NULL;
     ot__program_deinit(&session->training);
     ot__program_deinit(&session->eval);
     ot__optimizer_deinit(&session->optimizer);
@@ -173,18 +166,84 @@ void ot_session_destroy(ot_session *session)
     ot_model_destroy(session->eval_source);
     ot__free(session->parameters);
     ot__free_aligned(session->block);
+    ot__guard_deinit(&session->guard);
     ot__free(session);
+}
+
+static ot_status create(const ot_model *training, const ot_model *eval, const ot_model *optimizer,
+                        ot_checkpoint *checkpoint, const ot_session_options *options,
+                        ot_session **out)
+{
+    ot_session *session;
+    ot_status st;
+
+    if (checkpoint->session != NULL)
+        return ot__error(OT_ERR_STATE, "another session works on the checkpoint");
+    session = ot__alloc_zero(1, sizeof *session);
+    if (session == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__dump_start();
+    ot__guard_init(&session->guard, OT_KIND_SESSION);
+    session->checkpoint = checkpoint;
+    session->overwrite_gradients = true;
+    session->learning_rate = default_learning_rate;
+    st = ot__session_options_take(options, &session->options, &session->plan_options);
+    if (st == OT_OK)
+        st = build(session, training, eval, optimizer);
+    if (st != OT_OK) {
+        destroy(session);
+        return st;
+    }
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        checkpoint->parameters[i]->gradient_is_given = false;
+    checkpoint->session = session;
+    *out = session;
+    return OT_OK;
+}
+
+ot_status ot_session_create(const ot_model *training, const ot_model *eval,
+                            const ot_model *optimizer, ot_checkpoint *checkpoint,
+                            const ot_session_options *options, ot_session **out)
+{
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(training));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, create(training, eval, optimizer, checkpoint, options, out));
+}
+
+void ot_session_destroy(ot_session *session)
+{
+    ot_checkpoint *checkpoint;
+
+    if (session == NULL || ot__session_enter(session) != OT_OK)
+        return;
+    checkpoint = session->checkpoint;
+    destroy(session);
+    ot__guard_leave(checkpoint);
+    ot__ckpt_release(checkpoint);
 }
 
 // ---- questions ----
 
 ot_checkpoint *ot_session_checkpoint(ot_session *session)
 {
-    return session->checkpoint;
+    return session == NULL ? NULL : session->checkpoint;
+}
+
+static ot_status check_mode(ot_mode mode)
+{
+    if (mode == OT_MODE_TRAIN || mode == OT_MODE_EVAL)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "mode %d is neither training nor evaluation", (int)mode);
 }
 
 static const ot__program *program_of(const ot_session *session, ot_mode mode)
 {
+    static const ot__program none = {.what = "the session"};
+
+    if (session == NULL || (mode != OT_MODE_TRAIN && mode != OT_MODE_EVAL))
+        return &none;
     return mode == OT_MODE_TRAIN ? &session->training : &session->eval;
 }
 
@@ -221,6 +280,10 @@ ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int ind
 {
     const char *name = ot_session_input_name(session, mode, index);
 
+    OT_TRY(OT_GIVEN(session));
+    OT_TRY(OT_GIVEN(dtype));
+    OT_TRY(OT_GIVEN(shape));
+    OT_TRY(check_mode(mode));
     if (name == NULL)
         return ot__error(OT_ERR_NOT_FOUND, "%s: no input %d", program_of(session, mode)->what,
                          index);
@@ -229,9 +292,11 @@ ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int ind
 
 size_t ot_session_state_bytes(const ot_session *session)
 {
-    const ot_checkpoint *checkpoint = session->checkpoint;
+    const ot_checkpoint *checkpoint = session == NULL ? NULL : session->checkpoint;
     size_t sum = 0;
 
+    if (session == NULL)
+        return 0;
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         const ot__parameter *p = checkpoint->parameters[i];
 
@@ -245,20 +310,19 @@ size_t ot_session_state_bytes(const ot_session *session)
 
 size_t ot_session_plan_bytes(const ot_session *session)
 {
-    return session->plan_bytes;
+    return session == NULL ? 0 : session->plan_bytes;
 }
 
-ot_status ot_session_describe_plan(ot_session *session, ot_mode mode, const ot_shape *input_shapes,
-                                   int n_inputs, char **out)
+static ot_status describe_plan(ot_session *session, ot__program *program,
+                               const ot_shape *input_shapes, int n_inputs, char **out)
 {
-    ot__program *program = mode == OT_MODE_TRAIN ? &session->training : &session->eval;
     ot__buf text = {0};
     ot__plan *plan;
     ot_status st;
 
-    *out = NULL;
     if (program->model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no %s", program->what);
+    OT_TRY(ot__session_check_values(session));
     if (n_inputs != program->n_user_inputs)
         return ot__error(OT_ERR_INVALID, "%s: %d input shapes, expected %d", program->what,
                          n_inputs, program->n_user_inputs);
@@ -268,4 +332,17 @@ ot_status ot_session_describe_plan(ot_session *session, ot_mode mode, const ot_s
         ot__buf_deinit(&text);
     *out = text.data;
     return st;
+}
+
+ot_status ot_session_describe_plan(ot_session *session, ot_mode mode, const ot_shape *input_shapes,
+                                   int n_inputs, char **out)
+{
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN_MANY(input_shapes, n_inputs));
+    OT_TRY(check_mode(mode));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(
+        session, describe_plan(session, mode == OT_MODE_TRAIN ? &session->training : &session->eval,
+                               input_shapes, n_inputs, out));
 }

@@ -1,10 +1,77 @@
-// Sessions over the artifacts of one training run.
+// Sessions over artifacts: those in memory, as files, and as bytes of files.
 #include "session/session_internal.h"
 
 ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
                                            const ot_session_options *options, ot_session **out)
 {
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(artifacts));
     return ot_session_create(
         ot_artifacts_training_model(artifacts), ot_artifacts_eval_model(artifacts),
         ot_artifacts_optimizer_model(artifacts), ot_artifacts_checkpoint(artifacts), options, out);
+}
+
+// The three models while a session is made of them, which keeps its own copies.
+typedef struct models {
+    ot_model *training, *eval, *optimizer;
+} models;
+
+static ot_status create(models *m, ot_status status, ot_checkpoint *checkpoint,
+                        const ot_session_options *options, ot_session **out)
+{
+    if (status == OT_OK)
+        status = ot_session_create(m->training, m->eval, m->optimizer, checkpoint, options, out);
+    ot_model_destroy(m->training);
+    ot_model_destroy(m->eval);
+    ot_model_destroy(m->optimizer);
+    return status;
+}
+
+ot_status ot_session_load(const char *training, const char *eval, const char *optimizer,
+                          ot_checkpoint *checkpoint, const ot_session_options *options,
+                          ot_session **out)
+{
+    models m = {0};
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(training));
+    OT_TRY(OT_GIVEN(checkpoint));
+    st = ot_model_load(training, NULL, &m.training);
+    if (st == OT_OK && eval != NULL)
+        st = ot_model_load(eval, NULL, &m.eval);
+    if (st == OT_OK && optimizer != NULL)
+        st = ot_model_load(optimizer, NULL, &m.optimizer);
+    return create(&m, st, checkpoint, options, out);
+}
+
+static ot_status read(const char *what, const ot_bytes *bytes, ot_model **out)
+{
+    ot_status st;
+
+    if (bytes == NULL || bytes->n_bytes == 0)
+        return OT_OK;
+    st = ot_model_load_buffer(bytes->data, bytes->n_bytes, NULL, out);
+    return st == OT_OK ? OT_OK : ot__error_prefix(st, "%s", what);
+}
+
+ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval,
+                                  const ot_bytes *optimizer, ot_checkpoint *checkpoint,
+                                  const ot_session_options *options, ot_session **out)
+{
+    models m = {0};
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(training));
+    OT_TRY(OT_GIVEN(checkpoint));
+    st = read("training model", training, &m.training);
+    if (st == OT_OK)
+        st = read("eval model", eval, &m.eval);
+    if (st == OT_OK)
+        st = read("optimizer model", optimizer, &m.optimizer);
+    return create(&m, st, checkpoint, options, out);
 }

@@ -82,6 +82,7 @@ typedef struct ot__homes {
 } ot__homes;
 
 struct ot_session {
+    ot__guard guard;
     ot_checkpoint *checkpoint;
     ot_session_options options;
     ot__plan_options plan_options;
@@ -102,7 +103,14 @@ struct ot_session {
     uint64_t seed, counter;
 };
 
+#define OT_KIND_SESSION "session"
+
 // session.c
+// One thread at a time works with a session, and with its checkpoint. Leaving returns `status`.
+ot_status ot__session_enter(const ot_session *session);
+ot_status ot__session_leave(const ot_session *session, ot_status status);
+// OT_ERR_STATE when the checkpoint is nominal.
+ot_status ot__session_check_values(const ot_session *session);
 ot_status ot__session_make_gradients(ot_session *session); // zeroed
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options);
@@ -131,11 +139,23 @@ ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_s
                            ot__plan **out);
 // Give `plan` the session's block, which grows when it must.
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
-ot_status ot__plan_budget(const ot_session *session, ot__plan_options *options);
+// What a plan may take; `n_bytes` more of state are to come.
+ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options);
 
 // optimizer_step.c
 ot_status ot__optimizer_create(ot_session *session, const ot_model *model);
 void ot__optimizer_deinit(ot__optimizer *optimizer);
+
+// moments.c: those that an optimizer needs and the checkpoint does not have. They are made, then
+// taken over at once when nothing can fail any more.
+typedef struct ot__fresh_moments {
+    ot_tensor **tensors; // OT_MAX_MOMENTS for each parameter of the optimizer; NULL: none are due
+    int n;
+    size_t n_bytes;
+} ot__fresh_moments;
+ot_status ot__moments_make(const ot_session *session, bool is_switch, ot__fresh_moments *fresh);
+ot_status ot__moments_take(ot_session *session, ot__fresh_moments *fresh);
+void ot__moments_deinit(ot__fresh_moments *fresh);
 
 // resume.c: what the checkpoint format has no place for, as properties
 ot_status ot__session_resume(ot_session *session);

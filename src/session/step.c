@@ -137,9 +137,7 @@ static ot_status check_state(const ot_session *session, const ot__program *progr
 {
     if (program->model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no %s", program->what);
-    if (session->checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    return OT_OK;
+    return ot__session_check_values(session);
 }
 
 static ot_status run(ot_session *session, ot__program *program, const ot_tensor *const *inputs,
@@ -170,8 +168,8 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
     return st;
 }
 
-ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
-                                ot_tensor **outputs, int n_outputs)
+static ot_status train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                            ot_tensor **outputs, int n_outputs)
 {
     OT_TRY(run(session, &session->training, inputs, n_inputs, outputs, n_outputs));
     session->counter++;
@@ -179,13 +177,29 @@ ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inp
     return OT_OK;
 }
 
+ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                                ot_tensor **outputs, int n_outputs)
+{
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, train_step(session, inputs, n_inputs, outputs, n_outputs));
+}
+
 ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
                                ot_tensor **outputs, int n_outputs)
 {
-    return run(session, &session->eval, inputs, n_inputs, outputs, n_outputs);
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session,
+                             run(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
 }
 
 void ot_session_reset_gradients(ot_session *session)
 {
+    if (ot__session_enter(session) != OT_OK)
+        return;
     session->overwrite_gradients = true;
+    ot__session_leave(session, OT_OK);
 }

@@ -57,7 +57,9 @@ ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **ou
 {
     size_t n_bytes;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(shape));
     OT_TRY(sizes(dtype, shape, &n_bytes));
     return make(dtype, shape, n_bytes, out);
 }
@@ -68,16 +70,23 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
     size_t expected;
     char text[128];
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
+    OT_TRY(OT_GIVEN(shape));
+    if (n_bytes > 0)
+        OT_TRY(OT_GIVEN(data));
     OT_TRY(sizes(dtype, shape, &expected));
-    if (n_bytes != expected || (!data && n_bytes > 0))
+    if (n_bytes != expected)
         return ot__error(OT_ERR_INVALID, "%s%s needs %zu bytes, got %zu", ot_dtype_name(dtype),
-                         ot__shape_text(shape, text, sizeof(text)), expected, data ? n_bytes : 0);
+                         ot__shape_text(shape, text, sizeof(text)), expected, n_bytes);
     return make_over(dtype, shape, n_bytes, data, out);
 }
 
 ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
 {
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(tensor));
     OT_TRY(make(tensor->dtype, &tensor->shape, tensor->n_bytes, out));
     if (tensor->n_bytes)
         memcpy((*out)->data, tensor->data, tensor->n_bytes);
@@ -95,34 +104,34 @@ void ot_tensor_destroy(ot_tensor *tensor)
 
 ot_dtype ot_tensor_dtype(const ot_tensor *tensor)
 {
-    return tensor->dtype;
+    return tensor ? tensor->dtype : OT_DTYPE_UNDEFINED;
 }
 
 const ot_shape *ot_tensor_shape(const ot_tensor *tensor)
 {
-    return &tensor->shape;
+    return tensor ? &tensor->shape : NULL;
 }
 
 int64_t ot_tensor_count(const ot_tensor *tensor)
 {
     int64_t count;
 
-    return ot__shape_count(&tensor->shape, &count) ? count : 0;
+    return tensor && ot__shape_count(&tensor->shape, &count) ? count : 0;
 }
 
 size_t ot_tensor_bytes(const ot_tensor *tensor)
 {
-    return tensor->n_bytes;
+    return tensor ? tensor->n_bytes : 0;
 }
 
 void *ot_tensor_data(ot_tensor *tensor)
 {
-    return tensor->data;
+    return tensor ? tensor->data : NULL;
 }
 
 const void *ot_tensor_data_const(const ot_tensor *tensor)
 {
-    return tensor->data;
+    return tensor ? tensor->data : NULL;
 }
 
 bool ot__tensor_is_aligned(const ot_tensor *tensor)

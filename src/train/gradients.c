@@ -342,10 +342,13 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
     build b = {0};
     ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = NULL;
-    if (model == NULL || of == NULL || wrt == NULL || n_wrt < 1)
-        return ot__error(OT_ERR_INVALID,
-                         "gradients need a model, a value and at least one value to derive by");
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(OT_GIVEN(of));
+    OT_TRY(OT_GIVEN(wrt));
+    if (n_wrt < 1)
+        return ot__error(OT_ERR_INVALID, "gradients need at least one value to derive by");
     OT_TRY(take_options(options, &r.options));
     gradients = ot__alloc_zero(1, sizeof *gradients);
     if (gradients == NULL)
@@ -371,7 +374,7 @@ void ot_gradients_destroy(ot_gradients *gradients)
 
 const ot_model *ot_gradients_model(const ot_gradients *gradients)
 {
-    return gradients->standard;
+    return gradients == NULL ? NULL : gradients->standard;
 }
 
 ot_status ot_gradients_run(ot_gradients *gradients, const ot_tensor *const *inputs, int n_inputs,
@@ -380,10 +383,11 @@ ot_status ot_gradients_run(ot_gradients *gradients, const ot_tensor *const *inpu
     ot_feed *feeds;
     ot_status st;
 
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     for (int i = 0; i < n_outputs; i++)
         outputs[i] = NULL;
-    if (gradients == NULL || n_inputs < 0)
-        return ot__error(OT_ERR_INVALID, "there are no gradients to run");
+    OT_TRY(OT_GIVEN(gradients));
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
     if (feeds == NULL)
         return OT_ERR_NO_MEMORY;

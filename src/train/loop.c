@@ -372,6 +372,18 @@ static ot_status run(loop *l)
     return OT_OK;
 }
 
+static ot_status take_options(const ot_train_options **options)
+{
+    static const ot_train_options defaults = OT_TRAIN_OPTIONS_INIT;
+
+    if (!*options)
+        *options = &defaults;
+    if ((*options)->size == sizeof **options)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "train options of %zu bytes, expected %zu", (*options)->size,
+                     sizeof **options);
+}
+
 ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                        const ot_train_options *options, ot_metrics *last)
 {
@@ -380,6 +392,9 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
 
     if (last)
         *last = (ot_metrics){0};
+    OT_TRY(OT_GIVEN(session));
+    OT_TRY(OT_GIVEN(training));
+    OT_TRY(take_options(&options));
     if (options->epochs < 1 || options->accumulation < 1 || options->max_steps < 0 ||
         options->save_every < 0 || options->patience < 0)
         return ot__error(OT_ERR_INVALID,
@@ -408,9 +423,14 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
                             const ot_train_options *options, ot_metrics *out)
 {
     loop l;
-    ot_status st = loop_init(&l, session, options);
+    ot_status st;
 
+    OT_TRY(OT_GIVEN(out));
     *out = (ot_metrics){0};
+    OT_TRY(OT_GIVEN(session));
+    OT_TRY(OT_GIVEN(batches));
+    OT_TRY(take_options(&options));
+    st = loop_init(&l, session, options);
     if (st == OT_OK)
         st = evaluate(&l, batches, out);
     loop_deinit(&l);

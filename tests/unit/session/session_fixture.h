@@ -37,10 +37,8 @@ static inline int setup(void **state)
     return 0;
 }
 
-static inline int teardown(void **state)
+static inline void teardown_of(fixture *f)
 {
-    fixture *f = *state;
-
     for (int i = 0; i < 2; i++)
         ot_tensor_destroy(f->inputs[i]);
     ot_session_destroy(f->session);
@@ -48,7 +46,12 @@ static inline int teardown(void **state)
     ot_model_destroy(f->training);
     ot_model_destroy(f->eval);
     ot_model_destroy(f->optimizer);
-    free(f);
+}
+
+static inline int teardown(void **state)
+{
+    teardown_of(*state);
+    free(*state);
     return 0;
 }
 

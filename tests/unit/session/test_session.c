@@ -101,51 +101,6 @@ static void an_optimizer_for_another_type_is_refused(void **state)
     assert_no_session(f, OT_ERR_INVALID, "parameter 'fc1.weight' is f32, but 'params' holds f64");
 }
 
-static void a_state_of_another_optimizer_is_refused(void **state)
-{
-    fixture *f = *state;
-
-    make(f, OT_F32, mlp_sgd_text);
-    open_session(f);
-    ot_session_destroy(f->session);
-    f->session = NULL;
-    ot_model_destroy(f->optimizer);
-    f->optimizer = mlp_model(mlp_adamw_text, "float");
-    assert_no_session(f, OT_ERR_INVALID, "no momentum1 of parameter 'fc1.weight'");
-}
-
-static const char momentum_text[] =
-    "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnxtrain\" : 1]>\n"
-    "sgd (" MLP_OPTIMIZER_INPUTS ") => (bool[1] flag)\n"
-    "{\n"
-    "  flag = ai.onnxtrain.SGDMomentumOptimizer(learning_rate, params, gradients, "
-    "first_order_moments)\n"
-    "}\n";
-
-// Both rules keep one moment or more of each parameter; they mean different things.
-static void moments_of_another_rule_are_refused(void **state)
-{
-    fixture *f = *state;
-
-    make(f, OT_F32, mlp_adamw_text);
-    open_session(f);
-    (void)train(f, 0);
-    optimize(f);
-    assert_int_equal(ot_session_save(f->session, "moments.ckpt"), OT_OK);
-    ot_session_destroy(f->session);
-    f->session = NULL;
-    ot_checkpoint_destroy(f->checkpoint);
-    assert_int_equal(ot_checkpoint_load("moments.ckpt", &f->checkpoint), OT_OK);
-    ot_model_destroy(f->optimizer);
-    f->optimizer = mlp_model(momentum_text, "float");
-    assert_no_session(f, OT_ERR_INVALID,
-                      "the checkpoint's optimizer state is that of AdamWOptimizer, the optimizer "
-                      "model has SGDMomentumOptimizer");
-    ot_model_destroy(f->optimizer);
-    f->optimizer = mlp_model(mlp_sgd_text, "float"); // has no use for moments
-    open_session(f);
-}
-
 static void a_checkpoint_serves_one_session_at_a_time(void **state)
 {
     fixture *f = *state;
@@ -304,8 +259,6 @@ int main(void)
         TEST(a_parameter_of_another_shape_or_type_is_named),
         TEST(an_optimizer_with_other_inputs_is_refused),
         TEST(an_optimizer_for_another_type_is_refused),
-        TEST(a_state_of_another_optimizer_is_refused),
-        TEST(moments_of_another_rule_are_refused),
         TEST(a_checkpoint_serves_one_session_at_a_time),
         TEST(what_is_absent_is_an_error_of_state),
         TEST(only_what_the_user_gives_and_gets_counts),

@@ -218,11 +218,8 @@ static void what_has_no_gradient_is_refused_with_the_reason(void **state)
     }
     assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x", "x"}, 2, NULL, &g),
                  OT_ERR_INVALID, "wrt: 'x' is named twice");
-    assert_fails(ot_gradients_create(model, "y", NULL, 0, NULL, &g), OT_ERR_INVALID,
-                 "gradients need a model");
-    assert_fails(ot_gradients_create(NULL, "y", (const char *const[]){"x"}, 1, NULL, &g),
-                 OT_ERR_INVALID, "gradients need a model");
-    assert_fails(ot_gradients_run(NULL, NULL, 0, NULL, 0), OT_ERR_INVALID, "no gradients");
+    assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x"}, 0, NULL, &g),
+                 OT_ERR_INVALID, "gradients need at least one value to derive by");
     ot_model_destroy(model);
     ot_gradients_destroy(NULL);
 }

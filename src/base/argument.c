@@ -1,0 +1,17 @@
+// What callers of public functions may not leave out.
+#include "base/base.h"
+
+ot_status ot__argument(const void *pointer, const char *function, const char *argument)
+{
+    if (pointer)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "%s: %s is NULL", function, argument);
+}
+
+ot_status ot__argument_many(const void *pointer, int64_t count, const char *function,
+                            const char *argument, const char *count_argument)
+{
+    if (count < 0)
+        return ot__error(OT_ERR_INVALID, "%s: %s is %" PRId64, function, count_argument, count);
+    return count == 0 ? OT_OK : ot__argument(pointer, function, argument);
+}

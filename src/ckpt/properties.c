@@ -1,0 +1,200 @@
+// Named values of the user's that travel with the training state.
+#include <string.h>
+
+#include "ckpt/ckpt.h"
+
+static ot__property *property_find(const ot_checkpoint *checkpoint, const char *name, int *position)
+{
+    int first = 0, last = checkpoint->n_properties;
+
+    while (first < last) {
+        int middle = first + (last - first) / 2;
+        if (strcmp(checkpoint->properties[middle].name, name) < 0)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    if (position)
+        *position = first;
+    if (first < checkpoint->n_properties && strcmp(checkpoint->properties[first].name, name) == 0)
+        return &checkpoint->properties[first];
+    return NULL;
+}
+
+static ot_status property_put(ot_checkpoint *checkpoint, const char *name, ot__property value)
+{
+    int position;
+    ot__property *property = property_find(checkpoint, name, &position);
+
+    if (!property) {
+        char *copy;
+        OT_TRY(ot__ckpt_grow(&checkpoint->properties, &checkpoint->properties_capacity,
+                             checkpoint->n_properties, OT_MAX_PROPERTIES, sizeof(ot__property)));
+        copy = ot__strdup(name);
+        if (!copy)
+            return OT_ERR_NO_MEMORY;
+        property = &checkpoint->properties[position];
+        memmove(property + 1, property,
+                (size_t)(checkpoint->n_properties - position) * sizeof(*property));
+        checkpoint->n_properties++;
+        memset(property, 0, sizeof(*property));
+        property->name = copy;
+    }
+    ot__free(property->s);
+    value.name = property->name;
+    *property = value;
+    return OT_OK;
+}
+
+static ot_status put(ot_checkpoint *checkpoint, const char *name, ot__property value)
+{
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, property_put(checkpoint, name, value));
+}
+
+ot_status ot_checkpoint_set_int(ot_checkpoint *checkpoint, const char *name, int64_t value)
+{
+    OT_TRY(OT_GIVEN(name));
+    return put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_INT, .i = value});
+}
+
+ot_status ot_checkpoint_set_float(ot_checkpoint *checkpoint, const char *name, float value)
+{
+    OT_TRY(OT_GIVEN(name));
+    return put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_FLOAT, .f = value});
+}
+
+ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, const char *value)
+{
+    char *copy;
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(OT_GIVEN(value));
+    copy = ot__strdup(value);
+    if (!copy)
+        return OT_ERR_NO_MEMORY;
+    st = put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_STRING, .s = copy});
+    if (st != OT_OK)
+        ot__free(copy);
+    return st;
+}
+
+static ot_status find(const ot_checkpoint *checkpoint, const char *name, ot__property **out,
+                      int *position)
+{
+    *out = property_find(checkpoint, name, position);
+    if (!*out)
+        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no property '%s'", name);
+    return OT_OK;
+}
+
+static ot_status get(const ot_checkpoint *checkpoint, const char *name, ot_property_kind kind,
+                     ot__property *out)
+{
+    static const char *const kind_names[] = {"an int", "a float", "a string"};
+    ot__property *property;
+
+    OT_TRY(find(checkpoint, name, &property, NULL));
+    if (property->kind != kind)
+        return ot__error(OT_ERR_INVALID, "property '%s' is %s, not %s", name,
+                         kind_names[property->kind], kind_names[kind]);
+    *out = *property;
+    return OT_OK;
+}
+
+static ot_status property_get(const ot_checkpoint *checkpoint, const char *name,
+                              ot_property_kind kind, ot__property *out)
+{
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, get(checkpoint, name, kind, out));
+}
+
+ot_status ot_checkpoint_get_int(const ot_checkpoint *checkpoint, const char *name, int64_t *out)
+{
+    ot__property property;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = 0;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(property_get(checkpoint, name, OT_PROPERTY_INT, &property));
+    *out = property.i;
+    return OT_OK;
+}
+
+ot_status ot_checkpoint_get_float(const ot_checkpoint *checkpoint, const char *name, float *out)
+{
+    ot__property property;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = 0;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(property_get(checkpoint, name, OT_PROPERTY_FLOAT, &property));
+    *out = property.f;
+    return OT_OK;
+}
+
+ot_status ot_checkpoint_get_string(const ot_checkpoint *checkpoint, const char *name,
+                                   const char **out)
+{
+    ot__property property;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(property_get(checkpoint, name, OT_PROPERTY_STRING, &property));
+    *out = property.s;
+    return OT_OK;
+}
+
+int ot_checkpoint_property_count(const ot_checkpoint *checkpoint)
+{
+    return checkpoint ? checkpoint->n_properties : 0;
+}
+
+const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint, int index)
+{
+    if (!checkpoint || index < 0 || index >= checkpoint->n_properties)
+        return NULL;
+    return checkpoint->properties[index].name;
+}
+
+static ot_status kind_of(const ot_checkpoint *checkpoint, const char *name, ot_property_kind *out)
+{
+    ot__property *property;
+
+    OT_TRY(find(checkpoint, name, &property, NULL));
+    *out = property->kind;
+    return OT_OK;
+}
+
+ot_status ot_checkpoint_property_kind_of(const ot_checkpoint *checkpoint, const char *name,
+                                         ot_property_kind *out)
+{
+    OT_TRY(OT_GIVEN(out));
+    *out = OT_PROPERTY_INT;
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, kind_of(checkpoint, name, out));
+}
+
+static ot_status property_remove(ot_checkpoint *checkpoint, const char *name)
+{
+    int position;
+    ot__property *property;
+
+    OT_TRY(find(checkpoint, name, &property, &position));
+    ot__free(property->name);
+    ot__free(property->s);
+    checkpoint->n_properties--;
+    memmove(property, property + 1,
+            (size_t)(checkpoint->n_properties - position) * sizeof(*property));
+    return OT_OK;
+}
+
+ot_status ot_checkpoint_remove_property(ot_checkpoint *checkpoint, const char *name)
+{
+    OT_TRY(OT_GIVEN(name));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, property_remove(checkpoint, name));
+}

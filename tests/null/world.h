@@ -1,0 +1,190 @@
+// One good object of every public kind, for calls that lack one thing at a time.
+#ifndef TESTS_NULL_WORLD_H
+#define TESTS_NULL_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "onnxtrain/onnxtrain.h"
+#include "unit/base/temporary_folder.h"
+
+static const char model_text[] = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                                 "f (float[2] x) => (float w_loss) <float[2] w = {1, 2}>\n"
+                                 "{\n"
+                                 "  p = Mul(x, w)\n"
+                                 "  s = Mul(p, p)\n"
+                                 "  w_loss = ReduceSum<keepdims = 0>(s)\n"
+                                 "}\n";
+
+typedef struct world {
+    // good
+    ot_model *model;
+    ot_artifacts *artifacts, *more; // `more` lends a session what it works on
+    ot_checkpoint *checkpoint;
+    ot_session *session;
+    ot_runner *runner;
+    ot_gradients *gradients;
+    ot_report *report;
+    ot_dataset *dataset;
+    ot_batches *batches;
+    ot_block *block;
+    ot_value *value;
+    ot_tensor *tensor;
+    const ot_tensor *tensors[1];
+    ot_feed feed;
+    ot_bytes bytes;
+    ot_binding binding;
+    ot_schedule schedule;
+    ot_shape shape;
+    const char *names[1];
+    const char *path;
+    float numbers[2];
+    int64_t n_floats;
+    int positions[1];
+    int64_t integers[1];
+    // received
+    ot_model *out_model;
+    ot_artifacts *out_artifacts;
+    ot_checkpoint *out_checkpoint;
+    ot_session *out_session;
+    ot_runner *out_runner;
+    ot_gradients *out_gradients;
+    ot_report *out_report;
+    ot_dataset *out_dataset;
+    ot_batches *out_batches;
+    ot_block *out_block;
+    ot_value *out_value;
+    ot_tensor *out_tensor;
+    const ot_tensor *out_borrowed;
+    ot_shape out_shape;
+    ot_dtype out_dtype;
+    ot_property_kind out_kind;
+    ot_metrics out_metrics;
+    char *out_text;
+    const char *out_name;
+} world;
+
+static char *folder;
+static char path_in_folder[PATH_LENGTH_MAX];
+
+static inline void must(ot_status status)
+{
+    if (status != OT_OK)
+        fail_msg("%s", ot_error_message());
+}
+
+static inline void make_trained(world *w)
+{
+    const ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+
+    must(ot_artifacts_generate(w->model, &options, &w->artifacts));
+    must(ot_artifacts_generate(w->model, &options, &w->more));
+    must(ot_session_create_from_artifacts(w->more, NULL, &w->session));
+    must(ot_checkpoint_create(&w->checkpoint));
+    must(ot_checkpoint_add_parameter(w->checkpoint, "w", w->tensor, OT_PARAMETER_TRAINABLE));
+}
+
+static inline void make_data(world *w)
+{
+    must(ot_dataset_from_tensors(w->names, w->tensors, 1, &w->dataset));
+    w->binding = (ot_binding){.input = "w", .dtype = OT_F32, .fields = "w", .scale = 1};
+    must(ot_batches_create(w->dataset, &w->binding, 1, NULL, &w->batches));
+}
+
+static inline void world_make(world *w)
+{
+    *w = (world){.shape = OT_SHAPE(2), .names = {"w"}, .numbers = {1, 2}, .n_floats = 2};
+    w->path = path_in_folder;
+    w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
+    w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
+    must(ot_tensor_wrap(OT_F32, &w->shape, w->numbers, sizeof w->numbers, &w->tensor));
+    w->tensors[0] = w->tensor;
+    w->feed = (ot_feed){w->tensors, 1};
+    must(ot_model_load_buffer(model_text, sizeof model_text - 1, NULL, &w->model));
+    make_trained(w);
+    make_data(w);
+    must(ot_runner_create(w->model, NULL, &w->runner));
+    must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
+    must(ot_report_create(w->model, NULL, &w->report));
+    must(ot_block_create(w->model, NULL, &w->block));
+    w->value = ot_block_output(w->block, 0);
+}
+
+static inline void world_free(world *w)
+{
+    ot_model_destroy(w->out_model); // may show parameters of the session
+    ot_session_destroy(w->out_session);
+    ot_artifacts_destroy(w->out_artifacts);
+    ot_checkpoint_destroy(w->out_checkpoint);
+    ot_runner_destroy(w->out_runner);
+    ot_gradients_destroy(w->out_gradients);
+    ot_report_destroy(w->out_report);
+    ot_batches_destroy(w->out_batches);
+    ot_dataset_destroy(w->out_dataset);
+    ot_block_destroy(w->out_block);
+    ot_tensor_destroy(w->out_tensor);
+    ot_text_free(w->out_text);
+    ot_session_destroy(w->session);
+    ot_artifacts_destroy(w->artifacts);
+    ot_artifacts_destroy(w->more);
+    ot_checkpoint_destroy(w->checkpoint);
+    ot_runner_destroy(w->runner);
+    ot_gradients_destroy(w->gradients);
+    ot_report_destroy(w->report);
+    ot_batches_destroy(w->batches);
+    ot_dataset_destroy(w->dataset);
+    ot_block_destroy(w->block);
+    ot_tensor_destroy(w->tensor);
+    ot_model_destroy(w->model);
+}
+
+static inline void check_message(ot_status status, const char *what)
+{
+    if (status != OT_OK && ot_error_message()[0] == '\0')
+        fail_msg("%s: %s without a message", what, ot_status_name(status));
+}
+
+// A pointer that is needed is NULL.
+static inline void check_null(ot_status status, const char *what)
+{
+    if (status != OT_ERR_INVALID || strstr(ot_error_message(), "NULL") == NULL)
+        fail_msg("%s: %s (%s)", what, ot_status_name(status), ot_error_message());
+}
+
+// A number is none that there is.
+static inline void check_refused(ot_status status, const char *what)
+{
+    if (status != OT_ERR_INVALID && status != OT_ERR_NOT_FOUND)
+        fail_msg("%s: %s (%s)", what, ot_status_name(status), ot_error_message());
+    check_message(status, what);
+}
+
+static inline int make_folder(void **state)
+{
+    void *made = NULL;
+
+    (void)state;
+    if (temporary_folder_make(&made) != 0)
+        return -1;
+    folder = made;
+    snprintf(path_in_folder, sizeof path_in_folder, "%s/file.onnx", folder);
+    return 0;
+}
+
+static inline int remove_folder(void **state)
+{
+    void *made = folder;
+
+    (void)state;
+    return temporary_folder_remove(&made);
+}
+
+#endif

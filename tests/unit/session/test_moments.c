@@ -1,0 +1,241 @@
+// Which optimizer goes on with what another one, or a file, has left.
+#include "session_fixture.h"
+#include "unit/base/temporary_folder.h"
+
+static const char momentum_text[] =
+    "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnxtrain\" : 1]>\n"
+    "sgd (" MLP_OPTIMIZER_INPUTS ") => (bool[1] flag)\n"
+    "{\n"
+    "  flag = ai.onnxtrain.SGDMomentumOptimizer(learning_rate, params, gradients, "
+    "first_order_moments)\n"
+    "}\n";
+
+static const char *const moment_names[] = {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"};
+
+static void close_session(fixture *f, const char *next_text)
+{
+    ot_session_destroy(f->session);
+    f->session = NULL;
+    ot_model_destroy(f->optimizer);
+    f->optimizer = mlp_model(next_text, "float");
+}
+
+static void assert_no_session(const fixture *f, const char *message)
+{
+    ot_session *session;
+
+    assert_int_equal(
+        ot_session_create(f->training, f->eval, f->optimizer, f->checkpoint, NULL, &session),
+        OT_ERR_INVALID);
+    assert_null(session);
+    if (strstr(ot_error_message(), message) == NULL)
+        fail_msg("'%s' lacks '%s'", ot_error_message(), message);
+}
+
+static void switch_to(fixture *f, const char *text)
+{
+    ot_model *model = mlp_model(text, "float");
+
+    if (ot_session_set_optimizer(f->session, model) != OT_OK)
+        fail_msg("%s", ot_error_message());
+    ot_model_destroy(model);
+}
+
+static ot_tensor *moment(const fixture *f, const char *name, int k)
+{
+    return ot__ckpt_find(f->checkpoint, name)->moments[k];
+}
+
+static bool is_zero(const ot_tensor *t)
+{
+    for (int64_t i = 0; i < ot_tensor_count(t); i++)
+        if (!(fabs(ot__tensor_get_f64(t, i)) <= 0))
+            return false;
+    return true;
+}
+
+// ---- files ----
+
+// Both rules keep one moment or more of each parameter; they mean different things.
+static void moments_of_another_rule_in_a_file_are_refused(void **state)
+{
+    fixture f = {0};
+    const char *path = in_folder(state, "moments.ckpt");
+
+    make(&f, OT_F32, mlp_adamw_text);
+    open_session(&f);
+    (void)train(&f, 0);
+    optimize(&f);
+    assert_int_equal(ot_session_save(f.session, path), OT_OK);
+    close_session(&f, momentum_text);
+    ot_checkpoint_destroy(f.checkpoint);
+    assert_int_equal(ot_checkpoint_load(path, &f.checkpoint), OT_OK);
+    assert_no_session(&f, "the checkpoint's optimizer state is that of AdamWOptimizer, the "
+                          "optimizer model has SGDMomentumOptimizer");
+    close_session(&f, mlp_sgd_text); // has no use for moments
+    open_session(&f);
+    assert_int_equal(ot_session_step_count(f.session), 1);
+    teardown_of(&f);
+}
+
+static void a_moment_that_some_parameter_lacks_is_named(void **state)
+{
+    fixture *f = *state;
+    ot__parameter *p;
+
+    make(f, OT_F32, mlp_adamw_text);
+    open_session(f);
+    (void)train(f, 0);
+    optimize(f);
+    close_session(f, mlp_adamw_text);
+    p = ot__ckpt_find(f->checkpoint, "fc2.bias");
+    ot_tensor_destroy(p->moments[1]);
+    p->moments[1] = NULL;
+    assert_no_session(f, "the checkpoint's optimizer state has no momentum1 of parameter "
+                         "'fc2.bias'");
+    ot_tensor_destroy(p->moments[0]);
+    p->moments[0] = NULL;
+    assert_no_session(f, "the checkpoint's optimizer state has no momentum0 of parameter "
+                         "'fc2.bias'");
+}
+
+// Plain SGD is given moments, which it leaves zero. ONNX Runtime refuses to go on with AdamW.
+static void adamw_begins_over_the_state_of_plain_sgd(void **state)
+{
+    fixture *f = *state, fresh = {0};
+
+    make(f, OT_F32, mlp_sgd_text);
+    open_session(f);
+    (void)train(f, 0);
+    optimize(f);
+    assert_true(is_zero(moment(f, "fc1.weight", 0)));
+    close_session(f, mlp_adamw_text);
+    open_session(f);
+    assert_int_equal(ot_session_step_count(f->session), 0);
+    (void)train(f, 1);
+    optimize(f);
+    assert_int_equal(ot_session_step_count(f->session), 1);
+
+    // What AdamW does that finds the same parameters without any state.
+    make(&fresh, OT_F32, mlp_sgd_text);
+    open_session(&fresh);
+    (void)train(&fresh, 0);
+    optimize(&fresh);
+    close_session(&fresh, mlp_adamw_text);
+    fresh.checkpoint->has_optimizer_state = false;
+    open_session(&fresh);
+    (void)train(&fresh, 1);
+    optimize(&fresh);
+    for (int k = 0; k < N_PARTS; k++) {
+        const ot__parameter *a = ot__ckpt_find(f->checkpoint, moment_names[k]);
+        const ot__parameter *b = ot__ckpt_find(fresh.checkpoint, moment_names[k]);
+
+        ot__ckpt_unpack(f->checkpoint, ot__ckpt_find(f->checkpoint, moment_names[k]));
+        ot__ckpt_unpack(fresh.checkpoint, ot__ckpt_find(fresh.checkpoint, moment_names[k]));
+        assert_memory_equal(a->value->data, b->value->data, a->value->n_bytes);
+    }
+    teardown_of(&fresh);
+}
+
+// ---- in a session ----
+
+static void a_session_may_go_from_plain_sgd_to_adamw(void **state)
+{
+    fixture *f = *state;
+
+    make(f, OT_F32, mlp_sgd_text);
+    open_session(f);
+    (void)train(f, 0);
+    optimize(f);
+    switch_to(f, mlp_adamw_text);
+    assert_int_equal(ot_session_step_count(f->session), 0);
+    (void)train(f, 1);
+    optimize(f);
+    assert_int_equal(ot_session_step_count(f->session), 1);
+    assert_false(is_zero(moment(f, "fc1.weight", 1)));
+}
+
+static void a_rule_that_replaces_another_begins_with_moments_of_its_own(void **state)
+{
+    fixture *f = *state;
+    const char *owner;
+
+    make(f, OT_F32, mlp_adamw_text);
+    open_session(f);
+    (void)train(f, 0);
+    optimize(f);
+    assert_false(is_zero(moment(f, "fc1.weight", 0)));
+    switch_to(f, momentum_text);
+    assert_true(is_zero(moment(f, "fc1.weight", 0)));
+    assert_null(moment(f, "fc1.weight", 1));
+    assert_int_equal(ot_session_step_count(f->session), 0);
+    assert_int_equal(ot_checkpoint_get_string(f->checkpoint, "onnxtrain.optimizer", &owner), OT_OK);
+    assert_string_equal(owner, "SGDMomentumOptimizer");
+    (void)train(f, 1);
+    optimize(f);
+    assert_false(is_zero(moment(f, "fc1.weight", 0)));
+}
+
+static void the_same_rule_goes_on_with_its_moments_also_after_plain_sgd(void **state)
+{
+    fixture *f = *state;
+
+    make(f, OT_F32, mlp_adamw_text);
+    open_session(f);
+    (void)train(f, 0);
+    optimize(f);
+    switch_to(f, mlp_sgd_text);
+    optimize(f);
+    assert_int_equal(ot_session_step_count(f->session), 2);
+    switch_to(f, mlp_adamw_text);
+    assert_int_equal(ot_session_step_count(f->session), 2);
+    assert_false(is_zero(moment(f, "fc1.weight", 1)));
+    optimize(f);
+}
+
+static void a_switch_that_fails_leaves_the_rule_and_its_moments(void **state)
+{
+    fixture *f = *state;
+    int n_failures = 0;
+
+    make(f, OT_F32, mlp_adamw_text);
+    open_session(f);
+    (void)train(f, 0);
+    optimize(f);
+
+    ot_model *momentum = mlp_model(momentum_text, "float");
+
+    for (int n = 0; n < 100000; n++) {
+        ot_status st;
+
+        ot__alloc_fail_after(n);
+        st = ot_session_set_optimizer(f->session, momentum);
+        ot__alloc_fail_after(-1);
+        if (st == OT_OK)
+            break;
+        assert_int_equal(st, OT_ERR_NO_MEMORY);
+        assert_int_equal(ot_session_step_count(f->session), 1);
+        assert_false(is_zero(moment(f, "fc1.weight", 1)));
+        n_failures++;
+    }
+    assert_true(n_failures > 20);
+    assert_int_equal(ot_session_step_count(f->session), 0);
+    (void)train(f, 1);
+    optimize(f);
+    ot_model_destroy(momentum);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_FOLDER(moments_of_another_rule_in_a_file_are_refused),
+        TEST(a_moment_that_some_parameter_lacks_is_named),
+        TEST(adamw_begins_over_the_state_of_plain_sgd),
+        TEST(a_session_may_go_from_plain_sgd_to_adamw),
+        TEST(a_rule_that_replaces_another_begins_with_moments_of_its_own),
+        TEST(the_same_rule_goes_on_with_its_moments_also_after_plain_sgd),
+        TEST(a_switch_that_fails_leaves_the_rule_and_its_moments),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
