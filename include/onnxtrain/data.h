@@ -42,12 +42,13 @@ OT_API ot_status ot_dataset_open(const char *const *paths, int n_paths,
 /**
  * Fields from tensors, whose first axis counts the rows; all must have the same number of them.
  *
- * @param tensors borrowed until the dataset is destroyed
+ * @param tensors borrowed until the dataset and its batches are destroyed
  * @param out     the caller destroys it
  */
 OT_API ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *const *tensors,
                                          int n, ot_dataset **out);
-OT_API void ot_dataset_destroy(ot_dataset *dataset); ///< NULL is fine
+/** NULL is fine. Batches over it go on; the memory goes with the last of them. */
+OT_API void ot_dataset_destroy(ot_dataset *dataset);
 
 /** Where arrays of an .npz differ, those of the first that can be used; what is bound has
  * ot_batches_rows(). */
@@ -74,6 +75,7 @@ typedef struct ot_binding {
     int is_class; ///< labels: text becomes classes (sorted), numbers must be whole
 } ot_binding;
 
+/** One thread at a time, else OT_ERR_STATE. */
 typedef struct ot_batches ot_batches;
 
 typedef struct ot_batches_options {
@@ -96,8 +98,8 @@ typedef struct ot_batches_options {
         sizeof(ot_batches_options), 32, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0                            \
     }
 
-/** A reader of batches; borrows the dataset and copies the bindings; `options` NULL for defaults.
- * Fails when a field is missing or does not fit. */
+/** A reader of batches; keeps the dataset alive and copies the bindings; `options` NULL for
+ * defaults. Fails when a field is missing or does not fit. */
 OT_API ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings,
                                    int n_bindings, const ot_batches_options *options,
                                    ot_batches **out);

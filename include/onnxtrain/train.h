@@ -43,8 +43,7 @@ typedef struct ot_data_options {
  * ot_train_evaluate(). Targets that are no real numbers are classes; texts become the same classes
  * in both.
  *
- * @param dataset,validation_dataset borrowed until the batches are destroyed; the second may be
- * NULL
+ * @param dataset,validation_dataset kept alive by the batches; the second may be NULL
  * @param options borrowed for the call; NULL for defaults
  * @param training,validation the caller destroys them; validation is NULL without
  * validation_dataset and split

@@ -154,7 +154,7 @@ bool ot__parse_float(const char *text, double *value);
 void ot__buf_float(ot__buf *buf, double value,
                    bool is_f32); // shortest text that reads back the same
 
-// ---- files (file_map.c reads, file.c writes, path.c) ----
+// ---- files (file_map.c reads, file.c writes, path.c, lock.c) ----
 
 typedef struct ot__file_map {
     const uint8_t *data;
@@ -201,6 +201,16 @@ ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file
 // Rename within a folder, durably; what is at `to` is replaced.
 ot_status ot__file_rename(const char *from, const char *to);
 void ot__file_remove(const char *path); // as far as possible; a missing file is fine
+
+// Two processes do not work at the same place (lock.c): who comes second gets OT_ERR_STATE saying
+// who is there. Advisory, also over NFS; the death of the process releases it. Where the file
+// system has no locks there is a warning instead.
+typedef struct ot__lock {
+    char *path; // NULL: not taken
+    int fd;
+} ot__lock;
+ot_status ot__lock_take(const char *path, ot__lock *lock);
+void ot__lock_leave(ot__lock *lock); // removes the file; of {0} it does nothing
 
 // For tests: of the system calls by which writers change something, n more succeed and the next
 // one has this fault; n < 0: none has. Returns how many there have been since the last call of this

@@ -151,18 +151,14 @@ static ot_status copy_pieces(const ot__pieces *pieces, uint8_t *to, size_t capac
     return ot__pieces_each(pieces, copy_piece, &to);
 }
 
-ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, void *to,
-                                    size_t capacity, size_t *n_bytes)
+static ot_status save_buffer(const ot_checkpoint *checkpoint, unsigned flags, void *to,
+                             size_t capacity, size_t *n_bytes)
 {
     const ot__ckpt_write_options options = {.flags = flags};
     ot__pieces pieces = {0};
     size_t total;
     ot_status st;
 
-    if (checkpoint == NULL || n_bytes == NULL)
-        return ot__error(OT_ERR_INVALID,
-                         "there is no checkpoint to save, or no place for its size");
-    *n_bytes = 0;
     total = parameter_bytes(checkpoint) +
             (flags & OT_CHECKPOINT_OPTIMIZER_STATE ? moment_bytes(checkpoint) : 0);
     if (total >= external_from)
@@ -174,6 +170,15 @@ ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, v
         st = copy_pieces(&pieces, to, capacity, n_bytes);
     ot__pieces_deinit(&pieces);
     return st;
+}
+
+ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, void *to,
+                                    size_t capacity, size_t *n_bytes)
+{
+    OT_TRY(OT_GIVEN(n_bytes));
+    *n_bytes = 0;
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, save_buffer(checkpoint, flags, to, capacity, n_bytes));
 }
 
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,

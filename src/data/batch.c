@@ -7,6 +7,7 @@
 
 struct ot_batches {
     ot__guard guard;
+    const ot_dataset *dataset;
     int64_t rows; // of the fields
     ot_batches_options options;
     ot__bound *bounds;
@@ -77,7 +78,7 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
 
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
-    OT_TRY(OT_GIVEN(dataset));
+    OT_TRY(ot__guard_check(dataset, OT_KIND_DATASET));
     OT_TRY(OT_GIVEN_MANY(bindings, n_bindings));
     if (n_bindings < 1)
         return ot__error(OT_ERR_INVALID, "no input is bound to the data");
@@ -88,6 +89,8 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
     if (!batches)
         return OT_ERR_NO_MEMORY;
     ot__guard_init(&batches->guard, OT_KIND_BATCHES);
+    ot__dataset_retain(dataset);
+    batches->dataset = dataset;
     batches->options = options ? *options : defaults;
     st = init(batches, dataset, bindings, n_bindings);
     if (st == OT_OK) {
@@ -105,6 +108,7 @@ void ot_batches_destroy(ot_batches *batches)
     for (int i = 0; i < batches->n_bounds; i++)
         ot__bound_deinit(&batches->bounds[i]);
     ot__free(batches->bounds);
+    ot__dataset_release(batches->dataset);
     ot__guard_deinit(&batches->guard);
     ot__free(batches);
 }

@@ -34,7 +34,11 @@ typedef struct ot__field {
     bool swap_bytes, fortran_order;
 } ot__field;
 
+#define OT_KIND_DATASET "dataset"
+
 struct ot_dataset {
+    ot__guard guard;      // of the caller's handle, which is spent once destroyed
+    _Atomic int n_owners; // the caller and batches
     ot__source **sources;
     int n_sources;
     ot__field *fields;
@@ -43,6 +47,11 @@ struct ot_dataset {
     int64_t rows;        // -1 before the first field
     bool rows_are_given; // by a file whose rows all count, so that other such files must agree
 };
+
+ot_dataset *ot__dataset_create(void); // empty; NULL when out of memory
+// Batches keep what they read from; whoever leaves last frees it.
+void ot__dataset_retain(const ot_dataset *dataset);
+void ot__dataset_release(const ot_dataset *dataset);
 
 // dataset.c: takes `name` and field.fault over. Fields of an archive may have other numbers of rows
 // than the rest: it may hold more than what is trained with.

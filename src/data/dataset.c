@@ -1,4 +1,5 @@
 // Opening files together and telling their formats apart.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "data/data.h"
@@ -96,10 +97,25 @@ ot_status ot__dataset_add_fault(ot_dataset *dataset, ot__source *source, const c
     return OT_ERR_NO_MEMORY;
 }
 
-void ot_dataset_destroy(ot_dataset *dataset)
+ot_dataset *ot__dataset_create(void)
 {
+    ot_dataset *dataset = ot__alloc_zero(1, sizeof(*dataset));
+
     if (!dataset)
-        return;
+        return NULL;
+    ot__guard_init(&dataset->guard, OT_KIND_DATASET);
+    dataset->n_owners = 1;
+    dataset->rows = -1;
+    return dataset;
+}
+
+void ot__dataset_retain(const ot_dataset *dataset)
+{
+    atomic_fetch_add(&((ot_dataset *)(uintptr_t)dataset)->n_owners, 1);
+}
+
+static void destroy(ot_dataset *dataset)
+{
     ot__map_deinit(&dataset->names);
     for (int i = 0; i < dataset->n_fields; i++) {
         ot__free(dataset->fields[i].name);
@@ -115,6 +131,22 @@ void ot_dataset_destroy(ot_dataset *dataset)
     }
     ot__free(dataset->sources);
     ot__free(dataset);
+}
+
+void ot__dataset_release(const ot_dataset *dataset)
+{
+    ot_dataset *mine = (ot_dataset *)(uintptr_t)dataset;
+
+    if (mine && atomic_fetch_sub(&mine->n_owners, 1) == 1)
+        destroy(mine);
+}
+
+void ot_dataset_destroy(ot_dataset *dataset)
+{
+    if (!dataset || ot__guard_check(dataset, OT_KIND_DATASET) != OT_OK)
+        return;
+    ot__guard_deinit(&dataset->guard);
+    ot__dataset_release(dataset);
 }
 
 // "train" for "folder/train.csv.gz".
@@ -180,10 +212,9 @@ ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_datase
     if (options && options->size != sizeof defaults)
         return ot__error(OT_ERR_INVALID, "dataset options of %zu bytes, expected %zu",
                          options->size, sizeof defaults);
-    dataset = ot__alloc_zero(1, sizeof(*dataset));
+    dataset = ot__dataset_create();
     if (!dataset)
         return OT_ERR_NO_MEMORY;
-    dataset->rows = -1;
     for (int i = 0; st == OT_OK && i < n_paths; i++)
         st = paths[i] ? open_one(dataset, paths[i], options ? options : &defaults)
                       : ot__error(OT_ERR_INVALID, "path %d is NULL", i);
@@ -199,7 +230,7 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
                                  const ot_dataset_options *options, ot_dataset **out)
 {
     const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
-    ot_dataset *dataset = ot__alloc_zero(1, sizeof(*dataset));
+    ot_dataset *dataset = ot__dataset_create();
     ot__source *source;
     uint8_t *copy = ot__alloc(n_bytes);
     ot_status st = OT_ERR_NO_MEMORY;
@@ -207,7 +238,6 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
     *out = NULL;
     source = dataset && copy ? ot__dataset_add_source(dataset, "data") : NULL;
     if (source) {
-        dataset->rows = -1;
         memcpy(copy, bytes, n_bytes);
         source->map = (ot__file_map){.data = copy, .size = n_bytes};
         copy = NULL;

@@ -38,10 +38,9 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
     for (int i = 0; i < n; i++)
         if (!names[i] || !tensors[i])
             return ot__error(OT_ERR_INVALID, "%s %d is NULL", names[i] ? "array" : "name", i);
-    dataset = ot__alloc_zero(1, sizeof(*dataset));
+    dataset = ot__dataset_create();
     if (!dataset)
         return OT_ERR_NO_MEMORY;
-    dataset->rows = -1;
     source = ot__dataset_add_source(dataset, "data");
     if (!source)
         st = OT_ERR_NO_MEMORY;

@@ -69,10 +69,6 @@ static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoin
 
     input->parameter = ot__ckpt_find(checkpoint, value->name);
     if (input->parameter != NULL) {
-        if (value->constant != NULL)
-            return ot__error(OT_ERR_INVALID,
-                             "%s: parameter '%s' of the checkpoint is an initializer too",
-                             program->what, value->name);
         input->role = OT_ROLE_PARAMETER;
         return check_parameter(program, checkpoint, value, input->parameter);
     }
@@ -161,12 +157,28 @@ static ot_status make_shapes(ot__program *program)
     return OT_OK;
 }
 
+// What the model has inside would be used instead of what is trained.
+static ot_status check_initializers(const ot__program *program, const ot_checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const char *name = checkpoint->parameters[i]->name;
+        const ot_value *value = ot__graph_find(program->model->graph, name);
+
+        if (value != NULL && value->constant != NULL)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: parameter '%s' of the checkpoint is an initializer too",
+                             program->what, name);
+    }
+    return OT_OK;
+}
+
 static ot_status create(ot__program *program, const ot_model *model,
                         const ot_checkpoint *checkpoint)
 {
     ot_status st;
 
     OT_TRY(ot__model_clone(model, &program->model));
+    OT_TRY(check_initializers(program, checkpoint));
     OT_TRY(ot__model_align_constants(program->model));
     st = ot__pass_prepare(program->model);
     if (st != OT_OK)

@@ -71,11 +71,16 @@ ot_status ot_session_save(ot_session *session, const char *path)
 
 ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity, size_t *n_bytes)
 {
-    if (session == NULL)
-        return ot__error(OT_ERR_INVALID, "there is no session to save");
-    OT_TRY(ot__session_put_properties(session));
-    return ot_checkpoint_save_buffer(session->checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, to,
-                                     capacity, n_bytes);
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(n_bytes));
+    *n_bytes = 0;
+    OT_TRY(ot__session_enter(session));
+    st = ot__session_put_properties(session);
+    if (st == OT_OK)
+        st = ot_checkpoint_save_buffer(session->checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, to,
+                                       capacity, n_bytes);
+    return ot__session_leave(session, st);
 }
 
 // ---- reading ----

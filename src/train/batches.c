@@ -242,12 +242,12 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     ot__inputs inputs = {0};
     ot_status st;
 
-    if (training != NULL)
-        *training = NULL;
-    if (validation != NULL)
-        *validation = NULL;
-    if (session == NULL || dataset == NULL || training == NULL || validation == NULL)
-        return ot__error(OT_ERR_INVALID, "batches need a session, a dataset and places for both");
+    OT_TRY(OT_GIVEN(training));
+    *training = NULL;
+    OT_TRY(OT_GIVEN(validation));
+    *validation = NULL;
+    OT_TRY(OT_GIVEN(session));
+    OT_TRY(OT_GIVEN(dataset));
     if (options == NULL)
         options = &defaults;
     OT_TRY(check_options(options, validation_dataset != NULL));

@@ -31,6 +31,7 @@ typedef struct loop {
     char *checkpoint_path, *best_path;
     ot_tensor **best; // copies of all parameters at the best epoch
     bool is_stopping, is_finished, is_saved;
+    ot__lock lock; // on the checkpoint folder
 } loop;
 
 static void outputs_release(outputs *o)
@@ -119,6 +120,7 @@ static void best_release(loop *l)
 
 static void loop_deinit(loop *l)
 {
+    ot__lock_leave(&l->lock);
     outputs_release(&l->train_outputs);
     outputs_release(&l->eval_outputs);
     best_release(l);
@@ -344,10 +346,28 @@ static ot_status finish_epoch(loop *l)
     return OT_OK;
 }
 
+// Two runs into one folder would each resume from, and replace, what the other has saved.
+static ot_status take_folder(loop *l)
+{
+    const char *folder = l->options->checkpoint_folder;
+    char *path;
+    ot_status st;
+
+    OT_TRY(ot__path_make_folder(folder));
+    path = ot__path_join(folder, "lock");
+    if (!path)
+        return OT_ERR_NO_MEMORY;
+    st = ot__lock_take(path, &l->lock);
+    ot__free(path);
+    return st == OT_ERR_STATE ? ot__error_prefix(st, "another run saves into this folder") : st;
+}
+
 static ot_status run(loop *l)
 {
     const ot_train_options *options = l->options;
 
+    if (options->checkpoint_folder)
+        OT_TRY(take_folder(l));
     if (options->resume) {
         OT_TRY(get_position(l));
         if (options->keep_best)
@@ -355,8 +375,6 @@ static ot_status run(loop *l)
         if (options->patience > 0 && l->bad_epochs >= options->patience)
             return OT_OK;
     }
-    if (options->checkpoint_folder)
-        OT_TRY(ot__path_make_folder(options->checkpoint_folder));
     ot_session_reset_gradients(l->session);
     while (!l->is_stopping && !l->is_finished && l->epoch < options->epochs) {
         l->epoch_start = ot__clock_seconds();

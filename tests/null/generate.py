@@ -22,6 +22,7 @@ CONTEXTS = ("ot_infer", "ot_grad", "ot_upgrade", "ot_prep", "ot_node")
 # May be NULL: the argument's name, alone or behind that of the function.
 OPTIONAL = {
     "options", "prefix", "validation", "last", "which", "output_names",
+    "validation_dataset", "ot_checkpoint_save_buffer.to", "ot_session_save_buffer.to",
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
@@ -93,6 +94,7 @@ GOOD = {  # by type; `w` is the world of the case
     "int *": "w.positions",
     "const int64_t *": "w.integers",
     "int64_t *": "w.integers",
+    "size_t *": "&w.out_size",
     "const ot_allocator *": "NULL",
     "ot_log_function": "NULL",
     "size_t": "sizeof w.numbers",
@@ -125,6 +127,8 @@ def split(argument):
 
 
 def good(function, kind, name):
+    if function == "ot_train_batches" and name == "validation":
+        return "&w.out_more_batches"
     if COUNT.match(name) and kind in ("int", "int64_t"):
         return "w.n_floats" if name == "count" else "1"
     if kind == "const char *" and name in ("path", "folder", "training", "eval", "optimizer"):

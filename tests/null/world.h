@@ -59,13 +59,14 @@ typedef struct world {
     ot_gradients *out_gradients;
     ot_report *out_report;
     ot_dataset *out_dataset;
-    ot_batches *out_batches;
+    ot_batches *out_batches, *out_more_batches;
     ot_block *out_block;
     ot_value *out_value;
     ot_tensor *out_tensor;
     const ot_tensor *out_borrowed;
     ot_shape out_shape;
     ot_dtype out_dtype;
+    size_t out_size;
     ot_property_kind out_kind;
     ot_metrics out_metrics;
     char *out_text;
@@ -128,6 +129,7 @@ static inline void world_free(world *w)
     ot_gradients_destroy(w->out_gradients);
     ot_report_destroy(w->out_report);
     ot_batches_destroy(w->out_batches);
+    ot_batches_destroy(w->out_more_batches);
     ot_dataset_destroy(w->out_dataset);
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);

@@ -274,6 +274,26 @@ static void a_run_stopped_after_every_step_ends_with_the_same_bytes(void **state
     assert_same_file(whole, parts, "end");
 }
 
+static void two_runs_do_not_save_into_one_folder(void **state)
+{
+    const run_plan plan = {.epochs = 1, .learning_rate = 0.05};
+    char folder[PATH_LENGTH_MAX], path[PATH_LENGTH_MAX];
+    ot__lock other;
+    watch seen;
+
+    write_rows(in_folder(state, "rows.csv"));
+    copy_path(folder, in_folder(state, "saved"));
+    copy_path(path, in_folder(state, "saved/lock"));
+    need(ot__path_make_folder(folder));
+    need(ot__lock_take(path, &other)); // as another run does
+    assert_int_equal(run(state, folder, &plan, &seen), OT_ERR_STATE);
+    assert_non_null(strstr(ot_error_message(), "another run saves into this folder: "));
+    assert_non_null(strstr(ot_error_message(), "saved/lock: locked by process "));
+    ot__lock_leave(&other);
+    assert_int_equal(run(state, folder, &plan, &seen), OT_OK);
+    assert_false(ot__path_exists(path));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +301,7 @@ int main(void)
         TEST_IN_FOLDER(a_run_stopped_after_an_epoch_and_resumed_ends_with_the_same_bytes),
         TEST_IN_FOLDER(early_stop_and_the_best_epoch_do_not_depend_on_interruptions),
         TEST_IN_FOLDER(a_run_stopped_after_every_step_ends_with_the_same_bytes),
+        TEST_IN_FOLDER(two_runs_do_not_save_into_one_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,9 +176,44 @@ static void bindings_that_do_not_fit_are_refused(void **state)
     ot_dataset_destroy(dataset);
 }
 
+static void batches_go_on_when_their_dataset_is_destroyed(void **state)
+{
+    ot_dataset *dataset = counting_dataset();
+    ot_batches *batches = batches_of(dataset, NULL);
+    const ot_tensor *rows;
+
+    (void)state;
+    ot_dataset_destroy(dataset);
+    ot_dataset_destroy(dataset); // it is still there: once more makes no difference
+    assert_int_equal(ot_batches_next(batches, &rows), OT_OK);
+    assert_int_equal(ot_tensor_count(rows), ROWS);
+    ot_batches_destroy(batches); // and the dataset with it, as the leak check sees
+}
+
+static void batches_are_not_used_by_two_threads(void **state)
+{
+    ot_dataset *dataset = counting_dataset();
+    ot_batches *batches = batches_of(dataset, NULL);
+    const ot_tensor *rows;
+    ot__guard *guard = (ot__guard *)batches;
+    const uintptr_t other = 1;
+
+    (void)state;
+    guard->owner = other; // as a thread inside has it
+    assert_int_equal(ot_batches_next(batches, &rows), OT_ERR_STATE);
+    assert_string_equal(ot_error_message(), "another thread uses the batches: one at a time may");
+    assert_int_equal(ot_batches_seek(batches, 0, 0), OT_ERR_STATE);
+    guard->owner = 0;
+    assert_int_equal(ot_batches_next(batches, &rows), OT_OK);
+    ot_batches_destroy(batches);
+    ot_dataset_destroy(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_go_on_when_their_dataset_is_destroyed),
+        cmocka_unit_test(batches_are_not_used_by_two_threads),
         cmocka_unit_test(in_file_order_the_last_batch_is_short),
         cmocka_unit_test(a_short_batch_can_be_left_out),
         cmocka_unit_test(the_parts_of_a_split_share_no_row_and_together_have_all),

@@ -270,6 +270,89 @@ static void flat_vectors_are_row_major(void **state)
     close_session(&f);
 }
 
+static void assert_same_parameters(const fixture *f, const fixture *g)
+{
+    for (int k = 0; k < f->session->n_parameters; k++) {
+        const char *name = f->session->parameters[k]->name;
+        ot_tensor *a, *b;
+
+        need(ot_checkpoint_get_parameter(ot_session_checkpoint(f->session), name, &a));
+        need(ot_checkpoint_get_parameter(ot_session_checkpoint(g->session), name, &b));
+        assert_memory_equal(a->data, b->data, a->n_bytes);
+        ot_tensor_destroy(a);
+        ot_tensor_destroy(b);
+    }
+}
+
+static void the_optimizer_may_change_while_parameters_have_forms(void **state)
+{
+    const ot_model *optimizer;
+    fixture f, g;
+
+    (void)state;
+    open_session(&f, 0);
+    open_session(&g, 0); // keeps its optimizer
+    optimizer = ot_artifacts_optimizer_model(f.artifacts);
+    for (int k = 0; k < STEPS; k++) {
+        (void)step(f.session, OT_MODE_TRAIN, k, 4);
+        (void)step(g.session, OT_MODE_TRAIN, k, 4);
+        assert_int_equal(find(&f, "w")->form != NULL, HAS_FORMS);
+        if (k == 1) // none for a while
+            need(ot_session_set_optimizer(f.session, NULL));
+        need(ot_session_set_optimizer(f.session, optimizer)); // with the moments there are
+        assert_null(find(&f, "w")->form);
+        update(f.session);
+        update(g.session);
+        assert_same_parameters(&f, &g);
+    }
+    (void)step(f.session, OT_MODE_TRAIN, 0, 4);
+    assert_int_equal(ot_session_set_optimizer(f.session, ot_artifacts_eval_model(f.artifacts)),
+                     OT_ERR_INVALID);
+    update(f.session); // by the one it had
+    (void)step(g.session, OT_MODE_TRAIN, 0, 4);
+    update(g.session);
+    assert_same_parameters(&f, &g);
+    close_session(&f);
+    close_session(&g);
+}
+
+static void gradients_that_are_set_are_row_major(void **state)
+{
+    const int64_t n_weights = 16 * 3 * 3 * 3;
+    float *gradients;
+    fixture f, g;
+    ot_tensor *v;
+    int64_t n;
+
+    (void)state;
+    open_session(&f, 0);
+    open_session(&g, 0);
+    (void)step(f.session, OT_MODE_TRAIN, 0, 4);
+    (void)step(g.session, OT_MODE_TRAIN, 0, 4);
+    n = ot_session_parameters_size(f.session, OT_PARAMETERS_TRAINABLE);
+    gradients = calloc((size_t)n, sizeof *gradients);
+    for (int64_t i = 0; i < n; i++)
+        gradients[i] = (float)(i % 7) / 64;
+    need(ot_session_set_gradients(f.session, gradients, n)); // where they are
+    need(ot_session_set_gradients(g.session, gradients, n));
+    need(ot_tensor_wrap(OT_F32, &OT_SHAPE(16, 3, 3, 3), gradients,
+                        (size_t)n_weights * sizeof(float), &v));
+    for (int64_t i = 0; i < n_weights; i++)
+        gradients[i] = (float)(i % 5) / 64;
+    need(ot_checkpoint_set_gradient(ot_session_checkpoint(f.session), "v", v));
+    need(ot_session_get_gradients(g.session, gradients, n));
+    for (int64_t i = 0; i < n_weights; i++)
+        gradients[i] = (float)(i % 5) / 64; // v is the first
+    need(ot_session_set_gradients(g.session, gradients, n));
+    update(f.session);
+    update(g.session);
+    assert_same_parameters(&f, &g);
+    ot_tensor_destroy(v);
+    free(gradients);
+    close_session(&f);
+    close_session(&g);
+}
+
 static void a_saved_checkpoint_has_what_the_session_has(void **state)
 {
     ot_checkpoint *loaded;
@@ -362,6 +445,8 @@ int main(void)
         cmocka_unit_test(the_reference_kernels_train_alike),
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(flat_vectors_are_row_major),
+        cmocka_unit_test(the_optimizer_may_change_while_parameters_have_forms),
+        cmocka_unit_test(gradients_that_are_set_are_row_major),
         cmocka_unit_test(a_saved_checkpoint_has_what_the_session_has),
         cmocka_unit_test(an_exported_model_has_row_major_parameters),
         cmocka_unit_test(evaluating_first_gives_the_same_as_evaluating_later),

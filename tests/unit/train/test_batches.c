@@ -296,7 +296,7 @@ static void missing_handles_are_refused(void **state)
 {
     fixture *f = *state;
 
-    assert_refused(f, "batches need a session");
+    assert_refused(f, "ot_train_batches: session is NULL");
     assert_int_equal(ot_train_target(NULL, NULL), -1);
 }
 
