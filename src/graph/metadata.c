@@ -19,12 +19,12 @@ const char *ot_model_metadata(const ot_model *model, const char *key)
 
 int ot_model_metadata_count(const ot_model *model)
 {
-    return model->n_metadata;
+    return model ? model->n_metadata : 0;
 }
 
 const char *ot_model_metadata_key(const ot_model *model, int index)
 {
-    return index >= 0 && index < model->n_metadata ? model->metadata[2 * index] : NULL;
+    return model && index >= 0 && index < model->n_metadata ? model->metadata[2 * index] : NULL;
 }
 
 ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value)
@@ -57,13 +57,17 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
 
 const char *ot_model_text(const ot_model *model, ot_model_field field)
 {
+    static const ot_model none;
+    static const ot_graph no_graph;
+    const ot_model *of = model ? model : &none;
+    const ot_graph *graph = model ? model->graph : &no_graph;
     const char *const texts[] = {
-        [OT_MODEL_PRODUCER_NAME] = model->producer_name,
-        [OT_MODEL_PRODUCER_VERSION] = model->producer_version,
-        [OT_MODEL_DOMAIN] = model->domain,
-        [OT_MODEL_DESCRIPTION] = model->doc,
-        [OT_MODEL_GRAPH_NAME] = model->graph->name,
-        [OT_MODEL_GRAPH_DESCRIPTION] = model->graph->doc,
+        [OT_MODEL_PRODUCER_NAME] = of->producer_name,
+        [OT_MODEL_PRODUCER_VERSION] = of->producer_version,
+        [OT_MODEL_DOMAIN] = of->domain,
+        [OT_MODEL_DESCRIPTION] = of->doc,
+        [OT_MODEL_GRAPH_NAME] = graph->name,
+        [OT_MODEL_GRAPH_DESCRIPTION] = graph->doc,
     };
     const bool is_known = (size_t)field < sizeof texts / sizeof texts[0];
 
@@ -72,5 +76,5 @@ const char *ot_model_text(const ot_model *model, ot_model_field field)
 
 int64_t ot_model_version(const ot_model *model)
 {
-    return model->model_version;
+    return model ? model->model_version : 0;
 }

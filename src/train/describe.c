@@ -87,9 +87,10 @@ ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *ses
     bool is_foreign; // nothing is known of it
     int n_outputs;
 
-    if (artifacts == NULL || session == NULL || data == NULL || train == NULL)
-        return ot__error(OT_ERR_INVALID,
-                         "to describe a loss takes artifacts, a session and options of both kinds");
+    OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(OT_GIVEN(session));
+    OT_TRY(OT_GIVEN(data));
+    OT_TRY(OT_GIVEN(train));
     OT_TRY(ot__data_options_check(data));
     first = artifacts->n_loss_terms > 0 ? artifacts->loss_terms : NULL;
     n_outputs = ot_session_output_count(session, OT_MODE_TRAIN);

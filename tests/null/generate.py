@@ -31,7 +31,7 @@ OPTIONAL = {
 
 # Counts and positions: any number may come.
 COUNT = re.compile(r"(n_\w+|n|count)$")
-POSITION = re.compile(r"(index|axis|mode|which)$")
+POSITION = re.compile(r"(index|axis|mode|which|field)$")
 
 GOOD = {  # by type; `w` is the world of the case
     "const ot_model *": "w.model",
@@ -81,6 +81,8 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_dtype *": "&w.out_dtype",
     "ot_property_kind *": "&w.out_kind",
     "ot_metrics *": "&w.out_metrics",
+    "ot_data_options *": "&w.data",
+    "ot_train_options *": "&w.train",
     "const char *": '"w"',
     "char *": "NULL",
     "char **": "&w.out_text",
@@ -105,9 +107,6 @@ GOOD = {  # by type; `w` is the world of the case
     "double": "0.5",
     "float": "0.5f",
     "ot_dtype": "OT_F32",
-    "ot_status": "OT_OK",
-    "ot_mode": "OT_MODE_TRAIN",
-    "ot_keepdims": "OT_SCALAR",
 }
 OPTIONS = re.compile(r"const ot_\w+_options \*$")
 
@@ -135,6 +134,8 @@ def good(function, kind, name):
         return "w.path"
     if OPTIONS.match(kind):
         return "NULL"
+    if kind not in GOOD and not is_pointer(kind):
+        return f"({kind})0"  # of an enumeration
     if kind not in GOOD:
         sys.exit(f"{function}: no value for an argument of type '{kind}': add one to GOOD of {__file__}")
     return GOOD[kind]
@@ -172,7 +173,7 @@ def cases(result, function, arguments):
             yield call(result, function, with_null, f"{arguments[i][1]} NULL", "null" if i in required else "message")
     for i, (kind, name) in enumerate(arguments):
         numbers = ["-1"] if COUNT.match(name) else ["-1", "1000000"] if POSITION.match(name) else []
-        for number in numbers if kind in ("int", "int64_t", "ot_mode") else []:
+        for number in numbers if kind in ("int", "int64_t", "ot_mode", "ot_model_field") else []:
             with_number = [*values[:i], f"({kind})({number})", *values[i + 1 :]]
             yield call(result, function, with_number, f"{name} {number}", "refused")
 

@@ -43,6 +43,8 @@ typedef struct world {
     ot_bytes bytes;
     ot_binding binding;
     ot_schedule schedule;
+    ot_data_options data;
+    ot_train_options train;
     ot_shape shape;
     const char *names[1];
     const char *path;
@@ -106,6 +108,8 @@ static inline void world_make(world *w)
     w->path = path_in_folder;
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
+    w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    w->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;
     must(ot_tensor_wrap(OT_F32, &w->shape, w->numbers, sizeof w->numbers, &w->tensor));
     w->tensors[0] = w->tensor;
     w->feed = (ot_feed){w->tensors, 1};
