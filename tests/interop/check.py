@@ -2,7 +2,7 @@
 """Run the interchange matrix: check.py FOLDER TRAINING_PYTHON PLAIN_PYTHON BUILD [KIND..]
 
 TRAINING_PYTHON has onnxruntime-training-cpu 1.19.2 and onnx, PLAIN_PYTHON onnxruntime; BUILD is a build folder with the
-package and the command. Without KINDs of cases.py: all of them and limits.py, and what came out goes into docs/interop.md.
+package and the command. Without KINDs of cases.py: all of them and details.py, and what came out goes into docs/interop.md.
 Needs nothing but Python itself.
 """
 import concurrent.futures
@@ -74,8 +74,8 @@ class Check:
         status = stream([self.plain_python, str(HERE / "exported.py"), str(self.folder)], self.environment,
                         self.folder / "exported.log")
         if self.is_complete:
-            status |= stream([self.python, str(HERE / "limits.py"), str(self.folder), self.command], self.environment,
-                             self.folder / "limits.log")
+            status |= stream([self.python, str(HERE / "details.py"), str(self.folder), self.command], self.environment,
+                             self.folder / "details.log")
         path = self.folder / "exported.json"
         if not path.exists():
             self.broken.append("exported models")

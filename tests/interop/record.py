@@ -1,4 +1,4 @@
-"""Record small cases for test_recorded.py: record.py
+"""Record small cases for test_recorded.py: ./dev record-interop
 
 Needs what matrix.py needs, and writes data/ anew. A zip for each case has the forward model, the artifacts that ONNX
 Runtime 1.19.2 makes of it and ours, a checkpoint of each after half of the steps, and what 1.19.2 got: the losses of ten

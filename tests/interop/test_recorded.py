@@ -61,7 +61,7 @@ class RecordedTest(unittest.TestCase):
             for accepted in sorted((case / "ours").iterdir()):
                 if accepted.name != "checkpoint-half":
                     self.assertEqual((folder / accepted.name).read_bytes(), accepted.read_bytes(),
-                                     f"{accepted.name} is another; when that is meant, record.py records anew")
+                                     f"{accepted.name} is another; when that is meant: ./dev record-interop")
 
         self.for_each(check)
 

@@ -1,4 +1,4 @@
-"""What docs/interop.md says cannot be exchanged, each tried: limits.py FOLDER COMMAND
+"""What docs/interop.md says beside the matrix, each tried: details.py FOLDER COMMAND
 
 Exit 1 when either runtime does otherwise than the page says.
 """
@@ -13,6 +13,7 @@ import sys
 
 import cases
 import matrix
+import numpy as np
 import onnx
 import onnxtrain
 import onnxtrain.api
@@ -89,23 +90,40 @@ def learning_rates(folder):
     assert rate == 0.25, rate
 
 
-LIMITS = (momentum, state_of_another_optimizer, exports_from_ort, values_fused_away, learning_rates)
+def properties(folder):
+    """Of every type, through either runtime and back."""
+    artifacts_of("ours", "mlp", "mse", "sgd", f"{folder}/ours")
+    given = {"epoch": -(2 ** 62), "best": 0.1, "name": "größer", "none": ""}
+    for first, second in ((onnxtrain, theirs), (theirs, onnxtrain)):
+        path = f"{folder}/ours/checkpoint"
+        for package, name in ((first, "first"), (second, "second"), (first, "third")):
+            state = package.api.CheckpointState.load_checkpoint(path)
+            if name == "first":
+                for key, value in given.items():
+                    state.properties[key] = value
+            found = dict(iter(state.properties))
+            assert found == {**given, "best": float(np.float32(0.1))}, found
+            path = f"{folder}/{name}"
+            package.api.CheckpointState.save_checkpoint(state, path, True)
+
+
+DETAILS = (momentum, state_of_another_optimizer, exports_from_ort, values_fused_away, learning_rates, properties)
 
 
 def main():
     logging.disable(logging.INFO)
     n_failed = 0
-    for limit in LIMITS:
-        folder = pathlib.Path(os.path.abspath(sys.argv[1]), "limits", limit.__name__)
+    for detail in DETAILS:
+        folder = pathlib.Path(os.path.abspath(sys.argv[1]), "details", detail.__name__)
         folder.mkdir(parents=True)
-        title, problem = limit.__name__.replace("_", " "), ""
+        title, problem = detail.__name__.replace("_", " "), ""
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                limit(folder)
+                detail(folder)
         except Exception as error:
             problem = f", {type(error).__name__}: {error}"
             n_failed += 1
-        print(f"limit: {title}: {'FAILED' if problem else 'ok'}{problem}", flush=True)
+        print(f"{title}: {'FAILED' if problem else 'ok'}{problem}", flush=True)
     return 1 if n_failed else 0
 
 
