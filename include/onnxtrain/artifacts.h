@@ -141,6 +141,10 @@ OT_API ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_ar
 OT_API const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts);
 OT_API const ot_model *ot_artifacts_eval_model(const ot_artifacts *artifacts);
 OT_API const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts);
+/** Put a copy of `optimizer`, which a user may have built, in the place of the optimizer model;
+ * NULL: there is none. Sessions check it. */
+OT_API ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts,
+                                                  const ot_model *optimizer);
 OT_API ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts);
 /** Makes the checkpoint the caller's, who destroys it; the artifacts have none any more. For large
  * models: who trains from another checkpoint need not keep this one. */

@@ -28,7 +28,10 @@ OT_API ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint *
  * (OT_ERR_UNSUPPORTED), there being no folder. */
 OT_API ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out);
 
-enum { OT_CHECKPOINT_OPTIMIZER_STATE = 1 /**< moments and step too */ };
+enum {
+    OT_CHECKPOINT_OPTIMIZER_STATE = 1, /**< moments and step too */
+    OT_CHECKPOINT_NOMINAL = 2,         /**< names and element types of parameters, no values */
+};
 
 /** Write version 2, durably: a kill at any moment leaves the old or the new file. */
 OT_API ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsigned flags);

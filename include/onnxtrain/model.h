@@ -21,10 +21,12 @@ typedef struct ot_model_options {
     size_t external_from; ///< saving: initializers of this many bytes or more go to
                           ///< `<path>.<id>.data`, where the id is made from them; SIZE_MAX: never;
                           ///< 0: those of 1 KiB or more, once the model exceeds 1.8 GiB
+    const char
+        *folder; ///< where ot_model_load_buffer() looks for external data; NULL: it is refused
 } ot_model_options;
 #define OT_MODEL_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(ot_model_options), 0, 0, 0, 0                                                       \
+        sizeof(ot_model_options), 0, 0, 0, 0, NULL                                                 \
     }
 
 /**
@@ -40,8 +42,8 @@ typedef struct ot_model_options {
  */
 OT_API ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out);
 
-/** As ot_model_load() from memory, which is copied. External data is refused, there being no
- * folder. */
+/** As ot_model_load() from memory, which is copied. External data is looked for in
+ * `options->folder`. */
 OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
                                       const ot_model_options *options, ot_model **out);
 
@@ -54,6 +56,10 @@ OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
  * or ONNX Runtime 1.19.2, has no form for. */
 OT_API ot_status ot_model_save(const ot_model *model, const char *path,
                                const ot_model_options *options);
+
+/** The model as protobuf, all elements inside, in a new tensor u8 [n] that the caller destroys.
+ * OT_ERR_INVALID above 2 GiB, which protobuf cannot hold. */
+OT_API ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out);
 
 /**
  * Bring the model into the form that training starts from: functions put in where they are called,
@@ -96,6 +102,13 @@ OT_API int ot_model_value_is_sequence(const ot_model *model, const char *name);
 /** Name of a symbolic extent ("N"); NULL for a number, an extent without name, and out of range.
  * Owned by the model. */
 OT_API const char *ot_model_value_dim(const ot_model *model, const char *name, int axis);
+
+/** Initializers of the graph, in order: what training may change. NULL out of range. */
+OT_API int ot_model_initializer_count(const ot_model *model);
+OT_API const char *ot_model_initializer_name(const ot_model *model, int index);
+/** A copy of its elements, which the caller destroys. OT_ERR_NOT_FOUND; OT_ERR_UNSUPPORTED for
+ * texts. */
+OT_API ot_status ot_model_get_initializer(const ot_model *model, const char *name, ot_tensor **out);
 
 /** Nodes of the main graph, in order, and the operator each calls ("Gemm", "com.microsoft.Gelu");
  * NULL out of range. */

@@ -199,6 +199,70 @@ static PyObject *artifacts_save_nominal(PyObject *self, PyObject *args)
     return save(self, args, ot_artifacts_save_nominal);
 }
 
+// ---- the parts ----
+
+// model(0 training, 1 eval, 2 optimizer) -> a Tensor with the bytes of the model, or None
+static PyObject *artifacts_model(PyObject *self, PyObject *args)
+{
+    const ot_artifacts *a = ((artifacts_object *)self)->artifacts;
+    const ot_model *models[] = {ot_artifacts_training_model(a), ot_artifacts_eval_model(a),
+                                ot_artifacts_optimizer_model(a)};
+    ot_tensor *bytes = NULL;
+    unsigned which;
+    ot_status st = OT_OK;
+
+    if (!PyArg_ParseTuple(args, "I", &which))
+        return NULL;
+    if (which >= sizeof models / sizeof models[0])
+        return PyErr_Format(PyExc_ValueError, "there is no model %u", which);
+    if (models[which] == NULL)
+        return Py_NewRef(Py_None);
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_to_bytes(models[which], &bytes);
+    Py_END_ALLOW_THREADS
+    return st == OT_OK ? core_tensor_new(bytes) : core_raise(st);
+}
+
+static PyObject *artifacts_set_optimizer(PyObject *self, PyObject *args)
+{
+    PyObject *model;
+
+    if (!PyArg_ParseTuple(args, "O!", core_model_type, &model))
+        return NULL;
+    return core_result(ot_artifacts_set_optimizer_model(((artifacts_object *)self)->artifacts,
+                                                        ((model_object *)model)->model));
+}
+
+// One row of artifacts_parameters().
+static PyObject *parameter_row(const ot_checkpoint *checkpoint, int index)
+{
+    const char *name = ot_checkpoint_parameter_name(checkpoint, index);
+    const int trains = ot_checkpoint_parameter_trainable(checkpoint, name);
+    ot_tensor *tensor;
+    const ot_status st = ot_checkpoint_get_parameter(checkpoint, name, &tensor);
+
+    if (st != OT_OK)
+        return core_raise(st);
+    return Py_BuildValue("(sNN)", name, PyBool_FromLong(trains), core_tensor_new(tensor));
+}
+
+static PyObject *artifacts_parameters(PyObject *self, PyObject *unused)
+{
+    const ot_checkpoint *checkpoint =
+        ot_artifacts_checkpoint(((artifacts_object *)self)->artifacts);
+    const int n = checkpoint != NULL ? ot_checkpoint_parameter_count(checkpoint) : 0;
+    PyObject *list = PyList_New(n);
+
+    (void)unused;
+    for (int i = 0; list != NULL && i < n; i++) {
+        PyObject *row = parameter_row(checkpoint, i);
+
+        if (row == NULL || PyList_SetItem(list, i, row) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 // ---- training in memory ----
 
 static ot_status make_of_artifacts(void *context, ot_checkpoint *checkpoint,
@@ -262,6 +326,11 @@ static PyMethodDef methods[] = {
      "ignore_unknown_frozen, seed, init, ort_format=False) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
+    {"model", artifacts_model, METH_VARARGS,
+     "model(0 training, 1 eval, 2 optimizer) -> Tensor of the model's bytes, or None"},
+    {"set_optimizer", artifacts_set_optimizer, METH_VARARGS, "set_optimizer(model)"},
+    {"parameters", artifacts_parameters, METH_NOARGS,
+     "(name, whether it trains, Tensor with a copy) of every parameter, sorted by name."},
     {"session", artifacts_session, METH_VARARGS,
      "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max) -> "
      "(Checkpoint, Session)"},

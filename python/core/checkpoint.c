@@ -97,6 +97,26 @@ static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
     return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
 }
 
+static PyObject *checkpoint_save_nominal(PyObject *self, PyObject *args)
+{
+    checkpoint_object *state = (checkpoint_object *)self;
+    PyObject *path;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    if (!core_enter(state)) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_checkpoint_save(state->checkpoint, PyBytes_AsString(path), OT_CHECKPOINT_NOMINAL);
+    Py_END_ALLOW_THREADS
+    core_leave(state);
+    Py_DECREF(path);
+    return core_result(st);
+}
+
 // With the optimizer's state, and a session at work: all that resuming bit for bit needs.
 static PyObject *checkpoint_save(PyObject *self, PyObject *args)
 {
@@ -346,6 +366,7 @@ static PyMethodDef methods[] = {
     {"load_bytes", checkpoint_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Checkpoint"},
     {"to_bytes", checkpoint_to_bytes, METH_VARARGS, "to_bytes(with_optimizer) -> bytes"},
     {"save", checkpoint_save, METH_VARARGS, "save(path, with_optimizer)"},
+    {"save_nominal", checkpoint_save_nominal, METH_VARARGS, "save_nominal(path): no values"},
     {"parameter_names", parameter_names, METH_NOARGS, "Names of the parameters, sorted."},
     {"parameter_trainable", parameter_trainable, METH_VARARGS,
      "1: trained, 0: frozen, -1: no such parameter"},

@@ -41,19 +41,22 @@ static PyObject *model_load(PyObject *class, PyObject *args)
     return st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
 }
 
-static PyObject *model_load_bytes(PyObject *class, PyObject *bytes)
+static PyObject *model_load_bytes(PyObject *class, PyObject *args)
 {
-    char *data;
-    Py_ssize_t n_bytes;
+    ot_model_options options = OT_MODEL_OPTIONS_INIT;
+    PyObject *bytes, *folder = NULL;
     ot_model *model;
     ot_status st;
 
     (void)class;
-    if (PyBytes_AsStringAndSize(bytes, &data, &n_bytes) != 0)
+    if (!PyArg_ParseTuple(args, "S|O&", &bytes, PyUnicode_FSConverter, &folder))
         return NULL;
+    options.folder = folder != NULL ? PyBytes_AsString(folder) : NULL;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_model_load_buffer(data, (size_t)n_bytes, NULL, &model);
+    st = ot_model_load_buffer(PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes), &options,
+                              &model);
     Py_END_ALLOW_THREADS
+    Py_XDECREF(folder);
     return st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
 }
 
@@ -68,6 +71,29 @@ static PyObject *model_save(PyObject *self, PyObject *args)
     st = ot_model_save(handle(self), PyBytes_AsString(path), NULL);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
+    return core_result(st);
+}
+
+static PyObject *model_to_bytes(PyObject *self, PyObject *unused)
+{
+    ot_tensor *bytes;
+    ot_status st;
+
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_to_bytes(handle(self), &bytes);
+    Py_END_ALLOW_THREADS
+    return st == OT_OK ? core_tensor_new(bytes) : core_raise(st);
+}
+
+static PyObject *model_infer(PyObject *self, PyObject *unused)
+{
+    ot_status st;
+
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_infer(handle(self));
+    Py_END_ALLOW_THREADS
     return core_result(st);
 }
 
@@ -103,6 +129,29 @@ static PyObject *model_output_names(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return core_names(ot_model_output_count(handle(self)), output_name, handle(self));
+}
+
+static const char *initializer_name(const void *model, int index)
+{
+    return ot_model_initializer_name(model, index);
+}
+
+static PyObject *model_initializer_names(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return core_names(ot_model_initializer_count(handle(self)), initializer_name, handle(self));
+}
+
+static PyObject *model_initializer(PyObject *self, PyObject *args)
+{
+    const char *name;
+    ot_tensor *tensor;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    st = ot_model_get_initializer(handle(self), name, &tensor);
+    return st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
 }
 
 PyObject *core_value_info(ot_dtype dtype, const ot_shape *shape)
@@ -200,8 +249,13 @@ static PyObject *model_set_metadata(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"load", model_load, METH_VARARGS | METH_STATIC, "load(path) -> Model"},
-    {"load_bytes", model_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Model"},
+    {"load_bytes", model_load_bytes, METH_VARARGS | METH_STATIC,
+     "load_bytes(bytes, folder of external data=none) -> Model"},
     {"save", model_save, METH_VARARGS, "save(path)"},
+    {"to_bytes", model_to_bytes, METH_NOARGS, "The model as protobuf, in a Tensor of bytes."},
+    {"infer", model_infer, METH_NOARGS, "Types and shapes of all values; opsets below 13 raised."},
+    {"initializer_names", model_initializer_names, METH_NOARGS, "Names, in order."},
+    {"initializer", model_initializer, METH_VARARGS, "initializer(name) -> Tensor, a copy"},
     {"input_names", model_input_names, METH_NOARGS, "Names of the inputs, in order."},
     {"output_names", model_output_names, METH_NOARGS, "Names of the outputs, in order."},
     {"value_info", model_value_info, METH_VARARGS,

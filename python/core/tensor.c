@@ -328,6 +328,15 @@ PyObject *core_tensor_list(ot_tensor **tensors, int count)
 
 // ---- the type ----
 
+static PyObject *tensor_to_bytes(PyObject *self, PyObject *unused)
+{
+    const ot_tensor *tensor = ((tensor_object *)self)->tensor;
+
+    (void)unused;
+    return PyBytes_FromStringAndSize(ot_tensor_data_const(tensor),
+                                     (Py_ssize_t)ot_tensor_bytes(tensor));
+}
+
 static PyMethodDef methods[] = {
     {"zeros", tensor_zeros, METH_VARARGS | METH_STATIC, "zeros(dtype, shape) -> Tensor"},
     {"wrap", tensor_wrap, METH_VARARGS | METH_STATIC,
@@ -335,6 +344,7 @@ static PyMethodDef methods[] = {
     {"from_dlpack", tensor_from_dlpack, METH_O | METH_STATIC, "from_dlpack(capsule) -> Tensor"},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "A DLPack capsule over the same memory."},
+    {"to_bytes", tensor_to_bytes, METH_NOARGS, "A copy of the elements, row-major."},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
     {NULL, NULL, 0, NULL},
 };

@@ -13,6 +13,7 @@ The modules follow ``onnxruntime.training``, so that a script moves over by its 
 =====================================  ==================================
 ``onnxruntime.training.api``           :mod:`onnxtrain.api`
 ``onnxruntime.training.artifacts``     :mod:`onnxtrain.artifacts`
+``onnxruntime.training.onnxblock``     :mod:`onnxtrain.onnxblock`
 ``onnxruntime.InferenceSession``       :class:`onnxtrain.InferenceSession`
 ``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
 ``onnxruntime.IOBinding``              :class:`onnxtrain.IOBinding`

@@ -14,11 +14,15 @@ The files are those of ONNX Runtime training 1.19.2, and readable by it.
 from __future__ import annotations
 
 import os
+import sys
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxtrain import _core
+from onnxtrain import _build, _core
 from onnxtrain._options import load_model
+
+if TYPE_CHECKING:
+    from onnxtrain.onnxblock import Block
 
 __all__ = ["LossType", "OptimType", "generate_artifacts"]
 
@@ -39,7 +43,7 @@ class OptimType(Enum):
     SGD = 2
 
 
-# What the library calls them: ot_loss, ot_optimizer and ot_batch_norm of the C headers.
+# What the library calls them: ot_loss and ot_optimizer of the C headers.
 _LOSSES = {
     LossType.CrossEntropyLoss: 1,
     LossType.MSELoss: 2,
@@ -47,23 +51,26 @@ _LOSSES = {
     LossType.BCEWithLogitsLoss: 4,
 }
 _PASS_THROUGH = 0
-_OPTIMIZERS = {None: 0, OptimType.AdamW: 1, OptimType.SGD: 2}
-_BATCH_STATISTICS = 1
-# beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov, max_norm
-_OPTIMIZER_DEFAULTS = (0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)
+_OPTIMIZERS = {OptimType.AdamW: _build.ADAMW, OptimType.SGD: _build.SGD}
 
 
-def _load(model: Any) -> _core.Model:
-    if isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(model, "SerializeToString"):
-        return load_model(model)
-    raise RuntimeError(f"Please pass in either a path, bytes or an ONNX ModelProto for the model, got {type(model)}.")
+def _check_model(model: Any) -> None:
+    if not isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(model, "SerializeToString"):
+        raise RuntimeError(
+            f"Please pass in either a path, bytes or an ONNX ModelProto for the model, got {type(model)}."
+        )
+
+
+def _is_block(candidate: Any) -> bool:
+    package = sys.modules.get("onnxtrain.onnxblock")  # whoever has a block has imported it
+    return package is not None and isinstance(candidate, package.Block)
 
 
 def _loss_term(loss: Any, loss_input_names: list[str] | None) -> list[tuple]:
     if loss is None:
         return [(_PASS_THROUGH, 1.0, loss_input_names[0], None, 0, None, None, None)] if loss_input_names else []
     if not isinstance(loss, LossType):
-        raise RuntimeError(f"Unknown loss provided {type(loss)}. Expected LossType or None.")
+        raise RuntimeError(f"Unknown loss provided {type(loss)}. Expected LossType, an onnxblock.Block or None.")
     names = [*(loss_input_names or []), None, None]
     if len(names) > 4:
         raise TypeError(f"{loss.name} takes a value and a target, loss_input_names has {len(names) - 2} names")
@@ -86,8 +93,8 @@ def generate_artifacts(
     model: Any,
     requires_grad: list[str] | None = None,
     frozen_params: list[str] | None = None,
-    loss: LossType | None = None,
-    optimizer: OptimType | None = None,
+    loss: LossType | Block | None = None,
+    optimizer: OptimType | Block | None = None,
     artifact_directory: str | bytes | os.PathLike | None = None,
     prefix: str = "",
     ort_format: bool = False,
@@ -104,17 +111,21 @@ def generate_artifacts(
         frozen_params: initializers that are parameters without gradient; names that the model lacks do not matter.
             Initializers in neither list stay constants of the models. Running statistics of BatchNormalization are
             frozen parameters in any case, and training uses the statistics of the batch.
-        loss: of the value that `loss_input_names` names, or of the model's first output. None: the outputs are taken
-            as they are, and the first is the loss.
-        optimizer: None: there is no optimizer model.
+        loss: of the value that `loss_input_names` names, or of the model's first output. A block of
+            :mod:`onnxtrain.onnxblock` is called with `loss_input_names`, or with all outputs of the model, and gives
+            the loss, or the loss and further outputs. None: the outputs are taken as they are, and the first is the
+            loss.
+        optimizer: a block is called with the trained and the frozen parameters, as ``onnxblock.optim.AdamW(...)``.
+            None: there is no optimizer model.
         artifact_directory: where to; made when it is missing. None: the current directory.
         prefix: put before every file name.
         ort_format: write the models as training_model.ort, eval_model.ort and optimizer_model.ort too.
-        custom_op_library: not supported; only None.
+        custom_op_library: need not be given, but must exist if it is. Nodes of operators that are not known stay as
+            they are, for a runtime that has the library; no gradient may have to pass them.
         additional_output_names: values that training and eval model give after the loss.
         nominal_checkpoint: write nominal_checkpoint too, which has no values.
-        loss_input_names: the value that the loss takes and, after it, the target's name. Without a loss: the values that
-            are taken as they are.
+        loss_input_names: the value that the loss takes and, after it, the target's name; the arguments of a block.
+            Without a loss: the values that are taken as they are.
 
     Raises:
         RuntimeError: lists overlap, or an argument is not what it should be.
@@ -123,26 +134,26 @@ def generate_artifacts(
         NotFound: there is no initializer or value of that name.
     """
     _check_lists(requires_grad, frozen_params, additional_output_names)
-    if optimizer is not None and not isinstance(optimizer, OptimType):
-        raise TypeError(f"Unknown optimizer provided {type(optimizer)}. Expected OptimType or None.")
+    if optimizer is not None and not isinstance(optimizer, OptimType) and not _is_block(optimizer):
+        raise TypeError(f"Unknown optimizer provided {type(optimizer)}. Expected OptimType, an onnxblock.Block or None.")
     if custom_op_library is not None and not os.path.exists(custom_op_library):
         raise RuntimeError(f"Custom op library {os.fspath(custom_op_library)!r} does not exist.")
-    if custom_op_library is not None:
-        raise _core.Unsupported("custom operator libraries")
+    terms = [] if _is_block(loss) else _loss_term(loss, loss_input_names)
+    _check_model(model)
     passed_on = (loss_input_names or [])[1:] if loss is None else []
-    built = _core.Artifacts.generate(
-        _load(model),
-        _loss_term(loss, loss_input_names),
-        (_OPTIMIZERS[optimizer], *_OPTIMIZER_DEFAULTS),
-        requires_grad,
-        frozen_params,
-        [*passed_on, *(additional_output_names or [])] or None,
-        _BATCH_STATISTICS,
-        True,
-        0,
-        None,
-        bool(ort_format),
-    )
+    outputs = [*passed_on, *(additional_output_names or [])] or None
+    if _is_block(loss):
+        from onnxtrain.onnxblock import _artifacts
+
+        forward, outputs = _artifacts.with_loss(model, loss, loss_input_names, additional_output_names), None
+    else:
+        forward = load_model(model)
+    kind = _OPTIMIZERS.get(optimizer, _build.NO_OPTIMIZER)
+    built = _build.build(forward, terms, requires_grad, frozen_params, outputs, kind, ort_format)
+    if _is_block(optimizer):
+        from onnxtrain.onnxblock import _artifacts
+
+        built.set_optimizer(_artifacts.optimizer_model(model, built, optimizer))
     folder = os.fsdecode(artifact_directory) if artifact_directory is not None else os.curdir
     folder, prefix = os.path.split(os.path.join(folder, prefix))
     built.save(folder or os.curdir, prefix)

@@ -51,6 +51,18 @@ const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts)
     return artifacts ? artifacts->optimizer : NULL;
 }
 
+ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts, const ot_model *optimizer)
+{
+    ot_model *copy = NULL;
+
+    OT_TRY(OT_GIVEN(artifacts));
+    if (optimizer)
+        OT_TRY(ot__model_clone(optimizer, &copy));
+    ot_model_destroy(artifacts->optimizer);
+    artifacts->optimizer = copy;
+    return OT_OK;
+}
+
 ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts)
 {
     return artifacts ? artifacts->checkpoint : NULL;

@@ -124,10 +124,12 @@ static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_writ
 
 ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsigned flags)
 {
+    const ot__ckpt_write_options options = {.flags = flags,
+                                            .nominal = (flags & OT_CHECKPOINT_NOMINAL) != 0};
+
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint,
-                          save(checkpoint, path, (ot__ckpt_write_options){.flags = flags}));
+    return ot__ckpt_leave(checkpoint, save(checkpoint, path, options));
 }
 
 static ot_status copy_piece(void *context, const void *bytes, size_t n_bytes)
@@ -154,7 +156,8 @@ static ot_status copy_pieces(const ot__pieces *pieces, uint8_t *to, size_t capac
 static ot_status save_buffer(const ot_checkpoint *checkpoint, unsigned flags, void *to,
                              size_t capacity, size_t *n_bytes)
 {
-    const ot__ckpt_write_options options = {.flags = flags};
+    const ot__ckpt_write_options options = {.flags = flags,
+                                            .nominal = (flags & OT_CHECKPOINT_NOMINAL) != 0};
     ot__pieces pieces = {0};
     size_t total;
     ot_status st;

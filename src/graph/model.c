@@ -292,6 +292,34 @@ const char *ot_model_output_name(const ot_model *model, int index)
     return model->graph->outputs[index]->name;
 }
 
+int ot_model_initializer_count(const ot_model *model)
+{
+    return model ? model->graph->n_initializers : 0;
+}
+
+const char *ot_model_initializer_name(const ot_model *model, int index)
+{
+    if (index < 0 || index >= ot_model_initializer_count(model))
+        return NULL;
+    return model->graph->initializers[index]->name;
+}
+
+ot_status ot_model_get_initializer(const ot_model *model, const char *name, ot_tensor **out)
+{
+    const ot_value *value;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(OT_GIVEN(name));
+    value = ot__graph_find(model->graph, name);
+    if (!value || !value->is_initializer || !value->constant)
+        return ot__error(OT_ERR_NOT_FOUND, "the graph has no initializer '%s'", name);
+    if (value->constant->dtype == OT_STRING)
+        return ot__error(OT_ERR_UNSUPPORTED, "initializer '%s' holds strings", name);
+    return ot__constant_clone(model, value->constant, out);
+}
+
 ot_status ot_model_value_info(const ot_model *model, const char *name, ot_dtype *dtype,
                               ot_shape *shape)
 {

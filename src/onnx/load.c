@@ -76,6 +76,7 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
                                ot_model **out)
 {
     const char *where = "model in memory";
+    const char *folder = options && options->size == sizeof *options ? options->folder : NULL;
     ot_tensor *copy = NULL;
     ot_shape shape = OT_SHAPE((int64_t)n_bytes);
     ot_status st;
@@ -84,11 +85,11 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     *out = NULL;
     OT_TRY(OT_GIVEN(bytes));
     if (looks_like_text(bytes, n_bytes))
-        return ot__text_read(bytes, n_bytes, options, where, out);
+        return ot__text_read_from(folder, bytes, n_bytes, options, where, out);
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
-    st = read_binary(copy->data, n_bytes, options, where, NULL, out);
+    st = read_binary(copy->data, n_bytes, options, where, folder, out);
     if (st == OT_OK) {
         st = ot__model_hold_tensor(*out, copy); // taken over, also on failure
         copy = NULL;

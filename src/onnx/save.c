@@ -272,6 +272,29 @@ ot_status ot_model_save(const ot_model *model, const char *path, const ot_model_
     return save_protobuf(model, path, options);
 }
 
+ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out)
+{
+    ot__buf bytes = {0};
+    uint64_t size;
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(model));
+    size = embedded_size(model);
+    if (size > INT32_MAX)
+        return ot__error(OT_ERR_INVALID,
+                         "a model of %" PRIu64 " bytes, protobuf holds 2 GiB: save it to a file",
+                         size);
+    st = ot__onnx_write(model, &bytes);
+    if (st == OT_OK)
+        st = ot_tensor_create(OT_U8, &OT_SHAPE((int64_t)bytes.length), out);
+    if (st == OT_OK)
+        memcpy(ot_tensor_data(*out), bytes.data, bytes.length);
+    ot__buf_deinit(&bytes);
+    return st;
+}
+
 ot_status ot_model_to_text(const ot_model *model, char **out)
 {
     const ot__text_options shortened = {.max_elements = 16};

@@ -1,4 +1,4 @@
-"""The model of dropin.py, in ONNX's textual syntax."""
+"""The models of dropin.py and dropin_blocks.py."""
 
 import math
 
@@ -9,6 +9,7 @@ def _values(name, count, scale):
 
 
 def text():
+    """In ONNX's textual syntax."""
     parameters = [("fc1_weight", (16, 64)), ("fc1_bias", (16,)), ("fc2_weight", (4, 16)), ("fc2_bias", (4,))]
     initializers = ",\n".join(
         f'float[{", ".join(map(str, shape))}] {name} = {{{_values(name, math.prod(shape), 0.2)}}}'
@@ -23,3 +24,23 @@ digits (float[batch, 64] input) => (float[batch, 4] output)
   output = Gemm<transB = 1>(relu, fc2_weight, fc2_bias)
 }}
 """
+
+
+def two_outputs(onnx):
+    """As an object of the package onnx."""
+    parameters = [("w1", (6, 8)), ("b1", (8,)), ("w2", (8, 2)), ("w3", (8, 3))]
+    initializers = ", ".join(
+        f'float[{", ".join(map(str, shape))}] {name} = {{{_values(name, math.prod(shape), 0.3)}}}'
+        for name, shape in parameters
+    )
+    return onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17]>
+two (float[batch, 6] input) => (float[batch, 2] position, float[batch, 3] scores) <{initializers}>
+{{
+  m1 = MatMul(input, w1)
+  s1 = Add(m1, b1)
+  h1 = Tanh(s1)
+  position = MatMul(h1, w2)
+  scores = MatMul(h1, w3)
+}}"""
+    )

@@ -1,4 +1,4 @@
-"""Write down the public names and signatures of ONNX Runtime training, and the numbers of dropin.py there, on request:
+"""Write down the public names and signatures of ONNX Runtime training, and the numbers of the scripts dropin*.py there, on request:
 
     python record_signatures.py
 
@@ -98,15 +98,15 @@ def _public(module):
     return [n for n, v in values.items() if callable(v) and hasattr(v, "__module__") and (listed or is_own(v))]
 
 
-def run_script():
-    """The numbers of dropin.py."""
+def run_script(name):
+    """The numbers of dropin.py or dropin_blocks.py."""
     import onnx
     from dropin_model import text
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         onnx.save(onnx.parser.parse_model(text()), "model.onnx")
-        names = runpy.run_path(str(HERE / "dropin.py"))
+        names = runpy.run_path(str(HERE / f"{name}.py"))
         os.chdir(HERE)
     return names["results"]
 
@@ -119,8 +119,11 @@ def main():
     described = {name: describe_module(module, _public(module)) for name, module in modules.items()}
     record = {"version": theirs.onnxruntime.__version__, "modules": described}
     RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in run_script().items()]
-    NUMBERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    scripts = []
+    for script in ("dropin", "dropin_blocks"):
+        lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in run_script(script).items()]
+        scripts.append(f"{json.dumps(script)}: {{\n" + ",\n".join(lines) + "\n}")
+    NUMBERS.write_text("{\n" + ",\n".join(scripts) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The Python of README.md, docs/python.md and examples/python does what it says."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -94,6 +95,8 @@ class ExampleTest(unittest.TestCase):
         blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
         self.assertGreaterEqual(len(blocks), at_least)
         for block in blocks:
+            if "onnxblock" in block and importlib.util.find_spec("onnx") is None:
+                continue
             with self.subTest(block), contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(block.replace('"model.onnx"', '"model.onnxtxt"'), page, "exec"), self.names)
                 self.assertTrue(any(Path().glob("*.onnx")))
@@ -102,7 +105,7 @@ class ExampleTest(unittest.TestCase):
         self.run_blocks("README.md", 2)
 
     def test_python_page(self):
-        self.run_blocks("docs/python.md", 3)
+        self.run_blocks("docs/python.md", 4)
 
 
 if __name__ == "__main__":

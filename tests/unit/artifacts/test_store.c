@@ -159,6 +159,23 @@ static void what_has_no_ort_form_is_refused_before_anything_is_written(void **st
     ot_artifacts_destroy(saved);
 }
 
+static void an_optimizer_model_of_ones_own_is_saved(void **state)
+{
+    ot_artifacts *saved = generate(OT_OPTIMIZER_NONE), *other = generate(OT_OPTIMIZER_SGD), *loaded;
+
+    (void)state;
+    assert_ok(ot_artifacts_set_optimizer_model(saved, ot_artifacts_optimizer_model(other)));
+    ot_artifacts_destroy(other); // what was set is a copy
+    assert_ok(ot_artifacts_save(saved, folder, "net-"));
+    assert_ok(ot_artifacts_load(folder, "net-", &loaded));
+    assert_string_equal(ot_model_node_operator(ot_artifacts_optimizer_model(loaded), 0),
+                        "com.microsoft.SGDOptimizerV2");
+    ot_artifacts_destroy(loaded);
+    assert_ok(ot_artifacts_set_optimizer_model(saved, NULL));
+    assert_null(ot_artifacts_optimizer_model(saved));
+    ot_artifacts_destroy(saved);
+}
+
 static void a_missing_training_model_is_named(void **state)
 {
     ot_artifacts *loaded;
@@ -184,6 +201,7 @@ int main(void)
         cmocka_unit_test(the_optimizer_model_may_be_absent),
         cmocka_unit_test(a_nominal_checkpoint_has_names_and_types_only),
         cmocka_unit_test(a_checkpoint_that_is_taken_outlives_the_artifacts),
+        cmocka_unit_test(an_optimizer_model_of_ones_own_is_saved),
         cmocka_unit_test(ort_files_stand_beside_the_others_and_in_for_them),
         cmocka_unit_test(what_has_no_ort_form_is_refused_before_anything_is_written),
         cmocka_unit_test(a_missing_training_model_is_named),

@@ -418,6 +418,21 @@ static void data_cut_short_are_refused(void **state)
     assert_refused(path, OT_ERR_FORMAT, "external");
 }
 
+static void what_is_nominal_has_no_values(void **state)
+{
+    ot_checkpoint *checkpoint = make(EXTERNAL, N_OLD), *found;
+    const char *path = in_folder(state, "checkpoint");
+    ot_tensor *tensor;
+
+    assert_int_equal(ot_checkpoint_save(checkpoint, path, OT_CHECKPOINT_NOMINAL), OT_OK);
+    ot_checkpoint_destroy(checkpoint);
+    assert_int_equal(ot_checkpoint_load(path, &found), OT_OK);
+    assert_int_equal(ot_checkpoint_parameter_count(found), 3);
+    assert_int_equal(ot_checkpoint_parameter_trainable(found, "mean"), OT_PARAMETER_FROZEN);
+    assert_int_equal(ot_checkpoint_get_parameter(found, "bias", &tensor), OT_ERR_STATE);
+    ot_checkpoint_destroy(found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +451,7 @@ int main(void)
         TEST_IN_FOLDER(missing_data_and_folders_are_errors_that_name_the_path),
         TEST_IN_FOLDER(external_data_are_refused_in_memory),
         TEST_IN_FOLDER(data_cut_short_are_refused),
+        TEST_IN_FOLDER(what_is_nominal_has_no_values),
         TEST_IN_FOLDER(a_buffer_gets_the_bytes_of_the_file),
         cmocka_unit_test(what_came_with_external_data_goes_into_one_buffer),
         cmocka_unit_test(failing_allocations_lose_nothing),

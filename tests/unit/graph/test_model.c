@@ -117,12 +117,34 @@ static void creating_a_model_survives_every_failing_allocation(void **state)
     ot_model_destroy(model);
 }
 
+static void initializers_are_listed_and_copied(void **state)
+{
+    ot_model *model = model_of("g (float[2] x, float[2] a) => (float[2] y)"
+                               " <float[2] a = {1, 2}, string[1] s = {\"t\"}> { y = Add (x, a) }");
+    ot_tensor *tensor;
+
+    (void)state;
+    assert_int_equal(ot_model_initializer_count(model), 2);
+    assert_string_equal(ot_model_initializer_name(model, 0), "a");
+    assert_null(ot_model_initializer_name(model, 2));
+    assert_null(ot_model_initializer_name(model, -1));
+    assert_int_equal(ot_model_get_initializer(model, "a", &tensor), OT_OK);
+    ((float *)ot_tensor_data(tensor))[1] = 7;
+    assert_true(ot__tensor_get_f64(ot__graph_find(model->graph, "a")->constant, 1) == 2);
+    ot_tensor_destroy(tensor);
+    assert_int_equal(ot_model_get_initializer(model, "x", &tensor), OT_ERR_NOT_FOUND);
+    assert_null(tensor);
+    assert_int_equal(ot_model_get_initializer(model, "s", &tensor), OT_ERR_UNSUPPORTED);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_model_has_an_empty_graph),
         cmocka_unit_test(opsets_are_found_under_both_names_of_the_default_domain),
         cmocka_unit_test(initializers_do_not_count_as_inputs),
+        cmocka_unit_test(initializers_are_listed_and_copied),
         cmocka_unit_test(values_tell_their_type_and_shape),
         cmocka_unit_test(new_constants_are_zero_and_aligned),
         cmocka_unit_test(what_a_model_holds_lives_as_long_as_it),

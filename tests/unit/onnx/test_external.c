@@ -195,6 +195,23 @@ static void a_model_in_memory_has_no_external_data(void **state)
     assert_message_has("of a model that was not read from a folder");
 }
 
+static void models_in_memory_find_them_in_the_folder_that_is_told(void **state)
+{
+    ot_model_options options = OT_MODEL_OPTIONS_INIT;
+    const char *text = "<ir_version: 10, opset_import: [\"\" : 21]> g (float[4] x) => (float[4] y)"
+                       " <float[4] w = [\"location\": \"w.bin\"]> { y = Add (x, w) }";
+    ot_model *model;
+
+    (void)state;
+    write_file("w.bin", elements, sizeof elements);
+    assert_int_equal(ot_model_load_buffer(text, strlen(text), &options, &model), OT_ERR_FORMAT);
+    assert_null(model);
+    options.folder = folder;
+    assert_int_equal(ot_model_load_buffer(text, strlen(text), &options, &model), OT_OK);
+    assert_true(ot__tensor_get_f64(ot__graph_find(model->graph, "w")->constant, 3) == 4);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -213,6 +230,7 @@ int main(void)
         TEST(ranges_past_the_end_are_refused),
         TEST(offsets_and_lengths_must_be_numbers_that_fit),
         TEST(a_model_in_memory_has_no_external_data),
+        TEST(models_in_memory_find_them_in_the_folder_that_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,11 +323,29 @@ static void data_that_another_writer_may_need_stay(void **state)
     assert_false(ot__path_exists(in_folder("m.onnx.0123456789abcdef.data")));
 }
 
+static void bytes_in_memory_hold_the_same_model(void **state)
+{
+    ot_model *model = model_of(text), *again;
+    ot_tensor *bytes;
+
+    (void)state;
+    assert_int_equal(ot_model_to_bytes(model, &bytes), OT_OK);
+    assert_int_equal(ot_tensor_dtype(bytes), OT_U8);
+    assert_int_equal(
+        ot_model_load_buffer(ot_tensor_data_const(bytes), ot_tensor_bytes(bytes), NULL, &again),
+        OT_OK);
+    assert_same(model, again);
+    ot_tensor_destroy(bytes);
+    ot_model_destroy(again);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         TEST(what_is_saved_is_loaded_in_either_form),
+        TEST(bytes_in_memory_hold_the_same_model),
         TEST(large_constants_go_beside_the_model_when_asked),
         TEST(a_model_is_saved_over_the_files_it_was_read_from),
         TEST(a_folder_that_is_not_there_is_named),

@@ -1,0 +1,37 @@
+"""Artifacts with the defaults of ONNX Runtime training."""
+
+from __future__ import annotations
+
+from onnxtrain import _core
+
+# ot_optimizer and ot_batch_norm of the C headers.
+NO_OPTIMIZER, ADAMW, SGD = 0, 1, 2
+_BATCH_STATISTICS = 1
+# beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov, max_norm
+_OPTIMIZER_DEFAULTS = (0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)
+
+
+def build(
+    forward: _core.Model,
+    losses: list[tuple],
+    requires_grad: list[str] | None,
+    frozen_params: list[str] | None,
+    additional_output_names: list[str] | None = None,
+    optimizer: int = NO_OPTIMIZER,
+    ort_format: bool = False,
+) -> _core.Artifacts:
+    """Without losses the model's first output is the loss. Names that are frozen and that the model lacks do not
+    matter."""
+    return _core.Artifacts.generate(
+        forward,
+        losses,
+        (optimizer, *_OPTIMIZER_DEFAULTS),
+        requires_grad,
+        frozen_params,
+        additional_output_names,
+        _BATCH_STATISTICS,
+        True,
+        0,
+        None,
+        bool(ort_format),
+    )
