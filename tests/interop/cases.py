@@ -96,6 +96,7 @@ class Kind:
     additional: tuple = ()
     outputs_before: tuple = ()  # outputs of the model before the one that the loss takes
     batches: int = 1  # to a step
+    blocks: bool = False  # loss and optimizer are built of onnxblock's
     nominal: bool = False
     external: bool = False
     ort: bool = False
@@ -137,6 +138,7 @@ KINDS = {
     "additional": Kind(MLP, "additional outputs", additional=("y", "a1")),
     "loss-inputs": Kind(MLP, "`loss_input_names`", outputs_before=("a1",)),
     "accumulated": Kind(MLP, "gradients of two batches", batches=2),
+    "blocks": Kind(MLP, "loss and optimizer as blocks, with clipping", blocks=True, losses=("custom",)),
     "nominal": Kind(CNN, "nominal checkpoint", frozen=STATISTICS, nominal=True),
     "external": Kind(MLP, "external data", external=True),
     # y as an output, so that the optimiser of 1.19.2 leaves it there to be exported.
@@ -227,7 +229,7 @@ def build(kind, loss, optimizer):
     del graph.input[1:]
     for number, node in enumerate(graph.node):
         node.name = f"{node.op_type}_{number}"
-    if loss == "custom":
+    if loss == "custom" and not kind.blocks:
         append_loss(model)
     inferred = onnx.shape_inference.infer_shapes(model)
     for name in reversed(kind.outputs_before):

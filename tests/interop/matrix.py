@@ -29,6 +29,7 @@ import cases
 import onnxtrain
 import onnxtrain.api
 import onnxtrain.artifacts
+import onnxtrain.onnxblock
 import theirs
 from external import write_checkpoint
 from session import Session
@@ -41,12 +42,33 @@ EXPORTED = "y of the exported model"
 HAND_OVER = (3, 4, 3)  # steps before, between and after
 
 
+def block_loss(onnxblock):
+    class SquaresAndDistances(onnxblock.Block):
+        def __init__(self):
+            super().__init__()
+            self.mse, self.l1, self.add = onnxblock.loss.MSELoss("sum"), onnxblock.loss.L1Loss(), onnxblock.blocks.Add()
+
+        def build(self, y):
+            return self.add(self.mse(y), self.l1(y))
+
+    return SquaresAndDistances()
+
+
+def block_optimizer(onnxblock, optimizer):
+    clip = onnxblock.optim.ClipGradNorm(0.5)
+    return onnxblock.optim.AdamW(clip_grad=clip) if optimizer == "adamw" else onnxblock.optim.SGD(clip_grad=clip)
+
+
 def generate(case, runtime, folder, model):
     """The artifacts of `model` by one of the two packages."""
     make = RUNTIMES[runtime].artifacts
     losses = {"cross-entropy": make.LossType.CrossEntropyLoss, "mse": make.LossType.MSELoss,
               "l1": make.LossType.L1Loss, "bce": make.LossType.BCEWithLogitsLoss, "custom": None}
     optimizers = {"adamw": make.OptimType.AdamW, "sgd": make.OptimType.SGD}
+    loss, optimizer = losses[case.loss], optimizers[case.optimizer]
+    if case.kind.blocks:
+        onnxblock = RUNTIMES[runtime].onnxblock
+        loss, optimizer = block_loss(onnxblock), block_optimizer(onnxblock, case.optimizer)
     os.makedirs(folder)
     if case.kind.external:
         copy = onnx.ModelProto()  # saving moves the values out
@@ -55,9 +77,8 @@ def generate(case, runtime, folder, model):
         model = f"{folder}/model.onnx"
     with contextlib.redirect_stdout(io.StringIO()):
         make.generate_artifacts(
-            model, requires_grad=case.trained, frozen_params=case.frozen, loss=losses[case.loss],
-            optimizer=optimizers[case.optimizer], artifact_directory=folder, ort_format=case.kind.ort,
-            additional_output_names=list(case.kind.additional) or None, nominal_checkpoint=case.kind.nominal,
+            model, requires_grad=case.trained, frozen_params=case.frozen, loss=loss, optimizer=optimizer,
+            artifact_directory=folder, ort_format=case.kind.ort, additional_output_names=list(case.kind.additional) or None, nominal_checkpoint=case.kind.nominal,
             loss_input_names=case.loss_inputs)
     if case.kind.external:
         write_checkpoint(f"{folder}/in_two_files", case.tensors(case.trained), case.tensors(case.frozen))

@@ -30,7 +30,7 @@ def stand_in_for_torch():
 stand_in_for_torch()
 
 import onnxruntime  # noqa: E402
-from onnxruntime.training import api, artifacts  # noqa: E402, F401
+from onnxruntime.training import api, artifacts, onnxblock  # noqa: E402, F401
 
 SessionOptions = onnxruntime.SessionOptions
 onnxruntime.set_default_logger_severity(3)
