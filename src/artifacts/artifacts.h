@@ -48,6 +48,9 @@ const char *ot__loss_target(const ot_loss_options *term);
 // optimizer.c: the optimizer model over `n` parameters of element type `dtype`.
 ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtype, int64_t opset,
                               ot_model **out);
+// loadable.c: metadata of a model with operators of our own, which ONNX Runtime cannot load.
+#define OT_METADATA_LOADABLE "onnxtrain.onnxruntime"
+ot_status ot__note_loadable(ot_model *model);
 // init.c: values drawn for RandomNormal/RandomUniform nodes of constant shape and for `init`
 // patterns.
 ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options);

@@ -31,6 +31,8 @@ ot_status ot__eval_model(const ot_model *model, ot_model **out)
     OT_TRY(ot__model_clone(model, &copy));
     st = ot__to_inference(copy);
     if (st == OT_OK)
+        st = ot__pass_steps_first(copy);
+    if (st == OT_OK)
         st = ot__pass_prune(copy);
     if (st != OT_OK) {
         ot_model_destroy(copy);

@@ -1,9 +1,6 @@
 // The optimizer model: sequences of parameters, gradients and moments into one node.
 #include "artifacts/block.h"
 
-// What is not a plain ONNX Runtime artifact says so.
-#define METADATA_LOADABLE "onnxtrain.onnxruntime"
-
 // ---- inputs ----
 
 static ot_value *add_input(ot_block *block, const char *name, ot_dtype dtype)
@@ -144,15 +141,6 @@ static ot_status check_options(const ot_optimizer_options *o)
     return OT_OK;
 }
 
-static ot_status note_not_loadable(ot_model *model, const ot_optimizer_options *o)
-{
-    if (o->optimizer != OT_OPTIMIZER_SGD_MOMENTUM)
-        return OT_OK;
-    return ot_model_set_metadata(
-        model, METADATA_LOADABLE,
-        "not loadable: ai.onnxtrain.SGDMomentumOptimizer is no operator of it");
-}
-
 static ot_status build(ot_model *model, const ot_optimizer_options *options, ot_dtype dtype,
                        int64_t opset)
 {
@@ -160,10 +148,11 @@ static ot_status build(ot_model *model, const ot_optimizer_options *options, ot_
     ot_value *flag;
 
     OT_TRY(ot__block_describe(model, opset));
-    OT_TRY(note_not_loadable(model, options));
     flag = add_optimizer(&block, options, dtype);
     OT_TRY(block.status);
-    return ot__graph_add_output(model->graph, flag) ? OT_OK : OT_ERR_NO_MEMORY;
+    if (!ot__graph_add_output(model->graph, flag))
+        return OT_ERR_NO_MEMORY;
+    return ot__note_loadable(model);
 }
 
 ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtype, int64_t opset,
@@ -228,11 +217,16 @@ ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value
 
 ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *options, ot_dtype dtype)
 {
+    ot_value *flag;
+
     if (!ot__block_enter(block, "optimizer") || !takes_options(block, options))
         return NULL;
-    if (options->optimizer == OT_OPTIMIZER_NONE)
+    if (options->optimizer == OT_OPTIMIZER_NONE) {
         ot__block_fail(block, ot__error(OT_ERR_INVALID, "none is asked for"));
-    else
-        ot__block_fail(block, note_not_loadable(block->graph->model, options));
-    return block->status == OT_OK ? add_optimizer(block, options, dtype) : NULL;
+        return NULL;
+    }
+    flag = add_optimizer(block, options, dtype);
+    if (block->status == OT_OK)
+        ot__block_fail(block, ot__note_loadable(block->graph->model));
+    return block->status == OT_OK ? flag : NULL;
 }

@@ -277,7 +277,6 @@ static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *
 
     for (int i = 0; i < c->n; i++)
         values[i] = ot__graph_find(graph, c->items[i].value->name);
-    OT_TRY(ot__pass_check_carrying(trained)); // a copy's nodes know no records
     OT_TRY(ot__pass_train(trained));
     OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, status, blocker));
     for (int i = 0; i < c->n; i++)

@@ -141,7 +141,8 @@ static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot
         OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, parameters, n, gradients));
     OT_TRY(add_accumulators(model->graph, parameters, gradients, n));
     drop_unused_import(model, "ai.onnxtrain");
-    return ot__pass_prune(model);
+    OT_TRY(ot__pass_prune(model));
+    return ot__note_loadable(model);
 }
 
 ot_status ot__training_model(ot__forward *forward)

@@ -303,6 +303,11 @@ bool ot__node_copy_attrs(ot_node *to, const ot_node *from);
 const char *ot__node_label(const ot_node *node, char *text,
                            size_t size); // "Gemm 'fc1'", for messages
 
+// Appends "com.acme.Foo, Bar": operators of the graph, each once, of the nodes that `is_listed`
+// accepts.
+void ot__graph_list_operators(const ot_graph *graph, bool (*is_listed)(const ot_node *node),
+                              ot__buf *text);
+
 // edit.c: changing
 void ot__graph_remove_node(ot_graph *graph, ot_node *node); // its outputs lose their producer
 // Node inputs and graph outputs, subgraphs too.

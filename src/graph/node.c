@@ -296,3 +296,29 @@ void ot__node_remove_attr(ot_node *node, const char *name)
     // Room may shrink below the next power of two; the list is copied again when it grows.
     node->n_attrs = kept;
 }
+
+static bool is_listed_before(const ot_graph *graph, int n, bool (*is_listed)(const ot_node *node))
+{
+    for (int k = 0; k < n; k++)
+        if (is_listed(graph->nodes[k]) &&
+            strcmp(graph->nodes[k]->op_type, graph->nodes[n]->op_type) == 0 &&
+            strcmp(graph->nodes[k]->domain, graph->nodes[n]->domain) == 0)
+            return true;
+    return false;
+}
+
+void ot__graph_list_operators(const ot_graph *graph, bool (*is_listed)(const ot_node *node),
+                              ot__buf *text)
+{
+    bool is_first = true;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+
+        if (!is_listed(node) || is_listed_before(graph, n, is_listed))
+            continue;
+        ot__buf_printf(text, "%s%s%s%s", is_first ? "" : ", ", node->domain,
+                       node->domain[0] == '\0' ? "" : ".", node->op_type);
+        is_first = false;
+    }
+}

@@ -46,6 +46,16 @@ void ot_expand_set(ot_grad *g, int output, ot_value *value)
     g->node->outputs[output] = NULL;
 }
 
+// A node without a name is told apart by its first output.
+static const char *prefix_of(const ot_node *node)
+{
+    for (int i = 0; node->name[0] == '\0' && i < node->n_outputs; i++)
+        if (node->outputs[i] != NULL)
+            return ot__arena_printf(node->graph->model->arena, "%s_%s", node->op_type,
+                                    node->outputs[i]->name);
+    return node->name[0] != '\0' ? node->name : node->op_type;
+}
+
 ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
 {
     ot_grad g = {.graph = node->graph, .node = node, .first_node = node->graph->n_nodes};
@@ -54,7 +64,9 @@ ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
 
     if (rewrite == NULL)
         return OT_OK;
-    g.prefix = node->name[0] != '\0' ? node->name : node->op_type;
+    g.prefix = prefix_of(node);
+    if (g.prefix == NULL)
+        return OT_ERR_NO_MEMORY;
     for (int i = 0; i < node->n_outputs; i++)
         n_given += node->outputs[i] != NULL;
     rewrite(&g);

@@ -1,28 +1,6 @@
-// The gradient of GRUTraining as ONNX Runtime trains it.
+// The gradient of GRUTraining as ONNX Runtime trains it; in our own domain with every direction and
+// option.
 #include "ops/recurrent.h"
-
-static const ot__recurrent_op gru_grad_op = {
-    .cell = OT__CELL_GRU,
-    .is_plain_only = true,
-    .in = {OT__RR_X, OT__RR_W, OT__RR_R, OT__RR_B, OT__RR_LENGTHS, OT__RR_H0, OT__RR_Y,
-           OT__RR_GATES, OT__RR_DY, OT__RR_DY_H},
-    .out = {OT__RR_X, OT__RR_W, OT__RR_R, OT__RR_B, OT__RR_H0},
-};
-
-static void gru_grad_infer(ot_infer *c)
-{
-    ot__recurrent_infer(c, &gru_grad_op);
-}
-
-static ot_status gru_grad_prepare(ot_prep *p)
-{
-    return ot__recurrent_grad_prepare(p, &gru_grad_op);
-}
-
-static ot_status gru_grad_prepare_simd(ot_prep *p)
-{
-    return ot__recurrent_grad_prepare_simd(p, &gru_grad_op);
-}
 
 static const ot_port gru_grad_in[] = {{"X", "T", 0},
                                       {"W", "T", 0},
@@ -38,28 +16,12 @@ static const ot_port gru_grad_in[] = {{"X", "T", 0},
 static const ot_port gru_grad_out[] = {
     {"dX", "T", OT_PORT_OPTIONAL}, {"dW", "T", OT_PORT_OPTIONAL},  {"dR", "T", OT_PORT_OPTIONAL},
     {"dB", "T", OT_PORT_OPTIONAL}, {"dH0", "T", OT_PORT_OPTIONAL}, {0}};
-static const ot_kernel gru_grad_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = ot__recurrent_can_simd,
-     .prepare = gru_grad_prepare_simd,
-     .run = ot__recurrent_grad_run},
-    {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .prepare = gru_grad_prepare,
-     .run = ot__recurrent_grad_run},
-    {0},
-};
-const ot_op_def ot__op_gru_grad[] = {
-    {.domain = "com.microsoft",
-     .name = "GRUGrad",
-     .since = 1,
-     .inputs = gru_grad_in,
-     .outputs = gru_grad_out,
-     .attrs = ot__gru_attrs_7,
-     .types = "T: f32 f64",
-     .infer = gru_grad_infer,
-     .kernels = gru_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
-    {0},
-};
+#define RECORD(of)                                                                                 \
+    {                                                                                              \
+        .domain = of, .name = "GRUGrad", .since = 1, .inputs = gru_grad_in,                        \
+        .outputs = gru_grad_out, .attrs = ot__gru_attrs_7, .types = "T: f32 f64",                  \
+        .infer = ot__recurrent_infer, .kernels = ot__recurrent_grad_kernels,                       \
+        .flags = OT_OP_NO_GRAD                                                                     \
+    }
+const ot_op_def ot__op_gru_grad[] = {RECORD("com.microsoft"), {0}};
+const ot_op_def ot__op_gru_grad_general[] = {RECORD("ai.onnxtrain"), {0}};

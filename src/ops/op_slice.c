@@ -166,14 +166,41 @@ static ot_status slice_run(const ot_run *r)
     return OT_OK;
 }
 
+static bool are_all(ot_grad *g, int input, int64_t low, int64_t high)
+{
+    const ot_value *list = ot_grad_x(g, input);
+    const ot_tensor *constant = list == NULL ? NULL : list->constant;
+
+    for (int64_t i = 0; constant != NULL && i < ot_tensor_count(constant); i++) {
+        const int64_t number = ot__tensor_get_i64(constant, i);
+
+        if (number < low || number > high)
+            return false;
+    }
+    return constant != NULL;
+}
+
+// From the last element to the first: the same again is the way back.
+static bool reverses(ot_grad *g)
+{
+    return are_all(g, 1, -1, -1) && are_all(g, 2, INT64_MIN, -(int64_t)INT32_MAX) &&
+           are_all(g, 4, -1, -1);
+}
+
 // dX = dY at its place, zeros elsewhere.
 static void slice_grad(ot_grad *g)
 {
-    ot_value *in[6] = {ot_grad_dy(g, 0), ot_emit_shape(g, ot_grad_x(g, 0))};
+    ot_value *in[6] = {ot_grad_dy(g, 0)};
     const int n = ot_grad_input_count(g);
 
     for (int i = 1; i < n; i++)
         in[i + 1] = ot_grad_x(g, i);
+    if (reverses(g)) {
+        in[1] = in[0];
+        ot_grad_set_dx(g, 0, ot_emit_output(g, ot_emit(g, "Slice", NULL, in + 1, n, 1), 0));
+        return;
+    }
+    in[1] = ot_emit_shape(g, ot_grad_x(g, 0));
     ot_grad_set_dx(g, 0,
                    ot_emit_output(g, ot_emit(g, "com.microsoft.SliceGrad", NULL, in, n + 1, 1), 0));
 }

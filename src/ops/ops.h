@@ -111,6 +111,8 @@ ot_status ot__op_grad(ot_node *node, const ot__grad_host *host);
 // (NULL: it stays). Its outputs then belong to nodes behind all others, and it has none left. May
 // raise the model's opset, after which ot__pass_check is due.
 ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g));
+// A rewriting: a recurrent layer that has the batch first becomes one by steps between Transposes.
+void ot__recurrent_steps_first(ot_grad *g);
 // For artifacts/loss.c and passes that build nodes: a context that emits into a graph with names
 // "<prefix>/<OpType>_<k>".
 ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix);

@@ -105,12 +105,13 @@ static bool find_pair(const ot_node *dq, pair *p)
 
 // ---- their form ----
 
+// ONNX Runtime wants the mask even where no gradient does.
 static ot_value *emit_fake_quant(ot_grad *g, ot_value *x, ot_value *scale, ot_value *zero, range r)
 {
     ot_value *const in[] = {x, scale, zero};
     ot_node *node = x == NULL || scale == NULL || zero == NULL
                         ? NULL
-                        : ot_emit(g, "com.microsoft.FakeQuant", NULL, in, 3, 1);
+                        : ot_emit(g, "com.microsoft.FakeQuant", NULL, in, 3, 2);
 
     ot_emit_int(g, node, "quant_min", r.low);
     ot_emit_int(g, node, "quant_max", r.high);

@@ -132,29 +132,31 @@ static bool has_role(const ot_infer *c, const ot__recurrent_op *op, ot__recurren
     return i >= 0 && ot_infer_has(c, i);
 }
 
-void ot__recurrent_infer(ot_infer *c, const ot__recurrent_op *op)
+void ot__recurrent_infer(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
-    ot__recurrent p = {.cell = op->cell};
+    ot__recurrent p = {.cell = ot__recurrent_cell(node->op)};
     const char *why = ot__recurrent_read(node, &p);
+    ot__recurrent_op op;
     extents e;
 
-    if (why == NULL && op->is_plain_only &&
-        (!ot__recurrent_is_plain(&p) || has_role(c, op, OT__RR_LENGTHS) ||
-         has_role(c, op, OT__RR_P)))
+    ot__recurrent_op_read(node->op, &op);
+    if (why == NULL && op.is_plain_only &&
+        (!ot__recurrent_is_plain(&p) || has_role(c, &op, OT__RR_LENGTHS) ||
+         has_role(c, &op, OT__RR_P)))
         why = "only the forward direction, the default activations, no clip, no coupled gates and "
               "no sequence_lens or peepholes are defined";
     if (why != NULL) {
         ot_infer_fail(c, "%s", why);
         return;
     }
-    if (!read_extents(c, op, &p, &e))
+    if (!read_extents(c, &op, &p, &e))
         return;
-    for (int i = 0; op->in[i] != OT__RR_NONE; i++)
-        if (ot_infer_has(c, i) && !check_input(c, &e, i, op->in[i]))
+    for (int i = 0; op.in[i] != OT__RR_NONE; i++)
+        if (ot_infer_has(c, i) && !check_input(c, &e, i, op.in[i]))
             return;
-    for (int i = 0; op->out[i] != OT__RR_NONE; i++) {
-        const ot_shape shape = shape_of(c, &e, op->out[i]);
+    for (int i = 0; op.out[i] != OT__RR_NONE; i++) {
+        const ot_shape shape = shape_of(c, &e, op.out[i]);
         ot_infer_set(c, i, ot_infer_dtype(c, 0), &shape);
     }
 }
@@ -163,7 +165,7 @@ void ot__recurrent_infer(ot_infer *c, const ot__recurrent_op *op)
 
 typedef struct recurrent_state {
     ot__recurrent p;
-    const ot__recurrent_op *op;
+    ot__recurrent_op op;
     const ot__gemm_kernel *kernel; // NULL: the reference
     size_t data_bytes;             // of scratch; that of products stands behind
 } recurrent_state;
@@ -204,25 +206,27 @@ static void set_distances(ot__recurrent *p, bool batch_first)
     p->state_direction = batch_first ? p->hidden : p->batch * p->hidden;
 }
 
-static recurrent_state *prepare(ot_prep *p, const ot__recurrent_op *op)
+static ot_status prepare(ot_prep *p, recurrent_state **out)
 {
     const ot_node *node = ot_prep_node(p);
     const bool batch_first = ot_attr_int(node, "layout") == 1;
-    const ot_shape *x = &ot_prep_in(p, port_of(op->in, OT__RR_X))->shape;
-    const ot_shape *r = &ot_prep_in(p, port_of(op->in, OT__RR_R))->shape;
     recurrent_state *state = ot_prep_state(p, sizeof *state);
+    const ot_shape *x, *r;
 
+    *out = state;
     if (state == NULL)
-        return NULL;
-    state->op = op;
-    state->p = (ot__recurrent){.cell = op->cell,
+        return OT_ERR_NO_MEMORY;
+    ot__recurrent_op_read(node->op, &state->op);
+    x = &ot_prep_in(p, port_of(state->op.in, OT__RR_X))->shape;
+    r = &ot_prep_in(p, port_of(state->op.in, OT__RR_R))->shape;
+    state->p = (ot__recurrent){.cell = state->op.cell,
                                .steps = x->dim[batch_first ? 1 : 0],
                                .batch = x->dim[batch_first ? 0 : 1],
                                .inputs = x->dim[2],
                                .hidden = r->dim[2]};
     (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
     set_distances(&state->p, batch_first);
-    return state;
+    return OT_OK;
 }
 
 static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_elements)
@@ -248,44 +252,42 @@ static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_e
     return OT_OK;
 }
 
-ot_status ot__recurrent_prepare(ot_prep *p, const ot__recurrent_op *op)
+static ot_status prepare_ref(ot_prep *p)
 {
-    recurrent_state *state = prepare(p, op);
+    recurrent_state *state;
 
-    return state == NULL ? OT_ERR_NO_MEMORY
-                         : ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
+    OT_TRY(prepare(p, &state));
+    return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
 }
 
-ot_status ot__recurrent_grad_prepare(ot_prep *p, const ot__recurrent_op *op)
+static ot_status grad_prepare_ref(ot_prep *p)
 {
-    recurrent_state *state = prepare(p, op);
+    recurrent_state *state;
 
-    return state == NULL ? OT_ERR_NO_MEMORY
-                         : ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
+    OT_TRY(prepare(p, &state));
+    return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
 }
 
-bool ot__recurrent_can_simd(const ot_prep *p)
+static bool can_simd(const ot_prep *p)
 {
     return ot_prep_in(p, 0)->dtype == OT_F32 && ot_prep_in(p, 0)->count > 0 &&
            ot_prep_in(p, 2)->count > 0; // X and R
 }
 
-ot_status ot__recurrent_prepare_simd(ot_prep *p, const ot__recurrent_op *op)
+static ot_status prepare_simd(ot_prep *p)
 {
-    recurrent_state *state = prepare(p, op);
+    recurrent_state *state;
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(prepare(p, &state));
     state->kernel = ot__gemm_best();
     return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
 }
 
-ot_status ot__recurrent_grad_prepare_simd(ot_prep *p, const ot__recurrent_op *op)
+static ot_status grad_prepare_simd(ot_prep *p)
 {
-    recurrent_state *state = prepare(p, op);
+    recurrent_state *state;
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(prepare(p, &state));
     state->kernel = ot__gemm_best();
     return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
 }
@@ -317,7 +319,7 @@ static void simd_product(const void *context, float *y, const float *a, const fl
 
 static ot_status check_lengths(const ot_run *r, const recurrent_state *state)
 {
-    const ot_arg *lengths = input(r, state->op, OT__RR_LENGTHS);
+    const ot_arg *lengths = input(r, &state->op, OT__RR_LENGTHS);
 
     for (int64_t i = 0; lengths != NULL && i < lengths->count; i++) {
         const int32_t length = ((const int32_t *)lengths->data)[i];
@@ -369,7 +371,7 @@ static void run_simd(const ot_run *r, const recurrent_state *state, run_function
     run(r, state, &math);
 }
 
-ot_status ot__recurrent_run(const ot_run *r)
+static ot_status run(const ot_run *r)
 {
     const recurrent_state *state = r->state;
 
@@ -383,7 +385,7 @@ ot_status ot__recurrent_run(const ot_run *r)
     return OT_OK;
 }
 
-ot_status ot__recurrent_grad_run(const ot_run *r)
+static ot_status grad_run(const ot_run *r)
 {
     const recurrent_state *state = r->state;
 
@@ -396,3 +398,22 @@ ot_status ot__recurrent_grad_run(const ot_run *r)
         grad_run_f64(r, state, &ot__ref_recurrent_math_f64);
     return OT_OK;
 }
+
+const ot_kernel ot__recurrent_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = can_simd,
+     .prepare = prepare_simd,
+     .run = run},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prepare_ref, .run = run},
+    {0},
+};
+const ot_kernel ot__recurrent_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = can_simd,
+     .prepare = grad_prepare_simd,
+     .run = grad_run},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = grad_prepare_ref, .run = grad_run},
+    {0},
+};

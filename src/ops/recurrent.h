@@ -29,23 +29,23 @@ typedef enum ot__recurrent_role {
     OT__N_RR,
 } ot__recurrent_role;
 
-// An operator: its cell and its ports in order.
+// An operator: its cell and its ports in order, as its record's names tell.
 typedef struct ot__recurrent_op {
     ot__cell cell;
     bool is_plain_only; // of com.microsoft: what ONNX Runtime's kernels cannot compute is refused
     ot__recurrent_role in[OT__N_RR], out[OT__N_RR];
 } ot__recurrent_op;
 
-void ot__recurrent_infer(ot_infer *c, const ot__recurrent_op *op);
-ot_status ot__recurrent_prepare(ot_prep *p, const ot__recurrent_op *op);
-ot_status ot__recurrent_prepare_simd(ot_prep *p, const ot__recurrent_op *op);
-bool ot__recurrent_can_simd(const ot_prep *p);
-ot_status ot__recurrent_run(const ot_run *r);
-ot_status ot__recurrent_grad_prepare(ot_prep *p, const ot__recurrent_op *op);
-ot_status ot__recurrent_grad_prepare_simd(ot_prep *p, const ot__recurrent_op *op);
-ot_status ot__recurrent_grad_run(const ot_run *r);
+// Of every record here.
+void ot__recurrent_infer(ot_infer *c);
+extern const ot_kernel ot__recurrent_kernels[], ot__recurrent_grad_kernels[];
 
-// recurrent_attrs.c: from a node's attributes. NULL, or why the node has no meaning or is not
+// recurrent_attrs.c: ports that several records have.
+extern const ot_port ot__lstm_in[], ot__lstm_out[], ot__gru_in[], ot__gru_out[];
+void ot__recurrent_op_read(const ot_op_def *def, ot__recurrent_op *op);
+ot__cell ot__recurrent_cell(const ot_op_def *def);
+
+// From a node's attributes. NULL, or why the node has no meaning or is not
 // supported.
 const char *ot__recurrent_read(const ot_node *node, ot__recurrent *p);
 // Whether ONNX Runtime's LSTMTraining or GRUTraining, and their gradients, have these attributes;
@@ -56,7 +56,10 @@ extern const ot_attr_spec ot__rnn_attrs_7[], ot__rnn_attrs[], ot__gru_attrs_7[],
     ot__lstm_attrs_7[], ot__lstm_attrs[];
 
 // recurrent_grad.c
-void ot__recurrent_grad(ot_grad *g);          // of RNN, GRU and LSTM
+void ot__recurrent_grad(ot_grad *g);          // of RNN, GRU and LSTM by steps
 void ot__recurrent_training_grad(ot_grad *g); // of GRUTraining and LSTMTraining
+
+// recurrent_train.c: layers that ONNX Runtime trains, in both directions.
+void ot__recurrent_train(ot_grad *g);
 
 #endif

@@ -1,6 +1,6 @@
 static void RUN(const ot_run *r, const recurrent_state *state, const TYPE(recurrent_math) * math)
 {
-    const ot__recurrent_op *op = state->op;
+    const ot__recurrent_op *op = &state->op;
     const TYPE(recurrent_data) data = {.x = input_data(r, op, OT__RR_X),
                                        .w = input_data(r, op, OT__RR_W),
                                        .r = input_data(r, op, OT__RR_R),
@@ -22,7 +22,7 @@ static void RUN(const ot_run *r, const recurrent_state *state, const TYPE(recurr
 static void GRAD_RUN(const ot_run *r, const recurrent_state *state,
                      const TYPE(recurrent_math) * math)
 {
-    const ot__recurrent_op *op = state->op;
+    const ot__recurrent_op *op = &state->op;
     TYPE(recurrent_grad)
     data = {.x = input_data(r, op, OT__RR_X),
             .w = input_data(r, op, OT__RR_W),

@@ -1,4 +1,4 @@
-// Attributes of recurrent layers: direction, activations, clip, layout.
+// Attributes of recurrent layers (direction, activations, clip, layout), and their ports.
 #include <ctype.h>
 #include <stddef.h>
 #include <string.h>
@@ -156,4 +156,87 @@ bool ot__recurrent_has_gradient(const ot__recurrent *p)
                 return false;
         }
     return true;
+}
+
+// ---- ports ----
+
+const ot_port ot__gru_in[] = {{"X", "T", 0},
+                              {"W", "T", 0},
+                              {"R", "T", 0},
+                              {"B", "T", OT_PORT_OPTIONAL},
+                              {"sequence_lens", "i32", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                              {"initial_h", "T", OT_PORT_OPTIONAL},
+                              {0}};
+const ot_port ot__gru_out[] = {{"Y", "T", OT_PORT_OPTIONAL}, {"Y_h", "T", OT_PORT_OPTIONAL}, {0}};
+const ot_port ot__lstm_in[] = {{"X", "T", 0},
+                               {"W", "T", 0},
+                               {"R", "T", 0},
+                               {"B", "T", OT_PORT_OPTIONAL},
+                               {"sequence_lens", "i32", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                               {"initial_h", "T", OT_PORT_OPTIONAL},
+                               {"initial_c", "T", OT_PORT_OPTIONAL},
+                               {"P", "T", OT_PORT_OPTIONAL},
+                               {0}};
+const ot_port ot__lstm_out[] = {{"Y", "T", OT_PORT_OPTIONAL},
+                                {"Y_h", "T", OT_PORT_OPTIONAL},
+                                {"Y_c", "T", OT_PORT_OPTIONAL},
+                                {0}};
+
+static const struct {
+    const char *name;
+    ot__recurrent_role role;
+} port_roles[] = {
+    {"X", OT__RR_X},
+    {"W", OT__RR_W},
+    {"R", OT__RR_R},
+    {"B", OT__RR_B},
+    {"sequence_lens", OT__RR_LENGTHS},
+    {"initial_h", OT__RR_H0},
+    {"initial_c", OT__RR_C0},
+    {"P", OT__RR_P},
+    {"Y", OT__RR_Y},
+    {"Y_h", OT__RR_Y_H},
+    {"Y_c", OT__RR_Y_C},
+    // ONNX Runtime's names
+    {"SL", OT__RR_LENGTHS},
+    {"H0", OT__RR_H0},
+    {"C0", OT__RR_C0},
+    {"HAll", OT__RR_Y},
+    {"HFinal", OT__RR_Y_H},
+    {"CFinal", OT__RR_Y_C},
+    {"CAll", OT__RR_CELLS},
+    {"iofc", OT__RR_GATES},
+    {"zrh", OT__RR_GATES},
+    {"dHAll", OT__RR_DY},
+    {"dHFinal", OT__RR_DY_H},
+    {"dCFinal", OT__RR_DY_C},
+    {"dX", OT__RR_X},
+    {"dW", OT__RR_W},
+    {"dR", OT__RR_R},
+    {"dB", OT__RR_B},
+    {"dH0", OT__RR_H0},
+    {"dC0", OT__RR_C0},
+    {"dP", OT__RR_P},
+};
+
+static void read_ports(const ot_port *ports, ot__recurrent_role *roles)
+{
+    for (int i = 0; ports[i].name != NULL; i++)
+        for (size_t k = 0; k < OT_COUNT(port_roles); k++)
+            if (strcmp(ports[i].name, port_roles[k].name) == 0)
+                roles[i] = port_roles[k].role;
+}
+
+ot__cell ot__recurrent_cell(const ot_op_def *def)
+{
+    return def->name[0] == 'L' ? OT__CELL_LSTM : def->name[0] == 'G' ? OT__CELL_GRU : OT__CELL_RNN;
+}
+
+void ot__recurrent_op_read(const ot_op_def *def, ot__recurrent_op *op)
+{
+    *op = (ot__recurrent_op){.cell = ot__recurrent_cell(def),
+                             .is_plain_only =
+                                 def->domain != NULL && strcmp(def->domain, "com.microsoft") == 0};
+    read_ports(def->inputs, op->in);
+    read_ports(def->outputs, op->out);
 }

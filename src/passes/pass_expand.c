@@ -38,16 +38,38 @@ static void drop_unused_imports(ot_model *model)
     model->n_opsets = kept;
 }
 
+typedef void (*rewriting)(ot_grad *g);
+
+static rewriting expansion(const ot_op_def *op)
+{
+    return op->expand;
+}
+
+static rewriting training_form(const ot_op_def *op)
+{
+    return op->train;
+}
+
+static rewriting layout_by_steps(const ot_op_def *op)
+{
+    (void)op;
+    return ot__recurrent_steps_first;
+}
+
+// What a rewriting emits stands behind, and has its turn too.
+static ot_status rewrite(ot_graph *graph, rewriting (*of)(const ot_op_def *op))
+{
+    for (int n = 0; n < graph->n_nodes; n++)
+        OT_TRY(ot__rewrite_node(graph->nodes[n], of(graph->nodes[n]->op)));
+    drop_expanded(graph);
+    return ot__graph_sort(graph);
+}
+
 ot_status ot__pass_expand(ot_model *model)
 {
-    ot_graph *graph = model->graph;
     const int64_t opset = ot__model_opset(model, "");
 
-    // What an expansion emits stands behind, and has its turn too.
-    for (int n = 0; n < graph->n_nodes; n++)
-        OT_TRY(ot__rewrite_node(graph->nodes[n], graph->nodes[n]->op->expand));
-    drop_expanded(graph);
-    OT_TRY(ot__graph_sort(graph));
+    OT_TRY(rewrite(model->graph, expansion));
     if (ot__model_opset(model, "") != opset)
         OT_TRY(ot__pass_check(model));
     OT_TRY(ot__pass_prune(model));
@@ -55,16 +77,14 @@ ot_status ot__pass_expand(ot_model *model)
     return ot__pass_finished(model, "expand");
 }
 
-// ---- before gradients are built ----
-
 ot_status ot__pass_train(ot_model *model)
 {
-    ot_graph *graph = model->graph;
-    const int n_nodes = graph->n_nodes; // what they become stands behind
-
-    for (int n = 0; n < n_nodes; n++)
-        OT_TRY(ot__rewrite_node(graph->nodes[n], graph->nodes[n]->op->train));
-    drop_expanded(graph);
-    OT_TRY(ot__graph_sort(graph));
+    OT_TRY(rewrite(model->graph, training_form));
     return ot__pass_finished(model, "train");
+}
+
+ot_status ot__pass_steps_first(ot_model *model)
+{
+    OT_TRY(rewrite(model->graph, layout_by_steps));
+    return ot__pass_finished(model, "steps_first");
 }

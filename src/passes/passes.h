@@ -46,6 +46,9 @@ ot_status ot__pass_expand(ot_model *model);
 // pass_expand.c: nodes become what gradients are built of (ot_op_def.train): QuantizeLinear and
 // DequantizeLinear FakeQuant, recurrent layers those that ONNX Runtime trains.
 ot_status ot__pass_train(ot_model *model);
+// pass_expand.c: recurrent layers that have the batch first become layers by steps between
+// Transposes: ONNX Runtime runs no others.
+ot_status ot__pass_steps_first(ot_model *model);
 // pass_prune.c: nodes and constants nothing needs.
 ot_status ot__pass_prune(ot_model *model);
 // pass_specialize.c: give every graph input its concrete shape (checked against the declared one),

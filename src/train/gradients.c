@@ -275,31 +275,18 @@ static ot_status differentiate(build *b, const request *r)
 
 // ---- the model for files ----
 
-static bool is_standard(const ot_node *node)
+static bool is_nonstandard(const ot_node *node)
 {
     // Gradients of pools are in ONNX's domain only for ONNX Runtime.
-    return node->domain[0] == '\0' && !ot__ends_with(node->op_type, "Grad");
-}
-
-static bool is_first(const ot_graph *graph, int n)
-{
-    for (int k = 0; k < n; k++)
-        if (strcmp(graph->nodes[k]->op_type, graph->nodes[n]->op_type) == 0 &&
-            strcmp(graph->nodes[k]->domain, graph->nodes[n]->domain) == 0)
-            return false;
-    return true;
+    return node->domain[0] != '\0' || ot__ends_with(node->op_type, "Grad");
 }
 
 static ot_status note_nonstandard(ot_model *model)
 {
-    const ot_graph *graph = model->graph;
     ot__buf text = {0};
     ot_status st;
 
-    for (int n = 0; n < graph->n_nodes; n++)
-        if (!is_standard(graph->nodes[n]) && is_first(graph, n))
-            ot__buf_printf(&text, "%s%s%s%s", text.length > 0 ? ", " : "", graph->nodes[n]->domain,
-                           graph->nodes[n]->domain[0] == '\0' ? "" : ".", graph->nodes[n]->op_type);
+    ot__graph_list_operators(model->graph, is_nonstandard, &text);
     st = ot__buf_status(&text);
     if (st == OT_OK && text.length > 0)
         st = ot_model_set_metadata(model, OT_METADATA_NONSTANDARD, text.data);

@@ -157,11 +157,10 @@ KINDS = {
         GRU.replace("(xt, w, r, b, ,)", "(xt, w, r, b)"), "GRU without its optional inputs",
         r"input parameter \(ys\) of operator \(GRUGrad\)", "the same"),
     "lstm-both-ways": refused(
-        BOTH_WAYS, "LSTM in both directions", "only supports the forward direction", "no kernel there for other directions",
-        private="ai.onnxtrain:LSTMTraining.* is not a registered function/op"),
+        BOTH_WAYS, "LSTM in both directions", "only supports the forward direction", "no kernel there for other directions"),
     "gru-backward": refused(
         GRU.replace("linear_before", 'direction = "reverse", linear_before'), "GRU backward",
-        "only supports the forward direction", "the same", private="ai.onnxtrain:GRUTraining.* is not a registered function/op"),
+        "only supports the forward direction", "the same"),
     "lstm-clip": refused(
         LSTM.replace("hidden_size", "clip = 0.5, hidden_size"), "LSTM with clip", "Clip is not supported", "the same",
         private="ai.onnxtrain:LSTMTraining.* is not a registered function/op"),

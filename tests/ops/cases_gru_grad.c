@@ -39,10 +39,27 @@ static const ot_op_case gru_grad_cases[] = {
     {.name = "gates of another width",
      .in = {"f32[2,1,1]", "f32[1,6,1]", "f32[1,6,2]", "", "", "", "f32[2,1,1,2]", "f32[2,1,1,8]"},
      .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.GRUGrad", 1, gru_grad_cases)
+OT_OP_TEST_SHARED("ai.onnxtrain.GRUGrad", 1, gru_grad_cases, gru_grad_also)
+
+// What ONNX Runtime's kernels refuse.
+static const ot_op_case gru_grad_limits[] = {
     {.name = "reverse",
      .in = {"f32[2,1,1]", "f32[1,6,1]", "f32[1,6,2]", "", "", "", "f32[2,1,1,2]", "f32[2,1,1,6]"},
      .attrs = "direction = \"reverse\"",
      .error = OT_ERR_INVALID},
     {0},
 };
-OT_OP_TEST("com.microsoft.GRUGrad", 1, gru_grad_cases)
+OT_OP_TEST("com.microsoft.GRUGrad", 1, gru_grad_limits)
+
+static const ot_op_case gru_grad_general[] = {
+    {.name = "two directions, every input",
+     .in = {"f32[3,2,2]", "f32[2,6,2]", "f32[2,6,2]", "f32[2,12]", "i32[2]{2,3}", "f32[2,2,2]",
+            "f32[3,2,2,2]", "f32[3,2,2,6] in 0.1..0.9", "f32[3,2,2,2]", "f32[2,2,2]"},
+     .attrs = "direction = \"bidirectional\"",
+     .out = {"f32[3,2,2]", "f32[2,6,2]", "f32[2,6,2]", "f32[2,12]", "f32[2,2,2]"}},
+    {0},
+};
+OT_OP_TEST("ai.onnxtrain.GRUGrad", 1, gru_grad_general)

@@ -16,6 +16,16 @@ static const ot_op_case gru_training_cases[] = {
     {.name = "random",
      .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]"},
      .out = {"f32[4,1,3,3]", "f32[1,3,3]", "f32[4,1,3,9]"}},
+    {.name = "R of another number of gates",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,8,3]"},
+     .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("com.microsoft.GRUTraining", 1, gru_training_cases)
+OT_OP_TEST_SHARED("ai.onnxtrain.GRUTraining", 1, gru_training_cases, gru_training_also)
+
+// What ONNX Runtime's kernels refuse.
+static const ot_op_case gru_training_limits[] = {
     {.name = "reverse",
      .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]"},
      .attrs = "direction = \"reverse\"",
@@ -27,9 +37,15 @@ static const ot_op_case gru_training_cases[] = {
     {.name = "sequence_lens",
      .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]", "", "i32[3]{1,2,3}"},
      .error = OT_ERR_INVALID},
-    {.name = "R of another number of gates",
-     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,8,3]"},
-     .error = OT_ERR_INVALID},
     {0},
 };
-OT_OP_TEST("com.microsoft.GRUTraining", 1, gru_training_cases)
+OT_OP_TEST("com.microsoft.GRUTraining", 1, gru_training_limits)
+
+static const ot_op_case gru_training_general[] = {
+    {.name = "two directions, every input",
+     .in = {"f32[3,2,2]", "f32[2,6,2]", "f32[2,6,2]", "f32[2,12]", "i32[2]{2,3}", "f32[2,2,2]"},
+     .attrs = "direction = \"bidirectional\", linear_before_reset = 1, clip = 1.5",
+     .out = {"f32[3,2,2,2]", "f32[2,2,2]", "f32[3,2,2,6]"}},
+    {0},
+};
+OT_OP_TEST("ai.onnxtrain.GRUTraining", 1, gru_training_general)

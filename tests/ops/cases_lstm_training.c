@@ -25,6 +25,17 @@ static const ot_op_case lstm_training_cases[] = {
     {.name = "cell states of another order",
      .in = {"f32[4,3,2]", "f32[1,8,2]", "f32[1,8,3]"},
      .error = OT_ERR_INVALID},
+    {.name = "default activations by name",
+     .in = {"f32[4,3,2]", "f32[1,12,2]", "f32[1,12,3]"},
+     .attrs = "activations = [\"sigmoid\", \"Tanh\", \"tanh\"]",
+     .out = {"f32[4,1,3,3]"}},
+    {0},
+};
+OT_OP_TEST("com.microsoft.LSTMTraining", 1, lstm_training_cases)
+OT_OP_TEST_SHARED("ai.onnxtrain.LSTMTraining", 1, lstm_training_cases, lstm_training_also)
+
+// What ONNX Runtime's kernels refuse.
+static const ot_op_case lstm_training_limits[] = {
     {.name = "reverse",
      .in = {"f32[4,3,2]", "f32[1,12,2]", "f32[1,12,3]"},
      .attrs = "direction = \"reverse\"",
@@ -45,10 +56,6 @@ static const ot_op_case lstm_training_cases[] = {
      .in = {"f32[4,3,2]", "f32[1,12,2]", "f32[1,12,3]"},
      .attrs = "input_forget = 1",
      .error = OT_ERR_INVALID},
-    {.name = "default activations by name",
-     .in = {"f32[4,3,2]", "f32[1,12,2]", "f32[1,12,3]"},
-     .attrs = "activations = [\"sigmoid\", \"Tanh\", \"tanh\"]",
-     .out = {"f32[4,1,3,3]"}},
     {.name = "sequence_lens",
      .in = {"f32[4,3,2]", "f32[1,12,2]", "f32[1,12,3]", "", "i32[3]{1,2,3}"},
      .error = OT_ERR_INVALID},
@@ -57,4 +64,14 @@ static const ot_op_case lstm_training_cases[] = {
      .error = OT_ERR_INVALID},
     {0},
 };
-OT_OP_TEST("com.microsoft.LSTMTraining", 1, lstm_training_cases)
+OT_OP_TEST("com.microsoft.LSTMTraining", 1, lstm_training_limits)
+
+static const ot_op_case lstm_training_general[] = {
+    {.name = "two directions, every input",
+     .in = {"f32[3,2,2]", "f32[2,8,2]", "f32[2,8,2]", "f32[2,16]", "i32[2]{2,3}", "f32[2,2,2]",
+            "f32[2,2,2]", "f32[2,6]"},
+     .attrs = "direction = \"bidirectional\", input_forget = 1, clip = 1.5",
+     .out = {"f32[3,2,2,2]", "f32[2,2,2]", "f32[2,2,2]", "f32[3,2,2,2]", "f32[3,2,2,8]"}},
+    {0},
+};
+OT_OP_TEST("ai.onnxtrain.LSTMTraining", 1, lstm_training_general)
