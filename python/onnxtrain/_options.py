@@ -20,6 +20,8 @@ ModelLike = Union[str, os.PathLike, bytes, "onnx.ModelProto"]  # a path, the byt
 BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
 SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
 
+_PROTO_MAX = 2**31 - 1  # bytes that protobuf writes
+
 _seed: int | None = None
 _T = TypeVar("_T")
 
@@ -240,5 +242,9 @@ def load_model(model: ModelLike | _core.Model) -> _core.Model:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return _core.Model.load_bytes(bytes(model))
     if hasattr(model, "SerializeToString"):
+        if model.ByteSize() > _PROTO_MAX:
+            raise _core.InvalidArgument(
+                f"the model has {model.ByteSize()} bytes, a ModelProto can be handed over up to {_PROTO_MAX}: pass its path"
+            )
         return _core.Model.load_bytes(model.SerializeToString())
     return open_path(_core.Model.load, model)

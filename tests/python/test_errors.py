@@ -21,6 +21,10 @@ from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 load = CheckpointState.load_checkpoint
 save = CheckpointState.save_checkpoint
 X, LABELS = batch()
+BATCH_NORM = b"""<ir_version: 8, opset_import: ["" : 17]>
+net (float[N, 2] x) => (float[N, 2] y)
+<float[2] scale = {1, 1}, float[2] bias = {0, 0}, float[2] mean = {0, 0}, float[2] var = {1, 1}>
+{ y = BatchNormalization(x, scale, bias, mean, var) }"""
 
 
 class Table:
@@ -235,14 +239,41 @@ class OptimizerTest(ErrorsTest):
             (lambda: Optimizer("optimizer_model.onnx", self.state), TypeError, "the module is CheckpointState"),
         )
 
-    def test_a_state_of_another_optimizer(self):
-        generate_artifacts(TEXT, loss=LossType.CrossEntropyLoss, optimizer=OptimType.SGD, prefix="sgd_")
-        module = self.make("sgd_training_model.onnx", "sgd_checkpoint", "sgd_eval_model.onnx")
-        Optimizer("sgd_optimizer_model.onnx", module)
-        save(module._state, "saved", include_optimizer_state=True)
-        module = self.make("training_model.onnx", "saved")
+    def test_models_that_do_not_update_once(self):
+        def model(*nodes):
+            lists = "params, gradients, first_order_moments"
+            inputs = "float[1] learning_rate, int64[1] step, " + ", ".join(
+                f"seq(float[]) {one}" for one in lists.split(", ")
+            )
+            outputs = ", ".join(f"bool[1] flag{i}" for i in range(len(nodes)))
+            body = " ".join(f"flag{i} = {node}" for i, node in enumerate(nodes))
+            return f"""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+                optimizer ({inputs}) => ({outputs}) {{ {body} }}""".encode()
+
+        update = "com.microsoft.SGDOptimizerV2(learning_rate, params, gradients)"
         self.refuse(
-            (lambda: Optimizer("optimizer_model.onnx", module), RuntimeError, "no momentum1 of parameter '[bw]")
+            (
+                lambda: Optimizer(model(update, update), self.module),
+                RuntimeError,
+                "SGDOptimizerV2.*another.*expected one",
+            ),
+            (lambda: Optimizer(model("Greater(step, step)"), self.module), RuntimeError, "none of its 1 nodes updates"),
+        )
+        Optimizer(model(update), self.module).step()
+
+    def test_a_state_that_lacks_a_moment(self):
+        self.optimizer.step()
+        save(self.state, "saved", include_optimizer_state=True)
+        Path("lacks").write_bytes(Path("saved").read_bytes().replace(b"momentum1", b"momentumX", 1))
+        Path("other").write_bytes(Path("saved").read_bytes().replace(b"w1\0", b"z1\0", 1))
+
+        def go_on(name):
+            return Optimizer("optimizer_model.onnx", self.make(checkpoint=name))
+
+        go_on("saved").step()
+        self.refuse(
+            (lambda: go_on("lacks"), RuntimeError, "momentum[1X]"),
+            (lambda: go_on("other"), RuntimeError, "optimizer state for 'w1', which is no parameter"),
         )
 
     def test_learning_rates_and_schedules(self):
@@ -313,6 +344,15 @@ class BufferTest(ErrorsTest):
 
 
 class ExportTest(ErrorsTest):
+    def test_an_eval_model_that_has_a_parameter_inside(self):
+        evaluation = TEXT.replace(
+            b"(float[N, 3] x) => (float[N, 2] y)", b"(float[N, 3] x, int64[N] labels) => (float l)"
+        )
+        evaluation = evaluation.replace(b"y = Add(n, b2)", b"y = Add(n, b2) l = SoftmaxCrossEntropyLoss(y, labels)")
+        self.refuse(
+            (lambda: self.make(evaluation=evaluation), RuntimeError, "eval model: parameter 'b1' .* initializer")
+        )
+
     def test_exports(self):
         def export(names, path="out.onnx"):
             self.module.export_model_for_inferencing(path, names)
@@ -439,8 +479,28 @@ class ArtifactsTest(ErrorsTest):
                 "no gradient reaches .* 'w1'",
             ),
             (changed(b"h = Relu(a)", b"h = Nothing(a)"), RuntimeError, "without gradient: Nothing of 'h'"),
-            (changed(b"float[4] b1", b"int64[4] b1", requires_grad=["b1"]), RuntimeError, ""),
+            (changed(b"h = Relu(a)", b"h = Round(a)"), RuntimeError, "without gradient: Round of 'h'"),
+            (
+                changed(b"float[2] b2 = {0.05, -0.05}", b"float[3] b2 = {1, 2, 3}"),
+                RuntimeError,
+                "Add of 'y': .*2.*3",
+            ),
+            (
+                lambda: self.generate(BATCH_NORM, requires_grad=["mean"]),
+                RuntimeError,
+                "'mean' holds running statistics",
+            ),
         )
+
+    def test_a_model_that_is_too_large_to_be_handed_over(self):
+        class Proto:
+            def ByteSize(self):
+                return 2**31
+
+            def SerializeToString(self):
+                raise AssertionError("asked for")
+
+        self.refuse((lambda: self.generate(Proto()), RuntimeError, "2147483648 bytes, .* pass its path"))
 
     def test_every_operator_in_the_way_is_named(self):
         text = TEXT.replace(b"h = Relu(a)", b"g = Nothing(a) h = Never(g)")
