@@ -112,7 +112,7 @@ typedef struct ot_artifacts ot_artifacts;
  * Build the artifacts of a forward model, which stays as it is.
  *
  * Nodes of unknown operators, such as those of custom operator libraries, are carried along where
- * no gradient passes them, with a warning: the files then train in a runtime that has them.
+ * no gradient passes them, and the log names them: the files then train in a runtime that has them.
  *
  * @param out the caller destroys it
  * @return OT_ERR_UNSUPPORTED naming every operator without gradient on the way to the loss;

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import sys
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from onnxtrain import _build, _core
 from onnxtrain._options import load_model
@@ -55,13 +55,15 @@ _OPTIMIZERS = {OptimType.AdamW: _build.ADAMW, OptimType.SGD: _build.SGD}
 
 
 def _check_model(model: Any) -> None:
-    if not isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(model, "SerializeToString"):
+    if not isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(
+        model, "SerializeToString"
+    ):
         raise RuntimeError(
             f"Please pass in either a path, bytes or an ONNX ModelProto for the model, got {type(model)}."
         )
 
 
-def _is_block(candidate: Any) -> bool:
+def _is_block(candidate: Any) -> TypeGuard[Block]:
     package = sys.modules.get("onnxtrain.onnxblock")  # whoever has a block has imported it
     return package is not None and isinstance(candidate, package.Block)
 
@@ -135,7 +137,9 @@ def generate_artifacts(
     """
     _check_lists(requires_grad, frozen_params, additional_output_names)
     if optimizer is not None and not isinstance(optimizer, OptimType) and not _is_block(optimizer):
-        raise TypeError(f"Unknown optimizer provided {type(optimizer)}. Expected OptimType, an onnxblock.Block or None.")
+        raise TypeError(
+            f"Unknown optimizer provided {type(optimizer)}. Expected OptimType, an onnxblock.Block or None."
+        )
     if custom_op_library is not None and not os.path.exists(custom_op_library):
         raise RuntimeError(f"Custom op library {os.fspath(custom_op_library)!r} does not exist.")
     terms = [] if _is_block(loss) else _loss_term(loss, loss_input_names)
@@ -148,7 +152,7 @@ def generate_artifacts(
         forward, outputs = _artifacts.with_loss(model, loss, loss_input_names, additional_output_names), None
     else:
         forward = load_model(model)
-    kind = _OPTIMIZERS.get(optimizer, _build.NO_OPTIMIZER)
+    kind = _OPTIMIZERS[optimizer] if isinstance(optimizer, OptimType) else _build.NO_OPTIMIZER
     built = _build.build(forward, terms, requires_grad, frozen_params, outputs, kind, ort_format)
     if _is_block(optimizer):
         from onnxtrain.onnxblock import _artifacts

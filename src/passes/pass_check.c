@@ -185,6 +185,19 @@ static ot_status check_raising(const ot_model *model, const ot_node *node)
                      ot__node_label(node, label, sizeof label), opset, OT_OP_BASE_OPSET);
 }
 
+// With all that its subgraphs hold: inside, nothing is looked at.
+static void carry(ot_node *node)
+{
+    node->op = ot__op_foreign;
+    for (int a = 0; a < node->n_attrs; a++)
+        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++) {
+            const ot_graph *inner = ot__attr_graph(node->attrs[a], g);
+
+            for (int n = 0; n < inner->n_nodes; n++)
+                carry(inner->nodes[n]);
+        }
+}
+
 ot_status ot__pass_check_carrying(ot_model *model)
 {
     const ot_graph *graph = model->graph;
@@ -195,7 +208,7 @@ ot_status ot__pass_check_carrying(ot_model *model)
         if (ot__model_opset(model, node->domain) == 0 || is_known(model, node))
             continue;
         OT_TRY(check_raising(model, node));
-        node->op = ot__op_foreign;
+        carry(node);
     }
     return check(model);
 }

@@ -1,5 +1,6 @@
 """Building losses, optimizers and models from blocks: onnxtrain.onnxblock."""
 
+import importlib.util
 import tempfile
 import threading
 import unittest
@@ -11,13 +12,13 @@ import onnxtrain
 from onnxtrain import InferenceSession, artifacts
 from onnxtrain.api import CheckpointState, Module, Optimizer
 
-try:
-    import onnx
+if importlib.util.find_spec("onnx") is None:
+    raise unittest.SkipTest("onnx is not installed")
 
-    from onnxtrain import onnxblock
-    from onnxtrain.onnxblock import _graph_utils, blocks, loss, optim
-except ImportError:
-    raise unittest.SkipTest("onnx is not installed") from None
+import onnx  # noqa: E402
+
+from onnxtrain import onnxblock  # noqa: E402
+from onnxtrain.onnxblock import _graph_utils, blocks, loss, optim  # noqa: E402
 
 TWO = """<ir_version: 8, opset_import: ["" : 17]>
 net (float[N, 2] x) => (float[N, 2] y, float[N, 2] z)
@@ -160,7 +161,9 @@ class BlocksTest(unittest.TestCase):
         with onnxblock.base(two()) as accessor:
             name = blocks.SequenceConstruct()("y", "z")
             node = accessor.model.graph.node[-1]
-            self.assertEqual((node.op_type, list(node.input), list(node.output)), ("SequenceConstruct", ["y", "z"], [name]))
+            self.assertEqual(
+                (node.op_type, list(node.input), list(node.output)), ("SequenceConstruct", ["y", "z"], [name])
+            )
 
     def test_inputs_are_made_like_values(self):
         with onnxblock.base(two()) as accessor:
@@ -214,7 +217,11 @@ class LossTest(FolderTest):
     def test_mean_squares_and_absolutes(self):
         d = X.astype(np.float64) - T1
         for block, each, slope in ((loss.MSELoss, d**2, 2 * d), (loss.L1Loss, np.abs(d), np.sign(d))):
-            for reduction, expected, scale in (("mean", each.mean(), 1 / d.size), ("sum", each.sum(), 1), ("none", each, 1)):
+            for reduction, expected, scale in (
+                ("mean", each.mean(), 1 / d.size),
+                ("sum", each.sum(), 1),
+                ("none", each, 1),
+            ):
                 with self.subTest(block.__name__, reduction=reduction):
                     made, gradient = self.loss_of(block(reduction=reduction), X, T1)
                     self.assertEqual(np.shape(made), np.shape(expected))
@@ -341,7 +348,9 @@ class ArtifactsTest(FolderTest):
 
     def test_a_block_is_the_optimizer(self):
         block = optim.AdamW(betas=(0.8, 0.9), eps=1e-4, weight_decay=0.1, clip_grad=optim.ClipGradNorm(0.5))
-        self.generate(requires_grad=["w"], frozen_params=["b"], loss=loss.MSELoss(), loss_input_names=["y"], optimizer=block)
+        self.generate(
+            requires_grad=["w"], frozen_params=["b"], loss=loss.MSELoss(), loss_input_names=["y"], optimizer=block
+        )
         module = self.module()
         optimizer = Optimizer(self.folder / "optimizer_model.onnx", module)
         w, m, v = W.copy(), 0, 0

@@ -36,9 +36,10 @@ class ForwardBlock(blocks.Block):
     LookupError.
     """
 
+    _model: onnx.ModelProto | None = None
+
     def __init__(self) -> None:
         super().__init__()
-        self._model: onnx.ModelProto | None = None
 
     @abstractmethod
     def build(self, *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +56,7 @@ class ForwardBlock(blocks.Block):
 
     def to_model_proto(self) -> onnx.ModelProto:
         """The model; RuntimeError before the block was called."""
-        if getattr(self, "_model", None) is None:
+        if self._model is None:
             raise RuntimeError("Please build the forward models first before trying to retrieve it.")
         return self._model
 

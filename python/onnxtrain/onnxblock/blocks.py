@@ -86,16 +86,16 @@ class Block(ABC):
         assert self.base is not None
         output = _graph_utils.generate_graph_name(token)
         name = _graph_utils.generate_graph_name(op_type)
-        self.base.graph.node.append(
-            onnx.helper.make_node(op_type, inputs, [output], name, domain=domain, **attributes)
-        )
+        self.base.graph.node.append(onnx.helper.make_node(op_type, inputs, [output], name, domain=domain, **attributes))
         return output
 
     def _tensor(self, name: str, values: Any, data_type: int) -> str:
         """An initializer."""
         assert self.base is not None
         array = np.asarray(values)
-        self.base.graph.initializer.append(onnx.helper.make_tensor(name, data_type, array.shape, array.ravel().tolist()))
+        self.base.graph.initializer.append(
+            onnx.helper.make_tensor(name, data_type, array.shape, array.ravel().tolist())
+        )
         return name
 
     def _number(self, token: str, number: float, like: str) -> str:
@@ -239,9 +239,7 @@ class ReduceAllL2(Block):
         assert self.base is not None
         output = self._append("ReduceAllL2", list(reduce_node_input_names), "reducealll2_output", "com.microsoft")
         self._import("com.microsoft", 1)
-        self.base.graph.value_info.append(
-            onnx.helper.make_tensor_value_info(output, onnx.TensorProto.FLOAT, None)
-        )
+        self.base.graph.value_info.append(onnx.helper.make_tensor_value_info(output, onnx.TensorProto.FLOAT, None))
         return output
 
 

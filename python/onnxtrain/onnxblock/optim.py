@@ -180,4 +180,3 @@ class SGD(_Optimizer):
         self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: _Parameters
     ) -> str:
         return self._sgd(learning_rate_name, params_name, gradients_name)
-

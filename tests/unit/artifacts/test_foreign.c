@@ -130,6 +130,29 @@ static void what_a_subgraph_reads_counts_as_read(void **state)
     assert_fails(generate(text, names, 1, &artifacts), OT_ERR_UNSUPPORTED, "If of 'b' (from 'w'");
 }
 
+static void nodes_with_subgraphs_are_carried_where_no_gradient_passes_them(void **state)
+{
+    const char *text =
+        "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x, bool c) => (float[2] y) "
+        "<float[2] w = {1, 2}, float[2] v = {3, 4}, int64[2] i>"
+        "{ a = Mul(x, w)"
+        "  i = If (c) <then_branch = t () => (int64[2] p) { p = Cast<to = 7>(w) },"
+        "              else_branch = e () => (int64[2] q) { n = Neg(v) o = acme.Odd(n)"
+        "                                                   q = Cast<to = 7>(o) }>"
+        "  f = Cast<to = 1>(i)"
+        "  y = Add(a, f) }";
+    ot_artifacts *artifacts;
+    const ot_node *node;
+
+    (void)state;
+    assert_ok(generate(text, NULL, 0, &artifacts));
+    node = node_of(ot_artifacts_training_model(artifacts), "If");
+    assert_non_null(node);
+    assert_int_equal(ot__attr_graph(ot__node_attr(node, "else_branch"), 0)->n_nodes, 3);
+    assert_non_null(node_of(ot_artifacts_eval_model(artifacts), "If"));
+    ot_artifacts_destroy(artifacts);
+}
+
 static void opsets_that_would_have_to_be_raised_are_refused(void **state)
 {
     ot_artifacts *artifacts;
@@ -166,6 +189,7 @@ int main(void)
         cmocka_unit_test(an_unknown_operator_between_parameter_and_loss_is_refused_by_name),
         cmocka_unit_test(integers_and_texts_end_the_way),
         cmocka_unit_test(what_a_subgraph_reads_counts_as_read),
+        cmocka_unit_test(nodes_with_subgraphs_are_carried_where_no_gradient_passes_them),
         cmocka_unit_test(opsets_that_would_have_to_be_raised_are_refused),
         cmocka_unit_test(reports_name_what_this_program_cannot_run),
     };
