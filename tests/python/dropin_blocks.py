@@ -6,7 +6,8 @@ Works in the current folder; leaves its numbers in `results`.
 """
 
 import numpy as np
-import onnx
+import onnx.numpy_helper
+import onnx.parser
 from dropin_model import two_outputs
 from onnxruntime.training import artifacts, onnxblock
 from onnxruntime.training.api import CheckpointState, Module, Optimizer

@@ -15,7 +15,8 @@ from onnxtrain.api import CheckpointState, Module, Optimizer
 if importlib.util.find_spec("onnx") is None:
     raise unittest.SkipTest("onnx is not installed")
 
-import onnx  # noqa: E402
+import onnx.numpy_helper  # noqa: E402
+import onnx.parser  # noqa: E402
 
 from onnxtrain import onnxblock  # noqa: E402
 from onnxtrain.onnxblock import _graph_utils, blocks, loss, optim  # noqa: E402
@@ -95,7 +96,7 @@ class BlocksTest(unittest.TestCase):
 
         with onnxblock.empty_base(17) as accessor:
             for name, array in inputs.items():
-                number = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+                number = onnx.numpy_helper.from_array(array).data_type
                 accessor.model.graph.input.append(value(name, array.shape, number))
             made = Built()
             made(*inputs)
@@ -340,7 +341,7 @@ class ArtifactsTest(FolderTest):
         model.graph.input[0].CopyFrom(value("x", ["N", 64]))
         model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(w, "w"))
         path = self.folder / "model.onnx"
-        onnx.save(model, path, save_as_external_data=True, location="model.bin", size_threshold=64)
+        onnx.save(model, str(path), save_as_external_data=True, location="model.bin", size_threshold=64)
         self.generate(str(path), requires_grad=["w"], loss=loss.MSELoss(), loss_input_names=["y"])
         x = np.ones((3, 64), np.float32)
         made, _ = self.step(x, T1)

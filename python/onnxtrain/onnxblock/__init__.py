@@ -43,7 +43,7 @@ Needs the package ``onnx``. Gradients, accumulators and the eval model are made 
 """
 
 try:
-    import onnx as _onnx  # noqa: F401
+    import onnx.numpy_helper as _numpy_helper  # noqa: F401  (older releases do not load it by themselves)
 except ImportError as error:
     raise ImportError("onnxtrain.onnxblock works on ModelProto objects and needs the package onnx") from error
 
