@@ -102,7 +102,6 @@ class Kind:
     ort: bool = False
     refused: str = ""  # what 1.19.2 says about it or about the artifacts that it makes of it, a regular expression
     why: str = ""
-    private: str = ""  # what it says about our artifacts
 
     @property
     def ending(self):
@@ -162,8 +161,7 @@ KINDS = {
         GRU.replace("linear_before", 'direction = "reverse", linear_before'), "GRU backward",
         "only supports the forward direction", "the same"),
     "lstm-clip": refused(
-        LSTM.replace("hidden_size", "clip = 0.5, hidden_size"), "LSTM with clip", "Clip is not supported", "the same",
-        private="ai.onnxtrain:LSTMTraining.* is not a registered function/op"),
+        LSTM.replace("hidden_size", "clip = 0.5, hidden_size"), "LSTM with clip", "Clip is not supported", "the same"),
     "bn-training": refused(
         CNN.replace("m1 = BatchNormalization", "m1, bn_m, bn_v = BatchNormalization <training_mode = 1>"),
         "BatchNormalization exported in training mode", "should be 1 when Training_mode = False",
