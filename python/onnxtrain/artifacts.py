@@ -109,7 +109,8 @@ def generate_artifacts(
 
     Args:
         model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
-        requires_grad: initializers that are trained. None: every one that can be and is not frozen.
+        requires_grad: initializers that are trained. None: every one of the model that can be and is not frozen; what a
+            loss brings along trains only when it is named.
         frozen_params: initializers that are parameters without gradient; names that the model lacks do not matter.
             Initializers in neither list stay constants of the models. Running statistics of BatchNormalization are
             frozen parameters in any case, and training uses the statistics of the batch.
@@ -149,7 +150,8 @@ def generate_artifacts(
     if _is_block(loss):
         from onnxtrain.onnxblock import _artifacts
 
-        forward, outputs = _artifacts.with_loss(model, loss, loss_input_names, additional_output_names), None
+        forward = _artifacts.with_loss(model, loss, loss_input_names, outputs, requires_grad)
+        outputs = None
     else:
         forward = load_model(model)
     kind = _OPTIMIZERS[optimizer] if isinstance(optimizer, OptimType) else _build.NO_OPTIMIZER

@@ -318,6 +318,18 @@ class ArtifactsTest(FolderTest):
         self.assertEqual(self.module().input_names(), ["x", "target1", "target2"])
         self.assertEqual([name for name, _ in self.state.parameters], ["b", "w"])
 
+    def test_what_a_loss_brings_along_trains_only_when_it_is_named(self):
+        class Scaled(onnxblock.Block):
+            def build(self, name, _):
+                scale = onnx.numpy_helper.from_array(np.array([2, 3], np.float32), "scale")
+                self.base.graph.initializer.append(scale)
+                return WeightedLosses()(blocks.Mul()(name, "scale"), name)
+
+        for names, expected in ((None, ["b", "w"]), (["w", "scale"], ["scale", "w"])):
+            self.generate(requires_grad=names, loss=Scaled())
+            self.module()
+            self.assertEqual([name for name, _ in self.state.parameters], expected)
+
     def test_arguments_of_the_loss_may_be_named(self):
         self.generate(requires_grad=["w"], loss=loss.MSELoss(), loss_input_names=["z", "goal"])
         made, _ = self.step(X, T2)

@@ -27,15 +27,33 @@ def _proto(model: Any) -> tuple[onnx.ModelProto, str | None]:
     return onnx.ModelProto.FromString(_core.Model.load_bytes(bytes(model)).to_bytes().to_bytes()), None
 
 
+def _keep_constant(graph: onnx.GraphProto, parameters: set[str]) -> None:
+    """Make Constant nodes, which never train, of the initializers that are not among these names."""
+    for position in reversed(range(len(graph.initializer))):
+        tensor = graph.initializer[position]
+        if tensor.name not in parameters:
+            graph.node.insert(0, onnx.helper.make_node("Constant", [], [tensor.name], value=tensor))
+            del graph.initializer[position]
+
+
 def with_loss(
-    model: Any, loss: blocks.Block, loss_input_names: list[str] | None, additional_output_names: list[str] | None
+    model: Any,
+    loss: blocks.Block,
+    loss_input_names: list[str] | None,
+    additional_output_names: list[str] | None,
+    requires_grad: list[str] | None,
 ) -> _core.Model:
-    """The model behind which the block has put the loss; its outputs are what the block returned and the others."""
+    """The model behind which the block has put the loss; its outputs are what the block returned and the others.
+
+    Where nobody says what trains, it is of the model and not of the loss.
+    """
     proto, path = _proto(model)
     arguments = loss_input_names or [value.name for value in proto.graph.output]
     with _scope.base(proto, path) as accessor:
         made = loss(*arguments)
         outputs = [made] if isinstance(made, str) else [*made]
+        if requires_grad is None:
+            _keep_constant(accessor.model.graph, {tensor.name for tensor in proto.graph.initializer})
         return _models.finish(accessor, [*outputs, *(additional_output_names or [])])
 
 

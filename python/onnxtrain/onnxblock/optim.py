@@ -14,11 +14,9 @@ from abc import abstractmethod
 import onnx
 
 from onnxtrain.onnxblock import _graph_utils, blocks
-from onnxtrain.onnxblock._models import ForwardBlock
+from onnxtrain.onnxblock._models import ForwardBlock, Parameters
 
 __all__ = ["SGD", "AdamW", "AdamWOptimizer", "ClipGradNorm", "SGDOptimizer"]
-
-_Parameters = tuple[list[onnx.TensorProto], list[onnx.TensorProto]]
 
 
 class AdamWOptimizer(blocks.Block):
@@ -110,7 +108,7 @@ class _Optimizer(ForwardBlock):
         super().__init__()
         self._clip_grad = clip_grad
 
-    def build(self, parameters: _Parameters) -> str:
+    def build(self, parameters: Parameters) -> str:
         assert self.base is not None
         element_type = parameters[0][0].data_type
         graph = self.base.graph
@@ -128,7 +126,7 @@ class _Optimizer(ForwardBlock):
 
     @abstractmethod
     def _optimizer_specific_logic(
-        self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: _Parameters
+        self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: Parameters
     ) -> str: ...
 
 
@@ -157,7 +155,7 @@ class AdamW(_Optimizer):
         self._adamw = AdamWOptimizer(bias_correction, betas, eps, weight_decay)
 
     def _optimizer_specific_logic(
-        self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: _Parameters
+        self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: Parameters
     ) -> str:
         assert self.base is not None
         moments = "second_order_moments"
@@ -177,6 +175,6 @@ class SGD(_Optimizer):
         self._sgd = SGDOptimizer()
 
     def _optimizer_specific_logic(
-        self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: _Parameters
+        self, learning_rate_name: str, params_name: str, gradients_name: str, trainable_parameters: Parameters
     ) -> str:
         return self._sgd(learning_rate_name, params_name, gradients_name)
