@@ -241,10 +241,12 @@ def load_model(model: ModelLike | _core.Model) -> _core.Model:
         return model
     if isinstance(model, (bytes, bytearray, memoryview)):
         return _core.Model.load_bytes(bytes(model))
+    if isinstance(model, (str, os.PathLike)):
+        return open_path(_core.Model.load, model)
     if hasattr(model, "SerializeToString"):
         if model.ByteSize() > _PROTO_MAX:
             raise _core.InvalidArgument(
                 f"the model has {model.ByteSize()} bytes, a ModelProto can be handed over up to {_PROTO_MAX}: pass its path"
             )
         return _core.Model.load_bytes(model.SerializeToString())
-    return open_path(_core.Model.load, model)
+    raise InvalidType(f"the model is {type(model).__name__}, expected a path, bytes or an onnx.ModelProto")

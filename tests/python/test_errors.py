@@ -141,7 +141,7 @@ class LoadTest(ErrorsTest):
             (lambda: self.make("no.onnx"), RuntimeError, "no.onnx: cannot be opened: No such file"),
             (lambda: self.make(evaluation="no.onnx"), RuntimeError, "no.onnx: cannot be opened"),
             (lambda: self.make("checkpoint"), RuntimeError, "checkpoint: "),
-            (lambda: self.make(None), TypeError, "NoneType"),
+            (lambda: self.make(None), TypeError, "the model is NoneType, expected a path, bytes or an onnx.ModelProto"),
             (lambda: Module("training_model.onnx", None), TypeError, "the state is NoneType, expected CheckpointState"),
             (lambda: self.make("no_buffer.onnx"), RuntimeError, "w1"),
             (lambda: self.make("q_training_model.onnx", evaluation=None), RuntimeError, "'q1_grad.*no such parameter"),
