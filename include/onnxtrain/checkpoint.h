@@ -47,7 +47,8 @@ OT_API ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path,
 OT_API ot_status ot_checkpoint_save_buffer(ot_checkpoint *checkpoint, unsigned flags, void *to,
                                            size_t capacity, size_t *n_bytes);
 
-/** NULL is fine. A session over it goes on; the memory goes with the session then. */
+/** NULL is fine. A session over it goes on; the memory goes with the session then. While another
+ * thread is inside, nothing happens. */
 OT_API void ot_checkpoint_destroy(ot_checkpoint *checkpoint);
 
 /** 1 when it holds names and element types only; a session gives it values through

@@ -4,7 +4,8 @@
 // An operator is one record (ot_op_def): its ports and attributes, how shapes follow, its gradient
 // as ordinary nodes, and its kernels. Graph-time callbacks (infer, grad, upgrade) return nothing:
 // their context keeps the first error, and every function on it is a no-op after that, so a rule
-// reads like its formula.
+// reads like its formula. Contexts and nodes are the library's, for the time of the callback they
+// are handed to, and never NULL.
 #ifndef ONNXTRAIN_OP_H
 #define ONNXTRAIN_OP_H
 

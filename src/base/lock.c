@@ -26,7 +26,7 @@ static bool is_at(int fd, const char *path)
 {
     struct stat here, there;
 
-    return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino &&
+    return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_ino == there.st_ino &&
            here.st_dev == there.st_dev;
 }
 
@@ -47,7 +47,8 @@ static ot_status try(const char *path, int *fd)
 {
     ot_status st;
 
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    // It is written to: never somebody's file behind a link.
+    *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (*fd < 0)
         return ot__error_errno(path, "cannot be opened");
     if (flock(*fd, LOCK_EX | LOCK_NB) == 0) {

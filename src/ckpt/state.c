@@ -74,12 +74,14 @@ static void destroy(ot_checkpoint *checkpoint)
 
 void ot_checkpoint_destroy(ot_checkpoint *checkpoint)
 {
-    if (!checkpoint || ot__guard_check(checkpoint, OT_KIND_CHECKPOINT) != OT_OK)
+    if (!checkpoint || ot__ckpt_enter(checkpoint) != OT_OK)
         return;
-    if (checkpoint->session)
+    if (checkpoint->session) {
         checkpoint->is_released = true;
-    else
+        ot__guard_leave(checkpoint);
+    } else {
         destroy(checkpoint);
+    }
 }
 
 void ot__ckpt_release(ot_checkpoint *checkpoint)

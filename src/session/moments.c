@@ -113,12 +113,16 @@ ot_status ot__moments_take(ot_session *session, ot__fresh_moments *fresh)
 {
     ot_checkpoint *checkpoint = session->checkpoint;
     const ot__optimizer *o = &session->optimizer;
+    ot_property_kind kind;
 
     if (fresh->tensors == NULL)
         return OT_OK;
-    if (checkpoint->has_optimizer_state) // a file may not name the rule before
+    // Who is named is another one by now, or is not yet.
+    if (o->moments_of != NULL &&
+        (checkpoint->has_optimizer_state ||
+         ot_checkpoint_property_kind_of(checkpoint, OT_PROPERTY_OPTIMIZER, &kind) == OT_OK))
         OT_TRY(ot_checkpoint_set_string(checkpoint, OT_PROPERTY_OPTIMIZER, o->moments_of));
-    else
+    if (!checkpoint->has_optimizer_state)
         checkpoint->initial_lr = (float)default_initial_lr;
     for (int i = 0; i < o->n_parameters; i++)
         for (int k = 0; k < OT_MAX_MOMENTS; k++) {

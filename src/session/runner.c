@@ -106,7 +106,7 @@ static ot_status check_feed(const ot_runner *runner, int i_fed, const ot_feed *f
         return ot__error(OT_ERR_INVALID, "input %d '%s' is a tensor, got a sequence of %d", i_fed,
                          value->name, feed->count);
     OT_TRY(OT_GIVEN_MANY(feed->tensors, feed->count));
-    if ((value->kind == OT_VALUE_SEQUENCE && feed->count == 0))
+    if (value->kind == OT_VALUE_SEQUENCE && feed->count == 0)
         return ot__error(OT_ERR_UNSUPPORTED, "input %d '%s' is a sequence of no tensors", i_fed,
                          value->name);
     for (int k = 0; k < feed->count; k++) {

@@ -354,7 +354,7 @@ static ot_status take_folder(loop *l)
     ot_status st;
 
     OT_TRY(ot__path_make_folder(folder));
-    path = ot__path_join(folder, "lock");
+    path = ot__path_join(folder, ".onnxtrain-lock");
     if (!path)
         return OT_ERR_NO_MEMORY;
     st = ot__lock_take(path, &l->lock);

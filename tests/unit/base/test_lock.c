@@ -63,11 +63,26 @@ static void where_no_file_can_be_made_there_is_no_lock(void **state)
     ot__lock_leave(&lock);
 }
 
+static void what_a_link_leads_to_is_not_touched(void **state)
+{
+    const char *file = in_folder(state, "precious"), *path = in_folder(state, "lock");
+    ot__file_map map;
+    ot__lock lock;
+
+    assert_int_equal(ot__file_write(file, "words", 5), OT_OK);
+    assert_int_equal(symlink("precious", path), 0);
+    assert_int_equal(ot__lock_take(path, &lock), OT_ERR_IO);
+    assert_int_equal(ot__file_map_open(&map, file), OT_OK);
+    assert_int_equal(map.size, 5);
+    ot__file_map_close(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(who_comes_second_is_told_who_is_there),
         TEST_IN_FOLDER(the_death_of_the_owner_releases_it),
+        TEST_IN_FOLDER(what_a_link_leads_to_is_not_touched),
         TEST_IN_FOLDER(where_no_file_can_be_made_there_is_no_lock),
     };
 

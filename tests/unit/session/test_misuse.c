@@ -201,6 +201,43 @@ static void a_second_thread_gets_an_error_and_changes_nothing(void **state)
     optimize(f);
 }
 
+enum { N_RACING = 200 };
+
+// How many of its steps were done; -1: there was another error than the right one.
+static void *race(void *context)
+{
+    fixture *f = context;
+    const ot_tensor *const inputs[] = {f->inputs[0], f->inputs[1]};
+    intptr_t n_done = 0;
+
+    for (int i = 0; i < N_RACING; i++) {
+        const ot_status st = ot_session_train_step(f->session, inputs, 2, NULL, 0);
+
+        if (st != OT_OK && st != OT_ERR_STATE)
+            return (void *)(intptr_t)-1;
+        n_done += st == OT_OK;
+    }
+    return (void *)n_done;
+}
+
+static void threads_that_race_do_steps_one_at_a_time_or_none(void **state)
+{
+    fixture *f = *state;
+    pthread_t thread;
+    void *there;
+    intptr_t n_here, n_there;
+
+    make(f, OT_F32, NULL);
+    open_session(f);
+    batch(f, 0, ROWS);
+    assert_int_equal(pthread_create(&thread, NULL, race, f), 0);
+    n_here = (intptr_t)race(f);
+    assert_int_equal(pthread_join(thread, &there), 0);
+    n_there = (intptr_t)there;
+    assert_true(n_here >= 0 && n_there >= 0 && n_here + n_there > 0);
+    assert_int_equal(f->session->counter, n_here + n_there);
+}
+
 static void *train_there(void *context)
 {
     fixture *f = context;
@@ -230,6 +267,7 @@ int main(void)
         TEST(handles_that_were_destroyed_are_refused),
         TEST(a_handle_of_another_kind_is_refused),
         TEST(a_second_thread_gets_an_error_and_changes_nothing),
+        TEST(threads_that_race_do_steps_one_at_a_time_or_none),
         TEST(a_session_may_go_from_thread_to_thread),
     };
 

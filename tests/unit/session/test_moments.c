@@ -99,6 +99,25 @@ static void a_moment_that_some_parameter_lacks_is_named(void **state)
                          "'fc2.bias'");
 }
 
+// A file saved without optimizer state may still name the rule of the run before.
+static void a_rule_that_begins_is_named_in_files(void **state)
+{
+    fixture f = {0};
+    const char *path = in_folder(state, "checkpoint"), *owner;
+
+    make(&f, OT_F32, mlp_adamw_text);
+    open_session(&f);
+    assert_int_equal(ot_session_save(f.session, path), OT_OK);
+    assert_int_equal(ot_checkpoint_save(f.checkpoint, path, 0), OT_OK);
+    close_session(&f, momentum_text);
+    ot_checkpoint_destroy(f.checkpoint);
+    assert_int_equal(ot_checkpoint_load(path, &f.checkpoint), OT_OK);
+    open_session(&f);
+    assert_int_equal(ot_checkpoint_get_string(f.checkpoint, "onnxtrain.optimizer", &owner), OT_OK);
+    assert_string_equal(owner, "SGDMomentumOptimizer");
+    teardown_of(&f);
+}
+
 // Plain SGD is given moments, which it leaves zero. ONNX Runtime refuses to go on with AdamW.
 static void adamw_begins_over_the_state_of_plain_sgd(void **state)
 {
@@ -229,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(moments_of_another_rule_in_a_file_are_refused),
+        TEST_IN_FOLDER(a_rule_that_begins_is_named_in_files),
         TEST(a_moment_that_some_parameter_lacks_is_named),
         TEST(adamw_begins_over_the_state_of_plain_sgd),
         TEST(a_session_may_go_from_plain_sgd_to_adamw),
