@@ -67,11 +67,12 @@ class ModelMetadata:
         self.custom_metadata_map = {key: model.metadata(key) or "" for key in model.metadata_keys()}
 
 
-def _writable(value: Any) -> Any:
+def _writable(tensor: _core.Tensor) -> _core.Tensor:
     """The graph may change what it is fed, so an array that must not change is copied."""
-    if isinstance(value, np.ndarray) and not value.flags.writeable:
-        return value.copy()
-    return value
+    array = tensor.owner
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        return _arrays.to_tensor(array.copy())
+    return tensor
 
 
 def _check_providers(providers: Sequence[Any] | None) -> None:
@@ -136,7 +137,7 @@ class InferenceSession:
         if "string" in one.type:
             raise _core.Unsupported(f"input '{one.name}' is {one.type}: tensors of texts cannot be run")
         values = list(value) if one._is_sequence else [value]
-        return [_arrays.to_tensor(_writable(item), f"input '{one.name}'", one._number) for item in values]
+        return [_writable(_arrays.to_tensor(item, f"input '{one.name}'", one._number)) for item in values]
 
     def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[_core.Tensor]:
         if isinstance(output_names, str):

@@ -178,6 +178,7 @@ class GraphTest(NetworkTest):
             feed[one.name] = np.ones(shape, {7: np.int64, 9: bool, 1: np.float32}[number])
             feed[one.name].flags.writeable = False
         training.run(None, feed)
+        training.run_with_ort_values(None, {name: OrtValue.ortvalue_from_numpy(value) for name, value in feed.items()})
         for value in feed.values():
             self.assertTrue((value == 1).all())
 
