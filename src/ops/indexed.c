@@ -377,3 +377,26 @@ ot_status ot__run_scatter(const ot_run *r)
     x->scatter(y->data, r->scratch, r->in[2]->data, x->n, x->slice, y->count, x->op);
     return OT_OK;
 }
+
+ot_status ot__run_rows(const ot_arg *to, const ot_arg *from, const ot_arg *indices,
+                       ot__parts_way way)
+{
+    const ot_arg *whole = way == OT__PART_TO_WHOLE ? to : from;
+    const ot_arg *part = way == OT__PART_TO_WHOLE ? from : to;
+    const int64_t extent = whole->shape.dim[0] * whole->shape.dim[1];
+    const size_t row = (size_t)(part->count / OT_MAX(indices->count, 1)) * ot_dtype_size(to->dtype);
+
+    if (part->shape.dim[0] != indices->count)
+        return ot__error(OT_ERR_INVALID, "%" PRId64 " indices for %" PRId64 " rows", indices->count,
+                         part->shape.dim[0]);
+    for (int64_t i = 0; i < indices->count; i++) {
+        const int64_t at = ot__arg_int(indices, i);
+        const size_t to_row = (size_t)(way == OT__PART_TO_WHOLE ? at : i);
+        const size_t from_row = (size_t)(way == OT__PART_TO_WHOLE ? i : at);
+
+        if (at < 0 || at >= extent)
+            return ot__index_error(indices, i, extent);
+        memcpy((char *)to->data + to_row * row, (const char *)from->data + from_row * row, row);
+    }
+    return OT_OK;
+}

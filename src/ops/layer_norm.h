@@ -23,6 +23,7 @@ extern const ot_attr_spec ot__layer_norm_attrs[]; // axis, epsilon, stash_type
 // [and bias] ----
 
 void ot__layer_norm_grad_infer(ot_infer *c);
+void ot__invertible_norm_grad_infer(ot_infer *c); // Y for X, bias for mean
 extern const ot_kernel ot__layer_norm_grad_kernels[];
 
 #endif

@@ -16,26 +16,37 @@ static bool fits(const ot_shape *a, const ot_shape *b)
     return same;
 }
 
-void ot__layer_norm_grad_infer(ot_infer *c)
+// `bias`: the input that is of the scale's shape, too, or -1.
+static void infer(ot_infer *c, int bias)
 {
     const ot_node *node = ot_infer_node(c);
     const ot_shape *x = ot_infer_shape(c, X), *scale = ot_infer_shape(c, SCALE);
     ot_shape stats;
 
-    if (!ot__layer_norm_check(c, X, SCALE, -1, &stats))
+    if (!ot__layer_norm_check(c, X, SCALE, bias, &stats))
         return;
     if (!fits(ot_infer_shape(c, DY), x)) {
         ot_infer_fail(c, "dY and X must have the same shape");
         return;
     }
     for (int i = SCALE + 1; i < node->n_inputs; i++)
-        if (!fits(ot_infer_shape(c, i), &stats)) {
+        if (i != bias && !fits(ot_infer_shape(c, i), &stats)) {
             ot_infer_fail(c, "input %d must have X's shape with extent 1 where it is normalised",
                           i);
             return;
         }
     for (int i = 0; i < node->n_outputs; i++)
         ot_infer_set(c, i, ot_infer_dtype(c, X), i == DX ? x : scale);
+}
+
+void ot__layer_norm_grad_infer(ot_infer *c)
+{
+    infer(c, -1);
+}
+
+void ot__invertible_norm_grad_infer(ot_infer *c)
+{
+    infer(c, SCALE + 1);
 }
 
 static ot_status grad_prepare(ot_prep *p)

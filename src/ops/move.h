@@ -112,6 +112,10 @@ ot_status ot__run_gather(const ot_run *r);
 void ot__infer_gather_grad(ot_infer *c, int shape_input, int dy_input);
 ot_status ot__prep_gather_grad(ot_prep *p, enum ot__index_way way, int indices_input, int dy_input);
 ot_status ot__run_gather_grad(const ot_run *r, int indices_input, int dy_input);
+// Row i of one is row indices[i] of the other, whose first two axes count as one: from `from` to
+// `to`; no index may be negative.
+ot_status ot__run_rows(const ot_arg *to, const ot_arg *from, const ot_arg *indices,
+                       ot__parts_way way);
 // out 0 = in 0 with in 2's slices combined into it at in 1.
 ot_status ot__prep_scatter(ot_prep *p, enum ot__index_way way);
 ot_status ot__run_scatter(const ot_run *r);
