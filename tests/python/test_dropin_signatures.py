@@ -18,10 +18,6 @@ MODULES = {
     "onnxruntime.training.api": "onnxtrain.api",
     "onnxruntime.training.api.checkpoint_state": "onnxtrain.api",
     "onnxruntime.training.artifacts": "onnxtrain.artifacts",
-    "onnxruntime.training.onnxblock": "onnxtrain.onnxblock",
-    "onnxruntime.training.onnxblock.blocks": "onnxtrain.onnxblock.blocks",
-    "onnxruntime.training.onnxblock.loss": "onnxtrain.onnxblock.loss",
-    "onnxruntime.training.onnxblock.optim": "onnxtrain.onnxblock.optim",
 }
 BLOCKS = {
     f"onnxruntime.training.onnxblock{module}": f"onnxtrain.onnxblock{module}"
