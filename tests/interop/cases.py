@@ -160,8 +160,12 @@ KINDS = {
     "gru-backward": refused(
         GRU.replace("linear_before", 'direction = "reverse", linear_before'), "GRU backward",
         "only supports the forward direction", "the same"),
+    "lstm-batch-first": refused(
+        LSTM.replace("Transpose <perm = [1, 0, 2]> (x)", "Identity (x)").replace("hidden_size", "layout = 1, hidden_size")
+        .replace("int64[1] {0}", "int64[1] {1}"),
+        "LSTM with the batch first", r"Node \(Squeeze", "layout 1 is lost there"),
     "lstm-clip": refused(
-        LSTM.replace("hidden_size", "clip = 0.5, hidden_size"), "LSTM with clip", "Clip is not supported", "the same"),
+        LSTM.replace("hidden_size", "clip = 0.5, hidden_size"), "LSTM with clip", "Clip is not supported", "no kernel there for it"),
     "bn-training": refused(
         CNN.replace("m1 = BatchNormalization", "m1, bn_m, bn_v = BatchNormalization <training_mode = 1>"),
         "BatchNormalization exported in training mode", "should be 1 when Training_mode = False",
