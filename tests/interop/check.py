@@ -111,6 +111,7 @@ class Check:
         for name, (title, why) in self.kinds.items():
             if not why:
                 cells = [f"{self.worst(name, loss, 'sgd')}, {self.worst(name, loss, 'adamw')}" for loss in self.losses]
+                cells = ["-" if cell == "-, -" else cell for cell in cells]
                 exported = max(share for case, share in self.exported["shares"].items() if case.split()[0] == name)
                 yield f"| {title} | {' | '.join(cells)} | {exported:.1f} |"
         yield ""
