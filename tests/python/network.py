@@ -1,5 +1,6 @@
 """A small network, its artifacts and its mathematics in numpy: what the tests of the package have in common."""
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
@@ -58,3 +59,26 @@ class NetworkTest(unittest.TestCase):
         self.module = Module(self.folder / "training_model.onnx", self.state, self.folder / "eval_model.onnx")
         self.optimizer = Optimizer(self.folder / "optimizer_model.onnx", self.module)
         return self.module
+
+
+class ErrorsTest(NetworkTest):
+    """Works in that folder, with a state, a module and an optimizer; compares what is refused."""
+
+    options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.AdamW, "nominal_checkpoint": True}
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        self.load()
+
+    def make(self, training="training_model.onnx", checkpoint="checkpoint", evaluation="eval_model.onnx", **options):
+        return Module(training, CheckpointState.load_checkpoint(checkpoint), evaluation, **options)
+
+    def refuse(self, *rows):
+        """Each row: what is called, the class, what the message says."""
+        for call, error, text in rows:
+            with self.subTest(text):
+                with self.assertRaisesRegex(error, text) as caught:
+                    call()
+                self.assertNotIn("\n", str(caught.exception))
