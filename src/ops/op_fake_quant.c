@@ -67,6 +67,28 @@ static void fake_quant_grad(ot_grad *g)
             g, IN_X, ot_emit2(g, "com.microsoft.FakeQuantGrad", ot_grad_dy(g, 0), ot_grad_y(g, 1)));
 }
 
+// With q = round(X / scale) + zero_point:  Y = (min(max(q, low), high) - zero_point) * scale, and
+// the mask is low <= q and q <= high.
+static void fake_quant_expand(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, IN_X), *scale = ot_grad_x(g, IN_SCALE);
+    ot_value *zero = ot_grad_x(g, IN_ZERO_POINT), *q, *low, *high, *y;
+
+    if (ot_value_shape(x)->ndim == 0 &&
+        ot_value_shape(scale)->ndim + ot_value_shape(zero)->ndim > 0)
+        return; // Y would have an axis
+    q = ot_emit2(g, "Add", ot_emit1(g, "Round", ot_emit2(g, "Div", x, scale)), zero);
+    low = ot_emit_constant(g, (double)ot_attr_int(ot_grad_node(g), "quant_min"), x);
+    high = ot_emit_constant(g, (double)ot_attr_int(ot_grad_node(g), "quant_max"), x);
+    y = ot_emit2(g, "Min", ot_emit2(g, "Max", q, low), high);
+    y = ot_emit2(g, "Mul", ot_emit2(g, "Sub", y, zero), scale);
+    if (ot_expand_wants(g, 1))
+        ot_expand_set(g, 1,
+                      ot_emit2(g, "And", ot_emit2(g, "GreaterOrEqual", q, low),
+                               ot_emit2(g, "LessOrEqual", q, high)));
+    ot_expand_set(g, 0, y);
+}
+
 static const ot_port fake_quant_in[] = {
     {"X", "T", 0}, {"scale", "T", OT_PORT_NO_GRAD}, {"zero_point", "T", OT_PORT_NO_GRAD}, {0}};
 static const ot_port fake_quant_out[] = {
@@ -93,6 +115,7 @@ const ot_op_def ot__op_fake_quant[] = {
      .types = "T: f32 f64",
      .infer = fake_quant_infer,
      .kernels = fake_quant_kernels,
-     .grad = fake_quant_grad},
+     .grad = fake_quant_grad,
+     .expand = fake_quant_expand},
     {0},
 };

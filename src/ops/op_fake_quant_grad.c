@@ -20,6 +20,13 @@ static ot_status fake_quant_grad_run(const ot_run *r)
     return OT_OK;
 }
 
+static void fake_quant_grad_expand(ot_grad *g)
+{
+    ot_value *dy = ot_grad_x(g, 0);
+
+    ot_expand_set(g, 0, ot_emit3(g, "Where", ot_grad_x(g, 1), dy, ot_emit_constant(g, 0, dy)));
+}
+
 static const ot_port fake_quant_grad_in[] = {{"dY", "T", 0}, {"mask", "bool", 0}, {0}};
 static const ot_port fake_quant_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel fake_quant_grad_kernels[] = {
@@ -35,6 +42,7 @@ const ot_op_def ot__op_fake_quant_grad[] = {
      .types = "T: f32 f64",
      .infer = fake_quant_grad_infer,
      .kernels = fake_quant_grad_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD,
+     .expand = fake_quant_grad_expand},
     {0},
 };

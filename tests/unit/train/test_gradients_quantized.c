@@ -30,7 +30,7 @@ static void check(const char *text, ot_dtype dtype, const grid *g, double times)
 {
     ot_model *model = model_of(text);
     double seeds[N];
-    ot_tensor *in[2], *out[2] = {NULL}, *plain[1] = {NULL};
+    ot_tensor *in[2], *out[2] = {NULL}, *plain[1] = {NULL}, *standard[2] = {NULL};
     ot_gradients *gradients = NULL;
     int n_passed = 0;
 
@@ -41,6 +41,9 @@ static void check(const char *text, ot_dtype dtype, const grid *g, double times)
     assert_ok(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, NULL, &gradients));
     assert_ok(ot_gradients_run(gradients, (const ot_tensor *const *)in, 2, out, 2));
     assert_ok(ot_model_run(model, NULL, (const ot_tensor *const *)in, 1, plain, 1));
+    assert_null(ot_model_metadata(ot_gradients_model(gradients), OT_METADATA_NONSTANDARD));
+    assert_ok(ot_model_run(ot_gradients_model(gradients), NULL, (const ot_tensor *const *)in, 2,
+                           standard, 2));
     for (int k = 0; k < N; k++) {
         double y;
         const bool in_range = passes(g, k, &y);
@@ -48,12 +51,15 @@ static void check(const char *text, ot_dtype dtype, const grid *g, double times)
         n_passed += in_range;
         assert_near(ot__tensor_get_f64(plain[0], k), times * y, 1e-6);
         assert_true(ot__tensor_get_f64(out[0], k) == ot__tensor_get_f64(plain[0], k));
+        assert_near(ot__tensor_get_f64(standard[0], k), times * y, 1e-6);
+        assert_true(ot__tensor_get_f64(standard[1], k) == ot__tensor_get_f64(out[1], k));
         assert_near(ot__tensor_get_f64(out[1], k), in_range ? times * seed_at(k) : 0, 1e-6);
     }
     assert_in_range(n_passed, 1, N - 1);
     for (int i = 0; i < 2; i++) {
         ot_tensor_destroy(in[i]);
         ot_tensor_destroy(out[i]);
+        ot_tensor_destroy(standard[i]);
     }
     ot_tensor_destroy(plain[0]);
     ot_gradients_destroy(gradients);
