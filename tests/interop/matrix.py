@@ -6,10 +6,10 @@ as checkpoints with and without optimizer state, in either direction.
 
 Expected is the same training by our library in f64. Allowed is FACTOR times the rounding of f32: the largest error of
 our own runs in f32 that differ only in the order of the rows of each batch and in the last bit of the parameters before
-each step, and at least half a unit in the last place. Every quantity has its own: each loss, each gradient of the last step, each
-parameter after it.
+each step, and at least half a unit in the last place. Every quantity has its own: each loss, each gradient of the last
+step, each parameter after it.
 
-matrix.py --refused KIND FOLDER does what 1.19.2 is expected to refuse and says what it said.
+matrix.py --refused KIND ARTIFACTS FOLDER does what 1.19.2 is expected to refuse and says what it said.
 """
 import contextlib
 import io
