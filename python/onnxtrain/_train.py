@@ -374,9 +374,12 @@ def train(
     """
     given = dict(locals())
     kind = choose("schedule", schedule, SCHEDULES)
-    is_folder = isinstance(model, (str, os.PathLike)) and os.path.isdir(model)
-    forward = None if is_folder else load_model(model)
-    built = _load_folder(os.fspath(model), given) if is_folder else _generate(forward, given)
+    forward: _core.Model | None = None
+    if isinstance(model, (str, os.PathLike)) and os.path.isdir(model):
+        built = _load_folder(os.fspath(model), given)
+    else:
+        forward = load_model(model)
+        built = _generate(forward, given)
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:
         raise _core.InvalidArgument("resume needs checkpoint_dir")
