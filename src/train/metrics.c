@@ -1,6 +1,16 @@
 // Accuracy, mean absolute error and R2 as sums over batches.
 #include "train/train.h"
 
+// A batch has as many of them as scores: the usual types are read without a call.
+static inline double element(const ot_tensor *tensor, int64_t i)
+{
+    if (tensor->dtype == OT_F32)
+        return ((const float *)tensor->data)[i];
+    if (tensor->dtype == OT_F64)
+        return ((const double *)tensor->data)[i];
+    return ot__tensor_get_f64(tensor, i);
+}
+
 // Arg max over the class axis of scores [N, C, ...] or [N, ..., C] against integer labels [N, ...];
 // labels outside 0..C-1 (ignored ones) do not count.
 static ot_status add_arg_max(ot__metric_sums *sums, int class_axis, const ot_tensor *scores,
@@ -29,8 +39,7 @@ static ot_status add_arg_max(ot__metric_sums *sums, int class_axis, const ot_ten
         if (label < 0 || label >= n_classes)
             continue;
         for (int64_t c = 1; c < n_classes; c++)
-            if (ot__tensor_get_f64(scores, first + c * inner) >
-                ot__tensor_get_f64(scores, first + best * inner))
+            if (element(scores, first + c * inner) > element(scores, first + best * inner))
                 best = c;
         sums->correct += best == label;
         sums->counted += 1;
@@ -52,8 +61,7 @@ static ot_status add_sign(ot__metric_sums *sums, const ot_tensor *scores, const 
 {
     OT_TRY(check_same_count(scores, targets));
     for (int64_t i = 0; i < ot_tensor_count(scores); i++)
-        sums->correct +=
-            (ot__tensor_get_f64(scores, i) > 0) == (ot__tensor_get_f64(targets, i) > 0.5);
+        sums->correct += (element(scores, i) > 0) == (element(targets, i) > 0.5);
     sums->counted += (double)ot_tensor_count(scores);
     return OT_OK;
 }
@@ -63,8 +71,8 @@ static ot_status add_differences(ot__metric_sums *sums, const ot_tensor *predict
 {
     OT_TRY(check_same_count(predictions, targets));
     for (int64_t i = 0; i < ot_tensor_count(targets); i++) {
-        double target = ot__tensor_get_f64(targets, i);
-        double difference = ot__tensor_get_f64(predictions, i) - target;
+        double target = element(targets, i);
+        double difference = element(predictions, i) - target;
 
         if (sums->elements++ == 0)
             sums->shift = target; // so that the variance does not cancel
