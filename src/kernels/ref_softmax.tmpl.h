@@ -29,12 +29,13 @@ void FN(log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
     for (int64_t r = 0; r < outer * inner; r++) {
         const int64_t at = r / inner * n * inner + r % inner;
         const double shift = n > 0 ? FN(largest)(x + at, n, inner) : 0;
-        double sum = 0;
+        double sum = 0, log_sum;
 
         for (int64_t k = 0; k < n; k++)
             sum += exp((double)x[at + k * inner] - shift);
+        log_sum = log(sum);
         for (int64_t k = 0; k < n; k++)
-            y[at + k * inner] = (T)((double)x[at + k * inner] - shift - log(sum));
+            y[at + k * inner] = (T)((double)x[at + k * inner] - shift - log_sum);
     }
 }
 
