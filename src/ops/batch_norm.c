@@ -1,4 +1,5 @@
 #include "ops/batch_norm.h"
+#include "ops/move.h"
 
 #include <string.h>
 
@@ -153,6 +154,8 @@ ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x)
     int64_t axes[OT_MAX_NDIM];
     const int n = ot_value_shape(x)->ndim - 2;
 
+    if (!ot__grad_knows_axes(g, x))
+        return NULL;
     for (int i = 0; i < n; i++)
         axes[i] = i + 1;
     return n == 0 ? v : ot_emit2(g, "Unsqueeze", v, ot_emit_constant_i64(g, axes, n));
@@ -164,7 +167,7 @@ ot_value *ot__emit_channel_sum(ot_grad *g, ot_value *v, bool keep_axes)
     int n = 0;
     ot_value *in[2] = {v, NULL};
 
-    if (!v)
+    if (!v || !ot__grad_knows_axes(g, v))
         return NULL;
     for (int i = 0; i < ot_value_shape(v)->ndim; i++)
         if (i != 1)

@@ -139,6 +139,8 @@ void ot__conv_grad_expand(ot_grad *g)
     ot_value *out[3] = {NULL};
     ot__geometry window;
 
+    if (!ot_value_has_shape(x) || !ot_value_has_shape(w) || !ot_value_has_shape(dy))
+        return;
     for (int k = 1; k < w_shape->ndim; k++)
         if (!ot_dim_is_number(w_shape->dim[k]))
             return;

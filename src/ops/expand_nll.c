@@ -70,7 +70,7 @@ static void expand(ot_grad *g, bool softmax)
              *labels = ot_emit_cast(g, ot_grad_x(g, LABELS), OT_I64);
     ot_value *weights, *each, *one_hot, *slope;
 
-    if (!labels)
+    if (!labels || !ot_value_has_shape(scores) || !ot_value_has_shape(labels))
         return;
     weights = emit_weights(g, &labels);
     each = ot_emit2(g, "Unsqueeze", ot_emit2(g, "Mul", weights, emit_share(g, weights)),

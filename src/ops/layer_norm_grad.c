@@ -140,7 +140,7 @@ void ot__layer_norm_grad_expand(ot_grad *g)
     ot_value *b, *xh, *along, *out[3] = {NULL}, *count;
     int64_t axes[OT_MAX_NDIM];
 
-    if (axis < 0 || axis > ndim)
+    if (!ot_value_has_shape(x) || axis < 0 || axis > ndim)
         return;
     for (int k = 0; k < ndim; k++)
         axes[k] = k;

@@ -89,12 +89,15 @@ ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t exten
                      ot__arg_int(indices, position), position, extent);
 }
 
-bool ot__grad_has_rank(ot_grad *g)
+bool ot__grad_knows_axes(ot_grad *g, const ot_value *x)
 {
-    const ot_value *x = ot_grad_x(g, 0);
-
-    if (x != NULL && ot_value_has_shape(x))
+    if (ot_value_has_shape(x))
         return true;
     ot_grad_fail(g, "the gradient needs to know how many axes '%s' has", x == NULL ? "" : x->name);
     return false;
+}
+
+bool ot__grad_has_rank(ot_grad *g)
+{
+    return ot__grad_knows_axes(g, ot_grad_x(g, 0));
 }

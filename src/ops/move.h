@@ -48,8 +48,9 @@ extern const ot_kernel ot__view_kernels[];  // of records with OT_OP_VIEW
 // `position`.
 ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t extent);
 
-// For rules that need to know how many axes input 0 has: false, with the error, when that is not
-// known.
+// For rules that need to know how many axes a value, or input 0, has: false, with the error, when
+// that is not known.
+bool ot__grad_knows_axes(ot_grad *g, const ot_value *x);
 bool ot__grad_has_rank(ot_grad *g);
 
 // ---- parts side by side along one axis (parts.c): Concat and Split ----

@@ -25,7 +25,9 @@ static ot_value *emit_sizes(ot_grad *g, int axis)
         return NULL;
     }
     for (int i = 0; i < n; i++) {
-        numbers[i] = ot_value_shape(ot_grad_x(g, i))->dim[axis];
+        const ot_value *x = ot_grad_x(g, i);
+
+        numbers[i] = ot_value_has_shape(x) ? ot_value_shape(x)->dim[axis] : ot_dim_unknown();
         is_static = is_static && ot_dim_is_number(numbers[i]);
     }
     if (is_static)
@@ -47,6 +49,8 @@ static void concat_grad(ot_grad *g)
     ot_value *in[2] = {ot_grad_dy(g, 0), NULL};
     ot_node *split;
 
+    if (!ot__grad_has_rank(g))
+        return;
     ot__axis_normalize(ot_attr_int(ot_grad_node(g), "axis"), ot_value_shape(ot_grad_x(g, 0))->ndim,
                        &axis);
     in[1] = emit_sizes(g, axis);

@@ -1,5 +1,6 @@
 // Y = convolution of X (N, C, spatial...) by W (M, C/group, kernel...) plus B (M).
 #include "ops/conv.h"
+#include "ops/move.h"
 
 void ot__conv_infer(ot_infer *c)
 {
@@ -87,6 +88,8 @@ static void conv_grad(ot_grad *g)
     ot__geometry geometry;
     ot_node *node;
 
+    if (!ot__grad_knows_axes(g, x) || !ot__grad_knows_axes(g, w))
+        return;
     (void)ot__geometry_read(&geometry, ot_grad_node(g), ot_value_shape(x),
                             ot_value_shape(w)->dim + 2);
     node = ot_emit(g, "com.microsoft.ConvGrad", NULL, in, 3, 3);

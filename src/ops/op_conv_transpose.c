@@ -1,5 +1,6 @@
 // Y = transposed convolution of X (N, C, spatial...) by W (C, M/group, kernel...) plus B (M): the
 // gradient of a convolution's input, where X stands for the gradient of its output.
+#include "ops/move.h"
 #include "ops/window.h"
 
 // Along spatial axis a, n elements of X reach stride * n + rest[a] elements of Y, before padding
@@ -319,6 +320,8 @@ static void conv_transpose_grad(ot_grad *g)
     ot_node *node;
     transposed t;
 
+    if (!ot__grad_knows_axes(g, x) || !ot__grad_knows_axes(g, w))
+        return;
     (void)read_transposed(&t, ot_grad_node(g), extents, ot_value_shape(w));
     for (int a = 0; a < t.g.n_axes; a++) {
         if (t.given && !ot_dim_is_number(extents->dim[2 + a])) {

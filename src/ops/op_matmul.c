@@ -1,5 +1,6 @@
 // Y = A * B as numpy's matmul: batches broadcast, vectors count as a row on the left and as a
 // column on the right.
+#include "ops/move.h"
 #include "ops/product.h"
 
 static void matmul_infer(ot_infer *c)
@@ -42,10 +43,12 @@ static ot_value *emit_product(ot_grad *g, const char *op, ot_value *a, ot_value 
 static ot_value *emit_rows(ot_grad *g, ot_value *x)
 {
     const ot_shape *shape = ot_value_shape(x);
-    int64_t rows[] = {-1, shape->dim[shape->ndim - 1]};
+    int64_t rows[] = {-1, -1};
     ot_value *target;
 
-    if (ot_dim_is_number(rows[1])) {
+    if (ot_value_has_shape(x))
+        rows[1] = shape->dim[shape->ndim - 1];
+    if (ot_value_has_shape(x) && ot_dim_is_number(rows[1])) {
         target = ot_emit_constant_i64(g, rows, 2);
     } else {
         ot_value *parts[2] = {ot_emit_constant_i64(g, rows, 1), NULL};
@@ -63,6 +66,13 @@ static ot_value *emit_axis(ot_grad *g, ot_value *x, int64_t axis)
     return ot_emit2(g, "Unsqueeze", x, ot_emit_constant_i64(g, &axis, 1));
 }
 
+// Of A's rows alone, dB = A^T * dY for a matrix B, nothing needs to be known.
+static bool knows_axes(ot_grad *g, const ot_value *a, const ot_value *b)
+{
+    return ot__grad_knows_axes(g, b) &&
+           ((!ot_grad_wants(g, 0) && ot_value_shape(b)->ndim == 2) || ot__grad_knows_axes(g, a));
+}
+
 // dA = dY * B^T and dB = A^T * dY, each summed over the batch axes that were broadcast.
 static void matmul_grad(ot_grad *g)
 {
@@ -72,6 +82,8 @@ static void matmul_grad(ot_grad *g)
                b_is_vector = ot_value_shape(b)->ndim == 1;
     bool is_plain;
 
+    if (!knows_axes(g, a, b))
+        return;
     if (b_is_vector) {
         right = emit_axis(g, b, 1);
         dy = emit_axis(g, dy, -1);

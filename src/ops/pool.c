@@ -1,4 +1,5 @@
 #include "ops/pool.h"
+#include "ops/move.h"
 
 static const char extents_attr[] = "__input_extents";
 
@@ -198,6 +199,8 @@ ot_value *ot__emit_spatial_axes(ot_grad *g, const ot_value *x)
     int64_t axes[OT_MAX_NDIM];
     const int n = ot_value_shape(x)->ndim - 2;
 
+    if (!ot__grad_knows_axes(g, x))
+        return NULL;
     for (int i = 0; i < n; i++)
         axes[i] = i + 2;
     return ot_emit_constant_i64(g, axes, n);

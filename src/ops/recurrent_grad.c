@@ -48,7 +48,7 @@ static void emit_attrs(ot_grad *g, ot_node *node, const layer *l)
     if (node != ot_grad_node(g))
         ot_emit_forward_attrs(g, node);
     ot__node_remove_attr(node, "layout");
-    if (ot_dim_is_number(r->dim[2]))
+    if (ot_value_has_shape(l->in[IN_R]) && ot_dim_is_number(r->dim[2]))
         ot_emit_int(g, node, "hidden_size", r->dim[2]);
 }
 

@@ -285,6 +285,58 @@ static void every_failing_allocation_is_reported(void **state)
     ot_model_destroy(model);
 }
 
+// Of a matrix B alone nothing needs to be known: its rows are found when it runs.
+static void a_rule_that_needs_to_know_how_many_axes_there_are_says_so(void **state)
+{
+    static const char *const nodes[] = {
+        "y = MatMul(h, w)",
+        "y = MatMul(w, h)",
+        "y = Concat<axis = -1>(h, h)",
+        "y = Conv(h, k)",
+        "y = ConvTranspose(h, k)",
+        "y = InstanceNormalization(h, s, s)",
+        "y = GlobalMaxPool(h)",
+        "y = BatchNormalization(h, s, s, s, s)",
+    };
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(nodes); i++) {
+        ot_gradients *g;
+        ot_model *model;
+
+        snprintf(text, sizeof text,
+                 HEAD "g (float[] x) => (float[] y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}, "
+                      "float[1, 1, 1, 1] k = {2}, float[3] s = {1, 1, 1}> { h = Exp(x) %s }",
+                 nodes[i]);
+        model = model_of(text);
+        assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, NULL, &g),
+                     OT_ERR_UNSUPPORTED, "the gradient needs to know how many axes 'h' has");
+        ot_model_destroy(model);
+    }
+}
+
+static void the_rows_of_a_product_are_found_when_it_runs(void **state)
+{
+    const double a[] = {1, 2, 3, 4, 5, 6, 7, 8}, expected[] = {16, 16, 16, 20, 20, 20};
+    ot_tensor *x = new_tensor(OT_F32, OT_SHAPE(1, 4, 2), a), *out[2] = {NULL};
+    ot_gradients_options options = OT_GRADIENTS_OPTIONS_INIT;
+    ot_gradients *g;
+
+    (void)state;
+    options.seed = OT_SEED_ONES;
+    g = make(HEAD "g (float[] x) => (float[] y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}>"
+                  "{ y = MatMul(x, w) }",
+             "y", (const char *const[]){"w"}, 1, &options);
+    assert_ok(ot_gradients_run(g, (const ot_tensor *const[]){x}, 1, out, 2));
+    for (int k = 0; k < 6; k++) // sums over all rows of x
+        assert_true(((const float *)ot_tensor_data(out[1]))[k] == (float)expected[k]);
+    ot_tensor_destroy(x);
+    ot_tensor_destroy(out[0]);
+    ot_tensor_destroy(out[1]);
+    ot_gradients_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +351,8 @@ int main(void)
         cmocka_unit_test(options_of_another_size_or_kind_are_refused),
         cmocka_unit_test(inputs_that_do_not_fit_are_refused),
         cmocka_unit_test(every_failing_allocation_is_reported),
+        cmocka_unit_test(a_rule_that_needs_to_know_how_many_axes_there_are_says_so),
+        cmocka_unit_test(the_rows_of_a_product_are_found_when_it_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
