@@ -28,18 +28,10 @@ static ot_status dequantize_run(const ot_run *r)
 static const ot_port dequantize_in[] = {
     {"x", "T1", 0}, {"x_scale", "T2", 0}, {"x_zero_point", "T1", OT_PORT_OPTIONAL}, {0}};
 static const ot_port dequantize_out[] = {{"y", "T3", 0}, {0}};
-#define AXIS                                                                                       \
-    {                                                                                              \
-        .name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1             \
-    }
-#define ZERO(text)                                                                                 \
-    {                                                                                              \
-        .name = text, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT                       \
-    }
-static const ot_attr_spec dequantize_attrs_10[] = {AXIS, {0}};
-static const ot_attr_spec dequantize_attrs_21[] = {AXIS, ZERO("block_size"), {0}};
+static const ot_attr_spec dequantize_attrs_10[] = {OT__Q_AXIS, {0}};
+static const ot_attr_spec dequantize_attrs_21[] = {OT__Q_AXIS, OT__Q_ZERO("block_size"), {0}};
 static const ot_attr_spec dequantize_attrs[] = {
-    AXIS, ZERO("block_size"), ZERO("output_dtype"), {0}};
+    OT__Q_AXIS, OT__Q_ZERO("block_size"), OT__Q_ZERO("output_dtype"), {0}};
 static const ot_kernel dequantize_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,

@@ -43,12 +43,12 @@ static ot_value *emit_product(ot_grad *g, const char *op, ot_value *a, ot_value 
 static ot_value *emit_rows(ot_grad *g, ot_value *x)
 {
     const ot_shape *shape = ot_value_shape(x);
-    int64_t rows[] = {-1, -1};
+    int64_t rows[] = {-1, ot_dim_unknown()};
     ot_value *target;
 
     if (ot_value_has_shape(x))
         rows[1] = shape->dim[shape->ndim - 1];
-    if (ot_value_has_shape(x) && ot_dim_is_number(rows[1])) {
+    if (ot_dim_is_number(rows[1])) {
         target = ot_emit_constant_i64(g, rows, 2);
     } else {
         ot_value *parts[2] = {ot_emit_constant_i64(g, rows, 1), NULL};

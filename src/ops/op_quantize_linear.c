@@ -43,24 +43,20 @@ static ot_status quantize_run(const ot_run *r)
 static const ot_port quantize_in[] = {
     {"x", "T1", 0}, {"y_scale", "T2", 0}, {"y_zero_point", "T3", OT_PORT_OPTIONAL}, {0}};
 static const ot_port quantize_out[] = {{"y", "T3", 0}, {0}};
-#define AXIS                                                                                       \
-    {                                                                                              \
-        .name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1             \
-    }
-#define ZERO(text)                                                                                 \
-    {                                                                                              \
-        .name = text, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT                       \
-    }
 #define SATURATE                                                                                   \
     {                                                                                              \
         .name = "saturate", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1         \
     }
-static const ot_attr_spec quantize_attrs_10[] = {AXIS, {0}};
-static const ot_attr_spec quantize_attrs_19[] = {AXIS, SATURATE, {0}};
+static const ot_attr_spec quantize_attrs_10[] = {OT__Q_AXIS, {0}};
+static const ot_attr_spec quantize_attrs_19[] = {OT__Q_AXIS, SATURATE, {0}};
 static const ot_attr_spec quantize_attrs_21[] = {
-    AXIS, ZERO("block_size"), ZERO("output_dtype"), SATURATE, {0}};
-static const ot_attr_spec quantize_attrs[] = {
-    AXIS, ZERO("block_size"), ZERO("output_dtype"), ZERO("precision"), SATURATE, {0}};
+    OT__Q_AXIS, OT__Q_ZERO("block_size"), OT__Q_ZERO("output_dtype"), SATURATE, {0}};
+static const ot_attr_spec quantize_attrs[] = {OT__Q_AXIS,
+                                              OT__Q_ZERO("block_size"),
+                                              OT__Q_ZERO("output_dtype"),
+                                              OT__Q_ZERO("precision"),
+                                              SATURATE,
+                                              {0}};
 static const ot_kernel quantize_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_THREAD_EXACT,

@@ -7,6 +7,16 @@
 
 enum { OT__Q_X, OT__Q_SCALE, OT__Q_ZERO_POINT };
 
+// Attributes of both: the axis of a scale per channel, and one that is 0 unless given.
+#define OT__Q_AXIS                                                                                 \
+    {                                                                                              \
+        .name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1             \
+    }
+#define OT__Q_ZERO(text)                                                                           \
+    {                                                                                              \
+        .name = text, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT                       \
+    }
+
 // Whether scale and zero point fit x.
 bool ot__quantize_check(ot_infer *c);
 bool ot__quantize_is_single(const ot_shape *scale); // one scale for all elements

@@ -9,19 +9,8 @@
 
 #include "ckpt/ckpt.h"
 #include "unit/base/temporary_folder.h"
+#include "unit/ckpt/worked_example.h"
 
-// One trainable parameter `w`, f32 [2], as ONNX Runtime 1.19.2 writes and reads it.
-static const uint8_t good_file[144] = {
-    0x18, 0, 0,    0, 'O',  'D', 'T',  'C',  0x0a, 0, 0x0c, 0,    4,    0, 8, 0, //
-    0,    0, 0,    0, 0,    0,   0,    0,    0x10, 0, 0,    0,    2,    0, 0, 0, //
-    0x10, 0, 0,    0, 0,    0,   0,    0,    8,    0, 0x0c, 0,    4,    0, 8, 0, //
-    8,    0, 0,    0, 8,    0,   0,    0,    0x54, 0, 0,    0,    1,    0, 0, 0, //
-    0x18, 0, 0,    0, 0,    0,   0,    0,    0x0e, 0, 0x14, 0,    4,    0, 0, 0, //
-    8,    0, 0x0c, 0, 0x10, 0,   0,    0,    0x10, 0, 0,    0,    0x10, 0, 0, 0, //
-    0x14, 0, 0,    0, 1,    0,   0,    0,    0x18, 0, 0,    0,    1,    0, 0, 0, //
-    0x77, 0, 0,    0, 1,    0,   0,    0,    2,    0, 0,    0,    0,    0, 0, 0, //
-    8,    0, 0,    0, 0,    0,   0x80, 0x3f, 0,    0, 0,    0xc0, 0,    0, 0, 0,
-};
 enum { AT_IDENTIFIER = 4, AT_VERSION = 28 };
 
 static void assert_error(ot_status found, ot_status expected, const char *message)
@@ -57,10 +46,10 @@ static void files_that_are_none_are_refused_with_their_name(void **state)
 
     for (size_t i = 0; i < OT_COUNT(bad_files); i++) {
         const bad_file *bad = &bad_files[i];
-        uint8_t bytes[sizeof good_file];
+        uint8_t bytes[sizeof worked_example];
         ot_checkpoint *checkpoint = (ot_checkpoint *)bytes; // is set to NULL
 
-        memcpy(bytes, good_file, sizeof bytes);
+        memcpy(bytes, worked_example, sizeof bytes);
         if (bad->at > 0)
             bytes[bad->at] = bad->value;
         assert_int_equal(ot__file_write(path, bytes, bad->n_bytes), OT_OK);
@@ -90,7 +79,8 @@ static void save_with_external_data(const char *path)
 {
     ot_checkpoint *checkpoint;
 
-    assert_int_equal(ot_checkpoint_load_buffer(good_file, sizeof good_file, &checkpoint), OT_OK);
+    assert_int_equal(ot_checkpoint_load_buffer(worked_example, sizeof worked_example, &checkpoint),
+                     OT_OK);
     checkpoint->has_external_data = true;
     assert_int_equal(ot_checkpoint_save(checkpoint, path, 0), OT_OK);
     ot_checkpoint_destroy(checkpoint);
@@ -140,7 +130,7 @@ static void a_parameter_is_asked_for_by_a_name_it_has(void **state)
     ot_dtype dtype;
 
     (void)state;
-    assert_int_equal(ot_checkpoint_load_buffer(good_file, sizeof good_file, &c), OT_OK);
+    assert_int_equal(ot_checkpoint_load_buffer(worked_example, sizeof worked_example, &c), OT_OK);
     assert_error(ot_checkpoint_set_parameter(c, "v", t), OT_ERR_NOT_FOUND,
                  "the checkpoint has no parameter 'v'");
     assert_error(ot_checkpoint_set_gradient(c, "v", t), OT_ERR_NOT_FOUND,
@@ -165,7 +155,7 @@ static void a_value_must_have_the_parameters_type_and_shape(void **state)
     ot_checkpoint *c;
 
     (void)state;
-    assert_int_equal(ot_checkpoint_load_buffer(good_file, sizeof good_file, &c), OT_OK);
+    assert_int_equal(ot_checkpoint_load_buffer(worked_example, sizeof worked_example, &c), OT_OK);
     assert_error(ot_checkpoint_set_parameter(c, "w", wide), OT_ERR_INVALID,
                  "parameter 'w' is f32[2], got f32[3]");
     assert_error(ot_checkpoint_set_parameter(c, "w", f64), OT_ERR_INVALID,
@@ -188,7 +178,7 @@ static void values_and_gradients_can_be_set_without_a_session(void **state)
     ot_dtype dtype;
 
     (void)state;
-    assert_int_equal(ot_checkpoint_load_buffer(good_file, sizeof good_file, &c), OT_OK);
+    assert_int_equal(ot_checkpoint_load_buffer(worked_example, sizeof worked_example, &c), OT_OK);
     assert_int_equal(ot_checkpoint_set_parameter(c, "w", five), OT_OK);
     assert_int_equal(ot_checkpoint_set_gradient(c, "w", five), OT_OK);
     assert_int_equal(ot_checkpoint_get_parameter(c, "w", &found), OT_OK);
@@ -213,7 +203,7 @@ static void a_nominal_checkpoint_has_types_but_no_values(void **state)
     ot_shape shape;
     ot_dtype dtype;
 
-    assert_int_equal(ot_checkpoint_load_buffer(good_file, sizeof good_file, &c), OT_OK);
+    assert_int_equal(ot_checkpoint_load_buffer(worked_example, sizeof worked_example, &c), OT_OK);
     assert_false(ot_checkpoint_is_nominal(c));
     assert_int_equal(ot__ckpt_save_artifact(c, path, names, 1, true), OT_OK);
     ot_checkpoint_destroy(c);
