@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of the benchmark: as ONNX text for onnxtrain and ONNX Runtime, and as PyTorch modules.
 
     python3 bench/models.py mlp > mlp.onnxtxt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training steps of the same models in onnxtrain, PyTorch and ONNX Runtime training 1.19.2, alternating, each in its own process.
 
     python3 bench/run.py --build build/release [--models mlp,lenet,resnet18] [--threads 1,2] [--rounds 5] [--out bench/RESULTS.md]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times training steps of one model on fixed random data: the library's side of bench/run.py.
 //
 //   bench_step MODEL THREADS STEPS ROWS

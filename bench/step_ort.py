@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX Runtime training's side of bench/run.py: step_ort.py ARTIFACTS MODEL THREADS STEPS.
 
 Its package imports torch without needing it here: an empty module stands in, so that its memory and start-up are its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of bench/run.py: step_torch.py MODEL THREADS STEPS. Channels-last, fused AdamW."""
 
 import json

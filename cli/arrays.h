@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole arrays from data files as inputs of a model, not row by row.
 #ifndef CLI_ARRAYS_H
 #define CLI_ARRAYS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain artifacts: the four files of training from a forward model.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain check: whether a model can be trained, what trains, what does not and why.
 #include <jansson.h>
 #include <stdlib.h>

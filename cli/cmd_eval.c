@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain eval: loss and metrics of an inference model on data.
 #include <stdlib.h>
 

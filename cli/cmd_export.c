@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain export: an inference model from artifacts and a checkpoint.
 #include <stdlib.h>
 

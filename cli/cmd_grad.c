@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain grad: gradients of a value of a model, as a model or, with data, as arrays.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain info: inputs, outputs, parameters and operators of a model; memory and plan of a step.
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxtrain train: from a forward model, or a folder of artifacts, to a trained model.
 #include <errno.h>
 #include <stdlib.h>

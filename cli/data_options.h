@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that say what data a session gets, and the batches made of it.
 #ifndef CLI_DATA_OPTIONS_H
 #define CLI_DATA_OPTIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --loss: the terms of a weighted sum.
 #ifndef CLI_LOSS_OPTIONS_H
 #define CLI_LOSS_OPTIONS_H

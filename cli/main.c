@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command: finds the subcommand, which does the rest.
 #include <stdlib.h>
 #include <string.h>

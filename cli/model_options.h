@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that say how a forward model is trained: loss, optimizer, parameters.
 #ifndef CLI_MODEL_OPTIONS_H
 #define CLI_MODEL_OPTIONS_H

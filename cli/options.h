@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of a command: one table from which parsing, --help and the man page come.
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H

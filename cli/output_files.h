@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that the command writes: known to be writable before the work, and never an input.
 #ifndef CLI_OUTPUT_FILES_H
 #define CLI_OUTPUT_FILES_H

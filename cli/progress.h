@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training run shows: a bar on a terminal, plain lines in a pipe, a log file, a curve at the
 // end.
 #ifndef CLI_PROGRESS_H

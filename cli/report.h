@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the command says: messages on standard error, results on standard output.
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H

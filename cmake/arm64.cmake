@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cross-compile for 64-bit ARM on Debian, with the libraries of its arm64 packages; tests run under qemu.
 
 set(CMAKE_SYSTEM_NAME Linux)

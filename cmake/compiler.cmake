@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Language level, warnings, sanitizers and optimisation for everything in this tree.
 
 set(CMAKE_C_STANDARD 11)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Libraries the project builds on, each as one imported target.
 
 find_package(PkgConfig REQUIRED)

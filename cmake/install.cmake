@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where: libraries, headers, the command, and how others find them.
 
 include(CMakePackageConfigHelpers)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: computing a graph node by node with the reference kernels, without any plan.
 #ifndef TESTS_EVALUATE_H
 #define TESTS_EVALUATE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A two-layer network with softmax cross entropy as ONNX Runtime writes its artifacts, and the same
 // mathematics in f64 written down directly. Shared by the tests of `session` and of resuming.
 #ifndef TESTS_MLP_H

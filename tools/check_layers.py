@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Check that every #include in src/, cli/ and examples/ respects the layers of src/layers.txt.
 
 Usage: check_layers.py [repository]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/operators.md from the operator table.
 
 usage: gen_operators_md.py PROGRAM FILE [--check]

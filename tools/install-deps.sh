@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Install the packages a task needs, on Debian and its relatives; elsewhere check that they are there.
 #
 #   tools/install-deps.sh [build] [clang] [format] [python] [venv]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the operator table, a line an operator record: domain, name, since, "raised" or "",
 // kernels, gradient, types, "internal" or "", separated by tabs. gen_operators_md.py makes
 // docs/operators.md of it.

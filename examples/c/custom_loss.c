@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains MODEL with a loss of its own, Huber's: d^2 / 2 where |d| <= 1, |d| - 1/2 elsewhere.
 #include <math.h>
 #include <onnxtrain/onnxtrain.h>

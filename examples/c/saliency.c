@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which pixels the model looks at: the gradient of the score of a digit's own class, for one digit.
 #include <math.h>
 #include <onnxtrain/onnxtrain.h>

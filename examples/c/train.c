@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains MODEL (.onnx or .onnxtxt) on the rows of DATA (.csv, .npz, ...) and writes OUT.
 #include <onnxtrain/onnxtrain.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Trains digits.onnxtxt on four fifths of the digits, writes trained.onnx, measures that file on the held-out fifth.
 # usage: run.sh ONNXTRAIN [FOLDER]   fails when the held-out accuracy stays below 97 %
 set -eu

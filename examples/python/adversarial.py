@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adversarial digits: a small step of every pixel against the slope of the right score misleads the model.
 
 usage: adversarial.py MODEL DIGITS

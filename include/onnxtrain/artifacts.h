@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a forward model to what training needs: training, eval and optimizer model and a checkpoint.
 #ifndef ONNXTRAIN_ARTIFACTS_H
 #define ONNXTRAIN_ARTIFACTS_H

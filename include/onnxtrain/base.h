@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Status, last error, version, allocator and log hooks: what every other header needs.
 #ifndef ONNXTRAIN_BASE_H
 #define ONNXTRAIN_BASE_H

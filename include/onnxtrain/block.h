@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building graphs in C: nodes, constants, inputs and losses behind a model, or a model from
 // nothing.
 //

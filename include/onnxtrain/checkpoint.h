@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training state: parameters, optimizer moments, properties; the checkpoint file.
 #ifndef ONNXTRAIN_CHECKPOINT_H
 #define ONNXTRAIN_CHECKPOINT_H

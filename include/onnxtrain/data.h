@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training data from .npz, .npy, CSV and IDX files (each also gzipped): fields, bindings to model
 // inputs, batches.
 #ifndef ONNXTRAIN_DATA_H

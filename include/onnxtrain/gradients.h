@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of any value of a model with respect to its inputs, parameters or other values.
 #ifndef ONNXTRAIN_GRADIENTS_H
 #define ONNXTRAIN_GRADIENTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX models: load, inspect, save.
 #ifndef ONNXTRAIN_MODEL_H
 #define ONNXTRAIN_MODEL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Train ONNX models. Includes every public header.
 #ifndef ONNXTRAIN_H
 #define ONNXTRAIN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defining operators. Experimental until 1.0: the very interface the operators of the library
 // itself use.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training: train, eval and optimizer steps over artifacts; learning rates; parameters; export for
 // inference.
 #ifndef ONNXTRAIN_SESSION_H

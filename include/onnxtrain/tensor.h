@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types, shapes and tensors.
 #ifndef ONNXTRAIN_TENSOR_H
 #define ONNXTRAIN_TENSOR_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The training loop: epochs, schedule, validation, metrics, early stop, saving, resume, callbacks.
 #ifndef ONNXTRAIN_TRAIN_H
 #define ONNXTRAIN_TRAIN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts: from a forward model to the four files.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoint: parameters, gradients and properties.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the extension module share: objects around the library's handles.
 #ifndef PYTHON_CORE_H
 #define PYTHON_CORE_H

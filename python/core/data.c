@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dataset and Batches: rows from files or arrays, and batches of them.
 #include <stdlib.h>
 

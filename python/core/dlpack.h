@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DLPack's exchange of arrays: the structs of its first, unversioned form, which every producer and
 // consumer knows.
 #ifndef PYTHON_DLPACK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exceptions: one class per status, each also the built-in class that scripts would expect.
 #include "core.h"
 

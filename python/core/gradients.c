@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients: of a value of a model with respect to others.
 #include <stdlib.h>
 

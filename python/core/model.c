@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model: load, inspect, run, save.
 #include <stdlib.h>
 #include <string.h>

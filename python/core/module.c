@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extension module: conversion of arguments and results, nothing else.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether and what of a model can be trained.
 #include "core.h"
 

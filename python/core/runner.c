@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runner: any model by hand.
 #include <stdlib.h>
 

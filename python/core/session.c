@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Session: steps, learning rate, the parameters as one vector, export.
 #include <stdlib.h>
 #include <string.h>

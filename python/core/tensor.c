@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor: elements that numpy and DLPack see without a copy, by address, since the stable interface
 // of Python 3.10 has no buffer protocol.
 #include <stdlib.h>

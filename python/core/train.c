@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The training loop, with a Python function for its events.
 #include "core.h"
 

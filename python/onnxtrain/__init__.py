@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Train ONNX models.
 
 The short way is :func:`onnxtrain.train`:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries to and from the library's tensors, without a copy where that is possible."""
 
 from __future__ import annotations

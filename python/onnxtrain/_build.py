@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Artifacts with the defaults of ONNX Runtime training."""
 
 from __future__ import annotations

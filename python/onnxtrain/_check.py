@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a model can be trained, and what is in the way."""
 
 from __future__ import annotations

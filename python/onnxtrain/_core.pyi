@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C library's handles; what each method takes and gives."""
 
 from typing import Any, Callable, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data for training: what is given becomes a dataset, and its fields are bound to the model's inputs."""
 
 from __future__ import annotations

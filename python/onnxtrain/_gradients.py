@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of any value of a model, as a function and as an ONNX model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running models by hand, as ``onnxruntime.InferenceSession``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs and outputs bound to memory, as ``onnxruntime.IOBinding``."""
 
 from __future__ import annotations

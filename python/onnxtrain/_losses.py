@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses as they are given to train() and check(), and as the library takes them."""
 
 from __future__ import annotations

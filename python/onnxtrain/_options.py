@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of sessions and runs, choices by name, and how models are given."""
 
 from __future__ import annotations

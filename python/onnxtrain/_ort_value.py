@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OrtValue: a tensor that can be passed around and fed without a copy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line of text that shows how far training is."""
 
 from __future__ import annotations

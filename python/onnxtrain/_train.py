@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The short way: one call from a model and data to a trained model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training step by step over artifacts, as ``onnxruntime.training.api``.
 
 state = CheckpointState.load_checkpoint("artifacts/checkpoint")

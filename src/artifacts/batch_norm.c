@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchNormalization: exporters do not tell whether its statistics are to be trained.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values, constants and nodes with counted names.
 #include "artifacts/block.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building nodes as ONNX Runtime's onnxblock does: values, constants and nodes called
 // "onnx::<token>::<n>", n counted per build.
 #ifndef OT_ARTIFACTS_BLOCK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builders that users make: over a model or from nothing, until they are finished.
 #include "artifacts/block.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user adds to a graph piece by piece: inputs, initializers, constants, nodes.
 #include <string.h>
 

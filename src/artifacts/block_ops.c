@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of onnxblock, by its names of values and nodes.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The eval model: forward and loss, training mode off.
 #include <string.h>
 

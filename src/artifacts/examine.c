@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Roles of initializers when the graph cannot be prepared, because operators are missing or a loss
 // does not fit: what the structure alone tells.
 #include <string.h>

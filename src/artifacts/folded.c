@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces of what an exporter did to a framework's parameters before the file was written.
 #include <string.h>
 

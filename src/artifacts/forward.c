@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the user's model to one with loss, outputs and roles.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forward model made ready: prepared, with its loss, with the role of every initializer.
 #ifndef OT_ARTIFACTS_FORWARD_H
 #define OT_ARTIFACTS_FORWARD_H

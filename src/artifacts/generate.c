@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The four artifacts of a forward model.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initial values: a model written by hand has none.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ONNX Runtime cannot load says so.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The losses, as nodes behind a forward graph.
 #include <string.h>
 

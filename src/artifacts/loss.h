@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The losses among themselves.
 #ifndef OT_ARTIFACTS_LOSS_H
 #define OT_ARTIFACTS_LOSS_H

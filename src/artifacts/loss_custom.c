@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loss that is a model of its own.
 #include <string.h>
 

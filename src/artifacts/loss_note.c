@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training model says about its loss: a line per term, "weight, loss, value, targets..."
 // separated by tabs, so that a run over artifacts alone knows what is a target and what to measure.
 // Classes on the last axis and a label that does not count are told as in "cross-entropy over -1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimizer model: sequences of parameters, gradients and moments into one node.
 #include "artifacts/block.h"
 

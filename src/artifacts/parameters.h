@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which initializers train, which are kept as frozen parameters, which stay constants, and why.
 #ifndef OT_ARTIFACTS_PARAMETERS_H
 #define OT_ARTIFACTS_PARAMETERS_H

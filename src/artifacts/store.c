@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts in memory and as files.
 #include <string.h>
 

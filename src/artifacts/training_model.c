@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The training model: forward, loss, gradients, accumulators.
 #include <string.h>
 

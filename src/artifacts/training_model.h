@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the forward model with its loss to the training and the eval model.
 #ifndef OT_ARTIFACTS_TRAINING_MODEL_H
 #define OT_ARTIFACTS_TRAINING_MODEL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contributions to gradients: their names, and their sum.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of values while they are being built: one contribution per reading edge.
 #ifndef OT_AUTODIFF_ACCUMULATE_H
 #define OT_AUTODIFF_ACCUMULATE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient graph: from the target backwards, one rule per node.
 #include <string.h>
 

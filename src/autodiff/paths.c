@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What differentiable paths exist, and what is in their way.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walking a graph forwards from values and backwards from a target.
 #include "autodiff/reach.h"
 

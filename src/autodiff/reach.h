@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a graph lies between some values and a target.
 #ifndef OT_AUTODIFF_REACH_H
 #define OT_AUTODIFF_REACH_H

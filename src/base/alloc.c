@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

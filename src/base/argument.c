@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What callers of public functions may not leave out.
 #include "base/base.h"
 

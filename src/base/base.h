@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `base`: errors, allocation, arenas, growable bytes, name maps, files, random numbers,
 // threads, log.
 #ifndef OT_BASE_BASE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FlatBuffers tables, as checkpoints and .ort models use them: bounds-checked reading,
 // front-to-back writing (flatbuf.c). Part of the face of `base`.
 #ifndef OT_BASE_BASE_FLATBUF_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files for writing: a complete new file takes the place of the old one, or nothing happens.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole files for reading: mapped where that is possible, else read to the end.
 #include <errno.h>
 #include <fcntl.h>

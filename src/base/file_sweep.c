@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What killed writers have left in a folder. A writer holds a lock on its temporary file, and locks
 // go with their process: what nobody holds is a leftover.
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that write files: temporary ones and what they are called. Private to `base`.
 #ifndef OT_BASE_FILE_TEMPORARY_H
 #define OT_BASE_FILE_TEMPORARY_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Misuse of handles that can be told without a lock: none, of another kind, destroyed, or in use by
 // another thread. Nothing waits: a second thread gets an error instead of a race.
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that says that somebody works here. The lock on it is the system's, which releases it when
 // the process ends, however that comes about; what is in the file is only for the message.
 #include <errno.h>

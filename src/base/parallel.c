@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifdef _OPENMP
 #include <omp.h>
 #endif

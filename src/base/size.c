@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/base.h"
 
 bool ot__mul_overflows(int64_t a, int64_t b, int64_t *product)

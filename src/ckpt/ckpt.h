@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `ckpt`: training state and its file formats.
 #ifndef OT_CKPT_CKPT_H
 #define OT_CKPT_CKPT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data file beside a checkpoint with external data. No rename replaces two files at once, so
 // the data file ends with an id that the checkpoint states in a property, and the old data file
 // stays under a second name until the new checkpoint is in place: whichever checkpoint a kill

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints to and from files, and to memory.
 #include <string.h>
 

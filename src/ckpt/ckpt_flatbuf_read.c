@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoint file, versions 1 and 2, into a checkpoint. Field numbers are those of
 // docs/file-formats.md.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checkpoint as a version 2 file: front to back, one field list per table.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a file to be written, of which the large ones stay where they are.
 #include <string.h>
 

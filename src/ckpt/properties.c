@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named values of the user's that travel with the training state.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training state in memory: its life, and the parameters.
 #include <string.h>
 

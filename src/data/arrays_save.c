@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing .npy files and .npz archives.
 #include <zip.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of bound fields, in file order or shuffled; any batch of any epoch can be gone to.
 #include <string.h>
 

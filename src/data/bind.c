@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which fields an input takes, and whether their shape and type fit.
 #include "data/bind.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model input's share of a dataset. Private to `data`.
 #ifndef OT_DATA_BIND_H
 #define OT_DATA_BIND_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CSV as RFC 4180: quoted cells may hold separators, line ends and doubled quotes. One pass finds
 // the rows and checks their width; cells are parsed when a batch wants them.
 #include <math.h>

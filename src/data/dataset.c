@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening files together and telling their formats apart.
 #include <stdatomic.h>
 #include <string.h>

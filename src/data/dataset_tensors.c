@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of named fields from tensors in memory.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One array of the IDX format (MNIST): 0 0 type ndim, big-endian extents, big-endian elements.
 #include <string.h>
 

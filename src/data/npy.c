@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One array of NumPy's .npy format (versions 1 to 3):
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays of an .npz: a zip of .npy files. Members are unpacked one behind the other into one
 // temporary file.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows in random order without a table: a Feistel network over the next power of four, walked until
 // it falls below count. Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
 #include "data/data.h"

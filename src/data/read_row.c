@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row of a field into a batch: numbers in f64, scaled, checked, then converted to the input's
 // type.
 #include <float.h>

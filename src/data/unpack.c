@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed files are unpacked once, into a temporary file that has no name any more and goes with its
 // mapping.
 #include <errno.h>

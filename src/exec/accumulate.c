@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gradient is made where it is accumulated: its value's memory is that of the accumulation
 // buffer, and the accumulator finds nothing left to do. That holds in every run for kernels that
 // can add to what is in an output, and for all others in runs whose flag says "replace"; in the

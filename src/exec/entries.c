@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values become entries, one a tensor, and entries that are the same memory get the same root.
 #include <string.h>
 

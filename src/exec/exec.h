@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `exec`: from a specialised graph to a plan (order, kernels, forms, memory) and running
 // it.
 #ifndef OT_EXEC_EXEC_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The form of every value. A node asks for forms through its kernel; elementwise nodes take that of
 // their operands, so whole regions come to share one and Reorder nodes stand only at their borders.
 // What the plan hands out or others own (outputs, state, inputs whose form is not given) is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the order of the steps to memory: who lives when, what may be replaced in place, and the
 // block that holds it all.
 #include "exec/plan.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory planning: usage records in, offsets out. A pure function; it never sees a graph.
 //
 // Greedy placement as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net

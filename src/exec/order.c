@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which order the nodes run: topological, readers of an overwritten value before its writer, and
 // then few live bytes. Two orders are made, the file's with every overwriting node (accumulators)
 // moved as far forward as it can go, and a greedy one; the one with the lower peak is taken, the

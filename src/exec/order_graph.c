@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of a graph's nodes: the graph as ordering sees it, in entries instead of values.
 #include <limits.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Home forms: how a parameter lies in memory for as long as a session lives, and with it its
 // gradient and its moments. Chosen once, so that all plans of the session agree.
 #include <string.h>

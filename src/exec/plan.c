@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Making a plan: the stages one after the other, and the prepared steps.
 #include <assert.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stages of a plan share. Internal to `exec`.
 #ifndef OT_EXEC_PLAN_H
 #define OT_EXEC_PLAN_H

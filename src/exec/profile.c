@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan is and where its time goes, one line a step.
 #include <stdlib.h>
 #include <string.h>

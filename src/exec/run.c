@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running a plan: a loop over prepared steps.
 #include <string.h>
 

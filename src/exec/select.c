@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which kernel runs a node: the first of its record that accepts the problem, so that the same
 // inputs choose the same kernels.
 #include "exec/plan.h"

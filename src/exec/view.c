@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel of a node would like its arguments' forms to be.
 #include "exec/plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants: elements that live in a model's arena, in what it holds, or in memory of their own.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies: a whole model, the attributes of a node with their subgraphs, the body of a function for
 // inlining.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Symbolic extents: polynomials over named dims and opaque quotients and remainders, interned per
 // model.
 #include <string.h>

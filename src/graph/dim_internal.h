@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the dim files: what a symbolic extent is made of.
 #ifndef OT_GRAPH_DIM_INTERNAL_H
 #define OT_GRAPH_DIM_INTERNAL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Symbolic extents put to use: values for symbols, products and broadcasting of whole shapes, their
 // text.
 #include <string.h>

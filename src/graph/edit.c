@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changing graphs: removing, replacing, pruning.
 #include <string.h>
 

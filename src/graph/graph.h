@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `graph`: model, graph, node, value, attribute; symbolic extents; edit, order, verify.
 // Knows no operator.
 #ifndef OT_GRAPH_GRAPH_H

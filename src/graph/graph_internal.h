@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files of `graph`: what a model holds beyond its arena, and its symbols.
 #ifndef OT_GRAPH_INTERNAL_H
 #define OT_GRAPH_INTERNAL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model-local functions, put in where they are called.
 #include <string.h>
 

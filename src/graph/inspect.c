@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the nodes of a model are, for those who only look.
 #include "graph/graph.h"
 

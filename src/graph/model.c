@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model: its arena, what it holds besides, opset imports, and what users may ask about it.
 #include <stdatomic.h>
 #include <string.h>

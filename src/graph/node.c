@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building graphs: values, nodes, attributes.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Topological order and cycles.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The structure of a graph: what every pass may rely on.
 #include <string.h>
 

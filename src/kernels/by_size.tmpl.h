@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Includes TEMPLATE once for each size an element may have: with FN(name) as name_1, name_2,
 // name_4, name_8 and name_16, and T a type of that size. For what moves elements and does not look
 // into them. Includable again and again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What differs between oneDNN 2.x (operation descriptors) and 3.x (primitive descriptors made
 // directly, opaque memory descriptors). The only file that knows; included by dnnl_*.c only.
 #ifndef OT_KERNELS_DNNL_COMPAT_H

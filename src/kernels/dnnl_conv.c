@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/dnnl_program.h"
 
 enum { SPATIAL = 2, MAX_SPATIAL = 3, TYPICAL_BATCH = 16 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A few oneDNN primitives run one after the other on memory that is given at each run: how every
 // dnnl_*.c executes. Internal to `kernels`.
 #ifndef OT_KERNELS_DNNL_PROGRAM_H

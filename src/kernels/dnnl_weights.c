@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forms of weights that oneDNN's convolutions want, as forms of ours.
 #include "kernels/dnnl_program.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The f32 product for the processor at hand: which way round, and who computes what.
 #ifdef _OPENMP
 #include <omp.h>

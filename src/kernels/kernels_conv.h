@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the face of `kernels`: sliding windows (convolution, pooling). Only kernels.h includes
 // this.
 #ifndef OT_KERNELS_KERNELS_CONV_H

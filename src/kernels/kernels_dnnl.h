@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the face of `kernels`: what oneDNN computes. Only kernels.h includes this. Built without
 // oneDNN, nothing can be run by it.
 #ifndef OT_KERNELS_KERNELS_DNNL_H

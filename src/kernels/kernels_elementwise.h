@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the face of `kernels`: elementwise loops. Only kernels.h includes this.
 //
 // A tile computes y[k] = f(x[0][k], x[1][k], ...) for k in 0..n-1, all contiguous; y may be any x.

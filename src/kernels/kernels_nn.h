@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the face of `kernels`: products, normalisation over rows, losses, dropout, optimizers.
 // Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_NN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the face of `kernels`: batch normalisation and maximum pools in f32 on any form. Only
 // kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_NORM_H

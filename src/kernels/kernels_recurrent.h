@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the face of `kernels`: recurrent layers, forward and back through time. Only kernels.h
 // includes this.
 #ifndef OT_KERNELS_KERNELS_RECURRENT_H

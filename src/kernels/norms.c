@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalisation and pools for the processor at hand.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adding gradients up, and the sum of squares for their norm.
 #include "kernels/kernels.h"
 

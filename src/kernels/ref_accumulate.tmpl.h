@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element type of ref_accumulate.c.
 
 typedef struct FN(job) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Position of the greatest or least element along one axis.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparisons of every numeric element type.
 #include "kernels/kernels.h"
 

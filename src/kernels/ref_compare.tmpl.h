@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The comparisons of one element type T of ref_compare.c; LOAD brings an element to a type C can
 // compare.
 

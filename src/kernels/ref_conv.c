@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution and its gradients as products of the weights with the windows laid out as columns.
 #include "kernels/kernels.h"
 

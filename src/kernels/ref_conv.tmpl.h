@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // columns (c * n_kernel, n_out) from image x (c, in...): what each kernel position sees at each
 // output position.
 static void FN(to_columns)(T *columns, const T *x, int64_t c, const ot__window *w)

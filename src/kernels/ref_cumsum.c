@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running sums along one axis.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element type of ref_cumsum.c.
 
 static void FN(lines)(void *context, int64_t first, int64_t last)

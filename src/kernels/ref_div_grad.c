@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both gradients of a / b, each summed over the axes along which its operand was stretched.
 #include "kernels/kernels.h"
 

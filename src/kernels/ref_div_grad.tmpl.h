@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element type of ref_div_grad.c.
 
 static void FN(div_grad)(T *da, T *db, const T *dy, const T *a, const T *b, const ot__div_grad *p)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout: a mask drawn element by element from a counter-based generator, so that any part can be
 // drawn alone.
 #include "kernels/kernels.h"

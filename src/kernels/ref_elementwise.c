@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise tiles in f64 by the C library: the oracle of the vector ones. Integers as ONNX has
 // them.
 #include "kernels/kernels.h"

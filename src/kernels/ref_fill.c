@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One value in every element, and plain copies, over threads.
 #include <string.h>
 

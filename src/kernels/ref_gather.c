@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading slices at given offsets.
 #include <string.h>
 

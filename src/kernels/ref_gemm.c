@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle of all products: blocks of y, each summed in f64 over the whole of k in order.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One block of y: at most BLOCK_M by BLOCK_N, all of k.
 static void FN(gemm_block)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool adds,
                            int64_t i0, int64_t j0)

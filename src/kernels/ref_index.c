@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indices, with negative ones counting from the end, to offsets of slices. Every index is checked
 // here, so that reading and writing by offset cannot leave the array.
 #include "kernels/kernels.h"

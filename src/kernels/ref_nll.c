@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Negative log likelihood and its gradient, alone or through softmax.
 #include <math.h>
 

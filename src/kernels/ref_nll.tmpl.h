@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sum of the weights of the labels that count.
 static double FN(total_weight)(const void *labels, const T *weight, const ot__nll *p)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch and layer normalisation with their gradients; sums in f64, in one order for any number of
 // threads.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 void FN(batch_norm)(T *y, const T *x, const T *scale, const T *b, const T *mean, const T *var,
                     double epsilon, int64_t n, int64_t c, int64_t inner)
 {

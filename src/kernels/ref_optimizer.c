@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizer updates, element by element. Formulas: Loshchilov and Hutter, "Decoupled weight decay
 // regularization" (mode 0 as PyTorch applies it, mode 1 as Hugging Face's AdamW); momentum as
 // PyTorch's SGD.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 void FN(adamw)(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p)
 {
     const T beta1 = (T)p->beta1, beta2 = (T)p->beta2, rest1 = (T)(1 - p->beta1),

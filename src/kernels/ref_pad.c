@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Padding: each axis has a table from y's index to x's, so every mode is the same copy.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 void FN(max_pool)(T *y, int64_t *indices, const T *x, const ot__pool *p)
 {
     const ot__window *w = &p->window;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantising and back. Elements pass through f32 (f64 where x or y is) in pieces.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 void FN(fake_quant)(T *y, uint8_t *mask, const T *x, int64_t n, T scale, T zero_point, T low,
                     T high)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evenly spaced numbers.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: RNN, GRU and LSTM, and their gradients back through time. The products with X
 // are made for all steps at once, those with the state step by step.
 #include <math.h>

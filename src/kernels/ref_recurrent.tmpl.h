@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // y = f(y), the input cut to -clip .. clip.
 static void FN(activate)(T *y, int64_t n, const ot__activation *f, double clip)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One direction while it goes back.
 typedef struct TYPE(back) {
     const TYPE(recurrent_grad) * d;

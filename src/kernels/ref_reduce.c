@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over any axes. Two loops serve them all: along rows when the last axis is reduced,
 // otherwise down columns, a block of them at a time. Neither order depends on the number of
 // threads.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One reduction of one element type, for ref_reduce.c: y[o] = FINISH(STEP(... STEP(START, x0) ...,
 // xn)). T stored, ACC accumulated, LOAD and STORE between them.
 

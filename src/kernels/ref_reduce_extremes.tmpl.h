@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Greatest and least of one element type, for ref_reduce.c.
 
 #define OP(name) FN(max_##name)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logarithms of sums of exponentials of one element type, for ref_reduce.c.
 
 #define OP(name) FN(log_sum_exp_##name)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing slices at given offsets. Two slices may meet, so threads never share an element of y:
 // they split the columns of the slices where these are wide, otherwise y itself, and each goes
 // through all slices in order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element type of ref_scatter.c: slices are combined with what is there.
 
 static void FN(scatter_part)(void *context, int64_t first, int64_t last)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element size of ref_scatter.c: slices replace what is there; the last one stays.
 
 static void FN(set_part)(void *context, int64_t first, int64_t last)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and its logarithm along the middle axis of (outer, n, inner), one line a step; sums in
 // f64.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 static double FN(largest)(const T *x, int64_t n, int64_t stride)
 {
     double largest = (double)x[0];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between strided arrays: transposing, slicing, concatenating, repeating and stretching are
 // all this.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element size of ref_strided.c: T has the size, FN names it.
 
 static void FN(row)(T *y, int64_t y_stride, const T *x, int64_t x_stride, int64_t n)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The upper or lower triangle of matrices.
 #include <string.h>
 

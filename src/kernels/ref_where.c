@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choosing between two arrays element by element, by element size.
 #include "kernels/kernels.h"
 

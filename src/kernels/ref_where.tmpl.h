@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element size of ref_where.c.
 
 static void FN(where)(void *to, const uint8_t *condition, const void *x0, const void *x1, int64_t n)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector mathematics for f32: plain functions the compiler turns into vector code inside loops.
 #ifndef OT_KERNELS_SIMD_H
 #define OT_KERNELS_SIMD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise tiles in f32, compiled once per instruction set (OT_ISA).
 #include "kernels/kernels.h"
 

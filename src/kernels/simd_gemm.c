@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products in f32, compiled once per instruction set (OT_ISA).
 //
 // y is computed in tiles that stay in registers. For one block of k, `a` is copied tile row by tile

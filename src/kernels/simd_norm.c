@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalisation in f32, compiled once per instruction set (OT_ISA). An image's channels are
 // worked on in tiles of rows with one channel a lane; row-major images, which have one channel in a
 // run, take LANES neighbours as rows of that channel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of simd_norm.c over one tile of rows.
 #ifndef OT_KERNELS_SIMD_NORM_ROWS_H
 #define OT_KERNELS_SIMD_NORM_ROWS_H

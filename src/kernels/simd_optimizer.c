@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizer updates in f32, compiled once per instruction set (OT_ISA). Formulas: ref_optimizer.c.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools in f32 on any form, compiled once per instruction set (OT_ISA): a lane is a channel.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and layer normalisation over contiguous rows in f32, compiled once per instruction set
 // (OT_ISA). Sums run in several lanes whose order is fixed.
 #include "kernels/kernels.h"

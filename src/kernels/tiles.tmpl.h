@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tiles of one floating-point type T. The including file defines FN(name) and the mathematics
 // EXP, LOG, LOG1P, ERF, TANH, POW, SQRT, FLOOR and ABS, LINKAGE of the tiles, and SIMD_LOOP to
 // stand before their loops. Loops are free of branches so that they become vector code.

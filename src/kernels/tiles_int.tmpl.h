@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tiles of one signed integer type T, with U its unsigned twin: arithmetic wraps around.
 
 static inline T FN(remainder)(T a, T b)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of f32 optimizer updates for the processor at hand.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements stored in files beside the model.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file beside a model that holds elements, by the path that the model gives. The path is walked
 // step by step from the folder's descriptor: what has been checked is what gets opened, whatever
 // others rename meanwhile.

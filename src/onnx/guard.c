@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Untrusted bytes: walked by the schema before anything is made of them.
 #include <string.h>
 

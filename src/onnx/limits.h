@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file may ask for.
 #ifndef OT_ONNX_LIMITS_H
 #define OT_ONNX_LIMITS_H

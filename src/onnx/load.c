@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models from files and from memory, whatever form they have.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `onnx`: ONNX bytes and ONNX's textual syntax to and from a model; external data; limits
 // on untrusted bytes.
 #ifndef OT_ONNX_ONNX_H

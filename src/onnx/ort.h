@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that read and write ONNX Runtime's own model format, .ort: FlatBuffers with
 // the identifier ORTM. Slots of each table are listed in docs/file-formats.md and proto/ort.fbs.
 #ifndef OT_ONNX_ORT_H

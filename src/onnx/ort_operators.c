@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an .ort file says of the operators that its nodes call: the version of the definition, and
 // which arguments have the types that kernels ask for by name (the KernelTypeStrResolver).
 #include <assert.h>

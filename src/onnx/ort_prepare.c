@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model brought into the form that .ort files have: no functions, every value typed, no Constant
 // nodes, nodes in order.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model from the bytes of an .ort file. Only what the graph is made of is read: edges, node
 // indices, argument counts, operator constraints and recorded optimisations follow from it, and no
 // number of the file is used as an index.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types and tensors of .ort files. Types are brought into protobuf's form, which is what the model
 // keeps of those it does not compute with.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model as an .ort file, front to back: what ONNX Runtime's own writer stores, so that builds
 // which derive nothing themselves read it too.
 #include <string.h>

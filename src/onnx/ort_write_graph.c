@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs, nodes and edges of .ort files.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model from its bytes: the file's message and graphs. Containers are walked here and taken apart
 // into messages small enough for protobuf-c, so that no large constant is ever copied by it.
 #include <string.h>

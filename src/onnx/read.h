@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that turn protobuf messages into a model. All bytes have passed the guard.
 #ifndef OT_ONNX_READ_H
 #define OT_ONNX_READ_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The typed fields of a TensorProto, brought into the one form that tensors have here.
 #include <string.h>
 

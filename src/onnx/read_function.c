@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model-local functions and opset imports.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorProto: what it is called, what it is, and where its elements are.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models to files, large constants beside them when asked for or needed.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes: <alpha = 0.5, axes: ints = [0, 1], body = graph (...) => (...) {...}, of_function =
 // @alpha>.
 #include <string.h>

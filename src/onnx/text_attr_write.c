@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes in ONNX's textual syntax.
 #include <string.h>
 

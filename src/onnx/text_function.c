@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model-local functions:
 //   <domain: "local", opset_import: ["" : 21]> name <alpha, beta: float = 1.0> (x, y) => (z) { z =
 //   Add (x, y) }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs and nodes:
 //   name (float[N,128] X) => (float[N,10] Y) <float[2] w = {1, 2}, float[N,64] h> { [node] h = Relu
 //   (X) ... }

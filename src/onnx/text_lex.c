@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens of ONNX's textual syntax.
 #include <errno.h>
 #include <math.h>

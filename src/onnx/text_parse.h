@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that read ONNX's textual syntax. The grammar is that of onnx.parser, plus:
 // any name may be quoted (domains, operators, attributes too), lists may hold tensors, graphs and
 // types, and a list of integers and floats is one of floats.

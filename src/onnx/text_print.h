@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that write ONNX's textual syntax, in the form of onnx.printer.
 #ifndef OT_ONNX_TEXT_PRINT_H
 #define OT_ONNX_TEXT_PRINT_H

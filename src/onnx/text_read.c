@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model from ONNX's textual syntax:
 //   <ir_version: 10, opset_import: ["" : 21]> graph (...) => (...) {...} functions
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors: float[2] {1,2.5}. Numbers are those that protobuf's typed fields would hold: f16, bf16
 // and smaller floats as bit patterns, elements below 8 bits as the bytes they share, complex
 // numbers as two.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types: float[N,3], seq(float[]), map(int64, string), optional(...), sparse_tensor(float[2,3]),
 // opaque(domain,name).
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model in ONNX's textual syntax, laid out as onnx.printer does.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protobuf's wire format: fields in, fields out.
 #ifndef OT_ONNX_WIRE_H
 #define OT_ONNX_WIRE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protobuf's wire format, written.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model as protobuf bytes. Fields stand in the order of their numbers, what was passed through
 // comes last.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that turn a model into protobuf messages.
 #ifndef OT_ONNX_WRITE_H
 #define OT_ONNX_WRITE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants, written: raw bytes, strings, or where they are in another file.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types and shapes of values, written.
 #include <string.h>
 

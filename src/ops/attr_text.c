@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes written as text: what gradient rules and tests give to a node.
 #include "ops/ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of axes, given by an attribute or an input.
 #include "ops/move.h"
 

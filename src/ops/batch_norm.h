@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What BatchNormalization and BatchNormInternal share. Private to `ops`.
 #ifndef OT_OPS_BATCH_NORM_H
 #define OT_OPS_BATCH_NORM_H

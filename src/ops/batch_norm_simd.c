@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalisation in f32 by vector code, in whatever form X has.
 #include "ops/batch_norm.h"
 

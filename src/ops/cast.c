@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converting element types: what Cast and CastLike share.
 #include "ops/cast.h"
 

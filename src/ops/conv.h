@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneDNN's kernels of convolutions, shared by Conv, its fused forms and ConvGrad; those prepared as
 // _exact give the same bits for any number of threads. Private to `ops`.
 #ifndef OT_OPS_CONV_H

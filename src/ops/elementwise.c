@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planning and running elementwise operators piece by piece.
 #include "ops/elementwise.h"
 

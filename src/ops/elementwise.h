@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine of elementwise operators: broadcasting operands are brought into contiguous pieces of
 // a few KiB, each computed by one call, in parallel. Pieces are the same for any number of threads,
 // hence so are the bits.

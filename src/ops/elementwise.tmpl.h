@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element size of elementwise.c: elements start .. start + n - 1 of y's index range, read
 // through x's strides.
 

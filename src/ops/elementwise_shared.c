@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ports and inference that many elementwise records share.
 #include "ops/elementwise.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emitting nodes and constants into the graph a gradient is written to.
 #include "ops/grad.h"
 

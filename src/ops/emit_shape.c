@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emitting what depends on a value's shape: the shape itself, reshapes, and the sum that undoes
 // broadcasting.
 #include "ops/grad.h"

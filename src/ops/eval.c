@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluating one node outside any plan: a scratch graph with the given tensors as constants, one
 // kernel, once.
 #include "ops/ops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing a node in other operators: those that ONNX has, or those that have a gradient.
 #include "ops/expand.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What expansions into ONNX's own operators share. Private to `ops`.
 #ifndef OT_OPS_EXPAND_H
 #define OT_OPS_EXPAND_H

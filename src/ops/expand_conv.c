@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConvGrad in ONNX's operators: dX is a transposed convolution of dY, dW a convolution of X by dY.
 #include "ops/expand.h"
 #include "ops/window.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slopes of the GELU family in ONNX's operators.
 #include "ops/expand.h"
 

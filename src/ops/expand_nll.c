@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of the losses over class labels in ONNX's operators.
 #include "ops/expand.h"
 #include "ops/nll.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of gathering in ONNX's operators: what was gathered is added to zeros where it came
 // from.
 #include "ops/expand.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators without a record: of custom libraries and of other runtimes. Where a graph is only
 // handed on they are carried along; nothing here can run or differentiate them.
 #include "ops/op_check.h"

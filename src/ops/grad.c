@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calling an operator's gradient rule, and what the rule may ask about the forward node.
 #include "ops/grad.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context behind ot_grad: where emitted nodes go and whose gradient they are.
 #ifndef OT_OPS_GRAD_H
 #define OT_OPS_GRAD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slices named by indices: what Gather, GatherElements, GatherND, their gradients and the
 // scattering operators share.
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape inference of one node: the context its record's `infer` sees, and what becomes of its
 // results.
 #include "ops/op_check.h"

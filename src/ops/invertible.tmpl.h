@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 static void RUN(const ot_run *r, const ot__layer_norm *p)
 {
     const T *y = r->in[Y]->data, *scale = r->in[SCALE]->data, *bias = r->in[BIAS]->data;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/layer_norm.h"
 
 const ot_attr_spec ot__layer_norm_attrs[] = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the layer normalisations and their gradients share. Private to `ops`.
 #ifndef OT_OPS_LAYER_NORM_H
 #define OT_OPS_LAYER_NORM_H

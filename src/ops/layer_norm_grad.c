@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the gradients of LayerNormalization and SimplifiedLayerNormalization share: the latter has
 // no mean and no bias.
 #include "ops/expand.h"

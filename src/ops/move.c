@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moving elements: what the records of Transpose, Expand, Reshape and their like share.
 #include "ops/move.h"
 

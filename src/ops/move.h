@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the records that move elements or reduce axes share: lists of axes, integers that kernels
 // read, known elements that travel with the elements.
 #ifndef OT_OPS_MOVE_H

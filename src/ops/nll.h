@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the losses over class labels share. Private to `ops`.
 #ifndef OT_OPS_NLL_H
 #define OT_OPS_NLL_H

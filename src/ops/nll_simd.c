@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross entropy over contiguous rows in f32.
 #include "ops/nll.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdamW over sequences of parameters, gradients and moments, all in one pass. Update formulas:
 // kernels/ref_optimizer.c.
 #include "ops/optimizer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 static void and_piece(void *to, const void *const *x, int64_t n, const void *context)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ArgMax: position of the greatest element along one axis.
 #include "ops/move.h"
 

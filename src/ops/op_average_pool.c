@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = the mean of each window, over its elements in X or, with count_include_pad, in the padding
 // too.
 #include "ops/grad.h"

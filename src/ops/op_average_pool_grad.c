@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX = for each element the sum of dY's shares of the windows that it is in.
 #include "ops/expand.h"
 #include "ops/pool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX of a given shape = for each element the sum of dY's shares of the windows that it is in. For
 // images whose extents are known only at run time.
 #include "ops/expand.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchNormalization as ONNX Runtime trains it: running statistics are updated in place, and the
 // batch's are kept for the gradient.
 #include "ops/batch_norm.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchNormInternal, an optional sum with Z, and Relu: what lies between them is never stored.
 #include "ops/batch_norm.h"
 

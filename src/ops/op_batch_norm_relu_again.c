@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y of BatchNormRelu without Z once more, from the statistics that it saved: what is cheap to make
 // again need not be kept until the backward pass.
 #include "ops/batch_norm.h"

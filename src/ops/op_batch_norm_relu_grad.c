@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of BatchNormRelu: with g = dY where Y > 0, else 0, those of the normalisation for g,
 // and dZ = g. Where there was no Z, B may be given instead of Y: then Y need not be kept.
 #include "ops/batch_norm.h"

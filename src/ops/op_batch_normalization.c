@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = (X - mean) / sqrt(var + epsilon) * scale + B, by stored statistics or, in training mode, by
 // the batch's, which are then blended into the running ones.
 #include "ops/batch_norm.h"

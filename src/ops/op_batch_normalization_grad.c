@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of a batch normalisation by batch statistics, which are given.
 #include "ops/batch_norm.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchScale: Y_i = scale_i * X, two or three of them
 #include "ops/ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/ops.h"
 
 // The axes, last to first, along which a value of shape `own` was stretched beside one of shape

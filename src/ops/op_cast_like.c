@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/cast.h"
 
 static void cast_like_infer(ot_infer *c)

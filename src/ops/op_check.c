@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does a node fit its operator's record: arity, attributes, element types.
 #include "ops/op_check.h"
 

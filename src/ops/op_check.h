@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types of one node: which dtype each type variable of its record stands for.
 #ifndef OT_OPS_OP_CHECK_H
 #define OT_OPS_OP_CHECK_H

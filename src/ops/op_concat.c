@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concat: the inputs side by side along one axis.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConcatTraining: Concat that also says how long each part is.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant: a value written down in the node. Folded before anything runs; the kernel serves the
 // folding.
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConstantOfShape: one value, 0 of f32 by default, in a tensor of a given shape.
 #include "ops/move.h"
 

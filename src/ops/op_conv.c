@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = convolution of X (N, C, spatial...) by W (M, C/group, kernel...) plus B (M).
 #include "ops/conv.h"
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of Conv: dX, dW and dB from dY, X and W; each may be omitted.
 #include "ops/conv.h"
 #include "ops/expand.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = max(convolution of X by W plus B, 0). Made of Conv and Relu by passes/fuse_conv.c.
 #include "ops/conv.h"
 

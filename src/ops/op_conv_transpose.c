@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = transposed convolution of X (N, C, spatial...) by W (C, M/group, kernel...) plus B (M): the
 // gradient of a convolution's input, where X stands for the gradient of its output.
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CumSum: running sums along one axis.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = (X - x_zero_point) * x_scale
 #include "ops/quantize.h"
 

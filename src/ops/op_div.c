@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 // Towards zero, as the kernel; unknown for a divisor of 0, which running reports.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = X * mask / (1 - ratio) where training_mode is true, else X. The mask is drawn from the step's
 // generator, keyed by the name of Y, so that neither recomputation nor other nodes change it.
 #include "kernels/kernels.h"

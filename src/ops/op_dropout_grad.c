@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX = mask ? dY / (1 - ratio) : 0; without training_mode true, nothing was dropped: dX = dY.
 #include "kernels/kernels.h"
 #include "ops/ops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several elementwise operators run one after the other on each piece, so that what lies between
 // them stays in the first cache. The program names them: "Add x0 x1; LeakyRelu[0.1] r0" applies Add
 // to inputs 0 and 1, then LeakyRelu with its one attribute to the result of step 0; the last step

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 // Extents are never negative, so a symbol differs from -1, which shape arithmetic likes to compare

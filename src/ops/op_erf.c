@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 #define TWO_BY_SQRT_PI 1.12837916709551257390

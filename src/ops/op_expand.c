@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expand: axes of extent 1 repeated up to a given shape.
 #include "ops/move.h"
 

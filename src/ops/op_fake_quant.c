@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeQuant: Y is what is left of X by quantising and back; the mask says where it was in the
 // range.
 #include "ops/move.h"

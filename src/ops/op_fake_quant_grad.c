@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeQuantGrad: dX = dY where the mask is true, else 0.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flatten: a matrix of the axes before `axis` and those from it on.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FlattenAndUnpad: the rows that `indices` names, of X with its first two axes as one; and the
 // extents of these.
 #include "ops/move.h"

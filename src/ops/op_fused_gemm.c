@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = f(alpha * A' * B' + beta * C, Z): a product whose elements get the addend and go through an
 // elementwise operator f, named by `activation`, while they are in the cache. A' and B' are A and B
 // or their last two axes transposed, multiplied as by MatMul. Made by passes/fuse_gemm.c.

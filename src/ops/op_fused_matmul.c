@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = alpha * A' * B' with the last two axes of A or B transposed.
 #include "ops/expand.h"
 #include "ops/product.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gather: slices along one axis, by index.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GatherElements: for every index the element that it names along one axis.
 #include "ops/move.h"
 

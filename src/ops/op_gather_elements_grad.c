@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GatherElementsGrad: gradients of elements, added up where they were taken from.
 #include "ops/expand.h"
 #include "ops/move.h"

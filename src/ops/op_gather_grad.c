@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GatherGrad: gradients of slices along one axis, added up where they were taken from.
 #include "ops/expand.h"
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GatherND: slices named by index tuples.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = alpha * A' * B' + beta * C, with A' = A or its transpose.
 #include "ops/product.h"
 

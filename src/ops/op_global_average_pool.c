@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = the mean of all spatial elements of each channel.
 #include "ops/pool.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gated recurrent units over a sequence, as ONNX has them:
 //   z, r = f(W x + R h + b), n = g(W x + b + R (r * h) + b') or, with linear_before_reset,
 //   g(W x + b + r * (R h + b')), h = (1 - z) * n + z * h

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of GRUTraining as ONNX Runtime trains it; in our own domain with every direction and
 // option.
 #include "ops/recurrent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InPlaceAccumulator: the sum so far and a gradient, unless the signal says to leave it out.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InPlaceAccumulatorV2: add a gradient to its accumulation buffer, or replace what is there.
 #include "ops/move.h"
 

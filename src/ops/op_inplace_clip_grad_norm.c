@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scales all gradients together: g *= min(max_norm / (norm + 1e-6), 1), norm over all of them.
 #include "ops/optimizer.h"
 

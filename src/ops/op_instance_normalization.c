@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = (X - mean) / sqrt(var + epsilon) * scale + B by the statistics of each image's channels.
 #include "ops/batch_norm.h"
 #include "ops/pool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of LayerNormalization from its output: (Y - bias) / scale is what the normalised X was.
 #include "ops/layer_norm.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 static void is_nan_infer(ot_infer *c)

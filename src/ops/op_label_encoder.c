@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LabelEncoder: each element is replaced by what a table of numbers has for it.
 #include "ops/ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = (X - mean) * inv_std * Scale + B over the axes from `axis` on. ONNX has it from opset 17 on,
 // ONNX Runtime at any.
 #include "ops/layer_norm.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of LayerNormalization.
 #include "ops/expand.h"
 #include "ops/layer_norm.h"

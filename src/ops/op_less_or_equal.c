@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 static ot_status less_or_equal_run(const ot_run *r)

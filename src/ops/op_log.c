@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 static void log_f32(float *y, const float *const *x, int64_t n, const float *attrs)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = X - log of the sum of exp(X) along an axis.
 #include "ops/softmax.h"
 

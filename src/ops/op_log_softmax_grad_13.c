@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX = dY - exp(Y) * sum(dY) along an axis: gradient of LogSoftmax.
 #include "ops/expand.h"
 #include "ops/softmax.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long short-term memory over a sequence, as ONNX has it:
 //   i, f = f(W x + R h + b + P c), g = g(W x + R h + b), c = f * c + i * g,
 //   o = f(W x + R h + b + P c), h = o * h(c)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of LSTMTraining as ONNX Runtime trains it; in our own domain with every direction
 // and option, and so with the peepholes.
 #include "ops/recurrent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM as ONNX Runtime trains it: cell states and activated gates are kept for the gradient. In our
 // own domain it has every direction and option.
 #include "ops/recurrent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = A * B as numpy's matmul: batches broadcast, vectors count as a row on the left and as a
 // column on the right.
 #include "ops/move.h"

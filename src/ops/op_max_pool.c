@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = the maximum of each window; Indices: where in X it is.
 #include "ops/pool.h"
 

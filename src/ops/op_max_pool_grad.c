@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX = dY's elements, added up at MaxPool's indices.
 #include "ops/expand.h"
 #include "ops/pool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MaxPool whose indices take as little memory as the window allows: a byte, the number of the cell
 // in the window, or an i32, the position in the plane. Made of MaxPool by passes/fuse_pool.c.
 #include "ops/pool.h"

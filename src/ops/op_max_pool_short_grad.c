@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX = dY's elements, added up where MaxPoolShort says that the maxima are.
 #include "ops/pool.h"
 

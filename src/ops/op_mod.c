@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise.h"
 
 // The sign of the divisor (fmod 0) and of the dividend (fmod 1) agree on extents.

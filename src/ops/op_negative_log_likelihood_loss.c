@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loss = -log_prob at the labels, weighted and reduced.
 #include "ops/nll.h"
 

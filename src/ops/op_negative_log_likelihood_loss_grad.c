@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dInput = -one-hot(label) * weight * share of dY: gradient of NegativeLogLikelihoodLoss.
 #include "ops/expand.h"
 #include "ops/nll.h"

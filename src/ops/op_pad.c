@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pad: elements put around a tensor, or (where negative) taken off.
 #include "ops/move.h"
 

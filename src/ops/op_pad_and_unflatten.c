@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PadAndUnflatten: X's rows where `indices` says, zeros elsewhere; the first axis, then, as two of
 // the given extents.
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = X / y_scale, rounded to even, + y_zero_point, in the range of a small integer type.
 #include "ops/quantize.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Range: start, start + delta, ... as long as it stays before limit.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceAllL2: the norm of several tensors as if they were one.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceL1: sums of magnitudes over axes.
 #include "ops/reduction.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceL2: roots of sums of squares over axes.
 #include "ops/reduction.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceLogSum: logarithms of sums over axes.
 #include "ops/reduction.h"
 

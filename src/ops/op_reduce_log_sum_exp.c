@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceLogSumExp: logarithms of sums of exponentials over axes.
 #include "ops/reduction.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceMax: greatest elements over axes.
 #include "ops/reduction.h"
 

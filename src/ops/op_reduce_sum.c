@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceSum: sums over axes.
 #include "ops/expand.h"
 #include "ops/reduction.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReduceSumTraining: ReduceSum as ONNX Runtime writes it in training graphs, with the axes always
 // an input.
 #include "ops/reduction.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same elements in another form. Put into graphs by the plan only.
 #include "kernels/kernels.h"
 #include "ops/ops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reshape: the same elements under another shape.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plain recurrent layer over a sequence: h = f(W x + R h + b)
 #include "ops/recurrent.h"
 

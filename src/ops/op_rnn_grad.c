@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of RNN, whose outputs are all that it needs.
 #include "ops/recurrent.h"
 

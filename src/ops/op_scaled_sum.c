@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ScaledSum: Y = scale_0 * X_0 + scale_1 * X_1 [+ scale_2 * X_2]
 #include "ops/elementwise.h"
 

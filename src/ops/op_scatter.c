@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatter: the name ScatterElements had in opsets 9 and 10.
 #include "ops/move.h"
 

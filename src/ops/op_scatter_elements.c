@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ScatterElements: data with elements, named along one axis, replaced or combined.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ScatterND: data with slices, named by index tuples, replaced or combined.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SGD with momentum, Nesterov's form and weight decay, as PyTorch's SGD with dampening 0.
 #include "ops/optimizer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // w = w - lr * gradient over sequences of parameters and gradients.
 #include "ops/optimizer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape: the extents of a tensor, or of the axes start .. end-1.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Y = X / sqrt(mean(X^2) + epsilon) * scale over the axes from `axis` on; second output: the factor
 // before the scale. An operator of ONNX Runtime in ONNX's own domain.
 #include "ops/layer_norm.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Size: the number of elements.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slice: a range of some axes, possibly backwards or with steps.
 #include "ops/move.h"
 

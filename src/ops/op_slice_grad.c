@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SliceGrad: the gradient of a slice, put back where it was taken from.
 #include "ops/expand.h"
 #include "ops/move.h"

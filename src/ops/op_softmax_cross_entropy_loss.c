@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loss = -log(softmax(scores)) at the labels, weighted and reduced; second output:
 // log(softmax(scores)).
 #include "ops/nll.h"

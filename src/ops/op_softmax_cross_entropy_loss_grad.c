@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dScores = (exp(log_prob) - one-hot(label)) * weight * share of dY: gradient of
 // SoftmaxCrossEntropyLoss.
 #include "ops/expand.h"

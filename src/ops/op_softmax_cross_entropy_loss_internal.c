@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SoftmaxCrossEntropyLoss with the ignored label as an input: ONNX Runtime's form after its
 // fusions.
 #include "ops/nll.h"

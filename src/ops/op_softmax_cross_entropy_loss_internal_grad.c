@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient of SoftmaxCrossEntropyLossInternal: dScores, plus the optional bias.
 #include "ops/nll.h"
 

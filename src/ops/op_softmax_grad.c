@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient of Softmax before opset 13: everything from `axis` on is one line.
 #include "ops/softmax.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dX = Y * (dY - sum(Y * dY)) along an axis: gradient of Softmax.
 #include "ops/expand.h"
 #include "ops/softmax.h"

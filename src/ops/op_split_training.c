@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SplitTraining: Split as ONNX Runtime writes it in training graphs, with the extents always an
 // input.
 #include "ops/move.h"

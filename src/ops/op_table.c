@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operator table, made from op_list.def.
 #include "ops/ops.h"
 

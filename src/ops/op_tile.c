@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile: the whole tensor repeated along each axis.
 #include "ops/move.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unsqueeze: with new axes of extent 1.
 #include "ops/move.h"
 

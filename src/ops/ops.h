@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `ops`: the operator table and what the layers above do with a record: find, check, infer,
 // upgrade, evaluate one node, write gradients.
 #ifndef OT_OPS_OPS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the optimizers share: the elements of all parameters, cut into pieces for the threads.
 // Private to `ops`.
 #ifndef OT_OPS_OPTIMIZER_H

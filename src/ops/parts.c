@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts side by side along one axis: what Concat and Split, and the forms of them in training
 // graphs, share.
 #include "ops/move.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preparing a kernel for one node and given shapes.
 #include "ops/ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/product.h"
 
 // A vector counts as a row on the left, as a column on the right.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the matrix products share: batches of (m, k) * (k, n) with either side transposed. Private
 // to `ops`.
 #ifndef OT_OPS_PRODUCT_H

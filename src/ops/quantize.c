@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scales and zero points: for a whole tensor, along an axis, or for blocks along it.
 #include "ops/quantize.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What QuantizeLinear and DequantizeLinear share. Private to `ops`.
 #ifndef OT_OPS_QUANTIZE_H
 #define OT_OPS_QUANTIZE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantising and back, as it trains: the gradient passes straight through where X was in the range.
 #include <string.h>
 

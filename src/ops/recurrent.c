@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: shapes and kernels of their records.
 #include <string.h>
 

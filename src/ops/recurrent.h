@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What RNN, GRU and LSTM, their forms that keep what the gradient needs, and their gradients share.
 // Private to `ops`.
 #ifndef OT_OPS_RECURRENT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 static void RUN(const ot_run *r, const recurrent_state *state, const TYPE(recurrent_math) * math)
 {
     const ot__recurrent_op *op = &state->op;

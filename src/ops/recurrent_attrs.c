@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of recurrent layers (direction, activations, clip, layout), and their ports.
 #include <ctype.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient rules of recurrent layers: back through time over what the forward run kept.
 #include "ops/grad.h"
 #include "ops/recurrent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers in forms that ONNX Runtime trains: by steps, and each direction a forward layer.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions: shapes and kernels of the Reduce* records.
 #include "ops/reduction.h"
 

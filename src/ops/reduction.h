@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the Reduce* records share.
 #ifndef OT_OPS_REDUCTION_H
 #define OT_OPS_REDUCTION_H

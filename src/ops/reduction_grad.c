@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions: what their gradient rules share.
 #include "ops/reduction.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of ScatterND and ScatterElements under every reduction.
 #include "ops/move.h"
 

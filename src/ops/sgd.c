@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What SGD with and without momentum share.
 #include "ops/optimizer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shapes that integer inputs state: of Expand, ConstantOfShape and the gradients that are told
 // their result's shape.
 #include "ops/move.h"

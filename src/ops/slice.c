@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges of Slice and its gradient.
 #include "ops/move.h"
 

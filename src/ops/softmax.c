@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax.h"
 
 const ot_attr_spec ot__axis_last[] = {

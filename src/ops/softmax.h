@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Softmax, LogSoftmax and their gradients share: lines along one axis. Private to `ops`.
 #ifndef OT_OPS_SOFTMAX_H
 #define OT_OPS_SOFTMAX_H

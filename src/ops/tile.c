@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels that all operators with a tile share.
 #include "ops/elementwise.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rewriting nodes of opsets below 13 into the next contract of their operator.
 #include "ops/ops.h"
 

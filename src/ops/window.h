@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The geometry of sliding windows from a node's attributes. Private to `ops`.
 #ifndef OT_OPS_WINDOW_H
 #define OT_OPS_WINDOW_H

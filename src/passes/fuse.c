@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fusions share: who alone reads a value, and exchanging nodes for a fused one.
 #include <string.h>
 

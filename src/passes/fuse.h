@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fusions, one pattern per file fuse_<pattern>.c, and what they share (fuse.c).
 #ifndef OT_PASSES_FUSE_H
 #define OT_PASSES_FUSE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchNormInternal + Relu, and BatchNormInternal + Add + Relu as at the end of a residual block,
 // become BatchNormRelu; ReluGrad + BatchNormalizationGrad become BatchNormReluGrad. The sum before
 // Relu is then never stored, and the gradient behind it only where others read it.

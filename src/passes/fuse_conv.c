@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conv + Relu become ConvRelu: what lies between them is never stored. The backward half needs
 // Relu's result only, and keeps its own nodes.
 #include "passes/fuse.h"

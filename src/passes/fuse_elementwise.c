@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operators that hand each other their only reader's input become one ElementwiseChain:
 // what lies between them is never written to memory.
 #include "passes/fuse.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gemm, MatMul or FusedMatMul with what follows it become FusedGemm: the bias that is added to
 // every row, then one elementwise operator, which in the forward half is an activation or the sum
 // of a residual block, and in the backward half, where the product is the gradient of an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MaxPool and its gradient. Indices that only the gradient reads take their short form.
 //
 // ReluGrad behind MaxPoolGrad goes before it: the largest of a window is above 0 where the element

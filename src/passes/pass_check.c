@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raise old nodes to opset 13, resolve every node's record, check it.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes written in other operators: in those that ONNX has, or in those that train.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant nodes, nodes of constant inputs and nodes whose elements inference knows become
 // constants.
 #include <string.h>

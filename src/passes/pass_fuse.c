@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All fusions, in the order of their table.
 #include "passes/fuse.h"
 

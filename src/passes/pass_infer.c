@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types, shapes and known elements of every value.
 #include "passes/passes.h"
 

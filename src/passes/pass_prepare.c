@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every model goes through first, and what every pass ends with.
 #include "passes/passes.h"
 

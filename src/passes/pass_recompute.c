@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that are cheap to make again are not kept from the forward to the backward pass, where
 // that lowers the most bytes that are alive at once: a node that makes such a value anew stands
 // before its first reader in the backward pass. Only what others keep anyway may be read for that.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences of known length become tensors: exporters write split, chunk and unbind as
 // SplitToSequence and SequenceAt.
 #include <string.h>

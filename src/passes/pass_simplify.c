@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes that hand on an input unchanged: gone.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One set of input shapes: every extent becomes a number, shape arithmetic becomes constants.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that ONNX Runtime's optimiser makes of several, as .ort files and optimised models have
 // them, become these again: they have gradients, and our own fusions find them.
 #include <string.h>

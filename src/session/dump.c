@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OT_DUMP_GRAPH=<folder>: every graph after every pass as ONNX text, numbered in the order of the
 // passes.
 #include <stdatomic.h>

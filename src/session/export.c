@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trained model: the eval model cut to some of its values, with the parameters inside.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which values an exported model gives when none are named.
 //
 // A user input is a target when no parameter is read anywhere behind it: labels meet the network

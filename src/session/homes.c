@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Home forms. A parameter, its gradient and its moments lie in one form, which the kernels of the
 // training model choose, from the first plan of that model on. Whoever looks at one of them from
 // outside finds it row-major: it is unpacked where it is, and packed again before the next step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Learning rates. The formulas and where they come from are in docs/learning-rate.md.
 #include <math.h>
 

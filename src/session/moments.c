@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moments: what an optimizer keeps per parameter. They lie in the checkpoint; here is decided
 // whether those that are there are gone on with.
 #include <string.h>

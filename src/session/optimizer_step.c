@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimizer model: planned once over sequences of parameters, gradients and moments that stay
 // where they are in the checkpoint.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All parameters, or all gradients, as one flat vector in the order of the training model's inputs.
 #include <string.h>
 

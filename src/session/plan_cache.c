@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans by the shapes of the inputs. A new set of shapes specialises and fuses a copy of the model;
 // the plan used longest ago makes room.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The training or eval model, its inputs sorted by what they stand for. The format knows them by
 // their names only.
 #include <string.h>

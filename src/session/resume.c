@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What resuming bit for bit needs and the checkpoint format has no place for: seed, counter, exact
 // learning rate and schedule, as properties.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any model by hand, without a checkpoint: plans by the shapes of what is fed.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions: making and checking them, and what can be asked of them.
 #include <stdlib.h>
 #include <string.h>

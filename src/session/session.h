@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `session`: steps over artifacts.
 #ifndef OT_SESSION_SESSION_H
 #define OT_SESSION_SESSION_H

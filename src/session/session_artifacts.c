@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions over artifacts: those in memory, as files, and as bytes of files.
 #include "session/session_internal.h"
 

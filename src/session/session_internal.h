@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of `session` share.
 #ifndef OT_SESSION_SESSION_INTERNAL_H
 #define OT_SESSION_SESSION_INTERNAL_H

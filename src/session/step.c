@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One train or eval step: check the inputs, find the plan, bind, run, hand out the outputs.
 #include "session/session_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running statistics are parameters that a train step changes while it runs. A failed step puts
 // them back.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tensor/tensor.h"
 
 ot_status ot__shape_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y)

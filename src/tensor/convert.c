@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion between element types, through f64 for floats and i64 or u64 for integers.
 #include <math.h>
 #include <string.h>

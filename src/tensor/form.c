@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How elements lie in memory.
 #include <assert.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tensor/tensor.h"
 
 bool ot__shape_count(const ot_shape *shape, int64_t *count)

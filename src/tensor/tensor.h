@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Face of `tensor`: shapes, broadcasting, element conversion, tensors.
 #ifndef OT_TENSOR_TENSOR_H
 #define OT_TENSOR_TENSOR_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of a dataset for a session: its inputs with their fields, and what is held out.
 #include <inttypes.h>
 #include <string.h>

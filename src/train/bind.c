@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which fields of a dataset the inputs of a session take.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs of a session on their way to the fields of a dataset. Private to `train`.
 #ifndef OT_TRAIN_BIND_H
 #define OT_TRAIN_BIND_H

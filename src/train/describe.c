@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What artifacts say of their loss: targets, classes and metrics.
 #include <string.h>
 

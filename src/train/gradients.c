@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of one value of a model with respect to others: a graph to run, and one for files.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The training loop: micro-batches, optimizer steps, validation, early stop, saving and resuming.
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accuracy, mean absolute error and R2 as sums over batches.
 #include "train/train.h"
 

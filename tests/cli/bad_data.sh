@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Bad data: one clear line with file, row and column; exit code 1.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Wrong values of options, and files that would be lost: one line, nothing written.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # onnxtrain check: for every float initializer whether it trains, and why; what an exporter did to parameters.
 . "$(dirname "$0")/cli.inc"
 

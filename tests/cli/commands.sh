@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every subcommand: help, manual page, usage errors, and what it prints.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The same rows in every format train the same file, bit for bit.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

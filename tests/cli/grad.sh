@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # onnxtrain grad: the gradient model, gradients of data, and what is refused.
 . "$(dirname "$0")/cli.inc"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Weighted sums of losses: --loss given several times, with weights, values and targets.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

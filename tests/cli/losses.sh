@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Losses, labels and metrics.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

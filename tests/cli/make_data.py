@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes small data sets in every format the command reads, in the present folder. Plain Python: no numpy."""
 import gzip
 import random

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A run that is broken off and resumed gives the same file as an unbroken one, bit for bit; so do 1 and 2 threads with
 # --reproducible. Early stop and the best epoch.
 . "$(dirname "$0")/cli.inc"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # On a terminal: a bar that is drawn over and cleared. In a pipe: plain lines.
 . "$(dirname "$0")/cli.inc"
 . "$here/models.inc"

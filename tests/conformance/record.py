@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's own node tests, written out of the installed onnx package into one zip file for run_node_tests.
 
 usage: record.py [--small BYTES --without EXPECTED] [--older] OUT.zip

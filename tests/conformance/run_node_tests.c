@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs ONNX's node tests from a zip file that record.py wrote, and compares the shapes we infer
 // with those of onnx.shape_inference.
 //

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # usage: c.sh EXAMPLE ONNXTRAIN FOLDER: the program of examples/c learns its line, and the command agrees.
 set -eu
 example=$1 command=$2 folder=$3

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # usage: custom_loss.sh EXAMPLE FOLDER: the loss written in C teaches a line its plane, and is under 60 lines.
 set -eu
 example=$1 folder=$2

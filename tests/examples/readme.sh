@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # usage: readme.sh README EXAMPLE: every line of the README's C stands in the example, which is compiled and run;
 # every page that README and docs link to is there.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # usage: saliency.sh EXAMPLE ONNXTRAIN FOLDER: the map of a digit by a model trained for a moment, and the command's gradient.
 set -eu
 example=$1 command=$2 folder=$3

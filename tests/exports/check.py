@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The shared library exports exactly the functions that the public headers declare with OT_API.
 
 Usage: check.py NM LIBRARY INCLUDE_DIR

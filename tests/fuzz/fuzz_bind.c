@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of a CSV bound to inputs of all types. The bytes are: the input's type; flags; the fields,
 // to the first line end; the CSV.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "read_dataset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);

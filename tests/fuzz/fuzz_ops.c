@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of one node with hostile attributes, ranks, extents and elements, made from bytes: every
 // operator refuses them or computes them, forward, gradient rule and all.
 #include <stdlib.h>

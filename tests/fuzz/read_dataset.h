@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fuzz targets of data files do with their bytes: open them and read the rows of every
 // field.
 #ifndef FUZZ_READ_DATASET_H

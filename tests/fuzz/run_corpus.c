@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target over every file of the folders and files named on the command line: the corpus
 // as a plain test.
 #include <dirent.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Record what PyTorch does in ten training steps; test_golden.c compares.
 
 usage: generate.py            writes data/NAME.onnxtxt and data/NAME.txt (needs torch, numpy, onnx)

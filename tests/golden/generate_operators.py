@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Models whose training other runtimes get wrong without a word; test_operators.c trains them.
 
 usage: generate_operators.py       writes data/NAME.onnxtxt and data/NAME.txt (needs torch, numpy, onnx, onnxruntime)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files in data/ and the inputs that belong to them, as generate.py makes both.
 #ifndef OT_TESTS_GOLDEN_GOLDEN_H
 #define OT_TESTS_GOLDEN_GOLDEN_H

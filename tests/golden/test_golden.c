@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ten training steps against PyTorch's recorded ones (generate.py says what is in the files).
 //
 // In f64, losses and parameters agree within 1e-9. In f32 the error against PyTorch's f64 values is

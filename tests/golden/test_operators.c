@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models whose training other runtimes get wrong without a word, through artifacts and session in
 // f64: the inference loss is that of independent evaluators (generate_operators.py), and the
 // gradient of every trained element is the central difference of the training loss.

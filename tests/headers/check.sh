@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every public header compiles alone, in C11 and in C++17.
 # Usage: check.sh INCLUDE_DIR CC CXX
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Install to a temporary prefix, then build and run a program against it: by pkg-config (shared and static) and by CMake.
 # Usage: check.sh BUILD_DIR CC CMAKE GENERATOR
 set -eu

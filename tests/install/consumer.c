@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program outside the project: it reads a model, runs it and checks the one number that comes
 // out.
 #include <onnxtrain/onnxtrain.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of the interchange matrix, and their data.
 
 A model is ONNX text whose inputs behind the first are its parameters; `build` draws their values and makes initializers

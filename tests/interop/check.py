@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Run the interchange matrix: check.py FOLDER TRAINING_PYTHON PLAIN_PYTHON BUILD [KIND..]
 
 TRAINING_PYTHON has onnxruntime-training-cpu 1.19.2 and onnx, PLAIN_PYTHON onnxruntime; BUILD is a build folder with the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Files that the command has trained, in ONNX Runtime (the ordinary one, for inference), on request.
 
 usage: check_onnxruntime.py ONNXTRAIN LIBRARY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/interop.md says beside the matrix, each tried: details.py FOLDER COMMAND
 
 Exit 1 when either runtime does otherwise than the page says.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that matrix.py exported, in plain onnxruntime: exported.py FOLDER
 
 FOLDER/exports has a folder per case: expected.npz, with input, expected output and how far it may be off, and the models.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checkpoint whose parameters are in a second file, <path>.data, as ONNX Runtime writes it from 1.8 GiB on.
 
 Neither runtime makes such a small one by itself; both keep one in two files.

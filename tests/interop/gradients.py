@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient models against ONNX Runtime and PyTorch, on request: gradients.py ONNXTRAIN
 
 For an MLP, a LeNet, a residual block and a transformer block, exported by PyTorch: the arrays that `onnxtrain grad --data` writes,

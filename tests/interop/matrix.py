@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One row of the interchange matrix, every loss with every optimizer: matrix.py KIND FOLDER
 
 FOLDER receives the artifacts, KIND.json with the results and, under exports/, models for exported.py. Each case trains

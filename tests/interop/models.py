@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Export the models that run.sh compares: models.py FOLDER writes NAME.onnx and `list`.
 
 `list` has a line per model: name, loss, batch size, number of classes.

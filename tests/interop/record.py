@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record small cases for test_recorded.py: ./dev record-interop
 
 Needs what matrix.py needs, and writes data/ anew. A zip for each case has the forward model, the artifacts that ONNX

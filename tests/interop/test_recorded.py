@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What record.py recorded of ONNX Runtime training 1.19.2, again with onnxtrain alone."""
 import json
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX Runtime training 1.19.2 as a module: api, artifacts, onnxruntime."""
 import importlib.machinery
 import sys

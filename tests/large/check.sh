@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Memory of a large model's way through artifacts, training steps, saves and export.
 #   check.sh ONNXTRAIN MAKE_MODEL PEAK MIB
 # The model lies in a folder below TMPDIR, which goes away at the end.

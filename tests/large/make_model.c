@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A large model and data to train it with: a chain of square Gemm layers with Relu between them.
 //   make_model FOLDER MIB [embedded]
 // writes FOLDER/model.onnx of about so many MiB, with external data unless told otherwise, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a command and holds it to a peak of resident memory.
 //   peak LIMIT_MIB TITLE COMMAND...      prints what it took; fails when the command fails or takes
 //   more

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The layers check finds every kind of forbidden include, and nothing in a tree without one."""
 
 import subprocess

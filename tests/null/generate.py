@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a test that calls every public function without what it needs: each pointer NULL in turn while the other
 arguments are good, all of them NULL, counts below zero, positions that are none.
 

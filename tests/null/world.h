@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One good object of every public kind, for calls that lack one thing at a time.
 #ifndef TESTS_NULL_WORLD_H
 #define TESTS_NULL_WORLD_H

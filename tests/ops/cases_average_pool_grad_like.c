@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: the definition in numpy.
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: BatchNormInternal's cases with Z added and negative ones set to 0.
 #include "harness.h"
 

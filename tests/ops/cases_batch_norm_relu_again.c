@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: those of BatchNormRelu's cases, from the statistics stated there.
 #include "harness.h"
 

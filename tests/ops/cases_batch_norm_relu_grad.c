@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: those of BatchNormalizationGrad for a dY that is 0 where Y is.
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
 static const ot_op_case bias_gelu_cases[] = {

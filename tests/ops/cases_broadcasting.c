@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What operators of two broadcast operands have in common; their values stand in their own tables.
 #include "harness.h"
 

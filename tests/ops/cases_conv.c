@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected values: ONNX's node tests of Conv (basic_conv_with_padding, with_strides_padding,
 // autopad_same).
 #include "ops/harness.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected values: recorded from ONNX Runtime training 1.19.2.
 #include "ops/harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected values: those of Conv in cases_conv.c (ONNX's node tests), with B added and below 0 cut
 // off.
 #include "ops/harness.h"

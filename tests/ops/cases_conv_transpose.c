@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected values: ONNX's node test convtranspose.
 #include "ops/harness.h"
 

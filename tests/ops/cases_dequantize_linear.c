@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: ONNX's node tests, and the formula.
 #include "harness.h"
 

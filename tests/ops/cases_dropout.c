@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is random is tested in tests/unit/ops/test_dropout.c.
 #include "ops/harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: ONNX Runtime's for the first, the formula for the others. The gradient is not that of Y:
 // it passes straight through, as op_fake_quant_grad's cases have it.
 #include "harness.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
 // Expected values by the text of ONNX's specification of LabelEncoder.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: ONNX Runtime's for the first, PyTorch's for the others.
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: those of MaxPool's cases, whose indices are the cells and positions here.
 #include "harness.h"
 

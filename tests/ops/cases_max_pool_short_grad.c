@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: those of MaxPoolGrad's cases, and by hand.
 #include "harness.h"
 

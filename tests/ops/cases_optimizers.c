@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences cannot be stated as cases: tests/unit/ops/test_optimizers.c holds the optimizers
 // against the formulas.
 #include "ops/harness.h"

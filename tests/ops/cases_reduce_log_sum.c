@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: the formula in f64.
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
 // Forms other than row-major come from plans: unit/ops/test_reorder.c.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: ONNX Runtime's (batch first: the same transposed, which it does not run; activations
 // where it departs from ONNX: the formula).
 #include "harness.h"

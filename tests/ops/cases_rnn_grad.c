@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: PyTorch's.
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the gradients: recorded from ONNX Runtime training 1.19.2. Softmax of (0, ln 2, ln 5)
 // is (1, 2, 5) / 8.
 #include "ops/harness.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the gradient: recorded from ONNX Runtime training 1.19.2. The scores' softmax is (1, 2,
 // 5) / 8 and (1, 1, 2) / 4.
 #include "ops/harness.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // op_tests [--perf] [NAME ...]: run the cases of all operators, or of those named; non-zero when
 // one fails. With --perf time the kernels instead, preparing included.
 #include "harness_internal.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of operators as tables of cases: a file cases_<op>.c gives the data, the harness does the
 // rest.
 //

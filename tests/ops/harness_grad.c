@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of a case against central differences, both in f64 by the reference kernels.
 #include "harness_internal.h"
 

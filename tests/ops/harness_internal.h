@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the harness share.
 #ifndef OT_TESTS_OPS_HARNESS_INTERNAL_H
 #define OT_TESTS_OPS_HARNESS_INTERNAL_H

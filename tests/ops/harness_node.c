@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model with a case's one node.
 #include "harness_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running every kernel of a case's operator: agreement with the reference, guards, in place,
 // threads.
 #include "harness_internal.h"

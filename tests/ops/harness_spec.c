@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading the tensors of a case and giving them elements.
 #include "harness_internal.h"
 

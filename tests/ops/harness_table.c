@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table itself: sorted, and every record complete.
 #include "harness_internal.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script as people write them for ONNX Runtime training: artifacts, a loop with evaluation, parameters as one vector,
 checkpoints, export. test_dropin.py runs it with its imports changed; record_signatures.py runs it as it is.
 

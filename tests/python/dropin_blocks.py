@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script as people write them with onnxblock of ONNX Runtime training: a loss over two outputs with a target each, a
 block that edits the model by hand, models made without generate_artifacts, checkpoints. test_dropin.py runs it with its
 imports changed; record_signatures.py runs it as it is.

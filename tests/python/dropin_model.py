@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of dropin.py and dropin_blocks.py."""
 
 import math

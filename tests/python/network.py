@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small network, its artifacts and its mathematics in numpy: what the tests of the package have in common."""
 
 import os

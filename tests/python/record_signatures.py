@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write down the public names and signatures of ONNX Runtime training, and the numbers of the scripts dropin*.py there, on request:
 
     python record_signatures.py

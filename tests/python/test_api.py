@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training step by step: onnxtrain.api."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts written for ONNX Runtime training run after changing only their imports, with the numbers they have there."""
 
 import importlib.util

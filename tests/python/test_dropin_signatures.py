@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, parameters and defaults are those that record_signatures.py wrote down of ONNX Runtime training 1.19.2."""
 
 import importlib

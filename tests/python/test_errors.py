@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is refused: with which class, and in which words.
 
 The classes are those that ONNX Runtime training 1.19.2 raises in the same place, or subclasses of them; RuntimeError

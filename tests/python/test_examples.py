@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python of README.md, docs/python.md and examples/python does what it says."""
 
 import contextlib

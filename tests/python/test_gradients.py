@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of any value: onnxtrain.gradients."""
 
 import tempfile

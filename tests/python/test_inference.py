@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running models by hand: onnxtrain.InferenceSession."""
 
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handles in the wrong order, from several threads, and from callbacks."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks and losses of onnxtrain.onnxblock."""
 
 import importlib.util

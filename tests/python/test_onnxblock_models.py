@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models and artifacts built of blocks: onnxtrain.onnxblock."""
 
 import importlib.util

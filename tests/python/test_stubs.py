@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stub of the extension module names what the module has."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model with two outputs for the tests of onnxblock, and artifacts of it in a folder."""
 
 import tempfile

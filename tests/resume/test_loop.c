@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training run that is stopped, saved, loaded and resumed ends with the bytes of one that was
 // not: with shuffling, dropout, batch statistics, a schedule, clipping, accumulated micro-batches,
 // a short last batch, early stop and the best epoch kept.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same bits for one, two and three threads in a reproducible session, and from run to run with
 // the same number of threads in any session: losses, parameters and moments after some steps.
 #include <setjmp.h>

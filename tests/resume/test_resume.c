@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ten steps are the same bits as five steps, saving, loading in a new session and five more.
 #include <unistd.h>
 

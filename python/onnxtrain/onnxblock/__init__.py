@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Building blocks of losses, optimizers and whole models, as ``onnxruntime.training.onnxblock``.
 
 A block edits an ONNX ``ModelProto``: its :meth:`Block.build` takes names of values, appends nodes to ``self.base`` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks as losses and optimizers of :func:`onnxtrain.artifacts.generate_artifacts`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters to a checkpoint file, and back into a model."""
 
 from __future__ import annotations

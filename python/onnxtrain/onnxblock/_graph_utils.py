@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking things up in a ModelProto, and setting its outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks whose result is a model: forward, or training and eval."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model that blocks edit: one at a time in each thread."""
 
 from __future__ import annotations

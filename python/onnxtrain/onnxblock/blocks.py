@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks: one node each, unless stated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The losses: blocks that take the name of a value and compare it with an input of the graph, the target.
 
 The target input is made, unless the graph has a value of that name: it may have been put there before, and several

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The optimizers: models of their own, built in :func:`onnxtrain.onnxblock.empty_base` from a training block's
 parameters.
 

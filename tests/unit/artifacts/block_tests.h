@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For the tests of building graphs: a model to build on, and what a builder made as text.
 #ifndef TESTS_BLOCK_TESTS_H
 #define TESTS_BLOCK_TESTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "block_tests.h"
 
 static const char forward[] = "(float[N, 3] x) => (float[N, 3] y) <float[3] w = {1, 2, 3}>"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "block_tests.h"
 
 static void an_optimizer_built_from_its_parts_is_the_one_of_generate(void **state)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random calls on builders: whatever they get, they answer with a graph or an error.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be asked wrongly of artifacts, one row each: names, losses, optimizers, operators in the
 // way. Where ONNX Runtime has an error and here there is none, the row says so.
 #include "artifacts/artifacts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "artifacts/artifacts.h"
 #include "evaluate.h"
 

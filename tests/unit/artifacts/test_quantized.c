@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of quantisation-aware training: FakeQuant where gradients pass, as ONNX Runtime has it,
 // and the pairs that were exported in everything that is not the training model.
 #include "artifacts/artifacts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How recurrent layers stand in the artifacts: ONNX Runtime takes the inputs of its training form
 // by position, and has it for the forward direction and by steps only.
 #include "artifacts/artifacts.h"

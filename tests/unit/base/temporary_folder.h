@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fresh folder for one test, removed with everything in it at the end.
 #ifndef OT_TESTS_UNIT_BASE_TEMPORARY_FOLDER_H
 #define OT_TESTS_UNIT_BASE_TEMPORARY_FOLDER_H

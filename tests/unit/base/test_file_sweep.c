@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Temporary files that killed writers have left: the next writer of the same file removes them, and
 // nothing else.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <locale.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be wrong with a checkpoint file, and with what is asked of a checkpoint: one row each.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoint files: a kill or an error at any system call leaves the old or the new state, also
 // where the elements are in a second file; what comes from other programs; what does not fit.
 #include <setjmp.h>

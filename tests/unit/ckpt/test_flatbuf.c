@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkpoint format: a file of ONNX Runtime's byte for byte, round trips, and files cut or
 // changed anywhere.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is written, byte for byte: large tensors go from where they are to the file, and the files
 // are those that a builder in memory made, whose ids are recorded here.
 #include <setjmp.h>

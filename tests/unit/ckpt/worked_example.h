@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef TESTS_UNIT_CKPT_WORKED_EXAMPLE_H
 #define TESTS_UNIT_CKPT_WORKED_EXAMPLE_H
 

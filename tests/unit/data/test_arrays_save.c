@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is written reads back as it was; expected headers are NumPy's own.
 #include <setjmp.h>
 #include <stdarg.h>

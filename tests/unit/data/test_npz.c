@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives hold more than what is trained with: only arrays that are bound must fit.
 #include <setjmp.h>
 #include <stdarg.h>

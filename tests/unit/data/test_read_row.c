@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of arrays into batches: scaled, shifted, and checked element by element.
 #include <math.h>
 #include <setjmp.h>

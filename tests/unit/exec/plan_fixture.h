@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small graphs for the tests of plans, and operators made for them.
 #ifndef TESTS_UNIT_EXEC_PLAN_FIXTURE_H
 #define TESTS_UNIT_EXEC_PLAN_FIXTURE_H

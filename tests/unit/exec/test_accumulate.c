@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients that are made in their accumulation buffers.
 #include "evaluate.h"
 #include "exec/plan.h"

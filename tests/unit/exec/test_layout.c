@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans with and without layouts give the same; what is row-major at the borders stays so.
 #include "evaluate.h"
 #include "exec/plan.h"

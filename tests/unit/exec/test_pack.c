@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forms that parameters get, and plans whose parameters come in forms.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs for tests, stated as ONNX text.
 #ifndef OT_TESTS_MODEL_TEXT_H
 #define OT_TESTS_MODEL_TEXT_H

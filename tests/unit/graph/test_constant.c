@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A large constant is freed when the model lets go of it; seen through what the allocator is given.
 #include <stdlib.h>
 #include <unistd.h>

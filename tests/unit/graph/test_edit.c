@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/graph/model_text.h"
 
 static void removing_a_node_leaves_its_outputs_without_a_producer(void **state)

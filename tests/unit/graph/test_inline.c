@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/graph/model_text.h"
 
 #define HEADER "<ir_version: 9, opset_import: [\"\" : 18, \"local\" : 1]> "

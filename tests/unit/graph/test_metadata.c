@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/graph/model_text.h"
 
 static ot_model *described(void)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/graph/model_text.h"
 
 // A structure that the readers would refuse is made from a good one.

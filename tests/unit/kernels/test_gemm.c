@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The f32 product of every instruction set this processor has, against sums in f64.
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and layer normalisation over rows of every instruction set this processor has, against
 // the formulas in f64.
 #include "kernels/kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The f32 tiles of every instruction set this processor has, against the C library in f64.
 #include "kernels/kernels.h"
 

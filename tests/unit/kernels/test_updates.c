@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The f32 optimizer updates of every instruction set this processor has, against the formulas in
 // f64.
 #include "kernels/kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A new folder for a test's files; it goes with everything in it.
 #ifndef OT_TESTS_FOLDER_H
 #define OT_TESTS_FOLDER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/onnx/folder.h"
 
 static const float elements[] = {1, 2, 3, 4};

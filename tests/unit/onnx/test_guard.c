@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/onnx/wire_build.h"
 
 static void assert_guarded(const message *m, const ot_model_options *options, ot_status status,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/onnx/folder.h"
 
 static const char *const text = "g (float[2] x) => (float[2] y) { y = Neg (x) }";

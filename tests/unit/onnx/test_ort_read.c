@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .ort files of ONNX Runtime's own writer (data/make_ort.py), a small one put together by hand, and
 // all of them cut and changed.
 #include <stdlib.h>

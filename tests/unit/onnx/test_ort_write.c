@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .ort files of ours: read back, and looked into where other readers need more than we do.
 #include "onnx/ort.h"
 #include "unit/onnx/folder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/onnx/wire_build.h"
 
 static void assert_tensor_refused(const message *w, ot_status status, const char *part)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Large initializers stay where they lie in the bytes of a model, whatever that does to their
 // alignment, and everything that is made of them is as if they were aligned.
 #include <math.h>

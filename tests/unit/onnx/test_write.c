@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "unit/onnx/wire_build.h"
 
 enum { UNKNOWN = 1000 }; // no message has this field

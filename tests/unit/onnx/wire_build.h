@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protobuf messages for tests, put together field by field.
 #ifndef OT_TESTS_WIRE_BUILD_H
 #define OT_TESTS_WIRE_BUILD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What BatchNormReluAgain makes has the bits that BatchNormRelu made: masks taken from either
 // agree.
 #include "evaluate.h"

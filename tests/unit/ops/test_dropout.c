@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mask of Dropout: its share, what it depends on, and what it does not; and old forms of
 // Softmax.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "evaluate.h"
 
 #define HEAD "<ir_version: 8, opset_import: [\"\" : 17]> "

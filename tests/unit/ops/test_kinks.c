@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients where central differences cannot tell: at kinks, ties and singular points. Expected
 // values are PyTorch's.
 #include "evaluate.h"

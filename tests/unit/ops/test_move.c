@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape arithmetic stays symbolic: the chains that exporters write for a dynamic batch.
 #include <setjmp.h>
 #include <stdarg.h>

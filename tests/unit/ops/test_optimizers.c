@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizer operators against the published formulas, evaluated here in f64.
 #include <math.h>
 

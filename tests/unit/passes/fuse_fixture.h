@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For the tests of the fusions: a fused graph gives what the graph gave.
 #ifndef TESTS_UNIT_PASSES_FUSE_FIXTURE_H
 #define TESTS_UNIT_PASSES_FUSE_FIXTURE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fuse_fixture.h"
 
 #define INPUTS "float[2,2,4,4] x, float[3,2,3,3] w, float[3] b"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fuse_fixture.h"
 
 #define GEMM_INPUTS "float[6,4] x, float[5,4] w, float[5] b"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "evaluate.h"
 
 static void unknown_operators_are_all_named_in_one_message(void **state)

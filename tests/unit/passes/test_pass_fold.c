@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "evaluate.h"
 
 static void nodes_of_constant_inputs_become_constants(void **state)

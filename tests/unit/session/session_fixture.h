@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session over the small network: what the tests of `session` have in common.
 #ifndef TESTS_UNIT_SESSION_FIXTURE_H
 #define TESTS_UNIT_SESSION_FIXTURE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be asked wrongly of a session: status and message, one row or test each.
 #include "session_fixture.h"
 #include "unit/base/temporary_folder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/base.h"
 #include "mlp.h"
 #include "session/session_internal.h"

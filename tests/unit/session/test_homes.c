@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters that lie in the forms of their kernels while a session works: nobody outside sees it.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions from files and from bytes, gradients from outside.
 #include "session_fixture.h"
 #include "unit/base/temporary_folder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles in the wrong order, after their end, of another kind, from two threads.
 #include <pthread.h>
 

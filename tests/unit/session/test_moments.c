@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which optimizer goes on with what another one, or a file, has left.
 #include "session_fixture.h"
 #include "unit/base/temporary_folder.h"

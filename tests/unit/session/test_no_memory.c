@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every allocation in the life of a session fails once: each call returns OT_ERR_NO_MEMORY, leaves
 // nothing behind (the sanitizer looks) and does its work when it is called again.
 #include "session_fixture.h"

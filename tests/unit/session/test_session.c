@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session_fixture.h"
 
 // ---- artifacts that do not fit together ----

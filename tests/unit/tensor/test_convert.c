@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of a model given as text, three ways: run as built, run in ONNX's own operators, and by
 // central differences.
 #ifndef TESTS_UNIT_TRAIN_GRADIENTS_FIXTURE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which fields the inputs of a session take, and what is held out.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What artifacts say of their loss.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which gradients a caller can ask for, what the model for files looks like, and what is refused.
 #include "gradients_fixture.h"
 

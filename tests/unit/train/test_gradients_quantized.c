@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantising and back: the forward values stay those of the pair, and the gradient passes straight
 // through where round(x / scale) + zero point is in the range of the integers.
 #include "gradients_fixture.h"

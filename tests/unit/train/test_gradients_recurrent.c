@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers as they train: by steps, each direction forwards, in all that ONNX Runtime has a
 // training form for; values and gradients against the layers as they were, in f64.
 #include "gradients_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients in ONNX's own operators: the same to f64's precision as those that run, which agree
 // with central differences.
 #include "gradients_fixture.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the files of this folder with the onnx package (1.23): python make_data.py"""
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser, printer

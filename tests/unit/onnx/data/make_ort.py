@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the .ort files that test_ort_read.c reads: each by ONNX Runtime training 1.19.2, beside it what the same runtime
 makes of it as .onnx.
 
