@@ -19,8 +19,8 @@ int main(int argc, char **argv)
     ot_dataset *data;
     ot_batches *digits;
     ot_batches_options row = OT_BATCHES_OPTIONS_INIT; // one image and its class
-    ot_binding bindings[] = {{"image", OT_F32, {3, {1, 8, 8}}, "0:63", 0.0625, NULL, NULL, 1, 0},
-                             {"class", OT_I64, {0, {0}}, "64", 1.0, NULL, NULL, 1, 1}};
+    ot_binding bindings[] = {{"image", OT_F32, {3, {1, 8, 8}}, "0:63", 0.0625, NULL, NULL, 1, 0, 0},
+                             {"class", OT_I64, {0, {0}}, "64", 1.0, NULL, NULL, 1, 1, 0}};
     const ot_tensor *digit[2];
     row.first = atoi(argv[3]);
     row.last = row.first + 1;

@@ -27,8 +27,8 @@ int main(int argc, char **argv)
     // Data: columns a and b are the model's input x, column c is the target.
     ot_dataset *data;
     ot_batches *batches;
-    ot_binding bindings[] = {{"x", OT_F32, {1, {2}}, "a,b", 1.0, NULL, NULL, 1, 0},
-                             {"target", OT_F32, {1, {1}}, "c", 1.0, NULL, NULL, 1, 0}};
+    ot_binding bindings[] = {{"x", OT_F32, {1, {2}}, "a,b", 1.0, NULL, NULL, 1, 0, 0},
+                             {"target", OT_F32, {1, {1}}, "c", 1.0, NULL, NULL, 1, 0, 0}};
     must(ot_dataset_open((const char *const *)&argv[2], 1, NULL, &data));
     must(ot_batches_create(data, bindings, 2, NULL, &batches));
 

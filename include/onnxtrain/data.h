@@ -73,7 +73,8 @@ typedef struct ot_binding {
     const double *mean, *std; ///< subtracted, then divided; NULL: nothing; n_channels of them: 1,
                               ///< or the row's first extent
     int n_channels;
-    int is_class; ///< labels: text becomes classes (sorted), numbers must be whole
+    int is_class;       ///< labels: text becomes classes (sorted), numbers must be whole
+    int is_probability; ///< numbers must be in 0..1, as targets of binary cross entropy are
 } ot_binding;
 
 /** One thread at a time, else OT_ERR_STATE. */
@@ -115,7 +116,8 @@ OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t bat
  * @param tensors one per binding, owned by `batches`, valid until the next call; all NULL at the
  * end of the epoch
  * @return OT_ERR_INVALID with row and column for NaN features, labels out of range, text where a
- * number is wanted, fractions for integers, numbers outside the input's type
+ * number is wanted, fractions for integers, numbers outside the input's type or, of probabilities,
+ * outside 0..1
  */
 OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors);
 /** Names of the classes of a text label binding, sorted; NULL when labels are numbers. Owned by

@@ -23,6 +23,9 @@ typedef struct ot_data_options {
     const ot_model *forward;    ///< inputs that it lacks are targets; NULL: only `targets` are
     const char *const *targets; ///< inputs that are targets, the one of label and metrics first
     int n_targets;
+    const char *const *probabilities; ///< inputs that take numbers in 0..1 alone, as the targets of
+                                      ///< OT_LOSS_BCE_WITH_LOGITS
+    int n_probabilities;
     const char *label;       ///< field of the first target, by name or position; NULL: that of its
                              ///< name, else for a single target the last column of a CSV
     const char *const *bind; ///< "input=fields", the fields as in ot_binding
@@ -35,7 +38,7 @@ typedef struct ot_data_options {
 } ot_data_options;
 #define OT_DATA_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(ot_data_options), NULL, NULL, 0, NULL, NULL, 0, 1.0, NULL, NULL, 1, 0.0,            \
+        sizeof(ot_data_options), NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 1.0, NULL, NULL, 1, 0.0,   \
             OT_BATCHES_OPTIONS_INIT                                                                \
     }
 
@@ -139,8 +142,8 @@ OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batc
 /**
  * What artifacts say of their loss, for the data and the metrics of a session over them.
  *
- * @param data  `forward` says whether they were made from it; receives targets (owned by
- * `artifacts`; those that are given stay), number of classes and ignored label
+ * @param data  `forward` says whether they were made from it; receives targets and probabilities
+ * (owned by `artifacts`; targets that are given stay), number of classes and ignored label
  * @param train receives task, metric_output and, by the targets of `data`, metric_input. Of
  * artifacts of another maker the output behind the loss counts as scores when the target is a class
  */

@@ -30,8 +30,10 @@ struct ot_artifacts {
     int n_parameters;
     ot__loss_term *loss_terms; // none: nothing is known, as of artifacts of another maker
     int n_loss_terms;
+    const char **probabilities; // targets among those of loss_terms that must be in 0..1
+    int n_probabilities;
     bool ort_format;  // saved as .ort files too
-    ot__arena *arena; // of parameter_order and loss_terms
+    ot__arena *arena; // of parameter_order, loss_terms and probabilities
 };
 
 ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty

@@ -124,6 +124,22 @@ static bool read_term(ot__loss_term *term, char *line, const char **targets)
     return field > VALUE;
 }
 
+static ot_status find_probabilities(ot_artifacts *artifacts, size_t n_fields)
+{
+    artifacts->probabilities =
+        ot__arena_alloc(artifacts->arena, n_fields * sizeof *artifacts->probabilities);
+    if (artifacts->probabilities == NULL)
+        return OT_ERR_NO_MEMORY;
+    artifacts->n_probabilities = 0;
+    for (int i = 0; i < artifacts->n_loss_terms; i++) {
+        const ot__loss_term *term = &artifacts->loss_terms[i];
+
+        for (int k = 0; term->loss == OT_LOSS_BCE_WITH_LOGITS && k < term->n_targets; k++)
+            artifacts->probabilities[artifacts->n_probabilities++] = term->targets[k];
+    }
+    return OT_OK;
+}
+
 ot_status ot__loss_read(ot_artifacts *artifacts)
 {
     const char *note = ot_model_metadata(artifacts->training, OT_METADATA_LOSS), **targets;
@@ -156,5 +172,5 @@ ot_status ot__loss_read(ot_artifacts *artifacts)
         targets += term->n_targets;
         line = end + 1;
     }
-    return OT_OK;
+    return find_probabilities(artifacts, n_fields);
 }

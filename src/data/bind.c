@@ -183,6 +183,7 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
     bound->scale = binding->scale;
     bound->n_channels = binding->n_channels;
     bound->is_class = binding->is_class != 0;
+    bound->is_probability = binding->is_probability != 0;
     bound->has_ignored_label = options->has_ignored_label != 0;
     bound->ignored_label = options->ignored_label;
     OT_TRY(fit_shape(bound, &binding->shape));

@@ -15,7 +15,7 @@ typedef struct ot__bound {
     double scale;
     double *mean, *std; // n_channels of each, or NULL
     int n_channels;
-    bool is_class, has_ignored_label;
+    bool is_class, is_probability, has_ignored_label;
     int64_t ignored_label;
     char **class_names; // of text labels, sorted; NULL: labels are numbers
     int n_class_names;

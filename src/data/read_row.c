@@ -153,6 +153,23 @@ static ot_status scale_values(const ot__bound *bound, int64_t row)
     return OT_OK;
 }
 
+// Beyond 0..1 binary cross entropy has no least value: training would go down for ever.
+static ot_status check_probabilities(const ot__bound *bound, int64_t row)
+{
+    char what[128];
+
+    for (int64_t i = 0; i < bound->row_count; i++) {
+        const double value = bound->values[i];
+
+        if (value >= 0 && value <= 1)
+            continue;
+        snprintf(what, sizeof what, "%.16g is outside 0..1, which binary cross entropy takes",
+                 value);
+        return bad_value(bound, row, i, what);
+    }
+    return OT_OK;
+}
+
 // ---- what the input's type can hold ----
 
 static const struct {
@@ -236,7 +253,7 @@ static bool is_plain(const ot__bound *bound)
     const ot__field *field = bound->fields[0];
 
     return field->data && !field->swap_bytes && !field->fortran_order && !bound->is_class &&
-           bound->dtype == OT_F32 &&
+           !bound->is_probability && bound->dtype == OT_F32 &&
            (field->dtype == OT_U8 ||
             (field->dtype == OT_F32 && (uintptr_t)field->data % sizeof(float) == 0));
 }
@@ -277,6 +294,8 @@ ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows
         OT_TRY(check_labels(bound, row, n_classes));
     else
         OT_TRY(scale_values(bound, row));
+    if (bound->is_probability)
+        OT_TRY(check_probabilities(bound, row));
     OT_TRY(check_range(bound, row));
     ot__convert((char *)bound->tensor->data + (size_t)at * row_bytes, bound->dtype, bound->values,
                 OT_F64, bound->row_count);

@@ -58,6 +58,8 @@ static ot_status describe_input(const ot_session *session, int index, bool is_ta
         return ot__error(OT_ERR_INVALID, "input '%s' has no batch axis", binding->input);
     binding->shape.ndim = shape.ndim - 1;
     memcpy(binding->shape.dim, shape.dim + 1, (size_t)binding->shape.ndim * sizeof(int64_t));
+    binding->is_probability =
+        is_named(options->probabilities, options->n_probabilities, binding->input);
     if (is_target_input) {
         binding->is_class = !ot__dtype_is_float(binding->dtype);
     } else if (ot__dtype_is_float(binding->dtype)) {
@@ -216,6 +218,9 @@ ot_status ot__data_options_check(const ot_data_options *options)
     if (!is_list(options->targets, options->n_targets) || !is_list(options->bind, options->n_bind))
         return ot__error(OT_ERR_INVALID, "%d targets and %d bindings, of which some are missing",
                          options->n_targets, options->n_bind);
+    if (!is_list(options->probabilities, options->n_probabilities))
+        return ot__error(OT_ERR_INVALID, "%d probabilities, of which some are missing",
+                         options->n_probabilities);
     if ((options->mean != NULL || options->std != NULL) && options->n_channels < 1)
         return ot__error(OT_ERR_INVALID, "means or deviations of %d channels", options->n_channels);
     return OT_OK;

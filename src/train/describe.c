@@ -100,6 +100,8 @@ ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *ses
         data->n_targets = first != NULL ? target_count(artifacts) : (int)OT_COUNT(usual_targets);
         data->targets = first != NULL ? first->targets : usual_targets;
     }
+    data->probabilities = artifacts->probabilities;
+    data->n_probabilities = artifacts->n_probabilities;
     describe_classes(artifacts, &data->batches);
     train->metric_input = ot_train_target(session, data);
     if (first != NULL) {

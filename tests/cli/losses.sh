@@ -22,6 +22,19 @@ json accuracy 'v > 0.95'
 run 0 eval sides.onnx --data sides.csv --loss bce-with-logits
 out "accuracy"
 
+# Classes 1 and 2, or -1 and 1, are no probabilities: their loss would fall below zero for ever.
+sed '1!s/1$/2/; 1!s/0$/1/' sides.csv >twos.csv
+line=$(grep -n ',2$' twos.csv | head -n 1 | cut -d : -f 1)
+refuses 1 "twos.csv: line $line, column 3 ('target'): 2 is outside 0..1, which binary cross entropy takes" \
+    eval sides.onnx --data twos.csv --loss bce-with-logits
+refuses 1 "column 3 ('target'): 2 is outside 0..1" train line.onnxtxt --data twos.csv --loss bce-with-logits $once
+sed '1!s/0$/-1/' sides.csv >signs.csv
+refuses 1 "('target'): -1 is outside 0..1" eval sides.onnx --data signs.csv --loss bce-with-logits
+run 0 artifacts line.onnxtxt --loss mse --loss 0.5*bce-with-logits:y=side --out sides_artifacts
+refuses 1 "2 is outside 0..1" train sides_artifacts --data twos.csv --bind x=a,b --bind target=b --bind side=target $once
+sed '1!s/1$/0.9/; 1!s/0$/0.1/' sides.csv >smooth.csv
+run 0 train line.onnxtxt --data smooth.csv --loss bce-with-logits $once
+
 # A loss written by hand: mean((y - target)^2) is mse, bit for bit but for its nodes.
 cat >loss.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 17]>

@@ -54,6 +54,10 @@ class LossesTest(unittest.TestCase):
         self.assertAlmostEqual(result.state.parameters["v"].data.item(), v, places=6)
         self.assertAlmostEqual(result.state.parameters["w"].data.item(), w, places=6)
 
+    def test_targets_of_binary_cross_entropy_are_0_to_1(self):
+        with self.assertRaisesRegex(onnxtrain.InvalidArgument, "row 3, element 1: 2 is outside 0..1"):
+            self.step("bce-with-logits", {"target": self.near})
+
     def squares(self, w=2.0):
         """Loss of `far` and its slope by w, by the mean of squares."""
         d = w * self.x - self.far

@@ -82,8 +82,8 @@ static void write_rows(const char *path)
 static ot_batches *make_batches(const ot_dataset *dataset, int shuffle)
 {
     const ot_binding bindings[] = {
-        {"x", OT_F32, {1, {N_FEATURES}}, "0:5", 1.0, NULL, NULL, 1, 0},
-        {"labels", OT_I64, {0, {0}}, "6", 1.0, NULL, NULL, 1, 1},
+        {"x", OT_F32, {1, {N_FEATURES}}, "0:5", 1.0, NULL, NULL, 1, 0, 0},
+        {"labels", OT_I64, {0, {0}}, "6", 1.0, NULL, NULL, 1, 1, 0},
     };
     ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
     ot_batches *batches;

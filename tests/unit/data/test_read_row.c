@@ -225,6 +225,27 @@ static void scaled_beyond_f32_is_refused_on_the_short_way_too(void **state)
     ot_dataset_destroy(dataset);
 }
 
+// ---- probabilities ----
+
+static void probabilities_outside_0_and_1_are_refused_with_row_and_element(void **state)
+{
+    const ot_binding binding = {
+        .dtype = OT_F32, .scale = 1.0 / 29, .n_channels = 1, .is_probability = 1};
+    ot_dataset *dataset = floats_dataset(29);
+
+    (void)state;
+    read_all(dataset, binding, OT_OK, NULL); // 0 to 29, of 29
+    ot_dataset_destroy(dataset);
+    dataset = floats_dataset(58);
+    read_all(dataset, binding, OT_ERR_INVALID, NULL);
+    assert_non_null(strstr(ot_error_message(), "row 3, element 10: 2 is outside 0..1"));
+    ot_dataset_destroy(dataset);
+    dataset = floats_dataset(-29);
+    read_all(dataset, binding, OT_ERR_INVALID, NULL);
+    assert_non_null(strstr(ot_error_message(), "row 3, element 10: -1 is outside 0..1"));
+    ot_dataset_destroy(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +257,7 @@ int main(void)
         cmocka_unit_test(numbers_outside_the_type_are_refused_with_row_and_column),
         cmocka_unit_test(fractions_in_arrays_are_refused_with_row_and_element),
         cmocka_unit_test(scaled_beyond_f32_is_refused_on_the_short_way_too),
+        cmocka_unit_test(probabilities_outside_0_and_1_are_refused_with_row_and_element),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,9 @@ static void splits_and_classes_that_cannot_be_are_told(void **state)
     f->options.n_bind = 1;
     assert_refused(f, "0 targets and 1 bindings, of which some are missing");
     f->options.n_bind = 0;
+    f->options.n_probabilities = 1;
+    assert_refused(f, "1 probabilities, of which some are missing");
+    f->options.n_probabilities = 0;
     f->options.mean = (const double[]){1};
     f->options.n_channels = 0;
     assert_refused(f, "means or deviations of 0 channels");

@@ -100,6 +100,20 @@ static void metrics_go_by_the_first_term_and_targets_are_those_of_all(void **sta
     assert_true(f->artifacts->loss_terms[1].factor == 0.3);
 }
 
+static void targets_of_binary_cross_entropy_are_probabilities(void **state)
+{
+    fixture *f = *state;
+    const ot_loss_options losses[] = {loss(OT_LOSS_MSE, "depth", "far"),
+                                      loss(OT_LOSS_BCE_WITH_LOGITS, "depth", "near"),
+                                      loss(OT_LOSS_BCE_WITH_LOGITS, "kind", NULL)};
+
+    generate(f, losses, 3);
+    describe(f);
+    assert_int_equal(f->data.n_probabilities, 2);
+    assert_string_equal(f->data.probabilities[0], "near");
+    assert_string_equal(f->data.probabilities[1], "target");
+}
+
 static void targets_that_are_given_stay(void **state)
 {
     fixture *f = *state;
@@ -190,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(metrics_go_by_the_first_term_and_targets_are_those_of_all),
+        TEST(targets_of_binary_cross_entropy_are_probabilities),
         TEST(targets_that_are_given_stay),
         TEST(artifacts_of_another_maker_are_known_by_names_and_types),
         TEST(a_loss_of_the_models_own_is_not_guessed_at),
