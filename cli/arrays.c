@@ -77,7 +77,7 @@ static int read_all(const ot_dataset *dataset, const char *fields, const array_r
     if (rows < 1)
         return report_text("'%s': the data have no rows", r->name);
     if (ot_batches_create(dataset, &binding, 1, &options, &batches) != OT_OK ||
-        ot_batches_next(batches, &batch) != OT_OK)
+        ot_batches_next(batches, &batch, 1) != OT_OK)
         code = report_error();
     else if (shape.ndim == 0 && ot_tensor_count(batch) != 1)
         code = report_text("'%s': the model wants a single number", r->name);

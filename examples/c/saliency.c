@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     must(ot_model_load(argv[1], NULL, &model));
     must(ot_dataset_open((const char *const *)&argv[2], 1, NULL, &data));
     must(ot_batches_create(data, bindings, 2, &row, &digits));
-    must(ot_batches_next(digits, digit));
+    must(ot_batches_next(digits, digit, 2));
 
     // The gradient of all ten scores by the image, weighted by a vector: 1 for the class, else 0.
     ot_gradients *gradients;

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     must(ot_session_set_learning_rate(session, 0.05));
     for (int epoch = 0; epoch < 100; epoch++) {
         must(ot_batches_seek(batches, epoch, 0));
-        while (must(ot_batches_next(batches, inputs)), inputs[0]) {
+        while (must(ot_batches_next(batches, inputs, 2)), inputs[0]) {
             must(ot_session_train_step(session, inputs, 2, &value, 1));
             must(ot_session_optimizer_step(session));
             ot_session_reset_gradients(session);

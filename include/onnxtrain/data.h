@@ -115,11 +115,13 @@ OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t bat
  *
  * @param tensors one per binding, owned by `batches`, valid until the next call; all NULL at the
  * end of the epoch
- * @return OT_ERR_INVALID with row and column for NaN features, labels out of range, text where a
- * number is wanted, fractions for integers, numbers outside the input's type or, of probabilities,
- * outside 0..1
+ * @param n_tensors how many `tensors` has room for: as many as there are bindings
+ * @return OT_ERR_INVALID when that is another number, and with row and column for NaN features,
+ * labels out of range, text where a number is wanted, fractions for integers, numbers outside the
+ * input's type or, of
+ * probabilities, outside 0..1
  */
-OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors);
+OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors, int n_tensors);
 /** Names of the classes of a text label binding, sorted; NULL when labels are numbers. Owned by
  * `batches`. */
 OT_API const char *const *ot_batches_class_names(const ot_batches *batches, int *n_classes);

@@ -185,13 +185,16 @@ static ot_status next(ot_batches *batches, const ot_tensor **tensors)
     return OT_OK;
 }
 
-ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors)
+ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors, int n_tensors)
 {
     ot_status st;
 
     OT_TRY(OT_GIVEN(tensors));
     OT_TRY(ot__guard_enter(batches, OT_KIND_BATCHES));
-    st = next(batches, tensors);
+    st = n_tensors == batches->n_bounds
+             ? next(batches, tensors)
+             : ot__error(OT_ERR_INVALID, "room for %d tensors is given, the batches have %d inputs",
+                         n_tensors, batches->n_bounds);
     ot__guard_leave(batches);
     return st;
 }

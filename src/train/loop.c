@@ -257,7 +257,7 @@ static ot_status evaluate(loop *l, ot_batches *batches, ot_metrics *out)
 
     OT_TRY(ot_batches_seek(batches, 0, 0));
     for (;;) {
-        OT_TRY(ot_batches_next(batches, l->inputs));
+        OT_TRY(ot_batches_next(batches, l->inputs, l->n_inputs));
         if (!l->inputs[0])
             break;
         OT_TRY(run_batch(l, OT_MODE_EVAL, &sums));
@@ -296,7 +296,7 @@ static ot_status train_epoch(loop *l)
 
     OT_TRY(ot_batches_seek(l->training, l->epoch, l->batch));
     while (!l->is_stopping && !l->is_finished) {
-        OT_TRY(ot_batches_next(l->training, l->inputs));
+        OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
         if (!l->inputs[0])
             break;
         OT_TRY(run_batch(l, OT_MODE_TRAIN, &l->sums));

@@ -22,7 +22,7 @@ static void read_batches(const ot_dataset *dataset, const ot_binding *bindings, 
     if (ot_batches_create(dataset, bindings, n_bindings, options, &batches) != OT_OK)
         return;
     for (int i = 0; i < MAX_BATCHES; i++)
-        if (ot_batches_next(batches, tensors) != OT_OK || !tensors[0])
+        if (ot_batches_next(batches, tensors, n_bindings) != OT_OK || !tensors[0])
             break;
     ot_batches_destroy(batches);
 }

@@ -33,7 +33,7 @@ static void read_field(const ot_dataset *dataset, int index)
     options.last = OT_MIN(ot_dataset_rows(dataset), (int64_t)MAX_ROWS);
     if (ot_batches_create(dataset, &binding, 1, &options, &batches) != OT_OK)
         return;
-    while (ot_batches_next(batches, &batch) == OT_OK && batch)
+    while (ot_batches_next(batches, &batch, 1) == OT_OK && batch)
         n_read += ot_tensor_shape(batch)->dim[0];
     if (n_read > MAX_ROWS && options.last > 0)
         abort();

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -44,7 +45,7 @@ static int read_epoch(ot_batches *batches, int64_t *rows, int *n_rows)
     int n_batches = 0;
 
     for (;; n_batches++) {
-        assert_int_equal(ot_batches_next(batches, &batch), OT_OK);
+        assert_int_equal(ot_batches_next(batches, &batch, 1), OT_OK);
         if (!batch)
             return n_batches;
         for (int64_t i = 0; i < ot_tensor_count(batch); i++)
@@ -186,9 +187,29 @@ static void batches_go_on_when_their_dataset_is_destroyed(void **state)
     (void)state;
     ot_dataset_destroy(dataset);
     ot_dataset_destroy(dataset); // it is still there: once more makes no difference
-    assert_int_equal(ot_batches_next(batches, &rows), OT_OK);
+    assert_int_equal(ot_batches_next(batches, &rows, 1), OT_OK);
     assert_int_equal(ot_tensor_count(rows), ROWS);
     ot_batches_destroy(batches); // and the dataset with it, as the leak check sees
+}
+
+static void tensors_are_written_only_when_there_is_room_for_each(void **state)
+{
+    const ot_binding two[] = {
+        {.input = "x", .dtype = OT_I64, .fields = "n", .scale = 1, .n_channels = 1},
+        {.input = "y", .dtype = OT_I64, .fields = "n", .scale = 1, .n_channels = 1}};
+    ot_dataset *dataset = counting_dataset();
+    const ot_tensor **rows = malloc(sizeof(*rows)); // a second one is seen by the sanitizer
+    ot_batches *batches;
+
+    (void)state;
+    assert_int_equal(ot_batches_create(dataset, two, 2, NULL, &batches), OT_OK);
+    for (int n = -1; n < 2; n++) {
+        assert_int_equal(ot_batches_next(batches, rows, n), OT_ERR_INVALID);
+        assert_non_null(strstr(ot_error_message(), "the batches have 2 inputs"));
+    }
+    free((void *)rows);
+    ot_batches_destroy(batches);
+    ot_dataset_destroy(dataset);
 }
 
 static void batches_are_not_used_by_two_threads(void **state)
@@ -201,11 +222,11 @@ static void batches_are_not_used_by_two_threads(void **state)
 
     (void)state;
     guard->owner = other; // as a thread inside has it
-    assert_int_equal(ot_batches_next(batches, &rows), OT_ERR_STATE);
+    assert_int_equal(ot_batches_next(batches, &rows, 1), OT_ERR_STATE);
     assert_string_equal(ot_error_message(), "another thread uses the batches: one at a time may");
     assert_int_equal(ot_batches_seek(batches, 0, 0), OT_ERR_STATE);
     guard->owner = 0;
-    assert_int_equal(ot_batches_next(batches, &rows), OT_OK);
+    assert_int_equal(ot_batches_next(batches, &rows, 1), OT_OK);
     ot_batches_destroy(batches);
     ot_dataset_destroy(dataset);
 }
@@ -214,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_go_on_when_their_dataset_is_destroyed),
+        cmocka_unit_test(tensors_are_written_only_when_there_is_room_for_each),
         cmocka_unit_test(batches_are_not_used_by_two_threads),
         cmocka_unit_test(in_file_order_the_last_batch_is_short),
         cmocka_unit_test(a_short_batch_can_be_left_out),

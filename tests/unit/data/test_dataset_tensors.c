@@ -31,8 +31,8 @@ static void batches_read_the_rows_of_tensors_in_memory(void **state)
     assert_ok(ot_dataset_from_tensors(names, (const ot_tensor *const *)tensors, 2, &dataset));
     assert_int_equal(ot_dataset_rows(dataset), 3);
     assert_ok(ot_batches_create(dataset, bindings, 2, &options, &batches));
-    assert_ok(ot_batches_next(batches, batch));
-    assert_ok(ot_batches_next(batches, batch));
+    assert_ok(ot_batches_next(batches, batch, 2));
+    assert_ok(ot_batches_next(batches, batch, 2));
     assert_int_equal(ot_tensor_shape(batch[0])->dim[0], 1);
     assert_true(((const float *)ot_tensor_data_const(batch[0]))[1] == 60.0f);
     assert_int_equal(((const int64_t *)ot_tensor_data_const(batch[1]))[0], 1);

@@ -125,7 +125,7 @@ static void arrays_that_nobody_binds_do_not_matter(void **state)
     if (ot_batches_create(dataset, bindings, 2, NULL, &batches) != OT_OK)
         fail_msg("%s", ot_error_message());
     assert_int_equal(ot_batches_rows(batches), 3);
-    assert_int_equal(ot_batches_next(batches, tensors), OT_OK);
+    assert_int_equal(ot_batches_next(batches, tensors, 2), OT_OK);
     assert_true(ot__tensor_get_f64(tensors[0], 5) == 6);
     assert_true(ot__tensor_get_f64(tensors[1], 2) == 2);
     ot_batches_destroy(batches);

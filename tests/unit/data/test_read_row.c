@@ -57,7 +57,7 @@ static void read_all(const ot_dataset *dataset, ot_binding binding, ot_status ex
     binding.shape = OT_SHAPE(CHANNELS, PIXELS);
     options.batch_size = ROWS;
     assert_int_equal(ot_batches_create(dataset, &binding, 1, &options, &batches), OT_OK);
-    assert_int_equal(ot_batches_next(batches, &batch), expected);
+    assert_int_equal(ot_batches_next(batches, &batch, 1), expected);
     if (check)
         check(batch);
     ot_batches_destroy(batches);
@@ -138,7 +138,7 @@ static void assert_read(const char *cell, ot_dtype dtype, ot_status expected, co
     ot__error_clear();
     assert_int_equal(ot__dataset_open_bytes(csv, (size_t)n, NULL, &dataset), OT_OK);
     assert_int_equal(ot_batches_create(dataset, &binding, 1, NULL, &batches), OT_OK);
-    if (ot_batches_next(batches, &batch) != expected)
+    if (ot_batches_next(batches, &batch, 1) != expected)
         fail_msg("%s into %s: %s", cell, ot_dtype_name(dtype), ot_error_message());
     if (expected == OT_OK)
         assert_true(ot__tensor_get_f64(batch, 1) == strtod(cell, NULL));

@@ -104,7 +104,7 @@ static void of_a_csv_the_last_column_is_the_label_and_an_input_takes_the_rest(vo
     make(f, NULL);
     assert_int_equal(ot_train_target(f->session, &f->options), 1);
     assert_null(f->validation);
-    assert_int_equal(ot_batches_next(f->training, batch), OT_OK);
+    assert_int_equal(ot_batches_next(f->training, batch, OT_COUNT(batch)), OT_OK);
     assert_values(batch[0], (const double[]){1, 2, 3, 4, 5, 6, 7, 8}, 8);
     assert_values(batch[1], (const double[]){2, 0, 2, 1}, 4);
     classes = ot_batches_class_names(f->training, &n);
@@ -121,7 +121,7 @@ static void a_label_may_be_any_column_by_name_or_position(void **state)
     f->options.label = "#0";
     f->options.scale = 0.5;
     make(f, NULL);
-    assert_int_equal(ot_batches_next(f->training, batch), OT_OK);
+    assert_int_equal(ot_batches_next(f->training, batch, OT_COUNT(batch)), OT_OK);
     assert_values(batch[0], (const double[]){5, 10, 15, 20}, 4);
     assert_values(batch[1], (const double[]){1, 2}, 2); // no scale for targets
 }
@@ -136,7 +136,7 @@ static void what_is_bound_goes_before_names_and_the_rest(void **state)
     f->options.bind = bind;
     f->options.n_bind = 2;
     make(f, NULL);
-    assert_int_equal(ot_batches_next(f->training, batch), OT_OK);
+    assert_int_equal(ot_batches_next(f->training, batch, OT_COUNT(batch)), OT_OK);
     assert_values(batch[0], (const double[]){3, 4, 7, 8}, 4);
     assert_values(batch[1], (const double[]){2, 6}, 2);
     assert_values(batch[2], (const double[]){0, 1}, 2);
@@ -158,7 +158,7 @@ static void arrays_go_to_the_inputs_of_their_names_and_then_in_order(void **stat
     assert_int_equal(
         ot_dataset_from_tensors(names, (const ot_tensor *const *)tensors, 3, &f->dataset), OT_OK);
     make(f, NULL);
-    assert_int_equal(ot_batches_next(f->training, batch), OT_OK);
+    assert_int_equal(ot_batches_next(f->training, batch, OT_COUNT(batch)), OT_OK);
     assert_values(batch[0], pair, 4);
     assert_values(batch[1], offset, 2);
     assert_values(batch[2], (const double[]){2, 1}, 2);
@@ -202,7 +202,8 @@ static void the_rows_held_out_are_those_not_trained_on(void **state)
     assert_int_equal(ot_batches_rows(f->training), 30);
     for (int k = 0; k < 2; k++)
         for (;;) {
-            assert_int_equal(ot_batches_next(k ? f->validation : f->training, batch), OT_OK);
+            assert_int_equal(
+                ot_batches_next(k ? f->validation : f->training, batch, OT_COUNT(batch)), OT_OK);
             if (batch[0] == NULL)
                 break;
             for (int64_t i = 0; i < ot_tensor_count(batch[1]); i++) {
@@ -227,7 +228,7 @@ static void validation_data_that_lack_a_class_keep_the_numbers(void **state)
     make(f, validation);
     ot_batches_destroy(f->training); // the others live on
     f->training = NULL;
-    assert_int_equal(ot_batches_next(f->validation, batch), OT_OK);
+    assert_int_equal(ot_batches_next(f->validation, batch, OT_COUNT(batch)), OT_OK);
     assert_values(batch[1], (const double[]){2, 1}, 2);
     ot_batches_destroy(f->validation);
     f->validation = NULL;
