@@ -131,13 +131,14 @@ OT_API double ot_session_learning_rate(const ot_session *session); ///< 0.001 un
 OT_API int64_t
 ot_session_step_count(const ot_session *session); ///< optimizer steps done, also before a resume
 
+/** What the learning rate does after the steps of the warm-up, over which it rises from 0. */
 typedef enum ot_schedule_kind {
     OT_SCHEDULE_CONSTANT,    ///< 1
-    OT_SCHEDULE_LINEAR,      ///< up over warmup_steps, then down to end_factor at total_steps
-    OT_SCHEDULE_COSINE,      ///< warm-up, then half a cosine down to end_factor
+    OT_SCHEDULE_LINEAR,      ///< down to end_factor at total_steps
+    OT_SCHEDULE_COSINE,      ///< half a cosine down to end_factor
     OT_SCHEDULE_STEP,        ///< gamma every step_size steps
     OT_SCHEDULE_EXPONENTIAL, ///< gamma every step
-    OT_SCHEDULE_POLYNOMIAL,  ///< warm-up, then (1 - progress)^power down to end_factor
+    OT_SCHEDULE_POLYNOMIAL,  ///< (1 - progress)^power down to end_factor
 } ot_schedule_kind;
 
 typedef struct ot_schedule {

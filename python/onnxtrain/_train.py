@@ -354,7 +354,7 @@ def train(
         accumulate: batches a step; their gradients are averaged.
         schedule: "constant", "linear", "cosine", "step", "exponential" or "polynomial".
         schedule_steps: steps until the schedule's end; 0: all of this run.
-        warmup: steps over which the learning rate rises, of linear, cosine and polynomial.
+        warmup: steps over which the learning rate rises from 0, before the schedule.
         step_size, gamma: steps between two falls (step), and the factor of a fall (step, exponential).
         power: exponent of polynomial.
         end_factor: part of the learning rate that is left at the end.

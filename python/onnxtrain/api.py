@@ -425,7 +425,7 @@ class LRScheduler:
         schedule: "constant", "linear", "cosine", "step", "exponential" or "polynomial".
         initial_lr: the highest learning rate.
         total_step_count: steps of the whole training, of linear, cosine and polynomial.
-        warmup_step_count: steps over which the rate rises from 0, likewise.
+        warmup_step_count: steps over which the rate rises from 0, of every schedule.
         step_size, gamma: steps between two falls (step), and the factor of a fall (step, exponential).
         power: exponent of polynomial.
         end_factor: part of the learning rate that is left at the end.

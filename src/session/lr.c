@@ -40,11 +40,10 @@ static double remaining(const ot_schedule *s, int64_t step)
 
 static double factor(const ot_schedule *s, int64_t step)
 {
-    const bool has_warmup = s->kind == OT_SCHEDULE_LINEAR || s->kind == OT_SCHEDULE_COSINE ||
-                            s->kind == OT_SCHEDULE_POLYNOMIAL;
+    const int64_t since = step - s->warmup_steps; // steps after the warm-up
     double share;
 
-    if (has_warmup && step < s->warmup_steps)
+    if (since < 0)
         return (double)step / (double)s->warmup_steps;
     switch (s->kind) {
     case OT_SCHEDULE_LINEAR:
@@ -57,9 +56,9 @@ static double factor(const ot_schedule *s, int64_t step)
         share = pow(remaining(s, step), s->power);
         break;
     case OT_SCHEDULE_STEP:
-        return pow(s->gamma, (double)(step / s->step_size));
+        return pow(s->gamma, (double)(since / s->step_size));
     case OT_SCHEDULE_EXPONENTIAL:
-        return pow(s->gamma, (double)step);
+        return pow(s->gamma, (double)since);
     case OT_SCHEDULE_CONSTANT:
     default:
         return 1.0;

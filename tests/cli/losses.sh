@@ -128,6 +128,9 @@ for optimizer in adamw sgd sgd-momentum; do
         run 0 train mlp.onnxtxt --data plain.csv --optimizer $optimizer --schedule $schedule --warmup 2 --clip-norm 1 $once
     done
 done
+# Every schedule begins after the warm-up; the log has the rate of the step to come.
+run 0 train mlp.onnxtxt --data plain.csv --batch-size 10 --epochs 1 --lr 1 --schedule step --step-size 2 --gamma 0.5 --warmup 2 --log rates.jsonl --quiet
+[ "$(grep '"step"' rates.jsonl | sed 's/.*"lr":\([0-9.]*\),.*/\1/' | head -n 6 | xargs)" = "0.5 1.0 1.0 0.5 0.5 0.25" ] || fail "$ran: the rates differ"
 run 0 train mlp.onnxtxt --data plain.csv --optimizer sgd-momentum --nesterov --momentum 0.5 --weight-decay 0.01 $once
 run 0 train mlp.onnxtxt --data plain.csv --adam-mode 0 --beta1 0.8 --beta2 0.9 --epsilon 1e-8 --weight-decay 0.1 $once
 run 0 train mlp.onnxtxt --data plain.csv --batch-size 10 --accumulate 3 --epochs 2 --threads 1 --json

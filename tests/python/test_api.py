@@ -360,6 +360,7 @@ class ScheduleTest(NetworkTest):
             (("cosine", 0.4, 4), {}, [0.2 * (1 + np.cos(np.pi * step / 4)) for step in range(4)]),
             (("step", 0.4), {"step_size": 2, "gamma": 0.5}, [0.4, 0.4, 0.2, 0.2]),
             (("exponential", 0.4), {"gamma": 0.5}, [0.4, 0.2, 0.1, 0.05]),
+            (("exponential", 0.4, 0, 2), {"gamma": 0.5}, [0, 0.2, 0.4, 0.2]),
             (("polynomial", 0.4, 4), {"power": 2}, [0.4 * (1 - step / 4) ** 2 for step in range(4)]),
         ):
             with self.subTest(args[0]):

@@ -99,6 +99,35 @@ static void polynomial_agrees_with_pytorch(void **state)
     assert_rates(&s, (int64_t[]){0, 1, 2, 3, 4}, (double[]){1, 0.5625, 0.25, 0.0625, 0}, 5);
 }
 
+// torch.optim.lr_scheduler.SequentialLR of LambdaLR(s / 4) and the kind's own from milestone 4 on.
+static void every_schedule_begins_after_the_warm_up(void **state)
+{
+    static const struct {
+        ot_schedule_kind kind;
+        double after[4]; // at steps 4, 6, 7 and 10
+    } cases[] = {
+        {OT_SCHEDULE_CONSTANT, {1, 1, 1, 1}},
+        {OT_SCHEDULE_LINEAR, {1, 0.75, 0.625, 0.25}},
+        {OT_SCHEDULE_COSINE, {1, 0.8535533905932737, 0.6913417161825449, 0.14644660940672627}},
+        {OT_SCHEDULE_STEP, {1, 1, 0.5, 0.25}},
+        {OT_SCHEDULE_EXPONENTIAL, {1, 0.25, 0.125, 0.015625}},
+        {OT_SCHEDULE_POLYNOMIAL, {1, 0.5625, 0.390625, 0.0625}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot_schedule s = schedule(cases[i].kind);
+
+        s.warmup_steps = 4;
+        s.total_steps = 12;
+        s.step_size = 3;
+        s.gamma = 0.5;
+        s.power = 2;
+        assert_rates(&s, (int64_t[]){0, 1, 3}, (double[]){0, 0.25, 0.75}, 3);
+        assert_rates(&s, (int64_t[]){4, 6, 7, 10}, cases[i].after, 4);
+    }
+}
+
 static void assert_refused(ot_schedule s, const char *text)
 {
     assert_int_equal(ot__schedule_check(&s), OT_ERR_INVALID);
@@ -141,6 +170,7 @@ int main(void)
         cmocka_unit_test(step_multiplies_by_gamma_every_step_size_steps),
         cmocka_unit_test(exponential_multiplies_by_gamma_every_step),
         cmocka_unit_test(polynomial_agrees_with_pytorch),
+        cmocka_unit_test(every_schedule_begins_after_the_warm_up),
         cmocka_unit_test(senseless_schedules_are_refused),
     };
 
