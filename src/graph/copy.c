@@ -22,6 +22,7 @@ static void copy_knowledge(const ot__copier *copier, const ot_value *from, ot_va
     to->extra = from->extra;
     to->tensor_extra = from->tensor_extra;
     to->tensor_doc = from->tensor_doc;
+    to->metadata = from->metadata;
     // A symbol in a function's body need not be the same extent in two calls of it.
     if (copier->rename)
         return;
@@ -175,6 +176,7 @@ ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const o
     copy->doc = node->doc;
     copy->op = node->op;
     copy->extra = node->extra;
+    copy->metadata = node->metadata;
     copy->index = node->index;
     *out = copy;
     return copy_attrs(copier, scope, copy, node);

@@ -68,6 +68,15 @@ ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y);
 char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text,
                     size_t size); // "[batch,3]"
 
+// ---- metadata ----
+
+// What a file says of a node or a value by metadata_props, for looking it up. It is written with
+// the fields that are passed through as they came.
+typedef struct ot__metadata {
+    const char *const *pairs; // key, value, key, value, ...; of the model's arena
+    int n;                    // pairs
+} ot__metadata;
+
 // ---- values ----
 
 typedef enum ot_value_kind {
@@ -96,6 +105,7 @@ struct ot_value {
     ot__bytes extra;        // fields of ValueInfoProto that are not understood, passed through
     ot__bytes tensor_extra; // the same of the initializer's TensorProto
     const char *tensor_doc; // the initializer's doc string; NULL when absent
+    ot__metadata metadata;  // of its ValueInfoProto, then of its TensorProto; `extra` has them too
     int index;              // scratch for passes and plans
 };
 
@@ -173,7 +183,8 @@ struct ot_node {
     const struct ot_op_def *op; // set by passes/pass_check.c; NULL before
     ot_graph *graph;
     ot__bytes extra;
-    int index; // scratch for passes and plans
+    ot__metadata metadata; // of its NodeProto; `extra` has it too
+    int index;             // scratch for passes and plans
 };
 
 typedef struct ot__kept_info {
@@ -272,6 +283,10 @@ ot_status ot__model_drop_unused(ot_model *model);
 
 // Constants that nodes read, as folding leaves them, become initializers: in a file they must be.
 ot_status ot__graph_list_constants(ot_graph *graph);
+
+// metadata.c: what the file says under `key`; NULL when absent
+const char *ot__node_metadata(const ot_node *node, const char *key);
+const char *ot__value_metadata(const ot_value *value, const char *key);
 
 // node.c: building
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only

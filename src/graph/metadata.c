@@ -79,3 +79,23 @@ int64_t ot_model_version(const ot_model *model)
 {
     return model ? model->model_version : 0;
 }
+
+// ---- nodes and values ----
+
+static const char *look_up(const ot__metadata *metadata, const char *key)
+{
+    for (int i = 0; i < metadata->n; i++)
+        if (strcmp(metadata->pairs[2 * i], key) == 0)
+            return metadata->pairs[2 * i + 1];
+    return NULL;
+}
+
+const char *ot__node_metadata(const ot_node *node, const char *key)
+{
+    return look_up(&node->metadata, key);
+}
+
+const char *ot__value_metadata(const ot_value *value, const char *key)
+{
+    return look_up(&value->metadata, key);
+}

@@ -143,11 +143,12 @@ static ot_status read_all(ot__reader *reader, ot_graph *graph, ot__bytes bytes, 
 typedef struct value_info {
     const char *name, *doc;
     ot__bytes type, extra;
+    ot__metadata metadata;
 } value_info;
 
 static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, value_info *out)
 {
-    enum { NAME = 1, TYPE = 2, DOC = 3 };
+    enum { NAME = 1, TYPE = 2, DOC = 3, METADATA = 4 };
     ot__walk walk = ot__walk_over(bytes);
     const Onnx__ValueInfoProto *proto;
     ot__unpacked unpacked;
@@ -164,7 +165,9 @@ static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, valu
     while (ot__wire_next(&walk, &field))
         if (field.number == TYPE)
             out->type = (ot__bytes){field.data, field.size};
-    return out->name && out->doc ? OT_OK : OT_ERR_NO_MEMORY;
+    if (!out->name || !out->doc)
+        return OT_ERR_NO_MEMORY;
+    return ot__read_metadata(reader, bytes, METADATA, &out->metadata);
 }
 
 static ot_status apply_value_info(ot__reader *reader, const value_info *info, ot_value *value)
@@ -173,6 +176,7 @@ static ot_status apply_value_info(ot__reader *reader, const value_info *info, ot
 
     value->doc = info->doc[0] ? info->doc : NULL;
     value->extra = info->extra;
+    value->metadata = info->metadata;
     if (info->type.data)
         st = ot__read_type(reader, info->type, value);
     return st == OT_OK ? OT_OK : ot__error_prefix(st, "value '%s'", value->name);
@@ -227,7 +231,7 @@ ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes byt
                             graph->n_infos, sizeof *graph->infos))
             return OT_ERR_NO_MEMORY;
         graph->infos[graph->n_infos++] = (ot__kept_info){info.name, bytes};
-        return OT_OK;
+        return value ? ot__add_metadata(reader, &info.metadata, value) : OT_OK;
     }
     return apply_value_info(reader, &info, value);
 }
@@ -253,6 +257,7 @@ static ot_status read_initializer(ot__reader *reader, ot_graph *graph, ot__bytes
                          read.name, graph->name);
     value->tensor_extra = read.extra;
     value->tensor_doc = read.doc[0] ? read.doc : NULL;
+    OT_TRY(ot__add_metadata(reader, &read.metadata, value));
     return ot__graph_add_initializer(graph, value, read.tensor) ? OT_OK : OT_ERR_NO_MEMORY;
 }
 

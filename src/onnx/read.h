@@ -50,6 +50,12 @@ ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out
 ot_status ot__check_node_outputs(const ot_node *node); // none is listed twice
 const char *ot__attr_kind_name(ot_attr_kind kind);
 
+// read_metadata.c
+// The metadata_props in field `number` of a message. Entries that are no text are left out.
+ot_status ot__read_metadata(ot__reader *reader, ot__bytes message, uint32_t number,
+                            ot__metadata *out);
+ot_status ot__add_metadata(ot__reader *reader, const ot__metadata *metadata, ot_value *value);
+
 // read_function.c
 ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out);
 // Of a domain that is in the list already, the version changes.
@@ -66,6 +72,7 @@ typedef struct ot__read_tensor {
     const char *name, *doc;
     ot_tensor *tensor;
     ot__bytes extra;
+    ot__metadata metadata;
 } ot__read_tensor;
 // Elements where they lie in the file, or a copy when they are not aligned for their type.
 ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,

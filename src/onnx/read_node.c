@@ -4,7 +4,7 @@
 
 #include "onnx/read.h"
 
-enum { NODE_ATTRIBUTE = 5, MAX_ATTRS = 1024 };
+enum { NODE_ATTRIBUTE = 5, NODE_METADATA = 9, MAX_ATTRS = 1024 };
 
 // ---- attributes ----
 
@@ -405,6 +405,7 @@ static ot_status read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
     OT_TRY(add_node(reader, graph, proto, &node));
     node->extra = unpacked->parts.rest;
     OT_TRY(ot__check_node_outputs(node));
+    OT_TRY(ot__read_metadata(reader, bytes, NODE_METADATA, &node->metadata));
     return read_attrs(reader, node, bytes);
 }
 

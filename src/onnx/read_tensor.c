@@ -4,7 +4,7 @@
 
 #include "onnx/read.h"
 
-enum { STRING_DATA = 6, RAW_DATA = 9, EXTERNAL = 1 };
+enum { STRING_DATA = 6, RAW_DATA = 9, METADATA = 16, EXTERNAL = 1 };
 
 static const uint64_t element_fields = OT_FIELD_BIT(4) | OT_FIELD_BIT(5) |
                                        OT_FIELD_BIT(STRING_DATA) | OT_FIELD_BIT(7) |
@@ -201,6 +201,8 @@ ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_te
     out->doc = ot__read_text(reader, proto->doc_string);
     out->extra = unpacked.parts.rest;
     st = out->name && out->doc ? read_data(reader, proto, bytes, &out->tensor) : OT_ERR_NO_MEMORY;
+    if (st == OT_OK)
+        st = ot__read_metadata(reader, bytes, METADATA, &out->metadata);
     if (st != OT_OK)
         st = ot__error_prefix(st, "tensor '%s'", proto->name ? proto->name : "");
     ot__unpacked_deinit(&unpacked);
