@@ -37,6 +37,12 @@ enum {
                                 ///< parameters in optimizers)
     OT_PORT_SEQUENCE = 16,      ///< a sequence of tensors of the type variable
     OT_PORT_HETEROGENEOUS = 32, ///< variadic: each may have another type
+    // What a parameter is for its operator; at most one of:
+    OT_PORT_TABLE = 64,       ///< indices choose among its rows
+    OT_PORT_WEIGHT = 128,     ///< multiplied as matrix or filter
+    OT_PORT_BIAS = 256,       ///< added to the result
+    OT_PORT_SCALE = 512,      ///< multiplied with the normalised input
+    OT_PORT_STATISTIC = 1024, ///< running mean or variance
 };
 
 typedef struct ot_port {

@@ -36,10 +36,10 @@ static void internal_grad(ot_grad *g)
 
 enum { STATE = OT_PORT_STATE | OT_PORT_NO_GRAD, KEPT = OT_PORT_OPTIONAL | OT_PORT_NO_GRAD };
 static const ot_port internal_in[] = {{"X", "T", 0},
-                                      {"scale", "T", 0},
-                                      {"B", "T", 0},
-                                      {"input_mean", "T", STATE},
-                                      {"input_var", "T", STATE},
+                                      {"scale", "T", OT_PORT_SCALE},
+                                      {"B", "T", OT_PORT_BIAS},
+                                      {"input_mean", "T", STATE | OT_PORT_STATISTIC},
+                                      {"input_var", "T", STATE | OT_PORT_STATISTIC},
                                       {0}};
 static const ot_port internal_out[] = {{"Y", "T", 0},
                                        {"running_mean", "T", OT_PORT_OPTIONAL | STATE},

@@ -74,10 +74,10 @@ static void drop_spatial(ot_upgrade *u)
 }
 
 static const ot_port batch_norm_in[] = {{"X", "T", 0},
-                                        {"scale", "T", 0},
-                                        {"B", "T", 0},
-                                        {"input_mean", "T", OT_PORT_NO_GRAD},
-                                        {"input_var", "T", OT_PORT_NO_GRAD},
+                                        {"scale", "T", OT_PORT_SCALE},
+                                        {"B", "T", OT_PORT_BIAS},
+                                        {"input_mean", "T", OT_PORT_NO_GRAD | OT_PORT_STATISTIC},
+                                        {"input_var", "T", OT_PORT_NO_GRAD | OT_PORT_STATISTIC},
                                         {0}};
 static const ot_port batch_norm_out_7[] = {{"Y", "T", 0},
                                            {"mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},

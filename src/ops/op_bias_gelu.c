@@ -18,7 +18,7 @@ static void bias_gelu_grad(ot_grad *g)
         ot_grad_set_dx(g, 1, ot_emit_sum_to(g, dx, b));
 }
 
-static const ot_port bias_gelu_in[] = {{"X", "T", 0}, {"B", "T", 0}, {0}};
+static const ot_port bias_gelu_in[] = {{"X", "T", 0}, {"B", "T", OT_PORT_BIAS}, {0}};
 static const ot_tile bias_gelu_tile = {.f32 = bias_gelu_f32, .f64 = ot__ref_bias_gelu_f64};
 const ot_op_def ot__op_bias_gelu[] = {
     {.domain = "com.microsoft",

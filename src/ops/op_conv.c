@@ -105,7 +105,8 @@ static void conv_grad(ot_grad *g)
             ot_grad_set_dx(g, i, ot_emit_output(g, node, i));
 }
 
-static const ot_port conv_in[] = {{"X", "T", 0}, {"W", "T", 0}, {"B", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_port conv_in[] = {
+    {"X", "T", 0}, {"W", "T", OT_PORT_WEIGHT}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
 static const ot_port conv_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel conv_kernels[] = {
     {.name = "dnnl",

@@ -353,7 +353,7 @@ static void conv_transpose_grad(ot_grad *g)
 }
 
 static const ot_port conv_transpose_in[] = {
-    {"X", "T", 0}, {"W", "T", 0}, {"B", "T", OT_PORT_OPTIONAL}, {0}};
+    {"X", "T", 0}, {"W", "T", OT_PORT_WEIGHT}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
 static const ot_port conv_transpose_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec conv_transpose_attrs[] = {
     {.name = "auto_pad", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "NOTSET"},

@@ -21,7 +21,8 @@ static void fast_gelu_grad(ot_grad *g)
         ot_grad_set_dx(g, 1, ot_emit_sum_to(g, dx, b));
 }
 
-static const ot_port fast_gelu_in[] = {{"X", "T", 0}, {"B", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_port fast_gelu_in[] = {
+    {"X", "T", 0}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
 static const ot_tile fast_gelu_tile = {.f32 = fast_gelu_f32, .f64 = ot__ref_fast_gelu_f64};
 const ot_op_def ot__op_fast_gelu[] = {
     {.domain = "com.microsoft",

@@ -149,8 +149,11 @@ static ot_status fused_gemm_run_simd(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port fused_gemm_in[] = {
-    {"A", "T", 0}, {"B", "T", 0}, {"C", "T", OT_PORT_OPTIONAL}, {"Z", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_port fused_gemm_in[] = {{"A", "T", 0},
+                                        {"B", "T", OT_PORT_WEIGHT},
+                                        {"C", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS},
+                                        {"Z", "T", OT_PORT_OPTIONAL},
+                                        {0}};
 static const ot_port fused_gemm_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec fused_gemm_attrs[] = {
     {.name = "activation", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = ""},

@@ -109,7 +109,7 @@ static void fused_matmul_expand(ot_grad *g)
                                  (double)ot_attr_float(ot_grad_node(g), "alpha")));
 }
 
-static const ot_port fused_matmul_in[] = {{"A", "T", 0}, {"B", "T", 0}, {0}};
+static const ot_port fused_matmul_in[] = {{"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {0}};
 static const ot_port fused_matmul_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec fused_matmul_attrs[] = {
     {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},

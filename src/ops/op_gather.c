@@ -29,7 +29,8 @@ static void gather_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
-static const ot_port gather_in[] = {{"data", "T", 0}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
+static const ot_port gather_in[] = {
+    {"data", "T", OT_PORT_TABLE}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
 static const ot_port gather_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec gather_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};

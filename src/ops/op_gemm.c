@@ -98,7 +98,8 @@ static void gemm_grad(ot_grad *g)
     }
 }
 
-static const ot_port gemm_in[] = {{"A", "T", 0}, {"B", "T", 0}, {"C", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_port gemm_in[] = {
+    {"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {"C", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
 static const ot_port gemm_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec gemm_attrs[] = {
     {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},

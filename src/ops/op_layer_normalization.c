@@ -78,7 +78,7 @@ static void norm_grad(ot_grad *g)
 }
 
 static const ot_port norm_in[] = {
-    {"X", "T", 0}, {"Scale", "T", 0}, {"B", "T", OT_PORT_OPTIONAL}, {0}};
+    {"X", "T", 0}, {"Scale", "T", OT_PORT_SCALE}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
 static const ot_port norm_out[] = {{"Y", "T", 0},
                                    {"Mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                    {"InvStdDev", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},

@@ -117,7 +117,7 @@ static void matmul_grad(ot_grad *g)
     }
 }
 
-static const ot_port matmul_in[] = {{"A", "T", 0}, {"B", "T", 0}, {0}};
+static const ot_port matmul_in[] = {{"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {0}};
 static const ot_port matmul_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel matmul_kernels[] = {
     {.name = "simd",

@@ -36,6 +36,22 @@ bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
 // Element types of a type variable as a bit set over ot_dtype numbers.
 uint64_t ot__op_type_set(const ot_op_def *op, const char *type);
 
+// ---- what an input is for its operator (port_role.c) ----
+
+typedef enum ot__port_role {
+    OT_PORT_ROLE_OTHER, // data, or nothing that a record says
+    OT_PORT_ROLE_TABLE,
+    OT_PORT_ROLE_WEIGHT,
+    OT_PORT_ROLE_BIAS,
+    OT_PORT_ROLE_SCALE,
+    OT_PORT_ROLE_STATISTIC,
+} ot__port_role;
+// Of input number i; `op` NULL: other.
+ot__port_role ot__op_input_role(const ot_op_def *op, int i);
+// Of a node that need not have been checked: finds its record, and calls what an Add adds to a
+// product a bias.
+ot__port_role ot__node_input_role(const ot_node *node, int i);
+
 // ---- shape inference of one node (infer.c) ----
 
 // Set types, shapes and known elements of the node's outputs from its inputs. A declared shape that

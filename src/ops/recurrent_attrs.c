@@ -162,21 +162,21 @@ bool ot__recurrent_has_gradient(const ot__recurrent *p)
 // ---- ports ----
 
 const ot_port ot__gru_in[] = {{"X", "T", 0},
-                              {"W", "T", 0},
-                              {"R", "T", 0},
-                              {"B", "T", OT_PORT_OPTIONAL},
+                              {"W", "T", OT_PORT_WEIGHT},
+                              {"R", "T", OT_PORT_WEIGHT},
+                              {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS},
                               {"sequence_lens", "i32", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                               {"initial_h", "T", OT_PORT_OPTIONAL},
                               {0}};
 const ot_port ot__gru_out[] = {{"Y", "T", OT_PORT_OPTIONAL}, {"Y_h", "T", OT_PORT_OPTIONAL}, {0}};
 const ot_port ot__lstm_in[] = {{"X", "T", 0},
-                               {"W", "T", 0},
-                               {"R", "T", 0},
-                               {"B", "T", OT_PORT_OPTIONAL},
+                               {"W", "T", OT_PORT_WEIGHT},
+                               {"R", "T", OT_PORT_WEIGHT},
+                               {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS},
                                {"sequence_lens", "i32", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                {"initial_h", "T", OT_PORT_OPTIONAL},
                                {"initial_c", "T", OT_PORT_OPTIONAL},
-                               {"P", "T", OT_PORT_OPTIONAL},
+                               {"P", "T", OT_PORT_OPTIONAL | OT_PORT_WEIGHT},
                                {0}};
 const ot_port ot__lstm_out[] = {{"Y", "T", OT_PORT_OPTIONAL},
                                 {"Y_h", "T", OT_PORT_OPTIONAL},
