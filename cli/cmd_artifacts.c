@@ -50,6 +50,7 @@ static int artifacts_run(const void *values, const char *const *arguments)
             ot_artifacts_save(artifacts, v->out ? v->out : ".", v->prefix ? v->prefix : "") !=
                 OT_OK)
             code = report_error();
+        report_notes(artifacts);
     }
     ot_artifacts_destroy(artifacts);
     model_setup_deinit(&setup);

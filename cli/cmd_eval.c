@@ -53,6 +53,7 @@ static int prepare(evaluation *e)
     if (ot_artifacts_generate(e->model, &e->setup.options, &e->artifacts) != OT_OK ||
         ot_session_create_from_artifacts(e->artifacts, &options, &e->session) != OT_OK)
         return report_error();
+    report_notes(e->artifacts);
     return EXIT_SUCCESS;
 }
 

@@ -321,6 +321,8 @@ static int train(run *r)
     ot_metrics metrics;
     ot_status st;
 
+    for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
+        progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
     options->epochs = v->epochs;
     options->max_steps = v->max_steps;
     options->accumulation = v->accumulate;

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "report.h"
+
 volatile sig_atomic_t progress_is_interrupted;
 
 static void on_signal(int number)
@@ -157,6 +159,19 @@ static void log_event(const progress *p, const ot_event *e)
     fputc('\n', p->log);
     fflush(p->log);
     json_decref(object);
+}
+
+void progress_note(const progress *p, const char *text)
+{
+    json_t *object = json_pack("{s:s,s:o}", "event", "note", "text", text_json(text));
+
+    if (p->log) {
+        json_dumpf(object, p->log, JSON_COMPACT);
+        fputc('\n', p->log);
+    }
+    json_decref(object);
+    if (!p->is_quiet && !p->is_json)
+        fprintf(p->out, "note: %s\n", text);
 }
 
 static void add_point(progress *p, const ot_event *e)

@@ -31,6 +31,7 @@ extern volatile sig_atomic_t progress_is_interrupted;
 void progress_catch_signals(void);
 
 bool progress_has_terminal(void);                         // where a bar can be drawn over
+void progress_note(const progress *p, const char *text);  // a line before it begins
 int progress_event(void *context, const ot_event *event); // an ot_train_callback
 void progress_clear(const progress *p);                   // the bar, before another line
 void progress_curve(const progress *p);                   // loss over epochs, as text

@@ -40,6 +40,12 @@ int report_usage(const char *format, ...)
     return EXIT_USAGE;
 }
 
+void report_notes(const ot_artifacts *artifacts)
+{
+    for (int i = 0; i < ot_artifacts_note_count(artifacts); i++)
+        report_text("note: %s", ot_artifacts_note(artifacts, i, NULL));
+}
+
 json_t *text_json(const char *text)
 {
     json_t *string = json_string(text);

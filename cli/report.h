@@ -5,12 +5,13 @@
 
 #include <jansson.h>
 
-#include "onnxtrain/base.h"
+#include "onnxtrain/artifacts.h"
 
 // "onnxtrain: <the library's last message>"; returns EXIT_FAILED.
 int report_error(void);
 int report_text(const char *format, ...) OT_PRINTF(1, 2);  // the same with a text of the command's
 int report_usage(const char *format, ...) OT_PRINTF(1, 2); // returns EXIT_USAGE
+void report_notes(const ot_artifacts *artifacts);          // "onnxtrain: note: ...", a line each
 
 // A name or message for JSON, which is UTF-8: other bytes become '?'.
 json_t *text_json(const char *text);

@@ -82,8 +82,9 @@ typedef struct ot_artifacts_options {
     ot_optimizer_options optimizer;
     /**
      * Patterns with * and ? over initializer names. trainable NULL: every float initializer that
-     * reaches the loss through a differentiable input, except scalars, exponents of Pow and bounds
-     * of Clip. An explicit name that reaches no loss is an error.
+     * reaches the loss through a differentiable input, except scalars, exponents of Pow, bounds of
+     * Clip and, unless train_buffers, masks of Softmax. An explicit name that reaches no loss is
+     * an error.
      */
     const char *const *trainable;
     int n_trainable;
@@ -99,11 +100,13 @@ typedef struct ot_artifacts_options {
     int ignore_unknown_frozen; ///< 1: frozen names that the model lacks do not matter, as in lists
                                ///< made by a framework; 0: they are errors
     int ort_format;            ///< 1: ot_artifacts_save() also writes the models as .ort files (0)
+    int train_buffers;         ///< 1: what is no parameter in its framework trains like any other
+                               ///< initializer, as in ONNX Runtime (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0                                                \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0                                             \
     }
 
 /** The four artifacts in memory. */
@@ -150,6 +153,13 @@ OT_API ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts);
 /** Makes the checkpoint the caller's, who destroys it; the artifacts have none any more. For large
  * models: who trains from another checkpoint need not keep this one. */
 OT_API ot_checkpoint *ot_artifacts_take_checkpoint(ot_artifacts *artifacts);
+/** What ot_artifacts_generate() found that a user should know although the model trains, each a
+ * line, which the log has too. Of artifacts from files there is none. */
+OT_API int ot_artifacts_note_count(const ot_artifacts *artifacts);
+/** Owned by the artifacts; NULL out of range.
+ * @param level may be NULL; receives OT_LOG_WARNING for what is most likely wrong, such as scores
+ * that went through Softmax before the loss does, else OT_LOG_INFO */
+OT_API const char *ot_artifacts_note(const ot_artifacts *artifacts, int index, ot_log_level *level);
 OT_API void ot_artifacts_destroy(ot_artifacts *artifacts); ///< NULL is fine
 
 /** Why a parameter trains or does not; of `onnxtrain check`. */

@@ -94,9 +94,10 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     int batch_norm;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|p", core_model_type, model, &PyList_Type, &losses,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|pp", core_model_type, model, &PyList_Type, &losses,
                           &PyTuple_Type, &optimizer, &trainable, &frozen, &additional, &batch_norm,
-                          &o->ignore_unknown_frozen, &seed, &init, &o->ort_format) ||
+                          &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
+                          &o->train_buffers) ||
         take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
@@ -146,6 +147,25 @@ static PyObject *artifacts_generate(PyObject *class, PyObject *args)
     }
     core_artifacts_options_drop(&a);
     return result;
+}
+
+// [(whether it is a warning, text), ...]
+static PyObject *artifacts_notes(PyObject *self, PyObject *unused)
+{
+    const ot_artifacts *artifacts = ((artifacts_object *)self)->artifacts;
+    const int n = ot_artifacts_note_count(artifacts);
+    PyObject *list = PyList_New(n);
+
+    (void)unused;
+    for (int i = 0; list != NULL && i < n; i++) {
+        ot_log_level level;
+        const char *text = ot_artifacts_note(artifacts, i, &level);
+        PyObject *note = Py_BuildValue("(Os)", level == OT_LOG_WARNING ? Py_True : Py_False, text);
+
+        if (note == NULL || PyList_SetItem(list, i, note) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
 }
 
 static PyObject *artifacts_load(PyObject *class, PyObject *args)
@@ -324,8 +344,9 @@ static PyObject *artifacts_session(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
-     "ignore_unknown_frozen, seed, init, ort_format=False) -> Artifacts"},
+     "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
+    {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
     {"model", artifacts_model, METH_VARARGS,
      "model(0 training, 1 eval, 2 optimizer) -> Tensor of the model's bytes, or None"},

@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import json
 import os
+import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from onnxtrain import _core, _data, _losses
@@ -62,6 +63,8 @@ class TrainingResult:
         classes: names of the classes when labels were texts, in the order of their numbers; or None.
         stopped: whether a callback asked to stop.
         state: the parameters, a :class:`onnxtrain.api.CheckpointState`.
+        notes: what one should know of the model although it trains, a line each; what is most likely wrong is a Python
+            warning, too.
     """
 
     def __init__(self, run: _Run) -> None:
@@ -71,6 +74,7 @@ class TrainingResult:
         self.classes: list[str] | None = None
         self.stopped = False
         self.state = CheckpointState(run.state)
+        self.notes = [text for _, text in run.notes]
 
     @property
     def steps(self) -> int:
@@ -122,6 +126,7 @@ class _Run:
         self._forward, self._built, self._options = forward, built, data_options
         # a model names its target itself
         self._targets = [data_options.target] if forward is None and data_options.target is not None else None
+        self.notes = built.notes()
         self.outputs = None if forward is None else forward.output_names()
         loaded = None
         if checkpoint is not None:
@@ -392,6 +397,11 @@ def train(
     opened = run.open(data)
     training, validating = _make_batches(run, opened, validation, split, batch_size, seed)
     result = TrainingResult(run)
+    for is_warning, text in run.notes:
+        if is_warning:
+            warnings.warn(text, stacklevel=2)
+        elif progress:
+            print(f"note: {text}")
     result.classes = opened.classes or training.class_names
     updates = ((training.count - 1) // accumulate + 1) * epochs if accumulate > 0 else 0
     total = schedule_steps or (min(updates, max_steps) if max_steps > 0 else updates)

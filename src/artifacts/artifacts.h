@@ -22,6 +22,12 @@ typedef struct ot__loss_term {
     int64_t ignored_label;
 } ot__loss_term;
 
+// What a user should know although the model trains: a warning, or for information.
+typedef struct ot__note {
+    ot_log_level level;
+    const char *text;
+} ot__note;
+
 struct ot_artifacts {
     ot_model *training, *eval, *optimizer;
     ot_checkpoint *checkpoint;
@@ -32,6 +38,8 @@ struct ot_artifacts {
     int n_loss_terms;
     const char **probabilities; // targets among those of loss_terms that must be in 0..1
     int n_probabilities;
+    ot__note *notes;
+    int n_notes;
     bool ort_format;  // saved as .ort files too
     ot__arena *arena; // of parameter_order, loss_terms and probabilities
 };

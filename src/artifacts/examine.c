@@ -125,9 +125,13 @@ static ot_status judge_all(const walk *w, ot__candidates *c, const ot_artifacts_
 ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *options)
 {
     walk w = {.graph = c->graph};
-    ot_status st = ot__uses_build(c->graph, &w.uses);
-    const size_t n = (size_t)w.uses.n_values;
+    ot_status st = options->train_buffers ? OT_OK : ot__candidates_hold(c);
+    size_t n = 0;
 
+    if (st == OT_OK) {
+        st = ot__uses_build(c->graph, &w.uses);
+        n = (size_t)w.uses.n_values;
+    }
     if (st == OT_OK) {
         w.standing = ot__alloc_zero(n + 1, sizeof *w.standing);
         w.culprit = ot__alloc_zero(n + 1, sizeof(const ot_node *));

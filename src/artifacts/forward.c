@@ -87,6 +87,17 @@ static ot_status check_names(const char *what, ot_value *const *values, int n)
     return OT_OK;
 }
 
+// ---- notes ----
+
+ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char *text)
+{
+    if (!text || !ot__arena_grow(forward->model->arena, &forward->notes, &forward->notes_capacity,
+                                 forward->n_notes, sizeof *forward->notes))
+        return OT_ERR_NO_MEMORY;
+    forward->notes[forward->n_notes++] = (ot__note){level, text};
+    return OT_OK;
+}
+
 // ---- the whole ----
 
 static ot_status check_any_trains(const ot__forward *forward, const ot_artifacts_options *options)
@@ -131,6 +142,7 @@ ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *op
     ot_graph *graph = forward->model->graph;
 
     OT_TRY(ot__loss_attach(graph, options->losses, options->n_losses, &forward->loss));
+    OT_TRY(ot__losses_judge(forward, options));
     OT_TRY(set_outputs(graph, forward->loss, options));
     OT_TRY(check_names("input", graph->inputs, graph->n_inputs));
     OT_TRY(check_names("output", graph->outputs, graph->n_outputs));

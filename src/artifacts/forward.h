@@ -10,6 +10,8 @@ typedef struct ot__forward {
     ot_value *loss;
     ot__candidates candidates;
     bool is_classified;
+    ot__note *notes; // texts of the model's arena
+    int n_notes, notes_capacity;
 } ot__forward;
 
 // The caller's options in our size; what an older caller does not know keeps its default.
@@ -24,6 +26,10 @@ ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *op
 // Both. On failure what there is stays, for reports; ot__forward_deinit in any case.
 ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
                             ot__foreign foreign, ot__forward *forward);
+// Adds a note; `text` NULL is OT_ERR_NO_MEMORY.
+ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char *text);
+// loss_fit.c: notes on scores that went through the softmax or sigmoid that their loss does itself.
+ot_status ot__losses_judge(ot__forward *forward, const ot_artifacts_options *options);
 void ot__forward_deinit(ot__forward *forward);
 
 #endif

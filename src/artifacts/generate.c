@@ -100,6 +100,26 @@ static ot_status warn_of_foreign(const ot_model *model)
     return st;
 }
 
+// ---- notes ----
+
+static ot_status keep_notes(ot_artifacts *artifacts, const ot__forward *forward)
+{
+    artifacts->notes =
+        ot__arena_alloc(artifacts->arena, (size_t)(forward->n_notes + 1) * sizeof *forward->notes);
+    if (!artifacts->notes)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < forward->n_notes; i++) {
+        const ot__note *note = &forward->notes[i];
+        const char *text = ot__arena_strdup(artifacts->arena, note->text);
+
+        if (!text)
+            return OT_ERR_NO_MEMORY;
+        artifacts->notes[artifacts->n_notes++] = (ot__note){note->level, text};
+        ot__log(note->level, "%s", text);
+    }
+    return OT_OK;
+}
+
 // ---- the whole ----
 
 static ot_status finish(ot__forward *forward, const ot_artifacts_options *options, const char *note,
@@ -113,6 +133,7 @@ static ot_status finish(ot__forward *forward, const ot_artifacts_options *option
     if (note)
         OT_TRY(ot_model_set_metadata(forward->model, OT_METADATA_LOSS, note));
     OT_TRY(warn_of_foreign(forward->model));
+    OT_TRY(keep_notes(artifacts, forward));
     artifacts->ort_format = options->ort_format != 0;
     artifacts->training = forward->model;
     forward->model = NULL;

@@ -180,6 +180,8 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
                                      : "reaches the loss through no differentiable input");
     if (value->shape.ndim == 0)
         return explain(item, "a scalar without dimensions");
+    if (item->held)
+        return explain(item, item->held);
     *may_train = true;
     if (status == OT_PATH_UNSUPPORTED)
         return explain(item, ot__arena_printf(arena, "reaches the loss through %s without gradient",
@@ -211,6 +213,8 @@ static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
         return may_train ? explain(item, "not among the trainable names") : OT_OK;
     if (may_train)
         item->role = OT_ROLE_TRAINABLE;
+    else if (item->held && item->reason == item->held)
+        item->role = OT_ROLE_FROZEN;
     return OT_OK;
 }
 
@@ -239,6 +243,8 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
         other = constant_by_place(c->graph, value);
     if (!other && may_train && value->shape.ndim == 0)
         other = "a scalar without dimensions";
+    if (!other && may_train)
+        other = item->held;
     if (other)
         item->reason = other;
     may_train = may_train && !other;
@@ -296,6 +302,8 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     ot_status st;
 
     OT_TRY(check_overlap(options));
+    if (!options->train_buffers)
+        OT_TRY(ot__candidates_hold(c));
     OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable));
     if (options->ignore_unknown_frozen == 0)
         OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen));

@@ -14,8 +14,11 @@ typedef enum ot__role {
 typedef struct ot__candidate {
     ot_value *value; // an initializer of the forward model
     ot__role role;
-    const char *reason; // of the model's arena
-    bool is_blocked;    // would train, but an operator in the way has no support or no gradient
+    const char *reason;     // of the model's arena
+    bool is_blocked;        // would train, but an operator in the way has no support or no gradient
+    const ot_node *reader;  // the first that computes with it; NULL: none does
+    const ot_node *softmax; // its readers only add it to what this one takes; NULL: not so
+    const char *held;       // why it is no parameter although it could train; NULL: it is one
 } ot__candidate;
 
 typedef struct ot__candidates { // in initializer order
@@ -34,6 +37,12 @@ ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
 // What type, place, patterns and shape say, when `role`, `reason` and `is_blocked` tell the paths.
 ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__candidate *item,
                                         const ot_artifacts_options *options);
+// purpose.c: sets reader and softmax.
+ot_status ot__candidates_find_purposes(ot__candidates *candidates);
+// purpose.c: the elements of this input go to the outputs as they are, wherever they go.
+bool ot__node_moves(const ot_node *node, int i_input);
+// hold.c: sets held.
+ot_status ot__candidates_hold(ot__candidates *candidates);
 // examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.
 ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_options *options);
 // folded.c: by its name, computed by an exporter from parameters that are gone.

@@ -217,6 +217,8 @@ static ot_status examine(const ot_model *model, const ot_artifacts_options *opti
         OT_TRY(examine_structure(options, forward));
     OT_TRY(add_parameters(report, forward));
     OT_TRY(add_constants(report, model));
+    for (int i = 0; i < forward->n_notes; i++)
+        OT_TRY(add_line(report, &report->notes, forward->notes[i].text));
     OT_TRY(note_folded(report));
     OT_TRY(note_twins(report, &forward->candidates));
     if (!is_built)

@@ -25,6 +25,20 @@ ot_status ot__artifacts_create(ot_artifacts **out)
     return OT_ERR_NO_MEMORY;
 }
 
+int ot_artifacts_note_count(const ot_artifacts *artifacts)
+{
+    return artifacts ? artifacts->n_notes : 0;
+}
+
+const char *ot_artifacts_note(const ot_artifacts *artifacts, int index, ot_log_level *level)
+{
+    const bool is_one = index >= 0 && index < ot_artifacts_note_count(artifacts);
+
+    if (level)
+        *level = is_one ? artifacts->notes[index].level : OT_LOG_INFO;
+    return is_one ? artifacts->notes[index].text : NULL;
+}
+
 void ot_artifacts_destroy(ot_artifacts *artifacts)
 {
     if (!artifacts)

@@ -35,6 +35,29 @@ refuses 1 "2 is outside 0..1" train sides_artifacts --data twos.csv --bind x=a,b
 sed '1!s/1$/0.9/; 1!s/0$/0.1/' sides.csv >smooth.csv
 run 0 train line.onnxtxt --data smooth.csv --loss bce-with-logits $once
 
+# Scores that went through the loss's own softmax or sigmoid train badly; the remedy works.
+sed 's/scores = Gemm/logits = Gemm/; s/^}/    [last] scores = Softmax (logits)\n}/' mlp.onnxtxt >ended.onnxtxt
+again="cross-entropy takes 'scores', which is behind Softmax 'last', but expects scores: it does its own Softmax"
+run 0 check ended.onnxtxt
+out "note     $again"
+run 0 train ended.onnxtxt --data plain.csv --scale 0.01 --epochs 1 --log ended.jsonl
+out "note: $again"
+grep -q '^{"event":"note","text":"cross-entropy takes' ended.jsonl || fail "$ran: the log lacks the note"
+run 0 eval ended.onnxtxt --data plain.csv
+err "onnxtrain: note: $again"
+run 0 artifacts ended.onnxtxt --out ended_artifacts
+err "onnxtrain: note: $again"
+run 0 train ended.onnxtxt --data plain.csv --scale 0.01 --epochs 15 --lr 0.02 --batch-size 16 --threads 1 \
+    --loss-input logits --out ended.onnx --json
+json accuracy 'v > 0.95'
+run 0 train ended.onnxtxt --data plain.csv --loss-input logits --epochs 1
+grep -q "^note" out && fail "$ran: a note on a loss that takes the right value"
+run 0 info ended.onnx
+out "scores"
+sed 's/y = Gemm/raw = Gemm/; s/^}/    p = Sigmoid (raw) y = Identity (p)\n}/' line.onnxtxt >gated.onnxtxt
+run 0 train gated.onnxtxt --data sides.csv --loss bce-with-logits --epochs 1
+out "note: bce-with-logits takes 'y', which is behind Sigmoid of 'p', but expects scores"
+
 # A loss written by hand: mean((y - target)^2) is mse, bit for bit but for its nodes.
 cat >loss.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 17]>

@@ -55,6 +55,7 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_report *": "w.report",
     "ot_report *": "w.report",
     "ot_report **": "&w.out_report",
+    "ot_log_level *": "&w.out_level",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
     "ot_dataset **": "&w.out_dataset",

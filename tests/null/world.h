@@ -71,6 +71,7 @@ typedef struct world {
     ot_dtype out_dtype;
     size_t out_size;
     ot_property_kind out_kind;
+    ot_log_level out_level;
     ot_metrics out_metrics;
     char *out_text;
     const char *out_name;

@@ -6,6 +6,7 @@ import io
 import json
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,17 @@ class LossesTest(unittest.TestCase):
     def test_targets_of_binary_cross_entropy_are_0_to_1(self):
         with self.assertRaisesRegex(onnxtrain.InvalidArgument, "row 3, element 1: 2 is outside 0..1"):
             self.step("bce-with-logits", {"target": self.near})
+
+    def test_a_second_softmax_is_warned_of(self):
+        text = TOKENS.replace(b"scores = MatMul(x, w)", b"m = MatMul(x, w) scores = Softmax(m)")
+        data = np.ones((4, 3, 2), np.float32), np.zeros((4, 3), np.int64)
+        with self.assertWarnsRegex(UserWarning, "cross-entropy takes 'scores', which is behind Softmax"):
+            result = quiet(data, text, class_axis=-1, epochs=1)
+        self.assertEqual(len(result.notes), 1)
+        self.assertIn("take 'm' as loss input", result.notes[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(quiet(data, text, class_axis=-1, epochs=1, loss_input="m").notes, [])
 
     def squares(self, w=2.0):
         """Loss of `far` and its slope by w, by the mean of squares."""

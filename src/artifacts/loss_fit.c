@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scores that went through what their loss does itself.
+#include <string.h>
+
+#include "artifacts/forward.h"
+
+static bool is_operator(const ot_node *node, const char *op_type)
+{
+    return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
+}
+
+// Softmax of LogSoftmax is Softmax again, so that one does no harm.
+static bool makes_probabilities(const ot_node *node)
+{
+    return is_operator(node, "Softmax") || is_operator(node, "Sigmoid");
+}
+
+// The node that computes the elements of `value`; NULL: none does.
+static const ot_node *maker_of(const ot_value *value)
+{
+    const ot_node *node = value->producer;
+
+    while (node && node->n_inputs > 0 && node->inputs[0] && ot__node_moves(node, 0))
+        node = node->inputs[0]->producer;
+    return node;
+}
+
+// What it takes instead, where that has the same shape.
+static const char *remedy(ot__arena *arena, const ot_node *maker, const ot_value *scores)
+{
+    const ot_value *before = maker->n_inputs > 0 ? maker->inputs[0] : NULL;
+
+    if (scores->producer != maker || !before)
+        return ot__arena_printf(arena, "export the model without %s", maker->op_type);
+    return ot__arena_printf(arena, "take '%s' as loss input, or export the model without %s",
+                            before->name, maker->op_type);
+}
+
+static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
+{
+    const bool is_bce = term->loss == OT_LOSS_BCE_WITH_LOGITS;
+    const ot_graph *graph = forward->model->graph;
+    ot__arena *arena = forward->model->arena;
+    const ot_value *scores = term->input            ? ot__graph_find(graph, term->input)
+                             : graph->n_outputs > 0 ? graph->outputs[0]
+                                                    : NULL;
+    const ot_node *maker;
+    const char *instead, *text;
+    char label[160];
+
+    if ((!is_bce && term->loss != OT_LOSS_CROSS_ENTROPY) || !scores)
+        return OT_OK;
+    maker = maker_of(scores);
+    if (!maker || !makes_probabilities(maker))
+        return OT_OK;
+    instead = remedy(arena, maker, scores);
+    if (!instead)
+        return OT_ERR_NO_MEMORY;
+    ot__node_label(maker, label, sizeof label);
+    text = ot__arena_printf(arena,
+                            "%s takes '%s', which is behind %s, but expects scores: it does its "
+                            "own %s, and twice trains badly; %s",
+                            is_bce ? "bce-with-logits" : "cross-entropy", scores->name, label,
+                            is_bce ? "Sigmoid" : "Softmax", instead);
+    return ot__forward_note(forward, OT_LOG_WARNING, text);
+}
+
+ot_status ot__losses_judge(ot__forward *forward, const ot_artifacts_options *options)
+{
+    for (int i = 0; i < options->n_losses; i++)
+        OT_TRY(judge_term(forward, &options->losses[i]));
+    return OT_OK;
+}

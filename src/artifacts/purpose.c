@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What initializers are for, through operators that move elements and compute nothing.
+#include <string.h>
+
+#include "artifacts/parameters.h"
+
+// ---- operators ----
+
+static bool is_any(const ot_node *node, const char *const *names)
+{
+    if (node->domain[0] != '\0')
+        return false;
+    while (*names && strcmp(node->op_type, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+bool ot__node_moves(const ot_node *node, int i_input)
+{
+    static const char *const first[] = {
+        "Identity",  "Cast",      "CastLike",       "Reshape", "Flatten", "Squeeze",
+        "Unsqueeze", "Transpose", "Expand",         "Tile",    "Slice",   "Split",
+        "Gather",    "GatherND",  "GatherElements", "Pad",     "Trilu",   NULL};
+    static const char *const all[] = {"Concat", NULL};
+
+    return (i_input == 0 && is_any(node, first)) || is_any(node, all);
+}
+
+static bool adds(const ot_node *node)
+{
+    static const char *const names[] = {"Add", "Sum", NULL};
+
+    return is_any(node, names);
+}
+
+static bool is_softmax(const ot_node *node, int i_input)
+{
+    static const char *const names[] = {"Softmax", "LogSoftmax", "SoftmaxCrossEntropyLoss", NULL};
+
+    return i_input == 0 && is_any(node, names);
+}
+
+// ---- where values lead ----
+
+// The Softmax that all readers of a value lead to: by moving and adding, and, before it has been
+// added, only by way of an addition. NULL: nobody reads it.
+typedef struct destination {
+    const ot_node *before, *added;
+    const ot_node *reader; // the first that does not just move it
+} destination;
+
+typedef struct flow {
+    const ot_graph *graph;
+    ot__uses uses;
+    destination *to; // per value
+} flow;
+
+static const ot_node elsewhere; // readers that do other things
+
+static const ot_node *join(const ot_node *a, const ot_node *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return a == &elsewhere || b == &elsewhere ? &elsewhere : a;
+}
+
+static destination of_outputs(const flow *f, const ot_node *node)
+{
+    destination out = {0};
+
+    for (int i = 0; i < node->n_outputs; i++) {
+        const destination *to = node->outputs[i] ? &f->to[node->outputs[i]->index] : NULL;
+
+        if (!to)
+            continue;
+        out.before = join(out.before, to->before);
+        out.added = join(out.added, to->added);
+        out.reader = out.reader ? out.reader : to->reader;
+    }
+    return out;
+}
+
+static void visit_input(flow *f, const ot_node *node, int i)
+{
+    const destination out = of_outputs(f, node);
+    destination *to = &f->to[node->inputs[i]->index];
+
+    if (ot__node_moves(node, i)) {
+        to->before = join(to->before, out.before);
+        to->added = join(to->added, out.added);
+        to->reader = out.reader ? out.reader : to->reader;
+        return;
+    }
+    to->before = join(to->before, adds(node) ? out.added : &elsewhere);
+    to->added = join(to->added, adds(node) ? out.added : is_softmax(node, i) ? node : &elsewhere);
+    to->reader = node;
+}
+
+static void leads_elsewhere(void *context, ot_value *value)
+{
+    flow *f = context;
+
+    f->to[value->index].before = f->to[value->index].added = &elsewhere;
+}
+
+static void follow(flow *f)
+{
+    const ot_graph *graph = f->graph;
+
+    for (int i = 0; i < graph->n_outputs; i++)
+        leads_elsewhere(f, graph->outputs[i]);
+    for (int k = graph->n_nodes - 1; k >= 0; k--) {
+        const ot_node *node = graph->nodes[k];
+
+        for (int i = 0; i < node->n_inputs; i++)
+            if (node->inputs[i])
+                visit_input(f, node, i);
+        ot__node_visit_captures(node, leads_elsewhere, f);
+    }
+}
+
+ot_status ot__candidates_find_purposes(ot__candidates *c)
+{
+    flow f = {.graph = c->graph};
+    ot_status st = ot__uses_build(c->graph, &f.uses);
+
+    if (st == OT_OK) {
+        f.to = ot__alloc_zero((size_t)f.uses.n_values + 1, sizeof *f.to);
+        st = f.to ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    if (st == OT_OK) {
+        follow(&f);
+        for (int i = 0; i < c->n; i++) {
+            const destination *to = &f.to[c->items[i].value->index];
+
+            c->items[i].reader = to->reader;
+            c->items[i].softmax = to->before == &elsewhere ? NULL : to->before;
+        }
+    }
+    ot__free(f.to);
+    ot__uses_deinit(&f.uses);
+    return st;
+}
