@@ -102,11 +102,13 @@ typedef struct ot_artifacts_options {
     int ort_format;            ///< 1: ot_artifacts_save() also writes the models as .ort files (0)
     int train_buffers;         ///< 1: what is no parameter in its framework trains like any other
                                ///< initializer, as in ONNX Runtime (0)
+    int input_gradients; ///< 1: a trainable name may be that of a float input, targets included:
+                         ///< its gradient is summed like a parameter's, and nothing updates it (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0                                             \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0                                          \
     }
 
 /** The four artifacts in memory. */
@@ -117,6 +119,9 @@ typedef struct ot_artifacts ot_artifacts;
  *
  * Nodes of unknown operators, such as those of custom operator libraries, are carried along where
  * no gradient passes them, and the log names them: the files then train in a runtime that has them.
+ *
+ * Where nothing trains, an optimizer is an error; without one the artifacts are made all the same,
+ * and the log says so.
  *
  * @param out the caller destroys it
  * @return OT_ERR_UNSUPPORTED naming every operator without gradient on the way to the loss;

@@ -120,6 +120,19 @@ OT_API ot_status ot_session_optimizer_step(ot_session *session);
  * session does. Until then they stay as they are. */
 OT_API void ot_session_reset_gradients(ot_session *session);
 
+/**
+ * The accumulated gradient of an input, of artifacts made with `input_gradients`.
+ *
+ * It has the shape that the input had in the last step. A train step with another shape is
+ * OT_ERR_STATE unless a reset is due.
+ *
+ * @param name of a user input of the training model
+ * @param out a copy, which the caller destroys
+ * @return OT_ERR_NOT_FOUND for an input without gradient, OT_ERR_STATE before the first train step
+ */
+OT_API ot_status ot_session_get_input_gradient(const ot_session *session, const char *name,
+                                               ot_tensor **out);
+
 /** Multiply the accumulated gradients, e.g. by 1 / number of micro-batches. */
 OT_API ot_status ot_session_scale_gradients(ot_session *session, double factor);
 

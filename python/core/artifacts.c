@@ -94,10 +94,10 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     int batch_norm;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|pp", core_model_type, model, &PyList_Type, &losses,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppp", core_model_type, model, &PyList_Type, &losses,
                           &PyTuple_Type, &optimizer, &trainable, &frozen, &additional, &batch_norm,
                           &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
-                          &o->train_buffers) ||
+                          &o->train_buffers, &o->input_gradients) ||
         take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
@@ -254,6 +254,20 @@ static PyObject *artifacts_set_optimizer(PyObject *self, PyObject *args)
                                                         ((model_object *)model)->model));
 }
 
+static PyObject *artifacts_trains(PyObject *self, PyObject *unused)
+{
+    const ot_checkpoint *checkpoint =
+        ot_artifacts_checkpoint(((artifacts_object *)self)->artifacts);
+    const int n = checkpoint != NULL ? ot_checkpoint_parameter_count(checkpoint) : 0;
+    bool trains = false;
+
+    (void)unused;
+    for (int i = 0; i < n && !trains; i++)
+        trains = ot_checkpoint_parameter_trainable(
+                     checkpoint, ot_checkpoint_parameter_name(checkpoint, i)) == 1;
+    return PyBool_FromLong(trains);
+}
+
 // One row of artifacts_parameters().
 static PyObject *parameter_row(const ot_checkpoint *checkpoint, int index)
 {
@@ -344,13 +358,15 @@ static PyObject *artifacts_session(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
-     "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False) -> Artifacts"},
+     "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
+     "input_gradients=False) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
     {"model", artifacts_model, METH_VARARGS,
      "model(0 training, 1 eval, 2 optimizer) -> Tensor of the model's bytes, or None"},
     {"set_optimizer", artifacts_set_optimizer, METH_VARARGS, "set_optimizer(model)"},
+    {"trains", artifacts_trains, METH_NOARGS, "Whether there is a parameter that trains."},
     {"parameters", artifacts_parameters, METH_NOARGS,
      "(name, whether it trains, Tensor with a copy) of every parameter, sorted by name."},
     {"session", artifacts_session, METH_VARARGS,

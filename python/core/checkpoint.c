@@ -98,6 +98,12 @@ static PyObject *checkpoint_load_bytes(PyObject *class, PyObject *bytes)
     return st == OT_OK ? core_checkpoint_new(checkpoint) : core_raise(st);
 }
 
+static PyObject *checkpoint_is_nominal(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(ot_checkpoint_is_nominal(((checkpoint_object *)self)->checkpoint));
+}
+
 static PyObject *checkpoint_save_nominal(PyObject *self, PyObject *args)
 {
     checkpoint_object *state = (checkpoint_object *)self;
@@ -367,6 +373,7 @@ static PyMethodDef methods[] = {
     {"load_bytes", checkpoint_load_bytes, METH_O | METH_STATIC, "load_bytes(bytes) -> Checkpoint"},
     {"to_bytes", checkpoint_to_bytes, METH_VARARGS, "to_bytes(with_optimizer) -> bytes"},
     {"save", checkpoint_save, METH_VARARGS, "save(path, with_optimizer)"},
+    {"is_nominal", checkpoint_is_nominal, METH_NOARGS, "Whether parameters have no values yet."},
     {"save_nominal", checkpoint_save_nominal, METH_VARARGS, "save_nominal(path): no values"},
     {"parameter_names", parameter_names, METH_NOARGS, "Names of the parameters, sorted."},
     {"parameter_trainable", parameter_trainable, METH_VARARGS,

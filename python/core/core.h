@@ -122,6 +122,13 @@ void core_artifacts_options_drop(core_artifacts_options *options);
 // callback may make.
 ot_session *core_session_enter(PyObject *self);
 ot_session *core_session_look(PyObject *self);
+// session_parameters.c: methods
+PyObject *core_session_parameters_size(PyObject *self, PyObject *args);
+PyObject *core_session_get_parameters(PyObject *self, PyObject *args);
+PyObject *core_session_set_parameters(PyObject *self, PyObject *args);
+PyObject *core_session_get_gradients(PyObject *self, PyObject *unused);
+PyObject *core_session_scale_gradients(PyObject *self, PyObject *args);
+PyObject *core_session_get_input_gradient(PyObject *self, PyObject *args);
 // A new session object over a state; `make` creates the session without the interpreter's lock.
 typedef ot_status (*core_make_session)(void *context, ot_checkpoint *checkpoint,
                                        const ot_session_options *options, ot_session **out);

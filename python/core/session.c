@@ -311,86 +311,7 @@ static PyObject *session_schedule_step(PyObject *self, PyObject *unused)
     return session != NULL ? core_result(ot_session_schedule_step(session)) : NULL;
 }
 
-// ---- the parameters as one vector ----
-
-static int which_of(int trainable_only)
-{
-    return trainable_only ? OT_PARAMETERS_TRAINABLE : OT_PARAMETERS_ALL;
-}
-
-static PyObject *session_parameters_size(PyObject *self, PyObject *args)
-{
-    const ot_session *session = core_session_look(self);
-    int trainable_only;
-
-    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
-        return NULL;
-    return PyLong_FromLongLong(ot_session_parameters_size(session, which_of(trainable_only)));
-}
-
-static PyObject *vector_of(ot_session *session, int which, bool is_gradients)
-{
-    ot_shape shape = {.ndim = 1, .dim = {ot_session_parameters_size(session, which)}};
-    ot_tensor *vector;
-    ot_status st = ot_tensor_create(OT_F32, &shape, &vector);
-
-    if (st != OT_OK)
-        return core_raise(st);
-    st = is_gradients
-             ? ot_session_get_gradients(session, ot_tensor_data(vector), shape.dim[0])
-             : ot_session_get_parameters(session, which, ot_tensor_data(vector), shape.dim[0]);
-    if (st == OT_OK)
-        return core_tensor_new(vector);
-    ot_tensor_destroy(vector);
-    return core_raise(st);
-}
-
-static PyObject *session_get_parameters(PyObject *self, PyObject *args)
-{
-    ot_session *session = core_session_look(self);
-    int trainable_only;
-
-    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
-        return NULL;
-    return vector_of(session, which_of(trainable_only), false);
-}
-
-static PyObject *session_get_gradients(PyObject *self, PyObject *unused)
-{
-    ot_session *session = core_session_look(self);
-
-    (void)unused;
-    return session != NULL ? vector_of(session, OT_PARAMETERS_TRAINABLE, true) : NULL;
-}
-
-static PyObject *session_set_parameters(PyObject *self, PyObject *args)
-{
-    ot_session *session = core_session_look(self);
-    PyObject *object;
-    int trainable_only;
-    const ot_tensor *vector;
-
-    if (session == NULL ||
-        !PyArg_ParseTuple(args, "O!p", core_tensor_type, &object, &trainable_only))
-        return NULL;
-    vector = ((tensor_object *)object)->tensor;
-    if (ot_tensor_dtype(vector) != OT_F32)
-        return PyErr_Format(core_error_class(OT_ERR_INVALID),
-                            "a vector of %s for the parameters, expected f32",
-                            ot_dtype_name(ot_tensor_dtype(vector)));
-    return core_result(ot_session_set_parameters(
-        session, which_of(trainable_only), ot_tensor_data_const(vector), ot_tensor_count(vector)));
-}
-
-static PyObject *session_scale_gradients(PyObject *self, PyObject *args)
-{
-    ot_session *session = core_session_look(self);
-    double factor;
-
-    if (session == NULL || !PyArg_ParseTuple(args, "d", &factor))
-        return NULL;
-    return core_result(ot_session_scale_gradients(session, factor));
-}
+// ---- the rest ----
 
 static PyObject *session_memory(PyObject *self, PyObject *unused)
 {
@@ -465,12 +386,15 @@ static PyMethodDef methods[] = {
     {"learning_rate", session_learning_rate, METH_NOARGS, "The present learning rate."},
     {"step_count", session_step_count, METH_NOARGS, "Optimizer steps done."},
     {"schedule_step", session_schedule_step, METH_NOARGS, "The schedule's rate for the next step."},
-    {"parameters_size", session_parameters_size, METH_VARARGS, "parameters_size(trainable_only)"},
-    {"get_parameters", session_get_parameters, METH_VARARGS, "get_parameters(trainable_only)"},
-    {"set_parameters", session_set_parameters, METH_VARARGS,
+    {"parameters_size", core_session_parameters_size, METH_VARARGS,
+     "parameters_size(trainable_only)"},
+    {"get_parameters", core_session_get_parameters, METH_VARARGS, "get_parameters(trainable_only)"},
+    {"set_parameters", core_session_set_parameters, METH_VARARGS,
      "set_parameters(Tensor, trainable_only)"},
-    {"scale_gradients", session_scale_gradients, METH_VARARGS, "scale_gradients(factor)"},
-    {"get_gradients", session_get_gradients, METH_NOARGS, "The gradients as one vector."},
+    {"scale_gradients", core_session_scale_gradients, METH_VARARGS, "scale_gradients(factor)"},
+    {"get_gradients", core_session_get_gradients, METH_NOARGS, "The gradients as one vector."},
+    {"get_input_gradient", core_session_get_input_gradient, METH_VARARGS,
+     "get_input_gradient(name) -> Tensor, a copy"},
     {"memory", session_memory, METH_NOARGS, "(bytes of the state, bytes of the largest plan)"},
     {"export", session_export, METH_VARARGS, "export(names or None, path, key or None, value)"},
     {NULL, NULL, 0, NULL},

@@ -22,7 +22,8 @@ def build(
     ort_format: bool = False,
 ) -> _core.Artifacts:
     """Without losses the model's first output is the loss. Names that are frozen and that the model lacks do not
-    matter. Masks and what the file calls buffers train like other initializers."""
+    matter; names that require a gradient may be those of inputs. Masks and what the file calls buffers train like other
+    initializers."""
     return _core.Artifacts.generate(
         forward,
         losses,
@@ -35,5 +36,6 @@ def build(
         0,
         None,
         bool(ort_format),
+        True,
         True,
     )

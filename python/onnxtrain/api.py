@@ -20,7 +20,7 @@ from typing import Any, Iterator, Mapping
 import numpy as np
 
 from onnxtrain import _arrays, _core
-from onnxtrain._core import InvalidType
+from onnxtrain._core import InvalidType, StateError
 from onnxtrain._options import (
     SCHEDULES,
     ModelLike,
@@ -83,25 +83,37 @@ class Parameter:
 
 
 class Parameters:
-    """The parameters by name, sorted. Iteration yields ``(name, Parameter)``; assignment copies a value in."""
+    """The parameters by name, sorted. Iteration yields ``(name, Parameter)``; assignment copies a value in.
+
+    A nominal state has names, and no parameters before their values are loaded: StateError.
+    """
 
     def __init__(self, state: _core.Checkpoint) -> None:
         self._state = state
 
-    def __getitem__(self, name: str) -> Parameter:
+    def _find(self, name: str, nominal: str) -> Parameter:
+        """The parameter; a state without values says `nominal`."""
         if _expect("a parameter's name", name, str) not in self:
             raise KeyError(f"Parameter {name} not found.")
+        if self._state.is_nominal():
+            raise StateError(nominal)
         return Parameter(name, self._state)
 
+    def __getitem__(self, name: str) -> Parameter:
+        return self._find(
+            name, "Cannot get parameter from a nominal state. Please load the parameter states first"
+        )
+
     def __setitem__(self, name: str, value: Any) -> None:
-        self[name].data = value
+        refusal = "Cannot copy parameter to a nominal state. Please load all the parameter states first"
+        self._find(name, refusal).data = value
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._state.parameter_trainable(name) >= 0
 
     def __iter__(self) -> Iterator[tuple[str, Parameter]]:
         for name in self.keys():
-            yield name, Parameter(name, self._state)
+            yield name, self[name]
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -112,7 +124,7 @@ class Parameters:
 
     def values(self) -> list[Parameter]:
         """The parameters in the order of their names."""
-        return [Parameter(name, self._state) for name in self.keys()]
+        return [self[name] for name in self.keys()]
 
     def items(self) -> list[tuple[str, Parameter]]:
         """Names and parameters."""
@@ -349,6 +361,10 @@ class Module:
     def get_contiguous_gradients(self) -> OrtValue:
         """The gradients as one vector of float, in the order of the trainable parameters."""
         return OrtValue(self._session.get_gradients())
+
+    def get_input_gradient(self, name: str) -> np.ndarray:
+        """A copy of the accumulated gradient of an input that ``requires_grad`` of the artifacts named."""
+        return _arrays.to_numpy(self._session.get_input_gradient(name))
 
     def memory(self) -> tuple[int, int]:
         """Bytes of parameters, gradients and moments, and of the largest working memory of a step so far."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -111,7 +112,9 @@ def generate_artifacts(
     Args:
         model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
         requires_grad: initializers that are trained. None: every one of the model that can be and is not frozen; what a
-            loss brings along trains only when it is named.
+            loss brings along trains only when it is named. A float input, targets included, may be named, too: its
+            gradient is summed beside those of the parameters, see :meth:`onnxtrain.api.Module.get_input_gradient`.
+            Where nothing is trained, the artifacts are made all the same, with a warning.
         frozen_params: initializers that are parameters without gradient; names that the model lacks do not matter.
             Initializers in neither list stay constants of the models. Running statistics of BatchNormalization are
             frozen parameters in any case, and training uses the statistics of the batch.
@@ -157,6 +160,8 @@ def generate_artifacts(
         forward = load_model(model)
     kind = _OPTIMIZERS[optimizer] if isinstance(optimizer, OptimType) else _build.NO_OPTIMIZER
     built = _build.build(forward, terms, requires_grad, frozen_params, outputs, kind, ort_format)
+    if not requires_grad and not built.trains():
+        warnings.warn("nothing trains: no parameter requires a gradient, so the training model has none", stacklevel=2)
     if _is_block(optimizer):
         from onnxtrain.onnxblock import _artifacts
 

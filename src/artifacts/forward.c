@@ -42,12 +42,11 @@ ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_optio
 
 static ot_status add_output(ot_graph *graph, ot_value *value)
 {
-    if (value->is_output)
-        return OT_OK;
     return ot__graph_add_output(graph, value) ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
-// The loss, then the additional outputs; a pass-through keeps the model's own outputs first.
+// The loss, then the additional outputs as they are listed; a pass-through keeps the model's own
+// outputs first, and adds what is not among them.
 static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts_options *options)
 {
     if (options->n_losses > 0) {
@@ -55,7 +54,8 @@ static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts
             graph->outputs[i]->is_output = false;
         graph->n_outputs = 0;
     }
-    OT_TRY(add_output(graph, loss));
+    if (!loss->is_output)
+        OT_TRY(add_output(graph, loss));
     for (int i = 0; i < options->n_additional_outputs; i++) {
         const char *name = options->additional_outputs[i];
         ot_value *value = ot__graph_find(graph, name);
@@ -66,7 +66,8 @@ static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts
         if (!value->producer)
             return ot__error(OT_ERR_INVALID, "additional output '%s' is computed by no operator",
                              name);
-        OT_TRY(add_output(graph, value));
+        if (options->n_losses > 0 || !value->is_output)
+            OT_TRY(add_output(graph, value));
     }
     return OT_OK;
 }
@@ -100,25 +101,74 @@ ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char 
 
 // ---- the whole ----
 
+static bool is_named(const ot_artifacts_options *options, const char *name)
+{
+    for (int i = 0; i < options->n_trainable; i++)
+        if (strcmp(options->trainable[i], name) == 0)
+            return true;
+    return false;
+}
+
+// Inputs that are to have a gradient, too.
+static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options *options)
+{
+    const ot_graph *graph = forward->model->graph;
+
+    if (options->input_gradients == 0)
+        return OT_OK;
+    forward->inputs =
+        ot__arena_alloc(forward->model->arena, ((size_t)graph->n_inputs + 1) * sizeof(ot_value *));
+    if (!forward->inputs)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        ot_value *input = graph->inputs[i];
+
+        if (!is_named(options, input->name))
+            continue;
+        if (input->kind != OT_VALUE_TENSOR || !ot__dtype_is_float(input->dtype))
+            return ot__error(OT_ERR_INVALID,
+                             "trainable '%s' is an input of element type %s, expected a float type",
+                             input->name, ot_dtype_name(input->dtype));
+        forward->inputs[forward->n_inputs++] = input;
+    }
+    return OT_OK;
+}
+
+// Without an optimizer there may be nothing to train: whoever runs the graph may want the loss.
+static ot_status say_nothing_trains(const ot__forward *forward, const ot_artifacts_options *options)
+{
+    const ot__candidates *c = &forward->candidates;
+    const bool is_refused = options->optimizer.optimizer != OT_OPTIMIZER_NONE;
+    ot_status st;
+
+    if (c->n == 0)
+        st = ot__error(OT_ERR_INVALID, "nothing to train: the model has no initializers");
+    else
+        st = ot__error(OT_ERR_INVALID, "nothing to train: no parameter reaches '%s' ('%s': %s)",
+                       forward->loss->name, c->items[0].value->name, c->items[0].reason);
+    if (is_refused)
+        return st;
+    ot__log(OT_LOG_WARNING, "%s", ot_error_message());
+    return OT_OK;
+}
+
 static ot_status check_any_trains(const ot__forward *forward, const ot_artifacts_options *options)
 {
     const ot__candidates *c = &forward->candidates;
 
-    if (options->trainable && options->n_trainable == 0)
+    if ((options->trainable && options->n_trainable == 0) || forward->n_inputs > 0)
         return OT_OK;
     for (int i = 0; i < c->n; i++)
         if (c->items[i].role == OT_ROLE_TRAINABLE)
             return OT_OK;
-    if (c->n == 0)
-        return ot__error(OT_ERR_INVALID, "nothing to train: the model has no initializers");
-    return ot__error(OT_ERR_INVALID, "nothing to train: no parameter reaches '%s' ('%s': %s)",
-                     forward->loss->name, c->items[0].value->name, c->items[0].reason);
+    return say_nothing_trains(forward, options);
 }
 
 static ot_status classify(ot__forward *forward, const ot_artifacts_options *options)
 {
     ot__candidates *c = &forward->candidates;
 
+    OT_TRY(choose_inputs(forward, options));
     OT_TRY(ot__candidates_classify(c, forward->loss, options));
     OT_TRY(ot__batch_norm_choose(c, options->batch_norm));
     forward->is_classified = true;

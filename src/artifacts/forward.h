@@ -9,6 +9,8 @@ typedef struct ot__forward {
     ot_model *model;
     ot_value *loss;
     ot__candidates candidates;
+    ot_value **inputs; // those whose gradients are summed as parameters' are, in graph order
+    int n_inputs;
     bool is_classified;
     ot__note *notes; // texts of the model's arena
     int n_notes, notes_capacity;

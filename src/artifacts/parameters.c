@@ -80,11 +80,18 @@ static ot_status say_unmatched(const ot_graph *graph, const char *list, const ch
                      list, pattern);
 }
 
+static bool is_input(const ot_graph *graph, const char *name)
+{
+    const ot_value *value = ot__graph_find(graph, name);
+
+    return value && value->is_input;
+}
+
 static ot_status check_patterns(const ot__candidates *c, const char *list,
-                                const char *const *patterns, int n)
+                                const char *const *patterns, int n, bool with_inputs)
 {
     for (int p = 0; p < n; p++) {
-        bool is_used = false;
+        bool is_used = with_inputs && is_input(c->graph, patterns[p]);
 
         for (int i = 0; i < c->n && !is_used; i++)
             is_used = ot__name_matches(patterns[p], c->items[i].value->name);
@@ -304,9 +311,10 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     OT_TRY(check_overlap(options));
     if (!options->train_buffers)
         OT_TRY(ot__candidates_hold(c));
-    OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable));
+    OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable,
+                          options->input_gradients != 0));
     if (options->ignore_unknown_frozen == 0)
-        OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen));
+        OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen, false));
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));

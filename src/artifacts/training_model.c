@@ -51,10 +51,9 @@ static ot_status settle_batch_norms(ot_graph *graph)
 
 // ---- accumulation ----
 
-static ot_status new_named(ot_graph *graph, const char *parameter, const char *suffix,
-                           ot_value **out)
+static ot_status new_named(ot_graph *graph, const char *base, const char *suffix, ot_value **out)
 {
-    char *name = ot__arena_printf(graph->model->arena, "%s%s", parameter, suffix);
+    char *name = ot__arena_printf(graph->model->arena, "%s%s", base, suffix);
 
     *out = NULL;
     if (name && ot__graph_find(graph, name))
@@ -64,14 +63,14 @@ static ot_status new_named(ot_graph *graph, const char *parameter, const char *s
     return *out ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
-static ot_status accumulate(ot_graph *graph, const ot_value *parameter, ot_value *gradient,
+static ot_status accumulate(ot_graph *graph, const ot_value *trained, ot_value *gradient,
                             ot_value *buffer, ot_value *lazy_reset)
 {
     ot_value *inputs[] = {buffer, gradient, lazy_reset}, *updated;
     char name[48];
     ot_node *node;
 
-    OT_TRY(new_named(graph, parameter->name, OT_SUFFIX_ACCUMULATED, &updated));
+    OT_TRY(new_named(graph, trained->name, OT_SUFFIX_ACCUMULATED, &updated));
     snprintf(name, sizeof name, "GradientAccumulator%d", graph->n_outputs);
     node = ot__graph_add_node(graph, "com.microsoft", "InPlaceAccumulatorV2", name, inputs,
                               (int)OT_COUNT(inputs), &updated, 1);
@@ -82,7 +81,7 @@ static ot_status accumulate(ot_graph *graph, const ot_value *parameter, ot_value
     return ot__op_infer(node);
 }
 
-static ot_status add_accumulators(ot_graph *graph, ot_value *const *parameters,
+static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,
                                   ot_value *const *gradients, int n)
 {
     ot_value **buffers = ot__arena_alloc(graph->model->arena, (size_t)(n + 1) * sizeof *buffers);
@@ -91,7 +90,7 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *parameters,
     if (!buffers)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < n; i++) {
-        OT_TRY(new_named(graph, parameters[i]->name, OT_SUFFIX_BUFFER, &buffers[i]));
+        OT_TRY(new_named(graph, trained[i]->name, OT_SUFFIX_BUFFER, &buffers[i]));
         ot__value_set(buffers[i], gradients[i]->dtype, &gradients[i]->shape);
         if (!ot__graph_add_input(graph, buffers[i]))
             return OT_ERR_NO_MEMORY;
@@ -101,7 +100,7 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *parameters,
     if (!ot__graph_add_input(graph, lazy_reset))
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < n; i++)
-        OT_TRY(accumulate(graph, parameters[i], gradients[i], buffers[i], lazy_reset));
+        OT_TRY(accumulate(graph, trained[i], gradients[i], buffers[i], lazy_reset));
     return OT_OK;
 }
 
@@ -128,7 +127,7 @@ static void drop_unused_import(ot_model *model, const char *domain)
     model->n_opsets = kept;
 }
 
-static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot_value **gradients,
+static ot_status build_gradients(ot__forward *forward, ot_value **trained, ot_value **gradients,
                                  int n)
 {
     ot_model *model = forward->model;
@@ -139,8 +138,8 @@ static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot
     OT_TRY(ot__pass_fold(model, 0));
     OT_TRY(ot__graph_list_constants(model->graph));
     if (n > 0)
-        OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, parameters, n, gradients));
-    OT_TRY(add_accumulators(model->graph, parameters, gradients, n));
+        OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, trained, n, gradients));
+    OT_TRY(add_accumulators(model->graph, trained, gradients, n));
     drop_unused_import(model, "ai.onnxtrain");
     OT_TRY(ot__pass_prune(model));
     return ot__note_loadable(model);
@@ -149,18 +148,22 @@ static ot_status build_gradients(ot__forward *forward, ot_value **parameters, ot
 ot_status ot__training_model(ot__forward *forward)
 {
     const ot__candidates *c = &forward->candidates;
-    ot_value **parameters = ot__alloc_zero((size_t)c->n, sizeof *parameters);
-    ot_value **gradients = ot__alloc_zero((size_t)c->n, sizeof *gradients);
+    const size_t n_max = (size_t)c->n + (size_t)forward->n_inputs;
+    ot_value **trained = ot__alloc_zero(n_max, sizeof *trained);
+    ot_value **gradients = ot__alloc_zero(n_max, sizeof *gradients);
     ot_status st = OT_ERR_NO_MEMORY;
     int n = 0;
 
-    if (parameters && gradients) {
+    if (trained && gradients) {
+        for (int i = 0; i < forward->n_inputs;
+             i++) // before parameters, as among the graph's inputs
+            trained[n++] = forward->inputs[i];
         for (int i = 0; i < c->n; i++)
             if (c->items[i].role == OT_ROLE_TRAINABLE)
-                parameters[n++] = c->items[i].value;
-        st = build_gradients(forward, parameters, gradients, n);
+                trained[n++] = c->items[i].value;
+        st = build_gradients(forward, trained, gradients, n);
     }
-    ot__free(parameters);
+    ot__free(trained);
     ot__free(gradients);
     return st;
 }

@@ -115,9 +115,9 @@ static ot_status verify_node(const ot_node *node, scope *s)
     return OT_OK;
 }
 
-static ot_status verify_outputs(const scope *s)
+// Of a subgraph or function; a model may give one value several times, as ONNX Runtime's do.
+static ot_status check_listed_once(const ot_graph *graph)
 {
-    const ot_graph *graph = s->graph;
     ot__map seen = {0};
     ot_status st = OT_OK;
 
@@ -127,14 +127,22 @@ static ot_status verify_outputs(const scope *s)
         if (ot__map_get(&seen, value->name))
             st = ot__error(OT_ERR_FORMAT, "output '%s' of graph '%s' is listed twice", value->name,
                            graph_name(graph));
-        else if (!is_defined(s, value))
-            st = ot__error(OT_ERR_FORMAT, "output '%s' of graph '%s' is not defined", value->name,
-                           graph_name(graph));
         else if (!ot__map_put(&seen, value->name, (void *)(uintptr_t)value))
             st = OT_ERR_NO_MEMORY;
     }
     ot__map_deinit(&seen);
     return st;
+}
+
+static ot_status verify_outputs(const scope *s)
+{
+    const ot_graph *graph = s->graph;
+
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (!is_defined(s, graph->outputs[i]))
+            return ot__error(OT_ERR_FORMAT, "output '%s' of graph '%s' is not defined",
+                             graph->outputs[i]->name, graph_name(graph));
+    return s->outer ? check_listed_once(graph) : OT_OK;
 }
 
 static ot_status verify_contents(scope *s)
@@ -162,8 +170,11 @@ ot_status ot__graph_verify(const ot_graph *graph)
 ot_status ot__model_verify(const ot_model *model)
 {
     for (int i = 0; i < model->n_functions; i++) {
-        ot_status st = ot__graph_verify(model->functions[i]->body);
+        const ot_graph *body = model->functions[i]->body;
+        ot_status st = ot__graph_verify(body);
 
+        if (st == OT_OK)
+            st = check_listed_once(body);
         if (st != OT_OK)
             return ot__error_prefix(st, "function '%s'", model->functions[i]->name);
     }

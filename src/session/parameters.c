@@ -241,24 +241,41 @@ static void scale_range(void *context, int64_t first, int64_t last)
     }
 }
 
-static ot_status scale_gradients(ot_session *session, double factor)
+static void scale(ot_tensor *gradient, double factor)
 {
     enum { MIN_PER_THREAD = 1 << 15 };
+    scaling s = {gradient, factor};
+
+    if (gradient != NULL)
+        ot__parallel_for(ot_tensor_count(gradient), MIN_PER_THREAD, scale_range, &s);
+}
+
+static ot_status check_scalable(const char *what, const char *name, ot_dtype dtype)
+{
+    if (dtype == OT_F32 || dtype == OT_F64)
+        return OT_OK;
+    return ot__error(OT_ERR_UNSUPPORTED, "the gradient of %s '%s' is %s", what, name,
+                     ot_dtype_name(dtype));
+}
+
+static ot_status scale_gradients(ot_session *session, double factor)
+{
+    const ot__program *program = &session->training;
 
     OT_TRY(ot__session_check_values(session));
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
-
-        if (p->trainable && p->value->dtype != OT_F32 && p->value->dtype != OT_F64)
-            return ot__error(OT_ERR_UNSUPPORTED, "the gradient of parameter '%s' is %s", p->name,
-                             ot_dtype_name(p->value->dtype));
-    }
-    for (int i = 0; i < session->n_parameters; i++) {
-        scaling s = {session->parameters[i]->gradient, factor};
-
-        if (session->parameters[i]->trainable && s.tensor != NULL)
-            ot__parallel_for(ot_tensor_count(s.tensor), MIN_PER_THREAD, scale_range, &s);
-    }
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable)
+            OT_TRY(check_scalable("parameter", session->parameters[i]->name,
+                                  session->parameters[i]->value->dtype));
+    for (int i = 0; i < program->n_inputs; i++)
+        if (program->inputs[i].role == OT_ROLE_INPUT_GRADIENT)
+            OT_TRY(check_scalable("input", program->model->graph->inputs[i]->name,
+                                  program->model->graph->inputs[i]->dtype));
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable)
+            scale(session->parameters[i]->gradient, factor);
+    for (int i = 0; i < program->n_inputs; i++)
+        scale(program->inputs[i].gradient, factor);
     return OT_OK;
 }
 

@@ -43,6 +43,9 @@ static ot_shape *all_shapes(const ot__program *program, const ot_shape *user_sha
         case OT_ROLE_GRADIENT:
             shapes[i] = program->inputs[i].parameter->value->shape;
             break;
+        case OT_ROLE_INPUT_GRADIENT:
+            shapes[i] = user_shapes[program->inputs[i].i_user];
+            break;
         case OT_ROLE_LAZY_RESET:
             shapes[i] = OT_SHAPE(1);
             break;
@@ -77,7 +80,8 @@ static ot_status check_written(const ot_session *session, const ot__program *pro
         const ot__input_role role = program->inputs[i].role;
 
         if (role != OT_ROLE_CONSTANT && ot__plan_writes_input(plan, i) &&
-            (program == &session->eval || (role != OT_ROLE_PARAMETER && role != OT_ROLE_GRADIENT)))
+            (program == &session->eval || (role != OT_ROLE_PARAMETER && role != OT_ROLE_GRADIENT &&
+                                           role != OT_ROLE_INPUT_GRADIENT)))
             return ot__error(OT_ERR_UNSUPPORTED, "%s: would change its input '%s'", program->what,
                              program->model->graph->inputs[i]->name);
     }

@@ -34,6 +34,26 @@ static ot__parameter *find_gradient(ot_model *model, const ot_checkpoint *checkp
     return NULL;
 }
 
+// Position among the user inputs of the one that a gradient's buffer or output belongs to; -1:
+// none.
+static int find_user_input(const ot__program *program, const char *name)
+{
+    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED};
+    const ot_graph *g = program->model->graph;
+
+    for (size_t k = 0; k < OT_COUNT(suffixes); k++) {
+        const size_t length = strlen(name) - OT_MIN(strlen(name), strlen(suffixes[k]));
+
+        for (int i = 0; ot__ends_with(name, suffixes[k]) && i < program->n_user_inputs; i++) {
+            const char *base = g->inputs[program->user_inputs[i]]->name;
+
+            if (strlen(base) == length && strncmp(base, name, length) == 0)
+                return i;
+        }
+    }
+    return -1;
+}
+
 // Type and shape of what is in the checkpoint against what the model declares.
 static ot_status check_parameter(const ot__program *program, const ot_checkpoint *checkpoint,
                                  const ot_value *value, const ot__parameter *p)
@@ -94,12 +114,34 @@ static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoin
         input->role = OT_ROLE_GRADIENT;
         return check_parameter(program, checkpoint, value, input->parameter);
     }
-    if (ot__ends_with(value->name, OT_SUFFIX_BUFFER))
-        return ot__error(OT_ERR_INVALID,
-                         "%s: input '%s' is a gradient buffer, but the checkpoint has no such "
-                         "parameter",
-                         program->what, value->name);
-    input->role = OT_ROLE_USER;
+    input->role =
+        ot__ends_with(value->name, OT_SUFFIX_BUFFER) ? OT_ROLE_INPUT_GRADIENT : OT_ROLE_USER;
+    return OT_OK;
+}
+
+// Once the user inputs are known.
+static ot_status find_inputs_of_gradients(const ot__program *program)
+{
+    const ot_graph *g = program->model->graph;
+
+    for (int i = 0; i < program->n_inputs; i++) {
+        ot__input *input = &program->inputs[i];
+        const ot_value *value = g->inputs[i], *of;
+
+        if (input->role != OT_ROLE_INPUT_GRADIENT)
+            continue;
+        input->i_user = find_user_input(program, value->name);
+        if (input->i_user < 0)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: input '%s' is a gradient buffer, but there is no such parameter "
+                             "in the checkpoint and no such input",
+                             program->what, value->name);
+        of = g->inputs[program->user_inputs[input->i_user]];
+        if (value->kind != OT_VALUE_TENSOR || value->dtype != of->dtype)
+            return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s, but '%s' is %s", program->what,
+                             value->name, ot_dtype_name(value->dtype), of->name,
+                             ot_dtype_name(of->dtype));
+    }
     return OT_OK;
 }
 
@@ -108,11 +150,11 @@ static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoi
     const ot_graph *g = program->model->graph;
     ot__arena *arena = program->model->arena;
 
-    program->n_inputs = g->n_inputs;
     program->inputs = ot__arena_alloc(arena, ((size_t)g->n_inputs + 1) * sizeof *program->inputs);
     program->user_inputs = ot__arena_alloc(arena, ((size_t)g->n_inputs + 1) * sizeof(int));
     if (program->inputs == NULL || program->user_inputs == NULL)
         return OT_ERR_NO_MEMORY;
+    program->n_inputs = g->n_inputs;
     for (int i = 0; i < g->n_inputs; i++) {
         const ot_value *value = g->inputs[i];
 
@@ -124,7 +166,7 @@ static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoi
                              value->name);
         program->user_inputs[program->n_user_inputs++] = i;
     }
-    return OT_OK;
+    return find_inputs_of_gradients(program);
 }
 
 static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint)
@@ -136,7 +178,8 @@ static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpo
     if (program->user_outputs == NULL)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < g->n_outputs; i++)
-        if (find_gradient(program->model, checkpoint, g->outputs[i]->name) == NULL)
+        if (find_gradient(program->model, checkpoint, g->outputs[i]->name) == NULL &&
+            find_user_input(program, g->outputs[i]->name) < 0)
             program->user_outputs[program->n_user_outputs++] = i;
     if (program->n_user_outputs > OT_SESSION_OUTPUTS)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: %d outputs, at most %d are handed out",
@@ -209,5 +252,6 @@ void ot__program_drop_plans(ot__program *program)
 void ot__program_deinit(ot__program *program)
 {
     ot__program_drop_plans(program);
+    ot__input_gradients_deinit(program);
     ot_model_destroy(program->model);
 }

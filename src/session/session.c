@@ -53,7 +53,8 @@ static ot_status check_trainable(const ot_session *session)
 
     for (int i = 0; i < program->n_inputs; i++) {
         has_reset = has_reset || program->inputs[i].role == OT_ROLE_LAZY_RESET;
-        has_gradient = has_gradient || program->inputs[i].role == OT_ROLE_GRADIENT;
+        has_gradient = has_gradient || program->inputs[i].role == OT_ROLE_GRADIENT ||
+                       program->inputs[i].role == OT_ROLE_INPUT_GRADIENT;
     }
     for (int i = 0; i < session->checkpoint->n_parameters; i++) {
         const ot__parameter *p = session->checkpoint->parameters[i];
@@ -306,7 +307,7 @@ size_t ot_session_state_bytes(const ot_session *session)
         for (int k = 0; k < OT_MAX_MOMENTS; k++)
             sum += p->moments[k] != NULL ? p->moments[k]->n_bytes : 0;
     }
-    return sum;
+    return sum + ot__input_gradients_bytes(&session->training);
 }
 
 size_t ot_session_plan_bytes(const ot_session *session)

@@ -15,6 +15,7 @@ typedef enum ot__input_role {
     OT_ROLE_USER,
     OT_ROLE_PARAMETER,
     OT_ROLE_GRADIENT,
+    OT_ROLE_INPUT_GRADIENT, // of a user input
     OT_ROLE_LAZY_RESET,
     OT_ROLE_CONSTANT, // has an initializer
 } ot__input_role;
@@ -22,6 +23,8 @@ typedef enum ot__input_role {
 typedef struct ot__input {
     ot__input_role role;
     ot__parameter *parameter; // PARAMETER, GRADIENT
+    int i_user;               // INPUT_GRADIENT: position among the user inputs
+    ot_tensor *gradient;      // INPUT_GRADIENT: NULL before the first step
 } ot__input;
 
 // A plan for one set of user input shapes.
@@ -134,6 +137,12 @@ ot_status ot__program_create(ot__program *program, const char *what, const ot_mo
                              const ot_checkpoint *checkpoint);
 void ot__program_deinit(ot__program *program);
 void ot__program_drop_plans(ot__program *program);
+
+// input_gradients.c: buffers for gradients of user inputs, whose shapes are those of the step.
+// Those of the present step, which adds to what is there unless a reset is due.
+ot_status ot__input_gradients_make(const ot_session *session, ot__program *program);
+size_t ot__input_gradients_bytes(const ot__program *program);
+void ot__input_gradients_deinit(ot__program *program);
 
 // plan_cache.c
 ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_shape *user_shapes,

@@ -72,6 +72,9 @@ static void bind_inputs(const ot_session *session, const ot__program *program, o
         case OT_ROLE_GRADIENT:
             ot__plan_bind_input(plan, i, 0, input->parameter->gradient->data);
             break;
+        case OT_ROLE_INPUT_GRADIENT:
+            ot__plan_bind_input(plan, i, 0, input->gradient->data);
+            break;
         case OT_ROLE_LAZY_RESET:
             ot__plan_bind_input(plan, i, 0, &session->overwrite_gradients);
             break;
@@ -152,6 +155,7 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
 
     OT_TRY(check_state(session, program));
     OT_TRY(take_shapes(program, inputs, n_inputs));
+    OT_TRY(ot__input_gradients_make(session, program));
     OT_TRY(ot__session_plan(session, program, program->shapes, &plan));
     OT_TRY(check_outputs(program, plan, outputs, n_outputs));
     ot__homes_enter(session);

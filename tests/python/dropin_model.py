@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of dropin.py and dropin_blocks.py."""
+"""The models of dropin.py, dropin_blocks.py and dropin_edges.py."""
 
 import math
 
@@ -25,6 +25,22 @@ digits (float[batch, 64] input) => (float[batch, 4] output)
   output = Gemm<transB = 1>(relu, fc2_weight, fc2_bias)
 }}
 """
+
+
+_GEMM = """<ir_version: 8, opset_import: ["" : 17]>
+gemm (float[batch, 2] x) => (%s) <float[2, 3] w = {0.5, -1, 2, 1.5, 0.25, -0.75}, float[3] b = {0.1, 0, -0.2}>
+{ y = Gemm(x, w, b) }"""
+
+
+def files():
+    """What lies in the folder in which a script runs: texts by name."""
+    return {
+        "model.onnx": text(),
+        "gemm.onnx": _GEMM % "float[batch, 3] y",
+        "repeated.onnx": _GEMM % "float[batch, 3] y, float[batch, 3] y",
+        "dropout.onnx": '''<ir_version: 8, opset_import: ["" : 17]>
+dropout (float[batch, 3] x) => (float[batch, 3] y) { y = Dropout(x) }''',
+    }
 
 
 def two_outputs(onnx):

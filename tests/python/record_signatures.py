@@ -100,13 +100,14 @@ def _public(module):
 
 
 def run_script(name):
-    """The numbers of dropin.py or dropin_blocks.py."""
+    """What the script of this name leaves in `results`."""
     import onnx
-    from dropin_model import text
+    from dropin_model import files
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        onnx.save(onnx.parser.parse_model(text()), "model.onnx")
+        for file, text in files().items():
+            onnx.save(onnx.parser.parse_model(text), file)
         names = runpy.run_path(str(HERE / f"{name}.py"))
         os.chdir(HERE)
     return names["results"]
@@ -121,7 +122,7 @@ def main():
     record = {"version": theirs.onnxruntime.__version__, "modules": described}
     RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
     scripts = []
-    for script in ("dropin", "dropin_blocks"):
+    for script in ("dropin", "dropin_blocks", "dropin_edges"):
         lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in run_script(script).items()]
         scripts.append(f"{json.dumps(script)}: {{\n" + ",\n".join(lines) + "\n}")
     NUMBERS.write_text("{\n" + ",\n".join(scripts) + "\n}\n")

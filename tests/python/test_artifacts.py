@@ -4,7 +4,7 @@
 import unittest
 
 import numpy as np
-from network import TEXT, NetworkTest, batch
+from network import START, TEXT, NetworkTest, batch
 
 import onnxtrain
 from onnxtrain import _core
@@ -97,6 +97,39 @@ class ArtifactsTest(NetworkTest):
 
     def test_frozen_names_that_the_model_lacks_do_not_matter(self):
         self.generate(frozen_params=["w1", "bn.num_batches_tracked"])
+
+    def test_nothing_need_train(self):
+        dropout = b'''<ir_version: 8, opset_import: ["" : 17]>
+        net (float[N, 2] x) => (float[N, 2] y) { y = Dropout(x) }'''
+        x = np.array([[1, 2]], np.float32)
+        for model, options in ((dropout, {}), (dropout, {"requires_grad": []}), (TEXT, {"requires_grad": []})):
+            with self.subTest(options), self.assertWarnsRegex(UserWarning, "nothing trains"):
+                self.generate(model, **options)
+        with self.assertWarns(UserWarning):
+            self.generate(dropout)
+        module, _ = self.training_step(x, np.zeros_like(x))
+        self.assertEqual(float(module.eval()(x, np.zeros_like(x))), 2.5)
+        self.assertEqual(len(module._state.parameters), 0)
+        with self.assertRaisesRegex(RuntimeError, "nothing to train"):
+            self.generate(dropout, optimizer=OptimType.SGD)
+
+    def test_inputs_have_gradients_when_they_are_named(self):
+        self.generate(requires_grad=["x", "w2"], optimizer=OptimType.SGD)
+        x, target = batch()[0], np.random.default_rng(1).random((5, 2)).astype(np.float32)
+        module, _ = self.training_step(x, target)
+        p = {name: value.astype(np.float64) for name, value in START.items()}
+        h = np.maximum(x @ p["w1"] + p["b1"], 0)
+        dy = 2 * (h @ p["w2"] + p["b2"] - target) / target.size
+        dx = ((dy @ p["w2"].T) * (h > 0)) @ p["w1"].T
+        np.testing.assert_allclose(module.get_input_gradient("x"), dx, atol=1e-6)
+        self.assertEqual(module.input_names(), ["x", "target"])
+        with self.assertRaisesRegex(RuntimeError, r"shape \[2,3\].*reset the gradients first"):
+            module(x[:2], target[:2])
+        module.lazy_reset_grad()
+        module(x[:2], target[:2])
+        np.testing.assert_allclose(module.get_input_gradient("x"), dx[:2] * 2.5, atol=1e-6)
+        with self.assertRaisesRegex(LookupError, "no gradient of an input 'target'"):
+            module.get_input_gradient("target")
 
     def test_what_is_wrong_is_told(self):
         for options, error, text in (

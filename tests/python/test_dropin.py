@@ -39,7 +39,8 @@ class Script:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
-                _core.Model.load_bytes(dropin_model.text().encode()).save("model.onnx")
+                for file, text in dropin_model.files().items():
+                    _core.Model.load_bytes(text.encode()).save(file)
                 script = Path(__file__).with_name(f"{cls.name}.py").read_text()
                 Path("script.py").write_text(with_imports_changed(script))
                 cls.ours = json.loads(json.dumps(runpy.run_path("script.py")["results"]))
@@ -84,6 +85,10 @@ class BlocksTest(Script, unittest.TestCase):
     def test_the_script_learns(self):
         for losses in (self.ours["sum_losses"], self.ours["hand_losses"]):
             self.assertLess(losses[-1], 0.7 * losses[0])
+
+
+class EdgesTest(Script, unittest.TestCase):
+    name = "dropin_edges"
 
 
 if __name__ == "__main__":

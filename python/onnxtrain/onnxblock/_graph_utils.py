@@ -145,7 +145,7 @@ def register_graph_outputs(model: onnx.ModelProto, output_names: Sequence[str] |
     names = [output_names] if isinstance(output_names, str) else list(output_names)
     known = {value.name: value.type for value in (*model.graph.value_info, *model.graph.output)}
     outputs = []
-    for name in dict.fromkeys(names):
+    for name in names:
         value_type = known.get(name)
         if value_type is None or value_type.WhichOneof("value") is None:
             value_type = _library_type(model, name) if any(name in node.output for node in model.graph.node) else None

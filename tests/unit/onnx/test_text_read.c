@@ -177,7 +177,9 @@ static void names_are_checked_as_in_protobuf(void **state)
     assert_refused(MODEL("{ y, y = Split (x) }"), "output 'y' is listed twice");
     assert_refused(MODEL("{ z = Neg (x) }"), "output 'y' of graph 'g' is not defined");
     assert_refused("g (x, x) => () {}", "input 'x' is listed twice");
-    assert_refused("g (x) => (x, x) {}", "output 'x' of graph 'g' is listed twice");
+    assert_refused("g (bool c) => (y) { y = If (c) <then_branch = t () => (c, c) {},"
+                   " else_branch = e () => (c) {}> }",
+                   "output 'c' of graph 't' is listed twice");
     assert_refused(MODEL("<float w = {1}, float w = {2}> { y = Neg (x) }"),
                    "initializer 'w' is defined twice");
     assert_refused("g (\"\") => () {}", "a value has an empty name");
