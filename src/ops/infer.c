@@ -77,11 +77,27 @@ const ot_shape *ot_infer_shape(const ot_infer *c, int input)
     return x == NULL || !x->has_shape ? &scalar : &x->shape;
 }
 
+// What a Constant node holds, as far as rules need it: tensors and lists of integers.
+static const ot_tensor *tensor_of_node(const ot_infer *c, const ot_node *node)
+{
+    const ot_attr *value = ot__node_attr(node, "value");
+    const ot_attr *ints = ot__node_attr(node, "value_ints");
+
+    if (value != NULL || ints == NULL || ints->kind != OT_ATTR_INTS)
+        return value == NULL ? NULL : value->t;
+    return ot__model_tensor_over(c->model, OT_I64, &OT_SHAPE(ints->n), ints->ints,
+                                 (size_t)ints->n * sizeof(*ints->ints));
+}
+
 const ot_tensor *ot_infer_constant(const ot_infer *c, int input)
 {
     const ot_value *x = input_of(c, input);
 
-    return x == NULL ? NULL : x->constant;
+    if (x == NULL || x->constant != NULL || x->producer == NULL)
+        return x == NULL ? NULL : x->constant;
+    return strcmp(x->producer->op_type, "Constant") == 0 && x->producer->domain[0] == '\0'
+               ? tensor_of_node(c, x->producer)
+               : NULL;
 }
 
 const int64_t *ot_infer_values(const ot_infer *c, int input, int *n)

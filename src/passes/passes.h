@@ -56,6 +56,36 @@ ot_status ot__pass_prune(ot_model *model);
 // infer anew, fold the shape arithmetic. Afterwards every value has a static shape, else
 // OT_ERR_UNSUPPORTED names the value.
 ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs);
+// pass_open.c: a batch size that an exporter wrote as a number.
+//
+// Where the batch lies in a value: on `axis`, whose extent is outer * batch * inner.
+typedef struct ot__place {
+    int axis; // -1: nowhere; -2: somewhere, but not on one axis alone
+    int64_t outer, inner;
+} ot__place;
+typedef struct ot__opened {
+    int64_t batch;           // the number; 0: there is none, and the model stayed as it was
+    int n_changes;           // of nodes, besides the inputs' shapes
+    const char *obstacle;    // of the model's arena: what holds the number; NULL: the batch is open
+    const ot__place *inputs; // of the model's arena: per graph input,
+    const ot__place *outputs; // and per graph output
+} ot__opened;
+// The number that the first input has at axis 0; 0: none, or it is open.
+int64_t ot__pass_fixed_batch(const ot_model *model);
+// Axis 0 of all inputs that have the first input's number there becomes symbolic, and what holds
+// the number where the batch comes to follows it. `model`: prepared; where an obstacle is left, it
+// may only be destroyed. Whether it computes what it did is the caller's to try.
+//
+// A batch of 1 may lie on several axes of a view. `choices` are what to take at such nodes, in
+// order (0: the likeliest, also where none is given); the pass notes how many there were.
+enum { OT_MAX_CHOICES = 256 };
+typedef struct ot__choices {
+    int n_given, n; // the pass sets n
+    unsigned char taken[OT_MAX_CHOICES], possible[OT_MAX_CHOICES];
+} ot__choices;
+ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened *out);
+// The next combination to try, the last choice first; false: there is none.
+bool ot__choices_next(ot__choices *choices);
 // fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
 // pass_recompute.c: make cheap values again for the backward pass instead of keeping them, as far

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a model whose batch was opened computes of twice the rows what it computed of each half.
+#include <math.h>
+#include <string.h>
+
+#include "artifacts/open_batch.h"
+#include "onnxtrain/session.h"
+
+enum { ANY_EXTENT = 8 }; // of other symbolic axes
+
+typedef struct trial {
+    const ot_model *opened;
+    const ot__opened *places;
+    ot_tensor **whole, **half[2]; // inputs
+    int n_inputs, n_outputs;
+    ot_tensor **y, **y_half[2]; // outputs
+} trial;
+
+void ot__open_shape_of(const ot_value *input, const ot__place *place, int64_t batch, ot_shape *out)
+{
+    *out = input->shape;
+    for (int k = 0; k < out->ndim; k++)
+        if (!ot__dim_is_number(out->dim[k]))
+            out->dim[k] = ANY_EXTENT;
+    if (place->axis == 0)
+        out->dim[0] = batch;
+}
+
+// ---- parameters ----
+
+static bool is_uniform(const ot_tensor *t)
+{
+    const size_t n_bytes = ot_tensor_bytes(t), element = ot_dtype_size(t->dtype);
+
+    return n_bytes > element &&
+           memcmp(t->data, (const char *)t->data + element, n_bytes - element) == 0;
+}
+
+static ot_status draw(ot_model *model, const char *name, const ot_tensor *like, ot_tensor **out)
+{
+    const ot__rng_key key = ot__rng_key_make(1, 0, 0, name);
+    const int64_t n = ot_tensor_count(like);
+    const double was = ot__tensor_get_f64(like, 0);
+    const double near_zero = like->shape.ndim > 1 ? 0.2 : 0.02; // a bias must not hide the data
+    const bool is_small = fabs(was) < 0.01;
+
+    *out = ot__model_tensor_new(model, like->dtype, &like->shape);
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        const double u = ot__rng_uniform(key, (uint64_t)i) - 0.5;
+        const double value = is_small ? near_zero * u : was * (1 + 0.5 * u);
+
+        (void)ot__convert((char *)(*out)->data + (size_t)i * ot_dtype_size(like->dtype),
+                          like->dtype, &value, OT_F64, 1);
+    }
+    return OT_OK;
+}
+
+// Parameters as they are before training hide what a model computes: a last layer of zeros, a
+// scale of zeros before a residual sum. Where both models have such a one it is drawn, near to what
+// it was.
+static ot_status draw_uniform_parameters(ot_model *a, ot_model *b)
+{
+    for (int i = 0; i < a->graph->n_initializers; i++) {
+        ot_value *x = a->graph->initializers[i], *y = ot__graph_find(b->graph, x->name);
+        ot_tensor *drawn;
+
+        if (!y || y->constant != x->constant || !ot__dtype_is_float(x->constant->dtype) ||
+            !is_uniform(x->constant))
+            continue;
+        OT_TRY(draw(a, x->name, x->constant, &drawn));
+        x->constant = drawn;
+        OT_TRY(draw(b, y->name, y->constant, &drawn));
+        y->constant = drawn;
+    }
+    return OT_OK;
+}
+
+static ot_status check_repeatable(const ot_model *model)
+{
+    char label[160];
+
+    for (int n = 0; n < model->graph->n_nodes; n++) {
+        const ot_node *node = model->graph->nodes[n];
+
+        if ((node->op->flags & OT_OP_RANDOM) != 0 && strcmp(node->op_type, "Dropout") != 0)
+            return ot__error(OT_ERR_UNSUPPORTED, "%s draws random numbers",
+                             ot__node_label(node, label, sizeof label));
+    }
+    return OT_OK;
+}
+
+// ---- rows ----
+
+// Numbers that every table and every mask takes: 0 or 1 where they are integers.
+static ot_status fill(ot_tensor *t, const char *name)
+{
+    const ot__rng_key key = ot__rng_key_make(2, 0, 0, name);
+    const int64_t n = ot_tensor_count(t);
+    const size_t size = ot_dtype_size(t->dtype);
+
+    if (size == 0)
+        return ot__error(OT_ERR_UNSUPPORTED, "input '%s' takes %s", name, ot_dtype_name(t->dtype));
+    for (int64_t i = 0; i < n; i++) {
+        const double u = ot__rng_uniform(key, (uint64_t)i);
+        const double value = ot__dtype_is_float(t->dtype) ? 2 * u - 1 : u < 0.5 ? 0 : 1;
+
+        if (!ot__convert((char *)t->data + (size_t)i * size, t->dtype, &value, OT_F64, 1))
+            return ot__error(OT_ERR_UNSUPPORTED, "input '%s' takes %s", name,
+                             ot_dtype_name(t->dtype));
+    }
+    return OT_OK;
+}
+
+static ot_status make_input(trial *t, const ot_value *input, const ot__place *place)
+{
+    const int64_t batch = t->places->batch;
+    const int i = t->n_inputs++;
+    ot_shape shape;
+
+    if (input->kind != OT_VALUE_TENSOR || !input->has_shape)
+        return ot__error(OT_ERR_UNSUPPORTED, "input '%s' has no shape", input->name);
+    ot__open_shape_of(input, place, 2 * batch, &shape);
+    OT_TRY(ot_tensor_create(input->dtype, &shape, &t->whole[i]));
+    OT_TRY(fill(t->whole[i], input->name));
+    ot__open_shape_of(input, place, batch, &shape);
+    for (int h = 0; h < 2; h++) {
+        const char *from = t->whole[i]->data;
+
+        OT_TRY(ot_tensor_create(input->dtype, &shape, &t->half[h][i]));
+        if (place->axis == 0)
+            from += (size_t)h * ot_tensor_bytes(t->half[h][i]);
+        memcpy(t->half[h][i]->data, from, ot_tensor_bytes(t->half[h][i]));
+    }
+    return OT_OK;
+}
+
+static ot_tensor **tensors(int n)
+{
+    return ot__alloc_zero((size_t)n + 1, sizeof(ot_tensor *));
+}
+
+static ot_status make_inputs(trial *t)
+{
+    const ot_graph *graph = t->opened->graph;
+
+    t->whole = tensors(graph->n_inputs);
+    t->y = tensors(graph->n_outputs);
+    for (int h = 0; h < 2; h++) {
+        t->half[h] = tensors(graph->n_inputs);
+        t->y_half[h] = tensors(graph->n_outputs);
+        if (!t->half[h] || !t->y_half[h])
+            return OT_ERR_NO_MEMORY;
+    }
+    if (!t->whole || !t->y)
+        return OT_ERR_NO_MEMORY;
+    t->n_outputs = graph->n_outputs;
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (!graph->inputs[i]->constant)
+            OT_TRY(make_input(t, graph->inputs[i], &t->places->inputs[i]));
+    return OT_OK;
+}
+
+// ---- outputs ----
+
+typedef struct distance {
+    double between_halves, to_whole, size; // the largest of each
+} distance;
+
+// Element `at` of an output, in the output of twice the batch.
+typedef struct layout {
+    int64_t batch, outer, inner;
+} layout;
+
+static layout layout_of(const ot_tensor *half, const ot__place *place, int64_t batch)
+{
+    layout l = {batch, place->outer, place->inner};
+
+    for (int k = 0; k < half->shape.ndim; k++) {
+        if (k < place->axis)
+            l.outer *= half->shape.dim[k];
+        else if (k > place->axis)
+            l.inner *= half->shape.dim[k];
+    }
+    return l;
+}
+
+static void measure(const ot_tensor *y, const ot_tensor *const half[2], const layout *l,
+                    distance *d)
+{
+    for (int64_t at = 0; at < l->outer * l->batch * l->inner; at++) {
+        const int64_t block = l->batch * l->inner, base = at / block * 2 * block + at % block;
+        const double a = ot__tensor_get_f64(half[0], at), b = ot__tensor_get_f64(half[1], at);
+        const double ya = ot__tensor_get_f64(y, base), yb = ot__tensor_get_f64(y, base + block);
+
+        if (isfinite(a) && isfinite(b))
+            d->between_halves = OT_MAX(d->between_halves, fabs(a - b));
+        if (isfinite(a))
+            d->size = OT_MAX(d->size, fabs(a));
+        if (!(a == ya || (isnan(a) && isnan(ya))))
+            d->to_whole = OT_MAX(d->to_whole, isfinite(a - ya) ? fabs(a - ya) : INFINITY);
+        if (!(b == yb || (isnan(b) && isnan(yb))))
+            d->to_whole = OT_MAX(d->to_whole, isfinite(b - yb) ? fabs(b - yb) : INFINITY);
+    }
+}
+
+// Rounding that a kernel may do in another order for another batch.
+static double rounding(ot_dtype dtype)
+{
+    return dtype == OT_F16 || dtype == OT_BF16 ? 1e-2 : dtype == OT_F64 ? 1e-9 : 1e-5;
+}
+
+static ot_status differs(const char *name)
+{
+    return ot__error(OT_ERR_INVALID,
+                     "'%s' of twice as many rows is not what the model gives of each half", name);
+}
+
+// Scalars, such as a loss: the mean of both halves, or their sum.
+static ot_status compare_scalar(const char *name, const ot_tensor *y,
+                                const ot_tensor *const half[2], bool *tells)
+{
+    const double a = ot__tensor_get_f64(half[0], 0), b = ot__tensor_get_f64(half[1], 0);
+    const double value = ot__tensor_get_f64(y, 0);
+    const double slack = 1e-3 * fabs(a - b) + rounding(y->dtype) * (fabs(a) + fabs(b));
+
+    if (!(fabs(value - (a + b) / 2) <= slack) && !(fabs(value - (a + b)) <= slack))
+        return differs(name);
+    *tells = *tells || fabs(a - b) > 10 * rounding(y->dtype) * (fabs(a) + fabs(b));
+    return OT_OK;
+}
+
+static ot_status compare_output(const trial *t, int i, bool *tells)
+{
+    const char *name = t->opened->graph->outputs[i]->name;
+    const ot__place *place = &t->places->outputs[i];
+    const ot_tensor *const half[2] = {t->y_half[0][i], t->y_half[1][i]};
+    const ot_tensor *y = t->y[i];
+    distance d = {0};
+    layout l;
+
+    if (ot_tensor_count(y) == 1 && ot_tensor_count(half[0]) == 1 && ot__dtype_is_float(y->dtype))
+        return compare_scalar(name, y, half, tells);
+    if (place->axis < 0)
+        return ot__error(OT_ERR_INVALID, "output '%s' has no axis of the batch", name);
+    l = layout_of(half[0], place, t->places->batch);
+    if (ot_tensor_count(half[0]) != l.outer * l.batch * l.inner ||
+        ot_tensor_count(y) != 2 * ot_tensor_count(half[0]))
+        return differs(name);
+    measure(y, half, &l, &d);
+    if (!ot__dtype_is_float(y->dtype))
+        return d.to_whole == 0 ? OT_OK : differs(name);
+    if (!(d.to_whole <= 1e-3 * d.between_halves + rounding(y->dtype) * d.size))
+        return differs(name);
+    *tells = *tells || d.between_halves > 10 * rounding(y->dtype) * d.size;
+    return OT_OK;
+}
+
+// *tells: some output is another one for other rows.
+static ot_status compare(const trial *t, bool *tells)
+{
+    *tells = false;
+    for (int i = 0; i < t->n_outputs; i++)
+        OT_TRY(compare_output(t, i, tells));
+    return OT_OK;
+}
+
+// ---- the whole ----
+
+static ot_status run(trial *t, const ot_model *fixed, const ot_model *opened, bool *tells)
+{
+    OT_TRY(make_inputs(t));
+    OT_TRY(ot_model_run(opened, NULL, (const ot_tensor *const *)t->whole, t->n_inputs, t->y,
+                        t->n_outputs));
+    for (int h = 0; h < 2; h++)
+        OT_TRY(ot_model_run(fixed, NULL, (const ot_tensor *const *)t->half[h], t->n_inputs,
+                            t->y_half[h], t->n_outputs));
+    return compare(t, tells);
+}
+
+static void destroy_all(ot_tensor **list, int n)
+{
+    for (int i = 0; list && i < n; i++)
+        ot_tensor_destroy(list[i]);
+    ot__free(list);
+}
+
+static ot_status try_once(const ot_model *fixed, const ot_model *opened, const ot__opened *places,
+                          bool draws, bool *tells)
+{
+    const int n_in = opened->graph->n_inputs, n_out = opened->graph->n_outputs;
+    trial t = {.opened = opened, .places = places};
+    ot_model *a = NULL, *b = NULL;
+    ot_status st = ot__eval_model(fixed, &a);
+
+    if (st == OT_OK)
+        st = ot__eval_model(opened, &b);
+    if (st == OT_OK)
+        st = check_repeatable(b);
+    if (st == OT_OK && draws)
+        st = draw_uniform_parameters(a, b);
+    if (st == OT_OK)
+        st = run(&t, a, b, tells);
+    destroy_all(t.whole, n_in);
+    destroy_all(t.y, n_out);
+    for (int h = 0; h < 2; h++) {
+        destroy_all(t.half[h], n_in);
+        destroy_all(t.y_half[h], n_out);
+    }
+    ot_model_destroy(a);
+    ot_model_destroy(b);
+    return st;
+}
+
+ot_status ot__open_try(const ot_model *fixed, const ot_model *opened, const ot__opened *places)
+{
+    bool tells;
+
+    OT_TRY(try_once(fixed, opened, places, true, &tells));
+    if (!tells)
+        OT_TRY(try_once(fixed, opened, places, false, &tells));
+    return tells ? OT_OK
+                 : ot__error(OT_ERR_INVALID, "its outputs are the same for other rows, so that a "
+                                             "trial shows nothing");
+}

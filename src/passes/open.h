@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the files that open a fixed batch: pass_open.c walks the graph, open_mend.c gives
+// constants that hold the batch size what follows it, open_rows.c makes one row of repeated ones.
+#ifndef OT_PASSES_OPEN_H
+#define OT_PASSES_OPEN_H
+
+#include "passes/passes.h"
+
+// What a value was before the walk; values made on the way have none.
+typedef struct ot__was {
+    bool has_shape;
+    ot_shape shape;
+} ot__was;
+
+typedef struct ot__opener {
+    ot_model *model;
+    ot_graph *graph;
+    int64_t batch;   // the number
+    int64_t symbol;  // what stands in its place
+    ot_value *input; // the first one that has it
+    ot_value *count; // i64[1]: the batch, computed from `input`; NULL before it is needed
+    int n_values;    // with an index; new ones have -1
+    ot__was *was;    // per value
+    ot__place *places;
+    ot__map made; // "one row of v along k" -> value
+    struct ot__open_rows_of {
+        const ot_value *from;
+        ot_value *to;
+    } * rows; // initializers of one row, and what they are of
+    int n_rows, rows_capacity;
+    ot__choices *choices;
+    int n_choices; // so far
+    int n_changes;
+} ot__opener;
+
+const ot_shape *ot__open_was(const ot__opener *o, const ot_value *value); // NULL: not known
+const ot__place *ot__open_place(const ot__opener *o, const ot_value *value);
+static inline bool ot__place_is_known(const ot__place *place)
+{
+    return place->axis >= 0;
+}
+// The places that the batch may come to in the shape that a view of `x` had: those axes that hold
+// it as a whole, the likeliest first. With a batch above 1 there is one at most; with 1, any extent
+// could hold it.
+int ot__open_places_in_view(const ot__opener *o, const ot_value *x, const ot_shape *y,
+                            ot__place *out);
+
+static inline bool ot__open_is_elementwise(const ot_node *node)
+{
+    return node->domain[0] == '\0' && (node->op->flags & OT_OP_ANY_LAYOUT) != 0;
+}
+
+// A new value over elements of the model's; never an initializer. NULL when out of memory.
+ot_value *ot__open_constant(ot__opener *o, const ot_node *node, const char *suffix,
+                            ot_tensor *tensor);
+ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbers, int n);
+// A new node of ONNX's with one output, checked and inferred; attributes as `like` has them (may be
+// NULL).
+ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named_after,
+                        const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out);
+// i64[1]: the batch times `factor`.
+ot_status ot__open_count(ot__opener *o, const ot_node *node, int64_t factor, ot_value **out);
+// i64[n]: ones (or `numbers`) with the batch at `axis`.
+ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numbers, int n,
+                         int axis, ot_value **out);
+
+// open_rows.c: `value` holds the batch size at `axis` although no batch reaches it. *out: what it
+// is with one row there in place of equal ones; NULL when they are not equal or it is not known.
+ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **out);
+// That row, expanded to the batch.
+ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
+                        ot_value **out);
+
+// open_mend.c: before the node is inferred. OT_ERR_INVALID says which input holds the number.
+ot_status ot__open_mend(ot__opener *o, ot_node *node);
+
+#endif

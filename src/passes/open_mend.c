@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants that hold the batch size where the batch comes to: what follows it takes their place.
+#include <string.h>
+
+#include "passes/open.h"
+
+static const int64_t *numbers_of(const ot_node *node, int i_input, int *n)
+{
+    *n = 0;
+    return i_input < node->n_inputs && node->inputs[i_input]
+               ? ot_value_known(node->inputs[i_input], n)
+               : NULL;
+}
+
+static ot_status replace_input(ot__opener *o, ot_node *node, int i_input, ot_value *value)
+{
+    if (!value)
+        return OT_ERR_NO_MEMORY;
+    node->inputs[i_input] = value;
+    o->n_changes++;
+    return OT_OK;
+}
+
+static ot_status holds(const ot__opener *o, const ot_node *node, const ot_value *value)
+{
+    char label[160];
+
+    return ot__error(OT_ERR_INVALID, "%s reads '%s', which holds the batch size %" PRId64,
+                     ot__node_label(node, label, sizeof label), value->name, o->batch);
+}
+
+// ---- shapes ----
+
+// The entries that Reshape gets: those that stay, 0 or -1 where the batch is.
+static bool reshape_entries(const ot__opener *o, const ot_node *node, const int64_t *known,
+                            const ot__place *to, int64_t *list)
+{
+    const ot_shape *x = ot__open_was(o, node->inputs[0]), *y = ot__open_was(o, node->outputs[0]);
+    const ot__place *from = ot__open_place(o, node->inputs[0]);
+    const ot_attr *attr = ot__node_attr(node, "allowzero");
+    const bool allow_zero = attr && attr->i != 0;
+
+    for (int k = 0; k < y->ndim; k++) {
+        const bool copies = known[k] == 0 && !allow_zero;
+
+        list[k] = copies && k != from->axis ? 0 : y->dim[k];
+        if (y->dim[k] == 0)
+            return false;
+    }
+    list[to->axis] = to->axis == from->axis && !allow_zero &&
+                             x->dim[from->axis] == y->dim[to->axis] && to->outer == from->outer
+                         ? 0
+                         : -1;
+    return true;
+}
+
+// One of the places; of several the one that the caller chose.
+static const ot__place *choose(ot__opener *o, const ot__place *places, int n)
+{
+    ot__choices *choices = o->choices;
+    const int i = o->n_choices;
+
+    if (n < 2 || i == OT_MAX_CHOICES)
+        return places;
+    o->n_choices++;
+    if (i >= choices->n_given)
+        choices->taken[i] = 0;
+    choices->possible[i] = (unsigned char)n;
+    return &places[OT_MIN(choices->taken[i], n - 1)];
+}
+
+static ot_status mend_reshape(ot__opener *o, ot_node *node)
+{
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+    int64_t list[OT_MAX_NDIM];
+    ot__place places[OT_MAX_NDIM];
+    const ot__place *to;
+    int n, n_places;
+    const int64_t *known = numbers_of(node, 1, &n);
+
+    if (!y || !known || n != y->ndim || n > OT_MAX_NDIM)
+        return OT_OK;
+    for (int k = 0; k < n; k++)
+        if (!ot__dim_is_number(known[k]))
+            return OT_OK;
+    n_places = ot__open_places_in_view(o, node->inputs[0], y, places);
+    if (n_places == 0)
+        return OT_OK;
+    to = choose(o, places, n_places);
+    if (known[to->axis] <= 0 || !reshape_entries(o, node, known, to, list))
+        return OT_OK;
+    return replace_input(o, node, 1, ot__open_list(o, node, list, n));
+}
+
+// Rows that are not of the batch, such as zeros, expanded to as many.
+static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
+{
+    const ot_shape *was = ot__open_was(o, node->inputs[0]);
+    int n;
+    const int64_t *known = numbers_of(node, 1, &n);
+
+    for (int k = 0; known && was && k < was->ndim; k++) {
+        const int entry = k + n - was->ndim;
+        ot_value *row;
+
+        if (entry < 0 || was->dim[k] != o->batch || o->batch == 1 ||
+            !ot__dim_is_symbol(known[entry]))
+            continue;
+        OT_TRY(ot__open_one_row(o, node->inputs[0], k, &row));
+        return row ? replace_input(o, node, 0, row) : holds(o, node, node->inputs[0]);
+    }
+    return OT_OK;
+}
+
+// An entry of 1 keeps the extent that is there.
+static ot_status mend_expand(ot__opener *o, ot_node *node)
+{
+    const ot__place *x = ot__open_place(o, node->inputs[0]);
+    const ot_shape *was = ot__open_was(o, node->inputs[0]);
+    int64_t list[OT_MAX_NDIM];
+    int n, axis;
+    const int64_t *known = numbers_of(node, 1, &n);
+
+    if (!known || !was || n > OT_MAX_NDIM)
+        return OT_OK;
+    if (!ot__place_is_known(x))
+        return mend_expanded_rows(o, node);
+    axis = x->axis + n - was->ndim;
+    if (axis < 0 || known[axis] != was->dim[x->axis])
+        return OT_OK;
+    for (int k = 0; k < n; k++) {
+        if (!ot__dim_is_number(known[k]))
+            return OT_OK;
+        list[k] = k == axis ? 1 : known[k];
+    }
+    return replace_input(o, node, 1, ot__open_list(o, node, list, n));
+}
+
+// ---- ranges ----
+
+typedef struct range {
+    int entry; // of the lists
+    int64_t start, end, extent, unit;
+} range;
+
+// The entry that cuts the axis of the batch, by steps of 1.
+static bool find_range(const ot__opener *o, const ot_node *node, range *r)
+{
+    const ot__place *x = ot__open_place(o, node->inputs[0]);
+    const ot_shape *was = ot__open_was(o, node->inputs[0]);
+    int n[4];
+    const int64_t *starts = numbers_of(node, 1, &n[0]), *ends = numbers_of(node, 2, &n[1]);
+    const int64_t *axes = numbers_of(node, 3, &n[2]), *steps = numbers_of(node, 4, &n[3]);
+
+    if (!was || !ot__place_is_known(x) || !starts || !ends || n[0] != n[1] ||
+        (axes && n[2] != n[0]))
+        return false;
+    for (int i = 0; i < n[0]; i++) {
+        int axis;
+
+        if (!ot__axis_normalize(axes ? axes[i] : i, was->ndim, &axis) || axis != x->axis)
+            continue;
+        *r = (range){i, starts[i], ends[i], was->dim[axis], o->batch * x->inner};
+        if ((steps && (n[3] != n[0] || steps[i] != 1)) || !ot__dim_is_number(r->start) ||
+            !ot__dim_is_number(r->end))
+            return false;
+        r->start = OT_MIN(r->start < 0 ? OT_MAX(r->start + r->extent, 0) : r->start, r->extent);
+        r->end = r->end < 0 ? r->end + r->extent : r->end;
+        return true;
+    }
+    return false;
+}
+
+static ot_status set_bound(ot__opener *o, ot_node *node, int i_input, const range *r, int64_t bound)
+{
+    int64_t list[OT_MAX_NDIM];
+    ot_value *value;
+    int n;
+    const int64_t *known = numbers_of(node, i_input, &n);
+
+    if (n > OT_MAX_NDIM)
+        return OT_OK;
+    for (int k = 0; k < n; k++) {
+        if (!ot__dim_is_number(known[k]))
+            return OT_OK;
+        list[k] = known[k];
+    }
+    if (bound == 0 || bound >= r->extent) {
+        list[r->entry] = bound == 0 ? 0 : INT64_MAX;
+        return replace_input(o, node, i_input, ot__open_list(o, node, list, n));
+    }
+    if (n != 1)
+        return holds(o, node, node->inputs[i_input]);
+    OT_TRY(ot__open_count(o, node, bound / o->batch, &value));
+    return replace_input(o, node, i_input, value);
+}
+
+static ot_status mend_slice(ot__opener *o, ot_node *node)
+{
+    range r;
+
+    if (!find_range(o, node, &r) || r.start % r.unit != 0 ||
+        (r.end % r.unit != 0 && r.end < r.extent) || (r.start == 0 && r.end > INT32_MAX))
+        return OT_OK;
+    if (r.start > 0)
+        OT_TRY(set_bound(o, node, 1, &r, r.start));
+    return r.end > INT32_MAX ? OT_OK : set_bound(o, node, 2, &r, r.end);
+}
+
+// ---- operands ----
+
+// The extent that the operand has where it meets the batch on axis `from_right`, counted from
+// behind.
+static bool meets_batch(const ot__opener *o, const ot_value *value, int from_right, int *axis)
+{
+    const ot_shape *was = ot__open_was(o, value);
+
+    *axis = was ? was->ndim - from_right : -1;
+    return *axis >= 0 && ot__open_place(o, value)->axis == -1 && was->dim[*axis] == o->batch;
+}
+
+// The axis of the batch, counted from behind; 0: none.
+static int batch_from_right(const ot__opener *o, const ot_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot__place *x = ot__open_place(o, node->inputs[i]);
+
+        if (node->inputs[i] && ot__place_is_known(x))
+            return ot__open_was(o, node->inputs[i])->ndim - x->axis;
+    }
+    return 0;
+}
+
+// One row is broadcast to any batch.
+static ot_status mend_broadcast(ot__opener *o, ot_node *node)
+{
+    const int from_right = batch_from_right(o, node);
+
+    if (from_right == 0 || o->batch == 1)
+        return OT_OK;
+    for (int i = 0; i < node->n_inputs; i++) {
+        ot_value *row;
+        int axis;
+
+        if (!node->inputs[i] || !meets_batch(o, node->inputs[i], from_right, &axis))
+            continue;
+        OT_TRY(ot__open_one_row(o, node->inputs[i], axis, &row));
+        if (!row)
+            return holds(o, node, node->inputs[i]);
+        OT_TRY(replace_input(o, node, i, row));
+    }
+    return OT_OK;
+}
+
+static ot_status mend_product(ot__opener *o, ot_node *node)
+{
+    return batch_from_right(o, node) > 2 ? mend_broadcast(o, node) : OT_OK;
+}
+
+static ot_status give_rows(ot__opener *o, ot_node *node, int i_input, int axis)
+{
+    ot_value *rows;
+
+    OT_TRY(ot__open_rows(o, node, node->inputs[i_input], axis, &rows));
+    return rows ? replace_input(o, node, i_input, rows) : holds(o, node, node->inputs[i_input]);
+}
+
+static ot_status mend_concat(ot__opener *o, ot_node *node)
+{
+    const ot_attr *attr = ot__node_attr(node, "axis");
+    const int from_right = batch_from_right(o, node);
+    int joined, axis;
+
+    for (int i = 0; from_right > 0 && attr && i < node->n_inputs; i++) {
+        const ot_shape *was = ot__open_was(o, node->inputs[i]);
+
+        if (!was || !ot__axis_normalize(attr->i, was->ndim, &joined) ||
+            joined == was->ndim - from_right || !meets_batch(o, node->inputs[i], from_right, &axis))
+            continue;
+        OT_TRY(give_rows(o, node, i, axis));
+    }
+    return OT_OK;
+}
+
+// Lengths and initial states have the batch where it is in the data.
+static ot_status mend_recurrent(ot__opener *o, ot_node *node)
+{
+    enum { LENGTHS = 4, STATE = 5, CELL = 6 };
+    const ot_attr *layout = ot__node_attr(node, "layout");
+    const bool batch_first = layout && layout->i != 0;
+    const ot__place *x = ot__open_place(o, node->inputs[0]);
+    char label[160];
+
+    if (!ot__place_is_known(x))
+        return OT_OK;
+    if (x->axis != (batch_first ? 0 : 1))
+        return ot__error(OT_ERR_INVALID, "%s takes axis 0 of the input as its steps",
+                         ot__node_label(node, label, sizeof label));
+    for (int i = LENGTHS; i <= CELL && i < node->n_inputs; i++) {
+        const int axis = i == LENGTHS || batch_first ? 0 : 1;
+        const ot_shape *was = ot__open_was(o, node->inputs[i]);
+
+        if (was && axis < was->ndim && ot__open_place(o, node->inputs[i])->axis == -1 &&
+            was->dim[axis] == o->batch)
+            OT_TRY(give_rows(o, node, i, axis));
+    }
+    return OT_OK;
+}
+
+// ---- the whole ----
+
+static const struct {
+    const char *op_type;
+    ot_status (*mend)(ot__opener *o, ot_node *node);
+} menders[] = {
+    {"Reshape", mend_reshape}, {"Expand", mend_expand}, {"Slice", mend_slice},
+    {"MatMul", mend_product},  {"Concat", mend_concat}, {"LSTM", mend_recurrent},
+    {"GRU", mend_recurrent},   {"RNN", mend_recurrent},
+};
+
+ot_status ot__open_mend(ot__opener *o, ot_node *node)
+{
+    if (node->domain[0] != '\0' || ot__op_is_foreign(node))
+        return OT_OK;
+    for (size_t i = 0; i < OT_COUNT(menders); i++)
+        if (strcmp(node->op_type, menders[i].op_type) == 0)
+            return menders[i].mend(o, node);
+    return ot__open_is_elementwise(node) ? mend_broadcast(o, node) : OT_OK;
+}

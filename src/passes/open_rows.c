@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that repeat one row as often as the batch has entries, although no batch reaches them: a
+// class token, initial states, masks, positions.
+#include <string.h>
+
+#include "passes/open.h"
+
+// How the axis of a node's output is found in one of its inputs.
+typedef struct row_rule {
+    const char *op_type;
+    ot_status (*one_row)(ot__opener *o, ot_node *node, int axis, ot_value **out);
+} row_rule;
+
+static int extent_of(const ot__opener *o, const ot_value *value, int axis, int64_t *extent)
+{
+    const ot_shape *was = ot__open_was(o, value);
+
+    *extent = was && axis >= 0 && axis < was->ndim ? was->dim[axis] : OT_DIM_UNKNOWN;
+    return was ? was->ndim : -1;
+}
+
+// ---- constants ----
+
+static bool rows_are_equal(const ot_tensor *t, int axis)
+{
+    const size_t n_bytes = ot_tensor_bytes(t);
+    int64_t outer = 1;
+
+    for (int k = 0; k < axis; k++)
+        outer *= t->shape.dim[k];
+    if (t->dtype == OT_STRING || outer == 0 || n_bytes == 0)
+        return false;
+    const size_t block = n_bytes / (size_t)outer, row = block / (size_t)t->shape.dim[axis];
+
+    for (int64_t k = 0; k < outer; k++) {
+        const char *first = (const char *)t->data + (size_t)k * block;
+
+        if (memcmp(first, first + row, block - row) != 0)
+            return false;
+    }
+    return true;
+}
+
+static ot_status cut_row(ot__opener *o, const ot_tensor *t, int axis, ot_tensor **out)
+{
+    ot_shape shape = t->shape;
+    int64_t outer = 1;
+
+    for (int k = 0; k < axis; k++)
+        outer *= shape.dim[k];
+    shape.dim[axis] = 1;
+    *out = ot__model_tensor_new(o->model, t->dtype, &shape);
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    const size_t row = ot_tensor_bytes(*out) / (size_t)outer;
+    const size_t block = row * (size_t)t->shape.dim[axis];
+
+    for (int64_t k = 0; k < outer; k++)
+        memcpy((char *)(*out)->data + (size_t)k * row, (const char *)t->data + (size_t)k * block,
+               row);
+    return OT_OK;
+}
+
+static ot_status note_row(ot__opener *o, const ot_value *from, ot_value *to)
+{
+    if (!ot__arena_grow(o->model->arena, &o->rows, &o->rows_capacity, o->n_rows, sizeof *o->rows))
+        return OT_ERR_NO_MEMORY;
+    o->rows[o->n_rows].from = from;
+    o->rows[o->n_rows++].to = to;
+    return OT_OK;
+}
+
+static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_tensor *t, int axis,
+                                 ot_value **out)
+{
+    char *name = ot__arena_printf(o->model->arena, "%s_row", value->name);
+    ot_tensor *row;
+    ot_value *to;
+
+    if (!rows_are_equal(t, axis))
+        return OT_OK;
+    OT_TRY(cut_row(o, t, axis, &row));
+    to = name ? ot__graph_new_value(o->graph, name) : NULL;
+    if (!to)
+        return OT_ERR_NO_MEMORY;
+    to->index = -1;
+    to->doc = value->doc;
+    to->extra = value->extra;
+    to->tensor_extra = value->tensor_extra;
+    to->tensor_doc = value->tensor_doc;
+    *out = to;
+    if (value->is_initializer)
+        return ot__graph_add_initializer(o->graph, to, row) ? note_row(o, value, to)
+                                                            : OT_ERR_NO_MEMORY;
+    to->constant = row;
+    ot__value_set(to, row->dtype, &row->shape);
+    return OT_OK;
+}
+
+// ---- nodes ----
+
+// The node again with one input that has one row.
+static ot_status again(ot__opener *o, const ot_node *node, int i_input, ot_value *row,
+                       ot_value **out)
+{
+    ot_value **inputs = ot__arena_memdup(o->model->arena, node->inputs,
+                                         (size_t)OT_MAX(node->n_inputs, 1) * sizeof *inputs);
+
+    if (!inputs)
+        return OT_ERR_NO_MEMORY;
+    inputs[i_input] = row;
+    return ot__open_node(o, node->op_type, node, node, inputs, node->n_inputs, out);
+}
+
+static ot_status through(ot__opener *o, const ot_node *node, int i_input, int axis, ot_value **out)
+{
+    ot_value *row;
+    int64_t extent;
+
+    extent_of(o, node->inputs[i_input], axis, &extent);
+    if (extent != o->batch)
+        return OT_OK;
+    OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, &row));
+    return row ? again(o, node, i_input, row, out) : OT_OK;
+}
+
+static ot_status constant_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_attr *value = ot__node_attr(node, "value");
+
+    return value && value->t ? row_of_constant(o, node->outputs[0], value->t, axis, out) : OT_OK;
+}
+
+// All inputs that have the rows give one; the others are broadcast along them already.
+static ot_status broadcast_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+    ot_value **inputs = ot__arena_memdup(o->model->arena, node->inputs,
+                                         (size_t)OT_MAX(node->n_inputs, 1) * sizeof *inputs);
+
+    if (!inputs)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int64_t extent;
+        const int ndim = extent_of(o, node->inputs[i], 0, &extent);
+        const int k = axis - (y->ndim - ndim);
+
+        if (!node->inputs[i] || ndim < 0)
+            return OT_OK;
+        extent_of(o, node->inputs[i], k, &extent);
+        if (k < 0 || extent == 1)
+            continue;
+        OT_TRY(ot__open_one_row(o, node->inputs[i], k, &inputs[i]));
+        if (!inputs[i])
+            return OT_OK;
+    }
+    return ot__open_node(o, node->op_type, node, node, inputs, node->n_inputs, out);
+}
+
+// The elements that the shape input has, with 1 at the axis.
+static ot_status shape_with_one(ot__opener *o, const ot_node *node, int i_input, int axis,
+                                ot_value **out)
+{
+    int64_t list[OT_MAX_NDIM];
+    int n;
+    const int64_t *known = ot_value_known(node->inputs[i_input], &n);
+
+    *out = NULL;
+    if (!known || axis >= n || n > OT_MAX_NDIM)
+        return OT_OK;
+    for (int k = 0; k < n; k++) {
+        if (!ot__dim_is_number(known[k]))
+            return OT_OK;
+        list[k] = k == axis ? 1 : known[k];
+    }
+    *out = ot__open_list(o, node, list, n);
+    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status expand_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    ot_value *pair[2] = {node->inputs[0], NULL};
+    const ot_shape *x = ot__open_was(o, pair[0]), *y = ot__open_was(o, node->outputs[0]);
+    const int k = x ? axis - (y->ndim - x->ndim) : 0;
+    bool is_void = x && x->ndim == y->ndim;
+
+    if (!x)
+        return OT_OK;
+    OT_TRY(shape_with_one(o, node, 1, axis, &pair[1]));
+    if (!pair[1])
+        return OT_OK;
+    if (k >= 0 && x->dim[k] != 1) {
+        OT_TRY(ot__open_one_row(o, pair[0], k, &pair[0]));
+        return pair[0] ? ot__open_node(o, "Expand", node, NULL, pair, 2, out) : OT_OK;
+    }
+    for (int d = 0; is_void && d < y->ndim; d++)
+        is_void = d == axis || ot__dim_same(x->dim[d], y->dim[d]);
+    *out = pair[0];
+    return is_void ? OT_OK : ot__open_node(o, "Expand", node, NULL, pair, 2, out);
+}
+
+static ot_status constant_of_shape_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    ot_value *shape;
+
+    OT_TRY(shape_with_one(o, node, 0, axis, &shape));
+    return shape ? again(o, node, 0, shape, out) : OT_OK;
+}
+
+static ot_status tile_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    ot_value *repeats;
+    int64_t extent;
+
+    extent_of(o, node->inputs[0], axis, &extent);
+    if (extent == o->batch)
+        return through(o, node, 0, axis, out);
+    if (extent != 1)
+        return OT_OK;
+    OT_TRY(shape_with_one(o, node, 1, axis, &repeats));
+    return repeats ? again(o, node, 1, repeats, out) : OT_OK;
+}
+
+static ot_status gather_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_shape *data = ot__open_was(o, node->inputs[0]), *at = ot__open_was(o, node->inputs[1]);
+    const ot_attr *attr = ot__node_attr(node, "axis");
+    int gathered;
+
+    if (!data || !at || !ot__axis_normalize(attr ? attr->i : 0, data->ndim, &gathered))
+        return OT_OK;
+    if (axis < gathered)
+        return through(o, node, 0, axis, out);
+    if (axis < gathered + at->ndim)
+        return through(o, node, 1, axis - gathered, out);
+    return through(o, node, 0, axis - at->ndim + 1, out);
+}
+
+static ot_status transpose_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_attr *perm = ot__node_attr(node, "perm");
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+
+    return through(o, node, 0, perm ? (int)perm->ints[axis] : y->ndim - 1 - axis, out);
+}
+
+// The axis of `x` with as many elements in front.
+static int axis_in_view(const ot__opener *o, const ot_value *x, const ot_shape *y, int axis)
+{
+    const ot_shape *shape = ot__open_was(o, x);
+    int64_t front = 1, before = 1;
+
+    if (!shape || !ot__shape_is_static(shape) || !ot__shape_is_static(y))
+        return -1;
+    for (int k = 0; k < axis; k++)
+        front *= y->dim[k];
+    for (int k = 0; k < shape->ndim; before *= shape->dim[k++])
+        if (before == front && shape->dim[k] == o->batch)
+            return k;
+    return -1;
+}
+
+static ot_status view_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+    const int k = axis_in_view(o, node->inputs[0], y, axis);
+    ot_value *pair[2];
+    ot_shape shape = *y;
+
+    if (k < 0)
+        return OT_OK;
+    OT_TRY(ot__open_one_row(o, node->inputs[0], k, &pair[0]));
+    if (!pair[0])
+        return OT_OK;
+    shape.dim[axis] = 1;
+    pair[1] = ot__open_list(o, node, shape.dim, shape.ndim);
+    return pair[1] ? ot__open_node(o, "Reshape", node, NULL, pair, 2, out) : OT_ERR_NO_MEMORY;
+}
+
+// Slice along other axes; normalisations along axes behind.
+static ot_status slice_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    int n;
+    const int64_t *axes =
+        node->n_inputs > 3 && node->inputs[3] ? ot_value_known(node->inputs[3], &n) : NULL;
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+
+    for (int i = 0; axes && i < n; i++)
+        if (axes[i] == axis || axes[i] + y->ndim == axis)
+            return OT_OK;
+    return axes ? through(o, node, 0, axis, out) : OT_OK;
+}
+
+static ot_status normalized_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_attr *attr = ot__node_attr(node, "axis");
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+    int from;
+
+    if (!ot__axis_normalize(attr ? attr->i : -1, y->ndim, &from) || axis >= from)
+        return OT_OK;
+    return through(o, node, 0, axis, out);
+}
+
+// Rows of the left factor; matrices of both.
+static ot_status product_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_shape *y = ot__open_was(o, node->outputs[0]), *a = ot__open_was(o, node->inputs[0]);
+
+    if (a && axis == y->ndim - 2)
+        return through(o, node, 0, a->ndim - 2, out);
+    return axis < y->ndim - 2 ? broadcast_row(o, node, axis, out) : OT_OK;
+}
+
+static ot_status concat_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    const ot_attr *attr = ot__node_attr(node, "axis");
+    const ot_shape *y = ot__open_was(o, node->outputs[0]);
+    int joined;
+
+    if (!attr || !ot__axis_normalize(attr->i, y->ndim, &joined) || joined == axis)
+        return OT_OK;
+    return broadcast_row(o, node, axis, out);
+}
+
+static const row_rule rules[] = {
+    {"Constant", constant_row},
+    {"Expand", expand_row},
+    {"ConstantOfShape", constant_of_shape_row},
+    {"Tile", tile_row},
+    {"Gather", gather_row},
+    {"Transpose", transpose_row},
+    {"Reshape", view_row},
+    {"Unsqueeze", view_row},
+    {"Squeeze", view_row},
+    {"Flatten", view_row},
+    {"Slice", slice_row},
+    {"LayerNormalization", normalized_row},
+    {"Softmax", normalized_row},
+    {"LogSoftmax", normalized_row},
+    {"MatMul", product_row},
+    {"Concat", concat_row},
+};
+
+static ot_status row_of_node(ot__opener *o, ot_node *node, int axis, ot_value **out)
+{
+    if (node->domain[0] != '\0' || node->n_outputs < 1 || ot__op_is_foreign(node))
+        return OT_OK;
+    for (int i = 1; i < node->n_outputs; i++)
+        if (node->outputs[i])
+            return OT_OK;
+    for (size_t i = 0; i < OT_COUNT(rules); i++)
+        if (strcmp(node->op_type, rules[i].op_type) == 0)
+            return rules[i].one_row(o, node, axis, out);
+    return ot__open_is_elementwise(node) ? broadcast_row(o, node, axis, out) : OT_OK;
+}
+
+// ---- the whole ----
+
+static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
+{
+    int64_t extent;
+
+    extent_of(o, value, axis, &extent);
+    if (extent != o->batch || ot__open_place(o, value)->axis != -1 || value->is_input)
+        return OT_OK;
+    if (extent == 1) {
+        *out = value;
+        return OT_OK;
+    }
+    if (value->constant)
+        return row_of_constant(o, value, value->constant, axis, out);
+    return value->producer && value->i_producer_output == 0
+               ? row_of_node(o, value->producer, axis, out)
+               : OT_OK;
+}
+
+static char *key_of(const ot__opener *o, const char *what, const ot_value *value, int axis)
+{
+    return ot__arena_printf(o->model->arena, "%s %d %s", what, axis, value->name);
+}
+
+ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
+{
+    const char *key = key_of(o, "row", value, axis);
+
+    *out = NULL;
+    if (!key)
+        return OT_ERR_NO_MEMORY;
+    *out = ot__map_get(&o->made, key);
+    if (*out)
+        return OT_OK;
+    OT_TRY(make_row(o, value, axis, out));
+    return !*out || ot__map_put(&o->made, key, *out) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
+                        ot_value **out)
+{
+    const ot_shape *was = ot__open_was(o, value);
+    int64_t ones[OT_MAX_NDIM];
+    const char *key = key_of(o, "rows", value, axis);
+    ot_value *pair[2];
+
+    *out = NULL;
+    if (!key)
+        return OT_ERR_NO_MEMORY;
+    *out = ot__map_get(&o->made, key);
+    if (*out)
+        return OT_OK;
+    OT_TRY(ot__open_one_row(o, value, axis, &pair[0]));
+    if (!pair[0])
+        return OT_OK;
+    for (int k = 0; k < OT_MAX_NDIM; k++)
+        ones[k] = 1;
+    OT_TRY(ot__open_shape(o, node, ones, was->ndim, axis, &pair[1]));
+    OT_TRY(ot__open_node(o, "Expand", node, NULL, pair, 2, out));
+    return ot__map_put(&o->made, key, *out) ? OT_OK : OT_ERR_NO_MEMORY;
+}

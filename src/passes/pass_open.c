@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch size that an exporter wrote as a number becomes a symbol.
+//
+// The walk infers every node anew with the symbol in the inputs and notes where the batch lies in
+// each value. What a node reads that holds the number in that place is changed first.
+#include <string.h>
+
+#include "passes/open.h"
+
+enum { NOWHERE = -1, SPREAD = -2 };
+
+static const ot__place nowhere = {.axis = NOWHERE, .outer = 1, .inner = 1};
+
+const ot_shape *ot__open_was(const ot__opener *o, const ot_value *value)
+{
+    if (!value || value->index < 0)
+        return value && value->has_shape ? &value->shape : NULL;
+    return o->was[value->index].has_shape ? &o->was[value->index].shape : NULL;
+}
+
+const ot__place *ot__open_place(const ot__opener *o, const ot_value *value)
+{
+    return value && value->index >= 0 ? &o->places[value->index] : &nowhere;
+}
+
+// ---- where the batch lies ----
+
+// `extent` / batch where that is a number, else 0.
+static int64_t coefficient(const ot__opener *o, int64_t extent)
+{
+    int64_t c;
+
+    if (!ot__dim_is_symbol(extent))
+        return 0;
+    c = ot__dim_div(o->model, extent, o->symbol);
+    return ot__dim_is_number(c) && ot__dim_mul(o->model, c, o->symbol) == extent ? c : 0;
+}
+
+typedef struct probe {
+    const ot__opener *o;
+    int64_t batch;
+} probe;
+
+static int64_t look_up(void *context, const char *name)
+{
+    enum { ANY_OTHER = 1009 };
+    const probe *p = context;
+
+    return strcmp(name, ot__dim_name(p->o->model, p->o->symbol)) == 0 ? p->batch : ANY_OTHER;
+}
+
+static bool follows_batch(const ot__opener *o, int64_t extent)
+{
+    probe a = {o, o->batch}, b = {o, 2 * o->batch};
+
+    return ot__dim_is_symbol(extent) && ot__dim_evaluate(o->model, extent, look_up, &a) !=
+                                            ot__dim_evaluate(o->model, extent, look_up, &b);
+}
+
+static int64_t product(const ot_shape *shape, int first, int end)
+{
+    int64_t p = 1;
+
+    for (int k = first; k < end; k++)
+        if (!ot__dim_is_number(shape->dim[k]) || ot__mul_overflows(p, shape->dim[k], &p))
+            return 0;
+    return p;
+}
+
+// Small: likely. An extent that is the batch alone, the batch in front of others but not among the
+// innermost elements, an extent that ends with the batch, anything else.
+static int unlikeliness(const ot__place *place, const ot_shape *y)
+{
+    if (place->outer == 1)
+        return place->inner == 1 ? 0 : place->axis + 1 < y->ndim ? 1 : 3;
+    return place->inner == 1 ? 2 : 4;
+}
+
+// The number of elements in front of the batch; 0: unknown.
+static int64_t elements_in_front(const ot__opener *o, const ot_value *x)
+{
+    const ot__place *place = ot__open_place(o, x);
+    const ot_shape *shape = ot__open_was(o, x);
+    int64_t front;
+
+    if (!shape || !ot__place_is_known(place) ||
+        ot__mul_overflows(product(shape, 0, place->axis), place->outer, &front))
+        return 0;
+    return front;
+}
+
+int ot__open_places_in_view(const ot__opener *o, const ot_value *x, const ot_shape *y,
+                            ot__place *out)
+{
+    const int64_t front = elements_in_front(o, x);
+    int64_t before = 1;
+    int n = 0;
+
+    if (front == 0 || product(y, 0, y->ndim) == 0)
+        return 0;
+    for (int k = 0; k < y->ndim && before <= front; before *= y->dim[k++]) {
+        ot__place here = {k, front / before, 1};
+        int at = n;
+
+        if (front % before != 0 || y->dim[k] % (here.outer * o->batch) != 0)
+            continue;
+        here.inner = y->dim[k] / (here.outer * o->batch);
+        for (; at > 0 && unlikeliness(&out[at - 1], y) > unlikeliness(&here, y); at--)
+            out[at] = out[at - 1];
+        out[at] = here;
+        n++;
+    }
+    return n;
+}
+
+// The batch keeps its neighbours where an extent stays what it was.
+static void place_as_in_inputs(const ot__opener *o, const ot_node *node, int64_t c, ot__place *out)
+{
+    bool found = false;
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot__place *x = ot__open_place(o, node->inputs[i]);
+
+        if (!ot__place_is_known(x) || x->outer * x->inner != c)
+            continue;
+        if (found && (x->outer != out->outer || x->inner != out->inner)) {
+            out->axis = SPREAD;
+            return;
+        }
+        out->outer = x->outer;
+        out->inner = x->inner;
+        found = true;
+    }
+    if (!found)
+        out->axis = SPREAD;
+}
+
+// Equal pieces one behind the other.
+static bool place_in_concat(const ot__opener *o, const ot_node *node, int axis, ot__place *out)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ot__place *x = ot__open_place(o, node->inputs[i]);
+
+        if (x->axis != axis || x->outer != 1 || (i > 0 && x->inner != out->inner))
+            return false;
+        out->inner = x->inner;
+    }
+    out->outer = node->n_inputs;
+    return true;
+}
+
+static bool is_view(const ot_node *node)
+{
+    return (node->op->flags & OT_OP_VIEW) != 0 && node->n_inputs > 0 && node->inputs[0];
+}
+
+static ot__place find_place(const ot__opener *o, const ot_node *node, const ot_value *y)
+{
+    const ot_shape *was = ot__open_was(o, y);
+    ot__place place = nowhere;
+    int64_t c = 0;
+
+    for (int k = 0; y->has_shape && k < y->shape.ndim; k++) {
+        if (!follows_batch(o, y->shape.dim[k]))
+            continue;
+        c = coefficient(o, y->shape.dim[k]);
+        place.axis = place.axis == NOWHERE && c > 0 ? k : SPREAD;
+    }
+    if (!ot__place_is_known(&place) || c == 1)
+        return place;
+    if (is_view(node)) {
+        const int64_t front = elements_in_front(o, node->inputs[0]);
+        const int64_t before = was ? product(was, 0, place.axis) : 0;
+
+        if (front == 0 || before == 0 || front % before != 0 || c % (front / before) != 0) {
+            place.axis = SPREAD;
+        } else {
+            place.outer = front / before;
+            place.inner = c / place.outer;
+        }
+    } else if (strcmp(node->op_type, "Concat") != 0 ||
+               !place_in_concat(o, node, place.axis, &place)) {
+        place_as_in_inputs(o, node, c, &place);
+    }
+    return place;
+}
+
+// ---- making values and nodes ----
+
+static const char *name_of(const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i])
+            return node->outputs[i]->name;
+    return node->op_type;
+}
+
+static ot_value *new_value(ot__opener *o, const ot_node *node, const char *suffix)
+{
+    char *name = ot__arena_printf(o->model->arena, "%s_%s", name_of(node), suffix);
+    ot_value *value = name ? ot__graph_new_value(o->graph, name) : NULL;
+
+    if (value)
+        value->index = -1;
+    return value;
+}
+
+ot_value *ot__open_constant(ot__opener *o, const ot_node *node, const char *suffix,
+                            ot_tensor *tensor)
+{
+    ot_value *value = tensor ? new_value(o, node, suffix) : NULL;
+
+    if (value) {
+        value->constant = tensor;
+        ot__value_set(value, tensor->dtype, &tensor->shape);
+    }
+    return value;
+}
+
+ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbers, int n)
+{
+    ot_tensor *tensor = ot__model_tensor_new(o->model, OT_I64, &OT_SHAPE(n));
+
+    if (tensor && n > 0)
+        memcpy(tensor->data, numbers, (size_t)n * sizeof *numbers);
+    return ot__open_constant(o, node, "numbers", tensor);
+}
+
+ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named_after,
+                        const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out)
+{
+    ot_value *y = new_value(o, named_after, op_type);
+    ot_node *node =
+        y ? ot__graph_add_node(o->graph, "", op_type, y->name, inputs, n_inputs, &y, 1) : NULL;
+
+    *out = NULL;
+    if (!node || (like && !ot__node_copy_attrs(node, like)))
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__op_lookup(o->model, node, &node->op));
+    OT_TRY(ot__op_check_node(node));
+    OT_TRY(ot__op_infer(node));
+    *out = y;
+    return OT_OK;
+}
+
+static ot_status make_count(ot__opener *o, const ot_node *node)
+{
+    const int64_t zero = 0;
+    ot_value *pair[2] = {NULL, ot__open_list(o, node, &zero, 1)};
+
+    if (!pair[1])
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__open_node(o, "Shape", node, NULL, &o->input, 1, &pair[0]));
+    return ot__open_node(o, "Gather", node, NULL, pair, 2, &o->count);
+}
+
+ot_status ot__open_count(ot__opener *o, const ot_node *node, int64_t factor, ot_value **out)
+{
+    ot_value *pair[2];
+
+    *out = NULL;
+    if (!o->count)
+        OT_TRY(make_count(o, node));
+    *out = o->count;
+    if (factor == 1)
+        return OT_OK;
+    pair[0] = o->count;
+    pair[1] = ot__open_list(o, node, &factor, 1);
+    return pair[1] ? ot__open_node(o, "Mul", node, NULL, pair, 2, out) : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numbers, int n,
+                         int axis, ot_value **out)
+{
+    ot_value *parts[3];
+    ot_value *y;
+    int n_parts = 0;
+
+    *out = NULL;
+    if (axis > 0 && !(parts[n_parts++] = ot__open_list(o, node, numbers, axis)))
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__open_count(o, node, 1, &parts[n_parts++]));
+    if (axis + 1 < n &&
+        !(parts[n_parts++] = ot__open_list(o, node, numbers + axis + 1, n - axis - 1)))
+        return OT_ERR_NO_MEMORY;
+    if (n_parts == 1) {
+        *out = parts[0];
+        return OT_OK;
+    }
+    y = new_value(o, node, "shape");
+    ot_node *concat =
+        y ? ot__graph_add_node(o->graph, "", "Concat", y->name, parts, n_parts, &y, 1) : NULL;
+    if (!concat || !ot__node_set_int(concat, "axis", 0))
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__op_lookup(o->model, concat, &concat->op));
+    OT_TRY(ot__op_infer(concat));
+    *out = y;
+    return OT_OK;
+}
+
+// ---- the walk ----
+
+// Shapes that were only stated may state the number.
+static ot_status check_inferred(const ot__opener *o, const ot_node *node, const ot_value *y)
+{
+    char label[160];
+
+    if (y->kind != OT_VALUE_TENSOR || y->has_shape || !ot__open_was(o, y))
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "%s: the shape of '%s' does not follow from its inputs",
+                     ot__node_label(node, label, sizeof label), y->name);
+}
+
+static ot_status visit(ot__opener *o, ot_node *node)
+{
+    OT_TRY(ot__open_mend(o, node));
+    OT_TRY(ot__op_infer(node));
+    for (int i = 0; i < node->n_outputs; i++) {
+        ot_value *y = node->outputs[i];
+
+        if (!y)
+            continue;
+        OT_TRY(check_inferred(o, node, y));
+        o->places[y->index] = find_place(o, node, y);
+    }
+    return OT_OK;
+}
+
+static bool has_batch(const ot__opener *o, const ot_value *input)
+{
+    return input->kind == OT_VALUE_TENSOR && input->has_shape && !input->constant &&
+           input->shape.ndim > 0 && input->shape.dim[0] == o->batch;
+}
+
+// A name that no input has yet: equal names would be equal extents.
+static ot_status choose_symbol(ot__opener *o)
+{
+    const ot_graph *graph = o->graph;
+    const char *name = "batch";
+    bool taken = true;
+
+    for (int n = 1; taken; n++) {
+        taken = false;
+        for (int i = 0; i < graph->n_inputs; i++) {
+            const ot_value *input = graph->inputs[i];
+
+            for (int k = 0; input->has_shape && k < input->shape.ndim; k++) {
+                const char *other = ot__dim_name(o->model, input->shape.dim[k]);
+
+                taken = taken || (other && strcmp(other, name) == 0);
+            }
+        }
+        if (taken)
+            name = ot__arena_printf(o->model->arena, "batch_%d", n);
+        if (!name)
+            return OT_ERR_NO_MEMORY;
+    }
+    o->symbol = ot__dim_symbol(o->model, name);
+    return o->symbol == OT_DIM_UNKNOWN ? OT_ERR_NO_MEMORY : OT_OK;
+}
+
+static void open_inputs(ot__opener *o)
+{
+    for (int i = 0; i < o->graph->n_inputs; i++) {
+        ot_value *input = o->graph->inputs[i];
+
+        if (!has_batch(o, input))
+            continue;
+        if (!o->input)
+            o->input = input;
+        input->shape.dim[0] = o->symbol;
+        o->places[input->index] = (ot__place){.axis = 0, .outer = 1, .inner = 1};
+    }
+}
+
+static ot_status remember(ot__opener *o, const ot__uses *uses)
+{
+    o->n_values = uses->n_values;
+    o->was = ot__arena_alloc(o->model->arena, (size_t)(o->n_values + 1) * sizeof *o->was);
+    o->places = ot__arena_alloc(o->model->arena, (size_t)(o->n_values + 1) * sizeof *o->places);
+    if (!o->was || !o->places)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < o->n_values; i++) {
+        ot_value *value = uses->values[i];
+
+        o->places[i] = nowhere;
+        o->was[i] = (ot__was){value->has_shape, value->shape};
+        if (!value->producer)
+            continue;
+        value->has_shape = false;
+        value->known = NULL;
+        value->n_known = 0;
+    }
+    return OT_OK;
+}
+
+static ot_status walk(ot__opener *o, const ot__uses *uses)
+{
+    const int n_nodes = o->graph->n_nodes; // what the walk adds is inferred where it is made
+
+    OT_TRY(choose_symbol(o));
+    OT_TRY(remember(o, uses));
+    open_inputs(o);
+    for (int n = 0; n < n_nodes; n++)
+        OT_TRY(visit(o, o->graph->nodes[n]));
+    return OT_OK;
+}
+
+// ---- afterwards ----
+
+static bool lost_its_readers(const ot__uses *before, const ot__uses *after, int i)
+{
+    const ot_value *value = before->values[i];
+
+    return ot__uses_count(after, value) == 0 && !value->is_output &&
+           before->first[i + 1] > before->first[i];
+}
+
+static bool is_left_over(const ot__uses *before, const ot__uses *after, const ot_node *node)
+{
+    for (int i = 0; i < before->n_values; i++) {
+        const ot_value *value = before->values[i];
+
+        if (value->producer == node && !lost_its_readers(before, after, i))
+            return false;
+    }
+    return true;
+}
+
+static ot_value *replacement_of(const ot__opener *o, const ot_value *value)
+{
+    for (int i = 0; i < o->n_rows; i++)
+        if (o->rows[i].from == value)
+            return o->rows[i].to;
+    return NULL;
+}
+
+// One row in place of an initializer that nobody reads any more takes its name and its place.
+static ot_status drop_initializer(ot__opener *o, ot_value *value)
+{
+    ot_graph *graph = o->graph;
+    ot_value *row = replacement_of(o, value);
+
+    for (int i = 0; i < graph->n_initializers; i++) {
+        if (graph->initializers[i] != value)
+            continue;
+        graph->n_initializers--;
+        memmove(&graph->initializers[i], &graph->initializers[i + 1],
+                (size_t)(graph->n_initializers - i) * sizeof(ot_value *));
+    }
+    ot__map_remove(&graph->values, value->name);
+    return !row || ot__graph_rename_value(graph, row, value->name) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status drop_left_over(ot__opener *o, const ot__uses *before, bool *any)
+{
+    ot__uses after;
+    ot_status st = ot__uses_build(o->graph, &after);
+
+    *any = false;
+    for (int i = 0; st == OT_OK && i < before->n_values; i++) {
+        ot_value *value = before->values[i];
+
+        if (!value->producer && !value->is_initializer)
+            continue;
+        if (ot__graph_find(o->graph, value->name) != value || !lost_its_readers(before, &after, i))
+            continue;
+        if (value->is_initializer && !value->is_input) {
+            st = drop_initializer(o, value);
+            *any = true;
+        } else if (value->producer && is_left_over(before, &after, value->producer)) {
+            ot_node *node = value->producer;
+
+            ot__graph_remove_node(o->graph, node);
+            for (int k = 0; k < node->n_outputs; k++)
+                if (node->outputs[k])
+                    ot__map_remove(&o->graph->values, node->outputs[k]->name);
+            *any = true;
+        }
+    }
+    ot__uses_deinit(&after);
+    return st;
+}
+
+static ot_status list_places(const ot__opener *o, ot_value *const *values, int n,
+                             const ot__place **out)
+{
+    ot__place *places = ot__arena_alloc(o->model->arena, (size_t)(n + 1) * sizeof *places);
+
+    *out = places;
+    for (int i = 0; places && i < n; i++)
+        places[i] = *ot__open_place(o, values[i]);
+    return places ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status finish(ot__opener *o, const ot__uses *before, ot__opened *out)
+{
+    bool any = o->n_changes > 0;
+
+    OT_TRY(list_places(o, o->graph->inputs, o->graph->n_inputs, &out->inputs));
+    OT_TRY(list_places(o, o->graph->outputs, o->graph->n_outputs, &out->outputs));
+    while (any)
+        OT_TRY(drop_left_over(o, before, &any));
+    OT_TRY(ot__graph_sort(o->graph));
+    out->n_changes = o->n_changes;
+    return ot__pass_finished(o->model, "open_batch");
+}
+
+int64_t ot__pass_fixed_batch(const ot_model *model)
+{
+    const ot_graph *graph = model->graph;
+
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const ot_value *input = graph->inputs[i];
+
+        if (input->constant)
+            continue;
+        if (input->kind != OT_VALUE_TENSOR || !input->has_shape || input->shape.ndim == 0 ||
+            !ot__dim_is_number(input->shape.dim[0]))
+            return 0;
+        return input->shape.dim[0];
+    }
+    return 0;
+}
+
+static ot_status open_batch(ot__opener *o, ot__opened *out)
+{
+    ot__uses before;
+    ot_status st = ot__uses_build(o->graph, &before);
+
+    if (st == OT_OK)
+        st = walk(o, &before);
+    if (st == OT_OK)
+        st = finish(o, &before, out);
+    ot__uses_deinit(&before);
+    if (st != OT_ERR_INVALID && st != OT_ERR_UNSUPPORTED)
+        return st;
+    out->obstacle = ot__arena_strdup(o->model->arena, ot_error_message());
+    return out->obstacle ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+bool ot__choices_next(ot__choices *choices)
+{
+    for (int i = choices->n; i-- > 0;) {
+        if (choices->taken[i] + 1 >= choices->possible[i])
+            continue;
+        choices->taken[i]++;
+        choices->n_given = i + 1;
+        return true;
+    }
+    return false;
+}
+
+ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened *out)
+{
+    ot__opener o = {.model = model, .graph = model->graph, .choices = choices};
+    ot_status st;
+
+    *out = (ot__opened){0};
+    o.batch = ot__pass_fixed_batch(model);
+    if (o.batch <= 0)
+        return OT_OK;
+    out->batch = o.batch;
+    st = open_batch(&o, out);
+    choices->n = o.n_choices;
+    ot__map_deinit(&o.made);
+    return st;
+}
