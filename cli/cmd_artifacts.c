@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // onnxtrain artifacts: the four files of training from a forward model.
 #include <stdlib.h>
+#include <string.h>
 
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "output_files.h"
 #include "report.h"
 
 typedef struct artifacts_values {
@@ -28,13 +30,32 @@ static const option_spec artifacts_table[] = {
     {0},
 };
 
+static int artifacts_check(const void *values, const char *const *arguments)
+{
+    const artifacts_values *v = values;
+
+    (void)arguments;
+    if (v->out && !*v->out)
+        return report_usage("--out: the name is empty");
+    if (v->prefix && strchr(v->prefix, '/'))
+        return report_usage("--prefix: '%s' contains '/', but begins the names of files",
+                            v->prefix);
+    return model_values_check(&v->model);
+}
+
 static int artifacts_run(const void *values, const char *const *arguments)
 {
     const artifacts_values *v = values;
     ot_model *model = NULL;
     model_setup setup = {0};
     ot_artifacts *artifacts = NULL;
-    int code = load_model(arguments[0], &model);
+    const char *folder = v->out ? v->out : ".", *prefix = v->prefix ? v->prefix : "";
+    int code = check_artifact_files(folder, prefix, arguments, 1);
+
+    if (code == EXIT_SUCCESS)
+        code = check_artifact_files(folder, prefix, v->model.loss.items, v->model.loss.count);
+    if (code == EXIT_SUCCESS)
+        code = load_model(arguments[0], &model);
 
     if (code == EXIT_SUCCESS)
         code = model_setup_init(&setup, &v->model, model);
@@ -47,8 +68,7 @@ static int artifacts_run(const void *values, const char *const *arguments)
             setup.options.n_additional_outputs = 1; // as ONNX Runtime: no more than is asked for
         }
         if (ot_artifacts_generate(model, &setup.options, &artifacts) != OT_OK ||
-            ot_artifacts_save(artifacts, v->out ? v->out : ".", v->prefix ? v->prefix : "") !=
-                OT_OK)
+            ot_artifacts_save(artifacts, folder, prefix) != OT_OK)
             code = report_error();
         report_notes(artifacts);
     }
@@ -69,5 +89,6 @@ const command command_artifacts = {
     .example = "onnxtrain artifacts model.onnx --loss mse --optimizer sgd --out artifacts",
     .tables = {{artifacts_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(artifacts_values),
+    .check = artifacts_check,
     .run = artifacts_run,
 };

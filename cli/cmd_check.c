@@ -94,6 +94,14 @@ static void print_json(const ot_report *report)
     json_decref(object);
 }
 
+static int check_check(const void *values, const char *const *arguments)
+{
+    const check_values *v = values;
+
+    (void)arguments;
+    return model_values_check(&v->model);
+}
+
 static int check_run(const void *values, const char *const *arguments)
 {
     const check_values *v = values;
@@ -129,5 +137,6 @@ const command command_check = {
     .example = "onnxtrain check model.onnx --loss cross-entropy",
     .tables = {{check_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(check_values),
+    .check = check_check,
     .run = check_run,
 };

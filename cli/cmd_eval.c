@@ -117,14 +117,23 @@ static int evaluate(evaluation *e, const ot_train_options *options)
     return EXIT_SUCCESS;
 }
 
+static int eval_check(const void *values, const char *const *arguments)
+{
+    const eval_values *v = values;
+    int code = data_values_check(&v->data);
+
+    (void)arguments;
+    if (code == EXIT_SUCCESS)
+        code = model_values_check(&v->model);
+    return code == EXIT_SUCCESS ? check_threads(v->threads) : code;
+}
+
 static int eval_run(const void *values, const char *const *arguments)
 {
     evaluation e = {.values = values};
     ot_train_options options = OT_TRAIN_OPTIONS_INIT;
-    int code = check_threads(e.values->threads);
+    int code = load_model(arguments[0], &e.model);
 
-    if (code == EXIT_SUCCESS)
-        code = load_model(arguments[0], &e.model);
     if (code == EXIT_SUCCESS)
         code = prepare(&e);
     if (code == EXIT_SUCCESS)
@@ -152,5 +161,6 @@ const command command_eval = {
     .example = "onnxtrain eval trained.onnx --data test.csv --loss cross-entropy",
     .tables = {{eval_table, 0}, {data_option_table, AT(data)}, {model_option_table, AT(model)}},
     .values_size = sizeof(eval_values),
+    .check = eval_check,
     .run = eval_run,
 };

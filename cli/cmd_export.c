@@ -42,19 +42,34 @@ static int export_model(const export_values *v, ot_artifacts *artifacts, ot_chec
     return code;
 }
 
+static int export_check(const void *values, const char *const *arguments)
+{
+    const export_values *v = values;
+
+    (void)arguments;
+    if (!v->out)
+        return report_usage("--out is missing");
+    if (v->checkpoint && !*v->checkpoint)
+        return report_usage("--checkpoint: the name is empty");
+    return check_output_name("out", v->out, &v->checkpoint, v->checkpoint ? 1 : 0);
+}
+
+// The files of the folder are read, too.
+static int check_outputs(const export_values *v, const char *folder)
+{
+    int code = check_output("out", v->out, &v->checkpoint, v->checkpoint ? 1 : 0);
+
+    return code == EXIT_SUCCESS ? check_artifact_files(folder, "", &v->out, 1) : code;
+}
+
 static int export_run(const void *values, const char *const *arguments)
 {
     const export_values *v = values;
     ot_artifacts *artifacts = NULL;
     ot_checkpoint *checkpoint = NULL;
-    int code;
+    int code = check_outputs(v, arguments[0]);
 
-    if (!v->out)
-        return report_usage("--out is missing");
-    code = check_output("out", v->out, &v->checkpoint, v->checkpoint ? 1 : 0);
-    if (code != EXIT_SUCCESS)
-        return code;
-    if (ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK)
+    if (code == EXIT_SUCCESS && ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK)
         code = report_error();
     if (code == EXIT_SUCCESS && v->checkpoint) {
         ot_checkpoint_destroy(ot_artifacts_take_checkpoint(artifacts)); // makes room
@@ -80,5 +95,6 @@ const command command_export = {
         "onnxtrain export artifacts --checkpoint run/checkpoint --output logits --out trained.onnx",
     .tables = {{export_table, 0}},
     .values_size = sizeof(export_values),
+    .check = export_check,
     .run = export_run,
 };

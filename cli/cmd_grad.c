@@ -45,7 +45,7 @@ static const option_spec grad_table[] = {
     {"bind", OPTION_LIST, AT(bind), "INPUT=FIELD",
      "array or CSV columns (a,b or first:last) that an input takes", NULL, NULL, 0},
     {"scale", OPTION_REAL, AT(scale), "X", "factor on the arrays of real numbers", "1", NULL,
-     -1e300},
+     ANY_NUMBER},
     {"rows", OPTION_INT, AT(rows), "N", "at most so many rows; 0: all", "0", NULL, 0},
     {.help = "Running"},
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
@@ -76,10 +76,23 @@ static bool is_array_file(const char *path)
     return ends_with(path, ".npz") || ends_with(path, ".npy");
 }
 
-static int check_values(const grad_values *v, const char *model)
+typedef int output_check(const char *option, const char *path, const char *const *inputs,
+                         int n_inputs);
+
+static int check_outputs(const grad_values *v, const char *model, output_check *check)
 {
+    int code = check("out", v->out, &model, 1);
+
+    if (code == EXIT_SUCCESS)
+        code = check("out", v->out, v->data.items, v->data.count);
+    return code == EXIT_SUCCESS ? check("out", v->out, &v->seed, v->seed ? 1 : 0) : code;
+}
+
+static int grad_check(const void *values, const char *const *arguments)
+{
+    const grad_values *v = values;
     const bool has_data = v->data.count > 0;
-    int code = EXIT_SUCCESS;
+    int code;
 
     if (!v->of)
         return report_usage("--of is missing");
@@ -96,11 +109,7 @@ static int check_values(const grad_values *v, const char *model)
         return report_usage("--%s needs --data", v->seed ? "seed" : "bind");
     if (v->seed && v->ones)
         return report_usage("--seed and --ones exclude each other");
-    code = check_output("out", v->out, &model, 1);
-    if (code == EXIT_SUCCESS)
-        code = check_output("out", v->out, v->data.items, v->data.count);
-    if (code == EXIT_SUCCESS)
-        code = check_output("out", v->out, &v->seed, v->seed ? 1 : 0);
+    code = check_outputs(v, arguments[0], check_output_name);
     return code == EXIT_SUCCESS ? check_threads(v->threads) : code;
 }
 
@@ -177,7 +186,7 @@ static int read_seed(gradient_run *r, int index)
     int code;
 
     if (!v->seed)
-        return report_usage("'%s' has more than one element: --seed FILE or --ones", v->of);
+        return report_text("'%s' has more than one element: --seed FILE or --ones", v->of);
     code = array_files_open(&r->seed_files, &(text_list){(const char **)&v->seed, 1});
     return code == EXIT_SUCCESS ? array_read(&r->seed_files, &request, &r->inputs[index]) : code;
 }
@@ -273,7 +282,7 @@ static int write_arrays(gradient_run *r)
 static int grad_run(const void *values, const char *const *arguments)
 {
     gradient_run r = {.values = values};
-    int code = check_values(r.values, arguments[0]);
+    int code = check_outputs(r.values, arguments[0], check_output);
 
     if (code == EXIT_SUCCESS)
         code = load_model(arguments[0], &r.model);
@@ -308,5 +317,6 @@ const command command_grad = {
     .example = "onnxtrain grad model.onnx --of scores --wrt image --ones --out gradient.onnx",
     .tables = {{grad_table, 0}},
     .values_size = sizeof(grad_values),
+    .check = grad_check,
     .run = grad_run,
 };

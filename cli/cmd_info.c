@@ -200,6 +200,14 @@ static int print_model(const ot_model *model)
     return EXIT_SUCCESS;
 }
 
+static int info_check(const void *values, const char *const *arguments)
+{
+    const info_values *v = values;
+
+    (void)arguments;
+    return model_values_check(&v->model);
+}
+
 static int info_run(const void *values, const char *const *arguments)
 {
     const info_values *v = values;
@@ -253,5 +261,6 @@ const command command_info = {
     .example = "onnxtrain info model.onnx --batch-size 64",
     .tables = {{info_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(info_values),
+    .check = info_check,
     .run = info_run,
 };

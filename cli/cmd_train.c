@@ -111,9 +111,9 @@ static int load_folder(run *r)
     const char *given = option_given(model_option_table, apply);
 
     if (given)
-        return report_usage("--%s: the artifacts in '%s' have this built in; make them anew with "
-                            "`onnxtrain artifacts`",
-                            given, r->path);
+        return report_text("--%s: the artifacts in '%s' have this built in; make them anew with "
+                           "`onnxtrain artifacts`",
+                           given, r->path);
     if (ot_artifacts_load(r->path, "", &r->artifacts) != OT_OK)
         return report_error();
     return EXIT_SUCCESS;
@@ -131,8 +131,6 @@ static int make_artifacts(run *r)
         code = model_setup_init(&r->model, &r->values->model, r->forward);
     if (code != EXIT_SUCCESS)
         return code;
-    if (r->values->model.optimizer == 3)
-        return report_usage("--optimizer: training needs one");
     if (ot_artifacts_generate(r->forward, &r->model.options, &r->artifacts) != OT_OK)
         return report_error();
     return EXIT_SUCCESS;
@@ -155,8 +153,6 @@ static int make_session(run *r)
     struct stat info;
     char *path;
 
-    if (v->resume && !v->checkpoint_dir)
-        return report_usage("--resume needs --checkpoint-dir");
     if (v->resume) {
         path = path_in(v->checkpoint_dir, "checkpoint");
         if (!path)
@@ -362,23 +358,54 @@ static int start_progress(run *r)
     return EXIT_SUCCESS;
 }
 
-// A model that cannot be written is better known before the training than after it.
-static int check_outputs(const train_values *v, const char *model)
+static int list_inputs(const train_values *v, const char *model, const char *inputs[MAX_INPUTS])
 {
     const text_list *lists[] = {&v->data.data, &v->data.validation, &v->model.loss};
-    const char *inputs[MAX_INPUTS] = {model};
-    int n = 1, code;
+    int n = 1;
 
+    inputs[0] = model;
     for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
         for (int i = 0; i < lists[l]->count && n < MAX_INPUTS; i++)
             inputs[n++] = lists[l]->items[i];
-    if (v->json && v->out && strcmp(v->out, "-") == 0)
-        return report_usage("--json and --out - would both write to standard output");
+    return n;
+}
+
+static int train_check(const void *values, const char *const *arguments)
+{
+    const train_values *v = values;
+    const char *inputs[MAX_INPUTS];
+    const int n = list_inputs(v, arguments[0], inputs);
+    int code = data_values_check(&v->data);
+
+    if (code == EXIT_SUCCESS)
+        code = model_values_check(&v->model);
+    if (code == EXIT_SUCCESS)
+        code = check_threads(v->threads);
+    if (code == EXIT_SUCCESS)
+        code = check_output_name("out", v->out, inputs, n);
+    if (code == EXIT_SUCCESS)
+        code = check_output_name("log", v->log, inputs, n);
+    if (code != EXIT_SUCCESS)
+        return code;
+    if (optimizer_is_none(&v->model))
+        return report_usage("--optimizer: training needs one");
     if (v->checkpoint_dir && !*v->checkpoint_dir)
         return report_usage("--checkpoint-dir: the name is empty");
-    code = check_output("out", v->out, inputs, n);
-    if (code == EXIT_SUCCESS && v->out && v->log && strcmp(v->out, v->log) == 0)
-        code = report_usage("--out and --log are the same file '%s'", v->out);
+    if (v->resume && !v->checkpoint_dir)
+        return report_usage("--resume needs --checkpoint-dir");
+    if (v->json && v->out && strcmp(v->out, "-") == 0)
+        return report_usage("--json and --out - would both write to standard output");
+    if (v->out && v->log && strcmp(v->out, v->log) == 0)
+        return report_usage("--out and --log are the same file '%s'", v->out);
+    return EXIT_SUCCESS;
+}
+
+// A model that cannot be written is better known before the training than after it.
+static int check_outputs(const train_values *v, const char *model)
+{
+    const char *inputs[MAX_INPUTS];
+    const int n = list_inputs(v, model, inputs), code = check_output("out", v->out, inputs, n);
+
     return code == EXIT_SUCCESS ? check_output("log", v->log, inputs, n) : code;
 }
 
@@ -387,8 +414,6 @@ static int train_run(const void *values, const char *const *arguments)
     run r = {.values = values, .path = arguments[0], .options = OT_TRAIN_OPTIONS_INIT};
     int code = check_outputs(values, arguments[0]);
 
-    if (code == EXIT_SUCCESS)
-        code = check_threads(r.values->threads);
     if (code == EXIT_SUCCESS)
         code = make_artifacts(&r);
     if (code == EXIT_SUCCESS)
@@ -431,5 +456,6 @@ const command command_train = {
                {data_more_option_table, AT(data)},
                {model_option_table, AT(model)}},
     .values_size = sizeof(train_values),
+    .check = train_check,
     .run = train_run,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,12 +25,12 @@ const option_spec data_option_table[] = {
     {"header", OPTION_CHOICE, AT(header), "HOW", "whether a CSV's first row names its columns",
      "auto", headers, 0},
     {"scale", OPTION_REAL, AT(scale), "X", "factor on the features, applied first", "1", NULL,
-     -1e300},
+     ANY_NUMBER},
     {"mean", OPTION_TEXT, AT(mean), "X,X,...",
      "subtracted from the features: one, or one a channel", NULL, NULL, 0},
     {"std", OPTION_TEXT, AT(std), "X,X,...", "the features are divided by it", NULL, NULL, 0},
     {"batch-size", OPTION_INT, AT(batch_size), "N", "rows a batch", "32", NULL, 1},
-    {"split", OPTION_REAL, AT(split), "PART",
+    {"split", OPTION_PART, AT(split), "PART",
      "part of the rows held out for validation, chosen by the seed; eval measures on these alone",
      "0", NULL, 0},
     {0},
@@ -53,12 +54,54 @@ static int parse_numbers(const char *option, const char *text, double **out, int
     for (int i = 0; i < n; i++) {
         char *end;
         (*out)[i] = strtod(text, &end);
-        if (end == text || (*end != ',' && *end != '\0'))
+        if (end == text || (*end != ',' && *end != '\0') || !isfinite((*out)[i]))
             return report_usage("--%s: '%s' is no number", option, text);
         text = end + 1;
     }
     *count = n;
     return EXIT_SUCCESS;
+}
+
+// One number for all channels, or one for each.
+static int check_numbers(const data_values *values)
+{
+    double *mean = NULL, *std = NULL;
+    int n_mean = 1, n_std = 1, code = EXIT_SUCCESS;
+
+    if (values->mean)
+        code = parse_numbers("mean", values->mean, &mean, &n_mean);
+    if (code == EXIT_SUCCESS && values->std)
+        code = parse_numbers("std", values->std, &std, &n_std);
+    if (code == EXIT_SUCCESS && values->mean && values->std && n_mean != n_std)
+        code =
+            report_usage("--mean has %d number%s, --std %d", n_mean, n_mean == 1 ? "" : "s", n_std);
+    for (int i = 0; code == EXIT_SUCCESS && std && i < n_std; i++)
+        if (!(std[i] > 0))
+            code = report_usage("--std: %g is not above 0", std[i]);
+    free(mean);
+    free(std);
+    return code;
+}
+
+int data_values_check(const data_values *values)
+{
+    const text_list *files[] = {&values->data, &values->validation};
+    const char *const names[] = {"data", "validation"};
+
+    if (values->data.count == 0)
+        return report_usage("--data is missing");
+    for (int l = 0; l < 2; l++)
+        for (int i = 0; i < files[l]->count; i++)
+            if (!*files[l]->items[i])
+                return report_usage("--%s: the name is empty", names[l]);
+    if (values->validation.count > 0 && values->split > 0)
+        return report_usage("--validation and --split exclude each other");
+    for (int i = 0; i < values->bind.count; i++) {
+        const char *text = values->bind.items[i], *equals = strchr(text, '=');
+        if (!equals || equals == text || !equals[1])
+            return report_usage("--bind: '%s' is not INPUT=FIELD", text);
+    }
+    return check_numbers(values);
 }
 
 static int read_numbers(data_setup *setup, const data_values *values, ot_data_options *options)
@@ -69,8 +112,6 @@ static int read_numbers(data_setup *setup, const data_values *values, ot_data_op
         code = parse_numbers("mean", values->mean, &setup->mean, &n_mean);
     if (code == EXIT_SUCCESS && values->std)
         code = parse_numbers("std", values->std, &setup->std, &n_std);
-    if (code == EXIT_SUCCESS && values->mean && values->std && n_mean != n_std)
-        return report_usage("--mean has %d numbers, --std %d", n_mean, n_std);
     options->mean = setup->mean;
     options->std = setup->std;
     options->n_channels = values->mean ? n_mean : n_std;
@@ -85,7 +126,7 @@ static int report_option(void)
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (strncmp(message, options[i], strlen(options[i])) == 0)
-            return report_usage("--%s", message);
+            return report_text("--%s", message);
     return report_error();
 }
 
@@ -109,10 +150,6 @@ int data_setup_init(data_setup *setup, const data_values *values, const ot_sessi
     int code;
 
     *setup = (data_setup){0};
-    if (values->data.count == 0)
-        return report_usage("--data is missing");
-    if (values->validation.count > 0 && values->split > 0)
-        return report_usage("--validation and --split exclude each other");
     code = open_files(setup, values);
     if (code == EXIT_SUCCESS)
         code = read_numbers(setup, values, options);

@@ -27,6 +27,99 @@ static ot_loss loss_of_name(const char *name, size_t length)
     return OT_LOSS_CUSTOM;
 }
 
+// ---- the text alone ----
+
+// Behind "WEIGHT*"; a '*' may also belong to the name of a file, which no weight stands before.
+static const char *behind_weight(const char *text)
+{
+    const char *star = strchr(text, '*');
+    char *end;
+
+    if (!star)
+        return text;
+    (void)strtod(text, &end);
+    if ((end != text && end == star) ||
+        loss_of_name(star + 1, strcspn(star + 1, ":")) != OT_LOSS_CUSTOM)
+        return star + 1;
+    return text;
+}
+
+static int check_weight(const char *text, const char *rest)
+{
+    const int length = (int)(rest - text) - 1;
+    double weight;
+    char *end;
+
+    if (rest == text)
+        return EXIT_SUCCESS;
+    weight = strtod(text, &end);
+    if (end == text || end != rest - 1)
+        return report_usage("--loss: '%.*s' in '%s' is no weight", length, text, text);
+    if (!isfinite(weight) || weight == 0)
+        return report_usage("--loss: '%s' has weight %g, expected a finite one other than 0", text,
+                            weight);
+    return EXIT_SUCCESS;
+}
+
+static int refuse_loss(const char *text, size_t length)
+{
+    enum { MOST_LETTERS = 64 };
+    const char *names[N_LOSSES + 1];
+    char name[MOST_LETTERS];
+
+    snprintf(name, sizeof(name), "%.*s", (int)length, text);
+    for (int i = 0; i < N_LOSSES; i++)
+        names[i] = losses[i].name;
+    return report_unknown(names, N_LOSSES, name,
+                          "--loss: '%s' is neither a loss nor a model file; losses are", name);
+}
+
+static int check_text(const char *text)
+{
+    const char *rest = behind_weight(text);
+    const size_t length = strcspn(rest, ":");
+    const char *names = rest[length] ? rest + length + 1 : NULL;
+
+    if (loss_of_name(rest, length) == OT_LOSS_CUSTOM)
+        return strchr(rest, '.') ? EXIT_SUCCESS : refuse_loss(rest, length);
+    if (names && (*names == '\0' || *names == '=' || names[strlen(names) - 1] == '='))
+        return report_usage("--loss: '%s' lacks a name", text);
+    return check_weight(text, rest);
+}
+
+int loss_texts_check(const text_list *texts)
+{
+    for (int i = 0; i < texts->count; i++) {
+        const int code = check_text(texts->items[i]);
+
+        if (code != EXIT_SUCCESS)
+            return code;
+        for (int k = 0; k < i; k++)
+            if (strcmp(texts->items[k], texts->items[i]) == 0)
+                return report_usage("--loss: '%s' is given twice", texts->items[i]);
+    }
+    return EXIT_SUCCESS;
+}
+
+bool loss_texts_name(const text_list *texts, ot_loss loss)
+{
+    for (int i = 0; i < texts->count; i++) {
+        const char *rest = behind_weight(texts->items[i]);
+
+        if (loss_of_name(rest, strcspn(rest, ":")) == loss)
+            return true;
+    }
+    return texts->count == 0 && loss == OT_LOSS_CROSS_ENTROPY;
+}
+
+bool loss_text_has_value(const char *text)
+{
+    const char *rest = behind_weight(text);
+    const size_t length = strcspn(rest, ":");
+
+    return loss_of_name(rest, length) != OT_LOSS_CUSTOM && rest[length] == ':';
+}
+
 // The name of the input that a term compares with; NULL: a custom loss, whose inputs have their own
 // names, or none.
 static const char *loss_target(const ot_loss_options *term)
@@ -67,10 +160,11 @@ static int parse_weight(const char *text, double *weight, const char **rest)
         return EXIT_SUCCESS;
     *weight = strtod(text, &end);
     if (end == text || end != star)
-        return report_usage("--loss: '%.*s' in '%s' is no weight", (int)(star - text), text, text);
+        return report_text("--loss: '%.*s' in '%s' is no weight, and there is no such file",
+                           (int)(star - text), text, text);
     if (!isfinite(*weight) || *weight == 0)
-        return report_usage("--loss: '%s' has weight %g, expected a finite one other than 0", text,
-                            *weight);
+        return report_text("--loss: '%s' has weight %g, expected a finite one other than 0", text,
+                           *weight);
     *rest = star + 1;
     return EXIT_SUCCESS;
 }
@@ -111,8 +205,6 @@ static int parse_term(char *text, const ot_model *model, ot_loss_options *term, 
     text[length] = '\0';
     term->loss = loss_of_name(text, length);
     if (term->loss == OT_LOSS_CUSTOM) {
-        if (!strchr(text, '.'))
-            return report_usage("--loss: '%s' is neither a loss nor a model file", text);
         if (ot_model_load(text, NULL, custom) != OT_OK)
             return report_error();
         term->custom = *custom;
@@ -121,11 +213,11 @@ static int parse_term(char *text, const ot_model *model, ot_loss_options *term, 
         return EXIT_SUCCESS;
     parse_names(text + length + 1, model, term);
     if (!*term->input || (term->target && !*term->target))
-        return report_usage("--loss: '%s:%s%s' lacks a name", text, term->input,
-                            term->target ? "=" : "");
+        return report_text("--loss: '%s:%s%s' lacks a name", text, term->input,
+                           term->target ? "=" : "");
     if (term->loss == OT_LOSS_NONE && term->target)
-        return report_usage("--loss: none compares with nothing, but a target '%s' is named",
-                            term->target);
+        return report_text("--loss: none compares with nothing, but a target '%s' is named",
+                           term->target);
     return EXIT_SUCCESS;
 }
 
@@ -148,10 +240,8 @@ static int check_twice(const loss_terms *terms, const text_list *texts, const ot
         if (a->loss == b->loss && a->loss != OT_LOSS_CUSTOM &&
             same_text(a->input ? a->input : output, b->input ? b->input : output) &&
             same_text(loss_target(a), loss_target(b)))
-            return report_usage("--loss: '%s' and '%s' are the same term", texts->items[i],
-                                texts->items[last]);
-        if (strcmp(texts->items[i], texts->items[last]) == 0)
-            return report_usage("--loss: '%s' is given twice", texts->items[i]);
+            return report_text("--loss: '%s' and '%s' are the same term", texts->items[i],
+                               texts->items[last]);
     }
     return EXIT_SUCCESS;
 }

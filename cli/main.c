@@ -37,6 +37,15 @@ static void overview_man(FILE *out)
         fprintf(out, ".TP\n.B onnxtrain\\-%s(1)\n%s\n", commands[i]->name, commands[i]->summary);
 }
 
+static int refuse_command(const char *name)
+{
+    const char *names[N_COMMANDS];
+
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i]->name;
+    return report_unknown(names, N_COMMANDS, name, "there is no command '%s'; commands are", name);
+}
+
 // help [COMMAND] | help --man [COMMAND]
 static int help(int argc, char **argv)
 {
@@ -45,7 +54,7 @@ static int help(int argc, char **argv)
     const command *c = name ? find_command(name) : NULL;
 
     if (name && !c)
-        return report_usage("there is no command '%s'", name);
+        return refuse_command(name);
     if (c)
         (is_man ? command_man : command_help)(c, stdout);
     else
@@ -72,7 +81,11 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     c = find_command(argv[1]);
+    if (!c && argv[1][0] == '-')
+        return report_usage("unknown option '%s'; a command comes first: `onnxtrain --help` lists "
+                            "them",
+                            argv[1]);
     if (!c)
-        return report_usage("there is no command '%s'; `onnxtrain --help` lists them", argv[1]);
+        return refuse_command(argv[1]);
     return command_main(c, argc - 1, argv + 1);
 }

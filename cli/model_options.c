@@ -11,6 +11,7 @@
 
 static const char *const reductions[] = {"mean", "sum", "none", NULL};
 static const char *const class_axes[] = {"1", "-1", NULL};
+static const char *const adam_modes[] = {"0", "1", NULL};
 static const char *const optimizers[] = {"adamw", "sgd", "sgd-momentum", "none", NULL};
 static const ot_optimizer optimizer_numbers[] = {OT_OPTIMIZER_ADAMW, OT_OPTIMIZER_SGD,
                                                  OT_OPTIMIZER_SGD_MOMENTUM, OT_OPTIMIZER_NONE};
@@ -40,15 +41,15 @@ const option_spec model_option_table[] = {
     {.help = "Optimizer"},
     {"optimizer", OPTION_CHOICE, AT(optimizer), "NAME",
      "update rule; sgd-momentum cannot be loaded by ONNX Runtime", "adamw", optimizers, 0},
-    {"beta1", OPTION_REAL, AT(beta1), "X", "decay of the first moment (adamw)", "0.9", NULL, 0},
-    {"beta2", OPTION_REAL, AT(beta2), "X", "decay of the second moment (adamw)", "0.999", NULL, 0},
+    {"beta1", OPTION_PART, AT(beta1), "X", "decay of the first moment (adamw)", "0.9", NULL, 0},
+    {"beta2", OPTION_PART, AT(beta2), "X", "decay of the second moment (adamw)", "0.999", NULL, 0},
     {"epsilon", OPTION_REAL, AT(epsilon), "X", "added to the root of the second moment (adamw)",
      "1e-6", NULL, 0},
     {"weight-decay", OPTION_REAL, AT(weight_decay), "X",
      "decoupled for adamw, an L2 term for sgd-momentum", "0", NULL, 0},
-    {"adam-mode", OPTION_INT, AT(adam_mode), "0|1",
+    {"adam-mode", OPTION_CHOICE, AT(adam_mode), "0|1",
      "decay before the update as PyTorch (0) or after it as ONNX Runtime's artifacts (1)", "1",
-     NULL, 0},
+     adam_modes, 0},
     {"momentum", OPTION_REAL, AT(momentum), "X", "of sgd-momentum", "0.9", NULL, 0},
     {"nesterov", OPTION_FLAG, AT(nesterov), NULL, "Nesterov's form of momentum", NULL, NULL, 0},
     {"clip-norm", OPTION_REAL, AT(clip_norm), "X",
@@ -70,6 +71,9 @@ const option_spec model_option_table[] = {
     {0},
 };
 
+#define NAMED_TWICE                                                                                \
+    "where --loss names its value or is given several times, it says --loss LOSS:VALUE=TARGET"
+
 int check_threads(int64_t n_threads)
 {
     enum { MOST = 1024 };
@@ -79,29 +83,94 @@ int check_threads(int64_t n_threads)
                : report_usage("--threads: %lld, expected at most %d", (long long)n_threads, MOST);
 }
 
+bool optimizer_is_none(const model_values *values)
+{
+    return optimizer_numbers[values->optimizer] == OT_OPTIMIZER_NONE;
+}
+
 int load_model(const char *path, ot_model **out)
 {
     return ot_model_load(path, NULL, out) == OT_OK ? EXIT_SUCCESS : report_error();
 }
 
-static int parse_weights(const char *text, ot_tensor **out)
+// Weights apart by commas into `to`, where it is not NULL; the number of them, or -1 after a
+// message.
+static int64_t read_weights(const char *text, float *to)
 {
-    int64_t count = 1;
-    float *to;
-
-    for (const char *p = text; *p; p++)
-        count += *p == ',';
-    if (ot_tensor_create(OT_F32, &OT_SHAPE(count), out) != OT_OK)
-        return report_error();
-    to = ot_tensor_data(*out);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t n = 0;; n++) {
         char *end;
-        to[i] = strtof(text, &end);
-        if (end == text || (*end != ',' && *end != '\0') || !(to[i] >= 0) || !isfinite(to[i]))
-            return report_usage("--class-weights: '%s' is no weight", text);
+        const float weight = strtof(text, &end);
+
+        if (end == text || (*end != ',' && *end != '\0') || !(weight >= 0) || !isfinite(weight)) {
+            (void)report_usage("--class-weights: '%s' is no weight", text);
+            return -1;
+        }
+        if (to)
+            to[n] = weight;
+        if (*end == '\0')
+            return n + 1;
         text = end + 1;
     }
+}
+
+static int parse_weights(const char *text, ot_tensor **out)
+{
+    const int64_t count = read_weights(text, NULL);
+
+    if (count < 0 || ot_tensor_create(OT_F32, &OT_SHAPE(count), out) != OT_OK)
+        return count < 0 ? EXIT_FAILED : report_error();
+    (void)read_weights(text, ot_tensor_data(*out));
     return EXIT_SUCCESS;
+}
+
+// Options of cross-entropy are for nothing where there is none.
+static int check_classes(const model_values *values)
+{
+    const char *option = values->class_weights     ? "class-weights"
+                         : values->ignore_index    ? "ignore-index"
+                         : values->class_axis != 0 ? "class-axis"
+                                                   : NULL;
+    int64_t label;
+
+    if (option && !loss_texts_name(&values->loss, OT_LOSS_CROSS_ENTROPY))
+        return report_usage("--%s: no --loss is cross-entropy", option);
+    if (values->class_weights && read_weights(values->class_weights, NULL) < 0)
+        return EXIT_USAGE;
+    if (values->ignore_index && !option_parse_int(values->ignore_index, &label))
+        return report_usage("--ignore-index: '%s' is no label", values->ignore_index);
+    return EXIT_SUCCESS;
+}
+
+static int check_init(const char *text)
+{
+    enum { MOST = 16 };
+    const char *equals = strrchr(text, '='), *kinds[MOST];
+    int n = 0;
+
+    if (!equals || equals == text)
+        return report_usage("--init: '%s' is not PATTERN=KIND", text);
+    while (n < MOST && (kinds[n] = ot_init_kind_name(n)) != NULL) {
+        if (strcmp(kinds[n], equals + 1) == 0)
+            return EXIT_SUCCESS;
+        n++;
+    }
+    return report_unknown(kinds, n, equals + 1, "--init: '%s' is none of", equals + 1);
+}
+
+int model_values_check(const model_values *values)
+{
+    const char *name = values->loss_input ? "loss-input" : values->target ? "target" : NULL;
+    int code = loss_texts_check(&values->loss);
+
+    if (code == EXIT_SUCCESS && name &&
+        (values->loss.count > 1 ||
+         (values->loss.count == 1 && loss_text_has_value(values->loss.items[0]))))
+        code = report_usage("--%s: " NAMED_TWICE, name);
+    if (code == EXIT_SUCCESS)
+        code = check_classes(values);
+    for (int i = 0; code == EXIT_SUCCESS && i < values->init.count; i++)
+        code = check_init(values->init.items[i]);
+    return code;
 }
 
 // --loss-input and --target say in options of their own what a single --loss may say itself.
@@ -112,9 +181,7 @@ static int set_names(ot_loss_options *term, const model_values *values)
     if (!values->loss_input && !values->target)
         return EXIT_SUCCESS;
     if (values->loss.count > 1 || term->input)
-        return report_usage("--%s: where --loss names its value or is given several times, "
-                            "it says --loss LOSS:VALUE=TARGET",
-                            option);
+        return report_text("--%s: " NAMED_TWICE, option);
     term->input = values->loss_input;
     term->target = values->target;
     return EXIT_SUCCESS;
@@ -124,30 +191,23 @@ static int set_names(ot_loss_options *term, const model_values *values)
 static int set_classes(model_setup *setup, const model_values *values)
 {
     int64_t ignored = 0;
-    int n_terms = 0;
 
     if (values->class_weights) {
         int code = parse_weights(values->class_weights, &setup->class_weights);
         if (code != EXIT_SUCCESS)
             return code;
     }
-    if (values->ignore_index && !option_parse_int(values->ignore_index, &ignored))
-        return report_usage("--ignore-index: '%s' is no label", values->ignore_index);
+    if (values->ignore_index)
+        (void)option_parse_int(values->ignore_index, &ignored);
     for (int i = 0; i < setup->loss.count; i++) {
         ot_loss_options *term = &setup->loss.items[i];
         if (term->loss != OT_LOSS_CROSS_ENTROPY)
             continue;
-        n_terms++;
         term->weight = setup->class_weights;
         term->class_axis = values->class_axis == 0 ? 1 : -1;
         term->has_ignore_index = values->ignore_index != NULL;
         term->ignore_index = ignored;
     }
-    if (n_terms == 0 && (values->class_weights || values->ignore_index || values->class_axis != 0))
-        return report_usage("--%s: no --loss is cross-entropy",
-                            values->class_weights  ? "class-weights"
-                            : values->ignore_index ? "ignore-index"
-                                                   : "class-axis");
     return EXIT_SUCCESS;
 }
 
@@ -213,7 +273,7 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     options->optimizer.beta2 = values->beta2;
     options->optimizer.epsilon = values->epsilon;
     options->optimizer.weight_decay = values->weight_decay;
-    options->optimizer.adam_mode = (int)values->adam_mode;
+    options->optimizer.adam_mode = values->adam_mode; // the choices are the numbers
     options->optimizer.momentum = values->momentum;
     options->optimizer.nesterov = values->nesterov;
     options->optimizer.max_norm = values->clip_norm;

@@ -16,7 +16,7 @@ typedef struct model_values {
     int class_axis; // 0: the second; 1: the last
     int optimizer;
     double beta1, beta2, epsilon, weight_decay, momentum, clip_norm;
-    int64_t adam_mode;
+    int adam_mode;
     bool nesterov;
     text_list train, freeze, init;
     int batch_norm;
@@ -33,10 +33,13 @@ typedef struct model_setup {
     const char **outputs; // what the first term takes and the model's outputs, none twice
 } model_setup;
 
-// The exit code: EXIT_SUCCESS, or another after a message.
+// What the options alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.
+int model_values_check(const model_values *values);
+// The exit code: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int model_setup_init(model_setup *setup, const model_values *values, const ot_model *model);
 void model_setup_deinit(model_setup *setup);
 
+bool optimizer_is_none(const model_values *values);
 // More threads than any machine has are a slip; the exit code.
 int check_threads(int64_t n_threads);
 // Loads a model; the exit code.

@@ -66,16 +66,22 @@ static int choice_of(const option_spec *spec, const char *text)
 
 static void refuse(const option_spec *spec, const char *text)
 {
-    fprintf(stderr, "onnxtrain: --%s: '%s' is not ", spec->name, text);
-    if (spec->kind == OPTION_CHOICE) {
-        for (int i = 0; spec->choices[i]; i++)
-            fprintf(stderr, "%s%s", i ? spec->choices[i + 1] ? ", " : " or " : "",
-                    spec->choices[i]);
-        fprintf(stderr, "\n");
+    const char *kind = spec->kind == OPTION_REAL || spec->kind == OPTION_PART ? "" : "whole ";
+    char least[64];
+    int n = 0;
+
+    if (spec->kind != OPTION_CHOICE) {
+        snprintf(least, sizeof(least), spec->minimum > ANY_NUMBER ? " of at least %g" : "",
+                 spec->minimum);
+        (void)report_usage("--%s: '%s' is not a %snumber%s%s", spec->name, text, kind, least,
+                           spec->kind == OPTION_BYTES  ? ", perhaps with K, M or G"
+                           : spec->kind == OPTION_PART ? " and below 1"
+                                                       : "");
         return;
     }
-    fprintf(stderr, "a %snumber of at least %g%s\n", spec->kind == OPTION_REAL ? "" : "whole ",
-            spec->minimum, spec->kind == OPTION_BYTES ? ", perhaps with K, M or G" : "");
+    while (spec->choices[n])
+        n++;
+    (void)report_unknown(spec->choices, n, text, "--%s: '%s' is none of", spec->name, text);
 }
 
 // Store one value; false after a message.
@@ -102,7 +108,9 @@ static bool set_value(const option_spec *spec, char *at_base, const char *text)
         *(int64_t *)at = whole;
         return true;
     case OPTION_REAL:
-        if (!parse_real(text, &real) || real < spec->minimum)
+    case OPTION_PART:
+        if (!parse_real(text, &real) || real < spec->minimum ||
+            (spec->kind == OPTION_PART && real >= 1))
             break;
         *(double *)at = real;
         return true;
@@ -125,7 +133,7 @@ typedef struct parser {
     int count;
 } parser;
 
-enum { HELP_CODE = 1000 };
+enum { HELP_CODE = 1000, FIRST_CODE = 2000 }; // beyond all letters
 
 static const parser *current; // of the one command this process runs
 
@@ -155,7 +163,7 @@ static void parser_init(parser *p, const command *c, char *values)
             p->base[p->count] = values + c->tables[t].base;
             p->longs[p->count] = (struct option){
                 spec->name, spec->kind == OPTION_FLAG ? no_argument : required_argument, NULL,
-                p->count};
+                FIRST_CODE + p->count};
             p->count++;
             if (spec->fallback && spec->kind != OPTION_FLAG && spec->kind != OPTION_LIST &&
                 spec->kind != OPTION_TEXT)
@@ -171,6 +179,35 @@ static void free_lists(const parser *p)
             free(((text_list *)(void *)(p->base[i] + p->specs[i]->offset))->items);
 }
 
+// An option that getopt does not know: misspelt, the beginning of several, or a flag with a value.
+static int refuse_option(const command *c, const parser *p, const char *given)
+{
+    enum { MOST_LETTERS = 64, MOST_SHOWN = 160 };
+    const char *name = given + strspn(given, "-"), *names[MAX_OPTIONS], *nearest;
+    const size_t length = strcspn(name, "=");
+    char text[MOST_LETTERS], meant[MOST_SHOWN] = "";
+    int n_begun = 0;
+
+    snprintf(text, sizeof(text), "%.*s", (int)length, name);
+    for (int i = 0; i < p->count; i++) {
+        names[i] = p->specs[i]->name;
+        if (strcmp(names[i], text) == 0)
+            return report_usage("--%s takes no value, got '%s'", text, name + length + 1);
+        if (strncmp(names[i], text, length) != 0)
+            continue;
+        if (strlen(meant) + strlen(names[i]) + sizeof(", --") <= sizeof(meant))
+            sprintf(meant + strlen(meant), "%s--%s", n_begun ? ", " : "", names[i]);
+        n_begun++;
+    }
+    if (length > 0 && n_begun > 1)
+        return report_usage("option '%.*s' is unclear: %s", (int)(name - given + (int)length),
+                            given, meant);
+    nearest = ot_nearest_name(text, names, p->count);
+    return report_usage("unknown option '%.*s'; %s%s%s`onnxtrain %s --help` lists the options",
+                        (int)(name - given + (int)length), given, nearest ? "did you mean '--" : "",
+                        nearest ? nearest : "", nearest ? "'? " : "", c->name);
+}
+
 // The exit code, or -1 to go on.
 static int parse(const command *c, parser *p, int argc, char **argv)
 {
@@ -183,23 +220,40 @@ static int parse(const command *c, parser *p, int argc, char **argv)
             command_help(c, stdout);
             return EXIT_SUCCESS;
         }
-        if (code == '?' || code == ':') {
-            fprintf(stderr, "onnxtrain: %s '%s'; `onnxtrain %s --help` lists the options\n",
-                    code == ':' ? "a value is missing behind" : "unknown or unclear option",
-                    argv[optind - 1], c->name);
-            return EXIT_USAGE;
+        if (code == ':')
+            return report_usage("a value is missing behind '%s'; `onnxtrain %s --help` lists the "
+                                "options",
+                                argv[optind - 1], c->name);
+        if (code == '?' && optopt != 0 && optopt < FIRST_CODE) {
+            const char letter[] = {'-', (char)optopt, '\0'};
+            return refuse_option(c, p, letter);
         }
+        if (code == '?')
+            return refuse_option(c, p, argv[optind - 1]);
+        code -= FIRST_CODE;
         if (!set_value(p->specs[code], p->base[code], optarg))
             return EXIT_USAGE;
         p->is_given[code] = true;
     }
-    if (argc - optind != c->n_arguments) {
-        fprintf(stderr,
-                "onnxtrain: %s takes %s, got %d argument%s; `onnxtrain %s --help` tells more\n",
-                c->name, c->arguments, argc - optind, argc - optind == 1 ? "" : "s", c->name);
-        return EXIT_USAGE;
-    }
+    if (argc - optind != c->n_arguments)
+        return report_usage("%s takes %s, got %d argument%s; `onnxtrain %s --help` tells more",
+                            c->name, c->arguments, argc - optind, argc - optind == 1 ? "" : "s",
+                            c->name);
+    for (int i = optind; i < argc; i++)
+        if (!*argv[i])
+            return report_usage("%s: the name is empty", c->arguments);
     return -1;
+}
+
+static int execute(const command *c, parser *p, const char *values, int argc, char **argv)
+{
+    int code = parse(c, p, argc, argv);
+    const char *const *arguments = (const char *const *)argv + optind;
+
+    if (code >= 0)
+        return code;
+    code = c->check ? c->check(values, arguments) : EXIT_SUCCESS;
+    return code == EXIT_SUCCESS ? c->run(values, arguments) : code;
 }
 
 int command_main(const command *c, int argc, char **argv)
@@ -212,9 +266,7 @@ int command_main(const command *c, int argc, char **argv)
         return report_text("out of memory");
     parser_init(&p, c, values);
     current = &p;
-    code = parse(c, &p, argc, argv);
-    if (code < 0)
-        code = c->run(values, (const char *const *)argv + optind);
+    code = execute(c, &p, values, argc, argv);
     current = NULL;
     free_lists(&p);
     free(values);
@@ -224,6 +276,18 @@ int command_main(const command *c, int argc, char **argv)
 }
 
 // ---- help ----
+
+static const struct {
+    int code;
+    const char *meaning;
+} exits[] = {
+    {EXIT_SUCCESS, "done"},
+    {EXIT_FAILED, "failed: a message on standard error says why"},
+    {EXIT_USAGE, "the command line is wrong by itself; nothing was opened"},
+    {EXIT_INTERRUPTED, "stopped by SIGINT, SIGTERM or SIGHUP, with the state saved as far as the "
+                       "options say where"},
+};
+enum { N_EXITS = sizeof(exits) / sizeof(exits[0]), EXIT_COLUMN = 8 };
 
 // Text in lines of at most HELP_WIDTH, the first continuing a line that stands at `column`.
 static void wrap(FILE *out, const char *text, int column)
@@ -278,7 +342,12 @@ void command_help(const command *c, FILE *out)
             wrap(out, text, HELP_COLUMN);
             fprintf(out, "\n");
         }
-    fprintf(out, "\nExample\n  %s\n", c->example);
+    fprintf(out, "\nExample\n  %s\n\nExit status\n", c->example);
+    for (int i = 0; i < N_EXITS; i++) {
+        const int column = fprintf(out, "  %-*d", EXIT_COLUMN - 2, exits[i].code);
+        wrap(out, exits[i].meaning, column);
+        fprintf(out, "\n");
+    }
 }
 
 // ---- man page ----
@@ -321,5 +390,7 @@ void command_man(const command *c, FILE *out)
         }
     fprintf(out, ".SH EXAMPLE\n.nf\n");
     roff(out, c->example);
-    fprintf(out, "\n.fi\n.SH EXIT STATUS\n0 done; 1 failed; 2 wrong usage; 130 interrupted.\n");
+    fprintf(out, "\n.fi\n.SH EXIT STATUS\n");
+    for (int i = 0; i < N_EXITS; i++)
+        fprintf(out, ".TP\n.B %d\n%s\n", exits[i].code, exits[i].meaning);
 }

@@ -15,10 +15,13 @@ typedef enum option_kind {
     OPTION_TEXT,   // const char *
     OPTION_INT,    // int64_t >= minimum
     OPTION_REAL,   // double >= minimum
+    OPTION_PART,   // double >= minimum and below 1
     OPTION_BYTES,  // int64_t, with K, M or G behind it
     OPTION_CHOICE, // int, position in `choices`
     OPTION_LIST,   // text_list, may be given several times
 } option_kind;
+
+#define ANY_NUMBER (-1e300) // as a minimum: none
 
 typedef struct text_list {
     const char **items;
@@ -52,6 +55,10 @@ typedef struct command {
     const char *example;
     option_table tables[MAX_TABLES];
     size_t values_size;
+    // What the options alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message. Nothing
+    // is opened or looked up before. NULL: nothing is.
+    int (*check)(const void *values, const char *const *arguments);
+    // From here on nothing ends with EXIT_USAGE.
     int (*run)(const void *values, const char *const *arguments);
 } command;
 

@@ -35,20 +35,70 @@ static int check_folder(const char *path)
     return code;
 }
 
-int check_output(const char *option, const char *path, const char *const *inputs, int n_inputs)
+static bool is_same_name(const char *output, const char *input)
 {
-    struct stat info;
+    const char *equals = strchr(input, '=');
 
+    return strcmp(output, input) == 0 || (equals && strcmp(output, equals + 1) == 0);
+}
+
+#define IS_READ "--%s: '%s' is what is read; it would be lost"
+
+int check_output_name(const char *option, const char *path, const char *const *inputs, int n_inputs)
+{
     if (!path || strcmp(path, "-") == 0)
         return EXIT_SUCCESS;
     if (!*path)
         return report_usage("--%s: the name is empty", option);
+    for (int i = 0; i < n_inputs; i++)
+        if (is_same_name(path, inputs[i]))
+            return report_usage(IS_READ, option, path);
+    return EXIT_SUCCESS;
+}
+
+static int check_not_read(const char *option, const char *path, const char *const *inputs,
+                          int n_inputs)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0)
+        return EXIT_SUCCESS;
+    for (int i = 0; i < n_inputs; i++)
+        if (is_same_file(&info, inputs[i]))
+            return report_text(IS_READ, option, path);
+    return EXIT_SUCCESS;
+}
+
+int check_output(const char *option, const char *path, const char *const *inputs, int n_inputs)
+{
+    struct stat info;
+    int code;
+
+    if (!path || strcmp(path, "-") == 0)
+        return EXIT_SUCCESS;
     if (stat(path, &info) != 0)
         return check_folder(path);
     if (S_ISDIR(info.st_mode))
-        return report_text("%s: is a folder", path);
-    for (int i = 0; i < n_inputs; i++)
-        if (is_same_file(&info, inputs[i]))
-            return report_usage("--%s: '%s' is what is read; it would be lost", option, path);
-    return S_ISREG(info.st_mode) ? check_folder(path) : EXIT_SUCCESS;
+        return report_text("--%s: %s: is a folder, expected a file", option, path);
+    code = check_not_read(option, path, inputs, n_inputs);
+    return code == EXIT_SUCCESS && S_ISREG(info.st_mode) ? check_folder(path) : code;
+}
+
+int check_artifact_files(const char *folder, const char *prefix, const char *const *paths,
+                         int n_paths)
+{
+    static const char *const files[] = {
+        "training_model.onnx", "eval_model.onnx", "optimizer_model.onnx", "checkpoint",
+        "training_model.ort",  "eval_model.ort",  "optimizer_model.ort"};
+    int code = EXIT_SUCCESS;
+
+    for (size_t i = 0; code == EXIT_SUCCESS && i < sizeof(files) / sizeof(files[0]); i++) {
+        char *path = malloc(strlen(folder) + strlen(prefix) + strlen(files[i]) + 2);
+        if (!path)
+            return report_text("out of memory");
+        sprintf(path, "%s/%s%s", folder, prefix, files[i]);
+        code = check_not_read("out", path, paths, n_paths);
+        free(path);
+    }
+    return code;
 }

@@ -5,7 +5,16 @@
 
 #include "options.h"
 
-// The exit code. `inputs` are paths, "NAME=PATH" too; those that do not exist do not matter.
+// What the names alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message. `inputs` are
+// paths, "NAME=PATH" too.
+int check_output_name(const char *option, const char *path, const char *const *inputs,
+                      int n_inputs);
+// What the files show: EXIT_SUCCESS, or EXIT_FAILED after a message. Inputs that do not exist do
+// not matter.
 int check_output(const char *option, const char *path, const char *const *inputs, int n_inputs);
+// The same of the files of artifacts in a folder, each with the prefix: none may be among the
+// paths.
+int check_artifact_files(const char *folder, const char *prefix, const char *const *paths,
+                         int n_paths);
 
 #endif

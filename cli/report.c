@@ -46,6 +46,23 @@ void report_notes(const ot_artifacts *artifacts)
         report_text("note: %s", ot_artifacts_note(artifacts, i, NULL));
 }
 
+int report_unknown(const char *const *names, int n_names, const char *name, const char *format, ...)
+{
+    const char *nearest = ot_nearest_name(name, names, n_names);
+    va_list args;
+
+    fputs("onnxtrain: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    for (int i = 0; i < n_names; i++)
+        fprintf(stderr, "%s%s", i == 0 ? " " : ", ", names[i]);
+    if (nearest)
+        fprintf(stderr, "; did you mean '%s'?", nearest);
+    fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
 json_t *text_json(const char *text)
 {
     json_t *string = json_string(text);

@@ -12,6 +12,10 @@ int report_error(void);
 int report_text(const char *format, ...) OT_PRINTF(1, 2);  // the same with a text of the command's
 int report_usage(const char *format, ...) OT_PRINTF(1, 2); // returns EXIT_USAGE
 void report_notes(const ot_artifacts *artifacts);          // "onnxtrain: note: ...", a line each
+// "... is none of adamw, sgd, none; did you mean 'adamw'?": what there is instead of `name`.
+// Returns EXIT_USAGE.
+int report_unknown(const char *const *names, int n_names, const char *name, const char *format, ...)
+    OT_PRINTF(4, 5);
 
 // A name or message for JSON, which is UTF-8: other bytes become '?'.
 json_t *text_json(const char *text);

@@ -111,6 +111,10 @@ typedef struct ot_artifacts_options {
             0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0                                          \
     }
 
+/** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL behind the
+ * last. Static. */
+OT_API const char *ot_init_kind_name(int index);
+
 /** The four artifacts in memory. */
 typedef struct ot_artifacts ot_artifacts;
 

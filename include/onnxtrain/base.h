@@ -55,6 +55,14 @@ OT_API const char *ot_status_text(ot_status status);
  */
 OT_API const char *ot_error_message(void);
 
+/**
+ * The name that a misspelt one was probably meant to be: letters are missing, too many, wrong or
+ * exchanged, '_' stands for '-', or only its beginning is there.
+ *
+ * @return one of `names`; NULL when none is near
+ */
+OT_API const char *ot_nearest_name(const char *name, const char *const *names, int n_names);
+
 /** "0.1.0". Static. */
 OT_API const char *ot_version(void);
 

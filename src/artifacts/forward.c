@@ -60,9 +60,11 @@ static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts
         const char *name = options->additional_outputs[i];
         ot_value *value = ot__graph_find(graph, name);
 
-        if (!value || value->kind != OT_VALUE_TENSOR)
-            return ot__error(OT_ERR_NOT_FOUND, "additional output '%s' is no tensor of the model",
-                             name);
+        if (!value)
+            return ot__graph_no_value(graph, name,
+                                      "additional output '%s' is no tensor of the model", name);
+        if (value->kind != OT_VALUE_TENSOR)
+            return ot__error(OT_ERR_INVALID, "additional output '%s' is no tensor", name);
         if (!value->producer)
             return ot__error(OT_ERR_INVALID, "additional output '%s' is computed by no operator",
                              name);

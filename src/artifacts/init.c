@@ -245,9 +245,15 @@ static ot_status init_value(ot_graph *graph, ot_value *value, const struct init_
     return draw(tensor, distribution_of(graph, value, row), seed, value->name);
 }
 
+const char *ot_init_kind_name(int index)
+{
+    return index >= 0 && index < (int)OT_COUNT(init_rows) ? init_rows[index].name : NULL;
+}
+
 static ot_status parse_init(const char *text, const struct init_row **row, size_t *length)
 {
     const char *equals = strrchr(text, '=');
+    ot__names kinds = {.wanted = equals ? equals + 1 : text};
 
     *row = NULL;
     *length = equals ? (size_t)(equals - text) : 0;
@@ -256,10 +262,21 @@ static ot_status parse_init(const char *text, const struct init_row **row, size_
             *row = &init_rows[i];
     if (*row)
         return OT_OK;
-    return ot__error(OT_ERR_INVALID,
-                     "init '%s': expected <pattern>=<kind> with kind kaiming_uniform, "
-                     "kaiming_normal, xavier_uniform, xavier_normal, zeros or ones",
-                     text);
+    for (size_t i = 0; i < OT_COUNT(init_rows); i++)
+        ot__names_add(&kinds, init_rows[i].name);
+    return ot__error(OT_ERR_INVALID, "init '%s': expected <pattern>=<kind> with kind %s%s", text,
+                     ot__names_list(&kinds, "kinds"), equals ? ot__names_hint(&kinds) : "");
+}
+
+static ot_status say_unmatched(const ot_graph *graph, const char *text, const char *pattern)
+{
+    ot__names names = {.wanted = pattern};
+
+    for (int i = 0; i < graph->n_initializers; i++)
+        if (ot__dtype_is_float(graph->initializers[i]->constant->dtype))
+            ot__names_add(&names, graph->initializers[i]->name);
+    return ot__error(OT_ERR_NOT_FOUND, "init '%s' matches no initializer of a float type%s", text,
+                     ot__names_hint(&names));
 }
 
 static ot_status apply_init(ot_graph *graph, const char *text, uint64_t seed)
@@ -281,10 +298,7 @@ static ot_status apply_init(ot_graph *graph, const char *text, uint64_t seed)
         is_used = true;
         OT_TRY(init_value(graph, value, row, pattern, seed));
     }
-    if (!is_used)
-        return ot__error(OT_ERR_NOT_FOUND, "init '%s' matches no initializer of a float type",
-                         text);
-    return OT_OK;
+    return is_used ? OT_OK : say_unmatched(graph, text, pattern);
 }
 
 ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options)

@@ -250,8 +250,8 @@ static ot_status loss_input(const ot_graph *graph, const ot_loss_options *option
     if (options->input) {
         *x = ot__graph_find(graph, options->input);
         if (!*x)
-            return ot__error(OT_ERR_NOT_FOUND, "loss input '%s' is no value of the model",
-                             options->input);
+            return ot__graph_no_value(graph, options->input,
+                                      "loss input '%s' is no value of the model", options->input);
     } else if (graph->n_outputs > 0) {
         *x = graph->outputs[0];
     } else {

@@ -74,8 +74,8 @@ static ot_status bind_inputs(merging *m, const ot_loss_options *options)
     int n_bound = 0;
 
     if (options->input && !given)
-        return ot__error(OT_ERR_NOT_FOUND, "loss input '%s' is no value of the model",
-                         options->input);
+        return ot__graph_no_value(m->graph, options->input,
+                                  "loss input '%s' is no value of the model", options->input);
     for (int i = 0; i < custom->n_inputs; i++) {
         const ot_value *inner = custom->inputs[i];
         ot_value *outer = ot__graph_find(m->graph, inner->name);

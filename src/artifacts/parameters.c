@@ -64,6 +64,7 @@ static const char *match(const char *const *patterns, int n, const char *name)
 static ot_status say_unmatched(const ot_graph *graph, const char *list, const char *pattern)
 {
     const ot_value *value = ot__graph_find(graph, pattern);
+    ot__names names = {.wanted = pattern};
     char label[160];
 
     if (value && value->producer)
@@ -74,10 +75,12 @@ static ot_status say_unmatched(const ot_graph *graph, const char *list, const ch
     if (value)
         return ot__error(OT_ERR_INVALID, "%s '%s' is an input of the model, not a parameter", list,
                          pattern);
+    for (int i = 0; i < graph->n_initializers; i++)
+        ot__names_add(&names, graph->initializers[i]->name);
     return ot__error(OT_ERR_NOT_FOUND,
                      "%s '%s' matches no initializer of the model; an exporter that optimizes "
-                     "folds parameters away (torch.onnx.export: optimize=False)",
-                     list, pattern);
+                     "folds parameters away (torch.onnx.export: optimize=False)%s",
+                     list, pattern, ot__names_hint(&names));
 }
 
 static bool is_input(const ot_graph *graph, const char *name)

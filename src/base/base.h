@@ -155,6 +155,24 @@ bool ot__parse_float(const char *text, double *value);
 void ot__buf_float(ot__buf *buf, double value,
                    bool is_f32); // shortest text that reads back the same
 
+// ---- names in messages (names.c) ----
+
+// The names there are, when one was asked for that is not among them. Start with {.wanted = name};
+// the names are borrowed.
+typedef struct ot__names {
+    const char *wanted;
+    const char *nearest; // the one that was probably meant; NULL: none is near
+    int distance, count;
+    const char *first, *last;
+    size_t length; // of the list, also where it did not fit
+    bool is_long;
+    char list[320], hint[320];
+} ot__names;
+void ot__names_add(ot__names *names, const char *name);
+// "a, b, c", of many "a to z (26 columns)"; "none".
+const char *ot__names_list(ot__names *names, const char *unit);
+const char *ot__names_hint(ot__names *names); // "; did you mean 'b'?", or ""
+
 // ---- files (file_map.c reads, file.c writes, path.c, lock.c) ----
 
 typedef struct ot__file_map {

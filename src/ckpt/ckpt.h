@@ -76,6 +76,8 @@ struct ot_checkpoint {
 };
 
 ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
+// OT_ERR_NOT_FOUND, with the name that was probably meant.
+ot_status ot__ckpt_no_parameter(const ot_checkpoint *checkpoint, const char *name);
 // Takes `value` over, also on failure. The new parameter is in *out (may be NULL).
 ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *value,
                        bool trainable, ot__parameter **out);

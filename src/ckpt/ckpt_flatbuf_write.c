@@ -304,8 +304,7 @@ ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_writ
 
     for (int i = 0; i < options->n_names; i++)
         if (!ot__ckpt_find(checkpoint, options->names[i]))
-            return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no parameter '%s'",
-                             options->names[i]);
+            return ot__ckpt_no_parameter(checkpoint, options->names[i]);
     write_root(&w);
     OT_TRY(w.status);
     OT_TRY(ot__buf_status(&out->own));

@@ -81,13 +81,21 @@ ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, 
     return st;
 }
 
+static ot_status no_property(const ot_checkpoint *checkpoint, const char *name)
+{
+    ot__names names = {.wanted = name};
+
+    for (int i = 0; i < checkpoint->n_properties; i++)
+        ot__names_add(&names, checkpoint->properties[i].name);
+    return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no property '%s'%s", name,
+                     ot__names_hint(&names));
+}
+
 static ot_status find(const ot_checkpoint *checkpoint, const char *name, ot__property **out,
                       int *position)
 {
     *out = property_find(checkpoint, name, position);
-    if (!*out)
-        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no property '%s'", name);
-    return OT_OK;
+    return *out ? OT_OK : no_property(checkpoint, name);
 }
 
 static ot_status get(const ot_checkpoint *checkpoint, const char *name, ot_property_kind kind,

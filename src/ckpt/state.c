@@ -208,12 +208,20 @@ int ot_checkpoint_parameter_trainable(const ot_checkpoint *checkpoint, const cha
     return parameter ? (parameter->trainable ? 1 : 0) : -1;
 }
 
+ot_status ot__ckpt_no_parameter(const ot_checkpoint *checkpoint, const char *name)
+{
+    ot__names names = {.wanted = name};
+
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        ot__names_add(&names, checkpoint->parameters[i]->name);
+    return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no parameter '%s'%s", name,
+                     ot__names_hint(&names));
+}
+
 static ot_status find(const ot_checkpoint *checkpoint, const char *name, ot__parameter **out)
 {
     *out = ot__ckpt_find(checkpoint, name);
-    if (!*out)
-        return ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no parameter '%s'", name);
-    return OT_OK;
+    return *out ? OT_OK : ot__ckpt_no_parameter(checkpoint, name);
 }
 
 static ot_status find_complete(const ot_checkpoint *checkpoint, const char *name,

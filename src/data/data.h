@@ -68,6 +68,8 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
 // fields.c: the field of that name, else at that position; "#3" is a position even where a field is
 // named "3", -1 the last. -1: there is none.
 int ot__dataset_find(const ot_dataset *dataset, const char *name, size_t length);
+// OT_ERR_NOT_FOUND, with the fields there are and the one that was probably meant.
+ot_status ot__dataset_no_field(const ot_dataset *dataset, const char *name);
 // The next fields, first to last, of a text as ot_binding has it; *text moves behind them, and is
 // NULL at its end.
 ot_status ot__dataset_next_fields(const ot_dataset *dataset, const char *input, const char **text,

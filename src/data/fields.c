@@ -4,6 +4,8 @@
 
 #include "data/data.h"
 
+enum { MOST_LETTERS = 128 }; // of a name in a message
+
 static int find_name(const ot_dataset *dataset, const char *name, size_t length)
 {
     for (int i = 0; i < dataset->n_fields; i++)
@@ -30,14 +32,26 @@ int ot__dataset_find(const ot_dataset *dataset, const char *name, size_t length)
     return position >= 0 && position < dataset->n_fields ? (int)position : -1;
 }
 
+ot_status ot__dataset_no_field(const ot_dataset *dataset, const char *name)
+{
+    ot__names names = {.wanted = name};
+
+    for (int i = 0; i < dataset->n_fields; i++)
+        ot__names_add(&names, dataset->fields[i].name);
+    return ot__error(OT_ERR_NOT_FOUND, "the data has no field '%s', but %s%s", name,
+                     ot__names_list(&names, "fields"), ot__names_hint(&names));
+}
+
 static ot_status find_required(const ot_dataset *dataset, const char *input, const char *name,
                                size_t length, int *out)
 {
+    char copy[MOST_LETTERS];
+
     *out = ot__dataset_find(dataset, name, length);
     if (*out >= 0)
         return OT_OK;
-    return ot__error(OT_ERR_NOT_FOUND, "input '%s': the data has no field '%.*s'", input,
-                     (int)OT_MIN(length, (size_t)128), name);
+    snprintf(copy, sizeof copy, "%.*s", (int)OT_MIN(length, sizeof copy), name);
+    return ot__error_prefix(ot__dataset_no_field(dataset, copy), "input '%s'", input);
 }
 
 ot_status ot__dataset_next_fields(const ot_dataset *dataset, const char *input, const char **text,

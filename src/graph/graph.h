@@ -292,6 +292,10 @@ const char *ot__value_metadata(const ot_value *value, const char *key);
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only
 ot_value *ot__graph_find_visible(const ot_graph *graph,
                                  const char *name); // this graph, then its parents
+// OT_ERR_NOT_FOUND with the text, the outputs there are, and the value that was probably meant by
+// `name` (inspect.c).
+ot_status ot__graph_no_value(const ot_graph *graph, const char *name, const char *format, ...)
+    OT_PRINTF(3, 4);
 // The value called `name` (copied), made untyped when new.
 ot_value *ot__graph_value(ot_graph *graph, const char *name);
 // A new value with a name not in the graph yet: `base`, else base_1, base_2, ...

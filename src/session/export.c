@@ -21,6 +21,13 @@ static ot_status take_type(const ot_model *from, ot_model *to, ot_value *value)
     return OT_OK;
 }
 
+// The outputs of `model` are being replaced, those of the program are whole.
+static ot_status unknown_output(const ot__program *program, const char *name)
+{
+    return ot__graph_no_value(program->model->graph, name, "the eval model computes no value '%s'",
+                              name);
+}
+
 static ot_status set_outputs(const ot__program *program, ot_model *model, const char *const *names,
                              int n_names)
 {
@@ -32,9 +39,10 @@ static ot_status set_outputs(const ot__program *program, ot_model *model, const 
     for (int i = 0; i < n_names; i++) {
         ot_value *value = names[i] == NULL ? NULL : ot__graph_find(g, names[i]);
 
-        if (value == NULL || value->producer == NULL)
-            return ot__error(OT_ERR_NOT_FOUND, "the eval model computes no value '%s'",
-                             names[i] == NULL ? "" : names[i]);
+        if (value == NULL)
+            return unknown_output(program, names[i] == NULL ? "" : names[i]);
+        if (value->producer == NULL)
+            return ot__error(OT_ERR_NOT_FOUND, "the eval model computes no value '%s'", names[i]);
         if (value->is_output)
             return ot__error(OT_ERR_INVALID, "output '%s' is named twice", names[i]);
         OT_TRY(take_type(program->model, model, value));

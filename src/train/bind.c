@@ -32,6 +32,19 @@ static bool is_csv(const ot_dataset *dataset)
 
 // ---- as it is said ----
 
+static ot_status no_input(const ot__inputs *inputs, const char *text, size_t length)
+{
+    enum { MOST_LETTERS = 128 };
+    char name[MOST_LETTERS];
+    ot__names names = {.wanted = name};
+
+    snprintf(name, sizeof name, "%.*s", (int)OT_MIN(length, sizeof name), text);
+    for (int i = 0; i < inputs->count; i++)
+        ot__names_add(&names, inputs->bindings[i].input);
+    return ot__error(OT_ERR_INVALID, "bind: there is no input '%s', but %s%s", name,
+                     ot__names_list(&names, "inputs"), ot__names_hint(&names));
+}
+
 static ot_status bind_as_told(binder *b)
 {
     const ot__inputs *inputs = b->inputs;
@@ -53,10 +66,15 @@ static ot_status bind_as_told(binder *b)
                 binding->fields = equals + 1;
         }
         if (!is_known)
-            return ot__error(OT_ERR_INVALID, "bind: there is no input '%.*s'", (int)(equals - text),
-                             text);
+            return no_input(inputs, text, (size_t)(equals - text));
     }
     return OT_OK;
+}
+
+static ot_status no_label(const ot_dataset *dataset, const char *label)
+{
+    (void)ot__dataset_no_field(dataset, label);
+    return ot__error_prefix(OT_ERR_INVALID, "label");
 }
 
 // The first target takes the field of the label, or that of its name, or being the only one the
@@ -75,7 +93,7 @@ static ot_status bind_target(binder *b)
     field = label != NULL ? ot__dataset_find(b->dataset, label, strlen(label))
                           : field_of_name(b->dataset, target->input);
     if (field < 0 && label != NULL)
-        return ot__error(OT_ERR_INVALID, "label: the data has no field '%s'", label);
+        return no_label(b->dataset, label);
     if (field < 0 && b->inputs->n_targets == 1 && is_csv(b->dataset))
         field = b->dataset->n_fields - 1;
     if (field >= 0)

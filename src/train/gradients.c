@@ -64,8 +64,9 @@ static ot_status find_value(const ot_graph *graph, const char *role, const char 
 {
     *out = name == NULL ? NULL : ot__graph_find(graph, name);
     if (*out == NULL)
-        return ot__error(OT_ERR_NOT_FOUND, "%s: the model has no value '%s'", role,
-                         name == NULL ? "" : name);
+        return ot__graph_no_value(graph, name == NULL ? "" : name,
+                                  "%s: the model has no value '%s'", role,
+                                  name == NULL ? "" : name);
     if ((*out)->kind == OT_VALUE_TENSOR && ((*out)->dtype == OT_F32 || (*out)->dtype == OT_F64))
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "%s: '%s' is %s, expected f32 or f64", role, name,

@@ -50,9 +50,9 @@ head -n 30 plain.csv >fewer.csv
 bad "has 30 rows, others have 60" x.npy labels=y.npy fewer.csv
 sed '1s/b/a/' header.csv >bad.csv
 bad "bad.csv: field 'a' is there already" bad.csv
-refuses 2 "--label: the data has no field 'class'" train mlp.onnxtxt --data header.csv --label class
+refuses 1 "--label: the data has no field 'class'" train mlp.onnxtxt --data header.csv --label class
 refuses 1 "the data has no field 'z'" train mlp.onnxtxt --data header.csv --bind x=a,b,c,z
-refuses 2 "there is no input 'z'" train mlp.onnxtxt --data header.csv --bind z=a
+refuses 1 "there is no input 'z'" train mlp.onnxtxt --data header.csv --bind z=a
 refuses 2 "is not INPUT=FIELD" train mlp.onnxtxt --data header.csv --bind x
 # The row is named where quoted cells hold line ends.
 printf 'a,b,c,d,"the\nkind"\n1,2,3,4,0\n1,2,3,4,1\n1,2,x,4,2\n' >bad.csv

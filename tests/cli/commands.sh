@@ -33,12 +33,13 @@ for name in train eval export check info artifacts grad; do
     for option in $(sed -n '/^Example/,$p' help | grep -o -e '--[a-z-]*'); do
         grep -q -e "^  $option" help || fail "the example of $name uses $option"
     done
-    refuses 2 "unknown or unclear option '--nonsense'" $name model.onnx --nonsense
+    refuses 2 "unknown option '--nonsense'; \`onnxtrain $name --help\` lists the options" $name model.onnx --nonsense
     refuses 2 "takes" $name
     refuses 2 "got 2 arguments" $name one two
     case $name in
     export) needed="--out x.onnx" ;;
     grad) needed="--of y --wrt x --out x.onnx" ;;
+    train | eval) needed="--data plain.csv" ;;
     *) needed= ;;
     esac
     refuses 1 "missing.onnx" $name missing.onnx $needed
@@ -49,7 +50,7 @@ out ".TH ONNXTRAIN 1"
 refuses 2 "--epochs: '0' is not a whole number of at least 1" train mlp.onnxtxt --data plain.csv --epochs 0
 refuses 2 "--lr: 'fast' is not a number" train mlp.onnxtxt --data plain.csv --lr fast
 refuses 2 "--lr: 'nan' is not a number" train mlp.onnxtxt --data plain.csv --lr nan
-refuses 2 "adamw, sgd, sgd-momentum or none" train mlp.onnxtxt --data plain.csv --optimizer adam
+refuses 2 "adamw, sgd, sgd-momentum, none; did you mean 'adamw'?" train mlp.onnxtxt --data plain.csv --optimizer adam
 refuses 2 "a value is missing behind '--data'" train mlp.onnxtxt --data
 refuses 2 "--data is missing" train mlp.onnxtxt
 refuses 2 "--data is missing" eval mlp.onnxtxt
@@ -57,8 +58,9 @@ refuses 2 "--out is missing" export .
 refuses 2 "neither a loss nor a model file" train mlp.onnxtxt --data plain.csv --loss hinge
 refuses 2 "--resume needs --checkpoint-dir" train mlp.onnxtxt --data plain.csv --resume
 refuses 2 "exclude each other" train mlp.onnxtxt --data plain.csv --split 0.5 --validation plain.csv
-refuses 2 "none to train on" train mlp.onnxtxt --data plain.csv --split 1
-refuses 2 "none to validate on" train mlp.onnxtxt --data plain.csv --split 0.001
+refuses 2 "--split: '1' is not a number of at least 0 and below 1" train mlp.onnxtxt --data plain.csv --split 1
+refuses 1 "none to train on" train mlp.onnxtxt --data plain.csv --split 0.999
+refuses 1 "none to validate on" train mlp.onnxtxt --data plain.csv --split 0.001
 refuses 2 "training needs one" train mlp.onnxtxt --data plain.csv --optimizer none
 refuses 1 "nowhere/x.onnx" train mlp.onnxtxt --data plain.csv --out nowhere/x.onnx
 refuses 1 "is a folder" train mlp.onnxtxt --data plain.csv --out .

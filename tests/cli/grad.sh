@@ -99,7 +99,7 @@ refuses 2 "--seed needs --data" grad line.onnxtxt --of y --wrt x --seed seed.npy
 refuses 2 "exclude each other" grad line.onnxtxt --of y --wrt x --data x.npy --seed seed.npy --ones --out grad.npz
 refuses 2 "it would be lost" grad line.onnxtxt --of y --wrt x --out line.onnxtxt
 refuses 2 "it would be lost" grad line.onnxtxt --of y --wrt x --data x.npy --ones --out x.npy
-refuses 2 "'y' has more than one element: --seed FILE or --ones" grad line.onnxtxt --of y --wrt x --data x.npy --out grad.npz
+refuses 1 "'y' has more than one element: --seed FILE or --ones" grad line.onnxtxt --of y --wrt x --data x.npy --out grad.npz
 refuses 1 "of: the model has no value 'z'" grad line.onnxtxt --of z --wrt x --out grad.onnx
 refuses 1 "wrt: the model has no value 'z'" grad line.onnxtxt --of y --wrt z --out grad.onnx
 refuses 1 "of: 'place' is i64, expected f32 or f64" grad line.onnxtxt --of place --wrt x --out grad.onnx

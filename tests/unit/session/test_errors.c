@@ -320,7 +320,10 @@ static void what_cannot_be_exported_is_named(void **state)
         const char *message;
     } rows[] = {
         {{"output-0"}, 0, OT_ERR_INVALID, "an exported model needs an output"},
-        {{"output-9"}, 1, OT_ERR_NOT_FOUND, "the eval model computes no value 'output-9'"},
+        {{"output-9"},
+         1,
+         OT_ERR_NOT_FOUND,
+         "the eval model computes no value 'output-9'; did you mean 'output-0'?"},
         {{""}, 1, OT_ERR_NOT_FOUND, "the eval model computes no value ''"},
         {{NULL}, 1, OT_ERR_NOT_FOUND, "the eval model computes no value ''"},
         {{"x"}, 1, OT_ERR_NOT_FOUND, "the eval model computes no value 'x'"},

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is said of wrong use, whole lines: 2 for what the command line alone shows, before anything is opened, else 1.
+. "$(dirname "$0")/cli.inc"
+. "$here/models.inc"
+printf 'MedInc,HouseAge,AveRooms,price\n1,2,3,0\n4,5,6,1\n' >houses.csv
+run 0 artifacts mlp.onnxtxt --out artifacts
+: >empty
+
+# A row: CODE|LINE|ARGUMENTS. The line is all that is printed, behind "onnxtrain: ".
+check_rows() {
+    while IFS='|' read -r code line arguments; do
+        case $code in '' | '#'*) continue ;; esac
+        eval "refuses $code \"\" $arguments"
+        printf 'onnxtrain: %s\n' "$line" >wanted
+        cmp -s wanted err || fail "$ran: wanted the line
+$(cat wanted)"
+    done
+}
+
+check_rows <<'END'
+# subcommands and options
+2|there is no command 'trian'; commands are train, eval, export, check, info, artifacts, grad; did you mean 'train'?|trian
+2|there is no command 'trian'; commands are train, eval, export, check, info, artifacts, grad; did you mean 'train'?|help trian
+2|there is no command 'fly'; commands are train, eval, export, check, info, artifacts, grad|fly
+2|unknown option '--versoin'; a command comes first: `onnxtrain --help` lists them|--versoin
+2|train takes MODEL, got 0 arguments; `onnxtrain train --help` tells more|train
+2|MODEL: the name is empty|info ''
+2|unknown option '--dta'; did you mean '--data'? `onnxtrain train --help` lists the options|train m --dta x.csv
+2|unknown option '--weight_decay'; did you mean '--weight-decay'? `onnxtrain train --help` lists the options|train m --weight_decay=1
+2|unknown option '--nonsense'; `onnxtrain train --help` lists the options|train m --nonsense
+2|unknown option '-z'; `onnxtrain train --help` lists the options|train m -z
+2|option '--sch' is unclear: --schedule, --schedule-steps|train m --sch cosine
+2|--quiet takes no value, got '3'|train m --quiet=3
+2|a value is missing behind '--data'; `onnxtrain train --help` lists the options|train m --data
+# values of options
+2|--optimizer: 'adam' is none of adamw, sgd, sgd-momentum, none; did you mean 'adamw'?|train m --data d --optimizer adam
+2|--optimizer: 'lion' is none of adamw, sgd, sgd-momentum, none|train m --data d --optimizer lion
+2|--optimizer: training needs one|train m --data d --optimizer none
+2|--schedule: 'consine' is none of constant, linear, cosine, step, exponential, polynomial; did you mean 'cosine'?|train m --data d --schedule consine
+2|--loss: 'crossentropy' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none; did you mean 'cross-entropy'?|train m --data d --loss crossentropy
+2|--loss: 'bce' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none; did you mean 'bce-with-logits'?|check m --loss 2*bce:y
+2|--loss: 'hinge' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none|artifacts m --loss hinge
+2|--loss: 'mse' is given twice|info m --loss mse --loss mse
+2|--loss: 'mse:' lacks a name|eval m --data d --loss mse:
+2|--loss: 'x' in 'x*mse' is no weight|train m --data d --loss 'x*mse'
+2|--loss-input: where --loss names its value or is given several times, it says --loss LOSS:VALUE=TARGET|check m --loss mse:y --loss-input y
+2|--class-weights: no --loss is cross-entropy|check m --loss mse --class-weights 1,2
+2|--class-weights: 'x' is no weight|check m --class-weights 1,x
+2|--ignore-index: 'x' is no label|check m --ignore-index x
+2|--class-axis: '2' is none of 1, -1|check m --class-axis 2
+2|--init: 'kaiming' is none of kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal, zeros, ones; did you mean 'kaiming_uniform'?|train m --data d --init 'w*=kaiming'
+2|--init: 'w' is not PATTERN=KIND|train m --data d --init w
+2|--beta1: '1' is not a number of at least 0 and below 1|check m --beta1 1
+2|--lr: '-1' is not a number of at least 0|train m --data d --lr -1
+2|--scale: 'x' is not a number|train m --data d --scale x
+2|--epochs: '0' is not a whole number of at least 1|train m --data d --epochs 0
+2|--memory-max: '1T' is not a whole number of at least 0, perhaps with K, M or G|train m --data d --memory-max 1T
+2|--threads: 1025, expected at most 1024|eval m --data d --threads 1025
+2|--split: '2' is not a number of at least 0 and below 1|train m --data d --split 2
+2|--validation and --split exclude each other|train m --data d --split 0.5 --validation v
+2|--std: 0 is not above 0|train m --data d --std 0
+2|--mean has 2 numbers, --std 1|train m --data d --mean 1,2 --std 1
+2|--mean: 'x' is no number|eval m --data d --mean x
+2|--bind: 'x' is not INPUT=FIELD|train m --data d --bind x
+2|--data is missing|train m
+2|--data: the name is empty|eval m --data ''
+2|--resume needs --checkpoint-dir|train m --data d --resume
+2|--out: 'd' is what is read; it would be lost|train m --data d --out d
+2|--out: 'd' is what is read; it would be lost|train m --data x=d --out d
+2|--out and --log are the same file 'o'|train m --data d --out o --log o
+2|--out is missing|export d
+2|--out: the name is empty|export d --out ''
+2|--prefix: 'a/b' contains '/', but begins the names of files|artifacts m --prefix a/b
+2|--wrt is missing|grad m --of y --out g.onnx
+2|--out: an .npy holds one array, 2 are wanted|grad m --of y --wrt a --wrt b --data d --out g.npy
+# what files show
+1|--out: './plain.csv' is what is read; it would be lost|train mlp.onnxtxt --data plain.csv --out ./plain.csv
+1|--out: 'artifacts/training_model.onnx' is what is read; it would be lost|export artifacts --out artifacts/training_model.onnx
+1|--out: './artifacts/training_model.onnx' is what is read; it would be lost|artifacts artifacts/training_model.onnx --out ./artifacts
+END
+echo ok
