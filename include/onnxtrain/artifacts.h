@@ -5,6 +5,7 @@
 
 #include "onnxtrain/checkpoint.h"
 #include "onnxtrain/model.h"
+#include "onnxtrain/prepare.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,11 +105,14 @@ typedef struct ot_artifacts_options {
                                ///< initializer, as in ONNX Runtime (0)
     int input_gradients; ///< 1: a trainable name may be that of a float input, targets included:
                          ///< its gradient is summed like a parameter's, and nothing updates it (0)
+    const char *const *shared; ///< as ot_prepare_options.shared
+    int n_shared;
+    ot_prepare prepare; ///< OT_PREPARE_TRAINING
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0                                          \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING            \
     }
 
 /** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL behind the

@@ -11,6 +11,7 @@
 #include "onnxtrain/gradients.h"
 #include "onnxtrain/model.h"
 #include "onnxtrain/op.h"
+#include "onnxtrain/prepare.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/tensor.h"
 #include "onnxtrain/train.h"

@@ -93,6 +93,7 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
     if (!block)
         return OT_ERR_NO_MEMORY;
     artifacts.seed = block->seed = options.seed;
+    artifacts.prepare = OT_PREPARE_NONE; // what is built on a model counts on its names
     st = model ? ot__forward_open(model, &artifacts, OT_FOREIGN_CARRIED, &block->forward)
                : open_empty(&block->forward, options.opset);
     if (st != OT_OK) {

@@ -33,6 +33,9 @@ ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_optio
     OT_TRY(check_list("frozen", out->frozen, out->n_frozen));
     OT_TRY(check_list("additional output", out->additional_outputs, out->n_additional_outputs));
     OT_TRY(check_list("init", out->init, out->n_init));
+    OT_TRY(check_list("shared", out->shared, out->n_shared));
+    if ((unsigned)out->prepare > OT_PREPARE_NONE)
+        return ot__error(OT_ERR_INVALID, "prepare mode %d is none", (int)out->prepare);
     if ((unsigned)out->batch_norm > OT_BATCH_NORM_STORED)
         return ot__error(OT_ERR_INVALID, "batch norm mode %d is none", (int)out->batch_norm);
     return OT_OK;
@@ -177,11 +180,49 @@ static ot_status classify(ot__forward *forward, const ot_artifacts_options *opti
     return check_any_trains(forward, options);
 }
 
+// What was changed and left or, of a model that is taken as it is, what would change.
+static ot_status note_finding(ot__forward *forward, const ot_finding *finding, bool is_done)
+{
+    ot__arena *arena = forward->model->arena;
+
+    if (is_done)
+        return ot__forward_note(forward, OT_LOG_INFO, ot__arena_strdup(arena, finding->text));
+    if (!finding->changes)
+        return OT_OK;
+    return ot__forward_note(forward, OT_LOG_WARNING,
+                            ot__arena_printf(arena, "taken as the file has it: %s", finding->text));
+}
+
+static ot_status take_model(const ot_model *model, const ot_artifacts_options *options,
+                            ot__forward *forward)
+{
+    const bool is_done = options->prepare == OT_PREPARE_TRAINING;
+    ot_prepare_options prepare = OT_PREPARE_OPTIONS_INIT;
+    ot_findings *findings = NULL;
+    ot_model *right;
+    ot_status st;
+
+    prepare.shared = options->shared;
+    prepare.n_shared = options->n_shared;
+    OT_TRY(ot_model_prepare_training(model, &prepare, &right, &findings));
+    if (is_done) {
+        forward->model = right;
+        st = OT_OK;
+    } else {
+        ot_model_destroy(right);
+        st = ot__model_clone(model, &forward->model);
+    }
+    for (int i = 0; st == OT_OK && i < ot_findings_count(findings); i++)
+        st = note_finding(forward, ot_findings_get(findings, i), is_done);
+    ot_findings_destroy(findings);
+    return st;
+}
+
 ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
                            ot__foreign foreign, ot__forward *forward)
 {
     *forward = (ot__forward){0};
-    OT_TRY(ot__model_clone(model, &forward->model));
+    OT_TRY(take_model(model, options, forward));
     OT_TRY(ot__init_parameters(forward->model, options));
     // Before preparing: what raising adds are constants.
     OT_TRY(ot__candidates_collect(forward->model->graph, &forward->candidates));

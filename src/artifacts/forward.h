@@ -20,7 +20,8 @@ typedef struct ot__forward {
 ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out);
 // What becomes of operators that are not known.
 typedef enum ot__foreign { OT_FOREIGN_REFUSED, OT_FOREIGN_CARRIED } ot__foreign;
-// A copy of the model, prepared, with its initial values drawn and its candidates.
+// A copy of the model, put right unless the options say otherwise, prepared, with its initial
+// values drawn and its candidates.
 ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
                            ot__foreign foreign, ot__forward *forward);
 // The losses of the options behind it (none: its first output is the loss), the outputs, the roles.

@@ -32,6 +32,31 @@ ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines);
 ot_status ot__pass_unfuse(ot_model *model);
 // pass_sequence.c: SplitToSequence whose parts are taken by constant positions becomes Split.
 ot_status ot__pass_sequence(ot_model *model);
+// pass_sharing.c: parameters that an exporter merged into one tensor have tensors of their own
+// again. For models that nothing has prepared, since it goes by what nodes and values are called.
+typedef enum ot__sharing_kind {
+    OT_SHARING_SEPARATED, // `parts` are the names that the tensor's parameters have now
+    OT_SHARING_JOINED,    // `parts` are the names of the tensors that have become `name`
+    OT_SHARING_LEFT,      // `parts` say who reads the one tensor
+} ot__sharing_kind;
+typedef struct ot__sharing {
+    ot__sharing_kind kind;
+    const char *name; // in the file
+    const char **parts;
+    int n_parts, parts_capacity;
+} ot__sharing;
+typedef struct ot__sharings { // of the model's arena
+    ot__sharing *items;
+    int n, capacity;
+} ot__sharings;
+// What stays as the file has it: patterns over names before and after. The pass marks in `used`,
+// which has as many, those that matter.
+typedef struct ot__kept_names {
+    const char *const *patterns;
+    int n;
+    bool *used;
+} ot__kept_names;
+ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__sharings *out);
 // pass_infer.c: types, shapes and known elements of every value, with symbolic extents.
 ot_status ot__pass_infer(ot_model *model);
 // pass_fold.c: Constant nodes and nodes whose inputs are all constant become constants (never

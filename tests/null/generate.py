@@ -22,7 +22,7 @@ CONTEXTS = ("ot_infer", "ot_grad", "ot_upgrade", "ot_prep", "ot_node")
 
 # May be NULL: the argument's name, alone or behind that of the function.
 OPTIONAL = {
-    "options", "prefix", "validation", "last", "which", "output_names",
+    "options", "findings", "prefix", "validation", "last", "which", "output_names",
     "validation_dataset", "ot_checkpoint_save_buffer.to", "ot_session_save_buffer.to",
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
@@ -56,6 +56,9 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_report *": "w.report",
     "ot_report **": "&w.out_report",
     "ot_log_level *": "&w.out_level",
+    "const ot_findings *": "w.findings",
+    "ot_findings *": "w.findings",
+    "ot_findings **": "&w.out_findings",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
     "ot_dataset **": "&w.out_dataset",

@@ -34,6 +34,8 @@ typedef struct world {
     ot_runner *runner;
     ot_gradients *gradients;
     ot_report *report;
+    ot_model *prepared;
+    ot_findings *findings;
     ot_dataset *dataset;
     ot_batches *batches;
     ot_block *block;
@@ -61,6 +63,7 @@ typedef struct world {
     ot_runner *out_runner;
     ot_gradients *out_gradients;
     ot_report *out_report;
+    ot_findings *out_findings;
     ot_dataset *out_dataset;
     ot_batches *out_batches, *out_more_batches;
     ot_block *out_block;
@@ -121,6 +124,7 @@ static inline void world_make(world *w)
     must(ot_runner_create(w->model, NULL, &w->runner));
     must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
     must(ot_report_create(w->model, NULL, &w->report));
+    must(ot_model_prepare_training(w->model, NULL, &w->prepared, &w->findings));
     must(ot_block_create(w->model, NULL, &w->block));
     w->value = ot_block_output(w->block, 0);
 }
@@ -134,6 +138,7 @@ static inline void world_free(world *w)
     ot_runner_destroy(w->out_runner);
     ot_gradients_destroy(w->out_gradients);
     ot_report_destroy(w->out_report);
+    ot_findings_destroy(w->out_findings);
     ot_batches_destroy(w->out_batches);
     ot_batches_destroy(w->out_more_batches);
     ot_dataset_destroy(w->out_dataset);
@@ -147,6 +152,8 @@ static inline void world_free(world *w)
     ot_runner_destroy(w->runner);
     ot_gradients_destroy(w->gradients);
     ot_report_destroy(w->report);
+    ot_findings_destroy(w->findings);
+    ot_model_destroy(w->prepared);
     ot_batches_destroy(w->batches);
     ot_dataset_destroy(w->dataset);
     ot_block_destroy(w->block);

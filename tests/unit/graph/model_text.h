@@ -22,6 +22,20 @@ static inline ot_model *model_of(const char *text)
     return model;
 }
 
+// With ' for the quotes around names that have dots or slashes.
+static inline ot_model *quoted_model(const char *text)
+{
+    char quoted[8192];
+    size_t n = 0;
+
+    for (; text[n]; n++) {
+        assert_true(n + 1 < sizeof quoted);
+        quoted[n] = text[n] == '\'' ? '"' : text[n];
+    }
+    quoted[n] = '\0';
+    return model_of(quoted);
+}
+
 // Fails the test unless the last message has this part.
 static inline void assert_message_has(const char *part)
 {

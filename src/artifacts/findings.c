@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings: lines of text about a model, kept together.
+#include "artifacts/prepare.h"
+
+struct ot_findings {
+    ot__arena *arena;
+    ot_finding *items;
+    int n, capacity;
+};
+
+static const char *const words[] = {
+    [OT_FINDING_SEPARATED] = "separated",
+    [OT_FINDING_JOINED] = "joined",
+    [OT_FINDING_SHARED] = "shared",
+};
+
+ot_status ot__findings_create(ot_findings **out)
+{
+    *out = ot__alloc_zero(1, sizeof **out);
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    (*out)->arena = ot__arena_create();
+    if ((*out)->arena)
+        return OT_OK;
+    ot_findings_destroy(*out);
+    *out = NULL;
+    return OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int changes,
+                           const char *name, const char *text)
+{
+    ot_finding item = {.kind = kind, .word = words[kind], .changes = changes};
+
+    item.name = name ? ot__arena_strdup(findings->arena, name) : NULL;
+    item.text = text ? ot__arena_strdup(findings->arena, text) : NULL;
+    if (!item.name || !item.text ||
+        !ot__arena_grow(findings->arena, &findings->items, &findings->capacity, findings->n,
+                        sizeof *findings->items))
+        return OT_ERR_NO_MEMORY;
+    findings->items[findings->n++] = item;
+    return OT_OK;
+}
+
+int ot_findings_count(const ot_findings *findings)
+{
+    return findings ? findings->n : 0;
+}
+
+const ot_finding *ot_findings_get(const ot_findings *findings, int index)
+{
+    return !findings || index < 0 || index >= findings->n ? NULL : &findings->items[index];
+}
+
+void ot_findings_destroy(ot_findings *findings)
+{
+    if (!findings)
+        return;
+    ot__arena_destroy(findings->arena);
+    ot__free(findings);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model put right before training: every step in its turn.
+#include "artifacts/prepare.h"
+
+#include <string.h>
+
+#include "passes/passes.h"
+
+static const ot__prepare_step steps[] = {
+    ot__prepare_sharing,
+};
+
+ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_options *out)
+{
+    static const ot_prepare_options defaults = OT_PREPARE_OPTIONS_INIT;
+
+    *out = defaults;
+    if (!given)
+        return OT_OK;
+    if (given->size < offsetof(ot_prepare_options, shared) || given->size > sizeof *out)
+        return ot__error(OT_ERR_INVALID, "prepare options of %zu bytes, expected %zu", given->size,
+                         sizeof *out);
+    memcpy(out, given, given->size);
+    out->size = sizeof *out;
+    return OT_GIVEN_MANY(out->shared, out->n_shared);
+}
+
+ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_findings *findings)
+{
+    // Names and readers inside functions, and those of fused operators, tell nothing yet.
+    OT_TRY(ot__model_inline_functions(model));
+    OT_TRY(ot__graph_sort(model->graph));
+    OT_TRY(ot__pass_unfuse(model));
+    for (size_t i = 0; i < OT_COUNT(steps); i++)
+        OT_TRY(steps[i](model, options, findings));
+    return ot__pass_finished(model, "prepare_training");
+}
+
+static ot_status prepare_copy(const ot_model *model, const ot_prepare_options *options,
+                              ot_model **out, ot_findings *findings)
+{
+    ot_model *copy;
+    ot_status st;
+
+    OT_TRY(ot__model_clone(model, &copy));
+    st = ot__prepare(copy, options, findings);
+    if (st == OT_OK)
+        *out = copy;
+    else
+        ot_model_destroy(copy);
+    return st;
+}
+
+ot_status ot_model_prepare_training(const ot_model *model, const ot_prepare_options *options,
+                                    ot_model **out, ot_findings **findings)
+{
+    ot_prepare_options taken;
+    ot_findings *found;
+    ot_status st;
+
+    if (findings)
+        *findings = NULL;
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(ot__prepare_options_take(options, &taken));
+    OT_TRY(ot__findings_create(&found));
+    st = prepare_copy(model, &taken, out, found);
+    if (st == OT_OK && findings) {
+        *findings = found;
+        found = NULL;
+    }
+    ot_findings_destroy(found);
+    return st;
+}

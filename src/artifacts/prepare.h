@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Putting a model right before training, and what is said about it.
+#ifndef OT_ARTIFACTS_PREPARE_H
+#define OT_ARTIFACTS_PREPARE_H
+
+#include "graph/graph.h"
+#include "onnxtrain/prepare.h"
+
+// findings.c
+ot_status ot__findings_create(ot_findings **out);
+// Both texts are copied; NULL: out of memory. `changes`: 1 when the model was changed.
+ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int changes,
+                           const char *name, const char *text);
+
+// prepare.c
+ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_options *out);
+// Every step, in the order of their list, on a model of the caller's that nothing has prepared.
+ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_findings *findings);
+
+// A step changes the model and adds what it found.
+typedef ot_status (*ot__prepare_step)(ot_model *model, const ot_prepare_options *options,
+                                      ot_findings *findings);
+ot_status ot__prepare_sharing(ot_model *model, const ot_prepare_options *options,
+                              ot_findings *findings); // prepare_sharing.c
+
+#endif

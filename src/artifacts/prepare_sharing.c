@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that an exporter merged or untied: what stays by the user's word, and what is said.
+#include <string.h>
+
+#include "artifacts/prepare.h"
+#include "passes/passes.h"
+
+enum { MAX_NAMED = 4 };
+#define KEEP "keep"
+
+// "'a', 'b' and 3 others"
+static void list_names(ot__buf *text, const char *const *names, int n)
+{
+    const int n_named = n <= MAX_NAMED ? n : MAX_NAMED - 1;
+
+    for (int i = 0; i < n_named; i++)
+        ot__buf_printf(text, "%s'%s'", i == 0 ? "" : i == n - 1 ? " and " : ", ", names[i]);
+    if (n > n_named)
+        ot__buf_printf(text, " and %d others", n - n_named);
+}
+
+static ot_status add_finding(const ot__sharing *item, ot_findings *findings)
+{
+    static const struct {
+        ot_finding_kind kind;
+        const char *text; // with the name and the parts
+    } kinds[] = {
+        [OT_SHARING_SEPARATED] = {OT_FINDING_SEPARATED,
+                                  "'%s' holds what several parameters were: "},
+        [OT_SHARING_JOINED] = {OT_FINDING_JOINED, "'%s' is one parameter, and has two tensors: "},
+        [OT_SHARING_LEFT] = {OT_FINDING_SHARED, "'%s' is one tensor, read by "},
+    };
+    ot__buf text = {0};
+    ot_status st;
+
+    ot__buf_printf(&text, kinds[item->kind].text, item->name);
+    list_names(&text, item->parts, item->n_parts);
+    st = ot__buf_status(&text);
+    if (st == OT_OK)
+        st = ot__findings_add(findings, kinds[item->kind].kind, item->kind != OT_SHARING_LEFT,
+                              item->name, text.data);
+    ot__buf_deinit(&text);
+    return st;
+}
+
+static ot_status check_used(const ot__kept_names *kept)
+{
+    for (int i = 0; i < kept->n; i++)
+        if (!kept->used[i])
+            return ot__error(OT_ERR_NOT_FOUND,
+                             "shared '%s' matches no tensor that would be separated or joined",
+                             kept->patterns[i]);
+    return OT_OK;
+}
+
+static ot_status separate(ot_model *model, const ot__kept_names *kept, ot_findings *findings)
+{
+    ot__sharings found;
+
+    OT_TRY(ot__pass_sharing(model, kept, &found));
+    for (int i = 0; i < found.n; i++)
+        OT_TRY(add_finding(&found.items[i], findings));
+    return check_used(kept);
+}
+
+static bool keeps_all(const ot_prepare_options *options)
+{
+    for (int i = 0; i < options->n_shared; i++)
+        if (strcmp(options->shared[i], KEEP) == 0)
+            return true;
+    return false;
+}
+
+ot_status ot__prepare_sharing(ot_model *model, const ot_prepare_options *options,
+                              ot_findings *findings)
+{
+    ot__kept_names kept = {.patterns = options->shared, .n = options->n_shared};
+    ot_status st;
+
+    if (keeps_all(options))
+        return OT_OK;
+    kept.used = ot__alloc_zero((size_t)kept.n + 1, sizeof *kept.used);
+    st = kept.used ? separate(model, &kept, findings) : OT_ERR_NO_MEMORY;
+    ot__free(kept.used);
+    return st;
+}
