@@ -189,6 +189,7 @@ ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope)
 
     to->doc = from->doc;
     to->extra = from->extra;
+    to->metadata = from->metadata;
     to->infos = from->infos; // reading is over: nobody adds to them
     to->n_infos = to->infos_capacity = from->n_infos;
     if (!copier->rename) {

@@ -70,8 +70,8 @@ char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text,
 
 // ---- metadata ----
 
-// What a file says of a node or a value by metadata_props, for looking it up. It is written with
-// the fields that are passed through as they came.
+// What a file says of a node, a value or a graph by metadata_props, for looking it up. It is
+// written with the fields that are passed through as they came.
 typedef struct ot__metadata {
     const char *const *pairs; // key, value, key, value, ...; of the model's arena
     int n;                    // pairs
@@ -206,6 +206,7 @@ struct ot_graph {
     ot__kept_info *infos;
     int n_infos, infos_capacity;
     ot__bytes extra; // sparse initializers, quantisation annotations, metadata: passed through
+    ot__metadata metadata; // of its GraphProto; `extra` has it too
 };
 
 typedef struct ot__opset {
@@ -287,6 +288,7 @@ ot_status ot__graph_list_constants(ot_graph *graph);
 // metadata.c: what the file says under `key`; NULL when absent
 const char *ot__node_metadata(const ot_node *node, const char *key);
 const char *ot__value_metadata(const ot_value *value, const char *key);
+const char *ot__graph_metadata(const ot_graph *graph, const char *key);
 
 // node.c: building
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only

@@ -80,7 +80,7 @@ int64_t ot_model_version(const ot_model *model)
     return model ? model->model_version : 0;
 }
 
-// ---- nodes and values ----
+// ---- nodes, values and graphs ----
 
 static const char *look_up(const ot__metadata *metadata, const char *key)
 {
@@ -98,4 +98,9 @@ const char *ot__node_metadata(const ot_node *node, const char *key)
 const char *ot__value_metadata(const ot_value *value, const char *key)
 {
     return look_up(&value->metadata, key);
+}
+
+const char *ot__graph_metadata(const ot_graph *graph, const char *key)
+{
+    return look_up(&graph->metadata, key);
 }

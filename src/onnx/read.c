@@ -106,6 +106,7 @@ enum {
     GRAPH_INPUT = 11,
     GRAPH_OUTPUT = 12,
     GRAPH_VALUE_INFO = 13,
+    GRAPH_METADATA = 16,
 };
 
 static ot_status read_graph_texts(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
@@ -123,7 +124,9 @@ static ot_status read_graph_texts(ot__reader *reader, ot__bytes bytes, ot_graph 
     graph->doc = ot__read_text(reader, proto->doc_string);
     graph->extra = unpacked.parts.rest;
     ot__unpacked_deinit(&unpacked);
-    return graph->name && graph->doc ? OT_OK : OT_ERR_NO_MEMORY;
+    if (!graph->name || !graph->doc)
+        return OT_ERR_NO_MEMORY;
+    return ot__read_metadata(reader, bytes, GRAPH_METADATA, &graph->metadata);
 }
 
 typedef ot_status (*reading)(ot__reader *reader, ot_graph *graph, ot__bytes bytes);

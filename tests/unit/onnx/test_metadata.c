@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// metadata_props of nodes, values and initializers.
+// metadata_props of nodes, values, initializers and graphs.
 #include "unit/onnx/wire_build.h"
 
-enum { NODE_PROPS = 9, INFO_PROPS = 4, TENSOR_PROPS = 16 };
+enum { NODE_PROPS = 9, INFO_PROPS = 4, TENSOR_PROPS = 16, GRAPH_PROPS = 16 };
 
 static message entry(const char *key, const char *value)
 {
@@ -37,6 +37,7 @@ static message telling_model(void)
     put_message(&g, 5, &w);
     put_message(&g, 13, &made);
     put_message(&g, 13, &kept);
+    put_entry(&g, GRAPH_PROPS, "signature", "w: PARAMETER");
     return model(&g);
 }
 
@@ -53,9 +54,11 @@ static void assert_tells(const ot_model *m)
     assert_string_equal(ot__value_metadata(w, "of"), "tensor");
     assert_null(ot__value_metadata(w, "scope"));
     assert_null(ot__value_metadata(ot__graph_find(m->graph, "x"), "of"));
+    assert_string_equal(ot__graph_metadata(m->graph, "signature"), "w: PARAMETER");
+    assert_null(ot__graph_metadata(m->graph, "of"));
 }
 
-static void nodes_values_and_initializers_tell(void **state)
+static void nodes_values_initializers_and_graphs_tell(void **state)
 {
     const message m = telling_model();
     ot_model *first = read_message(&m), *copy;
@@ -159,7 +162,7 @@ static void a_value_described_again_and_again_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_values_and_initializers_tell),
+        cmocka_unit_test(nodes_values_initializers_and_graphs_tell),
         cmocka_unit_test(what_they_tell_is_written_once),
         cmocka_unit_test(nodes_of_functions_tell_where_they_are_called),
         cmocka_unit_test(incomplete_entries_are_passed_through),
