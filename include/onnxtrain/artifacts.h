@@ -84,7 +84,8 @@ typedef struct ot_artifacts_options {
     /**
      * Patterns with * and ? over initializer names. trainable NULL: every float initializer that
      * reaches the loss through a differentiable input, except scalars, exponents of Pow, bounds of
-     * Clip and, unless train_buffers, masks of Softmax. An explicit name that reaches no loss is
+     * Clip and, unless train_buffers, masks of Softmax and what the file calls buffers. An explicit
+     * name that reaches no loss is
      * an error.
      */
     const char *const *trainable;

@@ -33,6 +33,8 @@ ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *o
 ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char *text);
 // loss_fit.c: notes on scores that went through the softmax or sigmoid that their loss does itself.
 ot_status ot__losses_judge(ot__forward *forward, const ot_artifacts_options *options);
+// unsure.c: notes on what trains although nothing says that it is a parameter.
+ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_options *options);
 void ot__forward_deinit(ot__forward *forward);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initializers that reach the loss and yet are no parameters: masks of attention.
+// Initializers that reach the loss and yet are no parameters: masks of attention, and buffers.
 #include <math.h>
+#include <string.h>
 
 #include "artifacts/parameters.h"
 
@@ -27,23 +28,79 @@ static bool is_mask(const ot_tensor *t)
     return is_two_valued && hiding != 0;
 }
 
-// ---- the whole ----
-
-ot_status ot__candidates_hold(ot__candidates *c)
+static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
 {
     char label[160];
 
-    OT_TRY(ot__candidates_find_purposes(c));
-    for (int i = 0; i < c->n; i++) {
-        ot__candidate *item = &c->items[i];
+    if (!item->softmax || !is_mask(item->value->constant))
+        return OT_OK;
+    ot__node_label(item->softmax, label, sizeof label);
+    item->held = ot__arena_printf(c->graph->model->arena, "a mask of %s", label);
+    return item->held ? OT_OK : OT_ERR_NO_MEMORY;
+}
 
-        if (!ot__dtype_is_float(item->value->dtype) || !item->softmax ||
-            !is_mask(item->value->constant))
-            continue;
-        ot__node_label(item->softmax, label, sizeof label);
-        item->held = ot__arena_printf(c->graph->model->arena, "a mask of %s", label);
-        if (!item->held)
-            return OT_ERR_NO_MEMORY;
+// ---- buffers ----
+
+// A buffer's name may stand for what an exporter merged with it: then others read it, too.
+static ot_status is_read_as_buffer(const ot__origins *origins, const ot__uses *uses,
+                                   const ot__candidate *item, const char *name, bool *out)
+{
+    const int index = item->value->index;
+
+    *out = true;
+    for (int u = uses->first[index]; u < uses->first[index + 1] && *out; u++) {
+        ot__nearness place;
+
+        OT_TRY(ot__origins_place(origins, uses->use[u].node, name, &place));
+        *out = place == OT_PLACE_OWN || (place == OT_PLACE_INSIDE && !item->has_role);
     }
     return OT_OK;
+}
+
+static ot_status find_buffer(const ot__candidates *c, const ot__origins *origins,
+                             const ot__uses *uses, ot__candidate *item)
+{
+    const char *name;
+    bool holds;
+
+    OT_TRY(ot__origins_find(origins, item->value, &item->origin, &name));
+    if (item->origin != OT_ORIGIN_BUFFER || item->held)
+        return OT_OK;
+    OT_TRY(is_read_as_buffer(origins, uses, item, name, &holds));
+    if (!holds)
+        return OT_OK;
+    item->held = strcmp(name, item->value->name) == 0
+                     ? "a buffer of the exported module"
+                     : ot__arena_printf(c->graph->model->arena,
+                                        "made of '%s', a buffer of the exported module", name);
+    return item->held ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+// ---- the whole ----
+
+static ot_status hold(ot__candidates *c, const ot__origins *origins, const ot__uses *uses)
+{
+    OT_TRY(ot__candidates_find_purposes(c, uses));
+    for (int i = 0; i < c->n; i++) {
+        if (!ot__dtype_is_float(c->items[i].value->dtype))
+            continue;
+        OT_TRY(find_mask(c, &c->items[i]));
+        OT_TRY(find_buffer(c, origins, uses, &c->items[i]));
+    }
+    return OT_OK;
+}
+
+ot_status ot__candidates_hold(ot__candidates *c)
+{
+    ot__origins origins = {0};
+    ot__uses uses = {0};
+    ot_status st = ot__origins_init(&origins, c->graph);
+
+    if (st == OT_OK)
+        st = ot__uses_build(c->graph, &uses);
+    if (st == OT_OK)
+        st = hold(c, &origins, &uses);
+    ot__uses_deinit(&uses);
+    ot__origins_deinit(&origins);
+    return st;
 }

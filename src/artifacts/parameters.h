@@ -4,6 +4,7 @@
 #define OT_ARTIFACTS_PARAMETERS_H
 
 #include "artifacts/artifacts.h"
+#include "artifacts/origins.h"
 
 typedef enum ot__role {
     OT_ROLE_CONSTANT, // stays embedded in the models
@@ -14,9 +15,11 @@ typedef enum ot__role {
 typedef struct ot__candidate {
     ot_value *value; // an initializer of the forward model
     ot__role role;
-    const char *reason;     // of the model's arena
-    bool is_blocked;        // would train, but an operator in the way has no support or no gradient
-    const ot_node *reader;  // the first that computes with it; NULL: none does
+    const char *reason;    // of the model's arena
+    bool is_blocked;       // would train, but an operator in the way has no support or no gradient
+    const ot_node *reader; // the first that computes with it; NULL: none does
+    bool has_role;         // read as weight, bias, scale, table or statistic
+    ot__origin origin;
     const ot_node *softmax; // its readers only add it to what this one takes; NULL: not so
     const char *held;       // why it is no parameter although it could train; NULL: it is one
 } ot__candidate;
@@ -37,11 +40,11 @@ ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
 // What type, place, patterns and shape say, when `role`, `reason` and `is_blocked` tell the paths.
 ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__candidate *item,
                                         const ot_artifacts_options *options);
-// purpose.c: sets reader and softmax.
-ot_status ot__candidates_find_purposes(ot__candidates *candidates);
+// purpose.c: sets reader, has_role and softmax.
+ot_status ot__candidates_find_purposes(ot__candidates *candidates, const ot__uses *uses);
 // purpose.c: the elements of this input go to the outputs as they are, wherever they go.
 bool ot__node_moves(const ot_node *node, int i_input);
-// hold.c: sets held.
+// hold.c: sets origin and held, and what purposes are.
 ot_status ot__candidates_hold(ot__candidates *candidates);
 // examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.
 ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_options *options);

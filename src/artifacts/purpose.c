@@ -47,11 +47,11 @@ static bool is_softmax(const ot_node *node, int i_input)
 typedef struct destination {
     const ot_node *before, *added;
     const ot_node *reader; // the first that does not just move it
+    bool has_role;         // somebody takes it as weight, bias, scale, table or statistic
 } destination;
 
 typedef struct flow {
     const ot_graph *graph;
-    ot__uses uses;
     destination *to; // per value
 } flow;
 
@@ -76,8 +76,22 @@ static destination of_outputs(const flow *f, const ot_node *node)
         out.before = join(out.before, to->before);
         out.added = join(out.added, to->added);
         out.reader = out.reader ? out.reader : to->reader;
+        out.has_role = out.has_role || to->has_role;
     }
     return out;
+}
+
+// What an Add adds to a product is a bias only when it has one axis: scores of attention are
+// products, too.
+static bool has_role(const ot_node *node, int i)
+{
+    const ot_value *value = node->inputs[i];
+    int n_axes = 0;
+
+    for (int k = 0; k < value->shape.ndim; k++)
+        n_axes += value->shape.dim[k] != 1;
+    return ot__node_input_role(node, i) != OT_PORT_ROLE_OTHER &&
+           (!adds(node) || !value->has_shape || n_axes <= 1);
 }
 
 static void visit_input(flow *f, const ot_node *node, int i)
@@ -85,10 +99,12 @@ static void visit_input(flow *f, const ot_node *node, int i)
     const destination out = of_outputs(f, node);
     destination *to = &f->to[node->inputs[i]->index];
 
+    to->has_role = to->has_role || has_role(node, i);
     if (ot__node_moves(node, i)) {
         to->before = join(to->before, out.before);
         to->added = join(to->added, out.added);
         to->reader = out.reader ? out.reader : to->reader;
+        to->has_role = to->has_role || out.has_role;
         return;
     }
     to->before = join(to->before, adds(node) ? out.added : &elsewhere);
@@ -119,25 +135,21 @@ static void follow(flow *f)
     }
 }
 
-ot_status ot__candidates_find_purposes(ot__candidates *c)
+ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
 {
     flow f = {.graph = c->graph};
-    ot_status st = ot__uses_build(c->graph, &f.uses);
 
-    if (st == OT_OK) {
-        f.to = ot__alloc_zero((size_t)f.uses.n_values + 1, sizeof *f.to);
-        st = f.to ? OT_OK : OT_ERR_NO_MEMORY;
-    }
-    if (st == OT_OK) {
-        follow(&f);
-        for (int i = 0; i < c->n; i++) {
-            const destination *to = &f.to[c->items[i].value->index];
+    f.to = ot__alloc_zero((size_t)uses->n_values + 1, sizeof *f.to);
+    if (!f.to)
+        return OT_ERR_NO_MEMORY;
+    follow(&f);
+    for (int i = 0; i < c->n; i++) {
+        const destination *to = &f.to[c->items[i].value->index];
 
-            c->items[i].reader = to->reader;
-            c->items[i].softmax = to->before == &elsewhere ? NULL : to->before;
-        }
+        c->items[i].reader = to->reader;
+        c->items[i].has_role = to->has_role;
+        c->items[i].softmax = to->before == &elsewhere ? NULL : to->before;
     }
     ot__free(f.to);
-    ot__uses_deinit(&f.uses);
-    return st;
+    return OT_OK;
 }

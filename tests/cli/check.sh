@@ -54,6 +54,8 @@ grep -q "small" out && fail "$ran: a scalar of a Constant node is not worth a li
 out "trains   onnx::Mul_36 f32[4]: reaches the loss, folded by an exporter"
 out "trains   layer1.weight_bias f32[4]: reaches the loss, folded by an exporter"
 out "trains   val_12 f32[4]: reaches the loss, folded by an exporter"
+out "note     'layer1.weight_bias' and 'val_12', f32[4] from 1 to 5, train as operands of Add, the first one of Add of 'h9', not as weight"
+out "freeze those that are buffers (--freeze, frozen=)"
 out "note     'onnx::Mul_36' and others are by name what an exporter computed from parameters that are gone"
 out "optimize=False"
 out "note     'layer2.weight' and 'tied.weight' hold the same elements"
@@ -63,7 +65,8 @@ json parameters '{p["name"]: p["reason"] for p in v}["layer1.weight"] == "frozen
 json parameters '{p["name"]: p["role"] for p in v}["val_12"] == "frozen"'
 json parameters '{p["name"]: p["folded"] for p in v}["onnx::Mul_36"] is True'
 json parameters '{p["name"]: p["initializer"] for p in v}["held"] is False'
-json notes 'len(v) == 2'
+json notes 'len(v) == 3'
+json notes "v[0].startswith(\"'onnx::Mul_36', f32[4] from 1 to 4, trains as an operand of Mul of 'h8', not as weight, bias\")"
 json problems 'v == []'
 run 0 check reasons.onnxtxt --train 'layer2.*'
 out "constant layer1.bias f32[4]: not among the trainable names"

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file of PyTorch's newer exporter calls a buffer, and how far that word holds.
+#include "artifacts/artifacts.h"
+#include "artifacts/origins.h"
+#include "evaluate.h"
+
+#define KIND "pkg.torch.export.graph_signature.InputSpec.kind"
+#define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
+#define FOLDED "pkg.onnxscript.optimizer.folded_from"
+#define SCOPES "pkg.torch.onnx.name_scopes"
+
+enum { MAX_WORDS = 8 };
+static const char *words[MAX_WORDS][2];
+static int n_words;
+
+static ot__metadata said(const char *key, const char *text)
+{
+    assert_in_range(n_words, 0, MAX_WORDS - 1);
+    words[n_words][0] = key;
+    words[n_words][1] = text;
+    return (ot__metadata){words[n_words++], 1};
+}
+
+// 'a.m' is read by Mul and, unless norm_scopes is NULL, by LayerNormalization as its scale.
+static ot_model *model_of(const char *mul_scopes, const char *norm_scopes)
+{
+    char text[512];
+    ot_model *model;
+
+    snprintf(text, sizeof text,
+             "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+             "g (float[2, 2] x) => (float[2, 2] y)\n"
+             "<float[2, 2] w = {1, 2, 3, 4}, float[2] \"a.m\" = {1, 1}>\n"
+             "{ q = MatMul(x, w) [mul] p = Mul(q, \"a.m\") [norm] y = %s }",
+             norm_scopes ? "LayerNormalization(p, \"a.m\")" : "Relu(p)");
+    model = read_text(text);
+    n_words = 0;
+    if (mul_scopes)
+        model->graph->nodes[1]->metadata = said(SCOPES, mul_scopes);
+    if (norm_scopes)
+        model->graph->nodes[2]->metadata = said(SCOPES, norm_scopes);
+    return model;
+}
+
+// Frees the model.
+static void assert_held(ot_model *model, const char *reason)
+{
+    ot_report *report;
+    const ot_parameter_report *row;
+
+    assert_ok(ot_report_create(model, NULL, &report));
+    row = ot_report_parameter(report, 1);
+    assert_string_equal(row->name, "a.m");
+    if (row->frozen != (reason != NULL))
+        fail_msg("%s: %s", words[0][1], row->reason);
+    assert_int_equal(row->trainable, reason == NULL);
+    if (reason)
+        assert_string_equal(row->reason, reason);
+    ot_report_destroy(report);
+    ot_model_destroy(model);
+}
+
+static ot_value *buffer_of(ot_model *model)
+{
+    return ot__graph_find(model->graph, "a.m");
+}
+
+static const char plain[] = "a buffer of the exported module";
+
+static void the_word_holds_where_the_buffers_module_reads_it(void **state)
+{
+    static const struct {
+        const char *mul, *norm, *reason;
+    } cases[] = {
+        {"['', 'a', 'mul']", "['', 'a', 'norm']", plain},
+        {NULL, NULL, plain},
+        {"['', 'a', 'a.b', 'mul']", NULL, plain},                  // handed on
+        {"['', 'a', 'mul']", "['', 'a', 'a.norm', 'norm']", NULL}, // a scale of a module within
+        {"['', 'c', 'mul']", NULL, NULL},
+        {"['', 'mul']", "['', 'a', 'norm']", NULL},
+        {"['', 'a', 'mul']", "['', 'c', 'norm']", NULL},
+        {"['', 'aa', 'mul']", "['', 'a', 'norm']", NULL},
+        {"[", "['', 'a'", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot_model *model = model_of(cases[i].mul, cases[i].norm);
+
+        buffer_of(model)->metadata = said(KIND, "BUFFER");
+        assert_held(model, cases[i].reason);
+    }
+}
+
+static void the_signature_and_what_was_folded_tell_too(void **state)
+{
+    static const char signature[] = "\n# inputs\np_w: PARAMETER target='w'\n"
+                                    "b_m: BUFFER target='a.m' persistent=True\n"
+                                    "b_pe: BUFFER target=\"a.pe\" persistent=False\n"
+                                    "c_two: CONSTANT_TENSOR target='two'\nx: USER_INPUT\n: BUFFER\n"
+                                    "b: BUFFER target=\nb: BUFFER target='\n";
+    static const struct {
+        const char *folded, *reason;
+    } cases[] = {
+        {NULL, plain}, {"['a.pe', 'val_3']", plain}, // its own name goes before
+    };
+    static const struct {
+        const char *folded, *reason;
+    } others[] = {
+        {"['a.pe', 'val_3']", "made of 'a.pe', a buffer of the exported module"},
+        {"['val_1', 'two']", "made of 'two', a buffer of the exported module"},
+        {"['a.pe', 'w']", NULL},
+        {"['w', 'a.pe']", NULL},
+        {"['val_1']", NULL},
+        {"[", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot_model *model = model_of(NULL, NULL);
+
+        model->graph->metadata = said(SIGNATURE, signature);
+        if (cases[i].folded)
+            buffer_of(model)->metadata = said(FOLDED, cases[i].folded);
+        assert_held(model, cases[i].reason);
+    }
+    for (size_t i = 0; i < OT_COUNT(others); i++) {
+        ot_model *model = model_of(NULL, NULL);
+
+        // The signature knows 'a.m' no more.
+        model->graph->metadata = said(SIGNATURE, strstr(signature, "b_pe"));
+        if (i == 2 || i == 3)
+            model->graph->metadata = said(SIGNATURE, "p: PARAMETER target='w'\n"
+                                                     "b: BUFFER target='a.pe'");
+        buffer_of(model)->metadata = said(FOLDED, others[i].folded);
+        assert_held(model, others[i].reason);
+    }
+}
+
+static void a_parameter_by_its_file_is_not_noted(void **state)
+{
+    ot_report *report;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ot_model *model =
+            read_text("<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                      "g (float[2] x) => (float[2] y) <float[2] m = {1, 2}> { y = Mul(x, m) }");
+        n_words = 0;
+        if (i == 1)
+            ot__graph_find(model->graph, "m")->metadata = said(KIND, "PARAMETER");
+        assert_ok(ot_report_create(model, NULL, &report));
+        assert_int_equal(ot_report_note_count(report), 1 - i);
+        assert_int_equal(ot_report_parameter(report, 0)->trainable, 1);
+        ot_report_destroy(report);
+        ot_model_destroy(model);
+    }
+}
+
+static void failing_allocations_lose_nothing(void **state)
+{
+    ot_status st = OT_ERR_NO_MEMORY;
+    ot_model *model = model_of("['', 'a', 'mul']", "['', 'a', 'norm']");
+    ot_report *report = NULL;
+
+    (void)state;
+    model->graph->metadata = said(SIGNATURE, "b_pe: BUFFER target='a.pe'");
+    buffer_of(model)->metadata = said(FOLDED, "['a.pe']");
+    for (int64_t n = 0; st != OT_OK; n++) {
+        ot__alloc_fail_after(n);
+        st = ot_report_create(model, NULL, &report);
+        ot__alloc_fail_after(-1);
+        assert_true(st == OT_OK || st == OT_ERR_NO_MEMORY);
+        assert_int_equal(st == OT_OK, report != NULL);
+    }
+    ot_report_destroy(report);
+    assert_held(model, "made of 'a.pe', a buffer of the exported module");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_word_holds_where_the_buffers_module_reads_it),
+        cmocka_unit_test(the_signature_and_what_was_folded_tell_too),
+        cmocka_unit_test(a_parameter_by_its_file_is_not_noted),
+        cmocka_unit_test(failing_allocations_lose_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
