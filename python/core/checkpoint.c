@@ -212,6 +212,19 @@ static void checkpoint_dealloc(PyObject *self)
     core_free(self);
 }
 
+static PyObject *names(PyObject *self, PyObject *unused, int (*count)(const ot_checkpoint *),
+                       const char *(*name_at)(const void *, int))
+{
+    PyObject *list;
+
+    (void)unused;
+    if (!core_enter((checkpoint_object *)self)) // what the list brings about may run any code
+        return NULL;
+    list = core_names(count(handle(self)), name_at, handle(self));
+    core_leave((checkpoint_object *)self);
+    return list;
+}
+
 // ---- parameters ----
 
 static const char *parameter_name(const void *checkpoint, int index)
@@ -221,10 +234,7 @@ static const char *parameter_name(const void *checkpoint, int index)
 
 static PyObject *parameter_names(PyObject *self, PyObject *unused)
 {
-    (void)unused;
-    if (!is_free(self))
-        return NULL;
-    return core_names(ot_checkpoint_parameter_count(handle(self)), parameter_name, handle(self));
+    return names(self, unused, ot_checkpoint_parameter_count, parameter_name);
 }
 
 static PyObject *parameter_trainable(PyObject *self, PyObject *args)
@@ -296,10 +306,7 @@ static const char *property_name(const void *checkpoint, int index)
 
 static PyObject *property_names(PyObject *self, PyObject *unused)
 {
-    (void)unused;
-    if (!is_free(self))
-        return NULL;
-    return core_names(ot_checkpoint_property_count(handle(self)), property_name, handle(self));
+    return names(self, unused, ot_checkpoint_property_count, property_name);
 }
 
 static PyObject *get_property(PyObject *self, PyObject *args)

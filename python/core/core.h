@@ -118,9 +118,11 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
 void core_artifacts_options_drop(core_artifacts_options *options);
 
 // session.c: the session of a call that is about to begin, or NULL with an exception; core_leave()
-// ends it. core_session_look(): for calls that begin and end at once, which a training run's
-// callback may make.
+// ends it. core_session_hold(): of one that a training run's callback may make.
+// core_session_look(): of one that begins and ends at once. Arguments are parsed before: they may
+// run any code.
 ot_session *core_session_enter(PyObject *self);
+ot_session *core_session_hold(PyObject *self);
 ot_session *core_session_look(PyObject *self);
 // session_parameters.c: methods
 PyObject *core_session_parameters_size(PyObject *self, PyObject *args);

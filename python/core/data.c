@@ -286,12 +286,13 @@ static PyObject *target_names(PyObject *module, PyObject *args)
         return NULL;
     options.targets = names.items;
     options.n_targets = names.count;
-    present = core_session_look(session);
+    present = core_session_hold(session);
     if (present != NULL) {
         st = ot_train_describe(((artifacts_object *)artifacts)->artifacts, present, &options,
                                &train);
         result =
             st == OT_OK ? core_names(options.n_targets, name_at, options.targets) : core_raise(st);
+        core_leave(((session_object *)session)->checkpoint);
     }
     core_strings_drop(&names);
     return result;

@@ -11,7 +11,7 @@
 #define DL_CAPSULE "dltensor"
 #define DL_USED "used_dltensor" // of a capsule whose array has been taken over
 
-enum { DL_CPU = 1 };
+enum { DL_CPU = 1, DL_ALIGNMENT = 8 };
 
 typedef struct dl_dtype {
     uint8_t code, bits;

@@ -33,14 +33,20 @@ static void leave(PyObject *self)
     core_leave(((session_object *)self)->checkpoint);
 }
 
-ot_session *core_session_look(PyObject *self)
+ot_session *core_session_hold(PyObject *self)
 {
     const session_object *s = (session_object *)self;
 
-    if (present(s) == NULL || !core_enter(s->checkpoint))
-        return NULL;
-    leave(self);
-    return s->session;
+    return present(s) != NULL && core_enter(s->checkpoint) ? s->session : NULL;
+}
+
+ot_session *core_session_look(PyObject *self)
+{
+    ot_session *session = core_session_hold(self);
+
+    if (session != NULL)
+        leave(self);
+    return session;
 }
 
 // ---- life ----
@@ -174,26 +180,32 @@ static const char *output_name(const void *context, int index)
     return ot_session_output_name(n->session, n->mode, index);
 }
 
-static PyObject *session_input_names(PyObject *self, PyObject *args)
+static PyObject *names(PyObject *self, PyObject *args, int (*count)(const ot_session *, ot_mode),
+                       const char *(*name_at)(const void *, int))
 {
-    names_of n = {.session = core_session_look(self)};
+    names_of n = {0};
+    PyObject *list;
     int training;
 
-    if (n.session == NULL || !PyArg_ParseTuple(args, "p", &training))
+    if (!PyArg_ParseTuple(args, "p", &training))
         return NULL;
     n.mode = training ? OT_MODE_TRAIN : OT_MODE_EVAL;
-    return core_names(ot_session_input_count(n.session, n.mode), input_name, &n);
+    n.session = core_session_hold(self); // what the list brings about may run any code
+    if (n.session == NULL)
+        return NULL;
+    list = core_names(count(n.session, n.mode), name_at, &n);
+    leave(self);
+    return list;
+}
+
+static PyObject *session_input_names(PyObject *self, PyObject *args)
+{
+    return names(self, args, ot_session_input_count, input_name);
 }
 
 static PyObject *session_output_names(PyObject *self, PyObject *args)
 {
-    names_of n = {.session = core_session_look(self)};
-    int training;
-
-    if (n.session == NULL || !PyArg_ParseTuple(args, "p", &training))
-        return NULL;
-    n.mode = training ? OT_MODE_TRAIN : OT_MODE_EVAL;
-    return core_names(ot_session_output_count(n.session, n.mode), output_name, &n);
+    return names(self, args, ot_session_output_count, output_name);
 }
 
 // ---- steps ----
@@ -266,10 +278,13 @@ static PyObject *session_reset_gradients(PyObject *self, PyObject *unused)
 
 static PyObject *session_set_seed(PyObject *self, PyObject *args)
 {
-    ot_session *session = core_session_look(self);
+    ot_session *session;
     unsigned long long seed;
 
-    if (session == NULL || !PyArg_ParseTuple(args, "K", &seed))
+    if (!PyArg_ParseTuple(args, "K", &seed))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     ot_session_set_seed(session, seed);
     Py_RETURN_NONE;
@@ -279,10 +294,13 @@ static PyObject *session_set_seed(PyObject *self, PyObject *args)
 
 static PyObject *session_set_learning_rate(PyObject *self, PyObject *args)
 {
-    ot_session *session = core_session_look(self);
+    ot_session *session;
     double rate;
 
-    if (session == NULL || !PyArg_ParseTuple(args, "d", &rate))
+    if (!PyArg_ParseTuple(args, "d", &rate))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     return core_result(ot_session_set_learning_rate(session, rate));
 }

@@ -9,10 +9,13 @@ static int which_of(int trainable_only)
 
 PyObject *core_session_parameters_size(PyObject *self, PyObject *args)
 {
-    const ot_session *session = core_session_look(self);
+    const ot_session *session;
     int trainable_only;
 
-    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
+    if (!PyArg_ParseTuple(args, "p", &trainable_only))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     return PyLong_FromLongLong(ot_session_parameters_size(session, which_of(trainable_only)));
 }
@@ -36,10 +39,13 @@ static PyObject *vector_of(ot_session *session, int which, bool is_gradients)
 
 PyObject *core_session_get_parameters(PyObject *self, PyObject *args)
 {
-    ot_session *session = core_session_look(self);
+    ot_session *session;
     int trainable_only;
 
-    if (session == NULL || !PyArg_ParseTuple(args, "p", &trainable_only))
+    if (!PyArg_ParseTuple(args, "p", &trainable_only))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     return vector_of(session, which_of(trainable_only), false);
 }
@@ -54,13 +60,15 @@ PyObject *core_session_get_gradients(PyObject *self, PyObject *unused)
 
 PyObject *core_session_set_parameters(PyObject *self, PyObject *args)
 {
-    ot_session *session = core_session_look(self);
+    ot_session *session;
     PyObject *object;
     int trainable_only;
     const ot_tensor *vector;
 
-    if (session == NULL ||
-        !PyArg_ParseTuple(args, "O!p", core_tensor_type, &object, &trainable_only))
+    if (!PyArg_ParseTuple(args, "O!p", core_tensor_type, &object, &trainable_only))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     vector = ((tensor_object *)object)->tensor;
     if (ot_tensor_dtype(vector) != OT_F32)
@@ -73,22 +81,28 @@ PyObject *core_session_set_parameters(PyObject *self, PyObject *args)
 
 PyObject *core_session_scale_gradients(PyObject *self, PyObject *args)
 {
-    ot_session *session = core_session_look(self);
+    ot_session *session;
     double factor;
 
-    if (session == NULL || !PyArg_ParseTuple(args, "d", &factor))
+    if (!PyArg_ParseTuple(args, "d", &factor))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     return core_result(ot_session_scale_gradients(session, factor));
 }
 
 PyObject *core_session_get_input_gradient(PyObject *self, PyObject *args)
 {
-    const ot_session *session = core_session_look(self);
+    const ot_session *session;
     const char *name;
     ot_tensor *gradient;
     ot_status st;
 
-    if (session == NULL || !PyArg_ParseTuple(args, "s", &name))
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    session = core_session_look(self);
+    if (session == NULL)
         return NULL;
     st = ot_session_get_input_gradient(session, name, &gradient);
     return st == OT_OK ? core_tensor_new(gradient) : core_raise(st);

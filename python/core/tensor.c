@@ -114,15 +114,20 @@ static void tensor_dealloc(PyObject *self)
 
 // ---- DLPack in ----
 
+// The producer's own code may run here, which must not find an exception that is under way.
 static void capsule_done(PyObject *capsule)
 {
+    PyObject *type, *value, *traceback;
     dl_managed *managed;
 
     if (!PyCapsule_IsValid(capsule, DL_CAPSULE)) // a consumer has taken the array over
         return;
     managed = PyCapsule_GetPointer(capsule, DL_CAPSULE);
-    if (managed->deleter != NULL)
-        managed->deleter(managed);
+    if (managed->deleter == NULL)
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    managed->deleter(managed);
+    PyErr_Restore(type, value, traceback);
 }
 
 static bool is_dense(const dl_tensor *dl)
@@ -140,39 +145,79 @@ static bool is_dense(const dl_tensor *dl)
     return true;
 }
 
+// Bytes of the elements; -1 with an exception. Whoever made the array may have written anything.
+static int64_t take_shape(const dl_tensor *dl, size_t element, ot_shape *shape)
+{
+    int64_t n_bytes = (int64_t)element;
+
+    *shape = (ot_shape){.ndim = dl->ndim};
+    for (int i = 0; i < dl->ndim; i++) {
+        const int64_t extent = shape->dim[i] = dl->shape[i];
+
+        if (extent < 0 || (extent > 0 && n_bytes > INT64_MAX / extent)) {
+            PyErr_Format(core_error_class(OT_ERR_INVALID),
+                         extent < 0 ? "an array whose axis %d has the negative extent %lld"
+                                    : "an array too large to be one: axis %d has %lld elements",
+                         i, (long long)extent);
+            return -1;
+        }
+        n_bytes *= extent;
+    }
+    return n_bytes;
+}
+
 static PyObject *wrap_dlpack(const dl_tensor *dl, PyObject *owner)
 {
     const ot_dtype dtype = core_dtype_of_dlpack(dl->dtype);
-    ot_shape shape = {.ndim = dl->ndim};
+    const size_t element = ot_dtype_size(dtype);
+    const char *const data = (const char *)dl->data + (dl->data != NULL ? dl->byte_offset : 0);
+    PyObject *const wrong = core_error_class(OT_ERR_INVALID);
+    ot_shape shape;
     ot_tensor *tensor;
-    size_t n_bytes = ot_dtype_size(dtype);
+    int64_t n_bytes;
     ot_status st;
 
     if (dl->device_type != DL_CPU)
-        return PyErr_Format(core_error_class(OT_ERR_INVALID),
-                            "an array on DLPack device type %d, expected 1, the CPU",
+        return PyErr_Format(wrong, "an array on DLPack device type %d, expected 1, the CPU",
                             (int)dl->device_type);
     if (dtype == OT_DTYPE_UNDEFINED)
-        return PyErr_Format(core_type_class, "an array of DLPack type code %d with %d bits",
-                            (int)dl->dtype.code, (int)dl->dtype.bits);
+        return PyErr_Format(core_type_class,
+                            "an array of DLPack type code %d with %d bits and %d lanes",
+                            (int)dl->dtype.code, (int)dl->dtype.bits, (int)dl->dtype.lanes);
     if (dl->ndim < 0 || dl->ndim > OT_MAX_NDIM)
-        return PyErr_Format(core_error_class(OT_ERR_INVALID),
-                            "an array of %d axes, at most %d are possible", (int)dl->ndim,
+        return PyErr_Format(wrong, "an array of %d axes, at most %d are possible", (int)dl->ndim,
                             OT_MAX_NDIM);
-    if (!is_dense(dl)) {
-        PyErr_SetString(core_error_class(OT_ERR_INVALID), "an array that is not contiguous");
+    if (dl->ndim > 0 && dl->shape == NULL)
+        return PyErr_Format(wrong, "an array of %d axes that has no shape", (int)dl->ndim);
+    n_bytes = take_shape(dl, element, &shape);
+    if (n_bytes < 0)
         return NULL;
-    }
-    for (int i = 0; i < dl->ndim; i++)
-        n_bytes *= (size_t)(shape.dim[i] = dl->shape[i]);
-    st = ot_tensor_wrap(dtype, &shape, (char *)dl->data + dl->byte_offset, n_bytes, &tensor);
+    if (!is_dense(dl))
+        return PyErr_Format(wrong, "an array that is not contiguous");
+    if (n_bytes > 0 && data == NULL)
+        return PyErr_Format(wrong, "an array that has no memory");
+    if ((uintptr_t)data % (element < DL_ALIGNMENT ? element : DL_ALIGNMENT) != 0)
+        return PyErr_Format(wrong, "an array whose elements are not aligned");
+    st = ot_tensor_wrap(dtype, &shape, (void *)(uintptr_t)data, (size_t)n_bytes, &tensor);
     return st == OT_OK ? new_over(tensor, owner) : core_raise(st);
+}
+
+static dl_managed *managed_of(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, DL_CAPSULE))
+        return PyCapsule_GetPointer(capsule, DL_CAPSULE);
+    if (PyCapsule_IsValid(capsule, DL_USED))
+        PyErr_SetString(core_error_class(OT_ERR_INVALID),
+                        "a capsule of DLPack that was taken already: its producer gives another");
+    else
+        PyErr_Format(core_type_class, "%R is no capsule of DLPack", capsule);
+    return NULL;
 }
 
 // The producer's array is kept by a capsule of our own, whose end tells the producer.
 static PyObject *tensor_from_dlpack(PyObject *class, PyObject *capsule)
 {
-    dl_managed *managed = PyCapsule_GetPointer(capsule, DL_CAPSULE);
+    dl_managed *managed = managed_of(capsule);
     PyObject *owner, *tensor;
 
     (void)class;

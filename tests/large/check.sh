@@ -26,6 +26,9 @@ state=$((mib * 4 * 11 / 10 + base)) # parameters, gradients and the moments of A
 
 failed=0
 "$make_model" "$folder" "$mib"
+if python3 -c 'import onnx' 2>/dev/null; then # external data, as the package onnx wants them
+    python3 -c 'import onnx, sys; onnx.checker.check_model(sys.argv[1])' "$folder/model.onnx" || failed=1
+fi
 "$peak" $once artifacts "$onnxtrain" artifacts "$folder/model.onnx" --out "$folder/artifacts" || failed=1
 rm "$folder"/model.onnx*
 if [ "$mib" -le 1024 ]; then # more does not fit into one protobuf message
