@@ -24,7 +24,7 @@ typedef struct train_values {
     bool reproducible;
     const char *checkpoint_dir;
     int64_t save_every, early_stop;
-    bool resume, keep_best;
+    bool resume, overwrite, keep_best;
     const char *out, *log;
     bool quiet, json;
 } train_values;
@@ -69,6 +69,8 @@ static const option_spec train_table[] = {
      "0", NULL, 0},
     {"resume", OPTION_FLAG, AT(resume), NULL,
      "go on from the checkpoint in --checkpoint-dir, if there is one", NULL, NULL, 0},
+    {"overwrite", OPTION_FLAG, AT(overwrite), NULL,
+     "begin anew where --checkpoint-dir has another run's checkpoint", NULL, NULL, 0},
     {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per step, epoch and save, one a line",
      NULL, NULL, 0},
     {.help = "Running"},
@@ -325,6 +327,7 @@ static int train(run *r)
     options->checkpoint_folder = v->checkpoint_dir;
     options->save_every = v->save_every;
     options->resume = v->resume && r->resumed != NULL;
+    options->overwrite = v->overwrite || v->resume;
     options->patience = v->early_stop;
     options->keep_best = v->keep_best;
     options->callback = progress_event;

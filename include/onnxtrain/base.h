@@ -32,6 +32,7 @@ extern "C" {
     X(OT_ERR_UNSUPPORTED, "not supported")                                                         \
     X(OT_ERR_NOT_FOUND, "no such name")                                                            \
     X(OT_ERR_STATE, "not possible in the present state")                                           \
+    X(OT_ERR_NOT_FINITE, "the loss or a parameter is infinite or not a number")                    \
     X(OT_ERR_INTERRUPTED, "interrupted")                                                           \
     X(OT_ERR_INTERNAL, "internal error")
 

@@ -104,7 +104,8 @@ typedef int (*ot_train_callback)(void *context, const ot_event *event);
 typedef struct ot_train_options {
     size_t size; ///< sizeof(ot_train_options)
     int64_t epochs;
-    int64_t max_steps; ///< stop after so many optimizer steps; 0: no limit
+    int64_t max_steps; ///< stop after so many optimizer steps, those before a resume included; 0:
+                       ///< no limit
     int64_t
         accumulation; ///< micro-batches per optimizer step (1); gradients are averaged over them
     ot_task task;
@@ -116,25 +117,37 @@ typedef struct ot_train_options {
     int resume; ///< 1: go on from the checkpoint's position (its properties "onnxtrain.epoch",
                 ///< "onnxtrain.batch")
     int64_t patience; ///< epochs without a better validation loss before stopping; 0: never
-    int keep_best;    ///< 1: at the end the parameters of the best epoch
+    int keep_best;    ///< 1: at the end the parameters of the best epoch, if one has ended
     ot_train_callback callback; ///< NULL: none
     void *callback_context;
     int class_axis; ///< axis of the scores that has the classes: 1, or -1: the last
+    int overwrite; ///< 1: the folder may have the checkpoint of another run; 0: with `resume` alone
+    const char *const *metadata; ///< key, value, key, value, ...: for the folder's eval_model.onnx
+    int n_metadata;              ///< pairs
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1   \
+        sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1,  \
+            0, NULL, 0                                                                             \
     }
 
 /**
  * Train. Batches give the session's user inputs in order.
  *
+ * A state is saved when a train step from it has given a finite loss and all that is trained is
+ * finite; until then the checkpoint before it stays. The last state is proven by one step more,
+ * which is undone. After an error in the data the state before it is saved.
+ *
  * @param training,validation validation may be NULL
  * @param options NULL for defaults
- * @param last receives the metrics of the last epoch's validation (training when there is none);
- * may be NULL
+ * @param last receives the metrics of the parameters that the run ends with: of the last epoch's
+ * validation (its training when there is no validation), of the best epoch's with keep_best; where
+ * max_steps ends the run within an epoch, of a validation there, or of the epoch so far. rows 0:
+ * not known. May be NULL
  * @return OT_ERR_INTERRUPTED when the callback asked to stop (the state is saved if there is a
- * checkpoint folder)
+ * checkpoint folder); OT_ERR_NOT_FINITE when the loss or a parameter is not finite, and why;
+ * OT_ERR_STATE when the folder has the checkpoint of another run, or another run works in it.
+ * OT_OK and OT_ERR_INTERRUPTED promise parameters that are finite and give a finite loss
  */
 OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                               const ot_train_options *options, ot_metrics *last);

@@ -22,6 +22,8 @@ static const error_class classes[] = {
      "An operator, element type or form of a file that onnxtrain does not support."},
     {OT_ERR_NOT_FOUND, "onnxtrain.NotFound", &PyExc_LookupError, "There is nothing of that name."},
     {OT_ERR_STATE, "onnxtrain.StateError", NULL, "Not possible in the present state."},
+    {OT_ERR_NOT_FINITE, "onnxtrain.NotFinite", &PyExc_ArithmeticError,
+     "The loss or a parameter has become infinite or not a number."},
     {OT_ERR_INTERRUPTED, "onnxtrain.Interrupted", NULL, "A callback stopped the training."},
 };
 enum { N_CLASSES = sizeof classes / sizeof classes[0] };

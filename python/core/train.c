@@ -69,11 +69,11 @@ static int take_options(PyObject *args, PyObject **session, PyObject **training,
     int task;
 
     *folder = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiiO&LiLiO", core_session_type, session,
+    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiiO&LiLiiO", core_session_type, session,
                           core_batches_type, training, validation, &epochs, &max_steps,
                           &accumulation, &task, &o->metric_output, &o->metric_input, &o->class_axis,
                           PyUnicode_FSConverter, folder, &save_every, &o->resume, &patience,
-                          &o->keep_best, function)) {
+                          &o->keep_best, &o->overwrite, function)) {
         Py_CLEAR(*folder);
         return -1;
     }

@@ -303,6 +303,7 @@ def train(
     checkpoint_dir: str | os.PathLike | None = None,
     save_every: int = 0,
     resume: bool = False,
+    overwrite: bool = False,
     log: str | os.PathLike | None = None,
     session_options: SessionOptions | None = None,
     progress: bool = True,
@@ -370,6 +371,7 @@ def train(
         output: where the trained model is written.
         checkpoint_dir: where checkpoints are saved, every `save_every` steps or once an epoch.
         resume: go on from the checkpoint in `checkpoint_dir`, if there is one.
+        overwrite: begin anew where `checkpoint_dir` has the checkpoint of another run, which is refused otherwise.
         log: a file that gets a JSON object per step, epoch and save, one a line.
         session_options: threads, reproducibility, memory limit.
         progress: show how far it is.
@@ -424,6 +426,7 @@ def train(
             is_resumed,
             patience,
             keep_best,
+            overwrite or resume,
             _listen(run, result, listeners, journal),
         )
     if not result.stopped:

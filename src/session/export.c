@@ -169,3 +169,9 @@ ot_status ot_session_export_view(ot_session *session, const char *const *output_
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, export(session, output_names, n_outputs, by_reference, out));
 }
+
+ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out)
+{
+    *out = NULL;
+    return session->eval_source == NULL ? OT_OK : ot__model_clone(session->eval_source, out);
+}

@@ -17,4 +17,24 @@
 #define OT_PROPERTY_SCHEDULE "onnxtrain.schedule"           // string
 #define OT_PROPERTY_OPTIMIZER "onnxtrain.optimizer" // string: operator whose moments these are
 
+// ---- for the training loop ----
+
+// finite.c: the first float tensor, among those that training changes (trainable parameters, their
+// moments, running statistics) or among the others (frozen parameters, constants of the training
+// model), that is not finite.
+typedef struct ot__not_finite {
+    const char *name, *what; // "parameter", "constant", ...
+    double value;
+    bool is_moment; // of the parameter
+} ot__not_finite;
+bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot__not_finite *found);
+
+// undo.c: what the last train step has changed besides gradients goes back to what it was before
+// it, and forth again: for saving the state that the step was made from.
+void ot__session_step_back(ot_session *session);
+void ot__session_step_forth(ot_session *session);
+
+// A copy of the eval model as it was given; NULL in *out: the session has none.
+ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out);
+
 #endif

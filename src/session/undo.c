@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running statistics are parameters that a train step changes while it runs. A failed step puts
-// them back.
+// them back, and a state can be saved as it was before its last step.
 #include <string.h>
 
 #include "session/session_internal.h"
 
-static bool has(const ot__undo *undo, const ot__parameter *p)
+bool ot__undo_has(const ot__undo *undo, const ot__parameter *p)
 {
     for (int i = 0; i < undo->n; i++)
         if (undo->parameters[i] == p)
@@ -17,7 +17,7 @@ static ot_status add(ot__undo *undo, ot__parameter *p)
 {
     void *copy;
 
-    if (has(undo, p))
+    if (ot__undo_has(undo, p))
         return OT_OK;
     copy = ot__alloc(p->value->n_bytes);
     if (copy == NULL)
@@ -68,6 +68,39 @@ void ot__undo_restore(const ot__undo *undo)
         if (undo->parameters[i]->value->n_bytes > 0)
             memcpy(undo->parameters[i]->value->data, undo->copies[i],
                    undo->parameters[i]->value->n_bytes);
+}
+
+static void swap(uint8_t *a, uint8_t *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t x = a[i];
+
+        a[i] = b[i];
+        b[i] = x;
+    }
+}
+
+// The copies are in the forms that the step has met.
+static void swap_all(ot_session *session)
+{
+    const ot__undo *undo = &session->undo;
+
+    ot__homes_enter(session);
+    for (int i = 0; i < undo->n; i++)
+        swap(undo->parameters[i]->value->data, undo->copies[i],
+             undo->parameters[i]->value->n_bytes);
+}
+
+void ot__session_step_back(ot_session *session)
+{
+    swap_all(session);
+    session->counter--;
+}
+
+void ot__session_step_forth(ot_session *session)
+{
+    swap_all(session);
+    session->counter++;
 }
 
 void ot__undo_deinit(ot__undo *undo)

@@ -97,5 +97,8 @@ struct ot_tensor {
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index); // any numeric type
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index);
+// finite.c: of 16, 32 and 64 bit floats; elements of other types are taken to be finite.
+bool ot__tensor_is_finite(const ot_tensor *tensor);
+int64_t ot__tensor_find_not_finite(const ot_tensor *tensor); // the first one; -1: none
 
 #endif

@@ -3,39 +3,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "train/train.h"
+#include "train/loop.h"
 
-enum { MAX_OUTPUTS = 16 };
+enum { ERROR_MAX = 1024 }; // of a message
 
-// Outputs of a step, reused while the batch size stays the same.
-typedef struct outputs {
-    ot_tensor *tensor[MAX_OUTPUTS];
-    int count;
-    int64_t rows;
-} outputs;
-
-typedef struct loop {
-    ot_session *session;
-    ot_checkpoint *checkpoint;
-    ot_batches *training, *validation;
-    const ot_train_options *options;
-    int n_inputs;
-    const ot_tensor **inputs;
-    outputs train_outputs, eval_outputs;
-    int64_t epoch, batch, n_batches;
-    ot__metric_sums sums;
-    double epoch_start;
-    double best_loss;
-    int64_t bad_epochs;
-    char *checkpoint_path, *best_path;
-    ot_tensor **best; // copies of all parameters at the best epoch
-    bool is_stopping, is_finished, is_saved;
-    ot__lock lock; // on the checkpoint folder
-} loop;
-
-static void outputs_release(outputs *o)
+static void outputs_release(ot__step_outputs *o)
 {
     for (int i = 0; i < o->count; i++) {
         ot_tensor_destroy(o->tensor[i]);
@@ -53,10 +26,9 @@ static double scalar_of(const ot_tensor *loss)
     return n > 0 ? sum / (double)n : 0;
 }
 
-// One batch through the training or eval model, its outputs into the sums.
-static ot_status run_batch(loop *l, ot_mode mode, ot__metric_sums *sums)
+ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
 {
-    outputs *o = mode == OT_MODE_TRAIN ? &l->train_outputs : &l->eval_outputs;
+    ot__step_outputs *o = mode == OT_MODE_TRAIN ? &l->train_outputs : &l->eval_outputs;
     const ot_train_options *options = l->options;
     int64_t rows = ot_tensor_shape(l->inputs[0])->dim[0];
     bool with_metrics = options->metric_output >= 0 && options->metric_output < o->count;
@@ -70,10 +42,7 @@ static ot_status run_batch(loop *l, ot_mode mode, ot__metric_sums *sums)
                : ot_session_eval_step(l->session, l->inputs, l->n_inputs, o->tensor, o->count));
     loss = scalar_of(o->tensor[0]);
     if (!isfinite(loss) && mode == OT_MODE_TRAIN)
-        return ot__error(OT_ERR_INVALID,
-                         "the loss is %g at batch %" PRId64 " of epoch %" PRId64
-                         ": lower the learning rate, or clip gradients",
-                         loss, l->batch + 1, l->epoch + 1);
+        return ot__loop_blame(l, loss);
     return ot__metrics_add(sums, with_metrics ? options->task : OT_TASK_NONE, options->class_axis,
                            rows, loss, with_metrics ? o->tensor[options->metric_output] : NULL,
                            with_metrics && options->metric_input < l->n_inputs &&
@@ -87,170 +56,59 @@ static int count_outputs(const ot_session *session, ot_mode mode, const ot_train
 {
     const int wanted = OT_MAX(options->metric_output, 0) + 1;
 
-    return OT_MIN(OT_MIN(ot_session_output_count(session, mode), wanted), MAX_OUTPUTS);
+    return OT_MIN(OT_MIN(ot_session_output_count(session, mode), wanted), OT_LOOP_OUTPUTS);
 }
 
-static ot_status loop_init(loop *l, ot_session *session, const ot_train_options *options)
+static ot_status loop_init(ot__loop *l, ot_session *session, const ot_train_options *options)
 {
-    *l = (loop){.session = session, .options = options, .best_loss = INFINITY};
-    if (options->metric_output >= MAX_OUTPUTS)
+    *l = (ot__loop){.session = session,
+                    .options = options,
+                    .at = {.best_loss = INFINITY},
+                    .is_confirmed = true};
+    if (options->metric_output >= OT_LOOP_OUTPUTS)
         return ot__error(OT_ERR_INVALID,
                          "metric_output is %d, expected one of the first %d outputs",
-                         options->metric_output, MAX_OUTPUTS);
+                         options->metric_output, OT_LOOP_OUTPUTS);
     l->checkpoint = ot_session_checkpoint(session);
+    l->start_step = ot_session_step_count(session);
     l->n_inputs = ot_session_input_count(session, OT_MODE_TRAIN);
     l->inputs = ot__alloc_zero((size_t)l->n_inputs + 1, sizeof(*l->inputs));
     l->train_outputs.count = count_outputs(session, OT_MODE_TRAIN, options);
     l->eval_outputs.count = count_outputs(session, OT_MODE_EVAL, options);
-    if (options->checkpoint_folder) {
-        l->checkpoint_path = ot__path_join(options->checkpoint_folder, "checkpoint");
-        l->best_path = ot__path_join(options->checkpoint_folder, "best");
-        if (!l->checkpoint_path || !l->best_path)
-            return OT_ERR_NO_MEMORY;
-    }
     return l->inputs ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
-static void best_release(loop *l)
+static void loop_deinit(ot__loop *l)
 {
-    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
-        ot_tensor_destroy(l->best[i]);
-    ot__free(l->best);
-    l->best = NULL;
-}
-
-static void loop_deinit(loop *l)
-{
-    ot__lock_leave(&l->lock);
+    ot__save_close(l);
     outputs_release(&l->train_outputs);
     outputs_release(&l->eval_outputs);
-    best_release(l);
     ot__free(l->inputs);
-    ot__free(l->checkpoint_path);
-    ot__free(l->best_path);
 }
 
-static ot_event event_of(const loop *l, ot_event_kind kind)
+ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind)
 {
     return (ot_event){
         .kind = kind,
-        .epoch = l->epoch,
+        .epoch = l->at.epoch,
         .n_epochs = l->options->epochs,
-        .batch = l->batch,
+        .batch = l->at.batch,
         .n_batches = l->n_batches,
         .step = ot_session_step_count(l->session),
         .learning_rate = ot_session_learning_rate(l->session),
-        .training = ot__metrics_of(&l->sums, ot__clock_seconds() - l->epoch_start),
+        .training = ot__metrics_of(&l->at.sums, ot__clock_seconds() - l->epoch_start),
     };
 }
 
-static void notify(loop *l, const ot_event *event)
+void ot__loop_notify(ot__loop *l, const ot_event *event)
 {
     if (l->options->callback && l->options->callback(l->options->callback_context, event) != 0)
         l->is_stopping = true;
 }
 
-// ---- saving and resuming ----
-
-static ot_status put_position(loop *l)
-{
-    char text[256];
-    const ot__metric_sums *s = &l->sums;
-
-    OT_TRY(ot_checkpoint_set_int(l->checkpoint, OT_PROPERTY_EPOCH, l->epoch));
-    OT_TRY(ot_checkpoint_set_int(l->checkpoint, OT_PROPERTY_BATCH, l->batch));
-    OT_TRY(ot_checkpoint_set_int(l->checkpoint, OT_PROPERTY_BAD_EPOCHS, l->bad_epochs));
-    if (isfinite(l->best_loss)) {
-        snprintf(text, sizeof(text), "%a", l->best_loss);
-        OT_TRY(ot_checkpoint_set_string(l->checkpoint, OT_PROPERTY_BEST_LOSS, text));
-    }
-    snprintf(text, sizeof(text), "%" PRId64 " %" PRId64 " %a %a %a %a %a %a %a %a", s->rows,
-             s->elements, s->loss, s->correct, s->counted, s->absolute, s->squared, s->shift,
-             s->targets, s->targets_squared);
-    return ot_checkpoint_set_string(l->checkpoint, OT_PROPERTY_SUMS, text);
-}
-
-static ot_status save(loop *l, const char *path)
-{
-    ot_event event;
-
-    OT_TRY(put_position(l));
-    OT_TRY(ot_session_save(l->session, path));
-    event = event_of(l, OT_EVENT_SAVED);
-    event.path = path;
-    notify(l, &event);
-    return OT_OK;
-}
-
-// Where the checkpoint says the run stood; a checkpoint without a position is a fresh start.
-static ot_status get_position(loop *l)
-{
-    const char *text;
-    ot__metric_sums *s = &l->sums;
-
-    if (ot_checkpoint_get_int(l->checkpoint, OT_PROPERTY_EPOCH, &l->epoch) != OT_OK ||
-        ot_checkpoint_get_int(l->checkpoint, OT_PROPERTY_BATCH, &l->batch) != OT_OK) {
-        l->epoch = l->batch = 0;
-        return OT_OK;
-    }
-    if (l->epoch < 0 || l->batch < 0 || l->batch > l->n_batches)
-        return ot__error(OT_ERR_INVALID,
-                         "the checkpoint stands at batch %" PRId64 " of an epoch of %" PRId64
-                         ": data or batch size are not those it was trained with",
-                         l->batch, l->n_batches);
-    (void)ot_checkpoint_get_int(l->checkpoint, OT_PROPERTY_BAD_EPOCHS, &l->bad_epochs);
-    if (ot_checkpoint_get_string(l->checkpoint, OT_PROPERTY_BEST_LOSS, &text) == OT_OK &&
-        !ot__parse_float(text, &l->best_loss))
-        return ot__error(OT_ERR_FORMAT, "property '%s' is '%s', not a number",
-                         OT_PROPERTY_BEST_LOSS, text);
-    if (ot_checkpoint_get_string(l->checkpoint, OT_PROPERTY_SUMS, &text) == OT_OK &&
-        sscanf(text, "%" SCNd64 " %" SCNd64 " %la %la %la %la %la %la %la %la", &s->rows,
-               &s->elements, &s->loss, &s->correct, &s->counted, &s->absolute, &s->squared,
-               &s->shift, &s->targets, &s->targets_squared) != 10)
-        return ot__error(OT_ERR_FORMAT, "property '%s' is not ten numbers", OT_PROPERTY_SUMS);
-    return OT_OK;
-}
-
-// ---- the best epoch ----
-
-static ot_status take_parameters(loop *l, const ot_checkpoint *from)
-{
-    int n = ot_checkpoint_parameter_count(l->checkpoint);
-
-    best_release(l);
-    l->best = ot__alloc_zero((size_t)n + 1, sizeof(*l->best));
-    if (!l->best)
-        return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < n; i++)
-        OT_TRY(ot_checkpoint_get_parameter(from, ot_checkpoint_parameter_name(l->checkpoint, i),
-                                           &l->best[i]));
-    return OT_OK;
-}
-
-static ot_status load_best(loop *l)
-{
-    ot_checkpoint *best;
-    ot_status st;
-
-    if (!l->best_path || !ot__path_exists(l->best_path))
-        return OT_OK;
-    OT_TRY(ot_checkpoint_load(l->best_path, &best));
-    st = take_parameters(l, best);
-    ot_checkpoint_destroy(best);
-    return st;
-}
-
-static ot_status restore_best(loop *l)
-{
-    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
-        OT_TRY(ot_checkpoint_set_parameter(
-            l->checkpoint, ot_checkpoint_parameter_name(l->checkpoint, i), l->best[i]));
-    return OT_OK;
-}
-
 // ---- the loop ----
 
-static ot_status evaluate(loop *l, ot_batches *batches, ot_metrics *out)
+static ot_status evaluate(ot__loop *l, ot_batches *batches, ot_metrics *out)
 {
     ot__metric_sums sums = {0};
     double start = ot__clock_seconds();
@@ -260,134 +118,172 @@ static ot_status evaluate(loop *l, ot_batches *batches, ot_metrics *out)
         OT_TRY(ot_batches_next(batches, l->inputs, l->n_inputs));
         if (!l->inputs[0])
             break;
-        OT_TRY(run_batch(l, OT_MODE_EVAL, &sums));
+        OT_TRY(ot__loop_batch(l, OT_MODE_EVAL, &sums));
     }
     *out = ot__metrics_of(&sums, ot__clock_seconds() - start);
     return OT_OK;
 }
 
-static ot_status optimizer_step(loop *l, int64_t n_micro_batches)
+static bool has_all_steps(const ot__loop *l)
 {
+    return l->options->max_steps > 0 &&
+           ot_session_step_count(l->session) - l->at.first_step >= l->options->max_steps;
+}
+
+static ot_status optimizer_step(ot__loop *l)
+{
+    const int64_t every = l->options->save_every;
     ot_event event;
 
-    if (n_micro_batches > 1)
-        OT_TRY(ot_session_scale_gradients(l->session, 1.0 / (double)n_micro_batches));
+    if (l->n_micro_batches > 1)
+        OT_TRY(ot_session_scale_gradients(l->session, 1.0 / (double)l->n_micro_batches));
     OT_TRY(ot_session_optimizer_step(l->session));
+    l->n_micro_batches = 0;
+    l->is_confirmed = l->is_saved = false;
     if (ot_session_has_schedule(l->session))
         OT_TRY(ot_session_schedule_step(l->session));
     ot_session_reset_gradients(l->session);
-    event = event_of(l, OT_EVENT_STEP);
-    notify(l, &event);
-    l->is_saved = false;
-    if (l->options->max_steps > 0 && ot_session_step_count(l->session) >= l->options->max_steps)
-        l->is_finished = true;
-    if (l->checkpoint_path && l->options->save_every > 0 &&
-        ot_session_step_count(l->session) % l->options->save_every == 0) {
-        OT_TRY(save(l, l->checkpoint_path));
-        l->is_saved = true;
-    }
+    event = ot__loop_event(l, OT_EVENT_STEP);
+    ot__loop_notify(l, &event);
+    l->is_finished = has_all_steps(l);
+    if (every > 0 && ot_session_step_count(l->session) % every == 0)
+        ot__save_later(l, true, false);
     return OT_OK;
 }
 
-// From batch l->batch to the end of the epoch, or until stopped.
-static ot_status train_epoch(loop *l)
+// From batch l->at.batch to the end of the epoch, or until stopped between two steps.
+static ot_status train_epoch(ot__loop *l)
 {
-    int64_t n_micro_batches = 0;
-
-    OT_TRY(ot_batches_seek(l->training, l->epoch, l->batch));
-    while (!l->is_stopping && !l->is_finished) {
+    OT_TRY(ot_batches_seek(l->training, l->at.epoch, l->at.batch));
+    while ((!l->is_stopping && !l->is_finished) || l->n_micro_batches > 0) {
         OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
         if (!l->inputs[0])
             break;
-        OT_TRY(run_batch(l, OT_MODE_TRAIN, &l->sums));
-        l->batch++;
-        if (++n_micro_batches == l->options->accumulation || l->batch == l->n_batches) {
-            OT_TRY(optimizer_step(l, n_micro_batches));
-            n_micro_batches = 0;
-        }
+        OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
+        l->n_micro_batches++;
+        OT_TRY(ot__save_confirmed(l));
+        l->at.batch++;
+        if (l->n_micro_batches == l->options->accumulation || l->at.batch == l->n_batches)
+            OT_TRY(optimizer_step(l));
     }
     return OT_OK;
 }
 
-static ot_status finish_epoch(loop *l)
+// The metrics of an epoch, and whether it is the best one.
+static ot_status judge_epoch(ot__loop *l, ot_event *event)
 {
-    ot_event event = event_of(l, OT_EVENT_EPOCH);
-    double loss = event.training.loss;
+    ot__epoch_metrics epoch = {l->validation != NULL, event->training};
 
     if (l->validation) {
-        OT_TRY(evaluate(l, l->validation, &event.validation));
-        loss = event.validation.loss;
+        OT_TRY(evaluate(l, l->validation, &event->validation));
+        epoch.metrics = event->validation;
     }
-    event.is_best = loss < l->best_loss;
-    if (event.is_best) {
-        l->best_loss = loss;
-        l->bad_epochs = 0;
-        if (l->options->keep_best) {
-            OT_TRY(take_parameters(l, l->checkpoint));
-            if (l->best_path)
-                OT_TRY(save(l, l->best_path));
-        }
-    } else {
-        l->bad_epochs++;
+    l->at.last = epoch;
+    event->is_best = epoch.metrics.loss < l->at.best_loss;
+    if (event->is_best) {
+        l->at.best = epoch;
+        l->at.best_loss = epoch.metrics.loss;
     }
-    notify(l, &event);
-    l->epoch++;
-    l->batch = 0;
-    l->sums = (ot__metric_sums){0};
-    l->is_saved = false;
-    if (l->options->patience > 0 && l->bad_epochs >= l->options->patience) {
-        event.kind = OT_EVENT_EARLY_STOP;
-        notify(l, &event);
-        l->is_finished = true;
-    }
-    if (l->checkpoint_path && (l->options->save_every == 0 || l->is_finished)) {
-        OT_TRY(save(l, l->checkpoint_path));
-        l->is_saved = true;
-    }
+    l->at.bad_epochs = event->is_best ? 0 : l->at.bad_epochs + 1;
     return OT_OK;
 }
 
-// Two runs into one folder would each resume from, and replace, what the other has saved.
-static ot_status take_folder(loop *l)
+static ot_status finish_epoch(ot__loop *l)
 {
-    const char *folder = l->options->checkpoint_folder;
-    char *path;
-    ot_status st;
+    ot_event event = ot__loop_event(l, OT_EVENT_EPOCH);
 
-    OT_TRY(ot__path_make_folder(folder));
-    path = ot__path_join(folder, ".onnxtrain-lock");
-    if (!path)
-        return OT_ERR_NO_MEMORY;
-    st = ot__lock_take(path, &l->lock);
-    ot__free(path);
-    return st == OT_ERR_STATE ? ot__error_prefix(st, "another run saves into this folder") : st;
+    OT_TRY(ot__loop_check_parameters(l));
+    OT_TRY(judge_epoch(l, &event));
+    ot__loop_notify(l, &event);
+    l->at.epoch++;
+    l->at.batch = 0;
+    l->at.sums = (ot__metric_sums){0};
+    l->is_saved = false;
+    if (l->options->patience > 0 && l->at.bad_epochs >= l->options->patience) {
+        event.kind = OT_EVENT_EARLY_STOP;
+        ot__loop_notify(l, &event);
+        l->is_finished = true;
+    }
+    // What was to be saved after the epoch's last step is saved with the new position.
+    ot__save_later(l, l->options->save_every == 0 || l->is_finished || l->plan.checkpoint,
+                   event.is_best && l->options->keep_best);
+    return OT_OK;
 }
 
-static ot_status run(loop *l)
+static ot_status train(ot__loop *l)
 {
     const ot_train_options *options = l->options;
 
-    if (options->checkpoint_folder)
-        OT_TRY(take_folder(l));
-    if (options->resume) {
-        OT_TRY(get_position(l));
-        if (options->keep_best)
-            OT_TRY(load_best(l));
-        if (options->patience > 0 && l->bad_epochs >= options->patience)
-            return OT_OK;
-    }
-    ot_session_reset_gradients(l->session);
-    while (!l->is_stopping && !l->is_finished && l->epoch < options->epochs) {
+    while (!l->is_stopping && !l->is_finished && l->at.epoch < options->epochs) {
         l->epoch_start = ot__clock_seconds();
         OT_TRY(train_epoch(l));
-        if (l->batch == l->n_batches)
+        if (l->at.batch == l->n_batches)
             OT_TRY(finish_epoch(l));
     }
-    if (l->checkpoint_path && !l->is_saved)
-        OT_TRY(save(l, l->checkpoint_path));
+    OT_TRY(ot__save_last(l));
     if (l->is_stopping)
         return ot__error(OT_ERR_INTERRUPTED, "stopped at epoch %" PRId64 ", batch %" PRId64,
-                         l->epoch + 1, l->batch);
+                         l->at.epoch + 1, l->at.batch);
+    return OT_OK;
+}
+
+// An error in the data or in a kernel says nothing against the steps before it.
+static void save_after_error(ot__loop *l, ot_status st)
+{
+    char message[ERROR_MAX];
+
+    if (st == OT_ERR_INTERRUPTED || st == OT_ERR_NOT_FINITE || l->has_failed ||
+        l->n_micro_batches > 0)
+        return;
+    snprintf(message, sizeof message, "%s", ot_error_message());
+    (void)ot__save_last(l);
+    (void)ot__error(st, "%s", message);
+}
+
+static ot_status start(ot__loop *l)
+{
+    const ot_train_options *options = l->options;
+
+    OT_TRY(ot__save_open(l));
+    ot_session_reset_gradients(l->session);
+    l->at.first_step = l->start_step;
+    if (!options->resume)
+        return OT_OK;
+    OT_TRY(ot__position_get(l->checkpoint, l->n_batches, &l->at));
+    if (options->keep_best)
+        OT_TRY(ot__save_load_best(l));
+    l->is_saved = true;
+    l->is_finished =
+        has_all_steps(l) || (options->patience > 0 && l->at.bad_epochs >= options->patience);
+    return OT_OK;
+}
+
+static ot_status run(ot__loop *l)
+{
+    ot_status st;
+
+    OT_TRY(start(l));
+    st = train(l);
+    if (st != OT_OK)
+        save_after_error(l, st);
+    if (l->options->keep_best && ot__save_restore_best(l) != OT_OK && st == OT_OK)
+        st = OT_ERR_NO_MEMORY;
+    return st;
+}
+
+// Of the parameters that the run ends with.
+static ot_status last_metrics(ot__loop *l, ot_metrics *last)
+{
+    const bool is_in_epoch = l->at.batch > 0;
+
+    if (l->options->keep_best && l->best)
+        *last = l->at.best.metrics;
+    else if (is_in_epoch && l->validation)
+        return evaluate(l, l->validation, last);
+    else if (is_in_epoch)
+        *last = ot__metrics_of(&l->at.sums, ot__clock_seconds() - l->epoch_start);
+    else if (l->at.last.is_validation == (l->validation != NULL))
+        *last = l->at.last.metrics;
     return OT_OK;
 }
 
@@ -406,7 +302,7 @@ static ot_status take_options(const ot_train_options **options)
 ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                        const ot_train_options *options, ot_metrics *last)
 {
-    loop l;
+    ot__loop l;
     ot_status st;
 
     if (last)
@@ -426,14 +322,8 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
     l.n_batches = ot_batches_count(training);
     if (st == OT_OK)
         st = run(&l);
-    if (st == OT_OK && options->keep_best)
-        st = restore_best(&l);
-    if (st == OT_OK && last) {
-        if (ot_session_output_count(session, OT_MODE_EVAL) > 0)
-            st = evaluate(&l, l.validation ? l.validation : training, last);
-        else
-            *last = ot__metrics_of(&l.sums, 0);
-    }
+    if (st == OT_OK && last)
+        st = last_metrics(&l, last);
     loop_deinit(&l);
     return st;
 }
@@ -441,7 +331,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
 ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
                             const ot_train_options *options, ot_metrics *out)
 {
-    loop l;
+    ot__loop l;
     ot_status st;
 
     OT_TRY(OT_GIVEN(out));

@@ -9,14 +9,6 @@
 #include "onnxtrain/train.h"
 #include "session/session.h"
 
-// Where a run stands, as checkpoint properties.
-#define OT_PROPERTY_EPOCH "onnxtrain.epoch"  // epochs done
-#define OT_PROPERTY_BATCH "onnxtrain.batch"  // batches done of the present epoch
-#define OT_PROPERTY_SUMS "onnxtrain.metrics" // sums of the present epoch, exact
-#define OT_PROPERTY_BEST_LOSS                                                                      \
-    "onnxtrain.best_loss" // string: exact; absent before the first epoch's end
-#define OT_PROPERTY_BAD_EPOCHS "onnxtrain.bad_epochs" // epochs since the best one
-
 // batches.c
 ot_status ot__data_options_check(const ot_data_options *options);
 
@@ -32,5 +24,31 @@ typedef struct ot__metric_sums {
 ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int class_axis, int64_t rows,
                           double loss, const ot_tensor *scores, const ot_tensor *labels);
 ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds);
+
+// position.c: where a run stands.
+#define OT_PROPERTY_EPOCH "onnxtrain.epoch"           // epochs done
+#define OT_PROPERTY_BATCH "onnxtrain.batch"           // batches done of the present epoch
+#define OT_PROPERTY_FIRST_STEP "onnxtrain.first_step" // steps there were when the run began
+#define OT_PROPERTY_SUMS "onnxtrain.metrics"          // sums of the present epoch, exact
+#define OT_PROPERTY_LAST "onnxtrain.last_epoch"       // metrics of the last epoch that ended
+#define OT_PROPERTY_BEST "onnxtrain.best_epoch"       // and of the best one
+#define OT_PROPERTY_BEST_LOSS "onnxtrain.best_loss"   // exact; none before an epoch has ended
+#define OT_PROPERTY_BAD_EPOCHS "onnxtrain.bad_epochs" // epochs since the best one
+
+typedef struct ot__epoch_metrics {
+    bool is_validation;
+    ot_metrics metrics; // rows 0: none
+} ot__epoch_metrics;
+typedef struct ot__position {
+    int64_t epoch, batch, first_step;
+    ot__metric_sums sums;
+    double best_loss; // infinite before an epoch has ended
+    int64_t bad_epochs;
+    ot__epoch_metrics last, best;
+} ot__position;
+ot_status ot__position_put(ot_checkpoint *checkpoint, const ot__position *position);
+// A checkpoint without one is a fresh start, and first_step stays.
+ot_status ot__position_get(const ot_checkpoint *checkpoint, int64_t n_batches,
+                           ot__position *position);
 
 #endif

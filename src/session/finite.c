@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a session's state is not finite. Forms change the order of elements only, so that all is
+// looked at as it lies.
+#include "session/session_internal.h"
+
+static bool take(const ot_tensor *tensor, const char *what, const char *name, ot__not_finite *found)
+{
+    const int64_t at = tensor == NULL ? -1 : ot__tensor_find_not_finite(tensor);
+
+    if (at >= 0)
+        *found = (ot__not_finite){name, what, ot__tensor_get_f64(tensor, at), false};
+    return at >= 0;
+}
+
+static bool find_trained(const ot_session *session, ot__not_finite *found)
+{
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (!p->trainable && !ot__undo_has(&session->undo, p))
+            continue;
+        if (take(p->value, "parameter", p->name, found))
+            return true;
+        for (int k = 0; p->trainable && k < OT_MAX_MOMENTS; k++)
+            if (take(p->moments[k], "the optimizer's moment of parameter", p->name, found)) {
+                found->is_moment = true;
+                return true;
+            }
+    }
+    return false;
+}
+
+static bool find_fixed(const ot_session *session, ot__not_finite *found)
+{
+    const ot_graph *g = session->training.model->graph;
+
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (!p->trainable && !ot__undo_has(&session->undo, p) &&
+            take(p->value, "frozen parameter", p->name, found))
+            return true;
+    }
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k]->n_inputs; i++) {
+            const ot_value *value = g->nodes[k]->inputs[i];
+
+            if (value != NULL && take(value->constant, "constant", value->name, found))
+                return true;
+        }
+    return false;
+}
+
+bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot__not_finite *found)
+{
+    return is_trained ? find_trained(session, found) : find_fixed(session, found);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the training loop share.
+#ifndef OT_TRAIN_LOOP_H
+#define OT_TRAIN_LOOP_H
+
+#include "train/train.h"
+
+enum { OT_LOOP_OUTPUTS = 16 };
+
+// Outputs of a step, reused while the batch size stays the same.
+typedef struct ot__step_outputs {
+    ot_tensor *tensor[OT_LOOP_OUTPUTS];
+    int count;
+    int64_t rows;
+} ot__step_outputs;
+
+// What is to be saved as soon as a step from it has given a finite loss. Until then the state is in
+// memory alone, and the files are those of the save before.
+typedef struct ot__save_plan {
+    bool checkpoint, best;
+    ot__position at;
+    ot_event event;
+} ot__save_plan;
+
+typedef struct ot__loop {
+    ot_session *session;
+    ot_checkpoint *checkpoint;
+    ot_batches *training, *validation;
+    const ot_train_options *options;
+    int n_inputs;
+    const ot_tensor **inputs;
+    ot__step_outputs train_outputs, eval_outputs;
+    int64_t n_batches;
+    int64_t start_step; // of this process
+    ot__position at;
+    double epoch_start;
+    int64_t n_micro_batches; // since the last optimizer step
+    bool is_stopping;        // the callback wants it
+    bool is_finished;        // by steps or patience
+    bool is_at_end;          // the last state is being confirmed
+    // saving
+    char *checkpoint_path, *best_path, *model_path;
+    ot_tensor **best; // copies of all parameters at the best epoch
+    ot__save_plan plan;
+    bool is_confirmed; // the parameters have given a finite loss
+    bool is_saved;     // the checkpoint has them
+    bool has_model;    // the eval model has been written
+    bool has_failed;   // to save
+    bool has_old_best; // of a run that this one overwrites
+    ot__lock lock;     // on the checkpoint folder
+} ot__loop;
+
+// loop.c
+void ot__loop_notify(ot__loop *l, const ot_event *event);
+ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
+// One batch through the training or eval model, its outputs into the sums.
+ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums);
+
+// not_finite.c: why the loss of the present batch may be `loss`
+ot_status ot__loop_blame(const ot__loop *l, double loss);
+// OT_ERR_NOT_FINITE naming the tensor, when what is trained is not finite.
+ot_status ot__loop_check_parameters(const ot__loop *l);
+
+// save.c
+// The folder is this run's own from here on, and has no other run's checkpoint.
+ot_status ot__save_open(ot__loop *l);
+void ot__save_close(ot__loop *l);
+// Save the present state when it is confirmed: as the checkpoint, as the best one.
+void ot__save_later(ot__loop *l, bool checkpoint, bool best);
+// After a train step whose loss was finite: the state before it is confirmed.
+ot_status ot__save_confirmed(ot__loop *l);
+// Confirm the present state by a step that is undone, and save it where there is a folder.
+ot_status ot__save_last(ot__loop *l);
+ot_status ot__save_load_best(ot__loop *l);
+ot_status ot__save_restore_best(ot__loop *l);
+
+#endif

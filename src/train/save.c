@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run saves, and when. Weights of 1e20 are finite, and worth nothing: a state takes the
+// place of the one saved before only when a step from it has given a finite loss. So saving waits
+// for the next train step, which changes nothing that is saved but running statistics and the
+// random counter; these go back to what they were while the files are written.
+#include <string.h>
+
+#include "train/loop.h"
+
+// ---- the folder ----
+
+// Two runs into one folder would each resume from, and replace, what the other has saved.
+static ot_status take_folder(ot__loop *l)
+{
+    const char *folder = l->options->checkpoint_folder;
+    char *path;
+    ot_status st;
+
+    OT_TRY(ot__path_make_folder(folder));
+    path = ot__path_join(folder, ".onnxtrain-lock");
+    if (!path)
+        return OT_ERR_NO_MEMORY;
+    st = ot__lock_take(path, &l->lock);
+    ot__free(path);
+    return st == OT_ERR_STATE ? ot__error_prefix(st, "another run saves into this folder") : st;
+}
+
+static ot_status check_unused(const ot__loop *l)
+{
+    const char *const paths[] = {l->checkpoint_path, l->best_path};
+
+    if (l->options->resume || l->options->overwrite)
+        return OT_OK;
+    for (size_t i = 0; i < OT_COUNT(paths); i++)
+        if (ot__path_exists(paths[i]))
+            return ot__error(OT_ERR_STATE, "%s is of an earlier run: resume it, or overwrite it",
+                             paths[i]);
+    return OT_OK;
+}
+
+ot_status ot__save_open(ot__loop *l)
+{
+    const char *folder = l->options->checkpoint_folder;
+
+    if (!folder)
+        return OT_OK;
+    l->checkpoint_path = ot__path_join(folder, "checkpoint");
+    l->best_path = ot__path_join(folder, "best");
+    l->model_path = ot__path_join(folder, "eval_model.onnx");
+    if (!l->checkpoint_path || !l->best_path || !l->model_path)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(take_folder(l));
+    OT_TRY(check_unused(l));
+    l->has_old_best = !l->options->resume && ot__path_exists(l->best_path);
+    return OT_OK;
+}
+
+static void best_release(ot__loop *l)
+{
+    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
+        ot_tensor_destroy(l->best[i]);
+    ot__free(l->best);
+    l->best = NULL;
+}
+
+void ot__save_close(ot__loop *l)
+{
+    ot__lock_leave(&l->lock);
+    best_release(l);
+    ot__free(l->checkpoint_path);
+    ot__free(l->best_path);
+    ot__free(l->model_path);
+}
+
+// ---- the eval model: with a checkpoint it is all that export needs ----
+
+static ot_status write_model(ot__loop *l)
+{
+    const ot_train_options *options = l->options;
+    ot_model *model;
+    ot_status st;
+
+    if (l->has_model)
+        return OT_OK;
+    OT_TRY(ot__session_copy_eval_model(l->session, &model));
+    if (!model)
+        return OT_OK;
+    st = OT_OK;
+    for (int i = 0; st == OT_OK && i < options->n_metadata; i++)
+        st = ot_model_set_metadata(model, options->metadata[2 * i], options->metadata[2 * i + 1]);
+    if (st == OT_OK)
+        st = ot_model_save(model, l->model_path, NULL);
+    ot_model_destroy(model);
+    l->has_model = st == OT_OK;
+    return st;
+}
+
+// ---- the best epoch ----
+
+static ot_status take_parameters(ot__loop *l, const ot_checkpoint *from)
+{
+    int n = ot_checkpoint_parameter_count(l->checkpoint);
+
+    best_release(l);
+    l->best = ot__alloc_zero((size_t)n + 1, sizeof(*l->best));
+    if (!l->best)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < n; i++)
+        OT_TRY(ot_checkpoint_get_parameter(from, ot_checkpoint_parameter_name(l->checkpoint, i),
+                                           &l->best[i]));
+    return OT_OK;
+}
+
+ot_status ot__save_load_best(ot__loop *l)
+{
+    ot_checkpoint *best;
+    ot_status st;
+
+    if (!l->best_path || !ot__path_exists(l->best_path))
+        return OT_OK;
+    OT_TRY(ot_checkpoint_load_parameters(l->best_path, &best));
+    st = take_parameters(l, best);
+    ot_checkpoint_destroy(best);
+    return st;
+}
+
+ot_status ot__save_restore_best(ot__loop *l)
+{
+    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
+        OT_TRY(ot_checkpoint_set_parameter(
+            l->checkpoint, ot_checkpoint_parameter_name(l->checkpoint, i), l->best[i]));
+    return OT_OK;
+}
+
+// That of the run that this one overwrites, where this one has none.
+static void drop_old_best(ot__loop *l)
+{
+    char *data = ot__path_join(l->options->checkpoint_folder, "best.data");
+
+    ot__file_remove(l->best_path);
+    if (data)
+        ot__file_remove(data);
+    ot__free(data);
+}
+
+// ---- saving ----
+
+void ot__save_later(ot__loop *l, bool checkpoint, bool best)
+{
+    l->plan.checkpoint = l->plan.checkpoint || (checkpoint && l->checkpoint_path);
+    l->plan.best = l->plan.best || best;
+    l->plan.at = l->at;
+    l->plan.event = ot__loop_event(l, OT_EVENT_SAVED);
+}
+
+static ot_status write(ot__loop *l, const ot__save_plan *plan, const char *path)
+{
+    OT_TRY(write_model(l));
+    OT_TRY(ot__position_put(l->checkpoint, &plan->at));
+    return ot_session_save(l->session, path);
+}
+
+static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
+{
+    OT_TRY(ot__loop_check_parameters(l));
+    if (plan->best) {
+        OT_TRY(take_parameters(l, l->checkpoint));
+        if (l->best_path) {
+            OT_TRY(write(l, plan, l->best_path));
+            l->has_old_best = false;
+        }
+    }
+    return plan->checkpoint ? write(l, plan, l->checkpoint_path) : OT_OK;
+}
+
+static void tell(ot__loop *l, const ot__save_plan *plan)
+{
+    const char *const paths[] = {plan->best ? l->best_path : NULL,
+                                 plan->checkpoint ? l->checkpoint_path : NULL};
+    ot_event event = plan->event;
+
+    for (size_t i = 0; i < OT_COUNT(paths); i++) {
+        event.path = paths[i];
+        if (event.path)
+            ot__loop_notify(l, &event);
+    }
+}
+
+ot_status ot__save_confirmed(ot__loop *l)
+{
+    const ot__save_plan plan = l->plan;
+    ot_status st;
+
+    l->is_confirmed = true;
+    if (!plan.checkpoint && !plan.best)
+        return OT_OK;
+    l->plan = (ot__save_plan){0};
+    ot__session_step_back(l->session);
+    st = carry_out(l, &plan);
+    ot__session_step_forth(l->session);
+    l->has_failed = st != OT_OK;
+    if (st != OT_OK)
+        return st;
+    if (plan.checkpoint) {
+        l->is_saved = true;
+        if (l->has_old_best)
+            drop_old_best(l);
+        l->has_old_best = false;
+    }
+    tell(l, &plan);
+    return OT_OK;
+}
+
+// The batch that was trained last is known to be readable.
+static ot_status repeat_batch(ot__loop *l)
+{
+    const bool is_epoch_begun = l->at.batch > 0;
+    ot__metric_sums sums = {0};
+
+    OT_TRY(ot_batches_seek(l->training, l->at.epoch - !is_epoch_begun,
+                           (is_epoch_begun ? l->at.batch : l->n_batches) - 1));
+    OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
+    return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
+}
+
+ot_status ot__save_last(ot__loop *l)
+{
+    ot_status st;
+
+    if (l->at.epoch == 0 && l->at.batch == 0)
+        return OT_OK; // there has been no step
+    if (l->checkpoint_path && !l->is_saved)
+        ot__save_later(l, true, false);
+    if (l->is_confirmed && !l->plan.checkpoint && !l->plan.best)
+        return OT_OK;
+    l->is_at_end = true;
+    OT_TRY(repeat_batch(l));
+    st = ot__save_confirmed(l);
+    ot__session_step_back(l->session); // for good
+    ot_session_reset_gradients(l->session);
+    OT_TRY(st);
+    return ot__loop_check_parameters(l);
+}
