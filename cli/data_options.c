@@ -29,6 +29,8 @@ const option_spec data_option_table[] = {
     {"mean", OPTION_TEXT, AT(mean), "X,X,...",
      "subtracted from the features: one, or one a channel", NULL, NULL, 0},
     {"std", OPTION_TEXT, AT(std), "X,X,...", "the features are divided by it", NULL, NULL, 0},
+    {"max-unpacked", OPTION_BYTES, AT(max_unpacked), "BYTES",
+     "what a packed file may become; 0: 1,000 times its size, or 64M", "0", NULL, 0},
     {"batch-size", OPTION_INT, AT(batch_size), "N", "rows a batch", "32", NULL, 1},
     {"split", OPTION_PART, AT(split), "PART",
      "part of the rows held out for validation, chosen by the seed; eval measures on these alone",
@@ -130,17 +132,28 @@ static int report_option(void)
     return report_error();
 }
 
+// The library calls the option as its C and Python interface do.
+static int report_open(void)
+{
+    static const char name[] = "max_unpacked";
+    const char *message = ot_error_message(), *at = strstr(message, name);
+
+    return at ? report_text("%.*s--max-unpacked%s", (int)(at - message), message, at + strlen(name))
+              : report_error();
+}
+
 static int open_files(data_setup *setup, const data_values *values)
 {
     ot_dataset_options options = OT_DATASET_OPTIONS_INIT;
 
     options.csv_header = values->header - 1;
+    options.max_unpacked = (uint64_t)values->max_unpacked;
     if (ot_dataset_open(values->data.items, values->data.count, &options, &setup->dataset) != OT_OK)
-        return report_error();
+        return report_open();
     if (values->validation.count > 0 &&
         ot_dataset_open(values->validation.items, values->validation.count, &options,
                         &setup->validation_dataset) != OT_OK)
-        return report_error();
+        return report_open();
     return EXIT_SUCCESS;
 }
 

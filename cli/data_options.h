@@ -17,6 +17,7 @@ typedef struct data_values {
     double scale;
     const char *mean, *std;
     int header;
+    int64_t max_unpacked;
 } data_values;
 
 extern const option_spec data_option_table[];      // of one set of files: eval

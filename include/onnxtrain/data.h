@@ -22,8 +22,9 @@ typedef struct ot_dataset_options {
                     ///< is one
     char csv_separator;      ///< 0: found out among , ; tab
     const char *temp_folder; ///< for unpacked files; NULL: TMPDIR or /tmp
-    uint64_t max_unpacked;   ///< bytes a packed file may become (0: 64 GiB, and never more than the
-                             ///< free space less 1 GiB)
+    uint64_t max_unpacked;   ///< bytes a packed file may become; 0: 1,000 times its own, or 64 MiB
+                             ///< where that is more, and at most 64 GiB. Never more than the free
+                             ///< space less 1 GiB
 } ot_dataset_options;
 #define OT_DATASET_OPTIONS_INIT                                                                    \
     {                                                                                              \

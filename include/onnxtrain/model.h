@@ -31,7 +31,10 @@ typedef struct ot_model_options {
     }
 
 /**
- * Read a model: ONNX protobuf, ONNX Runtime's .ort format (known by its identifier, whatever the
+ * Read a model, by a map: as long as it is in use nobody may write into its file and those of its
+ * external data, or make them shorter; to replace them by new files is safe.
+ *
+ * The file is ONNX protobuf, ONNX Runtime's .ort format (known by its identifier, whatever the
  * path), or ONNX's textual syntax when the path ends in ".onnxtxt" or the bytes are text.
  *
  * @param path    "-" is standard input; external data is looked for beside the file and may not

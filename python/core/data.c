@@ -36,12 +36,18 @@ static PyObject *dataset_open(PyObject *class, PyObject *args)
     PyObject *list;
     core_strings paths;
     ot_dataset *dataset;
+    long long max_unpacked;
     ot_status st;
 
     (void)class;
-    if (!PyArg_ParseTuple(args, "Oi", &list, &options.csv_header) ||
-        core_strings_take(list, &paths) != 0)
+    if (!PyArg_ParseTuple(args, "OiL", &list, &options.csv_header, &max_unpacked))
         return NULL;
+    if (max_unpacked < 0)
+        return PyErr_Format(core_error_class(OT_ERR_INVALID),
+                            "max_unpacked: %lld, expected 0 or more", max_unpacked);
+    if (core_strings_take(list, &paths) != 0)
+        return NULL;
+    options.max_unpacked = (uint64_t)max_unpacked;
     Py_BEGIN_ALLOW_THREADS
     st = ot_dataset_open(paths.items, paths.count, &options, &dataset);
     Py_END_ALLOW_THREADS
@@ -338,7 +344,8 @@ static PyObject *batches_class_names(PyObject *self, void *unused)
 // ---- the types ----
 
 static PyMethodDef dataset_methods[] = {
-    {"open", dataset_open, METH_VARARGS | METH_STATIC, "open(paths, header) -> Dataset"},
+    {"open", dataset_open, METH_VARARGS | METH_STATIC,
+     "open(paths, header, max_unpacked) -> Dataset"},
     {"from_tensors", dataset_from_tensors, METH_VARARGS | METH_STATIC,
      "from_tensors(names, tensors) -> Dataset over their memory"},
     {"fields", dataset_fields, METH_NOARGS, "(name, dtype, row shape) of every field."},

@@ -52,19 +52,22 @@ def _of_arrays(arrays: Mapping[str, Any], classes: list[str] | None) -> Data:
     return Data(_core.Dataset.from_tensors([str(name) for name in arrays], tensors), classes)
 
 
-def open_data(data: Any, names: Sequence[str], header: int, classes: list[str] | None = None) -> Data:
+def open_data(
+    data: Any, names: Sequence[str], header: int, max_unpacked: int, classes: list[str] | None = None
+) -> Data:
     """A dataset from a path, paths, a mapping of arrays by name, or a tuple of arrays in the order of the inputs.
 
     Args:
         names: of the inputs, those of targets last.
         header: whether a CSV's first row names its columns: -1, 0 or 1 as ot_dataset_options says.
+        max_unpacked: bytes a packed file may become; 0: a thousand times its size.
         classes: of labels that are texts.
     """
     paths = [data] if _is_path(data) else data
     if isinstance(data, Mapping):
         return _of_arrays(data, classes)
     if isinstance(paths, (list, tuple)) and paths and all(_is_path(item) for item in paths):
-        return Data(_core.Dataset.open([os.fspath(path) for path in paths], header), None)
+        return Data(_core.Dataset.open([os.fspath(path) for path in paths], header, max_unpacked), None)
     if isinstance(data, (list, tuple)):
         return _of_arrays(_named(data, names), classes)
     raise _core.InvalidType(f"data is {type(data).__name__}, expected a path, paths, a dict of arrays or (x, y)")

@@ -110,6 +110,7 @@ class _DataOptions(NamedTuple):
     mean: Sequence[float] | None
     std: Sequence[float] | None
     header: int
+    max_unpacked: int
 
 
 class _Run:
@@ -144,7 +145,7 @@ class _Run:
         told = _core.target_names(self.session, self._built, self._forward, self._targets)
         targets = [name for name in names if name in told or name not in own]
         in_order = [name for name in names if name not in targets] + targets
-        return _data.open_data(data, in_order, self._options.header, classes)
+        return _data.open_data(data, in_order, self._options.header, self._options.max_unpacked, classes)
 
     def batches(
         self,
@@ -269,6 +270,7 @@ def train(
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
     header: bool | None = None,
+    max_unpacked: int = 0,
     loss_input: str | None = None,
     target: str | None = None,
     reduction: str = "mean",
@@ -341,6 +343,7 @@ def train(
         scale: factor on the features, as 1/255 for images.
         mean, std: subtracted from the features after that, and what they are divided by: one number, or one a channel.
         header: whether a CSV's first row names its columns; None: found out.
+        max_unpacked: bytes that a packed file may become; 0: a thousand times its own, or 64 MiB where that is more.
         loss_input: value of the model that a single loss takes; else its first output.
         target: name for a single loss's target input; else "labels" or "target".
         reduction: of the loss over the batch: "mean", "sum" or "none".
@@ -394,7 +397,8 @@ def train(
     saved = os.path.join(folder, "checkpoint") if resume else ""
     is_resumed = bool(saved) and os.path.exists(saved)
     bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
-    data_options = _DataOptions(target, label, bindings, scale, mean, std, -1 if header is None else int(header))
+    first_row = -1 if header is None else int(header)
+    data_options = _DataOptions(target, label, bindings, scale, mean, std, first_row, max_unpacked)
     run = _Run(forward, built, data_options, saved if is_resumed else None, session_options or SessionOptions())
     opened = run.open(data)
     training, validating = _make_batches(run, opened, validation, split, batch_size, seed)

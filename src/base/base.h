@@ -173,16 +173,18 @@ void ot__names_add(ot__names *names, const char *name);
 const char *ot__names_list(ot__names *names, const char *unit);
 const char *ot__names_hint(ot__names *names); // "; did you mean 'b'?", or ""
 
-// ---- files (file_map.c reads, file.c writes, path.c, lock.c) ----
+// ---- files (file_map.c and file_input.c read, file.c writes, path.c, lock.c) ----
 
 typedef struct ot__file_map {
     const uint8_t *data;
     size_t size;
     bool is_mapped; // false: allocated (standard input, pipes, empty files)
 } ot__file_map;
-// Read-only view of a whole file; "-" is standard input. Folders, sockets and missing files are
-// OT_ERR_IO naming the path. What has no size (pipes, devices) is read to its end, which must come
-// within OT_STREAM_MAX bytes, or `max_stream`, else OT_ERR_NO_MEMORY.
+// Read-only view of a whole file; "-" is standard input. Folders, sockets, named pipes that nobody
+// writes into and missing files are OT_ERR_IO naming the path. The file must not become shorter
+// while the view is used: the system ends the process (SIGBUS) that then looks at what is gone.
+// What has no size (pipes, devices) is read to its end, which must come within OT_STREAM_MAX bytes,
+// or `max_stream`, else OT_ERR_NO_MEMORY.
 #define OT_STREAM_MAX ((size_t)2 << 30) // as much as one message of protobuf can hold
 ot_status ot__file_map_open(ot__file_map *map, const char *path);
 ot_status ot__file_map_open_within(ot__file_map *map, const char *path, size_t max_stream);
@@ -193,6 +195,20 @@ void ot__file_map_close(ot__file_map *map);
 void ot__file_map_forget(const ot__file_map *map, size_t offset, size_t n_bytes);
 // Copies without ever having much of the map in memory besides the copy.
 void ot__file_map_copy(const ot__file_map *map, void *to, size_t offset, size_t n_bytes);
+
+// A file that is read by position, for those that others may shorten meanwhile. All {0}: nothing.
+typedef struct ot__file_input {
+    ot__file_map memory; // all bytes, when it is no file: of pipes, or what was put here
+    bool is_file;
+    int fd;
+    uint64_t size; // when it was opened
+} ot__file_input;
+ot_status ot__file_input_open(ot__file_input *input, const char *path); // as ot__file_map_open()
+void ot__file_input_of(ot__file_input *input, ot__file_map *memory);    // takes it over
+void ot__file_input_close(ot__file_input *input);
+// Bytes within `size`; OT_ERR_IO naming `path` when the file has become shorter.
+ot_status ot__file_input_read(const ot__file_input *input, const char *path, uint64_t offset,
+                              void *to, size_t n_bytes);
 
 // Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
 // same folder, fsync, rename, fsync of the folder. The old file's permissions are kept; of a

@@ -34,7 +34,7 @@ static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const 
         OT_TRY(add_fields(bound, dataset, first, last));
     }
     for (int i = 0; bound->n_fields > 1 && i < bound->n_fields; i++)
-        if (bound->fields[i]->data || bound->fields[i]->source != bound->fields[0]->source)
+        if (bound->fields[i]->is_array || bound->fields[i]->source != bound->fields[0]->source)
             return ot__error(OT_ERR_INVALID,
                              "input '%s': '%s' is no column of the same CSV as '%s'", bound->input,
                              bound->fields[i]->name, bound->fields[0]->name);
@@ -46,7 +46,7 @@ static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const 
 static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
 {
     const ot__field *field = bound->fields[0];
-    int64_t have = field->data ? field->row_count : bound->n_fields, known = 1;
+    int64_t have = field->is_array ? field->row_count : bound->n_fields, known = 1;
     int n_free = 0, free_axis = 0;
     char wanted_text[128], have_text[128];
 
@@ -64,13 +64,13 @@ static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
     }
     if (n_free == 1 && known > 0 && have % known == 0)
         bound->row_shape.dim[free_axis] = have / known;
-    else if (n_free > 1 && field->data && field->row_shape.ndim == wanted->ndim)
+    else if (n_free > 1 && field->is_array && field->row_shape.ndim == wanted->ndim)
         bound->row_shape = field->row_shape;
     else if (n_free > 0 || known != have)
         return ot__error(
             OT_ERR_INVALID, "input '%s' wants rows of %s, field '%s' has %s", bound->input,
             ot__shape_text(wanted, wanted_text, sizeof(wanted_text)), field->name,
-            ot__shape_text(field->data ? &field->row_shape : &(ot_shape){1, {bound->n_fields}},
+            ot__shape_text(field->is_array ? &field->row_shape : &(ot_shape){1, {bound->n_fields}},
                            have_text, sizeof(have_text)));
     return OT_OK;
 }
@@ -91,7 +91,9 @@ static ot_status find_classes(ot__bound *bound)
     if (!bound->class_names)
         return OT_ERR_NO_MEMORY;
     for (int64_t row = 0; st == OT_OK && row < bound->fields[0]->rows; row++) {
-        ot__csv_row(bound->fields[0]->source, row, bound->cells);
+        st = ot__csv_row(bound->fields[0]->source, row, &bound->window, bound->cells);
+        if (st != OT_OK)
+            break;
         text.length = 0;
         ot__buf_append(&text, "", 0);
         ot__cell_text(&bound->cells[bound->fields[0]->column], &text);
@@ -193,7 +195,7 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
     bound->values = ot__alloc((size_t)OT_MAX(bound->row_count, 1) * sizeof(double));
     if (!bound->values)
         return OT_ERR_NO_MEMORY;
-    if (!bound->fields[0]->data) {
+    if (!bound->fields[0]->is_array) {
         bound->cells =
             ot__alloc_zero((size_t)bound->fields[0]->source->n_columns, sizeof(ot__cell));
         if (!bound->cells)
@@ -208,6 +210,7 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
 void ot__bound_deinit(ot__bound *bound)
 {
     ot_tensor_destroy(bound->tensor);
+    ot__window_deinit(&bound->window);
     for (int i = 0; bound->class_names && i < bound->n_class_names; i++)
         ot__free(bound->class_names[i]);
     ot__free(bound->class_names);

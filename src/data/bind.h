@@ -22,6 +22,7 @@ typedef struct ot__bound {
     ot_tensor *tensor; // room for a whole batch
     double *values;    // one row, f64
     ot__cell *cells;   // one CSV row
+    ot__window window; // of the fields' source
 } ot__bound;
 
 // Which fields the input takes. Then, of a batch that has room for options->batch_size rows, all

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSV as RFC 4180: quoted cells may hold separators, line ends and doubled quotes. One pass finds
 // the rows and checks their width; cells are parsed when a batch wants them.
-#include <math.h>
 #include <string.h>
 
 #include "data/data.h"
 
-enum { MAX_COLUMNS = 1 << 20, NUMBER_MAX = 64 };
+enum { MAX_COLUMNS = 1 << 20 };
+
+#define MAX_ROW ((size_t)1 << 28) // bytes; longer ones have a quote that is not closed
+
+// Bytes that hold a row, or begin with one.
+typedef struct span {
+    const char *text;
+    size_t size;
+} span;
 
 // What one row looks like.
 typedef struct row_scan {
-    size_t next; // where the next row starts
+    size_t next;  // where the next row starts
+    bool is_open; // it goes on to the end of what there is
     int n_cells;
     int64_t n_lines;   // more than one when quoted cells hold line ends
     const char *fault; // what is wrong with a cell; NULL: nothing
@@ -18,136 +26,108 @@ typedef struct row_scan {
 } row_scan;
 
 // A cell in quotes from the byte behind the first: ends at the separator or line end behind it.
-static size_t scan_quoted(const ot__file_map *map, char separator, size_t at, ot__cell *cell,
-                          row_scan *scan)
+static size_t scan_quoted(span from, char separator, size_t at, ot__cell *cell, row_scan *scan)
 {
-    const char *text = (const char *)map->data;
+    const char *text = from.text;
     const char *fault = NULL;
     size_t end = at;
 
-    while (end < map->size && (text[end] != '"' || (end + 1 < map->size && text[end + 1] == '"'))) {
+    while (end < from.size && (text[end] != '"' || (end + 1 < from.size && text[end + 1] == '"'))) {
         scan->n_lines += text[end] == '\n';
         end += text[end] == '"' ? 2 : 1;
     }
-    *cell = (ot__cell){.text = text + at, .length = OT_MIN(end, map->size) - at, .is_quoted = true};
-    if (end >= map->size)
+    *cell = (ot__cell){.text = text + at, .length = OT_MIN(end, from.size) - at, .is_quoted = true};
+    if (end >= from.size)
         fault = "has a quote that is not closed";
-    for (end++; end < map->size && text[end] != separator && text[end] != '\n'; end++)
+    for (end++; end < from.size && text[end] != separator && text[end] != '\n'; end++)
         if (text[end] != ' ' && text[end] != '\r')
             fault = "has text behind its closing quote";
     if (fault && !scan->fault) {
         scan->fault = fault;
         scan->fault_cell = scan->n_cells;
     }
-    return OT_MIN(end, map->size);
+    return OT_MIN(end, from.size);
 }
 
-static size_t scan_plain(const ot__file_map *map, char separator, size_t at, ot__cell *cell)
+static size_t scan_plain(span from, char separator, size_t at, ot__cell *cell)
 {
-    const char *text = (const char *)map->data;
+    const char *text = from.text;
     size_t end = at;
 
-    while (end < map->size && text[end] != separator && text[end] != '\n')
+    while (end < from.size && text[end] != separator && text[end] != '\n')
         end++;
     *cell = (ot__cell){.text = text + at, .length = end - at};
-    if (cell->length > 0 && (end == map->size || text[end] == '\n') && text[end - 1] == '\r')
+    if (cell->length > 0 && (end == from.size || text[end] == '\n') && text[end - 1] == '\r')
         cell->length--;
     return end;
 }
 
-// One row from `at`: counts its cells and, when `cells` is given, notes them.
-static row_scan scan_row(const ot__file_map *map, char separator, size_t at, ot__cell *cells)
+// One row: counts its cells and notes as many as there is room for.
+static inline row_scan scan_row(span from, char separator, ot__cell *cells, int max_cells)
 {
     row_scan scan = {.n_lines = 1};
+    size_t at = 0;
+    ot__cell unwanted;
 
     for (;;) {
-        ot__cell cell;
-        size_t end = at < map->size && map->data[at] == '"'
-                         ? scan_quoted(map, separator, at + 1, &cell, &scan)
-                         : scan_plain(map, separator, at, &cell);
+        ot__cell *cell = scan.n_cells < max_cells ? &cells[scan.n_cells] : &unwanted;
+        size_t end = at < from.size && from.text[at] == '"'
+                         ? scan_quoted(from, separator, at + 1, cell, &scan)
+                         : scan_plain(from, separator, at, cell);
 
-        if (cells)
-            cells[scan.n_cells] = cell;
         scan.n_cells++;
         at = end + 1;
-        if (end >= map->size || map->data[end] == '\n')
+        scan.is_open = end >= from.size;
+        if (scan.is_open || from.text[end] == '\n')
             break;
     }
-    scan.next = OT_MIN(at, map->size);
+    scan.next = OT_MIN(at, from.size);
     return scan;
 }
 
-void ot__csv_row(const ot__source *source, int64_t row, ot__cell *cells)
+static span span_at(const ot__window *window, uint64_t offset)
 {
-    scan_row(&source->map, source->separator, (size_t)source->row_start[row], cells);
+    const size_t before = (size_t)(offset - window->start);
+
+    return (span){(const char *)window->data + before, window->n_bytes - before};
 }
 
-int64_t ot__csv_line(const ot__source *source, int64_t row)
+ot_status ot__csv_row(const ot__source *source, int64_t row, ot__window *window, ot__cell *cells)
 {
-    int64_t line = source->first_line;
-    const uint8_t *at = source->map.data + source->row_start[0];
-    const uint8_t *end = source->map.data + source->row_start[row];
+    const uint64_t start = source->row_start[row];
+    const uint64_t end = row + 1 < source->rows ? source->row_start[row + 1] : source->rows_end;
+    span from;
+    row_scan scan;
 
-    for (; at < end; at++)
-        line += *at == '\n';
-    return line;
+    OT_TRY(ot__window_move_to_row(window, source, row, start, (size_t)(end - start)));
+    from = span_at(window, start);
+    from.size = (size_t)(end - start);
+    scan = scan_row(from, source->separator, cells, source->n_columns);
+    if (scan.n_cells == source->n_columns && scan.next == from.size)
+        return OT_OK;
+    return ot__error(OT_ERR_FORMAT,
+                     "%s: row %" PRId64 " is not what it was when the file was opened: it has %d "
+                     "columns, expected %d",
+                     source->path, row + 1, scan.n_cells, source->n_columns);
 }
 
-// Up to 15 digits and a power of ten up to 10^22 are exact in f64, so one operation rounds once.
-static bool fast_number(const char *text, size_t length, double *value)
+ot_status ot__csv_line(const ot__source *source, int64_t row, ot__window *window, int64_t *line)
 {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    uint64_t digits = 0;
-    int n_digits = 0, n_behind = 0;
-    bool negative = false, is_behind = false;
-    size_t i = 0;
+    const uint64_t end = source->row_start[row];
+    uint64_t at = source->row_start[0];
 
-    if (length > 0 && (text[0] == '-' || text[0] == '+'))
-        negative = text[i++] == '-';
-    for (; i < length; i++) {
-        if (text[i] == '.' && !is_behind) {
-            is_behind = true;
-        } else if (text[i] >= '0' && text[i] <= '9' && n_digits < 15) {
-            digits = digits * 10 + (uint64_t)(text[i] - '0');
-            n_digits++;
-            n_behind += is_behind;
-        } else {
-            return false;
-        }
+    *line = source->first_line;
+    while (at < end) {
+        span from;
+
+        OT_TRY(ot__window_move_to_row(window, source, row, at, 1));
+        from = span_at(window, at);
+        from.size = (size_t)OT_MIN((uint64_t)from.size, end - at);
+        for (size_t i = 0; i < from.size; i++)
+            *line += from.text[i] == '\n';
+        at += from.size;
     }
-    if (n_digits == 0)
-        return false;
-    *value = (double)digits / powers[n_behind];
-    if (negative)
-        *value = -*value;
-    return true;
-}
-
-bool ot__cell_number(const ot__cell *cell, double *value)
-{
-    const char *text = cell->text;
-    size_t length = cell->length;
-    char copy[NUMBER_MAX];
-
-    while (length > 0 && (*text == ' ' || *text == '\t')) {
-        text++;
-        length--;
-    }
-    while (length > 0 &&
-           (text[length - 1] == ' ' || text[length - 1] == '\t' || text[length - 1] == '\r'))
-        length--;
-    *value = NAN;
-    if (length == 0)
-        return true;
-    if (fast_number(text, length, value))
-        return true;
-    if (length >= sizeof(copy))
-        return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    return ot__parse_float(copy, value);
+    return OT_OK;
 }
 
 void ot__cell_text(const ot__cell *cell, ot__buf *out)
@@ -160,7 +140,7 @@ void ot__cell_text(const ot__cell *cell, ot__buf *out)
 }
 
 // The one of , ; tab that the first line has most of.
-static char find_separator(const ot__file_map *map)
+static char find_separator(span from)
 {
     static const char candidates[] = {',', ';', '\t'};
     int64_t best_count = 0;
@@ -168,8 +148,8 @@ static char find_separator(const ot__file_map *map)
 
     for (size_t k = 0; k < OT_COUNT(candidates); k++) {
         int64_t count = 0;
-        for (size_t i = 0; i < map->size && map->data[i] != '\n'; i++)
-            count += map->data[i] == (uint8_t)candidates[k];
+        for (size_t i = 0; i < from.size && from.text[i] != '\n'; i++)
+            count += from.text[i] == candidates[k];
         if (count > best_count) {
             best_count = count;
             best = candidates[k];
@@ -182,10 +162,9 @@ static char find_separator(const ot__file_map *map)
 static bool looks_like_names(const ot__cell *cells, int n)
 {
     bool has_text = false;
-    double value;
 
     for (int i = 0; i < n; i++) {
-        if (cells[i].length > 0 && ot__cell_number(&cells[i], &value))
+        if (cells[i].length > 0 && ot__cell_is_numeric(&cells[i]))
             return false;
         has_text = has_text || cells[i].length > 0;
     }
@@ -206,7 +185,7 @@ static ot_status index_flush(row_index *index, const ot__source *source,
                              const ot_dataset_options *options)
 {
     if (index->spill.fd < 0)
-        OT_TRY(ot__spill_open(&index->spill, source->path, options));
+        OT_TRY(ot__spill_open(&index->spill, source, options));
     OT_TRY(ot__spill_write(&index->spill, index->chunk, index->count * sizeof(*index->chunk)));
     index->count = 0;
     return OT_OK;
@@ -245,57 +224,109 @@ static ot_status index_finish(row_index *index, ot__source *source,
     return OT_OK;
 }
 
-static bool is_empty_line(const ot__source *source, size_t start, size_t next)
+static bool is_empty_line(span from, size_t next)
 {
-    const uint8_t *text = source->map.data;
-
-    return text[start] == '\n' || (text[start] == '\r' && next - start == 2);
+    return from.text[0] == '\n' || (from.text[0] == '\r' && next == 2);
 }
 
-// Notes the row at `*at` and goes behind it; `line` is its number. Empty lines at the end count as
-// the end.
-static ot_status index_row(ot__source *source, row_index *index, const ot_dataset_options *options,
-                           size_t *at, int64_t *line)
+// Whether nothing but line ends follows.
+static ot_status is_end(const ot__source *source, ot__window *window, uint64_t at, bool *out)
 {
-    const row_scan scan = scan_row(&source->map, source->separator, *at, NULL);
-    size_t behind = *at;
+    *out = false;
+    while (at < source->input.size) {
+        span from;
 
-    while (behind < source->map.size &&
-           (source->map.data[behind] == '\n' || source->map.data[behind] == '\r'))
-        behind++;
-    if (behind == source->map.size) {
-        *at = source->map.size;
-        return OT_OK;
+        OT_TRY(ot__window_move(window, source, at, 1));
+        from = span_at(window, at);
+        for (size_t i = 0; i < from.size; i++)
+            if (from.text[i] != '\n' && from.text[i] != '\r')
+                return OT_OK;
+        at += from.size;
     }
-    if (is_empty_line(source, *at, scan.next))
-        return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " is empty", source->path, *line);
+    *out = true;
+    return OT_OK;
+}
+
+// The row at `at`, all of which comes into the window.
+static ot_status find_row(const ot__source *source, ot__window *window, uint64_t at, int64_t line,
+                          row_scan *scan)
+{
+    size_t n = 1;
+
+    for (;;) {
+        span from;
+
+        OT_TRY(ot__window_move(window, source, at, n));
+        from = span_at(window, at);
+        *scan = scan_row(from, source->separator, NULL, 0);
+        if (!scan->is_open || from.size == source->input.size - at)
+            return OT_OK;
+        if (from.size >= MAX_ROW)
+            return ot__error(OT_ERR_FORMAT,
+                             "%s: line %" PRId64 " begins a row of more than %zu bytes",
+                             source->path, line, MAX_ROW);
+        n = (size_t)OT_MIN((uint64_t)from.size * 2, source->input.size - at);
+    }
+}
+
+// What rows are found with.
+typedef struct row_finder {
+    row_index index;
+    ot__window window;
+    uint64_t at;  // where the next row starts
+    int64_t line; // its number
+} row_finder;
+
+// Notes the next row and goes behind it. Empty lines at the end count as the end.
+static ot_status index_row(ot__source *source, row_finder *finder,
+                           const ot_dataset_options *options)
+{
+    row_scan scan;
+    span from;
+    bool ends = false;
+
+    OT_TRY(find_row(source, &finder->window, finder->at, finder->line, &scan));
+    from = span_at(&finder->window, finder->at);
+    if (from.text[0] == '\n' || from.text[0] == '\r') {
+        OT_TRY(is_end(source, &finder->window, finder->at, &ends));
+        if (ends) {
+            finder->at = source->input.size;
+            return OT_OK;
+        }
+        OT_TRY(find_row(source, &finder->window, finder->at, finder->line, &scan));
+        if (is_empty_line(span_at(&finder->window, finder->at), scan.next))
+            return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " is empty", source->path,
+                             finder->line);
+    }
     if (scan.fault)
-        return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 ", column %d %s", source->path, *line,
-                         scan.fault_cell + 1, scan.fault);
+        return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 ", column %d %s", source->path,
+                         finder->line, scan.fault_cell + 1, scan.fault);
     if (scan.n_cells != source->n_columns)
         return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " has %d columns, expected %d",
-                         source->path, *line, scan.n_cells, source->n_columns);
-    OT_TRY(index_add(index, source, options, *at));
+                         source->path, finder->line, scan.n_cells, source->n_columns);
+    OT_TRY(index_add(&finder->index, source, options, finder->at));
     source->rows++;
-    *line += scan.n_lines;
-    *at = scan.next;
+    finder->line += scan.n_lines;
+    finder->at += scan.next;
+    source->rows_end = finder->at;
     return OT_OK;
 }
 
 // Offsets of all rows from `at` on; every row must have the width of the first.
-static ot_status index_rows(ot__source *source, const ot_dataset_options *options, size_t at,
+static ot_status index_rows(ot__source *source, const ot_dataset_options *options, uint64_t at,
                             int64_t line)
 {
-    row_index index = {.spill = {.fd = -1}};
+    row_finder finder = {.index.spill.fd = -1, .at = at, .line = line};
     ot_status st = OT_OK;
 
     source->first_line = line;
-    while (st == OT_OK && at < source->map.size)
-        st = index_row(source, &index, options, &at, &line);
+    while (st == OT_OK && finder.at < source->input.size)
+        st = index_row(source, &finder, options);
     if (st == OT_OK)
-        st = index_finish(&index, source, options);
-    ot__spill_close(&index.spill);
-    ot__free(index.chunk);
+        st = index_finish(&finder.index, source, options);
+    ot__spill_close(&finder.index.spill);
+    ot__free(finder.index.chunk);
+    ot__window_deinit(&finder.window);
     return st;
 }
 
@@ -306,11 +337,10 @@ static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__
 {
     for (int i = 0; i < source->n_columns; i++) {
         ot__buf name = {0};
-        double value;
         ot__field field = {.source = source,
                            .column = i,
                            .rows = source->rows,
-                           .dtype = ot__cell_number(&first_row[i], &value) ? OT_F64 : OT_STRING};
+                           .dtype = ot__cell_is_numeric(&first_row[i]) ? OT_F64 : OT_STRING};
 
         if (names)
             ot__cell_text(&names[i], &name);
@@ -322,52 +352,76 @@ static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__
     return OT_OK;
 }
 
-// Rows and columns behind the first row, which is scanned already.
+// What stands in the first row, and in the first that has data.
+typedef struct csv_head {
+    ot__window first, data;
+    ot__cell *names, *cells;
+    uint64_t at;   // where the first row starts
+    row_scan scan; // of the first row
+} csv_head;
+
 static ot_status add_rows(ot_dataset *dataset, ot__source *source,
-                          const ot_dataset_options *options, size_t at, const row_scan *first)
+                          const ot_dataset_options *options, csv_head *head)
 {
-    ot__cell *names = ot__alloc_zero((size_t)source->n_columns, sizeof(*names));
-    ot__cell *first_row = ot__alloc_zero((size_t)source->n_columns, sizeof(*first_row));
-    ot_status st = names && first_row ? OT_OK : OT_ERR_NO_MEMORY;
     bool has_header = options->csv_header > 0;
 
-    if (st == OT_OK) {
-        scan_row(&source->map, source->separator, at, names);
-        if (options->csv_header < 0)
-            has_header = looks_like_names(names, source->n_columns);
-        st = has_header ? index_rows(source, options, first->next, 1 + first->n_lines)
-                        : index_rows(source, options, at, 1);
-    }
-    if (st == OT_OK && source->rows == 0)
-        st = ot__error(OT_ERR_FORMAT, "%s: has no rows%s", source->path,
-                       has_header ? " behind its header" : "");
-    if (st == OT_OK) {
-        ot__csv_row(source, 0, first_row);
-        st = add_columns(dataset, source, has_header ? names : NULL, first_row);
-    }
-    ot__free(names);
-    ot__free(first_row);
-    return st;
+    head->names = ot__alloc_zero((size_t)source->n_columns, sizeof(*head->names));
+    head->cells = ot__alloc_zero((size_t)source->n_columns, sizeof(*head->cells));
+    if (!head->names || !head->cells)
+        return OT_ERR_NO_MEMORY;
+    scan_row(span_at(&head->first, head->at), source->separator, head->names, source->n_columns);
+    if (options->csv_header < 0)
+        has_header = looks_like_names(head->names, source->n_columns);
+    if (has_header)
+        OT_TRY(index_rows(source, options, head->at + head->scan.next, 1 + head->scan.n_lines));
+    else
+        OT_TRY(index_rows(source, options, head->at, 1));
+    if (source->rows == 0)
+        return ot__error(OT_ERR_FORMAT, "%s: has no rows%s", source->path,
+                         has_header ? " behind its header" : "");
+    OT_TRY(ot__csv_row(source, 0, &head->data, head->cells));
+    return add_columns(dataset, source, has_header ? head->names : NULL, head->cells);
+}
+
+// The separator is found in the first line, all of which comes into the window; the first row may
+// have more of them.
+static ot_status find_first_row(ot__source *source, const ot_dataset_options *options,
+                                csv_head *head)
+{
+    // A separator that is in no text makes the row end where the line does, but for its quotes.
+    source->separator = '\n';
+    OT_TRY(find_row(source, &head->first, head->at, 1, &head->scan));
+    source->separator = options->csv_separator ? options->csv_separator
+                                               : find_separator(span_at(&head->first, head->at));
+    OT_TRY(find_row(source, &head->first, head->at, 1, &head->scan));
+    if (head->scan.fault)
+        return ot__error(OT_ERR_FORMAT, "%s: line 1, column %d %s", source->path,
+                         head->scan.fault_cell + 1, head->scan.fault);
+    source->n_columns = head->scan.n_cells;
+    if (source->n_columns > MAX_COLUMNS)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: has %d columns, more than %d", source->path,
+                         source->n_columns, MAX_COLUMNS);
+    return OT_OK;
 }
 
 ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options)
 {
-    size_t at = 0;
-    row_scan first;
+    csv_head head = {.at = 0};
+    uint8_t mark[3] = {0};
+    ot_status st;
 
-    if (source->map.size >= 3 && memcmp(source->map.data, "\xef\xbb\xbf", 3) == 0)
-        at = 3; // byte order mark
-    if (at >= source->map.size)
+    OT_TRY(ot__file_input_read(&source->input, source->path, 0, mark,
+                               (size_t)OT_MIN(source->input.size, (uint64_t)sizeof(mark))));
+    if (memcmp(mark, "\xef\xbb\xbf", 3) == 0)
+        head.at = 3; // byte order mark
+    if (head.at >= source->input.size)
         return ot__error(OT_ERR_FORMAT, "%s: is empty", source->path);
-    source->separator =
-        options->csv_separator ? options->csv_separator : find_separator(&source->map);
-    first = scan_row(&source->map, source->separator, at, NULL);
-    if (first.fault)
-        return ot__error(OT_ERR_FORMAT, "%s: line 1, column %d %s", source->path,
-                         first.fault_cell + 1, first.fault);
-    source->n_columns = first.n_cells;
-    if (source->n_columns > MAX_COLUMNS)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s: has %d columns, more than %d", source->path,
-                         source->n_columns, MAX_COLUMNS);
-    return add_rows(dataset, source, options, at, &first);
+    st = find_first_row(source, options, &head);
+    if (st == OT_OK)
+        st = add_rows(dataset, source, options, &head);
+    ot__window_deinit(&head.first);
+    ot__window_deinit(&head.data);
+    ot__free(head.names);
+    ot__free(head.cells);
+    return st;
 }

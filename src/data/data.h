@@ -10,9 +10,10 @@
 // A file, unpacked when it was packed, and what its format needs to find a row.
 typedef struct ot__source {
     char *path;
-    ot__file_map map; // the bytes, of the file itself or of an unlinked temporary one
+    ot__file_input input; // the file itself; of what was unpacked, a map of a file without a name
     // CSV only
     const uint64_t *row_start; // offset of every data row; the header is not one
+    uint64_t rows_end;         // offset behind the last one
     uint64_t *own_row_start;   // where they lie in memory,
     ot__file_map row_map;      // or, being many, in a temporary file
     int64_t rows;
@@ -30,9 +31,11 @@ typedef struct ot__field {
     int64_t rows;
     char *fault; // why nothing can be bound to it; NULL: nothing is wrong
     ot__source *source;
-    int column;          // of a CSV, from 0
-    const uint8_t *data; // elements of an array; NULL for a CSV
-    bool swap_bytes, fortran_order;
+    int column; // of a CSV, from 0
+    bool is_array;
+    const uint8_t *data; // elements of an array in memory; NULL: of a file, from `offset` on
+    uint64_t offset;
+    bool swap_bytes, fortran_order; // in Fortran order they are in memory
 } ot__field;
 
 #define OT_KIND_DATASET "dataset"
@@ -75,30 +78,58 @@ ot_status ot__dataset_no_field(const ot_dataset *dataset, const char *name);
 ot_status ot__dataset_next_fields(const ot_dataset *dataset, const char *input, const char **text,
                                   int *first, int *last);
 
+// window.c: bytes of a source in memory, of which each reader has its own.
+typedef struct ot__window {
+    const uint8_t *data; // of the source from `start` on; NULL: nothing yet
+    uint64_t start;
+    size_t n_bytes;
+    uint8_t *buffer; // of bytes of a file
+    size_t capacity;
+} ot__window;
+// Has n_bytes from `offset` on, which must be in the source, and what else is cheap to have.
+// OT_ERR_IO naming file (and row) when the file has become shorter.
+ot_status ot__window_move(ot__window *window, const ot__source *source, uint64_t offset,
+                          size_t n_bytes);
+ot_status ot__window_move_to_row(ot__window *window, const ot__source *source, int64_t row,
+                                 uint64_t offset, size_t n_bytes);
+static inline const uint8_t *ot__window_at(const ot__window *window, uint64_t offset)
+{
+    return window->data + (offset - window->start);
+}
+void ot__window_deinit(ot__window *window);
+
 // unpack.c
-bool ot__is_gzip(const ot__file_map *map);
-// Replace source->map by its unpacked bytes.
+// Replace source->input by its unpacked bytes.
 ot_status ot__unpack_gzip(ot__source *source, const ot_dataset_options *options);
 // An unlinked temporary file that bytes are added to, then mapped.
 typedef struct ot__spill {
     int fd;
     uint64_t size, max;
-    const char *path; // of the packed file, for messages
+    uint64_t max_of_size;     // by that of the packed file
+    const ot__source *source; // for messages
 } ot__spill;
-ot_status ot__spill_open(ot__spill *spill, const char *path, const ot_dataset_options *options);
+ot_status ot__spill_open(ot__spill *spill, const ot__source *source,
+                         const ot_dataset_options *options);
 ot_status ot__spill_write(ot__spill *spill, const void *bytes, size_t n_bytes);
 ot_status ot__spill_map(ot__spill *spill, ot__file_map *map); // closes
+// The spilled bytes take the place of the source's; closes.
+ot_status ot__spill_replace(ot__spill *spill, ot__source *source);
 void ot__spill_close(ot__spill *spill);
 
+// Copy a source's file into one without a name that nobody else can change, as a map.
+ot_status ot__spill_source(ot__source *source, const ot_dataset_options *options);
+
 // npy.c, npz.c, idx.c, csv.c: add the fields of a source. `name` is the field's, for one-array
-// formats.
-ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *bytes, size_t n_bytes,
-                      const char *name);
+// formats. The array of ot__npy_add() is n_bytes of the source from `start` on.
+ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, uint64_t n_bytes,
+                      const char *name, const ot_dataset_options *options);
 ot_status ot__npy_write(const char *name, const ot_tensor *tensor, ot__buf *out); // appends
 // A place for an array that cannot be used, with the present error as its fault.
 ot_status ot__dataset_add_fault(ot_dataset *dataset, ot__source *source, const char *name);
 ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);
 ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name);
+// dataset.c: the elements of an array begin at `offset` of its source.
+void ot__field_place(ot__field *field, uint64_t offset);
 ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_options *options);
 
 // ---- cells of a CSV row (csv.c) ----
@@ -108,11 +139,15 @@ typedef struct ot__cell {
     size_t length;
     bool is_quoted; // with quotes inside doubled: ot__cell_text removes them
 } ot__cell;
-// The cells of data row `row`; cells has source->n_columns entries.
-void ot__csv_row(const ot__source *source, int64_t row, ot__cell *cells);
-int64_t ot__csv_line(const ot__source *source, int64_t row); // line in the file, from 1
-// False when it is no number; an empty cell is NaN.
+// The cells of data row `row`, which stay until the window moves; cells has source->n_columns
+// entries. OT_ERR_FORMAT when the file has changed so that the row has other columns than before.
+ot_status ot__csv_row(const ot__source *source, int64_t row, ot__window *window, ot__cell *cells);
+// Line of the row in the file, from 1; moves the window.
+ot_status ot__csv_line(const ot__source *source, int64_t row, ot__window *window, int64_t *line);
+// csv_number.c: false when it is no decimal number; an empty cell is NaN.
 bool ot__cell_number(const ot__cell *cell, double *value);
+// Also "nan" and "inf", which stand where numbers are meant, but are none to train on.
+bool ot__cell_is_numeric(const ot__cell *cell);
 void ot__cell_text(const ot__cell *cell, ot__buf *out);
 
 // ---- order of rows (permute.c) ----

@@ -124,7 +124,7 @@ static void destroy(ot_dataset *dataset)
     }
     ot__free(dataset->fields);
     for (int i = 0; i < dataset->n_sources; i++) {
-        ot__file_map_close(&dataset->sources[i]->map);
+        ot__file_input_close(&dataset->sources[i]->input);
         ot__file_map_close(&dataset->sources[i]->row_map);
         ot__free(dataset->sources[i]->own_row_start);
         ot__free(dataset->sources[i]->path);
@@ -150,6 +150,16 @@ void ot_dataset_destroy(ot_dataset *dataset)
     ot__dataset_release(dataset);
 }
 
+void ot__field_place(ot__field *field, uint64_t offset)
+{
+    const ot__file_input *input = &field->source->input;
+
+    field->is_array = true;
+    field->offset = offset;
+    if (!input->is_file)
+        field->data = input->memory.data + offset;
+}
+
 // "train" for "folder/train.csv.gz".
 static char *name_of(const char *path)
 {
@@ -161,20 +171,41 @@ static char *name_of(const char *path)
     return name;
 }
 
-static ot_status add_by_format(ot_dataset *dataset, ot__source *source, const char *name,
-                               const ot_dataset_options *options)
-{
-    const ot__file_map *map = &source->map;
+enum { HEAD_BYTES = 4096 }; // by which formats are told apart
 
-    if (map->size >= 6 && memcmp(map->data, "\x93NUMPY", 6) == 0)
-        return ot__npy_add(dataset, source, map->data, map->size, name);
-    if (map->size >= 4 && memcmp(map->data, "PK", 2) == 0)
+static ot_status add_by_format(ot_dataset *dataset, ot__source *source, const char *name,
+                               const ot_dataset_options *options, const uint8_t *head, size_t n)
+{
+    if (n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0)
+        return ot__npy_add(dataset, source, 0, source->input.size, name, options);
+    if (n >= 4 && memcmp(head, "PK", 2) == 0)
         return ot__npz_add(dataset, source, options);
-    if (map->size >= 4 && map->data[0] == 0 && map->data[1] == 0)
+    if (n >= 4 && head[0] == 0 && head[1] == 0)
         return ot__idx_add(dataset, source, name);
-    if (map->size > 0 && memchr(map->data, '\0', OT_MIN(map->size, (size_t)4096)))
+    if (n > 0 && memchr(head, '\0', n))
         return ot__error(OT_ERR_FORMAT, "%s: is none of .npz, .npy, CSV and IDX", source->path);
     return ot__csv_add(dataset, source, options);
+}
+
+static ot_status read_head(const ot__source *source, uint8_t *head, size_t *n)
+{
+    *n = (size_t)OT_MIN(source->input.size, (uint64_t)HEAD_BYTES);
+    return ot__file_input_read(&source->input, source->path, 0, head, *n);
+}
+
+// The fields of a source, packed or not.
+static ot_status add_source(ot_dataset *dataset, ot__source *source, const char *name,
+                            const ot_dataset_options *options)
+{
+    uint8_t head[HEAD_BYTES];
+    size_t n;
+
+    OT_TRY(read_head(source, head, &n));
+    if (n >= 2 && head[0] == 0x1f && head[1] == 0x8b) {
+        OT_TRY(ot__unpack_gzip(source, options));
+        OT_TRY(read_head(source, head, &n));
+    }
+    return add_by_format(dataset, source, name, options, head, n);
 }
 
 // `spec` is a path or "name=path".
@@ -189,11 +220,9 @@ static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_datase
     if (name && path != spec)
         name[equals - spec] = '\0';
     if (st == OT_OK)
-        st = ot__file_map_open(&source->map, path);
-    if (st == OT_OK && ot__is_gzip(&source->map))
-        st = ot__unpack_gzip(source, options);
+        st = ot__file_input_open(&source->input, path);
     if (st == OT_OK)
-        st = add_by_format(dataset, source, name, options);
+        st = add_source(dataset, source, name, options);
     ot__free(name);
     return st;
 }
@@ -233,25 +262,21 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
     const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
     ot_dataset *dataset = ot__dataset_create();
     ot__source *source;
-    uint8_t *copy = ot__alloc(n_bytes);
+    ot__file_map copy = {.data = ot__alloc(n_bytes), .size = n_bytes};
     ot_status st = OT_ERR_NO_MEMORY;
 
     *out = NULL;
-    source = dataset && copy ? ot__dataset_add_source(dataset, "data") : NULL;
+    source = dataset && copy.data ? ot__dataset_add_source(dataset, "data") : NULL;
     if (source) {
-        memcpy(copy, bytes, n_bytes);
-        source->map = (ot__file_map){.data = copy, .size = n_bytes};
-        copy = NULL;
-        st = ot__is_gzip(&source->map) ? ot__unpack_gzip(source, options ? options : &defaults)
-                                       : OT_OK;
+        memcpy((void *)(uintptr_t)copy.data, bytes, n_bytes);
+        ot__file_input_of(&source->input, &copy);
+        st = add_source(dataset, source, "data", options ? options : &defaults);
     }
-    if (st == OT_OK)
-        st = add_by_format(dataset, source, "data", options ? options : &defaults);
     if (st == OT_OK) {
         *out = dataset;
         dataset = NULL;
     }
-    ot__free(copy);
+    ot__file_map_close(&copy);
     ot_dataset_destroy(dataset);
     return st;
 }

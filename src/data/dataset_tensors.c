@@ -7,7 +7,8 @@
 static ot_status add_tensor(ot_dataset *dataset, ot__source *source, const char *name,
                             const ot_tensor *tensor)
 {
-    ot__field field = {.source = source, .dtype = tensor->dtype, .data = tensor->data};
+    ot__field field = {
+        .source = source, .dtype = tensor->dtype, .is_array = true, .data = tensor->data};
     char *copy;
 
     if (tensor->shape.ndim < 1)

@@ -26,14 +26,16 @@ static ot_dtype dtype_of(uint8_t code)
 
 ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
 {
-    const uint8_t *bytes = source->map.data;
-    const size_t n_bytes = source->map.size;
+    const uint64_t n_bytes = source->input.size;
+    uint8_t bytes[4 + 4 * UINT8_MAX] = {0};
     ot__field field = {.source = source};
     ot_shape shape = {0};
     int64_t count;
     size_t start, needed;
     char text[128], *copy;
 
+    OT_TRY(ot__file_input_read(&source->input, source->path, 0, bytes,
+                               (size_t)OT_MIN(n_bytes, (uint64_t)sizeof(bytes))));
     if (n_bytes < 4 || bytes[0] != 0 || bytes[1] != 0)
         return ot__error(OT_ERR_FORMAT, "%s: is no IDX file", source->path);
     field.dtype = dtype_of(bytes[2]);
@@ -41,7 +43,8 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     start = 4 + 4 * (size_t)bytes[3];
     if (field.dtype == OT_DTYPE_UNDEFINED || shape.ndim < 1 || shape.ndim > OT_MAX_NDIM ||
         start > n_bytes)
-        return ot__error(OT_ERR_FORMAT, "%s: states element type %d and %d axes in %zu bytes",
+        return ot__error(OT_ERR_FORMAT,
+                         "%s: states element type %d and %d axes in %" PRIu64 " bytes",
                          source->path, bytes[2], bytes[3], n_bytes);
     for (int i = 0; i < shape.ndim; i++) {
         const uint8_t *b = bytes + 4 + 4 * i;
@@ -49,10 +52,10 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     }
     if (!ot__shape_count(&shape, &count) || !ot__dtype_bytes(field.dtype, count, &needed) ||
         needed > n_bytes - start)
-        return ot__error(OT_ERR_FORMAT, "%s: is stated as %s%s but has %zu bytes", source->path,
-                         ot_dtype_name(field.dtype), ot__shape_text(&shape, text, sizeof(text)),
-                         n_bytes - start);
-    field.data = bytes + start;
+        return ot__error(OT_ERR_FORMAT, "%s: is stated as %s%s but has %" PRIu64 " bytes",
+                         source->path, ot_dtype_name(field.dtype),
+                         ot__shape_text(&shape, text, sizeof(text)), n_bytes - start);
+    ot__field_place(&field, start);
     field.swap_bytes = ot_dtype_size(field.dtype) > 1;
     field.row_shape.ndim = shape.ndim - 1;
     memcpy(field.row_shape.dim, shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));

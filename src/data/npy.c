@@ -14,6 +14,8 @@ static const struct {
     {"i8", OT_I64}, {"u1", OT_U8},  {"u2", OT_U16}, {"u4", OT_U32}, {"u8", OT_U64}, {"b1", OT_BOOL},
 };
 
+enum { PREAMBLE_MAX = 12 }; // magic, version, length of the header
+
 typedef struct header {
     char text[1 << 12];
     ot_dtype dtype;
@@ -76,12 +78,16 @@ static bool parse_shape(header *h)
     }
 }
 
-static ot_status parse_header(const char *where, const uint8_t *bytes, size_t n_bytes, header *h,
-                              size_t *data_at)
+// The header of the n_bytes at `at`, of which *data_at are not elements.
+static ot_status parse_header(const char *where, const ot__source *source, uint64_t at,
+                              uint64_t n_bytes, header *h, size_t *data_at)
 {
+    uint8_t bytes[PREAMBLE_MAX + sizeof(h->text)];
     size_t length, start;
     const char *order;
 
+    OT_TRY(ot__file_input_read(&source->input, source->path, at, bytes,
+                               (size_t)OT_MIN(n_bytes, (uint64_t)sizeof(bytes))));
     if (n_bytes < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)
         return ot__error(OT_ERR_FORMAT, "%s: is no .npy array", where);
     start = bytes[6] == 1 ? 10 : 12;
@@ -91,8 +97,8 @@ static ot_status parse_header(const char *where, const uint8_t *bytes, size_t n_
     if (bytes[6] > 1)
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length > n_bytes - start || length >= sizeof(h->text))
-        return ot__error(OT_ERR_FORMAT, "%s: states a header of %zu bytes, has %zu", where, length,
-                         n_bytes - start);
+        return ot__error(OT_ERR_FORMAT, "%s: states a header of %zu bytes, has %" PRIu64, where,
+                         length, n_bytes - start);
     memcpy(h->text, bytes + start, length);
     h->text[length] = '\0';
     if (!parse_descr(h))
@@ -108,8 +114,17 @@ static ot_status parse_header(const char *where, const uint8_t *bytes, size_t n_
     return OT_OK;
 }
 
-ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *bytes, size_t n_bytes,
-                      const char *name)
+// Elements of a row lie apart in Fortran order: each would be a read of its own.
+static ot_status place(ot__field *field, uint64_t start, const ot_dataset_options *options)
+{
+    if (field->fortran_order && field->source->input.is_file)
+        OT_TRY(ot__spill_source(field->source, options));
+    ot__field_place(field, start);
+    return OT_OK;
+}
+
+ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, uint64_t n_bytes,
+                      const char *name, const ot_dataset_options *options)
 {
     header h = {.dtype = OT_F32};
     size_t at = 0, needed;
@@ -121,19 +136,20 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, const uint8_t *by
         snprintf(where, sizeof(where), "%.400s: array '%.80s'", source->path, name);
     else
         snprintf(where, sizeof(where), "%.400s", source->path);
-    OT_TRY(parse_header(where, bytes, n_bytes, &h, &at));
+    OT_TRY(parse_header(where, source, start, n_bytes, &h, &at));
     if (!ot__shape_count(&h.shape, &count) || !ot__dtype_bytes(h.dtype, count, &needed) ||
         needed > n_bytes - at)
-        return ot__error(OT_ERR_FORMAT, "%s: array '%s' is stated as %s%s but has %zu bytes",
-                         source->path, name, ot_dtype_name(h.dtype),
-                         ot__shape_text(&h.shape, text, sizeof(text)), n_bytes - at);
+        return ot__error(OT_ERR_FORMAT,
+                         "%s: array '%s' is stated as %s%s but has %" PRIu64 " bytes", source->path,
+                         name, ot_dtype_name(h.dtype), ot__shape_text(&h.shape, text, sizeof(text)),
+                         n_bytes - at);
     field.dtype = h.dtype;
-    field.data = bytes + at;
     field.swap_bytes = h.swap_bytes && ot_dtype_size(h.dtype) > 1;
     field.fortran_order = h.fortran_order && h.shape.ndim > 1;
     field.row_shape.ndim = h.shape.ndim - 1;
     memcpy(field.row_shape.dim, h.shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
     field.rows = h.shape.dim[0];
+    OT_TRY(place(&field, start + at, options));
     copy = ot__strdup(name);
     return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
 }

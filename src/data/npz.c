@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays of an .npz: a zip of .npy files. Members are unpacked one behind the other into one
 // temporary file.
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 #include <zip.h>
 
 #include "data/data.h"
 
-enum { MAX_MEMBERS = 4096, ALIGNMENT = 64 };
+enum { MAX_MEMBERS = 4096, ALIGNMENT = 64, CHUNK = 1 << 14 };
 
 typedef struct member {
     char *name; // without .npy
@@ -17,16 +20,16 @@ static ot_status unpack_member(zip_t *archive, zip_uint64_t index, const char *n
                                ot__spill *spill)
 {
     zip_file_t *file = zip_fopen_index(archive, index, 0);
-    char chunk[1 << 16];
+    char chunk[CHUNK];
     zip_int64_t n;
     ot_status st = OT_OK;
 
     if (!file)
-        return ot__error(OT_ERR_FORMAT, "%s: member '%s' cannot be opened: %s", spill->path, name,
-                         zip_strerror(archive));
+        return ot__error(OT_ERR_FORMAT, "%s: member '%s' cannot be opened: %s", spill->source->path,
+                         name, zip_strerror(archive));
     while (st == OT_OK && (n = zip_fread(file, chunk, sizeof(chunk))) != 0)
-        st = n < 0 ? ot__error(OT_ERR_FORMAT, "%s: member '%s' is damaged: %s", spill->path, name,
-                               zip_file_strerror(file))
+        st = n < 0 ? ot__error(OT_ERR_FORMAT, "%s: member '%s' is damaged: %s", spill->source->path,
+                               name, zip_file_strerror(file))
                    : ot__spill_write(spill, chunk, (size_t)n);
     zip_fclose(file);
     return st;
@@ -44,7 +47,7 @@ static ot_status unpack_all(zip_t *archive, ot__spill *spill, member *members, i
         if (!name || !ot__ends_with(name, ".npy"))
             continue;
         if (*n_members == MAX_MEMBERS)
-            return ot__error(OT_ERR_UNSUPPORTED, "%s: has more than %d arrays", spill->path,
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: has more than %d arrays", spill->source->path,
                              MAX_MEMBERS);
         m->name = ot__strdup(name);
         if (!m->name)
@@ -62,8 +65,7 @@ static ot_status unpack_all(zip_t *archive, ot__spill *spill, member *members, i
 // An array that cannot be used matters only to whom it is bound.
 static ot_status add_member(ot_dataset *dataset, ot__source *source, const member *m)
 {
-    const ot_status st =
-        ot__npy_add(dataset, source, source->map.data + m->start, (size_t)m->size, m->name);
+    const ot_status st = ot__npy_add(dataset, source, m->start, m->size, m->name, NULL);
 
     if (st != OT_ERR_FORMAT && st != OT_ERR_UNSUPPORTED)
         return st;
@@ -84,37 +86,60 @@ static ot_status add_members(ot_dataset *dataset, ot__source *source, const memb
                   : ot__error(OT_ERR_UNSUPPORTED, "%s", dataset->fields[first].fault);
 }
 
-static ot_status unpack_archive(ot__source *source, const ot_dataset_options *options,
-                                member *members, int *n_members)
+// The archive where it lies; a file is read, not mapped, with a descriptor of zip's own.
+static zip_source_t *source_of(const ot__file_input *input, zip_error_t *error)
+{
+    zip_source_t *bytes;
+    FILE *file;
+    int fd;
+
+    if (!input->is_file)
+        return zip_source_buffer_create(input->memory.data, input->memory.size, 0, error);
+    fd = fcntl(input->fd, F_DUPFD_CLOEXEC, 0);
+    file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    bytes = file ? zip_source_filep_create(file, 0, -1, error) : NULL;
+    if (!file)
+        zip_error_set(error, ZIP_ER_OPEN, errno);
+    if (file && !bytes)
+        fclose(file);
+    if (!file && fd >= 0)
+        close(fd);
+    return bytes;
+}
+
+static ot_status open_archive(const ot__source *source, zip_t **out)
 {
     zip_error_t error;
     zip_source_t *bytes;
-    zip_t *archive = NULL;
-    ot__spill spill = {.fd = -1};
-    ot__file_map unpacked = {0};
     ot_status st = OT_OK;
 
     zip_error_init(&error);
-    bytes = zip_source_buffer_create(source->map.data, source->map.size, 0, &error);
-    if (bytes && !(archive = zip_open_from_source(bytes, ZIP_RDONLY, &error)))
-        zip_source_free(bytes);
-    if (!archive)
+    bytes = source_of(&source->input, &error);
+    *out = bytes ? zip_open_from_source(bytes, ZIP_RDONLY, &error) : NULL;
+    if (!*out)
         st = ot__error(OT_ERR_FORMAT, "%s: is no .npz: %s", source->path,
                        zip_error_strerror(&error));
-    if (st == OT_OK)
-        st = ot__spill_open(&spill, source->path, options);
+    if (bytes && !*out)
+        zip_source_free(bytes);
+    zip_error_fini(&error);
+    return st;
+}
+
+static ot_status unpack_archive(ot__source *source, const ot_dataset_options *options,
+                                member *members, int *n_members)
+{
+    zip_t *archive;
+    ot__spill spill = {.fd = -1};
+    ot_status st;
+
+    OT_TRY(open_archive(source, &archive));
+    st = ot__spill_open(&spill, source, options);
     if (st == OT_OK)
         st = unpack_all(archive, &spill, members, n_members);
+    zip_discard(archive);
     if (st == OT_OK)
-        st = ot__spill_map(&spill, &unpacked);
-    if (archive)
-        zip_discard(archive);
-    zip_error_fini(&error);
+        st = ot__spill_replace(&spill, source);
     ot__spill_close(&spill);
-    if (st == OT_OK) {
-        ot__file_map_close(&source->map);
-        source->map = unpacked;
-    }
     return st;
 }
 

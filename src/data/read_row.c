@@ -16,14 +16,28 @@ static void swap(uint8_t *bytes, size_t size)
     }
 }
 
-// Element `i` of row `row`; in Fortran order the first axis, the rows, runs fastest.
-static const uint8_t *element_at(const ot__field *field, int64_t rows, int64_t row, int64_t i)
+// Elements of a row that lie together.
+static ot_status find_row(ot__bound *bound, int64_t row, const uint8_t **out)
+{
+    const ot__field *field = bound->fields[0];
+    const size_t n = (size_t)field->row_count * ot_dtype_size(field->dtype);
+    const uint64_t at = field->offset + (uint64_t)row * n;
+
+    if (field->data) {
+        *out = field->data + (size_t)row * n;
+        return OT_OK;
+    }
+    OT_TRY(ot__window_move_to_row(&bound->window, field->source, row, at, n));
+    *out = ot__window_at(&bound->window, at);
+    return OT_OK;
+}
+
+// Element `i` of row `row` in Fortran order, where the first axis, the rows, runs fastest.
+static const uint8_t *fortran_element(const ot__field *field, int64_t rows, int64_t row, int64_t i)
 {
     const size_t size = ot_dtype_size(field->dtype);
     int64_t offset = row, stride = rows, rest = i, inner = field->row_count;
 
-    if (!field->fortran_order)
-        return field->data + (size_t)(row * field->row_count + i) * size;
     for (int k = 0; k < field->row_shape.ndim; k++) {
         inner /= field->row_shape.dim[k];
         offset += rest / inner * stride;
@@ -33,38 +47,43 @@ static const uint8_t *element_at(const ot__field *field, int64_t rows, int64_t r
     return field->data + (size_t)offset * size;
 }
 
-static void read_array(const ot__field *field, int64_t rows, int64_t row, double *values)
+// `elements` are those of the row, but in Fortran order.
+static void read_array(const ot__field *field, const uint8_t *elements, int64_t rows, int64_t row,
+                       double *values)
 {
     const size_t size = ot_dtype_size(field->dtype);
     uint8_t element[16];
 
     if (!field->swap_bytes && !field->fortran_order &&
-        (uintptr_t)field->data % size == 0) { // whole rows at once
-        ot__convert(values, OT_F64, element_at(field, rows, row, 0), field->dtype,
-                    field->row_count);
+        (uintptr_t)elements % size == 0) { // whole rows at once
+        ot__convert(values, OT_F64, elements, field->dtype, field->row_count);
         return;
     }
     for (int64_t i = 0; i < field->row_count; i++) {
-        memcpy(element, element_at(field, rows, row, i), size);
+        memcpy(element,
+               field->fortran_order ? fortran_element(field, rows, row, i)
+                                    : elements + (size_t)i * size,
+               size);
         if (field->swap_bytes)
             swap(element, size);
         ot__convert(&values[i], OT_F64, element, field->dtype, 1);
     }
 }
 
-static ot_status bad_value(const ot__bound *bound, int64_t row, int64_t i, const char *what)
+static ot_status bad_value(ot__bound *bound, int64_t row, int64_t i, const char *what)
 {
-    const ot__field *field = bound->fields[bound->fields[0]->data ? 0 : i];
+    const ot__field *field = bound->fields[bound->fields[0]->is_array ? 0 : i];
+    int64_t line;
 
-    if (field->data)
+    if (field->is_array)
         return ot__error(OT_ERR_INVALID, "%s: array '%s', row %" PRId64 ", element %" PRId64 ": %s",
                          field->source->path, field->name, row + 1, i + 1, what);
+    OT_TRY(ot__csv_line(field->source, row, &bound->window, &line));
     return ot__error(OT_ERR_INVALID, "%s: line %" PRId64 ", column %d ('%s'): %s",
-                     field->source->path, ot__csv_line(field->source, row), field->column + 1,
-                     field->name, what);
+                     field->source->path, line, field->column + 1, field->name, what);
 }
 
-static ot_status bad_cell(const ot__bound *bound, int64_t row, int64_t i, const ot__cell *cell,
+static ot_status bad_cell(ot__bound *bound, int64_t row, int64_t i, const ot__cell *cell,
                           const char *expected)
 {
     char what[128];
@@ -101,19 +120,19 @@ static ot_status read_class(ot__bound *bound, int64_t row, const ot__cell *cell,
 
 static ot_status read_cells(ot__bound *bound, int64_t row)
 {
-    ot__csv_row(bound->fields[0]->source, row, bound->cells);
+    OT_TRY(ot__csv_row(bound->fields[0]->source, row, &bound->window, bound->cells));
     for (int i = 0; i < bound->n_fields; i++) {
         const ot__cell *cell = &bound->cells[bound->fields[i]->column];
 
         if (bound->class_names)
             OT_TRY(read_class(bound, row, cell, &bound->values[i]));
         else if (!ot__cell_number(cell, &bound->values[i]))
-            return bad_cell(bound, row, i, cell, "number");
+            return bad_cell(bound, row, i, cell, "decimal number");
     }
     return OT_OK;
 }
 
-static ot_status check_labels(const ot__bound *bound, int64_t row, int64_t n_classes)
+static ot_status check_labels(ot__bound *bound, int64_t row, int64_t n_classes)
 {
     char what[96];
 
@@ -133,7 +152,7 @@ static ot_status check_labels(const ot__bound *bound, int64_t row, int64_t n_cla
     return OT_OK;
 }
 
-static ot_status scale_values(const ot__bound *bound, int64_t row)
+static ot_status scale_values(ot__bound *bound, int64_t row)
 {
     const int64_t per_channel = bound->n_channels > 1 ? bound->row_count / bound->n_channels : 0;
 
@@ -154,7 +173,7 @@ static ot_status scale_values(const ot__bound *bound, int64_t row)
 }
 
 // Beyond 0..1 binary cross entropy has no least value: training would go down for ever.
-static ot_status check_probabilities(const ot__bound *bound, int64_t row)
+static ot_status check_probabilities(ot__bound *bound, int64_t row)
 {
     char what[128];
 
@@ -191,7 +210,7 @@ static const struct {
     {OT_U64, 0, 0x1p53},
 };
 
-static ot_status check_range(const ot__bound *bound, int64_t row)
+static ot_status check_range(ot__bound *bound, int64_t row)
 {
     const bool is_whole = bound->dtype != OT_F16 && bound->dtype != OT_BF16 &&
                           bound->dtype != OT_F32 && bound->dtype != OT_F64;
@@ -248,18 +267,18 @@ static bool scale_u8(float *y, const uint8_t *x, int64_t n, double scale, double
     return n_bad == 0;
 }
 
-static bool is_plain(const ot__bound *bound)
+static bool is_plain(const ot__bound *bound, const uint8_t *elements)
 {
     const ot__field *field = bound->fields[0];
 
-    return field->data && !field->swap_bytes && !field->fortran_order && !bound->is_class &&
+    return field->is_array && !field->swap_bytes && !field->fortran_order && !bound->is_class &&
            !bound->is_probability && bound->dtype == OT_F32 &&
            (field->dtype == OT_U8 ||
-            (field->dtype == OT_F32 && (uintptr_t)field->data % sizeof(float) == 0));
+            (field->dtype == OT_F32 && (uintptr_t)elements % sizeof(float) == 0));
 }
 
 // False when there is an element that is not finite; `y` is then undefined.
-static bool read_plain(const ot__bound *bound, int64_t row, float *y)
+static bool read_plain(const ot__bound *bound, const uint8_t *elements, float *y)
 {
     const ot__field *field = bound->fields[0];
     const int64_t n_channels = bound->mean || bound->std ? OT_MAX(bound->n_channels, 1) : 1;
@@ -267,12 +286,11 @@ static bool read_plain(const ot__bound *bound, int64_t row, float *y)
     bool is_finite = true;
 
     for (int64_t c = 0; c < n_channels; c++) {
-        const int64_t first = row * bound->row_count + c * n;
         const double mean = bound->mean ? bound->mean[c] : 0, std = bound->std ? bound->std[c] : 1;
 
         is_finite &= field->dtype == OT_U8
-                         ? scale_u8(y + c * n, field->data + first, n, bound->scale, mean, std)
-                         : scale_f32(y + c * n, (const float *)(const void *)field->data + first, n,
+                         ? scale_u8(y + c * n, elements + c * n, n, bound->scale, mean, std)
+                         : scale_f32(y + c * n, (const float *)(const void *)elements + c * n, n,
                                      bound->scale, mean, std);
     }
     return is_finite;
@@ -281,13 +299,17 @@ static bool read_plain(const ot__bound *bound, int64_t row, float *y)
 ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows, int64_t n_classes)
 {
     const size_t row_bytes = (size_t)bound->row_count * ot_dtype_size(bound->dtype);
+    const ot__field *field = bound->fields[0];
+    const uint8_t *elements = NULL;
 
+    if (field->is_array && !field->fortran_order)
+        OT_TRY(find_row(bound, row, &elements));
     // The long way also says which element it is that does not fit.
-    if (is_plain(bound) &&
-        read_plain(bound, row, (float *)bound->tensor->data + at * bound->row_count))
+    if (is_plain(bound, elements) &&
+        read_plain(bound, elements, (float *)bound->tensor->data + at * bound->row_count))
         return OT_OK;
-    if (bound->fields[0]->data)
-        read_array(bound->fields[0], rows, row, bound->values);
+    if (field->is_array)
+        read_array(field, elements, rows, row, bound->values);
     else
         OT_TRY(read_cells(bound, row));
     if (bound->is_class)

@@ -25,7 +25,7 @@ static int field_of_name(const ot_dataset *dataset, const char *name)
 static bool is_csv(const ot_dataset *dataset)
 {
     for (int i = 0; i < dataset->n_fields; i++)
-        if (dataset->fields[i].data != NULL || dataset->fields[i].fault != NULL)
+        if (dataset->fields[i].is_array || dataset->fields[i].fault != NULL)
             return false;
     return dataset->n_fields > 0;
 }

@@ -21,13 +21,15 @@ bad "line 7, column 5 ('4'): label -1 is outside 0..2" bad.csv
 sed '7s/,[0-9]*$/,1.5/' plain.csv >bad.csv
 bad "line 7, column 5 ('4'): label 1.5 is no whole number" bad.csv
 sed '9s/^[0-9]*/nan/' header.csv >bad.csv
-bad "bad.csv: line 9, column 1 ('a'): is missing or not a number" bad.csv
+bad "bad.csv: line 9, column 1 ('a'): 'nan' is no decimal number" bad.csv
 sed '9s/^[0-9]*//' header.csv >bad.csv
 bad "line 9, column 1 ('a'): is missing or not a number" bad.csv
 sed '9s/^[0-9]*/inf/' header.csv >bad.csv
-bad "line 9, column 1 ('a'): is infinite" bad.csv
+bad "line 9, column 1 ('a'): 'inf' is no decimal number" bad.csv
+sed '9s/^[0-9]*/0x10/' header.csv >bad.csv
+bad "line 9, column 1 ('a'): '0x10' is no decimal number" bad.csv
 sed '9s/^[0-9]*/many/' header.csv >bad.csv
-bad "line 9, column 1 ('a'): 'many' is no number" bad.csv
+bad "line 9, column 1 ('a'): 'many' is no decimal number" bad.csv
 sed '9s/,[0-9]*$//' header.csv >bad.csv
 bad "bad.csv: line 9 has 4 columns, expected 5" bad.csv
 sed '9s/$/,1/' header.csv >bad.csv
@@ -56,7 +58,7 @@ refuses 1 "there is no input 'z'" train mlp.onnxtxt --data header.csv --bind z=a
 refuses 2 "is not INPUT=FIELD" train mlp.onnxtxt --data header.csv --bind x
 # The row is named where quoted cells hold line ends.
 printf 'a,b,c,d,"the\nkind"\n1,2,3,4,0\n1,2,3,4,1\n1,2,x,4,2\n' >bad.csv
-bad "bad.csv: line 5, column 3 ('c'): 'x' is no number" bad.csv
+bad "bad.csv: line 5, column 3 ('c'): 'x' is no decimal number" bad.csv
 
 # numpy
 head -c 300 x.npy >bad.npy

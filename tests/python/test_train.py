@@ -2,6 +2,7 @@
 """The short way: onnxtrain.train."""
 
 import contextlib
+import gzip
 import io
 import json
 import tempfile
@@ -190,6 +191,17 @@ class OptionsTest(unittest.TestCase):
             path.write_text("1,2,3,yes\n4,5,6,no\n")
             self.assertEqual(quiet(path, epochs=1, header=False).classes, ["no", "yes"])
             self.assertEqual(quiet(path, epochs=1, header=True).classes, ["no"])
+
+    def test_what_a_packed_file_may_become_is_limited(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.csv.gz"
+            with gzip.open(path, "wb") as file:
+                file.write(b"1,2,3,0\n4,5,6,1\n" + b"\n" * 70_000_000)
+            with self.assertRaisesRegex(MemoryError, "unpacks to more than 1000 times its"):
+                quiet(path, epochs=1)
+            self.assertEqual(quiet(path, epochs=1, max_unpacked=1 << 27).steps, 1)
+            with self.assertRaisesRegex(ValueError, "max_unpacked: -1"):
+                quiet(path, epochs=1, max_unpacked=-1)
 
     def test_the_log_has_a_line_per_event(self):
         with tempfile.TemporaryDirectory() as folder:

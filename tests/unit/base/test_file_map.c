@@ -314,6 +314,56 @@ static void running_out_of_memory_while_reading_is_an_error(void **state)
     }
 }
 
+static void a_pipe_that_nobody_writes_into_is_an_error(void **state)
+{
+    const char *path = in_folder(state, "pipe");
+    ot__file_map map;
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_says(path, ot__file_map_open(&map, path), OT_ERR_IO,
+                "is a pipe that nobody writes into");
+    assert_null(map.data);
+}
+
+// As shells do it: a pipe without a name, whose writer may be done and have written nothing.
+static void a_pipe_without_a_name_may_have_ended(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 4; n += 3) {
+        char path[32];
+        int ends[2];
+        ot__file_map map;
+
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(write(ends[1], "abc", n), n);
+        close(ends[1]);
+        snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+        assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+        assert_int_equal(map.size, n);
+        ot__file_map_close(&map);
+        close(ends[0]);
+    }
+}
+
+static void an_input_is_read_where_it_is_asked_and_not_behind_a_new_end(void **state)
+{
+    const char *path = in_folder(state, "data");
+    ot__file_input input;
+    char bytes[4];
+
+    assert_int_equal(ot__file_write(path, "abcdef", 6), OT_OK);
+    assert_int_equal(ot__file_input_open(&input, path), OT_OK);
+    assert_true(input.is_file && input.size == 6);
+    assert_int_equal(ot__file_input_read(&input, path, 2, bytes, 4), OT_OK);
+    assert_memory_equal(bytes, "cdef", 4);
+    assert_int_equal(truncate(path, 5), 0);
+    assert_int_equal(ot__file_input_read(&input, path, 2, bytes, 3), OT_OK);
+    assert_says(path, ot__file_input_read(&input, path, 2, bytes, 4), OT_ERR_IO,
+                "had 6 bytes when it was opened, now ends before byte 6");
+    ot__file_input_close(&input);
+    assert_says(*state, ot__file_input_open(&input, *state), OT_ERR_IO, "is a folder");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +377,9 @@ int main(void)
         TEST_IN_FOLDER(a_socket_is_named),
         TEST_IN_FOLDER(an_unreadable_file_is_named),
         TEST_IN_FOLDER(a_pipe_is_read_to_its_end),
+        TEST_IN_FOLDER(a_pipe_that_nobody_writes_into_is_an_error),
+        TEST_IN_FOLDER(a_pipe_without_a_name_may_have_ended),
+        TEST_IN_FOLDER(an_input_is_read_where_it_is_asked_and_not_behind_a_new_end),
         TEST_IN_FOLDER(a_pipe_may_have_as_many_bytes_as_the_limit_and_no_more),
         TEST_IN_FOLDER(standard_input_goes_on_where_it_stands),
         TEST_IN_FOLDER(running_out_of_memory_while_reading_is_an_error),

@@ -80,7 +80,10 @@ static void numbers_are_those_of_strtod_bit_for_bit(void **state)
 
 static void text_is_no_number(void **state)
 {
-    const char *texts[] = {"x", "1x", "1,5", "--1", "1e", ".", "-", "1 2"};
+    const char *texts[] = {"x",     "1x",       "1,5",      "--1",   "1e",    ".",
+                           "-",     "1 2",      "0x10",     "0x1p3", "nan",   "NaN",
+                           "-inf",  "infinity", "1e+",      "e5",    "1e5.",  "1_000",
+                           "1.2.3", "+-1",      "nan(123)", "1d5",   "1e999", "\xd9\xa3"};
 
     (void)state;
     for (size_t i = 0; i < OT_COUNT(texts); i++) {
@@ -90,11 +93,28 @@ static void text_is_no_number(void **state)
     }
 }
 
+// A column is one of numbers when its first row has one, or what is said instead of one.
+static void words_for_what_is_no_number_do_not_make_a_column_text(void **state)
+{
+    ot_dataset *dataset = open_text("a,b,c,d\nnan,-Infinity,INF,nano\n1,2,3,x\n");
+    ot_dtype dtype;
+    ot_shape shape;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(ot_dataset_field_info(dataset, i, &dtype, &shape), OT_OK);
+        assert_int_equal(dtype, i < 3 ? OT_F64 : OT_STRING);
+    }
+    ot_dataset_destroy(dataset);
+}
+
 static void quoted_cells_hold_separators_line_ends_and_quotes(void **state)
 {
     ot_dataset *dataset = open_text("\"a,b\",c\n\"say \"\"yes\"\"\n,\",2\nno,3");
     ot__cell cells[2];
+    ot__window window = {0};
     ot__buf text = {0};
+    int64_t line;
     ot_dtype dtype;
     ot_shape shape;
 
@@ -105,10 +125,12 @@ static void quoted_cells_hold_separators_line_ends_and_quotes(void **state)
     assert_int_equal(dtype, OT_STRING);
     assert_int_equal(ot_dataset_field_info(dataset, 1, &dtype, &shape), OT_OK);
     assert_int_equal(dtype, OT_F64);
-    ot__csv_row(dataset->sources[0], 0, cells);
+    assert_int_equal(ot__csv_row(dataset->sources[0], 0, &window, cells), OT_OK);
     ot__cell_text(&cells[0], &text);
     assert_string_equal(text.data, "say \"yes\"\n,");
-    assert_int_equal(ot__csv_line(dataset->sources[0], 1), 4);
+    assert_int_equal(ot__csv_line(dataset->sources[0], 1, &window, &line), OT_OK);
+    assert_int_equal(line, 4);
+    ot__window_deinit(&window);
     ot__buf_deinit(&text);
     ot_dataset_destroy(dataset);
 }
@@ -152,6 +174,7 @@ static void a_million_rows_are_found_again(void **state)
     enum { COUNT = (1 << 20) + 5 };
     ot__buf text = {0};
     ot_dataset *dataset;
+    ot__window window = {0};
     ot__cell cell;
     const int64_t wanted[] = {0, 1, COUNT / 2, (1 << 20) - 1, 1 << 20, COUNT - 1};
 
@@ -162,10 +185,11 @@ static void a_million_rows_are_found_again(void **state)
     assert_int_equal(ot_dataset_rows(dataset), COUNT);
     for (size_t i = 0; i < OT_COUNT(wanted); i++) {
         double value;
-        ot__csv_row(dataset->sources[0], wanted[i], &cell);
+        assert_int_equal(ot__csv_row(dataset->sources[0], wanted[i], &window, &cell), OT_OK);
         assert_true(ot__cell_number(&cell, &value));
         assert_true(value == (double)wanted[i]);
     }
+    ot__window_deinit(&window);
     ot_dataset_destroy(dataset);
     ot__buf_deinit(&text);
 }
@@ -193,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_those_of_strtod_bit_for_bit),
         cmocka_unit_test(text_is_no_number),
+        cmocka_unit_test(words_for_what_is_no_number_do_not_make_a_column_text),
         cmocka_unit_test(quoted_cells_hold_separators_line_ends_and_quotes),
         cmocka_unit_test(the_first_row_is_a_header_when_it_has_text_and_no_number),
         cmocka_unit_test(malformed_files_are_refused_with_the_line),
