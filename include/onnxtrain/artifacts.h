@@ -85,8 +85,7 @@ typedef struct ot_artifacts_options {
      * Patterns with * and ? over initializer names. trainable NULL: every float initializer that
      * reaches the loss through a differentiable input, except scalars, exponents of Pow, bounds of
      * Clip and, unless train_buffers, masks of Softmax and what the file calls buffers. An explicit
-     * name that reaches no loss is
-     * an error.
+     * name that reaches no loss is an error.
      */
     const char *const *trainable;
     int n_trainable;
@@ -108,12 +107,15 @@ typedef struct ot_artifacts_options {
                          ///< its gradient is summed like a parameter's, and nothing updates it (0)
     const char *const *shared; ///< as ot_prepare_options.shared
     int n_shared;
-    ot_prepare prepare; ///< OT_PREPARE_TRAINING
+    ot_prepare prepare;  ///< OT_PREPARE_TRAINING
+    int names_of_module; ///< 1: trainable has the parameters of the framework's module, frozen its
+                         ///< others and its buffers; those that the model lacks or that reach no
+                         ///< loss do not matter, unless something else stands for them (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING            \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0         \
     }
 
 /** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL behind the

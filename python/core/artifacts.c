@@ -94,10 +94,10 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     int batch_norm;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppp", core_model_type, model, &PyList_Type, &losses,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|pppp", core_model_type, model, &PyList_Type, &losses,
                           &PyTuple_Type, &optimizer, &trainable, &frozen, &additional, &batch_norm,
                           &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
-                          &o->train_buffers, &o->input_gradients) ||
+                          &o->train_buffers, &o->input_gradients, &o->names_of_module) ||
         take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
@@ -359,7 +359,7 @@ static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
-     "input_gradients=False) -> Artifacts"},
+     "input_gradients=False, names_of_module=False) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Sequence
 
-from onnxtrain import _core, _losses
+from onnxtrain import _core, _losses, _module
 from onnxtrain._options import BATCH_NORMS, choose, load_model
 from onnxtrain._ort_value import type_text
 
@@ -76,6 +76,7 @@ def check(
     target: str | None = None,
     trainable: Sequence[str] | None = None,
     frozen: Sequence[str] | None = None,
+    module: Any = None,
     batch_norm: str = "auto",
 ) -> Report:
     """Say whether a model can be trained, what trains, what does not and why, without building it.
@@ -84,21 +85,25 @@ def check(
 
     Args:
         model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
-        loss, loss_input, target, trainable, frozen, batch_norm: as of :func:`onnxtrain.train`.
+        loss, loss_input, target, trainable, frozen, module, batch_norm: as of :func:`onnxtrain.train`.
     """
     forward = load_model(model)
     losses, additional = _losses.parse(loss, loss_input, target, "mean", None, None, 1, forward.output_names())
     statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
+    names = _module.choose(forward, trainable, frozen, module)
     can_train, parameters, problems, notes = _core.report(
         forward,
         losses,
         _NO_OPTIMIZER,
-        trainable,
-        frozen,
+        *names,
         additional,
         statistics,
         False,
         0,
         None,
+        False,
+        False,
+        False,
+        module is not None,
     )
     return Report(bool(can_train), [_parameter(row) for row in parameters], problems, notes)

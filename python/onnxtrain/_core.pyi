@@ -116,6 +116,7 @@ class Artifacts:
         ort_format: bool = False,
         train_buffers: bool = False,
         input_gradients: bool = False,
+        names_of_module: bool = False,
         /,
     ) -> Artifacts: ...
     @staticmethod

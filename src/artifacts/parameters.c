@@ -199,9 +199,9 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
     return explain(item, "reaches the loss");
 }
 
-// What the user's patterns make of an item whose reason is set.
+// What the user's patterns make of an item whose reason is set. reaches: the loss, by a gradient.
 static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
-                                const ot_artifacts_options *options, bool may_train)
+                                const ot_artifacts_options *options, bool may_train, bool reaches)
 {
     ot__arena *arena = c->graph->model->arena;
     const char *name = item->value->name;
@@ -209,11 +209,15 @@ static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
     const char *frozen = match(options->frozen, options->n_frozen, name);
 
     item->role = OT_ROLE_CONSTANT;
+    item->could_train = may_train;
+    if (trained && options->names_of_module && !reaches)
+        return OT_OK; // a framework's optimizer has such parameters, and leaves them alone
     if (trained && ot__pattern_is_name(trained)) { // must reach the loss, which building checks
         item->role = OT_ROLE_TRAINABLE;
         return may_train ? OT_OK : explain(item, "trainable by name");
     }
-    if (frozen) {
+    // Of a module's buffers only those that would train need to be told not to.
+    if (frozen && (may_train || !options->names_of_module)) {
         item->role = OT_ROLE_FROZEN;
         return explain(item, ot__pattern_is_name(frozen)
                                  ? "frozen by name"
@@ -236,7 +240,8 @@ static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
 
     OT_TRY(judge(c, item, status, blocker, &may_train));
     item->is_blocked = may_train && status == OT_PATH_UNSUPPORTED;
-    return apply_patterns(c, item, options, may_train);
+    return apply_patterns(c, item, options, may_train,
+                          status == OT_PATH_OK || status == OT_PATH_UNSUPPORTED);
 }
 
 ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *item,
@@ -244,7 +249,8 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
 {
     ot__arena *arena = c->graph->model->arena;
     const ot_value *value = item->value;
-    bool may_train = item->role == OT_ROLE_TRAINABLE || item->is_blocked;
+    const bool reaches = item->role == OT_ROLE_TRAINABLE || item->is_blocked;
+    bool may_train = reaches;
     const char *other = NULL;
 
     if (!ot__dtype_is_float(value->dtype))
@@ -258,7 +264,7 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
     if (other)
         item->reason = other;
     may_train = may_train && !other;
-    OT_TRY(apply_patterns(c, item, options, may_train));
+    OT_TRY(apply_patterns(c, item, options, may_train, reaches));
     item->is_blocked = item->is_blocked && item->role == OT_ROLE_TRAINABLE;
     return OT_OK;
 }
@@ -298,7 +304,8 @@ static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *
     OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, status, blocker));
     for (int i = 0; i < c->n; i++)
         OT_TRY(classify_one(c, &c->items[i], options, status[i], blocker[i]));
-    return check_effect(c, options);
+    return options->names_of_module ? ot__candidates_check_module(c, options)
+                                    : check_effect(c, options);
 }
 
 ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
@@ -314,9 +321,10 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     OT_TRY(check_overlap(options));
     if (!options->train_buffers)
         OT_TRY(ot__candidates_hold(c));
-    OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable,
-                          options->input_gradients != 0));
-    if (options->ignore_unknown_frozen == 0)
+    if (options->names_of_module == 0)
+        OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable,
+                              options->input_gradients != 0));
+    if (options->names_of_module == 0 && options->ignore_unknown_frozen == 0)
         OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen, false));
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);

@@ -21,6 +21,7 @@ typedef struct ot__candidate {
     bool has_role;         // read as weight, bias, scale, table or statistic
     ot__origin origin;
     const ot_node *softmax; // its readers only add it to what this one takes; NULL: not so
+    bool could_train;       // would train if nobody named anything
     const char *held;       // why it is no parameter although it could train; NULL: it is one
 } ot__candidate;
 
@@ -44,6 +45,9 @@ ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__ca
 ot_status ot__candidates_find_purposes(ot__candidates *candidates, const ot__uses *uses);
 // purpose.c: the elements of this input go to the outputs as they are, wherever they go.
 bool ot__node_moves(const ot_node *node, int i_input);
+// module.c: of options with names_of_module, that nothing stands for a parameter that is missing.
+ot_status ot__candidates_check_module(const ot__candidates *candidates,
+                                      const ot_artifacts_options *options);
 // hold.c: sets origin and held, and what purposes are.
 ot_status ot__candidates_hold(ot__candidates *candidates);
 // examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.

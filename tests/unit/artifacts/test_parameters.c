@@ -152,6 +152,47 @@ static void unknown_frozen_names_may_be_ignored(void **state)
     ot_report_destroy(report);
 }
 
+// "w" and "scalar" train, "b" and "index" do not; "spare" reaches no loss, and "pooler" is not
+// there.
+static void names_of_a_module_say_what_trains(void **state)
+{
+    static const char *const trainable[] = {"w", "scalar", "spare", "pooler"},
+                             *const frozen[] = {"b", "index", "other"},
+                             *const none[] = {"scalar", "lost"};
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_report *report;
+
+    (void)state;
+    options.trainable = trainable;
+    options.n_trainable = 4;
+    options.frozen = frozen;
+    options.n_frozen = 3;
+    options.names_of_module = 1;
+    report = report_of(forward, &options);
+    if (!ot_report_trainable(report))
+        fail_msg("%s", ot_report_problem(report, 0));
+    assert_parameter(report, "w", 1, "reaches the loss");
+    assert_parameter(report, "scalar", 1, "trainable by name");
+    assert_parameter(report, "b", 0, "frozen by name");
+    assert_parameter(report, "index", 0, "element type i64");
+    assert_parameter(report, "spare", 0, "does not reach the loss");
+    assert_int_equal(ot_report_note_count(report), 0);
+    ot_report_destroy(report);
+    // "w" may be what "lost" was computed into.
+    options.trainable = none;
+    options.n_trainable = 2;
+    report = report_of(forward, &options);
+    assert_int_equal(ot_report_trainable(report), 0);
+    assert_non_null(strstr(ot_report_problem(report, 0),
+                           "the model has no 'lost' of the module, but 'w', which is none of it"));
+    ot_report_destroy(report);
+    options.n_trainable = 1;
+    report = report_of(forward, &options);
+    assert_int_equal(ot_report_trainable(report), 1);
+    assert_parameter(report, "w", 0, "not among the trainable names");
+    ot_report_destroy(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +201,7 @@ int main(void)
         cmocka_unit_test(names_that_cannot_train_are_refused),
         cmocka_unit_test(scalars_train_when_they_are_named),
         cmocka_unit_test(unknown_frozen_names_may_be_ignored),
+        cmocka_unit_test(names_of_a_module_say_what_trains),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
