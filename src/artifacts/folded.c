@@ -36,13 +36,14 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
     return strcmp(model->producer_name, "pytorch") == 0 && is_value_name(name);
 }
 
-// Elements that are all the same are an initial value, not a weight that was shared.
-static bool is_uniform(const ot_tensor *t, size_t n_bytes)
+bool ot__tensor_is_uniform(const ot_tensor *t)
 {
-    const size_t element = n_bytes / (size_t)ot_tensor_count(t);
-    const char *data = t->data;
+    const int64_t n = t ? ot_tensor_count(t) : 0;
+    const size_t n_bytes = n > 0 ? ot_tensor_bytes(t) : 0;
+    const size_t element = n > 0 ? n_bytes / (size_t)n : 0;
+    const char *data = t ? t->data : NULL;
 
-    return memcmp(data, data + element, n_bytes - element) == 0;
+    return n == 0 || memcmp(data, data + element, n_bytes - element) == 0;
 }
 
 const ot_value *ot__candidate_twin(const ot__candidates *c, int i)
@@ -53,7 +54,7 @@ const ot_value *ot__candidate_twin(const ot__candidates *c, int i)
     if (!a || a->shape.ndim < 2 || !ot__dtype_is_float(a->dtype) || ot_tensor_count(a) < 2)
         return NULL;
     n_bytes = ot_tensor_bytes(a);
-    if (is_uniform(a, n_bytes))
+    if (ot__tensor_is_uniform(a)) // an initial value, not a weight that was shared
         return NULL;
     for (int k = 0; k < i; k++) {
         const ot_tensor *b = c->items[k].value->constant;

@@ -41,18 +41,22 @@ static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
 
 // ---- buffers ----
 
-// A buffer's name may stand for what an exporter merged with it: then others read it, too.
+// A buffer's name may stand for what an exporter merged with it: then others read it, too. Where
+// they take it as no parameter is taken, it was made for them, unless its elements are all the
+// same.
 static ot_status is_read_as_buffer(const ot__origins *origins, const ot__uses *uses,
                                    const ot__candidate *item, const char *name, bool *out)
 {
     const int index = item->value->index;
+    const bool may_be_merged = ot__tensor_is_uniform(item->value->constant);
 
     *out = true;
     for (int u = uses->first[index]; u < uses->first[index + 1] && *out; u++) {
         ot__nearness place;
 
         OT_TRY(ot__origins_place(origins, uses->use[u].node, name, &place));
-        *out = place == OT_PLACE_OWN || (place == OT_PLACE_INSIDE && !item->has_role);
+        *out = place == OT_PLACE_OWN ||
+               (!item->has_role && (place == OT_PLACE_INSIDE || !may_be_merged));
     }
     return OT_OK;
 }
@@ -64,7 +68,13 @@ static ot_status find_buffer(const ot__candidates *c, const ot__origins *origins
     bool holds;
 
     OT_TRY(ot__origins_find(origins, item->value, &item->origin, &name));
-    if (item->origin != OT_ORIGIN_BUFFER || item->held)
+    if (item->held)
+        return OT_OK;
+    // All the same elements, and read as a parameter: one may have been merged with it.
+    if (item->origin == OT_ORIGIN_CODE &&
+        !(item->has_role && ot__tensor_is_uniform(item->value->constant)))
+        item->held = "made of no parameter of the exported module";
+    if (item->origin != OT_ORIGIN_BUFFER)
         return OT_OK;
     OT_TRY(is_read_as_buffer(origins, uses, item, name, &holds));
     if (!holds)

@@ -92,7 +92,8 @@ static ot__origin look_up(const ot__origins *o, const char *name)
     return (ot__origin)(uintptr_t)ot__map_get(&o->names, name);
 }
 
-// What is computed from a parameter, and from whatever else, stands for that parameter.
+// What is computed from a parameter, and from whatever else, stands for that parameter. The list
+// has all that it was computed from, however far back.
 static ot_status find_folded(const ot__origins *o, const char *list, ot__origin *origin,
                              const char **name)
 {
@@ -108,6 +109,8 @@ static ot_status find_folded(const ot__origins *o, const char *list, ot__origin 
         *origin = found;
         *name = from;
     }
+    if (*origin == OT_ORIGIN_UNKNOWN && o->names.count > 0)
+        *origin = OT_ORIGIN_CODE;
     return OT_OK;
 }
 

@@ -9,6 +9,7 @@ typedef enum ot__origin {
     OT_ORIGIN_UNKNOWN,
     OT_ORIGIN_PARAMETER,
     OT_ORIGIN_BUFFER, // a buffer, or a tensor that the module's code holds
+    OT_ORIGIN_CODE,   // computed by the exporter from no tensor of the module
 } ot__origin;
 
 typedef struct ot__origins {

@@ -52,6 +52,7 @@ ot_status ot__candidates_check_module(const ot__candidates *candidates,
 ot_status ot__candidates_hold(ot__candidates *candidates);
 // examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.
 ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_options *options);
+bool ot__tensor_is_uniform(const ot_tensor *tensor); // folded.c: all elements are the same
 // folded.c: by its name, computed by an exporter from parameters that are gone.
 bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
 // An earlier candidate with the same elements as number i; NULL: none.

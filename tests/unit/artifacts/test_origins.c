@@ -76,7 +76,7 @@ static void the_word_holds_where_the_buffers_module_reads_it(void **state)
         {NULL, NULL, plain},
         {"['', 'a', 'a.b', 'mul']", NULL, plain},                  // handed on
         {"['', 'a', 'mul']", "['', 'a', 'a.norm', 'norm']", NULL}, // a scale of a module within
-        {"['', 'c', 'mul']", NULL, NULL},
+        {"['', 'c', 'mul']", NULL, NULL}, // all ones: merged with something of 'c'
         {"['', 'mul']", "['', 'a', 'norm']", NULL},
         {"['', 'a', 'mul']", "['', 'c', 'norm']", NULL},
         {"['', 'aa', 'mul']", "['', 'a', 'norm']", NULL},
@@ -111,8 +111,8 @@ static void the_signature_and_what_was_folded_tell_too(void **state)
         {"['val_1', 'two']", "made of 'two', a buffer of the exported module"},
         {"['a.pe', 'w']", NULL},
         {"['w', 'a.pe']", NULL},
-        {"['val_1']", NULL},
-        {"[", NULL},
+        {"['val_1']", "made of no parameter of the exported module"},
+        {"[", "made of no parameter of the exported module"},
     };
 
     (void)state;
@@ -134,6 +134,49 @@ static void the_signature_and_what_was_folded_tell_too(void **state)
                                                      "b: BUFFER target='a.pe'");
         buffer_of(model)->metadata = said(FOLDED, others[i].folded);
         assert_held(model, others[i].reason);
+    }
+}
+
+// Elements that differ are no other tensor's initial values: the buffer itself was handed on.
+static void what_cannot_have_been_merged_is_a_buffer_anywhere(void **state)
+{
+    static const struct {
+        const char *mul, *norm, *reason;
+    } cases[] = {
+        {"['', 'c', 'mul']", NULL, plain},
+        {"['', 'a', 'mul']", "['', 'c', 'norm']", NULL}, // as a scale
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot_model *model = model_of(cases[i].mul, cases[i].norm);
+
+        ((float *)buffer_of(model)->constant->data)[0] = 2;
+        buffer_of(model)->metadata = said(KIND, "BUFFER");
+        assert_held(model, cases[i].reason);
+    }
+}
+
+// An attention mask of zeros is no parameter; as a LayerNormalization's scale it may be one.
+static void what_is_computed_from_nothing_of_the_module_is_frozen(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool has_role = i & 1, is_uniform = i & 2;
+        ot_model *model = model_of(NULL, has_role ? "['', 'a', 'norm']" : NULL);
+
+        ((float *)buffer_of(model)->constant->data)[0] = is_uniform ? 1 : 2;
+        model->graph->metadata = said(SIGNATURE, "p: PARAMETER target='w'");
+        buffer_of(model)->metadata = said(FOLDED, "['arange', 'val_1']");
+        assert_held(model,
+                    has_role && is_uniform ? NULL : "made of no parameter of the exported module");
+    }
+    // Without a signature nobody knows.
+    {
+        ot_model *model = model_of(NULL, NULL);
+
+        buffer_of(model)->metadata = said(FOLDED, "['arange', 'val_1']");
+        assert_held(model, NULL);
     }
 }
 
@@ -182,6 +225,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_word_holds_where_the_buffers_module_reads_it),
         cmocka_unit_test(the_signature_and_what_was_folded_tell_too),
+        cmocka_unit_test(what_cannot_have_been_merged_is_a_buffer_anywhere),
+        cmocka_unit_test(what_is_computed_from_nothing_of_the_module_is_frozen),
         cmocka_unit_test(a_parameter_by_its_file_is_not_noted),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
