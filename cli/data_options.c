@@ -120,12 +120,17 @@ static int read_numbers(data_setup *setup, const data_values *values, ot_data_op
     return code;
 }
 
-// The library's messages on what an option says begin with its name.
+// The library's messages on what an option says begin with its name, and may name another one by
+// its field.
 static int report_option(void)
 {
     static const char *const options[] = {"bind: ", "label: ", "split: "};
-    const char *message = ot_error_message();
+    static const char class_axis[] = "class_axis=";
+    const char *message = ot_error_message(), *named = strstr(message, class_axis);
 
+    if (named)
+        return report_text("%.*s--class-axis %s", (int)(named - message), message,
+                           named + strlen(class_axis));
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (strncmp(message, options[i], strlen(options[i])) == 0)
             return report_text("--%s", message);

@@ -219,10 +219,27 @@ static ot_status take_model(const ot_model *model, const ot_artifacts_options *o
     return st;
 }
 
+// Models of artifacts look like any other, and would fail with what they were made of.
+static ot_status check_is_forward(const ot_graph *graph)
+{
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (strcmp(graph->inputs[i]->name, OT_NAME_LAZY_RESET) == 0)
+            return ot__error(OT_ERR_INVALID, "the model is the training model of artifacts, "
+                                             "expected a forward model: train their folder");
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (graph->nodes[n]->domain[0] != '\0' &&
+            (ot__ends_with(graph->nodes[n]->op_type, "Optimizer") ||
+             ot__ends_with(graph->nodes[n]->op_type, "OptimizerV2")))
+            return ot__error(OT_ERR_INVALID, "the model is the optimizer model of artifacts, "
+                                             "expected a forward model: train their folder");
+    return OT_OK;
+}
+
 ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
                            ot__foreign foreign, ot__forward *forward)
 {
     *forward = (ot__forward){0};
+    OT_TRY(check_is_forward(model->graph));
     OT_TRY(take_model(model, options, forward));
     OT_TRY(ot__init_parameters(forward->model, options));
     // Before preparing: what raising adds are constants.

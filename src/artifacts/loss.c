@@ -246,6 +246,8 @@ static ot_status check_options(const ot_loss_options *options)
 
 static ot_status loss_input(const ot_graph *graph, const ot_loss_options *options, ot_value **x)
 {
+    char op[160];
+
     *x = NULL;
     if (options->input) {
         *x = ot__graph_find(graph, options->input);
@@ -257,6 +259,10 @@ static ot_status loss_input(const ot_graph *graph, const ot_loss_options *option
     } else {
         return ot__error(OT_ERR_INVALID, "the model has no output to take a loss of");
     }
+    if ((*x)->kind == OT_VALUE_UNTYPED && (*x)->producer && ot__op_is_foreign((*x)->producer))
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "operator %s is not supported: it makes '%s', which the loss takes",
+                         ot__op_type_text((*x)->producer, op, sizeof op), (*x)->name);
     if ((*x)->kind != OT_VALUE_TENSOR || !ot__dtype_is_float((*x)->dtype))
         return ot__error(OT_ERR_INVALID, "loss input '%s' is %s, expected a tensor of a float type",
                          (*x)->name,

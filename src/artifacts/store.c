@@ -232,6 +232,26 @@ static ot_status load(ot_artifacts *artifacts, const char *folder, const char *p
     return find_parameters(artifacts);
 }
 
+static ot_status check_folder(const char *folder, const char *prefix)
+{
+    char *path = NULL, *ort_path = NULL;
+    ot_status st;
+
+    if (!ot__path_exists(folder))
+        return ot__error(OT_ERR_IO, "%s: there is no such folder", folder);
+    if (!ot__path_is_folder(folder))
+        return ot__error(OT_ERR_IO, "%s: is a file, not a folder of artifacts", folder);
+    st = path_of(folder, prefix, FILE_TRAINING, ONNX, &path);
+    if (st == OT_OK)
+        st = path_of(folder, prefix, FILE_TRAINING, ORT, &ort_path);
+    if (st == OT_OK && !ot__path_exists(path) && !ot__path_exists(ort_path))
+        st = ot__error(OT_ERR_IO, "%s: is no folder of artifacts: it lacks %s" FILE_TRAINING ONNX,
+                       folder, prefix ? prefix : "");
+    ot__free(path);
+    ot__free(ort_path);
+    return st;
+}
+
 ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts **out)
 {
     ot_artifacts *artifacts;
@@ -240,6 +260,7 @@ ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(folder));
+    OT_TRY(check_folder(folder, prefix));
     OT_TRY(ot__artifacts_create(&artifacts));
     st = load(artifacts, folder, prefix);
     if (st == OT_OK)

@@ -291,9 +291,11 @@ static ot_status say_freeze(ot__buf *text, const ot__reach *reach, ot_value *con
 
 ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *from, int n_from)
 {
+    const ot_node *foreign = NULL; // the first without a record
     ot__buf text = {0};
     ot_status st = OT_OK;
     int n_missing = 0;
+    char op[160];
 
     for (int n = 0; st == OT_OK && n < reach->n_nodes; n++) {
         const ot_node *node = reach->graph->nodes[n];
@@ -302,6 +304,8 @@ ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *fro
             continue;
         if (n_missing++ > 0)
             ot__buf_text(&text, ", ");
+        if (!foreign && ot__op_is_foreign(node))
+            foreign = node;
         st = say_operator(&text, reach, node);
     }
     if (st == OT_OK && n_missing > 0)
@@ -311,6 +315,8 @@ ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *fro
     if (st == OT_OK && n_missing > 0)
         st = ot__error(OT_ERR_UNSUPPORTED, "%d operator%s on the way to '%s' without gradient: %s",
                        n_missing, n_missing == 1 ? "" : "s", reach->target->name, text.data);
+    if (st == OT_ERR_UNSUPPORTED && foreign)
+        st = ot__error_prefix(st, "%s is not supported", ot__op_type_text(foreign, op, sizeof op));
     ot__buf_deinit(&text);
     return st;
 }

@@ -210,6 +210,19 @@ void ot__file_input_close(ot__file_input *input);
 ot_status ot__file_input_read(const ot__file_input *input, const char *path, uint64_t offset,
                               void *to, size_t n_bytes);
 
+// What a file is by its first bytes (file_kind.c).
+typedef enum ot__file_kind {
+    OT_FILE_UNKNOWN,
+    OT_FILE_MODEL,
+    OT_FILE_CHECKPOINT,
+    OT_FILE_DATA,
+    OT_FILE_OTHER, // known, and none of these
+} ot__file_kind;
+// OT_ERR_FORMAT, "path: is a checkpoint, not a model", when it is known to be something else than
+// what was wanted.
+ot_status ot__file_kind_check(const void *data, size_t size, const char *path,
+                              ot__file_kind wanted);
+
 // Write a file so that a kill at any moment leaves the old or the new one: temporary file in the
 // same folder, fsync, rename, fsync of the folder. The old file's permissions are kept; of a
 // symbolic link the file it points to is replaced. "-" writes to standard output; devices and pipes
@@ -291,6 +304,8 @@ void ot__parallel_for(int64_t count, int64_t min_per_thread,
 double ot__clock_seconds(void); // monotonic
 bool ot__log_wants(ot_log_level level);
 void ot__log(ot_log_level level, const char *format, ...) OT_PRINTF(2, 3);
+// What somebody asked for by name: written whatever OT_LOG says, to a hook as information.
+void ot__log_asked(const char *format, ...) OT_PRINTF(1, 2);
 
 // ---- FlatBuffers ----
 

@@ -41,22 +41,37 @@ bool ot__log_wants(ot_log_level level)
     return hook || (int)level >= wanted_level();
 }
 
-void ot__log(ot_log_level level, const char *format, ...)
+static void write_line(ot_log_level level, const char *level_name, const char *format, va_list args)
 {
     char line[LINE_MAX_LENGTH];
+
+    if (vsnprintf(line, sizeof(line), format, args) < 0)
+        line[0] = '\0';
+    ot__text_printable(line);
+    if (hook)
+        hook(hook_context, level, line);
+    else
+        fprintf(stderr, "onnxtrain: %s%s%s\n", level_name, level_name[0] ? ": " : "", line);
+}
+
+void ot__log(ot_log_level level, const char *format, ...)
+{
     va_list args;
 
     if (!ot__log_wants(level))
         return;
     va_start(args, format);
-    if (vsnprintf(line, sizeof(line), format, args) < 0)
-        line[0] = '\0';
+    write_line(level, level_names[level], format, args);
     va_end(args);
-    ot__text_printable(line);
-    if (hook)
-        hook(hook_context, level, line);
-    else
-        fprintf(stderr, "onnxtrain: %s: %s\n", level_names[level], line);
+}
+
+void ot__log_asked(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(OT_LOG_INFO, "", format, args);
+    va_end(args);
 }
 
 double ot__clock_seconds(void)

@@ -8,16 +8,31 @@ static const size_t external_from = (size_t)1800 << 20; // bytes, as ONNX Runtim
 
 // ---- loading ----
 
+static ot_status refuse_folder(const char *path)
+{
+    char *inside = ot__path_join(path, "checkpoint");
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    if (inside && ot__path_exists(inside))
+        st = ot__error(OT_ERR_FORMAT, "%s: is a folder, whose checkpoint is '%s'", path, inside);
+    else if (inside)
+        st = ot__error(OT_ERR_FORMAT,
+                       "%s: is a folder; checkpoints from before ONNX Runtime 1.16 cannot be read",
+                       path);
+    ot__free(inside);
+    return st;
+}
+
 static ot_status load(const char *path, unsigned flags, ot_checkpoint **out)
 {
     ot__file_map map = {0};
     ot_status st;
 
     if (ot__path_is_folder(path))
-        return ot__error(
-            OT_ERR_FORMAT,
-            "%s: is a folder; checkpoints from before ONNX Runtime 1.16 cannot be read", path);
+        return refuse_folder(path);
     st = ot__file_map_open(&map, path);
+    if (st == OT_OK)
+        st = ot__file_kind_check(map.data, map.size, path, OT_FILE_CHECKPOINT);
     if (st == OT_OK)
         st = ot__flatbuf_read(&map, path, flags, out);
     ot__file_map_close(&map);

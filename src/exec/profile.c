@@ -57,8 +57,6 @@ static void describe_step(ot__buf *out, const ot__plan *plan, const ot__plan_ste
     describe_place(out, plan, &step->run);
     if (step->scratch_bytes > 0)
         ot__buf_printf(out, " scratch %zu @%zu", step->scratch_bytes, step->scratch_offset);
-    if (plan->profile && plan->n_runs > 0)
-        ot__buf_printf(out, " %.1f us", step->seconds / (double)plan->n_runs * 1e6);
 }
 
 ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out)
@@ -72,21 +70,44 @@ ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out)
     return ot__buf_status(out);
 }
 
+// What takes longest comes first; NULL when there is no memory for the order.
+static const ot__plan_step **sorted_steps(const ot__plan *plan)
+{
+    const ot__plan_step **steps = ot__alloc((size_t)plan->n_steps * sizeof *steps);
+
+    for (int s = 0; steps != NULL && s < plan->n_steps; s++) {
+        int at = s;
+
+        while (at > 0 && steps[at - 1]->seconds < plan->steps[s].seconds) {
+            steps[at] = steps[at - 1];
+            at--;
+        }
+        steps[at] = &plan->steps[s];
+    }
+    return steps;
+}
+
 void ot__profile_log(const ot__plan *plan)
 {
+    const ot__plan_step **steps = sorted_steps(plan);
+    const double runs = (double)plan->n_runs;
     double total = 0.0;
 
     for (int s = 0; s < plan->n_steps; s++)
         total += plan->steps[s].seconds;
-    ot__log(OT_LOG_INFO, "profile of graph '%s': %" PRId64 " runs, %.1f us each", plan->name,
-            plan->n_runs, total / (double)plan->n_runs * 1e6);
-    for (int s = 0; s < plan->n_steps; s++) {
+    ot__log_asked("profile of graph '%s': %" PRId64 " runs of %d steps, %.1f us a run", plan->name,
+                  plan->n_runs, plan->n_steps, total / runs * 1e6);
+    if (steps != NULL && plan->n_steps > 0)
+        ot__log_asked("%7s %10s  %s", "share", "us", "step");
+    for (int s = 0; steps != NULL && s < plan->n_steps; s++) {
         ot__buf line = {0};
 
-        describe_step(&line, plan, &plan->steps[s]);
+        describe_step(&line, plan, steps[s]);
         if (!line.failed)
-            ot__log(OT_LOG_INFO, "profile %5.1f %% %s",
-                    total > 0.0 ? 100.0 * plan->steps[s].seconds / total : 0.0, line.data);
+            ot__log_asked("%5.1f %% %10.1f  %s",
+                          total > 0.0 ? 100.0 * steps[s]->seconds / total : 0.0,
+                          steps[s]->seconds / runs * 1e6, line.data);
         ot__buf_deinit(&line);
     }
+    ot__free(steps);
 }

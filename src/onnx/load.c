@@ -23,6 +23,39 @@ static bool looks_like_text(const void *bytes, size_t n_bytes)
            (first >= 'A' && first <= 'Z');
 }
 
+// What is no model may well be something else that is known.
+static ot_status explain(ot_status st, const void *bytes, size_t n_bytes, const char *where)
+{
+    if (st != OT_ERR_FORMAT)
+        return st;
+    if (n_bytes == 0)
+        return ot__error(st, "%s: is empty, expected a model", where);
+    if (ot__ends_with(where, ".onnxtxt"))
+        return st; // the line that is wrong says more
+    OT_TRY(ot__file_kind_check(bytes, n_bytes, where, OT_FILE_MODEL));
+    return st;
+}
+
+static bool has_file(const char *folder, const char *name)
+{
+    char *path = ot__path_join(folder, name);
+    const bool is_there = path && ot__path_exists(path);
+
+    ot__free(path);
+    return is_there;
+}
+
+static ot_status refuse_folder(const char *path)
+{
+    const bool is_artifacts =
+        has_file(path, "training_model.onnx") || has_file(path, "training_model.ort");
+
+    return ot__error(OT_ERR_IO, "%s: is a folder%s, not a model", path,
+                     is_artifacts                   ? " of artifacts"
+                     : has_file(path, "checkpoint") ? " with the checkpoint of a run"
+                                                    : "");
+}
+
 static ot_status read_binary(const void *bytes, size_t n_bytes, const ot_model_options *options,
                              const char *where, const char *folder, ot_model **out)
 {
@@ -57,6 +90,8 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     *out = NULL;
     OT_TRY(OT_GIVEN(path));
     is_standard_input = strcmp(path, "-") == 0;
+    if (ot__path_is_folder(path))
+        return refuse_folder(path);
     st = ot__file_map_open_within(
         &map, path, options && options->max_memory > 0 ? options->max_memory : OT_STREAM_MAX);
     if (st != OT_OK)
@@ -65,8 +100,11 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
         folder = ot__path_folder(path);
         st = folder ? OT_OK : OT_ERR_NO_MEMORY;
     }
-    if (st == OT_OK)
-        st = load_map(&map, is_standard_input ? "standard input" : path, folder, options, out);
+    if (st == OT_OK) {
+        const char *where = is_standard_input ? "standard input" : path;
+
+        st = explain(load_map(&map, where, folder, options, out), map.data, map.size, where);
+    }
 done:
     ot__file_map_close(&map);
     ot__free(folder);
@@ -91,6 +129,7 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
     st = read_binary(copy->data, n_bytes, options, where, folder, out);
+    st = explain(st, copy->data, n_bytes, where);
     if (st == OT_OK) {
         st = ot__model_hold_tensor(*out, copy); // taken over, also on failure
         copy = NULL;

@@ -26,6 +26,26 @@ bool ot__op_is_foreign(const ot_node *node)
     return node->op == ot__op_foreign;
 }
 
+const char *ot__op_type_text(const ot_node *node, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s", node->domain, node->domain[0] != '\0' ? "." : "", node->op_type);
+    return text;
+}
+
+// Of ONNX's own operators nothing is missing in the file: it is this library that lacks them.
+static ot_status refuse_untyped(const ot_node *node, const ot_value *x)
+{
+    const bool is_onnx = x->producer->domain[0] == '\0';
+    char label[160], op[160];
+
+    return ot__error(is_onnx ? OT_ERR_UNSUPPORTED : OT_ERR_INVALID,
+                     "operator %s is not supported: it makes '%s', which %s takes%s",
+                     ot__op_type_text(x->producer, op, sizeof op), x->name,
+                     ot__node_label(node, label, sizeof label),
+                     is_onnx ? ""
+                             : "; to carry it along, state its type in the model's value_info");
+}
+
 static bool has_no_type(const ot_value *value)
 {
     return value->kind == OT_VALUE_UNTYPED ||
@@ -34,8 +54,6 @@ static bool has_no_type(const ot_value *value)
 
 ot_status ot__op_settle_foreign(const ot_node *node, const ot__op_types *types)
 {
-    char label[160], from[160];
-
     for (int i = 0; i < node->n_inputs; i++) {
         ot_value *x = node->inputs[i];
         const ot_port *port = ot__op_input_port(node->op, i);
@@ -45,11 +63,7 @@ ot_status ot__op_settle_foreign(const ot_node *node, const ot__op_types *types)
             continue;
         dtype = port ? ot__op_bound_type(node->op, types, port) : OT_DTYPE_UNDEFINED;
         if (dtype == OT_DTYPE_UNDEFINED)
-            return ot__error(OT_ERR_INVALID,
-                             "%s: the element type of '%s', which %s makes, is not known: its "
-                             "operator has no record here, so the model's value_info must state it",
-                             ot__node_label(node, label, sizeof label), x->name,
-                             ot__node_label(x->producer, from, sizeof from));
+            return refuse_untyped(node, x);
         ot__value_set(x, dtype, x->has_shape ? &x->shape : NULL);
     }
     return OT_OK;

@@ -249,6 +249,13 @@ static const ot__program *program_of(const ot_session *session, ot_mode mode)
     return mode == OT_MODE_TRAIN ? &session->training : &session->eval;
 }
 
+const ot_graph *ot__session_graph(const ot_session *session, ot_mode mode)
+{
+    const ot_model *model = program_of(session, mode)->model;
+
+    return model ? model->graph : NULL;
+}
+
 int ot_session_input_count(const ot_session *session, ot_mode mode)
 {
     return program_of(session, mode)->n_user_inputs;

@@ -37,4 +37,7 @@ void ot__session_step_forth(ot_session *session);
 // A copy of the eval model as it was given; NULL in *out: the session has none.
 ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out);
 
+// session.c: the prepared model of a mode; NULL: there is none.
+const ot_graph *ot__session_graph(const ot_session *session, ot_mode mode);
+
 #endif

@@ -80,6 +80,7 @@ static ot_status inputs_init(ot__inputs *inputs, const ot_session *session,
     inputs->is_target = ot__alloc_zero((size_t)n + 1, sizeof(*inputs->is_target));
     if (inputs->bindings == NULL || inputs->is_target == NULL)
         return OT_ERR_NO_MEMORY;
+    inputs->session = session;
     inputs->count = n;
     inputs->target = find_target(session, options);
     for (int i = 0; i < n; i++) {
@@ -105,7 +106,9 @@ static ot_status open_batches(ot__inputs *inputs, const ot_dataset *dataset,
                               ot_batches **out)
 {
     OT_TRY(ot__inputs_bind(inputs, dataset, options));
-    return ot_batches_create(dataset, inputs->bindings, inputs->count, how, out);
+    return ot__explain_class_axis(
+        ot_batches_create(dataset, inputs->bindings, inputs->count, how, out), inputs->session,
+        dataset, inputs);
 }
 
 static ot_status check_classes(const ot_batches *batches, const ot_batches_options *how)

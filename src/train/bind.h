@@ -6,6 +6,7 @@
 #include "train/train.h"
 
 typedef struct ot__inputs {
+    const ot_session *session;
     ot_binding *bindings; // in the session's order
     bool *is_target;      // per input
     int count, n_targets;
@@ -16,5 +17,10 @@ typedef struct ot__inputs {
 // bind.c: sets `fields` of all bindings, which stay good until the next call.
 ot_status ot__inputs_bind(ot__inputs *inputs, const ot_dataset *dataset,
                           const ot_data_options *options);
+
+// class_axis.c: says of labels that do not fit when they would with the classes on the other axis
+// of the scores. Returns `st`.
+ot_status ot__explain_class_axis(ot_status st, const ot_session *session, const ot_dataset *dataset,
+                                 const ot__inputs *inputs);
 
 #endif

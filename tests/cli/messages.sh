@@ -6,6 +6,45 @@
 printf 'MedInc,HouseAge,AveRooms,price\n1,2,3,0\n4,5,6,1\n' >houses.csv
 run 0 artifacts mlp.onnxtxt --out artifacts
 : >empty
+mkdir folder run
+cp artifacts/checkpoint run
+cp artifacts/checkpoint checkpoint.onnx
+cat >swish.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+swish (float[batch, 4] x) => (float[batch, 3] y)
+<float[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>
+{
+    product = MatMul (x, w)
+    swish = HardSwish (product)
+    y = Relu (swish)
+}
+END
+sed 's/HardSwish/my.Thing/' swish.onnxtxt >thing.onnxtxt
+sed 's/Relu (swish)/my.Thing (swish)/' swish.onnxtxt >both.onnxtxt
+sed '/Relu/d; s/swish = HardSwish/y = HardSwish/' swish.onnxtxt >last.onnxtxt
+cat >tokens.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+tokens (float[batch, seq, 2] x) => (float[batch, seq, 3] scores)
+{
+    w = RandomNormal <shape = [2, 3], scale = 0.5> ()
+    scores = MatMul (x, w)
+}
+END
+sed 's/(float\[batch, seq, 3\] scores)/(float[batch, 3, 2] turned)/; s/seq/2/; s/^}/    turned = Transpose <perm = [0, 2, 1]> (scores)\n}/' \
+    tokens.onnxtxt >turned.onnxtxt
+python3 - <<'END'
+import struct
+
+def save(name, descr, shape):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    size = int(descr[2:])
+    for extent in shape:
+        size *= extent
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(size))
+
+save("sequences.npy", "<f4", (6, 2, 2))
+save("tags.npy", "<i8", (6, 2))
+END
 
 # A row: CODE|LINE|ARGUMENTS. The line is all that is printed, behind "onnxtrain: ".
 check_rows() {
@@ -78,5 +117,42 @@ check_rows <<'END'
 1|--out: './plain.csv' is what is read; it would be lost|train mlp.onnxtxt --data plain.csv --out ./plain.csv
 1|--out: 'artifacts/training_model.onnx' is what is read; it would be lost|export artifacts --out artifacts/training_model.onnx
 1|--out: './artifacts/training_model.onnx' is what is read; it would be lost|artifacts artifacts/training_model.onnx --out ./artifacts
+1|missing.onnx: cannot be opened: No such file or directory|info missing.onnx
+1|folder: is a folder, not a model|check folder
+1|artifacts: is a folder of artifacts, not a model|eval artifacts --data plain.csv
+1|run: is a folder with the checkpoint of a run, not a model|info run
+1|artifacts/checkpoint: is a checkpoint, not a model|train artifacts/checkpoint --data plain.csv
+1|checkpoint.onnx: is a checkpoint, not a model|grad checkpoint.onnx --of y --wrt x --out g.onnx
+1|x.npy: is an .npy array, not a model|info x.npy
+1|plain.csv: is a text, not a model|info plain.csv
+1|empty: is empty, expected a model|info empty
+1|the model is the training model of artifacts, expected a forward model: train their folder|train artifacts/training_model.onnx --data plain.csv
+1|the model is the optimizer model of artifacts, expected a forward model: train their folder|train artifacts/optimizer_model.onnx --data plain.csv
+1|folder: is no folder of artifacts: it lacks training_model.onnx|train folder --data plain.csv
+1|missing: there is no such folder|export missing --out e.onnx
+1|mlp.onnxtxt: is a file, not a folder of artifacts|export mlp.onnxtxt --out e.onnx
+1|mlp.onnxtxt: is a model in ONNX's textual syntax, not a checkpoint|export artifacts --checkpoint mlp.onnxtxt --out e.onnx
+1|artifacts/eval_model.onnx: is an ONNX model, not a checkpoint|export artifacts --checkpoint artifacts/eval_model.onnx --out e.onnx
+1|run: is a folder, whose checkpoint is 'run/checkpoint'|export artifacts --checkpoint run --out e.onnx
+# names in models
+1|loss input 'scoers' is no value of the model; its outputs are scores; did you mean 'scores'?|train mlp.onnxtxt --data plain.csv --loss mse:scoers
+1|additional output 'scoers' is no tensor of the model; did you mean 'scores'?|artifacts mlp.onnxtxt --output scoers --out a
+1|the eval model computes no value 'scoers'; its outputs are scores; did you mean 'scores'?|export artifacts --output scoers --out e.onnx
+1|wrt: the model has no value 'X'; its outputs are y; did you mean 'x'?|grad line.onnxtxt --of y --wrt X --out g.onnx
+# operators
+1|operator HardSwish is not supported: it makes 'swish', which Relu of 'y' takes|train swish.onnxtxt --data plain.csv --loss mse
+1|operator my.Thing is not supported: it makes 'swish', which Relu of 'y' takes; to carry it along, state its type in the model's value_info|train thing.onnxtxt --data plain.csv --loss mse
+1|HardSwish is not supported: 1 operator on the way to 'onnx::reducemean_output::6' without gradient: HardSwish of 'y' (from 'w' by MatMul); freeze 'w', which leaves nothing to train|train last.onnxtxt --data plain.csv --loss mse
+1|2 operators are not supported: HardSwish (opset 17), my.Thing|grad both.onnxtxt --of y --wrt x --out g.onnx
+# the axis of the classes
+1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the last axis: --class-axis -1|train tokens.onnxtxt --data x=sequences.npy --data labels=tags.npy
+1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the second axis: --class-axis 1|train turned.onnxtxt --data x=sequences.npy --data labels=tags.npy --class-axis -1
 END
+
+# Time per operator, most first, without any OT_LOG.
+OT_PROFILE=1 "$command" train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --quiet 2>err || fail "no profile"
+err "profile of graph 'mlp': "
+err "Gemm 'Gemm_2'"
+awk '/share +us  step/ { n++; last = 101 } / % / { if ($2 + 0 > last) exit 1; last = $2 + 0 } END { exit n < 2 }' err ||
+    fail "the profile is not sorted"
 echo ok

@@ -385,7 +385,7 @@ class InferenceTest(ErrorsTest):
         self.refuse(
             (lambda: InferenceSession("no.onnx"), FileNotFoundError, "no.onnx: cannot be opened"),
             (lambda: InferenceSession("checkpoint"), RuntimeError, "checkpoint: "),
-            (lambda: InferenceSession(b""), RuntimeError, "no ONNX model"),
+            (lambda: InferenceSession(b""), RuntimeError, "is empty, expected a model"),
             (lambda: InferenceSession(None), TypeError, "NoneType"),
             (lambda: InferenceSession(TEXT, "options"), TypeError, "the session options are str"),
             (lambda: setattr(SessionOptions(), "enable_profiling", True), AttributeError, "enable_profiling"),

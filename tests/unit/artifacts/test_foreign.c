@@ -84,7 +84,9 @@ static void what_an_unknown_operator_makes_has_the_type_of_what_it_meets(void **
     assert_int_equal(shape.ndim, -1);
     ot_artifacts_destroy(artifacts);
     assert_fails(generate(MODEL("  c = acme.Clean(n) h = Relu(c)"), gemm, 2, &artifacts),
-                 OT_ERR_INVALID, "the element type of 'c', which Clean of 'c' makes, is not known");
+                 OT_ERR_INVALID,
+                 "operator acme.Clean is not supported: it makes 'c', which Relu of 'h' takes; to "
+                 "carry it along, state its type in the model's value_info");
 }
 
 static void an_unknown_operator_between_parameter_and_loss_is_refused_by_name(void **state)

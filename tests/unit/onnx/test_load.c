@@ -67,7 +67,7 @@ static void messages_start_with_the_file(void **state)
     assert_message_has("bad.onnx: malformed or truncated field");
     write_file("empty.onnx", "", 0);
     assert_int_equal(ot_model_load(in_folder("empty.onnx"), NULL, &model), OT_ERR_FORMAT);
-    assert_message_has("empty.onnx: no ONNX model");
+    assert_message_has("empty.onnx: is empty, expected a model");
     assert_int_equal(ot_model_load(folder, NULL, &model), OT_ERR_IO);
 }
 
