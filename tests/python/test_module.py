@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """train(..., module=): exactly the parameters of a framework's module train."""
 
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from network import START, TEXT
 
 import onnxtrain
 from onnxtrain import _arrays, _core
+from onnxtrain.api import CheckpointState
+from onnxtrain.artifacts import LossType, generate_artifacts
 
 BUFFERS = Path(__file__).resolve().parent.parent / "exporters" / "buffers"
 STEP = {"optimizer": "sgd", "learning_rate": 0.1, "progress": False}
@@ -81,6 +84,34 @@ class WordsTest(unittest.TestCase):
     def test_a_parameter_that_was_computed_away_is_an_error(self):
         with self.assertRaisesRegex(onnxtrain.InvalidArgument, "no 'token' of the module, but 'onnx::Add_126', which"):
             train_words("words_infinite_classic.onnx", words())
+
+
+class NamedTest(unittest.TestCase):
+    """generate_artifacts(requires_grad=[name for name, _ in model.named_parameters()]), as for ONNX Runtime."""
+
+    def trained(self, file, names):
+        with tempfile.TemporaryDirectory() as folder:
+            generate_artifacts(
+                BUFFERS / file, requires_grad=names, loss=LossType.CrossEntropyLoss, artifact_directory=folder
+            )
+            state = CheckpointState.load_checkpoint(Path(folder) / "checkpoint")
+            return sorted(name for name, p in state.parameters if p.requires_grad)
+
+    def test_exactly_what_is_named_trains(self):
+        names = sorted(words().parameters)
+        self.assertEqual(self.trained("words_infinite_training.onnx", names), names)
+        self.assertEqual(self.trained("words_infinite_plain.onnx", names), names)
+
+    def test_a_name_that_the_exporter_gave_to_a_copy_is_a_parameter(self):
+        names = ["attention.norm.weight", "head.weight"]  # the first is Identity(attention.gain)
+        self.assertEqual(self.trained("words_infinite_classic.onnx", names), names)
+
+    def test_nothing_is_frozen_without_being_named(self):
+        names = ["attention.gain", "attention.mask"]
+        self.assertEqual(self.trained("words_infinite_plain.onnx", names), names)
+        module = words()
+        everything = sorted([*module.parameters, *module.buffers])
+        self.assertEqual(self.trained("words_infinite_plain.onnx", None), everything)
 
 
 class NamesTest(unittest.TestCase):
