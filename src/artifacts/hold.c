@@ -32,7 +32,8 @@ static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
 {
     char label[160];
 
-    if (!item->softmax || !is_mask(item->value->constant))
+    // What the file calls a parameter is one, whatever it does.
+    if (item->origin == OT_ORIGIN_PARAMETER || !item->softmax || !is_mask(item->value->constant))
         return OT_OK;
     ot__node_label(item->softmax, label, sizeof label);
     item->held = ot__arena_printf(c->graph->model->arena, "a mask of %s", label);
@@ -61,13 +62,12 @@ static ot_status is_read_as_buffer(const ot__origins *origins, const ot__uses *u
     return OT_OK;
 }
 
+// `name` is what the file calls the item, or what it was made of.
 static ot_status find_buffer(const ot__candidates *c, const ot__origins *origins,
-                             const ot__uses *uses, ot__candidate *item)
+                             const ot__uses *uses, ot__candidate *item, const char *name)
 {
-    const char *name;
     bool holds;
 
-    OT_TRY(ot__origins_find(origins, item->value, &item->origin, &name));
     if (item->held)
         return OT_OK;
     // All the same elements, and read as a parameter: one may have been merged with it.
@@ -92,10 +92,14 @@ static ot_status hold(ot__candidates *c, const ot__origins *origins, const ot__u
 {
     OT_TRY(ot__candidates_find_purposes(c, uses));
     for (int i = 0; i < c->n; i++) {
-        if (!ot__dtype_is_float(c->items[i].value->dtype))
+        ot__candidate *item = &c->items[i];
+        const char *name;
+
+        if (!ot__dtype_is_float(item->value->dtype))
             continue;
-        OT_TRY(find_mask(c, &c->items[i]));
-        OT_TRY(find_buffer(c, origins, uses, &c->items[i]));
+        OT_TRY(ot__origins_find(origins, item->value, &item->origin, &name));
+        OT_TRY(find_mask(c, item));
+        OT_TRY(find_buffer(c, origins, uses, item, name));
     }
     return OT_OK;
 }

@@ -180,6 +180,21 @@ static void what_is_computed_from_nothing_of_the_module_is_frozen(void **state)
     }
 }
 
+static void a_parameter_by_its_file_is_no_mask(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                                    "g (float[2, 2] x) => (float[2, 2] y)\n"
+                                    "<float[2, 2] w = {1, 2, 3, 4}, float[2] \"a.m\" = {0, -1e9}>\n"
+                                    "{ q = MatMul(x, w) s = Add(q, \"a.m\") y = Softmax(s) }");
+
+        n_words = 0;
+        buffer_of(model)->metadata = said(KIND, i == 0 ? "BUFFER" : "PARAMETER");
+        assert_held(model, i == 0 ? "a mask of Softmax of 'y'" : NULL);
+    }
+}
+
 static void a_parameter_by_its_file_is_not_noted(void **state)
 {
     ot_report *report;
@@ -227,6 +242,7 @@ int main(void)
         cmocka_unit_test(the_signature_and_what_was_folded_tell_too),
         cmocka_unit_test(what_cannot_have_been_merged_is_a_buffer_anywhere),
         cmocka_unit_test(what_is_computed_from_nothing_of_the_module_is_frozen),
+        cmocka_unit_test(a_parameter_by_its_file_is_no_mask),
         cmocka_unit_test(a_parameter_by_its_file_is_not_noted),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
