@@ -85,7 +85,9 @@ typedef struct ot_artifacts_options {
      * Patterns with * and ? over initializer names. trainable NULL: every float initializer that
      * reaches the loss through a differentiable input, except scalars, exponents of Pow, bounds of
      * Clip and, unless train_buffers, masks of Softmax and what the file calls buffers. An explicit
-     * name that reaches no loss is an error.
+     * name that reaches no loss is an error. A whole name may also be that of an Identity's output:
+     * a copy that an exporter left of an initializer, which becomes a parameter of its own; in
+     * `frozen` too.
      */
     const char *const *trainable;
     int n_trainable;

@@ -15,6 +15,7 @@ void core_artifacts_options_drop(core_artifacts_options *a)
     core_strings_drop(&a->frozen);
     core_strings_drop(&a->additional);
     core_strings_drop(&a->init);
+    core_strings_drop(&a->shared);
 }
 
 // A tensor or a model, or NULL for None.
@@ -89,20 +90,21 @@ static int take_optimizer(PyObject *tuple, ot_optimizer_options *o)
 
 int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts_options *a)
 {
-    PyObject *losses, *optimizer, *trainable, *frozen, *additional, *init;
+    PyObject *losses, *optimizer, *trainable, *frozen, *additional, *init, *shared = Py_None;
     ot_artifacts_options *o = &a->options;
-    int batch_norm;
+    int batch_norm, is_prepared = 1;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|pppp", core_model_type, model, &PyList_Type, &losses,
-                          &PyTuple_Type, &optimizer, &trainable, &frozen, &additional, &batch_norm,
-                          &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
-                          &o->train_buffers, &o->input_gradients, &o->names_of_module) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOp", core_model_type, model, &PyList_Type,
+                          &losses, &PyTuple_Type, &optimizer, &trainable, &frozen, &additional,
+                          &batch_norm, &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
+                          &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
+                          &is_prepared) ||
         take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
         core_strings_take(additional, &a->additional) != 0 ||
-        core_strings_take(init, &a->init) != 0)
+        core_strings_take(init, &a->init) != 0 || core_strings_take(shared, &a->shared) != 0)
         return -1;
     o->batch_norm = (ot_batch_norm)batch_norm;
     o->seed = seed;
@@ -114,6 +116,9 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     o->n_additional_outputs = a->additional.count;
     o->init = a->init.items;
     o->n_init = a->init.count;
+    o->shared = a->shared.items;
+    o->n_shared = a->shared.count;
+    o->prepare = is_prepared ? OT_PREPARE_TRAINING : OT_PREPARE_NONE;
     return 0;
 }
 
@@ -359,7 +364,7 @@ static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
-     "input_gradients=False, names_of_module=False) -> Artifacts"},
+     "input_gradients=False, names_of_module=False, shared=None, prepare=True) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},

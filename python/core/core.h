@@ -112,7 +112,7 @@ enum { CORE_MAX_LOSSES = 16 };
 typedef struct core_artifacts_options {
     ot_artifacts_options options;
     ot_loss_options losses[CORE_MAX_LOSSES];
-    core_strings trainable, frozen, additional, init; // memory of what `options` points to
+    core_strings trainable, frozen, additional, init, shared; // memory of what `options` points to
 } core_artifacts_options;
 int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts_options *out);
 void core_artifacts_options_drop(core_artifacts_options *options);

@@ -98,6 +98,48 @@ static PyObject *model_infer(PyObject *self, PyObject *unused)
     return core_result(st);
 }
 
+// [(whether the model was changed, text), ...]
+static PyObject *findings_list(const ot_findings *findings)
+{
+    const int n = ot_findings_count(findings);
+    PyObject *list = PyList_New(n);
+
+    for (int i = 0; list != NULL && i < n; i++) {
+        const ot_finding *finding = ot_findings_get(findings, i);
+        PyObject *row = Py_BuildValue("(Os)", finding->changes ? Py_True : Py_False, finding->text);
+
+        if (row == NULL || PyList_SetItem(list, i, row) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *model_prepare(PyObject *self, PyObject *args)
+{
+    ot_prepare_options options = OT_PREPARE_OPTIONS_INIT;
+    PyObject *list, *result = NULL;
+    core_strings shared;
+    ot_findings *findings;
+    ot_model *model;
+    ot_status st;
+
+    if (!PyArg_ParseTuple(args, "O", &list) || core_strings_take(list, &shared) != 0)
+        return NULL;
+    options.shared = shared.items;
+    options.n_shared = shared.count;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_model_prepare_training(handle(self), &options, &model, &findings);
+    Py_END_ALLOW_THREADS
+    if (st == OT_OK) {
+        result = Py_BuildValue("(NN)", core_model_new(model, NULL), findings_list(findings));
+        ot_findings_destroy(findings);
+    } else {
+        core_raise(st);
+    }
+    core_strings_drop(&shared);
+    return result;
+}
+
 static void model_dealloc(PyObject *self)
 {
     model_object *m = (model_object *)self;
@@ -255,6 +297,8 @@ static PyMethodDef methods[] = {
     {"save", model_save, METH_VARARGS, "save(path)"},
     {"to_bytes", model_to_bytes, METH_NOARGS, "The model as protobuf, in a Tensor of bytes."},
     {"infer", model_infer, METH_NOARGS, "Types and shapes of all values; opsets below 13 raised."},
+    {"prepare", model_prepare, METH_VARARGS,
+     "prepare(names that stay shared, or None) -> (Model, [(is a change, text), ...])"},
     {"initializer_names", model_initializer_names, METH_NOARGS, "Names, in order."},
     {"initializer", model_initializer, METH_VARARGS, "initializer(name) -> Tensor, a copy"},
     {"input_names", model_input_names, METH_NOARGS, "Names of the inputs, in order."},

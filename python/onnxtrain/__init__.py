@@ -6,8 +6,8 @@ The short way is :func:`onnxtrain.train`:
     result = onnxtrain.train("model.onnx", (x, labels), loss="cross-entropy", epochs=20)
     result.export("trained.onnx")
 
-:func:`onnxtrain.check` says whether and what of a model can be trained; :func:`onnxtrain.gradients` differentiates any
-value of any model.
+:func:`onnxtrain.check` says whether and what of a model can be trained; :func:`onnxtrain.prepare` puts right what
+exporters did to its parameters; :func:`onnxtrain.gradients` differentiates any value of any model.
 
 The modules follow ``onnxruntime.training``, so that a script moves over by its imports:
 
@@ -66,6 +66,7 @@ from onnxtrain._options import (
     set_seed,
 )
 from onnxtrain._ort_value import OrtValue
+from onnxtrain._prepare import prepare
 from onnxtrain._train import Event, TrainingResult, train
 
 __version__: str = _core.version
@@ -106,6 +107,7 @@ __all__ = [
     "get_device",
     "get_version_string",
     "gradients",
+    "prepare",
     "set_default_logger_severity",
     "set_seed",
     "train",

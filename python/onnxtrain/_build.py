@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import logging
+
 from onnxtrain import _core
+
+_LOG = logging.getLogger("onnxtrain")
 
 # ot_optimizer and ot_batch_norm of the C headers.
 NO_OPTIMIZER, ADAMW, SGD = 0, 1, 2
@@ -23,8 +27,8 @@ def build(
 ) -> _core.Artifacts:
     """Without losses the model's first output is the loss. Names that are frozen and that the model lacks do not
     matter; names that require a gradient may be those of inputs. Masks and what the file calls buffers train like other
-    initializers."""
-    return _core.Artifacts.generate(
+    initializers, and the model is taken as it is: what there is to say of it goes to the log."""
+    built = _core.Artifacts.generate(
         forward,
         losses,
         (optimizer, *_OPTIMIZER_DEFAULTS),
@@ -38,4 +42,10 @@ def build(
         bool(ort_format),
         True,
         True,
+        False,
+        None,
+        False,
     )
+    for is_warning, text in built.notes():
+        _LOG.log(logging.WARNING if is_warning else logging.INFO, "%s", text)
+    return built

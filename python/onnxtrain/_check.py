@@ -9,6 +9,7 @@ from typing import Any, Sequence
 from onnxtrain import _core, _losses, _module
 from onnxtrain._options import BATCH_NORMS, choose, load_model
 from onnxtrain._ort_value import type_text
+from onnxtrain._prepare import shared_names
 
 _NO_OPTIMIZER = (0, 0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)
 
@@ -78,6 +79,7 @@ def check(
     frozen: Sequence[str] | None = None,
     module: Any = None,
     batch_norm: str = "auto",
+    shared: str | Sequence[str] | None = None,
 ) -> Report:
     """Say whether a model can be trained, what trains, what does not and why, without building it.
 
@@ -85,7 +87,7 @@ def check(
 
     Args:
         model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
-        loss, loss_input, target, trainable, frozen, module, batch_norm: as of :func:`onnxtrain.train`.
+        loss, loss_input, target, trainable, frozen, module, batch_norm, shared: as of :func:`onnxtrain.train`.
     """
     forward = load_model(model)
     losses, additional = _losses.parse(loss, loss_input, target, "mean", None, None, 1, forward.output_names())
@@ -105,5 +107,6 @@ def check(
         False,
         False,
         module is not None,
+        shared_names(shared),
     )
     return Report(bool(can_train), [_parameter(row) for row in parameters], problems, notes)

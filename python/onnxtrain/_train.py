@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from onnxtrain import _core, _data, _losses, _module
 from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model
+from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Log, Progress
 from onnxtrain.api import CheckpointState
 
@@ -211,7 +212,7 @@ def _listen(
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
     "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode "
-    "weight_decay momentum nesterov clip_norm trainable frozen module batch_norm init"
+    "weight_decay momentum nesterov clip_norm trainable frozen module batch_norm init shared"
 ).split()
 
 
@@ -250,9 +251,9 @@ def _generate(forward: _core.Model, given: Mapping[str, Any]) -> _core.Artifacts
     statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS)
     init = [f"{pattern}={how}" for pattern, how in (given["init"] or {}).items()]
     names = _module.choose(forward, given["trainable"], given["frozen"], given["module"])
-    flags = (False, False, False, given["module"] is not None)  # the last: names_of_module
+    rest = (False, False, False, given["module"] is not None, shared_names(given["shared"]))
     return _core.Artifacts.generate(
-        forward, terms, optimizer, *names, additional, statistics, False, given["seed"], init, *flags
+        forward, terms, optimizer, *names, additional, statistics, False, given["seed"], init, *rest
     )
 
 
@@ -283,6 +284,7 @@ def train(
     trainable: Sequence[str] | None = None,
     frozen: Sequence[str] | None = None,
     module: Any = None,
+    shared: str | Sequence[str] | None = None,
     batch_norm: str = "auto",
     init: Mapping[str, str] | None = None,
     beta1: float = 0.9,
@@ -358,6 +360,8 @@ def train(
         module: the torch.nn.Module that the model was exported from, instead: exactly its parameters train that require
             a gradient, and nothing else does. One that the exporter computed into something else is an error, unless
             that has its elements.
+        shared: names of tensors, with * and ?, that stay one where :func:`onnxtrain.prepare` would separate or join
+            them; "keep": all.
         batch_norm: statistics of BatchNormalization: "batch", "stored" or "auto": of the batch where its scale or bias
             is trained.
         init: initial values to draw: ``{"fc*.weight": "kaiming_uniform"}``, or kaiming_normal, xavier_uniform,

@@ -190,8 +190,10 @@ static ot_status note_finding(ot__forward *forward, const ot_finding *finding, b
         return ot__forward_note(forward, OT_LOG_INFO, ot__arena_strdup(arena, finding->text));
     if (!finding->changes)
         return OT_OK;
-    return ot__forward_note(forward, OT_LOG_WARNING,
-                            ot__arena_printf(arena, "taken as the file has it: %s", finding->text));
+    return ot__forward_note(
+        forward, OT_LOG_WARNING,
+        ot__arena_printf(arena, "taken as the file has it, where preparing would change it: %s",
+                         finding->text));
 }
 
 static ot_status take_model(const ot_model *model, const ot_artifacts_options *options,
@@ -241,6 +243,7 @@ ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *op
     *forward = (ot__forward){0};
     OT_TRY(check_is_forward(model->graph));
     OT_TRY(take_model(model, options, forward));
+    OT_TRY(ot__named_copies_take(forward->model->graph, options));
     OT_TRY(ot__init_parameters(forward->model, options));
     // Before preparing: what raising adds are constants.
     OT_TRY(ot__candidates_collect(forward->model->graph, &forward->candidates));

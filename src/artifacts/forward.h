@@ -24,6 +24,8 @@ typedef enum ot__foreign { OT_FOREIGN_REFUSED, OT_FOREIGN_CARRIED } ot__foreign;
 // values drawn and its candidates.
 ot_status ot__forward_open(const ot_model *model, const ot_artifacts_options *options,
                            ot__foreign foreign, ot__forward *forward);
+// named_copies.c: copies of initializers that the options name become initializers.
+ot_status ot__named_copies_take(ot_graph *graph, const ot_artifacts_options *options);
 // The losses of the options behind it (none: its first output is the loss), the outputs, the roles.
 ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *options);
 // Both. On failure what there is stays, for reports; ot__forward_deinit in any case.

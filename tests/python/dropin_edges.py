@@ -3,7 +3,7 @@
 values, outputs that are named twice, OrtValues. test_dropin.py runs it with its imports changed; record_signatures.py
 runs it as it is.
 
-Takes dropout.onnx and gemm.onnx in the current folder; leaves what it saw in `results`.
+Takes the models of dropin_model.files() in the current folder; leaves what it saw in `results`.
 """
 
 import os
@@ -110,6 +110,23 @@ results["repeated_outputs"] = [value.tolist() for value in repeated.run(None, {"
 results["repeated_once"] = [value.tolist() for value in repeated.run(["y"], {"x": X})]
 generate("repeated", "repeated.onnx", requires_grad=["w"], loss_input_names=["y"])
 results["repeated_artifacts"] = files("repeated")
+
+# ---- models are taken as they are ----
+
+generate("merged", "merged.onnx", requires_grad=["scale1", "w"], optimizer=artifacts.OptimType.SGD)
+results["merged"] = files("merged")
+state = CheckpointState.load_checkpoint("merged/checkpoint")
+module = Module("merged/training_model.onnx", state, "merged/eval_model.onnx")
+optimizer = Optimizer("merged/optimizer_model.onnx", module)
+optimizer.set_learning_rate(0.1)
+results["merged_losses"] = []
+for _ in range(3):
+    results["merged_losses"].append(float(module(X, TARGET[:, :2])))
+    optimizer.step()
+    module.lazy_reset_grad()
+results["merged_vector"] = np.asarray(module.get_contiguous_parameters().numpy(), np.float64).tolist()
+generate("fixed", "fixed.onnx", requires_grad=["w"])
+results["fixed"] = files("fixed")
 
 # ---- OrtValues ----
 

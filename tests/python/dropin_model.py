@@ -32,12 +32,21 @@ gemm (float[batch, 2] x) => (%s) <float[2, 3] w = {0.5, -1, 2, 1.5, 0.25, -0.75}
 { y = Gemm(x, w, b) }"""
 
 
+# What an exporter writes of two scales that began as ones: one tensor, and a copy under the other's name.
+_MERGED = """<ir_version: 8, opset_import: ["" : 17]>
+merged (float[batch, 2] x) => (float[batch, 2] y)
+<float[2] scale1 = {1, 1}, float[2, 2] w = {0.5, -1, 1.5, 0.25}>
+{ scale2 = Identity(scale1) a = Mul(x, scale1) h = MatMul(a, w) y = Mul(h, scale2) }"""
+
+
 def files():
     """What lies in the folder in which a script runs: texts by name."""
     return {
         "model.onnx": text(),
         "gemm.onnx": _GEMM % "float[batch, 3] y",
         "repeated.onnx": _GEMM % "float[batch, 3] y, float[batch, 3] y",
+        "merged.onnx": _MERGED,
+        "fixed.onnx": _GEMM.replace("batch", "2") % "float[2, 3] y",
         "dropout.onnx": '''<ir_version: 8, opset_import: ["" : 17]>
 dropout (float[batch, 3] x) => (float[batch, 3] y) { y = Dropout(x) }''',
     }

@@ -106,7 +106,7 @@ class ExampleTest(unittest.TestCase):
         self.run_blocks("README.md", 2)
 
     def test_python_page(self):
-        self.run_blocks("docs/python.md", 4)
+        self.run_blocks("docs/python.md", 5)
 
 
 if __name__ == "__main__":
