@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the order of the steps to memory: who lives when, what may be replaced in place, and the
 // block that holds it all.
+#include <limits.h>
+
 #include "exec/plan.h"
 
 enum { LARGEST = 3 }; // values named when a plan is refused
@@ -201,10 +203,13 @@ ot_status ot__build_memory(ot__builder *b)
 {
     ot__plan *plan = b->plan;
     const size_t capacity = (size_t)plan->n_entries + (size_t)plan->n_steps + 1;
-    ot__usage *usages = ot__arena_alloc(b->arena, capacity * sizeof *usages);
+    ot__usage *usages = NULL;
     void *block;
     int n_shared, n, at;
 
+    if (capacity > INT_MAX)
+        return ot__error(OT_ERR_UNSUPPORTED, "a step computes more than %d values", INT_MAX);
+    usages = ot__arena_alloc(b->arena, capacity * sizeof *usages);
     if (usages == NULL)
         return OT_ERR_NO_MEMORY;
     find_lifetimes(b);

@@ -157,10 +157,11 @@ static size_t peak(const block *blocks, int n_blocks, int n_steps, size_t *live)
 
 static bool sizes_fit(const ot__usage *usages, int n_usages)
 {
+    const size_t most = SIZE_MAX / 2;
     size_t sum = 0;
 
     for (int i = 0; i < n_usages; i++) {
-        if (usages[i].n_bytes > SIZE_MAX / 2 - sum - ALIGNMENT)
+        if (usages[i].n_bytes > most - ALIGNMENT || round_up(usages[i].n_bytes) > most - sum)
             return false;
         sum += round_up(usages[i].n_bytes);
     }

@@ -9,12 +9,14 @@
 #include "exec/plan.h"
 
 enum {
-    GREEDY_MAX = 20000, // nodes; above it the quadratic greedy order is not tried
-    CHAIN_MAX = 4,      // nodes the greedy order looks ahead
+    GREEDY_MAX = 20000,  // nodes; above it the quadratic greedy order is not tried
+    CHAIN_MAX = 4,       // nodes the greedy order looks ahead
+    EDGES_MAX = 1 << 26, // of either kind; writers of one value wait for one another, each for each
 };
 
 typedef struct adjacency {
     int *first, *item; // item[first[k]] .. item[first[k + 1] - 1]
+    int64_t n_items;   // counted so far
 } adjacency;
 
 typedef struct scheduler {
@@ -38,17 +40,26 @@ static bool overwrites(const ot__order_node *node, int value)
     return false;
 }
 
-// Counts an edge (item NULL) or writes it down.
+static bool is_full(const adjacency *edges)
+{
+    return edges->n_items > EDGES_MAX;
+}
+
+// Counts an edge (item NULL) or writes it down. A full index counts no more.
 static void add_edge(adjacency *edges, int *count, int from, int to)
 {
     if (edges->item != NULL)
         edges->item[edges->first[from] + count[from]] = to;
+    else if (is_full(edges))
+        return;
+    else
+        edges->n_items++;
     count[from]++;
 }
 
 static void add_readers(const scheduler *s, adjacency *edges, int *count, int value, int writer)
 {
-    for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++)
+    for (int k = s->readers.first[value]; k < s->readers.first[value + 1] && !is_full(edges); k++)
         if (s->readers.item[k] != writer)
             add_edge(edges, count, s->readers.item[k], writer);
 }
@@ -60,7 +71,7 @@ static void add_overwrite_edges(const scheduler *s, adjacency *edges, int *count
 {
     const ot__order_node *nodes = s->problem->nodes;
 
-    for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++) {
+    for (int k = s->readers.first[value]; k < s->readers.first[value + 1] && !is_full(edges); k++) {
         const int reader = s->readers.item[k];
         const ot__order_node *node = &nodes[reader];
 
@@ -81,7 +92,7 @@ static void add_edges(const scheduler *s, adjacency *edges, int *count)
 {
     const ot__order_problem *p = s->problem;
 
-    for (int n = 0; n < p->n_nodes; n++) {
+    for (int n = 0; n < p->n_nodes && !is_full(edges); n++) {
         const ot__order_node *node = &p->nodes[n];
 
         for (int i = 0; i < node->n_makes; i++)
@@ -94,65 +105,58 @@ static void add_edges(const scheduler *s, adjacency *edges, int *count)
 }
 
 // Turns counts into starts and makes room for the items.
-static bool index_open(adjacency *x, const int *count, int n)
+static ot_status index_open(adjacency *x, int *count, int n)
 {
-    x->first[0] = 0;
+    if (is_full(x))
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "the nodes depend on one another in more than %d places", EDGES_MAX);
     for (int i = 0; i < n; i++)
         x->first[i + 1] = x->first[i] + count[i];
+    memset(count, 0, (size_t)n * sizeof *count);
     x->item = ot__alloc_zero((size_t)x->first[n] + 1, sizeof *x->item);
-    return x->item != NULL;
+    return x->item != NULL ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
-static bool index_readers(scheduler *s, int *count)
+static void add_reads(const ot__order_problem *p, adjacency *readers, int *count)
+{
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_reads; i++)
+            add_edge(readers, count, p->nodes[n].reads[i], n);
+}
+
+static ot_status index_all(scheduler *s, int *value_count, int *node_count)
 {
     const ot__order_problem *p = s->problem;
 
-    s->readers.first = ot__alloc_zero((size_t)p->n_values + 1, sizeof(int));
-    if (s->readers.first == NULL)
-        return false;
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int i = 0; i < p->nodes[n].n_reads; i++)
-            count[p->nodes[n].reads[i]]++;
-    if (!index_open(&s->readers, count, p->n_values))
-        return false;
-    memset(count, 0, (size_t)p->n_values * sizeof *count);
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int i = 0; i < p->nodes[n].n_reads; i++)
-            add_edge(&s->readers, count, p->nodes[n].reads[i], n);
-    return true;
+    add_reads(p, &s->readers, value_count);
+    OT_TRY(index_open(&s->readers, value_count, p->n_values));
+    add_reads(p, &s->readers, value_count);
+    add_edges(s, &s->followers, node_count);
+    OT_TRY(index_open(&s->followers, node_count, p->n_nodes));
+    add_edges(s, &s->followers, node_count);
+    return OT_OK;
 }
 
-static bool index_followers(scheduler *s, int *count)
+static ot_status scheduler_init(scheduler *s, const ot__order_problem *p)
 {
-    const ot__order_problem *p = s->problem;
-
-    s->followers.first = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
-    if (s->followers.first == NULL)
-        return false;
-    add_edges(s, &s->followers, count);
-    if (!index_open(&s->followers, count, p->n_nodes))
-        return false;
-    memset(count, 0, (size_t)p->n_nodes * sizeof *count);
-    add_edges(s, &s->followers, count);
-    return true;
-}
-
-static bool scheduler_init(scheduler *s, const ot__order_problem *p)
-{
-    int *value_count = ot__alloc_zero((size_t)p->n_values + 1, sizeof(int));
-    int *node_count = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
-    bool ok = false;
+    const size_t n_values = (size_t)p->n_values + 1, n_nodes = (size_t)p->n_nodes + 1;
+    int *value_count = ot__alloc_zero(n_values, sizeof(int));
+    int *node_count = ot__alloc_zero(n_nodes, sizeof(int));
+    ot_status st = OT_ERR_NO_MEMORY;
 
     *s = (scheduler){.problem = p};
-    s->n_waiting = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
-    s->n_unread = ot__alloc_zero((size_t)p->n_values + 1, sizeof(int));
-    s->ready = ot__alloc_zero((size_t)p->n_nodes + 1, sizeof(int));
-    if (value_count != NULL && node_count != NULL && s->n_waiting != NULL && s->n_unread != NULL &&
+    s->readers.first = ot__alloc_zero(n_values, sizeof(int));
+    s->followers.first = ot__alloc_zero(n_nodes, sizeof(int));
+    s->n_waiting = ot__alloc_zero(n_nodes, sizeof(int));
+    s->n_unread = ot__alloc_zero(n_values, sizeof(int));
+    s->ready = ot__alloc_zero(n_nodes, sizeof(int));
+    if (value_count != NULL && node_count != NULL && s->readers.first != NULL &&
+        s->followers.first != NULL && s->n_waiting != NULL && s->n_unread != NULL &&
         s->ready != NULL)
-        ok = index_readers(s, value_count) && index_followers(s, node_count);
+        st = index_all(s, value_count, node_count);
     ot__free(value_count);
     ot__free(node_count);
-    return ok;
+    return st;
 }
 
 static void scheduler_deinit(scheduler *s)
@@ -341,11 +345,13 @@ ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, 
     const int n = problem->n_nodes;
     int *other = ot__alloc_zero((size_t)n + 1, sizeof *other);
     scheduler s = {0};
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot_status st = other == NULL ? OT_ERR_NO_MEMORY : OT_OK;
 
     *stuck = -1;
     *peak = 0;
-    if (!scheduler_init(&s, problem) || other == NULL)
+    if (st == OT_OK)
+        st = scheduler_init(&s, problem);
+    if (st != OT_OK)
         goto done;
     if (schedule(&s, &file_order, order) < n) {
         for (int i = n - 1; i >= 0; i--)
@@ -359,7 +365,6 @@ ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, 
         memcpy(order, other, (size_t)n * sizeof *order);
         *peak = s.peak;
     }
-    st = OT_OK;
 done:
     scheduler_deinit(&s);
     ot__free(other);

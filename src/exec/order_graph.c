@@ -79,7 +79,7 @@ static void describe_overwrites(const ot__builder *b, const ot_node *node, descr
     }
 }
 
-static bool describe_graph(const ot__builder *b, described *d)
+static ot_status describe_graph(const ot__builder *b, described *d)
 {
     const ot_graph *g = b->graph;
     size_t n = 1;
@@ -94,16 +94,19 @@ static bool describe_graph(const ot__builder *b, described *d)
             if (node->outputs[k] != NULL)
                 n += (size_t)ot__builder_range(b, node->outputs[k]).count;
     }
+    if (n > INT_MAX)
+        return ot__error(OT_ERR_UNSUPPORTED, "the nodes read and write more than %d values",
+                         INT_MAX);
     d->nodes = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof *d->nodes);
     d->numbers = ot__arena_alloc(b->arena, n * sizeof *d->numbers);
-    if (n > INT_MAX || d->nodes == NULL || d->numbers == NULL)
-        return false;
+    if (d->nodes == NULL || d->numbers == NULL)
+        return OT_ERR_NO_MEMORY;
     for (int i = 0; i < g->n_nodes; i++) {
         describe_reads(b, g->nodes[i], d);
         describe_makes(b, g->nodes[i], d);
         describe_overwrites(b, g->nodes[i], d);
     }
-    return true;
+    return OT_OK;
 }
 
 ot_status ot__build_order(ot__builder *b)
@@ -119,9 +122,9 @@ ot_status ot__build_order(ot__builder *b)
     int stuck;
 
     b->order = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof(ot_node *));
-    if (value_bytes == NULL || kept == NULL || order == NULL || b->order == NULL ||
-        !describe_graph(b, &d))
+    if (value_bytes == NULL || kept == NULL || order == NULL || b->order == NULL)
         return OT_ERR_NO_MEMORY;
+    OT_TRY(describe_graph(b, &d));
     for (int e = 0; e < plan->n_entries; e++)
         if (plan->entries[e].source == OT_SOURCE_PLANNED && plan->entries[e].root == e)
             value_bytes[e] = plan->entries[e].n_bytes;

@@ -25,7 +25,8 @@ typedef struct ot__order_problem {
 
 // order[k] is the k-th node to run. A node that can never run (it reads what an overwriting node
 // has replaced) is named in *stuck and OT_ERR_INVALID returned without a message; else *stuck is
-// -1. *peak: most bytes of values alive at once in that order.
+// -1. More dependencies than any model has are OT_ERR_UNSUPPORTED. *peak: most bytes of values
+// alive at once in that order.
 ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, int *stuck);
 
 // ---- kernels (select.c) ----

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who reads what.
+#include <limits.h>
 #include <string.h>
 
 #include "graph/graph_internal.h"
@@ -17,6 +18,27 @@ static void visit_capture(void *context, ot_value *value)
     capture_visit *c = context;
 
     c->visit(c->uses, value);
+}
+
+static void count_mention(void *context, ot_value *value)
+{
+    (void)value;
+    ++*(int64_t *)context;
+}
+
+// Values and uses are numbered by int, and there are no more of either than mentions.
+static ot_status check_count(const ot_graph *graph)
+{
+    int64_t n = (int64_t)graph->n_inputs + graph->n_initializers + graph->n_outputs;
+
+    for (int i = 0; i < graph->n_nodes && n < INT_MAX; i++) {
+        n += (int64_t)graph->nodes[i]->n_inputs + graph->nodes[i]->n_outputs;
+        ot__node_visit_captures(graph->nodes[i], count_mention, &n);
+    }
+    if (n < INT_MAX)
+        return OT_OK;
+    return ot__error(OT_ERR_UNSUPPORTED, "the nodes mention values in more than %d places",
+                     INT_MAX - 1);
 }
 
 // Every value that the graph's lists, nodes and their subgraphs mention, in the order of mention.
@@ -119,6 +141,7 @@ ot_status ot__uses_build(ot_graph *graph, ot__uses *uses)
     ot_status st;
 
     *uses = (ot__uses){0};
+    OT_TRY(check_count(graph));
     for (int i = 0; i < graph->n_nodes; i++)
         graph->nodes[i]->index = i;
     visit_values(graph, uses, forget);

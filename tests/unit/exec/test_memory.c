@@ -133,6 +133,9 @@ static void sizes_beyond_the_address_space_are_refused(void **state)
     (void)state;
     assert_int_equal(ot__memory_plan(u, 2, &total), OT_ERR_NO_MEMORY);
     assert_int_equal(total, 0);
+    u[0].n_bytes = SIZE_MAX / 2 - 64; // rounded up, it leaves less than a block's alignment
+    assert_int_equal(ot__memory_plan(u, 2, &total), OT_ERR_NO_MEMORY);
+    assert_int_equal(total, 0);
 }
 
 // A linear congruential generator, so that the records are the same everywhere.

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -184,6 +185,33 @@ static void a_failing_allocation_is_reported_and_nothing_leaks(void **state)
     assert_int_equal(order_of(&d, order, &peak, &stuck), OT_OK);
 }
 
+// Each of the writers of one value waits for all before it: more of these than an int can count.
+static void dependencies_beyond_any_model_are_refused_instead_of_overflowing(void **state)
+{
+    enum { N_WRITERS = 70000 };
+    const int value[] = {0}, becomes[] = {-1};
+    ot__order_node *nodes = calloc(N_WRITERS, sizeof *nodes);
+    int *order = calloc(N_WRITERS, sizeof *order), stuck;
+    size_t bytes[1] = {8}, peak;
+    bool kept[1] = {true};
+    const ot__order_problem problem = {nodes, N_WRITERS, bytes, kept, 1};
+
+    (void)state;
+    assert_non_null(nodes);
+    assert_non_null(order);
+    for (int i = 0; i < N_WRITERS; i++)
+        nodes[i] = (ot__order_node){.reads = value,
+                                    .n_reads = 1,
+                                    .overwrites = value,
+                                    .becomes = becomes,
+                                    .n_overwrites = 1};
+    assert_int_equal(ot__order(&problem, order, &peak, &stuck), OT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(ot_error_message(), "depend on one another"));
+    assert_int_equal(stuck, -1);
+    free(nodes);
+    free(order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_gradient_is_accumulated_as_soon_as_it_exists),
         cmocka_unit_test(the_order_with_the_lower_peak_is_taken),
         cmocka_unit_test(a_failing_allocation_is_reported_and_nothing_leaks),
+        cmocka_unit_test(dependencies_beyond_any_model_are_refused_instead_of_overflowing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
 #include "unit/graph/model_text.h"
 
 // Puts node `from` at position `to`.
@@ -95,6 +97,33 @@ static void uses_are_in_node_order_and_count_subgraphs(void **state)
     ot_model_destroy(model);
 }
 
+// One node in 65,536 places of the list, of 32,769 inputs each: more uses than an int can count.
+static void more_uses_than_can_be_numbered_are_refused(void **state)
+{
+    enum { N_NODES = 1 << 16, N_INPUTS = (1 << 15) + 1 };
+    ot_model *model = model_of("g (float x) => (float y) { y = Neg (x) }");
+    ot_node many = *model->graph->nodes[0];
+    ot_graph graph = *model->graph;
+    ot__uses uses;
+
+    (void)state;
+    many.inputs = calloc(N_INPUTS, sizeof(ot_value *));
+    graph.nodes = calloc(N_NODES, sizeof(ot_node *));
+    assert_non_null(many.inputs);
+    assert_non_null(graph.nodes);
+    many.n_inputs = N_INPUTS;
+    graph.n_nodes = N_NODES;
+    for (int i = 0; i < N_NODES; i++)
+        graph.nodes[i] = &many;
+    for (int i = 0; i < N_INPUTS; i++)
+        many.inputs[i] = graph.inputs[0];
+    assert_int_equal(ot__uses_build(&graph, &uses), OT_ERR_UNSUPPORTED);
+    assert_message_has("in more than 2147483646 places");
+    free(many.inputs);
+    free(graph.nodes);
+    ot_model_destroy(model);
+}
+
 static void sorting_survives_every_failing_allocation(void **state)
 {
     ot_model *model = model_of(diamond);
@@ -121,6 +150,7 @@ int main(void)
         cmocka_unit_test(what_a_subgraph_reads_comes_before_its_node),
         cmocka_unit_test(a_cycle_is_an_error_that_names_a_node_on_it),
         cmocka_unit_test(uses_are_in_node_order_and_count_subgraphs),
+        cmocka_unit_test(more_uses_than_can_be_numbered_are_refused),
         cmocka_unit_test(sorting_survives_every_failing_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
