@@ -298,6 +298,10 @@ int ot__parallel_hardware(void); // usable processors
 // fail or allocate.
 void ot__parallel_for(int64_t count, int64_t min_per_thread,
                       void (*run)(void *context, int64_t first, int64_t last), void *context);
+// Between the two, a fork() of another thread waits: for calls into libraries that take locks,
+// which nobody would open in the child. A thread that holds forks must not fork itself.
+void ot__forks_hold(void);
+void ot__forks_release(void);
 
 // ---- time and log (log.c) ----
 

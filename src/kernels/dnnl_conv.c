@@ -306,22 +306,28 @@ static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, bool wan
 static dnnl_status_t build_forward(ot__dnnl_program *out, const ot__dnnl_conv *c)
 {
     conv_parts p = {.attr = NULL};
-    dnnl_status_t st = describe(c, chunks_of_images(c), &p);
+    dnnl_status_t st;
 
+    ot__forks_hold();
+    st = describe(c, chunks_of_images(c), &p);
     if (st == dnnl_success)
         st = add_forward(out, c, &p);
     forget(&p);
+    ot__forks_release();
     return st;
 }
 
 static dnnl_status_t build_dx(ot__dnnl_program *out, const ot__dnnl_conv *c)
 {
     conv_parts p = {.attr = NULL};
-    dnnl_status_t st = describe(c, chunks_of_images(c), &p);
+    dnnl_status_t st;
 
+    ot__forks_hold();
+    st = describe(c, chunks_of_images(c), &p);
     if (st == dnnl_success)
         st = add_dx(out, &p);
     forget(&p);
+    ot__forks_release();
     ot__dnnl_scratch_reuse(out);
     return st;
 }
@@ -330,11 +336,14 @@ static dnnl_status_t build_dw(ot__dnnl_program *out, const ot__dnnl_conv *c, boo
                               bool wants_db)
 {
     conv_parts p = {.attr = NULL};
-    dnnl_status_t st = describe(c, chunks_of_sums(c), &p);
+    dnnl_status_t st;
 
+    ot__forks_hold();
+    st = describe(c, chunks_of_sums(c), &p);
     if (st == dnnl_success)
         st = add_dw(out, &p, wants_dw, wants_db);
     forget(&p);
+    ot__forks_release();
     return st;
 }
 
@@ -398,9 +407,11 @@ const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c)
     typical.x = &x;
     typical.y = &y;
     typical.w_form = NULL;
+    ot__forks_hold();
     if (describe(&typical, 0, &p) == dnnl_success)
         form = agreed_form(&typical, &p);
     forget(&p);
+    ot__forks_release();
     return form;
 }
 

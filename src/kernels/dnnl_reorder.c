@@ -25,6 +25,7 @@ ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, co
     *out = ot__alloc_zero(1, sizeof **out);
     if (*out == NULL)
         return OT_ERR_NO_MEMORY;
+    ot__forks_hold();
     st = ot__dnnl_md(&x, shape, from);
     if (st == dnnl_success)
         st = ot__dnnl_md(&y, shape, to);
@@ -33,6 +34,7 @@ ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, co
                               OT__DNNL_SLOT(1));
     ot__md_release(&x);
     ot__md_release(&y);
+    ot__forks_release();
     if (st != dnnl_success) {
         ot__dnnl_destroy(*out);
         *out = NULL;

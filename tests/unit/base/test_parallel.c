@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "forked.h"
 
 enum { N = 1000, CALLS_MAX = 64 };
 
@@ -82,12 +85,114 @@ static void the_number_of_threads_is_what_was_set(void **state)
     ot__parallel_set(before);
 }
 
+// ---- fork ----
+
+enum { N_FORK_THREADS = 4, DONE = 7 };
+
+// Every index once; what the child returns.
+static int run_all(void *context)
+{
+    record r = {0};
+    int64_t n = 0;
+
+    (void)context;
+    ot__parallel_set(N_FORK_THREADS);
+    ot__parallel_for(N, 1, mark, &r);
+    for (int64_t i = 0; i < N; i++)
+        n += r.times[i];
+    return n == N && r.n_calls == (OT_WITH_OPENMP ? N_FORK_THREADS : 1) ? DONE : 1;
+}
+
+static void a_child_computes_with_threads_of_its_own(void **state)
+{
+    const int before = ot__parallel_max();
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(run_all(NULL), DONE);
+        assert_int_equal(in_child(run_all, NULL), DONE);
+    }
+    ot__parallel_set(before);
+}
+
+typedef struct meeting {
+    _Atomic bool has_begun, may_end;
+} meeting;
+
+static void wait_inside(void *context, int64_t first, int64_t last)
+{
+    meeting *m = context;
+
+    (void)first, (void)last;
+    m->has_begun = true;
+    while (!m->may_end)
+        sched_yield();
+}
+
+static void *compute_until_told(void *context)
+{
+    ot__parallel_set(2);
+    ot__parallel_for(2, 1, wait_inside, context);
+    return NULL;
+}
+
+static void a_child_made_while_another_thread_computes_computes(void **state)
+{
+    meeting m = {0};
+    pthread_t other;
+
+    (void)state;
+    assert_int_equal(pthread_create(&other, NULL, compute_until_told, &m), 0);
+    while (!m.has_begun)
+        sched_yield();
+    assert_int_equal(in_child(run_all, NULL), DONE);
+    m.may_end = true;
+    pthread_join(other, NULL);
+}
+
+static void *hold_for_a_while(void *context)
+{
+    meeting *m = context;
+
+    ot__forks_hold();
+    m->has_begun = true;
+    usleep(50000); // a fork that does not wait comes in between
+    m->may_end = true;
+    ot__forks_release();
+    return NULL;
+}
+
+static int is_released(void *context)
+{
+    const meeting *m = context;
+
+    ot__forks_hold(); // nobody holds them in a new process
+    ot__forks_release();
+    return m->may_end ? DONE : 1;
+}
+
+static void a_fork_waits_while_another_thread_holds_forks(void **state)
+{
+    meeting m = {0};
+    pthread_t other;
+
+    (void)state;
+    assert_int_equal(pthread_create(&other, NULL, hold_for_a_while, &m), 0);
+    while (!m.has_begun)
+        sched_yield();
+    assert_int_equal(in_child(is_released, &m), DONE);
+    pthread_join(other, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_is_visited_once_whatever_the_threads),
         cmocka_unit_test(chunks_are_as_long_as_asked_for_and_nearly_equal),
         cmocka_unit_test(the_number_of_threads_is_what_was_set),
+        cmocka_unit_test(a_child_computes_with_threads_of_its_own),
+        cmocka_unit_test(a_child_made_while_another_thread_computes_computes),
+        cmocka_unit_test(a_fork_waits_while_another_thread_holds_forks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
