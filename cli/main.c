@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "onnxtrain/base.h"
+#include "output_files.h"
 #include "report.h"
 
 static const command *const commands[] = {
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
 {
     const command *c;
 
+    open_standard_files();
     if (argc < 2) {
         overview(stderr);
         return EXIT_USAGE;

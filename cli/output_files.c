@@ -2,12 +2,23 @@
 #include "output_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "report.h"
+
+static bool standard_output_is_closed;
+
+void open_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) == fd)
+            standard_output_is_closed = standard_output_is_closed || fd == STDOUT_FILENO;
+}
 
 static bool is_same_file(const struct stat *output, const char *input)
 {
@@ -74,6 +85,8 @@ int check_output(const char *option, const char *path, const char *const *inputs
     struct stat info;
     int code;
 
+    if (path && strcmp(path, "-") == 0 && standard_output_is_closed)
+        return report_text("--%s: standard output is closed", option);
     if (!path || strcmp(path, "-") == 0)
         return EXIT_SUCCESS;
     if (stat(path, &info) != 0)

@@ -5,6 +5,11 @@
 
 #include "options.h"
 
+// A program may be started with its standard files closed: the next ones that are opened would take
+// their places, and messages would land in them. /dev/null takes them instead; before anything
+// else.
+void open_standard_files(void);
+
 // What the names alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message. `inputs` are
 // paths, "NAME=PATH" too.
 int check_output_name(const char *option, const char *path, const char *const *inputs,

@@ -38,13 +38,20 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+// The sign of NaN differs from processor to processor and says nothing.
+static double without_nan_sign(double value)
+{
+    return isnan(value) ? (double)NAN : value;
+}
+
 void print_metrics(FILE *out, ot_task task, const ot_metrics *metrics)
 {
-    fprintf(out, "loss %.4f", metrics->loss);
+    fprintf(out, "loss %.4f", without_nan_sign(metrics->loss));
     if (task == OT_TASK_CLASSIFICATION)
-        fprintf(out, "  accuracy %.2f %%", metrics->accuracy * 100);
+        fprintf(out, "  accuracy %.2f %%", without_nan_sign(metrics->accuracy * 100));
     if (task == OT_TASK_REGRESSION)
-        fprintf(out, "  MAE %.4g  R2 %.4f", metrics->mae, metrics->r2);
+        fprintf(out, "  MAE %.4g  R2 %.4f", without_nan_sign(metrics->mae),
+                without_nan_sign(metrics->r2));
 }
 
 // JSON has no NaN and no infinity.

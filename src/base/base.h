@@ -143,7 +143,7 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
 
 // ---- text (text.c) ----
 
-// Replace what may not be shown (control characters, malformed UTF-8) by '?', in place.
+// Replace what may not be shown (control characters, malformed UTF-8) by '?', -nan by nan, in place.
 void ot__text_printable(char *text);
 bool ot__name_matches(const char *pattern,
                       const char *name); // '*' and '?' as in shells, whole name

@@ -98,6 +98,7 @@ ot_status ot__file_read_all(int fd, const char *path, size_t max, ot__file_map *
     ot_status st = OT_OK;
     ssize_t n;
 
+    ot__buf_text(&buf, ""); // nothing that was read is not NULL, either
     while (st == OT_OK && (n = read_some(&reader, chunk, sizeof(chunk))) != 0) {
         reader.needs_writer = false;
         if (n > 0 && (size_t)n > max - buf.length)
@@ -114,6 +115,8 @@ ot_status ot__file_read_all(int fd, const char *path, size_t max, ot__file_map *
     }
     if (st == OT_OK && reader.needs_writer)
         st = ot__error(OT_ERR_IO, "%s: is a pipe that nobody writes into", path);
+    if (st == OT_OK && buf.failed)
+        st = ot__error_prefix(ot__buf_status(&buf), "%s", path);
     if (st == OT_OK)
         *map = (ot__file_map){.data = (uint8_t *)buf.data, .size = buf.length};
     else

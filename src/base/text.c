@@ -35,8 +35,18 @@ static int printable_length(const unsigned char *text)
     return n;
 }
 
+// Processors and C libraries disagree on the sign of NaN, which says nothing. Names stand in
+// quotes.
+static void drop_nan_signs(char *text)
+{
+    for (char *at = text; (at = strstr(at, "-nan")) != NULL; at++)
+        if ((at == text || at[-1] == ' ' || at[-1] == '(') && strchr(" ,;:)", at[4]) != NULL)
+            memmove(at, at + 1, strlen(at));
+}
+
 void ot__text_printable(char *text)
 {
+    drop_nan_signs(text);
     while (*text) {
         int n = printable_length((const unsigned char *)text);
 

@@ -20,6 +20,22 @@ run 0 train mlp.onnxtxt --data plain.csv --epochs 3 --threads 1 --json
 [ "$(wc -l <out)" = 1 ] || fail "$ran: not one JSON object"
 json rows 'v == 60'
 [ ! -s err ] || fail "$ran: nothing is wrong"
+# The square root of what is negative is NaN, on some processors with a sign, which says nothing.
+sed 's/scores = Gemm <transB = 1> (r/s = Gemm <transB = 1> (r/; s/^}/e = Exp (s) n = Neg (e) scores = Sqrt (n)\n}/' mlp.onnxtxt >root.onnxtxt
+run 0 eval root.onnxtxt --data plain.csv --threads 1
+out "loss nan"
+grep -q -e '-nan' out err && fail "$ran: NaN has a sign"
+
+# Closed standard files: what is opened next must not take their places.
+"$command" train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --log closed.jsonl <&- >&- 2>&- ||
+    fail "train with its standard files closed: exit code $?"
+ran="onnxtrain train with its standard files closed"
+[ -s closed.jsonl ] || fail "$ran: no log"
+grep -qv '^{' closed.jsonl && fail "$ran: the log holds what is no JSON"
+code=0
+"$command" train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --out - >&- 2>err || code=$?
+[ "$code" = 1 ] || fail "onnxtrain train --out - with standard output closed: exit code $code, wanted 1"
+err "--out: standard output is closed"
 
 command -v script >/dev/null || { echo "no script command: the terminal is not tested"; exit 0; }
 export TERM=xterm

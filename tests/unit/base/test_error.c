@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +42,18 @@ static void control_and_malformed_bytes_are_made_printable(void **state)
     (void)state;
     ot__error(OT_ERR_FORMAT, "a\nb\x1b[2J\x7f\xff\xc3x");
     assert_string_equal(ot_error_message(), "a?b?[2J???x");
+}
+
+static void nan_has_no_sign(void **state)
+{
+    const double negative = copysign(NAN, -1.0);
+
+    (void)state;
+    ot__error(OT_ERR_INVALID, "the loss is %g (%g, %g) of '-nan' and x-nano", negative, negative,
+              -1.0);
+    assert_string_equal(ot_error_message(), "the loss is nan (nan, -1) of '-nan' and x-nano");
+    ot__error(OT_ERR_INVALID, "%g", negative);
+    assert_string_equal(ot_error_message(), "nan");
 }
 
 static void a_long_message_is_cut_and_stays_well_formed(void **state)
@@ -167,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_prefix_goes_before_the_present_message),
         cmocka_unit_test(the_present_message_may_be_an_argument),
         cmocka_unit_test(control_and_malformed_bytes_are_made_printable),
+        cmocka_unit_test(nan_has_no_sign),
         cmocka_unit_test(a_long_message_is_cut_and_stays_well_formed),
         cmocka_unit_test(a_prefix_of_any_length_leaves_a_terminated_message),
         cmocka_unit_test(a_system_error_names_the_path_and_the_cause),
