@@ -134,3 +134,25 @@ char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text, si
     }
     return text;
 }
+
+int64_t ot__dim_least(const ot_model *model, int64_t dim)
+{
+    const ot__symbol *s = ot__symbol_of(model, dim);
+    int64_t sum = 0;
+
+    if (ot__dim_is_number(dim))
+        return dim;
+    if (!s || s->kind != OT_SYMBOL_POLYNOMIAL)
+        return s && s->kind == OT_SYMBOL_NAMED ? 1 : 0;
+    for (int i = 0; i < s->sum->n_terms; i++) {
+        const int64_t n = s->sum->terms[i].coefficient;
+
+        // What is divided or taken off may leave nothing.
+        for (int a = 0; a < s->sum->terms[i].n_atoms; a++)
+            if (ot__dim_least(model, s->sum->terms[i].atoms[a]) < 1)
+                return 0;
+        if (n < 0 || ot__add_overflows(sum, n, &sum))
+            return n < 0 ? 0 : INT64_MAX;
+    }
+    return sum;
+}

@@ -65,6 +65,8 @@ int64_t ot__dims_product(ot_model *model, const ot_shape *shape);
 // Broadcast with symbols: equal symbols stay, a symbol against a number > 1 gives the number,
 // against 1 the symbol, two different symbols an unknown extent.
 ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y);
+// The least that an extent can be when every symbol is at least 1; 0 when nothing is known.
+int64_t ot__dim_least(const ot_model *model, int64_t dim);
 char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text,
                     size_t size); // "[batch,3]"
 

@@ -152,6 +152,26 @@ int64_t ot_infer_mod(ot_infer *c, int64_t a, int64_t b)
     return ot__dim_mod(c->model, a, b);
 }
 
+bool ot__infer_extent(ot_infer *c, int axis, int64_t a, int64_t b, int64_t extent)
+{
+    if (ot__dim_is_number(a) && ot__dim_is_number(b) && !ot__dim_is_number(extent))
+        ot_infer_fail(c, "the extent of axis %d, made of %" PRId64 " and %" PRId64 ", is too large",
+                      axis, a, b);
+    return c->status == OT_OK;
+}
+
+bool ot__infer_list_fits(ot_infer *c, int input, int n, const int64_t *known)
+{
+    const ot_tensor *list = ot_infer_constant(c, input);
+
+    for (int i = 0; list != NULL && i < n; i++)
+        if (!ot__dim_is_number(known[i]))
+            ot_infer_fail(c, "%s is %" PRId64 " at %d, which is too large",
+                          ot__op_input_port(c->node->op, input)->name, ot__tensor_get_i64(list, i),
+                          i);
+    return c->status == OT_OK;
+}
+
 bool ot_dim_is_number(int64_t dim)
 {
     return ot__dim_is_number(dim);
@@ -214,15 +234,16 @@ static bool merge_shape(ot_value *y, const ot_shape *shape)
     return true;
 }
 
-// Whether the extents that are numbers fit in 63 bits together, so that rules may multiply them.
-static bool check_size(ot_infer *c, const char *what, int i, const ot_shape *shape)
+// Whether the bytes fit in 63 bits with every symbol at 1, so that rules may multiply extents.
+static bool check_size(ot_infer *c, const char *what, int i, ot_dtype dtype, const ot_shape *shape)
 {
-    int64_t product = 1;
+    int64_t product = OT_MAX((int64_t)ot_dtype_size(dtype), 1);
     char text[120];
 
     for (int k = 0; k < shape->ndim; k++) {
-        if (!ot__dim_is_number(shape->dim[k]) ||
-            !ot__mul_overflows(product, OT_MAX(shape->dim[k], 1), &product))
+        const int64_t least = ot__dim_least(c->model, shape->dim[k]);
+
+        if (!ot__mul_overflows(product, OT_MAX(least, 1), &product))
             continue;
         ot_infer_fail(c, "%s %d has too many elements: %s", what, i,
                       ot__dims_text(c->model, shape, text, sizeof(text)));
@@ -247,7 +268,7 @@ void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape
 
     ot_infer_set_unknown(c, output, dtype);
     if (y == NULL || c->status != OT_OK || y->kind != OT_VALUE_TENSOR ||
-        !check_size(c, "output", output, shape))
+        !check_size(c, "output", output, dtype, shape))
         return;
     if (!merge_shape(y, shape))
         ot_infer_fail(c, "output %d '%s' is declared %s, inferred %s", output, y->name,
@@ -335,7 +356,7 @@ static void check_input_sizes(ot_infer *c)
         const ot_value *x = c->node->inputs[i];
 
         if (x != NULL && x->has_shape)
-            (void)check_size(c, "input", i, &x->shape);
+            (void)check_size(c, "input", i, x->dtype, &x->shape);
     }
 }
 

@@ -90,6 +90,8 @@ static bool infer_pads(ot_infer *c, int ndim, int64_t *begin, int64_t *end)
         begin[k] = end[k] = given == OT__GIVEN ? 0 : ot_dim_unknown();
     if (given == OT__UNKNOWN)
         return true;
+    if (pads != NULL && !ot__infer_list_fits(c, PADS, n, pads))
+        return false;
     for (int i = 0; i < n_axes; i++) {
         const int axis = given == OT__GIVEN ? axes.axis[i] : i;
 
@@ -115,7 +117,12 @@ static void pad_infer(ot_infer *c)
     if (!infer_pads(c, x->ndim, begin, end))
         return;
     for (int k = 0; k < y.ndim; k++) {
-        y.dim[k] = ot_infer_add(c, ot_infer_add(c, x->dim[k], begin[k]), end[k]);
+        const int64_t begun = ot_infer_add(c, x->dim[k], begin[k]);
+
+        y.dim[k] = ot_infer_add(c, begun, end[k]);
+        if (!ot__infer_extent(c, k, x->dim[k], begin[k], begun) ||
+            !ot__infer_extent(c, k, begun, end[k], y.dim[k]))
+            return;
         is_known = is_known && ot_dim_is_number(begin[k]) && ot_dim_is_number(end[k]);
         if (ot_dim_is_number(y.dim[k]) && y.dim[k] < 0) {
             ot_infer_fail(c, "axis %d is left with extent %" PRId64, k, y.dim[k]);

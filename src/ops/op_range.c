@@ -38,20 +38,39 @@ static int64_t symbolic_count(ot_infer *c, int64_t start, int64_t limit, int64_t
     return delta == 1 ? distance : ot_infer_div(c, ot_infer_add(c, distance, delta - 1), delta);
 }
 
+// The three inputs as numbers, constants also where they are too low for an extent; else false.
+static bool read_numbers(ot_infer *c, int64_t *number)
+{
+    for (int i = 0; i < 3; i++) {
+        const ot_tensor *constant = ot_infer_constant(c, i);
+        int n;
+        const int64_t *known = ot_infer_values(c, i, &n);
+
+        if (constant != NULL && ot_tensor_count(constant) == 1)
+            number[i] = ot__tensor_get_i64(constant, 0);
+        else if (known != NULL && n == 1 && ot_dim_is_number(known[0]))
+            number[i] = known[0];
+        else
+            return false;
+    }
+    return true;
+}
+
 static void infer_ints(ot_infer *c)
 {
     int n[3];
     const int64_t *in[3] = {ot_infer_values(c, START, &n[0]), ot_infer_values(c, LIMIT, &n[1]),
                             ot_infer_values(c, DELTA, &n[2])};
-    int64_t v[3], count, values[OT_MAX_KNOWN];
+    int64_t v[3], number[3], count, values[OT_MAX_KNOWN];
 
     for (int i = 0; i < 3; i++)
         v[i] = in[i] == NULL || n[i] != 1 ? ot_dim_unknown() : in[i][0];
-    if (ot__all_numbers(v, 3)) {
-        count = count_ints(v[START], v[LIMIT], v[DELTA]);
+    if (read_numbers(c, number)) {
+        count = count_ints(number[START], number[LIMIT], number[DELTA]);
         if (count < 0) {
-            ot_infer_fail(c, "from %" PRId64 " to %" PRId64 " by %" PRId64 " has no end", v[START],
-                          v[LIMIT], v[DELTA]);
+            ot_infer_fail(c, "from %" PRId64 " to %" PRId64 " by %" PRId64 " has %s", number[START],
+                          number[LIMIT], number[DELTA],
+                          number[DELTA] == 0 ? "no end" : "too many elements");
             return;
         }
     } else {

@@ -31,12 +31,16 @@ static void tile_infer(ot_infer *c)
         ot_infer_fail(c, "repeats must be a list of %d numbers", x->ndim);
         return;
     }
+    if (repeats != NULL && !ot__infer_list_fits(c, 1, n, repeats))
+        return;
     for (int k = 0; k < y.ndim; k++) {
         if (repeats != NULL && ot_dim_is_number(repeats[k]) && repeats[k] < 0) {
             ot_infer_fail(c, "axis %d is repeated %" PRId64 " times", k, repeats[k]);
             return;
         }
         y.dim[k] = repeats == NULL ? ot_dim_unknown() : ot_infer_mul(c, x->dim[k], repeats[k]);
+        if (repeats != NULL && !ot__infer_extent(c, k, x->dim[k], repeats[k], y.dim[k]))
+            return;
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
     if (ot_infer_values(c, 0, &n_known) != NULL && n_known > 0 && ot__shape_is_static(&y)) {

@@ -66,6 +66,11 @@ void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
 // failure. Kernels rely on it: without, a file could make them read beyond a tensor.
 bool ot__infer_matches(ot_infer *c, int a, int b);
 bool ot__infer_one_element(ot_infer *c, int i);
+// Whether `extent`, a sum or product of extents, is a number where both are; else it has
+// overflowed, which is a failure. The same of the entries of a constant list: the lowest numbers
+// are none.
+bool ot__infer_extent(ot_infer *c, int axis, int64_t a, int64_t b, int64_t extent);
+bool ot__infer_list_fits(ot_infer *c, int input, int n, const int64_t *known);
 void ot__infer_gradient(ot_infer *c); // output 0 = type and shape of input 0, which input 1 has too
 void ot__infer_broadcast(ot_infer *c); // output 0 = broadcast of all inputs, type of input 0
 void ot__infer_broadcast_bool(ot_infer *c);

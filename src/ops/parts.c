@@ -69,7 +69,11 @@ bool ot__infer_concat(ot_infer *c, int axis, ot_shape *y)
         }
         for (int k = 0; k < y->ndim; k++) {
             if (k == axis) {
-                y->dim[k] = ot_infer_add(c, y->dim[k], x->dim[k]);
+                const int64_t sum = ot_infer_add(c, y->dim[k], x->dim[k]);
+
+                if (!ot__infer_extent(c, k, y->dim[k], x->dim[k], sum))
+                    return false;
+                y->dim[k] = sum;
             } else if (!merge_extent(&y->dim[k], x->dim[k])) {
                 ot_infer_fail(
                     c, "input %d has extent %" PRId64 " at axis %d, the ones before %" PRId64, i,

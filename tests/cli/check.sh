@@ -121,4 +121,29 @@ out "trains   w1 f32[4,4]: reaches the loss"
 # A broken file is refused as such.
 sed 's/(h5, w2)/(h9, w2)/' whole.onnxtxt >broken.onnxtxt
 run 1 check broken.onnxtxt
+# What training refuses, `check` refuses in the same words: constants that overflow.
+. "$here/models.inc"
+overflowing() {
+    cat >overflowing.onnxtxt <<END
+<ir_version: 8, opset_import: ["" : 17]>
+overflowing (float[batch, 4] x) => (float[batch, 3] scores)
+<float[4, 3] w = {1,2,3,4,5,6,7,8,9,10,11,12}, $1>
+{
+    y = $2
+    f = Cast <to = 1> (y)
+    s = ReduceSum <keepdims = 0> (f)
+    z = MatMul (x, w)
+    scores = Add (z, s)
+}
+END
+    refuses 1 "$3" train overflowing.onnxtxt --data plain.csv --epochs 1 --threads 1
+    run 1 check overflowing.onnxtxt --loss cross-entropy
+    out "$3"
+}
+overflowing 'int64[4] pads = {0, 0, 0, 9223372036854775807}' 'Pad (x, pads)' 'extent of axis 1'
+overflowing 'int64[4] pads = {0, 0, 0, -9223372036854775807}' 'Pad (x, pads)' 'pads is -9223372036854775807 at 3'
+overflowing 'int64 a = {-9223372036854775807}, int64 b = {9223372036854775807}, int64 d = {1}' 'Range (a, b, d)' 'too many elements'
+overflowing 'int64 a = {0}, int64 b = {9223372036854775807}, int64 d = {1}' 'Range (a, b, d)' 'too many elements'
+overflowing 'int64[2] t = {4611686018427387904, 4}' 'Tile (x, t)' 'too many elements'
+overflowing 'int64[2] t = {1, 9223372036854775807}' 'Tile (x, t)' 'extent of axis 1'
 echo ok

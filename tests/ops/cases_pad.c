@@ -95,6 +95,12 @@ static const ot_op_case pad_cases[] = {
      .in = {"f32[0]", "i64[2]{1,1} const"},
      .attrs = "mode = \"reflect\"",
      .error = OT_ERR_INVALID},
+    {.name = "an extent that overflows",
+     .in = {"f32[2,4]", "i64[4]{0,0,0,9223372036854775807} const"},
+     .error = OT_ERR_INVALID},
+    {.name = "a pad below every extent",
+     .in = {"f32[2,4]", "i64[4]{0,-9223372036854775807,0,0} const"},
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("Pad", 13, pad_cases)

@@ -44,6 +44,17 @@ static const ot_op_case range_cases[] = {
     {.name = "types differ",
      .in = {"i64[]{1} const", "i32[]{2} const", "i64[]{1} const"},
      .error = OT_ERR_INVALID},
+    {.name = "from the lowest to the highest integer",
+     .in = {"i64[]{-9223372036854775807} const", "i64[]{9223372036854775807} const",
+            "i64[]{1} const"},
+     .error = OT_ERR_INVALID},
+    {.name = "more bytes than can be",
+     .in = {"i64[]{0} const", "i64[]{9223372036854775807} const", "i64[]{1} const"},
+     .error = OT_ERR_INVALID},
+    {.name = "two low integers",
+     .in = {"i64[]{-9223372036854775807} const", "i64[]{-9223372036854775805} const",
+            "i64[]{1} const"},
+     .out = {"i64[2]{-9223372036854775807,-9223372036854775806}"}},
     {0},
 };
 OT_OP_TEST("Range", 11, range_cases)

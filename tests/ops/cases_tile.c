@@ -29,6 +29,12 @@ static const ot_op_case tile_cases[] = {
      .in = {"f32[1,1,1,1,1,1,1,1,2]", "i64[9]{1,1,1,1,1,1,1,1,2} const"},
      .out = {"f32[1,1,1,1,1,1,1,1,4]"},
      .flags = OT_CASE_NO_GRAD},
+    {.name = "an extent that overflows",
+     .in = {"f32[4,4]", "i64[2]{1,4611686018427387904} const"},
+     .error = OT_ERR_INVALID},
+    {.name = "more bytes than can be",
+     .in = {"f32[4,2]", "i64[2]{1,576460752303423488} const"},
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("Tile", 13, tile_cases)
