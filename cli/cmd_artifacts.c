@@ -14,6 +14,7 @@ typedef struct artifacts_values {
     const char *out, *prefix;
     text_list outputs;
     bool ort_format;
+    int64_t memory_max;
 } artifacts_values;
 
 #define AT(member) offsetof(artifacts_values, member)
@@ -27,6 +28,8 @@ static const option_spec artifacts_table[] = {
      NULL, 0},
     {"ort-format", OPTION_FLAG, AT(ort_format), NULL,
      "write the models in ONNX Runtime's .ort format too", NULL, NULL, 0},
+    {.help = "Running"},
+    MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
 };
 
@@ -54,9 +57,10 @@ static int artifacts_run(const void *values, const char *const *arguments)
 
     if (code == EXIT_SUCCESS)
         code = check_artifact_files(folder, prefix, v->model.loss.items, v->model.loss.count);
+
+    set_memory_max(v->memory_max);
     if (code == EXIT_SUCCESS)
         code = load_model(arguments[0], &model);
-
     if (code == EXIT_SUCCESS)
         code = model_setup_init(&setup, &v->model, model);
     if (code == EXIT_SUCCESS) {

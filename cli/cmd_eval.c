@@ -12,7 +12,7 @@
 typedef struct eval_values {
     model_values model;
     data_values data;
-    int64_t threads;
+    int64_t threads, memory_max;
     bool json;
 } eval_values;
 
@@ -21,6 +21,7 @@ typedef struct eval_values {
 static const option_spec eval_table[] = {
     {.help = "Running"},
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
+    MEMORY_MAX_OPTION(AT(memory_max)),
     {"json", OPTION_FLAG, AT(json), NULL, "print one JSON object", NULL, NULL, 0},
     {0},
 };
@@ -134,6 +135,7 @@ static int eval_run(const void *values, const char *const *arguments)
     ot_train_options options = OT_TRAIN_OPTIONS_INIT;
     int code = load_model(arguments[0], &e.model);
 
+    set_memory_max(e.values->memory_max);
     if (code == EXIT_SUCCESS)
         code = prepare(&e);
     if (code == EXIT_SUCCESS)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
 #include "output_files.h"
 #include "report.h"
@@ -10,6 +11,7 @@
 typedef struct export_values {
     const char *out, *checkpoint;
     text_list outputs;
+    int64_t memory_max;
 } export_values;
 
 #define AT(member) offsetof(export_values, member)
@@ -21,6 +23,8 @@ static const option_spec export_table[] = {
      NULL, 0},
     {"output", OPTION_LIST, AT(outputs), "NAME", "value of the eval model that becomes an output",
      "its outputs that need no target", NULL, 0},
+    {.help = "Running"},
+    MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
 };
 
@@ -69,6 +73,7 @@ static int export_run(const void *values, const char *const *arguments)
     ot_checkpoint *checkpoint = NULL;
     int code = check_outputs(v, arguments[0]);
 
+    set_memory_max(v->memory_max);
     if (code == EXIT_SUCCESS && ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK)
         code = report_error();
     if (code == EXIT_SUCCESS && v->checkpoint) {

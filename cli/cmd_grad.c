@@ -13,7 +13,7 @@
 typedef struct grad_values {
     const char *of, *out, *seed;
     text_list wrt, data, bind;
-    int64_t rows, threads;
+    int64_t rows, threads, memory_max;
     double scale;
     bool ones, keep_operators, json;
 } grad_values;
@@ -49,6 +49,7 @@ static const option_spec grad_table[] = {
     {"rows", OPTION_INT, AT(rows), "N", "at most so many rows; 0: all", "0", NULL, 0},
     {.help = "Running"},
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
+    MEMORY_MAX_OPTION(AT(memory_max)),
     {"json", OPTION_FLAG, AT(json), NULL, "print one JSON object", NULL, NULL, 0},
     {0},
 };
@@ -120,6 +121,7 @@ static int create(gradient_run *r)
     const grad_values *v = r->values;
 
     session.n_threads = (int)v->threads;
+    session.memory_max = set_memory_max(v->memory_max);
     options.session = &session;
     options.seed = v->ones ? OT_SEED_ONES : v->seed ? OT_SEED_INPUT : OT_SEED_AUTO;
     options.keep_operators = v->keep_operators;

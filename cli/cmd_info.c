@@ -36,6 +36,7 @@ typedef struct step_info {
     char *plan;
 } step_info;
 
+// The plan's memory is not touched, so there may be more of it than the machine has.
 static void describe_session(ot_session *session, int64_t batch_size, step_info *out)
 {
     const int n = ot_session_input_count(session, OT_MODE_TRAIN);
@@ -49,6 +50,7 @@ static void describe_session(ot_session *session, int64_t batch_size, step_info 
             if (shapes[i].dim[k] < 0)
                 shapes[i].dim[k] = k == 0 ? batch_size : 1;
     }
+    set_memory_max(INT64_MAX);
     if (shapes &&
         ot_session_describe_plan(session, OT_MODE_TRAIN, shapes, n, &out->plan) == OT_OK) {
         out->state_bytes = ot_session_state_bytes(session);

@@ -77,8 +77,7 @@ static const option_spec train_table[] = {
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
      NULL, NULL, 0},
-    {"memory-max", OPTION_BYTES, AT(memory_max), "BYTES", "refuse to need more; 0: no limit", "0",
-     NULL, 0},
+    MEMORY_MAX_OPTION(AT(memory_max)),
     {"quiet", OPTION_FLAG, AT(quiet), NULL, "print nothing but errors", NULL, NULL, 0},
     {"json", OPTION_FLAG, AT(json), NULL, "print the result as one JSON object", NULL, NULL, 0},
     {0},
@@ -96,6 +95,7 @@ typedef struct run {
     data_setup data;
     progress progress;
     ot_train_options options;
+    size_t memory_max;
 } run;
 
 static bool is_folder(const char *path)
@@ -171,7 +171,7 @@ static int make_session(run *r)
     }
     options.n_threads = (int)v->threads;
     options.reproducible = v->reproducible;
-    options.memory_max = (size_t)v->memory_max;
+    options.memory_max = r->memory_max;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)
@@ -417,6 +417,7 @@ static int train_run(const void *values, const char *const *arguments)
     run r = {.values = values, .path = arguments[0], .options = OT_TRAIN_OPTIONS_INIT};
     int code = check_outputs(values, arguments[0]);
 
+    r.memory_max = set_memory_max(r.values->memory_max);
     if (code == EXIT_SUCCESS)
         code = make_artifacts(&r);
     if (code == EXIT_SUCCESS)

@@ -88,6 +88,14 @@ bool optimizer_is_none(const model_values *values)
     return optimizer_numbers[values->optimizer] == OT_OPTIMIZER_NONE;
 }
 
+size_t set_memory_max(int64_t n_bytes)
+{
+    const size_t most = n_bytes == INT64_MAX ? OT_MEMORY_UNLIMITED : (size_t)n_bytes;
+
+    ot_set_memory_max(most);
+    return most;
+}
+
 int load_model(const char *path, ot_model **out)
 {
     return ot_model_load(path, NULL, out) == OT_OK ? EXIT_SUCCESS : report_error();

@@ -42,6 +42,13 @@ void model_setup_deinit(model_setup *setup);
 bool optimizer_is_none(const model_values *values);
 // More threads than any machine has are a slip; the exit code.
 int check_threads(int64_t n_threads);
+// A row of a command's table: `at` is the offset of an int64_t, which set_memory_max() takes.
+#define MEMORY_MAX_OPTION(at)                                                                      \
+    {                                                                                              \
+        "memory-max", OPTION_BYTES, at, "BYTES",                                                   \
+            "refuse to need more, or none; 0: three quarters of the memory there is", "0", NULL, 0 \
+    }
+size_t set_memory_max(int64_t n_bytes); // of the process; what options of the library take
 // Loads a model; the exit code.
 int load_model(const char *path, ot_model **out);
 

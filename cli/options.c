@@ -74,7 +74,7 @@ static void refuse(const option_spec *spec, const char *text)
         snprintf(least, sizeof(least), spec->minimum > ANY_NUMBER ? " of at least %g" : "",
                  spec->minimum);
         (void)report_usage("--%s: '%s' is not a %snumber%s%s", spec->name, text, kind, least,
-                           spec->kind == OPTION_BYTES  ? ", perhaps with K, M or G"
+                           spec->kind == OPTION_BYTES  ? ", perhaps with K, M or G, or none"
                            : spec->kind == OPTION_PART ? " and below 1"
                                                        : "");
         return;
@@ -101,8 +101,13 @@ static bool set_value(const option_spec *spec, char *at_base, const char *text)
         return true;
     case OPTION_LIST:
         return add_item(at, text);
-    case OPTION_INT:
     case OPTION_BYTES:
+        if (strcmp(text, "none") == 0) {
+            *(int64_t *)at = INT64_MAX;
+            return true;
+        }
+        // fall through
+    case OPTION_INT:
         if (!parse_int(text, &whole, spec->kind == OPTION_BYTES) || (double)whole < spec->minimum)
             break;
         *(int64_t *)at = whole;

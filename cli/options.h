@@ -16,7 +16,7 @@ typedef enum option_kind {
     OPTION_INT,    // int64_t >= minimum
     OPTION_REAL,   // double >= minimum
     OPTION_PART,   // double >= minimum and below 1
-    OPTION_BYTES,  // int64_t, with K, M or G behind it
+    OPTION_BYTES,  // int64_t, with K, M or G behind it; none: INT64_MAX
     OPTION_CHOICE, // int, position in `choices`
     OPTION_LIST,   // text_list, may be given several times
 } option_kind;

@@ -80,6 +80,17 @@ typedef struct ot_allocator {
  * anything else is made. */
 OT_API void ot_set_allocator(const ot_allocator *allocator);
 
+/** For ot_set_memory_max() and options named memory_max: no ceiling. */
+#define OT_MEMORY_UNLIMITED SIZE_MAX
+
+/**
+ * The most bytes that tensors, constants and plans of this process may take together; what needs
+ * more is OT_ERR_NO_MEMORY. 0, the default: three quarters of the smaller of physical memory and
+ * the limit of the control group, divided by the processes of a job on this machine when mpirun,
+ * srun or torchrun has started it. Mapped files are not counted.
+ */
+OT_API void ot_set_memory_max(size_t n_bytes);
+
 typedef enum ot_log_level { OT_LOG_DEBUG, OT_LOG_INFO, OT_LOG_WARNING } ot_log_level;
 
 typedef void (*ot_log_function)(void *context, ot_log_level level, const char *line);

@@ -19,7 +19,9 @@ typedef struct ot_session_options {
     size_t size;       ///< sizeof(ot_session_options)
     int n_threads;     ///< 0: all processors
     int reproducible;  ///< 1: the same bits for any number of threads
-    size_t memory_max; ///< bytes for parameters, gradients, moments and activations; 0: no ceiling
+    size_t memory_max; ///< bytes for parameters, gradients, moments and activations, which lifts
+                       ///< the default of ot_set_memory_max(); 0: what that leaves; or
+                       ///< OT_MEMORY_UNLIMITED
     int reference_kernels; ///< 1: only reference kernels, as OT_KERNELS=ref
 } ot_session_options;
 #define OT_SESSION_OPTIONS_INIT                                                                    \

@@ -84,11 +84,28 @@ void core_strings_drop(core_strings *strings)
     strings->items = NULL;
 }
 
+static PyObject *set_memory_max(PyObject *module, PyObject *args)
+{
+    unsigned long long n_bytes;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "K", &n_bytes))
+        return NULL;
+    ot_set_memory_max((size_t)n_bytes);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"set_memory_max", set_memory_max, METH_VARARGS, "set_memory_max(n_bytes)"},
+    {0},
+};
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "onnxtrain._core",
     .m_doc = "The C library's handles as objects; use the modules of the package onnxtrain.",
     .m_size = -1,
+    .m_methods = functions,
 };
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -63,6 +63,7 @@ from onnxtrain._options import (
     get_device,
     get_version_string,
     set_default_logger_severity,
+    set_memory_max,
     set_seed,
 )
 from onnxtrain._ort_value import OrtValue
@@ -109,6 +110,7 @@ __all__ = [
     "gradients",
     "prepare",
     "set_default_logger_severity",
+    "set_memory_max",
     "set_seed",
     "train",
 ]

@@ -7,7 +7,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from onnxtrain import _arrays, _core
-from onnxtrain._options import SessionOptions, load_model
+from onnxtrain._options import SessionOptions, load_model, memory_bytes
 
 _SEEDS = {"auto": 0, "input": 1, "ones": 2}  # ot_gradient_seed of the C headers
 _NONSTANDARD = "onnxtrain.nonstandard_operators"
@@ -147,6 +147,6 @@ def gradients(
         keep_operators,
         options.intra_op_num_threads,
         options.use_deterministic_compute,
-        options.memory_max,
+        memory_bytes(options.memory_max),
     )
     return Gradients(core, value, names, forward.input_names())

@@ -10,7 +10,7 @@ import numpy as np
 
 from onnxtrain import _arrays, _core
 from onnxtrain._io_binding import IOBinding
-from onnxtrain._options import PROVIDER, ModelLike, SessionOptions, load_model, options_or_default
+from onnxtrain._options import PROVIDER, ModelLike, SessionOptions, load_model, memory_bytes, options_or_default
 from onnxtrain._ort_value import OrtValue, type_text
 
 
@@ -118,7 +118,7 @@ class InferenceSession:
             model,
             self._options.intra_op_num_threads,
             self._options.use_deterministic_compute,
-            self._options.memory_max,
+            memory_bytes(self._options.memory_max),
         )
 
     def _feeds(self, input_feed: Mapping[str, Any]) -> list[list[_core.Tensor]]:

@@ -21,6 +21,7 @@ ModelLike = Union[str, os.PathLike, bytes, "onnx.ModelProto"]  # a path, the byt
 BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
 SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
 
+_UNLIMITED = 2**64 - 1
 _PROTO_MAX = 2**31 - 1  # bytes that protobuf writes
 
 _seed: int | None = None
@@ -119,7 +120,8 @@ class SessionOptions(_Entries):
     Attributes:
         intra_op_num_threads: threads; 0: one per processor.
         use_deterministic_compute: the same bits for any number of threads.
-        memory_max: bytes that parameters, gradients, moments and activations may take together; 0: no limit.
+        memory_max: bytes that parameters, gradients, moments and activations may take together; 0: what
+            :func:`set_memory_max` leaves; None or "none": no limit.
         graph_optimization_level, execution_mode, execution_order, inter_op_num_threads, enable_cpu_mem_arena,
             enable_mem_pattern, enable_mem_reuse, log_severity_level, log_verbosity_level, logid: kept for scripts that
             set them, without effect.
@@ -146,7 +148,7 @@ class SessionOptions(_Entries):
         super().__init__()
         self.intra_op_num_threads: int = 0
         self.use_deterministic_compute: bool = False
-        self.memory_max: int = 0
+        self.memory_max: int | str | None = 0
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
         self.execution_order = ExecutionOrder.DEFAULT
@@ -203,6 +205,25 @@ class RunOptions(_Entries):
     def get_run_config_entry(self, config_key: str) -> str:
         """The entry as it was set."""
         return self._get(config_key)
+
+
+def memory_bytes(memory_max: int | str | None) -> int:
+    """A ceiling as the library takes it."""
+    if memory_max is None or memory_max == "none":
+        return _UNLIMITED
+    if isinstance(memory_max, str):
+        raise _core.InvalidArgument(f"memory_max {memory_max!r} is neither a number nor 'none'")
+    return memory_max
+
+
+def set_memory_max(memory_max: int | str | None) -> None:
+    """The most bytes that this process may take for models; what needs more raises :class:`NoMemory`.
+
+    Args:
+        memory_max: bytes; 0, the default: three quarters of the smaller of physical memory and the limit of the
+            control group, divided by the processes of a job on this machine; None or "none": no limit.
+    """
+    _core.set_memory_max(memory_bytes(memory_max))
 
 
 def options_or_default(options: SessionOptions | None) -> SessionOptions:

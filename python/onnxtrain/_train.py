@@ -12,7 +12,7 @@ import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from onnxtrain import _core, _data, _losses, _module
-from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model
+from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, memory_bytes, set_memory_max
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Log, Progress
 from onnxtrain.api import CheckpointState
@@ -135,7 +135,7 @@ class _Run:
             built.take_checkpoint()  # and drop it: two would need the memory of both
             loaded = _core.Checkpoint.load(checkpoint, True)
         self.state, self.session = built.session(
-            loaded, options.intra_op_num_threads, options.use_deterministic_compute, options.memory_max
+            loaded, options.intra_op_num_threads, options.use_deterministic_compute, memory_bytes(options.memory_max)
         )
         self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics
 
@@ -397,6 +397,9 @@ def train(
     given = dict(locals())
     kind = choose("schedule", schedule, SCHEDULES)
     forward: _core.Model | None = None
+    options = session_options or SessionOptions()
+    if options.memory_max != 0:
+        set_memory_max(options.memory_max)  # the artifacts are made before there is a session
     if isinstance(model, (str, os.PathLike)) and os.path.isdir(model):
         built = _load_folder(os.fspath(model), given)
     else:
@@ -410,7 +413,7 @@ def train(
     bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
     first_row = -1 if header is None else int(header)
     data_options = _DataOptions(target, label, bindings, scale, mean, std, first_row, max_unpacked)
-    run = _Run(forward, built, data_options, saved if is_resumed else None, session_options or SessionOptions())
+    run = _Run(forward, built, data_options, saved if is_resumed else None, options)
     opened = run.open(data)
     training, validating = _make_batches(run, opened, validation, split, batch_size, seed)
     result = TrainingResult(run)

@@ -28,6 +28,7 @@ from onnxtrain._options import (
     check_for_training,
     choose,
     load_model,
+    memory_bytes,
     open_path,
     options_or_default,
     present_seed,
@@ -316,7 +317,7 @@ class Module:
             state._state,
             options.intra_op_num_threads,
             options.use_deterministic_compute,
-            options.memory_max,
+            memory_bytes(options.memory_max),
         )
         seed = present_seed()
         if seed is not None:

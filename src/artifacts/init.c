@@ -121,6 +121,8 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
     ot_shape shape;
     ot_tensor *tensor;
     char label[160];
+    int64_t count;
+    size_t n_bytes;
 
     *replaced = false;
     if (!value || value->is_output || !constant_type(node, op->is_like, &dtype, &shape))
@@ -136,7 +138,11 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
     }
     tensor = ot__model_tensor_new(graph->model, dtype, &shape);
     if (!tensor)
-        return ot__error_prefix(OT_ERR_INVALID, "%s", ot__node_label(node, label, sizeof label));
+        return ot__error_prefix(ot__shape_count(&shape, &count) &&
+                                        ot__dtype_bytes(dtype, count, &n_bytes)
+                                    ? OT_ERR_NO_MEMORY
+                                    : OT_ERR_INVALID,
+                                "%s", ot__node_label(node, label, sizeof label));
     OT_TRY(draw(tensor, d, seed, value->name));
     value->producer = NULL;
     ot__value_set(value, dtype, &shape);

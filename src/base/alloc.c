@@ -96,33 +96,44 @@ void ot__free(void *block)
         current.release(current.context, block);
 }
 
-// The block's start is kept in the word before the aligned address.
+// What stands before the aligned address.
+typedef struct prefix {
+    void *start;
+    size_t n_bytes; // that were asked for
+} prefix;
+
 void *ot__alloc_aligned(size_t n_bytes)
 {
-    size_t total = n_bytes + ALIGNMENT + sizeof(void *);
-    char *block;
-    uintptr_t aligned;
+    const size_t total = n_bytes + ALIGNMENT + sizeof(prefix);
+    prefix before = {.n_bytes = n_bytes};
+    char *aligned;
 
     if (total < n_bytes) {
         ot__error_memory(n_bytes);
         return NULL;
     }
-    block = ot__alloc_zero(1, total);
-    if (!block)
+    if (!ot__memory_take(n_bytes))
         return NULL;
-    aligned = ((uintptr_t)block + sizeof(void *) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    memcpy((char *)aligned - sizeof(void *), &block, sizeof(block));
-    return (void *)aligned;
+    before.start = ot__alloc_zero(1, total);
+    if (!before.start) {
+        ot__memory_give_back(n_bytes);
+        return NULL;
+    }
+    aligned = (char *)before.start + sizeof before;
+    aligned += (ALIGNMENT - (uintptr_t)aligned % ALIGNMENT) % ALIGNMENT;
+    memcpy(aligned - sizeof before, &before, sizeof before);
+    return aligned;
 }
 
 void ot__free_aligned(void *block)
 {
-    void *start;
+    prefix before;
 
     if (!block)
         return;
-    memcpy(&start, (char *)block - sizeof(void *), sizeof(start));
-    ot__free(start);
+    memcpy(&before, (char *)block - sizeof before, sizeof before);
+    ot__memory_give_back(before.n_bytes);
+    ot__free(before.start);
 }
 
 char *ot__strdup(const char *text)

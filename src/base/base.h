@@ -87,13 +87,29 @@ void *ot__alloc(size_t n_bytes); // n_bytes 0 gives a pointer that may be freed
 void *ot__alloc_zero(size_t count, size_t size);
 void *ot__realloc(void *block, size_t n_bytes); // on failure the old block stays
 void ot__free(void *block);
-void *ot__alloc_aligned(size_t n_bytes); // 64-byte aligned, zeroed; release with ot__free_aligned
+// 64-byte aligned, zeroed, counted against the ceiling of memory.c; release with ot__free_aligned.
+void *ot__alloc_aligned(size_t n_bytes);
 void ot__free_aligned(void *block);
 char *ot__strdup(const char *text);
 // For tests: after `n` more successful allocations every one fails; n < 0: never. Counts all
 // ot__alloc calls.
 void ot__alloc_fail_after(int64_t n);
 int64_t ot__alloc_count(void); // successful allocations of this process so far
+
+// ---- how much (memory.c) ----
+
+// Somebody asked for so much in one session: the default ceiling is lifted to it.
+void ot__memory_admit(size_t n_bytes);
+// What may still be taken when `given_back` bytes of what is taken go first.
+size_t ot__memory_left(size_t given_back);
+size_t ot__memory_taken(void);        // by ot__alloc_aligned
+bool ot__memory_take(size_t n_bytes); // false after setting the error
+void ot__memory_give_back(size_t n_bytes);
+// The limit of the control group that `self` (/proc/self/cgroup) names, of either version, mounted
+// at `root`; OT_MEMORY_UNLIMITED when there is none.
+size_t ot__memory_of_group(const char *self, const char *root);
+// For tests: the machine has so much; 0: what it has. Forgets what was admitted.
+void ot__memory_set_machine(size_t n_bytes);
 
 // ---- arena (arena.c): memory that dies together ----
 
@@ -143,7 +159,8 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
 
 // ---- text (text.c) ----
 
-// Replace what may not be shown (control characters, malformed UTF-8) by '?', -nan by nan, in place.
+// Replace what may not be shown (control characters, malformed UTF-8) by '?', -nan by nan, in
+// place.
 void ot__text_printable(char *text);
 bool ot__name_matches(const char *pattern,
                       const char *name); // '*' and '?' as in shells, whole name

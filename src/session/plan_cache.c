@@ -62,13 +62,14 @@ ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_op
     const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes + n_bytes;
 
     *options = session->plan_options;
+    options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);
     if (session->options.memory_max == 0)
         return OT_OK;
     if (state >= session->options.memory_max)
         return ot__error(OT_ERR_NO_MEMORY,
                          "parameters, gradients and moments need %zu bytes, %zu are allowed", state,
                          session->options.memory_max);
-    options->memory_max = session->options.memory_max - state;
+    options->memory_max = OT_MIN(options->memory_max, session->options.memory_max - state);
     return OT_OK;
 }
 

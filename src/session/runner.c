@@ -46,7 +46,6 @@ static ot_status build_runner(ot_runner *runner, const ot_model *model,
 {
     OT_TRY(ot__session_options_take(options, &runner->options, &runner->plan_options));
     runner->plan_options.borrow_block = false;
-    runner->plan_options.memory_max = runner->options.memory_max;
     OT_TRY(ot__model_clone(model, &runner->model));
     OT_TRY(ot__model_align_constants(runner->model));
     OT_TRY(ot__pass_prepare(runner->model));
@@ -219,6 +218,7 @@ static ot_status specialize(ot_model *model, const layout *l)
 
 static ot_status make_plan(const ot_runner *runner, const ot_feed *feeds, fed_plan *slot)
 {
+    ot__plan_options options = runner->plan_options;
     layout l = {0};
     ot_status st = take_shapes(runner, feeds, slot);
 
@@ -228,9 +228,11 @@ static ot_status make_plan(const ot_runner *runner, const ot_feed *feeds, fed_pl
         st = ot__model_clone(runner->model, &slot->model);
     if (st == OT_OK)
         st = specialize(slot->model, &l);
+    options.memory_max = OT_MAX(ot__memory_left(0), (size_t)1);
+    if (runner->options.memory_max > 0)
+        options.memory_max = OT_MIN(options.memory_max, runner->options.memory_max);
     if (st == OT_OK)
-        st = ot__plan_create(slot->model->graph, &runner->plan_options, l.lengths, l.shapes,
-                             &slot->plan);
+        st = ot__plan_create(slot->model->graph, &options, l.lengths, l.shapes, &slot->plan);
     layout_deinit(&l);
     return st;
 }

@@ -130,6 +130,7 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
 
     *own = options != NULL ? *options : defaults;
     OT_TRY(check_options(own));
+    ot__memory_admit(own->memory_max);
     *plan_options =
         (ot__plan_options){.n_threads = own->n_threads,
                            .reproducible = own->reproducible != 0,

@@ -94,7 +94,7 @@ check_rows <<'END'
 2|--lr: '-1' is not a number of at least 0|train m --data d --lr -1
 2|--scale: 'x' is not a number|train m --data d --scale x
 2|--epochs: '0' is not a whole number of at least 1|train m --data d --epochs 0
-2|--memory-max: '1T' is not a whole number of at least 0, perhaps with K, M or G|train m --data d --memory-max 1T
+2|--memory-max: '1T' is not a whole number of at least 0, perhaps with K, M or G, or none|train m --data d --memory-max 1T
 2|--threads: 1025, expected at most 1024|eval m --data d --threads 1025
 2|--split: '2' is not a number of at least 0 and below 1|train m --data d --split 2
 2|--validation and --split exclude each other|train m --data d --split 0.5 --validation v

@@ -109,6 +109,7 @@ static inline void make_data(world *w)
 
 static inline void world_make(world *w)
 {
+    ot_set_memory_max(0); // the case before may have been a call of this
     *w = (world){.shape = OT_SHAPE(2), .names = {"w"}, .numbers = {1, 2}, .n_floats = 2};
     w->path = path_in_folder;
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};

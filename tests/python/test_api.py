@@ -144,6 +144,23 @@ class ModuleTest(NetworkTest):
         module = Module(self.folder / "training_model.onnx", state, session_options=options)
         with self.assertRaises(MemoryError):
             module(*batch())
+        for nothing in (None, "none", 0):
+            options.memory_max = nothing
+            Module(self.folder / "training_model.onnx", CheckpointState.load_checkpoint(self.folder / "checkpoint"),
+                   session_options=options)(*batch())
+        options.memory_max = "much"
+        with self.assertRaisesRegex(ValueError, "neither a number nor 'none'"):
+            Module(self.folder / "training_model.onnx", CheckpointState.load_checkpoint(self.folder / "checkpoint"),
+                   session_options=options)
+
+    def test_the_process_has_a_ceiling(self):
+        onnxtrain.set_memory_max(16)
+        try:
+            with self.assertRaisesRegex(MemoryError, "16 are allowed"):
+                CheckpointState.load_checkpoint(self.folder / "checkpoint")
+        finally:
+            onnxtrain.set_memory_max(0)
+        CheckpointState.load_checkpoint(self.folder / "checkpoint")
 
     def test_export_writes_a_model_with_the_present_parameters(self):
         module = self.load()
