@@ -59,7 +59,8 @@ const ot_value *ot__candidate_twin(const ot__candidates *c, int i)
     for (int k = 0; k < i; k++) {
         const ot_tensor *b = c->items[k].value->constant;
 
-        if (b && b->dtype == a->dtype && ot_tensor_count(b) == ot_tensor_count(a) &&
+        // The very same tensor: separated on purpose.
+        if (b && b != a && b->dtype == a->dtype && ot_tensor_count(b) == ot_tensor_count(a) &&
             memcmp(a->data, b->data, n_bytes) == 0)
             return c->items[k].value;
     }

@@ -299,7 +299,7 @@ static ot_status apply_init(ot_graph *graph, const char *text, uint64_t seed)
     for (int i = 0; i < graph->n_initializers; i++) {
         ot_value *value = graph->initializers[i];
 
-        if (!ot__name_matches(pattern, value->name) || !ot__dtype_is_float(value->constant->dtype))
+        if (!ot__pattern_has(pattern, value) || !ot__dtype_is_float(value->constant->dtype))
             continue;
         is_used = true;
         OT_TRY(init_value(graph, value, row, pattern, seed));

@@ -45,13 +45,19 @@ bool ot__pattern_is_name(const char *pattern)
     return strpbrk(pattern, "*?") == NULL;
 }
 
+bool ot__pattern_has(const char *pattern, const ot_value *value)
+{
+    return ot__name_matches(pattern, value->name) ||
+           (value->alias && ot__name_matches(pattern, value->alias));
+}
+
 // The pattern that matches best: a whole name before wildcards. NULL: none.
-static const char *match(const char *const *patterns, int n, const char *name)
+static const char *match(const char *const *patterns, int n, const ot_value *value)
 {
     const char *found = NULL;
 
     for (int i = 0; i < n; i++) {
-        if (!ot__name_matches(patterns[i], name))
+        if (!ot__pattern_has(patterns[i], value))
             continue;
         if (ot__pattern_is_name(patterns[i]))
             return patterns[i];
@@ -97,7 +103,7 @@ static ot_status check_patterns(const ot__candidates *c, const char *list,
         bool is_used = with_inputs && is_input(c->graph, patterns[p]);
 
         for (int i = 0; i < c->n && !is_used; i++)
-            is_used = ot__name_matches(patterns[p], c->items[i].value->name);
+            is_used = ot__pattern_has(patterns[p], c->items[i].value);
         if (!is_used)
             return say_unmatched(c->graph, list, patterns[p]);
     }
@@ -204,9 +210,8 @@ static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
                                 const ot_artifacts_options *options, bool may_train, bool reaches)
 {
     ot__arena *arena = c->graph->model->arena;
-    const char *name = item->value->name;
-    const char *trained = match(options->trainable, options->n_trainable, name);
-    const char *frozen = match(options->frozen, options->n_frozen, name);
+    const char *trained = match(options->trainable, options->n_trainable, item->value);
+    const char *frozen = match(options->frozen, options->n_frozen, item->value);
 
     item->role = OT_ROLE_CONSTANT;
     item->could_train = may_train;
@@ -277,7 +282,7 @@ static ot_status check_effect(const ot__candidates *c, const ot_artifacts_option
         bool has_effect = false;
 
         for (int i = 0; i < c->n && !has_effect; i++) {
-            if (!ot__name_matches(options->trainable[p], c->items[i].value->name))
+            if (!ot__pattern_has(options->trainable[p], c->items[i].value))
                 continue;
             has_effect = c->items[i].role != OT_ROLE_CONSTANT;
             if (!first)

@@ -58,6 +58,8 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
 // An earlier candidate with the same elements as number i; NULL: none.
 const ot_value *ot__candidate_twin(const ot__candidates *candidates, int i);
 bool ot__pattern_is_name(const char *pattern); // no wildcards
+// By the value's name, or the one that it had in the file.
+bool ot__pattern_has(const char *pattern, const ot_value *value);
 
 // batch_norm.c
 // Decide per BatchNormalization between batch and stored statistics (ot_node.index: 1 batch, 0

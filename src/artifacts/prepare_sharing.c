@@ -19,25 +19,40 @@ static void list_names(ot__buf *text, const char *const *names, int n)
         ot__buf_printf(text, " and %d others", n - n_named);
 }
 
+static void write_text(ot__buf *text, const ot__sharing *item)
+{
+    switch (item->kind) {
+    case OT_SHARING_SEPARATED:
+        ot__buf_printf(text, "'%s' was what an exporter made of several parameters: ", item->name);
+        list_names(text, item->parts, item->n_parts);
+        ot__buf_printf(text, " %s", item->n_parts > 1 ? "train apart" : "is apart again");
+        break;
+    case OT_SHARING_JOINED:
+        list_names(text, item->parts, item->n_parts);
+        ot__buf_printf(text, " was what an exporter made of '%s' besides: they train as one",
+                       item->name);
+        break;
+    case OT_SHARING_LEFT:
+        ot__buf_printf(text, "'%s' trains as one tensor for ", item->name);
+        list_names(text, item->parts, item->n_parts);
+        break;
+    }
+}
+
 static ot_status add_finding(const ot__sharing *item, ot_findings *findings)
 {
-    static const struct {
-        ot_finding_kind kind;
-        const char *text; // with the name and the parts
-    } kinds[] = {
-        [OT_SHARING_SEPARATED] = {OT_FINDING_SEPARATED,
-                                  "'%s' holds what several parameters were: "},
-        [OT_SHARING_JOINED] = {OT_FINDING_JOINED, "'%s' is one parameter, and has two tensors: "},
-        [OT_SHARING_LEFT] = {OT_FINDING_SHARED, "'%s' is one tensor, read by "},
+    static const ot_finding_kind kinds[] = {
+        [OT_SHARING_SEPARATED] = OT_FINDING_SEPARATED,
+        [OT_SHARING_JOINED] = OT_FINDING_JOINED,
+        [OT_SHARING_LEFT] = OT_FINDING_SHARED,
     };
     ot__buf text = {0};
     ot_status st;
 
-    ot__buf_printf(&text, kinds[item->kind].text, item->name);
-    list_names(&text, item->parts, item->n_parts);
+    write_text(&text, item);
     st = ot__buf_status(&text);
     if (st == OT_OK)
-        st = ot__findings_add(findings, kinds[item->kind].kind, item->kind != OT_SHARING_LEFT,
+        st = ot__findings_add(findings, kinds[item->kind], item->kind != OT_SHARING_LEFT,
                               item->name, text.data);
     ot__buf_deinit(&text);
     return st;

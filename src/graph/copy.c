@@ -23,6 +23,7 @@ static void copy_knowledge(const ot__copier *copier, const ot_value *from, ot_va
     to->tensor_extra = from->tensor_extra;
     to->tensor_doc = from->tensor_doc;
     to->metadata = from->metadata;
+    to->alias = from->alias;
     // A symbol in a function's body need not be the same extent in two calls of it.
     if (copier->rename)
         return;

@@ -108,6 +108,7 @@ struct ot_value {
     ot__bytes tensor_extra; // the same of the initializer's TensorProto
     const char *tensor_doc; // the initializer's doc string; NULL when absent
     ot__metadata metadata;  // of its ValueInfoProto, then of its TensorProto; `extra` has them too
+    const char *alias;      // an initializer's name in the file, when it has another now; else NULL
     int index;              // scratch for passes and plans
 };
 

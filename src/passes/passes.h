@@ -42,8 +42,8 @@ typedef enum ot__sharing_kind {
 typedef struct ot__sharing {
     ot__sharing_kind kind;
     const char *name; // in the file
-    const char **parts;
-    int n_parts, parts_capacity;
+    const char *const *parts;
+    int n_parts;
 } ot__sharing;
 typedef struct ot__sharings { // of the model's arena
     ot__sharing *items;

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places: from node names of the classic exporter, from metadata of the newer one.
+#include "passes/owner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Longer texts of a file say nothing: each is looked through for every parameter that its node
+// reads.
+enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_CALL = 16384, MAX_ELEMENTS = 64 };
+
+#define SCOPES "pkg.torch.onnx.name_scopes"
+#define CALL "pkg.torch.onnx.fx_node"
+#define FOLDED_FROM "pkg.onnxscript.optimizer.folded_from"
+#define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
+
+// ---- names ----
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+}
+
+// "val_12", "slice_1": what the newer exporter calls values.
+static bool is_value_name(const char *name)
+{
+    const char *digits = name + strlen(name);
+
+    while (digits > name && is_digit(digits[-1]))
+        digits--;
+    if (*digits == '\0' || digits - name < 2 || digits[-1] != '_')
+        return false;
+    for (const char *p = name; p < digits; p++)
+        if (*p != '_' && !(*p >= 'a' && *p <= 'z'))
+            return false;
+    return true;
+}
+
+bool ot__is_parameter_name(const ot_graph *graph, const char *name)
+{
+    for (const char *p = name; *p; p++)
+        if (!is_word(*p) && *p != '.')
+            return false;
+    return *name && !(ot__graph_metadata(graph, SIGNATURE) && is_value_name(name));
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// Is there a name that starts with this?
+static bool has_prefix(const char *const *sorted, int n, const char *prefix)
+{
+    int low = 0, high = n;
+
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+
+        if (strcmp(sorted[middle], prefix) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && ot__starts_with(sorted[low], prefix);
+}
+
+// ---- lists as Python prints them ----
+
+const char **ot__python_list(ot_model *model, const char *text, int *n)
+{
+    const size_t length = strlen(text);
+    // Every string takes two quotes; the texts go into one block.
+    const char **items = ot__arena_alloc(model->arena, (length / 2 + 1) * sizeof *items);
+    char *to = ot__arena_alloc(model->arena, length + 1);
+    const char *p = text;
+
+    *n = -1;
+    if (!items || !to)
+        return NULL;
+    if (*p++ != '[')
+        return items;
+    for (int count = 0;; count++) {
+        const char quote = *p;
+
+        if (quote == ']' && count == 0) {
+            *n = 0;
+            return items;
+        }
+        if (quote != '\'' && quote != '"')
+            return items;
+        items[count] = to;
+        for (p++; *p && *p != quote; p++) {
+            if (*p == '\\' && p[1])
+                p++;
+            *to++ = *p;
+        }
+        if (!*p)
+            return items;
+        *to++ = '\0';
+        p++;
+        if (*p == ']') {
+            *n = count + 1;
+            return items;
+        }
+        if (p[0] != ',' || p[1] != ' ')
+            return items;
+        p += 2;
+    }
+}
+
+// ---- the newer exporter ----
+
+typedef struct placeholder {
+    const char *target;
+    bool is_buffer;
+} placeholder;
+
+// One line of the signature: "p_l_weight: PARAMETER target='l.weight'". Others are skipped.
+static ot_status add_line(ot__owners *p, const char *line, size_t length)
+{
+    static const char target[] = " target='";
+    ot__arena *arena = p->graph->model->arena;
+    char *name = ot__arena_strndup(arena, line, length);
+    char *kind = name ? strstr(name, ": ") : NULL, *from = kind ? strstr(kind, target) : NULL;
+    char *end = from ? strchr(from + sizeof target - 1, '\'') : NULL;
+    placeholder *made;
+
+    if (!name)
+        return OT_ERR_NO_MEMORY;
+    if (!end)
+        return OT_OK;
+    *kind = *end = '\0';
+    made = ot__arena_alloc(arena, sizeof *made);
+    if (!made)
+        return OT_ERR_NO_MEMORY;
+    made->target = from + sizeof target - 1;
+    made->is_buffer = !ot__starts_with(kind + 2, "PARAMETER");
+    return ot__map_put(&p->signature, name, made) && ot__map_put(&p->targets, made->target, made)
+               ? OT_OK
+               : OT_ERR_NO_MEMORY;
+}
+
+static ot_status read_signature(ot__owners *p, const char *text)
+{
+    while (text && *text) {
+        const size_t length = strcspn(text, "\n");
+
+        OT_TRY(add_line(p, text, length));
+        text += length + (text[length] == '\n');
+    }
+    return OT_OK;
+}
+
+static bool is_any_of(const char *target, const char *const *leaves)
+{
+    for (; *leaves; leaves++)
+        if (ot__ends_with(target, *leaves))
+            return true;
+    return false;
+}
+
+// Is this the parameter of its operator that the node reads so?
+static bool fits(const ot_node *node, const char *leaf, const char *target)
+{
+    static const char *const others[] = {"bias", "running_mean", "running_var", NULL};
+
+    if (*leaf == '\0' && strcmp(node->op_type, "Add") == 0)
+        leaf = "bias";
+    for (size_t i = 0; others[i]; i++)
+        if (strcmp(leaf, others[i]) == 0)
+            return ot__ends_with(target, leaf);
+    return !is_any_of(target, others);
+}
+
+// "%linear : [num_users=1] = call_function[...](args = (%x, %p_l_weight, %p_l_bias), kwargs = {})":
+// the only argument that fits. NULL: none, or several.
+static const placeholder *find_argument(const ot__owners *p, const ot_node *node, const char *call,
+                                        const char *leaf)
+{
+    const placeholder *fitting = NULL, *only = NULL;
+    int n_fitting = 0, n = 0;
+    char name[256];
+
+    for (const char *at = strchr(call, '('); at && (at = strchr(at, '%')) != NULL;) {
+        const placeholder *found;
+        size_t length = 0;
+
+        for (at++; is_word(at[length]); length++)
+            if (length + 1 >= sizeof name)
+                return NULL;
+        memcpy(name, at, length);
+        name[length] = '\0';
+        found = ot__map_get(&p->signature, name);
+        if (!found || found == only)
+            continue;
+        only = found;
+        n++;
+        if (fits(node, leaf, found->target)) {
+            fitting = found;
+            n_fitting++;
+        }
+    }
+    return n_fitting == 1 ? fitting : n == 1 ? only : NULL;
+}
+
+ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *out)
+{
+    const char *folded = ot__value_metadata(value, FOLDED_FROM);
+    const char **list;
+    int n;
+
+    *out = false;
+    if (!folded || p->targets.count == 0 || ot__map_get(&p->targets, value->name))
+        return OT_OK;
+    list = ot__python_list(p->graph->model, folded, &n);
+    if (!list)
+        return OT_ERR_NO_MEMORY;
+    *out = n > 0;
+    for (int i = 0; i < n; i++)
+        *out = *out && !ot__map_get(&p->targets, list[i]);
+    return OT_OK;
+}
+
+// A GroupNorm becomes an InstanceNormalization by ones and zeros, and has its own scale behind it.
+static bool is_unscaled(const ot_node *node, const char *call)
+{
+    return strcmp(node->op_type, "InstanceNormalization") == 0 && strstr(call, "aten.group_norm.");
+}
+
+static ot_status find_newer(const ot__owners *p, const ot_node *node, const char *scopes,
+                            const char *leaf, ot__owner *out)
+{
+    const char *call = ot__node_metadata(node, CALL);
+    const placeholder *argument;
+    const char **path;
+    int n;
+
+    path = ot__python_list(p->graph->model, scopes, &n);
+    if (!path)
+        return OT_ERR_NO_MEMORY;
+    if (n < 1)
+        return OT_OK;
+    out->source = OT_OWNER_SCOPES;
+    out->module = n >= 2 ? path[n - 2] : ""; // the last is the node itself
+    if (!call || strlen(call) > MAX_CALL)
+        return OT_OK;
+    if (is_unscaled(node, call)) {
+        out->source = OT_OWNER_EXACT;
+        out->parameter = ot__arena_printf(p->graph->model->arena, "%s.unit_%s", out->module, leaf);
+        out->is_buffer = true;
+        return out->parameter ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    argument = find_argument(p, node, call, leaf);
+    if (argument) {
+        out->source = OT_OWNER_EXACT;
+        out->parameter = argument->target;
+        out->is_buffer = argument->is_buffer;
+    }
+    return OT_OK;
+}
+
+// ---- the classic exporter ----
+
+// How long an element is without a call number: the "l" of "l_1".
+static size_t without_call_number(const char *element, size_t length)
+{
+    size_t end = length;
+
+    while (end > 0 && is_digit(element[end - 1]))
+        end--;
+    return end < length && end >= 2 && element[end - 1] == '_' ? end - 1 : length;
+}
+
+// A second call of a module "l" is "l_1", unless a module of that name has parameters; the first is
+// there too.
+static bool is_call_number(const ot__owners *p, const char *module, const char *parent,
+                           const char *element, size_t length, size_t base)
+{
+    ot__buf text = {0};
+    bool is_module, has_first;
+
+    ot__buf_printf(&text, "%s%s%.*s.", module, *module ? "." : "", (int)length, element);
+    is_module = text.data && has_prefix(p->parameters, p->n_parameters, text.data);
+    text.length = 0;
+    ot__buf_printf(&text, "%s/%.*s/", parent, (int)base, element);
+    has_first = text.data && has_prefix(p->nodes, p->n_nodes, text.data);
+    ot__buf_deinit(&text);
+    return !is_module && has_first;
+}
+
+typedef struct path {
+    ot__buf module; // "enc.0"
+    ot__buf scope;  // "/enc/enc.0", without call numbers
+    size_t last;    // where the last element of `module` begins
+} path;
+
+static void add_element(const ot__owners *p, path *to, const char *element, size_t length)
+{
+    const char *module = to->module.data ? to->module.data : "";
+    const char *before = module + to->last;
+    const size_t n_before = strlen(before), base = without_call_number(element, length);
+
+    if (base < length &&
+        is_call_number(p, module, to->scope.data ? to->scope.data : "", element, length, base))
+        length = base;
+    ot__buf_printf(&to->scope, "/%.*s", (int)length, element);
+    // Children of a Sequential are called by its name and theirs.
+    if (n_before > 0 && length > n_before && strncmp(element, before, n_before) == 0 &&
+        element[n_before] == '.') {
+        to->module.length = to->last;
+        ot__buf_printf(&to->module, "%.*s", (int)length, element);
+        return;
+    }
+    to->last = to->module.length + (to->module.length > 0);
+    ot__buf_printf(&to->module, "%s%.*s", to->module.length > 0 ? "." : "", (int)length, element);
+}
+
+static ot_status find_classic(const ot__owners *p, const ot_node *node, ot__owner *out)
+{
+    const char *at = node->name;
+    int n_elements = 0;
+    path to = {0};
+    ot_status st;
+
+    for (const char *slash = at; (slash = strchr(slash, '/')) != NULL; slash++)
+        n_elements++;
+    if (at[0] != '/' || strlen(at) > MAX_NAME || n_elements > MAX_ELEMENTS)
+        return OT_OK;
+    for (const char *end; (end = strchr(at + 1, '/')) != NULL; at = end)
+        add_element(p, &to, at + 1, (size_t)(end - at - 1));
+    st = ot__buf_status(&to.module);
+    if (st == OT_OK)
+        st = ot__buf_status(&to.scope);
+    if (st == OT_OK) {
+        out->source = OT_OWNER_CLASSIC;
+        out->module =
+            ot__arena_strdup(p->graph->model->arena, to.module.data ? to.module.data : "");
+        st = out->module ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    ot__buf_deinit(&to.module);
+    ot__buf_deinit(&to.scope);
+    return st;
+}
+
+// ---- the whole ----
+
+ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
+{
+    const size_t n_nodes = (size_t)graph->n_nodes;
+
+    *p = (ot__owners){.graph = graph};
+    p->parameters = ot__arena_alloc(graph->model->arena,
+                                    ((size_t)graph->n_initializers + n_nodes + 1) * sizeof(char *));
+    p->nodes = ot__arena_alloc(graph->model->arena, (n_nodes + 1) * sizeof(char *));
+    if (!p->parameters || !p->nodes)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < graph->n_initializers; i++)
+        p->parameters[p->n_parameters++] = graph->initializers[i]->name;
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+
+        p->nodes[p->n_nodes++] = node->name;
+        if (strcmp(node->op_type, "Identity") == 0 && node->n_outputs == 1 && node->outputs[0])
+            p->parameters[p->n_parameters++] = node->outputs[0]->name;
+    }
+    qsort(p->parameters, (size_t)p->n_parameters, sizeof(char *), by_text);
+    qsort(p->nodes, (size_t)p->n_nodes, sizeof(char *), by_text);
+    return read_signature(p, ot__graph_metadata(graph, SIGNATURE));
+}
+
+void ot__owners_deinit(ot__owners *p)
+{
+    ot__map_deinit(&p->signature);
+    ot__map_deinit(&p->targets);
+}
+
+ot_status ot__owner_find(const ot__owners *p, const ot_node *node, const char *leaf, ot__owner *out)
+{
+    const char *scopes = ot__node_metadata(node, SCOPES);
+
+    *out = (ot__owner){0};
+    if (!scopes)
+        return find_classic(p, node, out);
+    return strlen(scopes) <= MAX_SCOPES ? find_newer(p, node, scopes, leaf, out) : OT_OK;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parameter of which module an input of a node stands for, as far as PyTorch's exporters say.
+#ifndef OT_PASSES_OWNER_H
+#define OT_PASSES_OWNER_H
+
+#include "graph/graph.h"
+#include "ops/ops.h"
+
+typedef enum ot__owner_source {
+    OT_OWNER_NONE,    // nothing says
+    OT_OWNER_CLASSIC, // the node's name, "/enc/enc.0/Gemm"
+    OT_OWNER_SCOPES,  // metadata: the path of modules
+    OT_OWNER_EXACT,   // metadata: the operator's arguments before the export
+} ot__owner_source;
+
+typedef struct ot__owner {
+    ot__owner_source source;
+    const char *module;    // "enc.0"; "" is the model itself; NULL: nothing says
+    const char *parameter; // OT_OWNER_EXACT: "enc.0.weight"
+    bool is_buffer;        // OT_OWNER_EXACT: the framework does not train it
+} ot__owner;
+
+// What a graph says of its modules. Texts are of the model's arena.
+typedef struct ot__owners {
+    ot_graph *graph;
+    const char **parameters; // names, sorted
+    const char **nodes;      // names, sorted
+    int n_parameters, n_nodes;
+    ot__map signature; // of the exported program: what its inputs are, by their names in it
+    ot__map targets;   // the same by the names of parameters and buffers
+} ot__owners;
+
+ot_status ot__owners_init(ot__owners *owners, ot_graph *graph);
+void ot__owners_deinit(ot__owners *owners);
+// `leaf` is what PyTorch calls a parameter that is read so, "weight"; "" when nothing says.
+ot_status ot__owner_find(const ot__owners *owners, const ot_node *node, const char *leaf,
+                         ot__owner *out);
+
+// "encoder.0.weight" is a parameter of a module; "onnx::MatMul_37", "/l/Gemm_output_0" and, with
+// this exporter, "val_3" are not.
+bool ot__is_parameter_name(const ot_graph *graph, const char *name);
+// The exporter computed this tensor, and from no parameter or buffer of the exported program.
+ot_status ot__owner_is_nobody(const ot__owners *owners, const ot_value *value, bool *out);
+// The strings of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many; -1 when the text
+// is no such list. Of the model's arena; NULL when out of memory.
+const char **ot__python_list(ot_model *model, const char *text, int *n);
+
+#endif

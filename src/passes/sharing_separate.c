@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tensor that stands for several parameters: each gets its own, by who reads it.
+#include <string.h>
+
+#include "passes/sharing.h"
+
+#define KIND "pkg.torch.export.graph_signature.InputSpec.kind"
+
+typedef struct reader {
+    ot__use use;
+    bool is_named; // `use` is an Identity whose output has a parameter's name
+    ot__port_role role;
+    const char *leaf; // by the role, "weight"; "" when nothing says
+    ot__owner owner;
+    const char *name; // of the parameter that it reads
+} reader;
+
+typedef struct group { // readers of one parameter
+    const char *name;
+    ot_value *value; // the tensor that it has now
+    ot_node *named;  // the Identity that has its name
+    bool is_buffer;
+} group;
+
+typedef struct tensor { // one that is looked at
+    ot__separation *s;
+    ot_value *value;
+    bool is_generated; // its name is none of a parameter
+    bool is_uniform;
+    int n_copies;
+    reader *readers;
+    int n_readers, readers_capacity;
+    group *groups;
+    int n_groups, groups_capacity;
+} tensor;
+
+// ---- readers ----
+
+static bool is_copy(const ot_node *node)
+{
+    return node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0 &&
+           node->n_inputs == 1 && node->n_outputs == 1 && node->outputs[0] &&
+           !node->outputs[0]->is_output && node->metadata.n == 0;
+}
+
+// `is_direct`: it reads the tensor itself, no copy of it.
+static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
+{
+    ot__separation *s = t->s;
+    reader *r;
+
+    if (!ot__arena_grow(s->graph->model->arena, &t->readers, &t->readers_capacity, t->n_readers,
+                        sizeof *t->readers))
+        return OT_ERR_NO_MEMORY;
+    r = &t->readers[t->n_readers++];
+    *r = (reader){.use = *use};
+    r->role = ot__sharing_role(s, use, &r->leaf);
+    r->is_named = is_direct && use->i_input == 0 && is_copy(use->node) &&
+                  ot__is_parameter_name(s->graph, use->node->outputs[0]->name);
+    return use->i_input < 0 ? OT_OK : ot__owner_find(&s->owners, use->node, r->leaf, &r->owner);
+}
+
+// Behind a copy with a generated name stand its readers.
+static ot_status collect(tensor *t)
+{
+    const ot__uses *uses = &t->s->uses;
+    const int index = t->value->index;
+
+    for (int u = uses->first[index]; u < uses->first[index + 1]; u++) {
+        const ot__use *use = &uses->use[u];
+        const ot_value *y;
+
+        if (use->i_input != 0 || !is_copy(use->node) ||
+            !ot__starts_with(use->node->outputs[0]->name, "onnx::")) {
+            OT_TRY(add_reader(t, use, true));
+            continue;
+        }
+        t->n_copies++;
+        OT_TRY(ot__sharing_forget(t->s, use->node->outputs[0]));
+        y = use->node->outputs[0];
+        for (int k = uses->first[y->index]; k < uses->first[y->index + 1]; k++)
+            OT_TRY(add_reader(t, &uses->use[k], false));
+    }
+    return OT_OK;
+}
+
+// ---- names ----
+
+static const char *join(const tensor *t, const char *module, const char *name)
+{
+    return ot__arena_printf(t->s->graph->model->arena, "%s%s%s", module, *module ? "." : "", name);
+}
+
+// What the tensor's name has behind that of the module; NULL when it is none of its parameters.
+static const char *behind_module(const tensor *t, const char *module)
+{
+    const char *name = t->value->name;
+    const size_t n = strlen(module);
+
+    if (t->is_generated)
+        return NULL;
+    if (n == 0)
+        return strchr(name, '.') ? NULL : name;
+    return ot__starts_with(name, module) && name[n] == '.' ? name + n + 1 : NULL;
+}
+
+// The reader in the module whose parameter the tensor is by its name; NULL: none.
+static const reader *find_home(const tensor *t)
+{
+    const reader *home = NULL;
+
+    for (int i = 0; i < t->n_readers; i++) {
+        const reader *r = &t->readers[i];
+        const char *rest =
+            r->owner.source == OT_OWNER_SCOPES ? behind_module(t, r->owner.module) : NULL;
+
+        if (rest && (r->role == OT_PORT_ROLE_OTHER || ot__ends_with(rest, r->leaf)) &&
+            (!home || strlen(r->owner.module) > strlen(home->owner.module)))
+            home = r;
+    }
+    return home;
+}
+
+// What PyTorch is likely to call it.
+static const char *leaf_of(const reader *r)
+{
+    if (*r->leaf)
+        return r->leaf;
+    return strcmp(r->use.node->op_type, "Add") == 0   ? "bias"
+           : strcmp(r->use.node->op_type, "Mul") == 0 ? "weight"
+                                                      : "parameter";
+}
+
+// By module and role, as that at home is called.
+static const char *derive(const tensor *t, const reader *r, const reader *home)
+{
+    if (home && r->role == home->role) {
+        if (strcmp(r->owner.module, home->owner.module) == 0)
+            return t->value->name;
+        return join(t, r->owner.module, behind_module(t, home->owner.module));
+    }
+    return join(t, r->owner.module, leaf_of(r));
+}
+
+static bool is_norm_or_bias(const reader *r)
+{
+    return r->role == OT_PORT_ROLE_SCALE || r->role == OT_PORT_ROLE_BIAS;
+}
+
+// Another tensor has this name, so that what is read here is something else.
+static bool is_elsewhere(const tensor *t, const char *name)
+{
+    const ot_value *value = ot__graph_find(t->s->graph, name);
+
+    return value && value != t->value;
+}
+
+// Rule by rule; the tensor's own name where nothing says that the parameter is another.
+static const char *name_of(const tensor *t, const reader *r, const reader *home, int number)
+{
+    const ot__separation *s = t->s;
+    const bool is_small = ot_tensor_count(t->value->constant) <= OT_MERGED_MAX;
+    const char *own = t->value->name;
+
+    if (r->use.i_input < 0)
+        return own;
+    if (r->is_named)
+        return s->has_equal ? own : r->use.node->outputs[0]->name;
+    switch (r->owner.source) {
+    case OT_OWNER_EXACT:
+        return is_small && !is_elsewhere(t, r->owner.parameter) ? r->owner.parameter : own;
+    case OT_OWNER_SCOPES:
+        if (t->is_generated && r->role == OT_PORT_ROLE_OTHER)
+            return own; // a number that the exporter itself computed with
+        if (!is_small || s->has_small_equal || (!home && !t->is_generated && !t->is_uniform))
+            return own;
+        return derive(t, r, home);
+    case OT_OWNER_CLASSIC:
+        return t->is_generated && t->n_copies > 0 && !s->has_equal ? derive(t, r, NULL) : own;
+    case OT_OWNER_NONE:
+        break;
+    }
+    if (!t->is_uniform || !is_norm_or_bias(r) || s->has_equal || number == 0)
+        return own;
+    return ot__arena_printf(s->graph->model->arena, "%s_%d", own, number);
+}
+
+// An embedding's table that is a product's weight too was one parameter before the export.
+static void keep_ties(tensor *t)
+{
+    bool has_table = false, has_weight = false;
+
+    for (int i = 0; i < t->n_readers; i++) {
+        if (t->readers[i].owner.source == OT_OWNER_EXACT)
+            continue;
+        has_table = has_table || t->readers[i].role == OT_PORT_ROLE_TABLE;
+        has_weight = has_weight || t->readers[i].role == OT_PORT_ROLE_WEIGHT;
+    }
+    for (int i = 0; has_table && has_weight && i < t->n_readers; i++)
+        if (t->readers[i].owner.source != OT_OWNER_EXACT)
+            t->readers[i].name = t->value->name;
+}
+
+static ot_status name_readers(tensor *t)
+{
+    const reader *home = find_home(t);
+    int n_nameless = 0;
+
+    for (int i = 0; i < t->n_readers; i++) {
+        reader *r = &t->readers[i];
+        const bool is_nameless =
+            r->owner.source == OT_OWNER_NONE && is_norm_or_bias(r) && !r->is_named;
+
+        r->name = name_of(t, r, home, n_nameless);
+        n_nameless += is_nameless;
+        if (!r->name)
+            return OT_ERR_NO_MEMORY;
+    }
+    keep_ties(t);
+    for (int i = 0; i < t->n_readers; i++) {
+        reader *r = &t->readers[i];
+
+        if (r->name != t->value->name && strcmp(r->name, t->value->name) != 0 &&
+            (ot__sharing_stays(t->s, t->value->name) || ot__sharing_stays(t->s, r->name)))
+            r->name = t->value->name;
+    }
+    return OT_OK;
+}
+
+// ---- groups ----
+
+static ot_status add_group(tensor *t, const reader *r, ot__map *by_name)
+{
+    ot__arena *arena = t->s->graph->model->arena;
+    group *g;
+
+    if (ot__map_get(by_name, r->name))
+        return OT_OK;
+    if (!ot__arena_grow(arena, &t->groups, &t->groups_capacity, t->n_groups, sizeof *t->groups))
+        return OT_ERR_NO_MEMORY;
+    g = &t->groups[t->n_groups++];
+    *g = (group){.name = r->name, .is_buffer = r->owner.is_buffer};
+    if (strcmp(r->name, t->value->name) == 0)
+        g->value = t->value;
+    // Groups move while the list grows: the map keeps their numbers, from 1 on.
+    return ot__map_put(by_name, r->name, (void *)(uintptr_t)t->n_groups) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static group *group_of(const tensor *t, const ot__map *by_name, const reader *r)
+{
+    return &t->groups[(uintptr_t)ot__map_get(by_name, r->name) - 1];
+}
+
+// As the exporter says it of what its framework does not train.
+static ot_status set_kind(ot_model *model, ot_value *value, const char *kind)
+{
+    const char *const pair[] = {KIND, kind};
+    const char **pairs = ot__arena_memdup(model->arena, pair, sizeof pair);
+
+    if (pairs)
+        value->metadata = (ot__metadata){pairs, 1};
+    return pairs ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+// A tensor with the same elements, under the name of the group or a like one.
+static ot_status make_value(tensor *t, group *g)
+{
+    ot_graph *graph = t->s->graph;
+
+    if (g->named) {
+        g->value = g->named->outputs[0];
+        g->named->outputs[0] = NULL; // dropped at the end
+        g->value->producer = NULL;
+    } else {
+        g->value = ot__graph_new_value(graph, g->name);
+        if (!g->value)
+            return OT_ERR_NO_MEMORY;
+        g->value->index = -1;
+    }
+    g->name = g->value->name;
+    if (!ot__graph_add_initializer(graph, g->value, t->value->constant))
+        return OT_ERR_NO_MEMORY;
+    return g->is_buffer ? set_kind(graph->model, g->value, "BUFFER") : OT_OK;
+}
+
+// A tensor whose name was generated has that of its first parameter from now on.
+static ot_status take_name(tensor *t, group *g)
+{
+    const char *old = t->value->name;
+
+    if (!ot__graph_rename_value(t->s->graph, t->value, g->name))
+        return OT_ERR_NO_MEMORY;
+    t->value->alias = old;
+    g->value = t->value;
+    g->name = t->value->name;
+    return OT_OK;
+}
+
+static bool has_own_group(const tensor *t)
+{
+    for (int i = 0; i < t->n_groups; i++)
+        if (t->groups[i].value == t->value)
+            return true;
+    return t->value->is_output || t->value->is_input;
+}
+
+static ot_status make_values(tensor *t)
+{
+    const char *name = t->value->name;
+    const char **parts =
+        ot__arena_alloc(t->s->graph->model->arena, (size_t)t->n_groups * sizeof *parts);
+    int n = 0;
+
+    if (!parts)
+        return OT_ERR_NO_MEMORY;
+    if (!has_own_group(t) && t->is_generated && !t->groups[0].named)
+        OT_TRY(take_name(t, &t->groups[0]));
+    if (!has_own_group(t))
+        OT_TRY(ot__sharing_forget(t->s, t->value));
+    for (int i = 0; i < t->n_groups; i++)
+        if (t->groups[i].value == t->value)
+            parts[n++] = t->groups[i].name;
+    for (int i = 0; i < t->n_groups; i++) {
+        if (t->groups[i].value == t->value)
+            continue;
+        OT_TRY(make_value(t, &t->groups[i]));
+        parts[n++] = t->groups[i].name;
+    }
+    return ot__sharing_say(t->s, OT_SHARING_SEPARATED, name, parts, n);
+}
+
+static void give(const tensor *t, const ot__map *by_name)
+{
+    for (int i = 0; i < t->n_readers; i++) {
+        const reader *r = &t->readers[i];
+        const group *g = group_of(t, by_name, r);
+
+        if (r->use.i_input >= 0 && g->named != r->use.node)
+            r->use.node->inputs[r->use.i_input] = g->value;
+    }
+}
+
+// ---- what is left ----
+
+// Several modules that read one parameter.
+static ot_status say_left(const tensor *t, const ot__map *by_name, int number)
+{
+    ot__arena *arena = t->s->graph->model->arena;
+    const char **parts = ot__arena_alloc(arena, (size_t)(t->n_readers + 1) * sizeof *parts);
+    bool is_known = false;
+    ot__map seen = {0};
+    ot_status st = parts ? OT_OK : OT_ERR_NO_MEMORY;
+    int n = 0;
+
+    for (int i = 0; st == OT_OK && i < t->n_readers; i++) {
+        const reader *r = &t->readers[i];
+        const char *where = r->owner.module;
+        char label[160];
+
+        if (r->use.i_input < 0 || group_of(t, by_name, r) != &t->groups[number])
+            continue;
+        is_known = is_known || r->role != OT_PORT_ROLE_OTHER;
+        if (r->is_named)
+            where = r->name;
+        if (!where)
+            where = ot__arena_strdup(arena, ot__node_label(r->use.node, label, sizeof label));
+        if (!where || (!ot__map_get(&seen, where) && !ot__map_put(&seen, where, t->value)))
+            st = OT_ERR_NO_MEMORY;
+        else if ((size_t)n < seen.count)
+            parts[n++] = *where ? where : "the model itself";
+    }
+    ot__map_deinit(&seen);
+    if (st == OT_OK && n > 1 && is_known)
+        st = ot__sharing_say(t->s, OT_SHARING_LEFT, t->groups[number].name, parts, n);
+    return st;
+}
+
+// "val_2", folded from "l.weight" alone, is what that weight became.
+static ot_status name_folded(tensor *t)
+{
+    const char *folded = ot__value_metadata(t->value, "pkg.onnxscript.optimizer.folded_from");
+    const char **list;
+    int n;
+
+    if (!folded || !t->is_generated || t->value->constant->shape.ndim != 2 || t->n_readers == 0 ||
+        t->readers[0].role != OT_PORT_ROLE_WEIGHT || t->value->is_output || t->value->is_input)
+        return OT_OK;
+    list = ot__python_list(t->s->graph->model, folded, &n);
+    if (!list)
+        return OT_ERR_NO_MEMORY;
+    if (n != 1 || !ot__is_parameter_name(t->s->graph, list[0]) ||
+        ot__graph_find(t->s->graph, list[0]))
+        return OT_OK;
+    t->groups[0].name = list[0];
+    return take_name(t, &t->groups[0]);
+}
+
+// ---- the whole ----
+
+static ot_status separate_by(tensor *t, ot__map *by_name)
+{
+    for (int i = 0; i < t->n_readers; i++)
+        OT_TRY(add_group(t, &t->readers[i], by_name));
+    for (int i = 0; i < t->n_readers; i++) {
+        const reader *r = &t->readers[i];
+        group *g = group_of(t, by_name, r);
+
+        if (r->is_named && g->value != t->value)
+            g->named = r->use.node;
+    }
+    if (t->n_groups > 1) {
+        OT_TRY(make_values(t));
+        give(t, by_name);
+    } else if (t->n_groups == 1) {
+        if (t->groups[0].is_buffer && t->is_generated && !ot__value_metadata(t->value, KIND))
+            OT_TRY(set_kind(t->s->graph->model, t->value, "BUFFER"));
+        OT_TRY(name_folded(t));
+    }
+    for (int i = 0; i < t->n_groups; i++)
+        OT_TRY(say_left(t, by_name, i));
+    return OT_OK;
+}
+
+static ot_status separate(ot__separation *s, ot_value *value)
+{
+    tensor t = {.s = s,
+                .value = value,
+                .is_generated = !ot__is_parameter_name(s->graph, value->name),
+                .is_uniform = ot__is_uniform(value->constant)};
+    ot__map by_name = {0};
+    bool is_nobodys;
+    ot_status st;
+
+    OT_TRY(ot__owner_is_nobody(&s->owners, value, &is_nobodys));
+    if (is_nobodys)
+        return set_kind(s->graph->model, value, "CONSTANT_TENSOR");
+    st = collect(&t);
+    if (st == OT_OK)
+        st = name_readers(&t);
+    if (st == OT_OK)
+        st = separate_by(&t, &by_name);
+    ot__map_deinit(&by_name);
+    return st;
+}
+
+ot_status ot__sharing_separate(ot__separation *s)
+{
+    const int n = s->graph->n_initializers; // what comes behind is what they became
+
+    for (int i = 0; i < n; i++)
+        if (ot__is_parameter(s->graph->initializers[i]))
+            OT_TRY(separate(s, s->graph->initializers[i]));
+    return ot__sharing_drop_forgotten(s);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parameter an input stands for, as PyTorch's exporters say it.
+#include "passes/owner.h"
+#include <stdio.h>
+
+#include "unit/graph/model_text.h"
+
+#define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
+#define SCOPES "pkg.torch.onnx.name_scopes"
+#define CALL "pkg.torch.onnx.fx_node"
+
+// ---- lists ----
+
+static void assert_list(const char *text, int n, const char *const *items)
+{
+    ot_model *model =
+        model_of("<ir_version: 8, opset_import: [\"\": 17]> g (float x) => (float x) {}");
+    const char **found;
+    int n_found;
+
+    found = ot__python_list(model, text, &n_found);
+    assert_non_null(found);
+    assert_int_equal(n_found, n);
+    for (int i = 0; i < n; i++)
+        assert_string_equal(found[i], items[i]);
+    ot_model_destroy(model);
+}
+
+static void lists_are_read_as_python_prints_them(void **state)
+{
+    (void)state;
+    assert_list("[]", 0, NULL);
+    assert_list("['']", 1, (const char *const[]){""});
+    assert_list("['', 'e2', 'e2.layers.1']", 3, (const char *const[]){"", "e2", "e2.layers.1"});
+    assert_list("[\"it's\", 'a\\'b']", 2, (const char *const[]){"it's", "a'b"});
+}
+
+static void malformed_lists_are_none(void **state)
+{
+    static const char *const texts[] = {"",       "[",      "['",         "['a", "['a'",
+                                        "['a', ", "['a',]", "['a' 'b']",  "[a]", "['a', b]",
+                                        "'a'",    "['a\\",  "['a'; 'b']", "[,]", "[['a']]"};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(texts); i++)
+        assert_list(texts[i], -1, NULL);
+}
+
+// ---- the classic exporter ----
+
+static const char classic[] =
+    "<ir_version: 8, opset_import: ['': 17]> g (float[N,2] x) => (float[N,2] y)\n"
+    "    <float[2] 'q_2.bias' = {1, 1}, float[2] 'l.bias' = {0, 0}, float[2] w = {2, 2}>\n{\n"
+    "    ['/Mul'] a = Mul(x, w)\n    ['/l/Add'] b = Add(a, 'l.bias')\n"
+    "    ['/l_1/Add'] c = Add(b, 'l.bias')\n    ['/q_2/Add'] d = Add(c, 'q_2.bias')\n"
+    "    ['/q/Add'] e = Add(d, w)\n    ['/m_7/Add'] f = Add(e, w)\n"
+    "    ['/enc/enc.0/enc.0.1/Add'] h = Add(f, w)\n    ['/e2/layers.1/linear1/Add'] i = Add(h, w)\n"
+    "    ['/l_1/part/Add'] j = Add(i, w)\n    ['/l/part/Add'] k = Add(j, w)\n"
+    "    ['plain'] o = Add(k, w)\n    ['//x//Add'] p = Add(o, w)\n    y = Add(p, w)\n}";
+
+static void names_of_nodes_tell_the_module(void **state)
+{
+    static const struct {
+        const char *value, *module;
+    } cases[] = {
+        {"a", ""},
+        {"b", "l"},
+        {"c", "l"},       // the second call of l
+        {"d", "q_2"},     // a module that has parameters
+        {"f", "m_7"},     // no first call
+        {"h", "enc.0.1"}, // children of a Sequential
+        {"i", "e2.layers.1.linear1"},
+        {"j", "l.part"},
+        {"k", "l.part"},
+        {"o", NULL},
+        {"y", NULL},
+    };
+    ot_model *model = quoted_model(classic);
+    ot__owners owners;
+
+    (void)state;
+    assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot__owner owner;
+
+        assert_int_equal(ot__owner_find(&owners, maker(model, cases[i].value), "bias", &owner),
+                         OT_OK);
+        assert_int_equal(owner.source, cases[i].module ? OT_OWNER_CLASSIC : OT_OWNER_NONE);
+        if (cases[i].module)
+            assert_string_equal(owner.module, cases[i].module);
+        else
+            assert_null(owner.module);
+    }
+    ot__owners_deinit(&owners);
+    ot_model_destroy(model);
+}
+
+static void long_names_tell_nothing(void **state)
+{
+    ot_model *model = quoted_model(classic);
+    ot_node *node = maker(model, "a");
+    char name[5000];
+    ot__owners owners;
+    ot__owner owner;
+
+    (void)state;
+    memset(name, '/', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
+    for (size_t length = 1; length < sizeof name; length *= 2) {
+        node->name = name + sizeof name - 1 - length;
+        assert_int_equal(ot__owner_find(&owners, node, "", &owner), OT_OK);
+    }
+    assert_int_equal(owner.source, OT_OWNER_NONE);
+    ot__owners_deinit(&owners);
+    ot_model_destroy(model);
+}
+
+// ---- the newer exporter ----
+
+static const char signature[] =
+    "\n# inputs\np_n_weight: PARAMETER target='n.weight'\np_n_bias: PARAMETER target='n.bias'\n"
+    "b_ones: BUFFER target='ones' persistent=True\nb_m: BUFFER target='n.running_mean'\n"
+    "b_v: BUFFER target='n.running_var'\nx: USER_INPUT\nbroken: PARAMETER target='n.w\n\n# "
+    "outputs\n"
+    "norm: USER_OUTPUT\n";
+
+static ot__owner newer(const char *scopes, const char *call, const char *leaf)
+{
+    static ot__owner owner;
+    ot_model *model = quoted_model(classic);
+    const char *of_graph[] = {SIGNATURE, signature}, *of_node[] = {SCOPES, scopes, CALL, call};
+    ot_node *node = maker(model, "a");
+    static char module[64], parameter[64];
+    ot__owners owners;
+
+    model->graph->metadata = (ot__metadata){of_graph, 1};
+    node->metadata = (ot__metadata){of_node, call ? 2 : 1};
+    assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
+    assert_int_equal(ot__owner_find(&owners, node, leaf, &owner), OT_OK);
+    snprintf(module, sizeof module, "%s", owner.module ? owner.module : "none");
+    snprintf(parameter, sizeof parameter, "%s", owner.parameter ? owner.parameter : "none");
+    owner.module = module;
+    owner.parameter = parameter;
+    ot__owners_deinit(&owners);
+    ot_model_destroy(model);
+    return owner;
+}
+
+static void metadata_tell_the_module(void **state)
+{
+    (void)state;
+    assert_string_equal(newer("['', 'e', 'e.l', 'linear_1']", NULL, "bias").module, "e.l");
+    assert_string_equal(newer("['', 'mul']", NULL, "").module, "");
+    assert_string_equal(newer("['mul']", NULL, "").module, "");
+    assert_int_equal(newer("['', 'e', 'mul']", NULL, "").source, OT_OWNER_SCOPES);
+    assert_int_equal(newer("[]", NULL, "").source, OT_OWNER_NONE);
+    assert_int_equal(newer("e, l", NULL, "").source, OT_OWNER_NONE);
+}
+
+static void metadata_tell_the_parameter(void **state)
+{
+    static const char norm[] = "%norm : [num_users=1] = call_function[target=aten.norm](args = "
+                               "(%x, %p_n_weight, %p_n_bias, %b_m, %b_v), kwargs = {})";
+    static const char ones[] = "%mul : [num_users=1] = call_function[](args = (%x, %b_ones))";
+
+    (void)state;
+    assert_string_equal(newer("['', 'n', 'norm']", norm, "weight").parameter, "n.weight");
+    assert_string_equal(newer("['', 'n', 'norm']", norm, "bias").parameter, "n.bias");
+    assert_string_equal(newer("['', 'n', 'norm']", norm, "running_mean").parameter,
+                        "n.running_mean");
+    assert_string_equal(newer("['', 'n', 'norm']", norm, "running_var").parameter, "n.running_var");
+    assert_string_equal(newer("['', 'mul']", ones, "").parameter, "ones");
+    assert_true(newer("['', 'mul']", ones, "").is_buffer);
+    assert_int_equal(newer("['', 'mul']", ones, "").source, OT_OWNER_EXACT);
+}
+
+static void calls_that_tell_nothing_leave_the_module(void **state)
+{
+    static const char *const calls[] = {"",
+                                        "(",
+                                        "(%",
+                                        "(%%%",
+                                        "%p_n_weight",
+                                        "(%unknown)",
+                                        "(%p_n_weight_and_what_is_no_name_of_the_signature)",
+                                        "(%broken)",
+                                        "()"};
+    char longest[400];
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(calls); i++)
+        assert_int_equal(newer("['', 'n', 'norm']", calls[i], "weight").source, OT_OWNER_SCOPES);
+    memset(longest, 'a', sizeof longest - 1);
+    memcpy(longest, "(%", 2);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(newer("['', 'n', 'norm']", longest, "weight").source, OT_OWNER_SCOPES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_are_read_as_python_prints_them),
+        cmocka_unit_test(malformed_lists_are_none),
+        cmocka_unit_test(names_of_nodes_tell_the_module),
+        cmocka_unit_test(long_names_tell_nothing),
+        cmocka_unit_test(metadata_tell_the_module),
+        cmocka_unit_test(metadata_tell_the_parameter),
+        cmocka_unit_test(calls_that_tell_nothing_leave_the_module),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
