@@ -125,12 +125,16 @@ static int read_numbers(data_setup *setup, const data_values *values, ot_data_op
 static int report_option(void)
 {
     static const char *const options[] = {"bind: ", "label: ", "split: "};
-    static const char class_axis[] = "class_axis=";
-    const char *message = ot_error_message(), *named = strstr(message, class_axis);
+    static const char *const named[][2] = {{"class_axis=", "--class-axis "},
+                                           {"; bind ", "; --bind "}};
+    const char *message = ot_error_message();
 
-    if (named)
-        return report_text("%.*s--class-axis %s", (int)(named - message), message,
-                           named + strlen(class_axis));
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        const char *at = strstr(message, named[i][0]);
+        if (at)
+            return report_text("%.*s%s%s", (int)(at - message), message, named[i][1],
+                               at + strlen(named[i][0]));
+    }
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (strncmp(message, options[i], strlen(options[i])) == 0)
             return report_text("--%s", message);

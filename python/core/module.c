@@ -95,8 +95,25 @@ static PyObject *set_memory_max(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *nearest(PyObject *self, PyObject *args)
+{
+    const char *name, *found;
+    core_strings names;
+    PyObject *list;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "sO:nearest", &name, &list) || core_strings_take(list, &names) != 0)
+        return NULL;
+    found = ot_nearest_name(name, names.items, names.count);
+    list = found ? PyUnicode_FromString(found) : Py_NewRef(Py_None);
+    core_strings_drop(&names);
+    return list;
+}
+
 static PyMethodDef functions[] = {
     {"set_memory_max", set_memory_max, METH_VARARGS, "set_memory_max(n_bytes)"},
+    {"nearest", nearest, METH_VARARGS,
+     "nearest(name, names) -> the name that was probably meant, or None"},
     {0},
 };
 

@@ -7,7 +7,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from onnxtrain import _arrays, _core
-from onnxtrain._options import SessionOptions, load_model, memory_bytes
+from onnxtrain._options import SessionOptions, did_you_mean, load_model, memory_bytes
 
 _SEEDS = {"auto": 0, "input": 1, "ones": 2}  # ot_gradient_seed of the C headers
 _NONSTANDARD = "onnxtrain.nonstandard_operators"
@@ -39,7 +39,8 @@ class Gradients:
             unknown = next((name for name in given if name not in self.input_names), None)
             missing = next((name for name in self.input_names if name not in given), None)
             if unknown is not None:
-                raise _core.InvalidArgument(f"'{self.of}' depends on no input '{unknown}'")
+                hint = did_you_mean(unknown, self.input_names)
+                raise _core.InvalidArgument(f"'{self.of}' depends on no input '{unknown}'{hint}")
             if missing is not None:
                 raise _core.InvalidArgument(f"input '{missing}' is missing")
             return [given[name] for name in self.input_names]

@@ -10,7 +10,15 @@ import numpy as np
 
 from onnxtrain import _arrays, _core
 from onnxtrain._io_binding import IOBinding
-from onnxtrain._options import PROVIDER, ModelLike, SessionOptions, load_model, memory_bytes, options_or_default
+from onnxtrain._options import (
+    PROVIDER,
+    ModelLike,
+    SessionOptions,
+    did_you_mean,
+    load_model,
+    memory_bytes,
+    options_or_default,
+)
 from onnxtrain._ort_value import OrtValue, type_text
 
 
@@ -131,7 +139,10 @@ class InferenceSession:
         unknown = sorted(set(input_feed) - {one.name for one in self._inputs})
         if unknown:
             names = ", ".join(f"'{one.name}'" for one in self._inputs)
-            raise _core.InvalidArgument(f"the model has no input '{unknown[0]}', its inputs are {names or 'none'}")
+            hint = did_you_mean(unknown[0], (one.name for one in self._inputs))
+            raise _core.InvalidArgument(
+                f"the model has no input '{unknown[0]}', its inputs are {names or 'none'}{hint}"
+            )
         return [self._feed(one, input_feed[one.name]) for one in self._inputs]
 
     def _feed(self, one: NodeArg, value: Any) -> list[_core.Tensor]:
@@ -147,7 +158,8 @@ class InferenceSession:
         for name in output_names or ():
             if name not in names:
                 known = ", ".join(f"'{one}'" for one in names)
-                raise _core.InvalidArgument(f"the model has no output '{name}', its outputs are {known}")
+                hint = did_you_mean(name, names)
+                raise _core.InvalidArgument(f"the model has no output '{name}', its outputs are {known}{hint}")
         wanted = list(output_names or names)
         distinct = list(dict.fromkeys(wanted))
         tensors = self._runner.run(self._feeds(input_feed), [names.index(name) for name in distinct])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 import os
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, TypeVar, Union
 
 from onnxtrain import _core
 from onnxtrain._core import InvalidType
@@ -234,10 +234,17 @@ def options_or_default(options: SessionOptions | None) -> SessionOptions:
     return options
 
 
+def did_you_mean(name: Any, names: Iterable[str]) -> str:
+    """"; did you mean 'mse'?" where one of the names is near, else nothing."""
+    nearest = _core.nearest(name, list(names)) if isinstance(name, str) else None
+    return f"; did you mean '{nearest}'?" if nearest else ""
+
+
 def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
     """The choice of that name."""
     if not isinstance(name, str) or name not in choices:
-        raise _core.InvalidArgument(f"{what} {name!r} is none of {', '.join(choices)}")
+        hint = did_you_mean(name, choices)
+        raise _core.InvalidArgument(f"{what} {name!r} is none of {', '.join(choices)}{hint}")
     return choices[name]
 
 

@@ -41,6 +41,36 @@ static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const 
     return OT_OK;
 }
 
+// "MedInc to Longitude" for columns that stand side by side, else their names.
+static const char *columns_text(const ot__bound *bound, ot__names *names)
+{
+    const int n = bound->n_fields;
+
+    for (int i = 0; i < n; i++)
+        ot__names_add(names, bound->fields[i]->name);
+    for (int i = 1; i < n; i++)
+        if (bound->fields[i]->column != bound->fields[i - 1]->column + 1 || n == 2)
+            return ot__names_list(names, "columns");
+    names->is_long = true;
+    return ot__names_list(names, "columns");
+}
+
+static ot_status refuse_shape(const ot__bound *bound, const ot_shape *wanted)
+{
+    const ot__field *field = bound->fields[0];
+    ot__names names = {.wanted = ""};
+    char wanted_text[128], have_text[128];
+
+    ot__shape_text(wanted, wanted_text, sizeof(wanted_text));
+    if (bound->n_fields > 1)
+        return ot__error(OT_ERR_INVALID, "input '%s' wants rows of %s, got the columns %s",
+                         bound->input, wanted_text, columns_text(bound, &names));
+    return ot__error(OT_ERR_INVALID, "input '%s' wants rows of %s, field '%s' has %s", bound->input,
+                     wanted_text, field->name,
+                     ot__shape_text(field->is_array ? &field->row_shape : &(ot_shape){1, {1}},
+                                    have_text, sizeof(have_text)));
+}
+
 // The row's shape as the model wants it: same elements; one extent below 0 takes what is left, more
 // take the data's.
 static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
@@ -48,7 +78,6 @@ static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
     const ot__field *field = bound->fields[0];
     int64_t have = field->is_array ? field->row_count : bound->n_fields, known = 1;
     int n_free = 0, free_axis = 0;
-    char wanted_text[128], have_text[128];
 
     bound->row_count = have;
     bound->row_shape = *wanted;
@@ -67,11 +96,7 @@ static ot_status fit_shape(ot__bound *bound, const ot_shape *wanted)
     else if (n_free > 1 && field->is_array && field->row_shape.ndim == wanted->ndim)
         bound->row_shape = field->row_shape;
     else if (n_free > 0 || known != have)
-        return ot__error(
-            OT_ERR_INVALID, "input '%s' wants rows of %s, field '%s' has %s", bound->input,
-            ot__shape_text(wanted, wanted_text, sizeof(wanted_text)), field->name,
-            ot__shape_text(field->is_array ? &field->row_shape : &(ot_shape){1, {bound->n_fields}},
-                           have_text, sizeof(have_text)));
+        return refuse_shape(bound, wanted);
     return OT_OK;
 }
 
@@ -94,6 +119,10 @@ static ot_status find_classes(ot__bound *bound)
         st = ot__csv_row(bound->fields[0]->source, row, &bound->window, bound->cells);
         if (st != OT_OK)
             break;
+        if (ot__cell_is_empty(&bound->cells[bound->fields[0]->column])) {
+            st = ot__bound_bad_value(bound, row, 0, "is missing");
+            break;
+        }
         text.length = 0;
         ot__buf_append(&text, "", 0);
         ot__cell_text(&bound->cells[bound->fields[0]->column], &text);

@@ -130,6 +130,14 @@ ot_status ot__csv_line(const ot__source *source, int64_t row, ot__window *window
     return OT_OK;
 }
 
+bool ot__cell_is_empty(const ot__cell *cell)
+{
+    for (size_t i = 0; i < cell->length; i++)
+        if (cell->text[i] != ' ' && cell->text[i] != '\t')
+            return false;
+    return true;
+}
+
 void ot__cell_text(const ot__cell *cell, ot__buf *out)
 {
     for (size_t i = 0; i < cell->length; i++) {

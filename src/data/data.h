@@ -148,6 +148,7 @@ ot_status ot__csv_line(const ot__source *source, int64_t row, ot__window *window
 bool ot__cell_number(const ot__cell *cell, double *value);
 // Also "nan" and "inf", which stand where numbers are meant, but are none to train on.
 bool ot__cell_is_numeric(const ot__cell *cell);
+bool ot__cell_is_empty(const ot__cell *cell); // or has blanks alone
 void ot__cell_text(const ot__cell *cell, ot__buf *out);
 
 // ---- order of rows (permute.c) ----

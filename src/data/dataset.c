@@ -176,6 +176,7 @@ enum { HEAD_BYTES = 4096 }; // by which formats are told apart
 static ot_status add_by_format(ot_dataset *dataset, ot__source *source, const char *name,
                                const ot_dataset_options *options, const uint8_t *head, size_t n)
 {
+    OT_TRY(ot__file_kind_check(head, n, source->path, OT_FILE_DATA));
     if (n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0)
         return ot__npy_add(dataset, source, 0, source->input.size, name, options);
     if (n >= 4 && memcmp(head, "PK", 2) == 0)

@@ -70,7 +70,7 @@ static void read_array(const ot__field *field, const uint8_t *elements, int64_t 
     }
 }
 
-static ot_status bad_value(ot__bound *bound, int64_t row, int64_t i, const char *what)
+ot_status ot__bound_bad_value(ot__bound *bound, int64_t row, int64_t i, const char *what)
 {
     const ot__field *field = bound->fields[bound->fields[0]->is_array ? 0 : i];
     int64_t line;
@@ -90,7 +90,7 @@ static ot_status bad_cell(ot__bound *bound, int64_t row, int64_t i, const ot__ce
 
     snprintf(what, sizeof(what), "'%.*s' is no %s", (int)OT_MIN(cell->length, (size_t)40),
              cell->text, expected);
-    return bad_value(bound, row, i, what);
+    return ot__bound_bad_value(bound, row, i, what);
 }
 
 // Position of the cell's text among the sorted class names.
@@ -124,6 +124,8 @@ static ot_status read_cells(ot__bound *bound, int64_t row)
     for (int i = 0; i < bound->n_fields; i++) {
         const ot__cell *cell = &bound->cells[bound->fields[i]->column];
 
+        if (ot__cell_is_empty(cell))
+            return ot__bound_bad_value(bound, row, i, "is missing");
         if (bound->class_names)
             OT_TRY(read_class(bound, row, cell, &bound->values[i]));
         else if (!ot__cell_number(cell, &bound->values[i]))
@@ -140,13 +142,15 @@ static ot_status check_labels(ot__bound *bound, int64_t row, int64_t n_classes)
         const double label = bound->values[i];
         if (bound->has_ignored_label && label == (double)bound->ignored_label)
             continue;
+        if (isnan(label))
+            return ot__bound_bad_value(bound, row, i, "is missing or not a number");
         if (label != floor(label) || fabs(label) > 0x1p53) {
             snprintf(what, sizeof(what), "label %g is no whole number", label);
-            return bad_value(bound, row, i, what);
+            return ot__bound_bad_value(bound, row, i, what);
         }
         if (n_classes > 0 && (label < 0 || label >= (double)n_classes)) {
             snprintf(what, sizeof(what), "label %g is outside 0..%" PRId64, label, n_classes - 1);
-            return bad_value(bound, row, i, what);
+            return ot__bound_bad_value(bound, row, i, what);
         }
     }
     return OT_OK;
@@ -165,8 +169,8 @@ static ot_status scale_values(ot__bound *bound, int64_t row)
         if (bound->std)
             value /= bound->std[channel];
         if (!isfinite(value))
-            return bad_value(bound, row, i,
-                             isnan(value) ? "is missing or not a number" : "is infinite");
+            return ot__bound_bad_value(bound, row, i,
+                                       isnan(value) ? "is missing or not a number" : "is infinite");
         bound->values[i] = value;
     }
     return OT_OK;
@@ -184,7 +188,7 @@ static ot_status check_probabilities(ot__bound *bound, int64_t row)
             continue;
         snprintf(what, sizeof what, "%.16g is outside 0..1, which binary cross entropy takes",
                  value);
-        return bad_value(bound, row, i, what);
+        return ot__bound_bad_value(bound, row, i, what);
     }
     return OT_OK;
 }
@@ -233,7 +237,7 @@ static ot_status check_range(ot__bound *bound, int64_t row)
         else
             snprintf(what, sizeof(what), "%.16g is outside %.16g..%.16g, the input takes %s", value,
                      min, max, ot_dtype_name(bound->dtype));
-        return bad_value(bound, row, i, what);
+        return ot__bound_bad_value(bound, row, i, what);
     }
     return OT_OK;
 }

@@ -182,6 +182,17 @@ static void bind_in_order(binder *b)
     }
 }
 
+static ot_status nothing_left(const binder *b, const char *input)
+{
+    ot__names names = {.wanted = input};
+
+    for (int i = 0; i < b->dataset->n_fields; i++)
+        ot__names_add(&names, b->dataset->fields[i].name);
+    return ot__error(OT_ERR_INVALID,
+                     "nothing in the data is left for input '%s'; bind %s=FIELD names it, of %s",
+                     input, input, ot__names_list(&names, "fields"));
+}
+
 static ot_status bind_all(binder *b)
 {
     OT_TRY(bind_as_told(b));
@@ -194,9 +205,7 @@ static ot_status bind_all(binder *b)
         bind_in_order(b);
     for (int i = 0; i < b->inputs->count; i++)
         if (b->inputs->bindings[i].fields == NULL)
-            return ot__error(OT_ERR_INVALID,
-                             "nothing in the data is left for input '%s'; bind %s=FIELD names it",
-                             b->inputs->bindings[i].input, b->inputs->bindings[i].input);
+            return nothing_left(b, b->inputs->bindings[i].input);
     return OT_OK;
 }
 

@@ -23,7 +23,11 @@ bad "line 7, column 5 ('4'): label 1.5 is no whole number" bad.csv
 sed '9s/^[0-9]*/nan/' header.csv >bad.csv
 bad "bad.csv: line 9, column 1 ('a'): 'nan' is no decimal number" bad.csv
 sed '9s/^[0-9]*//' header.csv >bad.csv
-bad "line 9, column 1 ('a'): is missing or not a number" bad.csv
+bad "bad.csv: line 9, column 1 ('a'): is missing" bad.csv
+sed '9s/,[0-9]*$/,/' header.csv >bad.csv
+bad "bad.csv: line 9, column 5 ('kind'): is missing" bad.csv
+sed '9s/,[^,]*$/, /' text.csv >bad.csv
+bad "bad.csv: line 9, column 5 ('kind'): is missing" bad.csv
 sed '9s/^[0-9]*/inf/' header.csv >bad.csv
 bad "line 9, column 1 ('a'): 'inf' is no decimal number" bad.csv
 sed '9s/^[0-9]*/0x10/' header.csv >bad.csv

@@ -6,6 +6,9 @@
 printf 'MedInc,HouseAge,AveRooms,price\n1,2,3,0\n4,5,6,1\n' >houses.csv
 run 0 artifacts mlp.onnxtxt --out artifacts
 : >empty
+printf 'a,b,c,d,class\n1,2,3,4,0\n1,2,3,4,2\n' >flowers.csv
+printf 'a,b,c,d,class\n1,2,3,4,0\n1,2,3,4,\n' >missing_label.csv
+printf 'a,b,c,d,class\n1,2,3,4,red\n1,2,3,4," "\n' >missing_text.csv
 mkdir folder run
 cp artifacts/checkpoint run
 cp artifacts/checkpoint checkpoint.onnx
@@ -144,6 +147,17 @@ check_rows <<'END'
 1|operator my.Thing is not supported: it makes 'swish', which Relu of 'y' takes; to carry it along, state its type in the model's value_info|train thing.onnxtxt --data plain.csv --loss mse
 1|HardSwish is not supported: 1 operator on the way to 'onnx::reducemean_output::6' without gradient: HardSwish of 'y' (from 'w' by MatMul); freeze 'w', which leaves nothing to train|train last.onnxtxt --data plain.csv --loss mse
 1|2 operators are not supported: HardSwish (opset 17), my.Thing|grad both.onnxtxt --of y --wrt x --out g.onnx
+# data
+1|mlp.onnxtxt: is a model in ONNX's textual syntax, not data: .npz, .npy, CSV or IDX|train mlp.onnxtxt --data mlp.onnxtxt
+1|artifacts/checkpoint: is a checkpoint, not data: .npz, .npy, CSV or IDX|train mlp.onnxtxt --data artifacts/checkpoint
+1|--label: the data has no field 'clas', but a, b, c, d, class; did you mean 'class'?|train mlp.onnxtxt --data flowers.csv --label clas
+1|input 'x': the data has no field 'e', but a, b, c, d, class|train mlp.onnxtxt --data flowers.csv --bind x=a,b,c,e
+1|--bind: there is no input 'X', but x, labels; did you mean 'x'?|train mlp.onnxtxt --data flowers.csv --bind X=a:d
+1|nothing in the data is left for input 'labels'; --bind labels=FIELD names it, of x|train mlp.onnxtxt --data x.npy
+1|input 'x' wants rows of [4], got the columns MedInc to AveRooms (3 columns)|train mlp.onnxtxt --data houses.csv
+1|input 'x' wants rows of [4], got the columns a, c|train mlp.onnxtxt --data flowers.csv --bind x=a,c
+1|missing_label.csv: line 3, column 5 ('class'): is missing|train mlp.onnxtxt --data missing_label.csv
+1|missing_text.csv: line 3, column 5 ('class'): is missing|train mlp.onnxtxt --data missing_text.csv
 # the axis of the classes
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the last axis: --class-axis -1|train tokens.onnxtxt --data x=sequences.npy --data labels=tags.npy
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the second axis: --class-axis 1|train turned.onnxtxt --data x=sequences.npy --data labels=tags.npy --class-axis -1
