@@ -59,6 +59,10 @@ const option_spec model_option_table[] = {
      "train the initializers whose names match (* and ?), instead of all that can be", NULL, NULL,
      0},
     {"freeze", OPTION_LIST, AT(freeze), "PATTERN", "do not train those that match", NULL, NULL, 0},
+    {"shared", OPTION_LIST, AT(shared), "keep|PATTERN",
+     "leave tensors that match as the file shares them, instead of separating what an exporter "
+     "merged and joining what it untied; keep: all",
+     NULL, NULL, 0},
     {"batch-norm", OPTION_CHOICE, AT(batch_norm), "HOW",
      "statistics BatchNormalization uses; auto: of the batch where its scale or bias is trained",
      "auto", batch_norms, 0},
@@ -289,6 +293,8 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     options->n_trainable = values->train.count;
     options->frozen = values->freeze.items;
     options->n_frozen = values->freeze.count;
+    options->shared = values->shared.items;
+    options->n_shared = values->shared.count;
     options->init = values->init.items;
     options->n_init = values->init.count;
     options->batch_norm = (ot_batch_norm)values->batch_norm;

@@ -18,7 +18,7 @@ typedef struct model_values {
     double beta1, beta2, epsilon, weight_decay, momentum, clip_norm;
     int adam_mode;
     bool nesterov;
-    text_list train, freeze, init;
+    text_list train, freeze, init, shared;
     int batch_norm;
     int64_t seed;
 } model_values;

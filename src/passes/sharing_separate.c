@@ -43,6 +43,12 @@ static bool is_copy(const ot_node *node)
            !node->outputs[0]->is_output && node->metadata.n == 0;
 }
 
+static bool is_generated_copy(const ot__use *use)
+{
+    return use->i_input == 0 && is_copy(use->node) &&
+           ot__starts_with(use->node->outputs[0]->name, "onnx::");
+}
+
 // `is_direct`: it reads the tensor itself, no copy of it.
 static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
 {
@@ -64,20 +70,19 @@ static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
 static ot_status collect(tensor *t)
 {
     const ot__uses *uses = &t->s->uses;
-    const int index = t->value->index;
+    const int first = uses->first[t->value->index], end = uses->first[t->value->index + 1];
 
-    for (int u = uses->first[index]; u < uses->first[index + 1]; u++) {
-        const ot__use *use = &uses->use[u];
-        const ot_value *y;
+    for (int u = first; u < end; u++)
+        if (!is_generated_copy(&uses->use[u]))
+            OT_TRY(add_reader(t, &uses->use[u], true));
+    for (int u = first; u < end; u++) {
+        ot_value *y;
 
-        if (use->i_input != 0 || !is_copy(use->node) ||
-            !ot__starts_with(use->node->outputs[0]->name, "onnx::")) {
-            OT_TRY(add_reader(t, use, true));
+        if (!is_generated_copy(&uses->use[u]))
             continue;
-        }
         t->n_copies++;
-        OT_TRY(ot__sharing_forget(t->s, use->node->outputs[0]));
-        y = use->node->outputs[0];
+        y = uses->use[u].node->outputs[0];
+        OT_TRY(ot__sharing_forget(t->s, y));
         for (int k = uses->first[y->index]; k < uses->first[y->index + 1]; k++)
             OT_TRY(add_reader(t, &uses->use[k], false));
     }
@@ -252,9 +257,9 @@ static group *group_of(const tensor *t, const ot__map *by_name, const reader *r)
 }
 
 // As the exporter says it of what its framework does not train.
-static ot_status set_kind(ot_model *model, ot_value *value, const char *kind)
+static ot_status set_buffer(ot_model *model, ot_value *value)
 {
-    const char *const pair[] = {KIND, kind};
+    const char *const pair[] = {KIND, "BUFFER"};
     const char **pairs = ot__arena_memdup(model->arena, pair, sizeof pair);
 
     if (pairs)
@@ -280,7 +285,7 @@ static ot_status make_value(tensor *t, group *g)
     g->name = g->value->name;
     if (!ot__graph_add_initializer(graph, g->value, t->value->constant))
         return OT_ERR_NO_MEMORY;
-    return g->is_buffer ? set_kind(graph->model, g->value, "BUFFER") : OT_OK;
+    return g->is_buffer ? set_buffer(graph->model, g->value) : OT_OK;
 }
 
 // A tensor whose name was generated has that of its first parameter from now on.
@@ -413,7 +418,7 @@ static ot_status separate_by(tensor *t, ot__map *by_name)
         give(t, by_name);
     } else if (t->n_groups == 1) {
         if (t->groups[0].is_buffer && t->is_generated && !ot__value_metadata(t->value, KIND))
-            OT_TRY(set_kind(t->s->graph->model, t->value, "BUFFER"));
+            OT_TRY(set_buffer(t->s->graph->model, t->value));
         OT_TRY(name_folded(t));
     }
     for (int i = 0; i < t->n_groups; i++)
@@ -433,7 +438,7 @@ static ot_status separate(ot__separation *s, ot_value *value)
 
     OT_TRY(ot__owner_is_nobody(&s->owners, value, &is_nobodys));
     if (is_nobodys)
-        return set_kind(s->graph->model, value, "CONSTANT_TENSOR");
+        return OT_OK;
     st = collect(&t);
     if (st == OT_OK)
         st = name_readers(&t);
