@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import inspect
 import json
+import operator
 import os
 import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
@@ -145,8 +146,9 @@ class _Run:
         own = names if self._forward is None else self._forward.input_names()
         told = _core.target_names(self.session, self._built, self._forward, self._targets)
         targets = [name for name in names if name in told or name not in own]
-        in_order = [name for name in names if name not in targets] + targets
-        return _data.open_data(data, in_order, self._options.header, self._options.max_unpacked, classes)
+        features = [name for name in names if name not in targets]
+        how = self._options
+        return _data.open_data(data, features + targets, features, how.header, how.max_unpacked, classes)
 
     def batches(
         self,
@@ -396,6 +398,10 @@ def train(
     """
     given = dict(locals())
     kind = choose("schedule", schedule, SCHEDULES)
+    if operator.index(epochs) < 1:
+        raise _core.InvalidArgument(f"epochs is {epochs}, expected at least 1")
+    if init is not None and not isinstance(init, Mapping):
+        raise _core.InvalidType(f"init is {type(init).__name__}, expected a dict of patterns and kinds")
     forward: _core.Model | None = None
     options = session_options or SessionOptions()
     if options.memory_max != 0:

@@ -27,6 +27,8 @@ static ot_status cannot_open(const char *path)
 
     if (stat(path, &info) == 0 && S_ISSOCK(info.st_mode))
         return ot__error(OT_ERR_IO, "%s: is a socket, expected a file", path);
+    if (path[0] == '\0')
+        return ot__error(OT_ERR_IO, "the name of a file is empty");
     errno = cause;
     return ot__error_errno(ot__file_label(path), "cannot be opened");
 }

@@ -65,6 +65,12 @@ static ot_status refuse_shape(const ot__bound *bound, const ot_shape *wanted)
     if (bound->n_fields > 1)
         return ot__error(OT_ERR_INVALID, "input '%s' wants rows of %s, got the columns %s",
                          bound->input, wanted_text, columns_text(bound, &names));
+    if (field->is_array && field->row_shape.ndim == 0)
+        return ot__error(OT_ERR_INVALID,
+                         "input '%s' wants rows of %s, field '%s' has one number a row",
+                         bound->input, wanted_text, field->name);
+    if (wanted->ndim == 0)
+        snprintf(wanted_text, sizeof(wanted_text), "one number");
     return ot__error(OT_ERR_INVALID, "input '%s' wants rows of %s, field '%s' has %s", bound->input,
                      wanted_text, field->name,
                      ot__shape_text(field->is_array ? &field->row_shape : &(ot_shape){1, {1}},

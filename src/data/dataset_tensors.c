@@ -9,12 +9,14 @@ static ot_status add_tensor(ot_dataset *dataset, ot__source *source, const char 
 {
     ot__field field = {
         .source = source, .dtype = tensor->dtype, .is_array = true, .data = tensor->data};
+    double number;
     char *copy;
 
     if (tensor->shape.ndim < 1)
         return ot__error(OT_ERR_INVALID, "array '%s' has no axis of rows", name);
-    if (ot_dtype_size(tensor->dtype) == 0)
-        return ot__error(OT_ERR_UNSUPPORTED, "array '%s' is %s", name,
+    if (ot_dtype_size(tensor->dtype) == 0 ||
+        !ot__convert(&number, OT_F64, tensor->data, tensor->dtype, 0))
+        return ot__error(OT_ERR_UNSUPPORTED, "array '%s' is %s, expected real numbers", name,
                          ot_dtype_name(tensor->dtype));
     field.rows = tensor->shape.dim[0];
     field.row_shape.ndim = tensor->shape.ndim - 1;

@@ -82,7 +82,8 @@ static ot_status add_members(ot_dataset *dataset, ot__source *source, const memb
     for (int i = first; i < dataset->n_fields; i++)
         if (!dataset->fields[i].fault)
             return OT_OK;
-    return n == 0 ? ot__error(OT_ERR_FORMAT, "%s: has no arrays", source->path)
+    return n == 0 ? ot__error(OT_ERR_FORMAT, "%s: has no arrays, which are members named .npy",
+                              source->path)
                   : ot__error(OT_ERR_UNSUPPORTED, "%s", dataset->fields[first].fault);
 }
 

@@ -136,7 +136,7 @@ static ot_status read_cells(ot__bound *bound, int64_t row)
 
 static ot_status check_labels(ot__bound *bound, int64_t row, int64_t n_classes)
 {
-    char what[96];
+    char what[128];
 
     for (int64_t i = 0; i < bound->row_count; i++) {
         const double label = bound->values[i];
@@ -145,7 +145,8 @@ static ot_status check_labels(ot__bound *bound, int64_t row, int64_t n_classes)
         if (isnan(label))
             return ot__bound_bad_value(bound, row, i, "is missing or not a number");
         if (label != floor(label) || fabs(label) > 0x1p53) {
-            snprintf(what, sizeof(what), "label %g is no whole number", label);
+            snprintf(what, sizeof(what),
+                     "label %g is no whole number; the loss mse takes such targets", label);
             return ot__bound_bad_value(bound, row, i, what);
         }
         if (n_classes > 0 && (label < 0 || label >= (double)n_classes)) {

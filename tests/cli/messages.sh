@@ -6,6 +6,7 @@
 printf 'MedInc,HouseAge,AveRooms,price\n1,2,3,0\n4,5,6,1\n' >houses.csv
 run 0 artifacts mlp.onnxtxt --out artifacts
 : >empty
+printf 'a,b,c,d,class\n1,2,3,4,1.5\n' >half.csv
 printf 'a,b,c,d,class\n1,2,3,4,0\n1,2,3,4,2\n' >flowers.csv
 printf 'a,b,c,d,class\n1,2,3,4,0\n1,2,3,4,\n' >missing_label.csv
 printf 'a,b,c,d,class\n1,2,3,4,red\n1,2,3,4," "\n' >missing_text.csv
@@ -37,6 +38,10 @@ sed 's/(float\[batch, seq, 3\] scores)/(float[batch, 3, 2] turned)/; s/seq/2/; s
     tokens.onnxtxt >turned.onnxtxt
 python3 - <<'END'
 import struct
+import zipfile
+
+with zipfile.ZipFile("text.zip", "w") as archive:
+    archive.writestr("notes.txt", "nothing")
 
 def save(name, descr, shape):
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
@@ -158,6 +163,9 @@ check_rows <<'END'
 1|input 'x' wants rows of [4], got the columns a, c|train mlp.onnxtxt --data flowers.csv --bind x=a,c
 1|missing_label.csv: line 3, column 5 ('class'): is missing|train mlp.onnxtxt --data missing_label.csv
 1|missing_text.csv: line 3, column 5 ('class'): is missing|train mlp.onnxtxt --data missing_text.csv
+1|input 'target' wants rows of [3], field 'labels' has one number a row|train mlp.onnxtxt --data x=x.npy --data labels=labels.idx --loss mse
+1|text.zip: has no arrays, which are members named .npy|train mlp.onnxtxt --data text.zip
+1|half.csv: line 2, column 5 ('class'): label 1.5 is no whole number; the loss mse takes such targets|train mlp.onnxtxt --data half.csv
 # the axis of the classes
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the last axis: --class-axis -1|train tokens.onnxtxt --data x=sequences.npy --data labels=tags.npy
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the second axis: --class-axis 1|train turned.onnxtxt --data x=sequences.npy --data labels=tags.npy --class-axis -1

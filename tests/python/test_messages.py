@@ -51,6 +51,26 @@ class MessagesTest(unittest.TestCase):
             self.train(loss="hinge")
         self.assertEqual(str(caught.exception), "loss 'hinge' is none of none, cross-entropy, mse, l1, bce-with-logits")
 
+    def test_arrays_that_are_no_numbers_are_refused(self):
+        labels = np.array(["a", "b"] * 4, object)
+        cases = [
+            ((np.full((8, 3), "a"), self.labels), "array 'x' holds <U1, the model takes numbers there"),
+            ((self.x.astype(np.complex64), self.labels), "array 'x' is c64, expected real numbers"),
+            ((self.x, np.where(np.arange(8) == 2, None, labels)), "array 'labels', row 3: is missing"),
+            ((self.x, np.where(np.arange(8) == 5, "", labels)), "array 'labels', row 6: is missing"),
+            ((self.x, self.labels + 0.5), "label 0.5 is no whole number; the loss mse takes such targets"),
+        ]
+        for data, text in cases:
+            with self.subTest(text), self.assertRaises(onnxtrain.Error) as caught:
+                onnxtrain.train(TEXT, data, progress=False)
+            self.assertTrue(str(caught.exception).endswith(text), caught.exception)
+
+    def test_options_of_the_wrong_kind_are_named(self):
+        with self.assertRaisesRegex(ValueError, "^epochs is -1, expected at least 1$"):
+            self.train(epochs=-1)
+        with self.assertRaisesRegex(TypeError, "^init is str, expected a dict of patterns and kinds$"):
+            self.train(init="zeros")
+
     def test_the_axis_of_the_classes_is_told(self):
         x, tags = np.zeros((4, 2, 2), np.float32), np.zeros((4, 2), np.int64)
         with self.assertRaisesRegex(ValueError, "have their classes on the last axis: class_axis=-1$"):

@@ -49,6 +49,7 @@ static void tensors_that_are_no_rows_are_refused(void **state)
     ot_tensor *tensors[] = {wrap(OT_F32, OT_SHAPE(3, 2), values, sizeof values),
                             wrap(OT_F32, OT_SHAPE(2, 3), values, sizeof values)};
     ot_tensor *scalar = wrap(OT_F32, OT_SHAPE_SCALAR, values, sizeof(float));
+    ot_tensor *complex = wrap(OT_C64, OT_SHAPE(3), values, sizeof values);
     ot_dataset *dataset;
 
     (void)state;
@@ -57,6 +58,9 @@ static void tensors_that_are_no_rows_are_refused(void **state)
     assert_null(dataset);
     assert_fails(ot_dataset_from_tensors(names, (const ot_tensor *const *)&scalar, 1, &dataset),
                  OT_ERR_INVALID, "array 'a' has no axis of rows");
+    assert_fails(ot_dataset_from_tensors(names, (const ot_tensor *const *)&complex, 1, &dataset),
+                 OT_ERR_UNSUPPORTED, "array 'a' is c64, expected real numbers");
+    ot_tensor_destroy(complex);
     assert_fails(ot_dataset_from_tensors(names, NULL, 0, &dataset), OT_ERR_INVALID, "no array");
     ot_tensor_destroy(tensors[0]);
     ot_tensor_destroy(tensors[1]);

@@ -179,7 +179,7 @@ static void arrays_of_numbers_are_no_columns(void **state)
     assert_int_equal(ot_dataset_from_tensors(
                          names, (const ot_tensor *const[]){tensor, tensor, tensor}, 3, &f->dataset),
                      OT_OK);
-    assert_refused(f, "input 'x' wants rows of [2], field 'p' has []");
+    assert_refused(f, "input 'x' wants rows of [2], field 'p' has one number a row");
     ot_tensor_destroy(tensor);
 }
 
