@@ -32,40 +32,43 @@ def _is_same(stored: np.ndarray, wanted: np.ndarray) -> bool:
     return any(stored.shape == w.shape and np.array_equal(stored, w) for w in (wanted, wanted.T))
 
 
-def _stands_for(forward: _core.Model, missing: dict[str, Any], known: set[str]) -> list[str]:
-    """Initializers with other names that have the elements of exactly one of the parameters that are missing."""
+def _stand_ins(forward: _core.Model, missing: dict[str, Any], known: set[str]) -> dict[str, str]:
+    """By parameters that are missing: the only initializer with another name that has its elements."""
     rest = [name for name in forward.initializer_names() if name not in known]
     stored = {name: forward.initializer(name) for name in rest if len(forward.value_info(name)[1] or ()) == 2}
-    found: list[str] = []
-    for parameter in missing.values():
+    found: dict[str, str] = {}
+    for missing_name, parameter in missing.items():
         if len(getattr(parameter, "shape", ())) != 2:
             continue
         wanted = _elements(parameter)
         same = [name for name, tensor in stored.items() if _is_same(_arrays.to_numpy(tensor), wanted)]
         if len(same) == 1 and np.ptp(wanted) > 0:
-            found += same
+            found[missing_name] = same[0]
     return found
 
 
 def _names_of(forward: _core.Model, module: Any) -> tuple[list[str], list[str]]:
-    """What of a module trains and what does not."""
+    """What of a module trains and what does not. What is missing comes first, since a message names it."""
     parameters, buffers = _named(module, "named_parameters"), _named(module, "named_buffers")
     stored = set(forward.initializer_names())
     aliases: dict[int, list[str]] = {}
     for name, parameter in parameters:
         aliases.setdefault(id(parameter), []).append(name)
-    trainable, missing = [], {}
+    present, missing = [], {}
     for name, parameter in parameters:
         names = aliases[id(parameter)]
         others = [other for other in names if other in stored]
         if not parameter.requires_grad or name not in (others or names[:1]):
             continue
-        trainable.append(name)
-        if not others:
+        if others:
+            present.append(name)
+        else:
             missing[name] = parameter
     known = {name for name, _ in [*parameters, *buffers]}
     frozen = [name for name, p in parameters if not p.requires_grad] + [name for name, _ in buffers]
-    return trainable + (_stands_for(forward, missing, known) if missing else []), frozen
+    found = _stand_ins(forward, missing, known) if missing else {}
+    lost = [name for name in missing if name not in found]
+    return [*lost, *found, *found.values(), *present], frozen
 
 
 def choose(
