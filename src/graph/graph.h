@@ -288,6 +288,8 @@ ot_status ot__model_drop_unused(ot_model *model);
 // Constants that nodes read, as folding leaves them, become initializers: in a file they must be.
 ot_status ot__graph_list_constants(ot_graph *graph);
 
+// metadata.c: the model's without what it says under `key`
+ot_status ot__model_drop_metadata(ot_model *model, const char *key);
 // metadata.c: what the file says under `key`; NULL when absent
 const char *ot__node_metadata(const ot_node *node, const char *key);
 const char *ot__value_metadata(const ot_value *value, const char *key);

@@ -28,6 +28,20 @@ const char *ot_model_metadata_key(const ot_model *model, int index)
     return model && index >= 0 && index < model->n_metadata ? model->metadata[2 * index] : NULL;
 }
 
+// A copy of the pairs, which models that were made of each other share, with room for one more.
+static ot_status own_pairs(ot_model *model)
+{
+    const size_t n = (size_t)model->n_metadata;
+    const char **pairs = ot__arena_alloc(model->arena, (n + 1) * 2 * sizeof(*pairs));
+
+    if (!pairs)
+        return OT_ERR_NO_MEMORY;
+    if (n > 0)
+        memcpy(pairs, model->metadata, n * 2 * sizeof(*pairs));
+    model->metadata = pairs;
+    return OT_OK;
+}
+
 ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value)
 {
     const char *key_copy, *value_copy;
@@ -38,21 +52,41 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
     OT_TRY(OT_GIVEN(value));
     key_copy = ot__arena_strdup(model->arena, key);
     value_copy = ot__arena_strdup(model->arena, value);
-    i = find(model, key);
     if (!key_copy || !value_copy)
         return OT_ERR_NO_MEMORY;
-    if (i < 0) {
-        const char **grown =
-            ot__arena_alloc(model->arena, (size_t)(model->n_metadata + 1) * 2 * sizeof(*grown));
-        if (!grown)
-            return OT_ERR_NO_MEMORY;
-        if (model->n_metadata > 0)
-            memcpy(grown, model->metadata, (size_t)model->n_metadata * 2 * sizeof(*grown));
-        model->metadata = grown;
+    OT_TRY(own_pairs(model));
+    i = find(model, key);
+    if (i < 0)
         i = model->n_metadata++;
-    }
     model->metadata[2 * i] = key_copy;
     model->metadata[2 * i + 1] = value_copy;
+    return OT_OK;
+}
+
+static ot_status drop_pair(ot_model *model, int i)
+{
+    ot__bytes *extra = NULL;
+
+    OT_TRY(own_pairs(model));
+    if (i < model->n_metadata_extra) {
+        extra = ot__arena_memdup(model->arena, model->metadata_extra,
+                                 (size_t)model->n_metadata_extra * sizeof(*extra));
+        if (!extra)
+            return OT_ERR_NO_MEMORY;
+        model->n_metadata_extra--;
+        memmove(extra + i, extra + i + 1, (size_t)(model->n_metadata_extra - i) * sizeof(*extra));
+        model->metadata_extra = extra;
+    }
+    model->n_metadata--;
+    memmove(model->metadata + 2 * i, model->metadata + 2 * (i + 1),
+            (size_t)(model->n_metadata - i) * 2 * sizeof(*model->metadata));
+    return OT_OK;
+}
+
+ot_status ot__model_drop_metadata(ot_model *model, const char *key)
+{
+    for (int i = find(model, key); i >= 0; i = find(model, key))
+        OT_TRY(drop_pair(model, i));
     return OT_OK;
 }
 
