@@ -7,6 +7,7 @@
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
 #include "progress.h"
+#include "recorded.h"
 #include "report.h"
 
 typedef struct eval_values {
@@ -33,8 +34,6 @@ typedef struct evaluation {
     ot_artifacts *artifacts;
     ot_session *session;
     data_setup data;
-    json_t *classes;          // of the model's metadata, or NULL
-    const char **class_names; // into `classes`
 } evaluation;
 
 // The model with its loss behind it, nothing of it trained.
@@ -58,43 +57,15 @@ static int prepare(evaluation *e)
     return EXIT_SUCCESS;
 }
 
-// Numbers of the text labels, as training wrote them into the model.
-static int read_class_names(evaluation *e, ot_batches_options *options)
-{
-    const char *text = ot_model_metadata(e->model, "onnxtrain.classes");
-    size_t n;
-
-    if (!text)
-        return EXIT_SUCCESS;
-    e->classes = json_loads(text, 0, NULL);
-    if (!json_is_array(e->classes))
-        return report_text("the model's metadata 'onnxtrain.classes' is no list");
-    n = json_array_size(e->classes);
-    e->class_names = calloc(n + 1, sizeof(*e->class_names));
-    if (!e->class_names)
-        return report_text("out of memory");
-    for (size_t i = 0; i < n; i++) {
-        e->class_names[i] = json_string_value(json_array_get(e->classes, i));
-        if (!e->class_names[i])
-            return report_text("the model's metadata 'onnxtrain.classes' is no list of texts");
-    }
-    options->class_names = e->class_names;
-    options->n_classes = (int)n;
-    return EXIT_SUCCESS;
-}
-
 static int read_data(evaluation *e, ot_train_options *options)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
-    int code;
 
     data.forward = e->model;
     data.batches.seed = (uint64_t)e->values->model.seed;
     if (ot_train_describe(e->artifacts, e->session, &data, options) != OT_OK)
         return report_error();
-    code = read_class_names(e, &data.batches);
-    return code == EXIT_SUCCESS ? data_setup_init(&e->data, &e->values->data, e->session, &data)
-                                : code;
+    return data_setup_init(&e->data, &e->values->data, e->setup.record, e->session, &data);
 }
 
 static int evaluate(evaluation *e, const ot_train_options *options)
@@ -106,6 +77,7 @@ static int evaluate(evaluation *e, const ot_train_options *options)
                           options, &metrics) != OT_OK)
         return report_error();
     if (!e->values->json) {
+        recorded_say(stdout, e->setup.record);
         printf("%lld rows: ", (long long)metrics.rows);
         print_metrics(stdout, options->task, &metrics);
         printf("\n");
@@ -143,8 +115,6 @@ static int eval_run(const void *values, const char *const *arguments)
     if (code == EXIT_SUCCESS)
         code = evaluate(&e, &options);
     data_setup_deinit(&e.data);
-    json_decref(e.classes);
-    free(e.class_names);
     ot_session_destroy(e.session);
     ot_artifacts_destroy(e.artifacts);
     model_setup_deinit(&e.setup);
@@ -158,8 +128,8 @@ const command command_eval = {
     .arguments = "MODEL",
     .n_arguments = 1,
     .description = "Runs MODEL over --data and prints its loss, and the accuracy or the mean "
-                   "absolute error and R2. The options of "
-                   "the data are those it was trained with.",
+                   "absolute error and R2. Loss, scale, "
+                   "mean, std and classes are those that the model says it was trained with.",
     .example = "onnxtrain eval trained.onnx --data test.csv --loss cross-entropy",
     .tables = {{eval_table, 0}, {data_option_table, AT(data)}, {model_option_table, AT(model)}},
     .values_size = sizeof(eval_values),

@@ -12,6 +12,7 @@
 #include "onnxtrain/onnxtrain.h"
 #include "output_files.h"
 #include "progress.h"
+#include "recorded.h"
 #include "report.h"
 
 typedef struct train_values {
@@ -93,6 +94,7 @@ typedef struct run {
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
     ot_session *session;
     data_setup data;
+    ot_data_options data_options; // of the training data
     progress progress;
     ot_train_options options;
     size_t memory_max;
@@ -109,7 +111,7 @@ static bool is_folder(const char *path)
 // cannot be.
 static int load_folder(run *r)
 {
-    static const char *const apply[] = {"target", "seed", NULL};
+    static const char *const apply[] = {"target", "seed", "ignore-recorded", NULL};
     const char *given = option_given(model_option_table, apply);
 
     if (given)
@@ -118,7 +120,8 @@ static int load_folder(run *r)
                            given, r->path);
     if (ot_artifacts_load(r->path, "", &r->artifacts) != OT_OK)
         return report_error();
-    return EXIT_SUCCESS;
+    return recorded_read(ot_artifacts_training_model(r->artifacts),
+                         r->values->model.ignore_recorded, &r->model.record);
 }
 
 static int make_artifacts(run *r)
@@ -194,7 +197,9 @@ static int make_data(run *r)
     }
     if (ot_train_describe(r->artifacts, r->session, &data, &r->options) != OT_OK)
         return report_error();
-    return data_setup_init(&r->data, &r->values->data, r->session, &data);
+    r->data_options = data;
+    return data_setup_init(&r->data, &r->values->data, r->model.record, r->session,
+                           &r->data_options);
 }
 
 static int set_schedule(run *r)
@@ -219,29 +224,6 @@ static int set_schedule(run *r)
     return ot_session_set_schedule(r->session, &schedule) == OT_OK ? EXIT_SUCCESS : report_error();
 }
 
-// Text labels are remembered in the trained model, so that `eval` gives them the same numbers.
-static int set_class_names(const run *r, ot_model *trained)
-{
-    int n_classes;
-    const char *const *names = ot_batches_class_names(r->data.training, &n_classes);
-    json_t *list;
-    char *text;
-    ot_status st;
-
-    if (!names)
-        return EXIT_SUCCESS;
-    list = json_array();
-    for (int i = 0; i < n_classes; i++)
-        json_array_append_new(list, json_string(names[i]));
-    text = json_dumps(list, JSON_COMPACT);
-    json_decref(list);
-    if (!text)
-        return report_text("class names are not UTF-8");
-    st = ot_model_set_metadata(trained, "onnxtrain.classes", text);
-    free(text);
-    return st == OT_OK ? EXIT_SUCCESS : report_error();
-}
-
 // With the outputs of the forward model; from a folder, those that need no target.
 static ot_status export_model(const run *r, ot_model **out)
 {
@@ -258,14 +240,29 @@ static ot_status export_model(const run *r, ot_model **out)
     return st;
 }
 
-static int write_model(const run *r)
+// How it was trained, so that `eval` and a later `train` do the same.
+static int record_training(run *r, ot_model *trained)
+{
+    ot_batches_options *batches = &r->data_options.batches;
+    int n_classes;
+    const char *const *names = ot_batches_class_names(r->data.training, &n_classes);
+
+    if (names) {
+        batches->class_names = names;
+        batches->n_classes = n_classes;
+    }
+    return ot_record_write(trained, r->artifacts, &r->data_options) == OT_OK ? EXIT_SUCCESS
+                                                                             : report_error();
+}
+
+static int write_model(run *r)
 {
     ot_model *trained;
     int code;
 
     if (export_model(r, &trained) != OT_OK)
         return report_error();
-    code = set_class_names(r, trained);
+    code = record_training(r, trained);
     if (code == EXIT_SUCCESS && ot_model_save(trained, r->values->out, NULL) != OT_OK)
         code = report_error();
     ot_model_destroy(trained);
@@ -332,6 +329,9 @@ static int train(run *r)
     options->keep_best = v->keep_best;
     options->callback = progress_event;
     options->callback_context = &r->progress;
+    // Artifacts have their loss built in, trained or not.
+    if (!v->quiet && !v->json && (!r->from_folder || recorded_has_data(r->model.record)))
+        recorded_say(r->progress.out, r->model.record);
     progress_catch_signals();
     st = ot_train_run(r->session, r->data.training, r->data.validation, options, &metrics);
     if (st == OT_ERR_INTERRUPTED)

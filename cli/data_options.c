@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorded.h"
 #include "report.h"
 
 #define AT(member) offsetof(data_values, member)
@@ -106,7 +107,8 @@ int data_values_check(const data_values *values)
     return check_numbers(values);
 }
 
-static int read_numbers(data_setup *setup, const data_values *values, ot_data_options *options)
+static int read_numbers(data_setup *setup, const data_values *values, const ot_record *record,
+                        ot_data_options *options)
 {
     int n_mean = 1, n_std = 1, code = EXIT_SUCCESS;
 
@@ -117,7 +119,8 @@ static int read_numbers(data_setup *setup, const data_values *values, ot_data_op
     options->mean = setup->mean;
     options->std = setup->std;
     options->n_channels = values->mean ? n_mean : n_std;
-    return code;
+    options->scale = values->scale;
+    return code == EXIT_SUCCESS ? recorded_take_data(record, values, n_mean, n_std, options) : code;
 }
 
 // The library's messages on what an option says begin with its name, and may name another one by
@@ -166,21 +169,20 @@ static int open_files(data_setup *setup, const data_values *values)
     return EXIT_SUCCESS;
 }
 
-int data_setup_init(data_setup *setup, const data_values *values, const ot_session *session,
-                    ot_data_options *options)
+int data_setup_init(data_setup *setup, const data_values *values, const ot_record *record,
+                    const ot_session *session, ot_data_options *options)
 {
     int code;
 
     *setup = (data_setup){0};
     code = open_files(setup, values);
     if (code == EXIT_SUCCESS)
-        code = read_numbers(setup, values, options);
+        code = read_numbers(setup, values, record, options);
     if (code != EXIT_SUCCESS)
         return code;
     options->label = values->label;
     options->bind = values->bind.items;
     options->n_bind = values->bind.count;
-    options->scale = values->scale;
     options->split = values->split;
     options->batches.batch_size = values->batch_size;
     if (ot_train_batches(session, setup->dataset, setup->validation_dataset, options,

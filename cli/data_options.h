@@ -5,6 +5,7 @@
 
 #include "onnxtrain/artifacts.h"
 #include "onnxtrain/data.h"
+#include "onnxtrain/record.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/train.h"
 #include "options.h"
@@ -31,10 +32,10 @@ typedef struct data_setup {
 
 // What the options alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.
 int data_values_check(const data_values *values);
-// `options` has what is known of the model, and gets what the command line says. The exit code:
-// EXIT_SUCCESS, or EXIT_FAILED after a message.
-int data_setup_init(data_setup *setup, const data_values *values, const ot_session *session,
-                    ot_data_options *options);
+// `options` has what is known of the model, and gets what the command line and the record (NULL:
+// there is none) say. The exit code: EXIT_SUCCESS, or EXIT_FAILED after a message.
+int data_setup_init(data_setup *setup, const data_values *values, const ot_record *record,
+                    const ot_session *session, ot_data_options *options);
 void data_setup_deinit(data_setup *setup);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorded.h"
 #include "report.h"
 
 #define AT(member) offsetof(model_values, member)
@@ -69,6 +70,9 @@ const option_spec model_option_table[] = {
     {"init", OPTION_LIST, AT(init), "PATTERN=KIND",
      "draw initial values: kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal, zeros, "
      "ones",
+     NULL, NULL, 0},
+    {"ignore-recorded", OPTION_FLAG, AT(ignore_recorded), NULL,
+     "take no notice of what the model says of its training: loss, scale, mean, std and classes",
      NULL, NULL, 0},
     {"seed", OPTION_INT, AT(seed), "N", "of initial values, dropout and the order of the data", "0",
      NULL, 0},
@@ -200,7 +204,7 @@ static int set_names(ot_loss_options *term, const model_values *values)
 }
 
 // Options that change every cross-entropy term.
-static int set_classes(model_setup *setup, const model_values *values)
+static int set_classes(model_setup *setup, const model_values *values, const ot_model *model)
 {
     int64_t ignored = 0;
 
@@ -211,6 +215,8 @@ static int set_classes(model_setup *setup, const model_values *values)
     }
     if (values->ignore_index)
         (void)option_parse_int(values->ignore_index, &ignored);
+    if (recorded_has_loss(setup->record))
+        return recorded_take_loss(setup, values, model, ignored);
     for (int i = 0; i < setup->loss.count; i++) {
         ot_loss_options *term = &setup->loss.items[i];
         if (term->loss != OT_LOSS_CROSS_ENTROPY)
@@ -228,13 +234,15 @@ static int set_loss(model_setup *setup, const model_values *values, const ot_mod
     static const char *default_loss[] = {"cross-entropy"};
     const text_list texts =
         values->loss.count > 0 ? values->loss : (text_list){.items = default_loss, .count = 1};
-    int code = loss_terms_parse(&setup->loss, &texts, model);
+    int code = values->loss.count == 0 && recorded_has_loss(setup->record)
+                   ? recorded_terms(setup)
+                   : loss_terms_parse(&setup->loss, &texts, model);
 
     if (code == EXIT_SUCCESS)
         code = set_names(&setup->loss.items[0], values);
     for (int i = 0; code == EXIT_SUCCESS && i < setup->loss.count; i++)
         setup->loss.items[i].reduction = (ot_reduction)values->reduction;
-    return code == EXIT_SUCCESS ? set_classes(setup, values) : code;
+    return code == EXIT_SUCCESS ? set_classes(setup, values, model) : code;
 }
 
 // ---- the whole ----
@@ -269,7 +277,9 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     int code;
 
     *setup = (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT};
-    code = set_loss(setup, values, model);
+    code = recorded_read(model, values->ignore_recorded, &setup->record);
+    if (code == EXIT_SUCCESS)
+        code = set_loss(setup, values, model);
     if (code != EXIT_SUCCESS)
         return code;
     if (setup->loss.count > 1 || setup->loss.items[0].loss != OT_LOSS_NONE ||
@@ -307,4 +317,5 @@ void model_setup_deinit(model_setup *setup)
     ot_tensor_destroy(setup->class_weights);
     loss_terms_deinit(&setup->loss);
     free(setup->outputs);
+    ot_record_destroy(setup->record);
 }

@@ -4,7 +4,7 @@
 #define CLI_MODEL_OPTIONS_H
 
 #include "loss_options.h"
-#include "onnxtrain/artifacts.h"
+#include "onnxtrain/record.h"
 #include "onnxtrain/session.h"
 #include "options.h"
 
@@ -21,6 +21,7 @@ typedef struct model_values {
     text_list train, freeze, init, shared;
     int batch_norm;
     int64_t seed;
+    bool ignore_recorded;
 } model_values;
 
 extern const option_spec model_option_table[];
@@ -31,6 +32,7 @@ typedef struct model_setup {
     loss_terms loss; // at least one; metrics are those of the first
     ot_tensor *class_weights;
     const char **outputs; // what the first term takes and the model's outputs, none twice
+    ot_record *record;    // what the model's metadata say of its training; NULL: nothing
 } model_setup;
 
 // What the options alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.

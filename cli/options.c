@@ -142,6 +142,14 @@ enum { HELP_CODE = 1000, FIRST_CODE = 2000 }; // beyond all letters
 
 static const parser *current; // of the one command this process runs
 
+bool option_is_given(const char *name)
+{
+    for (int i = 0; i < current->count; i++)
+        if (current->is_given[i] && strcmp(current->specs[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 const char *option_given(const option_spec *specs, const char *const *except)
 {
     for (int i = 0; i < current->count; i++) {

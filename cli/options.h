@@ -65,6 +65,7 @@ typedef struct command {
 // Parses, runs, frees; returns the exit code. Defaults come from the tables.
 int command_main(const command *c, int argc, char **argv);
 bool option_parse_int(const char *text, int64_t *out); // the whole text, without overflow
+bool option_is_given(const char *name);                // of the command that runs
 // The first option of a table that was given and is not among `except` (ended by NULL); NULL: none.
 const char *option_given(const option_spec *specs, const char *const *except);
 void command_help(const command *c, FILE *out);

@@ -113,11 +113,13 @@ typedef struct ot_artifacts_options {
     int names_of_module; ///< 1: trainable has the parameters of the framework's module, frozen its
                          ///< others and its buffers; those that the model lacks or that reach no
                          ///< loss do not matter, unless something else stands for them (0)
+    int unrecorded;      ///< 1: the training model's metadata say nothing of the loss, as with ONNX
+                         ///< Runtime (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0         \
+            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0      \
     }
 
 /** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL behind the

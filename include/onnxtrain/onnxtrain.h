@@ -12,6 +12,7 @@
 #include "onnxtrain/model.h"
 #include "onnxtrain/op.h"
 #include "onnxtrain/prepare.h"
+#include "onnxtrain/record.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/tensor.h"
 #include "onnxtrain/train.h"

@@ -55,7 +55,7 @@ static int take_loss(PyObject *item, ot_loss_options *loss)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int take_losses(PyObject *list, core_artifacts_options *a)
+int core_losses_take(PyObject *list, ot_loss_options losses[CORE_MAX_LOSSES], int *count)
 {
     const Py_ssize_t n = PyList_Size(list);
 
@@ -67,10 +67,9 @@ static int take_losses(PyObject *list, core_artifacts_options *a)
         return -1;
     }
     for (int i = 0; i < (int)n; i++)
-        if (take_loss(PyList_GetItem(list, i), &a->losses[i]) != 0)
+        if (take_loss(PyList_GetItem(list, i), &losses[i]) != 0)
             return -1;
-    a->options.losses = a->losses;
-    a->options.n_losses = (int)n;
+    *count = (int)n;
     return 0;
 }
 
@@ -95,17 +94,19 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     int batch_norm, is_prepared = 1;
     unsigned long long seed;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOp", core_model_type, model, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOpp", core_model_type, model, &PyList_Type,
                           &losses, &PyTuple_Type, &optimizer, &trainable, &frozen, &additional,
                           &batch_norm, &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
                           &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
-                          &is_prepared) ||
-        take_losses(losses, a) != 0 || take_optimizer(optimizer, &o->optimizer) != 0 ||
+                          &is_prepared, &o->unrecorded) ||
+        core_losses_take(losses, a->losses, &o->n_losses) != 0 ||
+        take_optimizer(optimizer, &o->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
         core_strings_take(additional, &a->additional) != 0 ||
         core_strings_take(init, &a->init) != 0 || core_strings_take(shared, &a->shared) != 0)
         return -1;
+    o->losses = a->losses;
     o->batch_norm = (ot_batch_norm)batch_norm;
     o->seed = seed;
     o->trainable = a->trainable.items;

@@ -50,6 +50,7 @@ int core_add_train(PyObject *module);
 int core_add_runner(PyObject *module);
 int core_add_gradients(PyObject *module);
 int core_add_report(PyObject *module);
+int core_add_record(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);
@@ -73,7 +74,9 @@ typedef struct core_strings {
 int core_strings_take(PyObject *list, core_strings *out); // 0, or -1 with an exception
 void core_strings_drop(core_strings *strings);
 
-// data.c
+// data.c: numbers of a sequence, to be freed; None: NULL, and *count stays. 0, or -1 with an
+// exception.
+int core_numbers_take(PyObject *sequence, double **out, int *count);
 typedef struct batches_object {
     PyObject_HEAD ot_batches *batches;
     PyObject *dataset;
@@ -114,8 +117,21 @@ typedef struct core_artifacts_options {
     ot_loss_options losses[CORE_MAX_LOSSES];
     core_strings trainable, frozen, additional, init, shared; // memory of what `options` points to
 } core_artifacts_options;
+// The list of a loss's terms: 0, or -1 with an exception.
+int core_losses_take(PyObject *list, ot_loss_options losses[CORE_MAX_LOSSES], int *n);
 int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts_options *out);
 void core_artifacts_options_drop(core_artifacts_options *options);
+
+// record.c: how a model was trained, (artifacts, forward Model or None, scale, mean, std, classes);
+// None: artifacts NULL.
+typedef struct core_trained {
+    const ot_artifacts *artifacts;
+    ot_data_options data;
+    core_strings classes;
+    double *mean, *std;
+} core_trained;
+int core_trained_take(PyObject *tuple, core_trained *out); // 0, or -1 with an exception
+void core_trained_drop(core_trained *trained);
 
 // session.c: the session of a call that is about to begin, or NULL with an exception; core_leave()
 // ends it. core_session_hold(): of one that a training run's callback may make.

@@ -130,8 +130,7 @@ static void arguments_drop(arguments *a)
     free(a->std);
 }
 
-// None: NULL, and *count stays.
-static int take_numbers(PyObject *sequence, double **out, int *count)
+int core_numbers_take(PyObject *sequence, double **out, int *count)
 {
     const Py_ssize_t n = sequence != Py_None ? PySequence_Size(sequence) : 0;
 
@@ -158,7 +157,8 @@ static int take_channels(PyObject *mean, PyObject *std, arguments *a)
 {
     int n_mean = 1, n_std = 1;
 
-    if (take_numbers(mean, &a->mean, &n_mean) != 0 || take_numbers(std, &a->std, &n_std) != 0)
+    if (core_numbers_take(mean, &a->mean, &n_mean) != 0 ||
+        core_numbers_take(std, &a->std, &n_std) != 0)
         return -1;
     if (a->mean != NULL && a->std != NULL && n_mean != n_std) {
         PyErr_Format(core_error_class(OT_ERR_INVALID), "mean has %d numbers, std %d", n_mean,

@@ -346,44 +346,45 @@ static PyObject *session_memory(PyObject *self, PyObject *unused)
 
 // Without copies of the parameters.
 static ot_status export_file(ot_session *session, const core_strings *names, const char *path,
-                             const char *key, const char *value)
+                             const core_trained *trained)
 {
     ot_model *model;
     ot_status st = ot_session_export_view(session, names->items, names->count, &model);
 
     if (st != OT_OK)
         return st;
-    if (key != NULL)
-        st = ot_model_set_metadata(model, key, value);
+    if (trained->artifacts != NULL)
+        st = ot_record_write(model, trained->artifacts, &trained->data);
     if (st == OT_OK)
         st = ot_model_save(model, path, NULL);
     ot_model_destroy(model);
     return st;
 }
 
-// export(names or None, path, metadata's key or None, its value); names None: the outputs that need
-// no target.
+// export(names or None, path, how it was trained or None); names None: the outputs that need no
+// target.
 static PyObject *session_export(PyObject *self, PyObject *args)
 {
-    const char *key, *value;
-    PyObject *list, *path, *result = NULL;
+    PyObject *list, *path, *tuple, *result = NULL;
     core_strings names;
+    core_trained trained;
     ot_session *session;
     ot_status st;
 
-    if (!PyArg_ParseTuple(args, "OO&zz", &list, PyUnicode_FSConverter, &path, &key, &value))
+    if (!PyArg_ParseTuple(args, "OO&O", &list, PyUnicode_FSConverter, &path, &tuple))
         return NULL;
-    if (core_strings_take(list, &names) == 0) {
+    if (core_trained_take(tuple, &trained) == 0 && core_strings_take(list, &names) == 0) {
         session = core_session_look(self); // a training run's callback may export, too
         if (session != NULL && core_enter(((session_object *)self)->checkpoint)) {
             Py_BEGIN_ALLOW_THREADS
-            st = export_file(session, &names, PyBytes_AsString(path), key, value);
+            st = export_file(session, &names, PyBytes_AsString(path), &trained);
             Py_END_ALLOW_THREADS
             leave(self);
             result = core_result(st);
         }
         core_strings_drop(&names);
     }
+    core_trained_drop(&trained);
     Py_DECREF(path);
     return result;
 }
@@ -414,7 +415,8 @@ static PyMethodDef methods[] = {
     {"get_input_gradient", core_session_get_input_gradient, METH_VARARGS,
      "get_input_gradient(name) -> Tensor, a copy"},
     {"memory", session_memory, METH_NOARGS, "(bytes of the state, bytes of the largest plan)"},
-    {"export", session_export, METH_VARARGS, "export(names or None, path, key or None, value)"},
+    {"export", session_export, METH_VARARGS,
+     "export(names or None, path, how it was trained or None)"},
     {NULL, NULL, 0, NULL},
 };
 

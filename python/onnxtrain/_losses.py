@@ -59,14 +59,30 @@ def _terms(loss: Any, loss_input: str | None, target: str | None) -> list[_Term]
     return terms
 
 
+def reduction_of(name: str | None) -> int:
+    return _REDUCTIONS["mean"] if name is None else choose("reduction", name, _REDUCTIONS)
+
+
+def weights_of(class_weights: Sequence[float] | None) -> _core.Tensor | None:
+    return None if class_weights is None else _arrays.to_tensor(np.asarray(class_weights, np.float32))
+
+
+def with_outputs(rows: list[tuple], outputs: list[str]) -> tuple[list[tuple], list[str]]:
+    """The terms, none when the first output is the loss, and the values that models give beside it."""
+    if len(rows) == 1 and rows[0][:4] == _NONE:
+        return [], []
+    scores = rows[0][2] or outputs[0]
+    return rows, [scores, *(name for name in outputs if name != scores)]
+
+
 def parse(
     loss: Any,
     loss_input: str | None,
     target: str | None,
-    reduction: str,
+    reduction: str | None,
     class_weights: Sequence[float] | None,
     ignore_index: int | None,
-    class_axis: int,
+    class_axis: int | None,
     outputs: list[str],
 ) -> tuple[list[tuple], list[str]]:
     """What :func:`onnxtrain.train` is told of its loss.
@@ -77,8 +93,8 @@ def parse(
         trained one would lack else.
     """
     terms = _terms(loss, loss_input, target)
-    how = choose("reduction", reduction, _REDUCTIONS)
-    weights = None if class_weights is None else _arrays.to_tensor(np.asarray(class_weights, np.float32))
+    how, weights = reduction_of(reduction), weights_of(class_weights)
+    class_axis = 1 if class_axis is None else class_axis
     if class_axis not in (1, -1):
         raise _core.InvalidArgument(f"class_axis {class_axis}, expected 1, or -1: the last")
     is_told = weights is not None or ignore_index is not None or class_axis != 1
@@ -88,7 +104,4 @@ def parse(
     for one in terms:
         classes = (weights, ignore_index) if one.kind == _CROSS_ENTROPY else (None, None)
         rows.append((one.kind, one.weight, one.input, one.target, how, *classes, one.custom, class_axis))
-    if len(rows) == 1 and rows[0][:4] == _NONE:
-        return [], []
-    scores = terms[0].input or outputs[0]
-    return rows, [scores, *(name for name in outputs if name != scores)]
+    return with_outputs(rows, outputs)

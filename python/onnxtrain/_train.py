@@ -6,13 +6,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import json
 import operator
 import os
 import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
-from onnxtrain import _core, _data, _losses, _module
+from onnxtrain import _core, _data, _module, _record
 from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, memory_bytes, set_memory_max
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Log, Progress
@@ -87,9 +86,7 @@ class TrainingResult:
         """Write the trained model, for inference: with the outputs of the forward model (from
         artifacts: those that need no target), or those that are named."""
         names = list(outputs) if outputs is not None else self._run.outputs
-        classes = None if self.classes is None else json.dumps(self.classes, ensure_ascii=False)
-        key = None if classes is None else "onnxtrain.classes"
-        self._run.session.export(names, os.fspath(path), key, classes)
+        self._run.session.export(names, os.fspath(path), self._run.trained(self.classes))
 
     def evaluate(self, data: Any, batch_size: int = 32) -> dict[str, float]:
         """Loss and metrics of the trained model on other data, given as for :func:`train`."""
@@ -168,6 +165,11 @@ class _Run:
         )
         return training, held_out
 
+    def trained(self, classes: list[str] | None) -> tuple:
+        """What is recorded in models that are exported."""
+        o = self._options
+        return self._built, self._forward, o.scale, o.mean, o.std, classes
+
     def metrics(self, values: tuple) -> dict[str, float]:
         _, loss, accuracy, mae, r2, _ = values
         known = {"accuracy": accuracy, "mae": mae, "r2": r2}
@@ -177,14 +179,20 @@ class _Run:
 
 
 def _make_batches(
-    run: _Run, data: _data.Data, validation: Any, split: float, batch_size: int, seed: int
+    run: _Run,
+    data: _data.Data,
+    validation: Any,
+    split: float,
+    batch_size: int,
+    seed: int,
+    classes: list[str] | None,
 ) -> tuple[_core.Batches, _core.Batches | None]:
     if validation is not None and split:
         raise _core.InvalidArgument("validation and split exclude each other")
-    training, held_out = run.batches(data, batch_size, shuffle=True, split=split, seed=seed)
+    training, held_out = run.batches(data, batch_size, shuffle=True, split=split, seed=seed, classes=classes)
     if validation is None:
         return training, held_out
-    classes = data.classes or training.class_names
+    classes = data.classes or training.class_names or classes
     return training, run.batches(run.open(validation, classes), batch_size, classes=classes)[0]
 
 
@@ -227,17 +235,8 @@ def _load_folder(folder: str, given: Mapping[str, Any]) -> _core.Artifacts:
     return _core.Artifacts.load(folder)
 
 
-def _generate(forward: _core.Model, given: Mapping[str, Any]) -> _core.Artifacts:
-    terms, additional = _losses.parse(
-        given["loss"],
-        given["loss_input"],
-        given["target"],
-        given["reduction"],
-        given["class_weights"],
-        given["ignore_index"],
-        given["class_axis"],
-        forward.output_names(),
-    )
+def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[str, Any]) -> _core.Artifacts:
+    terms, additional = _record.losses(record, given, forward.output_names())
     optimizer = (
         choose("optimizer", given["optimizer"], _OPTIMIZERS),
         given["beta1"],
@@ -263,7 +262,7 @@ def train(
     model: Any,
     data: Any,
     *,
-    loss: Any = "cross-entropy",
+    loss: Any = None,
     optimizer: str = "adamw",
     learning_rate: float = 1e-3,
     epochs: int = 10,
@@ -272,17 +271,17 @@ def train(
     split: float = 0.0,
     label: str | None = None,
     bind: Mapping[str, str] | None = None,
-    scale: float = 1.0,
+    scale: float | None = None,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
     header: bool | None = None,
     max_unpacked: int = 0,
     loss_input: str | None = None,
     target: str | None = None,
-    reduction: str = "mean",
+    reduction: str | None = None,
     class_weights: Sequence[float] | None = None,
     ignore_index: int | None = None,
-    class_axis: int = 1,
+    class_axis: int | None = None,
     trainable: Sequence[str] | None = None,
     frozen: Sequence[str] | None = None,
     module: Any = None,
@@ -318,11 +317,15 @@ def train(
     session_options: SessionOptions | None = None,
     progress: bool = True,
     callbacks: Iterable[Callable[[Event], Any]] = (),
+    ignore_recorded: bool = False,
 ) -> TrainingResult:
     """Train a model on data.
 
         result = onnxtrain.train("model.onnx", (x, labels), loss="cross-entropy", epochs=20, split=0.1)
         result.export("trained.onnx")
+
+    A model that was trained here says with what loss, and what was done with its data; all that is not given is then
+    done as it says: loss, scale, mean, std and the numbers of classes.
 
     Several losses are summed with their weights; a term says what it takes and compares with:
 
@@ -338,8 +341,9 @@ def train(
             order of the model's inputs. Labels may be texts.
         loss: "cross-entropy", "mse", "l1", "bce-with-logits", or "none": the first output is the loss; or a model (path
             ending in .onnx or .onnxtxt, bytes or onnx.ModelProto) whose inputs are outputs of the model, by name, and
-            targets. Or a list of terms, each a loss, a pair (loss, weight) or a dict with "loss" and perhaps "weight",
-            "input" and "target". Metrics are those of the first term.
+            targets. None: as the model was trained, else "cross-entropy". Or a list of terms, each a loss, a pair (loss,
+            weight) or a dict with "loss" and perhaps "weight", "input" and "target". Metrics are those of the first
+            term.
         optimizer: "adamw", "sgd" or "sgd-momentum".
         learning_rate: the highest of the schedule.
         epochs: passes over the data.
@@ -348,16 +352,17 @@ def train(
         split: part of the rows that is held out for validation instead, chosen by the seed.
         label: field of the target; else that of its name, or the last column of a CSV.
         bind: fields of other inputs: ``{"input": "field"}``; columns of a CSV as "a,b" or "first:last".
-        scale: factor on the features, as 1/255 for images.
+        scale: factor on the features, as 1/255 for images. None: as the model was trained, else 1.
         mean, std: subtracted from the features after that, and what they are divided by: one number, or one a channel.
         header: whether a CSV's first row names its columns; None: found out.
         max_unpacked: bytes that a packed file may become; 0: a thousand times its own, or 64 MiB where that is more.
         loss_input: value of the model that a single loss takes; else its first output.
         target: name for a single loss's target input; else "labels" or "target".
-        reduction: of the loss over the batch: "mean", "sum" or "none".
+        reduction: of the loss over the batch: "mean", "sum" or "none". None: as the model was trained, else "mean".
         class_weights: weight of each class, of cross-entropy.
         ignore_index: label that does not count, of cross-entropy.
-        class_axis: axis of the scores that has the classes, of cross-entropy: 1, or -1: the last.
+        class_axis: axis of the scores that has the classes, of cross-entropy: 1, or -1: the last. None: as the model was
+            trained, else 1.
         trainable, frozen: names of parameters, with * and ?; else all that can train.
         module: the torch.nn.Module that the model was exported from, instead: exactly its parameters train that require
             a gradient, and nothing else does. One that the exporter computed into something else is an error, unless
@@ -392,6 +397,7 @@ def train(
         session_options: threads, reproducibility, memory limit.
         progress: show how far it is.
         callbacks: functions that get each :class:`Event`; one that returns True stops the training.
+        ignore_recorded: take no notice of what the model says of its training; else what is given must be the same.
 
     Returns:
         A :class:`TrainingResult`.
@@ -408,9 +414,12 @@ def train(
         set_memory_max(options.memory_max)  # the artifacts are made before there is a session
     if isinstance(model, (str, os.PathLike)) and os.path.isdir(model):
         built = _load_folder(os.fspath(model), given)
+        record = None if ignore_recorded else _core.Record.read(built)
     else:
         forward = load_model(model)
-        built = _generate(forward, given)
+        record = None if ignore_recorded else _core.Record.read(forward)
+        built = _generate(forward, record, given)
+    prepared = _record.preparation(record, scale, mean, std)
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:
         raise _core.InvalidArgument("resume needs checkpoint_dir")
@@ -418,22 +427,25 @@ def train(
     is_resumed = bool(saved) and os.path.exists(saved)
     bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
     first_row = -1 if header is None else int(header)
-    data_options = _DataOptions(target, label, bindings, scale, mean, std, first_row, max_unpacked)
+    data_options = _DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
     run = _Run(forward, built, data_options, saved if is_resumed else None, options)
-    opened = run.open(data)
-    training, validating = _make_batches(run, opened, validation, split, batch_size, seed)
+    opened = run.open(data, prepared.classes)
+    training, validating = _make_batches(run, opened, validation, split, batch_size, seed, prepared.classes)
     result = TrainingResult(run)
     for is_warning, text in run.notes:
         if is_warning:
             warnings.warn(text, stacklevel=2)
         elif progress:
             print(f"note: {text}")
-    result.classes = opened.classes or training.class_names
+    result.classes = opened.classes or training.class_names or prepared.classes
     updates = ((training.count - 1) // accumulate + 1) * epochs if accumulate > 0 else 0
     total = schedule_steps or (min(updates, max_steps) if max_steps > 0 else updates)
     if not is_resumed:
         run.session.set_seed(seed)
     _core.set_schedule(run.session, kind, learning_rate, warmup, total, step_size, gamma, power, end_factor)
+    # artifacts have their loss built in, trained or not
+    if progress and record is not None and (forward is not None or any(record.data())):
+        print(f"as the model was trained: {record.text()}")
     listeners = ([Progress()] if progress else []) + list(callbacks)
     with contextlib.ExitStack() as stack:
         journal = None if log is None else stack.enter_context(contextlib.closing(Log(log, is_resumed)))

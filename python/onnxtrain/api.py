@@ -394,7 +394,7 @@ class Module:
         """
         if not isinstance(graph_output_names, (list, tuple)):
             raise InvalidType(f"graph_output_names is {graph_output_names!r}, expected a list of names")
-        self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None, None)
+        self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None)
 
     def input_names(self) -> list[str]:
         """Names of the inputs that a call takes in the present mode."""

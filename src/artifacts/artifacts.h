@@ -17,9 +17,13 @@ typedef struct ot__loss_term {
     const char *input;    // value it takes; NULL: those that its own model names
     const char **targets; // inputs it compares with; those of all terms lie one behind the other
     int n_targets;
+    ot_reduction reduction;
     int class_axis; // cross entropy: 1 or -1
     bool has_ignored_label;
     int64_t ignored_label;
+    double *weights; // of the classes
+    int n_weights;
+    ot_dtype weights_dtype;
 } ot__loss_term;
 
 // What a user should know although the model trains: a warning, or for information.
@@ -47,6 +51,16 @@ struct ot_artifacts {
 ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty
 // loss_note.c: the training model's metadata into loss_terms; what is malformed is no note.
 ot_status ot__loss_read(ot_artifacts *artifacts);
+// Terms of a text as OT_METADATA_LOSS has it; OT_ERR_FORMAT naming the line.
+ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **terms, int *n_terms);
+// What a model's metadata say of a training, which train/record.c reads: its loss, numbers of the
+// data with commas between, names of classes as a JSON list.
+#define OT_METADATA_LOSS "onnxtrain.loss"
+#define OT_METADATA_SCALE "onnxtrain.data.scale"
+#define OT_METADATA_MEAN "onnxtrain.data.mean"
+#define OT_METADATA_STD "onnxtrain.data.std"
+#define OT_METADATA_CLASSES "onnxtrain.classes"
+ot_status ot__record_drop(ot_model *model); // none of it is left
 
 // eval_model.c: BatchNormalization by its stored statistics, Dropout that drops nothing.
 ot_status ot__to_inference(ot_model *model);

@@ -129,8 +129,12 @@ static ot_status finish(ot__forward *forward, const ot_artifacts_options *option
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
     OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
+    // Models that are exported come of it, trained as nobody knows here.
+    OT_TRY(ot__record_drop(artifacts->eval));
     OT_TRY(ot__training_model(forward));
-    if (note)
+    OT_TRY(options->unrecorded ? ot__record_drop(forward->model)
+                               : ot__model_drop_metadata(forward->model, OT_METADATA_LOSS));
+    if (note && !options->unrecorded)
         OT_TRY(ot_model_set_metadata(forward->model, OT_METADATA_LOSS, note));
     OT_TRY(warn_of_foreign(forward->model));
     OT_TRY(keep_notes(artifacts, forward));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training model says about its loss: a line per term, "weight, loss, value, targets..."
-// separated by tabs, so that a run over artifacts alone knows what is a target and what to measure.
-// Classes on the last axis and a label that does not count are told as in "cross-entropy over -1
-// ignoring -100".
+// separated by tabs, so that a run over artifacts alone knows what is a target and what to measure,
+// and one over the trained model does as was done before. What is not usual stands behind the loss:
+// "cross-entropy over -1 ignoring -100 reduced sum weighted 1,2,0.5" has classes on the last axis,
+// a label that does not count, a sum over the batch, and class weights.
+#include <math.h>
 #include <string.h>
 
 #include "artifacts/training_model.h"
-
-static const char over_last[] = " over -1", ignoring[] = " ignoring ";
 
 static const char *const loss_names[] = {
     [OT_LOSS_NONE] = "none",
@@ -17,6 +17,17 @@ static const char *const loss_names[] = {
     [OT_LOSS_BCE_WITH_LOGITS] = "bce-with-logits",
     [OT_LOSS_CUSTOM] = "custom",
 };
+
+static const char *const reduction_names[] = {
+    [OT_REDUCTION_MEAN] = "mean", [OT_REDUCTION_SUM] = "sum", [OT_REDUCTION_NONE] = "none"};
+
+static int find_name(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
 
 // ---- writing ----
 
@@ -34,17 +45,32 @@ static void say_name(ot__buf *text, bool *is_clean, const char *name)
     ot__buf_printf(text, "\t%s", name);
 }
 
+static void say_classes(ot__buf *text, const ot_loss_options *term)
+{
+    const bool is_f32 = term->weight && ot_tensor_dtype(term->weight) == OT_F32;
+
+    if (term->class_axis < 0)
+        ot__buf_text(text, " over -1");
+    if (term->has_ignore_index)
+        ot__buf_printf(text, " ignoring %" PRId64, term->ignore_index);
+    for (int64_t i = 0; term->weight && i < ot_tensor_count(term->weight); i++) {
+        ot__buf_text(text, i > 0 ? "," : is_f32 ? " weighted " : " weighted_f64 ");
+        ot__buf_float(text, ot__tensor_get_f64(term->weight, i), is_f32);
+    }
+}
+
 static void say_term(ot__buf *text, bool *is_clean, const ot__forward *forward,
                      const ot_graph *original, const ot_loss_options *term)
 {
     const ot_graph *graph = forward->model->graph;
     const char *output = original->n_outputs > 0 ? original->outputs[0]->name : "";
 
-    ot__buf_printf(text, "%.17g\t%s", term->factor, loss_names[term->loss]);
-    if (term->loss == OT_LOSS_CROSS_ENTROPY && term->class_axis < 0)
-        ot__buf_text(text, over_last);
-    if (term->loss == OT_LOSS_CROSS_ENTROPY && term->has_ignore_index)
-        ot__buf_printf(text, "%s%" PRId64, ignoring, term->ignore_index);
+    ot__buf_float(text, term->factor, false);
+    ot__buf_printf(text, "\t%s", loss_names[term->loss]);
+    if (term->loss != OT_LOSS_NONE && term->reduction != OT_REDUCTION_MEAN)
+        ot__buf_printf(text, " reduced %s", reduction_names[term->reduction]);
+    if (term->loss == OT_LOSS_CROSS_ENTROPY)
+        say_classes(text, term);
     if (term->loss != OT_LOSS_CUSTOM) {
         say_name(text, is_clean, term->input ? term->input : output);
         if (term->loss != OT_LOSS_NONE)
@@ -80,48 +106,136 @@ ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
 
 // ---- reading ----
 
-static bool read_loss(ot__loss_term *term, char *text)
+static ot_status read_weights(ot__arena *arena, ot__loss_term *term, char *text)
 {
-    char *label = strstr(text, ignoring), *axis;
+    size_t n = 1;
 
-    if (label != NULL) {
-        *label = '\0';
-        term->has_ignored_label = true;
-        if (!ot__parse_int(label + sizeof ignoring - 1, &term->ignored_label))
-            return false;
+    for (const char *p = text; *p; p++)
+        n += *p == ',';
+    term->weights = ot__arena_alloc(arena, n * sizeof *term->weights);
+    if (!term->weights)
+        return OT_ERR_NO_MEMORY;
+    for (char *next; text; text = next) {
+        next = strchr(text, ',');
+        if (next)
+            *next++ = '\0';
+        if (!ot__parse_float(text, &term->weights[term->n_weights]) ||
+            !isfinite(term->weights[term->n_weights]) || term->weights[term->n_weights] < 0)
+            return ot__error(OT_ERR_FORMAT, "'%.40s' is not a class weight", text);
+        term->n_weights++;
     }
-    axis = strstr(text, over_last);
-    term->class_axis = axis != NULL ? -1 : 1;
-    if (axis != NULL)
-        *axis = '\0';
-    for (size_t i = 0; i < OT_COUNT(loss_names); i++)
-        if (strcmp(text, loss_names[i]) == 0) {
-            term->loss = (ot_loss)i;
-            return true;
-        }
-    return false;
+    return OT_OK;
+}
+
+static ot_status read_detail(ot__arena *arena, ot__loss_term *term, const char *word, char *value)
+{
+    const int reduction = find_name(reduction_names, OT_COUNT(reduction_names), value);
+
+    if (strcmp(word, "over") == 0 && strcmp(value, "-1") == 0) {
+        term->class_axis = -1;
+        return OT_OK;
+    }
+    if (strcmp(word, "ignoring") == 0 && ot__parse_int(value, &term->ignored_label)) {
+        term->has_ignored_label = true;
+        return OT_OK;
+    }
+    if (strcmp(word, "reduced") == 0 && reduction >= 0) {
+        term->reduction = (ot_reduction)reduction;
+        return OT_OK;
+    }
+    if (ot__starts_with(word, "weighted") && term->n_weights == 0) {
+        term->weights_dtype = word[strlen("weighted")] == '\0' ? OT_F32 : OT_F64;
+        if (term->weights_dtype == OT_F32 || strcmp(word, "weighted_f64") == 0)
+            return read_weights(arena, term, value);
+    }
+    return ot__error(OT_ERR_FORMAT, "'%.40s %.40s' says nothing of a loss", word, value);
+}
+
+// A loss, and pairs of words behind it.
+static ot_status read_loss(ot__arena *arena, ot__loss_term *term, char *text)
+{
+    char *rest = strchr(text, ' ');
+    int loss;
+
+    if (rest)
+        *rest++ = '\0';
+    loss = find_name(loss_names, OT_COUNT(loss_names), text);
+    if (loss < 0)
+        return ot__error(OT_ERR_FORMAT, "'%.40s' is not a loss", text);
+    term->loss = (ot_loss)loss;
+    term->class_axis = 1;
+    while (rest) {
+        char *value = strchr(rest, ' '), *next;
+
+        if (!value)
+            return ot__error(OT_ERR_FORMAT, "'%.40s' lacks its value", rest);
+        *value++ = '\0';
+        next = strchr(value, ' ');
+        if (next)
+            *next++ = '\0';
+        OT_TRY(read_detail(arena, term, rest, value));
+        rest = next;
+    }
+    return OT_OK;
 }
 
 // The fields of a line; `targets` has room for all of them.
-static bool read_term(ot__loss_term *term, char *line, const char **targets)
+static ot_status read_term(ot__arena *arena, ot__loss_term *term, char *line, const char **targets)
 {
     enum { WEIGHT, LOSS, VALUE, TARGETS };
     int field = WEIGHT;
 
-    term->targets = targets;
+    *term = (ot__loss_term){.targets = targets};
     for (char *next; line != NULL; line = next, field++) {
         next = strchr(line, '\t');
         if (next != NULL)
             *next++ = '\0';
-        if ((field == WEIGHT && !ot__parse_float(line, &term->factor)) ||
-            (field == LOSS && !read_loss(term, line)))
-            return false;
+        if (field == WEIGHT && (!ot__parse_float(line, &term->factor) || !isfinite(term->factor)))
+            return ot__error(OT_ERR_FORMAT, "'%.40s' is not a weight", line);
+        if (field == LOSS)
+            OT_TRY(read_loss(arena, term, line));
         if (field == VALUE && *line != '\0')
             term->input = line;
         if (field >= TARGETS)
             targets[term->n_targets++] = line;
     }
-    return field > VALUE;
+    return field > VALUE ? OT_OK : ot__error(OT_ERR_FORMAT, "lacks the loss or its value");
+}
+
+static size_t count_of(const char *text, char c)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += *text == c;
+    return n;
+}
+
+ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **terms, int *n_terms)
+{
+    const size_t n_lines = count_of(note, '\n') + 1, n_fields = n_lines + count_of(note, '\t');
+    char *line = ot__arena_strdup(arena, note);
+    const char **targets = ot__arena_alloc(arena, n_fields * sizeof *targets);
+
+    *n_terms = 0;
+    *terms = ot__arena_alloc(arena, n_lines * sizeof **terms);
+    if (line == NULL || targets == NULL || *terms == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (char *next; *line != '\0'; line = next) {
+        ot__loss_term *term = &(*terms)[*n_terms];
+        ot_status st;
+
+        next = strchr(line, '\n');
+        if (next == NULL)
+            return ot__error(OT_ERR_FORMAT, "line %d has no end", *n_terms + 1);
+        *next++ = '\0';
+        st = read_term(arena, term, line, targets);
+        if (st != OT_OK)
+            return ot__error_prefix(st, "line %d", *n_terms + 1);
+        targets += term->n_targets;
+        ++*n_terms;
+    }
+    return OT_OK;
 }
 
 static ot_status find_probabilities(ot_artifacts *artifacts, size_t n_fields)
@@ -142,35 +256,25 @@ static ot_status find_probabilities(ot_artifacts *artifacts, size_t n_fields)
 
 ot_status ot__loss_read(ot_artifacts *artifacts)
 {
-    const char *note = ot_model_metadata(artifacts->training, OT_METADATA_LOSS), **targets;
-    size_t n_lines = 0, n_fields = 1;
-    char *line;
+    const char *note = ot_model_metadata(artifacts->training, OT_METADATA_LOSS);
+    ot_status st;
 
     if (note == NULL)
         return OT_OK;
-    for (const char *p = note; *p != '\0'; p++) {
-        n_lines += *p == '\n';
-        n_fields += *p == '\n' || *p == '\t';
-    }
-    line = ot__arena_strdup(artifacts->arena, note);
-    targets = ot__arena_alloc(artifacts->arena, n_fields * sizeof *targets);
-    artifacts->loss_terms =
-        ot__arena_alloc(artifacts->arena, (n_lines + 1) * sizeof *artifacts->loss_terms);
-    if (line == NULL || targets == NULL || artifacts->loss_terms == NULL)
-        return OT_ERR_NO_MEMORY;
-    for (size_t i = 0; i < n_lines; i++) {
-        ot__loss_term *term = &artifacts->loss_terms[i];
-        char *end = strchr(line, '\n');
+    st = ot__loss_parse(artifacts->arena, note, &artifacts->loss_terms, &artifacts->n_loss_terms);
+    if (st == OT_ERR_FORMAT)
+        artifacts->n_loss_terms = 0;
+    return st == OT_OK           ? find_probabilities(artifacts, count_of(note, '\t') + 1)
+           : st == OT_ERR_FORMAT ? OT_OK
+                                 : st;
+}
 
-        *end = '\0';
-        *term = (ot__loss_term){0};
-        if (!read_term(term, line, targets)) {
-            artifacts->n_loss_terms = 0;
-            return OT_OK;
-        }
-        artifacts->n_loss_terms++;
-        targets += term->n_targets;
-        line = end + 1;
-    }
-    return find_probabilities(artifacts, n_fields);
+ot_status ot__record_drop(ot_model *model)
+{
+    static const char *const keys[] = {OT_METADATA_LOSS, OT_METADATA_SCALE, OT_METADATA_MEAN,
+                                       OT_METADATA_STD, OT_METADATA_CLASSES};
+
+    for (size_t i = 0; i < OT_COUNT(keys); i++)
+        OT_TRY(ot__model_drop_metadata(model, keys[i]));
+    return OT_OK;
 }

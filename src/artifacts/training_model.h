@@ -17,7 +17,6 @@ ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options 
                                const char *note, ot_artifacts **out);
 // loss_note.c: the training model's metadata OT_METADATA_LOSS, before parameters become inputs;
 // *text is NULL when there is nothing to say.
-#define OT_METADATA_LOSS "onnxtrain.loss"
 ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
                         const ot_artifacts_options *options, char **text);
 

@@ -22,7 +22,7 @@ CONTEXTS = ("ot_infer", "ot_grad", "ot_upgrade", "ot_prep", "ot_node")
 
 # May be NULL: the argument's name, alone or behind that of the function.
 OPTIONAL = {
-    "options", "findings", "prefix", "validation", "last", "which", "output_names",
+    "options", "findings", "record", "ot_record_write.data", "prefix", "validation", "last", "which", "output_names",
     "validation_dataset", "ot_checkpoint_save_buffer.to", "ot_session_save_buffer.to",
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
@@ -55,6 +55,10 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_report *": "w.report",
     "ot_report *": "w.report",
     "ot_report **": "&w.out_report",
+    "const ot_record *": "w.record",
+    "ot_record *": "w.record",
+    "ot_record **": "&w.out_record",
+    "const ot_record_given *": "&w.given",
     "ot_log_level *": "&w.out_level",
     "const ot_findings *": "w.findings",
     "ot_findings *": "w.findings",

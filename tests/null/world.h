@@ -34,6 +34,7 @@ typedef struct world {
     ot_runner *runner;
     ot_gradients *gradients;
     ot_report *report;
+    ot_record *record;
     ot_model *prepared;
     ot_findings *findings;
     ot_dataset *dataset;
@@ -47,6 +48,7 @@ typedef struct world {
     ot_binding binding;
     ot_schedule schedule;
     ot_data_options data;
+    ot_record_given given;
     ot_train_options train;
     ot_shape shape;
     const char *names[1];
@@ -63,6 +65,7 @@ typedef struct world {
     ot_runner *out_runner;
     ot_gradients *out_gradients;
     ot_report *out_report;
+    ot_record *out_record;
     ot_findings *out_findings;
     ot_dataset *out_dataset;
     ot_batches *out_batches, *out_more_batches;
@@ -115,6 +118,7 @@ static inline void world_make(world *w)
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    w->given = (ot_record_given)OT_RECORD_GIVEN_INIT;
     w->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;
     must(ot_tensor_wrap(OT_F32, &w->shape, w->numbers, sizeof w->numbers, &w->tensor));
     w->tensors[0] = w->tensor;
@@ -128,10 +132,14 @@ static inline void world_make(world *w)
     must(ot_model_prepare_training(w->model, NULL, &w->prepared, &w->findings));
     must(ot_block_create(w->model, NULL, &w->block));
     w->value = ot_block_output(w->block, 0);
+    must(ot_record_write(w->prepared, w->artifacts, &w->data));
+    must(ot_record_read(w->prepared, &w->record));
 }
 
 static inline void world_free(world *w)
 {
+    ot_record_destroy(w->out_record);
+    ot_record_destroy(w->record);
     ot_model_destroy(w->out_model); // may show parameters of the session
     ot_session_destroy(w->out_session);
     ot_artifacts_destroy(w->out_artifacts);

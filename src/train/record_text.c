@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records as people read them.
+#include "train/record_internal.h"
+
+enum { MAX_SHOWN = 8 };
+
+static const char *name_of(ot_loss loss)
+{
+    static const char *const names[] = {
+        [OT_LOSS_NONE] = "none",
+        [OT_LOSS_CROSS_ENTROPY] = "cross-entropy",
+        [OT_LOSS_MSE] = "mse",
+        [OT_LOSS_L1] = "l1",
+        [OT_LOSS_BCE_WITH_LOGITS] = "bce-with-logits",
+        [OT_LOSS_CUSTOM] = "a model",
+    };
+
+    return loss >= 0 && (size_t)loss < OT_COUNT(names) ? names[loss] : "?";
+}
+
+void ot__record_say_losses(ot__buf *text, const ot_loss_options *losses, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const ot_loss_options *term = &losses[i];
+
+        ot__buf_text(text, i > 0 ? " + " : "");
+        if (term->factor != 1) {
+            ot__buf_float(text, term->factor, false);
+            ot__buf_text(text, "*");
+        }
+        ot__buf_text(text, name_of(term->loss));
+        if (term->input)
+            ot__buf_printf(text, ":%s", term->input);
+        if (term->target)
+            ot__buf_printf(text, "=%s", term->target);
+    }
+}
+
+void ot__record_say_numbers(ot__buf *text, const double *numbers, int n)
+{
+    for (int i = 0; i < OT_MIN(n, MAX_SHOWN); i++) {
+        ot__buf_text(text, i > 0 ? "," : "");
+        ot__buf_float(text, numbers[i], false);
+    }
+    if (n > MAX_SHOWN)
+        ot__buf_printf(text, ",... (%d)", n);
+}
+
+static void say_data(ot__buf *text, const ot_record *record)
+{
+    if (record->scale != 1) {
+        ot__buf_text(text, ", scale ");
+        ot__buf_float(text, record->scale, false);
+    }
+    if (record->mean) {
+        ot__buf_text(text, ", mean ");
+        ot__record_say_numbers(text, record->mean, record->n_channels);
+    }
+    if (record->std) {
+        ot__buf_text(text, ", std ");
+        ot__record_say_numbers(text, record->std, record->n_channels);
+    }
+}
+
+ot_status ot__record_say(ot_record *record)
+{
+    ot__buf text = {0};
+    ot_status st;
+    char *copy;
+
+    if (record->n_losses > 0) {
+        ot__buf_text(&text, ", loss ");
+        ot__record_say_losses(&text, record->losses, record->n_losses);
+    }
+    if (record->has_data)
+        say_data(&text, record);
+    if (record->class_names)
+        ot__buf_printf(&text, ", classes %s to %s (%d)", record->class_names[0],
+                       record->class_names[record->n_classes - 1], record->n_classes);
+    st = ot__buf_status(&text);
+    if (st == OT_OK) {
+        copy = ot__arena_strdup(record->arena, text.length > 2 ? text.data + 2 : "");
+        st = copy ? OT_OK : OT_ERR_NO_MEMORY;
+        if (copy)
+            ot__text_printable(copy);
+        record->text = copy;
+    }
+    ot__buf_deinit(&text);
+    return st;
+}
+
+const char *ot_record_text(const ot_record *record)
+{
+    return record ? record->text : "";
+}
