@@ -81,6 +81,11 @@ uint64_t ot__id_mix_word(uint64_t id, uint64_t word);
 void ot__id_text(uint64_t id, char text[OT_HEX_ID_LENGTH + 1]);
 bool ot__is_hex_id(const char *text); // begins with the digits that ot__id_text writes
 
+// ---- SHA-1 (sha1.c), in lower-case hexadecimal digits ----
+
+enum { OT_SHA1_LENGTH = 40 };
+void ot__sha1_text(const void *bytes, size_t n_bytes, char text[OT_SHA1_LENGTH + 1]);
+
 // ---- allocation (alloc.c); every function may return NULL and then has set the error ----
 
 void *ot__alloc(size_t n_bytes); // n_bytes 0 gives a pointer that may be freed

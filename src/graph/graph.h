@@ -208,7 +208,7 @@ struct ot_graph {
     // ValueInfoProtos of names that no node made when they were read: passed through as they came
     ot__kept_info *infos;
     int n_infos, infos_capacity;
-    ot__bytes extra; // sparse initializers, quantisation annotations, metadata: passed through
+    ot__bytes extra; // quantisation annotations, metadata: passed through
     ot__metadata metadata; // of its GraphProto; `extra` has it too
 };
 

@@ -150,6 +150,12 @@ static ot_status map_regular(int fd, const char *path, ot__file_map *map)
     if (!S_ISREG(info.st_mode))
         return ot__error(OT_ERR_IO, "external data file '%s' is %s, expected a regular file", path,
                          S_ISDIR(info.st_mode) ? "a folder" : "a device, pipe or socket");
+    // By another name it may be any file of this user's that who made the model cannot read.
+    if (info.st_nlink > 1)
+        return ot__error(
+            OT_ERR_FORMAT,
+            "external data file '%s' has %ju names (hard links), expected one: copy it", path,
+            (uintmax_t)info.st_nlink);
     return ot__file_map_fd(map, fd, path, OT_STREAM_MAX);
 }
 

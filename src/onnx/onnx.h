@@ -42,9 +42,32 @@ ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *op
 // the folder only. OT_ERR_FORMAT when the path leaves it.
 ot_status ot__external_open(ot__file_map *map, const char *folder, const char *path);
 
-// external.c: elements stored beside the model; refuses paths that leave `folder` and ranges past
-// the end. `length` -1: not stated. Callers put the tensor's name before the message.
-ot_status ot__external_read(ot_model *model, const char *location, int64_t offset, int64_t length,
+// external.c: elements stored beside the model; refuses paths that leave `folder`, ranges past the
+// end and files whose checksum is another. Callers put the tensor's name before the message.
+typedef struct ot__stored {
+    const char *location;
+    const char *checksum;   // NULL: not stated
+    int64_t offset, length; // length -1: not stated
+} ot__stored;
+typedef struct ot__stored_range {
+    const uint8_t *first;
+    size_t n_bytes;
+    const char *location;
+    int64_t offset;
+} ot__stored_range;
+// What has been read for one model.
+typedef struct ot__external {
+    ot__arena *arena;
+    ot__stored_range *ranges;
+    struct {
+        const ot__file_map *map;
+        char text[OT_SHA1_LENGTH + 1];
+    } * sums;
+    int n_ranges, ranges_capacity, n_sums, sums_capacity;
+} ot__external;
+ot_status ot__external_read(ot_model *model, ot__external *all, const ot__stored *stored,
                             size_t expected, const void **data);
+// When all is read: OT_ERR_FORMAT where ranges overlap without being one.
+ot_status ot__external_finish(ot__external *all);
 
 #endif

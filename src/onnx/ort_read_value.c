@@ -249,54 +249,6 @@ ot_status ot__ort_read_tensor(ot__ort_reader *r, const ot__fb_table *table, ot__
 
 // ---- sparse tensors ----
 
-// Where element i of the values belongs: a linear index, or one coordinate per axis.
-static ot_status find_place(const ot_tensor *indices, int64_t i, const ot_shape *shape,
-                            int64_t count, int64_t *place)
-{
-    const bool is_linear = indices->shape.ndim == 1;
-    int64_t at = is_linear ? ot__tensor_get_i64(indices, i) : 0;
-    bool is_inside = at >= 0 && at < count;
-
-    for (int axis = 0; !is_linear && axis < shape->ndim && is_inside; axis++) {
-        int64_t k = ot__tensor_get_i64(indices, i * shape->ndim + axis);
-
-        is_inside = k >= 0 && k < shape->dim[axis];
-        at = at * shape->dim[axis] + k; // below count, which does not overflow
-    }
-    if (!is_inside)
-        return ot__error(OT_ERR_FORMAT, "index %" PRId64 " lies outside the tensor", i);
-    *place = at;
-    return OT_OK;
-}
-
-static ot_status check_sparse(const ot_tensor *values, const ot_tensor *indices,
-                              const ot_shape *shape)
-{
-    const ot_shape *s = &indices->shape;
-
-    if (values->shape.ndim != 1 || values->dtype == OT_STRING || ot_dtype_size(values->dtype) == 0)
-        return ot__error(OT_ERR_FORMAT, "sparse values are no list of whole-byte elements");
-    if (!ot__dtype_is_int(indices->dtype) || ot_dtype_size(indices->dtype) == 0 || s->ndim < 1 ||
-        s->ndim > 2 || s->dim[0] != values->shape.dim[0] ||
-        (s->ndim == 2 && s->dim[1] != shape->ndim))
-        return ot__error(OT_ERR_FORMAT, "sparse indices do not fit the values");
-    return OT_OK;
-}
-
-static ot_status spread(ot_tensor *dense, const ot_tensor *values, const ot_tensor *indices)
-{
-    const size_t size = ot_dtype_size(values->dtype);
-    int64_t count = 0, place = 0;
-
-    (void)ot__shape_count(&dense->shape, &count);
-    for (int64_t i = 0; i < values->shape.dim[0]; i++) {
-        OT_TRY(find_place(indices, i, &dense->shape, count, &place));
-        memcpy((char *)dense->data + (size_t)place * size, (char *)values->data + (size_t)i * size,
-               size);
-    }
-    return OT_OK;
-}
-
 // Made dense, as ONNX Runtime does; the model's limit on memory holds for it.
 ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__read_tensor *out)
 {
@@ -314,11 +266,7 @@ ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__
     OT_TRY(ot__ort_read_tensor(r, &indices, &places));
     st = read_dims(r, table, ORT_SPARSE_DIMS, &shape);
     if (st == OT_OK)
-        st = check_sparse(out->tensor, places.tensor, &shape);
-    if (st == OT_OK) {
-        dense = ot__model_tensor_new(r->reader.model, out->tensor->dtype, &shape);
-        st = dense ? spread(dense, out->tensor, places.tensor) : OT_ERR_NO_MEMORY;
-    }
+        st = ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &dense);
     out->tensor = dense;
     return st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", out->name);
 }

@@ -106,6 +106,7 @@ enum {
     GRAPH_INPUT = 11,
     GRAPH_OUTPUT = 12,
     GRAPH_VALUE_INFO = 13,
+    GRAPH_SPARSE = 15,
     GRAPH_METADATA = 16,
 };
 
@@ -114,7 +115,7 @@ static ot_status read_graph_texts(ot__reader *reader, ot__bytes bytes, ot_graph 
     const uint64_t kept = OT_FIELD_BIT(GRAPH_NAME) | OT_FIELD_BIT(GRAPH_DOC);
     const uint64_t apart = OT_FIELD_BIT(GRAPH_NODE) | OT_FIELD_BIT(GRAPH_INITIALIZER) |
                            OT_FIELD_BIT(GRAPH_INPUT) | OT_FIELD_BIT(GRAPH_OUTPUT) |
-                           OT_FIELD_BIT(GRAPH_VALUE_INFO);
+                           OT_FIELD_BIT(GRAPH_VALUE_INFO) | OT_FIELD_BIT(GRAPH_SPARSE);
     const Onnx__GraphProto *proto;
     ot__unpacked unpacked;
 
@@ -239,29 +240,42 @@ ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes byt
     return apply_value_info(reader, &info, value);
 }
 
+static ot_status add_initializer(ot__reader *reader, ot_graph *graph, const ot__read_tensor *read)
+{
+    ot_value *value;
+
+    if (!read->name[0])
+        return ot__error(OT_ERR_FORMAT, "initializer %d of graph '%s' has no name",
+                         graph->n_initializers, graph->name);
+    value = ot__graph_value(graph, read->name);
+    if (!value)
+        return OT_ERR_NO_MEMORY;
+    if (value->is_initializer)
+        return ot__error(OT_ERR_FORMAT, "initializer '%s' of graph '%s' is defined twice",
+                         read->name, graph->name);
+    value->tensor_extra = read->extra;
+    value->tensor_doc = read->doc[0] ? read->doc : NULL;
+    OT_TRY(ot__add_metadata(reader, &read->metadata, value));
+    return ot__graph_add_initializer(graph, value, read->tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
 static ot_status read_initializer(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
 {
     ot__read_tensor read;
-    ot_value *value;
     ot_status st;
 
     reader->in_initializer = true;
     st = ot__read_tensor_proto(reader, bytes, &read);
     reader->in_initializer = false;
-    OT_TRY(st);
-    if (!read.name[0])
-        return ot__error(OT_ERR_FORMAT, "initializer %d of graph '%s' has no name",
-                         graph->n_initializers, graph->name);
-    value = ot__graph_value(graph, read.name);
-    if (!value)
-        return OT_ERR_NO_MEMORY;
-    if (value->is_initializer)
-        return ot__error(OT_ERR_FORMAT, "initializer '%s' of graph '%s' is defined twice",
-                         read.name, graph->name);
-    value->tensor_extra = read.extra;
-    value->tensor_doc = read.doc[0] ? read.doc : NULL;
-    OT_TRY(ot__add_metadata(reader, &read.metadata, value));
-    return ot__graph_add_initializer(graph, value, read.tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+    return st == OT_OK ? add_initializer(reader, graph, &read) : st;
+}
+
+static ot_status read_sparse_initializer(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
+{
+    ot__read_tensor read;
+
+    OT_TRY(ot__read_sparse_tensor(reader, bytes, &read));
+    return add_initializer(reader, graph, &read);
 }
 
 // Up to IR version 3 initializers had to be inputs too. Nobody gives these, and a parameter would
@@ -287,6 +301,7 @@ ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
     OT_TRY(read_graph_texts(reader, bytes, graph));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_INPUT, read_input));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_INITIALIZER, read_initializer));
+    OT_TRY(read_all(reader, graph, bytes, GRAPH_SPARSE, read_sparse_initializer));
     ot__drop_initialized_inputs(graph);
     OT_TRY(read_all(reader, graph, bytes, GRAPH_NODE, ot__read_node));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_VALUE_INFO, ot__read_value_info));
@@ -407,6 +422,7 @@ ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits lim
     *reader = (ot__reader){.limits = limits};
     OT_TRY(ot__model_create(&reader->model));
     reader->allocator = (ProtobufCAllocator){unpack_alloc, unpack_free, reader};
+    reader->external.arena = reader->model->arena;
     ot__arena_limit(reader->model->arena, limits.memory);
     if (!folder)
         return OT_OK;
@@ -417,6 +433,8 @@ ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits lim
 ot_status ot__reader_finish(ot__reader *reader, ot_status status, const char *where, ot_model **out)
 {
     *out = NULL;
+    if (status == OT_OK)
+        status = ot__external_finish(&reader->external);
     if (status == OT_OK)
         status = ot__model_verify(reader->model);
     if (status != OT_OK) {

@@ -12,6 +12,7 @@ typedef struct ot__reader {
     ot__limits limits;
     bool in_function;    // attributes may refer to the function's
     bool in_initializer; // its elements stay where they are, aligned or not
+    ot__external external;
     ProtobufCAllocator allocator;
     size_t n_unpacked; // bytes that protobuf-c holds
     bool out_of_memory;
@@ -78,9 +79,15 @@ typedef struct ot__read_tensor {
 ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,
                           size_t n_bytes, ot_tensor **out);
 // Entries of external_data: key, value, key, value, ...
-ot_status ot__read_external(ot_model *model, const char *const *entries, size_t n_entries,
+ot_status ot__read_external(ot__reader *reader, const char *const *entries, size_t n_entries,
                             ot_dtype dtype, const ot_shape *shape, ot_tensor **out);
 ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
+
+// read_sparse.c: values at linear indices, or at one coordinate per axis, in a new dense constant.
+ot_status ot__sparse_to_dense(ot_model *model, const ot_tensor *values, const ot_tensor *indices,
+                              const ot_shape *shape, ot_tensor **out);
+// A SparseTensorProto's bytes.
+ot_status ot__read_sparse_tensor(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
 
 // read_elements.c: the typed fields of a TensorProto. Below 8 bits several elements share a stored
 // number.

@@ -98,11 +98,10 @@ static ot_status read_number(const char *key, const char *text, int64_t *out)
     return OT_OK;
 }
 
-ot_status ot__read_external(ot_model *model, const char *const *entries, size_t n_entries,
+ot_status ot__read_external(ot__reader *reader, const char *const *entries, size_t n_entries,
                             ot_dtype dtype, const ot_shape *shape, ot_tensor **out)
 {
-    const char *location = NULL;
-    int64_t offset = 0, length = -1;
+    ot__stored stored = {.length = -1};
     size_t expected;
     const void *data;
 
@@ -110,17 +109,19 @@ ot_status ot__read_external(ot_model *model, const char *const *entries, size_t 
         const char *key = entries[2 * i], *value = entries[2 * i + 1];
 
         if (strcmp(key, "location") == 0)
-            location = value;
+            stored.location = value;
         else if (strcmp(key, "offset") == 0)
-            OT_TRY(read_number(key, value, &offset));
+            OT_TRY(read_number(key, value, &stored.offset));
         else if (strcmp(key, "length") == 0)
-            OT_TRY(read_number(key, value, &length));
+            OT_TRY(read_number(key, value, &stored.length));
+        else if (strcmp(key, "checksum") == 0 && *value)
+            stored.checksum = value;
     }
-    if (!location)
+    if (!stored.location)
         return ot__error(OT_ERR_FORMAT, "external data without a location");
     OT_TRY(expected_bytes(dtype, shape, &expected));
-    OT_TRY(ot__external_read(model, location, offset, length, expected, &data));
-    return ot__tensor_over(model, dtype, shape, data, expected, out);
+    OT_TRY(ot__external_read(reader->model, &reader->external, &stored, expected, &data));
+    return ot__tensor_over(reader->model, dtype, shape, data, expected, out);
 }
 
 static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *proto, ot_dtype dtype,
@@ -137,7 +138,7 @@ static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *prot
         entries[2 * i] = key ? key : "";
         entries[2 * i + 1] = value ? value : "";
     }
-    return ot__read_external(reader->model, entries, proto->n_external_data, dtype, shape, out);
+    return ot__read_external(reader, entries, proto->n_external_data, dtype, shape, out);
 }
 
 // ---- the message ----

@@ -67,7 +67,7 @@ static ot_status parse_external(ot__parser *p, const ot_value *type, const char 
         n++;
     } while (ot__parse_accept(p, ','));
     OT_TRY(ot__parse_expect(p, ']'));
-    st = ot__read_external(p->model, entries, n, type->dtype, &type->shape, out);
+    st = ot__read_external(&p->reader, entries, n, type->dtype, &type->shape, out);
     return ot__parse_locate(p, st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", name));
 }
 

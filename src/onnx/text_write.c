@@ -216,22 +216,8 @@ static void print_inner_values(ot__printer *printer, const ot_graph *graph)
 }
 
 // What would be missing from a text that is to be read back.
-static void refuse_sparse_initializers(ot__printer *printer, const ot_graph *graph)
-{
-    enum { SPARSE_INITIALIZER = 15 };
-    ot__walk walk = ot__walk_over(graph->extra);
-    ot__field field;
-
-    while (printer->max_elements == 0 && printer->status == OT_OK && ot__wire_next(&walk, &field))
-        if (field.number == SPARSE_INITIALIZER)
-            printer->status =
-                ot__error(OT_ERR_UNSUPPORTED,
-                          "graph '%s': sparse initializers have no textual form", graph->name);
-}
-
 void ot__print_graph(ot__printer *printer, const ot_graph *graph)
 {
-    refuse_sparse_initializers(printer, graph);
     ot__print_id(printer->out, graph->name);
     ot__buf_text(printer->out, " ");
     print_values(printer, graph->inputs, graph->n_inputs);

@@ -185,6 +185,65 @@ static void offsets_and_lengths_must_be_numbers_that_fit(void **state)
                    "external data has length 12, expected 16");
 }
 
+// The digits are those of sha1sum over the file.
+static void a_checksum_is_compared_with_the_whole_file(void **state)
+{
+    char bytes[20] = "onnx";
+
+    (void)state;
+    memcpy(bytes + 4, elements, sizeof elements);
+    write_file("w.bin", bytes, sizeof bytes);
+    assert_last_element("\"location\": \"w.bin\", \"offset\": \"4\", \"checksum\": "
+                        "\"f1f81d09c8e8107416f572c4744a919178f57949\"",
+                        4);
+    assert_refused("\"location\": \"w.bin\", \"offset\": \"4\", \"checksum\": \"1234\"",
+                   OT_ERR_FORMAT, "is f1f81d09c8e8107416f572c4744a919178f57949, expected 1234");
+}
+
+static void files_of_several_names_are_refused(void **state)
+{
+    (void)state;
+    write_file("other.bin", elements, sizeof elements);
+    assert_int_equal(link(in_folder("other.bin"), in_folder("w.bin")), 0);
+    assert_refused("\"location\": \"w.bin\"", OT_ERR_FORMAT,
+                   "external data file 'w.bin' has 2 names (hard links)");
+    assert_int_equal(unlink(in_folder("other.bin")), 0);
+    assert_last_element("\"location\": \"w.bin\"", 4);
+}
+
+static ot_status load_two(const char *a, const char *b)
+{
+    char text[512];
+    ot_model *model;
+    ot_status st;
+
+    snprintf(text, sizeof text,
+             "<ir_version: 10, opset_import: [\"\" : 21]> g (float[4] x) => (float[4] y)"
+             " <float[4] a = [\"location\": \"w.bin\", \"offset\": \"%s\"],"
+             " float[4] b = [\"location\": \"w.bin\", \"offset\": \"%s\"]>"
+             " { s = Add (x, a) y = Add (s, b) }",
+             a, b);
+    write_file("model.onnxtxt", text, strlen(text));
+    st = ot_model_load(in_folder("model.onnxtxt"), NULL, &model);
+    ot_model_destroy(model);
+    return st;
+}
+
+static void ranges_are_apart_or_the_same(void **state)
+{
+    char bytes[64] = {0};
+
+    (void)state;
+    write_file("w.bin", bytes, sizeof bytes);
+    assert_int_equal(load_two("0", "16"), OT_OK);
+    assert_int_equal(load_two("16", "16"), OT_OK); // one tensor under two names
+    assert_int_equal(load_two("24", "16"), OT_ERR_FORMAT);
+    assert_message_has("model.onnxtxt: external data file 'w.bin': 16 bytes from byte 16 on and 16 "
+                       "from byte 24 overlap");
+    assert_int_equal(load_two("31", "16"), OT_ERR_FORMAT);
+    assert_int_equal(load_two("32", "16"), OT_OK);
+}
+
 static void a_model_in_memory_has_no_external_data(void **state)
 {
     const char *text = "g (float[4] x) => (float[4] y) <float[4] w = [\"location\": \"w.bin\"]> { "
@@ -230,6 +289,9 @@ int main(void)
         TEST(a_missing_file_is_named),
         TEST(ranges_past_the_end_are_refused),
         TEST(offsets_and_lengths_must_be_numbers_that_fit),
+        TEST(a_checksum_is_compared_with_the_whole_file),
+        TEST(files_of_several_names_are_refused),
+        TEST(ranges_are_apart_or_the_same),
         TEST(a_model_in_memory_has_no_external_data),
         TEST(models_in_memory_find_them_in_the_folder_that_is_told),
     };

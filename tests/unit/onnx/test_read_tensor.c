@@ -221,6 +221,71 @@ static void segments_are_refused(void **state)
     assert_tensor_refused(&w, OT_ERR_UNSUPPORTED, "tensors in segments are not supported");
 }
 
+static void assert_sparse(const ot_model *model, const char *name, int first, int second)
+{
+    const ot_value *value = ot__graph_find(model->graph, name);
+    float expected[12] = {0};
+
+    expected[first] = 2.5f;
+    expected[second] = -1.0f;
+    assert_true(value->is_initializer);
+    assert_int_equal(value->constant->n_bytes, sizeof expected);
+    assert_memory_equal(value->constant->data, expected, sizeof expected);
+}
+
+static void sparse_initializers_become_dense(void **state)
+{
+    ot__buf bytes = {0};
+    ot_model *model, *again;
+
+    (void)state; // the file is made by the onnx package, see make_data.py
+    assert_int_equal(ot_model_load(OT_TEST_DIR "/data/sparse.onnx", NULL, &model), OT_OK);
+    assert_int_equal(model->graph->n_initializers, 2);
+    assert_sparse(model, "linear", 3, 10);
+    assert_sparse(model, "placed", 1, 2 * 4 + 3);
+    assert_int_equal(ot__onnx_write(model, &bytes), OT_OK);
+    assert_int_equal(ot_model_load_buffer(bytes.data, bytes.length, NULL, &again), OT_OK);
+    assert_int_equal(again->graph->n_initializers, 2);
+    assert_sparse(again, "placed", 1, 11);
+    ot__buf_deinit(&bytes);
+    ot_model_destroy(model);
+    ot_model_destroy(again);
+}
+
+// SparseTensorProto: values, indices, dims.
+static void sparse_initializers_are_checked(void **state)
+{
+    static const struct {
+        int64_t index, extent;
+        const char *part;
+    } wrong[] = {{5, 5, "index 0 lies outside the tensor"},
+                 {-1, 5, "index 0 lies outside the tensor"},
+                 {0, INT64_MAX, "sparse initializer 's'"},
+                 {0, INT64_C(1) << 40, "sparse initializer 's'"}};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(wrong); i++) {
+        message values = {0}, indices = {0}, s = {0}, g = graph(), m;
+        ot_model *out;
+
+        put_int(&values, 1, 1);
+        put_int(&values, 2, OT_F32);
+        put_text(&values, 8, "s");
+        put_bytes(&values, 9, "\0\0\200\77", 4);
+        put_int(&indices, 1, 1);
+        put_int(&indices, 2, OT_I64);
+        put_bytes(&indices, 9, &wrong[i].index, 8);
+        put_message(&s, 1, &values);
+        put_message(&s, 2, &indices);
+        put_int(&s, 3, wrong[i].extent);
+        put_message(&g, 15, &s);
+        m = model(&g);
+        assert_true(ot__onnx_read(m.bytes, m.n, NULL, "test", NULL, &out) != OT_OK);
+        assert_null(out);
+        assert_message_has(wrong[i].part);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +306,8 @@ int main(void)
         cmocka_unit_test(unknown_element_types_are_refused),
         cmocka_unit_test(raw_strings_are_refused),
         cmocka_unit_test(segments_are_refused),
+        cmocka_unit_test(sparse_initializers_become_dense),
+        cmocka_unit_test(sparse_initializers_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

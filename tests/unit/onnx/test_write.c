@@ -186,24 +186,6 @@ static void a_kept_type_goes_when_a_node_makes_the_name(void **state)
     ot_model_destroy(changed);
 }
 
-static void sparse_initializers_have_no_text(void **state)
-{
-    const ot__text_options all = {0}, shortened = {.max_elements = 8};
-    message g = graph(), m;
-    ot__buf out = {0};
-    ot_model *sparse;
-
-    (void)state;
-    put_text(&g, 15, ""); // an empty SparseTensorProto
-    m = model(&g);
-    sparse = read_message(&m);
-    assert_int_equal(ot__text_write(sparse, &all, &out), OT_ERR_UNSUPPORTED);
-    assert_message_has("sparse initializers have no textual form");
-    assert_int_equal(ot__text_write(sparse, &shortened, &out), OT_OK); // for people
-    ot__buf_deinit(&out);
-    ot_model_destroy(sparse);
-}
-
 static void a_type_that_changed_is_written_anew(void **state)
 {
     const message info = typed_info("typed");
@@ -284,7 +266,6 @@ int main(void)
         cmocka_unit_test(unknown_fields_survive_in_every_message),
         cmocka_unit_test(a_value_with_a_doc_and_no_type_keeps_it),
         cmocka_unit_test(a_kept_type_goes_when_a_node_makes_the_name),
-        cmocka_unit_test(sparse_initializers_have_no_text),
         cmocka_unit_test(a_type_that_changed_is_written_anew),
         cmocka_unit_test(writing_is_a_fixed_point),
         cmocka_unit_test(kinds_that_are_not_modelled_keep_their_bytes),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the files of this folder with the onnx package (1.23): python make_data.py"""
+import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser, printer
 
@@ -58,3 +59,19 @@ printed = printer.to_text(model)
 with open("printed.onnxtxt", "w") as file:
     file.write(printed)
 onnx.save(parser.parse_model(printed), "parsed.onnx")
+
+# ---- sparse.onnx: one sparse initializer by linear indices, one by a coordinate per axis ----
+
+def sparse(name, indices, dims):
+    values = helper.make_tensor(name, TensorProto.FLOAT, [2], [2.5, -1.0])
+    places = helper.make_tensor(name + "_indices", TensorProto.INT64, list(indices.shape), indices.ravel())
+    return helper.make_sparse_tensor(values, places, dims)
+
+
+graph = helper.make_graph(
+    [helper.make_node("Add", ["linear", "placed"], ["y"])], "sparse", [],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4])],
+    sparse_initializer=[sparse("linear", np.array([3, 10]), [3, 4]), sparse("placed", np.array([[0, 1], [2, 3]]), [3, 4])])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+onnx.checker.check_model(model)
+onnx.save(model, "sparse.onnx")
