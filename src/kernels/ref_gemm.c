@@ -2,7 +2,7 @@
 // The oracle of all products: blocks of y, each summed in f64 over the whole of k in order.
 #include "kernels/kernels.h"
 
-enum { BLOCK_M = 32, BLOCK_N = 64, BLOCK_K = 64 };
+enum { BLOCK_M = 8, BLOCK_N = 32, BLOCK_K = 16 }; // 6 KiB on a thread's stack
 
 #define T float
 #define FN(name) ot__ref_##name##_f32

@@ -35,7 +35,7 @@ void FN(gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool 
     const int64_t n_rows = (g->m + BLOCK_M - 1) / BLOCK_M,
                   n_columns = (g->n + BLOCK_N - 1) / BLOCK_N;
 
-#pragma omp parallel for schedule(static) if (n_rows * n_columns > 1)
+#pragma omp parallel for schedule(static) if (n_rows * n_columns > 8)
     for (int64_t block = 0; block < n_rows * n_columns; block++)
         FN(gemm_block)
     (y, a, b, c, g, adds, block / n_columns * BLOCK_M, block % n_columns * BLOCK_N);

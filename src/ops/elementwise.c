@@ -37,10 +37,13 @@ static ot__operand_kind kind_of(const ot_arg *y, const ot_arg *x)
     return x->count == 1 ? OT__OPERAND_SCALAR : OT__OPERAND_GATHER;
 }
 
+enum { VECTOR = 16 }; // elements; pieces are multiples of it
+
 void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
                           int n_operands)
 {
     size_t largest = ot_dtype_size(y->dtype);
+    int n_gathered = 0;
 
     *e = (ot__elementwise){.n_operands = n_operands, .ndim = y->shape.ndim, .count = y->count};
     e->y_size = largest;
@@ -55,7 +58,14 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
         largest = OT_MAX(largest, o->size);
         ot__broadcast_strides(&x[i]->shape, &y->shape, o->stride);
     }
-    e->piece = OT__PIECE_BYTES / (int64_t)OT_MAX(largest, 1);
+    for (int i = 0; i < e->n_operands; i++)
+        if (e->operand[i].kind == OT__OPERAND_SCALAR || e->operand[i].kind == OT__OPERAND_GATHER)
+            e->operand[i].n_before = n_gathered++;
+    // The gathered operands of a piece share one buffer, which lies on a thread's stack.
+    e->gathered_size = OT_MAX(largest, (size_t)1);
+    e->piece = OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_gathered, 1);
+    if (e->piece > VECTOR)
+        e->piece -= e->piece % VECTOR;
     merge_axes(e);
 }
 
@@ -122,7 +132,7 @@ typedef struct job {
 
 static void run_pieces(void *context, int64_t first, int64_t last)
 {
-    _Alignas(64) uint8_t buffer[OT__MAX_OPERANDS][OT__PIECE_BYTES];
+    _Alignas(64) uint8_t buffer[OT__PIECE_BYTES];
     const void *x[OT__MAX_OPERANDS] = {NULL};
     const job *j = context;
     const ot__elementwise *e = j->e;
@@ -132,13 +142,14 @@ static void run_pieces(void *context, int64_t first, int64_t last)
 
         for (int i = 0; i < e->n_operands; i++) {
             const ot__operand *o = &e->operand[i];
+            uint8_t *gathered = buffer + (size_t)(o->n_before * e->piece) * e->gathered_size;
 
             if (o->kind == OT__OPERAND_FULL)
                 x[i] = (const uint8_t *)j->x[i] + (size_t)start * o->size;
             else if (o->kind == OT__OPERAND_GATHER || (o->kind == OT__OPERAND_SCALAR && p == first))
-                gather(e, o, buffer[i], j->x[i], start, n);
+                gather(e, o, gathered, j->x[i], start, n);
             if (o->kind == OT__OPERAND_GATHER || o->kind == OT__OPERAND_SCALAR)
-                x[i] = buffer[i]; // later pieces are not longer than the first
+                x[i] = gathered; // later pieces are not longer than the first
         }
         j->piece(j->y + (size_t)start * e->y_size, x, n, j->context);
     }

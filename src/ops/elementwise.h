@@ -24,14 +24,15 @@ typedef enum ot__operand_kind {
 typedef struct ot__operand {
     ot__operand_kind kind;
     size_t size;                 // bytes of an element
+    int n_before;                // operands that are brought together before this one
     int64_t stride[OT_MAX_NDIM]; // along the plan's axes, in elements; the last is 0 or 1
 } ot__operand;
 
 typedef struct ot__elementwise {
     int n_operands, ndim;
-    int64_t dim[OT_MAX_NDIM]; // y's axes, neighbours merged where all operands allow it
-    int64_t count, piece;     // elements in all and per piece
-    size_t y_size;
+    int64_t dim[OT_MAX_NDIM];     // y's axes, neighbours merged where all operands allow it
+    int64_t count, piece;         // elements in all and per piece
+    size_t y_size, gathered_size; // bytes of an element of y, and of the largest operand
     ot__operand operand[OT__MAX_OPERANDS];
 } ot__elementwise;
 

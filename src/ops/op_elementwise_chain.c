@@ -7,18 +7,27 @@
 
 #include <string.h>
 
-enum { MAX_STEPS = 16, INPUT = 0, RESULT = 64, OMITTED = -1 };
+enum {
+    MAX_STEPS = 16,
+    INPUT = 0,
+    RESULT = 64,
+    OMITTED = -1,
+    BUFFER = 1792, // elements of results, on a thread's stack
+    STRETCH = 64,  // elements: what is computed at once is a multiple of it
+};
 
 typedef struct step {
     const ot_tile *tile;
     float attrs[OT_TILE_MAX_ATTRS];
     int n_operands;
     int operand[OT__MAX_OPERANDS]; // INPUT + i, RESULT + i or OMITTED
+    int slot;                      // of the buffer, where the result lies
 } step;
 
 typedef struct chain {
     ot__elementwise plan;
     int n_steps;
+    int64_t stretch; // elements that all steps go over before the next ones
     step step[MAX_STEPS];
 } chain;
 
@@ -78,6 +87,34 @@ static bool read_program(program *p, chain *c)
 
 // ---- running ----
 
+static int last_reader(const chain *c, int i_step)
+{
+    int last = i_step;
+
+    for (int i = i_step + 1; i < c->n_steps; i++)
+        for (int k = 0; k < c->step[i].n_operands; k++)
+            if (c->step[i].operand[k] == RESULT + i_step)
+                last = i;
+    return last;
+}
+
+// A result gets the first slot whose owner is read by no step from this one on.
+static void choose_slots(chain *c)
+{
+    int free_from[MAX_STEPS] = {0}, n_slots = 1;
+
+    for (int i = 0; i < c->n_steps; i++) {
+        int slot = 0;
+
+        while (free_from[slot] > i)
+            slot++;
+        c->step[i].slot = slot;
+        free_from[slot] = last_reader(c, i) + 1;
+        n_slots = OT_MAX(n_slots, slot + 1);
+    }
+    c->stretch = BUFFER / n_slots / STRETCH * STRETCH;
+}
+
 static ot_status chain_prepare(ot_prep *p)
 {
     const char *text = ot_attr_string(p->node, "program");
@@ -92,31 +129,41 @@ static ot_status chain_prepare(ot_prep *p)
     if (!read_program(&read, c))
         return ot_prep_fail(p, OT_ERR_INVALID, "the program is not understood from '%.40s'",
                             read.at);
+    choose_slots(c);
     ot__elementwise_plan(&c->plan, ot_prep_out(p, 0), p->in, p->n_in);
     return OT_OK;
 }
 
-static void piece_f32(void *y, const void *const *x, int64_t n, const void *context)
+static void stretch_f32(const chain *c, float *y, const void *const *x, int64_t start, int64_t n)
 {
-    float result[MAX_STEPS][OT__PIECE_BYTES / sizeof(float)];
-    const chain *c = context;
+    float buffer[BUFFER];
 
     for (int i = 0; i < c->n_steps; i++) {
         const step *s = &c->step[i];
         const float *xs[OT__MAX_OPERANDS] = {NULL};
 
         for (int k = 0; k < s->n_operands; k++)
-            xs[k] = s->operand[k] >= RESULT    ? result[s->operand[k] - RESULT]
-                    : s->operand[k] != OMITTED ? x[s->operand[k]]
+            xs[k] = s->operand[k] >= RESULT
+                        ? buffer + c->step[s->operand[k] - RESULT].slot * c->stretch
+                    : s->operand[k] != OMITTED ? (const float *)x[s->operand[k]] + start
                                                : NULL;
-        s->tile->f32(i + 1 == c->n_steps ? y : result[i], xs, n, s->attrs);
+        s->tile->f32(i + 1 == c->n_steps ? y + start : buffer + s->slot * c->stretch, xs, n,
+                     s->attrs);
     }
+}
+
+static void piece_f32(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const chain *c = context;
+
+    for (int64_t start = 0; start < n; start += c->stretch)
+        stretch_f32(c, y, x, start, OT_MIN(c->stretch, n - start));
 }
 
 // In f64 whatever the type of x and y, a few elements at a time.
 static void piece_ref(void *y, const void *const *x, int64_t n, const ot_run *r, const chain *c)
 {
-    enum { CHUNK = 64 };
+    enum { CHUNK = 32 };
     double input[OT__MAX_OPERANDS][CHUNK], result[MAX_STEPS][CHUNK];
     const ot_dtype dtype = r->out[0]->dtype;
     const size_t size = ot_dtype_size(dtype);

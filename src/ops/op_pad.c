@@ -57,7 +57,8 @@ static void infer_values(ot_infer *c, const ot_shape *y, const int64_t *begin, c
                           : ot_infer_has(c, VALUE)      ? ot_dim_unknown()
                                                         : 0;
     ot__pad pad = {.size = sizeof(value)};
-    int64_t map[OT_MAX_KNOWN * OT_MAX_NDIM], values[OT_MAX_KNOWN], count;
+    int64_t map[OT_MAX_KNOWN + OT_MAX_NDIM]; // so many are extents of that product at most
+    int64_t values[OT_MAX_KNOWN], count;
 
     if (known == NULL || !ot__shape_is_static(y) || !ot__shape_count(y, &count) || count == 0 ||
         count > OT_MAX_KNOWN || !fill_maps(&pad, map, x, y, begin, end, mode))

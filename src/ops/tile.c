@@ -99,7 +99,7 @@ static void piece_i64(void *y, const void *const *x, int64_t n, const void *cont
     s->tile->i64(y, xs, n, s->attrs);
 }
 
-enum { CHUNK = 256 };
+enum { CHUNK = 64 }; // elements on a thread's stack, of each operand
 static const uint64_t top_bit = UINT64_C(1) << 63;
 
 // Moves the unsigned 64-bit integers to the signed ones in order, and back.
@@ -117,26 +117,28 @@ static void piece_narrow(void *y, const void *const *x, int64_t n, const void *c
     const bool is_float = ot__dtype_is_float(s->dtype), is_u64 = s->dtype == OT_U64;
     const ot_dtype wide = is_float ? OT_F64 : OT_I64;
     const size_t size = ot_dtype_size(s->dtype);
-    int64_t ints[OT__MAX_OPERANDS + 1][CHUNK];
-    double floats[OT__MAX_OPERANDS + 1][CHUNK];
+    union {
+        int64_t ints[OT__MAX_OPERANDS + 1][CHUNK];
+        double floats[OT__MAX_OPERANDS + 1][CHUNK];
+    } wider;
     const int64_t *int_x[OT__MAX_OPERANDS] = {NULL};
     const double *float_x[OT__MAX_OPERANDS] = {NULL};
-    int64_t *int_y = ints[OT__MAX_OPERANDS];
-    double *float_y = floats[OT__MAX_OPERANDS];
+    int64_t *int_y = wider.ints[OT__MAX_OPERANDS];
+    double *float_y = wider.floats[OT__MAX_OPERANDS];
 
     for (int64_t start = 0; start < n; start += CHUNK) {
         const int64_t m = OT_MIN(CHUNK, n - start);
 
         for (int i = 0; i < OT__MAX_OPERANDS; i++) {
-            void *to = is_float ? (void *)floats[i] : (void *)ints[i];
+            void *to = is_float ? (void *)wider.floats[i] : (void *)wider.ints[i];
 
             if (x[i] == NULL)
                 continue;
             ot__convert(to, wide, (const uint8_t *)x[i] + (size_t)start * size, s->dtype, m);
             if (is_u64)
-                flip_top_bits(ints[i], m);
-            int_x[i] = ints[i];
-            float_x[i] = floats[i];
+                flip_top_bits(wider.ints[i], m);
+            int_x[i] = wider.ints[i];
+            float_x[i] = wider.floats[i];
         }
         if (is_float)
             s->tile->f64(float_y, float_x, m, s->attrs);
