@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that are those of a framework's module: what the model has of them, and what it has
 // instead.
-#include <string.h>
-
 #include "artifacts/parameters.h"
 
-static bool is_named(const char *const *names, int n, const char *name)
+static bool is_named(const char *const *names, int n, const ot_value *value)
 {
     for (int i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
+        if (ot__pattern_has(names[i], value))
             return true;
     return false;
 }
@@ -16,7 +14,7 @@ static bool is_named(const char *const *names, int n, const char *name)
 static bool has(const ot__candidates *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
-        if (strcmp(c->items[i].value->name, name) == 0)
+        if (ot__pattern_has(name, c->items[i].value))
             return true;
     return false;
 }
@@ -38,10 +36,9 @@ ot_status ot__candidates_check_module(const ot__candidates *c, const ot_artifact
 
     for (int i = 0; missing && i < c->n; i++) {
         const ot__candidate *item = &c->items[i];
-        const char *name = item->value->name;
 
-        if (!item->could_train || is_named(options->trainable, options->n_trainable, name) ||
-            is_named(options->frozen, options->n_frozen, name))
+        if (!item->could_train || is_named(options->trainable, options->n_trainable, item->value) ||
+            is_named(options->frozen, options->n_frozen, item->value))
             continue;
         return ot__error(
             OT_ERR_INVALID,
@@ -49,7 +46,7 @@ ot_status ot__candidates_check_module(const ot__candidates *c, const ot_artifact
             "exporter computed parameters away; torch.onnx.export with optimize=False, "
             "or dynamo=False with training=TrainingMode.TRAINING and "
             "do_constant_folding=False, keeps them",
-            missing, name);
+            missing, item->value->name);
     }
     return OT_OK;
 }

@@ -15,10 +15,11 @@ typedef struct group {
     double min, max;
 } group;
 
-static bool is_named(const ot_artifacts_options *options, const char *name)
+static bool is_named(const ot_artifacts_options *options, const ot_value *value)
 {
     for (int i = 0; i < options->n_trainable; i++)
-        if (strcmp(options->trainable[i], name) == 0)
+        if (ot__pattern_is_name(options->trainable[i]) &&
+            ot__pattern_has(options->trainable[i], value))
             return true;
     return false;
 }
@@ -26,7 +27,7 @@ static bool is_named(const ot_artifacts_options *options, const char *name)
 static bool is_unsure(const ot__candidate *item, const ot_artifacts_options *options)
 {
     return item->role == OT_ROLE_TRAINABLE && !item->has_role && item->reader &&
-           item->origin != OT_ORIGIN_PARAMETER && !is_named(options, item->value->name);
+           item->origin != OT_ORIGIN_PARAMETER && !is_named(options, item->value);
 }
 
 static bool belong_together(const ot__candidate *a, const ot__candidate *b)

@@ -193,6 +193,29 @@ static void names_of_a_module_say_what_trains(void **state)
     ot_report_destroy(report);
 }
 
+// A tensor that was renamed stands for what the file calls it.
+static void names_of_a_module_may_be_those_of_the_file(void **state)
+{
+    static const char *const trainable[] = {"lost", "onnx::Mul_7"}, *const frozen[] = {"b"};
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = read_text(forward);
+    ot_report *report;
+
+    (void)state;
+    ot__graph_find(model->graph, "w")->alias = trainable[1];
+    options.trainable = trainable;
+    options.n_trainable = 2;
+    options.frozen = frozen;
+    options.n_frozen = 1;
+    options.names_of_module = 1;
+    assert_ok(ot_report_create(model, &options, &report));
+    if (!ot_report_trainable(report))
+        fail_msg("%s", ot_report_problem(report, 0));
+    assert_parameter(report, "w", 1, "reaches the loss");
+    ot_report_destroy(report);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +225,7 @@ int main(void)
         cmocka_unit_test(scalars_train_when_they_are_named),
         cmocka_unit_test(unknown_frozen_names_may_be_ignored),
         cmocka_unit_test(names_of_a_module_say_what_trains),
+        cmocka_unit_test(names_of_a_module_may_be_those_of_the_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
