@@ -34,6 +34,7 @@ static const option_spec info_table[] = {
 typedef struct step_info {
     size_t state_bytes, plan_bytes;
     char *plan;
+    char problem[512]; // why there is none
 } step_info;
 
 // The plan's memory is not touched, so there may be more of it than the machine has.
@@ -68,6 +69,8 @@ static void measure_step(const ot_model *model, const info_values *v, const mode
     if (ot_artifacts_generate(model, &setup->options, &artifacts) == OT_OK &&
         ot_session_create_from_artifacts(artifacts, NULL, &session) == OT_OK)
         describe_session(session, v->batch_size, out);
+    if (!out->plan)
+        snprintf(out->problem, sizeof(out->problem), "%s", ot_error_message());
     ot_session_destroy(session);
     ot_artifacts_destroy(artifacts);
 }
@@ -189,6 +192,8 @@ static void print_text(const json_t *info, const step_info *step, int64_t batch_
                "size %lld\n",
                bytes_text(step->state_bytes, state, sizeof(state)),
                bytes_text(step->plan_bytes, plan, sizeof(plan)), (long long)batch_size);
+    else
+        printf("step       none: %s\n", step->problem);
 }
 
 static int print_model(const ot_model *model)

@@ -184,6 +184,27 @@ static int make_session(run *r)
     return EXIT_SUCCESS;
 }
 
+// Artifacts name their inputs; a target that is none of them would leave one without data.
+static int check_target(const run *r)
+{
+    const char *target = r->values->model.target;
+    const int n = ot_session_input_count(r->session, OT_MODE_TRAIN);
+    const char **names = calloc((size_t)n + 1, sizeof(*names));
+    bool is_there = false;
+
+    if (!names)
+        return report_text("out of memory");
+    for (int i = 0; i < n; i++) {
+        names[i] = ot_session_input_name(r->session, OT_MODE_TRAIN, i);
+        is_there = is_there || strcmp(names[i], target) == 0;
+    }
+    if (!is_there)
+        (void)report_unknown(names, n, target, "--target: there is no input '%s'; inputs are",
+                             target);
+    free(names);
+    return is_there ? EXIT_SUCCESS : EXIT_FAILED;
+}
+
 static int make_data(run *r)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
@@ -192,6 +213,8 @@ static int make_data(run *r)
     data.batches.shuffle = 1;
     data.batches.seed = (uint64_t)r->values->model.seed;
     if (r->from_folder && r->values->model.target) {
+        if (check_target(r) != EXIT_SUCCESS)
+            return EXIT_FAILED;
         data.targets = &r->values->model.target;
         data.n_targets = 1;
     }

@@ -192,6 +192,23 @@ static void free_lists(const parser *p)
             free(((text_list *)(void *)(p->base[i] + p->specs[i]->offset))->items);
 }
 
+// The option whose description begins with the name: --learning-rate for --lr.
+static const char *option_described(const parser *p, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (int i = 0; i < p->count; i++) {
+        const char *help = p->specs[i]->help;
+        size_t k = 0;
+        while (k < length && help[k] &&
+               (help[k] == name[k] || (help[k] == ' ' && strchr("-_", name[k]))))
+            k++;
+        if (length > 1 && k == length && (help[k] == '\0' || help[k] == ' ' || help[k] == ','))
+            return p->specs[i]->name;
+    }
+    return NULL;
+}
+
 // An option that getopt does not know: misspelt, the beginning of several, or a flag with a value.
 static int refuse_option(const command *c, const parser *p, const char *given)
 {
@@ -216,6 +233,8 @@ static int refuse_option(const command *c, const parser *p, const char *given)
         return report_usage("option '%.*s' is unclear: %s", (int)(name - given + (int)length),
                             given, meant);
     nearest = ot_nearest_name(text, names, p->count);
+    if (!nearest)
+        nearest = option_described(p, text);
     return report_usage("unknown option '%.*s'; %s%s%s`onnxtrain %s --help` lists the options",
                         (int)(name - given + (int)length), given, nearest ? "did you mean '--" : "",
                         nearest ? nearest : "", nearest ? "'? " : "", c->name);

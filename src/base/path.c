@@ -66,7 +66,9 @@ ot_status ot__path_make_folder(const char *path)
         *p = '\0';
         if (mkdir(copy, 0777) != 0) {
             int cause = errno;
-            if (!ot__path_is_folder(copy))
+            if (ot__path_exists(copy) && !ot__path_is_folder(copy))
+                st = ot__error(OT_ERR_IO, "%s: is a file, expected a folder", copy);
+            else if (!ot__path_is_folder(copy))
                 st = ot__error(OT_ERR_IO, "%s: cannot be made: %s", copy, strerror(cause));
         }
         *p = c;

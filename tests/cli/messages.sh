@@ -75,6 +75,7 @@ check_rows <<'END'
 2|MODEL: the name is empty|info ''
 2|unknown option '--dta'; did you mean '--data'? `onnxtrain train --help` lists the options|train m --dta x.csv
 2|unknown option '--weight_decay'; did you mean '--weight-decay'? `onnxtrain train --help` lists the options|train m --weight_decay=1
+2|unknown option '--learning-rate'; did you mean '--lr'? `onnxtrain train --help` lists the options|train m --learning-rate 1
 2|unknown option '--nonsense'; `onnxtrain train --help` lists the options|train m --nonsense
 2|unknown option '-z'; `onnxtrain train --help` lists the options|train m -z
 2|option '--sch' is unclear: --schedule, --schedule-steps|train m --sch cosine
@@ -142,6 +143,8 @@ check_rows <<'END'
 1|mlp.onnxtxt: is a model in ONNX's textual syntax, not a checkpoint|export artifacts --checkpoint mlp.onnxtxt --out e.onnx
 1|artifacts/eval_model.onnx: is an ONNX model, not a checkpoint|export artifacts --checkpoint artifacts/eval_model.onnx --out e.onnx
 1|run: is a folder, whose checkpoint is 'run/checkpoint'|export artifacts --checkpoint run --out e.onnx
+1|plain.csv: is a file, expected a folder|artifacts mlp.onnxtxt --out plain.csv
+1|--target: there is no input 'lables'; inputs are x, labels; did you mean 'labels'?|train artifacts --data plain.csv --target lables
 # names in models
 1|loss input 'scoers' is no value of the model; its outputs are scores; did you mean 'scores'?|train mlp.onnxtxt --data plain.csv --loss mse:scoers
 1|additional output 'scoers' is no tensor of the model; did you mean 'scores'?|artifacts mlp.onnxtxt --output scoers --out a
@@ -170,6 +173,9 @@ check_rows <<'END'
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the last axis: --class-axis -1|train tokens.onnxtxt --data x=sequences.npy --data labels=tags.npy
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the second axis: --class-axis 1|train turned.onnxtxt --data x=sequences.npy --data labels=tags.npy --class-axis -1
 END
+
+run 0 info mlp.onnxtxt --loss-input scoers
+out "step       none: loss input 'scoers' is no value of the model; its outputs are scores; did you mean 'scores'?"
 
 # Time per operator, most first, without any OT_LOG.
 OT_PROFILE=1 "$command" train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --quiet 2>err || fail "no profile"
