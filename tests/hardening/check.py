@@ -33,21 +33,23 @@ def missing(readelf, path):
         yield "the stack protector"
     if "_chk@" not in symbols.replace("__stack_chk_fail", ""):
         yield "checked functions of the C library (_FORTIFY_SOURCE)"
-    notes = read(readelf, "-n", path)
-    if "X86-64" in header and not ("IBT" in notes and "SHSTK" in notes):
-        yield "control-flow protection (CET)"
 
 
-def uncompiled(build):
-    """Sources of the library that are compiled without an option that leaves no trace in the file."""
+def uncompiled(build, is_x86):
+    """Sources that are compiled without options that leave no trace in the linked file: control-flow protection shows
+    there only where the C library's own start files have it too."""
+    options = ["-fstack-clash-protection"] + ["-fcf-protection"] * is_x86
     for entry in json.loads((Path(build) / "compile_commands.json").read_text()):
-        if "/src/" in entry["file"] and "-fstack-clash-protection" not in entry["command"]:
-            yield f"{entry['file']}: compiled without -fstack-clash-protection"
+        if "/src/" in entry["file"]:
+            for option in options:
+                if option not in entry["command"]:
+                    yield f"{entry['file']}: compiled without {option}"
 
 
 def main():
     readelf, build, *files = sys.argv[1:]
-    found = [f"{path}: lacks {what}" for path in files for what in missing(readelf, path)] + list(uncompiled(build))
+    found = [f"{path}: lacks {what}" for path in files for what in missing(readelf, path)]
+    found += uncompiled(build, bool(files) and "X86-64" in read(readelf, "-h", files[0]))
     print("\n".join(found) or "ok")
     return 1 if found or not files else 0
 
