@@ -32,7 +32,8 @@ const option_spec data_option_table[] = {
     {"std", OPTION_TEXT, AT(std), "X,X,...", "the features are divided by it", NULL, NULL, 0},
     {"max-unpacked", OPTION_BYTES, AT(max_unpacked), "BYTES",
      "what a packed file may become; 0: 1,000 times its size, or 64M", "0", NULL, 0},
-    {"batch-size", OPTION_INT, AT(batch_size), "N", "rows a batch", "32", NULL, 1},
+    {"batch-size", OPTION_INT, AT(batch_size), "N",
+     "rows a batch; where the model takes one number alone, that", "32", NULL, 1},
     {"split", OPTION_PART, AT(split), "PART",
      "part of the rows held out for validation, chosen by the seed; eval measures on these alone",
      "0", NULL, 0},
@@ -127,7 +128,7 @@ static int read_numbers(data_setup *setup, const data_values *values, const ot_r
 // its field.
 static int report_option(void)
 {
-    static const char *const options[] = {"bind: ", "label: ", "split: "};
+    static const char *const options[] = {"bind: ", "label: ", "split: ", "batch-size: "};
     static const char *const named[][2] = {{"class_axis=", "--class-axis "},
                                            {"; bind ", "; --bind "}};
     const char *message = ot_error_message();
@@ -184,7 +185,8 @@ int data_setup_init(data_setup *setup, const data_values *values, const ot_recor
     options->bind = values->bind.items;
     options->n_bind = values->bind.count;
     options->split = values->split;
-    options->batches.batch_size = values->batch_size;
+    if (option_is_given(data_option_table, "batch-size"))
+        options->batches.batch_size = values->batch_size;
     if (ot_train_batches(session, setup->dataset, setup->validation_dataset, options,
                          &setup->training, &setup->validation) != OT_OK)
         return report_option();

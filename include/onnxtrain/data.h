@@ -82,8 +82,9 @@ typedef struct ot_binding {
 typedef struct ot_batches ot_batches;
 
 typedef struct ot_batches_options {
-    size_t size; ///< sizeof(ot_batches_options)
-    int64_t batch_size;
+    size_t size;        ///< sizeof(ot_batches_options)
+    int64_t batch_size; ///< rows a batch; 0: 32, or with ot_train_batches() the only number that
+                        ///< the model takes
     int shuffle; ///< 1: another order each epoch, from seed and epoch alone
     uint64_t seed;
     int64_t first, last; ///< rows first .. last - 1 of the split order (0, 0: all)
@@ -98,7 +99,7 @@ typedef struct ot_batches_options {
 } ot_batches_options;
 #define OT_BATCHES_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(ot_batches_options), 32, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0                            \
+        sizeof(ot_batches_options), 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0                             \
     }
 
 /** A reader of batches; keeps the dataset alive and copies the bindings; `options` NULL for

@@ -88,10 +88,10 @@ class TrainingResult:
         names = list(outputs) if outputs is not None else self._run.outputs
         self._run.session.export(names, os.fspath(path), self._run.trained(self.classes))
 
-    def evaluate(self, data: Any, batch_size: int = 32) -> dict[str, float]:
+    def evaluate(self, data: Any, batch_size: int | None = None) -> dict[str, float]:
         """Loss and metrics of the trained model on other data, given as for :func:`train`."""
         run = self._run
-        batches, _ = run.batches(run.open(data, self.classes), batch_size, classes=self.classes)
+        batches, _ = run.batches(run.open(data, self.classes), _rows(batch_size), classes=self.classes)
         return run.metrics(_core.evaluate(run.session, batches, *run.measured))
 
     def __repr__(self) -> str:
@@ -176,6 +176,15 @@ class _Run:
         task, output, *_ = self.measured
         names = _METRICS_OF_TASK[task] if output != _UNKNOWN else ()
         return {"loss": loss, **{name: known[name] for name in names}}
+
+
+def _rows(batch_size: int | None) -> int:
+    """As the library takes it: 0 is its own choice."""
+    if batch_size is None:
+        return 0
+    if batch_size < 1:
+        raise ValueError(f"batch_size: {batch_size}, expected at least 1")
+    return batch_size
 
 
 def _make_batches(
@@ -266,7 +275,7 @@ def train(
     optimizer: str = "adamw",
     learning_rate: float = 1e-3,
     epochs: int = 10,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     validation: Any = None,
     split: float = 0.0,
     label: str | None = None,
@@ -347,7 +356,7 @@ def train(
         optimizer: "adamw", "sgd" or "sgd-momentum".
         learning_rate: the highest of the schedule.
         epochs: passes over the data.
-        batch_size: rows of a batch.
+        batch_size: rows of a batch; None: 32, or the only number that the model takes.
         validation: data to validate on after each epoch, given as `data` is.
         split: part of the rows that is held out for validation instead, chosen by the seed.
         label: field of the target; else that of its name, or the last column of a CSV.
@@ -430,7 +439,8 @@ def train(
     data_options = _DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
     run = _Run(forward, built, data_options, saved if is_resumed else None, options)
     opened = run.open(data, prepared.classes)
-    training, validating = _make_batches(run, opened, validation, split, batch_size, seed, prepared.classes)
+    rows = _rows(batch_size)
+    training, validating = _make_batches(run, opened, validation, split, rows, seed, prepared.classes)
     result = TrainingResult(run)
     for is_warning, text in run.notes:
         if is_warning:

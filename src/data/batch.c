@@ -6,6 +6,8 @@
 
 #define OT_KIND_BATCHES "batches"
 
+enum { USUAL_ROWS = 32 };
+
 struct ot_batches {
     ot__guard guard;
     const ot_dataset *dataset;
@@ -19,7 +21,7 @@ struct ot_batches {
 
 static ot_status check_options(const ot_batches_options *options, int64_t rows)
 {
-    if (options->batch_size < 1)
+    if (options->batch_size < 0)
         return ot__error(OT_ERR_INVALID, "batch size is %" PRId64 ", expected at least 1",
                          options->batch_size);
     if (options->first < 0 || options->last < options->first || options->last > rows)
@@ -61,6 +63,8 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
         return OT_ERR_NO_MEMORY;
     OT_TRY(find_fields(batches, dataset, bindings, n_bindings));
     OT_TRY(check_options(options, batches->rows));
+    if (options->batch_size == 0)
+        options->batch_size = USUAL_ROWS;
     batches->first = options->first;
     batches->count = options->last > 0 ? options->last - options->first : batches->rows;
     // A batch larger than the data needs no more room than the data.

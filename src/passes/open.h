@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files that open a fixed batch: pass_open.c walks the graph, open_mend.c gives
-// constants that hold the batch size what follows it, open_rows.c makes one row of repeated ones.
+// Shared by the files that open a fixed batch: pass_open.c walks the graph, open_place.c follows
+// where the batch lies, open_mend.c gives constants that hold its size what follows it, open_rows.c
+// makes one row of repeated ones.
 #ifndef OT_PASSES_OPEN_H
 #define OT_PASSES_OPEN_H
 
@@ -33,8 +34,8 @@ typedef struct ot__opener {
     int n_changes;
 } ot__opener;
 
-const ot_shape *ot__open_was(const ot__opener *o, const ot_value *value); // NULL: not known
-const ot__place *ot__open_place(const ot__opener *o, const ot_value *value);
+const ot_shape *ot__open_was(const ot__opener *o, const ot_value *value);    // NULL: not known
+const ot__place *ot__open_place(const ot__opener *o, const ot_value *value); // NULL: nowhere
 static inline bool ot__place_is_known(const ot__place *place)
 {
     return place->axis >= 0;
@@ -45,6 +46,8 @@ static inline bool ot__place_is_known(const ot__place *place)
 int ot__open_places_in_view(const ot__opener *o, const ot_value *x, const ot_shape *y,
                             ot__place *out);
 
+// Of an output that has just been inferred.
+ot__place ot__open_find_place(const ot__opener *o, const ot_node *node, const ot_value *y);
 static inline bool ot__open_is_elementwise(const ot_node *node)
 {
     return node->domain[0] == '\0' && (node->op->flags & OT_OP_ANY_LAYOUT) != 0;

@@ -249,6 +249,8 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
 {
     static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
     ot__inputs inputs = {0};
+    ot_data_options settled;
+    int64_t fixed;
     ot_status st;
 
     OT_TRY(OT_GIVEN(training));
@@ -260,10 +262,16 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     if (options == NULL)
         options = &defaults;
     OT_TRY(check_options(options, validation_dataset != NULL));
-    st = inputs_init(&inputs, session, options);
+    settled = *options;
+    OT_TRY(ot__batch_size_settle(session, &settled.batches, &fixed));
+    st = inputs_init(&inputs, session, &settled);
     if (st == OT_OK)
-        st = open_all(&inputs, dataset, validation_dataset, options, training, validation);
+        st = open_all(&inputs, dataset, validation_dataset, &settled, training, validation);
     inputs_deinit(&inputs);
+    if (st == OT_OK)
+        st = ot__batch_size_check(*training, fixed);
+    if (st == OT_OK)
+        st = ot__batch_size_check(*validation, fixed);
     if (st == OT_OK)
         return OT_OK;
     ot_batches_destroy(*training);

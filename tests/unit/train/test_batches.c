@@ -19,6 +19,11 @@ static const char two_inputs[] = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
                                  "net (float[N, 2] x, float[N, 1] offset) => (float[N, 3] y)\n"
                                  "<float[2, 3] w = {1, 2, 3, 4, 5, 6}>\n"
                                  "{ m = MatMul(x, w) y = Add(m, offset) }";
+// Rows that differ in a constant: no other number of them makes sense.
+static const char three_rows[] = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                                 "net (float[3, 2] x) => (float[3, 3] y)\n"
+                                 "<float[2, 3] w = {1, 2, 3, 4, 5, 6}, float[3, 1] r = {1, 2, 3}>\n"
+                                 "{ m = MatMul(x, w) y = Mul(m, r) }";
 static const char csv[] = "a,b,kind\n1,2,red\n3,4,blue\n5,6,red\n7,8,green\n";
 
 typedef struct fixture {
@@ -307,6 +312,53 @@ static void missing_handles_are_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void a_model_of_one_number_of_rows_gets_that_and_no_short_batch(void **state)
+{
+    fixture *f = *state;
+    const ot_tensor *batch[2];
+
+    open(f, three_rows, csv);
+    make(f, f->dataset);
+    assert_int_equal(ot_batches_count(f->training), 1);
+    assert_int_equal(ot_batches_count(f->validation), 1);
+    assert_int_equal(ot_batches_next(f->training, batch, OT_COUNT(batch)), OT_OK);
+    assert_int_equal(batch[0]->shape.dim[0], 3);
+    assert_int_equal(ot_batches_next(f->training, batch, OT_COUNT(batch)), OT_OK);
+    assert_null(batch[0]);
+}
+
+static void another_number_is_refused_with_the_remedy(void **state)
+{
+    fixture *f = *state;
+
+    open(f, three_rows, csv);
+    f->options.batches.batch_size = 4;
+    assert_refused(f, "batch-size: 4, but input 'x' takes 3 rows and no other number; export with "
+                      "dynamic_axes or dynamic_shapes for another");
+    f->options.batches.batch_size = 3;
+    make(f, NULL);
+}
+
+static void fewer_rows_than_the_model_takes_are_refused(void **state)
+{
+    fixture *f = *state;
+
+    open(f, three_rows, "a,b,kind\n1,2,red\n3,4,blue\n");
+    assert_refused(f, "2 rows are fewer than the 3 that the model takes at once");
+}
+
+static void any_number_of_rows_is_32_at_most_where_nothing_is_said(void **state)
+{
+    fixture *f = *state;
+    char text[4096] = "a,b,kind\n";
+
+    for (int i = 0; i < 40; i++)
+        strcat(text, "1,2,red\n");
+    open(f, one_input, text);
+    make(f, NULL);
+    assert_int_equal(ot_batches_count(f->training), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +373,13 @@ int main(void)
         TEST(splits_and_classes_that_cannot_be_are_told),
         TEST(failing_allocations_lose_nothing),
         TEST(missing_handles_are_refused),
+        cmocka_unit_test_setup_teardown(a_model_of_one_number_of_rows_gets_that_and_no_short_batch,
+                                        setup, teardown),
+        TEST(another_number_is_refused_with_the_remedy),
+        cmocka_unit_test_setup_teardown(fewer_rows_than_the_model_takes_are_refused, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(any_number_of_rows_is_32_at_most_where_nothing_is_said,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
