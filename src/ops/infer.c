@@ -9,6 +9,8 @@ struct ot_infer {
     ot_node *node;
     ot_model *model;
     ot_status status; // the first error; its message is the thread's
+    bool is_stated;   // what outputs have of a shape is a file's word for it
+    bool is_wrong;    // that word, of some output
     ot__op_types types;
 };
 
@@ -234,6 +236,38 @@ static bool merge_shape(ot_value *y, const ot_shape *shape)
     return true;
 }
 
+static bool is_input_symbol(const ot_infer *c, int64_t dim)
+{
+    const ot_graph *graph = c->node->graph;
+
+    if (!ot__dim_is_symbol(dim))
+        return false;
+    for (int i = 0; i < graph->n_inputs; i++)
+        for (int k = 0; graph->inputs[i]->has_shape && k < graph->inputs[i]->shape.ndim; k++)
+            if (ot__dim_same(graph->inputs[i]->shape.dim[k], dim))
+                return true;
+    return false;
+}
+
+// What is inferred holds; what is stated fills in where nothing is known. That two axes have one
+// name says nothing, since whoever wrote it may not have known.
+static void correct_shape(ot_infer *c, ot_value *y, const ot_shape *shape)
+{
+    const ot_shape stated = y->shape;
+    const bool has_axes = y->has_shape && stated.ndim == shape->ndim;
+
+    c->is_wrong = c->is_wrong || (y->has_shape && !has_axes);
+    y->shape = *shape;
+    y->has_shape = true;
+    for (int k = 0; has_axes && k < shape->ndim; k++) {
+        if (shape->dim[k] != OT_DIM_UNKNOWN)
+            c->is_wrong =
+                c->is_wrong || (ot__dim_is_number(stated.dim[k]) && stated.dim[k] != shape->dim[k]);
+        else if (!is_input_symbol(c, stated.dim[k]))
+            y->shape.dim[k] = stated.dim[k];
+    }
+}
+
 // Whether the bytes fit in 63 bits with every symbol at 1, so that rules may multiply extents.
 static bool check_size(ot_infer *c, const char *what, int i, ot_dtype dtype, const ot_shape *shape)
 {
@@ -270,7 +304,9 @@ void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape
     if (y == NULL || c->status != OT_OK || y->kind != OT_VALUE_TENSOR ||
         !check_size(c, "output", output, dtype, shape))
         return;
-    if (!merge_shape(y, shape))
+    if (c->is_stated)
+        correct_shape(c, y, shape);
+    else if (!merge_shape(y, shape))
         ot_infer_fail(c, "output %d '%s' is declared %s, inferred %s", output, y->name,
                       ot__dims_text(c->model, &y->shape, declared, sizeof(declared)),
                       ot__dims_text(c->model, shape, inferred, sizeof(inferred)));
@@ -373,24 +409,40 @@ static void set_types_only(ot_infer *c)
     }
 }
 
-ot_status ot__op_infer(ot_node *node)
+static ot_status infer_node(ot_infer *context)
 {
-    ot_infer c = {.node = node, .model = node->graph->model};
+    ot_node *node = context->node;
     char label[160];
 
     if (node->op == NULL || node->op->infer == NULL)
         return ot__error(OT_ERR_INTERNAL, "%s: no record to infer by",
                          ot__node_label(node, label, sizeof(label)));
-    OT_TRY(ot__op_check_types(node, &c.types));
+    OT_TRY(ot__op_check_types(node, &context->types));
     if (!ot__op_is_foreign(node))
-        OT_TRY(ot__op_settle_foreign(node, &c.types));
-    note_constants(&c);
-    check_input_sizes(&c);
+        OT_TRY(ot__op_settle_foreign(node, &context->types));
+    note_constants(context);
+    check_input_sizes(context);
     if (!inputs_are_known(node))
-        set_types_only(&c);
-    else if (c.status == OT_OK)
-        node->op->infer(&c);
-    return c.status;
+        set_types_only(context);
+    else if (context->status == OT_OK)
+        node->op->infer(context);
+    return context->status;
+}
+
+ot_status ot__op_infer(ot_node *node)
+{
+    ot_infer c = {.node = node, .model = node->graph->model};
+
+    return infer_node(&c);
+}
+
+ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong)
+{
+    ot_infer c = {.node = node, .model = node->graph->model, .is_stated = true};
+    const ot_status st = infer_node(&c);
+
+    *was_wrong = c.is_wrong;
+    return st;
 }
 
 // ---- rules that many records share ----

@@ -60,6 +60,10 @@ ot__port_role ot__node_input_role(const ot_node *node, int i);
 // contradicts the inferred one is OT_ERR_INVALID with both; otherwise the more precise extent of
 // the two is kept.
 ot_status ot__op_infer(ot_node *node);
+// The same where shapes of outputs are a file's word: an inferred extent wins over a stated one,
+// and *was_wrong says that a stated one was wrong. Readers of the outputs must be inferred after
+// it.
+ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong);
 // Helpers for records
 void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
 // Whether inputs a and b may have the same shape, or input i one element (absent ones may); else a

@@ -111,7 +111,7 @@ static ot_status raise_node(const ot_model *model, ot_node *node)
         return OT_OK;
     OT_TRY(ot__op_upgrade_node(node));
     OT_TRY(ot__op_check_node(node));
-    return ot__op_infer(node);
+    return ot__pass_infer_node(node);
 }
 
 static ot_status for_each_node(ot_graph *graph,

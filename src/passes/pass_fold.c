@@ -162,7 +162,8 @@ ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
         ot_node *node = graph->nodes[n];
         bool folded = false;
         // Anew, because the constants made so far say more about shapes than inference could.
-        ot_status st = ot__op_infer(node);
+        bool was_wrong; // a number that was stated for a shape that only data decide on
+        ot_status st = ot__op_infer_stated(node, &was_wrong);
 
         if (st == OT_OK)
             st = fold_node(model, node, max_bytes ? max_bytes : default_max_bytes, &folded);

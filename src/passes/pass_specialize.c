@@ -4,7 +4,7 @@
 
 #include "passes/passes.h"
 
-// The number each symbol has got, and from which input.
+// The number each symbol of axis 0 has got, and from which input.
 typedef struct binding {
     const char *symbol;
     int64_t extent;
@@ -17,6 +17,8 @@ typedef struct specializing {
     int n_bindings;
 } specializing;
 
+// Inputs have as many rows as each other. That other axes have one name says little: some exporters
+// call every open axis the same.
 static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t extent)
 {
     const int64_t declared = input->shape.dim[axis];
@@ -30,7 +32,7 @@ static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t 
                          input->name, axis, extent, declared);
     }
     symbol = ot__dim_name(s->model, declared);
-    if (!symbol)
+    if (!symbol || axis != 0)
         return OT_OK;
     for (int i = 0; i < s->n_bindings; i++) {
         if (strcmp(s->bindings[i].symbol, symbol) != 0)

@@ -59,6 +59,7 @@ typedef struct ot__kept_names {
 ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__sharings *out);
 // pass_infer.c: types, shapes and known elements of every value, with symbolic extents.
 ot_status ot__pass_infer(ot_model *model);
+ot_status ot__pass_infer_node(ot_node *node); // one of them, on its own
 // pass_fold.c: Constant nodes and nodes whose inputs are all constant become constants (never
 // inputs: parameters have been made inputs before). Values above `max_bytes` (0: 64 MiB) are left
 // as nodes.

@@ -382,7 +382,7 @@ class TrainTest(unittest.TestCase):
             ((x, labels), {"bind": {"z": "x"}}, ValueError, "no input 'z'"),
             ((x, labels), {"label": "z"}, ValueError, "no field 'z'"),
             ((x, labels), {"resume": True}, ValueError, "checkpoint_dir"),
-            ((x, labels), {"batch_size": 0}, ValueError, "batch size"),
+            ((x, labels), {"batch_size": 0}, ValueError, "batch_size: 0, expected at least 1"),
             ((x, labels), {"accumulate": 0}, ValueError, ""),
             ({"x": x}, {}, ValueError, "nothing in the data is left for input 'labels'"),
             (5, {}, TypeError, "data is int"),

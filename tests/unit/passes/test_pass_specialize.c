@@ -52,6 +52,23 @@ static void inputs_that_disagree_on_a_symbol_are_named(void **state)
     ot_model_destroy(model);
 }
 
+static void one_name_on_other_axes_refuses_no_data(void **state)
+{
+    // Some exporters call every open axis the same.
+    ot_model *model = read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                    "g (float[N, N, 2] x, float[M, N] w) => (float[N, N, 2] y)"
+                                    "{ y = Relu(x) }");
+    const ot_shape shapes[] = {OT_SHAPE(7, 3, 2), OT_SHAPE(7, 5)};
+    const ot_value *y;
+
+    (void)state;
+    assert_ok(ot__pass_specialize(model, shapes, 2));
+    y = find_value(model, "y");
+    assert_int_equal(y->shape.dim[0], 7);
+    assert_int_equal(y->shape.dim[1], 3);
+    ot_model_destroy(model);
+}
+
 static void an_extent_that_contradicts_the_declared_one_is_refused(void **state)
 {
     ot_model *model = read_prepared(flatten_by_arithmetic);
@@ -91,6 +108,7 @@ int main(void)
         cmocka_unit_test(shape_arithmetic_is_gone_and_shapes_are_numbers),
         cmocka_unit_test(declared_numbers_beside_symbols_stay),
         cmocka_unit_test(inputs_that_disagree_on_a_symbol_are_named),
+        cmocka_unit_test(one_name_on_other_axes_refuses_no_data),
         cmocka_unit_test(an_extent_that_contradicts_the_declared_one_is_refused),
         cmocka_unit_test(another_number_of_axes_is_refused),
         cmocka_unit_test(another_number_of_inputs_is_refused),
