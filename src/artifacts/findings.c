@@ -12,6 +12,7 @@ static const char *const words[] = {
     [OT_FINDING_SEPARATED] = "separated",
     [OT_FINDING_JOINED] = "joined",
     [OT_FINDING_SHARED] = "shared",
+    [OT_FINDING_BATCH] = "batch",
 };
 
 ot_status ot__findings_create(ot_findings **out)

@@ -93,21 +93,61 @@ static ot_status check_repeatable(const ot_model *model)
 
 // ---- rows ----
 
-// Numbers that every table and every mask takes: 0 or 1 where they are integers.
-static ot_status fill(ot_tensor *t, const char *name)
+// Operators that hand on the elements of their first input.
+static bool hands_on(const ot_node *node)
 {
-    const ot__rng_key key = ot__rng_key_make(2, 0, 0, name);
+    static const char *const names[] = {"Cast",    "Identity",  "Reshape",  "Squeeze",
+                                        "Flatten", "Unsqueeze", "Transpose"};
+
+    for (size_t i = 0; i < OT_COUNT(names); i++)
+        if (strcmp(node->op_type, names[i]) == 0)
+            return node->inputs[0] != NULL;
+    return false;
+}
+
+// Rows of the smallest table that takes the input as positions; where none does, two: every mask
+// takes 0 and 1.
+static int64_t count_choices(const ot_graph *graph, const ot_value *input)
+{
+    enum { MAX_NAMES = 16 };
+    const ot_value *same[MAX_NAMES] = {input};
+    int64_t n_choices = 0;
+    int n_same = 1;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+        const bool gathers = strcmp(node->op_type, "Gather") == 0;
+        const int i_input = gathers ? 1 : 0;
+        bool reads = false;
+
+        for (int i = 0; (gathers || hands_on(node)) && i < n_same; i++)
+            reads = reads || node->inputs[i_input] == same[i];
+        if (reads && gathers && ot_attr_int(node, "axis") == 0) {
+            const int64_t rows = node->inputs[0]->shape.dim[0];
+
+            if (ot__dim_is_number(rows))
+                n_choices = n_choices == 0 ? rows : OT_MIN(n_choices, rows);
+        } else if (reads && !gathers && n_same < MAX_NAMES) {
+            same[n_same++] = node->outputs[0];
+        }
+    }
+    return n_choices > 0 ? n_choices : 2;
+}
+
+static ot_status fill(ot_tensor *t, const ot_graph *graph, const ot_value *input)
+{
+    const ot__rng_key key = ot__rng_key_make(2, 0, 0, input->name);
     const int64_t n = ot_tensor_count(t);
+    const double n_choices = (double)count_choices(graph, input);
     const size_t size = ot_dtype_size(t->dtype);
 
-    if (size == 0)
-        return ot__error(OT_ERR_UNSUPPORTED, "input '%s' takes %s", name, ot_dtype_name(t->dtype));
     for (int64_t i = 0; i < n; i++) {
         const double u = ot__rng_uniform(key, (uint64_t)i);
-        const double value = ot__dtype_is_float(t->dtype) ? 2 * u - 1 : u < 0.5 ? 0 : 1;
+        const double value = ot__dtype_is_float(t->dtype) ? 2 * u - 1 : floor(u * n_choices);
 
-        if (!ot__convert((char *)t->data + (size_t)i * size, t->dtype, &value, OT_F64, 1))
-            return ot__error(OT_ERR_UNSUPPORTED, "input '%s' takes %s", name,
+        if (size == 0 ||
+            !ot__convert((char *)t->data + (size_t)i * size, t->dtype, &value, OT_F64, 1))
+            return ot__error(OT_ERR_UNSUPPORTED, "input '%s' takes %s", input->name,
                              ot_dtype_name(t->dtype));
     }
     return OT_OK;
@@ -123,7 +163,7 @@ static ot_status make_input(trial *t, const ot_value *input, const ot__place *pl
         return ot__error(OT_ERR_UNSUPPORTED, "input '%s' has no shape", input->name);
     ot__open_shape_of(input, place, 2 * batch, &shape);
     OT_TRY(ot_tensor_create(input->dtype, &shape, &t->whole[i]));
-    OT_TRY(fill(t->whole[i], input->name));
+    OT_TRY(fill(t->whole[i], t->opened->graph, input));
     ot__open_shape_of(input, place, batch, &shape);
     for (int h = 0; h < 2; h++) {
         const char *from = t->whole[i]->data;

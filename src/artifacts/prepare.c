@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "artifacts/open_batch.h"
 #include "passes/passes.h"
 
 static const ot__prepare_step steps[] = {
@@ -36,6 +37,26 @@ ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_fin
     return ot__pass_finished(model, "prepare_training");
 }
 
+// Last, on a copy: its trial may fail.
+static ot_status open_batch(ot_model **model, ot_findings *findings)
+{
+    ot_model *opened = NULL;
+    ot__buf line = {0};
+    ot_status st = ot__open_batch(*model, &opened, &line);
+
+    if (st == OT_OK && line.data)
+        st = ot__findings_add(findings, OT_FINDING_BATCH, opened != NULL,
+                              ot_model_input_name(*model, 0), line.data);
+    ot__buf_deinit(&line);
+    if (opened && st == OT_OK) {
+        ot_model_destroy(*model);
+        *model = opened;
+        opened = NULL;
+    }
+    ot_model_destroy(opened);
+    return st;
+}
+
 static ot_status prepare_copy(const ot_model *model, const ot_prepare_options *options,
                               ot_model **out, ot_findings *findings)
 {
@@ -44,6 +65,8 @@ static ot_status prepare_copy(const ot_model *model, const ot_prepare_options *o
 
     OT_TRY(ot__model_clone(model, &copy));
     st = ot__prepare(copy, options, findings);
+    if (st == OT_OK)
+        st = open_batch(&copy, findings);
     if (st == OT_OK)
         *out = copy;
     else

@@ -14,7 +14,8 @@ ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int chan
 
 // prepare.c
 ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_options *out);
-// Every step, in the order of their list, on a model of the caller's that nothing has prepared.
+// Every step but the batch, in the order of their list, on a model of the caller's that nothing has
+// prepared.
 ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_findings *findings);
 
 // A step changes the model and adds what it found.

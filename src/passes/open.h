@@ -61,6 +61,9 @@ ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbe
 // NULL).
 ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named_after,
                         const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out);
+// ConstantOfShape: `element`, of the model, everywhere.
+ot_status ot__open_filled(ot__opener *o, const ot_node *node, ot_value *shape, ot_tensor *element,
+                          ot_value **out);
 // i64[1]: the batch times `factor`.
 ot_status ot__open_count(ot__opener *o, const ot_node *node, int64_t factor, ot_value **out);
 // i64[n]: ones (or `numbers`) with the batch at `axis`.

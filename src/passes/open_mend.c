@@ -282,6 +282,57 @@ static ot_status mend_concat(ot__opener *o, ot_node *node)
     return OT_OK;
 }
 
+// What an exporter calls a tensor that is no parameter: "val_16", "onnx::LSTM_85", "/r/zeros".
+static bool is_made_up(const char *name, size_t length)
+{
+    size_t end = length;
+
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
+        end--;
+    return (end < length && end > 0 && name[end - 1] == '_') || name[0] == '/' ||
+           strncmp(name, "onnx::", 6) == 0 || strncmp(name, "zeros", 5) == 0;
+}
+
+// "['zeros', 'val_2']": whether some name in it is a parameter's.
+static bool names_parameter(const char *list)
+{
+    for (const char *p = list; p && (p = strchr(p, '\'')) != NULL;) {
+        const char *end = strchr(p + 1, '\'');
+
+        if (!end)
+            return false;
+        if (!is_made_up(p + 1, (size_t)(end - p - 1)))
+            return true;
+        p = end + 1;
+    }
+    return false;
+}
+
+// The state that a layer starts from when it is given none: zeros, which do not train.
+static bool is_zero_state(const ot_value *value)
+{
+    const ot_tensor *t = value->constant;
+    const size_t n_bytes = t ? ot_tensor_bytes(t) : 0;
+    const char *data = t ? t->data : NULL;
+
+    return n_bytes > 0 && data[0] == 0 && memcmp(data, data + 1, n_bytes - 1) == 0 &&
+           is_made_up(value->name, strlen(value->name)) &&
+           !names_parameter(ot__value_metadata(value, "pkg.onnxscript.optimizer.folded_from"));
+}
+
+static ot_status give_zeros(ot__opener *o, ot_node *node, int i_input, int axis)
+{
+    const ot_tensor *was = node->inputs[i_input]->constant;
+    ot_tensor *zero = ot__model_tensor_new(o->model, was->dtype, &OT_SHAPE(1));
+    ot_value *shape, *zeros;
+
+    if (!zero)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__open_shape(o, node, was->shape.dim, was->shape.ndim, axis, &shape));
+    OT_TRY(ot__open_filled(o, node, shape, zero, &zeros));
+    return replace_input(o, node, i_input, zeros);
+}
+
 // Lengths and initial states have the batch where it is in the data.
 static ot_status mend_recurrent(ot__opener *o, ot_node *node)
 {
@@ -302,7 +353,7 @@ static ot_status mend_recurrent(ot__opener *o, ot_node *node)
 
         if (was && axis < was->ndim && ot__open_place(o, node->inputs[i])->axis == -1 &&
             was->dim[axis] == o->batch)
-            OT_TRY(give_rows(o, node, i, axis));
+            OT_TRY((is_zero_state(node->inputs[i]) ? give_zeros : give_rows)(o, node, i, axis));
     }
     return OT_OK;
 }

@@ -48,21 +48,42 @@ ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbe
     return ot__open_constant(o, node, "numbers", tensor);
 }
 
-ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named_after,
-                        const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out)
+// Its attributes are still to come; NULL when out of memory.
+static ot_node *add_node(ot__opener *o, const char *op_type, const ot_node *named_after,
+                         ot_value *const *inputs, int n_inputs)
 {
     ot_value *y = new_value(o, named_after, op_type);
-    ot_node *node =
-        y ? ot__graph_add_node(o->graph, "", op_type, y->name, inputs, n_inputs, &y, 1) : NULL;
 
-    *out = NULL;
-    if (!node || (like && !ot__node_copy_attrs(node, like)))
-        return OT_ERR_NO_MEMORY;
+    return y ? ot__graph_add_node(o->graph, "", op_type, y->name, inputs, n_inputs, &y, 1) : NULL;
+}
+
+static ot_status settle(const ot__opener *o, ot_node *node, ot_value **out)
+{
     OT_TRY(ot__op_lookup(o->model, node, &node->op));
     OT_TRY(ot__op_check_node(node));
     OT_TRY(ot__op_infer(node));
-    *out = y;
+    *out = node->outputs[0];
     return OT_OK;
+}
+
+ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named_after,
+                        const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out)
+{
+    ot_node *node = add_node(o, op_type, named_after, inputs, n_inputs);
+
+    *out = NULL;
+    return node && (!like || ot__node_copy_attrs(node, like)) ? settle(o, node, out)
+                                                              : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__open_filled(ot__opener *o, const ot_node *node, ot_value *shape, ot_tensor *element,
+                          ot_value **out)
+{
+    ot_node *filled = add_node(o, "ConstantOfShape", node, &shape, 1);
+
+    *out = NULL;
+    return filled && ot__node_set_tensor(filled, "value", element) ? settle(o, filled, out)
+                                                                   : OT_ERR_NO_MEMORY;
 }
 
 static ot_status make_count(ot__opener *o, const ot_node *node)
@@ -95,7 +116,7 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
                          int axis, ot_value **out)
 {
     ot_value *parts[3];
-    ot_value *y;
+    ot_node *concat;
     int n_parts = 0;
 
     *out = NULL;
@@ -109,15 +130,9 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
         *out = parts[0];
         return OT_OK;
     }
-    y = new_value(o, node, "shape");
-    ot_node *concat =
-        y ? ot__graph_add_node(o->graph, "", "Concat", y->name, parts, n_parts, &y, 1) : NULL;
-    if (!concat || !ot__node_set_int(concat, "axis", 0))
-        return OT_ERR_NO_MEMORY;
-    OT_TRY(ot__op_lookup(o->model, concat, &concat->op));
-    OT_TRY(ot__op_infer(concat));
-    *out = y;
-    return OT_OK;
+    concat = add_node(o, "Concat", node, parts, n_parts);
+    return concat && ot__node_set_int(concat, "axis", 0) ? settle(o, concat, out)
+                                                         : OT_ERR_NO_MEMORY;
 }
 
 // ---- the walk ----
@@ -257,18 +272,29 @@ static ot_value *replacement_of(const ot__opener *o, const ot_value *value)
     return NULL;
 }
 
+static void remove_from(ot_value **list, int *n, int at)
+{
+    (*n)--;
+    memmove(&list[at], &list[at + 1], (size_t)(*n - at) * sizeof(ot_value *));
+}
+
 // One row in place of an initializer that nobody reads any more takes its name and its place.
 static ot_status drop_initializer(ot__opener *o, ot_value *value)
 {
     ot_graph *graph = o->graph;
     ot_value *row = replacement_of(o, value);
 
+    for (int i = 0; i < graph->n_initializers; i++)
+        if (graph->initializers[i] == row)
+            remove_from(graph->initializers, &graph->n_initializers, i);
     for (int i = 0; i < graph->n_initializers; i++) {
         if (graph->initializers[i] != value)
             continue;
-        graph->n_initializers--;
-        memmove(&graph->initializers[i], &graph->initializers[i + 1],
-                (size_t)(graph->n_initializers - i) * sizeof(ot_value *));
+        if (row)
+            graph->initializers[i] = row;
+        else
+            remove_from(graph->initializers, &graph->n_initializers, i);
+        break;
     }
     ot__map_remove(&graph->values, value->name);
     return !row || ot__graph_rename_value(graph, row, value->name) ? OT_OK : OT_ERR_NO_MEMORY;

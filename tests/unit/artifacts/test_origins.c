@@ -205,7 +205,7 @@ static void a_parameter_by_its_file_is_not_noted(void **state)
     for (int i = 0; i < 2; i++) {
         ot_model *model =
             read_text("<ir_version: 8, opset_import: [\"\" : 17]>\n"
-                      "g (float[2] x) => (float[2] y) <float[2] m = {1, 2}> { y = Mul(x, m) }");
+                      "g (float[N, 2] x) => (float[N, 2] y) <float[2] m = {1, 2}> { y = Mul(x, m) }");
         n_words = 0;
         if (i == 1)
             ot__graph_find(model->graph, "m")->metadata = said(KIND, "PARAMETER");

@@ -303,6 +303,22 @@ static void zero_states_become_one_row_expanded(void **state)
     ot_model_destroy(o.model);
 }
 
+static void zeros_that_an_exporter_made_up_are_no_parameter(void **state)
+{
+    opening o = open_text(HEAD "(float[3, 2, 1] x) => (float[2, 3, 1, 1] y)"
+                               "<" LSTM_WEIGHTS ", float[1, 3, 1] val_16 = {0, 0, 0}> {"
+                               " t = Transpose<perm = [1, 0, 2]>(x)"
+                               " s, h_n, c_n = LSTM<hidden_size = 1>(t, w, r, b, , val_16, val_16)"
+                               " y = Transpose<perm = [0, 2, 1, 3]>(s) }");
+
+    (void)state;
+    assert_open(&o, 2);
+    assert_string_equal(shape_of(&o, "h_n"), "[1,batch,1]");
+    assert_int_equal(count_nodes(o.model, "ConstantOfShape"), 2);
+    assert_int_equal(o.model->graph->n_initializers, 3);
+    ot_model_destroy(o.model);
+}
+
 static void steps_are_no_batch(void **state)
 {
     (void)state;
@@ -354,6 +370,7 @@ int main(void)
         cmocka_unit_test(equal_rows_beside_the_batch_become_one),
         cmocka_unit_test(halves_of_what_was_joined_are_cut_where_the_batch_ends),
         cmocka_unit_test(zero_states_become_one_row_expanded),
+        cmocka_unit_test(zeros_that_an_exporter_made_up_are_no_parameter),
         cmocka_unit_test(steps_are_no_batch),
         cmocka_unit_test(every_allocation_may_fail),
     };
