@@ -5,7 +5,7 @@
 // Every reason there is.
 static const char forward[] =
     "<ir_version: 8, opset_import: [\"\" : 17]>"
-    "g (float[2, 3] x) => (float[2, 3] y)"
+    "g (float[N, 3] x) => (float[N, 3] y)"
     "<float[3] w = {1, 2, 3}, float[3] b = {0, 0, 0}, float scalar = {2}, float[1] power = {2},"
     " float low = {0}, int64[1] index = {0}, float[3] spare = {1, 1, 1}, float[3] bits = {1, 1, "
     "1}> {"
