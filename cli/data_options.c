@@ -185,7 +185,7 @@ int data_setup_init(data_setup *setup, const data_values *values, const ot_recor
     options->bind = values->bind.items;
     options->n_bind = values->bind.count;
     options->split = values->split;
-    if (option_is_given(data_option_table, "batch-size"))
+    if (option_is_given("batch-size"))
         options->batches.batch_size = values->batch_size;
     if (ot_train_batches(session, setup->dataset, setup->validation_dataset, options,
                          &setup->training, &setup->validation) != OT_OK)

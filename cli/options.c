@@ -165,19 +165,6 @@ const char *option_given(const option_spec *specs, const char *const *except)
     return NULL;
 }
 
-bool option_is_given(const option_spec *specs, const char *name)
-{
-    for (int i = 0; i < current->count; i++) {
-        const option_spec *spec = specs;
-
-        while (!is_end(spec) && spec != current->specs[i])
-            spec++;
-        if (!is_end(spec) && strcmp(spec->name, name) == 0)
-            return current->is_given[i];
-    }
-    return false;
-}
-
 static void parser_init(parser *p, const command *c, char *values)
 {
     memset(p, 0, sizeof(*p));

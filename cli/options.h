@@ -68,7 +68,6 @@ bool option_parse_int(const char *text, int64_t *out); // the whole text, withou
 bool option_is_given(const char *name);                // of the command that runs
 // The first option of a table that was given and is not among `except` (ended by NULL); NULL: none.
 const char *option_given(const option_spec *specs, const char *const *except);
-bool option_is_given(const option_spec *specs, const char *name);
 void command_help(const command *c, FILE *out);
 void command_man(const command *c, FILE *out);
 
