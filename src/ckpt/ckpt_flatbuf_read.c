@@ -38,11 +38,11 @@ static ot_status read_shape(reader *r, const char *name, const ot__fb_table *tab
     if (r->fb.status != OT_OK)
         return r->fb.status;
     shape->ndim = (int)dims.count;
-    for (int i = 0; i < shape->ndim; i++) {
-        memcpy(&shape->dim[i], r->fb.bytes + dims.position + 8 * (size_t)i, 8);
+    if (shape->ndim > 0)
+        memcpy(shape->dim, r->fb.bytes + dims.position, dims.count * sizeof shape->dim[0]);
+    for (int i = 0; i < shape->ndim; i++)
         if (shape->dim[i] < 0)
             ot__fb_fail(&r->fb, "tensor '%s' has extent %" PRId64, name, shape->dim[i]);
-    }
     return r->fb.status;
 }
 
