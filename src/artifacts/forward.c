@@ -178,6 +178,7 @@ static ot_status classify(ot__forward *forward, const ot_artifacts_options *opti
     OT_TRY(ot__batch_norm_choose(c, options->batch_norm));
     forward->is_classified = true;
     OT_TRY(ot__forward_note_unsure(forward, options));
+    OT_TRY(ot__forward_note_gone(forward));
     return check_any_trains(forward, options);
 }
 

@@ -37,6 +37,8 @@ ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char 
 ot_status ot__losses_judge(ot__forward *forward, const ot_artifacts_options *options);
 // unsure.c: notes on what trains although nothing says that it is a parameter.
 ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_options *options);
+// gone.c: which parameters an exporter computed away, and how to export instead.
+ot_status ot__forward_note_gone(ot__forward *forward);
 void ot__forward_deinit(ot__forward *forward);
 
 #endif

@@ -116,8 +116,20 @@ static ot_status copy_constants(merging *m)
     return OT_OK;
 }
 
-// Both graphs speak of operators in the form of their own opset; a node may move only when that is
-// the same form.
+// Both graphs speak of operators in the form of their own opset: the earlier one is raised to the
+// later one.
+static ot_status meet(ot_model *model, ot_model *custom)
+{
+    const int64_t opset = ot__model_opset(model, ""), other = ot__model_opset(custom, "");
+
+    if (other < opset)
+        return ot__pass_raise(custom, opset);
+    if (other == opset || ot__pass_is_of_opset(custom, opset))
+        return OT_OK;
+    return ot__pass_raise(model, other);
+}
+
+// Of other domains a node may move only when it has the same form.
 static ot_status check_form(const merging *m, const ot_node *node)
 {
     const int64_t opset = ot__model_opset(m->graph->model, node->domain);
@@ -186,6 +198,8 @@ ot_status ot__loss_custom(ot_block *block, const ot_loss_options *options, ot_va
     *loss = NULL;
     OT_TRY(ot__model_clone(options->custom, &m.custom));
     st = ot__pass_prepare(m.custom);
+    if (st == OT_OK)
+        st = meet(block->graph->model, m.custom);
     if (st != OT_OK)
         ot__error_prefix(st, "custom loss");
     else

@@ -133,29 +133,6 @@ static ot_status add_constants(ot_report *report, const ot_model *model)
 
 // ---- notes ----
 
-static ot_status note_folded(ot_report *report)
-{
-    const ot_parameter_report *first = NULL;
-    int n = 0;
-
-    for (int i = 0; i < report->n_parameters; i++) {
-        if (!report->parameters[i].folded)
-            continue;
-        if (n++ == 0)
-            first = &report->parameters[i];
-    }
-    if (n == 0)
-        return OT_OK;
-    return add_line(
-        report, &report->notes,
-        ot__arena_printf(report->arena,
-                         "'%s'%s by name what an exporter computed from parameters that are gone, "
-                         "and trains in their place; to train those, export with "
-                         "torch.onnx.export(..., optimize=False), or the classic exporter with "
-                         "do_constant_folding=False",
-                         first->name, n > 1 ? " and others are" : " is"));
-}
-
 static ot_status note_twins(ot_report *report, const ot__candidates *c)
 {
     for (int i = 0; i < c->n; i++) {
@@ -219,7 +196,6 @@ static ot_status examine(const ot_model *model, const ot_artifacts_options *opti
     OT_TRY(add_constants(report, model));
     for (int i = 0; i < forward->n_notes; i++)
         OT_TRY(add_line(report, &report->notes, forward->notes[i].text));
-    OT_TRY(note_folded(report));
     OT_TRY(note_twins(report, &forward->candidates));
     if (!is_built)
         return OT_OK;

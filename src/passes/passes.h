@@ -27,6 +27,10 @@ ot_status ot__pass_check_carrying(ot_model *model); // as ot__pass_prepare_carry
 // Operators of the model that have no record, each once: "Foo (opset 21)", "com.acme.Bar"; for
 // reports.
 ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines);
+// pass_raise.c: whether all nodes of ai.onnx have the form that they have at `opset`, and giving
+// them that of a later one. OT_ERR_INVALID or OT_ERR_UNSUPPORTED names a node that has none there.
+bool ot__pass_is_of_opset(const ot_model *model, int64_t opset);
+ot_status ot__pass_raise(ot_model *model, int64_t opset);
 // pass_unfuse.c: FusedGemm, FusedConv and SkipLayerNormalization of com.microsoft become the
 // operators that they stand for.
 ot_status ot__pass_unfuse(ot_model *model);

@@ -173,11 +173,39 @@ static void training_on_five_rows_loses_what_pytorch_loses(void **state)
                 check_losses(models[m], kinds[k]);
 }
 
+// ---- what is gone ----
+
+static void parameters_that_the_exporter_computed_away_are_named_with_the_remedy(void **state)
+{
+    ot_model *model = load("encoder", "newer_1");
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_artifacts *artifacts;
+    int n = 0;
+
+    (void)state;
+    loss.loss = OT_LOSS_MSE;
+    options.losses = &loss;
+    options.n_losses = 1;
+    assert_int_equal(ot_artifacts_generate(model, &options, &artifacts), OT_OK);
+    for (int i = 0; i < ot_artifacts_note_count(artifacts); i++) {
+        const char *note = ot_artifacts_note(artifacts, i, NULL);
+
+        n += strstr(note, "gone: computed away by the exporter, or dropped by it as zeros; to "
+                          "train all, export with torch.onnx.export(model.train(), ..., "
+                          "optimize=False)") != NULL;
+    }
+    assert_int_equal(n, 1);
+    ot_artifacts_destroy(artifacts);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(five_rows_give_what_pytorch_gives),
         cmocka_unit_test(training_on_five_rows_loses_what_pytorch_loses),
+        cmocka_unit_test(parameters_that_the_exporter_computed_away_are_named_with_the_remedy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
