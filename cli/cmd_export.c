@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxtrain export: an inference model from artifacts and a checkpoint.
+// onnxtrain export: an inference model from a folder of artifacts, or of a run, and a checkpoint.
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "model_options.h"
@@ -19,30 +22,74 @@ typedef struct export_values {
 static const option_spec export_table[] = {
     {.help = "Files"},
     {"out", OPTION_TEXT, AT(out), "FILE", "the inference model", NULL, NULL, 0},
-    {"checkpoint", OPTION_TEXT, AT(checkpoint), "FILE", "parameters to use", "the artifacts' own",
-     NULL, 0},
+    {"checkpoint", OPTION_TEXT, AT(checkpoint), "FILE",
+     "parameters to use: a file in DIR, as best, or any other", "checkpoint", NULL, 0},
     {"output", OPTION_LIST, AT(outputs), "NAME", "value of the eval model that becomes an output",
-     "its outputs that need no target", NULL, 0},
+     "of a run: what train --out gives; else the outputs that need no target", NULL, 0},
     {.help = "Running"},
     MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
 };
 
-static int export_model(const export_values *v, ot_artifacts *artifacts, ot_checkpoint *checkpoint)
+static char *path_in(const char *folder, const char *name)
 {
-    ot_session *session = NULL;
-    ot_model *model = NULL;
+    char *path = malloc(strlen(folder) + strlen(name) + 2);
+
+    if (path)
+        sprintf(path, "%s/%s", folder, name);
+    return path;
+}
+
+// The file called `name` in the folder when it is there, else what `name` says alone.
+static char *find_file(const char *folder, const char *name)
+{
+    char *path = path_in(folder, name);
+
+    if (!path || strchr(name, '/') || access(path, F_OK) != 0) {
+        free(path);
+        path = strdup(name);
+    }
+    return path;
+}
+
+static int check_folder(const char *folder, const char *model_path)
+{
+    struct stat info;
+
+    if (stat(folder, &info) != 0)
+        return report_text("%s: there is no such folder", folder);
+    if (!S_ISDIR(info.st_mode))
+        return report_text("%s: is a file, not a folder of artifacts", folder);
+    if (access(model_path, F_OK) != 0)
+        return report_text("%s: is no folder of artifacts, or of a run: it lacks eval_model.onnx",
+                           folder);
+    return EXIT_SUCCESS;
+}
+
+static char *find_model(const char *folder)
+{
+    char *onnx = path_in(folder, "eval_model.onnx"), *ort = path_in(folder, "eval_model.ort");
+    const bool is_ort = onnx && ort && access(onnx, F_OK) != 0 && access(ort, F_OK) == 0;
+
+    free(is_ort ? onnx : ort);
+    return is_ort ? ort : onnx;
+}
+
+static int export_model(const export_values *v, const char *model_path, const char *state_path)
+{
+    ot_model *eval = NULL, *model = NULL;
+    ot_checkpoint *checkpoint = NULL;
     int code = EXIT_SUCCESS;
 
-    if (ot_session_create(ot_artifacts_training_model(artifacts),
-                          ot_artifacts_eval_model(artifacts), NULL,
-                          checkpoint ? checkpoint : ot_artifacts_checkpoint(artifacts), NULL,
-                          &session) != OT_OK ||
-        ot_session_export_view(session, v->outputs.items, v->outputs.count, &model) != OT_OK ||
+    if (ot_model_load(model_path, NULL, &eval) != OT_OK ||
+        ot_checkpoint_load_parameters(state_path, &checkpoint) != OT_OK ||
+        ot_model_export_view(eval, checkpoint, v->outputs.items, v->outputs.count, &model) !=
+            OT_OK ||
         ot_model_save(model, v->out, NULL) != OT_OK)
         code = report_error();
     ot_model_destroy(model);
-    ot_session_destroy(session);
+    ot_checkpoint_destroy(checkpoint);
+    ot_model_destroy(eval);
     return code;
 }
 
@@ -59,9 +106,9 @@ static int export_check(const void *values, const char *const *arguments)
 }
 
 // The files of the folder are read, too.
-static int check_outputs(const export_values *v, const char *folder)
+static int check_outputs(const export_values *v, const char *folder, const char *state_path)
 {
-    int code = check_output("out", v->out, &v->checkpoint, v->checkpoint ? 1 : 0);
+    int code = check_output("out", v->out, &state_path, 1);
 
     return code == EXIT_SUCCESS ? check_artifact_files(folder, "", &v->out, 1) : code;
 }
@@ -69,35 +116,35 @@ static int check_outputs(const export_values *v, const char *folder)
 static int export_run(const void *values, const char *const *arguments)
 {
     const export_values *v = values;
-    ot_artifacts *artifacts = NULL;
-    ot_checkpoint *checkpoint = NULL;
-    int code = check_outputs(v, arguments[0]);
+    const char *folder = arguments[0];
+    char *model_path = find_model(folder);
+    char *state_path =
+        v->checkpoint ? find_file(folder, v->checkpoint) : path_in(folder, "checkpoint");
+    int code = EXIT_SUCCESS;
 
     set_memory_max(v->memory_max);
-    if (code == EXIT_SUCCESS && ot_artifacts_load(arguments[0], "", &artifacts) != OT_OK)
-        code = report_error();
-    if (code == EXIT_SUCCESS && v->checkpoint) {
-        ot_checkpoint_destroy(ot_artifacts_take_checkpoint(artifacts)); // makes room
-        if (ot_checkpoint_load_parameters(v->checkpoint, &checkpoint) != OT_OK)
-            code = report_error();
-    }
+    if (!model_path || !state_path)
+        code = report_text("out of memory");
     if (code == EXIT_SUCCESS)
-        code = export_model(v, artifacts, checkpoint);
-    ot_checkpoint_destroy(checkpoint);
-    ot_artifacts_destroy(artifacts);
+        code = check_folder(folder, model_path);
+    if (code == EXIT_SUCCESS)
+        code = check_outputs(v, folder, state_path);
+    if (code == EXIT_SUCCESS)
+        code = export_model(v, model_path, state_path);
+    free(model_path);
+    free(state_path);
     return code;
 }
 
 const command command_export = {
     .name = "export",
-    .summary = "write an inference model from artifacts and a checkpoint",
+    .summary = "write an inference model from artifacts, or from a training run",
     .arguments = "DIR",
     .n_arguments = 1,
-    .description = "Cuts the eval model in DIR to the outputs wanted, puts the parameters of the "
-                   "checkpoint in, and writes an "
-                   "ordinary ONNX model.",
-    .example =
-        "onnxtrain export artifacts --checkpoint run/checkpoint --output logits --out trained.onnx",
+    .description = "Cuts the eval model in DIR, a folder of artifacts or the --checkpoint-dir of a "
+                   "run, to the outputs wanted, puts the parameters of the checkpoint in, and "
+                   "writes an ordinary ONNX model.",
+    .example = "onnxtrain export run --checkpoint best --out trained.onnx",
     .tables = {{export_table, 0}},
     .values_size = sizeof(export_values),
     .check = export_check,

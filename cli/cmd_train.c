@@ -7,28 +7,10 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "data_options.h"
-#include "model_options.h"
-#include "onnxtrain/onnxtrain.h"
 #include "output_files.h"
-#include "progress.h"
 #include "recorded.h"
 #include "report.h"
-
-typedef struct train_values {
-    model_values model;
-    data_values data;
-    int64_t epochs, max_steps, accumulate, warmup, total_steps, step_size;
-    double lr, gamma, power, end_factor;
-    int schedule;
-    int64_t threads, memory_max;
-    bool reproducible;
-    const char *checkpoint_dir;
-    int64_t save_every, early_stop;
-    bool resume, overwrite, keep_best;
-    const char *out, *log;
-    bool quiet, json;
-} train_values;
+#include "train.h"
 
 #define AT(member) offsetof(train_values, member)
 
@@ -63,7 +45,7 @@ static const option_spec train_table[] = {
      NULL, NULL, 0},
     {.help = "Files"},
     {"out", OPTION_TEXT, AT(out), "FILE", "the trained model, for inference; - is standard output",
-     NULL, NULL, 0},
+     "MODEL-trained.onnx here; with --checkpoint-dir none", NULL, 0},
     {"checkpoint-dir", OPTION_TEXT, AT(checkpoint_dir), "DIR", "where checkpoints are saved", NULL,
      NULL, 0},
     {"save-every", OPTION_INT, AT(save_every), "N", "steps between checkpoints; 0: once an epoch",
@@ -71,7 +53,9 @@ static const option_spec train_table[] = {
     {"resume", OPTION_FLAG, AT(resume), NULL,
      "go on from the checkpoint in --checkpoint-dir, if there is one", NULL, NULL, 0},
     {"overwrite", OPTION_FLAG, AT(overwrite), NULL,
-     "begin anew where --checkpoint-dir has another run's checkpoint", NULL, NULL, 0},
+     "replace MODEL-trained.onnx, or the run in --checkpoint-dir", NULL, NULL, 0},
+    {"dry-run", OPTION_FLAG, AT(dry_run), NULL,
+     "check options, model and data, make one step, and write nothing", NULL, NULL, 0},
     {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per step, epoch and save, one a line",
      NULL, NULL, 0},
     {.help = "Running"},
@@ -84,22 +68,6 @@ static const option_spec train_table[] = {
     {0},
 };
 
-typedef struct run {
-    const train_values *values;
-    const char *path;
-    bool from_folder;
-    ot_model *forward;
-    model_setup model;
-    ot_artifacts *artifacts;
-    ot_checkpoint *resumed; // replaces the artifacts' checkpoint
-    ot_session *session;
-    data_setup data;
-    ot_data_options data_options; // of the training data
-    progress progress;
-    ot_train_options options;
-    size_t memory_max;
-} run;
-
 static bool is_folder(const char *path)
 {
     struct stat info;
@@ -109,7 +77,7 @@ static bool is_folder(const char *path)
 
 // A folder's loss and optimizer are in its graphs: options that would change them promise what
 // cannot be.
-static int load_folder(run *r)
+static int load_folder(train_run *r)
 {
     static const char *const apply[] = {"target", "seed", "ignore-recorded", NULL};
     const char *given = option_given(model_option_table, apply);
@@ -124,7 +92,7 @@ static int load_folder(run *r)
                          r->values->model.ignore_recorded, &r->model.record);
 }
 
-static int make_artifacts(run *r)
+static int make_artifacts(train_run *r)
 {
     int code;
 
@@ -150,7 +118,7 @@ static char *path_in(const char *folder, const char *name)
     return path;
 }
 
-static int make_session(run *r)
+static int make_session(train_run *r)
 {
     const train_values *v = r->values;
     ot_session_options options = OT_SESSION_OPTIONS_INIT;
@@ -185,7 +153,7 @@ static int make_session(run *r)
 }
 
 // Artifacts name their inputs; a target that is none of them would leave one without data.
-static int check_target(const run *r)
+static int check_target(const train_run *r)
 {
     const char *target = r->values->model.target;
     const int n = ot_session_input_count(r->session, OT_MODE_TRAIN);
@@ -205,7 +173,7 @@ static int check_target(const run *r)
     return is_there ? EXIT_SUCCESS : EXIT_FAILED;
 }
 
-static int make_data(run *r)
+static int make_data(train_run *r)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
 
@@ -225,7 +193,7 @@ static int make_data(run *r)
                            &r->data_options);
 }
 
-static int set_schedule(run *r)
+static int set_schedule(train_run *r)
 {
     const train_values *v = r->values;
     ot_schedule schedule = OT_SCHEDULE_INIT;
@@ -247,130 +215,92 @@ static int set_schedule(run *r)
     return ot_session_set_schedule(r->session, &schedule) == OT_OK ? EXIT_SUCCESS : report_error();
 }
 
-// With the outputs of the forward model; from a folder, those that need no target.
-static ot_status export_model(const run *r, ot_model **out)
+// Shown with the first step: what is refused before has nothing to say.
+static int make_header(train_run *r)
 {
-    const int n = r->forward ? ot_model_output_count(r->forward) : 0;
-    const char **names = calloc((size_t)n + 1, sizeof(*names));
-    ot_status st;
+    progress *p = &r->progress;
+    size_t length;
+    FILE *text = open_memstream(&p->header, &length);
 
-    if (!names)
-        return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < n; i++)
-        names[i] = ot_model_output_name(r->forward, i);
-    st = ot_session_export_view(r->session, n > 0 ? names : NULL, n, out);
-    free(names);
-    return st;
+    if (!text)
+        return report_text("out of memory");
+    // Artifacts have their loss built in, trained or not.
+    if (!r->from_folder || recorded_has_data(r->model.record))
+        recorded_say(text, r->model.record);
+    if (r->resumed)
+        fprintf(text, "resumed from %s/checkpoint, after step %lld\n", r->values->checkpoint_dir,
+                (long long)r->start_step);
+    if (r->output.usual_path)
+        fprintf(text, "the trained model goes to %s\n", r->output.path);
+    return fclose(text) == 0 ? EXIT_SUCCESS : report_text("out of memory");
 }
 
-// How it was trained, so that `eval` and a later `train` do the same.
-static int record_training(run *r, ot_model *trained)
-{
-    ot_batches_options *batches = &r->data_options.batches;
-    int n_classes;
-    const char *const *names = ot_batches_class_names(r->data.training, &n_classes);
+// ---- the run ----
 
-    if (names) {
-        batches->class_names = names;
-        batches->n_classes = n_classes;
-    }
-    return ot_record_write(trained, r->artifacts, &r->data_options) == OT_OK ? EXIT_SUCCESS
-                                                                             : report_error();
-}
-
-static int write_model(run *r)
-{
-    ot_model *trained;
-    int code;
-
-    if (export_model(r, &trained) != OT_OK)
-        return report_error();
-    code = record_training(r, trained);
-    if (code == EXIT_SUCCESS && ot_model_save(trained, r->values->out, NULL) != OT_OK)
-        code = report_error();
-    ot_model_destroy(trained);
-    return code;
-}
-
-static void print_result(const run *r, const ot_metrics *metrics)
-{
-    const char *on = r->data.validation ? "validation" : "training";
-    FILE *out = r->progress.out;
-
-    if (r->values->json) {
-        json_t *object = metrics_json(r->options.task, metrics);
-        json_object_set_new(object, "data", json_string(on));
-        json_object_set_new(object, "step",
-                            json_integer((json_int_t)ot_session_step_count(r->session)));
-        if (r->values->out)
-            json_object_set_new(object, "model", json_string(r->values->out));
-        json_dumpf(object, stdout, JSON_COMPACT);
-        printf("\n");
-        json_decref(object);
-        return;
-    }
-    if (r->values->quiet)
-        return;
-    progress_curve(&r->progress);
-    fprintf(out, "\n%s: ", on);
-    print_metrics(out, r->options.task, metrics);
-    fprintf(out, "\n");
-    if (r->values->out && out == stdout)
-        fprintf(out, "written: %s\n", r->values->out);
-}
-
-// After Ctrl-C: what was kept, and how to go on.
-static int report_interrupted(const run *r)
-{
-    progress_clear(&r->progress);
-    report_error();
-    if (r->values->checkpoint_dir)
-        report_text("saved to %s/checkpoint; the same command with --resume goes on",
-                    r->values->checkpoint_dir);
-    else
-        report_text("nothing is saved without --checkpoint-dir");
-    return EXIT_INTERRUPTED;
-}
-
-static int train(run *r)
+static void set_options(train_run *r)
 {
     const train_values *v = r->values;
     ot_train_options *options = &r->options;
-    ot_metrics metrics;
-    ot_status st;
 
-    for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
-        progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
+    options->callback = progress_event;
+    options->callback_context = &r->progress;
+    options->accumulation = v->accumulate;
+    if (v->dry_run) {
+        options->max_steps = 1;
+        return;
+    }
     options->epochs = v->epochs;
     options->max_steps = v->max_steps;
-    options->accumulation = v->accumulate;
     options->checkpoint_folder = v->checkpoint_dir;
     options->save_every = v->save_every;
     options->resume = v->resume && r->resumed != NULL;
     options->overwrite = v->overwrite || v->resume;
     options->patience = v->early_stop;
     options->keep_best = v->keep_best;
-    options->callback = progress_event;
-    options->callback_context = &r->progress;
-    // Artifacts have their loss built in, trained or not.
-    if (!v->quiet && !v->json && (!r->from_folder || recorded_has_data(r->model.record)))
-        recorded_say(r->progress.out, r->model.record);
-    progress_catch_signals();
-    st = ot_train_run(r->session, r->data.training, r->data.validation, options, &metrics);
-    if (st == OT_ERR_INTERRUPTED)
-        return report_interrupted(r);
-    progress_clear(&r->progress);
-    if (st != OT_OK)
-        return report_error();
-    if (v->out && write_model(r) != EXIT_SUCCESS)
+    options->outputs = r->output.names;
+    options->n_outputs = r->output.n_names;
+    options->artifacts = r->artifacts;
+    options->data = &r->data_options;
+}
+
+static int finish(train_run *r, const ot_metrics *metrics)
+{
+    if (r->output.path && !r->values->dry_run &&
+        train_output_write(&r->output, r->session, r->artifacts, &r->data_options) != EXIT_SUCCESS)
         return EXIT_FAILED;
-    print_result(r, &metrics);
+    train_report(r, metrics);
     if (r->progress.log && (fflush(r->progress.log) != 0 || ferror(r->progress.log)))
-        return report_text("%s: cannot be written", v->log);
+        return report_text("%s: cannot be written", r->values->log);
     return EXIT_SUCCESS;
 }
 
-static int start_progress(run *r)
+static int train(train_run *r)
+{
+    ot_metrics metrics;
+    ot_status st;
+    int code;
+
+    for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
+        progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
+    r->start_step = ot_session_step_count(r->session);
+    code = make_header(r);
+    if (code != EXIT_SUCCESS)
+        return code;
+    set_options(r);
+    progress_catch_signals();
+    st = ot_train_run(r->session, r->data.training, r->values->dry_run ? NULL : r->data.validation,
+                      &r->options, &metrics);
+    if (st == OT_OK) {
+        progress_clear(&r->progress);
+        code = finish(r, &metrics);
+    } else {
+        code = train_rescue(r, st, &metrics);
+    }
+    progress_end_signals();
+    return code;
+}
+
+static int start_progress(train_run *r)
 {
     const train_values *v = r->values;
 
@@ -378,8 +308,9 @@ static int start_progress(run *r)
                              .is_quiet = v->quiet,
                              .is_json = v->json,
                              .out = v->out && strcmp(v->out, "-") == 0 ? stderr : stdout,
-                             .is_terminal = progress_has_terminal()};
-    if (v->log && !(r->progress.log = fopen(v->log, v->resume ? "a" : "w")))
+                             .is_terminal = progress_has_terminal(),
+                             .saved_step = -1};
+    if (v->log && !v->dry_run && !(r->progress.log = fopen(v->log, v->resume ? "a" : "w")))
         return report_text("%s: cannot be written: %s", v->log, strerror(errno));
     return EXIT_SUCCESS;
 }
@@ -427,18 +358,26 @@ static int train_check(const void *values, const char *const *arguments)
 }
 
 // A model that cannot be written is better known before the training than after it.
-static int check_outputs(const train_values *v, const char *model)
+static int check_outputs(train_run *r)
 {
+    const train_values *v = r->values;
     const char *inputs[MAX_INPUTS];
-    const int n = list_inputs(v, model, inputs), code = check_output("out", v->out, inputs, n);
+    const int n = list_inputs(v, r->path, inputs);
+    int code = train_output_init(&r->output, v->out, r->path, v->checkpoint_dir, v->overwrite);
 
-    return code == EXIT_SUCCESS ? check_output("log", v->log, inputs, n) : code;
+    if (code == EXIT_SUCCESS)
+        code = check_output("out", r->output.path, inputs, n);
+    if (code == EXIT_SUCCESS)
+        code = check_output("log", v->log, inputs, n);
+    if (code == EXIT_SUCCESS && v->checkpoint_dir && !v->resume && !v->overwrite)
+        code = train_output_check_folder(v->checkpoint_dir);
+    return code;
 }
 
-static int train_run(const void *values, const char *const *arguments)
+static int run_command(const void *values, const char *const *arguments)
 {
-    run r = {.values = values, .path = arguments[0], .options = OT_TRAIN_OPTIONS_INIT};
-    int code = check_outputs(values, arguments[0]);
+    train_run r = {.values = values, .path = arguments[0], .options = OT_TRAIN_OPTIONS_INIT};
+    int code = check_outputs(&r);
 
     r.memory_max = set_memory_max(r.values->memory_max);
     if (code == EXIT_SUCCESS)
@@ -453,10 +392,13 @@ static int train_run(const void *values, const char *const *arguments)
     if (code == EXIT_SUCCESS)
         code = set_schedule(&r);
     if (code == EXIT_SUCCESS)
+        code = train_output_describe(&r.output, r.forward, r.data.training, &r.data_options);
+    if (code == EXIT_SUCCESS)
         code = start_progress(&r);
     if (code == EXIT_SUCCESS)
         code = train(&r);
     progress_deinit(&r.progress);
+    train_output_deinit(&r.output);
     data_setup_deinit(&r.data);
     ot_session_destroy(r.session);
     ot_checkpoint_destroy(r.resumed);
@@ -474,8 +416,8 @@ const command command_train = {
     .description = "Trains MODEL, an ONNX forward model (.onnx, or .onnxtxt in ONNX's textual "
                    "syntax) or a folder of "
                    "training artifacts, on --data and writes the trained model to --out. Ctrl-C "
-                   "finishes the step, saves "
-                   "a checkpoint where --checkpoint-dir says, and ends with 130.",
+                   "finishes the step, saves a checkpoint where --checkpoint-dir says, else the "
+                   "model as it is, and ends with 130.",
     .example = "onnxtrain train model.onnx --data train.csv --loss cross-entropy --epochs 20 --out "
                "trained.onnx",
     .tables = {{train_table, 0},
@@ -484,5 +426,5 @@ const command command_train = {
                {model_option_table, AT(model)}},
     .values_size = sizeof(train_values),
     .check = train_check,
-    .run = train_run,
+    .run = run_command,
 };

@@ -10,24 +10,46 @@
 
 #include "report.h"
 
-volatile sig_atomic_t progress_is_interrupted;
+static volatile sig_atomic_t caught; // the signal that ends the run; 0: none
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { N_SIGNALS = sizeof(signals) / sizeof(signals[0]) };
 
+// A terminal that is closed sends SIGHUP more than once, and every write to a closed pipe SIGPIPE.
 static void on_signal(int number)
 {
-    if (progress_is_interrupted) {
+    const bool is_repeated = caught == SIGINT || caught == SIGTERM;
+
+    if (is_repeated && (number == SIGINT || number == SIGTERM)) {
         signal(number, SIG_DFL);
         raise(number);
     }
-    progress_is_interrupted = 1;
+    if (caught == 0 || number != SIGPIPE)
+        caught = number;
 }
 
+// What is ignored, as SIGHUP under nohup and SIGINT in the background of a script, stays so.
 void progress_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
 
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (int i = 0; i < N_SIGNALS; i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+}
+
+bool progress_is_unread(void)
+{
+    return caught == SIGPIPE;
+}
+
+void progress_end_signals(void)
+{
+    fflush(stdout); // to a closed pipe, perhaps
+    if (caught == SIGPIPE) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
 }
 
 static double now(void)
@@ -194,10 +216,21 @@ static void add_point(progress *p, const ot_event *e)
         (curve_point){e->training.loss, e->validation.rows > 0 ? e->validation.loss : NAN};
 }
 
+static void show_header(progress *p)
+{
+    if (p->header && !p->is_quiet && !p->is_json)
+        fputs(p->header, p->out);
+    free(p->header);
+    p->header = NULL;
+}
+
 int progress_event(void *context, const ot_event *event)
 {
     progress *p = context;
 
+    show_header(p);
+    if (event->kind == OT_EVENT_SAVED && strcmp(strrchr(event->path, '/'), "/checkpoint") == 0)
+        p->saved_step = event->step;
     if (p->log)
         log_event(p, event);
     if (event->kind == OT_EVENT_STEP && p->is_terminal && !p->is_quiet)
@@ -209,7 +242,7 @@ int progress_event(void *context, const ot_event *event)
     }
     if (event->kind == OT_EVENT_EARLY_STOP && !p->is_quiet && !p->is_json)
         fprintf(p->out, "stopped early: the loss has not become better\n");
-    return progress_is_interrupted;
+    return caught;
 }
 
 // ---- curve ----
@@ -283,6 +316,7 @@ void progress_curve(const progress *p)
 void progress_deinit(progress *p)
 {
     free(p->points);
+    free(p->header);
     if (p->log)
         fclose(p->log);
 }

@@ -18,17 +18,22 @@ typedef struct curve_point {
 typedef struct progress {
     ot_task task;
     bool is_quiet, is_json, is_terminal;
-    FILE *out; // where lines go: standard output, or standard error when the model goes there
-    FILE *log; // NULL: none
+    FILE *out;    // where lines go: standard output, or standard error when the model goes there
+    FILE *log;    // NULL: none
+    char *header; // shown with the first step; NULL: nothing
     double last_drawn;
     int64_t first_epoch; // of the curve, from 0
     curve_point *points;
     int n_points;
+    int64_t saved_step; // of the last checkpoint; -1: none
 } progress;
 
-// Set by SIGINT and SIGTERM; a second signal ends the process at once.
-extern volatile sig_atomic_t progress_is_interrupted;
+// SIGINT, SIGTERM, SIGHUP and SIGPIPE, as far as they are not ignored already, end the run after
+// its step; a second SIGINT or SIGTERM ends the process at once.
 void progress_catch_signals(void);
+// Behind the run: whose reader has gone ends by SIGPIPE, as other programs do.
+void progress_end_signals(void);
+bool progress_is_unread(void); // SIGPIPE has come
 
 bool progress_has_terminal(void);                         // where a bar can be drawn over
 void progress_note(const progress *p, const char *text);  // a line before it begins

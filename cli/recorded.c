@@ -86,8 +86,8 @@ int recorded_take_loss(model_setup *setup, const model_values *values, const ot_
         if (recorded[i].loss == OT_LOSS_CUSTOM && !setup->loss.custom[i])
             return report_text("the model was trained with a loss from a file, which --loss says");
     }
-    if (n == 1 && recorded[0].loss == OT_LOSS_NONE && recorded[0].factor == 1 && recorded[0].input &&
-        strcmp(recorded[0].input, ot_model_output_name(model, 0)) == 0)
+    if (n == 1 && recorded[0].loss == OT_LOSS_NONE && recorded[0].factor == 1 &&
+        recorded[0].input && strcmp(recorded[0].input, ot_model_output_name(model, 0)) == 0)
         setup->loss.items[0].input = NULL; // the first output, as without a name
     return EXIT_SUCCESS;
 }

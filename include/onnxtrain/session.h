@@ -229,6 +229,12 @@ OT_API ot_status ot_session_export(ot_session *session, const char *const *outpu
 OT_API ot_status ot_session_export_view(ot_session *session, const char *const *output_names,
                                         int n_outputs, ot_model **out);
 
+/** As ot_session_export_view(), of an eval model and a checkpoint that no session is over, as
+ * ot_train_run() leaves them in a folder: `output_names` NULL there means those of its options. */
+OT_API ot_status ot_model_export_view(const ot_model *eval, ot_checkpoint *checkpoint,
+                                      const char *const *output_names, int n_outputs,
+                                      ot_model **out);
+
 /** Bytes: parameters + gradients + moments, and the largest plan so far. */
 OT_API size_t ot_session_state_bytes(const ot_session *session);
 OT_API size_t ot_session_plan_bytes(const ot_session *session);

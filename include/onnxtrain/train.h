@@ -122,13 +122,16 @@ typedef struct ot_train_options {
     void *callback_context;
     int class_axis; ///< axis of the scores that has the classes: 1, or -1: the last
     int overwrite; ///< 1: the folder may have the checkpoint of another run; 0: with `resume` alone
-    const char *const *metadata; ///< key, value, key, value, ...: for the folder's eval_model.onnx
-    int n_metadata;              ///< pairs
+    const char *const *outputs; ///< of models that ot_model_export_view() makes from the folder;
+                                ///< NULL: as ot_session_export()
+    int n_outputs;
+    const ot_artifacts *artifacts; ///< for ot_record_write(), into such models; NULL: no record
+    const ot_data_options *data;   ///< likewise
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
         sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1,  \
-            0, NULL, 0                                                                             \
+            0, NULL, 0, NULL, NULL                                                                 \
     }
 
 /**
@@ -143,7 +146,7 @@ typedef struct ot_train_options {
  * @param last receives the metrics of the parameters that the run ends with: of the last epoch's
  * validation (its training when there is no validation), of the best epoch's with keep_best; where
  * max_steps ends the run within an epoch, of a validation there, or of the epoch so far. rows 0:
- * not known. May be NULL
+ * not known. After an error only those of the best epoch, if the parameters are its. May be NULL
  * @return OT_ERR_INTERRUPTED when the callback asked to stop (the state is saved if there is a
  * checkpoint folder); OT_ERR_NOT_FINITE when the loss or a parameter is not finite, and why;
  * OT_ERR_STATE when the folder has the checkpoint of another run, or another run works in it.

@@ -60,21 +60,22 @@ static int on_event(void *context, const ot_event *event)
 
 // ---- runs ----
 
-// What train() takes behind session and batches.
-static int take_options(PyObject *args, PyObject **session, PyObject **training,
-                        PyObject **validation, ot_train_options *o, PyObject **folder,
-                        PyObject **function)
+// What train() takes besides numbers.
+typedef struct train_arguments {
+    PyObject *session, *training, *validation, *folder, *outputs, *trained, *function;
+} train_arguments;
+
+static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
 {
     long long epochs, max_steps, accumulation, save_every, patience;
     int task;
 
-    *folder = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiiO&LiLiiO", core_session_type, session,
-                          core_batches_type, training, validation, &epochs, &max_steps,
+    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiiO&LiLiiOOO", core_session_type, &a->session,
+                          core_batches_type, &a->training, &a->validation, &epochs, &max_steps,
                           &accumulation, &task, &o->metric_output, &o->metric_input, &o->class_axis,
-                          PyUnicode_FSConverter, folder, &save_every, &o->resume, &patience,
-                          &o->keep_best, &o->overwrite, function)) {
-        Py_CLEAR(*folder);
+                          PyUnicode_FSConverter, &a->folder, &save_every, &o->resume, &patience,
+                          &o->keep_best, &o->overwrite, &a->outputs, &a->trained, &a->function)) {
+        Py_CLEAR(a->folder);
         return -1;
     }
     o->epochs = epochs;
@@ -83,16 +84,18 @@ static int take_options(PyObject *args, PyObject **session, PyObject **training,
     o->task = (ot_task)task;
     o->save_every = save_every;
     o->patience = patience;
-    o->checkpoint_folder = PyBytes_Size(*folder) > 0 ? PyBytes_AsString(*folder) : NULL;
+    o->checkpoint_folder = PyBytes_Size(a->folder) > 0 ? PyBytes_AsString(a->folder) : NULL;
     return 0;
 }
 
-static PyObject *run(session_object *session, PyObject *training, PyObject *validation,
-                     ot_train_options *options, PyObject *function)
+static PyObject *run(const train_arguments *a, ot_train_options *options)
 {
-    listener l = {.function = function, .state = session->checkpoint};
-    ot_batches *validation_batches =
-        validation == Py_None ? NULL : ((batches_object *)validation)->batches;
+    session_object *session = (session_object *)a->session;
+    listener l = {.function = a->function, .state = session->checkpoint};
+    ot_batches *const training = ((batches_object *)a->training)->batches,
+                      *const validation = a->validation == Py_None
+                                              ? NULL
+                                              : ((batches_object *)a->validation)->batches;
     ot_metrics last = {0};
     ot_status st;
 
@@ -100,8 +103,7 @@ static PyObject *run(session_object *session, PyObject *training, PyObject *vali
     options->callback_context = &l;
     session->checkpoint->in_run = true;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_train_run(session->session, ((batches_object *)training)->batches, validation_batches,
-                      options, &last);
+    st = ot_train_run(session->session, training, validation, options, &last);
     Py_END_ALLOW_THREADS
     session->checkpoint->in_run = false;
     core_leave(session->checkpoint);
@@ -116,19 +118,41 @@ static PyObject *run(session_object *session, PyObject *training, PyObject *vali
     return Py_BuildValue("(NO)", metrics_tuple(&last), st == OT_OK ? Py_False : Py_True);
 }
 
+// With the texts that the options point to.
+static PyObject *run_with_texts(const train_arguments *a, ot_train_options *options)
+{
+    core_strings outputs;
+    core_trained trained;
+    PyObject *result = NULL;
+
+    if (core_trained_take(a->trained, &trained) == 0 &&
+        core_strings_take(a->outputs, &outputs) == 0) {
+        options->outputs = outputs.items;
+        options->n_outputs = outputs.count;
+        options->artifacts = trained.artifacts;
+        options->data = &trained.data;
+        if (core_session_enter(a->session) != NULL)
+            result = run(a, options);
+        core_strings_drop(&outputs);
+    }
+    core_trained_drop(&trained);
+    return result;
+}
+
 static PyObject *train(PyObject *module, PyObject *args)
 {
     ot_train_options options = OT_TRAIN_OPTIONS_INIT;
-    PyObject *session, *training, *validation, *folder, *function, *result = NULL;
+    train_arguments a = {0};
+    PyObject *result = NULL;
 
     (void)module;
-    if (take_options(args, &session, &training, &validation, &options, &folder, &function) != 0)
+    if (take_options(args, &a, &options) != 0)
         return NULL;
-    if (validation != Py_None && !PyObject_TypeCheck(validation, core_batches_type))
+    if (a.validation != Py_None && !PyObject_TypeCheck(a.validation, core_batches_type))
         PyErr_SetString(PyExc_TypeError, "expected Batches or None");
-    else if (core_session_enter(session) != NULL)
-        result = run((session_object *)session, training, validation, &options, function);
-    Py_DECREF(folder);
+    else
+        result = run_with_texts(&a, &options);
+    Py_DECREF(a.folder);
     return result;
 }
 

@@ -228,6 +228,8 @@ def train(
     patience: int,
     keep_best: bool,
     overwrite: bool,
+    outputs: list[str] | None,
+    trained: tuple | None,
     function: Callable[[tuple], Any],
     /,
 ) -> tuple[tuple, bool]: ...

@@ -11,7 +11,9 @@ import os
 import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
-from onnxtrain import _core, _data, _module, _record
+import numpy as np
+
+from onnxtrain import _arrays, _core, _data, _module, _record
 from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, memory_bytes, set_memory_max
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Log, Progress
@@ -136,6 +138,10 @@ class _Run:
             loaded, options.intra_op_num_threads, options.use_deterministic_compute, memory_bytes(options.memory_max)
         )
         self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics
+
+    def is_finite(self) -> bool:
+        """Whether all parameters are."""
+        return bool(np.isfinite(_arrays.to_numpy(self.session.get_parameters(True))).all())
 
     def open(self, data: Any, classes: list[str] | None = None) -> _data.Data:
         """`classes`: of labels that are texts."""
@@ -265,6 +271,15 @@ def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[
     return _core.Artifacts.generate(
         forward, terms, optimizer, *names, additional, statistics, False, given["seed"], init, *rest
     )
+
+
+def _rescue(result: TrainingResult, output: str | os.PathLike, error: BaseException) -> None:
+    """Write the model as it is when a run without checkpoints breaks off, unless it is ruined."""
+    if isinstance(error, _core.NotFinite) or not result._run.is_finite():
+        return
+    result.export(output)
+    if isinstance(error, KeyboardInterrupt):
+        raise KeyboardInterrupt(f"interrupted; {os.fspath(output)!r} has the parameters after step {result.steps}")
 
 
 def train(
@@ -398,7 +413,8 @@ def train(
         patience: stop after so many epochs without a better loss; 0: never.
         keep_best: end with the parameters of the best epoch.
         seed: of the order of the data, Dropout and values drawn.
-        output: where the trained model is written.
+        output: where the trained model is written; without `checkpoint_dir` also when Control-C or an error breaks
+            the run off after a step, unless the parameters are not finite.
         checkpoint_dir: where checkpoints are saved, every `save_every` steps or once an epoch.
         resume: go on from the checkpoint in `checkpoint_dir`, if there is one.
         overwrite: begin anew where `checkpoint_dir` has the checkpoint of another run, which is refused otherwise.
@@ -459,22 +475,30 @@ def train(
     listeners = ([Progress()] if progress else []) + list(callbacks)
     with contextlib.ExitStack() as stack:
         journal = None if log is None else stack.enter_context(contextlib.closing(Log(log, is_resumed)))
-        last, result.stopped = _core.train(
-            run.session,
-            training,
-            validating,
-            epochs,
-            max_steps,
-            accumulate,
-            *run.measured,
-            folder,
-            save_every,
-            is_resumed,
-            patience,
-            keep_best,
-            overwrite or resume,
-            _listen(run, result, listeners, journal),
-        )
+        before = result.steps
+        try:
+            last, result.stopped = _core.train(
+                run.session,
+                training,
+                validating,
+                epochs,
+                max_steps,
+                accumulate,
+                *run.measured,
+                folder,
+                save_every,
+                is_resumed,
+                patience,
+                keep_best,
+                overwrite or resume,
+                run.outputs,
+                run.trained(result.classes),
+                _listen(run, result, listeners, journal),
+            )
+        except BaseException as error:
+            if output is not None and not folder and result.steps > before:
+                _rescue(result, output, error)
+            raise
     if not result.stopped:
         result.metrics = run.metrics(last)
     if output is not None:

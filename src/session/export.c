@@ -111,45 +111,95 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
     return st;
 }
 
-static ot_status cut(const ot_session *session, const char *const *names, int n_names,
-                     embedding how, ot_model **out)
+// ---- outputs that the model itself names, as that of a run's folder does: one a line ----
+
+static ot_status split_lines(ot_model *model, const char *text, const char ***names, int *n_names)
+{
+    char *copy = ot__arena_strdup(model->arena, text);
+    const char **list = ot__alloc((strlen(text) + 1) * sizeof(*list));
+
+    if (copy == NULL || list == NULL) {
+        ot__free(list);
+        return OT_ERR_NO_MEMORY;
+    }
+    *n_names = 0;
+    for (char *at = copy, *end; at != NULL; at = end) {
+        end = strchr(at, '\n');
+        if (end != NULL)
+            *end++ = '\0';
+        list[(*n_names)++] = at;
+    }
+    *names = list;
+    return OT_OK;
+}
+
+// The names are the model's or the program's, the list is the caller's.
+static ot_status usual_outputs(const ot__program *program, ot_model *model, const char ***names,
+                               int *n_names)
+{
+    const char *stated = ot_model_metadata(model, OT_METADATA_OUTPUTS);
+
+    return stated != NULL ? split_lines(model, stated, names, n_names)
+                          : ot__export_outputs(program, names, n_names);
+}
+
+// ---- the exported model ----
+
+// What an exported model is made from.
+typedef struct source {
+    const ot_model *model; // the eval model as given
+    const ot__program *program;
+    const ot_checkpoint *checkpoint;
+} source;
+
+static ot_status cut(const source *from, ot_model *model, const char *const *names, int n_names,
+                     embedding how)
+{
+    const char **found = NULL;
+    ot_status st = OT_OK;
+
+    if (names == NULL) {
+        st = usual_outputs(from->program, model, &found, &n_names);
+        names = found;
+    }
+    if (st == OT_OK)
+        st = set_outputs(from->program, model, names, n_names);
+    if (st == OT_OK)
+        st = ot__graph_prune(model->graph, NULL);
+    if (st == OT_OK)
+        st = replace_inputs(from->checkpoint, model, how);
+    if (st == OT_OK)
+        st = ot__graph_verify(model->graph);
+    ot__free(found);
+    return st == OT_OK ? ot__model_drop_metadata(model, OT_METADATA_OUTPUTS) : st;
+}
+
+static ot_status export_from(const source *from, const char *const *output_names, int n_outputs,
+                             embedding how, ot_model **out)
 {
     ot_model *model;
     ot_status st;
 
-    OT_TRY(ot__model_clone(session->eval_source, &model));
-    st = set_outputs(&session->eval, model, names, n_names);
+    if (output_names != NULL && n_outputs < 1)
+        return ot__error(OT_ERR_INVALID, "an exported model needs an output");
+    OT_TRY(ot__model_clone(from->model, &model));
+    st = cut(from, model, output_names, n_outputs, how);
     if (st == OT_OK)
-        st = ot__graph_prune(model->graph, NULL);
-    if (st == OT_OK)
-        st = replace_inputs(session->checkpoint, model, how);
-    if (st == OT_OK)
-        st = ot__graph_verify(model->graph);
-    if (st != OT_OK) {
+        *out = model;
+    else
         ot_model_destroy(model);
-        return st;
-    }
-    *out = model;
-    return OT_OK;
+    return st;
 }
 
 static ot_status export(ot_session *session, const char *const *output_names, int n_outputs,
                         embedding how, ot_model **out)
 {
-    const char **found = NULL;
-    ot_status st = OT_OK;
+    const source from = {session->eval_source, &session->eval, session->checkpoint};
 
     if (session->eval.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no eval model to export");
     OT_TRY(ot__session_check_values(session));
-    if (output_names != NULL && n_outputs < 1)
-        return ot__error(OT_ERR_INVALID, "an exported model needs an output");
-    if (output_names == NULL)
-        st = ot__export_outputs(&session->eval, &found, &n_outputs);
-    if (st == OT_OK)
-        st = cut(session, output_names != NULL ? output_names : found, n_outputs, how, out);
-    ot__free(found);
-    return st;
+    return export_from(&from, output_names, n_outputs, how, out);
 }
 
 ot_status ot_session_export(ot_session *session, const char *const *output_names, int n_outputs,
@@ -168,6 +218,32 @@ ot_status ot_session_export_view(ot_session *session, const char *const *output_
     *out = NULL;
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, export(session, output_names, n_outputs, by_reference, out));
+}
+
+static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpoint,
+                              const char *const *output_names, int n_outputs, ot_model **out)
+{
+    ot__program program;
+    const source from = {eval, &program, checkpoint};
+    ot_status st;
+
+    if (checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    st = ot__program_create(&program, "eval model", eval, checkpoint);
+    if (st == OT_OK)
+        st = export_from(&from, output_names, n_outputs, by_reference, out);
+    ot__program_deinit(&program);
+    return st;
+}
+
+ot_status ot_model_export_view(const ot_model *eval, ot_checkpoint *checkpoint,
+                               const char *const *output_names, int n_outputs, ot_model **out)
+{
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(eval));
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    return ot__ckpt_leave(checkpoint, export_model(eval, checkpoint, output_names, n_outputs, out));
 }
 
 ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out)

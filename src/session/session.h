@@ -17,6 +17,9 @@
 #define OT_PROPERTY_SCHEDULE "onnxtrain.schedule"           // string
 #define OT_PROPERTY_OPTIMIZER "onnxtrain.optimizer" // string: operator whose moments these are
 
+// In the eval model of a run's folder: the outputs of what is exported, a line each.
+#define OT_METADATA_OUTPUTS "onnxtrain.outputs"
+
 // ---- for the training loop ----
 
 // finite.c: the first float tensor, among those that training changes (trainable parameters, their

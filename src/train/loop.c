@@ -227,17 +227,22 @@ static ot_status train(ot__loop *l)
     return OT_OK;
 }
 
-// An error in the data or in a kernel says nothing against the steps before it.
-static void save_after_error(ot__loop *l, ot_status st)
+// An error in the data or in a kernel says nothing against the steps before it. Returns `st`, or
+// OT_ERR_NOT_FINITE when those steps have ruined the parameters.
+static ot_status save_after_error(ot__loop *l, ot_status st)
 {
     char message[ERROR_MAX];
+    ot_status last;
 
-    if (st == OT_ERR_INTERRUPTED || st == OT_ERR_NOT_FINITE || l->has_failed ||
-        l->n_micro_batches > 0)
-        return;
+    if (st == OT_ERR_INTERRUPTED || st == OT_ERR_NOT_FINITE)
+        return st;
     snprintf(message, sizeof message, "%s", ot_error_message());
-    (void)ot__save_last(l);
-    (void)ot__error(st, "%s", message);
+    // Within a step the state before it is not there any more.
+    last =
+        l->n_micro_batches > 0 || l->has_failed ? ot__loop_check_parameters(l) : ot__save_last(l);
+    if (last != OT_ERR_NOT_FINITE)
+        return ot__error(st, "%s", message);
+    return ot__error_prefix(last, "%s; and before that", message);
 }
 
 static ot_status start(ot__loop *l)
@@ -265,19 +270,21 @@ static ot_status run(ot__loop *l)
     OT_TRY(start(l));
     st = train(l);
     if (st != OT_OK)
-        save_after_error(l, st);
+        st = save_after_error(l, st);
     if (l->options->keep_best && ot__save_restore_best(l) != OT_OK && st == OT_OK)
         st = OT_ERR_NO_MEMORY;
     return st;
 }
 
 // Of the parameters that the run ends with.
-static ot_status last_metrics(ot__loop *l, ot_metrics *last)
+static ot_status last_metrics(ot__loop *l, ot_status st, ot_metrics *last)
 {
     const bool is_in_epoch = l->at.batch > 0;
 
     if (l->options->keep_best && l->best)
-        *last = l->at.best.metrics;
+        *last = l->best_metrics;
+    else if (st != OT_OK)
+        return OT_OK;
     else if (is_in_epoch && l->validation)
         return evaluate(l, l->validation, last);
     else if (is_in_epoch)
@@ -322,8 +329,11 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
     l.n_batches = ot_batches_count(training);
     if (st == OT_OK)
         st = run(&l);
-    if (st == OT_OK && last)
-        st = last_metrics(&l, last);
+    if (last) {
+        const ot_status measured = last_metrics(&l, st, last);
+
+        st = st == OT_OK ? measured : st;
+    }
     loop_deinit(&l);
     return st;
 }

@@ -3,6 +3,7 @@
 #ifndef OT_TRAIN_LOOP_H
 #define OT_TRAIN_LOOP_H
 
+#include "onnxtrain/record.h"
 #include "train/train.h"
 
 enum { OT_LOOP_OUTPUTS = 16 };
@@ -41,6 +42,7 @@ typedef struct ot__loop {
     // saving
     char *checkpoint_path, *best_path, *model_path;
     ot_tensor **best; // copies of all parameters at the best epoch
+    ot_metrics best_metrics;
     ot__save_plan plan;
     bool is_confirmed; // the parameters have given a finite loss
     bool is_saved;     // the checkpoint has them

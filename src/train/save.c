@@ -74,9 +74,25 @@ void ot__save_close(ot__loop *l)
 
 // ---- the eval model: with a checkpoint it is all that export needs ----
 
+static ot_status describe_model(const ot_train_options *options, ot_model *model)
+{
+    ot__buf names = {0};
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < options->n_outputs; i++)
+        ot__buf_printf(&names, "%s%s", i > 0 ? "\n" : "", options->outputs[i]);
+    if (options->n_outputs > 0)
+        st = ot__buf_status(&names);
+    if (st == OT_OK && options->n_outputs > 0)
+        st = ot_model_set_metadata(model, OT_METADATA_OUTPUTS, names.data);
+    ot__buf_deinit(&names);
+    if (st == OT_OK && options->artifacts)
+        st = ot_record_write(model, options->artifacts, options->data);
+    return st;
+}
+
 static ot_status write_model(ot__loop *l)
 {
-    const ot_train_options *options = l->options;
     ot_model *model;
     ot_status st;
 
@@ -85,9 +101,7 @@ static ot_status write_model(ot__loop *l)
     OT_TRY(ot__session_copy_eval_model(l->session, &model));
     if (!model)
         return OT_OK;
-    st = OT_OK;
-    for (int i = 0; st == OT_OK && i < options->n_metadata; i++)
-        st = ot_model_set_metadata(model, options->metadata[2 * i], options->metadata[2 * i + 1]);
+    st = describe_model(l->options, model);
     if (st == OT_OK)
         st = ot_model_save(model, l->model_path, NULL);
     ot_model_destroy(model);
@@ -120,6 +134,7 @@ ot_status ot__save_load_best(ot__loop *l)
         return OT_OK;
     OT_TRY(ot_checkpoint_load_parameters(l->best_path, &best));
     st = take_parameters(l, best);
+    l->best_metrics = l->at.best.metrics;
     ot_checkpoint_destroy(best);
     return st;
 }
@@ -165,6 +180,7 @@ static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
     OT_TRY(ot__loop_check_parameters(l));
     if (plan->best) {
         OT_TRY(take_parameters(l, l->checkpoint));
+        l->best_metrics = plan->at.best.metrics;
         if (l->best_path) {
             OT_TRY(write(l, plan, l->best_path));
             l->has_old_best = false;

@@ -10,7 +10,7 @@ bad() {
     shift
     files=
     for file in "$@"; do files="$files --data $file"; done
-    refuses 1 "$bad_text" train mlp.onnxtxt $files --threads 1 --epochs 1
+    refuses 1 "$bad_text" train mlp.onnxtxt $files --threads 1 --epochs 1 --batch-size 1000 --quiet
 }
 
 # CSV

@@ -85,7 +85,7 @@ run 0 artifacts heads.onnxtxt $two --ignore-index -7 --out ignoring
 run 0 train ignoring --data hole.csv --bind x=a:d --label kind --bind depth_target=depth --epochs 1 --quiet
 sed '3s/.*/1,2,3,4,-8,0/' heads.csv >hole.csv
 refuses 1 "hole.csv: line 3, column 5 ('kind'): label -8 is outside 0..2" \
-    train ignoring --data hole.csv --bind x=a:d --label kind --bind depth_target=depth --epochs 1 --threads 1
+    train ignoring --data hole.csv --bind x=a:d --label kind --bind depth_target=depth --epochs 1 --threads 1 --batch-size 1000 --quiet
 
 # Resuming continues bit for bit.
 run 0 train heads.onnxtxt $two $options --max-steps 3 --schedule-steps 8 --schedule linear --checkpoint-dir resumed --quiet

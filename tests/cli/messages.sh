@@ -139,6 +139,7 @@ check_rows <<'END'
 1|the model is the optimizer model of artifacts, expected a forward model: train their folder|train artifacts/optimizer_model.onnx --data plain.csv
 1|folder: is no folder of artifacts: it lacks training_model.onnx|train folder --data plain.csv
 1|missing: there is no such folder|export missing --out e.onnx
+1|folder: is no folder of artifacts, or of a run: it lacks eval_model.onnx|export folder --out e.onnx
 1|mlp.onnxtxt: is a file, not a folder of artifacts|export mlp.onnxtxt --out e.onnx
 1|mlp.onnxtxt: is a model in ONNX's textual syntax, not a checkpoint|export artifacts --checkpoint mlp.onnxtxt --out e.onnx
 1|artifacts/eval_model.onnx: is an ONNX model, not a checkpoint|export artifacts --checkpoint artifacts/eval_model.onnx --out e.onnx

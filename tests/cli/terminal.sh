@@ -39,22 +39,22 @@ err "--out: standard output is closed"
 
 command -v script >/dev/null || { echo "no script command: the terminal is not tested"; exit 0; }
 export TERM=xterm
-script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1" /dev/null </dev/null >out
+script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --overwrite" /dev/null </dev/null >out
 ran="onnxtrain train on a terminal"
 out "${return_mark}epoch 1/2 ["
 out "rows/s"
 out "s left"
 out "$escape_mark[K"
 out "epoch 2/2  loss "
-script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --quiet" /dev/null </dev/null >out
+script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --overwrite --quiet" /dev/null </dev/null >out
 [ ! -s out ] || fail "$ran --quiet prints something"
-script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --json" /dev/null </dev/null >out
+script -qec "'$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --overwrite --json" /dev/null </dev/null >out
 grep -q "^\(.*$escape_mark\[K\)\{0,1\}{\"rows\":60" out || fail "$ran --json: the object does not stand alone"
 # A terminal that cannot draw over lines gets plain ones; a narrow one no line longer than itself.
-script -qec "TERM=dumb '$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1" /dev/null </dev/null >out
+script -qec "TERM=dumb '$command' train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --overwrite" /dev/null </dev/null >out
 grep -q "$escape_mark" out && fail "$ran: escapes on a dumb terminal"
 out "epoch 2/2  loss "
-script -qec "stty cols 40; '$command' train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1" /dev/null </dev/null >out
+script -qec "stty cols 40; '$command' train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --overwrite" /dev/null </dev/null >out
 tr '\r' '\n' <out | grep "\[=" | sed "s/$escape_mark\[K//g" | awk 'length > 39 { exit 1 }' || fail "$ran: the bar is wider than 40 columns"
 tr '\r' '\n' <out | grep -q "\[====\]" || fail "$ran: no bar on 40 columns"
 echo ok

@@ -354,6 +354,45 @@ class TrainTest(unittest.TestCase):
         self.assertEqual([row["epoch"] for row in result.history], [3, 4])
         np.testing.assert_array_equal(result.state.parameters["w1"].data, expected)
 
+    def test_a_folder_of_another_run_is_not_overwritten(self):
+        quiet(points(), epochs=1, checkpoint_dir=self.folder)
+        with self.assertRaisesRegex(RuntimeError, "checkpoint is of an earlier run: resume it, or overwrite it"):
+            quiet(points(), epochs=1, checkpoint_dir=self.folder)
+        self.assertEqual(quiet(points(), epochs=1, checkpoint_dir=self.folder, overwrite=True).steps, 7)
+
+    def test_a_run_that_diverges_leaves_the_checkpoint_before_it(self):
+        quiet(points(), epochs=3, checkpoint_dir=self.folder)
+        before = (self.folder / "checkpoint").read_bytes()
+        with self.assertRaisesRegex(ArithmeticError, "lower the learning rate"):
+            quiet(points(), epochs=6, checkpoint_dir=self.folder, resume=True, learning_rate=1e30)
+        self.assertEqual((self.folder / "checkpoint").read_bytes(), before)
+        result = quiet(points(), epochs=6, checkpoint_dir=self.folder, resume=True)
+        self.assertTrue(np.isfinite(result.metrics["loss"]))
+        self.assertEqual(result.steps, 6 * 7)
+
+    def test_a_model_is_made_from_the_folder_of_a_run(self):
+        x, labels = points()
+        quiet((x, np.array(["red", "blue"])[labels]), epochs=2, checkpoint_dir=self.folder)
+        model = _core.Model.load(str(self.folder / "eval_model.onnx"))
+        self.assertEqual(json.loads(model.metadata("onnxtrain.classes")), ["blue", "red"])
+        self.assertEqual(model.metadata("onnxtrain.outputs"), "y")
+
+    def test_what_breaks_a_run_off_does_not_lose_its_steps(self):
+        def fail(event):
+            if event.step == 5:
+                raise error
+
+        output = self.folder / "out.onnx"
+        quiet(points(), epochs=1, max_steps=5, output=self.folder / "expected.onnx")
+        for error, text in ((KeyError("mine"), "mine"), (KeyboardInterrupt(), "'.*out.onnx' has the parameters after step 5")):
+            with self.subTest(text), self.assertRaisesRegex(type(error), text):
+                quiet(points(), callbacks=[fail], output=output)
+            self.assertEqual(output.read_bytes(), (self.folder / "expected.onnx").read_bytes())
+            output.unlink()
+        with self.assertRaises(ArithmeticError):
+            quiet(points(), output=output, learning_rate=1e30)
+        self.assertFalse(output.exists())
+
     def test_parameters_may_be_frozen(self):
         result = quiet(points(), epochs=1, frozen=["*1"])
         self.assertFalse(result.state.parameters["w1"].requires_grad)

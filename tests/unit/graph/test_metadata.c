@@ -53,12 +53,43 @@ static void a_key_that_is_there_is_replaced(void **state)
     ot_model_destroy(model);
 }
 
+// A list that two models share is not changed under the other's hands.
+static void a_clone_has_metadata_of_its_own(void **state)
+{
+    ot_model *model = described(), *clone;
+
+    (void)state;
+    assert_int_equal(ot__model_clone(model, &clone), OT_OK);
+    assert_int_equal(ot_model_set_metadata(clone, "k", "other"), OT_OK);
+    assert_int_equal(ot__model_drop_metadata(clone, "empty"), OT_OK);
+    assert_string_equal(ot_model_metadata(clone, "k"), "other");
+    ot_model_destroy(clone);
+    assert_string_equal(ot_model_metadata(model, "k"), "v");
+    assert_string_equal(ot_model_metadata(model, "empty"), "");
+    ot_model_destroy(model);
+}
+
+static void an_entry_is_removed(void **state)
+{
+    ot_model *model = described();
+
+    (void)state;
+    assert_int_equal(ot__model_drop_metadata(model, "none"), OT_OK);
+    assert_int_equal(ot_model_metadata_count(model), 2);
+    assert_int_equal(ot__model_drop_metadata(model, "k"), OT_OK);
+    assert_int_equal(ot_model_metadata_count(model), 1);
+    assert_string_equal(ot_model_metadata_key(model, 0), "empty");
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_says_what_its_file_says),
         cmocka_unit_test(metadata_is_listed_in_its_order),
         cmocka_unit_test(a_key_that_is_there_is_replaced),
+        cmocka_unit_test(a_clone_has_metadata_of_its_own),
+        cmocka_unit_test(an_entry_is_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

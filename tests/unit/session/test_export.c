@@ -140,6 +140,38 @@ static void a_view_is_the_same_model_over_the_parameters_themselves(void **state
     ot__buf_deinit(&viewed);
 }
 
+static void assert_outputs(const ot_model *model, const char *const *names, int n)
+{
+    assert_int_equal(ot_model_output_count(model), n);
+    for (int i = 0; i < n; i++)
+        assert_string_equal(ot_model_output_name(model, i), names[i]);
+}
+
+// As they stand in a run's folder.
+static void an_eval_model_and_a_checkpoint_are_enough(void **state)
+{
+    fixture *f = *state;
+    static const char *const two[] = {"output-0", "h"}, *const one[] = {"h"};
+
+    ot_session_destroy(f->session);
+    f->session = NULL;
+    assert_int_equal(ot_model_set_metadata(f->eval, "onnxtrain.outputs", "output-0\nh"), OT_OK);
+    assert_int_equal(ot_model_set_metadata(f->eval, "mine", "stays"), OT_OK);
+    assert_int_equal(ot_model_export_view(f->eval, f->checkpoint, NULL, 0, &f->exported), OT_OK);
+    assert_outputs(f->exported, two, 2);
+    assert_null(ot_model_metadata(f->exported, "onnxtrain.outputs"));
+    assert_string_equal(ot_model_metadata(f->exported, "mine"), "stays");
+    ot_model_destroy(f->exported);
+    assert_int_equal(ot_model_export_view(f->eval, f->checkpoint, one, 1, &f->exported), OT_OK);
+    assert_outputs(f->exported, one, 1);
+    ot_model_destroy(f->exported);
+    f->exported = NULL;
+    assert_int_equal(ot_model_set_metadata(f->eval, "onnxtrain.outputs", "h\n"), OT_OK);
+    assert_int_equal(ot_model_export_view(f->eval, f->checkpoint, NULL, 0, &f->exported),
+                     OT_ERR_NOT_FOUND);
+    assert_null(f->exported);
+}
+
 static void wrong_names_are_refused(void **state)
 {
     fixture *f = *state;
@@ -218,6 +250,7 @@ int main(void)
         TEST(any_value_inside_can_be_an_output),
         TEST(parameters_that_are_not_needed_are_left_out),
         TEST(a_view_is_the_same_model_over_the_parameters_themselves),
+        TEST(an_eval_model_and_a_checkpoint_are_enough),
         TEST(wrong_names_are_refused),
         cmocka_unit_test(what_only_prepares_the_scores_for_the_loss_is_no_output),
         cmocka_unit_test(outputs_beside_the_loss_are_taken_when_there_are_any),

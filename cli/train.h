@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the command `train` share.
+#ifndef CLI_TRAIN_H
+#define CLI_TRAIN_H
+
+#include "data_options.h"
+#include "model_options.h"
+#include "progress.h"
+#include "train_output.h"
+
+typedef struct train_values {
+    model_values model;
+    data_values data;
+    int64_t epochs, max_steps, accumulate, warmup, total_steps, step_size;
+    double lr, gamma, power, end_factor;
+    int schedule;
+    int64_t threads, memory_max;
+    bool reproducible;
+    const char *checkpoint_dir;
+    int64_t save_every, early_stop;
+    bool resume, overwrite, keep_best, dry_run;
+    const char *out, *log;
+    bool quiet, json;
+} train_values;
+
+typedef struct train_run {
+    const train_values *values;
+    const char *path;
+    bool from_folder;
+    ot_model *forward;
+    model_setup model;
+    ot_artifacts *artifacts;
+    ot_checkpoint *resumed; // replaces the artifacts' checkpoint
+    ot_session *session;
+    data_setup data;
+    ot_data_options data_options; // of the training data
+    progress progress;
+    train_output output;
+    int64_t start_step;
+    ot_train_options options;
+    size_t memory_max;
+} train_run;
+
+// train_end.c: what is said, and what is kept.
+void train_report(const train_run *r, const ot_metrics *metrics);
+// After Ctrl-C or an error, of which the library's message tells; returns the exit code.
+int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics);
+
+#endif
