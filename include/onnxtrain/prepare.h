@@ -34,6 +34,7 @@ typedef enum ot_finding_kind {
     OT_FINDING_JOINED,    ///< one parameter was two tensors: it is one
     OT_FINDING_SHARED,    ///< one tensor that several places read stays one
     OT_FINDING_BATCH,     ///< the exporter fixed the batch size: it is open, or what holds it
+    OT_FINDING_LOST,      ///< parameters that the exporter computed away
 } ot_finding_kind;
 
 /** One thing that preparing found. */
@@ -57,10 +58,10 @@ OT_API void ot_findings_destroy(ot_findings *findings); ///< NULL is fine
  * their initial values are equal, are tensors of their own again.
  *
  * A batch size that the exporter fixed, which is the number that axis 0 of the first input has,
- * becomes open: in all inputs that have it there, and in the constants of Reshape, Expand and Slice,
- * class tokens and initial states that hold it where the batch comes to. Where more than inputs
- * changes, the model runs once on twice as many random rows, and stays as it is unless it gives
- * what it gave of each half.
+ * becomes open: in all inputs that have it there, and in the constants of Reshape, Expand and
+ * Slice, class tokens and initial states that hold it where the batch comes to. Where more than
+ * inputs changes, the model runs once on twice as many random rows, and stays as it is unless it
+ * gives what it gave of each half.
  *
  * @param model    stays as it is
  * @param options  NULL for defaults

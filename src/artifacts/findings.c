@@ -13,6 +13,7 @@ static const char *const words[] = {
     [OT_FINDING_JOINED] = "joined",
     [OT_FINDING_SHARED] = "shared",
     [OT_FINDING_BATCH] = "batch",
+    [OT_FINDING_LOST] = "lost",
 };
 
 ot_status ot__findings_create(ot_findings **out)

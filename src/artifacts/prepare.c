@@ -23,7 +23,11 @@ ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_o
                          sizeof *out);
     memcpy(out, given, given->size);
     out->size = sizeof *out;
-    return OT_GIVEN_MANY(out->shared, out->n_shared);
+    OT_TRY(OT_GIVEN_MANY(out->shared, out->n_shared));
+    for (int i = 0; i < out->n_shared; i++)
+        if (!out->shared[i])
+            return ot__error(OT_ERR_INVALID, "prepare options: shared name %d is NULL", i);
+    return OT_OK;
 }
 
 ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_findings *findings)

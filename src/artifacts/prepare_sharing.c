@@ -36,6 +36,15 @@ static void write_text(ot__buf *text, const ot__sharing *item)
         ot__buf_printf(text, "'%s' trains as one tensor for ", item->name);
         list_names(text, item->parts, item->n_parts);
         break;
+    case OT_SHARING_LOST:
+        list_names(text, item->parts, item->n_parts);
+        ot__buf_printf(text,
+                       " %s no tensor of the file: the exporter computed something else of %s, "
+                       "which trains instead, or left %s out; to train all parameters, export with "
+                       "torch.onnx.export(..., optimize=False) in training mode",
+                       item->n_parts > 1 ? "are" : "is", item->n_parts > 1 ? "them" : "it",
+                       item->n_parts > 1 ? "them" : "it");
+        break;
     }
 }
 
@@ -45,6 +54,7 @@ static ot_status add_finding(const ot__sharing *item, ot_findings *findings)
         [OT_SHARING_SEPARATED] = OT_FINDING_SEPARATED,
         [OT_SHARING_JOINED] = OT_FINDING_JOINED,
         [OT_SHARING_LEFT] = OT_FINDING_SHARED,
+        [OT_SHARING_LOST] = OT_FINDING_LOST,
     };
     ot__buf text = {0};
     ot_status st;
@@ -52,7 +62,8 @@ static ot_status add_finding(const ot__sharing *item, ot_findings *findings)
     write_text(&text, item);
     st = ot__buf_status(&text);
     if (st == OT_OK)
-        st = ot__findings_add(findings, kinds[item->kind], item->kind != OT_SHARING_LEFT,
+        st = ot__findings_add(findings, kinds[item->kind],
+                              item->kind == OT_SHARING_SEPARATED || item->kind == OT_SHARING_JOINED,
                               item->name, text.data);
     ot__buf_deinit(&text);
     return st;

@@ -116,10 +116,11 @@ const char **ot__python_list(ot_model *model, const char *text, int *n)
 
 // ---- the newer exporter ----
 
-typedef struct placeholder {
+typedef struct ot__placeholder {
     const char *target;
     bool is_buffer;
-} placeholder;
+    bool is_taken; // by an operator
+} placeholder;     // an input of the exported program
 
 // One line of the signature: "p_l_weight: PARAMETER target='l.weight'". Others are skipped.
 static ot_status add_line(ot__owners *p, const char *line, size_t length)
@@ -141,6 +142,9 @@ static ot_status add_line(ot__owners *p, const char *line, size_t length)
         return OT_ERR_NO_MEMORY;
     made->target = from + sizeof target - 1;
     made->is_buffer = !ot__starts_with(kind + 2, "PARAMETER");
+    if (!ot__arena_grow(arena, &p->inputs, &p->inputs_capacity, p->n_inputs, sizeof *p->inputs))
+        return OT_ERR_NO_MEMORY;
+    p->inputs[p->n_inputs++] = made;
     return ot__map_put(&p->signature, name, made) && ot__map_put(&p->targets, made->target, made)
                ? OT_OK
                : OT_ERR_NO_MEMORY;
@@ -178,26 +182,39 @@ static bool fits(const ot_node *node, const char *leaf, const char *target)
     return !is_any_of(target, others);
 }
 
+// The next input of the program among the arguments of a call, "(args = (%x, %p_l_weight), ...)";
+// NULL: none is left.
+static placeholder *next_argument(const ot__owners *p, const char **at)
+{
+    char name[256];
+
+    while (*at && (*at = strchr(*at, '%')) != NULL) {
+        size_t length = 0;
+        placeholder *found;
+
+        for (++*at; is_word((*at)[length]); length++)
+            continue;
+        if (length >= sizeof name)
+            continue;
+        memcpy(name, *at, length);
+        name[length] = '\0';
+        found = ot__map_get(&p->signature, name);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
 // "%linear : [num_users=1] = call_function[...](args = (%x, %p_l_weight, %p_l_bias), kwargs = {})":
 // the only argument that fits. NULL: none, or several.
 static const placeholder *find_argument(const ot__owners *p, const ot_node *node, const char *call,
                                         const char *leaf)
 {
-    const placeholder *fitting = NULL, *only = NULL;
+    const placeholder *fitting = NULL, *only = NULL, *found;
     int n_fitting = 0, n = 0;
-    char name[256];
 
-    for (const char *at = strchr(call, '('); at && (at = strchr(at, '%')) != NULL;) {
-        const placeholder *found;
-        size_t length = 0;
-
-        for (at++; is_word(at[length]); length++)
-            if (length + 1 >= sizeof name)
-                return NULL;
-        memcpy(name, at, length);
-        name[length] = '\0';
-        found = ot__map_get(&p->signature, name);
-        if (!found || found == only)
+    for (const char *at = strchr(call, '('); (found = next_argument(p, &at)) != NULL;) {
+        if (found == only)
             continue;
         only = found;
         n++;
@@ -207,6 +224,29 @@ static const placeholder *find_argument(const ot__owners *p, const ot_node *node
         }
     }
     return n_fitting == 1 ? fitting : n == 1 ? only : NULL;
+}
+
+ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
+{
+    *n = 0;
+    *names = ot__arena_alloc(p->graph->model->arena, ((size_t)p->n_inputs + 1) * sizeof **names);
+    if (!*names)
+        return OT_ERR_NO_MEMORY;
+    for (int k = 0; k < p->graph->n_nodes; k++) {
+        const char *call = ot__node_metadata(p->graph->nodes[k], CALL);
+        const char *at = call ? strchr(call, '(') : NULL;
+
+        for (placeholder *taken; (taken = next_argument(p, &at)) != NULL;)
+            taken->is_taken = true;
+    }
+    for (int i = 0; i < p->n_inputs; i++) {
+        const placeholder *input = p->inputs[i];
+        const ot_value *value = ot__graph_find(p->graph, input->target);
+
+        if (input->is_taken && !input->is_buffer && !(value && value->is_initializer))
+            (*names)[(*n)++] = input->target;
+    }
+    return OT_OK;
 }
 
 ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *out)

@@ -28,6 +28,8 @@ typedef struct ot__owners {
     int n_parameters, n_nodes;
     ot__map signature; // of the exported program: what its inputs are, by their names in it
     ot__map targets;   // the same by the names of parameters and buffers
+    struct ot__placeholder **inputs; // the same in order
+    int n_inputs, inputs_capacity;
 } ot__owners;
 
 ot_status ot__owners_init(ot__owners *owners, ot_graph *graph);
@@ -41,6 +43,9 @@ ot_status ot__owner_find(const ot__owners *owners, const ot_node *node, const ch
 bool ot__is_parameter_name(const ot_graph *graph, const char *name);
 // The exporter computed this tensor, and from no parameter or buffer of the exported program.
 ot_status ot__owner_is_nobody(const ot__owners *owners, const ot_value *value, bool *out);
+// Parameters of the exported program that operators took, but that are no tensor of the graph any
+// more, in the order of the signature. *names is of the model's arena.
+ot_status ot__owners_lost(const ot__owners *owners, const char ***names, int *n);
 // The strings of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many; -1 when the text
 // is no such list. Of the model's arena; NULL when out of memory.
 const char **ot__python_list(ot_model *model, const char *text, int *n);

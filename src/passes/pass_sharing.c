@@ -15,12 +15,22 @@ static ot_status run(ot__separation *s, step change)
     return st;
 }
 
+static ot_status say_lost(ot__separation *s)
+{
+    const char **names;
+    int n;
+
+    OT_TRY(ot__owners_lost(&s->owners, &names, &n));
+    return n == 0 ? OT_OK : ot__sharing_say(s, OT_SHARING_LOST, names[0], names, n);
+}
+
 static ot_status run_all(ot__separation *s)
 {
     OT_TRY(run(s, ot__sharing_find_equal));
     OT_TRY(run(s, ot__sharing_join));
     OT_TRY(run(s, ot__sharing_separate));
-    return run(s, ot__sharing_statistics);
+    OT_TRY(run(s, ot__sharing_statistics));
+    return say_lost(s);
 }
 
 ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__sharings *out)

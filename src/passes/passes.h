@@ -42,6 +42,7 @@ typedef enum ot__sharing_kind {
     OT_SHARING_SEPARATED, // `parts` are the names that the tensor's parameters have now
     OT_SHARING_JOINED,    // `parts` are the names of the tensors that have become `name`
     OT_SHARING_LEFT,      // `parts` say who reads the one tensor
+    OT_SHARING_LOST,      // `parts` are parameters that the exporter has computed away
 } ot__sharing_kind;
 typedef struct ot__sharing {
     ot__sharing_kind kind;

@@ -185,8 +185,22 @@ static void drop_joined(ot_graph *graph)
     graph->n_initializers = kept;
 }
 
+// Is there a matrix whose parameter only its elements could tell?
+static bool needs_elements(const ot_graph *graph)
+{
+    for (int i = 0; i < graph->n_initializers; i++) {
+        const ot_value *value = graph->initializers[i];
+
+        if (is_matrix(value) && !ot__is_parameter_name(graph, value->name) &&
+            !ot__value_metadata(value, FOLDED_FROM))
+            return true;
+    }
+    return false;
+}
+
 static ot_status join_all(ot__separation *s, matrix *matrices)
 {
+    const bool by_hash = needs_elements(s->graph); // else large files need not be read for it
     bool changed = false;
     int n = 0;
 
@@ -194,8 +208,9 @@ static ot_status join_all(ot__separation *s, matrix *matrices)
         ot_value *value = s->graph->initializers[i];
 
         if (is_matrix(value))
-            matrices[n++] = (matrix){value, value->constant, ot__elements_hash(value->constant),
-                                     ot__uses_count(&s->uses, value) > 0};
+            matrices[n++] =
+                (matrix){value, value->constant, by_hash ? ot__elements_hash(value->constant) : 0,
+                         ot__uses_count(&s->uses, value) > 0};
     }
     qsort(matrices, (size_t)n, sizeof *matrices, by_elements);
     for (int i = 0; i < n; i++)

@@ -122,6 +122,10 @@ static void what_the_user_keeps_shared_stays(void **state)
     assert_int_equal(ot_model_prepare_training(model, &options, &out, NULL), OT_ERR_NOT_FOUND);
     assert_message_has("n3.*");
     assert_null(out);
+    options.shared = (const char *const[]){NULL};
+    assert_int_equal(ot_model_prepare_training(model, &options, &out, NULL), OT_ERR_INVALID);
+    options.shared = NULL;
+    assert_int_equal(ot_model_prepare_training(model, &options, &out, NULL), OT_ERR_INVALID);
     ot_model_destroy(model);
 }
 

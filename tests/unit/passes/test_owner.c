@@ -197,6 +197,31 @@ static void calls_that_tell_nothing_leave_the_module(void **state)
     assert_int_equal(newer("['', 'n', 'norm']", longest, "weight").source, OT_OWNER_SCOPES);
 }
 
+static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **state)
+{
+    static const char of_file[] =
+        "p_a: PARAMETER target='a.bias'\np_q: PARAMETER target='q_2.bias'\n"
+        "b_o: BUFFER target='ones'\np_unused: PARAMETER target='unused'\n"
+        "p_z: PARAMETER target='z'\n";
+    const char *of_graph[] = {SIGNATURE, of_file},
+               *of_node[] = {CALL, "%f : f(args = (%x, %p_z, %p_q, %b_o, %p_a, %p_z))"};
+    ot_model *model = quoted_model(classic);
+    const char **names;
+    ot__owners owners;
+    int n;
+
+    (void)state;
+    model->graph->metadata = (ot__metadata){of_graph, 1};
+    maker(model, "a")->metadata = (ot__metadata){of_node, 1};
+    assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
+    assert_int_equal(ot__owners_lost(&owners, &names, &n), OT_OK);
+    assert_int_equal(n, 2);
+    assert_string_equal(names[0], "a.bias");
+    assert_string_equal(names[1], "z");
+    ot__owners_deinit(&owners);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +232,7 @@ int main(void)
         cmocka_unit_test(metadata_tell_the_module),
         cmocka_unit_test(metadata_tell_the_parameter),
         cmocka_unit_test(calls_that_tell_nothing_leave_the_module),
+        cmocka_unit_test(parameters_that_operators_took_and_the_file_lacks_are_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
