@@ -80,6 +80,16 @@ OT_API ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tens
 OT_API ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size_t n_bytes,
                                 ot_tensor **out);
 
+/**
+ * A new tensor of OT_STRING, for inputs that take texts.
+ *
+ * @param texts   one per element, row-major; copied. NULL is fine where there are no elements
+ * @param n_bytes of each text, which may hold zeros; NULL: each ends with one
+ * @param out     the caller destroys it. Its data is the library's own form
+ */
+OT_API ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts,
+                                        const size_t *n_bytes, ot_tensor **out);
+
 /** A new tensor with its own copy of the elements. */
 OT_API ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out);
 

@@ -47,6 +47,21 @@ int core_shape_take(PyObject *sequence, ot_shape *shape)
     return 0;
 }
 
+// -1: too many to count, or a negative extent.
+static Py_ssize_t shape_count(const ot_shape *shape)
+{
+    Py_ssize_t count = 1;
+
+    for (int i = 0; i < shape->ndim; i++) {
+        const int64_t extent = shape->dim[i];
+
+        if (extent < 0 || (extent > 0 && count > PY_SSIZE_T_MAX / extent))
+            return -1;
+        count *= (Py_ssize_t)extent;
+    }
+    return count;
+}
+
 // ---- making ----
 
 static PyObject *new_over(ot_tensor *tensor, PyObject *owner)
@@ -101,6 +116,49 @@ static PyObject *tensor_wrap(PyObject *class, PyObject *args)
         return NULL;
     st = ot_tensor_wrap((ot_dtype)dtype, &shape, address, (size_t)n_bytes, &tensor);
     return st == OT_OK ? new_over(tensor, owner) : core_raise(st);
+}
+
+// texts(shape, list of bytes) -> Tensor
+static PyObject *tensor_texts(PyObject *class, PyObject *args)
+{
+    PyObject *sequence, *list, *result = NULL;
+    const char **texts;
+    size_t *n_bytes;
+    ot_shape shape;
+    ot_tensor *tensor;
+    ot_status st;
+    Py_ssize_t n;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "OO!", &sequence, &PyList_Type, &list) ||
+        core_shape_take(sequence, &shape) != 0)
+        return NULL;
+    n = PyList_Size(list);
+    texts = calloc((size_t)n + 1, sizeof(*texts));
+    n_bytes = calloc((size_t)n + 1, sizeof(*n_bytes));
+    for (Py_ssize_t i = 0; texts != NULL && n_bytes != NULL && i < n; i++) {
+        PyObject *item = PyList_GetItem(list, i); // held by the list: nothing of Python's runs here
+
+        texts[i] = PyBytes_AsString(item);
+        n_bytes[i] = texts[i] != NULL ? (size_t)PyBytes_Size(item) : 0;
+        if (texts[i] == NULL)
+            goto done;
+    }
+    if (texts == NULL || n_bytes == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (shape_count(&shape) != n) {
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "%zd texts for a tensor of another count",
+                     n);
+        goto done;
+    }
+    st = ot_tensor_create_texts(&shape, texts, n_bytes, &tensor);
+    result = st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
+done:
+    free(texts);
+    free(n_bytes);
+    return result;
 }
 
 static void tensor_dealloc(PyObject *self)
@@ -379,6 +437,8 @@ static PyObject *tensor_to_bytes(PyObject *self, PyObject *unused)
     const ot_tensor *tensor = ((tensor_object *)self)->tensor;
 
     (void)unused;
+    if (ot_tensor_dtype(tensor) == OT_STRING)
+        return PyErr_Format(core_type_class, "texts are no bytes of one size");
     return PyBytes_FromStringAndSize(ot_tensor_data_const(tensor),
                                      (Py_ssize_t)ot_tensor_bytes(tensor));
 }
@@ -387,6 +447,7 @@ static PyMethodDef methods[] = {
     {"zeros", tensor_zeros, METH_VARARGS | METH_STATIC, "zeros(dtype, shape) -> Tensor"},
     {"wrap", tensor_wrap, METH_VARARGS | METH_STATIC,
      "wrap(dtype, shape, address, n_bytes, owner) -> Tensor over the owner's memory"},
+    {"texts", tensor_texts, METH_VARARGS | METH_STATIC, "texts(shape, list of bytes) -> Tensor"},
     {"from_dlpack", tensor_from_dlpack, METH_O | METH_STATIC, "from_dlpack(capsule) -> Tensor"},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "A DLPack capsule over the same memory."},

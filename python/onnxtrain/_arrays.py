@@ -32,6 +32,7 @@ NUMBERS = {
     "float8_e5m2": 19,
     "float8_e5m2fnuz": 20,
 }
+STRING = 8
 _NAMES = {number: name for name, number in NUMBERS.items()}
 _FIRST_OF_ML_DTYPES = NUMBERS["bfloat16"]
 
@@ -99,21 +100,52 @@ def _from_dlpack(array: Any) -> _core.Tensor:
     return _core.Tensor.from_dlpack(array.__dlpack__())
 
 
+def _from_texts(array: Any, what: str) -> _core.Tensor:
+    """Texts, bytes, or objects by what they are as texts; numbers are refused."""
+    array = np.asarray(array, None if isinstance(array, np.ndarray) else object)
+    if array.dtype.kind not in "USO":
+        raise _core.InvalidArgument(f"{what or 'the argument'} is an array of {array.dtype.name}, expected texts")
+    items = (one if isinstance(one, bytes) else str(one).encode() for one in array.ravel().tolist())
+    return _core.Tensor.texts(array.shape, list(items))
+
+
+def _foreign_value(array: Any) -> Any:
+    """The inner object of an OrtValue of onnxruntime, known by its functions; None: it is none."""
+    inner = getattr(array, "_ortvalue", array)
+    functions = (getattr(inner, name, None) for name in ("data_type", "device_name", "is_tensor", "numpy"))
+    return inner if all(map(callable, functions)) else None
+
+
+def _from_value(value: Any, what: str) -> _core.Tensor:
+    """By DLPack, which shares the memory, where that has the type; onnxruntime's has no bool."""
+    if not value.is_tensor():
+        raise _core.InvalidType(f"{what or 'the argument'} is {value.data_type()}, expected a tensor")
+    shares = hasattr(value, "__dlpack__") and value.device_name().lower() == "cpu"
+    if shares and value.data_type() not in ("tensor(bool)", "tensor(string)"):
+        return _core.Tensor.from_dlpack(value.__dlpack__())
+    return _from_numpy(np.asarray(value.numpy()))
+
+
 def to_tensor(array: Any, what: str = "", number: int | None = None) -> _core.Tensor:
     """A tensor over the array's elements, or over a copy of them when they are not contiguous.
 
     Args:
-        array: an array, or numbers in lists.
+        array: an array, an OrtValue, also of onnxruntime, or numbers in lists.
         what: named where it is no array.
         number: ONNX's element type for numbers in lists; else as numpy has it.
     """
     if isinstance(array, _core.Tensor):
         return array
+    if number == STRING and isinstance(array, (np.ndarray, np.generic, str, bytes, list, tuple)):
+        return _from_texts(array, what)
     if isinstance(array, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(array))
     own = getattr(array, "_tensor", None)  # OrtValue
     if isinstance(own, _core.Tensor):
         return own
+    value = _foreign_value(array)
+    if value is not None:
+        return _from_value(value, what)
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(array)
     if isinstance(array, (bool, int, float, complex, list, tuple)):
@@ -144,7 +176,7 @@ def like(given: Sequence[Any]) -> Any:
     for array in given:
         if is_torch(array):
             return to_torch
-        if not isinstance(getattr(array, "_tensor", None), _core.Tensor):
+        if not isinstance(getattr(array, "_tensor", None), _core.Tensor) and _foreign_value(array) is None:
             return to_numpy
     from onnxtrain._ort_value import OrtValue
 

@@ -146,8 +146,6 @@ class InferenceSession:
         return [self._feed(one, input_feed[one.name]) for one in self._inputs]
 
     def _feed(self, one: NodeArg, value: Any) -> list[_core.Tensor]:
-        if "string" in one.type:
-            raise _core.Unsupported(f"input '{one.name}' is {one.type}: tensors of texts cannot be run")
         values = list(value) if one._is_sequence else [value]
         return [_writable(_arrays.to_tensor(item, f"input '{one.name}'", one._number)) for item in values]
 
@@ -182,7 +180,7 @@ class InferenceSession:
         Raises:
             ValueError: an input is missing.
             InvalidArgument: an input or output is not the model's, or does not fit.
-            Unsupported: an input is of texts, or a value that cannot be computed is asked for.
+            Unsupported: an output that cannot be computed is asked for, such as one of texts.
         """
         tensors = self._run(output_names, input_feed)
         given = [

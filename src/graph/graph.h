@@ -14,11 +14,6 @@ typedef struct ot_value ot_value;
 typedef struct ot_attr ot_attr;
 struct ot_op_def; // of `ops`; nodes only point at it
 
-typedef struct ot__bytes {
-    const uint8_t *data;
-    size_t size;
-} ot__bytes;
-
 // ---- extents (dim.c) ----
 //
 // An extent is a number >= 0, a symbol, or unknown. Symbols are products of named dims with a

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// LabelEncoder: each element is replaced by what a table of numbers has for it.
+// LabelEncoder: each number or text is replaced by the number that a table has for it.
 #include "ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What is compared: integers as they are, floats by their bits, all zeros and all NaNs alike.
+// What is compared: integers as they are, floats by their bits, all zeros and all NaNs alike; texts
+// by their bytes.
+typedef struct key {
+    int64_t number;
+    ot__string text;
+} key;
+
 typedef struct entry {
-    int64_t key;
+    key key;
     int at; // among the values
 } entry;
 
@@ -19,7 +25,7 @@ typedef struct table {
     bool gives_floats;
 } table;
 
-static int64_t key_of(float x)
+static int64_t bits_of(float x)
 {
     uint32_t bits;
 
@@ -30,50 +36,84 @@ static int64_t key_of(float x)
     return (int64_t)bits;
 }
 
-static int compare_keys(int64_t a, int64_t b)
+static int compare_keys(const key *a, const key *b)
 {
-    return a < b ? -1 : a > b ? 1 : 0;
+    const size_t n = OT_MIN(a->text.size, b->text.size);
+    const int order = n > 0 ? memcmp(a->text.data, b->text.data, n) : 0;
+
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (order != 0)
+        return order;
+    return a->text.size < b->text.size ? -1 : a->text.size > b->text.size;
 }
 
 static int compare(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
+    const int order = compare_keys(&x->key, &y->key);
 
-    return x->key != y->key ? compare_keys(x->key, y->key) : compare_keys(x->at, y->at);
+    return order != 0 ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+// Element number i of the input, or of the keys in the same form.
+static key key_at(ot_dtype dtype, const void *elements, int64_t i)
+{
+    if (dtype == OT_F32)
+        return (key){.number = bits_of(((const float *)elements)[i])};
+    if (dtype == OT_I64)
+        return (key){.number = ((const int64_t *)elements)[i]};
+    return (key){.text = ((const ot__string *)elements)[i]};
+}
+
+// The keys for inputs of a type; NULL: there are none.
+static const void *keys_for(const ot_node *node, ot_dtype dtype, int *n)
+{
+    const ot_attr *texts = ot__node_attr(node, "keys_strings");
+
+    *n = 0;
+    if (dtype == OT_F32)
+        return ot_attr_floats(node, "keys_floats", n);
+    if (dtype == OT_I64)
+        return ot_attr_ints(node, "keys_int64s", n);
+    *n = texts != NULL ? texts->n : 0;
+    return texts != NULL ? texts->strings : NULL;
+}
+
+static const char *keys_name(ot_dtype dtype)
+{
+    return dtype == OT_F32 ? "keys_floats" : dtype == OT_I64 ? "keys_int64s" : "keys_strings";
 }
 
 static void label_encoder_infer(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
-    const bool from_f32 = ot_infer_dtype(c, 0) == OT_F32;
+    const ot_dtype from = ot_infer_dtype(c, 0);
     const bool to_f32 = ot_attr_given(node, "values_floats");
     int n_floats, n_ints, n_keys;
 
     ot_attr_floats(node, "values_floats", &n_floats);
     ot_attr_ints(node, "values_int64s", &n_ints);
-    if (from_f32)
-        ot_attr_floats(node, "keys_floats", &n_keys);
-    else
-        ot_attr_ints(node, "keys_int64s", &n_keys);
+    keys_for(node, from, &n_keys);
     if (to_f32 == ot_attr_given(node, "values_int64s"))
         ot_infer_fail(c, "expected either values_floats or values_int64s");
-    else if (!ot_attr_given(node, from_f32 ? "keys_floats" : "keys_int64s"))
-        ot_infer_fail(c, "its input is %s, but its keys are not", from_f32 ? "f32" : "i64");
+    else if (!ot_attr_given(node, keys_name(from)))
+        ot_infer_fail(c, "its input is %s, but its keys are not", ot_dtype_name(from));
     else if (n_keys != (to_f32 ? n_floats : n_ints))
         ot_infer_fail(c, "%d keys and %d values", n_keys, to_f32 ? n_floats : n_ints);
     else
         ot_infer_set(c, 0, to_f32 ? OT_F32 : OT_I64, ot_infer_shape(c, 0));
 }
 
-// State: the table, its values and default, its entries, in one block.
+// State: the table, its values and default, its entries, in one block. Keys that are texts stay in
+// the model, which the plan keeps.
 static ot_status label_encoder_prepare(ot_prep *p)
 {
     const ot_node *node = ot_prep_node(p);
-    const bool from_f32 = ot_prep_in(p, 0)->dtype == OT_F32;
+    const ot_dtype from = ot_prep_in(p, 0)->dtype;
     const bool to_f32 = ot_attr_given(node, "values_floats");
     int n, n_values;
-    const float *float_keys = ot_attr_floats(node, "keys_floats", &n);
-    const int64_t *int_keys = from_f32 ? NULL : ot_attr_ints(node, "keys_int64s", &n);
+    const void *keys = keys_for(node, from, &n);
     const float *floats = ot_attr_floats(node, "values_floats", &n_values);
     const int64_t *ints = ot_attr_ints(node, "values_int64s", &n_values);
     const size_t count = (size_t)n;
@@ -85,7 +125,7 @@ static ot_status label_encoder_prepare(ot_prep *p)
     if (t == NULL)
         return OT_ERR_NO_MEMORY;
     for (int k = 0; k < n; k++) {
-        entries[k] = (entry){from_f32 ? key_of(float_keys[k]) : int_keys[k], k};
+        entries[k] = (entry){key_at(from, keys, k), k};
         if (to_f32)
             float_values[k] = floats[k];
         else
@@ -100,20 +140,21 @@ static ot_status label_encoder_prepare(ot_prep *p)
     return OT_OK;
 }
 
-// Where the value for `key` stands; behind the last one: the default.
-static int find(const table *t, int64_t key)
+// Where the value for a key stands; behind the last one: the default.
+static int find(const table *t, const key *wanted)
 {
     int low = 0, high = t->n;
 
     while (low < high) {
         const int middle = low + (high - low) / 2;
 
-        if (t->entries[middle].key < key)
+        if (compare_keys(&t->entries[middle].key, wanted) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < t->n && t->entries[low].key == key ? t->entries[low].at : t->n;
+    return low < t->n && compare_keys(&t->entries[low].key, wanted) == 0 ? t->entries[low].at
+                                                                         : t->n;
 }
 
 static ot_status label_encoder_run(const ot_run *r)
@@ -122,8 +163,8 @@ static ot_status label_encoder_run(const ot_run *r)
     const ot_arg *x = r->in[0];
 
     for (int64_t k = 0; k < x->count; k++) {
-        const int at = find(t, x->dtype == OT_F32 ? key_of(((const float *)x->data)[k])
-                                                  : ((const int64_t *)x->data)[k]);
+        const key wanted = key_at(x->dtype, x->data, k);
+        const int at = find(t, &wanted);
 
         if (t->gives_floats)
             ((float *)r->out[0]->data)[k] = ((const float *)t->values)[at];
@@ -144,6 +185,7 @@ static const ot_attr_spec label_encoder_attrs[] = {
      .s = "_Unused"},
     {.name = "keys_floats", .kind = OT_ATTRIBUTE_FLOATS},
     {.name = "keys_int64s", .kind = OT_ATTRIBUTE_INTS},
+    {.name = "keys_strings", .kind = OT_ATTRIBUTE_STRINGS},
     {.name = "values_floats", .kind = OT_ATTRIBUTE_FLOATS},
     {.name = "values_int64s", .kind = OT_ATTRIBUTE_INTS},
     {0},
@@ -162,7 +204,7 @@ const ot_op_def ot__op_label_encoder[] = {
      .inputs = label_encoder_in,
      .outputs = label_encoder_out,
      .attrs = label_encoder_attrs,
-     .types = "T1: f32 i64; T2: f32 i64",
+     .types = "T1: f32 i64 string; T2: f32 i64",
      .infer = label_encoder_infer,
      .kernels = label_encoder_kernels,
      .flags = OT_OP_NO_GRAD},

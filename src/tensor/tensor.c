@@ -83,11 +83,90 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
     return make_over(dtype, shape, n_bytes, data, out);
 }
 
+// ---- texts: the array of them, and behind it their bytes ----
+
+static ot_status text_sizes(const ot_shape *shape, const ot__bytes *texts, int64_t count,
+                            size_t *n_array, size_t *n_all)
+{
+    char text[128];
+
+    if ((uint64_t)count > SIZE_MAX || ot__size_mul_overflows((size_t)count, sizeof *texts, n_array))
+        return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",
+                         ot_dtype_name(OT_STRING), ot__shape_text(shape, text, sizeof(text)));
+    *n_all = *n_array;
+    for (int64_t i = 0; i < count; i++) {
+        if (texts[i].size > SIZE_MAX - *n_all)
+            return ot__error_memory(SIZE_MAX);
+        *n_all += texts[i].size;
+    }
+    return OT_OK;
+}
+
+static ot_status make_texts(const ot_shape *shape, const ot__bytes *texts, int64_t count,
+                            ot_tensor **out)
+{
+    size_t n_array, n_all;
+    ot__bytes *copies;
+    uint8_t *to;
+
+    OT_TRY(text_sizes(shape, texts, count, &n_array, &n_all));
+    OT_TRY(make(OT_STRING, shape, n_all, out));
+    (*out)->n_bytes = n_array;
+    copies = (*out)->data;
+    to = (uint8_t *)(*out)->data + n_array;
+    for (int64_t i = 0; i < count; i++) {
+        copies[i] = (ot__bytes){to, texts[i].size};
+        if (texts[i].size > 0)
+            memcpy(to, texts[i].data, texts[i].size);
+        to += texts[i].size;
+    }
+    return OT_OK;
+}
+
+static ot_status check_extents(const ot_shape *shape, int64_t *count)
+{
+    size_t n_bytes;
+
+    OT_TRY(sizes(OT_U8, shape, &n_bytes));
+    return ot__shape_count(shape, count) ? OT_OK : OT_ERR_INVALID;
+}
+
+ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts,
+                                 const size_t *n_bytes, ot_tensor **out)
+{
+    ot__bytes *list;
+    int64_t count;
+    ot_status st = OT_OK;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(shape));
+    OT_TRY(check_extents(shape, &count));
+    if (count > 0)
+        OT_TRY(OT_GIVEN(texts));
+    list = ot__alloc_zero((size_t)count + 1, sizeof *list);
+    if (!list)
+        return OT_ERR_NO_MEMORY;
+    for (int64_t i = 0; i < count && st == OT_OK; i++) {
+        if (!texts[i])
+            st = ot__error(OT_ERR_INVALID, "text %" PRId64 " of a tensor is NULL", i);
+        else
+            list[i] =
+                (ot__bytes){(const uint8_t *)texts[i], n_bytes ? n_bytes[i] : strlen(texts[i])};
+    }
+    if (st == OT_OK)
+        st = make_texts(shape, list, count, out);
+    ot__free(list);
+    return st;
+}
+
 ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
 {
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(tensor));
+    if (tensor->dtype == OT_STRING)
+        return make_texts(&tensor->shape, tensor->data, ot_tensor_count(tensor), out);
     OT_TRY(make(tensor->dtype, &tensor->shape, tensor->n_bytes, out));
     if (tensor->n_bytes)
         memcpy((*out)->data, tensor->data, tensor->n_bytes);

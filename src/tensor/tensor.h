@@ -86,6 +86,12 @@ bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_d
 
 // ---- tensors (tensor.c) ----
 
+typedef struct ot__bytes {
+    const uint8_t *data;
+    size_t size;
+} ot__bytes;
+
+// The data of OT_STRING is an array of ot__bytes.
 struct ot_tensor {
     ot_dtype dtype;
     ot_shape shape;

@@ -27,7 +27,7 @@ OPTIONAL = {
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
-    "ot_session_set_optimizer.optimizer", "ot_artifacts_set_optimizer_model.optimizer",
+    "ot_session_set_optimizer.optimizer", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_texts.n_bytes",
 }  # fmt: skip
 
 # Counts and positions: any number may come.
@@ -106,6 +106,7 @@ GOOD = {  # by type; `w` is the world of the case
     "const int64_t *": "w.integers",
     "int64_t *": "w.integers",
     "size_t *": "&w.out_size",
+    "const size_t *": "w.sizes",
     "const ot_allocator *": "NULL",
     "ot_log_function": "NULL",
     "size_t": "sizeof w.numbers",

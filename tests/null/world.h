@@ -51,7 +51,8 @@ typedef struct world {
     ot_record_given given;
     ot_train_options train;
     ot_shape shape;
-    const char *names[1];
+    const char *names[2];
+    size_t sizes[2]; // of names
     const char *path;
     float numbers[2];
     int64_t n_floats;
@@ -113,7 +114,11 @@ static inline void make_data(world *w)
 static inline void world_make(world *w)
 {
     ot_set_memory_max(0); // the case before may have been a call of this
-    *w = (world){.shape = OT_SHAPE(2), .names = {"w"}, .numbers = {1, 2}, .n_floats = 2};
+    *w = (world){.shape = OT_SHAPE(2),
+                 .names = {"w", "w"},
+                 .sizes = {1, 1},
+                 .numbers = {1, 2},
+                 .n_floats = 2};
     w->path = path_in_folder;
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;

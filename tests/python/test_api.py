@@ -474,5 +474,26 @@ class NominalTest(NetworkTest):
         optimizer.step()
 
 
+class TextsTest(NetworkTest):
+    def test_inputs_may_be_texts(self):
+        """Loss and gradient of ONNX Runtime training 1.19.2."""
+        model = b'''<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml": 2]>
+        net (string[N] x) => (float[N, 2] y) <float[3, 2] w = {0, 1, 2, 3, 4, 5}>
+        { i = ai.onnx.ml.LabelEncoder<keys_strings: strings = ["a", "b"], values_int64s: ints = [1, 2],
+          default_int64: int = 0>(x) y = Gather(w, i) }'''
+        generate_artifacts(model, loss=LossType.MSELoss, artifact_directory=self.folder)
+        state = CheckpointState.load_checkpoint(self.folder / "checkpoint")
+        module = Module(self.folder / "training_model.onnx", state, self.folder / "eval_model.onnx")
+        target = np.zeros((3, 2), np.float32)
+        for texts in (np.array(["a", "b", "q"]), np.array(["a", "b", "q"], object), ["a", "b", "q"]):
+            module.lazy_reset_grad()
+            self.assertAlmostEqual(float(module.train()(texts, target)), 9.166667, places=5)
+            self.assertAlmostEqual(float(module.eval()(texts, target)), 9.166667, places=5)
+        w = np.arange(6).reshape(3, 2)
+        np.testing.assert_allclose(state.parameters["w"].grad, w / 3, atol=1e-6)
+        with self.assertRaisesRegex(RuntimeError, "expected texts"):
+            module(target, target)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -90,6 +90,74 @@ class ValueTest(unittest.TestCase):
             value.update_inplace(np.zeros(3, np.float32))
 
 
+class Inner:
+    """As onnxruntime's inner OrtValue, over an array of numpy."""
+
+    def __init__(self, array, kind, device="Cpu", with_dlpack=True):
+        self.array, self.kind, self.device, self.n_copies = array, kind, device, 0
+        if with_dlpack:
+            self.__class__ = WithDlpack
+
+    def data_type(self):
+        return self.kind
+
+    def device_name(self):
+        return self.device
+
+    def is_tensor(self):
+        return self.kind.startswith("tensor")
+
+    def numpy(self):
+        self.n_copies += 1
+        return self.array.copy()
+
+
+class WithDlpack(Inner):
+    def __dlpack__(self, **options):
+        # onnxruntime has no bool there
+        return (self.array.view(np.uint8) if self.array.dtype == bool else self.array).__dlpack__()
+
+
+class Outer:
+    def __init__(self, array, kind, **options):
+        self._ortvalue = Inner(array, kind, **options)
+
+
+class ForeignTest(unittest.TestCase):
+    """OrtValues of onnxruntime, which is not imported."""
+
+    MODEL = b"""<ir_version: 8, opset_import: ["" : 17]>
+    m (float[N] x, bool[N] c) => (float[N] y) { n = Neg(x) y = Where(c, x, n) }"""
+
+    def test_they_are_taken_by_their_functions(self):
+        x, c = np.array([1, 2, 3], np.float32), np.array([True, False, True])
+        session = onnxtrain.InferenceSession(self.MODEL)
+        for options in ({}, {"with_dlpack": False}, {"device": "cuda"}):
+            given = {"x": Outer(x, "tensor(float)", **options), "c": Outer(c, "tensor(bool)", **options)}
+            with self.subTest(options):
+                self.assertEqual(session.run(None, given)[0].tolist(), [1, -2, 3])
+                result = session.run_with_ort_values(None, given)[0]
+                self.assertIsInstance(result, OrtValue)
+                self.assertEqual(result.numpy().tolist(), [1, -2, 3])
+                self.assertEqual(given["x"]._ortvalue.n_copies, 2 * bool(options))
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", Inner(x, "tensor(float)"))
+        binding.bind_ortvalue_input("c", Inner(c, "tensor(bool)"))
+        binding.bind_output("y")
+        session.run_with_iobinding(binding)
+        self.assertEqual(binding.copy_outputs_to_cpu()[0].tolist(), [1, -2, 3])
+
+    def test_memory_is_shared_where_it_can_be(self):
+        x = np.zeros(3, np.float32)
+        value = OrtValue.from_dlpack(Outer(x, "tensor(float)"))
+        x[1] = 5
+        self.assertEqual(value.numpy().tolist(), [0, 5, 0])
+
+    def test_others_are_refused(self):
+        with self.assertRaisesRegex(onnxtrain.InvalidType, r"input 'x' is seq\(tensor\(float\)\), expected a tensor"):
+            onnxtrain.InferenceSession(self.MODEL).run(None, {"x": Outer(None, "seq(tensor(float))"), "c": [True]})
+
+
 @unittest.skipIf(torch is None, "torch is not installed")
 class TorchTest(unittest.TestCase):
     def test_a_tensor_shares_its_memory_both_ways(self):
