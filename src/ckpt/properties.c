@@ -81,6 +81,16 @@ ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, 
     return st;
 }
 
+ot_status ot__ckpt_set_text(ot_checkpoint *checkpoint, const char *name, ot__buf *text)
+{
+    ot_status st = ot__buf_status(text);
+
+    if (st == OT_OK)
+        st = ot_checkpoint_set_string(checkpoint, name, text->data);
+    ot__buf_deinit(text);
+    return st;
+}
+
 static ot_status no_property(const ot_checkpoint *checkpoint, const char *name)
 {
     ot__names names = {.wanted = name};

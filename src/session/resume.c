@@ -30,16 +30,6 @@ static void schedule_text(const ot_schedule *s, ot__buf *out)
     }
 }
 
-static ot_status put_text(ot_checkpoint *checkpoint, const char *name, ot__buf *text)
-{
-    ot_status st = ot__buf_status(text);
-
-    if (st == OT_OK)
-        st = ot_checkpoint_set_string(checkpoint, name, text->data);
-    ot__buf_deinit(text);
-    return st;
-}
-
 ot_status ot__session_put_properties(ot_session *session)
 {
     ot_checkpoint *checkpoint = session->checkpoint;
@@ -48,14 +38,14 @@ ot_status ot__session_put_properties(ot_session *session)
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_SEED, (int64_t)session->seed));
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_COUNTER, (int64_t)session->counter));
     ot__buf_float(&rate, session->learning_rate, false);
-    OT_TRY(put_text(checkpoint, OT_PROPERTY_LEARNING_RATE, &rate));
+    OT_TRY(ot__ckpt_set_text(checkpoint, OT_PROPERTY_LEARNING_RATE, &rate));
     if (session->optimizer.moments_of != NULL)
         OT_TRY(ot_checkpoint_set_string(checkpoint, OT_PROPERTY_OPTIMIZER,
                                         session->optimizer.moments_of));
     if (!session->has_schedule)
         return OT_OK;
     schedule_text(&session->schedule, &schedule);
-    return put_text(checkpoint, OT_PROPERTY_SCHEDULE, &schedule);
+    return ot__ckpt_set_text(checkpoint, OT_PROPERTY_SCHEDULE, &schedule);
 }
 
 ot_status ot_session_save(ot_session *session, const char *path)

@@ -11,16 +11,6 @@ static const char validation_word[] = "validation", training_word[] = "training"
 
 // ---- writing ----
 
-static ot_status put_text(ot_checkpoint *checkpoint, const char *name, ot__buf *text)
-{
-    ot_status st = ot__buf_status(text);
-
-    if (st == OT_OK)
-        st = ot_checkpoint_set_string(checkpoint, name, text->data);
-    ot__buf_deinit(text);
-    return st;
-}
-
 static ot_status remove_property(ot_checkpoint *checkpoint, const char *name)
 {
     ot_property_kind kind;
@@ -46,7 +36,7 @@ static ot_status put_sums(ot_checkpoint *checkpoint, const ot__metric_sums *s)
 
     ot__buf_printf(&text, "%" PRId64 " %" PRId64, s->rows, s->elements);
     put_reals(&text, reals, OT_COUNT(reals));
-    return put_text(checkpoint, OT_PROPERTY_SUMS, &text);
+    return ot__ckpt_set_text(checkpoint, OT_PROPERTY_SUMS, &text);
 }
 
 static ot_status put_metrics(ot_checkpoint *checkpoint, const char *name,
@@ -61,7 +51,7 @@ static ot_status put_metrics(ot_checkpoint *checkpoint, const char *name,
     ot__buf_printf(&text, "%s %" PRId64, epoch->is_validation ? validation_word : training_word,
                    m->rows);
     put_reals(&text, reals, OT_COUNT(reals));
-    return put_text(checkpoint, name, &text);
+    return ot__ckpt_set_text(checkpoint, name, &text);
 }
 
 static ot_status put_best_loss(ot_checkpoint *checkpoint, double loss)
@@ -71,7 +61,7 @@ static ot_status put_best_loss(ot_checkpoint *checkpoint, double loss)
     if (!isfinite(loss))
         return remove_property(checkpoint, OT_PROPERTY_BEST_LOSS);
     ot__buf_float(&text, loss, false);
-    return put_text(checkpoint, OT_PROPERTY_BEST_LOSS, &text);
+    return ot__ckpt_set_text(checkpoint, OT_PROPERTY_BEST_LOSS, &text);
 }
 
 ot_status ot__position_put(ot_checkpoint *checkpoint, const ot__position *position)
