@@ -9,19 +9,7 @@
 #define KEY_FOLDED "pkg.onnxscript.optimizer.folded_from"
 #define KEY_SCOPES "pkg.torch.onnx.name_scopes"
 
-// ---- texts ----
-
-// The next text of "['a', 'b']", cut out of the list in place; NULL at its end.
-static char *next_text(char **list)
-{
-    char *start = strpbrk(*list, "'\""), *end = start ? strchr(start + 1, *start) : NULL;
-
-    if (!end)
-        return NULL;
-    *end = '\0';
-    *list = end + 1;
-    return start + 1;
-}
+// ---- the signature ----
 
 static bool is_word(const char *text, const char *word)
 {
@@ -40,21 +28,21 @@ static ot__origin origin_of(const char *kind)
     return is_word(kind, "PARAMETER") ? OT_ORIGIN_PARAMETER : OT_ORIGIN_UNKNOWN;
 }
 
-// ---- the signature ----
-
 // "b_pe: BUFFER target='pe' persistent=True"
 static ot_status read_line(ot__origins *o, char *line)
 {
-    char *kind = strstr(line, ": "), *target = kind ? strstr(kind, " target=") : NULL, *name;
-    ot__origin origin;
+    static const char key[] = " target=";
+    char *kind = strstr(line, ": "), *target = kind ? strstr(kind, key) : NULL, *end = NULL;
+    const ot__origin origin = target ? origin_of(kind + 2) : OT_ORIGIN_UNKNOWN;
 
-    if (!target)
+    if (target)
+        target += sizeof key - 1;
+    if (target && (*target == '\'' || *target == '"'))
+        end = strchr(target + 1, *target);
+    if (!end || origin == OT_ORIGIN_UNKNOWN)
         return OT_OK;
-    origin = origin_of(kind + 2);
-    name = next_text(&target);
-    if (!name || origin == OT_ORIGIN_UNKNOWN)
-        return OT_OK;
-    return ot__map_put(&o->names, name, (void *)(uintptr_t)origin) ? OT_OK : OT_ERR_NO_MEMORY;
+    *end = '\0';
+    return ot__map_put(&o->names, target + 1, (void *)(uintptr_t)origin) ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
 ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)
@@ -94,22 +82,23 @@ static ot__origin look_up(const ot__origins *o, const char *name)
 
 // What is computed from a parameter, and from whatever else, stands for that parameter. The list
 // has all that it was computed from, however far back.
-static ot_status find_folded(const ot__origins *o, const char *list, ot__origin *origin,
+static ot_status find_folded(const ot__origins *o, const char *text, ot__origin *origin,
                              const char **name)
 {
-    char *text = ot__arena_strdup(o->arena, list);
+    int n;
+    const char *const *list = ot__metadata_list(o->arena, text, &n);
 
-    if (!text)
+    if (!list)
         return OT_ERR_NO_MEMORY;
-    for (const char *from = next_text(&text); from; from = next_text(&text)) {
-        const ot__origin found = look_up(o, from);
+    for (int i = 0; i < n && *origin != OT_ORIGIN_PARAMETER; i++) {
+        const ot__origin found = look_up(o, list[i]);
 
-        if (found == OT_ORIGIN_UNKNOWN || *origin == OT_ORIGIN_PARAMETER)
+        if (found == OT_ORIGIN_UNKNOWN)
             continue;
         *origin = found;
-        *name = from;
+        *name = list[i];
     }
-    if (*origin == OT_ORIGIN_UNKNOWN && o->names.count > 0)
+    if (*origin == OT_ORIGIN_UNKNOWN && n >= 0 && o->names.count > 0)
         *origin = OT_ORIGIN_CODE;
     return OT_OK;
 }
@@ -142,16 +131,18 @@ ot_status ot__origins_place(const ot__origins *o, const ot_node *reader, const c
                             ot__nearness *out)
 {
     const char *scopes = ot__node_metadata(reader, KEY_SCOPES);
-    char *text = scopes ? ot__arena_strdup(o->arena, scopes) : NULL;
-    const char *module, *next;
+    const char *const *path;
+    int n;
 
     *out = OT_PLACE_OWN;
-    if (!text)
-        return scopes ? OT_ERR_NO_MEMORY : OT_OK;
+    if (!scopes)
+        return OT_OK;
+    path = ot__metadata_list(o->arena, scopes, &n);
+    if (!path)
+        return OT_ERR_NO_MEMORY;
     *out = OT_PLACE_ELSEWHERE;
-    // The last text is the node itself.
-    for (module = next_text(&text); module && (next = next_text(&text)); module = next) {
-        if (is_of_module(name, module))
+    for (int i = 0; i + 1 < n; i++) { // the last is the node itself
+        if (is_of_module(name, path[i]))
             *out = OT_PLACE_OWN;
         else if (*out == OT_PLACE_OWN)
             *out = OT_PLACE_INSIDE;

@@ -203,7 +203,7 @@ struct ot_graph {
     // ValueInfoProtos of names that no node made when they were read: passed through as they came
     ot__kept_info *infos;
     int n_infos, infos_capacity;
-    ot__bytes extra; // quantisation annotations, metadata: passed through
+    ot__bytes extra;       // quantisation annotations, metadata: passed through
     ot__metadata metadata; // of its GraphProto; `extra` has it too
 };
 
@@ -289,6 +289,10 @@ ot_status ot__model_drop_metadata(ot_model *model, const char *key);
 const char *ot__node_metadata(const ot_node *node, const char *key);
 const char *ot__value_metadata(const ot_value *value, const char *key);
 const char *ot__graph_metadata(const ot_graph *graph, const char *key);
+// metadata_list.c: the texts of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many;
+// -1 when `text` is no such list, and then nothing is allocated for it. Of the arena; NULL when out
+// of memory.
+const char *const *ot__metadata_list(ot__arena *arena, const char *text, int *n);
 
 // node.c: building
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only

@@ -70,50 +70,6 @@ static bool has_prefix(const char *const *sorted, int n, const char *prefix)
     return low < n && ot__starts_with(sorted[low], prefix);
 }
 
-// ---- lists as Python prints them ----
-
-const char **ot__python_list(ot_model *model, const char *text, int *n)
-{
-    const size_t length = strlen(text);
-    // Every string takes two quotes; the texts go into one block.
-    const char **items = ot__arena_alloc(model->arena, (length / 2 + 1) * sizeof *items);
-    char *to = ot__arena_alloc(model->arena, length + 1);
-    const char *p = text;
-
-    *n = -1;
-    if (!items || !to)
-        return NULL;
-    if (*p++ != '[')
-        return items;
-    for (int count = 0;; count++) {
-        const char quote = *p;
-
-        if (quote == ']' && count == 0) {
-            *n = 0;
-            return items;
-        }
-        if (quote != '\'' && quote != '"')
-            return items;
-        items[count] = to;
-        for (p++; *p && *p != quote; p++) {
-            if (*p == '\\' && p[1])
-                p++;
-            *to++ = *p;
-        }
-        if (!*p)
-            return items;
-        *to++ = '\0';
-        p++;
-        if (*p == ']') {
-            *n = count + 1;
-            return items;
-        }
-        if (p[0] != ',' || p[1] != ' ')
-            return items;
-        p += 2;
-    }
-}
-
 // ---- the newer exporter ----
 
 typedef struct ot__placeholder {
@@ -252,13 +208,13 @@ ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
 ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *out)
 {
     const char *folded = ot__value_metadata(value, FOLDED_FROM);
-    const char **list;
+    const char *const *list;
     int n;
 
     *out = false;
     if (!folded || p->targets.count == 0 || ot__map_get(&p->targets, value->name))
         return OT_OK;
-    list = ot__python_list(p->graph->model, folded, &n);
+    list = ot__metadata_list(p->graph->model->arena, folded, &n);
     if (!list)
         return OT_ERR_NO_MEMORY;
     *out = n > 0;
@@ -278,10 +234,10 @@ static ot_status find_newer(const ot__owners *p, const ot_node *node, const char
 {
     const char *call = ot__node_metadata(node, CALL);
     const placeholder *argument;
-    const char **path;
+    const char *const *path;
     int n;
 
-    path = ot__python_list(p->graph->model, scopes, &n);
+    path = ot__metadata_list(p->graph->model->arena, scopes, &n);
     if (!path)
         return OT_ERR_NO_MEMORY;
     if (n < 1)

@@ -46,8 +46,5 @@ ot_status ot__owner_is_nobody(const ot__owners *owners, const ot_value *value, b
 // Parameters of the exported program that operators took, but that are no tensor of the graph any
 // more, in the order of the signature. *names is of the model's arena.
 ot_status ot__owners_lost(const ot__owners *owners, const char ***names, int *n);
-// The strings of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many; -1 when the text
-// is no such list. Of the model's arena; NULL when out of memory.
-const char **ot__python_list(ot_model *model, const char *text, int *n);
 
 #endif

@@ -55,7 +55,7 @@ static int by_elements(const void *left, const void *right)
 static ot_status find_named(const ot__separation *s, const char *names, ot_value **out)
 {
     int n;
-    const char **list = ot__python_list(s->graph->model, names, &n);
+    const char *const *list = ot__metadata_list(s->graph->model->arena, names, &n);
 
     *out = NULL;
     if (!list)

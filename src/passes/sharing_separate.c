@@ -384,13 +384,13 @@ static ot_status say_left(const tensor *t, const ot__map *by_name, int number)
 static ot_status name_folded(tensor *t)
 {
     const char *folded = ot__value_metadata(t->value, "pkg.onnxscript.optimizer.folded_from");
-    const char **list;
+    const char *const *list;
     int n;
 
     if (!folded || !t->is_generated || t->value->constant->shape.ndim != 2 || t->n_readers == 0 ||
         t->readers[0].role != OT_PORT_ROLE_WEIGHT || t->value->is_output || t->value->is_input)
         return OT_OK;
-    list = ot__python_list(t->s->graph->model, folded, &n);
+    list = ot__metadata_list(t->s->graph->model->arena, folded, &n);
     if (!list)
         return OT_ERR_NO_MEMORY;
     if (n != 1 || !ot__is_parameter_name(t->s->graph, list[0]) ||

@@ -9,43 +9,6 @@
 #define SCOPES "pkg.torch.onnx.name_scopes"
 #define CALL "pkg.torch.onnx.fx_node"
 
-// ---- lists ----
-
-static void assert_list(const char *text, int n, const char *const *items)
-{
-    ot_model *model =
-        model_of("<ir_version: 8, opset_import: [\"\": 17]> g (float x) => (float x) {}");
-    const char **found;
-    int n_found;
-
-    found = ot__python_list(model, text, &n_found);
-    assert_non_null(found);
-    assert_int_equal(n_found, n);
-    for (int i = 0; i < n; i++)
-        assert_string_equal(found[i], items[i]);
-    ot_model_destroy(model);
-}
-
-static void lists_are_read_as_python_prints_them(void **state)
-{
-    (void)state;
-    assert_list("[]", 0, NULL);
-    assert_list("['']", 1, (const char *const[]){""});
-    assert_list("['', 'e2', 'e2.layers.1']", 3, (const char *const[]){"", "e2", "e2.layers.1"});
-    assert_list("[\"it's\", 'a\\'b']", 2, (const char *const[]){"it's", "a'b"});
-}
-
-static void malformed_lists_are_none(void **state)
-{
-    static const char *const texts[] = {"",       "[",      "['",         "['a", "['a'",
-                                        "['a', ", "['a',]", "['a' 'b']",  "[a]", "['a', b]",
-                                        "'a'",    "['a\\",  "['a'; 'b']", "[,]", "[['a']]"};
-
-    (void)state;
-    for (size_t i = 0; i < OT_COUNT(texts); i++)
-        assert_list(texts[i], -1, NULL);
-}
-
 // ---- the classic exporter ----
 
 static const char classic[] =
@@ -225,8 +188,6 @@ static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_are_read_as_python_prints_them),
-        cmocka_unit_test(malformed_lists_are_none),
         cmocka_unit_test(names_of_nodes_tell_the_module),
         cmocka_unit_test(long_names_tell_nothing),
         cmocka_unit_test(metadata_tell_the_module),
