@@ -266,10 +266,11 @@ static ot_status find_row(const ot__source *source, ot__window *window, uint64_t
 
         OT_TRY(ot__window_move(window, source, at, n));
         from = span_at(window, at);
+        from.size = OT_MIN(from.size, MAX_ROW); // what lies in memory is all seen at once
         *scan = scan_row(from, source->separator, NULL, 0);
         if (!scan->is_open || from.size == source->input.size - at)
             return OT_OK;
-        if (from.size >= MAX_ROW)
+        if (from.size == MAX_ROW)
             return ot__error(OT_ERR_FORMAT,
                              "%s: line %" PRId64 " begins a row of more than %zu bytes",
                              source->path, line, MAX_ROW);

@@ -168,6 +168,23 @@ static void malformed_files_are_refused_with_the_line(void **state)
     assert_refused("\"1\"1,2\n", "data: line 1, column 1 has text behind its closing quote");
 }
 
+// Also of what lies in memory, where all is seen at once: more cells than an int can count.
+static void a_row_without_end_is_refused(void **state)
+{
+    enum { MOST = 1 << 28 };
+    char *text = malloc(MOST + 1);
+    ot_dataset *dataset;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, ',', MOST + 1);
+    assert_int_equal(ot__dataset_open_bytes(text, MOST + 1, NULL, &dataset), OT_ERR_FORMAT);
+    assert_string_equal(ot_error_message(),
+                        "data: line 1 begins a row of more than 268435456 bytes");
+    assert_null(dataset);
+    free(text);
+}
+
 // More rows than the index keeps in memory.
 static void a_million_rows_are_found_again(void **state)
 {
@@ -221,6 +238,7 @@ int main(void)
         cmocka_unit_test(quoted_cells_hold_separators_line_ends_and_quotes),
         cmocka_unit_test(the_first_row_is_a_header_when_it_has_text_and_no_number),
         cmocka_unit_test(malformed_files_are_refused_with_the_line),
+        cmocka_unit_test(a_row_without_end_is_refused),
         cmocka_unit_test(a_million_rows_are_found_again),
         cmocka_unit_test(running_out_of_memory_is_reported_and_leaks_nothing),
     };
