@@ -63,30 +63,34 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
     return OT_OK;
 }
 
-static ot_status drop_pair(ot_model *model, int i)
-{
-    ot__bytes *extra = NULL;
-
-    OT_TRY(own_pairs(model));
-    if (i < model->n_metadata_extra) {
-        extra = ot__arena_memdup(model->arena, model->metadata_extra,
-                                 (size_t)model->n_metadata_extra * sizeof(*extra));
-        if (!extra)
-            return OT_ERR_NO_MEMORY;
-        model->n_metadata_extra--;
-        memmove(extra + i, extra + i + 1, (size_t)(model->n_metadata_extra - i) * sizeof(*extra));
-        model->metadata_extra = extra;
-    }
-    model->n_metadata--;
-    memmove(model->metadata + 2 * i, model->metadata + 2 * (i + 1),
-            (size_t)(model->n_metadata - i) * 2 * sizeof(*model->metadata));
-    return OT_OK;
-}
-
+// A file may have the key many times.
 ot_status ot__model_drop_metadata(ot_model *model, const char *key)
 {
-    for (int i = find(model, key); i >= 0; i = find(model, key))
-        OT_TRY(drop_pair(model, i));
+    const int n_extra = model->n_metadata_extra;
+    ot__bytes *extra = NULL;
+    int n = 0;
+
+    if (find(model, key) < 0)
+        return OT_OK;
+    if (n_extra > 0) {
+        extra =
+            ot__arena_memdup(model->arena, model->metadata_extra, (size_t)n_extra * sizeof(*extra));
+        if (!extra)
+            return OT_ERR_NO_MEMORY;
+    }
+    OT_TRY(own_pairs(model));
+    model->n_metadata_extra = 0;
+    for (int i = 0; i < model->n_metadata; i++) {
+        if (strcmp(model->metadata[2 * i], key) == 0)
+            continue;
+        model->metadata[2 * n] = model->metadata[2 * i];
+        model->metadata[2 * n + 1] = model->metadata[2 * i + 1];
+        n++;
+        if (i < n_extra)
+            extra[model->n_metadata_extra++] = extra[i];
+    }
+    model->n_metadata = n;
+    model->metadata_extra = extra;
     return OT_OK;
 }
 

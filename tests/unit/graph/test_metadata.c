@@ -82,6 +82,37 @@ static void an_entry_is_removed(void **state)
     ot_model_destroy(model);
 }
 
+// Of a file that has a key many times, each entry has fields of its own.
+static void all_entries_of_a_key_are_removed_at_once(void **state)
+{
+    enum { MANY = 10000 };
+    static const char *pairs[2 * MANY];
+    static ot__bytes extra[MANY - 1];
+    ot_model *model = described();
+    size_t before;
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        pairs[2 * i] = i % 100 == 7 ? "kept" : "k";
+        pairs[2 * i + 1] = "";
+        if (i < MANY - 1)
+            extra[i].size = i;
+    }
+    model->metadata = pairs;
+    model->n_metadata = MANY;
+    model->metadata_extra = extra;
+    model->n_metadata_extra = MANY - 1;
+    before = ot__arena_bytes(model->arena);
+    assert_int_equal(ot__model_drop_metadata(model, "k"), OT_OK);
+    assert_in_range(ot__arena_bytes(model->arena) - before, 0, 4 * MANY * sizeof *pairs + 4096);
+    assert_int_equal(ot_model_metadata_count(model), MANY / 100);
+    assert_int_equal(model->n_metadata_extra, MANY / 100);
+    assert_string_equal(ot_model_metadata_key(model, 1), "kept");
+    assert_int_equal(model->metadata_extra[1].size, 107);
+    assert_string_equal(pairs[0], "k"); // others may share the list
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +121,7 @@ int main(void)
         cmocka_unit_test(a_key_that_is_there_is_replaced),
         cmocka_unit_test(a_clone_has_metadata_of_its_own),
         cmocka_unit_test(an_entry_is_removed),
+        cmocka_unit_test(all_entries_of_a_key_are_removed_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
