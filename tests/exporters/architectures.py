@@ -195,7 +195,7 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--keep", help="a folder for the exported files, data and logs")
     parser.add_argument("--only", help="one kind of export", choices=list(EXPORTS))
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     n_wrong = n_right = 0
