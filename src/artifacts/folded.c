@@ -2,7 +2,7 @@
 // Traces of what an exporter did to a framework's parameters before the file was written.
 #include <string.h>
 
-#include "artifacts/parameters.h"
+#include "artifacts/forward.h"
 
 static bool is_lower_or_line(char c)
 {
@@ -65,4 +65,37 @@ const ot_value *ot__candidate_twin(const ot__candidates *c, int i)
             return c->items[k].value;
     }
     return NULL;
+}
+
+// ---- the note ----
+
+static const ot_value *first_folded(const ot__forward *forward, int *n)
+{
+    const ot__candidates *c = &forward->candidates;
+    const ot_value *first = NULL;
+
+    *n = 0;
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role == OT_ROLE_TRAINABLE && !c->items[i].is_blocked &&
+            ot__candidate_is_folded(&c->items[i], forward->model) && (*n)++ == 0)
+            first = c->items[i].value;
+    return first;
+}
+
+ot_status ot__forward_note_folded(ot__forward *forward)
+{
+    int n;
+    const ot_value *first = first_folded(forward, &n);
+
+    if (!first || forward->has_lost)
+        return OT_OK;
+    return ot__forward_note(
+        forward, OT_LOG_INFO,
+        ot__arena_printf(
+            forward->model->arena,
+            "'%s'%s by name what an exporter computed from parameters that are gone, and trains in "
+            "their place; to train those, export with torch.onnx.export(model.train(), ..., "
+            "optimize=False), or with dynamo=False, training=TrainingMode.TRAINING and "
+            "do_constant_folding=False",
+            first->name, n > 1 ? " and others are" : " is"));
 }

@@ -178,7 +178,7 @@ static ot_status classify(ot__forward *forward, const ot_artifacts_options *opti
     OT_TRY(ot__batch_norm_choose(c, options->batch_norm));
     forward->is_classified = true;
     OT_TRY(ot__forward_note_unsure(forward, options));
-    OT_TRY(ot__forward_note_gone(forward));
+    OT_TRY(ot__forward_note_folded(forward));
     return check_any_trains(forward, options);
 }
 
@@ -187,6 +187,7 @@ static ot_status note_finding(ot__forward *forward, const ot_finding *finding, b
 {
     ot__arena *arena = forward->model->arena;
 
+    forward->has_lost = forward->has_lost || finding->kind == OT_FINDING_LOST;
     if (is_done)
         return ot__forward_note(forward, OT_LOG_INFO, ot__arena_strdup(arena, finding->text));
     if (!finding->changes)

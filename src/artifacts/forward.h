@@ -12,6 +12,7 @@ typedef struct ot__forward {
     ot_value **inputs; // those whose gradients are summed as parameters' are, in graph order
     int n_inputs;
     bool is_classified;
+    bool has_lost; // parameters that preparing has named
     ot__note *notes; // texts of the model's arena
     int n_notes, notes_capacity;
 } ot__forward;
@@ -37,8 +38,9 @@ ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char 
 ot_status ot__losses_judge(ot__forward *forward, const ot_artifacts_options *options);
 // unsure.c: notes on what trains although nothing says that it is a parameter.
 ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_options *options);
-// gone.c: which parameters an exporter computed away, and how to export instead.
-ot_status ot__forward_note_gone(ot__forward *forward);
+// folded.c: what trains in place of parameters that an exporter computed away, and how to export
+// instead, where preparing has not named them.
+ot_status ot__forward_note_folded(ot__forward *forward);
 void ot__forward_deinit(ot__forward *forward);
 
 #endif

@@ -39,11 +39,10 @@ static void write_text(ot__buf *text, const ot__sharing *item)
     case OT_SHARING_LOST:
         list_names(text, item->parts, item->n_parts);
         ot__buf_printf(text,
-                       " %s no tensor of the file: the exporter computed something else of %s, "
-                       "which trains instead, or left %s out; to train all parameters, export with "
-                       "torch.onnx.export(..., optimize=False) in training mode",
-                       item->n_parts > 1 ? "are" : "is", item->n_parts > 1 ? "them" : "it",
-                       item->n_parts > 1 ? "them" : "it");
+                       " %s gone: computed away by the exporter, or dropped by it as zeros; to "
+                       "train all, export with torch.onnx.export(model.train(), ..., "
+                       "optimize=False)",
+                       item->n_parts > 1 ? "are" : "is");
         break;
     }
 }
