@@ -29,6 +29,8 @@ typedef struct ot__opener {
         ot_value *to;
     } * rows; // initializers of one row, and what they are of
     int n_rows, rows_capacity;
+    ot_model *before; // what `model` was before the walk
+    bool is_folded;   // `before` has constants where none of its parameters is computed with
     ot__choices *choices;
     int n_choices; // so far
     int n_changes;

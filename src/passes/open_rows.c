@@ -5,6 +5,8 @@
 
 #include "passes/open.h"
 
+enum { MAX_FOLDED = 16 << 20 }; // bytes of a value that is computed to look at its rows
+
 // How the axis of a node's output is found in one of its inputs.
 typedef struct row_rule {
     const char *op_type;
@@ -355,6 +357,36 @@ static ot_status row_of_node(ot__opener *o, ot_node *node, int axis, ot_value **
     return ot__open_is_elementwise(node) ? broadcast_row(o, node, axis, out) : OT_OK;
 }
 
+// ---- what no rule follows ----
+
+// A parameter that is computed with must not become a constant.
+static ot_status fold_before(ot__opener *o)
+{
+    const ot_graph *graph = o->before->graph;
+
+    o->is_folded = true;
+    for (int i = 0; i < graph->n_initializers; i++) {
+        ot_value *value = graph->initializers[i];
+
+        if (ot__dtype_is_float(value->dtype) && value->shape.ndim > 0)
+            value->is_input = true; // given from outside, for all that folding knows
+    }
+    return ot__pass_fold(o->before, MAX_FOLDED);
+}
+
+// Masks and positions are computed of numbers alone: then their elements tell.
+static ot_status folded_row(ot__opener *o, const ot_value *value, int axis, ot_value **out)
+{
+    const ot_value *folded;
+
+    if (!o->is_folded)
+        OT_TRY(fold_before(o));
+    folded = ot__graph_find(o->before->graph, value->name);
+    return folded && folded->constant && !folded->is_initializer
+               ? row_of_constant(o, value, folded->constant, axis, out)
+               : OT_OK;
+}
+
 // ---- the whole ----
 
 static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
@@ -370,9 +402,9 @@ static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **o
     }
     if (value->constant)
         return row_of_constant(o, value, value->constant, axis, out);
-    return value->producer && value->i_producer_output == 0
-               ? row_of_node(o, value->producer, axis, out)
-               : OT_OK;
+    if (value->producer && value->i_producer_output == 0)
+        OT_TRY(row_of_node(o, value->producer, axis, out));
+    return *out || !value->producer ? OT_OK : folded_row(o, value, axis, out);
 }
 
 static char *key_of(const ot__opener *o, const char *what, const ot_value *value, int axis)

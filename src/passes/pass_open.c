@@ -409,8 +409,10 @@ ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened 
     if (o.batch <= 0)
         return OT_OK;
     out->batch = o.batch;
+    OT_TRY(ot__model_clone(model, &o.before));
     st = open_batch(&o, out);
     choices->n = o.n_choices;
     ot__map_deinit(&o.made);
+    ot_model_destroy(o.before);
     return st;
 }

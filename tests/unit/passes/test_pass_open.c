@@ -268,6 +268,34 @@ static void equal_rows_beside_the_batch_become_one(void **state)
     ot_model_destroy(o.model);
 }
 
+// CumSum is none of the operators whose rows are followed.
+static void rows_computed_of_numbers_alone_are_known_by_computing_them(void **state)
+{
+    opening o = open_text(HEAD "(float[4, 3] x) => (float[4, 3] y) {"
+                               " s = Constant<value_ints = [4, 3]>() ones = ConstantOfShape(s)"
+                               " axis = Constant<value_int = 1>() steps = CumSum(ones, axis)"
+                               " y = Add(x, steps) }");
+    const ot_tensor *row;
+
+    (void)state;
+    assert_open(&o, 1);
+    row = find_node(o.model, "Add")->inputs[1]->constant;
+    assert_non_null(row);
+    assert_int_equal(row->shape.dim[0], 1);
+    assert_int_equal(row->shape.dim[1], 3);
+    ot_model_destroy(o.model);
+}
+
+static void rows_computed_of_a_parameter_never_become_constant(void **state)
+{
+    (void)state;
+    assert_obstacle(HEAD "(float[4, 3] x) => (float[4, 3] y)"
+                         "<float[1, 3] w = {1, 2, 3}> {"
+                         " s = Constant<value_ints = [4, 3]>() axis = Constant<value_int = 1>()"
+                         " rows = Expand(w, s) steps = CumSum(rows, axis) y = Add(x, steps) }",
+                    "reads 'steps', which holds the batch size 4");
+}
+
 static void halves_of_what_was_joined_are_cut_where_the_batch_ends(void **state)
 {
     opening o = open_text(HEAD "(float[2, 3] a, float[2, 3] b) => (float[2, 3] y)"
@@ -368,6 +396,8 @@ int main(void)
         cmocka_unit_test(a_class_token_that_is_expanded_follows_the_batch),
         cmocka_unit_test(rows_that_differ_are_an_obstacle),
         cmocka_unit_test(equal_rows_beside_the_batch_become_one),
+        cmocka_unit_test(rows_computed_of_numbers_alone_are_known_by_computing_them),
+        cmocka_unit_test(rows_computed_of_a_parameter_never_become_constant),
         cmocka_unit_test(halves_of_what_was_joined_are_cut_where_the_batch_ends),
         cmocka_unit_test(zero_states_become_one_row_expanded),
         cmocka_unit_test(zeros_that_an_exporter_made_up_are_no_parameter),
