@@ -90,6 +90,7 @@ static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_
     to->extra = value->extra;
     to->tensor_extra = value->tensor_extra;
     to->tensor_doc = value->tensor_doc;
+    to->metadata = value->metadata;
     *out = to;
     if (value->is_initializer)
         return ot__graph_add_initializer(o->graph, to, row) ? note_row(o, value, to)

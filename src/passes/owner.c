@@ -182,6 +182,27 @@ static const placeholder *find_argument(const ot__owners *p, const ot_node *node
     return n_fitting == 1 ? fitting : n == 1 ? only : NULL;
 }
 
+// What the exporter made of several tensors is none of them.
+static ot_status take_folded(const ot__owners *p, const ot_value *value)
+{
+    const char *folded = ot__value_metadata(value, FOLDED_FROM);
+    const char *const *list;
+    int n;
+
+    if (!folded)
+        return OT_OK;
+    list = ot__metadata_list(p->graph->model->arena, folded, &n);
+    if (!list)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; n > 1 && i < n; i++) {
+        placeholder *taken = ot__map_get(&p->targets, list[i]);
+
+        if (taken)
+            taken->is_taken = true;
+    }
+    return OT_OK;
+}
+
 ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
 {
     *n = 0;
@@ -195,6 +216,8 @@ ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
         for (placeholder *taken; (taken = next_argument(p, &at)) != NULL;)
             taken->is_taken = true;
     }
+    for (int i = 0; i < p->graph->n_initializers; i++)
+        OT_TRY(take_folded(p, p->graph->initializers[i]));
     for (int i = 0; i < p->n_inputs; i++) {
         const placeholder *input = p->inputs[i];
         const ot_value *value = ot__graph_find(p->graph, input->target);

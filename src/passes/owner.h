@@ -43,8 +43,9 @@ ot_status ot__owner_find(const ot__owners *owners, const ot_node *node, const ch
 bool ot__is_parameter_name(const ot_graph *graph, const char *name);
 // The exporter computed this tensor, and from no parameter or buffer of the exported program.
 ot_status ot__owner_is_nobody(const ot__owners *owners, const ot_value *value, bool *out);
-// Parameters of the exported program that operators took, but that are no tensor of the graph any
-// more, in the order of the signature. *names is of the model's arena.
+// Parameters of the exported program that operators took, or that something was computed from, but
+// that are no tensor of the graph any more, in the order of the signature. *names is of the model's
+// arena.
 ot_status ot__owners_lost(const ot__owners *owners, const char ***names, int *n);
 
 #endif

@@ -162,7 +162,7 @@ MODELS = {
 
 def write(model, path):
     for thing in (*model.graph.node, *model.graph.value_info, *model.graph.initializer, model.graph):
-        for entry in [entry for entry in thing.metadata_props if "stack_trace" in entry.key or "fx_node" in entry.key]:
+        for entry in [entry for entry in thing.metadata_props if "stack_trace" in entry.key]:
             thing.metadata_props.remove(entry)
     onnx.save(model, path)
 

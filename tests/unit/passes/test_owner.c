@@ -8,6 +8,7 @@
 #define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
 #define SCOPES "pkg.torch.onnx.name_scopes"
 #define CALL "pkg.torch.onnx.fx_node"
+#define FOLDED_FROM "pkg.onnxscript.optimizer.folded_from"
 
 // ---- the classic exporter ----
 
@@ -165,9 +166,12 @@ static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **st
     static const char of_file[] =
         "p_a: PARAMETER target='a.bias'\np_q: PARAMETER target='q_2.bias'\n"
         "b_o: BUFFER target='ones'\np_unused: PARAMETER target='unused'\n"
-        "p_z: PARAMETER target='z'\n";
+        "p_z: PARAMETER target='z'\np_table: PARAMETER target='table'\n"
+        "p_tied: PARAMETER target='tied'\n";
     const char *of_graph[] = {SIGNATURE, of_file},
-               *of_node[] = {CALL, "%f : f(args = (%x, %p_z, %p_q, %b_o, %p_a, %p_z))"};
+               *of_node[] = {CALL, "%f : f(args = (%x, %p_z, %p_q, %b_o, %p_a, %p_z))"},
+               *of_two[] = {FOLDED_FROM, "['table', 'val_3', 'ones']"},
+               *of_one[] = {FOLDED_FROM, "['tied']"};
     ot_model *model = quoted_model(classic);
     const char **names;
     ot__owners owners;
@@ -176,11 +180,14 @@ static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **st
     (void)state;
     model->graph->metadata = (ot__metadata){of_graph, 1};
     maker(model, "a")->metadata = (ot__metadata){of_node, 1};
+    ot__graph_find(model->graph, "w")->metadata = (ot__metadata){of_two, 1};
+    ot__graph_find(model->graph, "l.bias")->metadata = (ot__metadata){of_one, 1}; // still itself
     assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
     assert_int_equal(ot__owners_lost(&owners, &names, &n), OT_OK);
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 3);
     assert_string_equal(names[0], "a.bias");
     assert_string_equal(names[1], "z");
+    assert_string_equal(names[2], "table");
     ot__owners_deinit(&owners);
     ot_model_destroy(model);
 }
