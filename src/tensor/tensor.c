@@ -105,7 +105,7 @@ static ot_status text_sizes(const ot_shape *shape, const ot__bytes *texts, int64
 static ot_status make_texts(const ot_shape *shape, const ot__bytes *texts, int64_t count,
                             ot_tensor **out)
 {
-    size_t n_array, n_all;
+    size_t n_array = 0, n_all = 0;
     ot__bytes *copies;
     uint8_t *to;
 

@@ -23,7 +23,7 @@ ot_status ot__fixed_batch(const ot_session *session, int64_t *rows, const char *
 
 ot_status ot__batch_size_settle(const ot_session *session, ot_batches_options *how, int64_t *fixed)
 {
-    const char *input;
+    const char *input = NULL;
 
     OT_TRY(ot__fixed_batch(session, fixed, &input));
     if (*fixed == 0)
