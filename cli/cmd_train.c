@@ -235,6 +235,48 @@ static int make_header(train_run *r)
     return fclose(text) == 0 ? EXIT_SUCCESS : report_text("out of memory");
 }
 
+// ---- what is noted before it begins ----
+
+static void note_left_over(const train_run *r, const ot_batches *batches, const char *kind)
+{
+    const long long rows = (long long)ot_batches_rows(batches);
+    const long long left = (long long)ot_batches_left_over(batches);
+    char text[200];
+
+    if (left == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "%lld of the %lld %s rows are left over in each epoch and not used: the model takes "
+             "batches of %lld rows and no others",
+             left, rows, kind, (rows - left) / (long long)ot_batches_count(batches));
+    progress_note(&r->progress, text);
+}
+
+// Plain SGD goes on from any state; every other rule refuses the moments of another.
+static void note_moments(const train_run *r)
+{
+    const char *owner;
+    char text[200];
+
+    if (!r->resumed || r->from_folder || r->model.options.optimizer.optimizer != OT_OPTIMIZER_SGD ||
+        ot_checkpoint_get_string(r->resumed, "onnxtrain.optimizer", &owner) != OT_OK)
+        return;
+    snprintf(text, sizeof(text),
+             "the run was made with %.80s: sgd goes on from its parameters and does not use its "
+             "moments",
+             owner);
+    progress_note(&r->progress, text);
+}
+
+static void note_all(const train_run *r)
+{
+    for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
+        progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
+    note_left_over(r, r->data.training, "training");
+    note_left_over(r, r->data.validation, "validation");
+    note_moments(r);
+}
+
 // ---- the run ----
 
 static void set_options(train_run *r)
@@ -280,8 +322,7 @@ static int train(train_run *r)
     ot_status st;
     int code;
 
-    for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
-        progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
+    note_all(r);
     r->start_step = ot_session_step_count(r->session);
     code = make_header(r);
     if (code != EXIT_SUCCESS)

@@ -85,7 +85,7 @@ typedef struct ot_batches_options {
     size_t size;        ///< sizeof(ot_batches_options)
     int64_t batch_size; ///< rows a batch; 0: 32, or with ot_train_batches() the only number that
                         ///< the model takes
-    int shuffle; ///< 1: another order each epoch, from seed and epoch alone
+    int shuffle;        ///< 1: another order each epoch, from seed and epoch alone
     uint64_t seed;
     int64_t first, last; ///< rows first .. last - 1 of the split order (0, 0: all)
     uint64_t split_seed; ///< 0: file order; else rows are permuted once by this seed before
@@ -110,6 +110,8 @@ OT_API ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *
 OT_API void ot_batches_destroy(ot_batches *batches); ///< NULL is fine
 OT_API int64_t ot_batches_rows(const ot_batches *batches);
 OT_API int64_t ot_batches_count(const ot_batches *batches); ///< batches an epoch
+/** Rows of an epoch that no batch has: with drop_last, those behind the last whole batch. */
+OT_API int64_t ot_batches_left_over(const ot_batches *batches);
 /** Go to a batch of an epoch: any point can be resumed. */
 OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch);
 /**

@@ -325,6 +325,12 @@ static PyObject *batches_count(PyObject *self, void *unused)
     return PyLong_FromLongLong(ot_batches_count(((batches_object *)self)->batches));
 }
 
+static PyObject *batches_left_over(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(ot_batches_left_over(((batches_object *)self)->batches));
+}
+
 static PyObject *batches_class_names(PyObject *self, void *unused)
 {
     int n;
@@ -369,6 +375,7 @@ static PyType_Spec dataset_spec = {
 static PyGetSetDef batches_attributes[] = {
     {"rows", batches_rows, NULL, "Rows of an epoch.", NULL},
     {"count", batches_count, NULL, "Batches of an epoch.", NULL},
+    {"left_over", batches_left_over, NULL, "Rows of an epoch that no batch has.", NULL},
     {"class_names", batches_class_names, NULL, "Names of text labels, sorted; or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

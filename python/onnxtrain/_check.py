@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Sequence
 
-from onnxtrain import _core, _losses, _module
+from onnxtrain import _core, _module, _record
 from onnxtrain._options import BATCH_NORMS, choose, load_model
 from onnxtrain._ort_value import type_text
 from onnxtrain._prepare import shared_names
@@ -72,7 +72,7 @@ def _parameter(row: tuple) -> ParameterReport:
 def check(
     model: Any,
     *,
-    loss: Any = "cross-entropy",
+    loss: Any = None,
     loss_input: str | None = None,
     target: str | None = None,
     trainable: Sequence[str] | None = None,
@@ -80,6 +80,7 @@ def check(
     module: Any = None,
     batch_norm: str = "auto",
     shared: str | Sequence[str] | None = None,
+    ignore_recorded: bool = False,
 ) -> Report:
     """Say whether a model can be trained, what trains, what does not and why, without building it.
 
@@ -87,10 +88,14 @@ def check(
 
     Args:
         model: the forward model: a path, the bytes of a file or an onnx.ModelProto.
-        loss, loss_input, target, trainable, frozen, module, batch_norm, shared: as of :func:`onnxtrain.train`.
+        loss, loss_input, target, trainable, frozen, module, batch_norm, shared, ignore_recorded: as of
+            :func:`onnxtrain.train`.
     """
     forward = load_model(model)
-    losses, additional = _losses.parse(loss, loss_input, target, "mean", None, None, 1, forward.output_names())
+    record = None if ignore_recorded else _core.Record.read(forward)
+    given = dict.fromkeys(("reduction", "class_weights", "ignore_index", "class_axis"))
+    given.update(loss=loss, loss_input=loss_input, target=target)
+    losses, additional = _record.losses(record, given, forward.output_names())
     statistics = choose("batch_norm", batch_norm, BATCH_NORMS)
     names = _module.choose(forward, trainable, frozen, module)
     can_train, parameters, problems, notes = _core.report(

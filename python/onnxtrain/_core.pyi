@@ -164,6 +164,7 @@ class Artifacts:
 class Batches:
     rows: int
     count: int
+    left_over: int
     class_names: list[str] | None
 
 class Dataset:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import math
 import operator
 import os
-import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from onnxtrain import _arrays, _core, _data, _module, _record
+from onnxtrain import _arrays, _core, _data, _module, _notes, _record
 from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, memory_bytes, set_memory_max
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Log, Progress
@@ -431,6 +431,8 @@ def train(
     kind = choose("schedule", schedule, SCHEDULES)
     if operator.index(epochs) < 1:
         raise _core.InvalidArgument(f"epochs is {epochs}, expected at least 1")
+    if not (math.isfinite(learning_rate) and learning_rate >= 0):
+        raise _core.InvalidArgument(f"learning_rate is {learning_rate}, expected a finite number of at least 0")
     if init is not None and not isinstance(init, Mapping):
         raise _core.InvalidType(f"init is {type(init).__name__}, expected a dict of patterns and kinds")
     forward: _core.Model | None = None
@@ -457,12 +459,11 @@ def train(
     opened = run.open(data, prepared.classes)
     rows = _rows(batch_size)
     training, validating = _make_batches(run, opened, validation, split, rows, seed, prepared.classes)
+    run.notes += _notes.left_over(training, "training") + _notes.left_over(validating, "validation")
+    if is_resumed and forward is not None and optimizer == "sgd":
+        run.notes += _notes.moments(run.state)
     result = TrainingResult(run)
-    for is_warning, text in run.notes:
-        if is_warning:
-            warnings.warn(text, stacklevel=2)
-        elif progress:
-            print(f"note: {text}")
+    _notes.tell(run.notes, progress)
     result.classes = opened.classes or training.class_names or prepared.classes
     updates = ((training.count - 1) // accumulate + 1) * epochs if accumulate > 0 else 0
     total = schedule_steps or (min(updates, max_steps) if max_steps > 0 else updates)

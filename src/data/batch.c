@@ -132,6 +132,11 @@ int64_t ot_batches_count(const ot_batches *batches)
     return batches->options.drop_last ? batches->count / size : (batches->count + size - 1) / size;
 }
 
+int64_t ot_batches_left_over(const ot_batches *batches)
+{
+    return batches && batches->options.drop_last ? batches->count % batches->options.batch_size : 0;
+}
+
 static ot_status seek(ot_batches *batches, int64_t epoch, int64_t batch)
 {
     if (epoch < 0 || batch < 0 || batch > ot_batches_count(batches))

@@ -18,10 +18,14 @@ ot_status ot__schedule_check(const ot_schedule *s)
     if ((int)s->kind < OT_SCHEDULE_CONSTANT || (int)s->kind > OT_SCHEDULE_POLYNOMIAL)
         return ot__error(OT_ERR_INVALID, "schedule kind %d is none", (int)s->kind);
     if (!is_non_negative(s->initial_lr))
-        return ot__error(OT_ERR_INVALID, "schedule: initial_lr is %g", s->initial_lr);
+        return ot__error(OT_ERR_INVALID,
+                         "schedule: initial_lr is %g, expected a finite number of at least 0",
+                         s->initial_lr);
     if (!is_non_negative(s->gamma) || !is_non_negative(s->power) || !is_non_negative(s->end_factor))
-        return ot__error(OT_ERR_INVALID, "schedule: gamma %g, power %g, end_factor %g", s->gamma,
-                         s->power, s->end_factor);
+        return ot__error(OT_ERR_INVALID,
+                         "schedule: gamma %g, power %g, end_factor %g, expected finite numbers of "
+                         "at least 0",
+                         s->gamma, s->power, s->end_factor);
     if (s->warmup_steps < 0 || s->total_steps < 0)
         return ot__error(OT_ERR_INVALID, "schedule: %" PRId64 " warm-up steps of %" PRId64 " steps",
                          s->warmup_steps, s->total_steps);

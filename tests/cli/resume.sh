@@ -48,6 +48,17 @@ same again.onnx unbroken.onnx
 run 0 train dropout.onnxtxt $options --checkpoint-dir new --resume --quiet --out again.onnx
 same again.onnx unbroken.onnx
 
+# Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those.
+cp -r saved adamw
+sgd="dropout.onnxtxt $options --checkpoint-dir adamw --resume --max-steps 541 --out sgd.onnx"
+run 0 train $sgd --optimizer adamw --log log2
+grep -q '"note"' log2 && fail "$ran: nothing is to be noted"
+run 0 train $sgd --optimizer sgd --log log2
+out "note: the run was made with AdamWOptimizer: sgd goes on from its parameters and does not use its moments"
+grep -q '"text":"the run was made with AdamWOptimizer' log2 || fail "$ran: the log has no note"
+refuses 1 "the checkpoint's optimizer state is that of AdamWOptimizer, the optimizer model has SGDMomentumOptimizer" \
+    train $sgd --optimizer sgd-momentum
+
 # A checkpoint of other data is noticed; a damaged one is refused.
 run 0 train mlp.onnxtxt --data packed.npz --batch-size 5 --checkpoint-dir other --max-steps 7 --quiet
 refuses 1 "data or batch size are not those" train mlp.onnxtxt --data packed.npz --batch-size 60 --checkpoint-dir other --resume --quiet

@@ -94,6 +94,18 @@ class RecordTest(unittest.TestCase):
             train(self.trained, (x, labels), progress=True)
         self.assertIn("as the model was trained: loss cross-entropy:y=labels, scale 0.5\n", printed.getvalue())
 
+    def test_check_takes_the_loss_that_is_recorded(self):
+        x, labels = points()
+        loss = [{"loss": "mse", "input": "y", "target": "wanted"}]
+        self.make({"x": x, "wanted": np.zeros((64, 2), np.float32)}, loss=loss)
+        self.assertTrue(onnxtrain.check(self.trained).can_train)
+        told = onnxtrain.check(self.trained, loss="mse", target="wanted")
+        self.assertEqual(str(onnxtrain.check(self.trained)), str(told))
+        text = "loss: l1 is given, the model was trained with mse:y=wanted; ignore_recorded=True takes what is given"
+        with self.assertRaisesRegex(ValueError, text):
+            onnxtrain.check(self.trained, loss="l1")
+        self.assertTrue(onnxtrain.check(self.trained, loss="l1", ignore_recorded=True).can_train)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -354,6 +354,29 @@ class TrainTest(unittest.TestCase):
         self.assertEqual([row["epoch"] for row in result.history], [3, 4])
         np.testing.assert_array_equal(result.state.parameters["w1"].data, expected)
 
+    def test_plain_sgd_goes_on_from_another_run_and_says_so(self):
+        options = {"checkpoint_dir": self.folder, "overwrite": True}
+        quiet(points(), epochs=1, **options)
+        self.assertEqual(quiet(points(), epochs=1, resume=True, **options).notes, [])
+        result = quiet(points(), epochs=2, resume=True, optimizer="sgd", **options)
+        text = "the run was made with AdamWOptimizer: sgd goes on from its parameters and does not use its moments"
+        self.assertEqual(result.notes, [text])
+        with self.assertRaisesRegex(ValueError, "AdamWOptimizer, the optimizer model has SGDMomentumOptimizer"):
+            quiet(points(), epochs=3, resume=True, optimizer="sgd-momentum", **options)
+
+    def test_rows_that_no_batch_takes_are_noted(self):
+        fixed = TEXT.replace(b"float[N, 2] y", b"float[4, 2] y").replace(b"float[N, 3] x", b"float[4, 3] x")
+        fixed = fixed.replace(b"0.05, -0.05}>", b"0.05, -0.05}, float[4, 1] rows = {1, 2, 3, 4}>")
+        fixed = fixed.replace(b"y = Add(n, b2)", b"s = Add(n, b2) y = Add(s, rows)")
+        x, labels = points()
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            result = onnxtrain.train(fixed, (x[:10], labels[:10]), epochs=1)
+        text = "2 of the 10 training rows are left over in each epoch and not used: the model takes batches of 4 rows and no others"
+        self.assertEqual(result.notes[-1], text)
+        self.assertIn(f"note: {text}\n", out.getvalue())
+        result = quiet((x[:8], labels[:8]), epochs=1, model=fixed)
+        self.assertNotIn("left over", " ".join(result.notes))
+
     def test_a_folder_of_another_run_is_not_overwritten(self):
         quiet(points(), epochs=1, checkpoint_dir=self.folder)
         with self.assertRaisesRegex(RuntimeError, "checkpoint is of an earlier run: resume it, or overwrite it"):
@@ -423,6 +446,9 @@ class TrainTest(unittest.TestCase):
             ((x, labels), {"resume": True}, ValueError, "checkpoint_dir"),
             ((x, labels), {"batch_size": 0}, ValueError, "batch_size: 0, expected at least 1"),
             ((x, labels), {"accumulate": 0}, ValueError, ""),
+            ((x, labels), {"learning_rate": -1}, ValueError, "learning_rate is -1, expected a finite number of at least 0"),
+            ((x, labels), {"learning_rate": np.nan}, ValueError, "learning_rate is nan, expected a finite number"),
+            ((x, labels), {"gamma": -1}, ValueError, "gamma -1, power 1, end_factor 0, expected finite numbers of at"),
             ({"x": x}, {}, ValueError, "nothing in the data is left for input 'labels'"),
             (5, {}, TypeError, "data is int"),
             ("/no/such.csv", {}, OSError, "no/such.csv"),

@@ -65,6 +65,7 @@ static void in_file_order_the_last_batch_is_short(void **state)
     options.batch_size = 5;
     batches = batches_of(dataset, &options);
     assert_int_equal(ot_batches_count(batches), 5);
+    assert_int_equal(ot_batches_left_over(batches), 0);
     assert_int_equal(read_epoch(batches, rows, &n_rows), 5);
     assert_int_equal(n_rows, ROWS);
     for (int i = 0; i < ROWS; i++)
@@ -86,6 +87,7 @@ static void a_short_batch_can_be_left_out(void **state)
     options.drop_last = 1;
     batches = batches_of(dataset, &options);
     assert_int_equal(ot_batches_count(batches), 4);
+    assert_int_equal(ot_batches_left_over(batches), ROWS - 20);
     assert_int_equal(read_epoch(batches, rows, &n_rows), 4);
     assert_int_equal(n_rows, 20);
     ot_batches_destroy(batches);

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A model that takes 4 rows and no other number, since it adds a tensor of 4 rows: that size is used, and what is left over
+# is said.
+. "$(dirname "$0")/cli.inc"
+cat >fixed.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+fixed (float[4, 2] x) => (float[4, 1] y)
+<float[2, 1] w = {0.0, 0.0}, float[4, 1] rows = {1.0, 2.0, 3.0, 4.0}>
+{
+    p = MatMul (x, w)
+    y = Add (p, rows)
+}
+END
+awk 'BEGIN { print "a,b,target"; for (i = 0; i < 10; i++) print i "," 1 "," 2 * i + 1 }' >ten.csv
+head -n 9 ten.csv >eight.csv
+options="--loss mse --epochs 1 --threads 1"
+stays="the batch size stays 4, which the exporter fixed: Add of 'y' reads 'rows', which holds the batch size 4; export with dynamic_axes or dynamic_shapes for another"
+left="2 of the 10 training rows are left over in each epoch and not used: the model takes batches of 4 rows and no others"
+
+run 0 check fixed.onnxtxt --loss mse
+out "$stays"
+run 0 train fixed.onnxtxt --data ten.csv $options --log log
+out "note: $stays"
+out "note: $left"
+grep -qF "\"text\":\"$left\"" log || fail "$ran: the log lacks '$left'"
+run 0 train fixed.onnxtxt --data ten.csv $options --json
+json rows 'v == 8'
+run 0 train fixed.onnxtxt --data ten.csv $options --quiet
+[ ! -s out ] || fail "$ran: prints"
+
+# Nothing is left over of 8 rows; of validation data it is said, too.
+run 0 train fixed.onnxtxt --data eight.csv $options
+grep -q "left over" out && fail "$ran: nothing is left over"
+run 0 train fixed.onnxtxt --data eight.csv --validation ten.csv $options
+out "note: 2 of the 10 validation rows are left over"
+run 0 train fixed.onnxtxt --data ten.csv $options --batch-size 4
+out "note: $left"
+
+# Artifacts of it say the same.
+run 0 artifacts fixed.onnxtxt --loss mse --out artifacts
+run 0 train artifacts --data ten.csv --epochs 1 --threads 1
+out "note: $left"
+
+# Another number is refused with the remedy, and fewer rows than it takes.
+refuses 1 "--batch-size: 5, but input 'x' takes 4 rows and no other number; export with dynamic_axes or dynamic_shapes for another" \
+    train fixed.onnxtxt --data ten.csv $options --batch-size 5
+head -n 4 ten.csv >three.csv
+refuses 1 "3 rows are fewer than the 4 that the model takes at once" train fixed.onnxtxt --data three.csv $options
+echo ok
