@@ -67,12 +67,12 @@ static int choice_of(const option_spec *spec, const char *text)
 static void refuse(const option_spec *spec, const char *text)
 {
     const char *kind = spec->kind == OPTION_REAL || spec->kind == OPTION_PART ? "" : "whole ";
-    char least[64];
+    char least[64] = "";
     int n = 0;
 
     if (spec->kind != OPTION_CHOICE) {
-        snprintf(least, sizeof(least), spec->minimum > ANY_NUMBER ? " of at least %g" : "",
-                 spec->minimum);
+        if (spec->minimum > ANY_NUMBER)
+            snprintf(least, sizeof(least), " of at least %g", spec->minimum);
         (void)report_usage("--%s: '%s' is not a %snumber%s%s", spec->name, text, kind, least,
                            spec->kind == OPTION_BYTES  ? ", perhaps with K, M or G, or none"
                            : spec->kind == OPTION_PART ? " and below 1"

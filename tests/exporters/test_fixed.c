@@ -81,7 +81,7 @@ static void assert_near(const char *model, const char *kind, double found, doubl
 static void check_outputs(const char *model, const char *kind)
 {
     ot_model *fixed = load(model, kind), *opened;
-    ot_tensor *x = array(model, "x.npy"), *expected = array(model, "y.npy"), *y;
+    ot_tensor *x = array(model, "x.npy"), *expected = array(model, "y.npy"), *y = NULL;
     const double *wanted = ot_tensor_data(expected);
     const float *found;
 
@@ -143,7 +143,7 @@ static void check_losses(const char *model, const char *kind)
     ot_tensor *x = array(model, "x.npy"), *zeros = zeros_like_outputs(model),
               *expected = array(model, "losses.npy");
     ot_artifacts *artifacts;
-    ot_session *session;
+    ot_session *session = NULL;
 
     loss.loss = OT_LOSS_MSE;
     options.losses = &loss;
