@@ -9,10 +9,8 @@ struct ot_findings {
 };
 
 static const char *const words[] = {
-    [OT_FINDING_SEPARATED] = "separated",
-    [OT_FINDING_JOINED] = "joined",
-    [OT_FINDING_SHARED] = "shared",
-    [OT_FINDING_BATCH] = "batch",
+    [OT_FINDING_SEPARATED] = "separated", [OT_FINDING_JOINED] = "joined",
+    [OT_FINDING_SHARED] = "shared",       [OT_FINDING_BATCH] = "batch",
     [OT_FINDING_LOST] = "lost",
 };
 

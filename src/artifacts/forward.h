@@ -12,7 +12,7 @@ typedef struct ot__forward {
     ot_value **inputs; // those whose gradients are summed as parameters' are, in graph order
     int n_inputs;
     bool is_classified;
-    bool has_lost; // parameters that preparing has named
+    bool has_lost;   // parameters that preparing has named
     ot__note *notes; // texts of the model's arena
     int n_notes, notes_capacity;
 } ot__forward;
