@@ -365,7 +365,8 @@ static PyMethodDef methods[] = {
     {"generate", artifacts_generate, METH_VARARGS | METH_STATIC,
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
-     "input_gradients=False, names_of_module=False, shared=None, prepare=True) -> Artifacts"},
+     "input_gradients=False, names_of_module=False, shared=None, prepare=True, "
+     "unrecorded=False) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},

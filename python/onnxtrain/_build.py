@@ -27,7 +27,8 @@ def build(
 ) -> _core.Artifacts:
     """Without losses the model's first output is the loss. Names that are frozen and that the model lacks do not
     matter; names that require a gradient may be those of inputs. Masks and what the file calls buffers train like other
-    initializers, and the model is taken as it is: what there is to say of it goes to the log."""
+    initializers, and the model is taken as it is: what there is to say of it goes to the log. Metadata say nothing of
+    the loss or the data."""
     built = _core.Artifacts.generate(
         forward,
         losses,
@@ -45,6 +46,7 @@ def build(
         False,
         None,
         False,
+        True,
     )
     for is_warning, text in built.notes():
         _LOG.log(logging.WARNING if is_warning else logging.INFO, "%s", text)

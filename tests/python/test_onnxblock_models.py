@@ -191,6 +191,7 @@ class ModelsTest(FolderTest):
         outputs = [one.name for one in training.graph.output]
         self.assertEqual(outputs, [*self.returned, "w_grad.accumulation.out"])
         self.assertEqual([one.name for one in evaluation.graph.output], outputs[:2])
+        self.assertEqual((len(training.metadata_props), len(evaluation.metadata_props)), (0, 0))
         trained, frozen = block.parameters()
         self.assertEqual(([one.name for one in trained], [one.name for one in frozen]), (["w"], ["b"]))
         np.testing.assert_array_equal(onnx.numpy_helper.to_array(trained[0]), W)

@@ -12,6 +12,7 @@ from network import TEXT
 
 import onnxtrain
 from onnxtrain import _core
+from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 
 
 def points(rows=64, seed=0):
@@ -85,6 +86,16 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(_core.Record.read(_core.Model.load(str(self.folder / "again.onnx"))).data()[3], ["blue", "red"])
         with self.assertRaisesRegex(ValueError, "'green' is no known class"):
             train(self.trained, (x, np.array(["red", "green"])[labels]))
+
+    def test_artifacts_as_of_onnxruntime_say_nothing(self):
+        x, labels = points()
+        self.make((x, labels), scale=0.5)
+        self.assertTrue(any(key.startswith("onnxtrain.") for key in _core.Model.load(str(self.trained)).metadata_keys()))
+        for model in (TEXT, self.trained):
+            generate_artifacts(model, loss=LossType.MSELoss, optimizer=OptimType.SGD, artifact_directory=self.folder)
+            for name in ("training", "eval", "optimizer"):
+                made = _core.Model.load(str(self.folder / f"{name}_model.onnx"))
+                self.assertEqual([key for key in made.metadata_keys() if key.startswith("onnxtrain.")], [], name)
 
     def test_it_is_said_in_one_line(self):
         x, labels = points()

@@ -241,6 +241,49 @@ class FolderTest(unittest.TestCase):
         self.assertEqual(_core.Model.load(self.folder + "/trained.onnx").output_names(), ["y"])
         self.assertEqual(result.evaluate(points(seed=1)), expected.evaluate(points(seed=1)))
 
+    def test_without_a_record_outputs_and_target_types_tell_what_is_measured(self):
+        x, labels = points()
+        generate_artifacts(TEXT, loss=LossType.CrossEntropyLoss, optimizer=OptimType.AdamW, artifact_directory=self.folder)
+        self.assertEqual(set(quiet((x, labels), self.folder, epochs=1).metrics), {"loss"})
+        generate_artifacts(
+            TEXT,
+            loss=LossType.BCEWithLogitsLoss,
+            optimizer=OptimType.AdamW,
+            artifact_directory=self.folder,
+            additional_output_names=["y"],
+        )
+        beyond = np.full((len(x), 2), 1.5, np.float32)
+        self.assertEqual(set(quiet((x, beyond), self.folder, epochs=1).metrics), {"loss"})
+        with self.assertRaisesRegex(ValueError, "1.5"):
+            quiet((x, beyond), epochs=1, loss="bce-with-logits")
+
+    def test_targets_of_other_names_are_taken_by_them(self):
+        x, labels = points()
+        generate_artifacts(
+            TEXT,
+            loss=LossType.CrossEntropyLoss,
+            optimizer=OptimType.AdamW,
+            artifact_directory=self.folder,
+            loss_input_names=["y", "kind"],
+        )
+        expected = quiet((x, labels), epochs=1).history[0]["loss"]
+        for data in ((x, labels), {"x": x, "kind": labels}):
+            self.assertEqual(quiet(data, self.folder, epochs=1).history[0]["loss"], expected)
+
+    def test_targets_that_are_said_are_not_scaled(self):
+        x, _ = points()
+        generate_artifacts(
+            TEXT,
+            loss=LossType.MSELoss,
+            optimizer=OptimType.AdamW,
+            artifact_directory=self.folder,
+            loss_input_names=["y", "wanted"],
+        )
+        data = {"x": x, "wanted": 3 * x[:, :2]}
+        square = [(forward(2 * row) - 3 * row[:2]) ** 2 for row in x]
+        result = quiet(data, self.folder, epochs=1, batch_size=len(x), scale=2, target="wanted")
+        self.assertAlmostEqual(result.history[0]["loss"], np.mean(square), delta=1e-5)
+
     def test_what_they_have_built_in_cannot_be_said(self):
         for options in ({"loss": "mse"}, {"class_weights": np.ones(2)}, {"frozen": ["w1"]}, {"optimizer": "sgd"}):
             with self.subTest(options), self.assertRaisesRegex(ValueError, f"{next(iter(options))}: .* built in"):
