@@ -70,11 +70,14 @@ static int read_data(evaluation *e, ot_train_options *options)
 
 static int evaluate(evaluation *e, const ot_train_options *options)
 {
+    ot_batches *batches = e->data.validation ? e->data.validation : e->data.training;
     ot_metrics metrics;
     json_t *object;
+    char text[200];
 
-    if (ot_train_evaluate(e->session, e->data.validation ? e->data.validation : e->data.training,
-                          options, &metrics) != OT_OK)
+    if (data_left_over(batches, "rows", text, sizeof(text)))
+        report_text("note: %s", text);
+    if (ot_train_evaluate(e->session, batches, options, &metrics) != OT_OK)
         return report_error();
     if (!e->values->json) {
         recorded_say(stdout, e->setup.record);

@@ -237,19 +237,12 @@ static int make_header(train_run *r)
 
 // ---- what is noted before it begins ----
 
-static void note_left_over(const train_run *r, const ot_batches *batches, const char *kind)
+static void note_left_over(const train_run *r, const ot_batches *batches, const char *rows)
 {
-    const long long rows = (long long)ot_batches_rows(batches);
-    const long long left = (long long)ot_batches_left_over(batches);
     char text[200];
 
-    if (left == 0)
-        return;
-    snprintf(text, sizeof(text),
-             "%lld of the %lld %s rows are left over in each epoch and not used: the model takes "
-             "batches of %lld rows and no others",
-             left, rows, kind, (rows - left) / (long long)ot_batches_count(batches));
-    progress_note(&r->progress, text);
+    if (data_left_over(batches, rows, text, sizeof(text)))
+        progress_note(&r->progress, text);
 }
 
 // Plain SGD goes on from any state; every other rule refuses the moments of another.
@@ -272,8 +265,8 @@ static void note_all(const train_run *r)
 {
     for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
         progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
-    note_left_over(r, r->data.training, "training");
-    note_left_over(r, r->data.validation, "validation");
+    note_left_over(r, r->data.training, "training rows");
+    note_left_over(r, r->data.validation, "validation rows");
     note_moments(r);
 }
 

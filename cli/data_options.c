@@ -193,6 +193,20 @@ int data_setup_init(data_setup *setup, const data_values *values, const ot_recor
     return EXIT_SUCCESS;
 }
 
+bool data_left_over(const ot_batches *batches, const char *rows, char *text, size_t size)
+{
+    const long long all = (long long)ot_batches_rows(batches);
+    const long long left = (long long)ot_batches_left_over(batches);
+
+    if (left == 0)
+        return false;
+    snprintf(text, size,
+             "%lld of the %lld %s are left over and not used: the model takes "
+             "batches of %lld rows and no others",
+             left, all, rows, (all - left) / (long long)ot_batches_count(batches));
+    return true;
+}
+
 void data_setup_deinit(data_setup *setup)
 {
     ot_batches_destroy(setup->training);

@@ -37,5 +37,8 @@ int data_values_check(const data_values *values);
 int data_setup_init(data_setup *setup, const data_values *values, const ot_record *record,
                     const ot_session *session, ot_data_options *options);
 void data_setup_deinit(data_setup *setup);
+// Whether the model takes one number of rows alone and leaves some; `text` then says how many.
+// `rows`: what they are, as in "training rows".
+bool data_left_over(const ot_batches *batches, const char *rows, char *text, size_t size);
 
 #endif

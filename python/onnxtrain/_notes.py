@@ -23,7 +23,7 @@ def left_over(batches: _core.Batches | None, kind: str) -> list[tuple[bool, str]
         return []
     size = (batches.rows - batches.left_over) // batches.count
     text = (
-        f"{batches.left_over} of the {batches.rows} {kind} rows are left over in each epoch and not used: "
+        f"{batches.left_over} of the {batches.rows} {kind} rows are left over and not used: "
         f"the model takes batches of {size} rows and no others"
     )
     return [(False, text)]

@@ -16,7 +16,7 @@ awk 'BEGIN { print "a,b,target"; for (i = 0; i < 10; i++) print i "," 1 "," 2 * 
 head -n 9 ten.csv >eight.csv
 options="--loss mse --epochs 1 --threads 1"
 stays="the batch size stays 4, which the exporter fixed: Add of 'y' reads 'rows', which holds the batch size 4; export with dynamic_axes or dynamic_shapes for another"
-left="2 of the 10 training rows are left over in each epoch and not used: the model takes batches of 4 rows and no others"
+left="2 of the 10 training rows are left over and not used: the model takes batches of 4 rows and no others"
 
 run 0 check fixed.onnxtxt --loss mse
 out "$stays"
@@ -41,6 +41,14 @@ out "note: $left"
 run 0 artifacts fixed.onnxtxt --loss mse --out artifacts
 run 0 train artifacts --data ten.csv --epochs 1 --threads 1
 out "note: $left"
+
+# So does a measurement, to those who read its result.
+run 0 train fixed.onnxtxt --data ten.csv $options --quiet --out trained.onnx
+run 0 eval trained.onnx --data ten.csv --json
+json rows 'v == 8'
+err "note: 2 of the 10 rows are left over and not used: the model takes batches of 4 rows and no others"
+run 0 eval trained.onnx --data eight.csv
+grep -q "left over" err && fail "$ran: nothing is left over"
 
 # Another number is refused with the remedy, and fewer rows than it takes.
 refuses 1 "--batch-size: 5, but input 'x' takes 4 rows and no other number; export with dynamic_axes or dynamic_shapes for another" \

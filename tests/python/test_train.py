@@ -414,7 +414,7 @@ class TrainTest(unittest.TestCase):
         x, labels = points()
         with contextlib.redirect_stdout(io.StringIO()) as out:
             result = onnxtrain.train(fixed, (x[:10], labels[:10]), epochs=1)
-        text = "2 of the 10 training rows are left over in each epoch and not used: the model takes batches of 4 rows and no others"
+        text = "2 of the 10 training rows are left over and not used: the model takes batches of 4 rows and no others"
         self.assertEqual(result.notes[-1], text)
         self.assertIn(f"note: {text}\n", out.getvalue())
         result = quiet((x[:8], labels[:8]), epochs=1, model=fixed)
