@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Longer texts of a file say nothing: each is looked through for every parameter that its node
-// reads.
+// Longer texts of a file say nothing.
 enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_CALL = 16384, MAX_ELEMENTS = 64 };
 
 #define SCOPES "pkg.torch.onnx.name_scopes"
@@ -367,6 +366,50 @@ static ot_status find_classic(const ot__owners *p, const ot_node *node, ot__owne
     return st;
 }
 
+// ---- what was found ----
+
+typedef struct ot__found_owner {
+    const char *leaf;
+    ot__owner owner;
+    struct ot__found_owner *next;
+} found_owner;
+
+typedef struct ot__node_owners {
+    const ot_node *node;
+    found_owner *first;
+} node_owners;
+
+static int by_node(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t)((const node_owners *)a)->node,
+                    y = (uintptr_t)((const node_owners *)b)->node;
+
+    return (x > y) - (x < y);
+}
+
+// NULL: the node was not in the graph at first.
+static node_owners *find_node(const ot__owners *p, const ot_node *node)
+{
+    const node_owners key = {.node = node};
+
+    return p->n_nodes > 0 ? bsearch(&key, p->found, (size_t)p->n_nodes, sizeof *p->found, by_node)
+                          : NULL;
+}
+
+static ot_status keep(const ot__owners *p, node_owners *of, const char *leaf,
+                      const ot__owner *owner)
+{
+    found_owner *found = ot__arena_alloc(p->graph->model->arena, sizeof *found);
+
+    if (!found)
+        return OT_ERR_NO_MEMORY;
+    *found = (found_owner){ot__arena_strdup(p->graph->model->arena, leaf), *owner, of->first};
+    if (!found->leaf)
+        return OT_ERR_NO_MEMORY;
+    of->first = found;
+    return OT_OK;
+}
+
 // ---- the whole ----
 
 ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
@@ -377,19 +420,22 @@ ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
     p->parameters = ot__arena_alloc(graph->model->arena,
                                     ((size_t)graph->n_initializers + n_nodes + 1) * sizeof(char *));
     p->nodes = ot__arena_alloc(graph->model->arena, (n_nodes + 1) * sizeof(char *));
-    if (!p->parameters || !p->nodes)
+    p->found = ot__arena_alloc(graph->model->arena, (n_nodes + 1) * sizeof *p->found);
+    if (!p->parameters || !p->nodes || !p->found)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < graph->n_initializers; i++)
         p->parameters[p->n_parameters++] = graph->initializers[i]->name;
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
 
+        p->found[n] = (node_owners){.node = node};
         p->nodes[p->n_nodes++] = node->name;
         if (strcmp(node->op_type, "Identity") == 0 && node->n_outputs == 1 && node->outputs[0])
             p->parameters[p->n_parameters++] = node->outputs[0]->name;
     }
     qsort(p->parameters, (size_t)p->n_parameters, sizeof(char *), by_text);
     qsort(p->nodes, (size_t)p->n_nodes, sizeof(char *), by_text);
+    qsort(p->found, (size_t)p->n_nodes, sizeof *p->found, by_node);
     return read_signature(p, ot__graph_metadata(graph, SIGNATURE));
 }
 
@@ -399,7 +445,7 @@ void ot__owners_deinit(ot__owners *p)
     ot__map_deinit(&p->targets);
 }
 
-ot_status ot__owner_find(const ot__owners *p, const ot_node *node, const char *leaf, ot__owner *out)
+static ot_status find(const ot__owners *p, const ot_node *node, const char *leaf, ot__owner *out)
 {
     const char *scopes = ot__node_metadata(node, SCOPES);
 
@@ -407,4 +453,18 @@ ot_status ot__owner_find(const ot__owners *p, const ot_node *node, const char *l
     if (!scopes)
         return find_classic(p, node, out);
     return strlen(scopes) <= MAX_SCOPES ? find_newer(p, node, scopes, leaf, out) : OT_OK;
+}
+
+// A node may read parameters in very many places: its texts are looked through once for each leaf.
+ot_status ot__owner_find(const ot__owners *p, const ot_node *node, const char *leaf, ot__owner *out)
+{
+    node_owners *of = find_node(p, node);
+
+    for (const found_owner *found = of ? of->first : NULL; found; found = found->next)
+        if (strcmp(found->leaf, leaf) == 0) {
+            *out = found->owner;
+            return OT_OK;
+        }
+    OT_TRY(find(p, node, leaf, out));
+    return of ? keep(p, of, leaf, out) : OT_OK;
 }

@@ -30,6 +30,7 @@ typedef struct ot__owners {
     ot__map targets;   // the same by the names of parameters and buffers
     struct ot__placeholder **inputs; // the same in order
     int n_inputs, inputs_capacity;
+    struct ot__node_owners *found; // per node, by its address: what was asked for so far
 } ot__owners;
 
 ot_status ot__owners_init(ot__owners *owners, ot_graph *graph);

@@ -70,13 +70,13 @@ static void long_names_tell_nothing(void **state)
     (void)state;
     memset(name, '/', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
     for (size_t length = 1; length < sizeof name; length *= 2) {
         node->name = name + sizeof name - 1 - length;
+        assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
         assert_int_equal(ot__owner_find(&owners, node, "", &owner), OT_OK);
+        ot__owners_deinit(&owners);
     }
     assert_int_equal(owner.source, OT_OWNER_NONE);
-    ot__owners_deinit(&owners);
     ot_model_destroy(model);
 }
 
@@ -161,6 +161,35 @@ static void calls_that_tell_nothing_leave_the_module(void **state)
     assert_int_equal(newer("['', 'n', 'norm']", longest, "weight").source, OT_OWNER_SCOPES);
 }
 
+// A node may read parameters in very many places.
+static void a_node_is_looked_through_once_for_each_leaf(void **state)
+{
+    const char *of_node[] = {SCOPES, "['', 'e', 'e.l', 'linear_1']"};
+
+    (void)state;
+    for (int newer = 0; newer < 2; newer++) {
+        ot_model *model = quoted_model(classic);
+        ot_node *node = maker(model, "h");
+        ot__owners owners;
+        ot__owner owner;
+        size_t n_bytes = 0;
+
+        if (newer)
+            node->metadata = (ot__metadata){of_node, 1};
+        assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
+        for (int i = 0; i < 100000; i++) {
+            assert_int_equal(ot__owner_find(&owners, node, i & 1 ? "bias" : "weight", &owner),
+                             OT_OK);
+            assert_string_equal(owner.module, newer ? "e.l" : "enc.0.1");
+            if (i == 1)
+                n_bytes = ot__arena_bytes(model->arena);
+        }
+        assert_int_equal(ot__arena_bytes(model->arena), n_bytes);
+        ot__owners_deinit(&owners);
+        ot_model_destroy(model);
+    }
+}
+
 static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **state)
 {
     static const char of_file[] =
@@ -200,6 +229,7 @@ int main(void)
         cmocka_unit_test(metadata_tell_the_module),
         cmocka_unit_test(metadata_tell_the_parameter),
         cmocka_unit_test(calls_that_tell_nothing_leave_the_module),
+        cmocka_unit_test(a_node_is_looked_through_once_for_each_leaf),
         cmocka_unit_test(parameters_that_operators_took_and_the_file_lacks_are_lost),
     };
 
