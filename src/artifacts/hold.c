@@ -45,7 +45,7 @@ static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
 // A buffer's name may stand for what an exporter merged with it: then others read it, too. Where
 // they take it as no parameter is taken, it was made for them, unless its elements are all the
 // same.
-static ot_status is_read_as_buffer(const ot__origins *origins, const ot__uses *uses,
+static ot_status is_read_as_buffer(ot__origins *origins, const ot__uses *uses,
                                    const ot__candidate *item, const char *name, bool *out)
 {
     const int index = item->value->index;
@@ -63,8 +63,8 @@ static ot_status is_read_as_buffer(const ot__origins *origins, const ot__uses *u
 }
 
 // `name` is what the file calls the item, or what it was made of.
-static ot_status find_buffer(const ot__candidates *c, const ot__origins *origins,
-                             const ot__uses *uses, ot__candidate *item, const char *name)
+static ot_status find_buffer(const ot__candidates *c, ot__origins *origins, const ot__uses *uses,
+                             ot__candidate *item, const char *name)
 {
     bool holds;
 
@@ -88,7 +88,7 @@ static ot_status find_buffer(const ot__candidates *c, const ot__origins *origins
 
 // ---- the whole ----
 
-static ot_status hold(ot__candidates *c, const ot__origins *origins, const ot__uses *uses)
+static ot_status hold(ot__candidates *c, ot__origins *origins, const ot__uses *uses)
 {
     OT_TRY(ot__candidates_find_purposes(c, uses));
     for (int i = 0; i < c->n; i++) {

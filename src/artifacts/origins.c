@@ -71,6 +71,7 @@ ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)
 void ot__origins_deinit(ot__origins *o)
 {
     ot__map_deinit(&o->names);
+    ot__map_deinit(&o->paths);
 }
 
 // ---- values ----
@@ -118,6 +119,27 @@ ot_status ot__origins_find(const ot__origins *o, const ot_value *value, ot__orig
 
 // ---- modules ----
 
+enum { MAX_SCOPES = 4096 }; // longer texts say nothing
+
+typedef struct scope_path {
+    const char *const *modules;
+    int n;
+} scope_path;
+
+// A text is parsed once, however many parameters its nodes read. NULL: out of memory.
+static const scope_path *find_path(ot__origins *o, const char *scopes)
+{
+    scope_path *path = ot__map_get(&o->paths, scopes);
+
+    if (path)
+        return path;
+    path = ot__arena_alloc(o->arena, sizeof *path);
+    if (!path)
+        return NULL;
+    path->modules = ot__metadata_list(o->arena, scopes, &path->n);
+    return path->modules && ot__map_put(&o->paths, scopes, path) ? path : NULL;
+}
+
 // "layers.0.mask" is of the module "layers.0".
 static bool is_of_module(const char *name, const char *module)
 {
@@ -127,22 +149,21 @@ static bool is_of_module(const char *name, const char *module)
     return strlen(module) == n && strncmp(name, module, n) == 0;
 }
 
-ot_status ot__origins_place(const ot__origins *o, const ot_node *reader, const char *name,
+ot_status ot__origins_place(ot__origins *o, const ot_node *reader, const char *name,
                             ot__nearness *out)
 {
     const char *scopes = ot__node_metadata(reader, KEY_SCOPES);
-    const char *const *path;
-    int n;
+    const scope_path *path;
 
     *out = OT_PLACE_OWN;
-    if (!scopes)
+    if (!scopes || strlen(scopes) > MAX_SCOPES)
         return OT_OK;
-    path = ot__metadata_list(o->arena, scopes, &n);
+    path = find_path(o, scopes);
     if (!path)
         return OT_ERR_NO_MEMORY;
     *out = OT_PLACE_ELSEWHERE;
-    for (int i = 0; i + 1 < n; i++) { // the last is the node itself
-        if (is_of_module(name, path[i]))
+    for (int i = 0; i + 1 < path->n; i++) { // the last is the node itself
+        if (is_of_module(name, path->modules[i]))
             *out = OT_PLACE_OWN;
         else if (*out == OT_PLACE_OWN)
             *out = OT_PLACE_INSIDE;

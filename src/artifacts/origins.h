@@ -14,6 +14,7 @@ typedef enum ot__origin {
 
 typedef struct ot__origins {
     ot__map names; // of the framework's tensors: ot__origin, as a pointer
+    ot__map paths; // of modules, by the text that says them
     ot__arena *arena;
 } ot__origins;
 ot_status ot__origins_init(ot__origins *origins, const ot_graph *graph);
@@ -29,7 +30,7 @@ typedef enum ot__nearness {
     OT_PLACE_INSIDE, // in a module within that
     OT_PLACE_ELSEWHERE,
 } ot__nearness;
-ot_status ot__origins_place(const ot__origins *origins, const ot_node *reader, const char *name,
+ot_status ot__origins_place(ot__origins *origins, const ot_node *reader, const char *name,
                             ot__nearness *out);
 
 #endif

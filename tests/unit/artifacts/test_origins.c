@@ -218,6 +218,46 @@ static void a_parameter_by_its_file_is_not_noted(void **state)
     }
 }
 
+// A node may read parameters in very many places.
+static void a_path_of_modules_is_parsed_once(void **state)
+{
+    ot_model *model = model_of("['', 'a', 'mul']", NULL);
+    const ot_node *mul = model->graph->nodes[1];
+    ot__origins origins;
+    ot__nearness place;
+    size_t n_bytes = 0;
+
+    (void)state;
+    assert_ok(ot__origins_init(&origins, model->graph));
+    for (int i = 0; i < 100000; i++) {
+        assert_ok(ot__origins_place(&origins, mul, i & 1 ? "a.m" : "b.m", &place));
+        assert_int_equal(place, i & 1 ? OT_PLACE_OWN : OT_PLACE_ELSEWHERE);
+        if (i == 0)
+            n_bytes = ot__arena_bytes(model->arena);
+    }
+    assert_int_equal(ot__arena_bytes(model->arena), n_bytes);
+    ot__origins_deinit(&origins);
+    ot_model_destroy(model);
+}
+
+static void longer_paths_say_nothing(void **state)
+{
+    ot_model *model = model_of("['', 'a', 'mul']", NULL);
+    char text[5000] = "['', 'a', '";
+    ot__origins origins;
+    ot__nearness place;
+
+    (void)state;
+    memset(text + strlen(text), 'm', sizeof text - 3 - strlen(text));
+    memcpy(text + sizeof text - 3, "']", 3);
+    model->graph->nodes[1]->metadata = said(SCOPES, text);
+    assert_ok(ot__origins_init(&origins, model->graph));
+    assert_ok(ot__origins_place(&origins, model->graph->nodes[1], "b.m", &place));
+    assert_int_equal(place, OT_PLACE_OWN);
+    ot__origins_deinit(&origins);
+    ot_model_destroy(model);
+}
+
 static void failing_allocations_lose_nothing(void **state)
 {
     ot_status st = OT_ERR_NO_MEMORY;
@@ -247,6 +287,8 @@ int main(void)
         cmocka_unit_test(what_is_computed_from_nothing_of_the_module_is_frozen),
         cmocka_unit_test(a_parameter_by_its_file_is_no_mask),
         cmocka_unit_test(a_parameter_by_its_file_is_not_noted),
+        cmocka_unit_test(a_path_of_modules_is_parsed_once),
+        cmocka_unit_test(longer_paths_say_nothing),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
 
