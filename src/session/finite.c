@@ -30,9 +30,26 @@ static bool find_trained(const ot_session *session, ot__not_finite *found)
     return false;
 }
 
+static bool find_constant(const ot_graph *g, ot__map *seen, ot__not_finite *found)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k]->n_inputs; i++) {
+            const ot_value *value = g->nodes[k]->inputs[i];
+
+            if (value == NULL || value->constant == NULL || ot__map_get(seen, value->name))
+                continue;
+            if (take(value->constant, "constant", value->name, found))
+                return true;
+            // Without memory for it, it is looked at again.
+            (void)ot__map_put(seen, value->name, value->constant);
+        }
+    return false;
+}
+
 static bool find_fixed(const ot_session *session, ot__not_finite *found)
 {
-    const ot_graph *g = session->training.model->graph;
+    ot__map seen = {0};
+    bool is_found;
 
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
@@ -41,14 +58,9 @@ static bool find_fixed(const ot_session *session, ot__not_finite *found)
             take(p->value, "frozen parameter", p->name, found))
             return true;
     }
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k]->n_inputs; i++) {
-            const ot_value *value = g->nodes[k]->inputs[i];
-
-            if (value != NULL && take(value->constant, "constant", value->name, found))
-                return true;
-        }
-    return false;
+    is_found = find_constant(session->training.model->graph, &seen, found);
+    ot__map_deinit(&seen);
+    return is_found;
 }
 
 bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot__not_finite *found)
