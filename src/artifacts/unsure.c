@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trains although nothing says that it is a parameter: neither the file nor the port of an
 // operator that is made for one.
+#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "artifacts/forward.h"
 
-enum { MAX_NAMED = 3 };
+enum { MAX_NAMED = 3, MAX_GROUPS = 32 };
 
 // Those of one shape that one kind of operator reads are told together.
 typedef struct group {
@@ -28,14 +28,6 @@ static bool is_unsure(const ot__candidate *item, const ot_artifacts_options *opt
 {
     return item->role == OT_ROLE_TRAINABLE && !item->has_role && item->reader &&
            item->origin != OT_ORIGIN_PARAMETER && !is_named(options, item->value);
-}
-
-static bool belong_together(const ot__candidate *a, const ot__candidate *b)
-{
-    return a->value->dtype == b->value->dtype &&
-           ot__shape_equal(&a->value->shape, &b->value->shape) &&
-           strcmp(a->reader->domain, b->reader->domain) == 0 &&
-           strcmp(a->reader->op_type, b->reader->op_type) == 0;
 }
 
 static void add(group *g, const ot__candidate *item)
@@ -105,38 +97,79 @@ static ot_status say(ot__forward *forward, const group *g)
     return st;
 }
 
-static ot_status say_all(ot__forward *forward, const ot_artifacts_options *options, bool *is_said)
+// ---- groups ----
+
+typedef struct groups {
+    ot__map by_kind; // of the item: what belongs together
+    group **all;     // in the order of their first items
+    int n, capacity;
+} groups;
+
+// The group of the item, which may be new. Texts and groups are of the arena; NULL: out of memory.
+static group *find_group(groups *all, ot__arena *arena, const ot__candidate *item)
+{
+    const ot_value *value = item->value;
+    ot__buf kind = {0};
+    group *g = NULL;
+    const char *key;
+
+    ot__buf_printf(&kind, "%d", (int)value->dtype);
+    for (int k = 0; k < value->shape.ndim; k++)
+        ot__buf_printf(&kind, ",%" PRId64, value->shape.dim[k]);
+    ot__buf_printf(&kind, " %s %s", item->reader->domain, item->reader->op_type);
+    if (ot__buf_status(&kind) == OT_OK)
+        g = ot__map_get(&all->by_kind, kind.data);
+    if (!g && ot__buf_status(&kind) == OT_OK) {
+        key = ot__arena_strdup(arena, kind.data);
+        g = ot__arena_alloc(arena, sizeof *g);
+        if (g && key &&
+            ot__arena_grow(arena, &all->all, &all->capacity, all->n, sizeof *all->all) &&
+            ot__map_put(&all->by_kind, key, g)) {
+            *g = (group){.min = INFINITY, .max = -INFINITY};
+            all->all[all->n++] = g;
+        } else {
+            g = NULL;
+        }
+    }
+    ot__buf_deinit(&kind);
+    return g;
+}
+
+static ot_status say_more(ot__forward *forward, int n)
+{
+    return ot__forward_note(forward, OT_LOG_INFO,
+                            ot__arena_printf(forward->model->arena,
+                                             "%d more group%s of tensors train%s as operands", n,
+                                             n == 1 ? "" : "s", n == 1 ? "s" : ""));
+}
+
+static ot_status say_all(ot__forward *forward, const ot_artifacts_options *options, groups *all)
 {
     const ot__candidates *c = &forward->candidates;
 
     for (int i = 0; i < c->n; i++) {
-        group g = {.min = INFINITY, .max = -INFINITY};
+        group *g;
 
-        if (is_said[i] || !is_unsure(&c->items[i], options))
+        if (!is_unsure(&c->items[i], options))
             continue;
-        for (int k = i; k < c->n; k++) {
-            if (is_said[k] || !is_unsure(&c->items[k], options) ||
-                !belong_together(&c->items[i], &c->items[k]))
-                continue;
-            is_said[k] = true;
-            add(&g, &c->items[k]);
-        }
-        OT_TRY(say(forward, &g));
+        g = find_group(all, forward->model->arena, &c->items[i]);
+        if (!g)
+            return OT_ERR_NO_MEMORY;
+        add(g, &c->items[i]);
     }
-    return OT_OK;
+    for (int i = 0; i < all->n && i < MAX_GROUPS; i++)
+        OT_TRY(say(forward, all->all[i]));
+    return all->n > MAX_GROUPS ? say_more(forward, all->n - MAX_GROUPS) : OT_OK;
 }
 
 ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_options *options)
 {
-    bool *is_said;
+    groups all = {0};
     ot_status st;
 
     if (options->train_buffers)
         return OT_OK;
-    is_said = ot__alloc_zero((size_t)forward->candidates.n + 1, sizeof *is_said);
-    if (!is_said)
-        return OT_ERR_NO_MEMORY;
-    st = say_all(forward, options, is_said);
-    ot__free(is_said);
+    st = say_all(forward, options, &all);
+    ot__map_deinit(&all.by_kind);
     return st;
 }

@@ -258,6 +258,46 @@ static void longer_paths_say_nothing(void **state)
     ot_model_destroy(model);
 }
 
+static void notes_are_no_more_than_one_can_read(void **state)
+{
+    enum { N = 40 };
+    const char *notes[33];
+    ot__buf text = {0};
+    int n = 0;
+    ot_report *report;
+    ot_model *model;
+
+    (void)state;
+    ot__buf_text(&text,
+                 "<ir_version: 8, opset_import: [\"\" : 17]> g (float[1, 1] x) => (float s)\n<");
+    for (int i = 1; i <= N; i++) {
+        ot__buf_printf(&text, "%sfloat[%d] m%d = {1", i > 1 ? ", " : "", i, i);
+        for (int k = 1; k < i; k++)
+            ot__buf_text(&text, ", 2");
+        ot__buf_text(&text, "}");
+    }
+    ot__buf_text(&text, "> { s0 = ReduceSum<keepdims = 0>(x)");
+    for (int i = 1; i <= N; i++)
+        ot__buf_printf(&text,
+                       " a%d = Mul(x, m%d) r%d = ReduceSum<keepdims = 0>(a%d) s%d = Add(s%d, r%d)",
+                       i, i, i, i, i, i - 1, i);
+    ot__buf_printf(&text, " s = Identity(s%d) }", N);
+    assert_ok(ot__buf_status(&text));
+    model = read_text(text.data);
+    assert_ok(ot_report_create(model, NULL, &report));
+    for (int i = 0; i < ot_report_note_count(report); i++)
+        if (strstr(ot_report_note(report, i), " as operand") ||
+            strstr(ot_report_note(report, i), " as an operand"))
+            notes[n++ % 33] = ot_report_note(report, i);
+    assert_int_equal(n, 33);
+    assert_non_null(strstr(notes[0], "'m1', f32[1]"));
+    assert_non_null(strstr(notes[31], "'m32', f32[32] from 1 to 2, trains"));
+    assert_string_equal(notes[32], "8 more groups of tensors train as operands");
+    ot_report_destroy(report);
+    ot_model_destroy(model);
+    ot__buf_deinit(&text);
+}
+
 static void failing_allocations_lose_nothing(void **state)
 {
     ot_status st = OT_ERR_NO_MEMORY;
@@ -289,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_parameter_by_its_file_is_not_noted),
         cmocka_unit_test(a_path_of_modules_is_parsed_once),
         cmocka_unit_test(longer_paths_say_nothing),
+        cmocka_unit_test(notes_are_no_more_than_one_can_read),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
 
