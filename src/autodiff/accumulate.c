@@ -145,15 +145,31 @@ static ot_status sum_parts(ot__gradients *g, const ot_value *x)
     return OT_OK;
 }
 
+// Uses stand in this order: by node, then by input, and what a subgraph reads last.
+static bool is_before(const ot__use *use, const ot_node *node, int i_input)
+{
+    if (use->node->index != node->index)
+        return use->node->index < node->index;
+    return use->i_input >= 0 && use->i_input < i_input;
+}
+
 static int slot_of(const ot__gradients *g, const ot_node *node, int i_input)
 {
     const ot__uses *uses = &g->reach->uses;
-    const int v = node->inputs[i_input]->index;
+    const int v = node->inputs[i_input]->index, end = uses->first[v + 1];
+    int low = uses->first[v], high = end;
 
-    for (int u = uses->first[v]; u < uses->first[v + 1]; u++)
-        if (uses->use[u].node == node && uses->use[u].i_input == i_input)
-            return g->slot[u];
-    return -1;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+
+        if (is_before(&uses->use[middle], node, i_input))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && uses->use[low].node == node && uses->use[low].i_input == i_input
+               ? g->slot[low]
+               : -1;
 }
 
 ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, ot_value *dx)

@@ -132,6 +132,30 @@ static void the_gradient_of_an_intermediate_value_can_be_asked_for(void **state)
     ot_model_destroy(model);
 }
 
+// Each contribution is found among the others without a walk over all of them.
+static void a_node_may_read_a_weight_very_many_times(void **state)
+{
+    enum { N = 300000 };
+    ot_model *model = read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                    "g (double[1] w) => (double loss)"
+                                    "{ c = Concat<axis = 0>(w, w)"
+                                    "  loss = ReduceSum<keepdims = 0>(c) }");
+    ot_value *from[] = {find_value(model, "w")}, *grads[1];
+    ot_node *concat = model->graph->nodes[0];
+    ot_shape shape = {.ndim = 1, .dim = {N}};
+
+    (void)state;
+    concat->inputs = ot__arena_alloc(model->arena, N * sizeof(ot_value *));
+    assert_non_null(concat->inputs);
+    for (int i = 0; i < N; i++)
+        concat->inputs[i] = from[0];
+    concat->n_inputs = N;
+    ot__value_set(concat->outputs[0], OT_F64, &shape);
+    assert_ok(ot__autodiff_build(model->graph, find_value(model, "loss"), NULL, from, 1, grads));
+    assert_int_equal(grads[0]->producer->n_inputs, N);
+    ot_model_destroy(model);
+}
+
 static void frozen_parts_cost_no_gradient_nodes(void **state)
 {
     ot_model *model = read_prepared(
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_weight_that_several_nodes_read_gets_all_contributions),
         cmocka_unit_test(a_loss_that_is_no_scalar_starts_from_ones),
         cmocka_unit_test(the_gradient_of_an_intermediate_value_can_be_asked_for),
+        cmocka_unit_test(a_node_may_read_a_weight_very_many_times),
         cmocka_unit_test(frozen_parts_cost_no_gradient_nodes),
         cmocka_unit_test(names_follow_the_values_and_nodes_of_the_forward_graph),
         cmocka_unit_test(contributions_of_relu_are_numbered_last),
