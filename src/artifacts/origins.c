@@ -31,18 +31,15 @@ static ot__origin origin_of(const char *kind)
 // "b_pe: BUFFER target='pe' persistent=True"
 static ot_status read_line(ot__origins *o, char *line)
 {
-    static const char key[] = " target=";
-    char *kind = strstr(line, ": "), *target = kind ? strstr(kind, key) : NULL, *end = NULL;
-    const ot__origin origin = target ? origin_of(kind + 2) : OT_ORIGIN_UNKNOWN;
+    const char *kind, *target;
+    ot__origin origin;
 
-    if (target)
-        target += sizeof key - 1;
-    if (target && (*target == '\'' || *target == '"'))
-        end = strchr(target + 1, *target);
-    if (!end || origin == OT_ORIGIN_UNKNOWN)
+    if (!ot__metadata_input(line, &kind, &target))
         return OT_OK;
-    *end = '\0';
-    return ot__map_put(&o->names, target + 1, (void *)(uintptr_t)origin) ? OT_OK : OT_ERR_NO_MEMORY;
+    origin = origin_of(kind);
+    return origin == OT_ORIGIN_UNKNOWN || ot__map_put(&o->names, target, (void *)(uintptr_t)origin)
+               ? OT_OK
+               : OT_ERR_NO_MEMORY;
 }
 
 ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)

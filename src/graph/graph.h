@@ -293,6 +293,9 @@ const char *ot__graph_metadata(const ot_graph *graph, const char *key);
 // -1 when `text` is no such list, and then nothing is allocated for it. Of the arena; NULL when out
 // of memory.
 const char *const *ot__metadata_list(ot__arena *arena, const char *text, int *n);
+// metadata_list.c: cut a line of an exported program's signature, "b_m: BUFFER target='l.m' ...",
+// into what is before the colon, "BUFFER target=" and "l.m". False: it is no such line, unchanged.
+bool ot__metadata_input(char *line, const char **kind, const char **target);
 
 // node.c: building
 ot_value *ot__graph_find(const ot_graph *graph, const char *name); // this graph only

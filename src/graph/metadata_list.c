@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of texts in metadata, as Python's repr() writes them.
+// Lists of texts in metadata, as Python's repr() writes them, and lines of signatures.
 #include <limits.h>
 #include <string.h>
 
@@ -64,4 +64,21 @@ const char *const *ot__metadata_list(ot__arena *arena, const char *text, int *n)
         text = end + sizeof "', " - 1;
     }
     return items;
+}
+
+bool ot__metadata_input(char *line, const char **kind, const char **target)
+{
+    static const char key[] = " target=";
+    char *colon = strstr(line, ": "), *open = colon ? strstr(colon, key) : NULL, *end = NULL;
+
+    if (open)
+        open += sizeof key - 1;
+    if (open && (*open == '\'' || *open == '"'))
+        end = strchr(open + 1, *open);
+    if (!end)
+        return false;
+    *colon = *open = *end = '\0';
+    *kind = colon + 2;
+    *target = open + 1;
+    return true;
 }

@@ -80,23 +80,20 @@ typedef struct ot__placeholder {
 // One line of the signature: "p_l_weight: PARAMETER target='l.weight'". Others are skipped.
 static ot_status add_line(ot__owners *p, const char *line, size_t length)
 {
-    static const char target[] = " target='";
     ot__arena *arena = p->graph->model->arena;
     char *name = ot__arena_strndup(arena, line, length);
-    char *kind = name ? strstr(name, ": ") : NULL, *from = kind ? strstr(kind, target) : NULL;
-    char *end = from ? strchr(from + sizeof target - 1, '\'') : NULL;
+    const char *kind, *target;
     placeholder *made;
 
     if (!name)
         return OT_ERR_NO_MEMORY;
-    if (!end)
+    if (!ot__metadata_input(name, &kind, &target))
         return OT_OK;
-    *kind = *end = '\0';
     made = ot__arena_alloc(arena, sizeof *made);
     if (!made)
         return OT_ERR_NO_MEMORY;
-    made->target = from + sizeof target - 1;
-    made->is_buffer = !ot__starts_with(kind + 2, "PARAMETER");
+    made->target = target;
+    made->is_buffer = !ot__starts_with(kind, "PARAMETER");
     if (!ot__arena_grow(arena, &p->inputs, &p->inputs_capacity, p->n_inputs, sizeof *p->inputs))
         return OT_ERR_NO_MEMORY;
     p->inputs[p->n_inputs++] = made;

@@ -84,7 +84,7 @@ static void long_names_tell_nothing(void **state)
 
 static const char signature[] =
     "\n# inputs\np_n_weight: PARAMETER target='n.weight'\np_n_bias: PARAMETER target='n.bias'\n"
-    "b_ones: BUFFER target='ones' persistent=True\nb_m: BUFFER target='n.running_mean'\n"
+    "b_ones: BUFFER target=\"ones\" persistent=True\nb_m: BUFFER target='n.running_mean'\n"
     "b_v: BUFFER target='n.running_var'\nx: USER_INPUT\nbroken: PARAMETER target='n.w\n\n# "
     "outputs\n"
     "norm: USER_OUTPUT\n";
