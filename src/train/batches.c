@@ -71,6 +71,28 @@ static ot_status describe_input(const ot_session *session, int index, bool is_ta
     return OT_OK;
 }
 
+// A target is not scaled as features are; in artifacts that record no loss, one of a name of its
+// own looks like a feature.
+static ot_status check_targets_are_known(const ot__inputs *inputs, int n,
+                                         const ot_data_options *options)
+{
+    const bool changes = options->scale != 1 || options->mean != NULL || options->std != NULL;
+    const char *names[2];
+    int n_real = 0;
+
+    if (options->forward != NULL || inputs->n_targets > 0 || !changes)
+        return OT_OK;
+    for (int i = 0; i < n && n_real < 2; i++)
+        if (ot__dtype_is_float(inputs->bindings[i].dtype))
+            names[n_real++] = inputs->bindings[i].input;
+    if (n_real < 2)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID,
+                     "scale, mean and std are for features, but nothing says which of '%s' and "
+                     "'%s' is the target: name it (target)",
+                     names[0], names[1]);
+}
+
 static ot_status inputs_init(ot__inputs *inputs, const ot_session *session,
                              const ot_data_options *options)
 {
@@ -88,7 +110,7 @@ static ot_status inputs_init(ot__inputs *inputs, const ot_session *session,
         inputs->n_targets += inputs->is_target[i];
         OT_TRY(describe_input(session, i, inputs->is_target[i], options, &inputs->bindings[i]));
     }
-    return OT_OK;
+    return check_targets_are_known(inputs, n, options);
 }
 
 static void inputs_deinit(ot__inputs *inputs)

@@ -281,6 +281,8 @@ class FolderTest(unittest.TestCase):
         )
         data = {"x": x, "wanted": 3 * x[:, :2]}
         square = [(forward(2 * row) - 3 * row[:2]) ** 2 for row in x]
+        with self.assertRaisesRegex(onnxtrain.InvalidArgument, "which of 'x' and 'wanted' is the target"):
+            quiet(data, self.folder, epochs=1, scale=2)
         result = quiet(data, self.folder, epochs=1, batch_size=len(x), scale=2, target="wanted")
         self.assertAlmostEqual(result.history[0]["loss"], np.mean(square), delta=1e-5)
 
