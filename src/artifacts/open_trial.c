@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "artifacts/open_batch.h"
+#include "artifacts/parameters.h"
 #include "onnxtrain/session.h"
 
 enum { ANY_EXTENT = 8 }; // of other symbolic axes
@@ -27,14 +28,6 @@ void ot__open_shape_of(const ot_value *input, const ot__place *place, int64_t ba
 }
 
 // ---- parameters ----
-
-static bool is_uniform(const ot_tensor *t)
-{
-    const size_t n_bytes = ot_tensor_bytes(t), element = ot_dtype_size(t->dtype);
-
-    return n_bytes > element &&
-           memcmp(t->data, (const char *)t->data + element, n_bytes - element) == 0;
-}
 
 static ot_status draw(ot_model *model, const char *name, const ot_tensor *like, ot_tensor **out)
 {
@@ -67,7 +60,7 @@ static ot_status draw_uniform_parameters(ot_model *a, ot_model *b)
         ot_tensor *drawn;
 
         if (!y || y->constant != x->constant || !ot__dtype_is_float(x->constant->dtype) ||
-            !is_uniform(x->constant))
+            ot_tensor_count(x->constant) < 2 || !ot__tensor_is_uniform(x->constant))
             continue;
         OT_TRY(draw(a, x->name, x->constant, &drawn));
         x->constant = drawn;
