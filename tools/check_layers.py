@@ -4,8 +4,9 @@
 
 Usage: check_layers.py [repository]
 
-A layer includes its own headers, the faces (`<layer>/<layer>.h`) of base, tensor and the layers in its row, public
-headers ("onnxtrain/..."), generated headers, and, with <>, system headers. Programs include public headers only.
+A layer includes its own headers, the interface headers (`<layer>/<layer>.h`) of base, tensor and the layers in its
+row, public headers ("onnxtrain/..."), generated headers, and, with <>, system headers. A layer whose name ends in a
+slash in a row opens its internal headers too. Programs include public headers only.
 """
 
 import re
@@ -28,7 +29,7 @@ def read_layers(path):
             sys.exit(f"{path}:{number}: expected 'layer: allowed layers', found '{line}'")
         allowed = allowed.split()
         for other in allowed:
-            if other not in layers:
+            if other.rstrip("/") not in layers:
                 sys.exit(f"{path}:{number}: '{name}' may not include '{other}', which does not stand above this line")
         # base stands alone; whatever comes later also has those of BELOW_ALL that stand before it.
         layers[name] = {below for below in BELOW_ALL if below in layers} | set(allowed)
@@ -61,6 +62,8 @@ def check_layer_file(layers, source, path):
             continue
         elif first not in layers:
             yield line, f"'{name}' is in no layer"
+        elif f"{first}/" in layers[layer]:
+            continue
         elif first not in layers[layer]:
             allowed = " ".join(other for other in layers if other in layers[layer])
             yield line, f"'{layer}' includes '{first}', allowed: {allowed or 'nothing'}"

@@ -2,7 +2,7 @@
 // Prints the operator table, a line an operator record: domain, name, since, "raised" or "",
 // kernels, gradient, types, "internal" or "", separated by tabs. gen_operators_md.py makes
 // docs/operators.md of it.
-#include "ops/ops.h"
+#include "op/op.h"
 
 static const char *gradient_of(const ot_op_def *op)
 {

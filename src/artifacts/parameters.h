@@ -4,7 +4,7 @@
 #define OT_ARTIFACTS_PARAMETERS_H
 
 #include "artifacts/artifacts.h"
-#include "artifacts/origins.h"
+#include "artifacts/explain/origins.h"
 
 typedef enum ot__role {
     OT_ROLE_CONSTANT, // stays embedded in the models

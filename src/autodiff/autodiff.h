@@ -4,7 +4,7 @@
 #define OT_AUTODIFF_AUTODIFF_H
 
 #include "graph/graph.h"
-#include "ops/ops.h"
+#include "op/op.h"
 #include "passes/passes.h"
 
 // What differentiable paths exist, for reports before anything is built.

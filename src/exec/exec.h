@@ -5,7 +5,7 @@
 #define OT_EXEC_EXEC_H
 
 #include "graph/graph.h"
-#include "ops/ops.h"
+#include "op/op.h"
 
 // ---- memory planning (memory.c): a pure function of usage records ----
 
@@ -45,11 +45,11 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           ot__plan **out);
 void ot__plan_destroy(ot__plan *plan);
 
-// Home forms (pack.c) of the parameters of a training graph, which is as for ot__plan_create and
-// not changed: the form that all kernels reading a parameter want, when its gradient's kernel
-// writes it into the accumulation buffer too; else NULL, which is row-major. parameter_of[i]:
-// number of the parameter that graph input i holds, buffer_of[i]: of the one whose gradient is
-// accumulated there; -1: none. Forms live as long as the program.
+// Home forms (parameter_layouts.c) of the parameters of a training graph, which is as for
+// ot__plan_create and not changed: the form that all kernels reading a parameter want, when its
+// gradient's kernel writes it into the accumulation buffer too; else NULL, which is row-major.
+// parameter_of[i]: number of the parameter that graph input i holds, buffer_of[i]: of the one whose
+// gradient is accumulated there; -1: none. Forms live as long as the program.
 ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options,
                                 const int *parameter_of, const int *buffer_of,
                                 const ot_form **forms, int n_parameters);

@@ -10,14 +10,14 @@
 // Elements below which a loop is not worth a second thread.
 enum { OT_PAR_MIN = 16384 };
 
-#include "kernels/kernels_conv.h"
+#include "kernels/conv/kernels_conv.h"
+#include "kernels/elementwise/kernels_elementwise.h"
 #include "kernels/kernels_dnnl.h"
-#include "kernels/kernels_elementwise.h"
-#include "kernels/kernels_move.h"
 #include "kernels/kernels_nn.h"
-#include "kernels/kernels_norm.h"
-#include "kernels/kernels_quantize.h"
-#include "kernels/kernels_recurrent.h"
-#include "kernels/kernels_rows.h"
+#include "kernels/move/kernels_move.h"
+#include "kernels/norm/kernels_norm.h"
+#include "kernels/quantize/kernels_quantize.h"
+#include "kernels/recurrent/kernels_recurrent.h"
+#include "kernels/softmax_loss/kernels_rows.h"
 
 #endif

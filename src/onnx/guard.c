@@ -4,7 +4,7 @@
 
 #include "onnx.pb-c.h"
 #include "onnx/limits.h"
-#include "onnx/wire.h"
+#include "onnx/protobuf/wire.h"
 
 ot__limits ot__limits_of(const ot_model_options *options, size_t n_bytes)
 {

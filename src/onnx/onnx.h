@@ -24,7 +24,7 @@ ot_status ot__ort_read(const void *bytes, size_t n_bytes, const ot_model_options
                        const char *where, ot_model **out);
 ot_status ot__ort_write(const ot_model *model, ot__buf *out);
 
-// text_read.c, text_write.c: as onnx.parser and onnx.printer
+// text/read.c, text/write.c: as onnx.parser and onnx.printer
 ot_status ot__text_read(const char *text, size_t length, const ot_model_options *options,
                         const char *where, ot_model **out);
 // As above; `folder` is where external data is looked for.

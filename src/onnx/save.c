@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx/write.h"
+#include "onnx/protobuf/write.h"
 
 static const size_t data_alignment = 4096; // so that other runtimes can map each constant alone
 static const uint64_t max_embedded = UINT64_C(1932735283); // 1.8 GiB: protobuf ends at 2

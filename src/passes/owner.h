@@ -4,7 +4,7 @@
 #define OT_PASSES_OWNER_H
 
 #include "graph/graph.h"
-#include "ops/ops.h"
+#include "op/op.h"
 
 typedef enum ot__owner_source {
     OT_OWNER_NONE,    // nothing says

@@ -4,7 +4,7 @@
 #define OT_PASSES_PASSES_H
 
 #include "graph/graph.h"
-#include "ops/ops.h"
+#include "op/op.h"
 
 // Called after every pass with its name ("fold"); the layers above set it to dump graphs
 // (OT_DUMP_GRAPH).

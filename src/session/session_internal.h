@@ -126,14 +126,14 @@ void ot__undo_keep(const ot__undo *undo);
 void ot__undo_restore(const ot__undo *undo);
 void ot__undo_deinit(ot__undo *undo);
 
-// homes.c: forms of parameters. Choosing looks at the specialised training graph.
+// parameter_layout.c: forms of parameters. Choosing looks at the specialised training graph.
 ot_status ot__homes_choose(ot_session *session, ot_graph *graph);
 // The forms of a program's inputs, per graph input; the caller frees it. NULL: no memory.
 const ot_form **ot__homes_of_inputs(const ot_session *session, const ot__program *program);
 void ot__homes_enter(ot_session *session); // before anything computes with parameters
 void ot__homes_leave(ot_session *session); // all row-major, for good
 
-// program.c
+// compiled_model.c
 ot_status ot__program_create(ot__program *program, const char *what, const ot_model *model,
                              const ot_checkpoint *checkpoint);
 void ot__program_deinit(ot__program *program);

@@ -30,7 +30,7 @@ char *ot__shape_text(const ot_shape *shape, char *text, size_t size);
 // -ndim <= axis < ndim, brought to 0..ndim-1; false when out of range.
 bool ot__axis_normalize(int64_t axis, int ndim, int *out);
 
-// ---- forms (form.c): how the elements of a tensor lie in memory ----
+// ---- forms (layout.c): how the elements of a tensor lie in memory ----
 
 enum { OT_FORM_BLOCKS = 2 };
 // Axes from the outermost to the innermost, then blocks of some of them: element i of a blocked

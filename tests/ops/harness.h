@@ -10,7 +10,7 @@
 #ifndef OT_TESTS_OPS_HARNESS_H
 #define OT_TESTS_OPS_HARNESS_H
 
-#include "ops/ops.h"
+#include "op/op.h"
 
 enum { OT_CASE_MAX_PORTS = 40 };
 

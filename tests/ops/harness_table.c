@@ -71,7 +71,7 @@ void check_table(ot_op_test *tests)
         if (ot__op_find(records->domain, records->name, INT64_MAX) == NULL)
             fail("%s is listed under another name or domain than its record's", name);
         if (i + 1 < ot__op_count() && compare_names(records, ot__op_records(i + 1)) >= 0)
-            fail("op_list.def: %s stands before %s", name,
+            fail("list.def: %s stands before %s", name,
                  full_name(ot__op_records(i + 1), next, sizeof(next)));
         for (const ot_op_def *op = records; op->name != NULL; op++)
             check_record(op, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file of PyTorch's newer exporter calls a buffer, and how far that word holds.
 #include "artifacts/artifacts.h"
-#include "artifacts/origins.h"
+#include "artifacts/explain/origins.h"
 #include "evaluate.h"
 
 #define KIND "pkg.torch.export.graph_signature.InputSpec.kind"

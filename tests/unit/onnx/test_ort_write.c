@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // .ort files of ours: read back, and looked into where other readers need more than we do.
-#include "onnx/ort.h"
+#include "onnx/ort/ort.h"
 #include "unit/onnx/folder.h"
 
 static void write_model(const ot_model *model, ot__buf *out)
@@ -289,7 +289,7 @@ static void every_operator_of_the_table_can_be_written(void **state)
 {
     static const ot__ort_operator operators[] = {
 #define OT_ORT_OPERATOR(domain, name, versions, arguments) {domain, name, versions, arguments},
-#include "onnx/ort_operators.def"
+#include "onnx/ort/operators.def"
 #undef OT_ORT_OPERATOR
     };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ops/ops.h"
+#include "op/op.h"
 
 static ot_model *model;
 

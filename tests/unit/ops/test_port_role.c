@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What inputs are for their operators.
-#include "ops/ops.h"
+#include "op/op.h"
 #include "unit/graph/model_text.h"
 
 static ot__port_role role(const ot_model *model, const char *y, int i)

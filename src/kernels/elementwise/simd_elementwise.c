@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise tiles in f32, compiled once per instruction set (OT_ISA).
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+#include "kernels/simd.h"
+
+#define T float
+#define FN(name) name##_f32
+#define LINKAGE static
+#define INLINE OT_SIMD_INLINE
+#define SIMD_LOOP OT_SIMD_LOOP
+#define EXP ot__vexp
+#define LOG ot__vlog
+#define LOG1P ot__vlog1p
+#define ERF ot__verf
+#define TANH ot__vtanh
+#define POW powf
+#define SQRT sqrtf
+#define FLOOR floorf
+#define ABS fabsf
+#include "tiles.tmpl.h"
+
+extern const ot__tiles OT_ISA_NAME(ot__tiles);
+const ot__tiles OT_ISA_NAME(ot__tiles) = {
+#define TILE(name) .name = name##_f32,
+    OT_TILE_LIST(TILE)
+#undef TILE
+};

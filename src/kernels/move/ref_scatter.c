@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing slices at given offsets. Two slices may meet, so threads never share an element of y:
+// they split the columns of the slices where these are wide, otherwise y itself, and each goes
+// through all slices in order.
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+enum { WIDE = 32, PAR_COLUMNS = 16 };
+
+typedef struct job {
+    void *y;
+    const void *u;
+    const int64_t *offset;
+    int64_t n, slice;
+    ot__scatter_op op;
+} job;
+
+static int64_t add_i64(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b); // wraps as the tensor types of ONNX do
+}
+
+static int64_t mul_i64(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+// Part of every slice that thread's share [first, last) covers.
+typedef struct part {
+    int64_t from, to;
+} part;
+
+static part part_of_slice(const job *j, int64_t i, int64_t first, int64_t last)
+{
+    const int64_t from = OT_MAX(first - j->offset[i], 0);
+    const int64_t to = OT_MIN(last - j->offset[i], j->slice);
+
+    return j->slice >= WIDE ? (part){first, last} : (part){from, to};
+}
+
+#define TEMPLATE "kernels/move/ref_scatter_set.tmpl.h"
+#include "kernels/by_size.tmpl.h"
+
+#define T float
+#define FN(name) name##_f32
+#define ADD(a, b) ((a) + (b))
+#define MUL(a, b) ((a) * (b))
+#define IS_NAN(v) ((v) != (v))
+#include "ref_scatter.tmpl.h"
+#undef T
+#undef FN
+#define T double
+#define FN(name) name##_f64
+#include "ref_scatter.tmpl.h"
+#undef T
+#undef FN
+#undef ADD
+#undef MUL
+#undef IS_NAN
+#define IS_NAN(v) false
+#define T int32_t
+#define FN(name) name##_i32
+#define ADD(a, b) ((int32_t)add_i64(a, b))
+#define MUL(a, b) ((int32_t)mul_i64(a, b))
+#include "ref_scatter.tmpl.h"
+#undef T
+#undef FN
+#undef ADD
+#undef MUL
+#define T int64_t
+#define FN(name) name##_i64
+#define ADD(a, b) add_i64(a, b)
+#define MUL(a, b) mul_i64(a, b)
+#include "ref_scatter.tmpl.h"
+#undef T
+#undef FN
+#undef ADD
+#undef MUL
+#undef IS_NAN
+
+ot__scatter_function ot__ref_scatter_find(ot_dtype dtype, ot__scatter_op op)
+{
+    if (op == OT__SCATTER_NONE) {
+        static const ot__scatter_function by_size[] = {
+            [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8, [16] = set_16};
+        const size_t size = ot_dtype_size(dtype);
+
+        return size < OT_COUNT(by_size) ? by_size[size] : NULL;
+    }
+    switch (dtype) {
+    case OT_F32:
+        return scatter_f32;
+    case OT_F64:
+        return scatter_f64;
+    case OT_I32:
+        return scatter_i32;
+    case OT_I64:
+        return scatter_i64;
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The f32 product for the processor at hand: which way round, and who computes what.
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "kernels/kernels.h"
+
+#include "kernels/simd.h"
+
+// Multiplications below which a second thread costs more than it saves.
+enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16, A_PADDING = 16 };
+
+extern const ot__gemm_kernel ot__gemm_kernel_base;
+#if OT_HAS_X86_ISAS
+extern const ot__gemm_kernel ot__gemm_kernel_avx2, ot__gemm_kernel_avx512;
+#endif
+
+static const ot__gemm_kernel *const kernels[] = {
+    [OT__ISA_BASE] = &ot__gemm_kernel_base,
+#if OT_HAS_X86_ISAS
+    [OT__ISA_AVX2] = &ot__gemm_kernel_avx2,
+    [OT__ISA_AVX512] = &ot__gemm_kernel_avx512,
+#endif
+};
+
+const ot__gemm_kernel *ot__gemm_best(void)
+{
+    return kernels[ot__isa_best()];
+}
+
+const ot__gemm_kernel *ot__gemm_at(int i)
+{
+    return i <= (int)ot__isa_best() ? kernels[i] : NULL;
+}
+
+// y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
+static bool should_swap(const ot__gemm *g)
+{
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+
+    if (g->b_column == 1)
+        return false;
+    // As it is b is transposed; swapped a, unless its columns are contiguous, and y.
+    return (g->a_row == 1 ? 0 : m * k) + m * n < n * k;
+}
+
+// The parts that make the threads copy least: each part of the rows copies b, each of the columns
+// a.
+static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_threads)
+{
+    const ot__gemm *g = &plan->g;
+    const double multiplications = (double)g->m * (double)g->n * (double)g->k;
+    double least = -1;
+
+    plan->n_row_parts = plan->n_col_parts = 1;
+    n_threads = (int)OT_MIN((double)n_threads, 1 + multiplications / THREAD_MIN);
+    for (int rows = 1; rows <= n_threads; rows++) {
+        const int columns = n_threads / rows;
+        const double cost = (double)g->m * columns + (double)g->n * rows;
+
+        if (rows * columns != n_threads || (rows > 1 && rows * kernel->tile_rows > g->m) ||
+            (columns > 1 && columns * kernel->tile_columns > g->n))
+            continue;
+        if (least < 0 || cost < least) {
+            least = cost;
+            plan->n_row_parts = rows;
+            plan->n_col_parts = columns;
+        }
+    }
+}
+
+void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
+                        int n_threads)
+{
+    int64_t depth, width, n_floats;
+
+    *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .is_swapped = should_swap(g)};
+    if (plan->is_swapped) {
+        plan->g = (ot__gemm){.m = g->n,
+                             .n = g->m,
+                             .k = g->k,
+                             .alpha = g->alpha,
+                             .beta = g->beta,
+                             .a_row = g->b_column,
+                             .a_column = g->b_row,
+                             .b_row = g->a_column,
+                             .b_column = g->a_row,
+                             .c_row = g->c_column,
+                             .c_column = g->c_row,
+                             .y_row = 1};
+        plan->y_column = g->y_row;
+    }
+    share_out(plan, kernel, n_threads);
+    depth = OT_MIN(plan->g.k, kernel->depth);
+    width = OT_MIN(plan->g.n / kernel->tile_columns * kernel->tile_columns + kernel->tile_columns,
+                   kernel->width);
+    n_floats = kernel->tile_rows * (kernel->depth + A_PADDING) + depth * width;
+    n_floats = (n_floats + ALIGNMENT_FLOATS - 1) / ALIGNMENT_FLOATS * ALIGNMENT_FLOATS;
+    plan->scratch_bytes = (size_t)n_floats * sizeof(float);
+}
+
+// Part number i of n of the range 0 .. count - 1, in whole tiles.
+static void cut(int64_t count, int64_t tile, int64_t i, int64_t n, int64_t *first, int64_t *end)
+{
+    const int64_t n_tiles = (count + tile - 1) / tile;
+
+    *first = OT_MIN(n_tiles * i / n * tile, count);
+    *end = OT_MIN(n_tiles * (i + 1) / n * tile, count);
+}
+
+static void run_item(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
+                     const ot__gemm_batches *batches, int64_t item, float *scratch)
+{
+    const int64_t n_parts = (int64_t)plan->n_row_parts * plan->n_col_parts;
+    const int64_t i = item % n_parts;
+    ot__gemm_part part;
+    ot__gemm_data data;
+
+    batches->at(batches->context, item / n_parts, &data);
+    cut(plan->g.m, 1, i / plan->n_col_parts, plan->n_row_parts, &part.row, &part.row_end);
+    cut(plan->g.n, kernel->tile_columns, i % plan->n_col_parts, plan->n_col_parts, &part.column,
+        &part.column_end);
+    kernel->run(plan, &data, &part, scratch);
+}
+
+void ot__gemm_run(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
+                  const ot__gemm_batches *batches, float *scratch, int n_threads)
+{
+    const int64_t n_items = batches->n_batches * plan->n_row_parts * plan->n_col_parts;
+    const size_t stride = plan->scratch_bytes / sizeof(float);
+
+#ifdef _OPENMP
+    if (n_items > 1 && n_threads > 1) {
+#pragma omp parallel for schedule(static) num_threads((int)OT_MIN((int64_t)n_threads, n_items))
+        for (int64_t item = 0; item < n_items; item++)
+            run_item(kernel, plan, batches, item, scratch + (size_t)omp_get_thread_num() * stride);
+        return;
+    }
+#else
+    (void)n_threads;
+    (void)stride;
+#endif
+    for (int64_t item = 0; item < n_items; item++)
+        run_item(kernel, plan, batches, item, scratch);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of loops over rows in f32 for the processor at hand.
+#include "kernels/kernels.h"
+
+#include "kernels/simd.h"
+
+extern const ot__rows ot__rows_base;
+#if OT_HAS_X86_ISAS
+extern const ot__rows ot__rows_avx2, ot__rows_avx512;
+#endif
+
+static const ot__rows *const tables[] = {
+    [OT__ISA_BASE] = &ot__rows_base,
+#if OT_HAS_X86_ISAS
+    [OT__ISA_AVX2] = &ot__rows_avx2,
+    [OT__ISA_AVX512] = &ot__rows_avx512,
+#endif
+};
+
+const ot__rows *ot__rows_best(void)
+{
+    return tables[ot__isa_best()];
+}
+
+const ot__rows *ot__rows_at(int i)
+{
+    return i <= (int)ot__isa_best() ? tables[i] : NULL;
+}

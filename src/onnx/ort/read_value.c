@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and tensors of .ort files. Types are brought into protobuf's form, which is what the model
+// keeps of those it does not compute with.
+#include <string.h>
+
+#include "onnx/ort/ort.h"
+
+// ---- types ----
+
+typedef struct type {
+    ot__ort_reader *r;
+    const ot__fb_table *table;
+    int depth;
+} type;
+
+static void fail(const type *t, const char *what)
+{
+    if (t->r->fb.status == OT_OK)
+        t->r->fb.status = ot__error(OT_ERR_FORMAT, "%s", what);
+}
+
+static void write_extent(ot__wire *wire, const void *object)
+{
+    const type *t = object;
+    ot__fb *fb = &t->r->fb;
+    ot__fb_table value = ot__fb_subtable(fb, t->table, 0);
+    const char *denotation = ot__fb_string(fb, t->table, 1), *symbol;
+    int64_t kind = ot__fb_has(fb, t->table, 0) ? ot__fb_int(fb, &value, 0, 1, 0) : ORT_DIM_UNKNOWN;
+
+    if (kind == ORT_DIM_NUMBER) {
+        ot__wire_put_int(wire, 1, ot__fb_int(fb, &value, 1, 8, 0));
+    } else if (kind == ORT_DIM_SYMBOL) {
+        symbol = ot__fb_string(fb, &value, 2);
+        if (!symbol)
+            fail(t, "a symbolic extent has no name");
+        ot__wire_put_text(wire, 2, symbol);
+    }
+    ot__wire_put_text(wire, 3, denotation);
+}
+
+static void write_shape(ot__wire *wire, const void *object)
+{
+    const type *t = object;
+    ot__fb *fb = &t->r->fb;
+    ot__fb_vector dims = ot__fb_subvector(fb, t->table, 0, 4);
+
+    if (dims.count > OT_MAX_NDIM)
+        fail(t, "more axes than are supported");
+    for (size_t i = 0; i < dims.count && fb->status == OT_OK; i++) {
+        const ot__fb_table dim = ot__fb_element(fb, dims, i);
+
+        ot__wire_put_message(wire, 1, write_extent, &(type){t->r, &dim, t->depth});
+    }
+}
+
+static void write_tensor_type(ot__wire *wire, const void *object)
+{
+    const type *t = object;
+    ot__fb *fb = &t->r->fb;
+    const ot__fb_table shape = ot__fb_subtable(fb, t->table, 1);
+    int64_t dtype = ot__fb_int(fb, t->table, 0, 4, 0);
+
+    if (dtype == 0)
+        fail(t, "a tensor type has no element type");
+    ot__wire_put_int(wire, 1, dtype);
+    if (ot__fb_has(fb, t->table, 1))
+        ot__wire_put_message(wire, 2, write_shape, &(type){t->r, &shape, t->depth});
+}
+
+static void write_type(ot__wire *wire, const void *object);
+
+static void write_element_type(ot__wire *wire, const type *t, uint32_t number, int slot)
+{
+    const ot__fb_table element = ot__fb_subtable(&t->r->fb, t->table, slot);
+
+    if (element.position == 0)
+        fail(t, "a sequence or map type has no element type");
+    else
+        ot__wire_put_message(wire, number, write_type, &(type){t->r, &element, t->depth + 1});
+}
+
+static void write_sequence_type(ot__wire *wire, const void *object)
+{
+    write_element_type(wire, object, 1, 0);
+}
+
+static void write_map_type(ot__wire *wire, const void *object)
+{
+    const type *t = object;
+
+    ot__wire_put_int(wire, 1, ot__fb_int(&t->r->fb, t->table, 0, 4, 0));
+    write_element_type(wire, t, 2, 1);
+}
+
+// A TypeProto of a TypeInfo.
+static void write_type(ot__wire *wire, const void *object)
+{
+    static const struct {
+        uint32_t field;
+        ot__wire_message write;
+    } kinds[] = {[ORT_TAG_TENSOR] = {1, write_tensor_type},
+                 [ORT_TAG_SEQUENCE] = {4, write_sequence_type},
+                 [ORT_TAG_MAP] = {5, write_map_type}};
+    const type *t = object;
+    ot__fb *fb = &t->r->fb;
+    int64_t tag = ot__fb_int(fb, t->table, ORT_TYPE_TAG, 1, ORT_TAG_NONE);
+    const ot__fb_table value = ot__fb_subtable(fb, t->table, ORT_TYPE_TABLE);
+
+    if (tag == ORT_TAG_NONE || tag > ORT_TAG_MAP || value.position == 0)
+        fail(t, "a type is of no kind that is known");
+    if (fb->status == OT_OK)
+        fb->status = ot__ort_check_depth(t->r, t->depth);
+    if (fb->status != OT_OK)
+        return;
+    ot__wire_put_message(wire, kinds[tag].field, kinds[tag].write,
+                         &(type){t->r, &value, t->depth + 1});
+    ot__wire_put_text(wire, 6, ot__fb_string(fb, t->table, ORT_TYPE_DENOTATION));
+}
+
+static ot_status append(void *context, const void *bytes, size_t n_bytes)
+{
+    ot__buf_append(context, bytes, n_bytes);
+    return ot__buf_status(context);
+}
+
+ot_status ot__ort_read_type(ot__ort_reader *r, const ot__fb_table *value_info, ot_value *value,
+                            int depth)
+{
+    const ot__fb_table table = ot__fb_subtable(&r->fb, value_info, ORT_VALUE_TYPE);
+    ot__buf proto = {0};
+    ot__wire counting = {.is_counting = true}, wire = {.write = append, .context = &proto};
+    ot__bytes bytes = {0};
+    ot_status st;
+
+    OT_TRY(r->fb.status);
+    if (table.position == 0)
+        return ot__error(OT_ERR_FORMAT, "has no type");
+    write_type(&counting, &(type){r, &table, depth});
+    if (counting.count > r->reader.limits.memory)
+        return ot__error(OT_ERR_NO_MEMORY, "a type needs more than the limit of %zu bytes",
+                         r->reader.limits.memory);
+    write_type(&wire, &(type){r, &table, depth});
+    st = r->fb.status != OT_OK ? r->fb.status : wire.status;
+    if (st == OT_OK) {
+        bytes.data = ot__arena_memdup(r->reader.model->arena, proto.data, proto.length);
+        bytes.size = proto.length;
+        st = bytes.data ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    ot__buf_deinit(&proto);
+    return st == OT_OK ? ot__read_type(&r->reader, bytes, value) : st;
+}
+
+// ---- tensors ----
+
+static ot_status read_dims(ot__ort_reader *r, const ot__fb_table *table, int slot, ot_shape *shape)
+{
+    ot__fb_vector dims = ot__fb_subvector(&r->fb, table, slot, 8);
+    int64_t count;
+
+    *shape = (ot_shape){0};
+    OT_TRY(r->fb.status);
+    if (!ot__fb_has(&r->fb, table, slot))
+        return ot__error(OT_ERR_FORMAT, "has no dims");
+    if (dims.count > OT_MAX_NDIM)
+        return ot__error(OT_ERR_UNSUPPORTED, "%zu axes, at most %d are supported", dims.count,
+                         OT_MAX_NDIM);
+    shape->ndim = (int)dims.count;
+    if (dims.count > 0)
+        memcpy(shape->dim, r->fb.bytes + dims.position, dims.count * sizeof(int64_t));
+    for (int i = 0; i < shape->ndim; i++)
+        if (shape->dim[i] < 0)
+            return ot__error(OT_ERR_FORMAT, "extent %" PRId64 " of axis %d is negative",
+                             shape->dim[i], i);
+    if (!ot__shape_count(shape, &count))
+        return ot__error(OT_ERR_FORMAT, "the shape has more elements than can be counted");
+    return OT_OK;
+}
+
+// String elements point into the file, which stays as long as the model.
+static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, const ot_shape *shape,
+                              ot_tensor **out)
+{
+    ot__fb_vector list = ot__fb_subvector(&r->fb, table, ORT_TENSOR_STRINGS, 4);
+    int64_t count = 0;
+    ot__string *strings;
+
+    OT_TRY(r->fb.status);
+    (void)ot__shape_count(shape, &count);
+    if ((uint64_t)count != list.count)
+        return ot__error(OT_ERR_FORMAT, "string_data has %zu entries, expected %" PRId64,
+                         list.count, count);
+    *out = ot__model_tensor_new(r->reader.model, OT_STRING, shape);
+    if (!*out)
+        return OT_ERR_NO_MEMORY;
+    strings = (*out)->data;
+    for (size_t i = 0; i < list.count; i++) {
+        ot__fb_vector bytes = ot__fb_bytes_element(&r->fb, list, i);
+
+        OT_TRY(r->fb.status);
+        strings[i] = (ot__string){r->fb.bytes + bytes.position, bytes.count};
+    }
+    return OT_OK;
+}
+
+static ot_status read_raw(ot__ort_reader *r, const ot__fb_table *table, ot_dtype dtype,
+                          const ot_shape *shape, ot_tensor **out)
+{
+    ot__fb_vector raw = ot__fb_subvector(&r->fb, table, ORT_TENSOR_RAW, 1);
+    int64_t count = 0;
+    size_t expected;
+
+    OT_TRY(r->fb.status);
+    if (!ot__fb_has(&r->fb, table, ORT_TENSOR_RAW))
+        return ot__error(OT_ERR_FORMAT, "has no raw_data");
+    if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, &expected))
+        return ot__error(OT_ERR_FORMAT, "%" PRId64 " elements of %s have no size in bytes", count,
+                         ot_dtype_name(dtype));
+    if (raw.count != expected)
+        return ot__error(OT_ERR_FORMAT, "raw_data has %zu bytes, expected %zu", raw.count,
+                         expected);
+    return ot__tensor_over(r->reader.model, dtype, shape, r->fb.bytes + raw.position, expected,
+                           out);
+}
+
+static ot_status read_elements(ot__ort_reader *r, const ot__fb_table *table, ot_tensor **out)
+{
+    int64_t dtype = ot__fb_int(&r->fb, table, ORT_TENSOR_TYPE, 4, 0);
+    ot_shape shape;
+
+    OT_TRY(r->fb.status);
+    if (dtype <= 0 || strcmp(ot_dtype_name((ot_dtype)dtype), "unknown") == 0)
+        return ot__error(OT_ERR_FORMAT, "element type %" PRId64 " is not known", dtype);
+    OT_TRY(read_dims(r, table, ORT_TENSOR_DIMS, &shape));
+    if (dtype == OT_STRING)
+        return read_strings(r, table, &shape, out);
+    return read_raw(r, table, (ot_dtype)dtype, &shape, out);
+}
+
+ot_status ot__ort_read_tensor(ot__ort_reader *r, const ot__fb_table *table, ot__read_tensor *out)
+{
+    ot_status st;
+
+    *out = (ot__read_tensor){0};
+    OT_TRY(ot__ort_read_text(r, table, ORT_TENSOR_NAME, &out->name));
+    OT_TRY(ot__ort_read_text(r, table, ORT_TENSOR_DOC, &out->doc));
+    st = read_elements(r, table, &out->tensor);
+    return st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", out->name);
+}
+
+// ---- sparse tensors ----
+
+// Made dense, as ONNX Runtime does; the model's limit on memory holds for it.
+ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__read_tensor *out)
+{
+    ot__fb_table values = ot__fb_subtable(&r->fb, table, ORT_SPARSE_VALUES);
+    ot__fb_table indices = ot__fb_subtable(&r->fb, table, ORT_SPARSE_INDICES);
+    ot__read_tensor places;
+    ot_tensor *dense = NULL;
+    ot_shape shape;
+    ot_status st;
+
+    OT_TRY(r->fb.status);
+    if (values.position == 0 || indices.position == 0)
+        return ot__error(OT_ERR_FORMAT, "a sparse tensor has no values or no indices");
+    OT_TRY(ot__ort_read_tensor(r, &values, out));
+    OT_TRY(ot__ort_read_tensor(r, &indices, &places));
+    st = read_dims(r, table, ORT_SPARSE_DIMS, &shape);
+    if (st == OT_OK)
+        st = ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &dense);
+    out->tensor = dense;
+    return st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", out->name);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitting nodes and constants into the graph a gradient is written to.
+#include "op/grad.h"
+
+#include <string.h>
+
+// ---- nodes ----
+
+typedef struct op_name {
+    const char *domain, *type;
+} op_name;
+
+// "com.microsoft.ReluGrad" into domain and type.
+static bool split_name(ot_grad *g, const char *op, op_name *out)
+{
+    const char *dot = strrchr(op, '.');
+
+    *out = (op_name){.domain = "", .type = op};
+    if (dot == NULL)
+        return true;
+    out->domain = ot__arena_strndup(g->graph->model->arena, op, (size_t)(dot - op));
+    out->type = dot + 1;
+    return ot__grad_made(g, out->domain != NULL);
+}
+
+// Our own domains and com.microsoft are at version 1 throughout; models need not have imported
+// them.
+static void import_domain(ot_grad *g, const char *domain)
+{
+    if (domain[0] != '\0' && ot__model_opset(g->graph->model, domain) == 0)
+        ot__grad_note(g, ot__model_set_opset(g->graph->model, domain, 1));
+}
+
+static ot_value **new_outputs(ot_grad *g, const char *node_name, int n)
+{
+    ot__arena *arena = g->graph->model->arena;
+    ot_value **outputs = ot__arena_alloc(arena, ((size_t)n + 1) * sizeof(*outputs));
+
+    for (int i = 0; outputs != NULL && i < n; i++) {
+        char *name = n == 1 ? ot__arena_printf(arena, "%s_y", node_name)
+                            : ot__arena_printf(arena, "%s_y%d", node_name, i);
+
+        outputs[i] = name == NULL ? NULL : ot__graph_new_value(g->graph, name);
+        if (outputs[i] == NULL)
+            return NULL;
+    }
+    return outputs;
+}
+
+ot_node *ot_emit(ot_grad *g, const char *op, const char *attrs, ot_value *const *inputs,
+                 int n_inputs, int n_outputs)
+{
+    ot_value **outputs;
+    op_name name;
+    ot_node *node;
+    char *node_name;
+
+    if (g->status != OT_OK || !split_name(g, op, &name))
+        return NULL;
+    import_domain(g, name.domain);
+    node_name =
+        ot__arena_printf(g->graph->model->arena, "%s/%s_%d", g->prefix, name.type, g->n_emitted++);
+    outputs = node_name == NULL ? NULL : new_outputs(g, node_name, n_outputs);
+    if (!ot__grad_made(g, outputs != NULL))
+        return NULL;
+    node = ot__graph_add_node(g->graph, name.domain, name.type, node_name, inputs, n_inputs,
+                              outputs, n_outputs);
+    if (!ot__grad_made(g, node != NULL))
+        return NULL;
+    ot__grad_note(g, ot__op_lookup(g->graph->model, node, &node->op));
+    if (g->status == OT_OK && attrs != NULL)
+        ot__grad_note(g, ot__node_set_attrs_text(node, attrs));
+    return g->status == OT_OK ? node : NULL;
+}
+
+ot_value *ot_emit_output(ot_grad *g, ot_node *node, int output)
+{
+    if (g->status != OT_OK || node == NULL || output >= node->n_outputs)
+        return NULL;
+    if (node->outputs[output] != NULL && node->outputs[output]->kind == OT_VALUE_UNTYPED) {
+        ot__grad_note(g, ot__op_check_node(node));
+        if (g->status == OT_OK)
+            ot__grad_note(g, ot__op_infer(node));
+    }
+    return g->status == OT_OK ? node->outputs[output] : NULL;
+}
+
+void ot_emit_int(ot_grad *g, ot_node *node, const char *name, int64_t value)
+{
+    if (g->status == OT_OK && node != NULL)
+        ot__grad_made(g, ot__node_set_int(node, name, value));
+}
+
+void ot_emit_ints(ot_grad *g, ot_node *node, const char *name, const int64_t *values, int n)
+{
+    if (g->status == OT_OK && node != NULL)
+        ot__grad_made(g, ot__node_set_ints(node, name, values, n));
+}
+
+void ot_emit_float(ot_grad *g, ot_node *node, const char *name, float value)
+{
+    if (g->status == OT_OK && node != NULL)
+        ot__grad_made(g, ot__node_set_float(node, name, value));
+}
+
+void ot_emit_string(ot_grad *g, ot_node *node, const char *name, const char *value)
+{
+    if (g->status == OT_OK && node != NULL)
+        ot__grad_made(g, ot__node_set_string(node, name, value));
+}
+
+void ot_emit_forward_attrs(ot_grad *g, ot_node *node)
+{
+    if (g->status == OT_OK && node != NULL)
+        ot__grad_made(g, ot__node_copy_attrs(node, g->node));
+}
+
+void ot_emit_omit_output(ot_grad *g, ot_node *node, int output)
+{
+    if (g->status != OT_OK || node == NULL || output >= node->n_outputs ||
+        node->outputs[output] == NULL)
+        return;
+    ot__map_remove(&g->graph->values, node->outputs[output]->name);
+    node->outputs[output] = NULL;
+}
+
+ot_value *ot_emit1(ot_grad *g, const char *op, ot_value *a)
+{
+    return a == NULL ? NULL : ot_emit_output(g, ot_emit(g, op, NULL, &a, 1, 1), 0);
+}
+
+ot_value *ot_emit2(ot_grad *g, const char *op, ot_value *a, ot_value *b)
+{
+    ot_value *const inputs[] = {a, b};
+
+    return a == NULL || b == NULL ? NULL : ot_emit_output(g, ot_emit(g, op, NULL, inputs, 2, 1), 0);
+}
+
+ot_value *ot_emit3(ot_grad *g, const char *op, ot_value *a, ot_value *b, ot_value *c)
+{
+    ot_value *const inputs[] = {a, b, c};
+
+    return a == NULL || b == NULL || c == NULL
+               ? NULL
+               : ot_emit_output(g, ot_emit(g, op, NULL, inputs, 3, 1), 0);
+}
+
+ot_value *ot_emit_cast(ot_grad *g, ot_value *v, ot_dtype dtype)
+{
+    ot_node *node;
+
+    if (v == NULL || v->dtype == dtype)
+        return v;
+    node = ot_emit(g, "Cast", NULL, &v, 1, 1);
+    ot_emit_int(g, node, "to", (int64_t)dtype);
+    return ot_emit_output(g, node, 0);
+}
+
+// ---- constants ----
+
+static ot_value *new_initializer(ot_grad *g, const char *name, ot_dtype dtype,
+                                 const ot_shape *shape)
+{
+    ot_tensor *tensor = ot__model_tensor_new(g->graph->model, dtype, shape);
+    ot_value *value = ot__graph_new_value(g->graph, name);
+
+    if (!ot__grad_made(g, tensor != NULL && value != NULL &&
+                              ot__graph_add_initializer(g->graph, value, tensor)))
+        return NULL;
+    return value;
+}
+
+// The numbers that ONNX Runtime has names for keep them.
+static const char *number_name(double number)
+{
+    return number == 0.0 ? "Zero" : number == 0.5 ? "Half" : number == 1.0 ? "One" : NULL;
+}
+
+static ot_value *shared_constant(const ot_grad *g, const char *name, ot_dtype dtype, double number)
+{
+    ot_value *v = ot__graph_find(g->graph, name);
+    const bool same = v != NULL && v->constant != NULL && v->constant->dtype == dtype &&
+                      v->constant->shape.ndim == 0 && ot__tensor_get_f64(v->constant, 0) == number;
+
+    return same ? v : NULL;
+}
+
+ot_value *ot_emit_constant(ot_grad *g, double number, const ot_value *like)
+{
+    const char *word = number_name(number);
+    ot__buf text = {0};
+    ot_value *v = NULL;
+    ot_dtype dtype;
+    char *name;
+
+    if (g->status != OT_OK || like == NULL)
+        return NULL;
+    dtype = like->dtype;
+    if (word == NULL)
+        ot__buf_float(&text, number, false);
+    name = ot__arena_printf(g->graph->model->arena, "%sConstant_Type%s",
+                            word != NULL        ? word
+                            : text.data != NULL ? text.data
+                                                : "",
+                            ot__dtype_onnx_name(dtype));
+    ot__buf_deinit(&text);
+    if (!ot__grad_made(g, name != NULL))
+        return NULL;
+    v = shared_constant(g, name, dtype, number);
+    if (v != NULL)
+        return v;
+    v = new_initializer(g, name, dtype, &OT_SHAPE_SCALAR);
+    if (v != NULL && !ot__convert(v->constant->data, dtype, &number, OT_F64, 1))
+        ot_grad_fail(g, "no constant of type %s", ot_dtype_name(dtype));
+    return v;
+}
+
+ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape)
+{
+    char *name;
+
+    if (g->status != OT_OK)
+        return NULL;
+    name = ot__arena_printf(g->graph->model->arena, "%s/Constant_%d", g->prefix, g->n_emitted++);
+    return ot__grad_made(g, name != NULL) ? new_initializer(g, name, dtype, shape) : NULL;
+}
+
+ot_value *ot_emit_constant_i64(ot_grad *g, const int64_t *numbers, int n)
+{
+    ot_value *v = ot__emit_tensor(g, OT_I64, &OT_SHAPE(n));
+
+    if (v == NULL || n == 0)
+        return v;
+    memcpy(v->constant->data, numbers, (size_t)n * sizeof(*numbers));
+    if (n <= OT_MAX_KNOWN) {
+        v->known = v->constant->data;
+        v->n_known = n;
+    }
+    return v;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interface header of `op`: the operator table and what the layers above do with a record: find,
+// check, infer, upgrade, evaluate one node, write gradients.
+#ifndef OT_OP_H_INTERNAL
+#define OT_OP_H_INTERNAL
+
+#include "graph/graph.h"
+#include "onnxtrain/op.h"
+
+#define OT__MS "com.microsoft" // the domain of ONNX Runtime's operators
+
+// ---- table (ops/table.c; made from ops/list.def) ----
+
+// The record for `domain`, `name` at `opset`; NULL when unknown (no error set).
+const ot_op_def *ot__op_find(const char *domain, const char *name, int64_t opset);
+// As above; OT_ERR_UNSUPPORTED names operator, opset found and those known.
+ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_def **out);
+int ot__op_count(void); // operators (names)
+const ot_op_def *ot__op_records(
+    int index); // all records of one operator, ended by a zeroed one; sorted by domain, name
+extern const int ot__op_newest_opset; // of ai.onnx that the table knows
+enum { OT_OP_BASE_OPSET = 13 };       // graphs below it are raised to it
+
+// ---- operators without a record (custom.c) ----
+
+// The record of nodes that are carried along: takes and makes anything, has no kernel, no gradient.
+extern const ot_op_def ot__op_foreign[];
+bool ot__op_is_foreign(const ot_node *node);
+// "HardSwish", "my.domain.Thing".
+const char *ot__op_type_text(const ot_node *node, char *text, size_t size);
+
+// ---- checking one node (check.c): arity, attribute names and kinds, types ----
+
+ot_status ot__op_check_node(const ot_node *node); // structure; node->op must be set
+// The port that input number i belongs to (the last one for variadics); NULL when there is none.
+const ot_port *ot__op_input_port(const ot_op_def *op, int i);
+const ot_port *ot__op_output_port(const ot_op_def *op, int i);
+bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
+bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
+// Element types of a type variable as a bit set over ot_dtype numbers.
+uint64_t ot__op_type_set(const ot_op_def *op, const char *type);
+
+// ---- what an input is for its operator (port_role.c) ----
+
+typedef enum ot__port_role {
+    OT_PORT_ROLE_OTHER, // data, or nothing that a record says
+    OT_PORT_ROLE_TABLE,
+    OT_PORT_ROLE_WEIGHT,
+    OT_PORT_ROLE_BIAS,
+    OT_PORT_ROLE_SCALE,
+    OT_PORT_ROLE_STATISTIC,
+} ot__port_role;
+// Of input number i; `op` NULL: other.
+ot__port_role ot__op_input_role(const ot_op_def *op, int i);
+// Of a node that need not have been checked: finds its record, and calls what an Add adds to a
+// product a bias.
+ot__port_role ot__node_input_role(const ot_node *node, int i);
+
+// ---- shape inference of one node (infer.c) ----
+
+// Set types, shapes and known elements of the node's outputs from its inputs. A declared shape that
+// contradicts the inferred one is OT_ERR_INVALID with both; otherwise the more precise extent of
+// the two is kept.
+ot_status ot__op_infer(ot_node *node);
+// The same where shapes of outputs are a file's word: an inferred extent wins over a stated one,
+// and *was_wrong says that a stated one was wrong. Readers of the outputs must be inferred after
+// it.
+ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong);
+// Helpers for records
+void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
+// Whether inputs a and b may have the same shape, or input i one element (absent ones may); else a
+// failure. Kernels rely on it: without, a file could make them read beyond a tensor.
+bool ot__infer_matches(ot_infer *c, int a, int b);
+bool ot__infer_one_element(ot_infer *c, int i);
+// Whether `extent`, a sum or product of extents, is a number where both are; else it has
+// overflowed, which is a failure. The same of the entries of a constant list: the lowest numbers
+// are none.
+bool ot__infer_extent(ot_infer *c, int axis, int64_t a, int64_t b, int64_t extent);
+bool ot__infer_list_fits(ot_infer *c, int input, int n, const int64_t *known);
+void ot__infer_gradient(ot_infer *c); // output 0 = type and shape of input 0, which input 1 has too
+void ot__infer_broadcast(ot_infer *c); // output 0 = broadcast of all inputs, type of input 0
+void ot__infer_broadcast_bool(ot_infer *c);
+
+// ---- raising old nodes (upgrade.c) ----
+
+ot_status ot__op_upgrade_node(
+    ot_node *node); // until its record has no upgrade; new constants go into the graph
+
+// ---- evaluating one node with the reference kernel (eval.c) ----
+
+// For folding and tests. Outputs are created (the caller destroys them); in[i] may be NULL for
+// omitted inputs.
+ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
+                      int n_out);
+// The lowest part of the above: prepare one kernel for these arguments, run it once, release it.
+// `constant` may be NULL; `adds` as in ot_run.
+ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
+                            const void *const *constant, int n_in, ot_arg *const *out, int n_out,
+                            unsigned adds);
+
+// ---- attributes as text (attr_text.c) ----
+
+// Set attributes from "transA = 1, axes = [0, 1], mode = \"reflect\", value = f32[2]{1, 2}"; commas
+// may be left out. An integer becomes a float where the node's record (node->op, when set) says so.
+ot_status ot__node_set_attrs_text(ot_node *node, const char *text);
+
+// ---- preparing kernels (prep.c): used by exec and eval ----
+
+struct ot_prep {
+    const ot_node *node;
+    const ot_arg *const *in;
+    const ot_arg *const *out;
+    const void *const *constant; // per input entry
+    int n_in, n_out;
+    const int *in_first; // entries of each input port, as in ot_run
+    int n_threads;
+    bool reproducible;
+    const bool *open; // per input entry: its form is still to be chosen; NULL: none is
+    // results
+    const ot_form **want_in, **want_out; // NULL arrays while forms are not asked for
+    size_t scratch_bytes;
+    void *state; // owned by whoever prepares; ot__prep_release frees it
+    ot_status status;
+};
+ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills state and scratch_bytes
+void ot__kernel_release(const ot_kernel *kernel, void *state);
+
+// ---- writing gradients (grad.c): used by autodiff ----
+
+// Calls the node's rule. The callbacks connect it to the gradient graph being built.
+typedef struct ot__grad_host {
+    void *context;
+    ot_value *(*dy)(void *context,
+                    const ot_value *y); // gradient of a forward output, NULL when none
+    bool (*wants)(void *context, const ot_node *node, int i); // is the gradient of input i needed
+    ot_status (*set_dx)(void *context, const ot_node *node, int i, ot_value *dx);
+} ot__grad_host;
+// Appends the rule's nodes to node->graph with names "<node>_Grad/<OpType>_<k>".
+ot_status ot__op_grad(ot_node *node, const ot__grad_host *host);
+// expand.c: write the node in other operators, as `rewrite` does, one of its record's callbacks
+// (NULL: it stays). Its outputs then belong to nodes behind all others, and it has none left. May
+// raise the model's opset, after which ot__pass_check is due.
+ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g));
+// A rewriting: a recurrent layer that has the batch first becomes one by steps between Transposes.
+void ot__recurrent_steps_first(ot_grad *g);
+// For artifacts/loss.c and passes that build nodes: a context that emits into a graph with names
+// "<prefix>/<OpType>_<k>".
+ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix);
+ot_status ot__emitter_destroy(ot_grad *emitter); // the first error
+
+#endif

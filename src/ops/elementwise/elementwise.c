@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning and running elementwise operators piece by piece.
+#include "ops/elementwise/elementwise.h"
+
+#include <string.h>
+
+// ---- planning ----
+
+// Drop axes of extent 1, then merge neighbours along which every operand steps evenly.
+static void merge_axes(ot__elementwise *e)
+{
+    int n = 0;
+
+    for (int k = 0; k < e->ndim; k++) {
+        bool merges = n > 0;
+
+        if (e->dim[k] == 1)
+            continue;
+        for (int i = 0; merges && i < e->n_operands; i++)
+            merges = e->operand[i].kind == OT__OPERAND_ABSENT ||
+                     e->operand[i].stride[n - 1] == e->operand[i].stride[k] * e->dim[k];
+        if (!merges)
+            n++;
+        e->dim[n - 1] = merges ? e->dim[n - 1] * e->dim[k] : e->dim[k];
+        for (int i = 0; i < e->n_operands; i++)
+            e->operand[i].stride[n - 1] = e->operand[i].stride[k];
+    }
+    e->ndim = n;
+}
+
+static ot__operand_kind kind_of(const ot_arg *y, const ot_arg *x)
+{
+    if (x == NULL)
+        return OT__OPERAND_ABSENT;
+    if (x->count == y->count) // as x broadcasts to y
+        return OT__OPERAND_FULL;
+    return x->count == 1 ? OT__OPERAND_SCALAR : OT__OPERAND_GATHER;
+}
+
+enum { VECTOR = 16 }; // elements; pieces are multiples of it
+
+void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                          int n_operands)
+{
+    size_t largest = ot_dtype_size(y->dtype);
+    int n_gathered = 0;
+
+    *e = (ot__elementwise){.n_operands = n_operands, .ndim = y->shape.ndim, .count = y->count};
+    e->y_size = largest;
+    memcpy(e->dim, y->shape.dim, sizeof(e->dim));
+    for (int i = 0; i < n_operands; i++) {
+        ot__operand *o = &e->operand[i];
+
+        o->kind = kind_of(y, x[i]);
+        if (x[i] == NULL)
+            continue;
+        o->size = ot_dtype_size(x[i]->dtype);
+        largest = OT_MAX(largest, o->size);
+        ot__broadcast_strides(&x[i]->shape, &y->shape, o->stride);
+    }
+    for (int i = 0; i < e->n_operands; i++)
+        if (e->operand[i].kind == OT__OPERAND_SCALAR || e->operand[i].kind == OT__OPERAND_GATHER)
+            e->operand[i].n_before = n_gathered++;
+    // The gathered operands of a piece share one buffer, which lies on a thread's stack.
+    e->gathered_size = OT_MAX(largest, (size_t)1);
+    e->piece = OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_gathered, 1);
+    if (e->piece > VECTOR)
+        e->piece -= e->piece % VECTOR;
+    merge_axes(e);
+}
+
+// ---- running ----
+
+#define T uint8_t
+#define FN(name) name##_1
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+#define T uint16_t
+#define FN(name) name##_2
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+#define T uint32_t
+#define FN(name) name##_4
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+#define T uint64_t
+#define FN(name) name##_8
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+typedef struct two_words {
+    uint64_t word[2];
+} two_words;
+#define T two_words
+#define FN(name) name##_16
+#include "elementwise.tmpl.h"
+#undef T
+#undef FN
+
+static void gather(const ot__elementwise *e, const ot__operand *o, void *to, const void *x,
+                   int64_t start, int64_t n)
+{
+    switch (o->size) {
+    case 1:
+        gather_1(e, o, to, x, start, n);
+        break;
+    case 2:
+        gather_2(e, o, to, x, start, n);
+        break;
+    case 4:
+        gather_4(e, o, to, x, start, n);
+        break;
+    case 8:
+        gather_8(e, o, to, x, start, n);
+        break;
+    default:
+        gather_16(e, o, to, x, start, n);
+        break;
+    }
+}
+
+typedef struct job {
+    const ot__elementwise *e;
+    uint8_t *y;
+    const void *const *x;
+    ot__piece piece;
+    const void *context;
+} job;
+
+static void run_pieces(void *context, int64_t first, int64_t last)
+{
+    _Alignas(64) uint8_t buffer[OT__PIECE_BYTES];
+    const void *x[OT__MAX_OPERANDS] = {NULL};
+    const job *j = context;
+    const ot__elementwise *e = j->e;
+
+    for (int64_t p = first; p < last; p++) {
+        const int64_t start = p * e->piece, n = OT_MIN(e->piece, e->count - start);
+
+        for (int i = 0; i < e->n_operands; i++) {
+            const ot__operand *o = &e->operand[i];
+            uint8_t *gathered = buffer + (size_t)(o->n_before * e->piece) * e->gathered_size;
+
+            if (o->kind == OT__OPERAND_FULL)
+                x[i] = (const uint8_t *)j->x[i] + (size_t)start * o->size;
+            else if (o->kind == OT__OPERAND_GATHER || (o->kind == OT__OPERAND_SCALAR && p == first))
+                gather(e, o, gathered, j->x[i], start, n);
+            if (o->kind == OT__OPERAND_GATHER || o->kind == OT__OPERAND_SCALAR)
+                x[i] = gathered; // later pieces are not longer than the first
+        }
+        j->piece(j->y + (size_t)start * e->y_size, x, n, j->context);
+    }
+}
+
+void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x, ot__piece piece,
+                         const void *context)
+{
+    job j = {e, y, x, piece, context};
+
+    ot__parallel_for((e->count + e->piece - 1) / e->piece, OT_PAR_MIN / e->piece + 1, run_pieces,
+                     &j);
+}
+
+// ---- one plan per node ----
+
+ot_status ot__pieces_prepare(ot_prep *p)
+{
+    ot__elementwise *e = ot_prep_state(p, sizeof(*e));
+
+    if (e != NULL)
+        ot__elementwise_plan(e, p->out[0], p->in, p->n_in);
+    return p->status;
+}
+
+void ot__pieces_run(const ot_run *r, ot__piece piece, const void *context)
+{
+    const ot__elementwise *e = r->state;
+    const void *x[OT__MAX_OPERANDS];
+
+    for (int i = 0; i < r->n_in; i++)
+        x[i] = r->in[i] == NULL ? NULL : r->in[i]->data;
+    ot__elementwise_run(e, r->out[0]->data, x, piece, context);
+}
+
+typedef struct comparing {
+    ot__compare_function compare;
+} comparing;
+
+static void compare_piece(void *y, const void *const *x, int64_t n, const void *context)
+{
+    ((const comparing *)context)->compare(y, x[0], x[1], n);
+}
+
+void ot__compare_run(const ot_run *r, ot__comparison comparison)
+{
+    const comparing context = {ot__ref_compare_find(comparison, r->in[0]->dtype)};
+
+    ot__pieces_run(r, compare_piece, &context);
+}

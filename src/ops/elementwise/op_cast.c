@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/cast.h"
+
+static void cast_infer(ot_infer *c)
+{
+    ot__cast_infer(c, (ot_dtype)ot_attr_int(ot_infer_node(c), "to"));
+}
+
+// Y = cast(X):  dX = cast(dY) to the type of X
+static void cast_grad(ot_grad *g)
+{
+    ot_grad_set_dx(g, 0, ot_emit_cast(g, ot_grad_dy(g, 0), ot_value_dtype(ot_grad_x(g, 0))));
+}
+
+static const ot_port cast_in[] = {{"input", "T1", 0}, {0}};
+static const ot_port cast_out[] = {{"output", "T2", 0}, {0}};
+static const ot_attr_spec cast_attrs[] = {
+    {.name = "round_mode", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "up"},
+    {.name = "saturate", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {.name = "to", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED},
+    {0},
+};
+const ot_op_def ot__op_cast[] = {
+    {.name = "Cast",
+     .since = 6,
+     .inputs = cast_in,
+     .outputs = cast_out,
+     .attrs = cast_attrs,
+     .types = "T1: any; T2: any",
+     .infer = cast_infer,
+     .kernels = ot__cast_kernels,
+     .grad = cast_grad,
+     .flags = OT_OP_ANY_LAYOUT},
+    {0},
+};

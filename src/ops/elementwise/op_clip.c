@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
+#include <float.h>
+
+// ONNX wants scalars; ONNX Runtime takes, and its onnxblock writes, bounds of shape [1].
+static void clip_infer(ot_infer *c)
+{
+    for (int i = 1; i <= 2; i++)
+        if (ot_infer_has(c, i) && ot_infer_shape(c, i)->ndim > 1)
+            ot_infer_fail(c, "%s must be a scalar, got %d axes", i == 1 ? "min" : "max",
+                          ot_infer_shape(c, i)->ndim);
+        else if (ot_infer_has(c, i) && !ot__infer_one_element(c, i))
+            return;
+    ot__infer_same_shape(c);
+}
+
+static void clip_f32(float *y, const float *const *x, int64_t n, const float *attrs)
+{
+    ot__tiles_best()->clip(y, x, n, attrs);
+}
+
+// Y = min(max(X, low), high):  dX = dY where X is within the bounds, themselves included, else 0.
+static void clip_grad(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, 0), *low = ot_grad_x(g, 1), *high = ot_grad_x(g, 2);
+    ot_value *above = ot_emit2(g, "GreaterOrEqual", x, low),
+             *below = ot_emit2(g, "LessOrEqual", x, high);
+    ot_value *within = above == NULL   ? below
+                       : below == NULL ? above
+                                       : ot_emit2(g, "And", above, below);
+
+    ot_value *dx = within == NULL ? ot_grad_dy(g, 0)
+                                  : ot_emit3(g, "Where", within, ot_grad_dy(g, 0),
+                                             ot_emit_constant(g, 0.0, x));
+
+    ot_grad_set_dx(g, 0, ot_emit_reshape_like(g, dx, x)); // a bound of shape [1] adds an axis
+}
+
+// Before opset 11 the bounds were attributes, with the whole range of f32 as default.
+static void clip_upgrade(ot_upgrade *u)
+{
+    const ot_node *node = ot_upgrade_node(u);
+    const bool has_max = ot_attr_given(node, "max") && ot_attr_float(node, "max") < FLT_MAX;
+    const bool has_min = ot_attr_given(node, "min") && ot_attr_float(node, "min") > -FLT_MAX;
+
+    if (has_min)
+        ot_upgrade_float_to_input(u, "min", 0.0F, 1);
+    if (has_max)
+        ot_upgrade_float_to_input(u, "max", 0.0F, 2);
+    ot_upgrade_remove_attr(u, "min");
+    ot_upgrade_remove_attr(u, "max");
+}
+
+static const ot_attr_spec clip_6_attrs[] = {
+    {.name = "min", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = -FLT_MAX},
+    {.name = "max", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = FLT_MAX},
+    {0},
+};
+static const ot_port clip_in[] = {{"input", "T", 0},
+                                  {"min", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                                  {"max", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                                  {0}};
+static const ot_tile clip_tile = {
+    .f32 = clip_f32, .f64 = ot__ref_clip_f64, .i32 = ot__ref_clip_i32, .i64 = ot__ref_clip_i64};
+const ot_op_def ot__op_clip[] = {
+    {.name = "Clip",
+     .since = 6,
+     .inputs = ot__unary_in,
+     .outputs = ot__unary_out,
+     .attrs = clip_6_attrs,
+     .types = "T: f32 f64",
+     .upgrade = clip_upgrade},
+    {.name = "Clip",
+     .since = 11,
+     .inputs = clip_in,
+     .outputs = ot__unary_out,
+     .types = "T: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64 f16 bf16",
+     .infer = clip_infer,
+     .kernels = ot__tile_kernels,
+     .tile = &clip_tile,
+     .grad = clip_grad,
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {0},
+};

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
+// Towards zero, as the kernel; unknown for a divisor of 0, which running reports.
+static int64_t div_known(ot_infer *c, int64_t a, int64_t b)
+{
+    if (b == 0)
+        return OT_DIM_UNKNOWN;
+    if (!ot_dim_is_number(a) || !ot_dim_is_number(b))
+        return ot_infer_div(c, a, b);
+    return b == -1 ? ot_infer_sub(c, 0, a) : a / b;
+}
+
+static void div_infer(ot_infer *c)
+{
+    ot__infer_broadcast_known(c, div_known);
+}
+
+static void div_f32(float *y, const float *const *x, int64_t n, const float *attrs)
+{
+    ot__tiles_best()->div(y, x, n, attrs);
+}
+
+static ot_status div_run_ref(const ot_run *r)
+{
+    OT_TRY(ot__check_divisors(r));
+    return ot__tile_run_ref(r);
+}
+
+// C = A / B:  dA = dC / B and dB = -dC * A / B^2, each summed over the axes that were broadcast.
+static void div_grad(ot_grad *g)
+{
+    ot_value *a = ot_grad_x(g, 0), *b = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
+    ot_value *const inputs[] = {dy, a, b};
+    ot_node *node;
+
+    if (!ot_grad_wants(g, 1)) {
+        ot_grad_set_dx(g, 0, ot_emit_sum_to(g, ot_emit2(g, "Div", dy, b), a));
+        return;
+    }
+    node = ot_emit(g, "com.microsoft.DivGrad", NULL, inputs, 3, 2);
+    if (ot_grad_wants(g, 0))
+        ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
+    else
+        ot_emit_omit_output(g, node, 0);
+    ot_grad_set_dx(g, 1, ot_emit_output(g, node, 1));
+}
+
+static const ot_kernel div_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__tile_has_f32,
+     .prepare = ot__tile_prepare,
+     .run = ot__tile_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__tile_prepare,
+     .run = div_run_ref},
+    {0},
+};
+static const ot_tile div_tile = {.f32 = div_f32,
+                                 .f64 = ot__ref_div_f64,
+                                 .i32 = ot__ref_div_i32,
+                                 .i64 = ot__ref_div_i64,
+                                 .rounds_once = true};
+const ot_op_def ot__op_div[] = {
+    {.name = "Div",
+     .since = 7,
+     .inputs = ot__binary_in,
+     .outputs = ot__binary_out,
+     .types = "T: f32 f64 i32 i64",
+     .infer = div_infer,
+     .kernels = div_kernels,
+     .tile = &div_tile,
+     .grad = div_grad,
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {0},
+};

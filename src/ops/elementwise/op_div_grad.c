@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "op/expand.h"
+#include "ops/elementwise/elementwise.h"
+
+static void div_grad_op_infer(ot_infer *c)
+{
+    const ot_shape *dy = ot_infer_shape(c, 0);
+    ot_shape y;
+    bool fits;
+
+    if (!ot_infer_broadcast(c, ot_infer_shape(c, 1), ot_infer_shape(c, 2), &y))
+        return;
+    fits = dy->ndim == y.ndim;
+    for (int k = 0; fits && k < y.ndim; k++)
+        fits =
+            dy->dim[k] == y.dim[k] || !ot_dim_is_number(dy->dim[k]) || !ot_dim_is_number(y.dim[k]);
+    if (!fits) {
+        ot_infer_fail(c, "dY has not the shape to which A and B broadcast");
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        ot_infer_set(c, i, ot_infer_dtype(c, 0), ot_infer_shape(c, i + 1));
+}
+
+static ot_status div_grad_op_prepare(ot_prep *p)
+{
+    ot__div_grad *s = ot_prep_state(p, sizeof(*s));
+    const ot_arg *dy = ot_prep_in(p, 0), *a = ot_prep_in(p, 1), *b = ot_prep_in(p, 2);
+
+    if (s == NULL)
+        return p->status;
+    s->ndim = dy->shape.ndim;
+    for (int k = 0; k < s->ndim; k++)
+        s->dim[k] = dy->shape.dim[k];
+    ot__broadcast_strides(&a->shape, &dy->shape, s->a_stride);
+    ot__broadcast_strides(&b->shape, &dy->shape, s->b_stride);
+    s->count = dy->count;
+    s->a_count = a->count;
+    s->b_count = b->count;
+    ot_prep_scratch(p, (size_t)(a->count + b->count) * sizeof(double));
+    return OT_OK;
+}
+
+static ot_status div_grad_op_run(const ot_run *r)
+{
+    ot__div_grad p = *(const ot__div_grad *)r->state;
+    ot_arg *da = r->out[0], *db = r->n_out > 1 ? r->out[1] : NULL;
+
+    if (da != NULL)
+        p.da_sum = r->scratch;
+    if (db != NULL)
+        p.db_sum = (double *)r->scratch + p.a_count;
+    ot__ref_div_grad(da == NULL ? NULL : da->data, db == NULL ? NULL : db->data, r->in[0]->data,
+                     r->in[1]->data, r->in[2]->data, &p, r->in[0]->dtype);
+    return OT_OK;
+}
+
+// dA = dC / B and dB = -dC * A / B^2
+static void div_grad_expand(ot_grad *g)
+{
+    ot_value *a = ot_grad_x(g, 1), *b = ot_grad_x(g, 2), *da = NULL, *db = NULL;
+    ot_value *share = ot_emit2(g, "Div", ot_grad_x(g, 0), b);
+
+    if (ot_expand_wants(g, 0))
+        da = ot_emit_sum_to(g, share, a);
+    if (ot_expand_wants(g, 1))
+        db = ot_emit_sum_to(
+            g, ot_emit1(g, "Neg", ot_emit2(g, "Mul", share, ot_emit2(g, "Div", a, b))), b);
+    ot_expand_set(g, 0, da);
+    ot_expand_set(g, 1, db);
+}
+
+static const ot_port div_grad_in[] = {{"dY", "T", 0}, {"A", "T", 0}, {"B", "T", 0}, {0}};
+static const ot_port div_grad_out[] = {
+    {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_kernel div_grad_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = div_grad_op_prepare,
+     .run = div_grad_op_run},
+    {0},
+};
+const ot_op_def ot__op_div_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "DivGrad",
+     .since = 1,
+     .inputs = div_grad_in,
+     .outputs = div_grad_out,
+     .types = "T: f32 f64",
+     .infer = div_grad_op_infer,
+     .kernels = div_grad_kernels,
+     .flags = OT_OP_NO_GRAD,
+     .expand = div_grad_expand},
+    {0},
+};

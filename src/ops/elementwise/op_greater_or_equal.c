@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
+static ot_status greater_or_equal_run(const ot_run *r)
+{
+    ot__compare_run(r, OT__GREATER_OR_EQUAL);
+    return OT_OK;
+}
+
+static const ot_kernel greater_or_equal_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__pieces_prepare,
+     .run = greater_or_equal_run},
+    {0},
+};
+const ot_op_def ot__op_greater_or_equal[] = {
+    {.name = "GreaterOrEqual",
+     .since = 12,
+     .inputs = ot__binary_in,
+     .outputs = ot__bool_out,
+     .types = "T: f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64",
+     .infer = ot__infer_broadcast_bool,
+     .kernels = greater_or_equal_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+    {0},
+};

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// LabelEncoder: each number or text is replaced by the number that a table has for it.
+#include "op/op.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What is compared: integers as they are, floats by their bits, all zeros and all NaNs alike; texts
+// by their bytes.
+typedef struct key {
+    int64_t number;
+    ot__string text;
+} key;
+
+typedef struct entry {
+    key key;
+    int at; // among the values
+} entry;
+
+typedef struct table {
+    const entry *entries; // sorted by key, the first of equal ones before the others
+    const void *values;   // float or int64_t, then the default
+    int n;
+    bool gives_floats;
+} table;
+
+static int64_t bits_of(float x)
+{
+    uint32_t bits;
+
+    if (isnan(x))
+        return -1;
+    x = x == 0.0F ? 0.0F : x;
+    memcpy(&bits, &x, sizeof(bits));
+    return (int64_t)bits;
+}
+
+static int compare_keys(const key *a, const key *b)
+{
+    const size_t n = OT_MIN(a->text.size, b->text.size);
+    const int order = n > 0 ? memcmp(a->text.data, b->text.data, n) : 0;
+
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (order != 0)
+        return order;
+    return a->text.size < b->text.size ? -1 : a->text.size > b->text.size;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    const int order = compare_keys(&x->key, &y->key);
+
+    return order != 0 ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+// Element number i of the input, or of the keys in the same form.
+static key key_at(ot_dtype dtype, const void *elements, int64_t i)
+{
+    if (dtype == OT_F32)
+        return (key){.number = bits_of(((const float *)elements)[i])};
+    if (dtype == OT_I64)
+        return (key){.number = ((const int64_t *)elements)[i]};
+    return (key){.text = ((const ot__string *)elements)[i]};
+}
+
+// The keys for inputs of a type; NULL: there are none.
+static const void *keys_for(const ot_node *node, ot_dtype dtype, int *n)
+{
+    const ot_attr *texts = ot__node_attr(node, "keys_strings");
+
+    *n = 0;
+    if (dtype == OT_F32)
+        return ot_attr_floats(node, "keys_floats", n);
+    if (dtype == OT_I64)
+        return ot_attr_ints(node, "keys_int64s", n);
+    *n = texts != NULL ? texts->n : 0;
+    return texts != NULL ? texts->strings : NULL;
+}
+
+static const char *keys_name(ot_dtype dtype)
+{
+    return dtype == OT_F32 ? "keys_floats" : dtype == OT_I64 ? "keys_int64s" : "keys_strings";
+}
+
+static void label_encoder_infer(ot_infer *c)
+{
+    const ot_node *node = ot_infer_node(c);
+    const ot_dtype from = ot_infer_dtype(c, 0);
+    const bool to_f32 = ot_attr_given(node, "values_floats");
+    int n_floats, n_ints, n_keys;
+
+    ot_attr_floats(node, "values_floats", &n_floats);
+    ot_attr_ints(node, "values_int64s", &n_ints);
+    keys_for(node, from, &n_keys);
+    if (to_f32 == ot_attr_given(node, "values_int64s"))
+        ot_infer_fail(c, "expected either values_floats or values_int64s");
+    else if (!ot_attr_given(node, keys_name(from)))
+        ot_infer_fail(c, "its input is %s, but its keys are not", ot_dtype_name(from));
+    else if (n_keys != (to_f32 ? n_floats : n_ints))
+        ot_infer_fail(c, "%d keys and %d values", n_keys, to_f32 ? n_floats : n_ints);
+    else
+        ot_infer_set(c, 0, to_f32 ? OT_F32 : OT_I64, ot_infer_shape(c, 0));
+}
+
+// State: the table, its values and default, its entries, in one block. Keys that are texts stay in
+// the model, which the plan keeps.
+static ot_status label_encoder_prepare(ot_prep *p)
+{
+    const ot_node *node = ot_prep_node(p);
+    const ot_dtype from = ot_prep_in(p, 0)->dtype;
+    const bool to_f32 = ot_attr_given(node, "values_floats");
+    int n, n_values;
+    const void *keys = keys_for(node, from, &n);
+    const float *floats = ot_attr_floats(node, "values_floats", &n_values);
+    const int64_t *ints = ot_attr_ints(node, "values_int64s", &n_values);
+    const size_t count = (size_t)n;
+    table *t = ot_prep_state(p, sizeof(*t) + (count + 1) * sizeof(int64_t) + count * sizeof(entry));
+    int64_t *int_values = (int64_t *)(t + 1);
+    entry *entries = (entry *)(int_values + count + 1);
+    float *float_values = (float *)int_values;
+
+    if (t == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int k = 0; k < n; k++) {
+        entries[k] = (entry){key_at(from, keys, k), k};
+        if (to_f32)
+            float_values[k] = floats[k];
+        else
+            int_values[k] = ints[k];
+    }
+    if (to_f32)
+        float_values[n] = ot_attr_float(node, "default_float");
+    else
+        int_values[n] = ot_attr_int(node, "default_int64");
+    qsort(entries, count, sizeof(*entries), compare);
+    *t = (table){entries, int_values, n, to_f32};
+    return OT_OK;
+}
+
+// Where the value for a key stands; behind the last one: the default.
+static int find(const table *t, const key *wanted)
+{
+    int low = 0, high = t->n;
+
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+
+        if (compare_keys(&t->entries[middle].key, wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->n && compare_keys(&t->entries[low].key, wanted) == 0 ? t->entries[low].at
+                                                                         : t->n;
+}
+
+static ot_status label_encoder_run(const ot_run *r)
+{
+    const table *t = r->state;
+    const ot_arg *x = r->in[0];
+
+    for (int64_t k = 0; k < x->count; k++) {
+        const key wanted = key_at(x->dtype, x->data, k);
+        const int at = find(t, &wanted);
+
+        if (t->gives_floats)
+            ((float *)r->out[0]->data)[k] = ((const float *)t->values)[at];
+        else
+            ((int64_t *)r->out[0]->data)[k] = ((const int64_t *)t->values)[at];
+    }
+    return OT_OK;
+}
+
+static const ot_port label_encoder_in[] = {{"X", "T1", 0}, {0}};
+static const ot_port label_encoder_out[] = {{"Y", "T2", 0}, {0}};
+static const ot_attr_spec label_encoder_attrs[] = {
+    {.name = "default_float", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = -0.0F},
+    {.name = "default_int64", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = -1},
+    {.name = "default_string",
+     .kind = OT_ATTRIBUTE_STRING,
+     .flags = OT_ATTR_HAS_DEFAULT,
+     .s = "_Unused"},
+    {.name = "keys_floats", .kind = OT_ATTRIBUTE_FLOATS},
+    {.name = "keys_int64s", .kind = OT_ATTRIBUTE_INTS},
+    {.name = "keys_strings", .kind = OT_ATTRIBUTE_STRINGS},
+    {.name = "values_floats", .kind = OT_ATTRIBUTE_FLOATS},
+    {.name = "values_int64s", .kind = OT_ATTRIBUTE_INTS},
+    {0},
+};
+static const ot_kernel label_encoder_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = label_encoder_prepare,
+     .run = label_encoder_run},
+    {0},
+};
+const ot_op_def ot__op_label_encoder[] = {
+    {.domain = "ai.onnx.ml",
+     .name = "LabelEncoder",
+     .since = 2,
+     .inputs = label_encoder_in,
+     .outputs = label_encoder_out,
+     .attrs = label_encoder_attrs,
+     .types = "T1: f32 i64 string; T2: f32 i64",
+     .infer = label_encoder_infer,
+     .kernels = label_encoder_kernels,
+     .flags = OT_OP_NO_GRAD},
+    {0},
+};

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
+// The sign of the divisor (fmod 0) and of the dividend (fmod 1) agree on extents.
+static int64_t mod_known(ot_infer *c, int64_t a, int64_t b)
+{
+    const bool may_be_negative = (ot_dim_is_number(a) && a < 0) || (ot_dim_is_number(b) && b < 0);
+
+    return b == 0 || may_be_negative ? OT_DIM_UNKNOWN : ot_infer_mod(c, a, b);
+}
+
+static void mod_infer(ot_infer *c)
+{
+    ot__infer_broadcast_known(c, mod_known);
+}
+
+// Before opset 28 floating point had only the form with the sign of the dividend.
+static void mod_10_infer(ot_infer *c)
+{
+    if (ot_attr_int(ot_infer_node(c), "fmod") == 0 && ot__dtype_is_float(ot_infer_dtype(c, 0)))
+        ot_infer_fail(c, "fmod must be 1 for %s", ot_dtype_name(ot_infer_dtype(c, 0)));
+    mod_infer(c);
+}
+
+static const ot_tile mod_tile = {
+    .f64 = ot__ref_mod_f64, .i32 = ot__ref_mod_i32, .i64 = ot__ref_mod_i64};
+static const ot_tile fmod_tile = {
+    .f64 = ot__ref_fmod_f64, .i32 = ot__ref_fmod_i32, .i64 = ot__ref_fmod_i64};
+
+static ot_status mod_prepare(ot_prep *p)
+{
+    return ot__tile_prepare_as(p, ot_attr_int(p->node, "fmod") != 0 ? &fmod_tile : &mod_tile);
+}
+
+static ot_status mod_run(const ot_run *r)
+{
+    OT_TRY(ot__check_divisors(r));
+    return ot__tile_run_ref(r);
+}
+
+// C = A - whole(A / B) * B, where whole is floor or trunc:  dA = dC and dB = -dC * (A - C) / B,
+// each summed over the axes that were broadcast.
+static void mod_grad(ot_grad *g)
+{
+    ot_value *a = ot_grad_x(g, 0), *b = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
+
+    if (ot_grad_wants(g, 0))
+        ot_grad_set_dx(g, 0, ot_emit_sum_to(g, dy, a));
+    if (ot_grad_wants(g, 1)) {
+        ot_value *whole = ot_emit2(g, "Div", ot_emit2(g, "Sub", ot_grad_y(g, 0), a), b);
+
+        ot_grad_set_dx(g, 1, ot_emit_sum_to(g, ot_emit2(g, "Mul", dy, whole), b));
+    }
+}
+
+static const ot_attr_spec mod_attrs[] = {
+    {.name = "fmod", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    {0},
+};
+static const ot_kernel mod_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = mod_prepare, .run = mod_run},
+    {0},
+};
+const ot_op_def ot__op_mod[] = {
+    {.name = "Mod",
+     .since = 10,
+     .inputs = ot__binary_in,
+     .outputs = ot__binary_out,
+     .attrs = mod_attrs,
+     .types = "T: f32 f64 i32 i64",
+     .infer = mod_10_infer,
+     .kernels = mod_kernels,
+     .grad = mod_grad,
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {.name = "Mod",
+     .since = 28,
+     .inputs = ot__binary_in,
+     .outputs = ot__binary_out,
+     .attrs = mod_attrs,
+     .types = "T: f32 f64 i32 i64",
+     .infer = mod_infer,
+     .kernels = mod_kernels,
+     .grad = mod_grad,
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {0},
+};

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
+// Shape arithmetic: both branches known, the condition too.
+static void where_known(ot_infer *c)
+{
+    int n[3];
+    const int64_t *condition = ot_infer_values(c, 0, &n[0]);
+    const int64_t *a = ot_infer_values(c, 1, &n[1]), *b = ot_infer_values(c, 2, &n[2]);
+    const int count = OT_MAX(n[0], OT_MAX(n[1], n[2]));
+    int64_t known[OT_MAX_KNOWN];
+
+    if (condition == NULL || a == NULL || b == NULL || count > OT_MAX_KNOWN)
+        return;
+    for (int i = 0; i < 3; i++)
+        if (ot_infer_shape(c, i)->ndim > 1 || (n[i] != count && n[i] != 1))
+            return;
+    for (int k = 0; k < count; k++) {
+        const int64_t which = condition[n[0] == 1 ? 0 : k];
+        const int64_t av = a[n[1] == 1 ? 0 : k], bv = b[n[2] == 1 ? 0 : k];
+
+        known[k] = which == 0 ? bv : which == 1 ? av : av == bv ? av : OT_DIM_UNKNOWN;
+    }
+    ot_infer_set_values(c, 0, known, count);
+}
+
+static void where_infer(ot_infer *c)
+{
+    ot_shape branches, y;
+
+    if (!ot_infer_broadcast(c, ot_infer_shape(c, 1), ot_infer_shape(c, 2), &branches) ||
+        !ot_infer_broadcast(c, &branches, ot_infer_shape(c, 0), &y))
+        return;
+    ot_infer_set(c, 0, ot_infer_dtype(c, 1), &y);
+    where_known(c);
+}
+
+static void where_piece(void *y, const void *const *x, int64_t n, const void *context)
+{
+    ot__ref_where(y, x[0], x[1], x[2], n, *(const size_t *)context);
+}
+
+static ot_status where_run(const ot_run *r)
+{
+    const size_t size = ot_dtype_size(r->out[0]->dtype);
+
+    ot__pieces_run(r, where_piece, &size);
+    return OT_OK;
+}
+
+// Y = C ? A : B:  dA = C ? dY : 0 and dB = C ? 0 : dY, each summed over the axes that were
+// broadcast.
+static void where_grad(ot_grad *g)
+{
+    ot_value *c = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0), *zero = ot_emit_constant(g, 0.0, dy);
+
+    if (ot_grad_wants(g, 1))
+        ot_grad_set_dx(g, 1, ot_emit_sum_to(g, ot_emit3(g, "Where", c, dy, zero), ot_grad_x(g, 1)));
+    if (ot_grad_wants(g, 2))
+        ot_grad_set_dx(g, 2, ot_emit_sum_to(g, ot_emit3(g, "Where", c, zero, dy), ot_grad_x(g, 2)));
+}
+
+static const ot_port where_in[] = {
+    {"condition", "bool", OT_PORT_NO_GRAD}, {"X", "T", 0}, {"Y", "T", 0}, {0}};
+static const ot_port where_out[] = {{"output", "T", 0}, {0}};
+static const ot_kernel where_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__pieces_prepare,
+     .run = where_run},
+    {0},
+};
+const ot_op_def ot__op_where[] = {
+    {.name = "Where",
+     .since = 9,
+     .inputs = where_in,
+     .outputs = where_out,
+     .types = "T: any",
+     .infer = where_infer,
+     .kernels = where_kernels,
+     .grad = where_grad,
+     .flags = OT_OP_ANY_LAYOUT},
+    {0},
+};

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that all operators with a tile share.
+#include "ops/elementwise/elementwise.h"
+
+// What prepare leaves for run: the tile, its attributes, and one plan per OT__MAX_OPERANDS inputs.
+typedef struct tile_state {
+    const ot_tile *tile;
+    ot_dtype dtype;
+    float attrs[OT_TILE_MAX_ATTRS];
+    int n_plans;
+    ot__elementwise plan[];
+} tile_state;
+
+enum { MORE_OPERANDS = OT__MAX_OPERANDS - 1 }; // beside the result so far
+
+static int count_plans(int n_in)
+{
+    return n_in <= OT__MAX_OPERANDS
+               ? 1
+               : 1 + (n_in - OT__MAX_OPERANDS + MORE_OPERANDS - 1) / MORE_OPERANDS;
+}
+
+// First input of plan k, not counting the result so far.
+static int first_input(int k)
+{
+    return k == 0 ? 0 : OT__MAX_OPERANDS + (k - 1) * MORE_OPERANDS;
+}
+
+static void plan_more(tile_state *s, const ot_prep *p, int k)
+{
+    const ot_arg *x[OT__MAX_OPERANDS] = {p->out[0]};
+    const int first = first_input(k), n = OT_MIN(MORE_OPERANDS, p->n_in - first);
+
+    for (int i = 0; i < n; i++)
+        x[i + 1] = p->in[first + i];
+    ot__elementwise_plan(&s->plan[k], p->out[0], x, n + 1);
+}
+
+ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
+{
+    const int n_plans = count_plans(p->n_in);
+    tile_state *s = ot_prep_state(p, sizeof(*s) + (size_t)n_plans * sizeof(s->plan[0]));
+
+    if (s == NULL)
+        return p->status;
+    s->tile = tile;
+    s->dtype = p->out[0]->dtype;
+    s->n_plans = n_plans;
+    for (int a = 0; a < OT_TILE_MAX_ATTRS && s->tile->attrs[a] != NULL; a++)
+        s->attrs[a] = ot_attr_float(p->node, s->tile->attrs[a]);
+    ot__elementwise_plan(&s->plan[0], p->out[0], p->in, OT_MIN(p->n_in, OT__MAX_OPERANDS));
+    for (int k = 1; k < n_plans; k++)
+        plan_more(s, p, k);
+    return OT_OK;
+}
+
+ot_status ot__tile_prepare(ot_prep *p)
+{
+    return ot__tile_prepare_as(p, p->node->op->tile);
+}
+
+static void piece_f32(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+    const float *xs[OT__MAX_OPERANDS];
+
+    for (int i = 0; i < OT__MAX_OPERANDS; i++)
+        xs[i] = x[i];
+    s->tile->f32(y, xs, n, s->attrs);
+}
+
+static void piece_f64(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+    const double *xs[OT__MAX_OPERANDS];
+
+    for (int i = 0; i < OT__MAX_OPERANDS; i++)
+        xs[i] = x[i];
+    s->tile->f64(y, xs, n, s->attrs);
+}
+
+static void piece_i32(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+    const int32_t *xs[OT__MAX_OPERANDS];
+
+    for (int i = 0; i < OT__MAX_OPERANDS; i++)
+        xs[i] = x[i];
+    s->tile->i32(y, xs, n, s->attrs);
+}
+
+static void piece_i64(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+    const int64_t *xs[OT__MAX_OPERANDS];
+
+    for (int i = 0; i < OT__MAX_OPERANDS; i++)
+        xs[i] = x[i];
+    s->tile->i64(y, xs, n, s->attrs);
+}
+
+enum { CHUNK = 64 }; // elements on a thread's stack, of each operand
+static const uint64_t top_bit = UINT64_C(1) << 63;
+
+// Moves the unsigned 64-bit integers to the signed ones in order, and back.
+static void flip_top_bits(int64_t *values, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        values[k] = (int64_t)((uint64_t)values[k] ^ top_bit);
+}
+
+// The types that only operators that compare and choose have: through the tile of a wider type,
+// which holds each of their numbers.
+static void piece_narrow(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+    const bool is_float = ot__dtype_is_float(s->dtype), is_u64 = s->dtype == OT_U64;
+    const ot_dtype wide = is_float ? OT_F64 : OT_I64;
+    const size_t size = ot_dtype_size(s->dtype);
+    union {
+        int64_t ints[OT__MAX_OPERANDS + 1][CHUNK];
+        double floats[OT__MAX_OPERANDS + 1][CHUNK];
+    } wider;
+    const int64_t *int_x[OT__MAX_OPERANDS] = {NULL};
+    const double *float_x[OT__MAX_OPERANDS] = {NULL};
+    int64_t *int_y = wider.ints[OT__MAX_OPERANDS];
+    double *float_y = wider.floats[OT__MAX_OPERANDS];
+
+    for (int64_t start = 0; start < n; start += CHUNK) {
+        const int64_t m = OT_MIN(CHUNK, n - start);
+
+        for (int i = 0; i < OT__MAX_OPERANDS; i++) {
+            void *to = is_float ? (void *)wider.floats[i] : (void *)wider.ints[i];
+
+            if (x[i] == NULL)
+                continue;
+            ot__convert(to, wide, (const uint8_t *)x[i] + (size_t)start * size, s->dtype, m);
+            if (is_u64)
+                flip_top_bits(wider.ints[i], m);
+            int_x[i] = wider.ints[i];
+            float_x[i] = wider.floats[i];
+        }
+        if (is_float)
+            s->tile->f64(float_y, float_x, m, s->attrs);
+        else
+            s->tile->i64(int_y, int_x, m, s->attrs);
+        if (is_u64)
+            flip_top_bits(int_y, m);
+        ot__convert((uint8_t *)y + (size_t)start * size, s->dtype,
+                    is_float ? (const void *)float_y : (const void *)int_y, wide, m);
+    }
+}
+
+// f32 through the f64 tile, a few elements at a time.
+static void piece_f32_ref(void *y, const void *const *x, int64_t n, const void *context)
+{
+    double buffer[OT__MAX_OPERANDS][CHUNK], result[CHUNK];
+    const double *xs[OT__MAX_OPERANDS] = {NULL};
+    const tile_state *s = context;
+
+    for (int64_t start = 0; start < n; start += CHUNK) {
+        const int64_t m = OT_MIN(CHUNK, n - start);
+
+        for (int i = 0; i < OT__MAX_OPERANDS; i++) {
+            if (x[i] == NULL)
+                continue;
+            for (int64_t k = 0; k < m; k++)
+                buffer[i][k] = (double)((const float *)x[i])[start + k];
+            xs[i] = buffer[i];
+        }
+        s->tile->f64(result, xs, m, s->attrs);
+        for (int64_t k = 0; k < m; k++)
+            ((float *)y)[start + k] = (float)result[k];
+    }
+}
+
+static ot_status run(const ot_run *r, ot__piece piece)
+{
+    const tile_state *s = r->state;
+    void *y = r->out[0]->data;
+
+    for (int k = 0; k < s->n_plans; k++) {
+        const void *x[OT__MAX_OPERANDS] = {NULL};
+        const int own = k > 0; // the result so far comes first
+
+        x[0] = y;
+        for (int i = own; i < s->plan[k].n_operands; i++) {
+            const ot_arg *arg = r->in[first_input(k) + i - own];
+
+            x[i] = arg == NULL ? NULL : arg->data;
+        }
+        ot__elementwise_run(&s->plan[k], y, x, piece, s);
+    }
+    return OT_OK;
+}
+
+ot_status ot__tile_run(const ot_run *r)
+{
+    return run(r, piece_f32);
+}
+
+ot_status ot__tile_run_ref(const ot_run *r)
+{
+    switch (r->out[0]->dtype) {
+    case OT_F32:
+        return run(r, piece_f32_ref);
+    case OT_F64:
+        return run(r, piece_f64);
+    case OT_I32:
+        return run(r, piece_i32);
+    case OT_I64:
+        return run(r, piece_i64);
+    default:
+        return run(r, piece_narrow);
+    }
+}
+
+bool ot__tile_has_f32(const ot_prep *p)
+{
+    return p->out[0]->dtype == OT_F32 && p->node->op->tile->f32 != NULL;
+}
+
+const ot_kernel ot__tile_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__tile_has_f32,
+     .prepare = ot__tile_prepare,
+     .run = ot__tile_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__tile_prepare,
+     .run = ot__tile_run_ref},
+    {0},
+};

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving elements: what the records of Transpose, Expand, Reshape and their like share.
+#include "ops/move/move.h"
+
+bool ot__all_numbers(const int64_t *values, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!ot_dim_is_number(values[i]))
+            return false;
+    }
+    return true;
+}
+
+int64_t ot__dims_count(const int64_t *dims, int n)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < n; i++) {
+        if (ot__mul_overflows(count, dims[i], &count))
+            return INT64_MAX;
+    }
+    return count;
+}
+
+int64_t ot__arg_int(const ot_arg *arg, int64_t i)
+{
+    return ot__ref_index_get(arg->data, ot_dtype_size(arg->dtype), i);
+}
+
+ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size)
+{
+    *size = ot_dtype_size(x->dtype);
+    return *size > 0 ? OT_OK
+                     : ot_prep_fail(p, OT_ERR_UNSUPPORTED, "elements of type %s cannot be moved",
+                                    ot_dtype_name(x->dtype));
+}
+
+void ot__infer_moved(ot_infer *c, int output, const ot__strided *s)
+{
+    int n;
+    const int64_t *x = ot_infer_values(c, 0, &n);
+    const int64_t count = ot__dims_count(s->dim, s->ndim);
+    ot__strided move = *s;
+    int64_t y[OT_MAX_KNOWN];
+
+    if (x == NULL || count == 0 || count > OT_MAX_KNOWN)
+        return;
+    move.size = sizeof(*x);
+    ot__strided_simplify(&move);
+    ot__ref_strided_copy(y, x, &move);
+    ot_infer_set_values(c, output, y, (int)count);
+}
+
+ot_status ot__run_strided(const ot_run *r)
+{
+    ot__ref_strided_copy(r->out[0]->data, r->in[0]->data, r->state);
+    return OT_OK;
+}
+
+static ot_status prep_view(ot_prep *p)
+{
+    size_t n_bytes;
+    const ot_arg *x = ot_prep_in(p, 0);
+
+    return ot__dtype_bytes(x->dtype, x->count, &n_bytes)
+               ? OT_OK
+               : ot_prep_fail(p, OT_ERR_UNSUPPORTED, "elements of type %s cannot be moved",
+                              ot_dtype_name(x->dtype));
+}
+
+ot_status ot__run_view(const ot_run *r)
+{
+    size_t n_bytes = 0;
+
+    if (ot__dtype_bytes(r->in[0]->dtype, r->in[0]->count, &n_bytes))
+        ot__ref_copy_bytes(r->out[0]->data, r->in[0]->data, n_bytes);
+    return OT_OK;
+}
+
+const ot_kernel ot__view_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prep_view, .run = ot__run_view},
+    {0},
+};
+
+ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t extent)
+{
+    return ot__error(OT_ERR_INVALID,
+                     "index %" PRId64 " at position %" PRId64
+                     " is outside an axis of extent %" PRId64,
+                     ot__arg_int(indices, position), position, extent);
+}
+
+bool ot__grad_knows_axes(ot_grad *g, const ot_value *x)
+{
+    if (ot_value_has_shape(x))
+        return true;
+    ot_grad_fail(g, "the gradient needs to know how many axes '%s' has", x == NULL ? "" : x->name);
+    return false;
+}
+
+bool ot__grad_has_rank(ot_grad *g)
+{
+    return ot__grad_knows_axes(g, ot_grad_x(g, 0));
+}

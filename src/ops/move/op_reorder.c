@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same elements in another form. Put into graphs by the plan only.
+#include "kernels/kernels.h"
+#include "op/op.h"
+
+typedef struct reorder_state {
+    ot__dnnl_program *program;
+} reorder_state;
+
+static bool reorder_can_dnnl(const ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
+
+    return x->dtype == OT_F32 && x->count > 0 && ot__dnnl_can_reorder(&x->shape, x->form, y->form);
+}
+
+static ot_status reorder_prepare_dnnl(ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
+    reorder_state *state = ot_prep_state(p, sizeof(*state));
+
+    if (!state)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__dnnl_reorder_create(&x->shape, x->form, y->form, &state->program));
+    ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
+    return OT_OK;
+}
+
+static ot_status reorder_run_dnnl(const ot_run *r)
+{
+    void *const slots[] = {r->in[0]->data, r->out[0]->data};
+
+    return ot__dnnl_run(((const reorder_state *)r->state)->program, slots, r->scratch);
+}
+
+static void reorder_release_dnnl(void *state)
+{
+    ot__dnnl_destroy(((reorder_state *)state)->program);
+}
+
+static ot_status reorder_run_ref(const ot_run *r)
+{
+    const ot_arg *x = r->in[0], *y = r->out[0];
+
+    ot__form_convert(y->data, y->form, x->data, x->form, &x->shape, ot_dtype_size(x->dtype));
+    return OT_OK;
+}
+
+static const ot_port reorder_in[] = {{"X", "T", 0}, {0}};
+static const ot_port reorder_out[] = {{"Y", "T", 0}, {0}};
+static const ot_kernel reorder_kernels[] = {
+    {.name = "dnnl",
+     .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_LIBRARY,
+     .can_run = reorder_can_dnnl,
+     .prepare = reorder_prepare_dnnl,
+     .run = reorder_run_dnnl,
+     .release = reorder_release_dnnl},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = reorder_run_ref},
+    {0},
+};
+const ot_op_def ot__op_reorder[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "Reorder",
+     .since = 1,
+     .inputs = reorder_in,
+     .outputs = reorder_out,
+     .types = "T: any",
+     .infer = ot__infer_same_shape,
+     .kernels = reorder_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+    {0},
+};

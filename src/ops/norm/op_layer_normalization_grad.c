@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of LayerNormalization.
+#include "op/expand.h"
+#include "ops/norm/layer_norm.h"
+
+static const ot_port norm_grad_in[] = {{"dY", "T", 0},   {"X", "T", 0},           {"scale", "T", 0},
+                                       {"mean", "T", 0}, {"inv_std_var", "T", 0}, {0}};
+static const ot_port norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
+                                        {"scale_grad", "T", OT_PORT_OPTIONAL},
+                                        {"bias_grad", "T", OT_PORT_OPTIONAL},
+                                        {0}};
+const ot_op_def ot__op_layer_normalization_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "LayerNormalizationGrad",
+     .since = 1,
+     .inputs = norm_grad_in,
+     .outputs = norm_grad_out,
+     .attrs = ot__layer_norm_attrs,
+     .types = "T: f32 f64",
+     .infer = ot__layer_norm_grad_infer,
+     .kernels = ot__layer_norm_grad_kernels,
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__layer_norm_grad_expand},
+    {0},
+};

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// w = w - lr * gradient over sequences of parameters and gradients.
+#include "ops/optimizer/optimizer.h"
+
+static const ot_port sgd_in[] = {
+    {"lr", "f32", 0},
+    {"weights", "T", OT_PORT_SEQUENCE | OT_PORT_STATE},
+    {"gradients", "T", OT_PORT_SEQUENCE},
+    {"update_signal", "bool", OT_PORT_OPTIONAL},
+    {0},
+};
+static const ot_port sgd_out[] = {{"update_completed", "bool", 0}, {0}};
+static const ot_kernel sgd_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = ot__sgd_can_simd,
+     .prepare = ot__sgd_prepare,
+     .run = ot__sgd_run_simd},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__sgd_prepare,
+     .run = ot__sgd_run_ref},
+    {0},
+};
+const ot_op_def ot__op_sgd_optimizer_v2[] = {
+    {.domain = "com.microsoft",
+     .name = "SGDOptimizerV2",
+     .since = 1,
+     .inputs = sgd_in,
+     .outputs = sgd_out,
+     .types = "T: f32 f64",
+     .infer = ot__optimizer_infer,
+     .kernels = sgd_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+    {0},
+};

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of pools in ONNX's operators.
+#include "op/expand.h"
+#include "ops/conv/conv.h"
+#include "ops/pool/pool.h"
+
+// The extents of dX: batch and channels from dY, those of the image as the node knows them.
+static ot_value *emit_image_shape(ot_grad *g, ot_value *dy, const ot_shape *x)
+{
+    ot_value *parts[] = {ot__emit_extents(g, dy, 0, 2),
+                         ot_emit_constant_i64(g, x->dim + 2, x->ndim - 2)};
+
+    return ot__emit_concat(g, parts, 2, 0);
+}
+
+// The indices count through the whole of X.
+void ot__max_pool_grad_expand(ot_grad *g)
+{
+    ot_value *dy = ot_grad_x(g, 0), *indices = ot_grad_x(g, 1);
+    const ot_value *x = ot_grad_node(g)->outputs[0];
+
+    if (!ot__spatial_is_static(x))
+        return;
+    ot_expand_set(
+        g, 0, ot__emit_scatter_flat(g, emit_image_shape(g, dy, ot_value_shape(x)), indices, dy));
+}
+
+// All images apart, (N, C, spatial...) as (N * C, 1, spatial...), so that one window serves.
+static ot_value *emit_planes(ot_grad *g, ot_value *v)
+{
+    const int64_t apart[] = {-1, 1};
+    ot_value *parts[] = {ot_emit_constant_i64(g, apart, 2),
+                         ot__emit_extents(g, v, 2, ot_value_shape(v)->ndim)};
+
+    return ot_emit2(g, "Reshape", v, ot__emit_concat(g, parts, 2, 0));
+}
+
+// How many elements of the image each window is over, less one place for all that are not counted:
+// the mean of ones where the padding counts as zeros, times the window's volume.
+static ot_value *emit_counts(ot_grad *g, const ot__geometry *window, ot_value *shape,
+                             const ot_value *dy, int64_t volume)
+{
+    int64_t pads[2 * OT__WINDOW_AXES];
+    const int n = window->n_axes;
+    const int64_t one_plane[] = {1, 1};
+    ot_value *parts[] = {ot_emit_constant_i64(g, one_plane, 2), ot__emit_part(g, shape, 2, 2 + n)};
+    ot_value *zeros = ot__emit_zeros(g, ot__emit_concat(g, parts, 2, 0), dy), *ones;
+    ot_node *node;
+
+    if (!zeros)
+        return NULL;
+    ones = ot_emit2(g, "Add", zeros, ot_emit_constant(g, 1.0, dy));
+    for (int a = 0; a < n; a++) {
+        pads[a] = window->pad[a];
+        pads[n + a] = window->pad_end[a];
+    }
+    node = ot_emit(g, "AveragePool", "count_include_pad = 1", &ones, 1, 1);
+    ot_emit_ints(g, node, "kernel_shape", window->kernel, n);
+    ot_emit_ints(g, node, "strides", window->stride, n);
+    ot_emit_ints(g, node, "pads", pads, 2 * n);
+    return ot__emit_times(g, ot_emit_output(g, node, 0), (double)volume);
+}
+
+// A plane's window with the same weight everywhere.
+static ot_value *emit_window(ot_grad *g, const ot__geometry *window, const ot_value *like)
+{
+    ot_shape shape = {2 + window->n_axes, {1, 1}};
+    const double one = 1.0;
+    ot_value *w;
+
+    for (int a = 0; a < window->n_axes; a++)
+        shape.dim[2 + a] = window->kernel[a];
+    w = ot__emit_tensor(g, ot_value_dtype(like), &shape);
+    for (int64_t i = 0; w && i < ot_tensor_count(w->constant); i++)
+        (void)ot__convert((char *)w->constant->data + (size_t)i * ot_dtype_size(w->dtype), w->dtype,
+                          &one, OT_F64, 1);
+    return w;
+}
+
+// dX = for each element the sum of dY's shares of the windows that it is in. A window that reaches
+// beyond the padding, as in ceil mode, has another count, and what is dilated is not in every
+// opset.
+void ot__average_pool_grad_expand(ot_grad *g)
+{
+    const ot_node *node = ot_grad_node(g);
+    ot_value *dy = ot_grad_x(g, 0), *shape, *shares;
+    const ot_value *x = node->outputs[0];
+    ot__geometry window;
+    ot__spread spread;
+    int64_t volume = 1;
+
+    if (!x->has_shape || !ot__pool_read(NULL, node, ot_value_shape(x), &window) ||
+        window.padding != OT__PAD_GIVEN || window.ceil_mode)
+        return;
+    for (int a = 0; a < window.n_axes; a++) {
+        if (window.dilation[a] != 1)
+            return;
+        volume *= window.kernel[a];
+    }
+    if (ot_grad_input_count(g) < 2 && !ot__spatial_is_static(x))
+        return;
+    shape =
+        ot_grad_input_count(g) > 1 ? ot_grad_x(g, 1) : emit_image_shape(g, dy, ot_value_shape(x));
+    shares = ot_attr_int(node, "count_include_pad") != 0
+                 ? ot__emit_times(g, dy, 1.0 / (double)volume)
+                 : ot_emit2(g, "Div", dy, emit_counts(g, &window, shape, dy, volume));
+    spread = (ot__spread){.n_axes = window.n_axes,
+                          .kernel = window.kernel,
+                          .stride = window.stride,
+                          .dilation = window.dilation,
+                          .pad = window.pad,
+                          .pad_end = window.pad_end,
+                          .groups = 1};
+    if (!shares)
+        return;
+    ot_expand_set(
+        g, 0,
+        ot_emit2(g, "Reshape",
+                 ot__emit_spread(g, &spread, emit_planes(g, shares), emit_window(g, &window, dy),
+                                 ot_value_shape(x), ot__emit_part(g, shape, 2, 2 + window.n_axes)),
+                 shape));
+}

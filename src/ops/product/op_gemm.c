@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Y = alpha * A' * B' + beta * C, with A' = A or its transpose.
+#include "ops/product/product.h"
+
+static bool is_transposed(const ot_node *node, const char *attr)
+{
+    return ot_attr_int(node, attr) != 0;
+}
+
+static void gemm_infer(ot_infer *c)
+{
+    const ot_shape *a = ot_infer_shape(c, 0), *b = ot_infer_shape(c, 1),
+                   *bias = ot_infer_shape(c, 2);
+    const ot_node *node = ot_infer_node(c);
+    ot_shape y, with_bias;
+
+    if (a->ndim != 2 || b->ndim != 2) {
+        ot_infer_fail(c, "A and B must be matrices, got %d and %d axes", a->ndim, b->ndim);
+        return;
+    }
+    if (!ot__product_shape(c, a, b, is_transposed(node, "transA"), is_transposed(node, "transB"),
+                           &y))
+        return;
+    if (ot_infer_has(c, 2)) {
+        if (!ot_infer_broadcast(c, &y, bias, &with_bias))
+            return;
+        for (int i = 0; i < 2; i++)
+            if (with_bias.ndim != 2 ||
+                (ot_dim_is_number(y.dim[i]) && with_bias.dim[i] != y.dim[i])) {
+                ot_infer_fail(c, "C is larger than the product along axis %d", i);
+                return;
+            }
+    }
+    ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
+}
+
+static ot_status gemm_prepare(ot_prep *p)
+{
+    const ot_node *node = ot_prep_node(p);
+    const ot_arg *bias = ot_prep_input_count(p) > 2 ? ot_prep_in(p, 2) : NULL;
+    ot__product *product = ot_prep_state(p, sizeof(*product));
+    int64_t strides[OT_MAX_NDIM];
+
+    if (!product)
+        return OT_ERR_NO_MEMORY;
+    ot__product_plan(product, &ot_prep_in(p, 0)->shape, &ot_prep_in(p, 1)->shape,
+                     is_transposed(node, "transA"), is_transposed(node, "transB"),
+                     (double)ot_attr_float(node, "alpha"));
+    if (bias) {
+        product->gemm.beta = (double)ot_attr_float(node, "beta");
+        ot__broadcast_strides(&bias->shape, &ot_prep_out(p, 0)->shape, strides);
+        product->gemm.c_row = strides[0];
+        product->gemm.c_column = strides[1];
+    }
+    return OT_OK;
+}
+
+static ot_status gemm_prepare_simd(ot_prep *p)
+{
+    OT_TRY(gemm_prepare(p));
+    return ot__product_prepare_simd(p, p->state);
+}
+
+// One of the two products of the gradient: alpha * first * second.
+static ot_value *emit_product(ot_grad *g, ot_value *first, ot_value *second, bool transpose_first,
+                              bool transpose_second)
+{
+    ot_value *in[] = {first, second};
+    ot_node *node = ot_emit(g, "Gemm", NULL, in, 2, 1);
+
+    ot_emit_int(g, node, "transA", transpose_first);
+    ot_emit_int(g, node, "transB", transpose_second);
+    ot_emit_float(g, node, "alpha", ot_attr_float(ot_grad_node(g), "alpha"));
+    ot_emit_float(g, node, "beta", 0.0f);
+    return ot_emit_output(g, node, 0);
+}
+
+// dA' = alpha * dY * B'^T and dB' = alpha * A'^T * dY, transposed back where A or B was;
+// dC = beta * dY, summed over the axes that were broadcast.
+static void gemm_grad(ot_grad *g)
+{
+    const ot_node *node = ot_grad_node(g);
+    const bool ta = is_transposed(node, "transA"), tb = is_transposed(node, "transB");
+    const float beta = ot_attr_float(node, "beta");
+    ot_value *a = ot_grad_x(g, 0), *b = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
+
+    if (ot_grad_wants(g, 0))
+        ot_grad_set_dx(g, 0,
+                       ta ? emit_product(g, b, dy, tb, true) : emit_product(g, dy, b, false, !tb));
+    if (ot_grad_wants(g, 1))
+        ot_grad_set_dx(g, 1,
+                       tb ? emit_product(g, dy, a, true, ta) : emit_product(g, a, dy, !ta, false));
+    if (ot_grad_wants(g, 2)) {
+        ot_value *dc = ot_emit_sum_to(g, dy, ot_grad_x(g, 2));
+        if (beta != 1.0f)
+            dc = ot_emit2(g, "Mul", dc, ot_emit_constant(g, (double)beta, dc));
+        ot_grad_set_dx(g, 2, dc);
+    }
+}
+
+static const ot_port gemm_in[] = {
+    {"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {"C", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
+static const ot_port gemm_out[] = {{"Y", "T", 0}, {0}};
+static const ot_attr_spec gemm_attrs[] = {
+    {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
+    {.name = "beta", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
+    {.name = "transA", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    {.name = "transB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    {0},
+};
+static const ot_kernel gemm_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
+     .can_run = ot__product_can_simd,
+     .prepare = gemm_prepare_simd,
+     .run = ot__product_run_simd},
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .adds = 1,
+     .prepare = gemm_prepare,
+     .run = ot__product_run_ref},
+    {0},
+};
+const ot_op_def ot__op_gemm[] = {
+    {.name = "Gemm",
+     .since = 7,
+     .inputs = gemm_in,
+     .outputs = gemm_out,
+     .attrs = gemm_attrs,
+     .types = "T: f32 f64",
+     .infer = gemm_infer,
+     .kernels = gemm_kernels,
+     .grad = gemm_grad},
+    {0},
+};

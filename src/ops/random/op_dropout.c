@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Y = X * mask / (1 - ratio) where training_mode is true, else X. The mask is drawn from the step's
+// generator, keyed by the name of Y, so that neither recomputation nor other nodes change it.
+#include "kernels/kernels.h"
+#include "op/op.h"
+
+#include <string.h>
+
+static void dropout_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, 0);
+
+    for (int i = 1; i <= 2; i++) { // exporters and ONNX Runtime's blocks write [1] too
+        const ot_shape *scalar = ot_infer_shape(c, i);
+        if (scalar->ndim > 1 ||
+            (scalar->ndim == 1 && ot_dim_is_number(scalar->dim[0]) && scalar->dim[0] != 1)) {
+            ot_infer_fail(c, "%s must have one element", i == 1 ? "ratio" : "training_mode");
+            return;
+        }
+    }
+    ot_infer_set(c, 0, ot_infer_dtype(c, 0), x);
+    ot_infer_set(c, 1, OT_BOOL, x);
+}
+
+typedef struct dropout_state {
+    bool has_seed;
+    uint64_t seed;
+    char name[]; // of the forward output
+} dropout_state;
+
+static ot_status dropout_prepare(ot_prep *p)
+{
+    const ot_node *node = ot_prep_node(p);
+    const char *name = node->outputs[0] ? node->outputs[0]->name : "";
+    dropout_state *state = ot_prep_state(p, sizeof(*state) + strlen(name) + 1);
+
+    if (!state)
+        return OT_ERR_NO_MEMORY;
+    strcpy(state->name, name);
+    state->has_seed = ot_attr_given(node, "seed");
+    state->seed = state->has_seed ? (uint64_t)ot_attr_int(node, "seed") : 0;
+    if (ot_prep_output_count(p) < 2 || !ot_prep_out(p, 1))
+        ot_prep_scratch(p, (size_t)ot_prep_in(p, 0)->count);
+    return OT_OK;
+}
+
+static double number_of(const ot_arg *x)
+{
+    double value = 0;
+
+    ot__convert(&value, OT_F64, x->data, x->dtype, 1);
+    return value;
+}
+
+static ot_status dropout_run(const ot_run *r)
+{
+    const dropout_state *state = r->state;
+    const ot_arg *x = r->in[0];
+    const bool training = r->n_in > 2 && r->in[2] && *(const uint8_t *)r->in[2]->data != 0;
+    double ratio = r->n_in > 1 && r->in[1] ? number_of(r->in[1]) : 0.5;
+    uint8_t *mask = r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
+
+    if (!(ratio >= 0 && ratio < 1))
+        return ot__error(OT_ERR_INVALID, "ratio is %g, expected at least 0 and below 1", ratio);
+    if (!training)
+        ratio = 0;
+    ot__ref_dropout_mask(mask, x->count, ratio,
+                         ot__rng_key_make(state->has_seed ? state->seed : r->step->seed,
+                                          r->step->counter, r->step->rank, state->name));
+    if (!r->out[0])
+        return OT_OK;
+    if (x->dtype == OT_F32)
+        ot__ref_mask_scale_f32(r->out[0]->data, x->data, mask, 1 / (1 - ratio), x->count);
+    else
+        ot__ref_mask_scale_f64(r->out[0]->data, x->data, mask, 1 / (1 - ratio), x->count);
+    return OT_OK;
+}
+
+static void dropout_grad(ot_grad *g)
+{
+    ot_value *training_mode = ot_grad_x(g, 2), *ratio = ot_grad_x(g, 1);
+    ot_value *in[] = {ot_grad_dy(g, 0), ot_grad_y(g, 1), ratio, training_mode};
+    int n_in = training_mode ? 4 : ratio ? 3 : 2;
+    ot_node *node;
+
+    if (!training_mode ||
+        (ot_value_constant(training_mode) &&
+         *(const uint8_t *)ot_tensor_data_const(ot_value_constant(training_mode)) == 0)) {
+        ot_grad_set_dx(g, 0, ot_emit1(g, "Identity", in[0])); // not training: nothing was dropped
+        return;
+    }
+    node = ot_emit(g, "com.microsoft.DropoutGrad", NULL, in, n_in, 1);
+    ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
+}
+
+static void ratio_to_input(ot_upgrade *u)
+{
+    ot_upgrade_float_to_input(u, "ratio", 0.5f, 1);
+}
+
+static const ot_port dropout_in_7[] = {{"data", "T", 0}, {0}};
+static const ot_port dropout_in[] = {{"data", "T", 0},
+                                     {"ratio", "T1", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                                     {"training_mode", "bool", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                                     {0}};
+static const ot_port dropout_out[] = {{"output", "T", 0}, {"mask", "bool", OT_PORT_OPTIONAL}, {0}};
+static const ot_attr_spec dropout_attrs_7[] = {
+    {.name = "ratio", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.5f}, {0}};
+static const ot_attr_spec dropout_attrs[] = {{.name = "seed", .kind = OT_ATTRIBUTE_INT}, {0}};
+static const ot_kernel dropout_kernels[] = {
+    {.name = "ref",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .prepare = dropout_prepare,
+     .run = dropout_run},
+    {0},
+};
+const ot_op_def ot__op_dropout[] = {
+    {.name = "Dropout",
+     .since = 7,
+     .inputs = dropout_in_7,
+     .outputs = dropout_out,
+     .attrs = dropout_attrs_7,
+     .types = "T: f32 f64 f16",
+     .infer = dropout_infer,
+     .upgrade = ratio_to_input},
+    {.name = "Dropout",
+     .since = 12,
+     .inputs = dropout_in,
+     .outputs = dropout_out,
+     .attrs = dropout_attrs,
+     .types = "T: f32 f64; T1: f16 f32 f64 bf16",
+     .infer = dropout_infer,
+     .kernels = dropout_kernels,
+     .grad = dropout_grad,
+     .flags = OT_OP_RANDOM},
+    {0},
+};

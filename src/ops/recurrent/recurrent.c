@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers: shapes and kernels of their records.
+#include <string.h>
+
+#include "ops/recurrent/recurrent.h"
+
+// What a layer is made of, as extents; known or not.
+typedef struct extents {
+    int64_t steps, batch, inputs, hidden, gates, directions;
+    bool batch_first;
+} extents;
+
+static const char *const role_names[OT__N_RR] = {
+    [OT__RR_X] = "X",
+    [OT__RR_W] = "W",
+    [OT__RR_R] = "R",
+    [OT__RR_B] = "B",
+    [OT__RR_LENGTHS] = "sequence_lens",
+    [OT__RR_H0] = "initial_h",
+    [OT__RR_C0] = "initial_c",
+    [OT__RR_P] = "P",
+    [OT__RR_Y] = "Y",
+    [OT__RR_Y_H] = "Y_h",
+    [OT__RR_Y_C] = "Y_c",
+    [OT__RR_CELLS] = "the cell states",
+    [OT__RR_GATES] = "the gates",
+    [OT__RR_DY] = "the gradient of Y",
+    [OT__RR_DY_H] = "the gradient of Y_h",
+    [OT__RR_DY_C] = "the gradient of Y_c",
+};
+
+static int port_of(const ot__recurrent_role *roles, ot__recurrent_role role)
+{
+    for (int i = 0; i < OT__N_RR && roles[i] != OT__RR_NONE; i++)
+        if (roles[i] == role)
+            return i;
+    return -1;
+}
+
+// ---- shapes ----
+
+static ot_shape per_step(const extents *e, int64_t width)
+{
+    return e->batch_first ? OT_SHAPE(e->batch, e->steps, e->directions, width)
+                          : OT_SHAPE(e->steps, e->directions, e->batch, width);
+}
+
+static ot_shape shape_of(ot_infer *c, const extents *e, ot__recurrent_role role)
+{
+    const int64_t gates = ot_infer_mul(c, e->hidden, e->gates);
+
+    switch (role) {
+    case OT__RR_X:
+        return e->batch_first ? OT_SHAPE(e->batch, e->steps, e->inputs)
+                              : OT_SHAPE(e->steps, e->batch, e->inputs);
+    case OT__RR_W:
+        return OT_SHAPE(e->directions, gates, e->inputs);
+    case OT__RR_R:
+        return OT_SHAPE(e->directions, gates, e->hidden);
+    case OT__RR_B:
+        return OT_SHAPE(e->directions, ot_infer_mul(c, gates, 2));
+    case OT__RR_LENGTHS:
+        return OT_SHAPE(e->batch);
+    case OT__RR_P:
+        return OT_SHAPE(e->directions, ot_infer_mul(c, e->hidden, 3));
+    case OT__RR_Y:
+    case OT__RR_DY:
+    case OT__RR_CELLS:
+        return per_step(e, e->hidden);
+    case OT__RR_GATES:
+        return per_step(e, gates);
+    default:
+        return e->batch_first ? OT_SHAPE(e->batch, e->directions, e->hidden)
+                              : OT_SHAPE(e->directions, e->batch, e->hidden);
+    }
+}
+
+static void settle(int64_t *extent, int64_t found)
+{
+    if (!ot_dim_is_number(*extent) && (ot_dim_is_number(found) || *extent == ot_dim_unknown()))
+        *extent = found;
+}
+
+static bool read_extents(ot_infer *c, const ot__recurrent_op *op, const ot__recurrent *p,
+                         extents *e)
+{
+    const ot_node *node = ot_infer_node(c);
+    const bool batch_first = ot_attr_int(node, "layout") == 1;
+    const ot_shape *x = ot_infer_shape(c, port_of(op->in, OT__RR_X));
+    const ot_shape *w = ot_infer_shape(c, port_of(op->in, OT__RR_W));
+    const ot_shape *r = ot_infer_shape(c, port_of(op->in, OT__RR_R));
+
+    if (x->ndim != 3 || w->ndim != 3 || r->ndim != 3) {
+        ot_infer_fail(c, "X, W and R have %d, %d and %d axes, expected 3", x->ndim, w->ndim,
+                      r->ndim);
+        return false;
+    }
+    *e = (extents){.steps = x->dim[batch_first ? 1 : 0],
+                   .batch = x->dim[batch_first ? 0 : 1],
+                   .inputs = x->dim[2],
+                   .hidden = ot_attr_given(node, "hidden_size") ? ot_attr_int(node, "hidden_size")
+                                                                : r->dim[2],
+                   .gates = p->n_gates,
+                   .directions = p->n_directions,
+                   .batch_first = batch_first};
+    settle(&e->inputs, w->dim[2]);
+    return true;
+}
+
+static bool check_input(ot_infer *c, const extents *e, int i, ot__recurrent_role role)
+{
+    const ot_shape *found = ot_infer_shape(c, i), expected = shape_of(c, e, role);
+
+    if (found->ndim != expected.ndim) {
+        ot_infer_fail(c, "%s has %d axes, expected %d", role_names[role], found->ndim,
+                      expected.ndim);
+        return false;
+    }
+    for (int k = 0; k < found->ndim; k++)
+        if (ot_dim_is_number(found->dim[k]) && ot_dim_is_number(expected.dim[k]) &&
+            found->dim[k] != expected.dim[k]) {
+            ot_infer_fail(c, "%s has %" PRId64 " elements along axis %d, expected %" PRId64,
+                          role_names[role], found->dim[k], k, expected.dim[k]);
+            return false;
+        }
+    return true;
+}
+
+static bool has_role(const ot_infer *c, const ot__recurrent_op *op, ot__recurrent_role role)
+{
+    const int i = port_of(op->in, role);
+
+    return i >= 0 && ot_infer_has(c, i);
+}
+
+void ot__recurrent_infer(ot_infer *c)
+{
+    const ot_node *node = ot_infer_node(c);
+    ot__recurrent p = {.cell = ot__recurrent_cell(node->op)};
+    const char *why = ot__recurrent_read(node, &p);
+    ot__recurrent_op op;
+    extents e;
+
+    ot__recurrent_op_read(node->op, &op);
+    if (why == NULL && op.is_plain_only &&
+        (!ot__recurrent_is_plain(&p) || has_role(c, &op, OT__RR_LENGTHS) ||
+         has_role(c, &op, OT__RR_P)))
+        why = "only the forward direction, the default activations, no clip, no coupled gates and "
+              "no sequence_lens or peepholes are defined";
+    if (why != NULL) {
+        ot_infer_fail(c, "%s", why);
+        return;
+    }
+    if (!read_extents(c, &op, &p, &e))
+        return;
+    for (int i = 0; op.in[i] != OT__RR_NONE; i++)
+        if (ot_infer_has(c, i) && !check_input(c, &e, i, op.in[i]))
+            return;
+    for (int i = 0; op.out[i] != OT__RR_NONE; i++) {
+        const ot_shape shape = shape_of(c, &e, op.out[i]);
+        ot_infer_set(c, i, ot_infer_dtype(c, 0), &shape);
+    }
+}
+
+// ---- kernels ----
+
+typedef struct recurrent_state {
+    ot__recurrent p;
+    ot__recurrent_op op;
+    const ot__gemm_kernel *kernel; // NULL: the reference
+    size_t data_bytes;             // of scratch; that of products stands behind
+} recurrent_state;
+
+enum { ALIGNMENT = 64 };
+
+static const ot_arg *input(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
+{
+    const int i = port_of(op->in, role);
+
+    return i >= 0 && i < r->n_in ? r->in[i] : NULL;
+}
+
+static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
+{
+    const ot_arg *arg = input(r, op, role);
+
+    return arg != NULL ? arg->data : NULL;
+}
+
+static void *output_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
+{
+    const int i = port_of(op->out, role);
+
+    return i >= 0 && i < r->n_out && r->out[i] != NULL ? r->out[i]->data : NULL;
+}
+
+static void set_distances(ot__recurrent *p, bool batch_first)
+{
+    const int64_t states = p->n_directions * p->hidden;
+
+    p->x_step = batch_first ? p->inputs : p->batch * p->inputs;
+    p->x_row = batch_first ? p->steps * p->inputs : p->inputs;
+    p->y_step = batch_first ? states : p->batch * states;
+    p->y_row = batch_first ? p->steps * states : p->hidden;
+    p->y_direction = batch_first ? p->hidden : p->batch * p->hidden;
+    p->state_row = batch_first ? states : p->hidden;
+    p->state_direction = batch_first ? p->hidden : p->batch * p->hidden;
+}
+
+static ot_status prepare(ot_prep *p, recurrent_state **out)
+{
+    const ot_node *node = ot_prep_node(p);
+    const bool batch_first = ot_attr_int(node, "layout") == 1;
+    recurrent_state *state = ot_prep_state(p, sizeof *state);
+    const ot_shape *x, *r;
+
+    *out = state;
+    if (state == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__recurrent_op_read(node->op, &state->op);
+    x = &ot_prep_in(p, port_of(state->op.in, OT__RR_X))->shape;
+    r = &ot_prep_in(p, port_of(state->op.in, OT__RR_R))->shape;
+    state->p = (ot__recurrent){.cell = state->op.cell,
+                               .steps = x->dim[batch_first ? 1 : 0],
+                               .batch = x->dim[batch_first ? 0 : 1],
+                               .inputs = x->dim[2],
+                               .hidden = r->dim[2]};
+    (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
+    set_distances(&state->p, batch_first);
+    return OT_OK;
+}
+
+static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_elements)
+{
+    const size_t size = ot_dtype_size(ot_prep_in(p, 0)->dtype);
+    size_t for_products = 0;
+
+    if (n_elements < 0 || ot__size_mul_overflows((size_t)n_elements, size, &state->data_bytes) ||
+        state->data_bytes > SIZE_MAX / 4)
+        return ot_prep_fail(p, OT_ERR_INVALID, "the layer is too large");
+    state->data_bytes = (state->data_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (state->kernel != NULL) {
+        // More than any product of the layer asks for.
+        const int64_t wide = OT_MAX(state->kernel->depth, state->kernel->width);
+        const ot__gemm g = {
+            .m = wide, .n = wide, .k = wide, .a_column = 1, .a_row = wide, .b_column = 1};
+        ot__gemm_plan plan;
+
+        ot__gemm_plan_make(&plan, state->kernel, &g, 1);
+        for_products = plan.scratch_bytes * (size_t)ot_prep_threads(p);
+    }
+    ot_prep_scratch(p, state->data_bytes + for_products);
+    return OT_OK;
+}
+
+static ot_status prepare_ref(ot_prep *p)
+{
+    recurrent_state *state;
+
+    OT_TRY(prepare(p, &state));
+    return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
+}
+
+static ot_status grad_prepare_ref(ot_prep *p)
+{
+    recurrent_state *state;
+
+    OT_TRY(prepare(p, &state));
+    return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
+}
+
+static bool can_simd(const ot_prep *p)
+{
+    return ot_prep_in(p, 0)->dtype == OT_F32 && ot_prep_in(p, 0)->count > 0 &&
+           ot_prep_in(p, 2)->count > 0; // X and R
+}
+
+static ot_status prepare_simd(ot_prep *p)
+{
+    recurrent_state *state;
+
+    OT_TRY(prepare(p, &state));
+    state->kernel = ot__gemm_best();
+    return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
+}
+
+static ot_status grad_prepare_simd(ot_prep *p)
+{
+    recurrent_state *state;
+
+    OT_TRY(prepare(p, &state));
+    state->kernel = ot__gemm_best();
+    return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
+}
+
+typedef struct product_context {
+    const ot__gemm_kernel *kernel;
+    float *scratch;
+    int n_threads;
+} product_context;
+
+static void the_only_one(const void *context, int64_t batch, ot__gemm_data *data)
+{
+    (void)batch;
+    *data = *(const ot__gemm_data *)context;
+}
+
+static void simd_product(const void *context, float *y, const float *a, const float *b, bool adds,
+                         const ot__gemm *g)
+{
+    const product_context *p = context;
+    const ot__gemm_data data = {.y = y, .a = a, .b = b, .adds = adds};
+    ot__gemm_plan plan;
+
+    ot__gemm_plan_make(&plan, p->kernel, g, p->n_threads);
+    ot__gemm_run(p->kernel, &plan,
+                 &(ot__gemm_batches){.n_batches = 1, .at = the_only_one, .context = &data},
+                 p->scratch, p->n_threads);
+}
+
+static ot_status check_lengths(const ot_run *r, const recurrent_state *state)
+{
+    const ot_arg *lengths = input(r, &state->op, OT__RR_LENGTHS);
+
+    for (int64_t i = 0; lengths != NULL && i < lengths->count; i++) {
+        const int32_t length = ((const int32_t *)lengths->data)[i];
+
+        if (length < 0 || length > state->p.steps)
+            return ot__error(OT_ERR_INVALID,
+                             "sequence_lens has %d for row %" PRId64 ", expected 0 to %" PRId64,
+                             (int)length, i, state->p.steps);
+    }
+    return OT_OK;
+}
+
+#define T float
+#define RUN run_f32
+#define GRAD_RUN grad_run_f32
+#define TYPE(name) ot__##name##_f32
+#define FN(name) ot__ref_##name##_f32
+#include "ops/recurrent/recurrent.tmpl.h"
+#undef T
+#undef RUN
+#undef GRAD_RUN
+#undef TYPE
+#undef FN
+
+#define T double
+#define RUN run_f64
+#define GRAD_RUN grad_run_f64
+#define TYPE(name) ot__##name##_f64
+#define FN(name) ot__ref_##name##_f64
+#include "ops/recurrent/recurrent.tmpl.h"
+#undef T
+#undef RUN
+#undef GRAD_RUN
+#undef TYPE
+#undef FN
+
+typedef void (*run_function_f32)(const ot_run *r, const recurrent_state *state,
+                                 const ot__recurrent_math_f32 *math);
+
+static void run_simd(const ot_run *r, const recurrent_state *state, run_function_f32 run)
+{
+    const product_context context = {.kernel = state->kernel,
+                                     .scratch =
+                                         (float *)(void *)((char *)r->scratch + state->data_bytes),
+                                     .n_threads = r->n_threads};
+    const ot__recurrent_math_f32 math = {
+        .product = simd_product, .activate = ot__simd_activate_f32, .context = &context};
+
+    run(r, state, &math);
+}
+
+static ot_status run(const ot_run *r)
+{
+    const recurrent_state *state = r->state;
+
+    OT_TRY(check_lengths(r, state));
+    if (state->kernel != NULL)
+        run_simd(r, state, run_f32);
+    else if (r->in[0]->dtype == OT_F32)
+        run_f32(r, state, &ot__ref_recurrent_math_f32);
+    else
+        run_f64(r, state, &ot__ref_recurrent_math_f64);
+    return OT_OK;
+}
+
+static ot_status grad_run(const ot_run *r)
+{
+    const recurrent_state *state = r->state;
+
+    OT_TRY(check_lengths(r, state));
+    if (state->kernel != NULL)
+        run_simd(r, state, grad_run_f32);
+    else if (r->in[0]->dtype == OT_F32)
+        grad_run_f32(r, state, &ot__ref_recurrent_math_f32);
+    else
+        grad_run_f64(r, state, &ot__ref_recurrent_math_f64);
+    return OT_OK;
+}
+
+const ot_kernel ot__recurrent_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = can_simd,
+     .prepare = prepare_simd,
+     .run = run},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prepare_ref, .run = run},
+    {0},
+};
+const ot_kernel ot__recurrent_grad_kernels[] = {
+    {.name = "simd",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = can_simd,
+     .prepare = grad_prepare_simd,
+     .run = grad_run},
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = grad_prepare_ref, .run = grad_run},
+    {0},
+};

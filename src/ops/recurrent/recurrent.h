@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What RNN, GRU and LSTM, their forms that keep what the gradient needs, and their gradients share.
+// Private to `ops`.
+#ifndef OT_OPS_RECURRENT_H
+#define OT_OPS_RECURRENT_H
+
+#include "kernels/kernels.h"
+#include "op/op.h"
+
+// What a tensor is to a layer; its shape follows. As an output of a gradient operator a role stands
+// for the gradient.
+typedef enum ot__recurrent_role {
+    OT__RR_NONE, // ends a list
+    OT__RR_X,
+    OT__RR_W,
+    OT__RR_R,
+    OT__RR_B,
+    OT__RR_LENGTHS,
+    OT__RR_H0,
+    OT__RR_C0,
+    OT__RR_P,
+    OT__RR_Y,
+    OT__RR_Y_H,
+    OT__RR_Y_C,
+    OT__RR_CELLS,
+    OT__RR_GATES,
+    OT__RR_DY,
+    OT__RR_DY_H,
+    OT__RR_DY_C,
+    OT__N_RR,
+} ot__recurrent_role;
+
+// An operator: its cell and its ports in order, as its record's names tell.
+typedef struct ot__recurrent_op {
+    ot__cell cell;
+    bool is_plain_only; // of com.microsoft: what ONNX Runtime's kernels cannot compute is refused
+    ot__recurrent_role in[OT__N_RR], out[OT__N_RR];
+} ot__recurrent_op;
+
+// Of every record here.
+void ot__recurrent_infer(ot_infer *c);
+extern const ot_kernel ot__recurrent_kernels[], ot__recurrent_grad_kernels[];
+
+// recurrent_attrs.c: ports that several records have.
+extern const ot_port ot__lstm_in[], ot__lstm_out[], ot__gru_in[], ot__gru_out[];
+void ot__recurrent_op_read(const ot_op_def *def, ot__recurrent_op *op);
+ot__cell ot__recurrent_cell(const ot_op_def *def);
+
+// From a node's attributes. NULL, or why the node has no meaning or is not
+// supported.
+const char *ot__recurrent_read(const ot_node *node, ot__recurrent *p);
+// Whether ONNX Runtime's LSTMTraining or GRUTraining, and their gradients, have these attributes;
+// they have neither sequence_lens nor peepholes.
+bool ot__recurrent_is_plain(const ot__recurrent *p);
+bool ot__recurrent_has_gradient(const ot__recurrent *p);
+extern const ot_attr_spec ot__rnn_attrs_7[], ot__rnn_attrs[], ot__gru_attrs_7[], ot__gru_attrs[],
+    ot__lstm_attrs_7[], ot__lstm_attrs[];
+
+// recurrent_grad.c
+void ot__recurrent_grad(ot_grad *g);          // of RNN, GRU and LSTM by steps
+void ot__recurrent_training_grad(ot_grad *g); // of GRUTraining and LSTMTraining
+
+// recurrent_train.c: layers that ONNX Runtime trains, in both directions.
+void ot__recurrent_train(ot_grad *g);
+
+#endif

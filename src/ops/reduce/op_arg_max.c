@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// ArgMax: position of the greatest element along one axis.
+#include "ops/move/move.h"
+
+static void arg_max_infer(ot_infer *c)
+{
+    const ot_node *node = ot_infer_node(c);
+    const ot_shape *x = ot_infer_shape(c, 0);
+    ot_shape y = {0};
+    int axis;
+
+    if (!ot_infer_axis(c, ot_attr_int(node, "axis"), x->ndim, &axis))
+        return;
+    if (x->dim[axis] == 0) {
+        ot_infer_fail(c, "axis %d has no elements", axis);
+        return;
+    }
+    for (int k = 0; k < x->ndim; k++) {
+        if (k != axis)
+            y.dim[y.ndim++] = x->dim[k];
+        else if (ot_attr_int(node, "keepdims") != 0)
+            y.dim[y.ndim++] = 1;
+    }
+    ot_infer_set(c, 0, OT_I64, &y);
+}
+
+typedef struct arg_state {
+    ot__arg_function function;
+    int axis;
+    bool is_last;
+} arg_state;
+
+static ot_status arg_max_prep(ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, 0);
+    arg_state *state = ot_prep_state(p, sizeof(*state));
+
+    if (state == NULL)
+        return OT_ERR_NO_MEMORY;
+    state->function = ot__ref_arg_find(x->dtype);
+    state->is_last = ot_attr_int(ot_prep_node(p), "select_last_index") != 0;
+    if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &state->axis) ||
+        x->shape.dim[state->axis] == 0)
+        return ot_prep_fail(p, OT_ERR_INVALID, "the axis is out of range or has no elements");
+    return OT_OK;
+}
+
+static ot_status arg_max_run(const ot_run *r)
+{
+    const arg_state *state = r->state;
+    const ot_shape *x = &r->in[0]->shape;
+    const int axis = state->axis;
+
+    if (r->out[0]->count > 0)
+        state->function(r->out[0]->data, r->in[0]->data, ot__dims_count(x->dim, axis), x->dim[axis],
+                        ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), true,
+                        state->is_last);
+    return OT_OK;
+}
+
+static const ot_port arg_max_in[] = {{"data", "T", OT_PORT_NO_GRAD}, {0}};
+static const ot_port arg_max_out[] = {{"reduced", "i64", 0}, {0}};
+static const ot_attr_spec arg_max_attrs[] = {
+    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    {.name = "keepdims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {.name = "select_last_index", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    {0},
+};
+static const ot_kernel arg_max_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = arg_max_prep, .run = arg_max_run},
+    {0},
+};
+const ot_op_def ot__op_arg_max[] = {
+    {.name = "ArgMax",
+     .since = 1,
+     .inputs = arg_max_in,
+     .outputs = arg_max_out,
+     .attrs = arg_max_attrs,
+     .types = "T: f32 f64 f16 bf16 i8 u8 i32 i64",
+     .infer = arg_max_infer,
+     .kernels = arg_max_kernels,
+     .flags = OT_OP_NO_GRAD},
+    {0},
+};

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table, made from list.def.
+#include "op/op.h"
+
+#include <string.h>
+
+#define OT_OP(domain, name, file) extern const ot_op_def ot__op_##file[];
+#include "ops/list.def"
+#undef OT_OP
+
+typedef struct op_entry {
+    const char *domain, *name;
+    const ot_op_def *records;
+} op_entry;
+
+static const op_entry op_table[] = {
+#define OT_OP(domain, name, file) {domain, #name, ot__op_##file},
+#include "ops/list.def"
+#undef OT_OP
+};
+
+const int ot__op_newest_opset = 28;
+
+// "ai.onnx" is the spelled-out form of the default domain.
+static const char *plain_domain(const char *domain)
+{
+    return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+// Linear on purpose: looked up once per node, and the list is merged by union, which does not keep
+// it sorted.
+static const ot_op_def *find_records(const char *domain, const char *name)
+{
+    domain = plain_domain(domain);
+    for (size_t i = 0; i < OT_COUNT(op_table); i++)
+        if (strcmp(op_table[i].name, name) == 0 && strcmp(op_table[i].domain, domain) == 0)
+            return op_table[i].records;
+    return NULL;
+}
+
+static const ot_op_def *newest_until(const ot_op_def *records, int64_t opset)
+{
+    const ot_op_def *found = NULL;
+
+    for (const ot_op_def *r = records; r->name != NULL; r++)
+        if (r->since <= opset && (found == NULL || r->since > found->since))
+            found = r;
+    return found;
+}
+
+const ot_op_def *ot__op_find(const char *domain, const char *name, int64_t opset)
+{
+    const ot_op_def *records = find_records(domain, name);
+
+    return records == NULL ? NULL : newest_until(records, opset);
+}
+
+static ot_status unknown_version(const ot_node *node, const ot_op_def *records, int64_t opset)
+{
+    char label[160], known[120] = "";
+    size_t used = 0;
+
+    for (const ot_op_def *r = records; r->name != NULL && used < sizeof(known); r++)
+        used += (size_t)snprintf(known + used, sizeof(known) - used, used == 0 ? "%d" : ", %d",
+                                 r->since);
+    return ot__error(OT_ERR_UNSUPPORTED,
+                     "%s: opset %" PRId64 " is not supported, versions known start at %s",
+                     ot__node_label(node, label, sizeof(label)), opset, known);
+}
+
+ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_def **out)
+{
+    const char *domain = plain_domain(node->domain);
+    const char *shown = domain[0] == '\0' ? "ai.onnx" : domain;
+    const ot_op_def *records = find_records(domain, node->op_type);
+    const int64_t opset = ot__model_opset(model, domain);
+    char label[160];
+
+    *out = NULL;
+    if (records == NULL)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: domain %s has no operator of that name here",
+                         ot__node_label(node, label, sizeof(label)), shown);
+    if (opset == 0)
+        return ot__error(OT_ERR_FORMAT, "%s: the model imports no opset of domain %s",
+                         ot__node_label(node, label, sizeof(label)), shown);
+    if (domain[0] == '\0' && opset > ot__op_newest_opset)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "%s: opset %" PRId64 " is newer than the newest known, %d",
+                         ot__node_label(node, label, sizeof(label)), opset, ot__op_newest_opset);
+    *out = newest_until(records, opset);
+    return *out == NULL ? unknown_version(node, records, opset) : OT_OK;
+}
+
+int ot__op_count(void)
+{
+    return (int)OT_COUNT(op_table);
+}
+
+const ot_op_def *ot__op_records(int index)
+{
+    return op_table[index].records;
+}
