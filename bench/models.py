@@ -8,13 +8,31 @@ Initial weights are drawn (RandomNormal), Kaiming-scaled; the benchmark compares
 
 import math
 import sys
+from typing import NamedTuple
 
-# name: rows of a batch, shape of a row, classes
+
+class Problem(NamedTuple):
+    """What a model is trained on, and for how many steps a process does so."""
+
+    rows: int  # of a batch
+    row: list  # shape of a row of the input
+    classes: int
+    steps: int  # that are timed
+    warm_up: int  # steps before them
+    labels: tuple = ()  # shape of a row of the labels
+    class_axis: int = 1  # of the scores
+    vocabulary: int = 0  # the input has tokens below it; 0: the input has floats
+
+
 PROBLEMS = {
-    "mlp": (64, [784], 10),
-    "lenet": (64, [1, 28, 28], 10),
-    "resnet18": (8, [3, 224, 224], 1000),
+    "mlp": Problem(64, [784], 10, 200, 20),
+    "lenet": Problem(64, [1, 28, 28], 10, 200, 20),
+    "resnet18": Problem(8, [3, 224, 224], 1000, 6, 1),
 }
+
+
+def problem(name):
+    return PROBLEMS[name]
 
 
 class Text:
@@ -93,15 +111,14 @@ def resnet18(t):
 
 
 def onnx_text(name):
-    _, shape, classes = PROBLEMS[name]
     t = Text(name)
     t.initializers = []
     scores = globals()[name](t)
-    row = ", ".join(str(n) for n in shape)
+    row = ", ".join(str(n) for n in problem(name).row)
     initializers = f"\n<{', '.join(t.initializers)}>" if t.initializers else ""
     body = "\n".join(t.lines)
     return (f'<ir_version: 8, opset_import: ["" : 17]>\n'
-            f"{name} (float[batch, {row}] x) => (float[batch, {classes}] scores){initializers} {{\n{body}\n"
+            f"{name} (float[batch, {row}] x) => (float[batch, {problem(name).classes}] scores){initializers} {{\n{body}\n"
             f"  scores = Identity ({scores})\n}}\n")
 
 
@@ -136,6 +153,13 @@ def torch_module(name):
         layers.append(block(n_in, n_out, stride))
         n_in = n_out
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+
+
+def torch_input(problem):
+    import torch
+
+    shape = (problem.rows, *problem.row)
+    return torch.randint(0, problem.vocabulary, shape) if problem.vocabulary else torch.rand(shape) - 0.5
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 """Training steps of the same models in onnxtrain, PyTorch and ONNX Runtime training 1.19.2, alternating, each in its own process.
 
     python3 bench/run.py --build build/release [--models mlp,lenet,resnet18] [--threads 1,2] [--rounds 5] [--out bench/RESULTS.md]
+    python3 bench/run.py --build build/release --against COMMIT [--models ..] [--threads 1,2] [--pairs 15]
+
+With --against the library is compared with itself at an earlier commit instead (against.py).
 
 The peers come from PyPI into a virtual environment of the benchmark's own (Python 3.8 to 3.11, which ONNX Runtime training's last
 release supports). Prints milliseconds a step (median of the processes' medians, and the least step), the seconds from process start to the
@@ -9,20 +12,18 @@ first finished step, peak resident memory, and the ratios to the faster and the 
 """
 
 import argparse
-import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import against
 import models
+import process
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS = {"mlp": 200, "lenet": 200, "resnet18": 6}
-WARM_UP = {"mlp": 20, "lenet": 20, "resnet18": 1}
 
 
 def make_environment(folder):
@@ -38,47 +39,51 @@ def make_environment(folder):
     return python
 
 
-def prepare_models(names, build, folder):
-    os.makedirs(folder, exist_ok=True)
+def model_files(names, work):
+    """The models as files, by name."""
+    os.makedirs(work, exist_ok=True)
+    paths = {}
     for name in names:
-        text = os.path.join(folder, name + ".onnxtxt")
-        with open(text, "w") as out:
+        paths[name] = os.path.join(work, name + ".onnxtxt")
+        with open(paths[name], "w") as out:
             out.write(models.onnx_text(name))
-        subprocess.run([os.path.join(build, "cli", "onnxtrain"), "artifacts", text, "--output", "scores", "--adam-mode", "1",
-                        "--out", os.path.join(folder, name)], check=True)
-        # The initial values are drawn once; onnxtrain reads the same numbers from the checkpoint's model as the others draw their own.
+    return paths
 
 
-def commands(name, threads, build, folder, python):
-    rows = str(models.PROBLEMS[name][0])
-    steps = str(STEPS[name] + WARM_UP[name])
+def make_artifacts(paths, build):
+    """ONNX Runtime's side trains from artifacts. Every program draws initial values of its own."""
+    for name, path in paths.items():
+        subprocess.run([os.path.join(build, "cli", "onnxtrain"), "artifacts", path, "--output", "scores", "--adam-mode", "1",
+                        "--class-axis", str(models.problem(name).class_axis), "--out", artifacts_of(path)], check=True)
+
+
+def artifacts_of(path):
+    return os.path.splitext(path)[0]
+
+
+def commands(name, threads, build, path, python):
+    problem = models.problem(name)
+    steps = str(problem.steps + problem.warm_up)
+    program = os.path.join(build, "bench", "bench_step")
     return {
-        "onnxtrain": [os.path.join(build, "bench", "bench_step"), os.path.join(folder, name + ".onnxtxt"), str(threads), steps, rows],
+        "onnxtrain": process.library_command(program, path, problem, threads),
         "PyTorch": [python, os.path.join(HERE, "step_torch.py"), name, str(threads), steps],
-        "ONNX Runtime": [python, os.path.join(HERE, "step_ort.py"), os.path.join(folder, name), name, str(threads), steps],
+        "ONNX Runtime": [python, os.path.join(HERE, "step_ort.py"), artifacts_of(path), name, str(threads), steps],
     }
 
 
-def run_once(command, threads):
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), BENCH_START=repr(time.monotonic()))
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def measure(name, threads, args, python):
+def measure(name, threads, args, path, python):
     """For every program, its runs in turn: a disturbance of the machine meets all of them."""
     runs = {}
     for _ in range(args.rounds):
-        for program, command in commands(name, threads, args.build, args.work, python).items():
-            result = run_once(command, threads)
+        for program, command in commands(name, threads, args.build, path, python).items():
+            result = process.run_once(command, threads)
             if "error" in result:
                 sys.exit(f"bench: {program}, {name}: {result['error']}")
             runs.setdefault(program, []).append(result)
     table = {}
     for program, results in runs.items():
-        steps = [r["ms"][WARM_UP[name]:] for r in results]
+        steps = [r["ms"][models.problem(name).warm_up:] for r in results]
         table[program] = {
             "median": statistics.median(statistics.median(s) for s in steps),
             "min": min(min(s) for s in steps),
@@ -108,25 +113,17 @@ def lines_of(name, threads, table):
                f"| {row['first']:.2f} {ratios}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--models", default=",".join(models.PROBLEMS))
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--work", default="build/bench")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    names = args.models.split(",")
+def measure_peers(names, threads, args):
     python = make_environment(os.path.join(args.work, "venv"))
-    prepare_models(names, args.build, args.work)
+    paths = model_files(names, args.work)
+    make_artifacts(paths, args.build)
     head = ["| model | threads | program | ms/step, median | ms/step, min | peak MB | first step, s "
             "| times faster (median / min) | memory of the smaller peer |", "|---|---|---|---|---|---|---|---|---|"]
     print("\n".join(head), flush=True)
     rows = []
     for name in names:
-        for threads in (int(t) for t in args.threads.split(",")):
-            for line in lines_of(name, threads, measure(name, threads, args, python)):
+        for n_threads in threads:
+            for line in lines_of(name, n_threads, measure(name, n_threads, args, paths[name], python)):
                 rows.append(line)
                 print(line, flush=True)
     if args.out:
@@ -135,4 +132,30 @@ def main():
                       f"`./dev bench`.\n\n" + "\n".join(head + rows) + "\n")
 
 
-main()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--models", default=",".join(models.PROBLEMS))
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--against", metavar="COMMIT", help="compare with the library at that commit instead of with the peers")
+    parser.add_argument("--pairs", type=int, default=15, help="processes of each build, with --against")
+    parser.add_argument("--work", default="build/bench")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    names, threads = args.models.split(","), [int(n) for n in args.threads.split(",")]
+    for name in names:
+        if name not in models.PROBLEMS:
+            parser.error(f"--models: '{name}' is none of {', '.join(models.PROBLEMS)}")
+    if args.pairs < 1:
+        parser.error(f"--pairs: {args.pairs} is less than 1")
+    if args.against:
+        return against.compare(args.against, args.build, args.work, model_files(names, args.work), threads, args.pairs)
+    return measure_peers(names, threads, args)
+
+
+try:
+    sys.exit(main())
+except KeyboardInterrupt:
+    print("\nbench: stopped; with --against, the same command goes on with what has been measured", file=sys.stderr)
+    sys.exit(130)

@@ -46,10 +46,13 @@ def main():
     from onnxruntime.training import api
     import models
 
-    rows, shape, classes = models.PROBLEMS[name]
+    problem = models.PROBLEMS[name]
     random = numpy.random.default_rng(0)
-    x = (random.random((rows, *shape)) - 0.5).astype(numpy.float32)
-    labels = random.integers(0, classes, (rows,)).astype(numpy.int64)
+    if problem.vocabulary:
+        x = random.integers(0, problem.vocabulary, (problem.rows, *problem.row)).astype(numpy.int64)
+    else:
+        x = (random.random((problem.rows, *problem.row)) - 0.5).astype(numpy.float32)
+    labels = random.integers(0, problem.classes, (problem.rows, *problem.labels)).astype(numpy.int64)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     state = api.CheckpointState.load_checkpoint(os.path.join(folder, "checkpoint"))

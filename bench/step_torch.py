@@ -15,19 +15,19 @@ def main():
     import models
 
     torch.set_num_threads(threads)
-    rows, shape, classes = models.PROBLEMS[name]
+    problem = models.PROBLEMS[name]
     torch.manual_seed(0)
-    module, x = models.torch_module(name), torch.rand(rows, *shape) - 0.5
-    if len(shape) == 3:
+    module, x = models.torch_module(name), models.torch_input(problem)
+    if len(problem.row) == 3:
         module, x = module.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-    labels = torch.randint(0, classes, (rows,))
+    labels = torch.randint(0, problem.classes, (problem.rows, *problem.labels))
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0, fused=True)
     criterion = torch.nn.CrossEntropyLoss()
     times, first = [], 0.0
     for step in range(steps):
         before = time.monotonic()
         optimizer.zero_grad(set_to_none=True)
-        loss = criterion(module(x), labels)
+        loss = criterion(module(x).movedim(problem.class_axis, 1), labels)
         loss.backward()
         optimizer.step()
         if step == 0:

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The statistics of ./dev bench --against, on numbers whose result can be worked out by hand."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import paired
+
+
+def process(ms, peak=100.0, least=None):
+    return {"ms": ms, "least": ms if least is None else least, "peak": peak}
+
+
+def pairs_of(time, memory, n):
+    return [(process(10 * time, 100 * memory), process(10.0, 100.0))] * n
+
+
+class Series:
+    """Gives the pairs of one measurement after the other, and keeps how many each was to have."""
+
+    def __init__(self, *figures):
+        self.figures, self.asked = list(figures), []
+
+    def __call__(self, n_pairs):
+        self.asked.append(n_pairs)
+        return pairs_of(*self.figures.pop(0), n_pairs)
+
+
+class Ratios(unittest.TestCase):
+    def test_time_is_the_median_of_the_ratios_and_not_the_ratio_of_the_medians(self):
+        pairs = [(process(10), process(10)), (process(44), process(40)), (process(36), process(30))]
+        self.assertAlmostEqual(paired.ratios(pairs).time, 1.1)  # of 1, 1.1, 1.2; that of the medians is 36 / 30
+
+    def test_one_disturbed_process_does_not_matter(self):
+        pairs = pairs_of(1.0, 1.0, 4) + [(process(900), process(10))]
+        self.assertAlmostEqual(paired.ratios(pairs).time, 1.0)
+
+    def test_an_even_number_of_pairs_takes_the_mean_of_the_middle_two(self):
+        pairs = [(process(10), process(10)), (process(12), process(10)), (process(9), process(10)), (process(30), process(10))]
+        self.assertAlmostEqual(paired.ratios(pairs).time, 1.1)
+
+    def test_the_least_steps_are_those_of_all_processes(self):
+        pairs = [(process(10, least=8), process(10, least=5)), (process(10, least=6), process(10, least=9))]
+        self.assertAlmostEqual(paired.ratios(pairs).least, 6 / 5)
+
+    def test_memory_is_the_median_of_the_ratios(self):
+        pairs = [(process(1, peak), process(1, 200)) for peak in (200, 202, 800)]
+        self.assertAlmostEqual(paired.ratios(pairs).memory, 1.01)
+
+
+class Decision(unittest.TestCase):
+    def decided(self, *figures, n_pairs=15):
+        series = Series(*figures)
+        pairs, result = paired.decide(series, n_pairs)
+        self.assertEqual(len(pairs), series.asked[-1])
+        self.assertEqual(result.n_pairs, series.asked[-1])
+        return series.asked, paired.above(result)
+
+    def test_figures_at_their_limits_pass_at_once(self):
+        self.assertEqual(self.decided((1.02, 1.01)), ([15], []))
+
+    def test_a_faster_and_smaller_build_passes(self):
+        self.assertEqual(self.decided((0.5, 0.5)), ([15], []))
+
+    def test_a_figure_above_is_measured_again_with_three_times_as_many_pairs(self):
+        self.assertEqual(self.decided((1.03, 1.0), (1.0, 1.0)), ([15, 45], []))
+        self.assertEqual(self.decided((1.0, 1.02), (1.0, 1.0), n_pairs=4), ([4, 12], []))
+
+    def test_what_stays_above_is_named(self):
+        self.assertEqual(self.decided((1.03, 1.0), (1.021, 1.0)), ([15, 45], ["time"]))
+        self.assertEqual(self.decided((1.0, 1.02), (1.0, 1.011)), ([15, 45], ["memory"]))
+        self.assertEqual(self.decided((1.5, 1.5), (1.5, 1.5)), ([15, 45], ["time", "memory"]))
+
+    def test_the_second_measurement_stands_alone(self):
+        self.assertEqual(self.decided((1.03, 1.0), (1.0, 1.02)), ([15, 45], ["memory"]))
+
+    def test_the_order_within_pairs_alternates(self):
+        self.assertEqual([paired.new_goes_first(i) for i in range(4)], [True, False, True, False])
+
+
+if __name__ == "__main__":
+    unittest.main()
