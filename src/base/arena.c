@@ -42,14 +42,15 @@ void ot__arena_destroy(ot__arena *arena)
 // A block with room for n_bytes; large requests get their own, behind the one being filled.
 static block *add_block(ot__arena *arena, size_t n_bytes)
 {
-    size_t size = OT_MAX(n_bytes, (size_t)BLOCK_MIN);
+    const size_t size = OT_MAX(n_bytes, (size_t)BLOCK_MIN);
+    size_t with_header;
     block *added;
 
-    if (size > SIZE_MAX - header_size) {
+    if (ot__size_add_overflows(header_size, size, &with_header)) {
         ot__error_memory(n_bytes);
         return NULL;
     }
-    added = ot__alloc_zero(1, header_size + size);
+    added = ot__alloc_zero(1, with_header);
     if (!added)
         return NULL;
     added->size = size;
@@ -75,14 +76,15 @@ bool ot__arena_charge(ot__arena *arena, size_t n_bytes)
 
 void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
 {
-    size_t rounded = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     block *b = arena->blocks;
+    size_t rounded;
     char *result;
 
-    if (rounded < n_bytes) {
+    if (ot__size_add_overflows(n_bytes, ALIGNMENT - 1, &rounded)) {
         ot__error_memory(n_bytes);
         return NULL;
     }
+    rounded = rounded / ALIGNMENT * ALIGNMENT;
     if (!ot__arena_charge(arena, rounded))
         return NULL;
     if (!b || b->size - b->used < rounded)

@@ -71,6 +71,7 @@ void ot__guard_leave(const void *handle);
 
 bool ot__mul_overflows(int64_t a, int64_t b, int64_t *product); // a, b >= 0
 bool ot__add_overflows(int64_t a, int64_t b, int64_t *sum);     // a, b >= 0
+bool ot__size_add_overflows(size_t a, size_t b, size_t *sum);
 bool ot__size_mul_overflows(size_t a, size_t b, size_t *product);
 
 // ---- ids of contents (id.c): which data belong to a file; no protection against forgery ----

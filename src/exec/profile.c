@@ -70,20 +70,24 @@ ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out)
     return ot__buf_status(out);
 }
 
-// What takes longest comes first; NULL when there is no memory for the order.
+// What takes longest comes first, what takes as long in the order of the plan.
+static int by_seconds(const void *a, const void *b)
+{
+    const ot__plan_step *x = *(const ot__plan_step *const *)a;
+    const ot__plan_step *y = *(const ot__plan_step *const *)b;
+
+    return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : (x > y) - (x < y);
+}
+
+// NULL when there is no memory for the order.
 static const ot__plan_step **sorted_steps(const ot__plan *plan)
 {
-    const ot__plan_step **steps = ot__alloc((size_t)plan->n_steps * sizeof *steps);
+    const ot__plan_step **steps = ot__alloc_zero((size_t)plan->n_steps, sizeof *steps);
 
-    for (int s = 0; steps != NULL && s < plan->n_steps; s++) {
-        int at = s;
-
-        while (at > 0 && steps[at - 1]->seconds < plan->steps[s].seconds) {
-            steps[at] = steps[at - 1];
-            at--;
-        }
-        steps[at] = &plan->steps[s];
-    }
+    for (int s = 0; steps != NULL && s < plan->n_steps; s++)
+        steps[s] = &plan->steps[s];
+    if (steps != NULL)
+        qsort(steps, (size_t)plan->n_steps, sizeof *steps, by_seconds);
     return steps;
 }
 

@@ -116,8 +116,12 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
 static ot_status split_lines(ot_model *model, const char *text, const char ***names, int *n_names)
 {
     char *copy = ot__arena_strdup(model->arena, text);
-    const char **list = ot__alloc((strlen(text) + 1) * sizeof(*list));
+    size_t n_lines = 1;
+    const char **list;
 
+    for (const char *at = text; *at != '\0'; at++)
+        n_lines += *at == '\n';
+    list = ot__alloc_zero(n_lines, sizeof(*list));
     if (copy == NULL || list == NULL) {
         ot__free(list);
         return OT_ERR_NO_MEMORY;

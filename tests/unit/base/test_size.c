@@ -29,11 +29,15 @@ static void products_are_exact_or_refused(void **state)
 static void sums_are_exact_or_refused(void **state)
 {
     int64_t sum;
+    size_t size;
 
     (void)state;
     assert_false(ot__add_overflows(INT64_MAX - 1, 1, &sum));
     assert_int_equal(sum, INT64_MAX);
     assert_true(ot__add_overflows(INT64_MAX, 1, &sum));
+    assert_false(ot__size_add_overflows(SIZE_MAX - 1, 1, &size));
+    assert_true(size == SIZE_MAX);
+    assert_true(ot__size_add_overflows(SIZE_MAX, 1, &size));
 }
 
 int main(void)
