@@ -231,7 +231,11 @@ static int make_header(train_run *r)
         fprintf(text, "resumed from %s/checkpoint, after step %lld\n", r->values->checkpoint_dir,
                 (long long)r->start_step);
     if (r->output.usual_path)
-        fprintf(text, "the trained model goes to %s\n", r->output.path);
+        fprintf(text,
+                r->values->dry_run
+                    ? "dry run: nothing is written; the trained model would go to %s\n"
+                    : "the trained model goes to %s\n",
+                r->output.path);
     return fclose(text) == 0 ? EXIT_SUCCESS : report_text("out of memory");
 }
 

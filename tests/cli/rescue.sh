@@ -58,6 +58,8 @@ files=$(files)
 run 0 train mlp.onnxtxt $options --dry-run --split 0.2 --checkpoint-dir saved --out dry.onnx --log dry.log
 out "dry run: one step was made, nothing is written"
 run 0 train mlp.onnxtxt $options --dry-run
+out "dry run: nothing is written; the trained model would go to mlp-trained.onnx"
+grep -q "model goes to" out && fail "$ran: promises a file"
 run 0 train mlp.onnxtxt $options --dry-run --json
 json step 'v == 1'
 json dry_run 'v is True'
