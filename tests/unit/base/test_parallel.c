@@ -142,6 +142,7 @@ static void a_child_made_while_another_thread_computes_computes(void **state)
     pthread_t other;
 
     (void)state;
+    skip_under_an_emulator();
     assert_int_equal(pthread_create(&other, NULL, compute_until_told, &m), 0);
     while (!m.has_begun)
         sched_yield();
