@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python that has numpy is chosen, wherever in PATH it stands; where none has it, nothing is. Stand-ins for Python:
+# they fail or succeed at whatever they are asked to import.
+cmake_minimum_required(VERSION 3.20)
+include(python)
+
+set(folder ${CMAKE_CURRENT_BINARY_DIR}/choose_python)
+file(REMOVE_RECURSE ${folder})
+foreach(name without with)
+    if(name STREQUAL "with")
+        set(code 0)
+    else()
+        set(code 1)
+    endif()
+    file(WRITE ${folder}/${name}/python3 "#!/bin/sh\nexit ${code}\n")
+    file(CHMOD ${folder}/${name}/python3 PERMISSIONS OWNER_READ OWNER_EXECUTE)
+endforeach()
+
+foreach(path "${folder}/with:${folder}/without" "${folder}/without:${folder}/with" "${folder}/nowhere:${folder}/with")
+    set(ENV{PATH} "${path}")
+    unset(chosen)
+    ot_choose_python(chosen)
+    if(NOT chosen STREQUAL "${folder}/with/python3")
+        message(FATAL_ERROR "of ${path} '${chosen}' is chosen")
+    endif()
+endforeach()
+set(ENV{PATH} "${folder}/without")
+unset(chosen)
+ot_choose_python(chosen)
+if(chosen STREQUAL "${folder}/without/python3")
+    message(FATAL_ERROR "a Python without numpy is chosen")
+endif()
