@@ -134,9 +134,8 @@ static ot_status make_outputs(evaluation *e, ot_tensor **out)
     return OT_OK;
 }
 
-ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
-                            const void *const *constant, int n_in, ot_arg *const *out, int n_out,
-                            unsigned adds)
+static ot_status run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
+                            const void *const *constant, int n_in, ot_arg *const *out, int n_out)
 {
     const ot_step step = {.training = true};
     ot_prep p = {.node = node,
@@ -146,10 +145,9 @@ ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const 
                  .n_in = n_in,
                  .n_out = n_out,
                  .n_threads = ot__parallel_max()};
-    ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step, .adds = adds};
+    ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step};
     int *first = ot__alloc_zero((size_t)n_in + 1, sizeof(*first));
     void *scratch = NULL;
-    char label[160];
     ot_status st = no_memory_unless(first != NULL);
 
     if (st != OT_OK)
@@ -158,11 +156,7 @@ ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const 
         first[i] = i;
     p.in_first = r.in_first = first;
     r.n_threads = p.n_threads;
-    if (kernel->can_run != NULL && !kernel->can_run(&p))
-        st = ot__error(OT_ERR_UNSUPPORTED, "%s: kernel '%s' cannot run this",
-                       ot__node_label(node, label, sizeof(label)), kernel->name);
-    if (st == OT_OK)
-        st = ot__kernel_prepare(kernel, &p);
+    st = ot__kernel_prepare(kernel, &p);
     if (st == OT_OK) {
         scratch = ot__alloc_aligned(p.scratch_bytes);
         r.scratch = scratch;
@@ -203,7 +197,7 @@ static ot_status evaluate(const ot_node *node, const ot_tensor *const *in, int n
     if (st == OT_OK)
         st = make_outputs(&e, out);
     if (st == OT_OK)
-        st = ot__op_run_kernel(e.node, kernel, e.in, e.constant, n_in, e.out, n_out, 0);
+        st = run_kernel(e.node, kernel, e.in, e.constant, n_in, e.out, n_out);
     evaluation_deinit(&e);
     return st;
 }

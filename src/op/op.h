@@ -92,11 +92,6 @@ ot_status ot__op_upgrade_node(
 // omitted inputs.
 ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
                       int n_out);
-// The lowest part of the above: prepare one kernel for these arguments, run it once, release it.
-// `constant` may be NULL; `adds` as in ot_run.
-ot_status ot__op_run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
-                            const void *const *constant, int n_in, ot_arg *const *out, int n_out,
-                            unsigned adds);
 
 // ---- attributes as text (attr_text.c) ----
 

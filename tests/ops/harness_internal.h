@@ -48,6 +48,50 @@ void check_begin(const ot_op_test *test, const ot_op_case *c);
 void fail(const char *format, ...) OT_PRINTF(1, 2);
 int failures(void);
 
+// ---- running a kernel (harness_run.c) ----
+
+enum { MAX_RESULTS = 2 * OT_CASE_MAX_PORTS };
+
+// What a run made, row-major: outputs, then what STATE ports hold.
+typedef struct buffers {
+    int n;
+    ot_tensor *tensor[MAX_RESULTS];
+} buffers;
+void buffers_deinit(buffers *b);
+bool buffers_same(const buffers *a, const buffers *b); // bits
+
+// The form of every port; NULL is row-major.
+typedef struct forms {
+    const ot_form *in[OT_CASE_MAX_PORTS], *out[OT_CASE_MAX_PORTS];
+} forms;
+
+typedef struct call {
+    const one_node *one;
+    const ot_kernel *kernel;
+    const inputs *in;
+    int in_place;        // the input whose memory output 0 takes; -1: none
+    const buffers *sums; // what is in outputs that the kernel can add to, and then adds to; NULL:
+                         // nothing is
+    const forms *forms;  // NULL: all row-major
+} call;
+
+// Prepares the kernel and runs it; `second`, when not NULL, receives a second run's results over
+// other memory.
+ot_status call_run(const call *c, buffers *first, buffers *second);
+bool is_state(const ot_node *node, int i);
+
+// What the kernel sees while it is prepared.
+typedef struct preparation {
+    ot_prep prep;
+    ot_arg arg[2 * OT_CASE_MAX_PORTS];
+    const ot_arg *in[OT_CASE_MAX_PORTS], *out[OT_CASE_MAX_PORTS];
+    const void *constant[OT_CASE_MAX_PORTS];
+    int first[OT_CASE_MAX_PORTS + 1];
+} preparation;
+void preparation_make(preparation *q, const call *c);
+
+// ---- what is checked ----
+
 // |a - b| within `tolerance` times the table's for the type, relative to the larger of |b| and the
 // largest |b|.
 bool tensors_agree(const ot_tensor *a, const ot_tensor *b, ot_dtype precision, double tolerance,
@@ -56,6 +100,12 @@ bool tensors_agree(const ot_tensor *a, const ot_tensor *b, ot_dtype precision, d
 void check_kernels(const ot_op_case *c, const inputs *in, const one_node *one);
 void check_kernels_against_f64(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                                const one_node *one);
+// Every form that the kernel takes (harness_forms.c).
+void check_forms(const ot_op_case *c, const call *plain, const buffers *oracle);
+// Whether that has offered the kernel another form than row-major.
+bool was_offered_forms(const ot_kernel *kernel);
+void check_against(const ot_op_case *c, const buffers *found, const buffers *oracle,
+                   const char *what);
 void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                   const one_node *one);
 ot_status run_reference(const one_node *one, const inputs *in, ot_tensor **out);

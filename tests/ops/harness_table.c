@@ -12,12 +12,12 @@ static const char *full_name(const ot_op_def *op, char *text, size_t size)
     return text;
 }
 
-static bool has_cases(const ot_op_test *tests, const char *op)
+static const ot_op_test *test_of(const ot_op_test *tests, const char *op)
 {
     for (; tests != NULL; tests = tests->next)
         if (strcmp(tests->op, op) == 0)
-            return true;
-    return false;
+            return tests;
+    return NULL;
 }
 
 static bool has_reference(const ot_op_def *op)
@@ -53,6 +53,17 @@ static void check_record(const ot_op_def *op, const char *name)
              no_grad ? "both a gradient and NO_GRAD" : "neither a gradient nor NO_GRAD");
 }
 
+// Every kernel that takes forms has been offered some, if the operator's cases run kernels at all.
+static void check_formed(const ot_op_def *op, const char *name, const ot_op_test *test)
+{
+    if (op->kernels == NULL || test->cases->name == NULL)
+        return;
+    for (const ot_kernel *k = op->kernels; k->name != NULL; k++)
+        if ((k->forms != NULL || (op->flags & OT_OP_ANY_LAYOUT) != 0) && !was_offered_forms(k))
+            fail("%s %d: no case tries kernel '%s' on another form than row-major", name, op->since,
+                 k->name);
+}
+
 static int compare_names(const ot_op_def *a, const ot_op_def *b)
 {
     const int by_domain =
@@ -75,7 +86,10 @@ void check_table(ot_op_test *tests)
                  full_name(ot__op_records(i + 1), next, sizeof(next)));
         for (const ot_op_def *op = records; op->name != NULL; op++)
             check_record(op, name);
-        if (!has_cases(tests, name))
+        if (test_of(tests, name) == NULL)
             fail("%s has no cases in tests/ops", name);
+        else
+            for (const ot_op_def *op = records; op->name != NULL; op++)
+                check_formed(op, name, test_of(tests, name));
     }
 }
