@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the benchmark: as ONNX text for onnxtrain and ONNX Runtime, and as PyTorch modules.
+"""The models of the benchmark: what each is trained on, and some of them as ONNX text.
 
     python3 bench/models.py mlp > mlp.onnxtxt
 
-Initial weights are drawn (RandomNormal), Kaiming-scaled; the benchmark compares time and memory, not values.
+The others are exported by PyTorch from modules.py, which has all of them as PyTorch modules. Initial weights are drawn (RandomNormal), Kaiming-scaled; the benchmark compares time and memory, not values.
 """
 
 import math
@@ -28,11 +28,26 @@ PROBLEMS = {
     "mlp": Problem(64, [784], 10, 200, 20),
     "lenet": Problem(64, [1, 28, 28], 10, 200, 20),
     "resnet18": Problem(8, [3, 224, 224], 1000, 6, 1),
+    "mobilenetv2": Problem(8, [3, 160, 160], 1000, 8, 1),
+    "encoder": Problem(8, [128], 16, 8, 1, vocabulary=4096),
+    "gpt": Problem(8, [128], 4096, 8, 1, labels=(128,), class_axis=-1, vocabulary=4096),
+    "lstm": Problem(16, [64], 256, 20, 2, labels=(64,), class_axis=-1, vocabulary=256),
+    "unet": Problem(2, [3, 128, 128], 4, 8, 1, labels=(128, 128)),
+    "bert": Problem(4, [128], 30522, 4, 1, labels=(128,), class_axis=-1, vocabulary=30522),
+    "resnet50": Problem(8, [3, 224, 224], 1000, 4, 1),
 }
+TEXTS = ["mlp", "lenet", "resnet18"]  # written here
+NEWER = "-newer"  # behind the name of an exported model: by PyTorch's newer exporter, else by the classic one
+NAMES = [*PROBLEMS, *(name + NEWER for name in PROBLEMS if name not in TEXTS)]
+
+
+def base(name):
+    """The name without the exporter."""
+    return name[:-len(NEWER)] if name.endswith(NEWER) else name
 
 
 def problem(name):
-    return PROBLEMS[name]
+    return PROBLEMS[base(name)]
 
 
 class Text:
@@ -122,47 +137,7 @@ def onnx_text(name):
             f"  scores = Identity ({scores})\n}}\n")
 
 
-def torch_module(name):
-    from torch import nn
-
-    def block(n_in, n_out, stride):
-        class Block(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.a = nn.Sequential(
-                    nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True),
-                    nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False), nn.BatchNorm2d(n_out))
-                self.b = nn.Identity() if stride == 1 and n_in == n_out else nn.Sequential(
-                    nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
-                self.relu = nn.ReLU(inplace=True)
-
-            def forward(self, x):
-                return self.relu(self.a(x) + self.b(x))
-
-        return Block()
-
-    if name == "mlp":
-        return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-    if name == "lenet":
-        return nn.Sequential(
-            nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
-    layers, n_in = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
-                    nn.MaxPool2d(3, 2, 1)], 64
-    for n_out, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
-        layers.append(block(n_in, n_out, stride))
-        n_in = n_out
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
-
-
-def torch_input(problem):
-    import torch
-
-    shape = (problem.rows, *problem.row)
-    return torch.randint(0, problem.vocabulary, shape) if problem.vocabulary else torch.rand(shape) - 0.5
-
-
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in PROBLEMS:
-        sys.exit(f"usage: models.py {'|'.join(PROBLEMS)}")
+    if len(sys.argv) != 2 or sys.argv[1] not in TEXTS:
+        sys.exit(f"usage: models.py {'|'.join(TEXTS)}")
     sys.stdout.write(onnx_text(sys.argv[1]))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of the same models in onnxtrain, PyTorch and ONNX Runtime training 1.19.2, alternating, each in its own process.
 
-    python3 bench/run.py --build build/release [--models mlp,lenet,resnet18] [--threads 1,2] [--rounds 5] [--out bench/RESULTS.md]
+    python3 bench/run.py --build build/release [--models mlp,gpt] [--threads 1,2] [--rounds 5] [--out bench/RESULTS.md]
     python3 bench/run.py --build build/release --against COMMIT [--models ..] [--threads 1,2] [--pairs 15]
 
 With --against the library is compared with itself at an earlier commit instead (against.py).
 
-The peers come from PyPI into a virtual environment of the benchmark's own (Python 3.8 to 3.11, which ONNX Runtime training's last
-release supports). Prints milliseconds a step (median of the processes' medians, and the least step), the seconds from process start to the
+The peers come from PyPI into virtual environments of the benchmark's own (Python 3.8 to 3.11, which ONNX Runtime training's last
+release supports). PyTorch's exports most of the models, once, into the work folder; --python names another. Prints milliseconds a step (median of the processes' medians, and the least step), the seconds from process start to the
 first finished step, peak resident memory, and the ratios to the faster and the smaller peer.
 """
 
@@ -26,27 +26,39 @@ import process
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def make_environment(folder):
-    """The interpreter of the peers' virtual environment."""
+# Two environments: the exporters want an onnx that ONNX Runtime training does not take.
+TORCH = ["numpy", "torch", "torchvision", "transformers", "onnx", "onnxscript"]
+ONNX_RUNTIME = ["numpy<2", "onnx<1.17", "onnxruntime-training-cpu==1.19.2"]
+
+
+def make_environment(folder, packages):
+    """The interpreter of a virtual environment with the packages."""
     python = os.path.join(folder, "bin", "python")
     if not os.path.exists(os.path.join(folder, "ready")):
-        if not (3, 8) <= sys.version_info[:2] <= (3, 11):
+        if packages is ONNX_RUNTIME and not (3, 8) <= sys.version_info[:2] <= (3, 11):
             sys.exit("bench: ONNX Runtime training 1.19.2 needs Python 3.8 to 3.11")
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        packages = ["numpy<2", "onnx<1.17", "torch", "onnxruntime-training-cpu==1.19.2"]
         subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
         open(os.path.join(folder, "ready"), "w").close()
     return python
 
 
-def model_files(names, work):
-    """The models as files, by name."""
+def model_files(names, work, python):
+    """The models as files, by name. What `python` has exported once stays."""
     os.makedirs(work, exist_ok=True)
-    paths = {}
-    for name in names:
-        paths[name] = os.path.join(work, name + ".onnxtxt")
+    paths = {name: os.path.join(work, name + (".onnxtxt" if name in models.TEXTS else ".onnx")) for name in names}
+    for name in set(names) & set(models.TEXTS):
         with open(paths[name], "w") as out:
             out.write(models.onnx_text(name))
+    missing = [name for name in names if not os.path.exists(paths[name])]
+    if missing and not python:
+        sys.exit(f"bench: {', '.join(paths[name] for name in missing)}: not there; --python PYTHON exports what is missing by a Python "
+                 f"that has {', '.join(TORCH)}; without --against, an environment with these is made")
+    for name in missing:
+        print(f"exporting {paths[name]}", file=sys.stderr)
+        newer = ["--newer"] if name.endswith(models.NEWER) else []
+        subprocess.run([python, os.path.join(HERE, "modules.py"), models.base(name), paths[name], *newer], check=True,
+                       stdout=subprocess.DEVNULL)
     return paths
 
 
@@ -61,26 +73,31 @@ def artifacts_of(path):
     return os.path.splitext(path)[0]
 
 
-def commands(name, threads, build, path, python):
+def commands(name, threads, build, path, pythons):
     problem = models.problem(name)
     steps = str(problem.steps + problem.warm_up)
     program = os.path.join(build, "bench", "bench_step")
     return {
         "onnxtrain": process.library_command(program, path, problem, threads),
-        "PyTorch": [python, os.path.join(HERE, "step_torch.py"), name, str(threads), steps],
-        "ONNX Runtime": [python, os.path.join(HERE, "step_ort.py"), artifacts_of(path), name, str(threads), steps],
+        "PyTorch": [pythons["PyTorch"], os.path.join(HERE, "step_torch.py"), name, str(threads), steps],
+        "ONNX Runtime": [pythons["ONNX Runtime"], os.path.join(HERE, "step_ort.py"), artifacts_of(path), name, str(threads), steps],
     }
 
 
-def measure(name, threads, args, path, python):
-    """For every program, its runs in turn: a disturbance of the machine meets all of them."""
-    runs = {}
+def measure(name, threads, args, path, pythons):
+    """For every program, its runs in turn: a disturbance of the machine meets all of them. A peer may refuse the model."""
+    runs, refused = {}, {}
     for _ in range(args.rounds):
-        for program, command in commands(name, threads, args.build, path, python).items():
+        for program, command in commands(name, threads, args.build, path, pythons).items():
+            if program in refused:
+                continue
             result = process.run_once(command, threads)
-            if "error" in result:
+            if "error" not in result:
+                runs.setdefault(program, []).append(result)
+            elif program == "onnxtrain":
                 sys.exit(f"bench: {program}, {name}: {result['error']}")
-            runs.setdefault(program, []).append(result)
+            else:
+                refused[program] = result["error"]
     table = {}
     for program, results in runs.items():
         steps = [r["ms"][models.problem(name).warm_up:] for r in results]
@@ -90,7 +107,7 @@ def measure(name, threads, args, path, python):
             "first": min(r["first"] for r in results),
             "peak": min(r["peak_mb"] for r in results),
         }
-    return table
+    return table, refused
 
 
 def processor():
@@ -101,21 +118,24 @@ def processor():
         return platform.processor()
 
 
-def lines_of(name, threads, table):
+def lines_of(name, threads, table, refused):
     peers = [table[p] for p in table if p != "onnxtrain"]
     ours = table["onnxtrain"]
     for program, row in table.items():
         ratios = "| | |"
-        if program == "onnxtrain":
+        if program == "onnxtrain" and peers:
             ratios = (f"| {min(p['median'] for p in peers) / ours['median']:.2f} / {min(p['min'] for p in peers) / ours['min']:.2f} "
                       f"| {ours['peak'] / min(p['peak'] for p in peers):.2f} |")
         yield (f"| {name} | {threads} | {program} | {row['median']:.2f} | {row['min']:.2f} | {row['peak']:.0f} "
                f"| {row['first']:.2f} {ratios}")
+    for program, error in refused.items():
+        yield f"| {name} | {threads} | {program} | does not run it: {error.replace('|', '/')} | | | | | |"
 
 
 def measure_peers(names, threads, args):
-    python = make_environment(os.path.join(args.work, "venv"))
-    paths = model_files(names, args.work)
+    pythons = {"PyTorch": args.python or make_environment(os.path.join(args.work, "torch"), TORCH),
+               "ONNX Runtime": make_environment(os.path.join(args.work, "onnxruntime"), ONNX_RUNTIME)}
+    paths = model_files(names, args.work, pythons["PyTorch"])
     make_artifacts(paths, args.build)
     head = ["| model | threads | program | ms/step, median | ms/step, min | peak MB | first step, s "
             "| times faster (median / min) | memory of the smaller peer |", "|---|---|---|---|---|---|---|---|---|"]
@@ -123,7 +143,7 @@ def measure_peers(names, threads, args):
     rows = []
     for name in names:
         for n_threads in threads:
-            for line in lines_of(name, n_threads, measure(name, n_threads, args, paths[name], python)):
+            for line in lines_of(name, n_threads, *measure(name, n_threads, args, paths[name], pythons)):
                 rows.append(line)
                 print(line, flush=True)
     if args.out:
@@ -135,22 +155,25 @@ def measure_peers(names, threads, args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--models", default=",".join(models.PROBLEMS))
+    parser.add_argument("--models", help=f"of {', '.join(models.NAMES)}; default: all, without --against those of the classic exporter")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", metavar="COMMIT", help="compare with the library at that commit instead of with the peers")
     parser.add_argument("--pairs", type=int, default=15, help="processes of each build, with --against")
+    parser.add_argument("--python", help=f"one that has {', '.join(TORCH)}; exports models, and is PyTorch's side")
     parser.add_argument("--work", default="build/bench")
     parser.add_argument("--out")
     args = parser.parse_args()
-    names, threads = args.models.split(","), [int(n) for n in args.threads.split(",")]
+    names = args.models.split(",") if args.models else models.NAMES if args.against else list(models.PROBLEMS)
+    threads = [int(n) for n in args.threads.split(",")]
     for name in names:
-        if name not in models.PROBLEMS:
-            parser.error(f"--models: '{name}' is none of {', '.join(models.PROBLEMS)}")
+        if name not in models.NAMES:
+            parser.error(f"--models: '{name}' is none of {', '.join(models.NAMES)}")
     if args.pairs < 1:
         parser.error(f"--pairs: {args.pairs} is less than 1")
     if args.against:
-        return against.compare(args.against, args.build, args.work, model_files(names, args.work), threads, args.pairs)
+        return against.compare(args.against, args.build, args.work, model_files(names, args.work, args.python), threads,
+                               args.pairs)
     return measure_peers(names, threads, args)
 
 

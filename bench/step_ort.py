@@ -46,7 +46,7 @@ def main():
     from onnxruntime.training import api
     import models
 
-    problem = models.PROBLEMS[name]
+    problem = models.problem(name)
     random = numpy.random.default_rng(0)
     if problem.vocabulary:
         x = random.integers(0, problem.vocabulary, (problem.rows, *problem.row)).astype(numpy.int64)

@@ -13,11 +13,12 @@ def main():
     start = float(os.environ["BENCH_START"])
     import torch
     import models
+    import modules
 
     torch.set_num_threads(threads)
-    problem = models.PROBLEMS[name]
+    problem = models.problem(name)
     torch.manual_seed(0)
-    module, x = models.torch_module(name), models.torch_input(problem)
+    module, x = modules.module_of(name), modules.input_of(problem)
     if len(problem.row) == 3:
         module, x = module.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     labels = torch.randint(0, problem.classes, (problem.rows, *problem.labels))
