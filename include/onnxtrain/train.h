@@ -139,7 +139,8 @@ typedef struct ot_train_options {
  *
  * A state is saved when a train step from it has given a finite loss and all that is trained is
  * finite; until then the checkpoint before it stays. The last state is proven by one step more,
- * which is undone. After an error in the data the state before it is saved.
+ * which is undone. After an error in the data the state of the last
+ * whole step is saved.
  *
  * @param training,validation validation may be NULL
  * @param options NULL for defaults

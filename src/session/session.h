@@ -36,6 +36,8 @@ bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot_
 // it, and forth again: for saving the state that the step was made from.
 void ot__session_step_back(ot_session *session);
 void ot__session_step_forth(ot_session *session);
+// All train steps since ot_session_reset_gradients() go back, for good, and gradients are reset.
+void ot__session_drop_steps(ot_session *session);
 
 // A copy of the eval model as it was given; NULL in *out: the session has none.
 ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out);

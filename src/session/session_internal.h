@@ -48,10 +48,12 @@ typedef struct ot__program {
     uint64_t clock; // of uses, for the plan to give up
 } ot__program;
 
-// Parameters that a train step itself changes (running statistics), to undo a failed one.
+// Parameters that a train step itself changes (running statistics), to undo a failed one, or all
+// since gradients were reset.
 typedef struct ot__undo {
     ot__parameter **parameters;
-    void **copies;
+    void **copies, **first_copies; // before the last step, before the first since the reset
+    uint64_t first_counter;
     int n;
 } ot__undo;
 
@@ -122,7 +124,7 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
 // undo.c
 bool ot__undo_has(const ot__undo *undo, const ot__parameter *p);
 ot_status ot__undo_create(ot_session *session);
-void ot__undo_keep(const ot__undo *undo);
+void ot__undo_keep(ot_session *session);
 void ot__undo_restore(const ot__undo *undo);
 void ot__undo_deinit(ot__undo *undo);
 

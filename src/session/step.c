@@ -163,7 +163,7 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {
         if (training)
-            ot__undo_keep(&session->undo);
+            ot__undo_keep(session);
         st = ot__plan_run(plan, &step);
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);

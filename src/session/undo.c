@@ -15,16 +15,14 @@ bool ot__undo_has(const ot__undo *undo, const ot__parameter *p)
 
 static ot_status add(ot__undo *undo, ot__parameter *p)
 {
-    void *copy;
+    const int i = undo->n;
 
     if (ot__undo_has(undo, p))
         return OT_OK;
-    copy = ot__alloc(p->value->n_bytes);
-    if (copy == NULL)
-        return OT_ERR_NO_MEMORY;
-    undo->copies[undo->n] = copy;
     undo->parameters[undo->n++] = p;
-    return OT_OK;
+    undo->copies[i] = ot__alloc(p->value->n_bytes);
+    undo->first_copies[i] = ot__alloc(p->value->n_bytes);
+    return undo->copies[i] == NULL || undo->first_copies[i] == NULL ? OT_ERR_NO_MEMORY : OT_OK;
 }
 
 ot_status ot__undo_create(ot_session *session)
@@ -35,7 +33,8 @@ ot_status ot__undo_create(ot_session *session)
 
     undo->parameters = ot__alloc_zero(n, sizeof(ot__parameter *));
     undo->copies = ot__alloc_zero(n, sizeof(void *));
-    if (undo->parameters == NULL || undo->copies == NULL)
+    undo->first_copies = ot__alloc_zero(n, sizeof(void *));
+    if (undo->parameters == NULL || undo->copies == NULL || undo->first_copies == NULL)
         return OT_ERR_NO_MEMORY;
     for (int k = 0; k < g->n_nodes; k++) {
         const ot_node *node = g->nodes[k];
@@ -54,20 +53,36 @@ ot_status ot__undo_create(ot_session *session)
     return OT_OK;
 }
 
-void ot__undo_keep(const ot__undo *undo)
+static void keep(const ot__undo *undo, void **copies)
 {
     for (int i = 0; i < undo->n; i++)
         if (undo->parameters[i]->value->n_bytes > 0)
-            memcpy(undo->copies[i], undo->parameters[i]->value->data,
+            memcpy(copies[i], undo->parameters[i]->value->data,
                    undo->parameters[i]->value->n_bytes);
+}
+
+static void restore(const ot__undo *undo, void *const *copies)
+{
+    for (int i = 0; i < undo->n; i++)
+        if (undo->parameters[i]->value->n_bytes > 0)
+            memcpy(undo->parameters[i]->value->data, copies[i],
+                   undo->parameters[i]->value->n_bytes);
+}
+
+void ot__undo_keep(ot_session *session)
+{
+    ot__undo *undo = &session->undo;
+
+    keep(undo, undo->copies);
+    if (!session->overwrite_gradients)
+        return;
+    keep(undo, undo->first_copies);
+    undo->first_counter = session->counter;
 }
 
 void ot__undo_restore(const ot__undo *undo)
 {
-    for (int i = 0; i < undo->n; i++)
-        if (undo->parameters[i]->value->n_bytes > 0)
-            memcpy(undo->parameters[i]->value->data, undo->copies[i],
-                   undo->parameters[i]->value->n_bytes);
+    restore(undo, undo->copies);
 }
 
 static void swap(uint8_t *a, uint8_t *b, size_t n)
@@ -103,11 +118,24 @@ void ot__session_step_forth(ot_session *session)
     session->counter++;
 }
 
+void ot__session_drop_steps(ot_session *session)
+{
+    if (session->overwrite_gradients)
+        return; // there has been none
+    ot__homes_enter(session);
+    restore(&session->undo, session->undo.first_copies);
+    session->counter = session->undo.first_counter;
+    session->overwrite_gradients = true;
+}
+
 void ot__undo_deinit(ot__undo *undo)
 {
-    for (int i = 0; i < undo->n; i++)
+    for (int i = 0; i < undo->n; i++) {
         ot__free(undo->copies[i]);
+        ot__free(undo->first_copies[i]);
+    }
     ot__free(undo->copies);
+    ot__free(undo->first_copies);
     ot__free(undo->parameters);
     *undo = (ot__undo){0};
 }

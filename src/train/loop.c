@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop: micro-batches, optimizer steps, validation, early stop, saving and resuming.
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -130,15 +131,36 @@ static bool has_all_steps(const ot__loop *l)
            ot_session_step_count(l->session) - l->at.first_step >= l->options->max_steps;
 }
 
-static ot_status optimizer_step(ot__loop *l)
+// Gradients of the next batches, as many as make a step, and the step itself.
+static ot_status update(ot__loop *l)
+{
+    const int64_t first = l->at.batch;
+    const int64_t end = OT_MIN(l->n_batches - first, l->options->accumulation) + first;
+
+    while (l->at.batch < end) {
+        OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
+        assert(l->inputs[0]); // there are as many as were counted
+        OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
+        OT_TRY(ot__save_confirmed(l));
+        l->at.batch++;
+    }
+    if (end - first > 1)
+        OT_TRY(ot_session_scale_gradients(l->session, 1.0 / (double)(end - first)));
+    return ot_session_optimizer_step(l->session);
+}
+
+static ot_status train_step(ot__loop *l)
 {
     const int64_t every = l->options->save_every;
+    const ot__position before = l->at;
+    const ot_status st = update(l);
     ot_event event;
 
-    if (l->n_micro_batches > 1)
-        OT_TRY(ot_session_scale_gradients(l->session, 1.0 / (double)l->n_micro_batches));
-    OT_TRY(ot_session_optimizer_step(l->session));
-    l->n_micro_batches = 0;
+    if (st != OT_OK) { // a part of a step is nothing to go on from
+        ot__session_drop_steps(l->session);
+        l->at = before;
+        return st;
+    }
     l->is_confirmed = l->is_saved = false;
     if (ot_session_has_schedule(l->session))
         OT_TRY(ot_session_schedule_step(l->session));
@@ -155,17 +177,8 @@ static ot_status optimizer_step(ot__loop *l)
 static ot_status train_epoch(ot__loop *l)
 {
     OT_TRY(ot_batches_seek(l->training, l->at.epoch, l->at.batch));
-    while ((!l->is_stopping && !l->is_finished) || l->n_micro_batches > 0) {
-        OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
-        if (!l->inputs[0])
-            break;
-        OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
-        l->n_micro_batches++;
-        OT_TRY(ot__save_confirmed(l));
-        l->at.batch++;
-        if (l->n_micro_batches == l->options->accumulation || l->at.batch == l->n_batches)
-            OT_TRY(optimizer_step(l));
-    }
+    while (!l->is_stopping && !l->is_finished && l->at.batch < l->n_batches)
+        OT_TRY(train_step(l));
     return OT_OK;
 }
 
@@ -237,9 +250,7 @@ static ot_status save_after_error(ot__loop *l, ot_status st)
     if (st == OT_ERR_INTERRUPTED || st == OT_ERR_NOT_FINITE)
         return st;
     snprintf(message, sizeof message, "%s", ot_error_message());
-    // Within a step the state before it is not there any more.
-    last =
-        l->n_micro_batches > 0 || l->has_failed ? ot__loop_check_parameters(l) : ot__save_last(l);
+    last = l->has_failed ? ot__loop_check_parameters(l) : ot__save_last(l);
     if (last != OT_ERR_NOT_FINITE)
         return ot__error(st, "%s", message);
     return ot__error_prefix(last, "%s; and before that", message);

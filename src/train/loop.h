@@ -35,10 +35,9 @@ typedef struct ot__loop {
     int64_t start_step; // of this process
     ot__position at;
     double epoch_start;
-    int64_t n_micro_batches; // since the last optimizer step
-    bool is_stopping;        // the callback wants it
-    bool is_finished;        // by steps or patience
-    bool is_at_end;          // the last state is being confirmed
+    bool is_stopping; // the callback wants it
+    bool is_finished; // by steps or patience
+    bool is_at_end;   // the last state is being confirmed
     // saving
     char *checkpoint_path, *best_path, *model_path;
     ot_tensor **best; // copies of all parameters at the best epoch

@@ -97,6 +97,11 @@ steps=$(sed -n 's/.*partial.onnx: written with the parameters after step \([0-9]
 [ -n "$steps" ] || fail "$ran: does not say how many steps"
 run 0 train mlp.onnxtxt --data plain.csv --batch-size 2 --threads 1 --epochs 2 --max-steps "$steps" --quiet --out expected.onnx
 same partial.onnx expected.onnx
+# Batches of a step that is not whole count for nothing.
+run 1 train mlp.onnxtxt --data bad.csv --batch-size 2 --accumulate 4 --threads 1 --epochs 2 --out partial.onnx
+steps=$(sed -n 's/.*partial.onnx: written with the parameters after step \([0-9]*\)/\1/p' err)
+run 0 train mlp.onnxtxt --data plain.csv --batch-size 2 --accumulate 4 --threads 1 --epochs 2 --max-steps "$steps" --quiet --out expected.onnx
+same partial.onnx expected.onnx
 run 1 train mlp.onnxtxt --data bad.csv --batch-size 60 --threads 1 --out none.onnx
 [ "$(wc -l <err)" = 1 ] || fail "$ran: speaks of a model where there has been no step"
 [ ! -e none.onnx ] || fail "$ran: wrote a model"
