@@ -118,6 +118,15 @@ static char *path_in(const char *folder, const char *name)
     return path;
 }
 
+// The session may change whose moments they are.
+static void take_owner(train_run *r)
+{
+    const char *owner;
+
+    if (ot_checkpoint_get_string(r->resumed, "onnxtrain.optimizer", &owner) == OT_OK)
+        snprintf(r->moments_of, sizeof(r->moments_of), "%s", owner);
+}
+
 static int make_session(train_run *r)
 {
     const train_values *v = r->values;
@@ -137,6 +146,7 @@ static int make_session(train_run *r)
                 return report_error();
             }
             checkpoint = r->resumed;
+            take_owner(r);
         }
         free(path);
     }
@@ -249,19 +259,26 @@ static void note_left_over(const train_run *r, const ot_batches *batches, const 
         progress_note(&r->progress, text);
 }
 
-// Plain SGD goes on from any state; every other rule refuses the moments of another.
+// Plain SGD goes on from any state; every other rule refuses the moments of another, and finds none
+// after plain SGD. A checkpoint of another maker does not say.
 static void note_moments(const train_run *r)
 {
-    const char *owner;
+    const bool is_plain = r->model.options.optimizer.optimizer == OT_OPTIMIZER_SGD;
+    ot_property_kind kind;
     char text[200];
 
-    if (!r->resumed || r->from_folder || r->model.options.optimizer.optimizer != OT_OPTIMIZER_SGD ||
-        ot_checkpoint_get_string(r->resumed, "onnxtrain.optimizer", &owner) != OT_OK)
+    if (!r->resumed || r->from_folder || is_plain == !r->moments_of[0] ||
+        ot_checkpoint_property_kind_of(r->resumed, "onnxtrain.epoch", &kind) != OT_OK)
         return;
-    snprintf(text, sizeof(text),
-             "the run was made with %.80s: sgd goes on from its parameters and does not use its "
-             "moments",
-             owner);
+    if (is_plain)
+        snprintf(text, sizeof(text),
+                 "the run was made with %s: sgd goes on from its parameters and drops its moments",
+                 r->moments_of);
+    else
+        snprintf(text, sizeof(text),
+                 "the run was made with sgd: %s goes on from its parameters with new moments, "
+                 "after step %lld",
+                 optimizer_name(&r->values->model), (long long)ot_session_step_count(r->session));
     progress_note(&r->progress, text);
 }
 

@@ -96,6 +96,11 @@ bool optimizer_is_none(const model_values *values)
     return optimizer_numbers[values->optimizer] == OT_OPTIMIZER_NONE;
 }
 
+const char *optimizer_name(const model_values *values)
+{
+    return optimizers[values->optimizer];
+}
+
 size_t set_memory_max(int64_t n_bytes)
 {
     const size_t most = n_bytes == INT64_MAX ? OT_MEMORY_UNLIMITED : (size_t)n_bytes;

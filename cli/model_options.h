@@ -42,6 +42,7 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
 void model_setup_deinit(model_setup *setup);
 
 bool optimizer_is_none(const model_values *values);
+const char *optimizer_name(const model_values *values);
 // More threads than any machine has are a slip; the exit code.
 int check_threads(int64_t n_threads);
 // A row of a command's table: `at` is the offset of an int64_t, which set_memory_max() takes.

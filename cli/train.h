@@ -31,6 +31,7 @@ typedef struct train_run {
     model_setup model;
     ot_artifacts *artifacts;
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
+    char moments_of[80];    // operator whose moments it had; "": nobody's
     ot_session *session;
     data_setup data;
     ot_data_options data_options; // of the training data

@@ -73,7 +73,8 @@ OT_API ot_status ot_session_load_buffers(const ot_bytes *training, const ot_byte
  * Moments of the same rule are gone on with. Where the model that is replaced has another one, that
  * one's make room: the new rule begins, with the number of steps done at 0. Moments of another rule
  * that a file has brought are refused, as by ot_session_create(). A rule without moments (plain
- * SGD) leaves those there are; a rule with moments begins after it.
+ * SGD) drops those that a file has brought, and leaves those of the rule it replaces; a rule with
+ * moments begins after it.
  */
 OT_API ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer);
 /** NULL is fine. While another thread is inside, nothing happens. */

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, Mapping
 
 from onnxtrain import _core
 
@@ -29,10 +30,13 @@ def left_over(batches: _core.Batches | None, kind: str) -> list[tuple[bool, str]
     return [(False, text)]
 
 
-def moments(state: _core.Checkpoint) -> list[tuple[bool, str]]:
-    """Plain SGD goes on from any state; every other rule refuses the moments of another."""
-    if "onnxtrain.optimizer" not in state.property_names():
+def moments(properties: Mapping[str, Any], optimizer: str, steps: int) -> list[tuple[bool, str]]:
+    """Plain SGD goes on from any state; every other rule refuses the moments of another, and finds none after plain
+    SGD. `properties` are those of the checkpoint that the run goes on from; one of another maker does not say."""
+    owner = properties.get("onnxtrain.optimizer")
+    if (optimizer == "sgd") == (owner is None) or "onnxtrain.epoch" not in properties:
         return []
-    owner = state.get_property("onnxtrain.optimizer")
-    text = f"the run was made with {owner}: sgd goes on from its parameters and does not use its moments"
+    if owner is not None:
+        return [(False, f"the run was made with {owner}: sgd goes on from its parameters and drops its moments")]
+    text = f"the run was made with sgd: {optimizer} goes on from its parameters with new moments, after step {steps}"
     return [(False, text)]

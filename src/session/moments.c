@@ -29,22 +29,33 @@ static bool is_zero(const ot_tensor *t)
     return true;
 }
 
-// A rule without memory, like plain SGD, is given moments too, which it leaves zero; the file
-// format wants them. Then a rule with more of them finds nothing to go on with.
-static bool are_unused(const ot__optimizer *o)
+// Whether there are no more than `n` of each parameter, and these zero.
+static bool are_zero(const ot__optimizer *o, int n)
 {
-    if (o->moments_of == NULL || o->n_moments == 0)
-        return false;
     for (int i = 0; i < o->n_parameters; i++) {
         const ot__parameter *p = o->parameters[i];
 
-        if (p->moments[o->n_moments - 1] != NULL)
+        if (n < OT_MAX_MOMENTS && p->moments[n] != NULL)
             return false;
-        for (int k = 0; k < o->n_moments - 1; k++)
+        for (int k = 0; k < n; k++)
             if (p->moments[k] != NULL && !is_zero(p->moments[k]))
                 return false;
     }
     return true;
+}
+
+// A rule without memory, like plain SGD, is given moments too, which it leaves zero; the file
+// format wants them. Then a rule with more of them finds nothing to go on with.
+static bool are_unused(const ot__optimizer *o)
+{
+    return o->moments_of != NULL && o->n_moments > 0 && are_zero(o, o->n_moments - 1);
+}
+
+// Moments of a file that plain SGD goes on from are out of date with its first step: the rule that
+// they are of must not find them afterwards.
+static bool are_left_behind(const ot__optimizer *o)
+{
+    return o->moments_of == NULL && o->n_moments > 0 && !are_zero(o, o->n_moments);
 }
 
 static ot_status check_moment(const ot__parameter *p, int k)
@@ -105,7 +116,8 @@ ot_status ot__moments_make(const ot_session *session, bool is_switch, ot__fresh_
             OT_ERR_INVALID,
             "the checkpoint's optimizer state is that of %s, the optimizer model has %s", owner,
             o->moments_of);
-    if (session->checkpoint->has_optimizer_state && !is_other && !are_unused(o))
+    if (session->checkpoint->has_optimizer_state && !is_other && !are_unused(o) &&
+        (is_switch || !are_left_behind(o)))
         return check_all(o);
     return make_zeros(o, fresh);
 }
@@ -115,14 +127,18 @@ ot_status ot__moments_take(ot_session *session, ot__fresh_moments *fresh)
     ot_checkpoint *checkpoint = session->checkpoint;
     const ot__optimizer *o = &session->optimizer;
     ot_property_kind kind;
+    bool is_named;
 
     if (fresh->tensors == NULL)
         return OT_OK;
     // Who is named is another one by now, or is not yet.
-    if (o->moments_of != NULL &&
-        (checkpoint->has_optimizer_state ||
-         ot_checkpoint_property_kind_of(checkpoint, OT_PROPERTY_OPTIMIZER, &kind) == OT_OK))
+    is_named = ot_checkpoint_property_kind_of(checkpoint, OT_PROPERTY_OPTIMIZER, &kind) == OT_OK;
+    if (o->moments_of != NULL && (checkpoint->has_optimizer_state || is_named))
         OT_TRY(ot_checkpoint_set_string(checkpoint, OT_PROPERTY_OPTIMIZER, o->moments_of));
+    else if (o->moments_of == NULL && is_named)
+        OT_TRY(ot_checkpoint_remove_property(checkpoint, OT_PROPERTY_OPTIMIZER));
+    if (o->moments_of != NULL || !checkpoint->has_optimizer_state)
+        checkpoint->step = 0; // which the correction of young moments counts from
     if (!checkpoint->has_optimizer_state)
         checkpoint->initial_lr = (float)default_initial_lr;
     for (int i = 0; i < o->n_parameters; i++)
@@ -134,7 +150,6 @@ ot_status ot__moments_take(ot_session *session, ot__fresh_moments *fresh)
             *made = NULL;
         }
     checkpoint->has_optimizer_state = true;
-    checkpoint->step = 0; // which the correction of young moments counts from
     return OT_OK;
 }
 

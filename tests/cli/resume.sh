@@ -48,16 +48,28 @@ same again.onnx unbroken.onnx
 run 0 train dropout.onnxtxt $options --checkpoint-dir new --resume --quiet --out again.onnx
 same again.onnx unbroken.onnx
 
-# Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those.
+# Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those. After
+# plain SGD there are none to go on with.
 cp -r saved adamw
-sgd="dropout.onnxtxt $options --checkpoint-dir adamw --resume --max-steps 541 --out sgd.onnx"
-run 0 train $sgd --optimizer adamw --log log2
+again() { # again EPOCHS ARGUMENT...
+    last=$1
+    shift
+    rm -f log2
+    run 0 train dropout.onnxtxt $(echo "$options" | sed "s/--epochs 60/--epochs $last/") --checkpoint-dir adamw --resume --log log2 "$@"
+}
+again 60 --optimizer adamw
 grep -q '"note"' log2 && fail "$ran: nothing is to be noted"
-run 0 train $sgd --optimizer sgd --log log2
-out "note: the run was made with AdamWOptimizer: sgd goes on from its parameters and does not use its moments"
-grep -q '"text":"the run was made with AdamWOptimizer' log2 || fail "$ran: the log has no note"
 refuses 1 "the checkpoint's optimizer state is that of AdamWOptimizer, the optimizer model has SGDMomentumOptimizer" \
-    train $sgd --optimizer sgd-momentum
+    train dropout.onnxtxt $options --checkpoint-dir adamw --resume --optimizer sgd-momentum
+again 61 --optimizer sgd
+out "note: the run was made with AdamWOptimizer: sgd goes on from its parameters and drops its moments"
+grep -q '"text":"the run was made with AdamWOptimizer' log2 || fail "$ran: the log has no note"
+again 62 --optimizer sgd
+grep -q '"note"' log2 && fail "$ran: nothing is to be noted"
+again 63 --optimizer adamw
+out "note: the run was made with sgd: adamw goes on from its parameters with new moments, after step 0"
+again 64 --optimizer adamw
+grep -q '"note"' log2 && fail "$ran: nothing is to be noted"
 
 # A checkpoint of other data is noticed; a damaged one is refused.
 run 0 train mlp.onnxtxt --data packed.npz --batch-size 5 --checkpoint-dir other --max-steps 7 --quiet

@@ -79,6 +79,43 @@ static void moments_of_another_rule_in_a_file_are_refused(void **state)
     teardown_of(&f);
 }
 
+static void load_anew(fixture *f, const char *path, const char *next_text)
+{
+    assert_int_equal(ot_session_save(f->session, path), OT_OK);
+    close_session(f, next_text);
+    ot_checkpoint_destroy(f->checkpoint);
+    assert_int_equal(ot_checkpoint_load(path, &f->checkpoint), OT_OK);
+    open_session(f);
+}
+
+// They are of parameters that plain SGD has moved since.
+static void a_rule_does_not_find_its_moments_after_a_run_of_plain_sgd(void **state)
+{
+    fixture f = {0};
+    const char *path = in_folder(state, "checkpoint"), *owner;
+
+    make(&f, OT_F32, mlp_adamw_text);
+    open_session(&f);
+    (void)train(&f, 0);
+    optimize(&f);
+    load_anew(&f, path, mlp_sgd_text);
+    (void)train(&f, 1);
+    optimize(&f);
+    assert_int_equal(ot_session_step_count(f.session), 2);
+    assert_int_not_equal(ot_checkpoint_get_string(f.checkpoint, "onnxtrain.optimizer", &owner),
+                         OT_OK);
+    load_anew(&f, path, mlp_adamw_text);
+    assert_int_equal(ot_session_step_count(f.session), 0);
+    for (size_t k = 0; k < OT_COUNT(moment_names); k++)
+        assert_true(is_zero(moment(&f, moment_names[k], 0)) &&
+                    is_zero(moment(&f, moment_names[k], 1)));
+    (void)train(&f, 2);
+    optimize(&f);
+    assert_int_equal(ot_checkpoint_get_string(f.checkpoint, "onnxtrain.optimizer", &owner), OT_OK);
+    assert_string_equal(owner, "AdamWOptimizer");
+    teardown_of(&f);
+}
+
 static void a_moment_that_some_parameter_lacks_is_named(void **state)
 {
     fixture *f = *state;
@@ -250,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(moments_of_another_rule_in_a_file_are_refused),
         TEST_IN_FOLDER(a_rule_that_begins_is_named_in_files),
+        TEST_IN_FOLDER(a_rule_does_not_find_its_moments_after_a_run_of_plain_sgd),
         TEST(a_moment_that_some_parameter_lacks_is_named),
         TEST(adamw_begins_over_the_state_of_plain_sgd),
         TEST(a_session_may_go_from_plain_sgd_to_adamw),
