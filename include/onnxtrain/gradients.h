@@ -39,7 +39,8 @@ typedef struct ot_gradients_options {
 /**
  * Make the gradients of value `of` with respect to the values `wrt`, which may be inputs,
  * initializers or computed ones, of type f32 or f64. The model counts as an inference model:
- * BatchNormalization uses its stored statistics, Dropout drops nothing.
+ * BatchNormalization uses its stored statistics, Dropout drops nothing. Otherwise it is taken as it
+ * is: what ot_model_prepare_training() puts right, such as merged parameters, is left.
  *
  * @param model   borrowed for the call
  * @param options NULL for defaults

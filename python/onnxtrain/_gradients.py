@@ -112,7 +112,7 @@ def gradients(
     keep_operators: bool = False,
     session_options: SessionOptions | None = None,
 ) -> Gradients:
-    """Differentiate a value of a model.
+    """Differentiate a value of a model, taken as it is: what :func:`prepare` puts right is left.
 
         slope = onnxtrain.gradients("model.onnx", wrt="image", of="loss")
         slope(image, labels)                    # an array like image
