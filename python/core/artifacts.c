@@ -166,7 +166,8 @@ static PyObject *artifacts_notes(PyObject *self, PyObject *unused)
     for (int i = 0; list != NULL && i < n; i++) {
         ot_log_level level;
         const char *text = ot_artifacts_note(artifacts, i, &level);
-        PyObject *note = Py_BuildValue("(Os)", level == OT_LOG_WARNING ? Py_True : Py_False, text);
+        PyObject *note =
+            Py_BuildValue("(ON)", level == OT_LOG_WARNING ? Py_True : Py_False, core_text(text));
 
         if (note == NULL || PyList_SetItem(list, i, note) != 0)
             Py_CLEAR(list);
@@ -284,7 +285,8 @@ static PyObject *parameter_row(const ot_checkpoint *checkpoint, int index)
 
     if (st != OT_OK)
         return core_raise(st);
-    return Py_BuildValue("(sNN)", name, PyBool_FromLong(trains), core_tensor_new(tensor));
+    return Py_BuildValue("(NNN)", core_text(name), PyBool_FromLong(trains),
+                         core_tensor_new(tensor));
 }
 
 static PyObject *artifacts_parameters(PyObject *self, PyObject *unused)

@@ -329,8 +329,7 @@ static PyObject *get_property(PyObject *self, PyObject *args)
         return ot_checkpoint_get_float(handle(self), name, &f) == OT_OK
                    ? PyFloat_FromDouble((double)f)
                    : NULL;
-    return ot_checkpoint_get_string(handle(self), name, &text) == OT_OK ? PyUnicode_FromString(text)
-                                                                        : NULL;
+    return ot_checkpoint_get_string(handle(self), name, &text) == OT_OK ? core_text(text) : NULL;
 }
 
 static PyObject *set_int(PyObject *self, PyObject *args)

@@ -63,6 +63,8 @@ PyObject *core_result(ot_status status);
 int core_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type);
 void *core_alloc(PyTypeObject *type); // a zeroed object; NULL with an exception
 void core_free(PyObject *self);       // for the end of a destructor
+// A name or text of the library, None for NULL; an exception where it is not UTF-8.
+PyObject *core_text(const char *text);
 PyObject *core_names(int count, const char *(*name_at)(const void *, int), const void *handle);
 
 // Texts of a list for the library. None: items NULL, count 0.

@@ -92,8 +92,8 @@ static PyObject *field_at(const ot_dataset *dataset, int index)
     ot_shape shape;
 
     if (ot_dataset_field_info(dataset, index, &dtype, &shape) != OT_OK)
-        return Py_BuildValue("(siO)", ot_dataset_field_name(dataset, index), 0, Py_None);
-    return Py_BuildValue("(siN)", ot_dataset_field_name(dataset, index), (int)dtype,
+        return Py_BuildValue("(NiO)", core_text(ot_dataset_field_name(dataset, index)), 0, Py_None);
+    return Py_BuildValue("(NiN)", core_text(ot_dataset_field_name(dataset, index)), (int)dtype,
                          core_shape_tuple(&shape));
 }
 
@@ -339,7 +339,7 @@ static PyObject *batches_class_names(PyObject *self, void *unused)
 
     (void)unused;
     for (int i = 0; names != NULL && list != NULL && i < n; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
+        PyObject *name = core_text(names[i]);
 
         if (name == NULL || PyList_SetItem(list, i, name) != 0)
             Py_CLEAR(list);

@@ -106,7 +106,8 @@ static PyObject *findings_list(const ot_findings *findings)
 
     for (int i = 0; list != NULL && i < n; i++) {
         const ot_finding *finding = ot_findings_get(findings, i);
-        PyObject *row = Py_BuildValue("(Os)", finding->changes ? Py_True : Py_False, finding->text);
+        PyObject *row =
+            Py_BuildValue("(ON)", finding->changes ? Py_True : Py_False, core_text(finding->text));
 
         if (row == NULL || PyList_SetItem(list, i, row) != 0)
             Py_CLEAR(list);
@@ -234,9 +235,8 @@ static PyObject *model_value_type(PyObject *self, PyObject *args)
         return core_raise(st);
     extents = shape.ndim < 0 ? Py_NewRef(Py_None) : PyList_New(shape.ndim);
     for (int i = 0; extents != NULL && i < shape.ndim; i++) {
-        PyObject *extent = shape.dim[i] >= 0
-                               ? PyLong_FromLongLong(shape.dim[i])
-                               : Py_BuildValue("z", ot_model_value_dim(model, name, i));
+        PyObject *extent = shape.dim[i] >= 0 ? PyLong_FromLongLong(shape.dim[i])
+                                             : core_text(ot_model_value_dim(model, name, i));
 
         if (extent == NULL || PyList_SetItem(extents, i, extent) != 0)
             Py_CLEAR(extents);
@@ -251,7 +251,7 @@ static PyObject *model_metadata(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "s", &key))
         return NULL;
     value = ot_model_metadata(handle(self), key);
-    return value != NULL ? PyUnicode_FromString(value) : Py_NewRef(Py_None);
+    return core_text(value);
 }
 
 static const char *metadata_key(const void *model, int index)

@@ -29,12 +29,31 @@ void core_free(PyObject *self)
     Py_DECREF(type); // objects of types made at run time hold their type
 }
 
+PyObject *core_text(const char *text)
+{
+    const Py_ssize_t length = text == NULL ? 0 : (Py_ssize_t)strlen(text);
+    PyObject *result = text == NULL ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8(text, length, NULL);
+    PyObject *shown;
+
+    if (result != NULL || !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+        return result;
+    PyErr_Clear();
+    shown = PyUnicode_DecodeUTF8(text, length, "backslashreplace");
+    if (shown != NULL)
+        PyErr_Format(core_error_class(OT_ERR_FORMAT),
+                     "'%U' is not UTF-8, which names are in Python; rename it in the file, or use "
+                     "the command onnxtrain",
+                     shown);
+    Py_XDECREF(shown);
+    return NULL;
+}
+
 PyObject *core_names(int count, const char *(*name_at)(const void *, int), const void *handle)
 {
     PyObject *list = PyList_New(count);
 
     for (int i = 0; list != NULL && i < count; i++) {
-        PyObject *name = PyUnicode_FromString(name_at(handle, i));
+        PyObject *name = core_text(name_at(handle, i));
 
         if (name == NULL || PyList_SetItem(list, i, name) != 0)
             Py_CLEAR(list);
@@ -105,7 +124,7 @@ static PyObject *nearest(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "sO:nearest", &name, &list) || core_strings_take(list, &names) != 0)
         return NULL;
     found = ot_nearest_name(name, names.items, names.count);
-    list = found ? PyUnicode_FromString(found) : Py_NewRef(Py_None);
+    list = core_text(found);
     core_strings_drop(&names);
     return list;
 }

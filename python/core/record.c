@@ -71,9 +71,9 @@ static PyObject *term_tuple(const ot_loss_options *term)
     PyObject *ignored = term->has_ignore_index ? PyLong_FromLongLong((long long)term->ignore_index)
                                                : Py_NewRef(Py_None);
 
-    return Py_BuildValue("(idzziNNOi)", (int)term->loss, term->factor, term->input, term->target,
-                         (int)term->reduction, weights_of(term), ignored, Py_None,
-                         term->class_axis);
+    return Py_BuildValue("(idNNiNNOi)", (int)term->loss, term->factor, core_text(term->input),
+                         core_text(term->target), (int)term->reduction, weights_of(term), ignored,
+                         Py_None, term->class_axis);
 }
 
 static PyObject *record_losses(PyObject *self, PyObject *unused)

@@ -6,8 +6,9 @@ static PyObject *parameter_at(const ot_report *report, int index)
 {
     const ot_parameter_report *p = ot_report_parameter(report, index);
 
-    return Py_BuildValue("(sNiiiiis)", p->name, core_value_info(p->dtype, &p->shape), p->trainable,
-                         p->frozen, p->blocked, p->initializer, p->folded, p->reason);
+    return Py_BuildValue("(NNiiiiiN)", core_text(p->name), core_value_info(p->dtype, &p->shape),
+                         p->trainable, p->frozen, p->blocked, p->initializer, p->folded,
+                         core_text(p->reason));
 }
 
 static const char *problem_at(const void *report, int index)

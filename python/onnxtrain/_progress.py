@@ -32,7 +32,7 @@ class Log:
     """A file that gets a JSON object per event, one a line, as the command writes it."""
 
     def __init__(self, path: str | os.PathLike, goes_on: bool) -> None:
-        self._file = open(path, "a" if goes_on else "w", encoding="utf-8")
+        self._file = open(path, "a" if goes_on else "w", encoding="utf-8", errors="backslashreplace")  # JSON's escapes
 
     def write(
         self,
@@ -51,6 +51,12 @@ class Log:
         for name, metrics in groups.items():
             if metrics is not None:
                 row[name] = {key: value if math.isfinite(value) else None for key, value in metrics.items()}
+        self._write(row)
+
+    def note(self, text: str) -> None:
+        self._write({"event": "note", "text": text})
+
+    def _write(self, row: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(row, separators=(",", ":"), ensure_ascii=False) + "\n")
         self._file.flush()
 

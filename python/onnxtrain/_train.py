@@ -131,9 +131,11 @@ class _Run:
         self.notes = built.notes()
         self.outputs = None if forward is None else forward.output_names()
         loaded = None
+        self.resumed: dict[str, Any] = {}  # properties of the checkpoint, before the session changes them
         if checkpoint is not None:
             built.take_checkpoint()  # and drop it: two would need the memory of both
             loaded = _core.Checkpoint.load(checkpoint, True)
+            self.resumed = {name: loaded.get_property(name) for name in loaded.property_names()}
         self.state, self.session = built.session(
             loaded, options.intra_op_num_threads, options.use_deterministic_compute, memory_bytes(options.memory_max)
         )
@@ -460,8 +462,8 @@ def train(
     rows = _rows(batch_size)
     training, validating = _make_batches(run, opened, validation, split, rows, seed, prepared.classes)
     run.notes += _notes.left_over(training, "training") + _notes.left_over(validating, "validation")
-    if is_resumed and forward is not None and optimizer == "sgd":
-        run.notes += _notes.moments(run.state)
+    if is_resumed and forward is not None:
+        run.notes += _notes.moments(run.resumed, optimizer, run.session.step_count())
     result = TrainingResult(run)
     _notes.tell(run.notes, progress)
     result.classes = opened.classes or training.class_names or prepared.classes
@@ -476,6 +478,8 @@ def train(
     listeners = ([Progress()] if progress else []) + list(callbacks)
     with contextlib.ExitStack() as stack:
         journal = None if log is None else stack.enter_context(contextlib.closing(Log(log, is_resumed)))
+        for text in result.notes if journal is not None else ():
+            journal.note(text)
         before = result.steps
         try:
             last, result.stopped = _core.train(

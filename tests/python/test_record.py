@@ -50,6 +50,13 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(model.metadata("onnxtrain.data.scale"), "0.3333333333333333")
         self.assertEqual(_core.Record.read(model).data(), (1 / 3, [0.1], [0.7], None))
 
+    def test_names_that_are_not_utf8_are_shown(self):
+        self.make(points(), target="labels")
+        self.trained.write_bytes(self.trained.read_bytes().replace(b"labels", b"lab\xffls"))
+        record = _core.Record.read(_core.Model.load(str(self.trained)))
+        with self.assertRaisesRegex(onnxtrain.FormatError, r"'lab\\xffls' is not UTF-8, which names are in Python"):
+            record.losses()
+
     def test_so_is_the_loss(self):
         x, labels = points()
         options = {"class_weights": [1, 3], "ignore_index": -1, "reduction": "sum"}

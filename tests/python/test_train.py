@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import io
 import json
+import os
 import tempfile
 import unittest
 import warnings
@@ -215,6 +216,25 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(last["validation"], {"rows": 50, **result.metrics})
         self.assertEqual(rows[-1]["path"], str(Path(folder) / "checkpoint"))
 
+    def test_the_log_begins_with_the_notes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.jsonl"
+            quiet(points(), epochs=1, checkpoint_dir=folder)
+            result = quiet(points(), epochs=2, optimizer="sgd", checkpoint_dir=folder, resume=True, log=path)
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual(len(result.notes), 1)
+        self.assertEqual(rows[0], {"event": "note", "text": result.notes[0]})
+        self.assertEqual(rows[1]["event"], "step")
+
+    def test_a_folder_may_have_any_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            saving, log = os.path.join(os.fsencode(folder), b"\xff"), Path(folder) / "log.jsonl"
+            quiet(points(), epochs=1, checkpoint_dir=saving, log=log, callbacks=[lambda e: paths.append(e.path) and None])
+            rows = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual(os.fsencode(paths[-1]), os.path.join(saving, b"checkpoint"))
+        self.assertEqual(rows[-1]["path"], paths[-1])
+
 
 class FolderTest(unittest.TestCase):
     """A folder of artifacts instead of a model."""
@@ -404,10 +424,20 @@ class TrainTest(unittest.TestCase):
         quiet(points(), epochs=1, **options)
         self.assertEqual(quiet(points(), epochs=1, resume=True, **options).notes, [])
         result = quiet(points(), epochs=2, resume=True, optimizer="sgd", **options)
-        text = "the run was made with AdamWOptimizer: sgd goes on from its parameters and does not use its moments"
+        text = "the run was made with AdamWOptimizer: sgd goes on from its parameters and drops its moments"
         self.assertEqual(result.notes, [text])
+        self.assertEqual(quiet(points(), epochs=3, resume=True, optimizer="sgd", **options).notes, [])
+
+    def test_moments_are_new_after_plain_sgd(self):
+        options = {"checkpoint_dir": self.folder, "overwrite": True}
+        quiet(points(), epochs=1, **options)
         with self.assertRaisesRegex(ValueError, "AdamWOptimizer, the optimizer model has SGDMomentumOptimizer"):
-            quiet(points(), epochs=3, resume=True, optimizer="sgd-momentum", **options)
+            quiet(points(), epochs=2, resume=True, optimizer="sgd-momentum", **options)
+        quiet(points(), epochs=2, resume=True, optimizer="sgd", **options)
+        result = quiet(points(), epochs=3, resume=True, **options)
+        text = "the run was made with sgd: adamw goes on from its parameters with new moments, after step 0"
+        self.assertEqual(result.notes, [text])
+        self.assertEqual(quiet(points(), epochs=4, resume=True, **options).notes, [])
 
     def test_rows_that_no_batch_takes_are_noted(self):
         fixed = TEXT.replace(b"float[N, 2] y", b"float[4, 2] y").replace(b"float[N, 3] x", b"float[4, 3] x")
