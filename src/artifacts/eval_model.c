@@ -30,7 +30,9 @@ ot_status ot__eval_model(const ot_model *model, ot_model **out)
 
     *out = NULL;
     OT_TRY(ot__model_clone(model, &copy));
-    st = ot__to_inference(copy);
+    st = ot__graph_list_constants(copy->graph);
+    if (st == OT_OK)
+        st = ot__to_inference(copy);
     if (st == OT_OK)
         st = ot__pass_steps_first(copy);
     if (st == OT_OK)

@@ -55,4 +55,27 @@ refuses 1 "--batch-size: 5, but input 'x' takes 4 rows and no other number; expo
     train fixed.onnxtxt --data ten.csv $options --batch-size 5
 head -n 4 ten.csv >three.csv
 refuses 1 "3 rows are fewer than the 4 that the model takes at once" train fixed.onnxtxt --data three.csv $options
+
+# Where the size is opened, files hold the constants that take its place.
+cat >opened.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+opened (float[1, 2] x) => (float[1, 1] y)
+<float[2, 1] w = {0.0, 0.0}, int64[3] pairs = {1, 1, 2}, int64[2] rows = {1, 2}>
+{
+    p = Reshape (x, pairs)
+    t = Tanh (p)
+    r = Reshape (t, rows)
+    y = MatMul (r, w)
+}
+END
+run 0 train opened.onnxtxt --data ten.csv $options --checkpoint-dir run --out trained.onnx
+run 0 eval trained.onnx --data ten.csv --json
+json rows 'v == 10'
+run 0 artifacts opened.onnxtxt --loss mse --out opened
+for folder in run opened; do
+    run 0 export $folder --out exported.onnx
+    run 0 eval exported.onnx --data ten.csv --loss mse --json
+    json rows 'v == 10'
+done
+run 0 train opened --data ten.csv --epochs 1 --threads 1 --out again.onnx
 echo ok
