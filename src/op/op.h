@@ -56,7 +56,7 @@ ot__port_role ot__op_input_role(const ot_op_def *op, int i);
 // product a bias.
 ot__port_role ot__node_input_role(const ot_node *node, int i);
 
-// ---- shape inference of one node (infer.c) ----
+// ---- shape inference of one node (infer.c; rules that records share: infer_rules.c) ----
 
 // Set types, shapes and known elements of the node's outputs from its inputs. A declared shape that
 // contradicts the inferred one is OT_ERR_INVALID with both; otherwise the more precise extent of
