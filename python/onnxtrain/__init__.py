@@ -68,7 +68,8 @@ from onnxtrain._options import (
 )
 from onnxtrain._ort_value import OrtValue
 from onnxtrain._prepare import prepare
-from onnxtrain._train import Event, TrainingResult, train
+from onnxtrain._run import Event, TrainingResult
+from onnxtrain._train import train
 
 __version__: str = _core.version
 
