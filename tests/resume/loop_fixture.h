@@ -48,6 +48,7 @@ typedef struct run_plan {
     int64_t accumulation; // 0: ACCUMULATION
     int n_threads;        // 0: 2
     int64_t stop_after;   // events; 0: never
+    int64_t fail_at;      // allocation of the loop that fails, and all after it; 0: none does
     ot_event_kind stop_at;
 } run_plan;
 
@@ -184,8 +185,10 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     options.keep_best = plan->keep_best || plan->patience > 0;
     options.callback = watch_event;
     options.callback_context = seen;
+    ot__alloc_fail_after(plan->fail_at - 1);
     st = ot_train_run(session, training, plan->has_no_validation ? NULL : validation, &options,
                       &seen->last);
+    ot__alloc_fail_after(-1);
     if (st == OT_OK &&
         !plan->has_no_folder) { // also what stands in the session at the end: the best epoch's
         snprintf(saved, sizeof saved, "%s/end", folder);
