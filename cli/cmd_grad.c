@@ -312,11 +312,12 @@ const command command_grad = {
     .summary = "gradients of a value with respect to inputs or parameters",
     .arguments = "MODEL",
     .n_arguments = 1,
-    .description = "Writes a model that computes a value of MODEL and its gradients, in ONNX's own "
-                   "operators where they can express it; or, with --data, computes them and writes "
-                   "the arrays. MODEL counts as an inference model: BatchNormalization uses stored "
-                   "statistics, Dropout drops nothing. Otherwise it is taken as it is: what `train` "
-                   "puts right first, such as merged parameters, is left.",
+    .description =
+        "Writes a model that computes a value of MODEL and its gradients, in ONNX's own "
+        "operators where they can express it; or, with --data, computes them and writes "
+        "the arrays. MODEL counts as an inference model: BatchNormalization uses stored "
+        "statistics, Dropout drops nothing. Otherwise it is taken as it is: what `train` "
+        "puts right first, such as merged parameters, is left.",
     .example = "onnxtrain grad model.onnx --of scores --wrt image --ones --out gradient.onnx",
     .tables = {{grad_table, 0}},
     .values_size = sizeof(grad_values),
