@@ -125,11 +125,14 @@ typedef struct ot_run {
 enum {
     OT_KERNEL_THREAD_EXACT = 1, ///< same bits for any number of threads
     OT_KERNEL_LIBRARY = 2,      ///< computed by a library (oneDNN), not by our own loops
+    OT_KERNEL_REFERENCE = 4, ///< portable C, the oracle of the others; taken where none of them is
 };
 
-/** One implementation. */
+/** One implementation, for the element types that it names. */
 typedef struct ot_kernel {
     const char *name; ///< "ref", "simd", "dnnl"
+    const char
+        *types; ///< "T: f32", as ot_op_def.types; variables not named: all types of the record
     unsigned flags;
     unsigned adds; ///< bit i: output i can be added to what is in its memory (ot_run.adds)
     bool (*can_run)(const ot_prep *p); ///< NULL: always
@@ -173,7 +176,7 @@ struct ot_op_def {
     const ot_attr_spec *attrs; ///< NULL: none
     const char *types;         ///< "T: f32 f64; I: i32 i64"; "T: any" is every element type
     void (*infer)(ot_infer *c);
-    const ot_kernel *kernels; ///< best first, reference last; NULL for records with upgrade
+    const ot_kernel *kernels; ///< best first, references last; NULL for records with upgrade
     const ot_tile *tile;      ///< elementwise operators
     void (*grad)(ot_grad *g); ///< NULL only with OT_OP_NO_GRAD or upgrade
     void (*upgrade)(ot_upgrade *u);

@@ -86,10 +86,9 @@ static ot_status prepare_step(ot__builder *b, const ot_node *node, ot__plan_step
         if (e != NULL && e->source == OT_SOURCE_CONSTANT)
             constant[i] = e->arg.data;
     }
-    step->kernel = ot__kernel_select(node->op, b->options, &prep);
+    step->kernel = ot__kernel_select(&prep, b->options->reference_only);
     if (step->kernel == NULL)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel for these types and shapes",
-                         step->label);
+        return ot__kernel_refused(node);
     // A primitive of a library runs with as many threads as there are while it is made.
     ot__parallel_set(prep.n_threads);
     const ot_status st = ot__kernel_prepare(step->kernel, &prep);

@@ -29,13 +29,6 @@ typedef struct ot__order_problem {
 // alive at once in that order.
 ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, int *stuck);
 
-// ---- kernels (select.c) ----
-
-// The kernel for a node whose arguments are in `prep`; n_threads becomes 1 when only that makes
-// the result independent of their number.
-const ot_kernel *ot__kernel_select(const ot_op_def *op, const ot__plan_options *options,
-                                   ot_prep *prep);
-
 // ---- the plan ----
 
 typedef enum ot__source {

@@ -71,7 +71,7 @@ void ot__view_ask(const ot__builder *b, const ot_node *node, ot__view *v)
                     .open = v->open,
                     .want_in = v->want_in,
                     .want_out = v->want_out};
-    const ot_kernel *kernel = ot__kernel_select(node->op, b->options, &prep);
+    const ot_kernel *kernel = ot__kernel_select(&prep, b->options->reference_only);
 
     if (kernel != NULL && kernel->forms != NULL)
         kernel->forms(&prep);

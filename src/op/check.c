@@ -84,32 +84,35 @@ static uint64_t parse_set(const char *words)
     return set;
 }
 
-uint64_t ot__op_type_set(const ot_op_def *op, const char *type)
+bool ot__types_set(const char *types, const char *variable, uint64_t *set)
 {
-    const size_t length = strlen(type);
+    const size_t length = strlen(variable);
 
-    for (const char *at = op->types; at != NULL && *at != '\0';) {
+    for (const char *at = types; at != NULL && *at != '\0'; at += strcspn(at, ";")) {
         at += strspn(at, " ;");
-        if (strncmp(at, type, length) == 0 && at[length] == ':')
-            return parse_set(at + length + 1);
-        at += strcspn(at, ";");
-    }
-    return type_bit(type);
-}
-
-static bool is_variable(const ot_op_def *op, const char *type)
-{
-    const size_t length = strlen(type);
-
-    for (const char *at = op->types; at != NULL && *at != '\0'; at += strcspn(at, ";")) {
-        at += strspn(at, " ;");
-        if (strncmp(at, type, length) == 0 && at[length] == ':')
+        if (strncmp(at, variable, length) == 0 && at[length] == ':') {
+            *set = parse_set(at + length + 1);
             return true;
+        }
     }
     return false;
 }
 
-static const char *set_text(uint64_t set, char *text, size_t size)
+uint64_t ot__op_type_set(const ot_op_def *op, const char *type)
+{
+    uint64_t set;
+
+    return ot__types_set(op->types, type, &set) ? set : type_bit(type);
+}
+
+static bool is_variable(const ot_op_def *op, const char *type)
+{
+    uint64_t set;
+
+    return ot__types_set(op->types, type, &set);
+}
+
+const char *ot__types_text(uint64_t set, char *text, size_t size)
 {
     size_t used = 0;
 
@@ -143,7 +146,7 @@ static ot_status check_type(const ot_node *node, int i, const ot_port *port, ot_
     if ((set >> dtype & 1) == 0)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: input %d (%s) is %s, supported: %s",
                          ot__node_label(node, label, sizeof(label)), i, port->name,
-                         ot_dtype_name(dtype), set_text(set, supported, sizeof(supported)));
+                         ot_dtype_name(dtype), ot__types_text(set, supported, sizeof(supported)));
     if (has_flag(port, OT_PORT_HETEROGENEOUS) || !is_variable(node->op, port->type))
         return OT_OK;
     for (int k = 0; k < types->n; k++) {

@@ -169,29 +169,21 @@ static ot_status run_kernel(const ot_node *node, const ot_kernel *kernel, const 
     return st;
 }
 
-static const ot_kernel *reference_kernel(const ot_op_def *op)
-{
-    const ot_kernel *last = NULL;
-
-    for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++)
-        last = k;
-    return last;
-}
-
 static ot_status evaluate(const ot_node *node, const ot_tensor *const *in, int n_in,
                           ot_tensor **out, int n_out)
 {
-    const ot_kernel *kernel = reference_kernel(node->op);
+    const ot_kernel *kernel;
     evaluation e = {0};
     char label[160];
     ot_status st;
 
-    if (kernel == NULL)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel computes it",
-                         ot__node_label(node, label, sizeof(label)));
     st = evaluation_alloc(&e, n_in, n_out);
     if (st == OT_OK)
         st = build(&e, node, in);
+    kernel = st == OT_OK ? ot__kernel_reference(e.node) : NULL;
+    if (st == OT_OK && kernel == NULL)
+        st = ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel computes it",
+                       ot__node_label(node, label, sizeof(label)));
     if (st == OT_OK)
         st = set_input_args(&e, in);
     if (st == OT_OK)

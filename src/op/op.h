@@ -37,8 +37,12 @@ const ot_port *ot__op_input_port(const ot_op_def *op, int i);
 const ot_port *ot__op_output_port(const ot_op_def *op, int i);
 bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
 bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
-// Element types of a type variable as a bit set over ot_dtype numbers.
+// Element types of a type variable as a bit set over ot_dtype numbers: by a text as
+// ot_op_def.types, which may be NULL; false when it does not name the variable.
+bool ot__types_set(const char *types, const char *variable, uint64_t *set);
+// As a record says; `type` may also be one element type.
 uint64_t ot__op_type_set(const ot_op_def *op, const char *type);
+const char *ot__types_text(uint64_t set, char *text, size_t size); // "f32 f64"
 
 // ---- what an input is for its operator (port_role.c) ----
 
@@ -117,6 +121,16 @@ struct ot_prep {
     void *state; // owned by whoever prepares; ot__prep_release frees it
     ot_status status;
 };
+// select.c: the kernel for a node whose arguments are in `p`, the first of its record that takes
+// the element types and accepts the problem, so that the same inputs choose the same kernels. With
+// p->reproducible n_threads becomes 1 when only that makes the result independent of their number.
+// NULL: there is none (no error set).
+const ot_kernel *ot__kernel_select(ot_prep *p, bool reference_only);
+// The first reference kernel that takes the node's element types; NULL: there is none.
+const ot_kernel *ot__kernel_reference(const ot_node *node);
+bool ot__kernel_takes(const ot_kernel *kernel, const ot_node *node); // its element types
+// Why ot__kernel_select() gives NULL: OT_ERR_UNSUPPORTED, naming the element types that are taken.
+ot_status ot__kernel_refused(const ot_node *node);
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills state and scratch_bytes
 void ot__kernel_release(const ot_kernel *kernel, void *state);
 

@@ -166,19 +166,10 @@ static void check_kernel(const ot_op_case *c, const call *plain, const buffers *
     buffers_deinit(&second);
 }
 
-static const ot_kernel *reference_of(const ot_op_def *op)
-{
-    const ot_kernel *last = op->kernels;
-
-    while (last[1].name != NULL)
-        last++;
-    return last;
-}
-
 static ot_status make_oracle(const one_node *one, const inputs *in, buffers *oracle)
 {
     return call_run(
-        &(call){.one = one, .kernel = reference_of(one->node->op), .in = in, .in_place = -1},
+        &(call){.one = one, .kernel = ot__kernel_reference(one->node), .in = in, .in_place = -1},
         oracle, NULL);
 }
 
@@ -186,7 +177,8 @@ static void check_all(const ot_op_case *c, const inputs *in, const one_node *one
                       const buffers *oracle)
 {
     for (const ot_kernel *k = one->node->op->kernels; k->name != NULL; k++)
-        check_kernel(c, &(call){.one = one, .kernel = k, .in = in, .in_place = -1}, oracle);
+        if (ot__kernel_takes(k, one->node))
+            check_kernel(c, &(call){.one = one, .kernel = k, .in = in, .in_place = -1}, oracle);
 }
 
 void check_kernels(const ot_op_case *c, const inputs *in, const one_node *one)
@@ -241,6 +233,8 @@ void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
     enum { RUNS = 7 };
 
     for (const ot_kernel *k = one->node->op->kernels; k->name != NULL; k++) {
+        if (!ot__kernel_takes(k, one->node))
+            continue;
         double best = INFINITY;
         ot_status st = OT_OK;
 

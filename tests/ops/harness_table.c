@@ -20,15 +20,30 @@ static const ot_op_test *test_of(const ot_op_test *tests, const char *op)
     return NULL;
 }
 
+// Every element type of every variable is taken by an unconditional reference kernel, and
+// references stand last.
 static bool has_reference(const ot_op_def *op)
 {
-    const ot_kernel *last = op->kernels;
+    bool has_any = false;
 
-    if (last == NULL || last->name == NULL)
-        return false;
-    while (last[1].name != NULL)
-        last++;
-    return strcmp(last->name, "ref") == 0 && last->can_run == NULL;
+    for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++) {
+        const bool is_reference = (k->flags & OT_KERNEL_REFERENCE) != 0;
+
+        if (is_reference != (strcmp(k->name, "ref") == 0) || is_reference < has_any ||
+            (is_reference && k->can_run != NULL))
+            return false;
+        has_any = is_reference;
+    }
+    for (const ot_port *port = op->inputs; port != NULL && port->name != NULL; port++) {
+        uint64_t taken = 0, set;
+
+        for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++)
+            if ((k->flags & OT_KERNEL_REFERENCE) != 0)
+                taken |= ot__types_set(k->types, port->type, &set) ? set : UINT64_MAX;
+        if ((ot__op_type_set(op, port->type) & ~taken) != 0)
+            return false;
+    }
+    return has_any;
 }
 
 static void check_record(const ot_op_def *op, const char *name)
@@ -47,7 +62,8 @@ static void check_record(const ot_op_def *op, const char *name)
     if (op->infer == NULL)
         fail("%s %d has no infer", name, op->since);
     if (!has_reference(op))
-        fail("%s %d: the last kernel is not an unconditional 'ref'", name, op->since);
+        fail("%s %d: no unconditional 'ref' kernel for each element type at the end of its kernels",
+             name, op->since);
     if ((op->grad == NULL) != no_grad)
         fail("%s %d: %s", name, op->since,
              no_grad ? "both a gradient and NO_GRAD" : "neither a gradient nor NO_GRAD");

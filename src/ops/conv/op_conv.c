@@ -124,7 +124,7 @@ static const ot_kernel conv_kernels[] = {
      .run = ot__conv_run_dnnl,
      .release = ot__conv_release_dnnl},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__conv_prepare_ref,
      .run = ot__conv_run_ref},
     {0},

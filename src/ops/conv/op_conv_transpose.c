@@ -382,7 +382,7 @@ static const ot_kernel conv_transpose_kernels[] = {
      .run = conv_transpose_run_dnnl,
      .release = conv_transpose_release_dnnl},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = conv_transpose_prepare,
      .run = conv_transpose_run},
     {0},

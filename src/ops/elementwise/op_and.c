@@ -18,7 +18,10 @@ static ot_status and_run(const ot_run *r)
 }
 
 static const ot_kernel and_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = ot__pieces_prepare, .run = and_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__pieces_prepare,
+     .run = and_run},
     {0},
 };
 const ot_op_def ot__op_and[] = {

@@ -53,7 +53,7 @@ static const ot_kernel div_kernels[] = {
      .prepare = ot__tile_prepare,
      .run = ot__tile_run},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__tile_prepare,
      .run = div_run_ref},
     {0},

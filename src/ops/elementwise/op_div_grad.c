@@ -75,7 +75,7 @@ static const ot_port div_grad_out[] = {
     {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel div_grad_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = div_grad_op_prepare,
      .run = div_grad_op_run},
     {0},

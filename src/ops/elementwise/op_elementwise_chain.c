@@ -233,7 +233,7 @@ static const ot_kernel chain_kernels[] = {
      .prepare = chain_prepare,
      .run = chain_run},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = chain_prepare,
      .run = chain_run_ref},
     {0},

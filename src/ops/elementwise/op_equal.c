@@ -29,7 +29,7 @@ static ot_status equal_run(const ot_run *r)
 
 static const ot_kernel equal_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__pieces_prepare,
      .run = equal_run},
     {0},

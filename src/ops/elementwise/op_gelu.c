@@ -61,7 +61,7 @@ static const ot_kernel gelu_kernels[] = {
      .prepare = gelu_prepare,
      .run = ot__tile_run},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = gelu_prepare,
      .run = ot__tile_run_ref},
     {0},

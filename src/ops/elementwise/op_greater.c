@@ -9,7 +9,7 @@ static ot_status greater_run(const ot_run *r)
 
 static const ot_kernel greater_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__pieces_prepare,
      .run = greater_run},
     {0},

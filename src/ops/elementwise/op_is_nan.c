@@ -39,7 +39,7 @@ static ot_status is_nan_run(const ot_run *r)
 
 static const ot_kernel is_nan_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__pieces_prepare,
      .run = is_nan_run},
     {0},

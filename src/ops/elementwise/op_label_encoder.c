@@ -192,7 +192,7 @@ static const ot_attr_spec label_encoder_attrs[] = {
 };
 static const ot_kernel label_encoder_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = label_encoder_prepare,
      .run = label_encoder_run},
     {0},

@@ -58,7 +58,10 @@ static const ot_attr_spec mod_attrs[] = {
     {0},
 };
 static const ot_kernel mod_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = mod_prepare, .run = mod_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = mod_prepare,
+     .run = mod_run},
     {0},
 };
 const ot_op_def ot__op_mod[] = {

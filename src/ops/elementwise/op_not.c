@@ -18,7 +18,10 @@ static ot_status not_run(const ot_run *r)
 }
 
 static const ot_kernel not_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = ot__pieces_prepare, .run = not_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__pieces_prepare,
+     .run = not_run},
     {0},
 };
 const ot_op_def ot__op_not[] = {

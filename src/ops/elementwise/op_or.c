@@ -18,7 +18,10 @@ static ot_status or_run(const ot_run *r)
 }
 
 static const ot_kernel or_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = ot__pieces_prepare, .run = or_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = ot__pieces_prepare,
+     .run = or_run},
     {0},
 };
 const ot_op_def ot__op_or[] = {

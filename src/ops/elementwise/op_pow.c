@@ -100,7 +100,7 @@ static const ot_kernel pow_kernels[] = {
      .prepare = ot__tile_prepare,
      .run = ot__tile_run_ref},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__pieces_prepare,
      .run = pow_run_mixed},
     {0},

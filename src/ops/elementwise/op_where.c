@@ -65,7 +65,7 @@ static const ot_port where_in[] = {
 static const ot_port where_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel where_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__pieces_prepare,
      .run = where_run},
     {0},

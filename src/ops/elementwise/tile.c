@@ -227,7 +227,7 @@ const ot_kernel ot__tile_kernels[] = {
      .prepare = ot__tile_prepare,
      .run = ot__tile_run},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__tile_prepare,
      .run = ot__tile_run_ref},
     {0},

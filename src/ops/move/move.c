@@ -78,7 +78,10 @@ ot_status ot__run_view(const ot_run *r)
 }
 
 const ot_kernel ot__view_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prep_view, .run = ot__run_view},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = prep_view,
+     .run = ot__run_view},
     {0},
 };
 

@@ -43,7 +43,7 @@ static const ot_attr_spec concat_training_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, {0}};
 static const ot_kernel concat_training_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__prep_concat,
      .run = ot__run_concat},
     {0},

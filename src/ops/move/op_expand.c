@@ -55,7 +55,7 @@ static const ot_port expand_in[] = {{"input", "T", 0}, {"shape", "i64", OT_PORT_
 static const ot_port expand_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel expand_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = expand_prep,
      .run = ot__run_strided},
     {0},

@@ -45,7 +45,7 @@ static const ot_port flatten_in[] = {{"input", "T", 0}, {"indices", "I", OT_PORT
 static const ot_port flatten_out[] = {
     {"output", "T", 0}, {"unflatten_dims", "I", OT_PORT_NO_GRAD | OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel flatten_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = flatten_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = flatten_run},
     {0},
 };
 const ot_op_def ot__op_flatten_and_unpad[] = {

@@ -35,7 +35,10 @@ static const ot_port gather_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec gather_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 static const ot_kernel gather_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = gather_prep, .run = ot__run_gather},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = gather_prep,
+     .run = ot__run_gather},
     {0},
 };
 const ot_op_def ot__op_gather[] = {

@@ -36,7 +36,7 @@ static const ot_attr_spec gather_elements_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 static const ot_kernel gather_elements_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = gather_elements_prep,
      .run = ot__run_gather},
     {0},

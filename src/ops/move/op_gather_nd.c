@@ -37,7 +37,7 @@ static const ot_attr_spec gather_nd_attrs[] = {
     {.name = "batch_dims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 static const ot_kernel gather_nd_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = gather_nd_prep,
      .run = ot__run_gather},
     {0},

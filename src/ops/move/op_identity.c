@@ -22,7 +22,7 @@ static void identity_grad(ot_grad *g)
 static const ot_port identity_in[] = {{"input", "V", 0}, {0}};
 static const ot_port identity_out[] = {{"output", "V", 0}, {0}};
 static const ot_kernel identity_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = identity_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = identity_run},
     {0},
 };
 const ot_op_def ot__op_identity[] = {

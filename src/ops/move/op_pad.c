@@ -324,7 +324,10 @@ static const ot_attr_spec pad_attrs_2[] = {
     {0},
 };
 static const ot_kernel pad_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = pad_prep, .run = pad_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = pad_prep,
+     .run = pad_run},
     {0},
 };
 const ot_op_def ot__op_pad[] = {

@@ -62,7 +62,7 @@ static const ot_port unflatten_in[] = {{"input", "T", 0},
                                        {0}};
 static const ot_port unflatten_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel unflatten_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = unflatten_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = unflatten_run},
     {0},
 };
 const ot_op_def ot__op_pad_and_unflatten[] = {

@@ -31,7 +31,7 @@ static const ot_attr_spec scatter_elements_attrs[] = {
 };
 static const ot_kernel scatter_elements_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = scatter_elements_prep,
      .run = ot__run_scatter},
     {0},

@@ -30,7 +30,7 @@ static const ot_attr_spec scatter_nd_attrs[] = {
 };
 static const ot_kernel scatter_nd_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = scatter_nd_prep,
      .run = ot__run_scatter},
     {0},

@@ -230,7 +230,10 @@ static const ot_attr_spec slice_attrs_1[] = {
     {0},
 };
 static const ot_kernel slice_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = slice_prep, .run = slice_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = slice_prep,
+     .run = slice_run},
     {0},
 };
 const ot_op_def ot__op_slice[] = {

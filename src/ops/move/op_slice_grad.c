@@ -49,7 +49,7 @@ static const ot_port slice_grad_in[] = {
 };
 static const ot_port slice_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel slice_grad_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = slice_grad_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = slice_grad_run},
     {0},
 };
 const ot_op_def ot__op_slice_grad[] = {

@@ -120,7 +120,7 @@ static const ot_attr_spec split_attrs_18[] = {
 };
 static const ot_kernel split_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__prep_split,
      .run = ot__run_split},
     {0},

@@ -57,7 +57,7 @@ static const ot_attr_spec split_training_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 static const ot_kernel split_training_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__prep_split,
      .run = ot__run_split},
     {0},

@@ -133,7 +133,10 @@ static void tile_grad(ot_grad *g)
 static const ot_port tile_in[] = {{"input", "T", 0}, {"repeats", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port tile_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel tile_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = tile_prep, .run = ot__run_strided},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = tile_prep,
+     .run = ot__run_strided},
     {0},
 };
 const ot_op_def ot__op_tile[] = {

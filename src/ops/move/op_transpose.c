@@ -89,7 +89,7 @@ static const ot_port transpose_out[] = {{"transposed", "T", 0}, {0}};
 static const ot_attr_spec transpose_attrs[] = {{.name = "perm", .kind = OT_ATTRIBUTE_INTS}, {0}};
 static const ot_kernel transpose_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = transpose_prep,
      .run = ot__run_strided},
     {0},

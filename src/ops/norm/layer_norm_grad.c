@@ -121,7 +121,10 @@ const ot_kernel ot__layer_norm_grad_kernels[] = {
      .can_run = grad_can_simd,
      .prepare = grad_prepare,
      .run = grad_run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = grad_prepare, .run = grad_run_ref},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = grad_prepare,
+     .run = grad_run_ref},
     {0},
 };
 

@@ -61,7 +61,7 @@ static const ot_kernel internal_kernels[] = {
      .prepare = internal_prepare_simd,
      .run = ot__batch_norm_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = internal_prepare,
      .run = ot__batch_norm_run},
     {0},

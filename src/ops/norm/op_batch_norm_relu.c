@@ -78,7 +78,10 @@ static const ot_kernel batch_norm_relu_kernels[] = {
      .forms = ot__batch_norm_forms,
      .prepare = prepare_simd,
      .run = ot__batch_norm_run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prepare_ref, .run = run_ref},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = prepare_ref,
+     .run = run_ref},
     {0},
 };
 const ot_op_def ot__op_batch_norm_relu[] = {

@@ -123,7 +123,7 @@ static const ot_kernel batch_norm_relu_again_kernels[] = {
      .forms = forms,
      .prepare = prepare_simd,
      .run = run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = run_ref},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = run_ref},
     {0},
 };
 const ot_op_def ot__op_batch_norm_relu_again[] = {

@@ -81,7 +81,10 @@ static const ot_kernel batch_norm_relu_grad_kernels[] = {
      .forms = ot__batch_norm_grad_forms,
      .prepare = ot__batch_norm_grad_prepare_simd,
      .run = ot__batch_norm_grad_run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prepare_ref, .run = run_ref},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = prepare_ref,
+     .run = run_ref},
     {0},
 };
 const ot_op_def ot__op_batch_norm_relu_grad[] = {

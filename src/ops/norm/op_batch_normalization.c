@@ -114,7 +114,7 @@ static const ot_kernel batch_norm_kernels[] = {
      .prepare = batch_norm_prepare_simd,
      .run = ot__batch_norm_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = batch_norm_prepare,
      .run = ot__batch_norm_run},
     {0},

@@ -83,7 +83,9 @@ static const ot_kernel batch_norm_grad_kernels[] = {
      .forms = ot__batch_norm_grad_forms,
      .prepare = ot__batch_norm_grad_prepare_simd,
      .run = ot__batch_norm_grad_run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = batch_norm_grad_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .run = batch_norm_grad_run},
     {0},
 };
 const ot_op_def ot__op_batch_normalization_grad[] = {

@@ -73,7 +73,7 @@ static const ot_attr_spec batch_scale_attrs[] = {
 };
 static const ot_kernel batch_scale_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = batch_scale_prepare,
      .run = batch_scale_run},
     {0},

@@ -116,7 +116,10 @@ static const ot_port norm_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec norm_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
 static const ot_kernel norm_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = norm_prepare, .run = norm_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = norm_prepare,
+     .run = norm_run},
     {0},
 };
 const ot_op_def ot__op_instance_normalization[] = {

@@ -55,7 +55,7 @@ static const ot_port invertible_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
                                          {0}};
 static const ot_kernel invertible_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = invertible_prepare,
      .run = invertible_run},
     {0},

@@ -89,7 +89,10 @@ static const ot_kernel norm_kernels[] = {
      .can_run = norm_can_simd,
      .prepare = norm_prepare,
      .run = norm_run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = norm_prepare, .run = norm_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = norm_prepare,
+     .run = norm_run},
     {0},
 };
 const ot_op_def ot__op_layer_normalization[] = {

@@ -56,7 +56,10 @@ static const ot_port norm_in[] = {{"X", "T", 0}, {"scale", "T", OT_PORT_SCALE}, 
 static const ot_port norm_out[] = {
     {"Y", "T", 0}, {"inv_std_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
 static const ot_kernel norm_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = norm_prepare, .run = norm_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = norm_prepare,
+     .run = norm_run},
     {0},
 };
 const ot_op_def ot__op_simplified_layer_normalization[] = {

@@ -124,7 +124,7 @@ static const ot_kernel adamw_kernels[] = {
      .prepare = adamw_prepare,
      .run = adamw_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = adamw_prepare,
      .run = adamw_run_ref},
     {0},

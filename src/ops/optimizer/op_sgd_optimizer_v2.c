@@ -17,7 +17,7 @@ static const ot_kernel sgd_kernels[] = {
      .prepare = ot__sgd_prepare,
      .run = ot__sgd_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__sgd_prepare,
      .run = ot__sgd_run_ref},
     {0},

@@ -163,7 +163,7 @@ static void average_pool_grad(ot_grad *g)
 
 static const ot_kernel average_pool_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = average_pool_prepare,
      .run = average_pool_run},
     {0},

@@ -20,7 +20,7 @@ static const ot_port average_pool_grad_in[] = {{"dY", "T", 0}, {0}};
 static const ot_port average_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel average_pool_grad_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = average_pool_grad_prepare,
      .run = ot__average_pool_grad_run},
     {0},

@@ -24,7 +24,7 @@ static void pool_grad(ot_grad *g)
 }
 
 static const ot_kernel pool_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = pool_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = pool_run},
     {0},
 };
 const ot_op_def ot__op_global_average_pool[] = {

@@ -41,7 +41,10 @@ static void pool_grad(ot_grad *g)
 }
 
 static const ot_kernel pool_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = pool_prepare, .run = pool_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = pool_prepare,
+     .run = pool_run},
     {0},
 };
 const ot_op_def ot__op_global_max_pool[] = {

@@ -128,7 +128,7 @@ static const ot_kernel max_pool_kernels[] = {
      .prepare = ot__max_pool_prepare_simd,
      .run = ot__max_pool_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = max_pool_prepare,
      .run = max_pool_run},
     {0},

@@ -46,7 +46,7 @@ static const ot_kernel max_pool_short_grad_kernels[] = {
      .prepare = ot__max_pool_grad_prepare_simd,
      .run = max_pool_short_grad_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = max_pool_short_grad_prepare,
      .run = max_pool_short_grad_run},
     {0},

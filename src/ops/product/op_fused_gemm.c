@@ -170,7 +170,7 @@ static const ot_kernel fused_gemm_kernels[] = {
      .prepare = fused_gemm_prepare_simd,
      .run = fused_gemm_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = fused_gemm_prepare,
      .run = fused_gemm_run_ref},
     {0},

@@ -35,7 +35,7 @@ static const ot_attr_spec dequantize_attrs[] = {
     OT__Q_AXIS, OT__Q_ZERO("block_size"), OT__Q_ZERO("output_dtype"), {0}};
 static const ot_kernel dequantize_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__quantize_prepare,
      .run = dequantize_run},
     {0},

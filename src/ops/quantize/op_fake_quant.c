@@ -101,7 +101,7 @@ static const ot_attr_spec fake_quant_attrs[] = {
 };
 static const ot_kernel fake_quant_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = fake_quant_prepare,
      .run = fake_quant_run},
     {0},

@@ -31,7 +31,9 @@ static void fake_quant_grad_expand(ot_grad *g)
 static const ot_port fake_quant_grad_in[] = {{"dY", "T", 0}, {"mask", "bool", 0}, {0}};
 static const ot_port fake_quant_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel fake_quant_grad_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = fake_quant_grad_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .run = fake_quant_grad_run},
     {0},
 };
 const ot_op_def ot__op_fake_quant_grad[] = {

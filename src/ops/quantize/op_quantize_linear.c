@@ -60,7 +60,7 @@ static const ot_attr_spec quantize_attrs[] = {OT__Q_AXIS,
                                               {0}};
 static const ot_kernel quantize_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__quantize_prepare,
      .run = quantize_run},
     {0},

@@ -109,7 +109,7 @@ static const ot_attr_spec dropout_attrs_7[] = {
 static const ot_attr_spec dropout_attrs[] = {{.name = "seed", .kind = OT_ATTRIBUTE_INT}, {0}};
 static const ot_kernel dropout_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = dropout_prepare,
      .run = dropout_run},
     {0},

@@ -36,7 +36,7 @@ static const ot_port dropout_grad_in[] = {{"dy", "T", 0},
 static const ot_port dropout_grad_out[] = {{"dx", "T", 0}, {0}};
 static const ot_attr_spec dropout_grad_attrs[] = {{.name = "seed", .kind = OT_ATTRIBUTE_INT}, {0}};
 static const ot_kernel dropout_grad_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = dropout_grad_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = dropout_grad_run},
     {0},
 };
 const ot_op_def ot__op_dropout_grad[] = {

@@ -406,7 +406,10 @@ const ot_kernel ot__recurrent_kernels[] = {
      .can_run = can_simd,
      .prepare = prepare_simd,
      .run = run},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = prepare_ref, .run = run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = prepare_ref,
+     .run = run},
     {0},
 };
 const ot_kernel ot__recurrent_grad_kernels[] = {
@@ -415,6 +418,9 @@ const ot_kernel ot__recurrent_grad_kernels[] = {
      .can_run = can_simd,
      .prepare = grad_prepare_simd,
      .run = grad_run},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = grad_prepare_ref, .run = grad_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = grad_prepare_ref,
+     .run = grad_run},
     {0},
 };

@@ -67,7 +67,10 @@ static const ot_attr_spec arg_max_attrs[] = {
     {0},
 };
 static const ot_kernel arg_max_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = arg_max_prep, .run = arg_max_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = arg_max_prep,
+     .run = arg_max_run},
     {0},
 };
 const ot_op_def ot__op_arg_max[] = {

@@ -91,7 +91,10 @@ static const ot_attr_spec cum_sum_attrs[] = {
     {0},
 };
 static const ot_kernel cum_sum_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = cum_sum_prep, .run = cum_sum_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = cum_sum_prep,
+     .run = cum_sum_run},
     {0},
 };
 const ot_op_def ot__op_cum_sum[] = {

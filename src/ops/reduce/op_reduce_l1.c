@@ -17,7 +17,7 @@ static void reduce_l1_grad(ot_grad *g)
 
 static const ot_kernel reduce_l1_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_l1_prep,
      .run = ot__run_reduce},
     {0},

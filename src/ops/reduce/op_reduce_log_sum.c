@@ -19,7 +19,7 @@ static void reduce_log_sum_grad(ot_grad *g)
 
 static const ot_kernel reduce_log_sum_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_log_sum_prep,
      .run = ot__run_reduce},
     {0},

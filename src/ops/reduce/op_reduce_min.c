@@ -21,7 +21,7 @@ static ot_status reduce_min_prep(ot_prep *p)
 
 static const ot_kernel reduce_min_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_min_prep,
      .run = ot__run_reduce},
     {0},

@@ -32,7 +32,7 @@ static void reduce_prod_grad(ot_grad *g)
 
 static const ot_kernel reduce_prod_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_prod_prep,
      .run = ot__run_reduce},
     {0},

@@ -79,7 +79,7 @@ static void reduce_sum_expand(ot_grad *g)
 
 static const ot_kernel reduce_sum_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_sum_prep,
      .run = ot__run_reduce},
     {0},

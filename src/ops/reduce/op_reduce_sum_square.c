@@ -17,7 +17,7 @@ static void reduce_sum_square_grad(ot_grad *g)
 
 static const ot_kernel reduce_sum_square_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_sum_square_prep,
      .run = ot__run_reduce},
     {0},

@@ -20,7 +20,7 @@ static const ot_port reduce_sum_training_in[] = {
     {"data", "T", 0}, {"axes", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_kernel reduce_sum_training_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_sum_training_prep,
      .run = ot__run_reduce},
     {0},

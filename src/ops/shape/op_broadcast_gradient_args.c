@@ -71,7 +71,9 @@ static const ot_port broadcast_gradient_args_in[] = {
 static const ot_port broadcast_gradient_args_out[] = {
     {"a_axes", "i64", OT_PORT_OPTIONAL}, {"b_axes", "i64", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel broadcast_gradient_args_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = broadcast_gradient_args_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .run = broadcast_gradient_args_run},
     {0},
 };
 const ot_op_def ot__op_broadcast_gradient_args[] = {

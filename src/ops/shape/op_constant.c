@@ -136,7 +136,10 @@ static const ot_attr_spec constant_attrs[] = {
     {0},
 };
 static const ot_kernel constant_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = constant_prep, .run = constant_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = constant_prep,
+     .run = constant_run},
     {0},
 };
 const ot_op_def ot__op_constant[] = {

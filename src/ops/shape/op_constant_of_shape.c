@@ -68,7 +68,7 @@ static const ot_attr_spec constant_of_shape_attrs[] = {
     {.name = "value", .kind = OT_ATTRIBUTE_TENSOR}, {0}};
 static const ot_kernel constant_of_shape_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = constant_of_shape_prep,
      .run = constant_of_shape_run},
     {0},

@@ -174,7 +174,7 @@ static const ot_port range_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec range_attrs_27[] = {
     {.name = "stash_type", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
 static const ot_kernel range_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = range_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = range_run},
     {0},
 };
 #define RANGE                                                                                      \

@@ -52,7 +52,10 @@ static const ot_attr_spec shape_attrs[] = {
     {0},
 };
 static const ot_kernel shape_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = shape_prep, .run = shape_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = shape_prep,
+     .run = shape_run},
     {0},
 };
 #define SHAPE                                                                                      \

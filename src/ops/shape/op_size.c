@@ -22,7 +22,7 @@ static ot_status size_run(const ot_run *r)
 static const ot_port size_in[] = {{"data", "T", OT_PORT_NO_GRAD}, {0}};
 static const ot_port size_out[] = {{"size", "i64", 0}, {0}};
 static const ot_kernel size_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = size_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = size_run},
     {0},
 };
 const ot_op_def ot__op_size[] = {

@@ -43,7 +43,10 @@ static const ot_port nll_in[] = {{"input", "T", 0},
                                  {0}};
 static const ot_port nll_out[] = {{"loss", "T", 0}, {0}};
 static const ot_kernel nll_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = nll_prepare, .run = nll_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = nll_prepare,
+     .run = nll_run},
     {0},
 };
 const ot_op_def ot__op_negative_log_likelihood_loss[] = {

@@ -30,7 +30,7 @@ static const ot_port nll_grad_in[] = {{"dY", "T", 0},
 static const ot_port nll_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel nll_grad_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = nll_grad_prepare,
      .run = nll_grad_run},
     {0},

@@ -56,7 +56,10 @@ static const ot_kernel sce_kernels[] = {
      .can_run = sce_can_simd,
      .prepare = sce_prepare,
      .run = sce_run_simd},
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = sce_prepare, .run = sce_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = sce_prepare,
+     .run = sce_run},
     {0},
 };
 const ot_op_def ot__op_softmax_cross_entropy_loss[] = {

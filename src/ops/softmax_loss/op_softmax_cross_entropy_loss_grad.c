@@ -41,7 +41,7 @@ static const ot_kernel sce_grad_kernels[] = {
      .prepare = sce_grad_prepare,
      .run = sce_grad_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = sce_grad_prepare,
      .run = sce_grad_run},
     {0},

@@ -43,7 +43,7 @@ static const ot_port internal_out[] = {
     {"output", "T", 0}, {"log_prob", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel internal_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = internal_prepare,
      .run = internal_run},
     {0},

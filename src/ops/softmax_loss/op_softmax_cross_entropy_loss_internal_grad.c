@@ -34,7 +34,7 @@ static const ot_port internal_grad_in[] = {{"dY", "T", 0},
 static const ot_port internal_grad_out[] = {{"d_logits", "T", 0}, {0}};
 static const ot_kernel internal_grad_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = internal_grad_prepare,
      .run = internal_grad_run},
     {0},

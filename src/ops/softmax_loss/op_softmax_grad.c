@@ -19,7 +19,7 @@ static const ot_port softmax_grad_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
 static const ot_port softmax_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel softmax_grad_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__lines_prepare_flat,
      .run = softmax_grad_run},
     {0},

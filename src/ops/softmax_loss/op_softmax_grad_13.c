@@ -39,7 +39,7 @@ static const ot_kernel softmax_grad_13_kernels[] = {
      .prepare = ot__lines_prepare,
      .run = softmax_grad_13_run_simd},
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__lines_prepare,
      .run = softmax_grad_13_run},
     {0},

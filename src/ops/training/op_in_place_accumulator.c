@@ -48,7 +48,9 @@ static const ot_port in_place_accumulator_in[] = {
 };
 static const ot_port in_place_accumulator_out[] = {{"new_sum", "T", 0}, {0}};
 static const ot_kernel in_place_accumulator_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = in_place_accumulator_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .run = in_place_accumulator_run},
     {0},
 };
 const ot_op_def ot__op_in_place_accumulator[] = {

@@ -79,7 +79,7 @@ static const ot_port in_place_accumulator_v2_out[] = {
 };
 static const ot_kernel in_place_accumulator_v2_kernels[] = {
     {.name = "ref",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .forms = in_place_accumulator_v2_forms,
      .prepare = in_place_accumulator_v2_prep,
      .run = in_place_accumulator_v2_run},

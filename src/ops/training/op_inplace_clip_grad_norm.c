@@ -70,7 +70,10 @@ static const ot_attr_spec clip_attrs[] = {
     {0},
 };
 static const ot_kernel clip_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .prepare = clip_prepare, .run = clip_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .prepare = clip_prepare,
+     .run = clip_run},
     {0},
 };
 const ot_op_def ot__op_inplace_clip_grad_norm[] = {

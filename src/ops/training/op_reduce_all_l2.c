@@ -29,7 +29,9 @@ static ot_status reduce_all_l2_run(const ot_run *r)
 static const ot_port reduce_all_l2_in[] = {{"X", "T", OT_PORT_VARIADIC}, {0}};
 static const ot_port reduce_all_l2_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel reduce_all_l2_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_THREAD_EXACT, .run = reduce_all_l2_run},
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .run = reduce_all_l2_run},
     {0},
 };
 const ot_op_def ot__op_reduce_all_l2[] = {
