@@ -134,8 +134,8 @@ static ot_status make_outputs(evaluation *e, ot_tensor **out)
     return OT_OK;
 }
 
-static ot_status run_kernel(const ot_node *node, const ot_kernel *kernel, const ot_arg *const *in,
-                            const void *const *constant, int n_in, ot_arg *const *out, int n_out)
+static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
+                               const void *const *constant, int n_in, ot_arg *const *out, int n_out)
 {
     const ot_step step = {.training = true};
     ot_prep p = {.node = node,
@@ -147,6 +147,7 @@ static ot_status run_kernel(const ot_node *node, const ot_kernel *kernel, const 
                  .n_threads = ot__parallel_max()};
     ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step};
     int *first = ot__alloc_zero((size_t)n_in + 1, sizeof(*first));
+    const ot_kernel *kernel;
     void *scratch = NULL;
     ot_status st = no_memory_unless(first != NULL);
 
@@ -156,7 +157,8 @@ static ot_status run_kernel(const ot_node *node, const ot_kernel *kernel, const 
         first[i] = i;
     p.in_first = r.in_first = first;
     r.n_threads = p.n_threads;
-    st = ot__kernel_prepare(kernel, &p);
+    kernel = ot__kernel_select(&p, true);
+    st = kernel == NULL ? ot__kernel_refused(node) : ot__kernel_prepare(kernel, &p);
     if (st == OT_OK) {
         scratch = ot__alloc_aligned(p.scratch_bytes);
         r.scratch = scratch;
@@ -172,24 +174,18 @@ static ot_status run_kernel(const ot_node *node, const ot_kernel *kernel, const 
 static ot_status evaluate(const ot_node *node, const ot_tensor *const *in, int n_in,
                           ot_tensor **out, int n_out)
 {
-    const ot_kernel *kernel;
     evaluation e = {0};
-    char label[160];
     ot_status st;
 
     st = evaluation_alloc(&e, n_in, n_out);
     if (st == OT_OK)
         st = build(&e, node, in);
-    kernel = st == OT_OK ? ot__kernel_reference(e.node) : NULL;
-    if (st == OT_OK && kernel == NULL)
-        st = ot__error(OT_ERR_UNSUPPORTED, "%s: no kernel computes it",
-                       ot__node_label(node, label, sizeof(label)));
     if (st == OT_OK)
         st = set_input_args(&e, in);
     if (st == OT_OK)
         st = make_outputs(&e, out);
     if (st == OT_OK)
-        st = run_kernel(e.node, kernel, e.in, e.constant, n_in, e.out, n_out);
+        st = run_reference(e.node, e.in, e.constant, n_in, e.out, n_out);
     evaluation_deinit(&e);
     return st;
 }
