@@ -31,7 +31,8 @@ static inline ot_status accumulate_run(const ot_run *r)
 static const ot_port accumulate_in[] = {{"sum", "f32", OT_PORT_STATE}, {"value", "f32", 0}, {0}};
 static const ot_port accumulate_out[] = {
     {"done", "bool", 0}, {"new_sum", "f32", OT_PORT_STATE | OT_PORT_OPTIONAL}, {0}};
-static const ot_kernel accumulate_kernels[] = {{.name = "ref", .run = accumulate_run}, {0}};
+static const ot_kernel accumulate_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE, .run = accumulate_run}, {0}};
 static const ot_op_def accumulate_op = {.name = "Accumulate",
                                         .inputs = accumulate_in,
                                         .outputs = accumulate_out,
@@ -51,7 +52,8 @@ static inline ot_status scale_run(const ot_run *r)
 static const ot_port scale_in[] = {
     {"xs", "f32", OT_PORT_STATE | OT_PORT_SEQUENCE}, {"factor", "f32", 0}, {0}};
 static const ot_port scale_out[] = {{"ys", "f32", OT_PORT_STATE | OT_PORT_SEQUENCE}, {0}};
-static const ot_kernel scale_kernels[] = {{.name = "ref", .run = scale_run}, {0}};
+static const ot_kernel scale_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE, .run = scale_run}, {0}};
 static const ot_op_def scale_op = {
     .name = "ScaleAll", .inputs = scale_in, .outputs = scale_out, .kernels = scale_kernels};
 
@@ -69,7 +71,8 @@ static inline ot_status total_run(const ot_run *r)
 
 static const ot_port total_in[] = {{"xs", "f32", OT_PORT_SEQUENCE}, {0}};
 static const ot_port total_out[] = {{"sum", "f32", 0}, {0}};
-static const ot_kernel total_kernels[] = {{.name = "ref", .run = total_run}, {0}};
+static const ot_kernel total_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE, .run = total_run}, {0}};
 static const ot_op_def total_op = {
     .name = "Total", .inputs = total_in, .outputs = total_out, .kernels = total_kernels};
 
@@ -111,7 +114,8 @@ static inline ot_status fails_run(const ot_run *r)
     return ot__error(OT_ERR_INVALID, "index 7 out of range");
 }
 
-static const ot_kernel fails_kernels[] = {{.name = "ref", .run = fails_run}, {0}};
+static const ot_kernel fails_kernels[] = {
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE, .run = fails_run}, {0}};
 static const ot_op_def fails_op = {
     .name = "Fails", .inputs = unary_in, .outputs = unary_out, .kernels = fails_kernels};
 
@@ -146,11 +150,25 @@ static inline bool has_four_elements(const ot_prep *p)
 static const ot_kernel choice_kernels[] = {
     {.name = "first", .can_run = has_four_elements, .run = first_run},
     {.name = "second", .flags = OT_KERNEL_THREAD_EXACT, .run = second_run},
-    {.name = "ref", .run = reference_run},
+    {.name = "ref", .flags = OT_KERNEL_REFERENCE, .run = reference_run},
     {0},
 };
 static const ot_op_def choice_op = {
     .name = "Choice", .inputs = unary_in, .outputs = unary_out, .kernels = choice_kernels};
+// kernels of one element type each; there is none for f64
+static const ot_port typed_in[] = {{"X", "T", 0}, {0}};
+static const ot_port typed_out[] = {{"Y", "T", 0}, {0}};
+static const ot_kernel typed_kernels[] = {
+    {.name = "first", .types = "T: i32 i64", .run = first_run},
+    {.name = "second", .types = "T: f32", .run = second_run},
+    {.name = "ref", .types = "T: f32 i32", .flags = OT_KERNEL_REFERENCE, .run = reference_run},
+    {0},
+};
+static const ot_op_def typed_op = {.name = "Typed",
+                                   .inputs = typed_in,
+                                   .outputs = typed_out,
+                                   .types = "T: f32 f64 i32 i64",
+                                   .kernels = typed_kernels};
 static const ot_op_def inexact_op = {
     .name = "Inexact", .inputs = unary_in, .outputs = unary_out, .kernels = &choice_kernels[2]};
 

@@ -270,10 +270,27 @@ static void reproducible_runs_an_inexact_reference_on_one_thread(void **state)
                   3, 1);
 }
 
-static void reference_only_takes_the_last_kernel(void **state)
+static void reference_only_takes_the_reference(void **state)
 {
     assert_choice(*state, &choice_op, &(ot__plan_options){.n_threads = 2, .reference_only = true},
                   4, 3, 2);
+}
+
+static void a_kernel_runs_only_the_element_types_that_it_takes(void **state)
+{
+    assert_choice(*state, &typed_op, &(ot__plan_options){.n_threads = 2}, 4, 2, 2);
+}
+
+static void an_element_type_that_no_kernel_takes_is_refused_with_those_taken(void **state)
+{
+    fixture *f = *state;
+    ot_value *x = input(f, "x", 4), *y = value(f, "y", 4);
+
+    x->dtype = y->dtype = OT_F64;
+    node(f, "Typed", &typed_op, x, NULL, y);
+    output(f, "y");
+    assert_int_equal(plan(f), OT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(ot_error_message(), "input 0 (X) is f64, kernels take: f32 i32 i64"));
 }
 
 static void a_plan_above_its_ceiling_names_its_largest_values(void **state)
@@ -384,7 +401,9 @@ int main(void)
         TEST(a_kernel_that_cannot_run_is_passed_over),
         TEST(reproducible_takes_a_kernel_that_is_exact_for_any_threads),
         TEST(reproducible_runs_an_inexact_reference_on_one_thread),
-        TEST(reference_only_takes_the_last_kernel),
+        TEST(reference_only_takes_the_reference),
+        TEST(a_kernel_runs_only_the_element_types_that_it_takes),
+        TEST(an_element_type_that_no_kernel_takes_is_refused_with_those_taken),
         TEST(a_plan_above_its_ceiling_names_its_largest_values),
         TEST(a_value_without_shape_is_refused_by_name),
         TEST(running_allocates_nothing),
