@@ -3,7 +3,8 @@
 
     python3 bench/models.py mlp > mlp.onnxtxt
 
-The others are exported by PyTorch from modules.py, which has all of them as PyTorch modules. Initial weights are drawn (RandomNormal), Kaiming-scaled; the benchmark compares time and memory, not values.
+The others are exported by PyTorch from modules.py, which has all of them as PyTorch modules. Initial weights are drawn
+(RandomNormal), Kaiming-scaled; the benchmark compares time and memory, not values.
 """
 
 import math

@@ -7,8 +7,9 @@
 With --against the library is compared with itself at an earlier commit instead (against.py).
 
 The peers come from PyPI into virtual environments of the benchmark's own (Python 3.8 to 3.11, which ONNX Runtime training's last
-release supports). PyTorch's exports most of the models, once, into the work folder; --python names another. Prints milliseconds a step (median of the processes' medians, and the least step), the seconds from process start to the
-first finished step, peak resident memory, and the ratios to the faster and the smaller peer.
+release supports). PyTorch's exports most of the models, once, into the work folder; --python names another. Prints milliseconds a
+step (median of the processes' medians, and the least step), the seconds from process start to the first finished step, peak resident
+memory, and the ratios to the faster and the smaller peer.
 """
 
 import argparse
