@@ -10,6 +10,14 @@
 // Elements below which a loop is not worth a second thread.
 enum { OT_PAR_MIN = 16384 };
 
+// ---- isa.c: instruction sets that vector code is compiled for ----
+
+typedef enum ot__isa { OT__ISA_BASE, OT__ISA_AVX2, OT__ISA_AVX512 } ot__isa;
+// The best set that this processor has and the library is compiled for.
+ot__isa ot__isa_best(void);
+// None above `isa` from now on; for tests, between runs of kernels.
+void ot__isa_limit(ot__isa isa);
+
 #include "kernels/conv/kernels_conv.h"
 #include "kernels/elementwise/kernels_elementwise.h"
 #include "kernels/kernels_dnnl.h"

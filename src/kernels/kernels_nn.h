@@ -62,7 +62,7 @@ typedef struct ot__gemm_kernel {
     // One part by one thread. `scratch` is 64-byte aligned.
     void (*run)(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
                 float *scratch);
-    int64_t tile_rows, tile_columns, depth, width; // of the innermost loop and of its blocks
+    int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
 } ot__gemm_kernel;
 const ot__gemm_kernel *ot__gemm_best(void);
 const ot__gemm_kernel *ot__gemm_at(int i); // every one this processor can run, best last, then NULL

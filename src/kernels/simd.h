@@ -21,21 +21,6 @@
 #define OT_HAS_X86_ISAS 0
 #endif
 
-typedef enum ot__isa { OT__ISA_BASE, OT__ISA_AVX2, OT__ISA_AVX512 } ot__isa;
-
-// The best set that this processor has and the library is compiled for.
-static inline ot__isa ot__isa_best(void)
-{
-#if OT_HAS_X86_ISAS
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return OT__ISA_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return OT__ISA_AVX2;
-#endif
-    return OT__ISA_BASE;
-}
-
 // A call left in a loop would keep it scalar, however long the function.
 #if defined(__GNUC__)
 #define OT_SIMD_INLINE static inline __attribute__((always_inline))

@@ -24,6 +24,7 @@ static const ot_op_case add_cases[] = {
      .in = {"f32[2]", "f32[2]"},
      .attrs = "axis = 1",
      .error = OT_ERR_INVALID},
+    {.name = "edges of vectors", .in = {"f32[N]", "f32[N]"}, .edges = "N vector"},
     {0},
 };
 OT_OP_TEST("Add", 13, add_cases)

@@ -153,6 +153,16 @@ static const ot_op_case batch_normalization_cases[] = {
     {.name = "no channels",
      .in = {"f32[3]", "f32[3]{1,2,-0.5}", "f32[3]{0,1,-2}", "f32[3]{0.5,-1,2}", "f32[3]{1,4,0.25}"},
      .error = OT_ERR_INVALID},
+    {.name = "edges of channels, batch",
+     .in = {"f32[3,C,N]", "f32[C]", "f32[C]", "f32[C]", "f32[C] in 0.5..2"},
+     .attrs = "training_mode = 1",
+     .out = {"f32[3,C,N]", "f32[C]", "f32[C]"},
+     .edges = "C norm_channels+, N norm_inner+"},
+    {.name = "edges of images, batch",
+     .in = {"f32[2,16,N,1]", "f32[16]", "f32[16]", "f32[16]", "f32[16] in 0.5..2"},
+     .attrs = "training_mode = 1",
+     .out = {"f32[2,16,N,1]", "f32[16]", "f32[16]"},
+     .edges = "N norm_chunk+"},
     {0},
 };
 OT_OP_TEST("BatchNormalization", 15, batch_normalization_cases)

@@ -62,6 +62,10 @@ static const ot_op_case conv_cases[] = {
     {.name = "kernel larger than the image",
      .in = {"f32[1,1,2,2]", "f32[1,1,3,3]"},
      .error = OT_ERR_INVALID},
+    {.name = "edges of blocks of channels",
+     .in = {"f32[1,C,4,5]", "f32[D,C,3,2]"},
+     .attrs = "pads = [1, 0, 1, 1]",
+     .edges = "C channel_block+, D channel_block+"},
     {0},
 };
 OT_OP_TEST("Conv", 11, conv_cases)

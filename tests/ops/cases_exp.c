@@ -21,6 +21,7 @@ static const ot_op_case exp_cases[] = {
      .flags = OT_CASE_NO_GRAD},
     {.name = "opset 7", .in = {"f32[4]"}, .out = {"f32[4]"}, .opset = 7},
     {.name = "integers are not supported", .in = {"i32[3]"}, .error = OT_ERR_UNSUPPORTED},
+    {.name = "edges of vectors", .in = {"f32[N]"}, .edges = "N vector"},
     {0},
 };
 OT_OP_TEST("Exp", 13, exp_cases)

@@ -9,6 +9,7 @@ static const ot_op_case gelu_grad_cases[] = {
     {.name = "large", .in = {"f32[70,601]", "f32[70,601]"}, .out = {"f32[70,601]"}},
     {.name = "types differ", .in = {"f32[2]", "f64[2]"}, .error = OT_ERR_INVALID},
     {.name = "shapes that differ", .in = {"f32[3]", "f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "edges of vectors", .in = {"f32[N]", "f32[N]"}, .edges = "N vector"},
     {0},
 };
 OT_OP_TEST("com.microsoft.GeluGrad", 1, gelu_grad_cases)

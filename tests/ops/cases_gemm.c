@@ -34,6 +34,14 @@ static const ot_op_case gemm_cases[] = {
     {.name = "inner dimensions differ", .in = {"f32[3,4]", "f32[6,5]"}, .error = OT_ERR_INVALID},
     {.name = "three axes", .in = {"f32[1,3,4]", "f32[4,5]"}, .error = OT_ERR_INVALID},
     {.name = "C too large", .in = {"f32[3,4]", "f32[4,5]", "f32[2,3,5]"}, .error = OT_ERR_INVALID},
+    {.name = "edges of tiles",
+     .in = {"f32[M,7]", "f32[7,N]", "f32[N]"},
+     .edges = "M gemm_rows, N gemm_columns"},
+    {.name = "edges of tiles, transposed",
+     .in = {"f32[7,M]", "f32[N,7]", "f32[M,1]"},
+     .attrs = "transA = 1, transB = 1",
+     .edges = "M gemm_rows, N gemm_columns"},
+    {.name = "edges of depth", .in = {"f32[3,K]", "f32[K,5]"}, .edges = "K gemm_depth"},
     {0},
 };
 OT_OP_TEST("Gemm", 13, gemm_cases)

@@ -95,6 +95,7 @@ static const ot_op_case layer_normalization_cases[] = {
      .in = {"f32[2,3]", "f32[3]"},
      .attrs = "stash_type = 10",
      .error = OT_ERR_INVALID},
+    {.name = "edges of rows", .in = {"f32[3,N]", "f32[N]", "f32[N]"}, .edges = "N row+"},
     {0},
 };
 OT_OP_TEST("LayerNormalization", 17, layer_normalization_cases)

@@ -20,6 +20,9 @@ static const ot_op_case matmul_cases[] = {
     {.name = "inner dimensions differ", .in = {"f32[3,4]", "f32[3,4]"}, .error = OT_ERR_INVALID},
     {.name = "batches differ", .in = {"f32[2,3,4]", "f32[3,4,5]"}, .error = OT_ERR_INVALID},
     {.name = "a scalar", .in = {"f32[]", "f32[4,5]"}, .error = OT_ERR_INVALID},
+    {.name = "edges of tiles",
+     .in = {"f32[2,M,5]", "f32[2,5,N]"},
+     .edges = "M gemm_rows, N gemm_columns"},
     {0},
 };
 OT_OP_TEST("MatMul", 13, matmul_cases)

@@ -168,6 +168,10 @@ static const ot_op_case max_pool_cases[] = {
      .attrs = "kernel_shape = [2], strides = [2]",
      .out = {"bf16[1,1,2]{1,3}"},
      .flags = OT_CASE_NO_GRAD},
+    {.name = "edges of channels",
+     .in = {"f32[2,C,5,4]"},
+     .attrs = "kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]",
+     .edges = "C pool_channels+"},
     {0},
 };
 OT_OP_TEST("MaxPool", 22, max_pool_cases)

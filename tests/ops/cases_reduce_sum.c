@@ -95,6 +95,7 @@ static const ot_op_case reduce_sum_cases[] = {
      .flags = OT_CASE_NO_GRAD},
     {.name = "axis out of range", .in = {"f32[2,3]", "i64[1]{2} const"}, .error = OT_ERR_INVALID},
     {.name = "axis twice", .in = {"f32[2,3]", "i64[2]{1,-1} const"}, .error = OT_ERR_INVALID},
+    {.name = "edges of rows", .in = {"f32[M,N]", "i64[1]{1} const"}, .edges = "M vector+, N row+"},
     {0},
 };
 OT_OP_TEST("ReduceSum", 18, reduce_sum_cases)

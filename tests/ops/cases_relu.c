@@ -17,6 +17,7 @@ static const ot_op_case relu_cases[] = {
     {.name = "opset 7", .in = {"f32[4]"}, .out = {"f32[4]"}, .opset = 7},
     {.name = "i32", .in = {"i32[3]{-3,0,4}"}, .out = {"i32[3]{0,0,4}"}},
     {.name = "i64", .in = {"i64[3]{-3,0,4}"}, .out = {"i64[3]{0,0,4}"}},
+    {.name = "edges of vectors", .in = {"f32[N]"}, .edges = "N vector"},
     {0},
 };
 OT_OP_TEST("Relu", 14, relu_cases)

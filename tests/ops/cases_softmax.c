@@ -21,6 +21,7 @@ static const ot_op_case softmax_cases[] = {
      .opset = 11},
     {.name = "empty", .in = {"f32[0,3]"}, .out = {"f32[0,3]"}},
     {.name = "axis out of range", .in = {"f32[2,3]"}, .attrs = "axis = 2", .error = OT_ERR_INVALID},
+    {.name = "edges of rows", .in = {"f32[3,N]"}, .edges = "N row+"},
     {0},
 };
 OT_OP_TEST("Softmax", 13, softmax_cases)

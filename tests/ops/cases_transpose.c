@@ -60,6 +60,10 @@ static const ot_op_case transpose_cases[] = {
      .in = {"f32[2,3]"},
      .attrs = "perm = [0, 2]",
      .error = OT_ERR_INVALID},
+    {.name = "edges of vectors",
+     .in = {"f32[M,N]"},
+     .attrs = "perm = [1, 0]",
+     .edges = "M vector, N vector"},
     {0},
 };
 OT_OP_TEST("Transpose", 13, transpose_cases)

@@ -35,6 +35,12 @@ typedef struct ot_op_case {
     ot_status error;  // expected from checking, inferring, preparing or running
     unsigned flags;   // OT_CASE_...
     double tolerance; // times the table's; 0 is 1
+    double terms;     // size of terms inside the formula that cancel: the bound of every element
+                      // grows by it
+    // Letters that stand for extents in the shapes, "M gemm_rows, C pool_channels+": each is 1, the
+    // named tile less and plus 1, twice the tile plus 1 and, without the plus, 0
+    // (harness_edges.c). No gradients are checked.
+    const char *edges;
 } ot_op_case;
 
 typedef struct ot_op_test {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 // Relative error allowed by element type.
-static double tolerance_of(ot_dtype dtype)
+double tolerance_of(ot_dtype dtype)
 {
     switch (dtype) {
     case OT_F64:

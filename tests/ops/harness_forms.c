@@ -204,7 +204,7 @@ static void describe(const call *c, const forms *f, char *text, size_t size)
     }
 }
 
-void check_forms(const ot_op_case *c, const call *plain, const buffers *oracle)
+void check_forms(const ot_op_case *c, const call *plain, const oracle *expected)
 {
     const ot_value *y = plain->one->node->outputs[0];
     ot_form reversed = {.ndim = y == NULL ? 0 : y->shape.ndim};
@@ -227,7 +227,7 @@ void check_forms(const ot_op_case *c, const call *plain, const buffers *oracle)
         if (call_run(&formed, &first, &second) != OT_OK)
             fail("%s: %s", what, ot_error_message());
         else
-            check_against(c, &first, oracle, what);
+            check_against(c, &first, expected, what);
         if (!buffers_same(&first, &second))
             fail("%s gives other bits over other memory", what);
         buffers_deinit(&first);

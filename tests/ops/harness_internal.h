@@ -97,18 +97,43 @@ void preparation_make(preparation *q, const call *c);
 bool tensors_agree(const ot_tensor *a, const ot_tensor *b, ot_dtype precision, double tolerance,
                    const char *what);
 
-void check_kernels(const ot_op_case *c, const inputs *in, const one_node *one);
 void check_kernels_against_f64(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                                const one_node *one);
+// Relative error allowed by element type.
+double tolerance_of(ot_dtype dtype);
+
+// What the results should be, and how far each element may move (harness_bound.c).
+typedef struct oracle {
+    buffers results;
+    double *spread[MAX_RESULTS]; // NULL: not known
+    bool is_exact;               // every element is moved or chosen, not computed
+    bool rounds_once;            // ot_tile.rounds_once, and two operands at most
+    double terms;                // ot_op_case.terms
+} oracle;
+void oracle_measure(oracle *o, const call *reference); // fills `spread`
+void oracle_deinit(oracle *o);
+bool only_moves(const ot_op_def *op);
+void check_elements(const ot_tensor *found, const oracle *o, int i, double tolerance,
+                    const char *what);
+
 // Every form that the kernel takes (harness_forms.c).
-void check_forms(const ot_op_case *c, const call *plain, const buffers *oracle);
+void check_forms(const ot_op_case *c, const call *plain, const oracle *expected);
 // Whether that has offered the kernel another form than row-major.
 bool was_offered_forms(const ot_kernel *kernel);
-void check_against(const ot_op_case *c, const buffers *found, const buffers *oracle,
+void check_against(const ot_op_case *c, const buffers *found, const oracle *expected,
                    const char *what);
 void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                   const one_node *one);
 ot_status run_reference(const one_node *one, const inputs *in, ot_tensor **out);
+// Sizes around tiles and instruction sets (harness_edges.c).
+void run_edges(const ot_op_test *test, const ot_op_case *c);
+void edges_print(void);         // what letters stand for now, to stderr
+int64_t edge_extent(char name); // of a letter in a case's shapes; -1: it has none
+bool next_isa(int *isa);        // limits kernels to each set in turn, from -1 on
+int present_isa(void);          // the best that kernels are not kept from
+void limit_isa(int isa);
+const char *isa_name(int isa);
+void run_case(const ot_op_test *test, const ot_op_case *c);
 void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                      extent_kind extents);
 void check_table(ot_op_test *tests);

@@ -20,9 +20,14 @@ static bool parse_dims(const char **at, ot_shape *shape)
 
         if (shape->ndim == OT_MAX_NDIM)
             return false;
-        shape->dim[shape->ndim++] = strtoll(p, &end, 10);
+        shape->dim[shape->ndim] = edge_extent(*p);
+        if (shape->dim[shape->ndim] >= 0)
+            end = (char *)p + 1;
+        else
+            shape->dim[shape->ndim] = strtoll(p, &end, 10);
         if (end == p)
             return false;
+        shape->ndim++;
         p = skip_spaces(end);
         if (*p == ',')
             p++;

@@ -46,6 +46,8 @@ typedef struct ot__norms {
     void (*apply)(const ot__norm_apply *p, const ot__channels *c);
     void (*sums)(const ot__norm_sums *p, const ot__channels *c, void *scratch);
     void (*dx)(const ot__norm_dx *p, const ot__channels *c);
+    int64_t inner, channels, chunk; // worked on at once: neighbours of one channel; channels, and
+                                    // so many rows of them
 } ot__norms;
 const ot__norms *ot__norms_best(void);
 size_t ot__norm_scratch_bytes(const ot__channels *c);
@@ -65,6 +67,7 @@ typedef struct ot__pools {
     // dx += dy there within each plane; false when one lies outside of its plane
     bool (*max_pool_grad)(float *dx, const float *dy, const ot__maxima *at, const ot__window *w,
                           const ot__channels *c);
+    int64_t channels; // worked on at once
 } ot__pools;
 const ot__pools *ot__pools_best(void);
 // Position of the first index outside its plane, or -1.

@@ -288,4 +288,4 @@ static void dx(const ot__norm_dx *p, const ot__channels *c)
 }
 
 extern const ot__norms OT_ISA_NAME(ot__norms);
-const ot__norms OT_ISA_NAME(ot__norms) = {moments, apply, sums, dx};
+const ot__norms OT_ISA_NAME(ot__norms) = {moments, apply, sums, dx, LANES, TILE, CHUNK};

@@ -255,4 +255,5 @@ const ot__rows OT_ISA_NAME(ot__rows) = {
     .layer_norm = layer_norm,
     .layer_norm_dx = layer_norm_dx,
     .layer_norm_sums = layer_norm_sums,
+    .exponentials = BLOCK,
 };
