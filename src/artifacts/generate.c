@@ -183,5 +183,6 @@ ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_option
     OT_TRY(ot__options_take(options, &taken));
     st = generate(model, &taken, &forward, out);
     ot__forward_deinit(&forward);
+    ot__memory_trim(); // a model of many small tensors was taken apart, copied and tried
     return st;
 }

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "base/base.h"
 
 enum { ALIGNMENT = 64 };
@@ -144,4 +148,11 @@ char *ot__strdup(const char *text)
     if (copy)
         memcpy(copy, text, n);
     return copy;
+}
+
+void ot__memory_trim(void)
+{
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
 }

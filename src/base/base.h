@@ -102,7 +102,7 @@ char *ot__strdup(const char *text);
 void ot__alloc_fail_after(int64_t n);
 int64_t ot__alloc_count(void); // successful allocations of this process so far
 
-// ---- how much (memory.c) ----
+// ---- how much (memory.c; trim: alloc.c) ----
 
 // Somebody asked for so much in one session: the default ceiling is lifted to it.
 void ot__memory_admit(size_t n_bytes);
@@ -111,6 +111,9 @@ size_t ot__memory_left(size_t given_back);
 size_t ot__memory_taken(void);        // by ot__alloc_aligned
 bool ot__memory_take(size_t n_bytes); // false after setting the error
 void ot__memory_give_back(size_t n_bytes);
+// After much has been freed in small blocks: the C library gives what it keeps of it back to the
+// system, where it can.
+void ot__memory_trim(void);
 // The limit of the control group that `self` (/proc/self/cgroup) names, of either version, mounted
 // at `root`; OT_MEMORY_UNLIMITED when there is none.
 size_t ot__memory_of_group(const char *self, const char *root);
