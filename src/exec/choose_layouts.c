@@ -94,25 +94,45 @@ static bool is_scalar(const ot_arg *x)
     return x->count == 1;
 }
 
+// How many operands have a form. There are few forms, but there may be many operands.
+typedef struct tally {
+    const ot_form *form;
+    int n;
+} tally;
+
+static tally *tally_of(tally *tallies, int *n_tallies, const ot_form *form)
+{
+    int i = 0;
+
+    while (i < *n_tallies && !ot__form_equal(tallies[i].form, form))
+        i++;
+    if (i == *n_tallies)
+        tallies[(*n_tallies)++] = (tally){form, 0};
+    return &tallies[i];
+}
+
 // The form most operands of full shape have, and of equally frequent ones not the row-major one.
 // NULL too when an operand is stretched: positions in it follow from row-major ones.
-static const ot_form *elementwise_form(const ot_node *node, const ot__view *v)
+static const ot_form *elementwise_form(const ot_node *node, const ot__view *v, tally *tallies)
 {
     const ot_form *best = NULL;
-    int most = 0;
+    int most = 0, n_tallies = 0;
 
     for (int i = 0; i < node->n_outputs; i++)
         if (v->out[i] != NULL && !ot__shape_equal(&v->out[i]->shape, &v->out[0]->shape))
             return NULL;
     for (int i = 0; i < node->n_inputs; i++) {
-        int n = 0;
-
+        if (v->in[i] == NULL)
+            continue;
+        if (!is_scalar(v->in[i]) && !ot__shape_equal(&v->in[i]->shape, &v->out[0]->shape))
+            return NULL;
+        tally_of(tallies, &n_tallies, v->in[i]->form)->n++;
+    }
+    for (int i = 0; i < node->n_inputs; i++) {
         if (v->in[i] == NULL || is_scalar(v->in[i]))
             continue;
-        if (!ot__shape_equal(&v->in[i]->shape, &v->out[0]->shape))
-            return NULL;
-        for (int k = 0; k < node->n_inputs; k++)
-            n += v->in[k] != NULL && ot__form_equal(v->in[k]->form, v->in[i]->form);
+        const int n = tally_of(tallies, &n_tallies, v->in[i]->form)->n;
+
         if (n > most || (n == most && best == NULL)) {
             most = n;
             best = v->in[i]->form;
@@ -121,15 +141,20 @@ static const ot_form *elementwise_form(const ot_node *node, const ot__view *v)
     return best;
 }
 
-static void ask_elementwise(const ot_node *node, ot__view *v)
+static ot_status ask_elementwise(const layout *l, const ot_node *node, ot__view *v)
 {
-    const ot_form *form = v->out[0] == NULL ? NULL : elementwise_form(node, v);
+    tally *tallies = ot__arena_alloc(l->b->arena, ((size_t)node->n_inputs + 1) * sizeof *tallies);
+    const ot_form *form;
 
+    if (tallies == NULL)
+        return OT_ERR_NO_MEMORY;
+    form = v->out[0] == NULL ? NULL : elementwise_form(node, v, tallies);
     for (int i = 0; i < node->n_inputs; i++)
         if (v->in[i] != NULL && !is_scalar(v->in[i]))
             v->want_in[i] = form;
     for (int i = 0; i < node->n_outputs; i++)
         v->want_out[i] = form;
+    return OT_OK;
 }
 
 // A form that does not fit its tensor would lose elements, so it is not taken.
@@ -152,7 +177,7 @@ static ot_status lay_out(layout *l, ot_node *node)
     OT_TRY(ot__view_make(l->b, node, &v));
     if (v.is_complete) {
         if ((node->op->flags & OT_OP_ANY_LAYOUT) != 0)
-            ask_elementwise(node, &v);
+            OT_TRY(ask_elementwise(l, node, &v));
         else
             ot__view_ask(l->b, node, &v);
     }

@@ -4,13 +4,18 @@
 // Greedy placement as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
 // Inference" (2020): records are taken in a fixed order, and each goes to the smallest gap that
 // fits between the records whose lifetimes meet its own. No one order is best for all graphs, so a
-// few are tried and the smallest block is kept.
+// few are tried and the smallest block is kept. That is quadratic, so only so many records are
+// placed that way, and the rest by lists of free places above them.
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/exec.h"
 
-enum { ALIGNMENT = 64 };
+enum {
+    ALIGNMENT = 64,
+    FITTED_MAX = 8192, // blocks that are placed among all others
+    N_CLASSES = 64,    // of sizes, by powers of two, for the rest
+};
 
 // Records that share memory, placed as one.
 typedef struct block {
@@ -25,7 +30,10 @@ typedef struct packing {
     int n_blocks;
     int *placed; // blocks placed so far, by offset
     size_t *best;
-    int *group; // per record: its block
+    int *group;  // per record: its block
+    int *next;   // per block: the next of its list, -1: none
+    int *ending; // per step: the first of the blocks whose last step that is
+    int n_steps;
 } packing;
 
 static size_t round_up(size_t n_bytes)
@@ -118,12 +126,12 @@ static size_t find_offset(const packing *p, int i, int n_placed)
     return best_gap < SIZE_MAX ? offset : end;
 }
 
-// Place all blocks in their present order; the size that takes.
-static size_t place_all(packing *p)
+// Place the first `n` blocks in their present order; the size that takes.
+static size_t place_fitted(packing *p, int n)
 {
     size_t total = 0;
 
-    for (int i = 0; i < p->n_blocks; i++) {
+    for (int i = 0; i < n; i++) {
         block *b = &p->blocks[i];
         int at = i;
 
@@ -136,6 +144,67 @@ static size_t place_all(packing *p)
         total = OT_MAX(total, b->offset + b->n_bytes);
     }
     return total;
+}
+
+static int class_of(size_t n_bytes)
+{
+    int class = 0;
+
+    while (class < N_CLASSES - 1 && n_bytes >> class > 1)
+        class ++;
+    return class;
+}
+
+static void push(packing *p, int *list, int i)
+{
+    p->next[i] = *list;
+    *list = i;
+}
+
+// Place blocks[from] and those behind it above `total`, as time goes by: each takes a place of its
+// class of sizes that is free, or a new one that holds the largest of the class.
+static size_t place_rest(packing *p, int from, size_t total)
+{
+    size_t largest[N_CLASSES] = {0};
+    int free_places[N_CLASSES], step = 0;
+
+    qsort(&p->blocks[from], (size_t)(p->n_blocks - from), sizeof *p->blocks, by_first);
+    for (int c = 0; c < N_CLASSES; c++)
+        free_places[c] = -1;
+    for (int s = 0; s < p->n_steps; s++)
+        p->ending[s] = -1;
+    for (int i = from; i < p->n_blocks; i++) {
+        size_t *most = &largest[class_of(p->blocks[i].n_bytes)];
+
+        *most = OT_MAX(*most, p->blocks[i].n_bytes);
+    }
+    for (int i = from; i < p->n_blocks; i++) {
+        block *b = &p->blocks[i];
+        const int class = class_of(b->n_bytes);
+
+        for (; step < b->first; step++)
+            for (int k = p->ending[step], next; k >= 0; k = next) {
+                next = p->next[k];
+                push(p, &free_places[class_of(p->blocks[k].n_bytes)], k);
+            }
+        if (free_places[class] >= 0) {
+            b->offset = p->blocks[free_places[class]].offset;
+            free_places[class] = p->next[free_places[class]];
+        } else {
+            b->offset = total;
+            total += largest[class];
+        }
+        push(p, &p->ending[b->last], i);
+    }
+    return total;
+}
+
+static size_t place_all(packing *p)
+{
+    const int n = OT_MIN(p->n_blocks, FITTED_MAX);
+    const size_t total = place_fitted(p, n);
+
+    return n < p->n_blocks ? place_rest(p, n, total) : total;
 }
 
 static size_t peak(const block *blocks, int n_blocks, int n_steps, size_t *live)
@@ -177,15 +246,19 @@ static int last_step(const ot__usage *usages, int n_usages)
     return last;
 }
 
-static bool packing_init(packing *p, int n_usages)
+static bool packing_init(packing *p, int n_usages, int last)
 {
     const size_t n = (size_t)n_usages;
 
+    p->n_steps = last + 1;
+    p->next = ot__alloc_zero(n, sizeof *p->next);
+    p->ending = ot__alloc_zero((size_t)p->n_steps, sizeof *p->ending);
     p->blocks = ot__alloc_zero(n, sizeof *p->blocks);
     p->placed = ot__alloc_zero(n, sizeof *p->placed);
     p->best = ot__alloc_zero(n, sizeof *p->best);
     p->group = ot__alloc_zero(n, sizeof *p->group);
-    return p->blocks != NULL && p->placed != NULL && p->best != NULL && p->group != NULL;
+    return p->blocks != NULL && p->placed != NULL && p->best != NULL && p->group != NULL &&
+           p->next != NULL && p->ending != NULL;
 }
 
 static void packing_deinit(packing *p)
@@ -194,6 +267,8 @@ static void packing_deinit(packing *p)
     ot__free(p->placed);
     ot__free(p->best);
     ot__free(p->group);
+    ot__free(p->next);
+    ot__free(p->ending);
 }
 
 // Try the orders; best[record] is the offset of the record's block.
@@ -227,7 +302,7 @@ ot_status ot__memory_plan(ot__usage *usages, int n_usages, size_t *total)
     ot_status st = OT_ERR_NO_MEMORY;
 
     *total = 0;
-    if (live == NULL || owner == NULL || !packing_init(&p, n_usages))
+    if (live == NULL || owner == NULL || !packing_init(&p, n_usages, last))
         goto done;
     if (!sizes_fit(usages, n_usages)) {
         st = ot__error(OT_ERR_NO_MEMORY, "the values of a step exceed the address space");
@@ -254,7 +329,7 @@ size_t ot__memory_lower_bound(const ot__usage *usages, int n_usages)
     size_t *live = ot__alloc_zero((size_t)last + 1, 2 * sizeof *live);
     size_t bound = 0;
 
-    if (live != NULL && packing_init(&p, n_usages)) {
+    if (live != NULL && packing_init(&p, n_usages, last)) {
         make_blocks(usages, n_usages, &p);
         bound = peak(p.blocks, p.n_blocks, last, live);
     }

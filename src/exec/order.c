@@ -2,16 +2,16 @@
 // In which order the nodes run: topological, readers of an overwritten value before its writer, and
 // then few live bytes. Two orders are made, the file's with every overwriting node (accumulators)
 // moved as far forward as it can go, and a greedy one; the one with the lower peak is taken, the
-// file's when they are equal.
+// file's when they are equal. Both take time in proportion to what the nodes read and make, times a
+// logarithm.
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/plan.h"
 
 enum {
-    GREEDY_MAX = 20000,  // nodes; above it the quadratic greedy order is not tried
     CHAIN_MAX = 4,       // nodes the greedy order looks ahead
-    EDGES_MAX = 1 << 26, // of either kind; writers of one value wait for one another, each for each
+    EDGES_MAX = 1 << 28, // of either kind
 };
 
 typedef struct adjacency {
@@ -19,236 +19,275 @@ typedef struct adjacency {
     int64_t n_items;   // counted so far
 } adjacency;
 
-typedef struct scheduler {
+// Of several nodes, those that are left: how many, and when it is one, `all` is it.
+typedef struct remaining {
+    int count;
+    int all; // exclusive or
+} remaining;
+
+typedef struct scheduler scheduler;
+typedef bool (*before)(const scheduler *s, int a, int b);
+
+struct scheduler {
     const ot__order_problem *problem;
-    adjacency readers;   // of a value; a node that reads it twice is there twice
-    adjacency followers; // of a node: those that wait for it
-    int *n_waiting;      // per node: entries of `followers` that have not run
-    int *n_unread;       // per value: reads still to come
-    int *ready;          // candidates: a heap by file order, or in any order
+    adjacency readers;     // of a value, in the file's order
+    adjacency reads;       // of a node: values, each once
+    adjacency writers;     // of a value: who overwrites it, in the file's order
+    adjacency becomes;     // what that makes of it; -1: nothing that has a name
+    adjacency followers;   // of a node: those that wait for it
+    remaining *unread;     // per value: readers still to come
+    remaining *waiting;    // per node: those it waits for that have not run
+    int64_t *net;          // per node: live bytes after it ran less those before
+    int64_t *chain;        // per node that is ready: the greedy order's measure
+    int *count, *mark;     // while indices are made
+    int *ready, *ready_at; // a heap, and where a node is in it; -1: nowhere
     int n_ready;
+    before runs_before;
     size_t live, peak;
-} scheduler;
+};
 
 // ---- who waits for whom ----
 
-static bool overwrites(const ot__order_node *node, int value)
-{
-    for (int i = 0; i < node->n_overwrites; i++)
-        if (node->overwrites[i] == value)
-            return true;
-    return false;
-}
-
-static bool is_full(const adjacency *edges)
-{
-    return edges->n_items > EDGES_MAX;
-}
-
-// Counts an edge (item NULL) or writes it down. A full index counts no more.
+// Counts an edge (item NULL) or writes it down.
 static void add_edge(adjacency *edges, int *count, int from, int to)
 {
     if (edges->item != NULL)
         edges->item[edges->first[from] + count[from]] = to;
-    else if (is_full(edges))
-        return;
     else
         edges->n_items++;
-    count[from]++;
+    if (edges->n_items <= EDGES_MAX)
+        count[from]++;
 }
 
-static void add_readers(const scheduler *s, adjacency *edges, int *count, int value, int writer)
+static void add_readers(scheduler *s, int value, int writer)
 {
-    for (int k = s->readers.first[value]; k < s->readers.first[value + 1] && !is_full(edges); k++)
+    for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++)
         if (s->readers.item[k] != writer)
-            add_edge(edges, count, s->readers.item[k], writer);
+            add_edge(&s->followers, s->count, s->readers.item[k], writer);
 }
 
 // Readers of an overwritten value run before its writer, several writers in the file's order, and
 // between two of them those who read what the first one wrote.
-static void add_overwrite_edges(const scheduler *s, adjacency *edges, int *count, int writer,
-                                int value)
+static void add_overwrite_edges(scheduler *s, int value)
 {
-    const ot__order_node *nodes = s->problem->nodes;
+    const int first = s->writers.first[value], end = s->writers.first[value + 1];
+    int k = first, next = -1;
 
-    for (int k = s->readers.first[value]; k < s->readers.first[value + 1] && !is_full(edges); k++) {
-        const int reader = s->readers.item[k];
-        const ot__order_node *node = &nodes[reader];
+    if (first == end)
+        return;
+    for (int r = s->readers.first[value]; r < s->readers.first[value + 1]; r++) {
+        while (k < end && s->writers.item[k] < s->readers.item[r])
+            k++;
+        if (k == end || s->writers.item[k] != s->readers.item[r])
+            add_edge(&s->followers, s->count, s->readers.item[r], s->writers.item[first]);
+    }
+    for (k = end - 1; k >= first; k--) {
+        const int writer = s->writers.item[k];
 
-        if (reader == writer)
-            continue;
-        if (!overwrites(node, value)) {
-            add_edge(edges, count, reader, writer);
-        } else if (reader < writer) {
-            add_edge(edges, count, reader, writer);
-            for (int i = 0; i < node->n_overwrites; i++)
-                if (node->overwrites[i] == value && node->becomes[i] >= 0)
-                    add_readers(s, edges, count, node->becomes[i], writer);
+        if (k + 1 < end && s->writers.item[k + 1] != writer) {
+            next = s->writers.item[k + 1];
+            add_edge(&s->followers, s->count, writer, next);
         }
+        if (next >= 0 && s->becomes.item[k] >= 0)
+            add_readers(s, s->becomes.item[k], next);
     }
 }
 
-static void add_edges(const scheduler *s, adjacency *edges, int *count)
+static void add_edges(scheduler *s)
 {
     const ot__order_problem *p = s->problem;
 
-    for (int n = 0; n < p->n_nodes && !is_full(edges); n++) {
-        const ot__order_node *node = &p->nodes[n];
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_makes; i++) {
+            const int value = p->nodes[n].makes[i];
 
-        for (int i = 0; i < node->n_makes; i++)
-            for (int k = s->readers.first[node->makes[i]]; k < s->readers.first[node->makes[i] + 1];
-                 k++)
-                add_edge(edges, count, n, s->readers.item[k]);
-        for (int i = 0; i < node->n_overwrites; i++)
-            add_overwrite_edges(s, edges, count, n, node->overwrites[i]);
-    }
+            for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++)
+                add_edge(&s->followers, s->count, n, s->readers.item[k]);
+        }
+    for (int v = 0; v < p->n_values; v++)
+        add_overwrite_edges(s, v);
 }
 
-// Turns counts into starts and makes room for the items.
-static ot_status index_open(adjacency *x, int *count, int n)
+static void add_reads(scheduler *s)
 {
-    if (is_full(x))
+    const ot__order_problem *p = s->problem;
+
+    for (int v = 0; v < p->n_values; v++)
+        s->mark[v] = -1;
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_reads; i++) {
+            const int value = p->nodes[n].reads[i];
+
+            if (s->mark[value] != n)
+                add_edge(&s->readers, s->count, value, n);
+            s->mark[value] = n;
+        }
+}
+
+// The same as readers, from the other end.
+static void add_values_read(scheduler *s)
+{
+    for (int v = 0; v < s->problem->n_values; v++)
+        for (int k = s->readers.first[v]; k < s->readers.first[v + 1]; k++)
+            add_edge(&s->reads, s->count, s->readers.item[k], v);
+}
+
+static void add_writers(scheduler *s)
+{
+    const ot__order_problem *p = s->problem;
+
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_overwrites; i++)
+            add_edge(&s->writers, s->count, p->nodes[n].overwrites[i], n);
+}
+
+static void add_becomes(scheduler *s)
+{
+    const ot__order_problem *p = s->problem;
+
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_overwrites; i++)
+            add_edge(&s->becomes, s->count, p->nodes[n].overwrites[i], p->nodes[n].becomes[i]);
+}
+
+// `add` is called twice: for counts, which become starts, and for the items.
+static ot_status index_by(scheduler *s, adjacency *x, int n, void (*add)(scheduler *s))
+{
+    memset(s->count, 0, (size_t)n * sizeof *s->count);
+    add(s);
+    if (x->n_items > EDGES_MAX)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "the nodes depend on one another in more than %d places", EDGES_MAX);
+    x->first = ot__alloc_zero((size_t)n + 1, sizeof *x->first);
+    x->item = ot__alloc_zero((size_t)x->n_items + 1, sizeof *x->item);
+    if (x->first == NULL || x->item == NULL)
+        return OT_ERR_NO_MEMORY;
     for (int i = 0; i < n; i++)
-        x->first[i + 1] = x->first[i] + count[i];
-    memset(count, 0, (size_t)n * sizeof *count);
-    x->item = ot__alloc_zero((size_t)x->first[n] + 1, sizeof *x->item);
-    return x->item != NULL ? OT_OK : OT_ERR_NO_MEMORY;
+        x->first[i + 1] = x->first[i] + s->count[i];
+    memset(s->count, 0, (size_t)n * sizeof *s->count);
+    add(s);
+    return OT_OK;
 }
 
-static void add_reads(const ot__order_problem *p, adjacency *readers, int *count)
+// A node waits once for another, however many reasons it has.
+static void drop_doubles(scheduler *s)
 {
-    for (int n = 0; n < p->n_nodes; n++)
-        for (int i = 0; i < p->nodes[n].n_reads; i++)
-            add_edge(readers, count, p->nodes[n].reads[i], n);
+    adjacency *x = &s->followers;
+    const int n = s->problem->n_nodes;
+    int kept = 0;
+
+    for (int i = 0; i < n; i++)
+        s->mark[i] = -1;
+    for (int i = 0, k = 0; i < n; i++) {
+        const int end = x->first[i + 1];
+
+        for (; k < end; k++)
+            if (s->mark[x->item[k]] != i) {
+                s->mark[x->item[k]] = i;
+                x->item[kept++] = x->item[k];
+            }
+        x->first[i + 1] = kept;
+    }
 }
 
-static ot_status index_all(scheduler *s, int *value_count, int *node_count)
+static ot_status index_all(scheduler *s)
 {
-    const ot__order_problem *p = s->problem;
+    const int n_values = s->problem->n_values, n_nodes = s->problem->n_nodes;
 
-    add_reads(p, &s->readers, value_count);
-    OT_TRY(index_open(&s->readers, value_count, p->n_values));
-    add_reads(p, &s->readers, value_count);
-    add_edges(s, &s->followers, node_count);
-    OT_TRY(index_open(&s->followers, node_count, p->n_nodes));
-    add_edges(s, &s->followers, node_count);
+    OT_TRY(index_by(s, &s->readers, n_values, add_reads));
+    OT_TRY(index_by(s, &s->reads, n_nodes, add_values_read));
+    OT_TRY(index_by(s, &s->writers, n_values, add_writers));
+    OT_TRY(index_by(s, &s->becomes, n_values, add_becomes));
+    OT_TRY(index_by(s, &s->followers, n_nodes, add_edges));
+    drop_doubles(s);
     return OT_OK;
 }
 
 static ot_status scheduler_init(scheduler *s, const ot__order_problem *p)
 {
     const size_t n_values = (size_t)p->n_values + 1, n_nodes = (size_t)p->n_nodes + 1;
-    int *value_count = ot__alloc_zero(n_values, sizeof(int));
-    int *node_count = ot__alloc_zero(n_nodes, sizeof(int));
-    ot_status st = OT_ERR_NO_MEMORY;
 
     *s = (scheduler){.problem = p};
-    s->readers.first = ot__alloc_zero(n_values, sizeof(int));
-    s->followers.first = ot__alloc_zero(n_nodes, sizeof(int));
-    s->n_waiting = ot__alloc_zero(n_nodes, sizeof(int));
-    s->n_unread = ot__alloc_zero(n_values, sizeof(int));
-    s->ready = ot__alloc_zero(n_nodes, sizeof(int));
-    if (value_count != NULL && node_count != NULL && s->readers.first != NULL &&
-        s->followers.first != NULL && s->n_waiting != NULL && s->n_unread != NULL &&
-        s->ready != NULL)
-        st = index_all(s, value_count, node_count);
-    ot__free(value_count);
-    ot__free(node_count);
-    return st;
+    s->unread = ot__alloc_zero(n_values, sizeof *s->unread);
+    s->waiting = ot__alloc_zero(n_nodes, sizeof *s->waiting);
+    s->net = ot__alloc_zero(n_nodes, sizeof *s->net);
+    s->chain = ot__alloc_zero(n_nodes, sizeof *s->chain);
+    s->count = ot__alloc_zero(OT_MAX(n_values, n_nodes), sizeof *s->count);
+    s->mark = ot__alloc_zero(OT_MAX(n_values, n_nodes), sizeof *s->mark);
+    s->ready = ot__alloc_zero(n_nodes, sizeof *s->ready);
+    s->ready_at = ot__alloc_zero(n_nodes, sizeof *s->ready_at);
+    if (s->unread == NULL || s->waiting == NULL || s->net == NULL || s->chain == NULL ||
+        s->count == NULL || s->mark == NULL || s->ready == NULL || s->ready_at == NULL)
+        return OT_ERR_NO_MEMORY;
+    return index_all(s);
 }
 
 static void scheduler_deinit(scheduler *s)
 {
-    ot__free(s->readers.first);
-    ot__free(s->readers.item);
-    ot__free(s->followers.first);
-    ot__free(s->followers.item);
-    ot__free(s->n_waiting);
-    ot__free(s->n_unread);
+    const adjacency *const indices[] = {&s->readers, &s->reads, &s->writers, &s->becomes,
+                                        &s->followers};
+
+    for (size_t i = 0; i < OT_COUNT(indices); i++) {
+        ot__free(indices[i]->first);
+        ot__free(indices[i]->item);
+    }
+    ot__free(s->unread);
+    ot__free(s->waiting);
+    ot__free(s->net);
+    ot__free(s->chain);
+    ot__free(s->count);
+    ot__free(s->mark);
     ot__free(s->ready);
+    ot__free(s->ready_at);
+}
+
+// ---- the nodes that are ready ----
+
+static void put_at(scheduler *s, int at, int node)
+{
+    s->ready[at] = node;
+    s->ready_at[node] = at;
+}
+
+static void move_up(scheduler *s, int at, int node)
+{
+    while (at > 0 && s->runs_before(s, node, s->ready[(at - 1) / 2])) {
+        put_at(s, at, s->ready[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    put_at(s, at, node);
+}
+
+static void move_down(scheduler *s, int at, int node)
+{
+    for (;;) {
+        int child = 2 * at + 1;
+
+        if (child >= s->n_ready)
+            break;
+        if (child + 1 < s->n_ready && s->runs_before(s, s->ready[child + 1], s->ready[child]))
+            child++;
+        if (!s->runs_before(s, s->ready[child], node))
+            break;
+        put_at(s, at, s->ready[child]);
+        at = child;
+    }
+    put_at(s, at, node);
+}
+
+static int take(scheduler *s)
+{
+    const int node = s->ready[0], last = s->ready[--s->n_ready];
+
+    if (s->n_ready > 0)
+        move_down(s, 0, last);
+    s->ready_at[node] = -1;
+    return node;
 }
 
 // ---- choosing the next node ----
 
-// Live bytes after `node` ran less those before.
-static int64_t net_bytes(const scheduler *s, int node)
-{
-    const ot__order_problem *p = s->problem;
-    const ot__order_node *d = &p->nodes[node];
-    int64_t net = 0;
-
-    for (int i = 0; i < d->n_makes; i++)
-        if (s->n_unread[d->makes[i]] > 0 || p->value_kept[d->makes[i]])
-            net += (int64_t)p->value_bytes[d->makes[i]];
-    for (int i = 0; i < d->n_reads; i++) {
-        const int value = d->reads[i];
-        int n_same = 0;
-        bool counted = false;
-
-        for (int k = 0; k < d->n_reads; k++) {
-            n_same += d->reads[k] == value;
-            counted = counted || (k < i && d->reads[k] == value);
-        }
-        if (!counted && !p->value_kept[value] && s->n_unread[value] == n_same)
-            net -= (int64_t)p->value_bytes[value];
-    }
-    return net;
-}
-
-// The only node that waits for nothing but `node`, or -1.
-static int sole_follower(const scheduler *s, int node)
-{
-    const int first = s->followers.first[node], end = s->followers.first[node + 1];
-
-    if (first == end)
-        return -1;
-    for (int k = first + 1; k < end; k++)
-        if (s->followers.item[k] != s->followers.item[first])
-            return -1;
-    return s->n_waiting[s->followers.item[first]] == end - first ? s->followers.item[first] : -1;
-}
-
-// The lowest sum of net bytes along the chain that `node` starts: a weight gradient that is
-// accumulated at once costs nothing, although it is large while it lives.
-static int64_t chain_bytes(const scheduler *s, int node)
-{
-    int64_t sum = 0, lowest = INT64_MAX;
-
-    for (int k = 0; k < CHAIN_MAX && node >= 0; k++) {
-        sum += net_bytes(s, node);
-        lowest = OT_MIN(lowest, sum);
-        node = sole_follower(s, node);
-    }
-    return lowest;
-}
-
-static int take_greedy(scheduler *s)
-{
-    int64_t best_bytes = INT64_MAX;
-    int best = 0;
-
-    for (int k = 0; k < s->n_ready; k++) {
-        const int64_t n_bytes = chain_bytes(s, s->ready[k]);
-
-        if (n_bytes < best_bytes || (n_bytes == best_bytes && s->ready[k] < s->ready[best])) {
-            best_bytes = n_bytes;
-            best = k;
-        }
-    }
-    const int node = s->ready[best];
-
-    s->ready[best] = s->ready[--s->n_ready];
-    return node;
-}
-
-static void put_greedy(scheduler *s, int node)
-{
-    s->ready[s->n_ready++] = node;
-}
-
-static bool runs_before(const scheduler *s, int a, int b)
+static bool in_file_order(const scheduler *s, int a, int b)
 {
     const bool a_writes = s->problem->nodes[a].n_overwrites > 0;
     const bool b_writes = s->problem->nodes[b].n_overwrites > 0;
@@ -256,44 +295,105 @@ static bool runs_before(const scheduler *s, int a, int b)
     return a_writes != b_writes ? a_writes : a < b;
 }
 
-static void put_in_file_order(scheduler *s, int node)
+static bool by_chain(const scheduler *s, int a, int b)
 {
-    int at = s->n_ready++;
-
-    while (at > 0 && runs_before(s, node, s->ready[(at - 1) / 2])) {
-        s->ready[at] = s->ready[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    s->ready[at] = node;
+    return s->chain[a] != s->chain[b] ? s->chain[a] < s->chain[b] : a < b;
 }
 
-static int take_in_file_order(scheduler *s)
+static bool has_one_follower(const scheduler *s, int node)
 {
-    const int node = s->ready[0], last = s->ready[--s->n_ready];
-    int at = 0;
+    return s->followers.first[node + 1] - s->followers.first[node] == 1;
+}
 
-    for (;;) {
-        int child = 2 * at + 1;
+// The lowest sum of net bytes along the chain that `node` starts, of nodes that wait for nothing
+// but the one before: a weight gradient that is accumulated at once costs nothing, although it is
+// large while it lives.
+static int64_t chain_bytes(const scheduler *s, int node)
+{
+    int64_t sum = s->net[node], lowest = sum;
 
-        if (child >= s->n_ready)
+    for (int k = 1; k < CHAIN_MAX && has_one_follower(s, node); k++) {
+        node = s->followers.item[s->followers.first[node]];
+        if (s->waiting[node].count != 1)
             break;
-        if (child + 1 < s->n_ready && runs_before(s, s->ready[child + 1], s->ready[child]))
-            child++;
-        if (!runs_before(s, s->ready[child], last))
-            break;
-        s->ready[at] = s->ready[child];
-        at = child;
+        sum += s->net[node];
+        lowest = OT_MIN(lowest, sum);
     }
-    s->ready[at] = last;
-    return node;
+    return lowest;
+}
+
+static void put(scheduler *s, int node)
+{
+    s->chain[node] = chain_bytes(s, node);
+    move_up(s, s->n_ready++, node);
+}
+
+// What is known of `node` has changed, and with it the chain that reaches it.
+static void update(scheduler *s, int node)
+{
+    for (int k = 1; k < CHAIN_MAX && s->waiting[node].count == 1; k++) {
+        node = s->waiting[node].all;
+        if (!has_one_follower(s, node))
+            return;
+    }
+    if (s->waiting[node].count > 0 || s->ready_at[node] < 0)
+        return;
+    s->chain[node] = chain_bytes(s, node);
+    move_up(s, s->ready_at[node], node);
+    move_down(s, s->ready_at[node], node);
+}
+
+static void leave(remaining *r, int node)
+{
+    r->count--;
+    r->all ^= node;
+}
+
+static void enter(remaining *r, int node)
+{
+    r->count++;
+    r->all ^= node;
 }
 
 // ---- making an order ----
 
-typedef struct rule {
-    void (*put)(scheduler *s, int node);
-    int (*take)(scheduler *s);
-} rule;
+// The last reader of a value frees it.
+static void now_last(scheduler *s, int value)
+{
+    if (!s->problem->value_kept[value])
+        s->net[s->unread[value].all] -= (int64_t)s->problem->value_bytes[value];
+}
+
+static void start(scheduler *s)
+{
+    const ot__order_problem *p = s->problem;
+
+    s->live = s->peak = 0;
+    s->n_ready = 0;
+    memset(s->waiting, 0, (size_t)p->n_nodes * sizeof *s->waiting);
+    memset(s->unread, 0, (size_t)p->n_values * sizeof *s->unread);
+    for (int n = 0; n < p->n_nodes; n++) {
+        s->net[n] = 0;
+        s->ready_at[n] = -1;
+        for (int k = s->followers.first[n]; k < s->followers.first[n + 1]; k++)
+            enter(&s->waiting[s->followers.item[k]], n);
+        for (int k = s->reads.first[n]; k < s->reads.first[n + 1]; k++)
+            enter(&s->unread[s->reads.item[k]], n);
+    }
+    for (int n = 0; n < p->n_nodes; n++)
+        for (int i = 0; i < p->nodes[n].n_makes; i++) {
+            const int value = p->nodes[n].makes[i];
+
+            if (s->unread[value].count > 0 || p->value_kept[value])
+                s->net[n] += (int64_t)p->value_bytes[value];
+        }
+    for (int v = 0; v < p->n_values; v++)
+        if (s->unread[v].count == 1)
+            now_last(s, v);
+    for (int n = 0; n < p->n_nodes; n++)
+        if (s->waiting[n].count == 0)
+            put(s, n);
+}
 
 static void account(scheduler *s, int node)
 {
@@ -304,44 +404,47 @@ static void account(scheduler *s, int node)
         s->live += p->value_bytes[d->makes[i]];
     s->peak = OT_MAX(s->peak, s->live);
     for (int i = 0; i < d->n_makes; i++)
-        if (s->n_unread[d->makes[i]] == 0 && !p->value_kept[d->makes[i]])
+        if (s->unread[d->makes[i]].count == 0 && !p->value_kept[d->makes[i]])
             s->live -= p->value_bytes[d->makes[i]];
-    for (int i = 0; i < d->n_reads; i++)
-        if (--s->n_unread[d->reads[i]] == 0 && !p->value_kept[d->reads[i]])
-            s->live -= p->value_bytes[d->reads[i]];
+    for (int k = s->reads.first[node]; k < s->reads.first[node + 1]; k++) {
+        const int value = s->reads.item[k];
+
+        leave(&s->unread[value], node);
+        if (s->unread[value].count == 0 && !p->value_kept[value])
+            s->live -= p->value_bytes[value];
+        if (s->unread[value].count == 1) {
+            now_last(s, value);
+            update(s, s->unread[value].all);
+        }
+    }
 }
 
-static int schedule(scheduler *s, const rule *r, int *order)
+static int schedule(scheduler *s, before runs_before, int *order)
 {
-    const ot__order_problem *p = s->problem;
     int n_run = 0;
 
-    s->live = s->peak = 0;
-    s->n_ready = 0;
-    memset(s->n_waiting, 0, (size_t)p->n_nodes * sizeof *s->n_waiting);
-    for (int k = 0; k < s->followers.first[p->n_nodes]; k++)
-        s->n_waiting[s->followers.item[k]]++;
-    for (int v = 0; v < p->n_values; v++)
-        s->n_unread[v] = s->readers.first[v + 1] - s->readers.first[v];
-    for (int n = 0; n < p->n_nodes; n++)
-        if (s->n_waiting[n] == 0)
-            r->put(s, n);
+    s->runs_before = runs_before;
+    start(s);
     while (s->n_ready > 0) {
-        const int node = r->take(s);
+        const int node = take(s);
 
-        account(s, node);
         order[n_run++] = node;
-        for (int k = s->followers.first[node]; k < s->followers.first[node + 1]; k++)
-            if (--s->n_waiting[s->followers.item[k]] == 0)
-                r->put(s, s->followers.item[k]);
+        account(s, node);
+        for (int k = s->followers.first[node]; k < s->followers.first[node + 1]; k++) {
+            const int follower = s->followers.item[k];
+
+            leave(&s->waiting[follower], node);
+            if (s->waiting[follower].count == 0)
+                put(s, follower);
+            else if (s->waiting[follower].count == 1)
+                update(s, follower);
+        }
     }
     return n_run;
 }
 
 ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, int *stuck)
 {
-    static const rule file_order = {put_in_file_order, take_in_file_order};
-    static const rule greedy = {put_greedy, take_greedy};
     const int n = problem->n_nodes;
     int *other = ot__alloc_zero((size_t)n + 1, sizeof *other);
     scheduler s = {0};
@@ -353,15 +456,15 @@ ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, 
         st = scheduler_init(&s, problem);
     if (st != OT_OK)
         goto done;
-    if (schedule(&s, &file_order, order) < n) {
+    if (schedule(&s, in_file_order, order) < n) {
         for (int i = n - 1; i >= 0; i--)
-            if (s.n_waiting[i] > 0)
+            if (s.waiting[i].count > 0)
                 *stuck = i;
         st = OT_ERR_INVALID;
         goto done;
     }
     *peak = s.peak;
-    if (n <= GREEDY_MAX && schedule(&s, &greedy, other) == n && s.peak < *peak) {
+    if (schedule(&s, by_chain, other) == n && s.peak < *peak) {
         memcpy(order, other, (size_t)n * sizeof *order);
         *peak = s.peak;
     }

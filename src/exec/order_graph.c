@@ -8,6 +8,7 @@ typedef struct described {
     ot__order_node *nodes;
     int *numbers; // what the nodes point into
     int n_numbers;
+    int *made_in; // per entry: what the node at hand makes in its memory; -1: nothing
 } described;
 
 static int *here(const described *d)
@@ -71,12 +72,12 @@ static void describe_overwrites(const ot__builder *b, const ot_node *node, descr
     o->n_overwrites = (int)(here(d) - o->overwrites);
     o->becomes = becomes = here(d);
     d->n_numbers += o->n_overwrites;
-    for (int i = 0; i < o->n_overwrites; i++) {
-        becomes[i] = -1;
-        for (int k = 0; k < o->n_makes; k++)
-            if (b->plan->entries[o->makes[k]].root == b->plan->entries[o->overwrites[i]].root)
-                becomes[i] = o->makes[k];
-    }
+    for (int k = 0; k < o->n_makes; k++)
+        d->made_in[b->plan->entries[o->makes[k]].root] = o->makes[k];
+    for (int i = 0; i < o->n_overwrites; i++)
+        becomes[i] = d->made_in[b->plan->entries[o->overwrites[i]].root];
+    for (int k = 0; k < o->n_makes; k++)
+        d->made_in[b->plan->entries[o->makes[k]].root] = -1;
 }
 
 static ot_status describe_graph(const ot__builder *b, described *d)
@@ -99,8 +100,11 @@ static ot_status describe_graph(const ot__builder *b, described *d)
                          INT_MAX);
     d->nodes = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof *d->nodes);
     d->numbers = ot__arena_alloc(b->arena, n * sizeof *d->numbers);
-    if (d->nodes == NULL || d->numbers == NULL)
+    d->made_in = ot__arena_alloc(b->arena, ((size_t)b->plan->n_entries + 1) * sizeof *d->made_in);
+    if (d->nodes == NULL || d->numbers == NULL || d->made_in == NULL)
         return OT_ERR_NO_MEMORY;
+    for (int e = 0; e < b->plan->n_entries; e++)
+        d->made_in[e] = -1;
     for (int i = 0; i < g->n_nodes; i++) {
         describe_reads(b, g->nodes[i], d);
         describe_makes(b, g->nodes[i], d);

@@ -15,9 +15,10 @@ typedef struct choice {
 typedef struct packing {
     ot__builder b;
     choice *choices;
-    int *choice_of;          // per value: number of the parameter; -1: not one
-    const ot_form **written; // per value: the form that its producer would write
-    int *n_reads;            // per value
+    int *choice_of;              // per value: number of the parameter; -1: not one
+    const ot_form **written;     // per value: the form that its producer would write
+    int *n_reads;                // per value
+    const ot_node **accumulator; // per value: who adds to it
 } packing;
 
 static ot_status prepare(packing *p, const int *parameter_of, int n_parameters)
@@ -95,19 +96,25 @@ static ot_status ask(packing *p, const ot_node *node)
 
 enum { BUFFER, VALUE }; // inputs of an operator with OT_OP_ACCUMULATE
 
-static const ot_node *accumulator_of(const ot_graph *g, const ot_value *buffer)
+// The first that adds to each buffer.
+static ot_status find_accumulators(packing *p)
 {
-    for (int n = 0; n < g->n_nodes; n++)
+    const ot_graph *g = p->b.graph;
+
+    p->accumulator = ot__arena_alloc(p->b.arena, ((size_t)p->b.n_values + 1) * sizeof(ot_node *));
+    if (p->accumulator == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int n = g->n_nodes - 1; n >= 0; n--)
         if ((g->nodes[n]->op->flags & OT_OP_ACCUMULATE) != 0 && g->nodes[n]->n_inputs > VALUE &&
-            g->nodes[n]->inputs[BUFFER] == buffer)
-            return g->nodes[n];
-    return NULL;
+            g->nodes[n]->inputs[BUFFER] != NULL)
+            p->accumulator[g->nodes[n]->inputs[BUFFER]->index] = g->nodes[n];
+    return OT_OK;
 }
 
 // The gradient is made in `form` and added to a buffer that nothing else uses.
 static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
 {
-    const ot_node *node = accumulator_of(p->b.graph, buffer);
+    const ot_node *node = p->accumulator[buffer->index];
     ot__view v;
 
     if (c->is_plain)
@@ -134,6 +141,7 @@ static ot_status choose(packing *p, const int *parameter_of, const int *buffer_o
     OT_TRY(prepare(p, parameter_of, n_parameters));
     for (int n = 0; n < g->n_nodes; n++)
         OT_TRY(ask(p, g->nodes[n]));
+    OT_TRY(find_accumulators(p));
     for (int i = 0; i < g->n_inputs; i++)
         if (buffer_of[i] >= 0)
             OT_TRY(check_gradient(p, g->inputs[i], &p->choices[buffer_of[i]]));
