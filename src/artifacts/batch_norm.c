@@ -13,8 +13,8 @@ bool ot__is_batch_norm(const ot_node *node)
 
 // ---- which statistics ----
 
-// What a value is computed from, in ot_value.index.
-enum { FROM_TRAINED = 1, FROM_OTHER_PARAMETER = 2 };
+// What a value is computed from, in ot_value.index; behind it, for a candidate, its number from 1.
+enum { FROM_TRAINED = 1, FROM_OTHER_PARAMETER = 2, FROM_ANY = 3, NUMBER = 4 };
 
 static bool reads_elements(const ot_node *node)
 {
@@ -39,13 +39,14 @@ static void mark_origins(const ot__candidates *c)
         value->index = c->items[i].role == OT_ROLE_TRAINABLE ? FROM_TRAINED
                        : could_train                         ? FROM_OTHER_PARAMETER
                                                              : 0;
+        value->index += (i + 1) * NUMBER;
     }
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
         int mark = 0;
 
         for (int i = 0; i < node->n_inputs && reads_elements(node); i++)
-            mark |= node->inputs[i] ? node->inputs[i]->index : 0;
+            mark |= node->inputs[i] ? node->inputs[i]->index & FROM_ANY : 0;
         for (int i = 0; i < node->n_outputs; i++)
             if (node->outputs[i])
                 node->outputs[i]->index = mark;
@@ -70,6 +71,14 @@ static bool is_identity(const ot_node *node)
     return node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0;
 }
 
+// NULL: it is none. Of values that nobody makes the index may be anything.
+static ot__candidate *find_candidate(const ot__candidates *c, const ot_value *value)
+{
+    const int i = value->index / NUMBER - 1;
+
+    return i >= 0 && i < c->n && c->items[i].value == value ? &c->items[i] : NULL;
+}
+
 // What the node writes must be a parameter itself: not a copy of one, not a Constant's value.
 static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input,
                                    ot__candidate **out)
@@ -81,7 +90,7 @@ static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input
     while (is_identity(value->producer))
         value = value->producer->inputs[0];
     node->inputs[i_input] = value;
-    *out = ot__candidates_find(c, value);
+    *out = find_candidate(c, value);
     if (*out)
         return OT_OK;
     constant = value->producer && strcmp(value->producer->op_type, "Constant") == 0
@@ -92,10 +101,11 @@ static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input
                          "%s: running statistics '%s' are no initializer, so they cannot be kept "
                          "in the checkpoint",
                          ot__node_label(node, label, sizeof label), value->name);
-    ot__graph_remove_node(c->graph, value->producer);
+    ot__node_detach(value->producer);
     if (!ot__graph_add_initializer(c->graph, value, constant->t))
         return OT_ERR_NO_MEMORY;
     OT_TRY(ot__candidates_add(c, value));
+    value->index += c->n * NUMBER;
     *out = &c->items[c->n - 1];
     return OT_OK;
 }
@@ -126,7 +136,6 @@ ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
 
         node->index = ot__is_batch_norm(node) && uses_batch(node, mode);
     }
-    // From the end, because resolving may remove Constant nodes, which stand before.
     for (int n = graph->n_nodes - 1; n >= 0; n--) {
         ot_node *node = graph->nodes[n];
 
@@ -135,6 +144,7 @@ ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
         OT_TRY(freeze_statistic(c, node, INPUT_MEAN));
         OT_TRY(freeze_statistic(c, node, INPUT_VAR));
     }
+    ot__graph_drop_detached(c->graph);
     return OT_OK;
 }
 
@@ -164,7 +174,7 @@ static ot_status drop_output(ot_node *node, int i_output)
             "%s: output %d, '%s', is read, but has no value when statistics are stored",
             ot__node_label(node, label, sizeof label), i_output, value->name);
     value->producer = NULL;
-    ot__map_remove(&node->graph->values, value->name);
+    ot__graph_forget_value(node->graph, value);
     node->outputs[i_output] = NULL;
     return OT_OK;
 }

@@ -185,28 +185,30 @@ static const struct init_row {
     {"ones", INIT_ONES, false},
 };
 
-// MatMul and Gemm without transB hold [in, out], all others [out, in, ...] as PyTorch does.
-static bool holds_inputs_first(const ot_graph *graph, const ot_value *value)
+// MatMul and Gemm without transB hold [in, out], all others [out, in, ...] as PyTorch does. The
+// first get the ot_value.index 1.
+static void mark_inputs_first(const ot_graph *graph)
 {
+    for (int i = 0; i < graph->n_initializers; i++)
+        graph->initializers[i]->index = 0;
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
         const ot_attr *transposed = ot__node_attr(node, "transB");
 
-        if (node->n_inputs < 2 || node->inputs[1] != value || node->domain[0] != '\0')
+        if (node->n_inputs < 2 || !node->inputs[1] || node->domain[0] != '\0')
             continue;
         if (strcmp(node->op_type, "MatMul") == 0 ||
             (strcmp(node->op_type, "Gemm") == 0 && (!transposed || transposed->i == 0)))
-            return true;
+            node->inputs[1]->index = 1;
     }
-    return false;
 }
 
 // Variance as torch.nn.init has it: gain^2 / fan_in with the gain of ReLU, or 2 / (fan_in +
 // fan_out).
-static double variance_of(const ot_graph *graph, const ot_value *value, init_kind kind)
+static double variance_of(const ot_value *value, init_kind kind)
 {
     const ot_shape *shape = &value->constant->shape;
-    const bool inputs_first = shape->ndim == 2 && holds_inputs_first(graph, value);
+    const bool inputs_first = shape->ndim == 2 && value->index == 1;
     double field = 1.0, fan_in, fan_out;
 
     for (int k = 2; k < shape->ndim; k++)
@@ -216,15 +218,14 @@ static double variance_of(const ot_graph *graph, const ot_value *value, init_kin
     return kind == INIT_KAIMING ? 2.0 / fan_in : 2.0 / (fan_in + fan_out);
 }
 
-static distribution distribution_of(const ot_graph *graph, const ot_value *value,
-                                    const struct init_row *row)
+static distribution distribution_of(const ot_value *value, const struct init_row *row)
 {
     const double constant = row->kind == INIT_ONES ? 1.0 : 0.0;
     double deviation;
 
     if (row->kind == INIT_ZEROS || row->kind == INIT_ONES)
         return (distribution){.a = constant, .b = constant};
-    deviation = sqrt(variance_of(graph, value, row->kind));
+    deviation = sqrt(variance_of(value, row->kind));
     if (row->is_normal)
         return (distribution){.is_normal = true, .a = 0.0, .b = deviation};
     return (distribution){.a = -sqrt(3.0) * deviation, .b = sqrt(3.0) * deviation};
@@ -248,7 +249,7 @@ static ot_status init_value(ot_graph *graph, ot_value *value, const struct init_
     if (!tensor)
         return OT_ERR_NO_MEMORY;
     value->constant = tensor;
-    return draw(tensor, distribution_of(graph, value, row), seed, value->name);
+    return draw(tensor, distribution_of(value, row), seed, value->name);
 }
 
 const char *ot_init_kind_name(int index)
@@ -311,6 +312,7 @@ ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *optio
 {
     OT_TRY(ot__model_inline_functions(model));
     OT_TRY(draw_nodes(model->graph, options->seed));
+    mark_inputs_first(model->graph);
     for (int i = 0; i < options->n_init; i++)
         OT_TRY(apply_init(model->graph, options->init[i], options->seed));
     return OT_OK;

@@ -39,7 +39,7 @@ static ot_status take(ot_graph *graph, const char *const *patterns, int n)
 
         if (!from)
             continue;
-        ot__graph_remove_node(graph, value->producer);
+        ot__node_detach(value->producer);
         if (!ot__graph_add_initializer(graph, value, from->constant))
             return OT_ERR_NO_MEMORY;
     }
@@ -49,5 +49,7 @@ static ot_status take(ot_graph *graph, const char *const *patterns, int n)
 ot_status ot__named_copies_take(ot_graph *graph, const ot_artifacts_options *options)
 {
     OT_TRY(take(graph, options->trainable, options->n_trainable));
-    return take(graph, options->frozen, options->n_frozen);
+    OT_TRY(take(graph, options->frozen, options->n_frozen));
+    ot__graph_drop_detached(graph);
+    return OT_OK;
 }

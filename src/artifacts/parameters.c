@@ -14,14 +14,6 @@ ot_status ot__candidates_add(ot__candidates *c, ot_value *value)
     return OT_OK;
 }
 
-ot__candidate *ot__candidates_find(const ot__candidates *c, const ot_value *value)
-{
-    for (int i = 0; i < c->n; i++)
-        if (c->items[i].value == value)
-            return &c->items[i];
-    return NULL;
-}
-
 ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out)
 {
     int kept = 0;
@@ -40,31 +32,19 @@ ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out)
 
 // ---- patterns ----
 
-bool ot__pattern_is_name(const char *pattern)
+ot_status ot__selection_init(ot__selection *selection, const ot_artifacts_options *options)
 {
-    return strpbrk(pattern, "*?") == NULL;
+    *selection = (ot__selection){.options = options};
+    OT_TRY(ot__patterns_init(&selection->trainable, options->trainable,
+                             options->trainable ? options->n_trainable : 0));
+    return ot__patterns_init(&selection->frozen, options->frozen,
+                             options->frozen ? options->n_frozen : 0);
 }
 
-bool ot__pattern_has(const char *pattern, const ot_value *value)
+void ot__selection_deinit(ot__selection *selection)
 {
-    return ot__name_matches(pattern, value->name) ||
-           (value->alias && ot__name_matches(pattern, value->alias));
-}
-
-// The pattern that matches best: a whole name before wildcards. NULL: none.
-static const char *match(const char *const *patterns, int n, const ot_value *value)
-{
-    const char *found = NULL;
-
-    for (int i = 0; i < n; i++) {
-        if (!ot__pattern_has(patterns[i], value))
-            continue;
-        if (ot__pattern_is_name(patterns[i]))
-            return patterns[i];
-        if (!found)
-            found = patterns[i];
-    }
-    return found;
+    ot__patterns_deinit(&selection->trainable);
+    ot__patterns_deinit(&selection->frozen);
 }
 
 static ot_status say_unmatched(const ot_graph *graph, const char *list, const char *pattern)
@@ -97,29 +77,25 @@ static bool is_input(const ot_graph *graph, const char *name)
 }
 
 static ot_status check_patterns(const ot__candidates *c, const char *list,
-                                const char *const *patterns, int n, bool with_inputs)
+                                const ot__patterns *patterns, bool with_inputs)
 {
-    for (int p = 0; p < n; p++) {
-        bool is_used = with_inputs && is_input(c->graph, patterns[p]);
+    const ot__pattern_matches *matches;
 
-        for (int i = 0; i < c->n && !is_used; i++)
-            is_used = ot__pattern_has(patterns[p], c->items[i].value);
-        if (!is_used)
-            return say_unmatched(c->graph, list, patterns[p]);
-    }
+    OT_TRY(ot__patterns_matches(patterns, c, &matches));
+    for (int p = 0; p < patterns->n; p++)
+        if (!matches[p].first && !(with_inputs && is_input(c->graph, patterns->items[p])))
+            return say_unmatched(c->graph, list, patterns->items[p]);
     return OT_OK;
 }
 
-static ot_status check_overlap(const ot_artifacts_options *options)
+static ot_status check_overlap(const ot__selection *selection)
 {
     ot__buf text = {0};
     ot_status st;
 
-    for (int t = 0; options->trainable && t < options->n_trainable; t++)
-        for (int f = 0; f < options->n_frozen; f++)
-            if (ot__pattern_is_name(options->trainable[t]) &&
-                strcmp(options->trainable[t], options->frozen[f]) == 0)
-                ot__buf_printf(&text, "%s'%s'", text.length ? ", " : "", options->trainable[t]);
+    for (int t = 0; t < selection->trainable.n; t++)
+        if (ot__patterns_name(&selection->frozen, selection->trainable.items[t]))
+            ot__buf_printf(&text, "%s'%s'", text.length ? ", " : "", selection->trainable.items[t]);
     st = ot__buf_status(&text);
     if (st == OT_OK && text.length > 0)
         st = ot__error(OT_ERR_INVALID, "trainable and frozen at the same time: %s", text.data);
@@ -140,23 +116,38 @@ static bool is_operator(const ot_node *node, const char *op_type)
     return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
 }
 
+static void find_places_at(ot__candidates *c, const ot_node *node)
+{
+    for (int i = 1; i < node->n_inputs; i++) {
+        const ot_value *value = node->inputs[i];
+        const int k = value ? value->index : -1; // of other values this may be anything
+
+        if (k >= 0 && k < c->n && c->items[k].value == value && !c->items[k].place)
+            c->items[k].place = node;
+    }
+}
+
+void ot__candidates_find_places(ot__candidates *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        c->items[i].value->index = i;
+        c->items[i].place = NULL;
+    }
+    for (int n = 0; n < c->graph->n_nodes; n++)
+        if (is_operator(c->graph->nodes[n], "Pow") || is_operator(c->graph->nodes[n], "Clip"))
+            find_places_at(c, c->graph->nodes[n]);
+}
+
 // Constants by their place: exponents of Pow and bounds of Clip. NULL: neither.
-static const char *constant_by_place(const ot_graph *graph, const ot_value *value)
+static const char *constant_by_place(const ot__candidates *c, const ot__candidate *item)
 {
     char label[160];
 
-    for (int n = 0; n < graph->n_nodes; n++) {
-        const ot_node *node = graph->nodes[n];
-
-        if (!is_operator(node, "Pow") && !is_operator(node, "Clip"))
-            continue;
-        for (int i = 1; i < node->n_inputs; i++)
-            if (node->inputs[i] == value)
-                return ot__arena_printf(graph->model->arena, "%s of %s",
-                                        node->op_type[0] == 'P' ? "exponent" : "bound",
-                                        ot__node_label(node, label, sizeof label));
-    }
-    return NULL;
+    if (!item->place)
+        return NULL;
+    return ot__arena_printf(c->graph->model->arena, "%s of %s",
+                            item->place->op_type[0] == 'P' ? "exponent" : "bound",
+                            ot__node_label(item->place, label, sizeof label));
 }
 
 static const char *blocked_by(const ot_graph *graph, const ot_value *value, const ot_node *blocker)
@@ -188,7 +179,7 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
                        ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype)));
     if (status == OT_PATH_NONE)
         return explain(item, "does not reach the loss");
-    place = constant_by_place(c->graph, value);
+    place = constant_by_place(c, item);
     if (place)
         return explain(item, place);
     if (status == OT_PATH_STOPPED)
@@ -207,11 +198,12 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
 
 // What the user's patterns make of an item whose reason is set. reaches: the loss, by a gradient.
 static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
-                                const ot_artifacts_options *options, bool may_train, bool reaches)
+                                const ot__selection *selection, bool may_train, bool reaches)
 {
     ot__arena *arena = c->graph->model->arena;
-    const char *trained = match(options->trainable, options->n_trainable, item->value);
-    const char *frozen = match(options->frozen, options->n_frozen, item->value);
+    const ot_artifacts_options *options = selection->options;
+    const char *trained = ot__patterns_match(&selection->trainable, item->value);
+    const char *frozen = ot__patterns_match(&selection->frozen, item->value);
 
     item->role = OT_ROLE_CONSTANT;
     item->could_train = may_train;
@@ -238,19 +230,19 @@ static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
 }
 
 static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
-                              const ot_artifacts_options *options, ot__path_status status,
+                              const ot__selection *selection, ot__path_status status,
                               const ot_node *blocker)
 {
     bool may_train;
 
     OT_TRY(judge(c, item, status, blocker, &may_train));
     item->is_blocked = may_train && status == OT_PATH_UNSUPPORTED;
-    return apply_patterns(c, item, options, may_train,
+    return apply_patterns(c, item, selection, may_train,
                           status == OT_PATH_OK || status == OT_PATH_UNSUPPORTED);
 }
 
 ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *item,
-                                        const ot_artifacts_options *options)
+                                        const ot__selection *selection)
 {
     ot__arena *arena = c->graph->model->arena;
     const ot_value *value = item->value;
@@ -261,7 +253,7 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
     if (!ot__dtype_is_float(value->dtype))
         other = ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype));
     else
-        other = constant_by_place(c->graph, value);
+        other = constant_by_place(c, item);
     if (!other && may_train && value->shape.ndim == 0)
         other = "a scalar without dimensions";
     if (!other && may_train)
@@ -269,36 +261,31 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
     if (other)
         item->reason = other;
     may_train = may_train && !other;
-    OT_TRY(apply_patterns(c, item, options, may_train, reaches));
+    OT_TRY(apply_patterns(c, item, selection, may_train, reaches));
     item->is_blocked = item->is_blocked && item->role == OT_ROLE_TRAINABLE;
     return OT_OK;
 }
 
 // A pattern all of whose matches turn out to be constants promises what does not happen.
-static ot_status check_effect(const ot__candidates *c, const ot_artifacts_options *options)
+static ot_status check_effect(const ot__candidates *c, const ot__patterns *trainable)
 {
-    for (int p = 0; options->trainable && p < options->n_trainable; p++) {
-        const ot__candidate *first = NULL;
-        bool has_effect = false;
+    const ot__pattern_matches *matches;
 
-        for (int i = 0; i < c->n && !has_effect; i++) {
-            if (!ot__pattern_has(options->trainable[p], c->items[i].value))
-                continue;
-            has_effect = c->items[i].role != OT_ROLE_CONSTANT;
-            if (!first)
-                first = &c->items[i];
-        }
-        if (!has_effect && first)
+    OT_TRY(ot__patterns_matches(trainable, c, &matches));
+    for (int p = 0; p < trainable->n; p++) {
+        const ot__candidate *first = matches[p].first;
+
+        if (first && !matches[p].any_parameter)
             return ot__error(OT_ERR_INVALID,
                              "trainable '%s' matches nothing that can train: '%s': %s",
-                             options->trainable[p], first->value->name, first->reason);
+                             trainable->items[p], first->value->name, first->reason);
     }
     return OT_OK;
 }
 
 // `trained` is the model, as it is to train: what has a gradient there decides.
 static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *loss,
-                              const ot_artifacts_options *options, ot_value **values,
+                              const ot__selection *selection, ot_value **values,
                               ot__path_status *status, ot_node **blocker)
 {
     ot_graph *graph = trained->graph;
@@ -308,14 +295,14 @@ static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *
     OT_TRY(ot__pass_train(trained));
     OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, status, blocker));
     for (int i = 0; i < c->n; i++)
-        OT_TRY(classify_one(c, &c->items[i], options, status[i], blocker[i]));
-    return options->names_of_module ? ot__candidates_check_module(c, options)
-                                    : check_effect(c, options);
+        OT_TRY(classify_one(c, &c->items[i], selection, status[i], blocker[i]));
+    return selection->options->names_of_module ? ot__candidates_check_module(c, selection)
+                                               : check_effect(c, &selection->trainable);
 }
 
-ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
-                                  const ot_artifacts_options *options)
+static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection *selection)
 {
+    const ot_artifacts_options *options = selection->options;
     const size_t n = (size_t)c->n;
     ot_value **values;
     ot__path_status *status;
@@ -323,25 +310,38 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     ot_model *trained;
     ot_status st;
 
-    OT_TRY(check_overlap(options));
+    OT_TRY(check_overlap(selection));
     if (!options->train_buffers)
         OT_TRY(ot__candidates_hold(c));
     if (options->names_of_module == 0)
-        OT_TRY(check_patterns(c, "trainable", options->trainable, options->n_trainable,
-                              options->input_gradients != 0));
+        OT_TRY(
+            check_patterns(c, "trainable", &selection->trainable, options->input_gradients != 0));
     if (options->names_of_module == 0 && options->ignore_unknown_frozen == 0)
-        OT_TRY(check_patterns(c, "frozen", options->frozen, options->n_frozen, false));
+        OT_TRY(check_patterns(c, "frozen", &selection->frozen, false));
+    ot__candidates_find_places(c);
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));
     st =
         values && status && blocker ? ot__model_clone(c->graph->model, &trained) : OT_ERR_NO_MEMORY;
     if (st == OT_OK) {
-        st = classify_all(c, trained, loss->name, options, values, status, blocker);
+        st = classify_all(c, trained, loss->name, selection, values, status, blocker);
         ot_model_destroy(trained);
     }
     ot__free(values);
     ot__free(status);
     ot__free(blocker);
+    return st;
+}
+
+ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
+                                  const ot_artifacts_options *options)
+{
+    ot__selection selection;
+    ot_status st = ot__selection_init(&selection, options);
+
+    if (st == OT_OK)
+        st = classify(c, loss, &selection);
+    ot__selection_deinit(&selection);
     return st;
 }

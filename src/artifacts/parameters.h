@@ -22,6 +22,7 @@ typedef struct ot__candidate {
     ot__origin origin;
     const ot_node *softmax; // its readers only add it to what this one takes; NULL: not so
     bool could_train;       // would train if nobody named anything
+    const ot_node *place;   // a Pow or Clip whose exponent or bound it is, the first; NULL: none
     const char *held;       // why it is no parameter although it could train; NULL: it is one
 } ot__candidate;
 
@@ -31,23 +32,54 @@ typedef struct ot__candidates { // in initializer order
     ot_graph *graph;
 } ot__candidates;
 
+// patterns.c: a list of patterns; they match a value by its name, or by the one that it had in the
+// file.
+typedef struct ot__patterns {
+    const char *const *items; // borrowed
+    int n, n_wildcards;
+    ot__map names;  // of the items without wildcards -> where they are first
+    int *wildcards; // numbers of the others
+} ot__patterns;
+typedef struct ot__pattern_matches { // of one pattern
+    const ot__candidate *first;      // NULL: none
+    bool any_parameter;              // not all are constants
+} ot__pattern_matches;
+ot_status ot__patterns_init(ot__patterns *patterns, const char *const *items, int n);
+void ot__patterns_deinit(ot__patterns *patterns); // also after ot__patterns_init failed
+bool ot__pattern_is_name(const char *pattern);    // no wildcards
+bool ot__pattern_has(const char *pattern, const ot_value *value);
+bool ot__patterns_name(const ot__patterns *patterns, const char *name); // as a whole
+// The pattern that matches best: a whole name before wildcards. NULL: none.
+const char *ot__patterns_match(const ot__patterns *patterns, const ot_value *value);
+// One for each pattern, of the arena of the candidates' model.
+ot_status ot__patterns_matches(const ot__patterns *patterns, const ot__candidates *candidates,
+                               const ot__pattern_matches **out);
+
+// What the options say of parameters.
+typedef struct ot__selection {
+    const ot_artifacts_options *options;
+    ot__patterns trainable, frozen;
+} ot__selection;
+ot_status ot__selection_init(ot__selection *selection, const ot_artifacts_options *options);
+void ot__selection_deinit(ot__selection *selection); // also after ot__selection_init failed
+
 // All initializers of the graph; also drops them from its inputs, where old models list them.
 ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out);
-ot__candidate *ot__candidates_find(const ot__candidates *candidates, const ot_value *value);
 ot_status ot__candidates_add(ot__candidates *candidates, ot_value *value);
 // Give every candidate its role and reason from the patterns and the paths to the loss.
 ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
                                   const ot_artifacts_options *options);
 // What type, place, patterns and shape say, when `role`, `reason` and `is_blocked` tell the paths.
 ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__candidate *item,
-                                        const ot_artifacts_options *options);
+                                        const ot__selection *selection);
+void ot__candidates_find_places(ot__candidates *candidates); // sets place
 // purpose.c: sets reader, has_role and softmax.
 ot_status ot__candidates_find_purposes(ot__candidates *candidates, const ot__uses *uses);
 // purpose.c: the elements of this input go to the outputs as they are, wherever they go.
 bool ot__node_moves(const ot_node *node, int i_input);
 // module.c: of options with names_of_module, that nothing stands for a parameter that is missing.
 ot_status ot__candidates_check_module(const ot__candidates *candidates,
-                                      const ot_artifacts_options *options);
+                                      const ot__selection *selection);
 // hold.c: sets origin and held, and what purposes are.
 ot_status ot__candidates_hold(ot__candidates *candidates);
 // examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.
@@ -55,11 +87,8 @@ ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_
 bool ot__tensor_is_uniform(const ot_tensor *tensor); // folded.c: all elements are the same
 // folded.c: by its name, computed by an exporter from parameters that are gone.
 bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
-// An earlier candidate with the same elements as number i; NULL: none.
-const ot_value *ot__candidate_twin(const ot__candidates *candidates, int i);
-bool ot__pattern_is_name(const char *pattern); // no wildcards
-// By the value's name, or the one that it had in the file.
-bool ot__pattern_has(const char *pattern, const ot_value *value);
+// An earlier candidate with the same elements, for each; NULL: none. Of the model's arena.
+ot_status ot__candidates_find_twins(const ot__candidates *candidates, const ot_value *const **out);
 
 // batch_norm.c
 // Decide per BatchNormalization between batch and stored statistics (ot_node.index: 1 batch, 0

@@ -139,7 +139,8 @@ ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const 
 
 // ---- messages ----
 
-enum { PATH_SHOWN = 3, NAMES_SHOWN = 8 }; // of a path at each end; of a list of names
+// Of a path at each end; of a list of names; of operators, each with its path.
+enum { PATH_SHOWN = 3, NAMES_SHOWN = 8, OPERATORS_SHOWN = 64 };
 
 // Why a value does not reach the target, after its name.
 static void say_why(ot__buf *text, const obstacles *o, const ot_value *value)
@@ -302,12 +303,16 @@ ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *fro
 
         if (!reach->is_active[n] || ot__op_is_differentiable(node->op))
             continue;
-        if (n_missing++ > 0)
-            ot__buf_text(&text, ", ");
         if (!foreign && ot__op_is_foreign(node))
             foreign = node;
+        if (n_missing++ >= OPERATORS_SHOWN)
+            continue;
+        if (n_missing > 1)
+            ot__buf_text(&text, ", ");
         st = say_operator(&text, reach, node);
     }
+    if (n_missing > OPERATORS_SHOWN)
+        ot__buf_printf(&text, " and %d more", n_missing - OPERATORS_SHOWN);
     if (st == OT_OK && n_missing > 0)
         st = say_freeze(&text, reach, from, n_from);
     if (st == OT_OK)

@@ -44,8 +44,7 @@ bool ot__output_passes(const ot_node *node, int i_output)
 
 bool ot__reach_knows(const ot__reach *reach, const ot_value *value)
 {
-    return value->index >= 0 && value->index < reach->uses.n_values &&
-           reach->uses.values[value->index] == value;
+    return ot__uses_know(&reach->uses, value);
 }
 
 typedef struct capture_list {

@@ -26,20 +26,22 @@ void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, o
 
 // ---- removing and replacing ----
 
-void ot__graph_remove_node(ot_graph *graph, ot_node *node)
+void ot__node_detach(ot_node *node)
 {
-    int at = 0;
-
-    while (at < graph->n_nodes && graph->nodes[at] != node)
-        at++;
-    if (at == graph->n_nodes)
-        return;
-    graph->n_nodes--;
-    memmove(&graph->nodes[at], &graph->nodes[at + 1],
-            (size_t)(graph->n_nodes - at) * sizeof(ot_node *));
+    node->graph = NULL;
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] && node->outputs[i]->producer == node)
             node->outputs[i]->producer = NULL;
+}
+
+void ot__graph_drop_detached(ot_graph *graph)
+{
+    int n_nodes = 0;
+
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (graph->nodes[n]->graph)
+            graph->nodes[n_nodes++] = graph->nodes[n];
+    graph->n_nodes = n_nodes;
 }
 
 static void replace_in_list(ot_value **list, int n, const ot_value *from, ot_value *to)
@@ -74,9 +76,9 @@ bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base)
 
     if (!named)
         return false;
-    ot__map_remove(&graph->values, value->name);
+    ot__graph_forget_value(graph, value);
     value->name = named->name;
-    return ot__map_put(&graph->values, value->name, value);
+    return ot__map_put(&graph->values, value->name, value); // its name is taken already
 }
 
 // ---- pruning ----
@@ -142,7 +144,7 @@ static void drop_unmarked(ot_graph *graph)
             if (!node->outputs[i])
                 continue;
             node->outputs[i]->producer = NULL;
-            ot__map_remove(&graph->values, node->outputs[i]->name);
+            ot__graph_forget_value(graph, node->outputs[i]);
         }
     }
     graph->n_nodes = n_nodes;
@@ -155,7 +157,7 @@ static void drop_unmarked(ot_graph *graph)
             continue;
         }
         value->is_initializer = false;
-        ot__map_remove(&graph->values, value->name);
+        ot__graph_forget_value(graph, value);
     }
     graph->n_initializers = n_initializers;
 }

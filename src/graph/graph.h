@@ -200,6 +200,7 @@ struct ot_graph {
     int n_inputs, n_outputs, n_initializers;
     int inputs_capacity, outputs_capacity, initializers_capacity;
     ot__map values; // by name; values of this graph only
+    ot__map nested; // of a graph without a parent: names in graphs inside it -> how many have it
     // ValueInfoProtos of names that no node made when they were read: passed through as they came
     ot__kept_info *infos;
     int n_infos, infos_capacity;
@@ -309,6 +310,8 @@ ot_status ot__graph_no_value(const ot_graph *graph, const char *name, const char
 ot_value *ot__graph_value(ot_graph *graph, const char *name);
 // A new value with a name not in the graph yet: `base`, else base_1, base_2, ...
 ot_value *ot__graph_new_value(ot_graph *graph, const char *base);
+// The name is free again; lists and nodes that have the value keep it.
+void ot__graph_forget_value(ot_graph *graph, const ot_value *value);
 void ot__value_set(ot_value *value, ot_dtype dtype,
                    const ot_shape *shape); // tensor; shape NULL: unknown
 bool ot__graph_add_input(ot_graph *graph, ot_value *value);
@@ -338,7 +341,10 @@ void ot__graph_list_operators(const ot_graph *graph, bool (*is_listed)(const ot_
                               ot__buf *text);
 
 // edit.c: changing
-void ot__graph_remove_node(ot_graph *graph, ot_node *node); // its outputs lose their producer
+// Removing nodes takes two steps, so that removing many takes one walk: a detached node's outputs
+// lose their producer, and it belongs to no graph, but stays in the list until those are dropped.
+void ot__node_detach(ot_node *node);
+void ot__graph_drop_detached(ot_graph *graph);
 // Node inputs and graph outputs, subgraphs too.
 void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to);
 // Give `value` the name `base`, or base_1, base_2, ... when that is taken. False when out of
@@ -371,6 +377,12 @@ typedef struct ot__uses { // indexed by ot_value.index, which ot__uses_build ass
 } ot__uses;
 ot_status ot__uses_build(ot_graph *graph, ot__uses *uses);
 void ot__uses_deinit(ot__uses *uses);
+// Is the value among those that were indexed?
+static inline bool ot__uses_know(const ot__uses *uses, const ot_value *value)
+{
+    return value->index >= 0 && value->index < uses->n_values &&
+           uses->values[value->index] == value;
+}
 static inline int ot__uses_count(const ot__uses *uses, const ot_value *value)
 {
     return uses->first[value->index + 1] - uses->first[value->index];

@@ -194,8 +194,10 @@ void ot_model_destroy(ot_model *model)
     if (!model)
         return;
     holdings = model->holdings;
-    for (int i = 0; i < holdings->n_graphs; i++)
+    for (int i = 0; i < holdings->n_graphs; i++) {
         ot__map_deinit(&holdings->graphs[i]->values);
+        ot__map_deinit(&holdings->graphs[i]->nested);
+    }
     ot__map_deinit(&holdings->suffixes);
     ot__symbols_deinit(model);
     // The list itself lives in the first item, the arena.

@@ -22,6 +22,29 @@ ot_value *ot__graph_find_visible(const ot_graph *graph, const char *name)
     return NULL;
 }
 
+ot_graph *ot__graph_root(ot_graph *graph)
+{
+    while (graph->parent)
+        graph = graph->parent;
+    return graph;
+}
+
+// How many graphs inside the root have the name.
+static uintptr_t count_nested(const ot_graph *root, const char *name)
+{
+    return (uintptr_t)ot__map_get(&root->nested, name);
+}
+
+static bool set_nested(ot_graph *root, const char *name, uintptr_t count)
+{
+    if (count == 0) {
+        ot__map_remove(&root->nested, name);
+        return true;
+    }
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the map's values are only carried
+    return ot__map_put(&root->nested, name, (void *)count);
+}
+
 // `name` is kept.
 static ot_value *add_value(ot_graph *graph, const char *name)
 {
@@ -30,7 +53,21 @@ static ot_value *add_value(ot_graph *graph, const char *name)
     if (!value || !ot__map_put(&graph->values, name, value))
         return NULL;
     value->name = name;
+    if (graph->parent) {
+        ot_graph *root = ot__graph_root(graph);
+
+        if (!set_nested(root, name, count_nested(root, name) + 1))
+            return NULL;
+    }
     return value;
+}
+
+void ot__graph_forget_value(ot_graph *graph, const ot_value *value)
+{
+    ot_graph *root = ot__graph_root(graph);
+
+    if (ot__map_remove(&graph->values, value->name) && root != graph)
+        set_nested(root, value->name, count_nested(root, value->name) - 1);
 }
 
 ot_value *ot__graph_value(ot_graph *graph, const char *name)
@@ -40,24 +77,12 @@ ot_value *ot__graph_value(ot_graph *graph, const char *name)
     return value ? value : add_value(graph, ot__arena_strdup(graph->model->arena, name));
 }
 
-ot_graph *ot__graph_root(ot_graph *graph)
-{
-    while (graph->parent)
-        graph = graph->parent;
-    return graph;
-}
-
 // Subgraphs count too: a name that means two things in nested graphs is refused by other runtimes.
 static bool name_is_taken(ot_graph *graph, const char *name)
 {
-    const struct ot__holdings *holdings = graph->model->holdings;
     const ot_graph *root = ot__graph_root(graph);
 
-    for (int i = 0; i < holdings->n_graphs; i++)
-        if (ot__graph_root(holdings->graphs[i]) == root &&
-            ot__graph_find(holdings->graphs[i], name))
-            return true;
-    return false;
+    return ot__graph_find(root, name) || count_nested(root, name) > 0;
 }
 
 ot_value *ot__graph_new_value(ot_graph *graph, const char *base)

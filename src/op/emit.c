@@ -120,7 +120,7 @@ void ot_emit_omit_output(ot_grad *g, ot_node *node, int output)
     if (g->status != OT_OK || node == NULL || output >= node->n_outputs ||
         node->outputs[output] == NULL)
         return;
-    ot__map_remove(&g->graph->values, node->outputs[output]->name);
+    ot__graph_forget_value(g->graph, node->outputs[output]);
     node->outputs[output] = NULL;
 }
 

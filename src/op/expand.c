@@ -41,7 +41,7 @@ void ot_expand_set(ot_grad *g, int output, ot_value *value)
     y->producer = value->producer;
     y->i_producer_output = value->i_producer_output;
     y->producer->outputs[y->i_producer_output] = y;
-    ot__map_remove(&g->graph->values, value->name);
+    ot__graph_forget_value(g->graph, value);
     g->node->outputs[output] = NULL;
 }
 

@@ -22,7 +22,7 @@ ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
 void ot__fuse_drop(ot__fusing *f, ot_node *node)
 {
     f->is_gone[node->index] = true;
-    ot__graph_remove_node(f->graph, node);
+    ot__node_detach(node);
 }
 
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
@@ -54,6 +54,7 @@ static ot_status visit(ot__fusing *f, ot_status (*fuse)(ot__fusing *f, ot_node *
     for (int n = 0; n < f->n_indexed; n++)
         if (!f->is_gone[n])
             OT_TRY(fuse(f, nodes[n]));
+    ot__graph_drop_detached(f->graph);
     return ot__graph_sort(f->graph);
 }
 

@@ -175,7 +175,7 @@ static ot_status replace(ot_graph *graph, const chain *c)
     st = ot__buf_status(&text);
     if (st == OT_OK) {
         for (int i = 0; i < c->n_nodes; i++)
-            ot__graph_remove_node(graph, c->node[i]);
+            ot__node_detach(c->node[i]);
         fused = ot__graph_add_node(graph, "ai.onnxtrain", "ElementwiseChain", last->name, c->input,
                                    c->n_inputs, &y, 1);
         st = fused != NULL && ot__node_set_string(fused, "program", text.data) ? OT_OK
@@ -203,6 +203,7 @@ static ot_status replace_all(ot_model *model, const chains *all, int n_nodes)
         OT_TRY(replace(model->graph, c));
         any = true;
     }
+    ot__graph_drop_detached(model->graph);
     return any ? ot__graph_sort(model->graph) : OT_OK;
 }
 

@@ -253,57 +253,83 @@ static bool lost_its_readers(const ot__uses *before, const ot__uses *after, int 
            before->first[i + 1] > before->first[i];
 }
 
-static bool is_left_over(const ot__uses *before, const ot__uses *after, const ot_node *node)
-{
-    for (int i = 0; i < before->n_values; i++) {
-        const ot_value *value = before->values[i];
+// What is known of values by their index in `after`.
+typedef struct left_over {
+    ot__uses after;
+    bool *is_needed;  // of the values there were before: it did not lose its readers
+    bool *is_gone;    // an initializer that is dropped, or stands in the place of such a one
+    ot_value **row;   // one row that is made of it
+    ot_value **place; // who takes its place among the initializers
+} left_over;
 
-        if (value->producer == node && !lost_its_readers(before, after, i))
+static ot_status left_over_init(left_over *l, const ot__opener *o, const ot__uses *before)
+{
+    size_t n;
+
+    OT_TRY(ot__uses_build(o->graph, &l->after));
+    n = (size_t)l->after.n_values;
+    l->is_needed = ot__alloc_zero(n, sizeof *l->is_needed);
+    l->is_gone = ot__alloc_zero(n, sizeof *l->is_gone);
+    l->row = ot__alloc_zero(n, sizeof(ot_value *));
+    l->place = ot__alloc_zero(n, sizeof(ot_value *));
+    if (!l->is_needed || !l->is_gone || !l->row || !l->place)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < before->n_values; i++)
+        if (ot__uses_know(&l->after, before->values[i]))
+            l->is_needed[before->values[i]->index] = !lost_its_readers(before, &l->after, i);
+    for (int i = o->n_rows - 1; i >= 0; i--)
+        if (ot__uses_know(&l->after, o->rows[i].from))
+            l->row[o->rows[i].from->index] = o->rows[i].to;
+    return OT_OK;
+}
+
+static void left_over_deinit(left_over *l)
+{
+    ot__uses_deinit(&l->after);
+    ot__free(l->is_needed);
+    ot__free(l->is_gone);
+    ot__free(l->row);
+    ot__free(l->place);
+}
+
+static bool is_left_over(const left_over *l, const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && l->is_needed[node->outputs[i]->index])
             return false;
-    }
     return true;
 }
 
-static ot_value *replacement_of(const ot__opener *o, const ot_value *value)
-{
-    for (int i = 0; i < o->n_rows; i++)
-        if (o->rows[i].from == value)
-            return o->rows[i].to;
-    return NULL;
-}
-
-static void remove_from(ot_value **list, int *n, int at)
-{
-    (*n)--;
-    memmove(&list[at], &list[at + 1], (size_t)(*n - at) * sizeof(ot_value *));
-}
-
 // One row in place of an initializer that nobody reads any more takes its name and its place.
-static ot_status drop_initializer(ot__opener *o, ot_value *value)
+static ot_status drop_initializer(left_over *l, ot_graph *graph, ot_value *value)
 {
-    ot_graph *graph = o->graph;
-    ot_value *row = replacement_of(o, value);
+    ot_value *row = l->row[value->index];
 
-    for (int i = 0; i < graph->n_initializers; i++)
-        if (graph->initializers[i] == row)
-            remove_from(graph->initializers, &graph->n_initializers, i);
-    for (int i = 0; i < graph->n_initializers; i++) {
-        if (graph->initializers[i] != value)
-            continue;
-        if (row)
-            graph->initializers[i] = row;
-        else
-            remove_from(graph->initializers, &graph->n_initializers, i);
-        break;
-    }
-    ot__map_remove(&graph->values, value->name);
+    l->is_gone[value->index] = true;
+    l->place[value->index] = row;
+    if (row)
+        l->is_gone[row->index] = true;
+    ot__graph_forget_value(graph, value);
     return !row || ot__graph_rename_value(graph, row, value->name) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static void list_initializers(const left_over *l, ot_graph *graph)
+{
+    int kept = 0;
+
+    for (int i = 0; i < graph->n_initializers; i++) {
+        ot_value *value = graph->initializers[i], *row = l->place[value->index];
+
+        if (row || !l->is_gone[value->index])
+            graph->initializers[kept++] = row ? row : value;
+    }
+    graph->n_initializers = kept;
 }
 
 static ot_status drop_left_over(ot__opener *o, const ot__uses *before, bool *any)
 {
-    ot__uses after;
-    ot_status st = ot__uses_build(o->graph, &after);
+    left_over l = {0};
+    ot_status st = left_over_init(&l, o, before);
 
     *any = false;
     for (int i = 0; st == OT_OK && i < before->n_values; i++) {
@@ -311,22 +337,26 @@ static ot_status drop_left_over(ot__opener *o, const ot__uses *before, bool *any
 
         if (!value->producer && !value->is_initializer)
             continue;
-        if (ot__graph_find(o->graph, value->name) != value || !lost_its_readers(before, &after, i))
+        if (ot__graph_find(o->graph, value->name) != value ||
+            !lost_its_readers(before, &l.after, i))
             continue;
         if (value->is_initializer && !value->is_input) {
-            st = drop_initializer(o, value);
+            st = drop_initializer(&l, o->graph, value);
             *any = true;
-        } else if (value->producer && is_left_over(before, &after, value->producer)) {
+        } else if (value->producer && is_left_over(&l, value->producer)) {
             ot_node *node = value->producer;
 
-            ot__graph_remove_node(o->graph, node);
+            ot__node_detach(node);
             for (int k = 0; k < node->n_outputs; k++)
                 if (node->outputs[k])
-                    ot__map_remove(&o->graph->values, node->outputs[k]->name);
+                    ot__graph_forget_value(o->graph, node->outputs[k]);
             *any = true;
         }
     }
-    ot__uses_deinit(&after);
+    if (st == OT_OK)
+        list_initializers(&l, o->graph);
+    ot__graph_drop_detached(o->graph);
+    left_over_deinit(&l);
     return st;
 }
 

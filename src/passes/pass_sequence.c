@@ -179,7 +179,7 @@ static ot_status to_split(splitting *s)
     }
     node->outputs = outputs;
     node->n_outputs = s->n_parts;
-    ot__map_remove(&graph->values, sequence->name);
+    ot__graph_forget_value(graph, sequence);
     return OT_OK;
 }
 

@@ -91,7 +91,7 @@ static void drop_outputs(ot_graph *graph, const ot_node *node)
         if (!node->outputs[i])
             continue;
         node->outputs[i]->producer = NULL;
-        ot__map_remove(&graph->values, node->outputs[i]->name);
+        ot__graph_forget_value(graph, node->outputs[i]);
     }
 }
 

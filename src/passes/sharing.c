@@ -150,7 +150,7 @@ static void drop(ot_graph *graph, ot_value *value)
         value->producer->outputs[0] = NULL;
     value->producer = NULL;
     value->is_initializer = false;
-    ot__map_remove(&graph->values, value->name);
+    ot__graph_forget_value(graph, value);
 }
 
 ot_status ot__sharing_drop_forgotten(ot__separation *s)

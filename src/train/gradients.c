@@ -117,7 +117,7 @@ static ot_status hold_values(build *b)
             is_constant_node(x->producer) ? ot__node_attr(x->producer, "value") : NULL;
 
         if (value != NULL && value->t != NULL) {
-            ot__graph_remove_node(graph, x->producer);
+            ot__node_detach(x->producer);
             x->constant = value->t;
         }
         b->constant[i] = x->producer == NULL && !x->is_input ? x->constant : NULL;
@@ -131,6 +131,7 @@ static ot_status hold_values(build *b)
             return OT_ERR_NO_MEMORY;
         }
     }
+    ot__graph_drop_detached(graph);
     for (int i = 0; i < graph->n_initializers; i++)
         if (graph->initializers[i]->is_initializer)
             graph->initializers[kept++] = graph->initializers[i];

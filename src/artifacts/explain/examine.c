@@ -106,7 +106,7 @@ static const char *reason_of(const walk *w, const ot_value *value)
     return "reaches the loss";
 }
 
-static ot_status judge_all(const walk *w, ot__candidates *c, const ot_artifacts_options *options)
+static ot_status judge_all(const walk *w, ot__candidates *c, const ot__selection *selection)
 {
     for (int i = 0; i < c->n; i++) {
         ot__candidate *item = &c->items[i];
@@ -117,7 +117,7 @@ static ot_status judge_all(const walk *w, ot__candidates *c, const ot_artifacts_
         item->is_blocked = found == BLOCKED;
         if (!item->reason)
             return OT_ERR_NO_MEMORY;
-        OT_TRY(ot__candidate_judge_structure(c, item, options));
+        OT_TRY(ot__candidate_judge_structure(c, item, selection));
     }
     return OT_OK;
 }
@@ -125,9 +125,13 @@ static ot_status judge_all(const walk *w, ot__candidates *c, const ot_artifacts_
 ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *options)
 {
     walk w = {.graph = c->graph};
-    ot_status st = options->train_buffers ? OT_OK : ot__candidates_hold(c);
+    ot__selection selection;
+    ot_status st = ot__selection_init(&selection, options);
     size_t n = 0;
 
+    if (st == OT_OK && !options->train_buffers)
+        st = ot__candidates_hold(c);
+    ot__candidates_find_places(c);
     if (st == OT_OK) {
         st = ot__uses_build(c->graph, &w.uses);
         n = (size_t)w.uses.n_values;
@@ -141,8 +145,9 @@ ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *
         mark_targets(&w, options);
         for (int k = c->graph->n_nodes - 1; k >= 0; k--)
             visit_node(&w, c->graph->nodes[k]);
-        st = judge_all(&w, c, options);
+        st = judge_all(&w, c, &selection);
     }
+    ot__selection_deinit(&selection);
     ot__free(w.standing);
     ot__free(w.culprit);
     ot__uses_deinit(&w.uses);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of what an exporter did to a framework's parameters before the file was written.
+#include <inttypes.h>
 #include <string.h>
 
 #include "artifacts/forward.h"
@@ -46,25 +47,98 @@ bool ot__tensor_is_uniform(const ot_tensor *t)
     return n == 0 || memcmp(data, data + element, n_bytes - element) == 0;
 }
 
-const ot_value *ot__candidate_twin(const ot__candidates *c, int i)
+// ---- twins ----
+
+enum { SAMPLE = 256 }; // bytes at either end
+
+// An initial value is not a weight that was shared.
+static bool may_be_twin(const ot_tensor *t)
 {
-    const ot_tensor *a = c->items[i].value->constant;
-    size_t n_bytes;
+    return t && ot__dtype_is_float(t->dtype) && ot_tensor_count(t) >= 2 &&
+           !ot__tensor_is_uniform(t);
+}
 
-    if (!a || a->shape.ndim < 2 || !ot__dtype_is_float(a->dtype) || ot_tensor_count(a) < 2)
-        return NULL;
-    n_bytes = ot_tensor_bytes(a);
-    if (ot__tensor_is_uniform(a)) // an initial value, not a weight that was shared
-        return NULL;
-    for (int k = 0; k < i; k++) {
-        const ot_tensor *b = c->items[k].value->constant;
+// Tensors with the same elements have the same key, and few others have it.
+static const char *twin_key(ot__arena *arena, const ot_tensor *t)
+{
+    const uint8_t *data = t->data;
+    const size_t n_bytes = ot_tensor_bytes(t), n = OT_MIN(n_bytes, (size_t)SAMPLE);
+    const uint64_t prime = UINT64_C(0x100000001b3); // FNV-1a
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-        // The very same tensor: separated on purpose.
-        if (b && b != a && b->dtype == a->dtype && ot_tensor_count(b) == ot_tensor_count(a) &&
-            memcmp(a->data, b->data, n_bytes) == 0)
-            return c->items[k].value;
-    }
-    return NULL;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ data[i]) * prime;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ data[n_bytes - n + i]) * prime;
+    return ot__arena_printf(arena, "%d %zu %016" PRIx64, (int)t->dtype, n_bytes, hash);
+}
+
+// Candidates with the same elements, by the first of them.
+typedef struct sameness {
+    int before; // another first one with the same key; -1: none
+    int other;  // the first with the elements in another tensor; -1: none
+} sameness;
+
+typedef struct twins {
+    const ot__candidates *c;
+    ot__map last; // by key: the latest first one that has it
+    sameness *of; // per candidate
+} twins;
+
+static const ot_tensor *tensor_of(const twins *w, int i)
+{
+    return w->c->items[i].value->constant;
+}
+
+// The first candidate with the elements of number i; -1: that is i.
+static ot_status find_first(twins *w, int i, int *first)
+{
+    const ot_tensor *a = tensor_of(w, i);
+    const char *key = twin_key(w->c->graph->model->arena, a);
+    const ot__candidate *last = key ? ot__map_get(&w->last, key) : NULL;
+
+    if (!key)
+        return OT_ERR_NO_MEMORY;
+    *first = last ? (int)(last - w->c->items) : -1;
+    w->of[i] = (sameness){*first, -1};
+    while (*first >= 0 && memcmp(a->data, tensor_of(w, *first)->data, ot_tensor_bytes(a)) != 0)
+        *first = w->of[*first].before;
+    if (*first >= 0)
+        return OT_OK;
+    return ot__map_put(&w->last, key, &w->c->items[i]) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+static ot_status find_twin(twins *w, int i, const ot_value **twin)
+{
+    const ot_tensor *a = tensor_of(w, i);
+    int first;
+
+    if (!may_be_twin(a))
+        return OT_OK;
+    OT_TRY(find_first(w, i, &first));
+    if (first < 0)
+        return OT_OK;
+    if (tensor_of(w, first) == a) // the very same tensor: separated on purpose
+        first = w->of[first].other;
+    else if (w->of[first].other < 0)
+        w->of[first].other = i;
+    if (first >= 0 && a->shape.ndim >= 2)
+        *twin = w->c->items[first].value;
+    return OT_OK;
+}
+
+ot_status ot__candidates_find_twins(const ot__candidates *c, const ot_value *const **out)
+{
+    ot__arena *arena = c->graph->model->arena;
+    const ot_value **found = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof(ot_value *));
+    twins w = {.c = c, .of = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof *w.of)};
+    ot_status st = found && w.of ? OT_OK : OT_ERR_NO_MEMORY;
+
+    for (int i = 0; st == OT_OK && i < c->n; i++)
+        st = find_twin(&w, i, &found[i]);
+    ot__map_deinit(&w.last);
+    *out = found;
+    return st;
 }
 
 // ---- the note ----

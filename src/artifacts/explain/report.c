@@ -135,9 +135,11 @@ static ot_status add_constants(ot_report *report, const ot_model *model)
 
 static ot_status note_twins(ot_report *report, const ot__candidates *c)
 {
+    const ot_value *const *twins;
+
+    OT_TRY(ot__candidates_find_twins(c, &twins));
     for (int i = 0; i < c->n; i++) {
-        const ot_value *twin =
-            c->items[i].role == OT_ROLE_TRAINABLE ? ot__candidate_twin(c, i) : NULL;
+        const ot_value *twin = c->items[i].role == OT_ROLE_TRAINABLE ? twins[i] : NULL;
 
         if (twin)
             OT_TRY(add_line(report, &report->notes,

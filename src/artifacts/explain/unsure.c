@@ -15,19 +15,17 @@ typedef struct group {
     double min, max;
 } group;
 
-static bool is_named(const ot_artifacts_options *options, const ot_value *value)
+static bool is_named(const ot__patterns *trainable, const ot_value *value)
 {
-    for (int i = 0; i < options->n_trainable; i++)
-        if (ot__pattern_is_name(options->trainable[i]) &&
-            ot__pattern_has(options->trainable[i], value))
-            return true;
-    return false;
+    const char *pattern = ot__patterns_match(trainable, value);
+
+    return pattern && ot__pattern_is_name(pattern);
 }
 
-static bool is_unsure(const ot__candidate *item, const ot_artifacts_options *options)
+static bool is_unsure(const ot__candidate *item, const ot__patterns *trainable)
 {
     return item->role == OT_ROLE_TRAINABLE && !item->has_role && item->reader &&
-           item->origin != OT_ORIGIN_PARAMETER && !is_named(options, item->value);
+           item->origin != OT_ORIGIN_PARAMETER && !is_named(trainable, item->value);
 }
 
 static void add(group *g, const ot__candidate *item)
@@ -143,14 +141,14 @@ static ot_status say_more(ot__forward *forward, int n)
                                              n == 1 ? "" : "s", n == 1 ? "s" : ""));
 }
 
-static ot_status say_all(ot__forward *forward, const ot_artifacts_options *options, groups *all)
+static ot_status say_all(ot__forward *forward, const ot__patterns *trainable, groups *all)
 {
     const ot__candidates *c = &forward->candidates;
 
     for (int i = 0; i < c->n; i++) {
         group *g;
 
-        if (!is_unsure(&c->items[i], options))
+        if (!is_unsure(&c->items[i], trainable))
             continue;
         g = find_group(all, forward->model->arena, &c->items[i]);
         if (!g)
@@ -164,12 +162,17 @@ static ot_status say_all(ot__forward *forward, const ot_artifacts_options *optio
 
 ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_options *options)
 {
+    ot__patterns trainable;
     groups all = {0};
     ot_status st;
 
     if (options->train_buffers)
         return OT_OK;
-    st = say_all(forward, options, &all);
+    st = ot__patterns_init(&trainable, options->trainable,
+                           options->trainable ? options->n_trainable : 0);
+    if (st == OT_OK)
+        st = say_all(forward, &trainable, &all);
+    ot__patterns_deinit(&trainable);
     ot__map_deinit(&all.by_kind);
     return st;
 }

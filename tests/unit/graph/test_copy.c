@@ -42,7 +42,8 @@ static void changing_a_clone_leaves_the_original(void **state)
     (void)state;
     assert_int_equal(ot__model_clone(model, &clone), OT_OK);
     ot__node_set_int(clone->graph->nodes[0], "k", 1);
-    ot__graph_remove_node(clone->graph, clone->graph->nodes[1]);
+    ot__node_detach(clone->graph->nodes[1]);
+    ot__graph_drop_detached(clone->graph);
     ot__graph_value(clone->graph, "new");
     ot__value_set(ot__graph_find(clone->graph, "x"), OT_F64, NULL);
     ot_model_destroy(clone);
