@@ -131,7 +131,9 @@ static json_t *collect(const ot_model *model, const info_values *v, const model_
 {
     json_t *object = json_object(), *inputs = json_array(), *outputs = json_array();
 
-    for (int i = 0; i < ot_model_input_count(model); i++)
+    const int n_inputs = ot_model_input_count(model);
+
+    for (int i = 0; i < n_inputs; i++)
         json_array_append_new(inputs, value_json(model, ot_model_input_name(model, i)));
     for (int i = 0; i < ot_model_output_count(model); i++)
         json_array_append_new(outputs, value_json(model, ot_model_output_name(model, i)));

@@ -14,6 +14,11 @@ struct ot__holdings {
     ot_graph **graphs; // every graph of the model, for the maps in them
     int n_graphs, graphs_capacity;
     ot__map suffixes; // base of a new name -> the last number tried behind it
+    struct {          // the input that was asked for last, so that asking for all is one walk
+        ot_value **inputs;
+        int n_inputs, n_initializers; // what the graph had
+        int index, at;                // its number, and where it is among the graph's
+    } asked;
 };
 
 // dim.c

@@ -277,9 +277,25 @@ int ot_model_input_count(const ot_model *model)
 
 const char *ot_model_input_name(const ot_model *model, int index)
 {
-    for (int i = 0; model && i < model->graph->n_inputs && index >= 0; i++)
-        if (is_user_input(model->graph->inputs[i]) && index-- == 0)
-            return model->graph->inputs[i]->name;
+    const ot_graph *graph = model ? model->graph : NULL;
+    struct ot__holdings *h = model ? model->holdings : NULL;
+    int at = 0, number = 0;
+
+    if (h && h->asked.inputs == graph->inputs && h->asked.n_inputs == graph->n_inputs &&
+        h->asked.n_initializers == graph->n_initializers && h->asked.index <= index) {
+        at = h->asked.at;
+        number = h->asked.index;
+    }
+    for (; graph && index >= 0 && at < graph->n_inputs; at++) {
+        if (!is_user_input(graph->inputs[at]) || number++ != index)
+            continue;
+        h->asked.inputs = graph->inputs;
+        h->asked.n_inputs = graph->n_inputs;
+        h->asked.n_initializers = graph->n_initializers;
+        h->asked.index = index;
+        h->asked.at = at;
+        return graph->inputs[at]->name;
+    }
     return NULL;
 }
 

@@ -13,12 +13,15 @@ typedef struct reader {
     const char *leaf; // by the role, "weight"; "" when nothing says
     ot__owner owner;
     const char *name; // of the parameter that it reads
+    int next;         // in its group; -1: none
 } reader;
 
 typedef struct group { // readers of one parameter
     const char *name;
     ot_value *value; // the tensor that it has now
     ot_node *named;  // the Identity that has its name
+    int first, last; // of its readers
+    int n_readers;
     bool is_buffer;
 } group;
 
@@ -234,26 +237,38 @@ static ot_status name_readers(tensor *t)
 
 // ---- groups ----
 
-static ot_status add_group(tensor *t, const reader *r, ot__map *by_name)
+static group *group_of(const tensor *t, const ot__map *by_name, const reader *r)
+{
+    const uintptr_t number = (uintptr_t)ot__map_get(by_name, r->name);
+
+    return number > 0 ? &t->groups[number - 1] : NULL;
+}
+
+static ot_status add_to_group(tensor *t, int i_reader, ot__map *by_name)
 {
     ot__arena *arena = t->s->graph->model->arena;
-    group *g;
+    reader *r = &t->readers[i_reader];
+    group *g = group_of(t, by_name, r);
 
-    if (ot__map_get(by_name, r->name))
+    r->next = -1;
+    if (g) {
+        t->readers[g->last].next = i_reader;
+        g->last = i_reader;
+        g->n_readers++;
         return OT_OK;
+    }
     if (!ot__arena_grow(arena, &t->groups, &t->groups_capacity, t->n_groups, sizeof *t->groups))
         return OT_ERR_NO_MEMORY;
     g = &t->groups[t->n_groups++];
-    *g = (group){.name = r->name, .is_buffer = r->owner.is_buffer};
+    *g = (group){.name = r->name,
+                 .is_buffer = r->owner.is_buffer,
+                 .first = i_reader,
+                 .last = i_reader,
+                 .n_readers = 1};
     if (strcmp(r->name, t->value->name) == 0)
         g->value = t->value;
     // Groups move while the list grows: the map keeps their numbers, from 1 on.
     return ot__map_put(by_name, r->name, (void *)(uintptr_t)t->n_groups) ? OT_OK : OT_ERR_NO_MEMORY;
-}
-
-static group *group_of(const tensor *t, const ot__map *by_name, const reader *r)
-{
-    return &t->groups[(uintptr_t)ot__map_get(by_name, r->name) - 1];
 }
 
 // As the exporter says it of what its framework does not train.
@@ -348,21 +363,21 @@ static void give(const tensor *t, const ot__map *by_name)
 // ---- what is left ----
 
 // Several modules that read one parameter.
-static ot_status say_left(const tensor *t, const ot__map *by_name, int number)
+static ot_status say_left(const tensor *t, const group *g)
 {
     ot__arena *arena = t->s->graph->model->arena;
-    const char **parts = ot__arena_alloc(arena, (size_t)(t->n_readers + 1) * sizeof *parts);
+    const char **parts = ot__arena_alloc(arena, (size_t)(g->n_readers + 1) * sizeof *parts);
     bool is_known = false;
     ot__map seen = {0};
     ot_status st = parts ? OT_OK : OT_ERR_NO_MEMORY;
     int n = 0;
 
-    for (int i = 0; st == OT_OK && i < t->n_readers; i++) {
+    for (int i = g->first; st == OT_OK && i >= 0; i = t->readers[i].next) {
         const reader *r = &t->readers[i];
         const char *where = r->owner.module;
         char label[160];
 
-        if (r->use.i_input < 0 || group_of(t, by_name, r) != &t->groups[number])
+        if (r->use.i_input < 0)
             continue;
         is_known = is_known || r->role != OT_PORT_ROLE_OTHER;
         if (r->is_named)
@@ -376,7 +391,7 @@ static ot_status say_left(const tensor *t, const ot__map *by_name, int number)
     }
     ot__map_deinit(&seen);
     if (st == OT_OK && n > 1 && is_known)
-        st = ot__sharing_say(t->s, OT_SHARING_LEFT, t->groups[number].name, parts, n);
+        st = ot__sharing_say(t->s, OT_SHARING_LEFT, g->name, parts, n);
     return st;
 }
 
@@ -405,7 +420,7 @@ static ot_status name_folded(tensor *t)
 static ot_status separate_by(tensor *t, ot__map *by_name)
 {
     for (int i = 0; i < t->n_readers; i++)
-        OT_TRY(add_group(t, &t->readers[i], by_name));
+        OT_TRY(add_to_group(t, i, by_name));
     for (int i = 0; i < t->n_readers; i++) {
         const reader *r = &t->readers[i];
         group *g = group_of(t, by_name, r);
@@ -422,7 +437,7 @@ static ot_status separate_by(tensor *t, ot__map *by_name)
         OT_TRY(name_folded(t));
     }
     for (int i = 0; i < t->n_groups; i++)
-        OT_TRY(say_left(t, by_name, i));
+        OT_TRY(say_left(t, &t->groups[i]));
     return OT_OK;
 }
 
