@@ -25,7 +25,9 @@ typedef struct ot__parameter {
     bool gradient_is_given;             // by the user before there was a session, which keeps it
     ot_tensor *moments[OT_MAX_MOMENTS]; // NULL when the optimizer has not made them
     const ot_form
-        *form; // of value, gradient and moments; NULL, which is row-major, outside sessions
+        *form;  // of value, gradient and moments; NULL, which is row-major, outside sessions
+    int number; // of the session that has the checkpoint: among its parameters; -1: none of them
+    bool is_undone; // and whether it keeps a copy, for steps that fail
 } ot__parameter;
 
 typedef struct ot__property {

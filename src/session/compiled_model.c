@@ -34,8 +34,8 @@ static ot__parameter *find_gradient(ot_model *model, const ot_checkpoint *checkp
     return NULL;
 }
 
-// Position among the user inputs of the one that a gradient's buffer or output belongs to; -1:
-// none.
+// Position among the user inputs, which their indices are, of the one that a gradient's buffer or
+// output belongs to; -1: none.
 static int find_user_input(const ot__program *program, const char *name)
 {
     static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED};
@@ -43,13 +43,14 @@ static int find_user_input(const ot__program *program, const char *name)
 
     for (size_t k = 0; k < OT_COUNT(suffixes); k++) {
         const size_t length = strlen(name) - OT_MIN(strlen(name), strlen(suffixes[k]));
+        const char *base = ot__ends_with(name, suffixes[k])
+                               ? ot__arena_strndup(program->model->arena, name, length)
+                               : NULL;
+        const ot_value *value = base == NULL ? NULL : ot__graph_find(g, base);
 
-        for (int i = 0; ot__ends_with(name, suffixes[k]) && i < program->n_user_inputs; i++) {
-            const char *base = g->inputs[program->user_inputs[i]]->name;
-
-            if (strlen(base) == length && strncmp(base, name, length) == 0)
-                return i;
-        }
+        if (value != NULL && value->index >= 0 && value->index < program->n_user_inputs &&
+            g->inputs[program->user_inputs[value->index]] == value)
+            return value->index;
     }
     return -1;
 }
@@ -164,6 +165,7 @@ static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoi
         if (value->kind != OT_VALUE_TENSOR)
             return ot__error(OT_ERR_UNSUPPORTED, "%s: input '%s' is not a tensor", program->what,
                              value->name);
+        g->inputs[i]->index = program->n_user_inputs;
         program->user_inputs[program->n_user_inputs++] = i;
     }
     return find_inputs_of_gradients(program);

@@ -17,7 +17,7 @@ static bool find_trained(const ot_session *session, ot__not_finite *found)
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        if (!p->trainable && !ot__undo_has(&session->undo, p))
+        if (!p->trainable && !p->is_undone)
             continue;
         if (take(p->value, "parameter", p->name, found))
             return true;
@@ -54,8 +54,7 @@ static bool find_fixed(const ot_session *session, ot__not_finite *found)
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        if (!p->trainable && !ot__undo_has(&session->undo, p) &&
-            take(p->value, "frozen parameter", p->name, found))
+        if (!p->trainable && !p->is_undone && take(p->value, "frozen parameter", p->name, found))
             return true;
     }
     is_found = find_constant(session->training.model->graph, &seen, found);

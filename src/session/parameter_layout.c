@@ -17,14 +17,6 @@ static bool optimizer_takes_any_form(const ot__optimizer *o)
     return true;
 }
 
-static int number_of(const ot_session *session, const ot__parameter *p)
-{
-    for (int i = 0; i < session->n_parameters; i++)
-        if (session->parameters[i] == p)
-            return i;
-    return -1;
-}
-
 static ot_status ask(ot_session *session, ot_graph *graph)
 {
     const ot__program *program = &session->training;
@@ -37,7 +29,7 @@ static ot_status ask(ot_session *session, ot_graph *graph)
         goto done;
     for (int i = 0; i < program->n_inputs; i++) {
         const ot__input *input = &program->inputs[i];
-        const int k = input->parameter == NULL ? -1 : number_of(session, input->parameter);
+        const int k = input->parameter == NULL ? -1 : input->parameter->number;
 
         parameter_of[i] = input->role == OT_ROLE_PARAMETER ? k : -1;
         buffer_of[i] = input->role == OT_ROLE_GRADIENT ? k : -1;
@@ -124,9 +116,8 @@ const ot_form **ot__homes_of_inputs(const ot_session *session, const ot__program
     const ot_form **forms = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof(const ot_form *));
 
     for (int i = 0; forms != NULL && session->homes.forms != NULL && i < program->n_inputs; i++) {
-        const int k = program->inputs[i].parameter == NULL
-                          ? -1
-                          : number_of(session, program->inputs[i].parameter);
+        const ot__parameter *p = program->inputs[i].parameter;
+        const int k = p == NULL ? -1 : p->number;
 
         if (k >= 0)
             forms[i] = session->homes.forms[k];

@@ -98,14 +98,6 @@ ot_status ot_session_get_parameters(ot_session *session, int which, float *to, i
     return ot__session_leave(session, get_parameters(session, which, to, count));
 }
 
-static bool is_ours(const ot_session *session, const ot__parameter *p)
-{
-    for (int i = 0; i < session->n_parameters; i++)
-        if (session->parameters[i] == p)
-            return true;
-    return false;
-}
-
 // The vector must have a value for every parameter, and the model declare its shape.
 static ot_status check_completing(const ot_session *session)
 {
@@ -115,7 +107,7 @@ static ot_status check_completing(const ot_session *session)
         const char *name = checkpoint->parameters[i]->name;
         const ot_value *value;
 
-        if (!is_ours(session, checkpoint->parameters[i]))
+        if (checkpoint->parameters[i]->number < 0)
             return ot__error(OT_ERR_STATE,
                              "the checkpoint is nominal, and its parameter '%s' is not among those "
                              "of the training model, which the vector has values for",

@@ -36,22 +36,23 @@ ot_status ot__session_check_values(const ot_session *session)
     return OT_OK;
 }
 
-static bool has_role(const ot__program *program, const ot__parameter *p, ot__input_role role)
-{
-    for (int i = 0; i < program->n_inputs; i++)
-        if (program->inputs[i].role == role && program->inputs[i].parameter == p)
-            return true;
-    return false;
-}
-
 // Every trainable parameter of the checkpoint is trained by the model, or training would silently
 // leave it out.
 static ot_status check_trainable(const ot_session *session)
 {
     const ot__program *program = &session->training;
+    enum { IS_INPUT = 1, HAS_GRADIENT = 2 }; // in ot__parameter.number, which nobody uses yet
     bool has_reset = false, has_gradient = false;
 
+    for (int i = 0; i < session->checkpoint->n_parameters; i++)
+        session->checkpoint->parameters[i]->number = 0;
     for (int i = 0; i < program->n_inputs; i++) {
+        ot__parameter *p = program->inputs[i].parameter;
+
+        if (program->inputs[i].role == OT_ROLE_PARAMETER)
+            p->number |= IS_INPUT;
+        if (program->inputs[i].role == OT_ROLE_GRADIENT)
+            p->number |= HAS_GRADIENT;
         has_reset = has_reset || program->inputs[i].role == OT_ROLE_LAZY_RESET;
         has_gradient = has_gradient || program->inputs[i].role == OT_ROLE_GRADIENT ||
                        program->inputs[i].role == OT_ROLE_INPUT_GRADIENT;
@@ -61,12 +62,12 @@ static ot_status check_trainable(const ot_session *session)
 
         if (!p->trainable)
             continue;
-        if (!has_role(program, p, OT_ROLE_PARAMETER))
+        if ((p->number & IS_INPUT) == 0)
             return ot__error(OT_ERR_INVALID,
                              "training model: trainable parameter '%s' of the checkpoint is not "
                              "among its inputs",
                              p->name);
-        if (!has_role(program, p, OT_ROLE_GRADIENT))
+        if ((p->number & HAS_GRADIENT) == 0)
             return ot__error(OT_ERR_INVALID,
                              "training model: no input '%s%s' for the gradient of parameter '%s'",
                              p->name, OT_SUFFIX_BUFFER, p->name);
@@ -85,9 +86,16 @@ static ot_status list_parameters(ot_session *session)
     session->parameters = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof(ot__parameter *));
     if (session->parameters == NULL)
         return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < program->n_inputs; i++)
-        if (program->inputs[i].role == OT_ROLE_PARAMETER)
-            session->parameters[session->n_parameters++] = program->inputs[i].parameter;
+    for (int i = 0; i < session->checkpoint->n_parameters; i++) {
+        session->checkpoint->parameters[i]->number = -1;
+        session->checkpoint->parameters[i]->is_undone = false;
+    }
+    for (int i = 0; i < program->n_inputs; i++) {
+        if (program->inputs[i].role != OT_ROLE_PARAMETER)
+            continue;
+        program->inputs[i].parameter->number = session->n_parameters;
+        session->parameters[session->n_parameters++] = program->inputs[i].parameter;
+    }
     return OT_OK;
 }
 

@@ -122,7 +122,6 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
                                    ot__plan_options *plan_options);
 
 // undo.c
-bool ot__undo_has(const ot__undo *undo, const ot__parameter *p);
 ot_status ot__undo_create(ot_session *session);
 void ot__undo_keep(ot_session *session);
 void ot__undo_restore(const ot__undo *undo);

@@ -5,20 +5,13 @@
 
 #include "session/session_internal.h"
 
-bool ot__undo_has(const ot__undo *undo, const ot__parameter *p)
-{
-    for (int i = 0; i < undo->n; i++)
-        if (undo->parameters[i] == p)
-            return true;
-    return false;
-}
-
 static ot_status add(ot__undo *undo, ot__parameter *p)
 {
     const int i = undo->n;
 
-    if (ot__undo_has(undo, p))
+    if (p->is_undone)
         return OT_OK;
+    p->is_undone = true;
     undo->parameters[undo->n++] = p;
     undo->copies[i] = ot__alloc(p->value->n_bytes);
     undo->first_copies[i] = ot__alloc(p->value->n_bytes);
@@ -131,6 +124,7 @@ void ot__session_drop_steps(ot_session *session)
 void ot__undo_deinit(ot__undo *undo)
 {
     for (int i = 0; i < undo->n; i++) {
+        undo->parameters[i]->is_undone = false;
         ot__free(undo->copies[i]);
         ot__free(undo->first_copies[i]);
     }

@@ -139,19 +139,20 @@ static ot_status hold_values(build *b)
     return OT_OK;
 }
 
-static bool is_named(const build *b, const ot_value *value)
+// In ot_value.index of inputs.
+enum { UNUSED, READ, NAMED };
+
+static void mark_named(ot_value *value)
 {
-    for (int i = 0; i < b->n_wrt; i++)
-        if (b->wrt[i] == value)
-            return true;
-    return value == b->seed;
+    if (value != NULL && value->index != READ)
+        value->index = NAMED;
 }
 
 static void mark_read(const ot_node *node)
 {
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL)
-            node->inputs[i]->index = 1;
+            node->inputs[i]->index = READ;
 }
 
 // Parameters back among the initializers; inputs that only served other outputs go.
@@ -161,22 +162,25 @@ static ot_status release_values(build *b)
     int kept = 0;
 
     for (int i = 0; i < graph->n_inputs; i++)
-        graph->inputs[i]->index = 0;
+        graph->inputs[i]->index = UNUSED;
     for (int n = 0; n < graph->n_nodes; n++)
         mark_read(graph->nodes[n]);
+    for (int i = 0; i < b->n_wrt; i++)
+        mark_named(b->wrt[i]);
+    mark_named(b->seed);
     for (int i = 0; i < b->n_wrt; i++)
         if (b->constant[i] != NULL)
             b->wrt[i]->is_input = false;
     for (int i = 0; i < graph->n_inputs; i++) {
         ot_value *x = graph->inputs[i];
 
-        x->is_input = x->is_input && (x->index == 1 || is_named(b, x));
+        x->is_input = x->is_input && x->index != UNUSED;
         if (x->is_input)
             graph->inputs[kept++] = x;
     }
     graph->n_inputs = kept;
     for (int i = 0; i < b->n_wrt; i++)
-        if (b->constant[i] != NULL && b->wrt[i]->index == 1 &&
+        if (b->constant[i] != NULL && b->wrt[i]->index == READ &&
             !ot__graph_add_initializer(graph, b->wrt[i], b->constant[i]))
             return OT_ERR_NO_MEMORY;
     return OT_OK;
