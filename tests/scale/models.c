@@ -399,7 +399,7 @@ void write_shapes(FILE *f, long n)
     for (long i = 0; i < n; i++)
         fprintf(f,
                 "  s%ld = Shape (h%ld)\n  d%ld = Gather (s%ld, zero)\n"
-                "  u%ld = Unsqueeze (d%ld, none)\n  c%ld = Concat <axis = 1> (u%ld, four)\n"
+                "  u%ld = Unsqueeze (d%ld, none)\n  c%ld = Concat <axis = 0> (u%ld, four)\n"
                 "  h%ld = Reshape (h%ld, c%ld)\n",
                 i, i, i, i, i, i, i, i, i + 1, i, i);
     end_at(f, "h", n);

@@ -89,11 +89,9 @@ typedef struct usage {
 
 static bool is_full;
 
-// What processes take however small their model is.
-static double least_seconds(void)
-{
-    return is_full ? 0.1 : 0.05;
-}
+// What processes take however small their model is, and what is bounded, as placing few values in
+// memory.
+static const double least_seconds = 0.1;
 static const double least_mib = 48;
 
 // ---- the folder ----
@@ -229,7 +227,7 @@ static void print_error(void)
 
 static bool is_in_proportion(const usage *once, const usage *twice)
 {
-    const double seconds = once->seconds > least_seconds() ? once->seconds : least_seconds();
+    const double seconds = once->seconds > least_seconds ? once->seconds : least_seconds;
     const double mib = once->mib > least_mib ? once->mib : least_mib;
 
     return twice->seconds <= 3 * seconds && twice->mib <= 2.2 * mib;
