@@ -137,6 +137,8 @@ static ot_status note_twins(ot_report *report, const ot__candidates *c)
 {
     const ot_value *const *twins;
 
+    if (c->n == 0) // then there may be no graph
+        return OT_OK;
     OT_TRY(ot__candidates_find_twins(c, &twins));
     for (int i = 0; i < c->n; i++) {
         const ot_value *twin = c->items[i].role == OT_ROLE_TRAINABLE ? twins[i] : NULL;
