@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "onnxtrain/onnxtrain.h"
@@ -78,6 +79,8 @@ static ot_tensor *make_input(const ot_session *session, int index, int64_t rows,
 int main(int argc, char **argv)
 {
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
+    const ot_optimizer_options *at_optimizer = &optimizer;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
     ot_session_options session_options = OT_SESSION_OPTIONS_INIT;
     const char *start = getenv("BENCH_START");
@@ -96,7 +99,12 @@ int main(int argc, char **argv)
     loss.class_axis = atoi(argv[5]);
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.adam_mode = 0;
+    optimizer.adam_mode = 0;
+    // Earlier versions have the struct itself there.
+    memcpy(&options.optimizer,
+           sizeof options.optimizer == sizeof optimizer ? (const void *)&optimizer
+                                                        : (const void *)&at_optimizer,
+           sizeof options.optimizer);
     session_options.n_threads = atoi(argv[2]);
     check(ot_model_load(argv[1], NULL, &model));
     check(ot_model_value_info(model, ot_model_output_name(model, 0), &dtype, &scores));

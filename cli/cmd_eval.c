@@ -47,7 +47,7 @@ static int prepare(evaluation *e)
         return code;
     e->setup.options.trainable = nothing;
     e->setup.options.n_trainable = 0;
-    e->setup.options.optimizer.optimizer = OT_OPTIMIZER_NONE;
+    e->setup.optimizer.optimizer = OT_OPTIMIZER_NONE;
     e->setup.options.batch_norm = OT_BATCH_NORM_STORED;
     options.n_threads = (int)e->values->threads;
     if (ot_artifacts_generate(e->model, &e->setup.options, &e->artifacts) != OT_OK ||
@@ -60,12 +60,15 @@ static int prepare(evaluation *e)
 static int read_data(evaluation *e, ot_train_options *options)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
+    ot_batches_options batches = OT_BATCHES_OPTIONS_INIT;
 
     data.forward = e->model;
-    data.batches.seed = (uint64_t)e->values->model.seed;
-    if (ot_train_describe(e->artifacts, e->session, &data, options) != OT_OK)
+    data.batches = &batches;
+    batches.seed = (uint64_t)e->values->model.seed;
+    if (ot_train_describe(e->artifacts, e->session, &data, &batches, options) != OT_OK)
         return report_error();
-    return data_setup_init(&e->data, &e->values->data, e->setup.record, e->session, &data);
+    return data_setup_init(&e->data, &e->values->data, e->setup.record, e->session, &data,
+                           &batches);
 }
 
 static int evaluate(evaluation *e, const ot_train_options *options)

@@ -185,22 +185,24 @@ static int check_target(const train_run *r)
 
 static int make_data(train_run *r)
 {
-    ot_data_options data = OT_DATA_OPTIONS_INIT;
+    ot_data_options *data = &r->data_options;
+    ot_batches_options *batches = &r->batches_options;
 
-    data.forward = r->forward;
-    data.batches.shuffle = 1;
-    data.batches.seed = (uint64_t)r->values->model.seed;
+    *data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    *batches = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
+    data->forward = r->forward;
+    data->batches = batches;
+    batches->shuffle = 1;
+    batches->seed = (uint64_t)r->values->model.seed;
     if (r->from_folder && r->values->model.target) {
         if (check_target(r) != EXIT_SUCCESS)
             return EXIT_FAILED;
-        data.targets = &r->values->model.target;
-        data.n_targets = 1;
+        data->targets = &r->values->model.target;
+        data->n_targets = 1;
     }
-    if (ot_train_describe(r->artifacts, r->session, &data, &r->options) != OT_OK)
+    if (ot_train_describe(r->artifacts, r->session, data, batches, &r->options) != OT_OK)
         return report_error();
-    r->data_options = data;
-    return data_setup_init(&r->data, &r->values->data, r->model.record, r->session,
-                           &r->data_options);
+    return data_setup_init(&r->data, &r->values->data, r->model.record, r->session, data, batches);
 }
 
 static int set_schedule(train_run *r)
@@ -263,7 +265,7 @@ static void note_left_over(const train_run *r, const ot_batches *batches, const 
 // after plain SGD. A checkpoint of another maker does not say.
 static void note_moments(const train_run *r)
 {
-    const bool is_plain = r->model.options.optimizer.optimizer == OT_OPTIMIZER_SGD;
+    const bool is_plain = r->model.optimizer.optimizer == OT_OPTIMIZER_SGD;
     ot_property_kind kind;
     char text[200];
 
@@ -447,7 +449,7 @@ static int run_command(const void *values, const char *const *arguments)
     if (code == EXIT_SUCCESS)
         code = set_schedule(&r);
     if (code == EXIT_SUCCESS)
-        code = train_output_describe(&r.output, r.forward, r.data.training, &r.data_options);
+        code = train_output_describe(&r.output, r.forward, r.data.training, &r.batches_options);
     if (code == EXIT_SUCCESS)
         code = start_progress(&r);
     if (code == EXIT_SUCCESS)

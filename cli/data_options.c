@@ -109,7 +109,7 @@ int data_values_check(const data_values *values)
 }
 
 static int read_numbers(data_setup *setup, const data_values *values, const ot_record *record,
-                        ot_data_options *options)
+                        ot_data_options *options, ot_batches_options *batches)
 {
     int n_mean = 1, n_std = 1, code = EXIT_SUCCESS;
 
@@ -121,7 +121,9 @@ static int read_numbers(data_setup *setup, const data_values *values, const ot_r
     options->std = setup->std;
     options->n_channels = values->mean ? n_mean : n_std;
     options->scale = values->scale;
-    return code == EXIT_SUCCESS ? recorded_take_data(record, values, n_mean, n_std, options) : code;
+    if (code != EXIT_SUCCESS)
+        return code;
+    return recorded_take_data(record, values, n_mean, n_std, options, batches);
 }
 
 // The library's messages on what an option says begin with its name, and may name another one by
@@ -171,14 +173,15 @@ static int open_files(data_setup *setup, const data_values *values)
 }
 
 int data_setup_init(data_setup *setup, const data_values *values, const ot_record *record,
-                    const ot_session *session, ot_data_options *options)
+                    const ot_session *session, ot_data_options *options,
+                    ot_batches_options *batches)
 {
     int code;
 
     *setup = (data_setup){0};
     code = open_files(setup, values);
     if (code == EXIT_SUCCESS)
-        code = read_numbers(setup, values, record, options);
+        code = read_numbers(setup, values, record, options, batches);
     if (code != EXIT_SUCCESS)
         return code;
     options->label = values->label;
@@ -186,7 +189,7 @@ int data_setup_init(data_setup *setup, const data_values *values, const ot_recor
     options->n_bind = values->bind.count;
     options->split = values->split;
     if (option_is_given("batch-size"))
-        options->batches.batch_size = values->batch_size;
+        batches->batch_size = values->batch_size;
     if (ot_train_batches(session, setup->dataset, setup->validation_dataset, options,
                          &setup->training, &setup->validation) != OT_OK)
         return report_option();

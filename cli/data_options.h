@@ -35,7 +35,8 @@ int data_values_check(const data_values *values);
 // `options` has what is known of the model, and gets what the command line and the record (NULL:
 // there is none) say. The exit code: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int data_setup_init(data_setup *setup, const data_values *values, const ot_record *record,
-                    const ot_session *session, ot_data_options *options);
+                    const ot_session *session, ot_data_options *options,
+                    ot_batches_options *batches);
 void data_setup_deinit(data_setup *setup);
 // Whether the model takes one number of rows alone and leaves some; `text` then says how many.
 // `rows`: what they are, as in "training rows".

@@ -281,7 +281,8 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     ot_artifacts_options *options = &setup->options;
     int code;
 
-    *setup = (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT};
+    *setup =
+        (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT, .optimizer = OT_OPTIMIZER_OPTIONS_INIT};
     code = recorded_read(model, values->ignore_recorded, &setup->record);
     if (code == EXIT_SUCCESS)
         code = set_loss(setup, values, model);
@@ -295,15 +296,16 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
         if (code != EXIT_SUCCESS)
             return code;
     }
-    options->optimizer.optimizer = optimizer_numbers[values->optimizer];
-    options->optimizer.beta1 = values->beta1;
-    options->optimizer.beta2 = values->beta2;
-    options->optimizer.epsilon = values->epsilon;
-    options->optimizer.weight_decay = values->weight_decay;
-    options->optimizer.adam_mode = values->adam_mode; // the choices are the numbers
-    options->optimizer.momentum = values->momentum;
-    options->optimizer.nesterov = values->nesterov;
-    options->optimizer.max_norm = values->clip_norm;
+    options->optimizer = &setup->optimizer;
+    setup->optimizer.optimizer = optimizer_numbers[values->optimizer];
+    setup->optimizer.beta1 = values->beta1;
+    setup->optimizer.beta2 = values->beta2;
+    setup->optimizer.epsilon = values->epsilon;
+    setup->optimizer.weight_decay = values->weight_decay;
+    setup->optimizer.adam_mode = values->adam_mode; // the choices are the numbers
+    setup->optimizer.momentum = values->momentum;
+    setup->optimizer.nesterov = values->nesterov;
+    setup->optimizer.max_norm = values->clip_norm;
     options->trainable = values->train.count ? values->train.items : NULL;
     options->n_trainable = values->train.count;
     options->frozen = values->freeze.items;

@@ -29,6 +29,7 @@ extern const option_spec model_option_table[];
 // Filled-in options and what they point to.
 typedef struct model_setup {
     ot_artifacts_options options;
+    ot_optimizer_options optimizer;
     loss_terms loss; // at least one; metrics are those of the first
     ot_tensor *class_weights;
     const char **outputs; // what the first term takes and the model's outputs, none twice

@@ -23,10 +23,11 @@ bool recorded_has_loss(const ot_record *record)
 bool recorded_has_data(const ot_record *record)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
+    ot_batches_options batches = OT_BATCHES_OPTIONS_INIT;
 
     data.scale = NAN;
-    return ot_record_data(record, &data) == OT_OK &&
-           (!isnan(data.scale) || data.batches.class_names);
+    return ot_record_data(record, &data, &batches) == OT_OK &&
+           (!isnan(data.scale) || batches.class_names);
 }
 
 // The library's message begins with the name of a field.
@@ -93,7 +94,7 @@ int recorded_take_loss(model_setup *setup, const model_values *values, const ot_
 }
 
 int recorded_take_data(const ot_record *record, const data_values *values, int n_mean, int n_std,
-                       ot_data_options *options)
+                       ot_data_options *options, ot_batches_options *batches)
 {
     ot_record_given given = OT_RECORD_GIVEN_INIT;
 
@@ -104,7 +105,7 @@ int recorded_take_data(const ot_record *record, const data_values *values, int n
     given.n_std = options->std ? n_std : 0;
     if (ot_record_check(record, &given) != OT_OK)
         return report_difference();
-    return ot_record_data(record, options) == OT_OK ? EXIT_SUCCESS : report_error();
+    return ot_record_data(record, options, batches) == OT_OK ? EXIT_SUCCESS : report_error();
 }
 
 void recorded_say(FILE *out, const ot_record *record)

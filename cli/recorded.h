@@ -21,7 +21,7 @@ int recorded_take_loss(model_setup *setup, const model_values *values, const ot_
                        int64_t ignored_label);
 // Scale, mean, std and classes in the same way; `options` has what the command line says.
 int recorded_take_data(const ot_record *record, const data_values *values, int n_mean, int n_std,
-                       ot_data_options *options);
+                       ot_data_options *options, ot_batches_options *batches);
 // One line, unless there is no record.
 void recorded_say(FILE *out, const ot_record *record);
 

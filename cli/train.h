@@ -35,6 +35,7 @@ typedef struct train_run {
     ot_session *session;
     data_setup data;
     ot_data_options data_options; // of the training data
+    ot_batches_options batches_options;
     progress progress;
     train_output output;
     int64_t start_step;

@@ -82,7 +82,7 @@ int train_output_check_folder(const char *folder)
 // ---- what ----
 
 int train_output_describe(train_output *o, const ot_model *forward, const ot_batches *training,
-                          ot_data_options *data)
+                          ot_batches_options *options)
 {
     const int n = forward ? ot_model_output_count(forward) : 0;
     int n_classes;
@@ -94,8 +94,8 @@ int train_output_describe(train_output *o, const ot_model *forward, const ot_bat
     for (int i = 0; i < n; i++)
         o->names[o->n_names++] = ot_model_output_name(forward, i);
     if (classes) {
-        data->batches.class_names = classes;
-        data->batches.n_classes = n_classes;
+        options->class_names = classes;
+        options->n_classes = n_classes;
     }
     return EXIT_SUCCESS;
 }

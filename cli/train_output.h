@@ -21,7 +21,7 @@ int train_output_init(train_output *o, const char *out, const char *model, const
 int train_output_check_folder(const char *folder);
 // `forward` NULL: from artifacts. Labels that are texts get into `data`, for what is recorded.
 int train_output_describe(train_output *o, const ot_model *forward, const ot_batches *training,
-                          ot_data_options *data);
+                          ot_batches_options *options);
 // With how it was trained, so that `eval` and a later `train` do the same.
 int train_output_write(const train_output *o, ot_session *session, const ot_artifacts *artifacts,
                        const ot_data_options *data);

@@ -78,9 +78,9 @@ typedef enum ot_batch_norm {
 
 typedef struct ot_artifacts_options {
     size_t size;                   ///< sizeof(ot_artifacts_options)
-    const ot_loss_options *losses; ///< NULL: pass-through
+    const ot_loss_options *losses; ///< NULL: pass-through; all of one size
     int n_losses;
-    ot_optimizer_options optimizer;
+    const ot_optimizer_options *optimizer; ///< NULL: its defaults
     /**
      * Patterns with * and ? over initializer names. trainable NULL: every float initializer that
      * reaches the loss through a differentiable input, except scalars, exponents of Pow, bounds of
@@ -118,8 +118,8 @@ typedef struct ot_artifacts_options {
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(ot_artifacts_options), NULL, 0, OT_OPTIMIZER_OPTIONS_INIT, NULL, 0, NULL, 0, NULL,  \
-            0, OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0      \
+        sizeof(ot_artifacts_options), NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0,                    \
+            OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0         \
     }
 
 /** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL behind the

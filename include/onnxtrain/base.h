@@ -67,6 +67,10 @@ OT_API const char *ot_nearest_name(const char *name, const char *const *names, i
 /** "0.1.0". Static. */
 OT_API const char *ot_version(void);
 
+// Structs of options begin with their size, which OT_<STRUCT>_INIT sets, and grow at their end
+// alone. A program that was compiled with earlier headers gives smaller ones: what they lack has
+// its default. What one of later headers sets beyond those of this version is OT_ERR_INVALID.
+
 /** Where the library's memory comes from. The functions must be thread-safe and behave like realloc
  * and free. */
 typedef struct ot_allocator {

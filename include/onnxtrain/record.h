@@ -30,12 +30,14 @@ OT_API void ot_record_destroy(ot_record *record); ///< NULL is fine
 /**
  * Terms of the loss, for ot_artifacts_options, owned by the record. NULL: the loss is not recorded.
  *
- * @param n_losses how many there are. OT_LOSS_CUSTOM terms lack their model
+ * @param n_losses how many there are, each `size` bytes behind the one before. OT_LOSS_CUSTOM terms
+ * lack their model
  */
 OT_API const ot_loss_options *ot_record_losses(const ot_record *record, int *n_losses);
-/** Put scale, mean, std and class names into `data` where they are recorded; owned by the record.
- */
-OT_API ot_status ot_record_data(const ot_record *record, ot_data_options *data);
+/** Put scale, mean and std into `data` and class names into `batches`, where they are recorded;
+ * owned by the record. `batches` NULL: not wanted. */
+OT_API ot_status ot_record_data(const ot_record *record, ot_data_options *data,
+                                ot_batches_options *batches);
 /** One line for people: "loss mse:y=target, scale 0.5". Owned by the record; "" for NULL. */
 OT_API const char *ot_record_text(const ot_record *record);
 

@@ -176,7 +176,8 @@ OT_API ot_status ot_session_set_schedule(ot_session *session, const ot_schedule 
  * OT_ERR_STATE without a schedule. */
 OT_API ot_status ot_session_schedule_step(ot_session *session);
 OT_API int ot_session_has_schedule(const ot_session *session); ///< 1 or 0
-/** The learning rate after `step` finished optimizer steps. Pure. */
+/** The learning rate after `step` finished optimizer steps; 0 for a schedule that
+ * ot_session_set_schedule() refuses. Pure. */
 OT_API double ot_schedule_value(const ot_schedule *schedule, int64_t step);
 
 // ---- randomness ----

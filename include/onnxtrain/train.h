@@ -34,12 +34,13 @@ typedef struct ot_data_options {
     const double *mean, *std; ///< subtracted from them, then divided; NULL: nothing
     int n_channels;           ///< numbers of mean and std: 1, or the rows' first extent
     double split; ///< part of the rows that is held out, chosen by the seed of `batches`; 0: none
-    ot_batches_options batches; ///< of the training data; validation data are not shuffled
+    const ot_batches_options *batches; ///< of the training data, NULL: their defaults; validation
+                                       ///< data are not shuffled
 } ot_data_options;
 #define OT_DATA_OPTIONS_INIT                                                                       \
     {                                                                                              \
         sizeof(ot_data_options), NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 1.0, NULL, NULL, 1, 0.0,   \
-            OT_BATCHES_OPTIONS_INIT                                                                \
+            NULL                                                                                   \
     }
 
 /**
@@ -159,13 +160,15 @@ OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batc
 /**
  * What artifacts say of their loss, for the data and the metrics of a session over them.
  *
- * @param data  `forward` says whether they were made from it; receives targets and probabilities
- * (owned by `artifacts`; targets that are given stay), number of classes and ignored label
- * @param train receives task, metric_output and, by the targets of `data`, metric_input. Of
+ * @param data    `forward` says whether they were made from it; receives targets and probabilities
+ * (owned by `artifacts`; targets that are given stay)
+ * @param batches receives number of classes and ignored label; NULL: not wanted
+ * @param train   receives task, metric_output and, by the targets of `data`, metric_input. Of
  * artifacts of another maker the output behind the loss counts as scores when the target is a class
  */
 OT_API ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *session,
-                                   ot_data_options *data, ot_train_options *train);
+                                   ot_data_options *data, ot_batches_options *batches,
+                                   ot_train_options *train);
 
 /** One pass of the eval model over the data. */
 OT_API ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,

@@ -91,16 +91,19 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
 {
     PyObject *losses, *optimizer, *trainable, *frozen, *additional, *init, *shared = Py_None;
     ot_artifacts_options *o = &a->options;
+    const ot_optimizer_options optimizer_defaults = OT_OPTIMIZER_OPTIONS_INIT;
     int batch_norm, is_prepared = 1;
     unsigned long long seed;
 
+    a->optimizer = optimizer_defaults;
+    o->optimizer = &a->optimizer;
     if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOpp", core_model_type, model, &PyList_Type,
                           &losses, &PyTuple_Type, &optimizer, &trainable, &frozen, &additional,
                           &batch_norm, &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
                           &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
                           &is_prepared, &o->unrecorded) ||
         core_losses_take(losses, a->losses, &o->n_losses) != 0 ||
-        take_optimizer(optimizer, &o->optimizer) != 0 ||
+        take_optimizer(optimizer, &a->optimizer) != 0 ||
         core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
         core_strings_take(additional, &a->additional) != 0 ||

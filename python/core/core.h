@@ -116,6 +116,7 @@ typedef struct artifacts_object {
 enum { CORE_MAX_LOSSES = 16 };
 typedef struct core_artifacts_options {
     ot_artifacts_options options;
+    ot_optimizer_options optimizer;
     ot_loss_options losses[CORE_MAX_LOSSES];
     core_strings trainable, frozen, additional, init, shared; // memory of what `options` points to
 } core_artifacts_options;
@@ -128,7 +129,8 @@ void core_artifacts_options_drop(core_artifacts_options *options);
 // None: artifacts NULL.
 typedef struct core_trained {
     const ot_artifacts *artifacts;
-    ot_data_options data;
+    ot_data_options data; // points to `batches`: the struct stays where it is
+    ot_batches_options batches;
     core_strings classes;
     double *mean, *std;
 } core_trained;

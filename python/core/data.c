@@ -117,6 +117,7 @@ static PyObject *dataset_fields(PyObject *self, PyObject *unused)
 // What batches() is given, in the library's form.
 typedef struct arguments {
     ot_data_options options;
+    ot_batches_options batches;
     core_strings targets, bind, classes;
     double *mean, *std;
 } arguments;
@@ -192,7 +193,7 @@ static int take_arguments(PyObject *tuple, arguments *a)
     unsigned long long seed;
 
     if (!PyArg_ParseTuple(tuple, "OOzOdOOdLpKO", &forward, &targets, &o->label, &bind, &o->scale,
-                          &mean, &std, &o->split, &batch_size, &o->batches.shuffle, &seed,
+                          &mean, &std, &o->split, &batch_size, &a->batches.shuffle, &seed,
                           &classes) ||
         take_forward(forward, o) != 0 || core_strings_take(targets, &a->targets) != 0 ||
         core_strings_take(bind, &a->bind) != 0 || core_strings_take(classes, &a->classes) != 0 ||
@@ -202,8 +203,9 @@ static int take_arguments(PyObject *tuple, arguments *a)
     o->n_targets = a->targets.count;
     o->bind = a->bind.items;
     o->n_bind = a->bind.count;
-    o->batches.batch_size = batch_size;
-    o->batches.seed = seed;
+    o->batches = &a->batches;
+    a->batches.batch_size = batch_size;
+    a->batches.seed = seed;
     return 0;
 }
 
@@ -242,8 +244,8 @@ static PyObject *open_batches(PyObject *session, const ot_artifacts *artifacts, 
     if (entered == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_train_describe(artifacts, entered, &a->options, &train);
-    set_classes(&a->classes, &a->options.batches);
+    st = ot_train_describe(artifacts, entered, &a->options, &a->batches, &train);
+    set_classes(&a->classes, &a->batches);
     if (st == OT_OK)
         st = ot_train_batches(entered, handle(dataset), NULL, &a->options, &training, &held_out);
     Py_END_ALLOW_THREADS
@@ -257,7 +259,7 @@ static PyObject *open_batches(PyObject *session, const ot_artifacts *artifacts, 
 
 static PyObject *batches(PyObject *module, PyObject *args)
 {
-    arguments a = {.options = OT_DATA_OPTIONS_INIT};
+    arguments a = {.options = OT_DATA_OPTIONS_INIT, .batches = OT_BATCHES_OPTIONS_INIT};
     PyObject *session, *artifacts, *dataset, *tuple, *result = NULL;
 
     (void)module;
@@ -294,7 +296,7 @@ static PyObject *target_names(PyObject *module, PyObject *args)
     options.n_targets = names.count;
     present = core_session_hold(session);
     if (present != NULL) {
-        st = ot_train_describe(((artifacts_object *)artifacts)->artifacts, present, &options,
+        st = ot_train_describe(((artifacts_object *)artifacts)->artifacts, present, &options, NULL,
                                &train);
         result =
             st == OT_OK ? core_names(options.n_targets, name_at, options.targets) : core_raise(st);

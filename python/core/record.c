@@ -114,19 +114,19 @@ static const char *name_at(const void *names, int index)
 static PyObject *record_data(PyObject *self, PyObject *unused)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
+    ot_batches_options batches = OT_BATCHES_OPTIONS_INIT;
     ot_status st;
 
     (void)unused;
     data.scale = NAN;
-    st = ot_record_data(handle(self), &data);
+    st = ot_record_data(handle(self), &data, &batches);
     if (st != OT_OK)
         return core_raise(st);
     return Py_BuildValue(
         "(NNNN)", isnan(data.scale) ? Py_NewRef(Py_None) : PyFloat_FromDouble(data.scale),
         numbers_list(data.mean, data.n_channels), numbers_list(data.std, data.n_channels),
-        data.batches.class_names != NULL
-            ? core_names(data.batches.n_classes, name_at, data.batches.class_names)
-            : Py_NewRef(Py_None));
+        batches.class_names != NULL ? core_names(batches.n_classes, name_at, batches.class_names)
+                                    : Py_NewRef(Py_None));
 }
 
 static PyObject *record_text(PyObject *self, PyObject *unused)
@@ -224,7 +224,8 @@ int core_trained_take(PyObject *tuple, core_trained *trained)
     ot_data_options *data = &trained->data;
     PyObject *artifacts, *forward, *mean, *std, *classes;
 
-    *trained = (core_trained){.data = OT_DATA_OPTIONS_INIT};
+    *trained = (core_trained){.data = OT_DATA_OPTIONS_INIT, .batches = OT_BATCHES_OPTIONS_INIT};
+    data->batches = &trained->batches;
     if (tuple == Py_None)
         return 0;
     if (!PyArg_ParseTuple(tuple, "O!OdOOO", core_artifacts_type, &artifacts, &forward, &data->scale,
@@ -238,8 +239,8 @@ int core_trained_take(PyObject *tuple, core_trained *trained)
         data->forward = ((model_object *)forward)->model;
     data->mean = trained->mean;
     data->std = trained->std;
-    data->batches.class_names = trained->classes.items;
-    data->batches.n_classes = trained->classes.count;
+    trained->batches.class_names = trained->classes.items;
+    trained->batches.n_classes = trained->classes.count;
     return 0;
 }
 

@@ -62,10 +62,7 @@ static ot_status take_options(const ot_block_options *given, ot_block_options *o
 {
     static const ot_block_options defaults = OT_BLOCK_OPTIONS_INIT;
 
-    *out = given ? *given : defaults;
-    if (out->size != sizeof *out)
-        return ot__error(OT_ERR_INVALID, "block options of %zu bytes, expected %zu", out->size,
-                         sizeof *out);
+    OT_TRY(ot__options_read("ot_block_options", given, &defaults, out, sizeof *out));
     if (out->opset == 0)
         out->opset = ot__op_newest_opset;
     if (out->opset < OT_OP_BASE_OPSET || out->opset > ot__op_newest_opset)
@@ -252,32 +249,33 @@ ot_status ot_block_finish(ot_block *block, ot_value *const *outputs, int n_outpu
     return OT_OK;
 }
 
-static ot_status finish_training(ot_block *block, const ot_artifacts_options *given,
-                                 ot_artifacts **out)
+static ot_status finish_training(ot_block *block, ot_artifacts_options *options, ot_artifacts **out)
 {
-    ot_artifacts_options options;
     ot__forward *forward = &block->forward;
 
-    OT_TRY(ot__options_take(given, &options));
-    if (options.n_losses > 0)
+    if (options->n_losses > 0)
         return ot__error(OT_ERR_INVALID, "%d losses in the options: the graph has its own",
-                         options.n_losses);
-    OT_TRY(join_names(block, true, &options.trainable, &options.n_trainable));
-    OT_TRY(join_names(block, false, &options.frozen, &options.n_frozen));
-    OT_TRY(ot__init_parameters(forward->model, &options));
-    OT_TRY(ot__forward_close(forward, &options));
-    return ot__artifacts_finish(forward, &options, NULL, out);
+                         options->n_losses);
+    OT_TRY(join_names(block, true, &options->trainable, &options->n_trainable));
+    OT_TRY(join_names(block, false, &options->frozen, &options->n_frozen));
+    OT_TRY(ot__init_parameters(forward->model, options));
+    OT_TRY(ot__forward_close(forward, options));
+    return ot__artifacts_finish(forward, options, NULL, out);
 }
 
 ot_status ot_block_finish_training(ot_block *block, ot_value *const *outputs, int n_outputs,
                                    const ot_artifacts_options *options, ot_artifacts **out)
 {
+    ot__options_taken taken;
     ot_status st;
 
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(close_graph(block, outputs, n_outputs));
-    st = finish_training(block, options, out);
+    st = ot__options_take(options, &taken);
+    if (st == OT_OK)
+        st = finish_training(block, &taken.options, out);
     ot__forward_deinit(&block->forward);
+    ot__options_drop(&taken);
     return st;
 }

@@ -213,11 +213,8 @@ static ot_value *drawn(ot_block *block, const char *token, ot_dtype dtype, ot_sh
     return ot__block_train(block, value);
 }
 
-static ot_status check_linear(const ot_value *x, int64_t n_in, int64_t n_out,
-                              const ot_linear_options *o)
+static ot_status check_linear(const ot_value *x, int64_t n_in, int64_t n_out)
 {
-    if (o->size != sizeof *o)
-        return ot__error(OT_ERR_INVALID, "options of %zu bytes, expected %zu", o->size, sizeof *o);
     if (n_in < 1 || n_out < 1)
         return ot__error(OT_ERR_INVALID, "%" PRId64 " and %" PRId64 " features", n_in, n_out);
     if (!ot__dtype_is_float(x->dtype))
@@ -230,20 +227,21 @@ ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int
                           const ot_linear_options *options)
 {
     static const ot_linear_options defaults = OT_LINEAR_OPTIONS_INIT;
-    const ot_linear_options *o = options ? options : &defaults;
+    ot_linear_options o;
     ot_value *inputs[3] = {x}, *y;
     ot_node *node;
 
     if (!ot__block_enter(block, "Linear") || !ot__block_takes(block, x))
         return NULL;
-    ot__block_fail(block, check_linear(x, in_features, out_features, o));
+    ot__block_fail(block, ot__options_read("ot_linear_options", options, &defaults, &o, sizeof o));
+    ot__block_fail(block, check_linear(x, in_features, out_features));
     inputs[1] = drawn(block, "linear.weight", x->dtype, OT_SHAPE(in_features, out_features));
-    if (o->has_bias)
+    if (o.has_bias)
         inputs[2] = drawn(block, "linear.bias", x->dtype, OT_SHAPE(out_features));
     y = ot__block_value(block, "linear.output");
-    node = ot__block_node_as(block, "linear", "", "Gemm", inputs, o->has_bias ? 3 : 2, &y, 1);
-    ot__block_set_float(block, node, "alpha", (double)o->alpha);
-    ot__block_set_float(block, node, "beta", (double)o->beta);
+    node = ot__block_node_as(block, "linear", "", "Gemm", inputs, o.has_bias ? 3 : 2, &y, 1);
+    ot__block_set_float(block, node, "alpha", (double)o.alpha);
+    ot__block_set_float(block, node, "beta", (double)o.beta);
     ot__block_infer(block, node);
     return block->status == OT_OK ? y : NULL;
 }
@@ -262,14 +260,15 @@ static ot_status check_list(const char *what, const ot_tensor *list)
     return OT_OK;
 }
 
-static ot_status check_encoder(const ot_label_encoder_options *o)
+static ot_status take_encoder(const ot_label_encoder_options *given, ot_label_encoder_options *own)
 {
-    if (!o)
+    static const ot_label_encoder_options defaults = OT_LABEL_ENCODER_OPTIONS_INIT;
+
+    if (!given)
         return ot__error(OT_ERR_INVALID, "its options are NULL");
-    if (o->size != sizeof *o)
-        return ot__error(OT_ERR_INVALID, "options of %zu bytes, expected %zu", o->size, sizeof *o);
-    OT_TRY(check_list("keys", o->keys));
-    return check_list("values", o->values);
+    OT_TRY(ot__options_read("ot_label_encoder_options", given, &defaults, own, sizeof *own));
+    OT_TRY(check_list("keys", own->keys));
+    return check_list("values", own->values);
 }
 
 // "keys_floats" or "keys_int64s".
@@ -298,22 +297,23 @@ static void set_list(ot_block *block, ot_node *node, const char *floats, const c
 ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
                                  const ot_label_encoder_options *options)
 {
+    ot_label_encoder_options own;
     ot_value *y;
     ot_node *node;
 
     if (!ot__block_enter(block, "LabelEncoder") || !ot__block_takes(block, x))
         return NULL;
-    ot__block_fail(block, check_encoder(options));
+    ot__block_fail(block, take_encoder(options, &own));
     y = ot__block_value(block, "label_encoder.output");
     node = ot__block_node(block, "ai.onnx.ml", "LabelEncoder", &x, 1, &y, 1);
     if (block->status != OT_OK)
         return NULL;
-    ot__block_set_float(block, node, "default_float", (double)options->default_float);
-    ot__block_set_int(block, node, "default_int64", options->default_int64);
+    ot__block_set_float(block, node, "default_float", (double)own.default_float);
+    ot__block_set_int(block, node, "default_int64", own.default_int64);
     if (block->status == OT_OK && !ot__node_set_string(node, "default_string", "_Unused"))
         ot__block_fail(block, OT_ERR_NO_MEMORY);
-    set_list(block, node, "keys_floats", "keys_int64s", options->keys);
-    set_list(block, node, "values_floats", "values_int64s", options->values);
+    set_list(block, node, "keys_floats", "keys_int64s", own.keys);
+    set_list(block, node, "values_floats", "values_int64s", own.values);
     ot__block_infer(block, node);
     return block->status == OT_OK ? y : NULL;
 }

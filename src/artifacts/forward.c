@@ -14,31 +14,56 @@ static ot_status check_list(const char *what, const char *const *names, int n)
     return OT_OK;
 }
 
-ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out)
+static ot_status check_choices(const ot_artifacts_options *options)
+{
+    OT_TRY(check_list("trainable", options->trainable, options->n_trainable));
+    OT_TRY(check_list("frozen", options->frozen, options->n_frozen));
+    OT_TRY(check_list("additional output", options->additional_outputs,
+                      options->n_additional_outputs));
+    OT_TRY(check_list("init", options->init, options->n_init));
+    OT_TRY(check_list("shared", options->shared, options->n_shared));
+    if ((unsigned)options->prepare > OT_PREPARE_NONE)
+        return ot__error(OT_ERR_INVALID, "prepare mode %d is none", (int)options->prepare);
+    if ((unsigned)options->batch_norm > OT_BATCH_NORM_STORED)
+        return ot__error(OT_ERR_INVALID, "batch norm mode %d is none", (int)options->batch_norm);
+    return OT_OK;
+}
+
+static ot_status take_losses(ot__options_taken *taken)
+{
+    static const ot_loss_options defaults = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts_options *options = &taken->options;
+
+    OT_TRY(OT_GIVEN_MANY(options->losses, options->n_losses));
+    taken->losses = ot__alloc_zero((size_t)options->n_losses + 1, sizeof *taken->losses);
+    if (!taken->losses)
+        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__options_read_all("ot_loss_options", options->losses, options->n_losses, &defaults,
+                                taken->losses, sizeof *taken->losses));
+    options->losses = taken->losses;
+    return OT_OK;
+}
+
+ot_status ot__options_take(const ot_artifacts_options *given, ot__options_taken *taken)
 {
     static const ot_artifacts_options defaults = OT_ARTIFACTS_OPTIONS_INIT;
+    static const ot_optimizer_options optimizer_defaults = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_artifacts_options *options = &taken->options;
 
-    *out = defaults;
-    if (!given)
-        return OT_OK;
-    if (given->size < offsetof(ot_artifacts_options, optimizer) || given->size > sizeof *out)
-        return ot__error(OT_ERR_INVALID, "artifacts options of %zu bytes, expected %zu",
-                         given->size, sizeof *out);
-    memcpy(out, given, given->size);
-    out->size = sizeof *out;
-    if (!out->trainable)
-        out->n_trainable = 0;
-    OT_TRY(OT_GIVEN_MANY(given->losses, given->n_losses));
-    OT_TRY(check_list("trainable", out->trainable, out->n_trainable));
-    OT_TRY(check_list("frozen", out->frozen, out->n_frozen));
-    OT_TRY(check_list("additional output", out->additional_outputs, out->n_additional_outputs));
-    OT_TRY(check_list("init", out->init, out->n_init));
-    OT_TRY(check_list("shared", out->shared, out->n_shared));
-    if ((unsigned)out->prepare > OT_PREPARE_NONE)
-        return ot__error(OT_ERR_INVALID, "prepare mode %d is none", (int)out->prepare);
-    if ((unsigned)out->batch_norm > OT_BATCH_NORM_STORED)
-        return ot__error(OT_ERR_INVALID, "batch norm mode %d is none", (int)out->batch_norm);
-    return OT_OK;
+    taken->losses = NULL;
+    OT_TRY(ot__options_read("ot_artifacts_options", given, &defaults, options, sizeof *options));
+    OT_TRY(ot__options_read("ot_optimizer_options", options->optimizer, &optimizer_defaults,
+                            &taken->optimizer, sizeof taken->optimizer));
+    options->optimizer = &taken->optimizer;
+    if (!options->trainable)
+        options->n_trainable = 0;
+    OT_TRY(check_choices(options));
+    return take_losses(taken);
+}
+
+void ot__options_drop(ot__options_taken *taken)
+{
+    ot__free(taken->losses);
 }
 
 // ---- outputs ----
@@ -143,7 +168,7 @@ static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options 
 static ot_status say_nothing_trains(const ot__forward *forward, const ot_artifacts_options *options)
 {
     const ot__candidates *c = &forward->candidates;
-    const bool is_refused = options->optimizer.optimizer != OT_OPTIMIZER_NONE;
+    const bool is_refused = options->optimizer->optimizer != OT_OPTIMIZER_NONE;
     ot_status st;
 
     if (c->n == 0)

@@ -17,8 +17,14 @@ typedef struct ot__forward {
     int n_notes, notes_capacity;
 } ot__forward;
 
-// The caller's options in our size; what an older caller does not know keeps its default.
-ot_status ot__options_take(const ot_artifacts_options *given, ot_artifacts_options *out);
+// The caller's options as structs of this version: what `options` points to is there, too.
+typedef struct ot__options_taken {
+    ot_artifacts_options options;
+    ot_optimizer_options optimizer;
+    ot_loss_options *losses;
+} ot__options_taken;
+ot_status ot__options_take(const ot_artifacts_options *given, ot__options_taken *taken);
+void ot__options_drop(ot__options_taken *taken); // also after a failure
 // What becomes of operators that are not known.
 typedef enum ot__foreign { OT_FOREIGN_REFUSED, OT_FOREIGN_CARRIED } ot__foreign;
 // A copy of the model, put right unless the options say otherwise, prepared, with its initial

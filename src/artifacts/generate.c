@@ -125,7 +125,7 @@ static ot_status keep_notes(ot_artifacts *artifacts, const ot__forward *forward)
 static ot_status finish(ot__forward *forward, const ot_artifacts_options *options, const char *note,
                         ot_artifacts *artifacts)
 {
-    OT_TRY(build_optimizer(artifacts, forward, &options->optimizer));
+    OT_TRY(build_optimizer(artifacts, forward, options->optimizer));
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
     OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
@@ -173,16 +173,18 @@ static ot_status generate(const ot_model *model, const ot_artifacts_options *opt
 ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
                                 ot_artifacts **out)
 {
-    ot_artifacts_options taken;
+    ot__options_taken taken;
     ot__forward forward = {0};
     ot_status st;
 
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(model));
-    OT_TRY(ot__options_take(options, &taken));
-    st = generate(model, &taken, &forward, out);
+    st = ot__options_take(options, &taken);
+    if (st == OT_OK)
+        st = generate(model, &taken.options, &forward, out);
     ot__forward_deinit(&forward);
+    ot__options_drop(&taken);
     ot__memory_trim(); // a model of many small tensors was taken apart, copied and tried
     return st;
 }

@@ -232,9 +232,6 @@ static ot_value *(*const loss_functions[])(ot_block *, const ot_loss_options *, 
 
 static ot_status check_options(const ot_loss_options *options)
 {
-    if (options->size != sizeof *options)
-        return ot__error(OT_ERR_INVALID, "loss options of %zu bytes, expected %zu", options->size,
-                         sizeof *options);
     if ((unsigned)options->loss > OT_LOSS_CUSTOM)
         return ot__error(OT_ERR_INVALID, "loss %d is none", (int)options->loss);
     if ((unsigned)options->reduction > OT_REDUCTION_NONE)
@@ -351,17 +348,20 @@ ot_value *ot_block_loss(ot_block *block, ot_value *x, const ot_loss_options *opt
         [OT_LOSS_BCE_WITH_LOGITS] = "bce with logits",
         [OT_LOSS_CUSTOM] = "custom loss",
     };
+    static const ot_loss_options defaults = OT_LOSS_OPTIONS_INIT;
     ot_loss_options term;
     ot_value *loss = NULL;
 
     if (!ot__block_enter(block, "loss") || (x && !ot__block_takes(block, x)))
         return NULL;
-    ot__block_fail(block, options ? check_options(options)
-                                  : ot__error(OT_ERR_INVALID, "its options are NULL"));
+    ot__block_fail(
+        block, options ? ot__options_read("ot_loss_options", options, &defaults, &term, sizeof term)
+                       : ot__error(OT_ERR_INVALID, "its options are NULL"));
+    if (block->status == OT_OK)
+        ot__block_fail(block, check_options(&term));
     if (block->status != OT_OK)
         return NULL;
-    block->scope = scopes[options->loss];
-    term = *options;
+    block->scope = scopes[term.loss];
     if (x)
         term.input = x->name;
     ot__block_fail(block, attach_term(block, &term, &loss));

@@ -124,9 +124,6 @@ static ot_status check_options(const ot_optimizer_options *o)
         {"epsilon", o->epsilon, 0.0, 1e30},   {"weight_decay", o->weight_decay, 0.0, 1e30},
         {"momentum", o->momentum, 0.0, 1e30}, {"max_norm", o->max_norm, 0.0, 1e30}};
 
-    if (o->size != sizeof *o)
-        return ot__error(OT_ERR_INVALID, "optimizer options of %zu bytes, expected %zu", o->size,
-                         sizeof *o);
     if ((unsigned)o->optimizer > OT_OPTIMIZER_SGD_MOMENTUM)
         return ot__error(OT_ERR_INVALID, "optimizer %d is none", (int)o->optimizer);
     for (size_t i = 0; i < OT_COUNT(ranges); i++)
@@ -177,11 +174,21 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
 
 // ---- public ----
 
-static bool takes_options(ot_block *block, const ot_optimizer_options *options)
+static ot_status take_options(const ot_optimizer_options *given, ot_optimizer_options *own)
+{
+    static const ot_optimizer_options defaults = OT_OPTIMIZER_OPTIONS_INIT;
+
+    if (!given)
+        return ot__error(OT_ERR_INVALID, "its options are NULL");
+    OT_TRY(ot__options_read("ot_optimizer_options", given, &defaults, own, sizeof *own));
+    return check_options(own);
+}
+
+static bool takes_options(ot_block *block, const ot_optimizer_options *given,
+                          ot_optimizer_options *own)
 {
     if (block->status == OT_OK)
-        ot__block_fail(block, options ? check_options(options)
-                                      : ot__error(OT_ERR_INVALID, "its options are NULL"));
+        ot__block_fail(block, take_options(given, own));
     return block->status == OT_OK;
 }
 
@@ -197,13 +204,14 @@ ot_value *ot_block_adamw(ot_block *block, ot_value *lr, ot_value *step, ot_value
                          const ot_optimizer_options *options)
 {
     const optimizer_ends ends = {lr, step, params, gradients, moments1, moments2};
+    ot_optimizer_options own;
 
     if (!ot__block_enter(block, "adamw") || !ot__block_takes(block, lr) ||
         !ot__block_takes(block, step) || !ot__block_takes(block, params) ||
         !ot__block_takes(block, gradients) || !ot__block_takes(block, moments1) ||
-        !ot__block_takes(block, moments2) || !takes_options(block, options))
+        !ot__block_takes(block, moments2) || !takes_options(block, options, &own))
         return NULL;
-    return adamw(block, options, &ends);
+    return adamw(block, &own, &ends);
 }
 
 ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value *gradients)
@@ -218,15 +226,16 @@ ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value
 
 ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *options, ot_dtype dtype)
 {
+    ot_optimizer_options own;
     ot_value *flag;
 
-    if (!ot__block_enter(block, "optimizer") || !takes_options(block, options))
+    if (!ot__block_enter(block, "optimizer") || !takes_options(block, options, &own))
         return NULL;
-    if (options->optimizer == OT_OPTIMIZER_NONE) {
+    if (own.optimizer == OT_OPTIMIZER_NONE) {
         ot__block_fail(block, ot__error(OT_ERR_INVALID, "none is asked for"));
         return NULL;
     }
-    flag = add_optimizer(block, options, dtype);
+    flag = add_optimizer(block, &own, dtype);
     if (block->status == OT_OK)
         ot__block_fail(block, ot__note_loadable(block->graph->model));
     return block->status == OT_OK ? flag : NULL;

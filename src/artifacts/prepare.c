@@ -2,8 +2,6 @@
 // A model put right before training: every step in its turn.
 #include "artifacts/prepare.h"
 
-#include <string.h>
-
 #include "artifacts/open_batch.h"
 #include "passes/passes.h"
 
@@ -15,14 +13,7 @@ ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_o
 {
     static const ot_prepare_options defaults = OT_PREPARE_OPTIONS_INIT;
 
-    *out = defaults;
-    if (!given)
-        return OT_OK;
-    if (given->size < offsetof(ot_prepare_options, shared) || given->size > sizeof *out)
-        return ot__error(OT_ERR_INVALID, "prepare options of %zu bytes, expected %zu", given->size,
-                         sizeof *out);
-    memcpy(out, given, given->size);
-    out->size = sizeof *out;
+    OT_TRY(ot__options_read("ot_prepare_options", given, &defaults, out, sizeof *out));
     OT_TRY(OT_GIVEN_MANY(out->shared, out->n_shared));
     for (int i = 0; i < out->n_shared; i++)
         if (!out->shared[i])

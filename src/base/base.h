@@ -50,6 +50,19 @@ ot_status ot__argument(const void *pointer, const char *function, const char *ar
 ot_status ot__argument_many(const void *pointer, int64_t count, const char *function,
                             const char *argument, const char *count_argument);
 
+// ---- option structs, which begin with `size_t size` (options.c) ----
+
+// What a caller gave, NULL for the defaults, as a struct of this version. An older caller's is
+// smaller: what it lacks has its default. A later one's is larger, and OT_ERR_INVALID unless all
+// that is not known here is 0. The message of a size that is none names `type`'s initialiser.
+ot_status ot__options_read(const char *type, const void *given, const void *defaults, void *own,
+                           size_t own_size);
+// The same of an array, whose elements lie as far apart as the first one's size says.
+ot_status ot__options_read_all(const char *type, const void *given, int n, const void *defaults,
+                               void *own, size_t own_size);
+// Into a caller's struct that has been read: the fields that the caller knows.
+void ot__options_write(void *to, const void *own, size_t own_size);
+
 // ---- handles that one thread may use at a time (guard.c) ----
 
 // The first member of what such a handle points to.

@@ -77,7 +77,8 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
 ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings, int n_bindings,
                             const ot_batches_options *options, ot_batches **out)
 {
-    const ot_batches_options defaults = OT_BATCHES_OPTIONS_INIT;
+    static const ot_batches_options defaults = OT_BATCHES_OPTIONS_INIT;
+    ot_batches_options own;
     ot_batches *batches;
     ot_status st;
 
@@ -87,16 +88,14 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
     OT_TRY(OT_GIVEN_MANY(bindings, n_bindings));
     if (n_bindings < 1)
         return ot__error(OT_ERR_INVALID, "no input is bound to the data");
-    if (options && options->size != sizeof defaults)
-        return ot__error(OT_ERR_INVALID, "batches options of %zu bytes, expected %zu",
-                         options->size, sizeof defaults);
+    OT_TRY(ot__options_read("ot_batches_options", options, &defaults, &own, sizeof own));
     batches = ot__alloc_zero(1, sizeof(*batches));
     if (!batches)
         return OT_ERR_NO_MEMORY;
     ot__guard_init(&batches->guard, OT_KIND_BATCHES);
     ot__dataset_retain(dataset);
     batches->dataset = dataset;
-    batches->options = options ? *options : defaults;
+    batches->options = own;
     st = init(batches, dataset, bindings, n_bindings);
     if (st == OT_OK) {
         *out = batches;

@@ -231,7 +231,8 @@ static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_datase
 ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_dataset_options *options,
                           ot_dataset **out)
 {
-    const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
+    static const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
+    ot_dataset_options own;
     ot_dataset *dataset;
     ot_status st = OT_OK;
 
@@ -240,14 +241,12 @@ ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_datase
     OT_TRY(OT_GIVEN_MANY(paths, n_paths));
     if (n_paths < 1)
         return ot__error(OT_ERR_INVALID, "no data file is given");
-    if (options && options->size != sizeof defaults)
-        return ot__error(OT_ERR_INVALID, "dataset options of %zu bytes, expected %zu",
-                         options->size, sizeof defaults);
+    OT_TRY(ot__options_read("ot_dataset_options", options, &defaults, &own, sizeof own));
     dataset = ot__dataset_create();
     if (!dataset)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; st == OT_OK && i < n_paths; i++)
-        st = paths[i] ? open_one(dataset, paths[i], options ? options : &defaults)
+        st = paths[i] ? open_one(dataset, paths[i], &own)
                       : ot__error(OT_ERR_INVALID, "path %d is NULL", i);
     if (st == OT_OK) {
         *out = dataset;

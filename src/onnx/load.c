@@ -4,6 +4,13 @@
 
 #include "onnx/onnx.h"
 
+ot_status ot__model_options_take(const ot_model_options *given, ot_model_options *own)
+{
+    static const ot_model_options defaults = OT_MODEL_OPTIONS_INIT;
+
+    return ot__options_read("ot_model_options", given, &defaults, own, sizeof *own);
+}
+
 // Bytes of protobuf are recognised by the control characters that its tags and lengths are.
 static bool looks_like_text(const void *bytes, size_t n_bytes)
 {
@@ -81,6 +88,7 @@ static ot_status load_map(ot__file_map *map, const char *path, const char *folde
 
 ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out)
 {
+    ot_model_options own;
     bool is_standard_input;
     char *folder = NULL;
     ot__file_map map = {0};
@@ -89,11 +97,11 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(path));
+    OT_TRY(ot__model_options_take(options, &own));
     is_standard_input = strcmp(path, "-") == 0;
     if (ot__path_is_folder(path))
         return refuse_folder(path);
-    st = ot__file_map_open_within(
-        &map, path, options && options->max_memory > 0 ? options->max_memory : OT_STREAM_MAX);
+    st = ot__file_map_open_within(&map, path, own.max_memory > 0 ? own.max_memory : OT_STREAM_MAX);
     if (st != OT_OK)
         goto done;
     if (!is_standard_input) {
@@ -103,7 +111,7 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     if (st == OT_OK) {
         const char *where = is_standard_input ? "standard input" : path;
 
-        st = explain(load_map(&map, where, folder, options, out), map.data, map.size, where);
+        st = explain(load_map(&map, where, folder, &own, out), map.data, map.size, where);
     }
 done:
     ot__file_map_close(&map);
@@ -115,7 +123,7 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
                                ot_model **out)
 {
     const char *where = "model in memory";
-    const char *folder = options && options->size == sizeof *options ? options->folder : NULL;
+    ot_model_options own;
     ot_tensor *copy = NULL;
     ot_shape shape = OT_SHAPE((int64_t)n_bytes);
     ot_status st;
@@ -123,12 +131,13 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(bytes));
+    OT_TRY(ot__model_options_take(options, &own));
     if (looks_like_text(bytes, n_bytes))
-        return ot__text_read_from(folder, bytes, n_bytes, options, where, out);
+        return ot__text_read_from(own.folder, bytes, n_bytes, &own, where, out);
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
-    st = read_binary(copy->data, n_bytes, options, where, folder, out);
+    st = read_binary(copy->data, n_bytes, &own, where, own.folder, out);
     st = explain(st, copy->data, n_bytes, where);
     if (st == OT_OK) {
         st = ot__model_hold_tensor(*out, copy); // taken over, also on failure

@@ -221,7 +221,7 @@ static uint64_t embedded_size(const ot_model *model)
 static ot_status save_protobuf(const ot_model *model, const char *path,
                                const ot_model_options *options)
 {
-    saving s = {.model = model, .external_from = options ? options->external_from : 0};
+    saving s = {.model = model, .external_from = options->external_from};
     uint64_t size = embedded_size(model);
     ot_status st = OT_OK;
 
@@ -264,13 +264,16 @@ static ot_status save_ort(const ot_model *model, const char *path)
 
 ot_status ot_model_save(const ot_model *model, const char *path, const ot_model_options *options)
 {
+    ot_model_options own;
+
     OT_TRY(OT_GIVEN(model));
     OT_TRY(OT_GIVEN(path));
+    OT_TRY(ot__model_options_take(options, &own));
     if (ot__ends_with(path, ".onnxtxt"))
         return save_text(model, path);
     if (ot__ends_with(path, ".ort"))
         return save_ort(model, path);
-    return save_protobuf(model, path, options);
+    return save_protobuf(model, path, &own);
 }
 
 ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out)

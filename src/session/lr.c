@@ -13,8 +13,6 @@ static bool is_non_negative(double x)
 
 ot_status ot__schedule_check(const ot_schedule *s)
 {
-    if (s->size != sizeof *s)
-        return ot__error(OT_ERR_INVALID, "schedule of %zu bytes, expected %zu", s->size, sizeof *s);
     if ((int)s->kind < OT_SCHEDULE_CONSTANT || (int)s->kind > OT_SCHEDULE_POLYNOMIAL)
         return ot__error(OT_ERR_INVALID, "schedule kind %d is none", (int)s->kind);
     if (!is_non_negative(s->initial_lr))
@@ -70,11 +68,20 @@ static double factor(const ot_schedule *s, int64_t step)
     return s->end_factor + (1.0 - s->end_factor) * share;
 }
 
+static ot_status take(const ot_schedule *given, ot_schedule *own)
+{
+    static const ot_schedule defaults = OT_SCHEDULE_INIT;
+
+    return ot__options_read("ot_schedule", given, &defaults, own, sizeof *own);
+}
+
 double ot_schedule_value(const ot_schedule *schedule, int64_t step)
 {
-    if (schedule == NULL)
+    ot_schedule own;
+
+    if (schedule == NULL || take(schedule, &own) != OT_OK || ot__schedule_check(&own) != OT_OK)
         return 0.0;
-    return schedule->initial_lr * factor(schedule, OT_MAX(step, (int64_t)0));
+    return own.initial_lr * factor(&own, OT_MAX(step, (int64_t)0));
 }
 
 ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate)
@@ -107,10 +114,13 @@ static ot_status schedule_step(ot_session *session)
 
 static ot_status set_schedule(ot_session *session, const ot_schedule *schedule)
 {
-    OT_TRY(ot__schedule_check(schedule));
-    session->schedule = *schedule;
+    ot_schedule own;
+
+    OT_TRY(take(schedule, &own));
+    OT_TRY(ot__schedule_check(&own));
+    session->schedule = own;
     session->has_schedule = true;
-    session->checkpoint->initial_lr = (float)schedule->initial_lr;
+    session->checkpoint->initial_lr = (float)own.initial_lr;
     return schedule_step(session);
 }
 

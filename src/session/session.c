@@ -120,24 +120,15 @@ ot_status ot__session_make_gradients(ot_session *session)
 
 // ---- life ----
 
-static ot_status check_options(const ot_session_options *options)
-{
-    if (options->size != sizeof *options)
-        return ot__error(OT_ERR_INVALID, "session options of %zu bytes, expected %zu",
-                         options->size, sizeof *options);
-    if (options->n_threads < 0)
-        return ot__error(OT_ERR_INVALID, "%d threads", options->n_threads);
-    return OT_OK;
-}
-
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options)
 {
-    const ot_session_options defaults = OT_SESSION_OPTIONS_INIT;
+    static const ot_session_options defaults = OT_SESSION_OPTIONS_INIT;
     const char *kernels = getenv("OT_KERNELS");
 
-    *own = options != NULL ? *options : defaults;
-    OT_TRY(check_options(own));
+    OT_TRY(ot__options_read("ot_session_options", options, &defaults, own, sizeof *own));
+    if (own->n_threads < 0)
+        return ot__error(OT_ERR_INVALID, "%d threads", own->n_threads);
     ot__memory_admit(own->memory_max);
     *plan_options =
         (ot__plan_options){.n_threads = own->n_threads,

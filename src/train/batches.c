@@ -169,7 +169,7 @@ static ot_status open_parts(ot__inputs *inputs, const ot_dataset *dataset,
                             ot_batches **training, ot_batches **validation)
 {
     const int64_t rows = ot_batches_rows(all);
-    ot_batches_options how = options->batches;
+    ot_batches_options how = *options->batches;
     int64_t held_out;
 
     OT_TRY(count_held_out(rows, options->split, &held_out));
@@ -193,7 +193,7 @@ static ot_status open_split(ot__inputs *inputs, const ot_dataset *dataset,
     ot_status st;
 
     // Arrays of an archive may differ in length, so the rows are those of what is bound.
-    OT_TRY(open_batches(inputs, dataset, options, &options->batches, &all));
+    OT_TRY(open_batches(inputs, dataset, options, options->batches, &all));
     st = open_parts(inputs, dataset, options, all, training, validation);
     ot_batches_destroy(all);
     return st;
@@ -203,7 +203,7 @@ static ot_status open_validation(ot__inputs *inputs, const ot_dataset *dataset,
                                  const ot_data_options *options, const ot_batches *training,
                                  ot_batches **out)
 {
-    ot_batches_options how = options->batches;
+    ot_batches_options how = *options->batches;
 
     how.shuffle = 0;
     keep_classes(training, &how);
@@ -217,51 +217,25 @@ static ot_status open_all(ot__inputs *inputs, const ot_dataset *dataset,
     if (options->split > 0)
         OT_TRY(open_split(inputs, dataset, options, training, validation));
     else
-        OT_TRY(open_batches(inputs, dataset, options, &options->batches, training));
+        OT_TRY(open_batches(inputs, dataset, options, options->batches, training));
     if (validation_dataset != NULL)
         OT_TRY(open_validation(inputs, validation_dataset, options, *training, validation));
-    return options->batches.class_names != NULL ? OT_OK
-                                                : check_classes(*training, &options->batches);
+    return options->batches->class_names != NULL ? OT_OK
+                                                 : check_classes(*training, options->batches);
 }
 
 // ---- the interface ----
 
-static bool is_list(const char *const *items, int n)
-{
-    for (int i = 0; items != NULL && i < n; i++)
-        if (items[i] == NULL)
-            return false;
-    return n == 0 || (n > 0 && items != NULL);
-}
-
-ot_status ot__data_options_check(const ot_data_options *options)
-{
-    if (options->size != sizeof *options || options->batches.size != sizeof options->batches)
-        return ot__error(OT_ERR_INVALID, "data options of %zu and %zu bytes, expected %zu and %zu",
-                         options->size, options->batches.size, sizeof *options,
-                         sizeof options->batches);
-    if (!is_list(options->targets, options->n_targets) || !is_list(options->bind, options->n_bind))
-        return ot__error(OT_ERR_INVALID, "%d targets and %d bindings, of which some are missing",
-                         options->n_targets, options->n_bind);
-    if (!is_list(options->probabilities, options->n_probabilities))
-        return ot__error(OT_ERR_INVALID, "%d probabilities, of which some are missing",
-                         options->n_probabilities);
-    if ((options->mean != NULL || options->std != NULL) && options->n_channels < 1)
-        return ot__error(OT_ERR_INVALID, "means or deviations of %d channels", options->n_channels);
-    return OT_OK;
-}
-
 static ot_status check_options(const ot_data_options *options, bool has_validation)
 {
-    OT_TRY(ot__data_options_check(options));
     if (!(options->split >= 0))
         return ot__error(OT_ERR_INVALID, "split: %g, expected 0 to 1", options->split);
     if (options->split > 0 && has_validation)
         return ot__error(OT_ERR_INVALID, "validation and split exclude each other");
-    if (options->split > 0 && (options->batches.first != 0 || options->batches.last != 0))
+    if (options->split > 0 && (options->batches->first != 0 || options->batches->last != 0))
         return ot__error(OT_ERR_INVALID,
                          "split: takes its part of all rows, not of %" PRId64 " to %" PRId64,
-                         options->batches.first, options->batches.last);
+                         options->batches->first, options->batches->last);
     return OT_OK;
 }
 
@@ -269,9 +243,8 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
                            const ot_dataset *validation_dataset, const ot_data_options *options,
                            ot_batches **training, ot_batches **validation)
 {
-    static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
     ot__inputs inputs = {0};
-    ot_data_options settled;
+    ot__data_taken taken;
     int64_t fixed;
     ot_status st;
 
@@ -281,14 +254,12 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     *validation = NULL;
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(dataset));
-    if (options == NULL)
-        options = &defaults;
-    OT_TRY(check_options(options, validation_dataset != NULL));
-    settled = *options;
-    OT_TRY(ot__batch_size_settle(session, &settled.batches, &fixed));
-    st = inputs_init(&inputs, session, &settled);
+    OT_TRY(ot__data_options_take(options, &taken));
+    OT_TRY(check_options(&taken.data, validation_dataset != NULL));
+    OT_TRY(ot__batch_size_settle(session, &taken.batches, &fixed));
+    st = inputs_init(&inputs, session, &taken.data);
     if (st == OT_OK)
-        st = open_all(&inputs, dataset, validation_dataset, &settled, training, validation);
+        st = open_all(&inputs, dataset, validation_dataset, &taken.data, training, validation);
     inputs_deinit(&inputs);
     if (st == OT_OK)
         st = ot__batch_size_check(*training, fixed);
@@ -304,11 +275,9 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
 
 int ot_train_target(const ot_session *session, const ot_data_options *options)
 {
-    static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
+    ot__data_taken taken;
 
-    if (options == NULL)
-        options = &defaults;
-    if (session == NULL || ot__data_options_check(options) != OT_OK)
+    if (session == NULL || ot__data_options_take(options, &taken) != OT_OK)
         return -1;
-    return find_target(session, options);
+    return find_target(session, &taken.data);
 }

@@ -81,39 +81,63 @@ static bool is_class(const ot_session *session, int input)
            !ot__dtype_is_float(dtype);
 }
 
-ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *session,
-                            ot_data_options *data, ot_train_options *train)
+static void describe_targets(const ot_artifacts *artifacts, bool is_foreign, ot_data_options *data)
 {
-    const ot__loss_term *first;
-    bool is_foreign; // nothing is known of it
-    int n_outputs;
+    const bool is_told = artifacts->n_loss_terms > 0;
 
-    OT_TRY(OT_GIVEN(artifacts));
-    OT_TRY(OT_GIVEN(session));
-    OT_TRY(OT_GIVEN(data));
-    OT_TRY(OT_GIVEN(train));
-    OT_TRY(ot__data_options_check(data));
-    first = artifacts->n_loss_terms > 0 ? artifacts->loss_terms : NULL;
-    n_outputs = ot_session_output_count(session, OT_MODE_TRAIN);
-    is_foreign = first == NULL && data->forward == NULL;
-    if (data->n_targets == 0 && (first != NULL || is_foreign)) {
-        data->n_targets = first != NULL ? target_count(artifacts) : (int)OT_COUNT(usual_targets);
-        data->targets = first != NULL ? first->targets : usual_targets;
+    if (data->n_targets == 0 && (is_told || is_foreign)) {
+        data->n_targets = is_told ? target_count(artifacts) : (int)OT_COUNT(usual_targets);
+        data->targets = is_told ? artifacts->loss_terms[0].targets : usual_targets;
     }
     data->probabilities = artifacts->probabilities;
     data->n_probabilities = artifacts->n_probabilities;
-    describe_classes(artifacts, &data->batches);
-    train->metric_input = ot_train_target(session, data);
+}
+
+static void describe_metrics(const ot_artifacts *artifacts, const ot_session *session,
+                             bool is_foreign, ot_train_options *train)
+{
+    const ot__loss_term *first = artifacts->n_loss_terms > 0 ? artifacts->loss_terms : NULL;
+
     if (first != NULL) {
         train->task = task_of(first->loss);
         train->metric_output = output_position(session, first->input);
         train->class_axis = first->class_axis;
     } else {
-        const bool is_classified =
-            is_foreign && n_outputs > 1 && is_class(session, train->metric_input);
+        const bool is_classified = is_foreign &&
+                                   ot_session_output_count(session, OT_MODE_TRAIN) > 1 &&
+                                   is_class(session, train->metric_input);
 
         train->task = is_classified ? OT_TASK_CLASSIFICATION : OT_TASK_NONE;
         train->metric_output = is_classified ? 1 : -1;
     }
+}
+
+ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *session,
+                            ot_data_options *data, ot_batches_options *batches,
+                            ot_train_options *train)
+{
+    static const ot_train_options train_defaults = OT_TRAIN_OPTIONS_INIT;
+    ot__data_taken taken;
+    ot_batches_options own_batches;
+    ot_train_options own_train;
+    bool is_foreign; // nothing is known of it
+
+    OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(OT_GIVEN(session));
+    OT_TRY(OT_GIVEN(data));
+    OT_TRY(OT_GIVEN(train));
+    OT_TRY(ot__data_options_take(data, &taken));
+    OT_TRY(ot__batches_options_take(batches, &own_batches));
+    OT_TRY(
+        ot__options_read("ot_train_options", train, &train_defaults, &own_train, sizeof own_train));
+    is_foreign = artifacts->n_loss_terms == 0 && taken.data.forward == NULL;
+    describe_targets(artifacts, is_foreign, &taken.data);
+    describe_classes(artifacts, &own_batches);
+    own_train.metric_input = ot_train_target(session, &taken.data);
+    describe_metrics(artifacts, session, is_foreign, &own_train);
+    ot__data_options_give(&taken, data);
+    if (batches != NULL)
+        ot__options_write(batches, &own_batches, sizeof own_batches);
+    ot__options_write(train, &own_train, sizeof own_train);
     return OT_OK;
 }

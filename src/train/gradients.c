@@ -30,13 +30,7 @@ static ot_status take_options(const ot_gradients_options *given, ot_gradients_op
 {
     static const ot_gradients_options defaults = OT_GRADIENTS_OPTIONS_INIT;
 
-    *own = defaults;
-    if (given == NULL)
-        return OT_OK;
-    if (given->size != sizeof *own)
-        return ot__error(OT_ERR_INVALID, "gradient options of %zu bytes, expected %zu", given->size,
-                         sizeof *own);
-    *own = *given;
+    OT_TRY(ot__options_read("ot_gradients_options", given, &defaults, own, sizeof *own));
     if ((unsigned)own->seed > OT_SEED_ONES)
         return ot__error(OT_ERR_INVALID, "gradient seed %d is none", (int)own->seed);
     return OT_OK;

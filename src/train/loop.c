@@ -305,21 +305,17 @@ static ot_status last_metrics(ot__loop *l, ot_status st, ot_metrics *last)
     return OT_OK;
 }
 
-static ot_status take_options(const ot_train_options **options)
+static ot_status take_options(const ot_train_options *given, ot_train_options *own)
 {
     static const ot_train_options defaults = OT_TRAIN_OPTIONS_INIT;
 
-    if (!*options)
-        *options = &defaults;
-    if ((*options)->size == sizeof **options)
-        return OT_OK;
-    return ot__error(OT_ERR_INVALID, "train options of %zu bytes, expected %zu", (*options)->size,
-                     sizeof **options);
+    return ot__options_read("ot_train_options", given, &defaults, own, sizeof *own);
 }
 
 ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                        const ot_train_options *options, ot_metrics *last)
 {
+    ot_train_options own;
     ot__loop l;
     ot_status st;
 
@@ -327,14 +323,14 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
         *last = (ot_metrics){0};
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(training));
-    OT_TRY(take_options(&options));
-    if (options->epochs < 1 || options->accumulation < 1 || options->max_steps < 0 ||
-        options->save_every < 0 || options->patience < 0)
+    OT_TRY(take_options(options, &own));
+    if (own.epochs < 1 || own.accumulation < 1 || own.max_steps < 0 || own.save_every < 0 ||
+        own.patience < 0)
         return ot__error(OT_ERR_INVALID,
                          "epochs and accumulation must be at least 1, counts not negative");
     if (ot_batches_count(training) < 1)
         return ot__error(OT_ERR_INVALID, "there are no training rows");
-    st = loop_init(&l, session, options);
+    st = loop_init(&l, session, &own);
     l.training = training;
     l.validation = validation && ot_batches_count(validation) > 0 ? validation : NULL;
     l.n_batches = ot_batches_count(training);
@@ -352,6 +348,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
 ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
                             const ot_train_options *options, ot_metrics *out)
 {
+    ot_train_options own;
     ot__loop l;
     ot_status st;
 
@@ -359,8 +356,8 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
     *out = (ot_metrics){0};
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(batches));
-    OT_TRY(take_options(&options));
-    st = loop_init(&l, session, options);
+    OT_TRY(take_options(options, &own));
+    st = loop_init(&l, session, &own);
     if (st == OT_OK)
         st = evaluate(&l, batches, out);
     loop_deinit(&l);

@@ -187,19 +187,27 @@ const ot_loss_options *ot_record_losses(const ot_record *record, int *n_losses)
     return record && record->n_losses > 0 && n_losses ? record->losses : NULL;
 }
 
-ot_status ot_record_data(const ot_record *record, ot_data_options *data)
+ot_status ot_record_data(const ot_record *record, ot_data_options *data,
+                         ot_batches_options *batches)
 {
+    ot__data_taken taken;
+    ot_batches_options own;
+
     OT_TRY(OT_GIVEN(data));
-    OT_TRY(ot__data_options_check(data));
+    OT_TRY(ot__data_options_take(data, &taken));
+    OT_TRY(ot__batches_options_take(batches, &own));
     if (record && record->has_data) {
-        data->scale = record->scale;
-        data->mean = record->mean;
-        data->std = record->std;
-        data->n_channels = record->n_channels;
+        taken.data.scale = record->scale;
+        taken.data.mean = record->mean;
+        taken.data.std = record->std;
+        taken.data.n_channels = record->n_channels;
     }
     if (record && record->class_names) {
-        data->batches.class_names = record->class_names;
-        data->batches.n_classes = record->n_classes;
+        own.class_names = record->class_names;
+        own.n_classes = record->n_classes;
     }
+    ot__data_options_give(&taken, data);
+    if (batches)
+        ot__options_write(batches, &own, sizeof own);
     return OT_OK;
 }

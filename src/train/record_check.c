@@ -154,21 +154,8 @@ static ot_status check_numbers(const char *name, const double *given, int n_give
     return differs(name, &a, &b);
 }
 
-ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
+static ot_status check_data(const ot_record *record, const ot_record_given *given)
 {
-    OT_TRY(OT_GIVEN(given));
-    if (given->size != sizeof *given)
-        return ot__error(OT_ERR_INVALID, "what is given has %zu bytes, expected %zu", given->size,
-                         sizeof *given);
-    OT_TRY(OT_GIVEN_MANY(given->losses, given->n_losses));
-    OT_TRY(OT_GIVEN_MANY(given->mean, given->n_mean));
-    OT_TRY(OT_GIVEN_MANY(given->std, given->n_std));
-    if (!record)
-        return OT_OK;
-    if (record->n_losses > 0)
-        OT_TRY(check_losses(record, given));
-    if (!record->has_data)
-        return OT_OK;
     if (given->scale)
         OT_TRY(check_numbers("scale", given->scale, 1, &record->scale, 1));
     if (given->mean)
@@ -176,4 +163,36 @@ ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
     if (given->std)
         OT_TRY(check_numbers("std", given->std, given->n_std, record->std, record->n_channels));
     return OT_OK;
+}
+
+static ot_status check(const ot_record *record, const ot_record_given *given)
+{
+    if (record->n_losses > 0)
+        OT_TRY(check_losses(record, given));
+    return record->has_data ? check_data(record, given) : OT_OK;
+}
+
+ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
+{
+    static const ot_record_given defaults = OT_RECORD_GIVEN_INIT;
+    static const ot_loss_options loss_defaults = OT_LOSS_OPTIONS_INIT;
+    ot_record_given own;
+    ot_loss_options *losses;
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(given));
+    OT_TRY(ot__options_read("ot_record_given", given, &defaults, &own, sizeof own));
+    OT_TRY(OT_GIVEN_MANY(own.losses, own.n_losses));
+    OT_TRY(OT_GIVEN_MANY(own.mean, own.n_mean));
+    OT_TRY(OT_GIVEN_MANY(own.std, own.n_std));
+    losses = ot__alloc_zero((size_t)own.n_losses + 1, sizeof *losses);
+    if (!losses)
+        return OT_ERR_NO_MEMORY;
+    st = ot__options_read_all("ot_loss_options", own.losses, own.n_losses, &loss_defaults, losses,
+                              sizeof *losses);
+    own.losses = own.losses ? losses : NULL;
+    if (st == OT_OK && record)
+        st = check(record, &own);
+    ot__free(losses);
+    return st;
 }

@@ -56,7 +56,7 @@ static ot_status write_loss(ot_model *model, const ot_artifacts *artifacts, cons
 
 static ot_status write_data(ot_model *model, const ot_data_options *data)
 {
-    const ot_batches_options *batches = &data->batches;
+    const ot_batches_options *batches = data->batches;
 
     OT_TRY(write_numbers(model, OT_METADATA_SCALE, &data->scale, 1));
     if (data->mean)
@@ -71,11 +71,12 @@ static ot_status write_data(ot_model *model, const ot_data_options *data)
 ot_status ot_record_write(ot_model *model, const ot_artifacts *artifacts,
                           const ot_data_options *data)
 {
+    ot__data_taken taken;
+
     OT_TRY(OT_GIVEN(model));
     OT_TRY(OT_GIVEN(artifacts));
-    if (data)
-        OT_TRY(ot__data_options_check(data));
+    OT_TRY(ot__data_options_take(data, &taken));
     OT_TRY(ot__record_drop(model));
-    OT_TRY(write_loss(model, artifacts, data ? data->forward : NULL));
-    return data ? write_data(model, data) : OT_OK;
+    OT_TRY(write_loss(model, artifacts, taken.data.forward));
+    return data ? write_data(model, &taken.data) : OT_OK;
 }

@@ -154,6 +154,7 @@ static void assert_torch_losses(const char *file, const char *losses, const char
     const double tolerance = 2e-6, rate = 0.1;
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_model *model = load(FOLDER, file);
     ot_tensor *x = array(FOLDER, "x.npy"), *labels = array(FOLDER, "labels.npy"),
               *expected = array(FOLDER, losses);
@@ -162,7 +163,8 @@ static void assert_torch_losses(const char *file, const char *losses, const char
 
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.optimizer = OT_OPTIMIZER_SGD;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = OT_OPTIMIZER_SGD;
     options.frozen = frozen;
     options.n_frozen = n_frozen;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)

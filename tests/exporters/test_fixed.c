@@ -139,6 +139,7 @@ static void check_losses(const char *model, const char *kind)
 {
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_model *fixed = load(model, kind);
     ot_tensor *x = array(model, "x.npy"), *zeros = zeros_like_outputs(model),
               *expected = array(model, "losses.npy");
@@ -148,7 +149,8 @@ static void check_losses(const char *model, const char *kind)
     loss.loss = OT_LOSS_MSE;
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.optimizer = OT_OPTIMIZER_SGD;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = OT_OPTIMIZER_SGD;
     if (ot_artifacts_generate(fixed, &options, &artifacts) != OT_OK ||
         ot_session_create_from_artifacts(artifacts, NULL, &session) != OT_OK)
         fail_msg("%s_%s: %s", model, kind, ot_error_message());

@@ -32,12 +32,14 @@ static ot_artifacts *artifacts_of(const one_case *c)
     const char *const frozen[] = {c->frozen};
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_model *model = load(FOLDER, c->file);
     ot_artifacts *artifacts;
 
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.optimizer = OT_OPTIMIZER_SGD;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = OT_OPTIMIZER_SGD;
     options.frozen = frozen;
     options.n_frozen = strcmp(c->frozen, "-") != 0;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)

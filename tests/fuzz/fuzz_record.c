@@ -14,12 +14,14 @@ static const char *const keys[] = {OT_METADATA_LOSS, OT_METADATA_SCALE, OT_METAD
 static void read_record(const ot_model *model)
 {
     ot_data_options data = OT_DATA_OPTIONS_INIT;
+    ot_batches_options batches = OT_BATCHES_OPTIONS_INIT;
     ot_record *record;
     int n;
 
     if (ot_record_read(model, &record) != OT_OK)
         return;
-    if (ot_record_data(record, &data) != OT_OK || (ot_record_losses(record, &n) && n < 1) ||
+    if (ot_record_data(record, &data, &batches) != OT_OK ||
+        (ot_record_losses(record, &n) && n < 1) ||
         (record && !ot_record_text(record)[0] && data.scale != 1))
         abort();
     ot_record_destroy(record);

@@ -29,15 +29,17 @@ static ot_artifacts *generate(const char *name, int kind, ot_dtype dtype)
 {
     const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_model *model = load_model(name, dtype);
     ot_artifacts *artifacts;
 
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.optimizer = kinds[kind].optimizer;
-    options.optimizer.adam_mode = kinds[kind].adam_mode;
-    options.optimizer.weight_decay = kinds[kind].optimizer == OT_OPTIMIZER_SGD ? 0.0 : 0.01;
-    options.optimizer.nesterov = 1;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = kinds[kind].optimizer;
+    optimizer.adam_mode = kinds[kind].adam_mode;
+    optimizer.weight_decay = kinds[kind].optimizer == OT_OPTIMIZER_SGD ? 0.0 : 0.01;
+    optimizer.nesterov = 1;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
         fail_msg("%s: %s", name, ot_error_message());
     ot_model_destroy(model);

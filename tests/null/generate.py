@@ -24,6 +24,7 @@ CONTEXTS = ("ot_infer", "ot_grad", "ot_upgrade", "ot_prep", "ot_node")
 OPTIONAL = {
     "options", "findings", "record", "ot_record_write.data", "prefix", "validation", "last", "which", "output_names",
     "validation_dataset", "ot_checkpoint_save_buffer.to", "ot_session_save_buffer.to",
+    "ot_train_describe.batches", "ot_record_data.batches",
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
@@ -91,6 +92,7 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_property_kind *": "&w.out_kind",
     "ot_metrics *": "&w.out_metrics",
     "ot_data_options *": "&w.data",
+    "ot_batches_options *": "&w.batches_options",
     "ot_train_options *": "&w.train",
     "const char *": '"w"',
     "char *": "NULL",

@@ -48,6 +48,7 @@ typedef struct world {
     ot_binding binding;
     ot_schedule schedule;
     ot_data_options data;
+    ot_batches_options batches_options;
     ot_record_given given;
     ot_train_options train;
     ot_shape shape;
@@ -123,6 +124,7 @@ static inline void world_make(world *w)
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    w->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
     w->given = (ot_record_given)OT_RECORD_GIVEN_INIT;
     w->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;
     must(ot_tensor_wrap(OT_F32, &w->shape, w->numbers, sizeof w->numbers, &w->tensor));

@@ -117,14 +117,16 @@ static inline ot_artifacts *make_artifacts(void)
 {
     const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_artifacts *artifacts;
     ot_model *model;
 
     options.losses = &loss;
     options.n_losses = 1;
     options.seed = 3;
-    options.optimizer.weight_decay = 0.01;
-    options.optimizer.max_norm = 0.8;
+    options.optimizer = &optimizer;
+    optimizer.weight_decay = 0.01;
+    optimizer.max_norm = 0.8;
     need(ot_model_load_buffer(model_text, sizeof model_text - 1, NULL, &model));
     need(ot_artifacts_generate(model, &options, &artifacts));
     ot_model_destroy(model);

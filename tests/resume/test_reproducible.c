@@ -106,12 +106,14 @@ static ot_artifacts *make_artifacts(const char *text)
 {
     const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_artifacts *artifacts;
     ot_model *model;
 
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.max_norm = 1.0; // the norm is a sum over everything
+    options.optimizer = &optimizer;
+    optimizer.max_norm = 1.0; // the norm is a sum over everything
     need(ot_model_load_buffer(text, strlen(text), NULL, &model));
     need(ot_artifacts_generate(model, &options, &artifacts));
     ot_model_destroy(model);

@@ -159,7 +159,7 @@ static ot_status note_twins(ot_report *report, const ot__candidates *c)
 static ot_status try_to_build(const ot_artifacts_options *options, ot__forward *forward)
 {
     ot_model *optimizer = NULL, *eval = NULL;
-    ot_status st = ot__optimizer_model(&options->optimizer, OT_F32,
+    ot_status st = ot__optimizer_model(options->optimizer, OT_F32,
                                        ot__model_opset(forward->model, ""), &optimizer);
 
     if (st == OT_OK)
@@ -209,28 +209,37 @@ static ot_status examine(const ot_model *model, const ot_artifacts_options *opti
     return add_problem(report, ot_error_message());
 }
 
-ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *options,
-                           ot_report **out)
+static ot_status create(const ot_model *model, const ot_artifacts_options *options, ot_report **out)
 {
-    ot_artifacts_options taken;
     ot__forward forward = {0};
-    ot_report *report;
+    ot_report *report = ot__alloc_zero(1, sizeof *report);
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
-    OT_TRY(OT_GIVEN(model));
-    OT_TRY(ot__options_take(options, &taken));
-    report = ot__alloc_zero(1, sizeof *report);
     if (!report)
         return OT_ERR_NO_MEMORY;
     report->arena = ot__arena_create();
-    st = report->arena ? examine(model, &taken, &forward, report) : OT_ERR_NO_MEMORY;
+    st = report->arena ? examine(model, options, &forward, report) : OT_ERR_NO_MEMORY;
     ot__forward_deinit(&forward);
     if (st == OT_OK)
         *out = report;
     else
         ot_report_destroy(report);
+    return st;
+}
+
+ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *options,
+                           ot_report **out)
+{
+    ot__options_taken taken;
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(out));
+    *out = NULL;
+    OT_TRY(OT_GIVEN(model));
+    st = ot__options_take(options, &taken);
+    if (st == OT_OK)
+        st = create(model, &taken.options, out);
+    ot__options_drop(&taken);
     return st;
 }
 

@@ -197,6 +197,7 @@ static void requires_grad_chooses_what_trains(void **state)
 static ot_artifacts *build_all(void)
 {
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_block *b = block_over(forward);
     ot_value *y = ot_block_linear(b, ot_block_output(b, 0), 2, 3, NULL);
     ot_loss_options bce = OT_LOSS_OPTIONS_INIT;
@@ -204,7 +205,8 @@ static ot_artifacts *build_all(void)
     bce.loss = OT_LOSS_BCE_WITH_LOGITS;
     bce.target = "positive";
     y = ot_block_clip(b, y, -5.0, 5.0);
-    options.optimizer.max_norm = 1.0;
+    options.optimizer = &optimizer;
+    optimizer.max_norm = 1.0;
     return train_with(b, ot_block_add(b, mse_of(b, y), ot_block_loss(b, y, &bce)), &options);
 }
 
@@ -323,7 +325,8 @@ static void null_handles_and_wrong_options_are_errors(void **state)
     options.opset = 7;
     assert_fails(ot_block_create_empty(&options, &b), OT_ERR_UNSUPPORTED, "opset 7, expected 13");
     options.size = 2;
-    assert_fails(ot_block_create_empty(&options, &b), OT_ERR_INVALID, "2 bytes");
+    assert_fails(ot_block_create_empty(&options, &b), OT_ERR_INVALID,
+                 "ot_block_options: size is 2");
     ot_block_destroy(NULL);
     assert_int_equal(ot_block_status(NULL), OT_ERR_INVALID);
     assert_int_equal(ot_block_finish(NULL, NULL, 0, &model), OT_ERR_INVALID);

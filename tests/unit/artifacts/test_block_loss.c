@@ -70,6 +70,7 @@ static ot_artifacts *loss_artifacts(const loss_case *c)
     ot_tensor *weight = new_tensor(OT_F64, OT_SHAPE(N_CLASSES), weights);
     ot_tensor *positive = new_tensor(OT_F64, OT_SHAPE(N_CLASSES), positives);
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_block *b =
         block_over("(double[2, 3] x) => (double[2, 3] y) <double[3] w = {1.25, -0.5, 0.8}>"
@@ -82,7 +83,8 @@ static ot_artifacts *loss_artifacts(const loss_case *c)
     loss.pos_weight = c->has_positives ? positive : NULL;
     loss.has_ignore_index = c->ignored >= 0;
     loss.ignore_index = c->ignored;
-    options.optimizer.optimizer = OT_OPTIMIZER_SGD;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = OT_OPTIMIZER_SGD;
     artifacts = train_with(b, ot_block_loss(b, ot_block_output(b, 0), &loss), &options);
     ot_tensor_destroy(weight);
     ot_tensor_destroy(positive);
@@ -224,7 +226,8 @@ static void losses_that_cannot_be_are_refused_with_their_name(void **state)
                    "loss: reduction 9 is none");
     b = block_over(forward);
     options.size = 0;
-    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID, "loss options of 0 bytes");
+    assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID,
+                   "loss: ot_loss_options: size is 0");
     ot_tensor_destroy(three);
 }
 

@@ -320,11 +320,13 @@ static void train_once(build_function build, double *loss, double *w)
                              "{ y = Mul(x, w) }");
     ot_value *value = ot_block_reduce_sum(b, build(b, ot_block_output(b, 0)), OT_SCALAR);
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_tensor *x = new_tensor(OT_F64, OT_SHAPE(3), x_values), *found = NULL, *after = NULL;
     ot_artifacts *artifacts;
     ot_session *session;
 
-    options.optimizer.optimizer = OT_OPTIMIZER_SGD;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = OT_OPTIMIZER_SGD;
     assert_ok(ot_block_finish_training(b, &value, 1, &options, &artifacts));
     ot_block_destroy(b);
     assert_ok(ot_session_create_from_artifacts(artifacts, NULL, &session));
@@ -394,7 +396,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     b = block_over(one_input);
     linear.size = 1;
     assert_refused(b, ot_block_linear(b, ot_block_value(b, "x"), 3, 2, &linear), OT_ERR_INVALID,
-                   "Linear: options of 1 bytes");
+                   "Linear: ot_linear_options: size is 1");
     b = block_over("(int64[2, 3] x) => (int64[2, 3] x) { }");
     assert_refused(b, ot_block_linear(b, ot_block_value(b, "x"), 3, 2, NULL), OT_ERR_INVALID,
                    "Linear: 'x' is i64, expected a float type");

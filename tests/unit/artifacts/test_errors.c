@@ -85,6 +85,7 @@ static const bad_wish wishes[] = {
 static void assert_wish(const bad_wish *wish)
 {
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_model *model = read_text(wish->model);
     ot_artifacts *artifacts = NULL;
@@ -94,7 +95,8 @@ static void assert_wish(const bad_wish *wish)
     loss.input = wish->loss_input;
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.optimizer = (ot_optimizer)wish->optimizer;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = (ot_optimizer)wish->optimizer;
     options.trainable = wish->trainable ? &wish->trainable : NULL;
     options.n_trainable = wish->trainable != NULL;
     options.frozen = &wish->frozen;

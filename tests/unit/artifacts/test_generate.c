@@ -249,6 +249,7 @@ static void initializers_that_are_no_parameters_stay_embedded(void **state)
 static void without_trainable_parameters_there_are_no_gradients(void **state)
 {
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     static const char *const none[] = {NULL};
     ot_model *model = make_mlp();
     ot_artifacts *artifacts;
@@ -256,7 +257,8 @@ static void without_trainable_parameters_there_are_no_gradients(void **state)
     (void)state;
     options.trainable = none;
     options.n_trainable = 0;
-    options.optimizer.optimizer = OT_OPTIMIZER_NONE;
+    options.optimizer = &optimizer;
+    optimizer.optimizer = OT_OPTIMIZER_NONE;
     artifacts = generate(model, options);
     assert_int_equal(artifacts->training->graph->n_nodes, 4);
     assert_string_equal(

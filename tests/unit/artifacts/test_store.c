@@ -34,13 +34,15 @@ static int remove_folder(void **state)
 static ot_artifacts *generate(ot_optimizer optimizer)
 {
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options rule = OT_OPTIMIZER_OPTIONS_INIT;
     ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>"
                                 "g (float[N, 2] x) => (float[N, 2] y)"
                                 "<float[2] w = {1, 2}, float[2] a = {3, 4}>"
                                 "{ m = Mul(x, w) y = Add(m, a) }");
     ot_artifacts *artifacts;
 
-    options.optimizer.optimizer = optimizer;
+    options.optimizer = &rule;
+    rule.optimizer = optimizer;
     assert_ok(ot_artifacts_generate(model, &options, &artifacts));
     ot_model_destroy(model);
     return artifacts;

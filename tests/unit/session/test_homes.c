@@ -57,13 +57,15 @@ static void open_session(fixture *f, int reference)
 {
     const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_session_options session_options = OT_SESSION_OPTIONS_INIT;
     ot_model *model;
 
     options.losses = &loss;
     options.n_losses = 1;
-    options.optimizer.max_norm = 0.5; // a sum over all gradients
-    options.optimizer.epsilon = 0.01; // an update is no step function of the gradient
+    options.optimizer = &optimizer;
+    optimizer.max_norm = 0.5; // a sum over all gradients
+    optimizer.epsilon = 0.01; // an update is no step function of the gradient
     session_options.reference_kernels = reference;
     session_options.n_threads = 2;
     need(ot_model_load_buffer(model_text, strlen(model_text), NULL, &model));

@@ -53,6 +53,8 @@ static int teardown(void **state)
 }
 
 static const ot_loss_options mse = {.size = sizeof mse, .loss = OT_LOSS_MSE, .factor = 1};
+static const ot_optimizer_options no_optimizer = {.size = sizeof no_optimizer,
+                                                  .optimizer = OT_OPTIMIZER_NONE};
 
 static ot_artifacts_options options_for(const char *const *trainable, int n)
 {
@@ -62,7 +64,7 @@ static ot_artifacts_options options_for(const char *const *trainable, int n)
     options.n_losses = 1;
     options.trainable = trainable;
     options.n_trainable = n;
-    options.optimizer.optimizer = OT_OPTIMIZER_NONE;
+    options.optimizer = &no_optimizer;
     options.input_gradients = 1;
     return options;
 }
@@ -276,7 +278,7 @@ static void without_an_optimizer_nothing_need_train(void **state)
     options.n_losses = 1;
     assert_fails(ot_artifacts_generate(f->forward, &options, &f->artifacts), OT_ERR_INVALID,
                  "nothing to train: the model has no initializers");
-    options.optimizer.optimizer = OT_OPTIMIZER_NONE;
+    options.optimizer = &no_optimizer;
     n_warnings = 0;
     ot_set_log(count_warning, NULL);
     assert_ok(ot_artifacts_generate(f->forward, &options, &f->artifacts));

@@ -32,7 +32,8 @@ typedef struct fixture {
     ot_session *session;
     ot_dataset *dataset;
     ot_batches *training, *validation;
-    ot_data_options options;
+    ot_data_options options; // with `batches_options`
+    ot_batches_options batches_options;
 } fixture;
 
 static int setup(void **state)
@@ -40,6 +41,8 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
 
     f->options = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    f->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
+    f->options.batches = &f->batches_options;
     *state = f;
     return 0;
 }
@@ -201,8 +204,8 @@ static void the_rows_held_out_are_those_not_trained_on(void **state)
     open(f, one_input, text.data);
     ot__buf_deinit(&text);
     f->options.split = 0.25;
-    f->options.batches.shuffle = 1;
-    f->options.batches.batch_size = 7;
+    f->batches_options.shuffle = 1;
+    f->batches_options.batch_size = 7;
     make(f, NULL);
     assert_int_equal(ot_batches_rows(f->training), 30);
     for (int k = 0; k < 2; k++)
@@ -269,9 +272,9 @@ static void splits_and_classes_that_cannot_be_are_told(void **state)
     f->options.split = -1;
     assert_refused(f, "split: -1, expected 0 to 1");
     f->options.split = 0;
-    f->options.batches.n_classes = 2;
+    f->batches_options.n_classes = 2;
     assert_refused(f, "the labels are 3 different texts, the model has 2 classes");
-    f->options.batches.n_classes = 0;
+    f->batches_options.n_classes = 0;
     f->options.n_bind = 1;
     assert_refused(f, "0 targets and 1 bindings, of which some are missing");
     f->options.n_bind = 0;
@@ -281,8 +284,6 @@ static void splits_and_classes_that_cannot_be_are_told(void **state)
     f->options.mean = (const double[]){1};
     f->options.n_channels = 0;
     assert_refused(f, "means or deviations of 0 channels");
-    f->options.size--;
-    assert_refused(f, "data options of");
 }
 
 static void failing_allocations_lose_nothing(void **state)
@@ -332,10 +333,10 @@ static void another_number_is_refused_with_the_remedy(void **state)
     fixture *f = *state;
 
     open(f, three_rows, csv);
-    f->options.batches.batch_size = 4;
+    f->batches_options.batch_size = 4;
     assert_refused(f, "batch-size: 4, but input 'x' takes 3 rows and no other number; export with "
                       "dynamic_axes or dynamic_shapes for another");
-    f->options.batches.batch_size = 3;
+    f->batches_options.batch_size = 3;
     make(f, NULL);
 }
 

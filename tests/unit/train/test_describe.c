@@ -21,6 +21,7 @@ typedef struct fixture {
     ot_artifacts *artifacts;
     ot_session *session;
     ot_data_options data;
+    ot_batches_options batches_options;
     ot_train_options train;
 } fixture;
 
@@ -29,6 +30,7 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
 
     f->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    f->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
     f->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;
     assert_int_equal(ot_model_load_buffer(text, strlen(text), NULL, &f->forward), OT_OK);
     *state = f;
@@ -62,7 +64,9 @@ static void generate(fixture *f, const ot_loss_options *losses, int n)
 
 static void describe(fixture *f)
 {
-    assert_int_equal(ot_train_describe(f->artifacts, f->session, &f->data, &f->train), OT_OK);
+    assert_int_equal(
+        ot_train_describe(f->artifacts, f->session, &f->data, &f->batches_options, &f->train),
+        OT_OK);
 }
 
 static ot_loss_options loss(ot_loss kind, const char *input, const char *target)
@@ -94,9 +98,9 @@ static void metrics_go_by_the_first_term_and_targets_are_those_of_all(void **sta
     assert_int_equal(f->data.n_targets, 2);
     assert_string_equal(f->data.targets[0], "far");
     assert_string_equal(f->data.targets[1], "labels");
-    assert_int_equal(f->data.batches.n_classes, 3);
-    assert_true(f->data.batches.has_ignored_label);
-    assert_int_equal(f->data.batches.ignored_label, -7);
+    assert_int_equal(f->batches_options.n_classes, 3);
+    assert_true(f->batches_options.has_ignored_label);
+    assert_int_equal(f->batches_options.ignored_label, -7);
     assert_true(f->artifacts->loss_terms[1].factor == 0.3);
 }
 
@@ -150,7 +154,7 @@ static void artifacts_of_another_maker_are_known_by_names_and_types(void **state
     assert_int_equal(f->train.metric_output, 1);
     assert_string_equal(ot_session_input_name(f->session, OT_MODE_TRAIN, f->train.metric_input),
                         "labels");
-    assert_int_equal(f->data.batches.n_classes, 0);
+    assert_int_equal(f->batches_options.n_classes, 0);
 }
 
 static void a_loss_of_the_models_own_is_not_guessed_at(void **state)
@@ -195,7 +199,7 @@ static void missing_handles_are_refused(void **state)
 {
     fixture *f = *state;
 
-    assert_int_equal(ot_train_describe(NULL, NULL, &f->data, &f->train), OT_ERR_INVALID);
+    assert_int_equal(ot_train_describe(NULL, NULL, &f->data, NULL, &f->train), OT_ERR_INVALID);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -225,17 +225,13 @@ static void what_has_no_gradient_is_refused_with_the_reason(void **state)
     ot_gradients_destroy(NULL);
 }
 
-static void options_of_another_size_or_kind_are_refused(void **state)
+static void seeds_that_are_none_are_refused(void **state)
 {
     ot_model *model = model_of(line_text);
     ot_gradients_options options = OT_GRADIENTS_OPTIONS_INIT;
     ot_gradients *g;
 
     (void)state;
-    options.size = 3;
-    assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, &options, &g),
-                 OT_ERR_INVALID, "gradient options of 3 bytes");
-    options.size = sizeof options;
     options.seed = (ot_gradient_seed)9;
     assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, &options, &g),
                  OT_ERR_INVALID, "gradient seed 9 is none");
@@ -349,7 +345,7 @@ int main(void)
         cmocka_unit_test(operators_are_kept_on_request),
         cmocka_unit_test(the_gradient_model_can_be_differentiated_again),
         cmocka_unit_test(what_has_no_gradient_is_refused_with_the_reason),
-        cmocka_unit_test(options_of_another_size_or_kind_are_refused),
+        cmocka_unit_test(seeds_that_are_none_are_refused),
         cmocka_unit_test(inputs_that_do_not_fit_are_refused),
         cmocka_unit_test(every_failing_allocation_is_reported),
         cmocka_unit_test(a_rule_that_needs_to_know_how_many_axes_there_are_says_so),

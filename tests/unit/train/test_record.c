@@ -23,7 +23,8 @@ typedef struct fixture {
     ot_model *forward, *trained; // `trained` gets the record
     ot_artifacts *artifacts;
     ot_record *record;
-    ot_data_options data;
+    ot_data_options data; // with `batches_options`
+    ot_batches_options batches_options;
 } fixture;
 
 static int setup(void **state)
@@ -31,6 +32,8 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
 
     f->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    f->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
+    f->data.batches = &f->batches_options;
     assert_int_equal(ot_model_load_buffer(text, strlen(text), NULL, &f->forward), OT_OK);
     assert_int_equal(ot_model_load_buffer(text, strlen(text), NULL, &f->trained), OT_OK);
     f->data.forward = f->forward;
@@ -109,6 +112,7 @@ static void numbers_are_the_same_to_the_bit_in_any_locale(void **state)
     fixture *f = *state;
     ot_loss_options term = loss(OT_LOSS_MSE, "depth", "far");
     ot_data_options read = OT_DATA_OPTIONS_INIT;
+    ot_batches_options found = OT_BATCHES_OPTIONS_INIT;
     int n;
 
     term.factor = 1.0 / 3;
@@ -123,7 +127,7 @@ static void numbers_are_the_same_to_the_bit_in_any_locale(void **state)
     assert_key(f, "onnxtrain.loss", "0.3333333333333333\tmse\tdepth\tfar\n");
     assert_key(f, "onnxtrain.data.scale", "0.00392156862745098");
     assert_key(f, "onnxtrain.data.mean", "0.1307,0.3333333333333333,-0");
-    must(ot_record_data(f->record, &read));
+    must(ot_record_data(f->record, &read, &found));
     assert_true(read.scale == 1.0 / 255);
     assert_int_equal(read.n_channels, 3);
     assert_memory_equal(read.mean, mean, sizeof mean);
@@ -197,34 +201,36 @@ static void class_names_may_have_any_bytes(void **state)
     fixture *f = *state;
     ot_loss_options term = loss(OT_LOSS_CROSS_ENTROPY, "kind", NULL);
     ot_data_options read = OT_DATA_OPTIONS_INIT;
+    ot_batches_options found = OT_BATCHES_OPTIONS_INIT;
 
     generate(f, &term, 1);
-    f->data.batches.class_names = names;
-    f->data.batches.n_classes = OT_COUNT(names);
+    f->batches_options.class_names = names;
+    f->batches_options.n_classes = OT_COUNT(names);
     write_and_read(f);
     assert_key(
         f, "onnxtrain.classes",
         "[\"\",\"\\u0001\\u0009\\u000a\",\"\\\"q\\\"\",\"[\",\"a,b\",\"b\\\\c\",\"na\xc3\xafve\","
         "\"\xe2\x82\xac\",\"\xf0\x9f\x8d\x8b\",\"\\udcff\\udc80\"]");
-    must(ot_record_data(f->record, &read));
-    assert_int_equal(read.batches.n_classes, OT_COUNT(names));
+    must(ot_record_data(f->record, &read, &found));
+    assert_int_equal(found.n_classes, OT_COUNT(names));
     for (size_t i = 0; i < OT_COUNT(names); i++)
-        assert_string_equal(read.batches.class_names[i], names[i]);
+        assert_string_equal(found.class_names[i], names[i]);
 }
 
 static void json_of_others_is_read(void **state)
 {
     fixture *f = *state;
     ot_data_options read = OT_DATA_OPTIONS_INIT;
+    ot_batches_options found = OT_BATCHES_OPTIONS_INIT;
 
     must(ot_model_set_metadata(f->trained, "onnxtrain.classes",
                                " [ \"\\u0041\\/\" ,\n\"b\\u00e9\", \"\\ud83c\\udf4b\\n\" ] "));
     must(ot_record_read(f->trained, &f->record));
-    must(ot_record_data(f->record, &read));
-    assert_int_equal(read.batches.n_classes, 3);
-    assert_string_equal(read.batches.class_names[0], "A/");
-    assert_string_equal(read.batches.class_names[1], "b\xc3\xa9");
-    assert_string_equal(read.batches.class_names[2], "\xf0\x9f\x8d\x8b\n");
+    must(ot_record_data(f->record, &read, &found));
+    assert_int_equal(found.n_classes, 3);
+    assert_string_equal(found.class_names[0], "A/");
+    assert_string_equal(found.class_names[1], "b\xc3\xa9");
+    assert_string_equal(found.class_names[2], "\xf0\x9f\x8d\x8b\n");
     assert_true(read.scale == 1 && !read.mean);
 }
 
@@ -388,8 +394,8 @@ static void running_out_of_memory_is_reported_and_leaks_nothing(void **state)
 
     generate(f, &term, 1);
     f->data.mean = mean;
-    f->data.batches.class_names = names;
-    f->data.batches.n_classes = 2;
+    f->batches_options.class_names = names;
+    f->batches_options.n_classes = 2;
     for (int n = 0; st != OT_OK; n++) {
         ot_record *record = NULL;
 
