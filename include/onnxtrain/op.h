@@ -174,7 +174,7 @@ struct ot_op_def {
     int since;          ///< first opset this record is valid for
     const ot_port *inputs, *outputs;
     const ot_attr_spec *attrs; ///< NULL: none
-    const char *types;         ///< "T: f32 f64; I: i32 i64"; "T: any" is every element type
+    const char *types;         ///< "T: f32 f64; I: i32 i64"; "any" is every type but string
     void (*infer)(ot_infer *c);
     const ot_kernel *kernels; ///< best first, references last; NULL for records with upgrade
     const ot_tile *tile;      ///< elementwise operators

@@ -105,7 +105,7 @@ OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, 
  *
  * @param inputs   borrowed for the call; order of the training model's user inputs
  * @param outputs  outputs[i] NULL: receives a new tensor that the caller destroys; else it is
- * written into (the loss is first). n_outputs may be less than there are.
+ * written into (the loss is first); of texts it must be NULL. n_outputs may be less than there are.
  * @return OT_ERR_INVALID when an input has the wrong type or shape or bad values, or a given output
  * does not fit; OT_ERR_STATE when the checkpoint is nominal. Then nothing has changed but perhaps
  * the gradients, and no new tensors are there

@@ -81,7 +81,8 @@ OT_API ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *dat
                                 ot_tensor **out);
 
 /**
- * A new tensor of OT_STRING, for inputs that take texts.
+ * A new tensor of OT_STRING, for inputs that take texts. The results of a run that are texts are
+ * tensors like it.
  *
  * @param texts   one per element, row-major; copied. NULL is fine where there are no elements
  * @param n_bytes of each text, which may hold zeros; NULL: each ends with one
@@ -89,6 +90,10 @@ OT_API ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *dat
  */
 OT_API ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts,
                                         const size_t *n_bytes, ot_tensor **out);
+
+/** Element `index` of a tensor of OT_STRING, in row-major order: `*n_bytes` of it, without a zero
+ * behind them. Owned by the tensor; NULL where there is no such element. */
+OT_API const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_bytes);
 
 /** A new tensor with its own copy of the elements. */
 OT_API ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out);

@@ -443,6 +443,28 @@ static PyObject *tensor_to_bytes(PyObject *self, PyObject *unused)
                                      (Py_ssize_t)ot_tensor_bytes(tensor));
 }
 
+static PyObject *tensor_to_texts(PyObject *self, PyObject *unused)
+{
+    const ot_tensor *tensor = ((tensor_object *)self)->tensor;
+    const Py_ssize_t n = (Py_ssize_t)ot_tensor_count(tensor);
+    PyObject *list;
+
+    (void)unused;
+    if (ot_tensor_dtype(tensor) != OT_STRING)
+        return PyErr_Format(core_type_class, "a tensor of %s, expected texts",
+                            ot_dtype_name(ot_tensor_dtype(tensor)));
+    list = PyList_New(n);
+    for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
+        size_t n_bytes;
+        const char *text = ot_tensor_text(tensor, i, &n_bytes);
+        PyObject *item = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n_bytes, NULL);
+
+        if (item == NULL || PyList_SetItem(list, i, item) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 static PyMethodDef methods[] = {
     {"zeros", tensor_zeros, METH_VARARGS | METH_STATIC, "zeros(dtype, shape) -> Tensor"},
     {"wrap", tensor_wrap, METH_VARARGS | METH_STATIC,
@@ -452,6 +474,7 @@ static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "A DLPack capsule over the same memory."},
     {"to_bytes", tensor_to_bytes, METH_NOARGS, "A copy of the elements, row-major."},
+    {"to_texts", tensor_to_texts, METH_NOARGS, "The texts, row-major."},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
     {NULL, NULL, 0, NULL},
 };

@@ -77,8 +77,17 @@ def number_of(dtype: Any) -> int:
     return NUMBERS[name]
 
 
+def _texts_of(tensor: _core.Tensor) -> np.ndarray:
+    texts = tensor.to_texts()
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array.reshape(tensor.shape)
+
+
 def to_numpy(tensor: _core.Tensor) -> np.ndarray:
-    """An array over the tensor's elements."""
+    """An array over the tensor's elements; of texts, an array of str."""
+    if tensor.dtype == STRING:
+        return _texts_of(tensor)
     if tensor.owner is not None and isinstance(tensor.owner, np.ndarray):
         return tensor.owner
     dtype = numpy_dtype(tensor.dtype)
@@ -123,7 +132,8 @@ def _from_value(value: Any, what: str) -> _core.Tensor:
     shares = hasattr(value, "__dlpack__") and value.device_name().lower() == "cpu"
     if shares and value.data_type() not in ("tensor(bool)", "tensor(string)"):
         return _core.Tensor.from_dlpack(value.__dlpack__())
-    return _from_numpy(np.asarray(value.numpy()))
+    array = np.asarray(value.numpy())
+    return _from_texts(array, what) if value.data_type() == "tensor(string)" else _from_numpy(array)
 
 
 def to_tensor(array: Any, what: str = "", number: int | None = None) -> _core.Tensor:
@@ -168,6 +178,9 @@ def is_torch(array: Any) -> bool:
 
 
 def to_torch(tensor: _core.Tensor) -> Any:
+    """A torch tensor over the tensor's elements; torch has no texts, which become an array of str."""
+    if tensor.dtype == STRING:
+        return to_numpy(tensor)
     return sys.modules["torch"].from_dlpack(tensor)
 
 

@@ -175,12 +175,13 @@ class InferenceSession:
             run_options: without effect.
 
         Returns:
-            The outputs, in the order of the names: torch tensors when an input is one, else numpy arrays.
+            The outputs, in the order of the names: torch tensors when an input is one, else numpy arrays; texts are always
+            arrays of str.
 
         Raises:
             ValueError: an input is missing.
             InvalidArgument: an input or output is not the model's, or does not fit.
-            Unsupported: an output that cannot be computed is asked for, such as one of texts.
+            Unsupported: an operator does not take the types of its inputs, such as texts.
         """
         tensors = self._run(output_names, input_feed)
         given = [

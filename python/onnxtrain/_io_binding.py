@@ -28,15 +28,21 @@ class IOBinding:
         self._outputs: dict[str, OrtValue | None] = {}  # None: made by the run
         self._results: list[OrtValue] = []
 
+    def _input_number(self, name: str) -> int:
+        """ONNX's element type of an input."""
+        numbers = {one.name: one._number for one in self._session.get_inputs()}
+        if name not in numbers:
+            raise _core.InvalidArgument(f"the model has no input '{name}', its inputs are {', '.join(numbers)}")
+        return numbers[name]
+
     def _bind_input(self, name: str, value: OrtValue) -> None:
-        names = [one.name for one in self._session.get_inputs()]
-        if name not in names:
-            raise _core.InvalidArgument(f"the model has no input '{name}', its inputs are {', '.join(names)}")
+        self._input_number(name)
         self._inputs[name] = value
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Feed an array."""
-        self._bind_input(name, OrtValue(_arrays.to_tensor(arr_on_cpu, f"input '{name}'")))
+        number = self._input_number(name)
+        self._bind_input(name, OrtValue(_arrays.to_tensor(arr_on_cpu, f"input '{name}'", number)))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Feed a value."""

@@ -70,17 +70,22 @@ class OrtValue:
         return OrtValue(_arrays.to_tensor(array))
 
     def numpy(self) -> np.ndarray:
-        """An array over the same memory."""
+        """An array over the same memory; of texts, an array of str."""
         return _arrays.to_numpy(self._tensor)
 
     def update_inplace(self, np_arr: np.ndarray) -> None:
         """Overwrite the elements by those of an array of the same type and shape."""
-        own, new = self.numpy(), _arrays.to_numpy(_arrays.to_tensor(np_arr))
+        texts = self._tensor.dtype == _arrays.STRING
+        tensor = _arrays.to_tensor(np_arr, "np_arr", self._tensor.dtype if texts else None)
+        own, new = self.numpy(), _arrays.to_numpy(tensor)
         if own.dtype != new.dtype or own.shape != new.shape:
             raise _core.InvalidArgument(
                 f"the value is {own.dtype}{list(own.shape)}, the array {new.dtype}{list(new.shape)}"
             )
-        own[...] = new
+        if texts:
+            self._tensor = tensor
+        else:
+            own[...] = new
 
     def shape(self) -> list[int]:
         """Extents of the axes."""

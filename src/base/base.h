@@ -191,6 +191,10 @@ bool ot__ends_with(const char *text, const char *suffix);
 // Whole text must be the number; locale does not matter.
 bool ot__parse_int(const char *text, int64_t *value);
 bool ot__parse_float(const char *text, double *value);
+// The number that the text begins with, behind white space; false where there is none, or one
+// beyond all.
+bool ot__read_float(const char *text, const char **end, double *value);
+void ot__print_float(char *text, size_t size, int digits, double value); // as %g
 void ot__buf_float(ot__buf *buf, double value,
                    bool is_f32); // shortest text that reads back the same
 

@@ -128,25 +128,45 @@ static locale_t c_locale(void)
     return found;
 }
 
-bool ot__parse_float(const char *text, double *value)
+bool ot__read_float(const char *text, const char **end, double *value)
 {
     locale_t locale = c_locale(), before;
     double number;
     bool overflows;
-    char *end;
+    char *after;
 
     *value = 0;
-    if (!locale || is_space(text[0]))
+    *end = text;
+    if (!locale)
         return false;
     before = uselocale(locale);
     errno = 0;
-    number = strtod(text, &end);
+    number = strtod(text, &after);
     overflows = errno == ERANGE && isinf(number);
     uselocale(before);
-    if (end == text || *end != '\0' || overflows)
+    if (after == text || overflows)
         return false;
+    *end = after;
     *value = number;
     return true;
+}
+
+bool ot__parse_float(const char *text, double *value)
+{
+    const char *end;
+
+    if (!is_space(text[0]) && ot__read_float(text, &end, value) && *end == '\0')
+        return true;
+    *value = 0;
+    return false;
+}
+
+void ot__print_float(char *text, size_t size, int digits, double value)
+{
+    const locale_t before = uselocale(c_locale());
+
+    snprintf(text, size, "%.*g", digits, value);
+    uselocale(before);
 }
 
 void ot__buf_float(ot__buf *buf, double value, bool is_f32)

@@ -41,15 +41,6 @@ void ot__number_values(ot__builder *b)
 
 // ---- entries ----
 
-// Texts are read where they are, from inputs and constants; none are made.
-static bool bytes_of(ot_dtype dtype, int64_t count, ot__source source, size_t *n_bytes)
-{
-    if (dtype == OT_STRING && (source == OT_SOURCE_INPUT || source == OT_SOURCE_CONSTANT))
-        return (uint64_t)count <= SIZE_MAX &&
-               !ot__size_mul_overflows((size_t)count, sizeof(ot__string), n_bytes);
-    return ot__dtype_bytes(dtype, count, n_bytes);
-}
-
 static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape *shape,
                            ot__source source)
 {
@@ -66,7 +57,7 @@ static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape
     e->arg.shape = *shape;
     e->arg.form = b->forms[value->index];
     if (!ot__shape_count(shape, &e->arg.count) ||
-        !bytes_of(value->dtype, e->arg.count, source, &e->n_bytes))
+        !ot__element_bytes(value->dtype, e->arg.count, &e->n_bytes))
         return ot__error(OT_ERR_UNSUPPORTED,
                          "value '%s' of type %s and shape %s cannot be computed", value->name,
                          ot_dtype_name(value->dtype), ot__shape_text(shape, text, sizeof text));

@@ -15,7 +15,7 @@ const ot_op_def ot__op_foreign[] = {
      .since = 1,
      .inputs = any_ports,
      .outputs = any_ports,
-     .types = "T: any",
+     .types = "T: any string",
      .infer = infer_nothing,
      .flags = OT_OP_RANDOM}, // whether it is the same twice is not known
     {0},

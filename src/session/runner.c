@@ -294,13 +294,8 @@ static ot_status bind(const ot_runner *runner, ot__plan *plan, const ot_feed *fe
             ot__plan_bind_input(plan, runner->fed[i], k, feeds[i].tensors[k]->data);
     for (int i = 0; i < runner->model->graph->n_outputs; i++)
         ot__plan_bind_output(plan, i, NULL);
-    for (int i = 0; i < n_outputs; i++) {
-        const int output = which != NULL ? which[i] : i;
-        const ot_arg *y = ot__plan_output(plan, output);
-
-        OT_TRY(ot_tensor_create(y->dtype, &y->shape, &outputs[i]));
-        ot__plan_bind_output(plan, output, outputs[i]->data);
-    }
+    for (int i = 0; i < n_outputs; i++)
+        OT_TRY(ot__output_make(plan, which != NULL ? which[i] : i, &outputs[i]));
     return OT_OK;
 }
 
@@ -315,6 +310,8 @@ static ot_status run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const
     OT_TRY(find_plan(runner, feeds, &plan));
     OT_TRY(bind(runner, plan, feeds, which, outputs, n_outputs));
     OT_TRY(ot__plan_run(plan, &step));
+    for (int i = 0; i < n_outputs; i++)
+        OT_TRY(ot__output_take(plan, which != NULL ? which[i] : i, &outputs[i]));
     runner->n_runs++;
     return OT_OK;
 }

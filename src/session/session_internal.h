@@ -146,6 +146,11 @@ ot_status ot__input_gradients_make(const ot_session *session, ot__program *progr
 size_t ot__input_gradients_bytes(const ot__program *program);
 void ot__input_gradients_deinit(ot__program *program);
 
+// outputs.c: a new tensor for an output, which is bound before a run and complete behind it; one of
+// texts is made only then.
+ot_status ot__output_make(ot__plan *plan, int i_output, ot_tensor **out);
+ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
+
 // plan_cache.c
 ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_shape *user_shapes,
                            ot__plan **out);

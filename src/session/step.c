@@ -104,6 +104,11 @@ static ot_status check_outputs(const ot__program *program, const ot__plan *plan,
                 program->model->graph->outputs[program->user_outputs[i]]->name,
                 ot_dtype_name(y->dtype), ot__shape_text(&y->shape, expected, sizeof expected),
                 ot_dtype_name(t->dtype), ot__shape_text(&t->shape, found, sizeof found));
+        if (t != NULL && t->dtype == OT_STRING)
+            return ot__error(OT_ERR_INVALID,
+                             "output %d '%s' is of type string, whose tensor the step makes: it "
+                             "cannot be written into the given one",
+                             i, program->model->graph->outputs[program->user_outputs[i]]->name);
     }
     return OT_OK;
 }
@@ -115,21 +120,34 @@ static ot_status bind_outputs(const ot__program *program, ot__plan *plan, ot_ten
     for (int i = 0; i < program->n_user_outputs; i++)
         ot__plan_bind_output(plan, program->user_outputs[i], NULL);
     for (int i = 0; i < n_outputs; i++) {
-        const ot_arg *y = ot__plan_output(plan, program->user_outputs[i]);
-
-        if (outputs[i] == NULL) {
-            OT_TRY(ot_tensor_create(y->dtype, &y->shape, &outputs[i]));
-            is_new[i / 64] |= UINT64_C(1) << i % 64;
+        if (outputs[i] != NULL) {
+            ot__plan_bind_output(plan, program->user_outputs[i], outputs[i]->data);
+            continue;
         }
-        ot__plan_bind_output(plan, program->user_outputs[i], outputs[i]->data);
+        is_new[i / 64] |= UINT64_C(1) << i % 64;
+        OT_TRY(ot__output_make(plan, program->user_outputs[i], &outputs[i]));
     }
+    return OT_OK;
+}
+
+static bool is_marked(const uint64_t *is_new, int i)
+{
+    return (is_new[i / 64] >> i % 64 & 1) != 0;
+}
+
+static ot_status take_outputs(const ot__program *program, const ot__plan *plan, ot_tensor **outputs,
+                              int n_outputs, const uint64_t *is_new)
+{
+    for (int i = 0; i < n_outputs; i++)
+        if (is_marked(is_new, i))
+            OT_TRY(ot__output_take(plan, program->user_outputs[i], &outputs[i]));
     return OT_OK;
 }
 
 static void take_back(ot_tensor **outputs, int n_outputs, const uint64_t *is_new)
 {
     for (int i = 0; i < n_outputs; i++)
-        if ((is_new[i / 64] >> i % 64 & 1) != 0) {
+        if (is_marked(is_new, i)) {
             ot_tensor_destroy(outputs[i]);
             outputs[i] = NULL;
         }
@@ -165,6 +183,8 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
         if (training)
             ot__undo_keep(session);
         st = ot__plan_run(plan, &step);
+        if (st == OT_OK)
+            st = take_outputs(program, plan, outputs, n_outputs, is_new);
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);
     }

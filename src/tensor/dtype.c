@@ -126,3 +126,16 @@ bool ot__dtype_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes)
     *n_bytes = (size_t)(bits / 8 + (bits % 8 != 0));
     return true;
 }
+
+size_t ot__element_size(ot_dtype dtype)
+{
+    return dtype == OT_STRING ? sizeof(ot__bytes) : ot_dtype_size(dtype);
+}
+
+bool ot__element_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes)
+{
+    if (dtype != OT_STRING)
+        return ot__dtype_bytes(dtype, count, n_bytes);
+    return count >= 0 && (uint64_t)count <= SIZE_MAX &&
+           !ot__size_mul_overflows((size_t)count, sizeof(ot__bytes), n_bytes);
+}

@@ -90,7 +90,7 @@ static ot_status text_sizes(const ot_shape *shape, const ot__bytes *texts, int64
 {
     char text[128];
 
-    if ((uint64_t)count > SIZE_MAX || ot__size_mul_overflows((size_t)count, sizeof *texts, n_array))
+    if (!ot__element_bytes(OT_STRING, count, n_array))
         return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",
                          ot_dtype_name(OT_STRING), ot__shape_text(shape, text, sizeof(text)));
     *n_all = *n_array;
@@ -121,6 +121,14 @@ static ot_status make_texts(const ot_shape *shape, const ot__bytes *texts, int64
         to += texts[i].size;
     }
     return OT_OK;
+}
+
+ot_status ot__tensor_copy_texts(const ot_shape *shape, const ot__bytes *texts, ot_tensor **out)
+{
+    int64_t count;
+
+    *out = NULL;
+    return ot__shape_count(shape, &count) ? make_texts(shape, texts, count, out) : OT_ERR_INVALID;
 }
 
 static ot_status check_extents(const ot_shape *shape, int64_t *count)
@@ -158,6 +166,20 @@ ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts
         st = make_texts(shape, list, count, out);
     ot__free(list);
     return st;
+}
+
+const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_bytes)
+{
+    const ot__bytes *text;
+
+    if (n_bytes != NULL)
+        *n_bytes = 0;
+    if (tensor == NULL || n_bytes == NULL || tensor->dtype != OT_STRING || index < 0 ||
+        index >= ot_tensor_count(tensor))
+        return NULL;
+    text = (const ot__bytes *)tensor->data + index;
+    *n_bytes = text->size;
+    return text->size > 0 ? (const char *)text->data : "";
 }
 
 ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)

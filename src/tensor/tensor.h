@@ -16,6 +16,9 @@ const char *ot__dtype_onnx_name(ot_dtype dtype); // "float", as ONNX's textual s
 bool ot__dtype_from_onnx_name(const char *name, ot_dtype *dtype); // "float"
 // Bytes of `count` elements, sub-byte types packed; false on overflow or for strings.
 bool ot__dtype_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes);
+// The same of what a tensor's data point to, where a text is its ot__bytes.
+size_t ot__element_size(ot_dtype dtype);
+bool ot__element_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes);
 
 // ---- shapes (shape.c) ----
 
@@ -91,7 +94,8 @@ typedef struct ot__bytes {
     size_t size;
 } ot__bytes;
 
-// The data of OT_STRING is an array of ot__bytes.
+// The data of OT_STRING is an array of ot__bytes, each of which points to the characters wherever
+// they are: a tensor that owns its data has them too, what a plan computes has not.
 struct ot_tensor {
     ot_dtype dtype;
     ot_shape shape;
@@ -99,6 +103,8 @@ struct ot_tensor {
     void *data;
     bool owns_data;
 };
+// A new tensor with its own copy of the texts and of their characters.
+ot_status ot__tensor_copy_texts(const ot_shape *shape, const ot__bytes *texts, ot_tensor **out);
 // Constants of model files may lie at any byte; kernels want their type's alignment.
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index); // any numeric type

@@ -164,9 +164,26 @@ typedef struct tolerance {
     double relative, absolute;
 } tolerance;
 
+static bool texts_agree(const ot_tensor *y, const ot_tensor *expected)
+{
+    for (int64_t i = 0; i < ot_tensor_count(y); i++) {
+        size_t n, n_expected;
+        const char *text = ot_tensor_text(y, i, &n),
+                   *wanted = ot_tensor_text(expected, i, &n_expected);
+
+        if (n != n_expected || memcmp(text, wanted, n) != 0)
+            return false;
+    }
+    return true;
+}
+
 static bool elements_agree(const ot_tensor *y, const ot_tensor *expected, tolerance within,
                            int64_t *where)
 {
+    if (y->dtype == OT_STRING) {
+        *where = -1;
+        return texts_agree(y, expected);
+    }
     if (ot__dtype_is_int(y->dtype) || y->dtype == OT_BOOL) { // f64 does not hold every i64
         *where = -1;
         return memcmp(y->data, expected->data, y->n_bytes) == 0;

@@ -147,6 +147,15 @@ class ForeignTest(unittest.TestCase):
         session.run_with_iobinding(binding)
         self.assertEqual(binding.copy_outputs_to_cpu()[0].tolist(), [1, -2, 3])
 
+    def test_they_may_hold_texts(self):
+        model = b'<ir_version: 8, opset_import: ["" : 17]> m (string[N] s) => (string[N] t) { t = Identity(s) }'
+        texts = np.array(["a", "\u00e9\0", ""], object)
+        session = onnxtrain.InferenceSession(model)
+        for wrapper in (Outer, Inner):
+            with self.subTest(wrapper):
+                given = {"s": wrapper(texts, "tensor(string)")}
+                self.assertEqual(session.run(None, given)[0].tolist(), texts.tolist())
+
     def test_memory_is_shared_where_it_can_be(self):
         x = np.zeros(3, np.float32)
         value = OrtValue.from_dlpack(Outer(x, "tensor(float)"))

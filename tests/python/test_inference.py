@@ -72,18 +72,6 @@ class InferenceTest(unittest.TestCase):
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 session.run(None, {"s": given})
 
-    def test_texts_that_are_results_are_refused_by_name(self):
-        head = b'<ir_version: 8, opset_import: ["" : 17]>'
-        session = InferenceSession(head + b"net (string[N] s) => (string[N] t) { t = Identity(s) }")
-        with self.assertRaisesRegex(NotImplementedError, "'[st]' of type string|no text|string"):
-            session.run(None, {"s": np.array(["a", "b"])})
-        session = InferenceSession(head + b"net (string[N] s) => (float[N] t) { t = Cast<to = 1>(s) }")
-        with self.assertRaisesRegex(NotImplementedError, "cannot convert string to f32"):
-            session.run(None, {"s": np.array(["1", "2"])})
-        texts = b'net (int64[N] i) => (string[N] t) <string[2] names = {"a", "b"}> { t = Gather(names, i) }'
-        with self.assertRaisesRegex(NotImplementedError, "of type string"):
-            InferenceSession(head + texts).run(None, {"i": np.array([0, 1])})
-
     def test_what_does_not_fit_is_told(self):
         session, x = InferenceSession(TEXT), batch()[0]
         for names, feed, error, text in (

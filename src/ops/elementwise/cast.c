@@ -10,7 +10,7 @@ void ot__cast_infer(ot_infer *c, ot_dtype to)
     const int64_t *known;
     int n;
 
-    if (ot_dtype_size(to) == 0) {
+    if (ot__element_size(to) == 0) {
         ot_infer_fail(c, "cannot convert to element type %d (%s)", (int)to, ot_dtype_name(to));
         return;
     }
@@ -18,6 +18,11 @@ void ot__cast_infer(ot_infer *c, ot_dtype to)
     known = ot_infer_values(c, 0, &n);
     if (known != NULL && n > 0 && keeps_extents)
         ot_infer_set_values(c, 0, known, n);
+}
+
+static bool has_texts(const ot_arg *x, const ot_arg *y)
+{
+    return x->dtype == OT_STRING || y->dtype == OT_STRING;
 }
 
 typedef bool (*convert_function)(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
@@ -28,10 +33,13 @@ typedef struct casting {
 
 static ot_status cast_prepare(ot_prep *p)
 {
-    casting *state = ot_prep_state(p, sizeof *state);
     const ot_dtype from = ot_prep_in(p, 0)->dtype, to = ot_prep_out(p, 0)->dtype;
     uint8_t nothing[16] = {0};
+    casting *state;
 
+    if (has_texts(ot_prep_in(p, 0), ot_prep_out(p, 0)))
+        return ot__cast_texts_prepare(p);
+    state = ot_prep_state(p, sizeof *state);
     if (state == NULL)
         return p->status;
     state->convert = ot_attr_int(p->node, "saturate") != 0 ? ot__convert : ot__convert_unsaturated;
@@ -55,6 +63,8 @@ static void cast_part(void *context, int64_t first, int64_t last)
 
 static ot_status cast_run(const ot_run *r)
 {
+    if (has_texts(r->in[0], r->out[0]))
+        return ot__cast_texts_run(r);
     ot__parallel_for(r->out[0]->count, OT_PAR_MIN, cast_part, (void *)r);
     return OT_OK;
 }

@@ -42,7 +42,7 @@ enum { VECTOR = 16 }; // elements; pieces are multiples of it
 void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
                           int n_operands)
 {
-    size_t largest = ot_dtype_size(y->dtype);
+    size_t largest = ot__element_size(y->dtype);
     int n_gathered = 0;
 
     *e = (ot__elementwise){.n_operands = n_operands, .ndim = y->shape.ndim, .count = y->count};
@@ -54,7 +54,7 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
         o->kind = kind_of(y, x[i]);
         if (x[i] == NULL)
             continue;
-        o->size = ot_dtype_size(x[i]->dtype);
+        o->size = ot__element_size(x[i]->dtype);
         largest = OT_MAX(largest, o->size);
         ot__broadcast_strides(&x[i]->shape, &y->shape, o->stride);
     }

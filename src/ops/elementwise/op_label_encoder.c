@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LabelEncoder: each number or text is replaced by the number that a table has for it.
+// LabelEncoder: each number or text is replaced by the number or text that a table has for it.
 #include "op/op.h"
 
 #include <math.h>
@@ -20,9 +20,9 @@ typedef struct entry {
 
 typedef struct table {
     const entry *entries; // sorted by key, the first of equal ones before the others
-    const void *values;   // float or int64_t, then the default
+    const char *values;   // of `size` bytes each, then the default
+    size_t size;
     int n;
-    bool gives_floats;
 } table;
 
 static int64_t bits_of(float x)
@@ -85,58 +85,83 @@ static const char *keys_name(ot_dtype dtype)
     return dtype == OT_F32 ? "keys_floats" : dtype == OT_I64 ? "keys_int64s" : "keys_strings";
 }
 
+// The values that the node gives, and of which type; undefined: none, or of several types.
+static ot_dtype values_of(const ot_node *node, const void **values, int *n)
+{
+    const ot_attr *texts = ot__node_attr(node, "values_strings");
+    const bool has_floats = ot_attr_given(node, "values_floats");
+    const bool has_ints = ot_attr_given(node, "values_int64s");
+
+    *values = NULL;
+    *n = 0;
+    if (has_floats + has_ints + (texts != NULL) != 1)
+        return OT_DTYPE_UNDEFINED;
+    if (texts != NULL) {
+        *n = texts->n;
+        *values = texts->strings;
+        return OT_STRING;
+    }
+    *values = has_floats ? (const void *)ot_attr_floats(node, "values_floats", n)
+                         : (const void *)ot_attr_ints(node, "values_int64s", n);
+    return has_floats ? OT_F32 : OT_I64;
+}
+
+static void put_default(const ot_node *node, ot_dtype dtype, void *to)
+{
+    const ot_attr *given = ot__node_attr(node, "default_string");
+    const char *text = ot_attr_string(node, "default_string");
+
+    if (dtype == OT_F32)
+        *(float *)to = ot_attr_float(node, "default_float");
+    else if (dtype == OT_I64)
+        *(int64_t *)to = ot_attr_int(node, "default_int64");
+    else
+        *(ot__string *)to =
+            given != NULL ? given->s : (ot__string){(const uint8_t *)text, strlen(text)};
+}
+
 static void label_encoder_infer(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
     const ot_dtype from = ot_infer_dtype(c, 0);
-    const bool to_f32 = ot_attr_given(node, "values_floats");
-    int n_floats, n_ints, n_keys;
+    const void *values;
+    int n_values, n_keys;
+    const ot_dtype to = values_of(node, &values, &n_values);
 
-    ot_attr_floats(node, "values_floats", &n_floats);
-    ot_attr_ints(node, "values_int64s", &n_ints);
     keys_for(node, from, &n_keys);
-    if (to_f32 == ot_attr_given(node, "values_int64s"))
-        ot_infer_fail(c, "expected either values_floats or values_int64s");
+    if (to == OT_DTYPE_UNDEFINED)
+        ot_infer_fail(c, "expected one of values_floats, values_int64s and values_strings");
     else if (!ot_attr_given(node, keys_name(from)))
         ot_infer_fail(c, "its input is %s, but its keys are not", ot_dtype_name(from));
-    else if (n_keys != (to_f32 ? n_floats : n_ints))
-        ot_infer_fail(c, "%d keys and %d values", n_keys, to_f32 ? n_floats : n_ints);
+    else if (n_keys != n_values)
+        ot_infer_fail(c, "%d keys and %d values", n_keys, n_values);
     else
-        ot_infer_set(c, 0, to_f32 ? OT_F32 : OT_I64, ot_infer_shape(c, 0));
+        ot_infer_set(c, 0, to, ot_infer_shape(c, 0));
 }
 
-// State: the table, its values and default, its entries, in one block. Keys that are texts stay in
-// the model, which the plan keeps.
+// State: the table, its entries, its values and default, in one block. Texts stay in the model,
+// which the plan keeps.
 static ot_status label_encoder_prepare(ot_prep *p)
 {
     const ot_node *node = ot_prep_node(p);
     const ot_dtype from = ot_prep_in(p, 0)->dtype;
-    const bool to_f32 = ot_attr_given(node, "values_floats");
     int n, n_values;
-    const void *keys = keys_for(node, from, &n);
-    const float *floats = ot_attr_floats(node, "values_floats", &n_values);
-    const int64_t *ints = ot_attr_ints(node, "values_int64s", &n_values);
-    const size_t count = (size_t)n;
-    table *t = ot_prep_state(p, sizeof(*t) + (count + 1) * sizeof(int64_t) + count * sizeof(entry));
-    int64_t *int_values = (int64_t *)(t + 1);
-    entry *entries = (entry *)(int_values + count + 1);
-    float *float_values = (float *)int_values;
+    const void *given, *keys = keys_for(node, from, &n);
+    const ot_dtype to = values_of(node, &given, &n_values);
+    const size_t count = (size_t)n, size = ot__element_size(to);
+    table *t = ot_prep_state(p, sizeof(*t) + count * sizeof(entry) + (count + 1) * size);
+    entry *entries = (entry *)(t + 1);
+    char *values = (char *)(entries + count);
 
     if (t == NULL)
         return OT_ERR_NO_MEMORY;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++)
         entries[k] = (entry){key_at(from, keys, k), k};
-        if (to_f32)
-            float_values[k] = floats[k];
-        else
-            int_values[k] = ints[k];
-    }
-    if (to_f32)
-        float_values[n] = ot_attr_float(node, "default_float");
-    else
-        int_values[n] = ot_attr_int(node, "default_int64");
     qsort(entries, count, sizeof(*entries), compare);
-    *t = (table){entries, int_values, n, to_f32};
+    if (n > 0)
+        memcpy(values, given, count * size);
+    put_default(node, to, values + count * size);
+    *t = (table){entries, values, size, n};
     return OT_OK;
 }
 
@@ -164,12 +189,9 @@ static ot_status label_encoder_run(const ot_run *r)
 
     for (int64_t k = 0; k < x->count; k++) {
         const key wanted = key_at(x->dtype, x->data, k);
-        const int at = find(t, &wanted);
 
-        if (t->gives_floats)
-            ((float *)r->out[0]->data)[k] = ((const float *)t->values)[at];
-        else
-            ((int64_t *)r->out[0]->data)[k] = ((const int64_t *)t->values)[at];
+        memcpy((char *)r->out[0]->data + (size_t)k * t->size,
+               t->values + (size_t)find(t, &wanted) * t->size, t->size);
     }
     return OT_OK;
 }
@@ -188,6 +210,7 @@ static const ot_attr_spec label_encoder_attrs[] = {
     {.name = "keys_strings", .kind = OT_ATTRIBUTE_STRINGS},
     {.name = "values_floats", .kind = OT_ATTRIBUTE_FLOATS},
     {.name = "values_int64s", .kind = OT_ATTRIBUTE_INTS},
+    {.name = "values_strings", .kind = OT_ATTRIBUTE_STRINGS},
     {0},
 };
 static const ot_kernel label_encoder_kernels[] = {
@@ -204,7 +227,7 @@ const ot_op_def ot__op_label_encoder[] = {
      .inputs = label_encoder_in,
      .outputs = label_encoder_out,
      .attrs = label_encoder_attrs,
-     .types = "T1: f32 i64 string; T2: f32 i64",
+     .types = "T1: f32 i64 string; T2: f32 i64 string",
      .infer = label_encoder_infer,
      .kernels = label_encoder_kernels,
      .flags = OT_OP_NO_GRAD},

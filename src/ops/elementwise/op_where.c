@@ -42,7 +42,7 @@ static void where_piece(void *y, const void *const *x, int64_t n, const void *co
 
 static ot_status where_run(const ot_run *r)
 {
-    const size_t size = ot_dtype_size(r->out[0]->dtype);
+    const size_t size = ot__element_size(r->out[0]->dtype);
 
     ot__pieces_run(r, where_piece, &size);
     return OT_OK;
@@ -75,7 +75,7 @@ const ot_op_def ot__op_where[] = {
      .since = 9,
      .inputs = where_in,
      .outputs = where_out,
-     .types = "T: any",
+     .types = "T: any string",
      .infer = where_infer,
      .kernels = where_kernels,
      .grad = where_grad,

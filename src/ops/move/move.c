@@ -29,7 +29,7 @@ int64_t ot__arg_int(const ot_arg *arg, int64_t i)
 
 ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size)
 {
-    *size = ot_dtype_size(x->dtype);
+    *size = ot__element_size(x->dtype);
     return *size > 0 ? OT_OK
                      : ot_prep_fail(p, OT_ERR_UNSUPPORTED, "elements of type %s cannot be moved",
                                     ot_dtype_name(x->dtype));
@@ -62,7 +62,7 @@ static ot_status prep_view(ot_prep *p)
     size_t n_bytes;
     const ot_arg *x = ot_prep_in(p, 0);
 
-    return ot__dtype_bytes(x->dtype, x->count, &n_bytes)
+    return ot__element_bytes(x->dtype, x->count, &n_bytes)
                ? OT_OK
                : ot_prep_fail(p, OT_ERR_UNSUPPORTED, "elements of type %s cannot be moved",
                               ot_dtype_name(x->dtype));
@@ -72,7 +72,7 @@ ot_status ot__run_view(const ot_run *r)
 {
     size_t n_bytes = 0;
 
-    if (ot__dtype_bytes(r->in[0]->dtype, r->in[0]->count, &n_bytes))
+    if (ot__element_bytes(r->in[0]->dtype, r->in[0]->count, &n_bytes))
         ot__ref_copy_bytes(r->out[0]->data, r->in[0]->data, n_bytes);
     return OT_OK;
 }

@@ -36,7 +36,7 @@ bool ot__all_numbers(const int64_t *values, int n);
 // Product of concrete extents; INT64_MAX above that.
 int64_t ot__dims_count(const int64_t *dims, int n);
 int64_t ot__arg_int(const ot_arg *arg, int64_t i); // an element of an i32 or i64 tensor
-// Bytes of an element; fails for strings and types below a byte.
+// Bytes of an element, where a text is its ot__string; fails for types below a byte.
 ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size);
 // The outputs' known elements when they are input 0's, moved as `s` says (its size is ignored).
 void ot__infer_moved(ot_infer *c, int output, const ot__strided *s);

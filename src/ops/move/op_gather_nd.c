@@ -43,8 +43,9 @@ static const ot_kernel gather_nd_kernels[] = {
     {0},
 };
 #define GATHER_ND                                                                                  \
-    .name = "GatherND", .inputs = gather_nd_in, .outputs = gather_nd_out, .types = "T: any",       \
-    .infer = gather_nd_infer, .kernels = gather_nd_kernels, .grad = gather_nd_grad
+    .name = "GatherND", .inputs = gather_nd_in, .outputs = gather_nd_out,                          \
+    .types = "T: any string", .infer = gather_nd_infer, .kernels = gather_nd_kernels,              \
+    .grad = gather_nd_grad
 const ot_op_def ot__op_gather_nd[] = {
     {GATHER_ND, .since = 11},
     {GATHER_ND, .since = 12, .attrs = gather_nd_attrs},

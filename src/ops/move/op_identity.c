@@ -8,7 +8,8 @@ static ot_status identity_run(const ot_run *r)
     const ot_arg *x = r->in[0];
     size_t n_bytes;
 
-    if (ot__dtype_bytes(x->dtype, x->count, &n_bytes) && r->out[0]->data != x->data && n_bytes > 0)
+    if (ot__element_bytes(x->dtype, x->count, &n_bytes) && r->out[0]->data != x->data &&
+        n_bytes > 0)
         memcpy(r->out[0]->data, x->data, n_bytes);
     return OT_OK;
 }
@@ -30,7 +31,7 @@ const ot_op_def ot__op_identity[] = {
      .since = 1,
      .inputs = identity_in,
      .outputs = identity_out,
-     .types = "V: any",
+     .types = "V: any string",
      .infer = ot__infer_same_shape,
      .kernels = identity_kernels,
      .grad = identity_grad,

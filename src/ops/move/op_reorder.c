@@ -42,7 +42,7 @@ static ot_status reorder_run_ref(const ot_run *r)
 {
     const ot_arg *x = r->in[0], *y = r->out[0];
 
-    ot__form_convert(y->data, y->form, x->data, x->form, &x->shape, ot_dtype_size(x->dtype));
+    ot__form_convert(y->data, y->form, x->data, x->form, &x->shape, ot__element_size(x->dtype));
     return OT_OK;
 }
 
@@ -64,7 +64,7 @@ const ot_op_def ot__op_reorder[] = {
      .since = 1,
      .inputs = reorder_in,
      .outputs = reorder_out,
-     .types = "T: any",
+     .types = "T: any string",
      .infer = ot__infer_same_shape,
      .kernels = reorder_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},

@@ -27,7 +27,7 @@ const ot_op_def ot__op_scatter[] = {
      .inputs = scatter_in,
      .outputs = scatter_out,
      .attrs = scatter_attrs,
-     .types = "T: any; I: i32 i64",
+     .types = "T: any string; I: i32 i64",
      .infer = scatter_infer,
      .upgrade = scatter_upgrade},
     {0},

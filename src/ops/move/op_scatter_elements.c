@@ -38,7 +38,7 @@ static const ot_kernel scatter_elements_kernels[] = {
 };
 #define SCATTER_ELEMENTS                                                                           \
     .name = "ScatterElements", .inputs = scatter_elements_in, .outputs = scatter_elements_out,     \
-    .types = "T: any; I: i32 i64", .infer = scatter_elements_infer,                                \
+    .types = "T: any string; I: i32 i64", .infer = scatter_elements_infer,                         \
     .kernels = scatter_elements_kernels, .grad = scatter_elements_grad, .flags = OT_OP_IN_PLACE
 const ot_op_def ot__op_scatter_elements[] = {
     {SCATTER_ELEMENTS, .since = 11, .attrs = scatter_elements_attrs + 1},

@@ -36,9 +36,9 @@ static const ot_kernel scatter_nd_kernels[] = {
     {0},
 };
 #define SCATTER_ND                                                                                 \
-    .name = "ScatterND", .inputs = scatter_nd_in, .outputs = scatter_nd_out, .types = "T: any",    \
-    .infer = scatter_nd_infer, .kernels = scatter_nd_kernels, .grad = scatter_nd_grad,             \
-    .flags = OT_OP_IN_PLACE
+    .name = "ScatterND", .inputs = scatter_nd_in, .outputs = scatter_nd_out,                       \
+    .types = "T: any string", .infer = scatter_nd_infer, .kernels = scatter_nd_kernels,            \
+    .grad = scatter_nd_grad, .flags = OT_OP_IN_PLACE
 const ot_op_def ot__op_scatter_nd[] = {
     {SCATTER_ND, .since = 11},
     {SCATTER_ND, .since = 16, .attrs = scatter_nd_attrs},

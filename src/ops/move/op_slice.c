@@ -149,7 +149,7 @@ static ot_status slice_run(const ot_run *r)
     const ot_arg *x = r->in[0], *y = r->out[0];
     ot__slice slices[OT_MAX_NDIM];
     int64_t x_strides[OT_MAX_NDIM], y_strides[OT_MAX_NDIM];
-    ot__strided s = {.size = ot_dtype_size(x->dtype)};
+    ot__strided s = {.size = ot__element_size(x->dtype)};
 
     OT_TRY(ot__run_slices(&x->shape, r->in[1], r->in[2], input_or_null(r, 3), input_or_null(r, 4),
                           slices));
@@ -242,14 +242,14 @@ const ot_op_def ot__op_slice[] = {
      .inputs = slice_in_1,
      .outputs = slice_out,
      .attrs = slice_attrs_1,
-     .types = "T: any",
+     .types = "T: any string",
      .infer = slice_infer,
      .upgrade = slice_upgrade},
     {.name = "Slice",
      .since = 10,
      .inputs = slice_in,
      .outputs = slice_out,
-     .types = "T: any; I: i32 i64",
+     .types = "T: any string; I: i32 i64",
      .infer = slice_infer,
      .kernels = slice_kernels,
      .grad = slice_grad},

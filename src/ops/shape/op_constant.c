@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// The value in one of its forms: bytes of `count` elements. False: strings or sparse, which cannot
-// be computed with.
+// The value in one of its forms: bytes of `count` elements. Texts stay in the model, which the plan
+// keeps. False: sparse, which cannot be computed with.
 typedef struct constant_value {
     ot_dtype dtype;
     ot_shape shape;
@@ -35,6 +35,17 @@ static bool read_list(const ot_node *node, const char *name, constant_value *v)
     return true;
 }
 
+static bool read_texts(const ot_node *node, constant_value *v)
+{
+    const ot_attr *one = ot__node_attr(node, "value_string");
+    const ot_attr *list = ot__node_attr(node, "value_strings");
+
+    v->dtype = OT_STRING;
+    v->shape = one != NULL || list == NULL ? OT_SHAPE_SCALAR : OT_SHAPE(list->n);
+    v->data = one != NULL ? &one->s : list != NULL ? list->strings : NULL;
+    return one != NULL || list != NULL;
+}
+
 static bool read_value(const ot_node *node, constant_value *v)
 {
     const ot_tensor *tensor = ot_attr_tensor(node, "value");
@@ -58,7 +69,8 @@ static bool read_value(const ot_node *node, constant_value *v)
         v->data = &v->real;
         return true;
     }
-    return read_list(node, "value_ints", v) || read_list(node, "value_floats", v);
+    return read_list(node, "value_ints", v) || read_list(node, "value_floats", v) ||
+           read_texts(node, v);
 }
 
 static void infer_values(ot_infer *c, const constant_value *v)
@@ -78,10 +90,6 @@ static void constant_infer(ot_infer *c)
     if (read_value(node, &v)) {
         ot_infer_set(c, 0, v.dtype, &v.shape);
         infer_values(c, &v);
-    } else if (ot_attr_given(node, "value_string")) {
-        ot_infer_set(c, 0, OT_STRING, &OT_SHAPE_SCALAR);
-    } else if (ot_attr_given(node, "value_strings")) {
-        ot_infer_set(c, 0, OT_STRING, &OT_SHAPE(ot__node_attr(node, "value_strings")->n));
     } else {
         ot_infer_fail(c, ot_attr_given(node, "sparse_value") ? "sparse values are not supported"
                                                              : "no value is given");
@@ -102,7 +110,7 @@ static ot_status constant_prep(ot_prep *p)
     size_t n_bytes;
 
     if (!read_value(ot_prep_node(p), &v) || !ot__shape_count(&v.shape, &count) ||
-        !ot__dtype_bytes(v.dtype, count, &n_bytes))
+        !ot__element_bytes(v.dtype, count, &n_bytes))
         return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "a value of type %s cannot be computed with",
                             ot_dtype_name(ot_prep_out(p, 0)->dtype));
     state = ot_prep_state(p, sizeof(*state) + n_bytes);
@@ -148,7 +156,7 @@ const ot_op_def ot__op_constant[] = {
      .inputs = constant_in,
      .outputs = constant_out,
      .attrs = constant_attrs,
-     .types = "T: any",
+     .types = "T: any string",
      .infer = constant_infer,
      .kernels = constant_kernels,
      .flags = OT_OP_NO_GRAD},

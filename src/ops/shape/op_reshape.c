@@ -113,7 +113,7 @@ static const ot_port reshape_out[] = {{"reshaped", "T", 0}, {0}};
 static const ot_attr_spec reshape_attrs[] = {
     {.name = "allowzero", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 #define RESHAPE                                                                                    \
-    .name = "Reshape", .inputs = reshape_in, .outputs = reshape_out, .types = "T: any",            \
+    .name = "Reshape", .inputs = reshape_in, .outputs = reshape_out, .types = "T: any string",     \
     .infer = reshape_infer, .kernels = ot__view_kernels, .grad = reshape_grad, .flags = OT_OP_VIEW
 const ot_op_def ot__op_reshape[] = {
     {RESHAPE, .since = 5},

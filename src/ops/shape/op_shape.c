@@ -59,7 +59,7 @@ static const ot_kernel shape_kernels[] = {
     {0},
 };
 #define SHAPE                                                                                      \
-    .name = "Shape", .inputs = shape_in, .outputs = shape_out, .types = "T: any",                  \
+    .name = "Shape", .inputs = shape_in, .outputs = shape_out, .types = "T: any string",           \
     .infer = shape_infer, .kernels = shape_kernels, .flags = OT_OP_NO_GRAD | OT_OP_SHAPE_ONLY
 const ot_op_def ot__op_shape[] = {
     {SHAPE, .since = 1},

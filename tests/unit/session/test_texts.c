@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that are fed.
+// Texts that are fed, carried and given.
 #include "evaluate.h"
 #include "onnxtrain/session.h"
 
@@ -59,16 +59,76 @@ static void texts_that_are_none_are_refused(void **state)
     ot_tensor_destroy(tensor);
 }
 
-static void texts_are_no_results(void **state)
+static const char carrying[] =
+    "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.ml\" : 2]>\n"
+    "f (string[n,m] x, int64[k] i) => (string[k,n] y, string[n,m] x2, string[m,n] z, string[2] c)\n"
+    "{ t = Transpose (x)\n y = Gather (t, i)\n x2 = Identity (x)\n"
+    "  z = ai.onnx.ml.LabelEncoder <keys_strings: strings = [\"a\"],\n"
+    "      values_strings: strings = [\"A\"], default_string: string = \"\"> (t)\n"
+    "  c = Constant <value_strings: strings = [\"p\", \"\"]> () }";
+
+static void expect_texts(const ot_tensor *tensor, const char *joined)
+{
+    char text[80];
+    size_t at = 0, n;
+
+    assert_int_equal(ot_tensor_dtype(tensor), OT_STRING);
+    for (int64_t i = 0; i < ot_tensor_count(tensor); i++) {
+        const char *one = ot_tensor_text(tensor, i, &n);
+
+        assert_non_null(one);
+        for (size_t k = 0; k < n; k++)
+            text[at++] = one[k] != '\0' ? one[k] : '0';
+        text[at++] = ',';
+    }
+    text[at] = '\0';
+    assert_string_equal(text, joined);
+}
+
+// Every allocation of a run may fail; what it gives outlives what was fed, and the model.
+static void results_have_characters_of_their_own(void **state)
+{
+    static const char *const items[] = {"a", "bb", "", "d\0e"};
+    static const size_t n_bytes[] = {1, 2, 0, 3};
+    static int64_t indices[] = {1, -2, 1};
+    ot_tensor *outputs[4], *in[2];
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    (void)state;
+    for (int n = 0; st == OT_ERR_NO_MEMORY; n++) {
+        ot_model *model = read_text(carrying);
+
+        in[0] = texts(&OT_SHAPE(2, 2), items, n_bytes);
+        assert_ok(ot_tensor_wrap(OT_I64, &OT_SHAPE(3), indices, sizeof indices, &in[1]));
+        ot__alloc_fail_after(n);
+        st = ot_model_run(model, NULL, (const ot_tensor *const *)in, 2, outputs, 4);
+        ot__alloc_fail_after(-1);
+        ot_tensor_destroy(in[0]);
+        ot_tensor_destroy(in[1]);
+        ot_model_destroy(model);
+        for (int i = 0; st != OT_OK && i < 4; i++)
+            assert_null(outputs[i]);
+    }
+    assert_int_equal(st, OT_OK);
+    expect_texts(outputs[0], "bb,d0e,a,,bb,d0e,");
+    expect_texts(outputs[1], "a,bb,,d0e,");
+    expect_texts(outputs[2], "A,,,,");
+    expect_texts(outputs[3], "p,,");
+    assert_null(ot_tensor_text(outputs[3], 2, &(size_t){0}));
+    for (int i = 0; i < 4; i++)
+        ot_tensor_destroy(outputs[i]);
+}
+
+static void operators_on_numbers_refuse_texts(void **state)
 {
     static const char *const items[] = {"a"};
     ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>\n"
-                                "f (string[n] x) => (string[n] y) { y = Identity (x) }");
-    ot_tensor *x = texts(&OT_SHAPE(1), items, NULL), *y = NULL;
+                                "f (string[n,m] x) => (string[n,m] y) { y = Trilu (x) }");
+    ot_tensor *x = texts(&OT_SHAPE(1, 1), items, NULL), *y = NULL;
     const ot_tensor *inputs[] = {x};
 
     (void)state;
-    assert_fails(ot_model_run(model, NULL, inputs, 1, &y, 1), OT_ERR_UNSUPPORTED, "string");
+    assert_fails(ot_model_run(model, NULL, inputs, 1, &y, 1), OT_ERR_UNSUPPORTED, "is string");
     assert_null(y);
     ot_tensor_destroy(x);
     ot_model_destroy(model);
@@ -95,7 +155,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_become_what_their_table_has),
         cmocka_unit_test(texts_that_are_none_are_refused),
-        cmocka_unit_test(texts_are_no_results),
+        cmocka_unit_test(results_have_characters_of_their_own),
+        cmocka_unit_test(operators_on_numbers_refuse_texts),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,19 @@ static void bytes_of_many_elements_are_exact_or_refused(void **state)
     assert_int_equal(n, 0);
 }
 
+static void a_text_is_where_its_characters_are(void **state)
+{
+    size_t n = 7;
+
+    (void)state;
+    assert_true(ot__element_bytes(OT_STRING, 3, &n) && n == 3 * sizeof(ot__bytes));
+    assert_true(ot__element_bytes(OT_F64, 3, &n) && n == 24);
+    assert_int_equal(ot__element_size(OT_STRING), sizeof(ot__bytes));
+    assert_int_equal(ot__element_size(OT_U4), 0);
+    assert_false(ot__element_bytes(OT_STRING, -1, &n));
+    assert_false(ot__element_bytes(OT_STRING, INT64_MAX / 8 + 1, &n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +119,7 @@ int main(void)
         cmocka_unit_test(sizes_are_in_whole_bytes),
         cmocka_unit_test(floats_and_integers_are_told_apart),
         cmocka_unit_test(bytes_of_many_elements_are_exact_or_refused),
+        cmocka_unit_test(a_text_is_where_its_characters_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
