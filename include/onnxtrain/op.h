@@ -43,6 +43,8 @@ enum {
     OT_PORT_BIAS = 256,       ///< added to the result
     OT_PORT_SCALE = 512,      ///< multiplied with the normalised input
     OT_PORT_STATISTIC = 1024, ///< running mean or variance
+    OT_PORT_F32 = 2048, ///< f32 where other values have a narrower type (mixed precision): state,
+                        ///< statistics, scales of normalisations, losses
 };
 
 typedef struct ot_port {
@@ -87,6 +89,10 @@ enum {
     OT_OP_ACCUMULATE = 128, ///< input 0, which is state, becomes itself plus input 1, or input 1
                             ///< where input 2 is true; nothing is left to do where input 1 has
                             ///< been made in the memory of input 0
+    OT_OP_REARRANGE = 256,  ///< output 0 is input 0's elements, each once, in another order or of
+                            ///< another type; every OT_OP_VIEW is as much
+    OT_OP_LATE_PARTS = 512, ///< what it adds to the gradient of a value is numbered after that of
+                            ///< others, as ONNX Runtime does it: by this names of values go
 };
 
 /** One tensor as a kernel sees it. */
@@ -186,6 +192,15 @@ struct ot_op_def {
     void (*train)(ot_grad *g);  ///< as expand, before gradients are built: the node in operators
                                 ///< whose gradient there is, here or also in ONNX Runtime; NULL:
                                 ///< it stays
+    void (*eval)(ot_grad *g);   ///< as expand, in the eval model: the node in operators that also
+                                ///< ONNX Runtime runs; NULL: it stays
+    ot_value *(*recompute)(ot_grad *g); ///< emits one node that makes output 0 again from inputs
+                                        ///< and other outputs, cheaper than keeping it; NULL, also
+                                        ///< as its answer: this one cannot be made again
+    bool (*identity_when)(const ot_node *node); ///< whether output 0 is input 0 unchanged; both are
+                                                ///< given; NULL: never
+    void (*raise)(ot_upgrade *u); ///< as upgrade, of a record with kernels, where a model is raised
+                                  ///< to an opset of the next record; NULL: the form is the same
 };
 
 // ---- attributes: the node's, or the default of its record ----

@@ -66,11 +66,6 @@ static bool uses_batch(const ot_node *node, ot_batch_norm mode)
 
 // ---- running statistics ----
 
-static bool is_identity(const ot_node *node)
-{
-    return node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0;
-}
-
 // NULL: it is none. Of values that nobody makes the index may be anything.
 static ot__candidate *find_candidate(const ot__candidates *c, const ot_value *value)
 {
@@ -84,25 +79,23 @@ static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input
                                    ot__candidate **out)
 {
     ot_value *value = node->inputs[i_input];
-    const ot_attr *constant;
+    ot_tensor *constant;
     char label[160];
 
-    while (is_identity(value->producer))
+    while (ot__match_copy(value->producer))
         value = value->producer->inputs[0];
     node->inputs[i_input] = value;
     *out = find_candidate(c, value);
     if (*out)
         return OT_OK;
-    constant = value->producer && strcmp(value->producer->op_type, "Constant") == 0
-                   ? ot__node_attr(value->producer, "value")
-                   : NULL;
-    if (!constant || !constant->t)
+    constant = ot__match_constant(value->producer);
+    if (!constant)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "%s: running statistics '%s' are no initializer, so they cannot be kept "
                          "in the checkpoint",
                          ot__node_label(node, label, sizeof label), value->name);
     ot__node_detach(value->producer);
-    if (!ot__graph_add_initializer(c->graph, value, constant->t))
+    if (!ot__graph_add_initializer(c->graph, value, constant))
         return OT_ERR_NO_MEMORY;
     OT_TRY(ot__candidates_add(c, value));
     value->index += c->n * NUMBER;

@@ -34,7 +34,7 @@ ot_status ot__eval_model(const ot_model *model, ot_model **out)
     if (st == OT_OK)
         st = ot__to_inference(copy);
     if (st == OT_OK)
-        st = ot__pass_steps_first(copy);
+        st = ot__pass_eval(copy);
     if (st == OT_OK)
         st = ot__pass_prune(copy);
     if (st != OT_OK) {

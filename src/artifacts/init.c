@@ -75,12 +75,7 @@ static double float_attr(const ot_node *node, const char *name, double otherwise
 
 static const ot_tensor *constant_of(const ot_value *value)
 {
-    const ot_node *node = value->producer;
-    const ot_attr *attr = node && strcmp(node->op_type, "Constant") == 0 && node->domain[0] == '\0'
-                              ? ot__node_attr(node, "value")
-                              : NULL;
-
-    return value->constant ? value->constant : attr ? attr->t : NULL;
+    return value->constant ? value->constant : ot__match_constant(value->producer);
 }
 
 // False when the shape follows only at run time: then the node is noise, not an initial value.

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters that an exporter merged leave copies: name = Identity (kept). One that the caller
 // names is a parameter of its own.
-#include <string.h>
-
 #include "artifacts/forward.h"
 
 static const ot_node *identity_of(const ot_value *value)
 {
     const ot_node *node = value->producer;
 
-    return node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0 &&
-                   node->n_inputs == 1 && node->inputs[0]
-               ? node
-               : NULL;
+    return ot__match_copy(node) && node->n_inputs == 1 && node->inputs[0] ? node : NULL;
 }
 
 // The initializer that the value copies, perhaps through other copies; NULL: none.

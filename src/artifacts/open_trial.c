@@ -86,16 +86,10 @@ static ot_status check_repeatable(const ot_model *model)
 
 // ---- rows ----
 
-// Operators that hand on the elements of their first input.
+// Hands on the elements of its first input.
 static bool hands_on(const ot_node *node)
 {
-    static const char *const names[] = {"Cast",    "Identity",  "Reshape",  "Squeeze",
-                                        "Flatten", "Unsqueeze", "Transpose"};
-
-    for (size_t i = 0; i < OT_COUNT(names); i++)
-        if (strcmp(node->op_type, names[i]) == 0)
-            return node->inputs[0] != NULL;
-    return false;
+    return ot__node_rearranges(node) && node->inputs[0] != NULL;
 }
 
 // Rows of the smallest table that takes the input as positions; where none does, two: every mask
@@ -109,7 +103,7 @@ static int64_t count_choices(const ot_graph *graph, const ot_value *input)
 
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
-        const bool gathers = strcmp(node->op_type, "Gather") == 0;
+        const bool gathers = ot__op_input_role(node->op, 0) == OT_PORT_ROLE_TABLE;
         const int i_input = gathers ? 1 : 0;
         bool reads = false;
 

@@ -26,7 +26,7 @@ ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_fin
     // Names and readers inside functions, and those of fused operators, tell nothing yet.
     OT_TRY(ot__model_inline_functions(model));
     OT_TRY(ot__graph_sort(model->graph));
-    OT_TRY(ot__pass_unfuse(model));
+    OT_TRY(ot__fuse_undo(model));
     for (size_t i = 0; i < OT_COUNT(steps); i++)
         OT_TRY(steps[i](model, options, findings));
     return ot__pass_finished(model, "prepare_training");

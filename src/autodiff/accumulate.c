@@ -6,10 +6,10 @@
 
 enum { CLAIMED = -2 }; // ot_value.index of an emitted value that has become a gradient
 
-// ONNX Runtime names contributions in this order: its builder leaves these two for last.
+// ONNX Runtime names contributions in this order.
 static bool is_numbered_late(const ot_node *node)
 {
-    return strcmp(node->op_type, "Relu") == 0 || strcmp(node->op_type, "LayerNormalization") == 0;
+    return (node->op->flags & OT_OP_LATE_PARTS) != 0;
 }
 
 static void number_parts(ot__gradients *g, int value)

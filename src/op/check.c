@@ -40,6 +40,21 @@ bool ot__op_writes_state(const ot_node *node)
     return false;
 }
 
+const ot_op_def *ot__node_record(const ot_node *node)
+{
+    if (node->op)
+        return node->op;
+    return ot__op_find(node->domain, node->op_type,
+                       ot__model_opset(node->graph->model, node->domain));
+}
+
+bool ot__node_rearranges(const ot_node *node)
+{
+    const ot_op_def *op = ot__node_record(node);
+
+    return op && (op->flags & (OT_OP_REARRANGE | OT_OP_VIEW)) != 0;
+}
+
 bool ot__op_is_differentiable(const ot_op_def *op)
 {
     return op->grad != NULL;

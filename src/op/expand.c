@@ -78,6 +78,29 @@ ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
     return OT_OK;
 }
 
+ot_status ot__op_recompute(ot_node *node, ot_value **y)
+{
+    ot_graph *graph = node->graph;
+    ot_grad g = {
+        .graph = graph, .node = node, .first_node = graph->n_nodes, .prefix = prefix_of(node)};
+    char label[160];
+
+    *y = NULL;
+    if (node->op->recompute == NULL)
+        return OT_OK;
+    if (g.prefix == NULL)
+        return OT_ERR_NO_MEMORY;
+    *y = node->op->recompute(&g);
+    OT_TRY(g.status);
+    if (*y == NULL)
+        return OT_OK;
+    if (graph->n_nodes != g.first_node + 1 || (*y)->producer != graph->nodes[g.first_node])
+        return ot__error(OT_ERR_INTERNAL, "%s: is made again by %d nodes, expected 1",
+                         ot__node_label(node, label, sizeof(label)), graph->n_nodes - g.first_node);
+    (*y)->producer->name = node->name;
+    return ot__graph_rename_value(graph, *y, node->outputs[0]->name) ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
 // ---- what expansions are made of ----
 
 ot_value *ot__emit_times(ot_grad *g, ot_value *v, double number)

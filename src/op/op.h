@@ -37,6 +37,11 @@ const ot_port *ot__op_input_port(const ot_op_def *op, int i);
 const ot_port *ot__op_output_port(const ot_op_def *op, int i);
 bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
 bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
+// The record of a node that need not have been checked; NULL: unknown.
+const ot_op_def *ot__node_record(const ot_node *node);
+// Output 0 is input 0's elements, each once (OT_OP_REARRANGE or OT_OP_VIEW); need not have been
+// checked.
+bool ot__node_rearranges(const ot_node *node);
 // Element types of a type variable as a bit set over ot_dtype numbers: by a text as
 // ot_op_def.types, which may be NULL; false when it does not name the variable.
 bool ot__types_set(const char *types, const char *variable, uint64_t *set);
@@ -89,6 +94,15 @@ void ot__infer_broadcast_bool(ot_infer *c);
 
 ot_status ot__op_upgrade_node(
     ot_node *node); // until its record has no upgrade; new constants go into the graph
+// Into the form of `op`, a later record of its operator (ot_op_def.raise), which it has then.
+ot_status ot__op_raise_node(ot_node *node, const ot_op_def *op);
+
+// ---- nodes that hand on input 0 unchanged (identity.c): rules for ot_op_def.identity_when ----
+
+bool ot__identity_always(const ot_node *node);
+bool ot__identity_of_type(const ot_node *node);  // where the element type stays
+bool ot__identity_of_shape(const ot_node *node); // where the shape is known to stay
+bool ot__node_is_identity(const ot_node *node);  // by its record
 
 // ---- evaluating one node with the reference kernel (eval.c) ----
 
@@ -150,8 +164,9 @@ ot_status ot__op_grad(ot_node *node, const ot__grad_host *host);
 // (NULL: it stays). Its outputs then belong to nodes behind all others, and it has none left. May
 // raise the model's opset, after which ot__pass_check is due.
 ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g));
-// A rewriting: a recurrent layer that has the batch first becomes one by steps between Transposes.
-void ot__recurrent_steps_first(ot_grad *g);
+// expand.c: emit a node that makes output 0 again (ot_op_def.recompute), named after `node`, last
+// in the graph. *y NULL: it cannot be made again, and the graph is as it was.
+ot_status ot__op_recompute(ot_node *node, ot_value **y);
 // For artifacts/loss.c and passes that build nodes: a context that emits into a graph with names
 // "<prefix>/<OpType>_<k>".
 ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix);

@@ -23,17 +23,9 @@ ot__port_role ot__op_input_role(const ot_op_def *op, int i)
     return OT_PORT_ROLE_OTHER;
 }
 
-static const ot_op_def *record_of(const ot_node *node)
-{
-    if (node->op)
-        return node->op;
-    return ot__op_find(node->domain, node->op_type,
-                       ot__model_opset(node->graph->model, node->domain));
-}
-
 static bool is_product(const ot_node *node)
 {
-    const ot_op_def *op = node ? record_of(node) : NULL;
+    const ot_op_def *op = node ? ot__node_record(node) : NULL;
 
     for (int i = 0; op && i < node->n_inputs; i++)
         if (ot__op_input_role(op, i) == OT_PORT_ROLE_WEIGHT)
@@ -53,5 +45,5 @@ ot__port_role ot__node_input_role(const ot_node *node, int i)
 {
     if (adds_to_product(node, i))
         return OT_PORT_ROLE_BIAS;
-    return ot__op_input_role(record_of(node), i);
+    return ot__op_input_role(ot__node_record(node), i);
 }

@@ -167,3 +167,16 @@ ot_status ot__op_upgrade_node(ot_node *node)
     }
     return OT_OK;
 }
+
+ot_status ot__op_raise_node(ot_node *node, const ot_op_def *op)
+{
+    ot_upgrade u = {.node = node};
+
+    for (const ot_op_def *form = node->op; form != op && form->name != NULL; form++)
+        if (form->raise != NULL)
+            form->raise(&u);
+    OT_TRY(u.status);
+    node->op = op;
+    OT_TRY(ot__op_check_node(node));
+    return ot__op_infer(node);
+}

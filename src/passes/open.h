@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files that open a fixed batch: pass_open.c walks the graph, open_place.c follows
-// where the batch lies, open_mend.c gives constants that hold its size what follows it, open_rows.c
-// makes one row of repeated ones.
+// Shared by the files that open a fixed batch: pass_open.c walks the graph, match_open.c knows the
+// operators, open_place.c follows where the batch lies, open_mend.c gives constants that hold its
+// size what follows it, open_rows.c makes one row of repeated ones.
 #ifndef OT_PASSES_OPEN_H
 #define OT_PASSES_OPEN_H
 
@@ -36,6 +36,27 @@ typedef struct ot__opener {
     int n_changes;
 } ot__opener;
 
+// What an operator does to the axis of the batch.
+typedef enum ot__open_kind {
+    OT_OPEN_OTHER, // nothing is known
+    OT_OPEN_CONCAT,
+    OT_OPEN_CONSTANT,
+    OT_OPEN_CONSTANT_OF_SHAPE,
+    OT_OPEN_ELEMENTWISE,
+    OT_OPEN_EXPAND,
+    OT_OPEN_GATHER,
+    OT_OPEN_NORMALIZATION,
+    OT_OPEN_PRODUCT,
+    OT_OPEN_RECURRENT,
+    OT_OPEN_RESHAPE,
+    OT_OPEN_SLICE,
+    OT_OPEN_TILE,
+    OT_OPEN_TRANSPOSE,
+    OT_OPEN_VIEW, // the shape follows from the input's
+    OT_OPEN_KINDS
+} ot__open_kind;
+ot__open_kind ot__match_open(const ot_node *node); // match_open.c
+
 const ot_shape *ot__open_was(const ot__opener *o, const ot_value *value);    // NULL: not known
 const ot__place *ot__open_place(const ot__opener *o, const ot_value *value); // NULL: nowhere
 static inline bool ot__place_is_known(const ot__place *place)
@@ -50,10 +71,6 @@ int ot__open_places_in_view(const ot__opener *o, const ot_value *x, const ot_sha
 
 // Of an output that has just been inferred.
 ot__place ot__open_find_place(const ot__opener *o, const ot_node *node, const ot_value *y);
-static inline bool ot__open_is_elementwise(const ot_node *node)
-{
-    return node->domain[0] == '\0' && (node->op->flags & OT_OP_ANY_LAYOUT) != 0;
-}
 
 // A new value over elements of the model's; never an initializer. NULL when out of memory.
 ot_value *ot__open_constant(ot__opener *o, const ot_node *node, const char *suffix,

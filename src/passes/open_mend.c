@@ -360,21 +360,16 @@ static ot_status mend_recurrent(ot__opener *o, ot_node *node)
 
 // ---- the whole ----
 
-static const struct {
-    const char *op_type;
-    ot_status (*mend)(ot__opener *o, ot_node *node);
-} menders[] = {
-    {"Reshape", mend_reshape}, {"Expand", mend_expand}, {"Slice", mend_slice},
-    {"MatMul", mend_product},  {"Concat", mend_concat}, {"LSTM", mend_recurrent},
-    {"GRU", mend_recurrent},   {"RNN", mend_recurrent},
+static ot_status (*const menders[OT_OPEN_KINDS])(ot__opener *o, ot_node *node) = {
+    [OT_OPEN_CONCAT] = mend_concat,       [OT_OPEN_ELEMENTWISE] = mend_broadcast,
+    [OT_OPEN_EXPAND] = mend_expand,       [OT_OPEN_PRODUCT] = mend_product,
+    [OT_OPEN_RECURRENT] = mend_recurrent, [OT_OPEN_RESHAPE] = mend_reshape,
+    [OT_OPEN_SLICE] = mend_slice,
 };
 
 ot_status ot__open_mend(ot__opener *o, ot_node *node)
 {
-    if (node->domain[0] != '\0' || ot__op_is_foreign(node))
-        return OT_OK;
-    for (size_t i = 0; i < OT_COUNT(menders); i++)
-        if (strcmp(node->op_type, menders[i].op_type) == 0)
-            return menders[i].mend(o, node);
-    return ot__open_is_elementwise(node) ? mend_broadcast(o, node) : OT_OK;
+    const ot__open_kind kind = ot__match_open(node);
+
+    return menders[kind] ? menders[kind](o, node) : OT_OK;
 }

@@ -173,7 +173,7 @@ ot__place ot__open_find_place(const ot__opener *o, const ot_node *node, const ot
             place.outer = front / before;
             place.inner = c / place.outer;
         }
-    } else if (strcmp(node->op_type, "Concat") != 0 ||
+    } else if (ot__match_open(node) != OT_OPEN_CONCAT ||
                !place_in_concat(o, node, place.axis, &place)) {
         place_as_in_inputs(o, node, c, &place);
     }

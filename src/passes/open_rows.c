@@ -7,12 +7,6 @@
 
 enum { MAX_FOLDED = 16 << 20 }; // bytes of a value that is computed to look at its rows
 
-// How the axis of a node's output is found in one of its inputs.
-typedef struct row_rule {
-    const char *op_type;
-    ot_status (*one_row)(ot__opener *o, ot_node *node, int axis, ot_value **out);
-} row_rule;
-
 static int extent_of(const ot__opener *o, const ot_value *value, int axis, int64_t *extent)
 {
     const ot_shape *was = ot__open_was(o, value);
@@ -326,36 +320,32 @@ static ot_status concat_row(ot__opener *o, ot_node *node, int axis, ot_value **o
     return broadcast_row(o, node, axis, out);
 }
 
-static const row_rule rules[] = {
-    {"Constant", constant_row},
-    {"Expand", expand_row},
-    {"ConstantOfShape", constant_of_shape_row},
-    {"Tile", tile_row},
-    {"Gather", gather_row},
-    {"Transpose", transpose_row},
-    {"Reshape", view_row},
-    {"Unsqueeze", view_row},
-    {"Squeeze", view_row},
-    {"Flatten", view_row},
-    {"Slice", slice_row},
-    {"LayerNormalization", normalized_row},
-    {"Softmax", normalized_row},
-    {"LogSoftmax", normalized_row},
-    {"MatMul", product_row},
-    {"Concat", concat_row},
+// How the axis of a node's output is found in one of its inputs.
+static ot_status (*const rules[OT_OPEN_KINDS])(ot__opener *o, ot_node *node, int axis,
+                                               ot_value **out) = {
+    [OT_OPEN_CONCAT] = concat_row,
+    [OT_OPEN_CONSTANT] = constant_row,
+    [OT_OPEN_CONSTANT_OF_SHAPE] = constant_of_shape_row,
+    [OT_OPEN_ELEMENTWISE] = broadcast_row,
+    [OT_OPEN_EXPAND] = expand_row,
+    [OT_OPEN_GATHER] = gather_row,
+    [OT_OPEN_NORMALIZATION] = normalized_row,
+    [OT_OPEN_PRODUCT] = product_row,
+    [OT_OPEN_RESHAPE] = view_row,
+    [OT_OPEN_SLICE] = slice_row,
+    [OT_OPEN_TILE] = tile_row,
+    [OT_OPEN_TRANSPOSE] = transpose_row,
+    [OT_OPEN_VIEW] = view_row,
 };
 
 static ot_status row_of_node(ot__opener *o, ot_node *node, int axis, ot_value **out)
 {
-    if (node->domain[0] != '\0' || node->n_outputs < 1 || ot__op_is_foreign(node))
-        return OT_OK;
+    const ot__open_kind kind = ot__match_open(node);
+
     for (int i = 1; i < node->n_outputs; i++)
         if (node->outputs[i])
             return OT_OK;
-    for (size_t i = 0; i < OT_COUNT(rules); i++)
-        if (strcmp(node->op_type, rules[i].op_type) == 0)
-            return rules[i].one_row(o, node, axis, out);
-    return ot__open_is_elementwise(node) ? broadcast_row(o, node, axis, out) : OT_OK;
+    return rules[kind] ? rules[kind](o, node, axis, out) : OT_OK;
 }
 
 // ---- what no rule follows ----

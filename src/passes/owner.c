@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places: from node names of the classic exporter, from metadata of the newer one.
 #include "passes/owner.h"
+#include "passes/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ static bool fits(const ot_node *node, const char *leaf, const char *target)
 {
     static const char *const others[] = {"bias", "running_mean", "running_var", NULL};
 
-    if (*leaf == '\0' && strcmp(node->op_type, "Add") == 0)
+    if (*leaf == '\0' && strcmp(ot__match_leaf(node), "bias") == 0)
         leaf = "bias";
     for (size_t i = 0; others[i]; i++)
         if (strcmp(leaf, others[i]) == 0)
@@ -242,10 +243,14 @@ ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *
     return OT_OK;
 }
 
-// A GroupNorm becomes an InstanceNormalization by ones and zeros, and has its own scale behind it.
+// A GroupNorm becomes an InstanceNormalization by ones and zeros, and has its own scale behind it:
+// the operator of the call that normalises has unit parameters.
 static bool is_unscaled(const ot_node *node, const char *call)
 {
-    return strcmp(node->op_type, "InstanceNormalization") == 0 && strstr(call, "aten.group_norm.");
+    enum { SCALE_INPUT = 1 };
+
+    return ot__op_input_role(ot__node_record(node), SCALE_INPUT) == OT_PORT_ROLE_SCALE &&
+           strstr(call, "aten.group_norm.");
 }
 
 static ot_status find_newer(const ot__owners *p, const ot_node *node, const char *scopes,
@@ -427,7 +432,7 @@ ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
 
         p->found[n] = (node_owners){.node = node};
         p->nodes[p->n_nodes++] = node->name;
-        if (strcmp(node->op_type, "Identity") == 0 && node->n_outputs == 1 && node->outputs[0])
+        if (ot__match_copy(node) && node->n_outputs == 1 && node->outputs[0])
             p->parameters[p->n_parameters++] = node->outputs[0]->name;
     }
     qsort(p->parameters, (size_t)p->n_parameters, sizeof(char *), by_text);

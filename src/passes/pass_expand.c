@@ -51,10 +51,9 @@ static rewriting training_form(const ot_op_def *op)
     return op->train;
 }
 
-static rewriting layout_by_steps(const ot_op_def *op)
+static rewriting eval_form(const ot_op_def *op)
 {
-    (void)op;
-    return ot__recurrent_steps_first;
+    return op->eval;
 }
 
 // What a rewriting emits stands behind, and has its turn too.
@@ -84,8 +83,8 @@ ot_status ot__pass_train(ot_model *model)
     return ot__pass_finished(model, "train");
 }
 
-ot_status ot__pass_steps_first(ot_model *model)
+ot_status ot__pass_eval(ot_model *model)
 {
-    OT_TRY(rewrite(model->graph, layout_by_steps));
-    return ot__pass_finished(model, "steps_first");
+    OT_TRY(rewrite(model->graph, eval_form));
+    return ot__pass_finished(model, "eval");
 }

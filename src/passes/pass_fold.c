@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant nodes, nodes of constant inputs and nodes whose elements inference knows become
 // constants.
-#include <string.h>
-
 #include "passes/passes.h"
 
 static const size_t default_max_bytes = (size_t)64 << 20;
@@ -135,14 +133,14 @@ static ot_status fold_by_kernel(ot_model *model, const ot_node *node, bool *fold
 
 static ot_status fold_node(ot_model *model, const ot_node *node, size_t max_bytes, bool *folded)
 {
-    ot_attr *value = ot__node_attr(node, "value");
+    ot_tensor *constant = ot__match_constant(node);
 
     *folded = false;
     if (!is_deterministic(node) || !outputs_may_fold(node, max_bytes))
         return OT_OK;
     // The tensor of a Constant is shared, not copied.
-    if (strcmp(node->op_type, "Constant") == 0 && node->domain[0] == '\0' && value && value->t) {
-        make_constant(node->outputs[0], value->t);
+    if (constant) {
+        make_constant(node->outputs[0], constant);
         *folded = true;
         return OT_OK;
     }

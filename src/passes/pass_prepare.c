@@ -25,10 +25,10 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass)
 static ot_status prepare(ot_model *model, ot_status (*check)(ot_model *))
 {
     OT_TRY(ot__model_inline_functions(model));
-    OT_TRY(ot__pass_unfuse(model));
+    OT_TRY(ot__fuse_undo(model));
     OT_TRY(ot__graph_sort(model->graph));
     OT_TRY(ot__graph_verify(model->graph));
-    OT_TRY(ot__pass_sequence(model));
+    OT_TRY(ot__fuse_sequence(model));
     OT_TRY(check(model));
     return ot__pass_infer(model);
 }

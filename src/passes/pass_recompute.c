@@ -8,15 +8,17 @@
 
 enum { LEAST_SHARE = 256 }; // of the peak that a value must be to be worth a node
 
+enum { Y = 0 }; // output that is made again
+
 typedef struct lifetime {
     int first, last; // nodes by position; last is n_nodes for what outlives them
     size_t n_bytes;
 } lifetime;
 
-// A value that nothing reads between two positions, and the node that makes it.
+// A value, output Y of its node, that nothing reads between two positions.
 typedef struct candidate {
-    ot_node *maker;
-    int before, after; // the readers around that time; the maker may be the first
+    ot_node *maker, *again; // the second is what makes it once more, last in the graph
+    int before, after;      // the readers around that time; the maker may be the first
     bool is_chosen;
 } candidate;
 
@@ -30,7 +32,6 @@ typedef struct recomputing {
     int n_candidates;
     candidate **chosen; // in the order of choice
     int n_chosen;
-    ot_node **made;  // for each of them
     int64_t *change; // of the live bytes, by position
     int n_nodes;     // that were there at first
 } recomputing;
@@ -92,40 +93,11 @@ static int find_peak(const recomputing *r, int64_t *peak)
 
 // ---- what can be made again ----
 
-enum { X, SCALE, BIAS, N_INPUTS = 5, Y = 0, SAVED_MEAN = 3, SAVED_INV_STD = 4 };
-
-static bool can_make_again(const ot_node *node)
-{
-    return strcmp(node->op_type, "BatchNormRelu") == 0 &&
-           strcmp(node->domain, "ai.onnxtrain") == 0 && node->n_inputs == N_INPUTS &&
-           node->n_outputs > SAVED_INV_STD && node->outputs[SAVED_MEAN] != NULL &&
-           node->outputs[SAVED_INV_STD] != NULL && !node->outputs[Y]->is_output;
-}
-
-static ot_status make_again(recomputing *r, const ot_node *maker, ot_value **y, ot_node **out)
-{
-    ot_value *in[] = {maker->inputs[X], maker->inputs[SCALE], maker->inputs[BIAS],
-                      maker->outputs[SAVED_MEAN], maker->outputs[SAVED_INV_STD]};
-
-    *y = ot__graph_new_value(r->graph, maker->outputs[Y]->name);
-    *out = *y == NULL ? NULL
-                      : ot__graph_add_node(r->graph, "ai.onnxtrain", "BatchNormReluAgain",
-                                           maker->name, in, (int)OT_COUNT(in), y, 1);
-    if (*out == NULL)
-        return OT_ERR_NO_MEMORY;
-    OT_TRY(ot__op_lookup(r->graph->model, *out, &(*out)->op));
-    return ot__op_infer(*out);
-}
-
 // What is read for it is alive then anyway.
 static bool is_there(const recomputing *r, const candidate *c)
 {
-    const ot_node *maker = c->maker;
-    const ot_value *read[] = {maker->inputs[X], maker->outputs[SAVED_MEAN],
-                              maker->outputs[SAVED_INV_STD]};
-
-    for (size_t i = 0; i < OT_COUNT(read); i++)
-        if (r->lifetimes[read[i]->index].last < c->after)
+    for (int i = 0; i < c->again->n_inputs; i++)
+        if (c->again->inputs[i] != NULL && r->lifetimes[c->again->inputs[i]->index].last < c->after)
             return false;
     return true;
 }
@@ -151,12 +123,22 @@ static bool find_gap(const recomputing *r, ot_node *maker, candidate *c)
     return c->after > c->before + 1;
 }
 
-static void find_candidates(recomputing *r)
+static ot_status find_candidates(recomputing *r)
 {
-    for (int n = 0; n < r->n_nodes; n++)
-        if (can_make_again(r->graph->nodes[n]) &&
-            find_gap(r, r->graph->nodes[n], &r->candidates[r->n_candidates]))
-            r->n_candidates++;
+    for (int n = 0; n < r->n_nodes; n++) {
+        ot_node *maker = r->graph->nodes[n];
+        candidate *c = &r->candidates[r->n_candidates];
+        ot_value *y;
+
+        if (maker->op->recompute == NULL || maker->outputs[Y]->is_output || !find_gap(r, maker, c))
+            continue;
+        OT_TRY(ot__op_recompute(maker, &y));
+        if (y == NULL)
+            continue;
+        c->again = y->producer;
+        r->n_candidates++;
+    }
+    return OT_OK;
 }
 
 // ---- choosing ----
@@ -204,24 +186,33 @@ static void choose(recomputing *r)
 
 // ---- rewriting ----
 
-static ot_status rewrite(recomputing *r, int k)
+static void rewrite(recomputing *r, const candidate *c)
 {
-    const candidate *c = r->chosen[k];
     const int v = c->maker->outputs[Y]->index;
-    ot_value *again;
 
-    OT_TRY(make_again(r, c->maker, &again, &r->made[k]));
     for (int u = r->uses.first[v]; u < r->uses.first[v + 1]; u++)
         if (r->uses.use[u].node->index >= c->after)
-            r->uses.use[u].node->inputs[r->uses.use[u].i_input] = again;
-    return OT_OK;
+            r->uses.use[u].node->inputs[r->uses.use[u].i_input] = c->again->outputs[Y];
+}
+
+static void drop_others(recomputing *r)
+{
+    for (int k = 0; k < r->n_candidates; k++)
+        r->candidates[k].is_chosen = false;
+    for (int k = 0; k < r->n_chosen; k++)
+        r->chosen[k]->is_chosen = true;
+    for (int k = 0; k < r->n_candidates; k++)
+        if (!r->candidates[k].is_chosen)
+            ot__map_remove(&r->graph->values, r->candidates[k].again->outputs[Y]->name);
+    r->graph->n_nodes = r->n_nodes;
 }
 
 // Each new node goes before the first that reads what it makes.
 static ot_status put_in_place(recomputing *r)
 {
     ot_graph *g = r->graph;
-    ot_node **nodes = ot__arena_alloc(g->model->arena, (size_t)g->n_nodes * sizeof *nodes);
+    ot_node **nodes = ot__arena_alloc(g->model->arena,
+                                      ((size_t)r->n_nodes + (size_t)r->n_chosen) * sizeof *nodes);
     int n_nodes = 0;
 
     if (nodes == NULL)
@@ -229,11 +220,11 @@ static ot_status put_in_place(recomputing *r)
     for (int n = 0; n < r->n_nodes; n++) {
         for (int k = 0; k < r->n_chosen; k++)
             if (r->chosen[k]->after == n)
-                nodes[n_nodes++] = r->made[k];
+                nodes[n_nodes++] = r->chosen[k]->again;
         nodes[n_nodes++] = g->nodes[n];
     }
     g->nodes = nodes;
-    g->nodes_capacity = n_nodes;
+    g->n_nodes = g->nodes_capacity = n_nodes;
     return OT_OK;
 }
 
@@ -244,18 +235,17 @@ static ot_status recompute(recomputing *r)
     r->lifetimes = ot__arena_alloc(r->arena, (n_values + n_nodes + 1) * sizeof *r->lifetimes);
     r->candidates = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof *r->candidates);
     r->chosen = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof(candidate *));
-    r->made = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof(ot_node *));
     r->change = ot__arena_alloc(r->arena, (n_nodes + 2) * sizeof *r->change);
-    if (r->lifetimes == NULL || r->candidates == NULL || r->chosen == NULL || r->made == NULL ||
-        r->change == NULL)
+    if (r->lifetimes == NULL || r->candidates == NULL || r->chosen == NULL || r->change == NULL)
         return OT_ERR_NO_MEMORY;
-    find_candidates(r);
+    OT_TRY(find_candidates(r));
     if (r->n_candidates == 0)
         return OT_OK;
     find_lifetimes(r);
     choose(r);
+    drop_others(r);
     for (int k = 0; k < r->n_chosen; k++)
-        OT_TRY(rewrite(r, k));
+        rewrite(r, r->chosen[k]);
     return r->n_chosen > 0 ? put_in_place(r) : OT_OK;
 }
 

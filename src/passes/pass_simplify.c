@@ -1,70 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that hand on an input unchanged: gone.
-#include <string.h>
-
 #include "passes/passes.h"
-
-static bool same_shape(const ot_value *a, const ot_value *b)
-{
-    if (!a->has_shape || !b->has_shape || a->shape.ndim != b->shape.ndim)
-        return false;
-    for (int k = 0; k < a->shape.ndim; k++)
-        if (!ot__dim_same(a->shape.dim[k], b->shape.dim[k]))
-            return false;
-    return true;
-}
-
-static bool is_identity(const ot_node *node)
-{
-    (void)node;
-    return true;
-}
-
-static bool cast_keeps_type(const ot_node *node)
-{
-    return node->inputs[0]->dtype == node->outputs[0]->dtype;
-}
-
-static bool keeps_shape(const ot_node *node)
-{
-    return same_shape(node->inputs[0], node->outputs[0]);
-}
-
-static bool is_constant_zero(const ot_value *value)
-{
-    return value->constant && ot_tensor_count(value->constant) == 1 &&
-           ot__tensor_get_f64(value->constant, 0) == 0.0;
-}
-
-static bool dropout_drops_nothing(const ot_node *node)
-{
-    const ot_value *ratio = node->n_inputs > 1 ? node->inputs[1] : NULL;
-    const ot_value *training = node->n_inputs > 2 ? node->inputs[2] : NULL;
-
-    return !training || is_constant_zero(training) || (ratio && is_constant_zero(ratio));
-}
-
-// Output 0 is input 0 when the test says so.
-static const struct {
-    const char *op_type;
-    bool (*is_void)(const ot_node *node);
-} void_operators[] = {
-    {"Identity", is_identity},     {"Cast", cast_keeps_type},
-    {"CastLike", cast_keeps_type}, {"Dropout", dropout_drops_nothing},
-    {"Reshape", keeps_shape},      {"Flatten", keeps_shape},
-    {"Expand", keeps_shape},
-};
-
-static bool is_void(const ot_node *node)
-{
-    if (node->domain[0] != '\0' || node->n_inputs < 1 || node->n_outputs < 1 || !node->inputs[0] ||
-        !node->outputs[0])
-        return false;
-    for (size_t i = 0; i < OT_COUNT(void_operators); i++)
-        if (strcmp(node->op_type, void_operators[i].op_type) == 0)
-            return void_operators[i].is_void(node);
-    return false;
-}
 
 static bool is_captured(const ot__uses *uses, const ot_value *value)
 {
@@ -76,7 +12,8 @@ static bool is_captured(const ot__uses *uses, const ot_value *value)
 
 static bool can_go(const ot__uses *uses, const ot_node *node)
 {
-    if (!is_void(node) || node->outputs[0]->is_output || is_captured(uses, node->outputs[0]))
+    if (!ot__node_is_identity(node) || node->outputs[0]->is_output ||
+        is_captured(uses, node->outputs[0]))
         return false;
     for (int i = 1; i < node->n_outputs; i++)
         if (node->outputs[i] &&

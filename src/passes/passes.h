@@ -13,6 +13,18 @@ void ot__pass_set_observer(ot__pass_observer observer);
 // What every rewriting ends with: verifies (debug builds), then tells the observer.
 ot_status ot__pass_finished(const ot_model *model, const char *pass);
 
+// ---- match_*.c: find a pattern by the names of operators, and change nothing ----
+
+bool ot__match_copy(const ot_node *node); // an Identity; NULL: no
+// The tensor that a Constant makes; NULL: another node, or a value that is none. `node` may be
+// NULL.
+ot_tensor *ot__match_constant(const ot_node *node);
+// What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
+// Add, "weight" of a Mul; "" otherwise.
+const char *ot__match_leaf(const ot_node *node);
+
+// ---- passes ----
+
 // What a reader's model goes through before anything else: inline functions, take apart what ONNX
 // Runtime's optimiser has fused, make sequences of known length tensors, raise the opset to 13,
 // resolve and check every node (all unknown operators are named in one message), sort, infer types
@@ -31,11 +43,11 @@ ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines);
 // them that of a later one. OT_ERR_INVALID or OT_ERR_UNSUPPORTED names a node that has none there.
 bool ot__pass_is_of_opset(const ot_model *model, int64_t opset);
 ot_status ot__pass_raise(ot_model *model, int64_t opset);
-// pass_unfuse.c: FusedGemm, FusedConv and SkipLayerNormalization of com.microsoft become the
+// fuse_undo.c: FusedGemm, FusedConv and SkipLayerNormalization of com.microsoft become the
 // operators that they stand for.
-ot_status ot__pass_unfuse(ot_model *model);
-// pass_sequence.c: SplitToSequence whose parts are taken by constant positions becomes Split.
-ot_status ot__pass_sequence(ot_model *model);
+ot_status ot__fuse_undo(ot_model *model);
+// fuse_sequence.c: SplitToSequence whose parts are taken by constant positions becomes Split.
+ot_status ot__fuse_sequence(ot_model *model);
 // pass_sharing.c: parameters that an exporter merged into one tensor have tensors of their own
 // again. For models that nothing has prepared, since it goes by what nodes and values are called.
 typedef enum ot__sharing_kind {
@@ -78,9 +90,9 @@ ot_status ot__pass_expand(ot_model *model);
 // pass_expand.c: nodes become what gradients are built of (ot_op_def.train): QuantizeLinear and
 // DequantizeLinear FakeQuant, recurrent layers those that ONNX Runtime trains.
 ot_status ot__pass_train(ot_model *model);
-// pass_expand.c: recurrent layers that have the batch first become layers by steps between
-// Transposes: ONNX Runtime runs no others.
-ot_status ot__pass_steps_first(ot_model *model);
+// pass_expand.c: nodes become what also ONNX Runtime runs (ot_op_def.eval): recurrent layers that
+// have the batch first layers by steps between Transposes.
+ot_status ot__pass_eval(ot_model *model);
 // pass_prune.c: nodes and constants nothing needs.
 ot_status ot__pass_prune(ot_model *model);
 // pass_specialize.c: give every graph input its concrete shape (checked against the declared one),

@@ -67,23 +67,12 @@ uint64_t ot__elements_hash(const ot_tensor *tensor)
 
 // ---- roles ----
 
-static bool only_rearranges(const ot_node *node)
-{
-    static const char *const names[] = {"Identity", "Transpose", "Reshape",  "Unsqueeze",
-                                        "Squeeze",  "Flatten",   "CastLike", "Cast"};
-
-    for (size_t i = 0; node->domain[0] == '\0' && i < OT_COUNT(names); i++)
-        if (strcmp(node->op_type, names[i]) == 0)
-            return true;
-    return false;
-}
-
 // The use behind nodes that only rearrange.
 static const ot__use *follow(const ot__separation *s, const ot__use *use)
 {
     const int max_depth = 8;
 
-    for (int depth = 0; depth < max_depth && use->i_input == 0 && only_rearranges(use->node);
+    for (int depth = 0; depth < max_depth && use->i_input == 0 && ot__node_rearranges(use->node);
          depth++) {
         const ot_value *y = use->node->n_outputs > 0 ? use->node->outputs[0] : NULL;
 
@@ -126,8 +115,7 @@ ot_status ot__sharing_forget(ot__separation *s, ot_value *value)
 // Identities whose outputs have become tensors have none.
 static bool is_empty_copy(const ot_node *node)
 {
-    return node->n_outputs == 1 && !node->outputs[0] && node->domain[0] == '\0' &&
-           strcmp(node->op_type, "Identity") == 0;
+    return node->n_outputs == 1 && !node->outputs[0] && ot__match_copy(node);
 }
 
 static void compact(ot_graph *graph)

@@ -41,9 +41,8 @@ typedef struct tensor { // one that is looked at
 
 static bool is_copy(const ot_node *node)
 {
-    return node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0 &&
-           node->n_inputs == 1 && node->n_outputs == 1 && node->outputs[0] &&
-           !node->outputs[0]->is_output && node->metadata.n == 0;
+    return ot__match_copy(node) && node->n_inputs == 1 && node->n_outputs == 1 &&
+           node->outputs[0] && !node->outputs[0]->is_output && node->metadata.n == 0;
 }
 
 static bool is_generated_copy(const ot__use *use)
@@ -134,9 +133,7 @@ static const char *leaf_of(const reader *r)
 {
     if (*r->leaf)
         return r->leaf;
-    return strcmp(r->use.node->op_type, "Add") == 0   ? "bias"
-           : strcmp(r->use.node->op_type, "Mul") == 0 ? "weight"
-                                                      : "parameter";
+    return *ot__match_leaf(r->use.node) ? ot__match_leaf(r->use.node) : "parameter";
 }
 
 // By module and role, as that at home is called.

@@ -9,8 +9,7 @@ enum { MAX_DEPTH = 8 }; // of copies of copies
 
 static bool is_copy(const ot_node *node)
 {
-    return node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0 &&
-           node->n_inputs == 1 && node->n_outputs == 1 && node->outputs[0];
+    return ot__match_copy(node) && node->n_inputs == 1 && node->n_outputs == 1 && node->outputs[0];
 }
 
 // The tensor behind copies of it.

@@ -30,6 +30,7 @@ const ot_op_def ot__op_cast[] = {
      .infer = cast_infer,
      .kernels = ot__cast_kernels,
      .grad = cast_grad,
-     .flags = OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_ANY_LAYOUT | OT_OP_REARRANGE,
+     .identity_when = ot__identity_of_type},
     {0},
 };

@@ -29,6 +29,8 @@ const ot_op_def ot__op_cast_like[] = {
      .types = "T1: any string; T2: any string",
      .infer = cast_like_infer,
      .kernels = ot__cast_kernels,
-     .grad = cast_like_grad},
+     .grad = cast_like_grad,
+     .flags = OT_OP_REARRANGE,
+     .identity_when = ot__identity_of_type},
     {0},
 };

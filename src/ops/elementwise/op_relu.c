@@ -29,6 +29,6 @@ const ot_op_def ot__op_relu[] = {
      .kernels = ot__tile_kernels,
      .tile = &relu_tile,
      .grad = relu_grad,
-     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT | OT_OP_LATE_PARTS},
     {0},
 };

@@ -68,6 +68,7 @@ const ot_op_def ot__op_expand[] = {
      .types = "T: any string",
      .infer = expand_infer,
      .kernels = expand_kernels,
-     .grad = expand_grad},
+     .grad = expand_grad,
+     .identity_when = ot__identity_of_shape},
     {0},
 };

@@ -35,6 +35,7 @@ const ot_op_def ot__op_identity[] = {
      .infer = ot__infer_same_shape,
      .kernels = identity_kernels,
      .grad = identity_grad,
-     .flags = OT_OP_IN_PLACE | OT_OP_VIEW | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_IN_PLACE | OT_OP_VIEW | OT_OP_ANY_LAYOUT,
+     .identity_when = ot__identity_always},
     {0},
 };

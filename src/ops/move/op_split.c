@@ -104,6 +104,15 @@ static void split_upgrade(ot_upgrade *u)
     ot_upgrade_ints_to_input(u, "split", 1);
 }
 
+// Equal parts are told by the number of outputs alone, which the later form wants to be said.
+static void split_raise(ot_upgrade *u)
+{
+    const ot_node *node = ot_upgrade_node(u);
+
+    if (node->n_inputs < 2 || node->inputs[1] == NULL)
+        ot_upgrade_set_int(u, "num_outputs", node->n_outputs);
+}
+
 static const ot_port split_in_2[] = {{"input", "T", 0}, {0}};
 static const ot_port split_in[] = {
     {"input", "T", 0}, {"split", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
@@ -142,7 +151,8 @@ const ot_op_def ot__op_split[] = {
      .types = "T: any string",
      .infer = split_infer,
      .kernels = split_kernels,
-     .grad = split_grad},
+     .grad = split_grad,
+     .raise = split_raise},
     {.name = "Split",
      .since = 18,
      .inputs = split_in,

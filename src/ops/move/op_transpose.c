@@ -103,6 +103,7 @@ const ot_op_def ot__op_transpose[] = {
      .types = "T: any string",
      .infer = transpose_infer,
      .kernels = transpose_kernels,
-     .grad = transpose_grad},
+     .grad = transpose_grad,
+     .flags = OT_OP_REARRANGE},
     {0},
 };

@@ -36,17 +36,18 @@ static void internal_grad(ot_grad *g)
 
 enum { STATE = OT_PORT_STATE | OT_PORT_NO_GRAD, KEPT = OT_PORT_OPTIONAL | OT_PORT_NO_GRAD };
 static const ot_port internal_in[] = {{"X", "T", 0},
-                                      {"scale", "T", OT_PORT_SCALE},
-                                      {"B", "T", OT_PORT_BIAS},
-                                      {"input_mean", "T", STATE | OT_PORT_STATISTIC},
-                                      {"input_var", "T", STATE | OT_PORT_STATISTIC},
+                                      {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+                                      {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
+                                      {"input_mean", "T", STATE | OT_PORT_STATISTIC | OT_PORT_F32},
+                                      {"input_var", "T", STATE | OT_PORT_STATISTIC | OT_PORT_F32},
                                       {0}};
-static const ot_port internal_out[] = {{"Y", "T", 0},
-                                       {"running_mean", "T", OT_PORT_OPTIONAL | STATE},
-                                       {"running_var", "T", OT_PORT_OPTIONAL | STATE},
-                                       {"saved_mean", "T", KEPT},
-                                       {"saved_inv_std", "T", KEPT},
-                                       {0}};
+static const ot_port internal_out[] = {
+    {"Y", "T", 0},
+    {"running_mean", "T", OT_PORT_OPTIONAL | STATE | OT_PORT_F32},
+    {"running_var", "T", OT_PORT_OPTIONAL | STATE | OT_PORT_F32},
+    {"saved_mean", "T", KEPT | OT_PORT_F32},
+    {"saved_inv_std", "T", KEPT | OT_PORT_F32},
+    {0}};
 static const ot_attr_spec internal_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
     {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},

@@ -52,20 +52,36 @@ static void infer(ot_infer *c)
         ot__batch_norm_infer(c);
 }
 
+// Y = Relu((X - mean) * inv_std * scale + B), with what it saved of X.
+static ot_value *recompute(ot_grad *g)
+{
+    ot_value *in[] = {ot_grad_x(g, OT__BN_X), ot_grad_x(g, OT__BN_SCALE), ot_grad_x(g, OT__BN_BIAS),
+                      NULL, NULL};
+
+    if (ot_grad_x(g, OT__BN_Z) != NULL || !ot_expand_wants(g, OT__BN_SAVED_MEAN) ||
+        !ot_expand_wants(g, OT__BN_SAVED_SPREAD))
+        return NULL;
+    in[3] = ot_grad_y(g, OT__BN_SAVED_MEAN);
+    in[4] = ot_grad_y(g, OT__BN_SAVED_SPREAD);
+    return ot_emit_output(
+        g, ot_emit(g, "ai.onnxtrain.BatchNormReluAgain", NULL, in, (int)OT_COUNT(in), 1), 0);
+}
+
 enum { STATE = OT_PORT_STATE | OT_PORT_NO_GRAD, KEPT = OT_PORT_OPTIONAL | OT_PORT_NO_GRAD };
 static const ot_port batch_norm_relu_in[] = {{"X", "T", 0},
-                                             {"scale", "T", 0},
-                                             {"B", "T", 0},
-                                             {"input_mean", "T", STATE},
-                                             {"input_var", "T", STATE},
+                                             {"scale", "T", OT_PORT_F32},
+                                             {"B", "T", OT_PORT_F32},
+                                             {"input_mean", "T", STATE | OT_PORT_F32},
+                                             {"input_var", "T", STATE | OT_PORT_F32},
                                              {"Z", "T", OT_PORT_OPTIONAL},
                                              {0}};
-static const ot_port batch_norm_relu_out[] = {{"Y", "T", 0},
-                                              {"running_mean", "T", OT_PORT_OPTIONAL | STATE},
-                                              {"running_var", "T", OT_PORT_OPTIONAL | STATE},
-                                              {"saved_mean", "T", KEPT},
-                                              {"saved_inv_std", "T", KEPT},
-                                              {0}};
+static const ot_port batch_norm_relu_out[] = {
+    {"Y", "T", 0},
+    {"running_mean", "T", OT_PORT_OPTIONAL | STATE | OT_PORT_F32},
+    {"running_var", "T", OT_PORT_OPTIONAL | STATE | OT_PORT_F32},
+    {"saved_mean", "T", KEPT | OT_PORT_F32},
+    {"saved_inv_std", "T", KEPT | OT_PORT_F32},
+    {0}};
 static const ot_attr_spec batch_norm_relu_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
     {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
@@ -94,6 +110,7 @@ const ot_op_def ot__op_batch_norm_relu[] = {
      .types = "T: f32 f64",
      .infer = infer,
      .kernels = batch_norm_relu_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .recompute = recompute},
     {0},
 };

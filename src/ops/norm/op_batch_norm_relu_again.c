@@ -112,9 +112,12 @@ static ot_status run_simd(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port batch_norm_relu_again_in[] = {
-    {"X", "T", 0},          {"scale", "T", 0},         {"B", "T", 0},
-    {"saved_mean", "T", 0}, {"saved_inv_std", "T", 0}, {0}};
+static const ot_port batch_norm_relu_again_in[] = {{"X", "T", 0},
+                                                   {"scale", "T", OT_PORT_F32},
+                                                   {"B", "T", OT_PORT_F32},
+                                                   {"saved_mean", "T", OT_PORT_F32},
+                                                   {"saved_inv_std", "T", OT_PORT_F32},
+                                                   {0}};
 static const ot_port batch_norm_relu_again_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel batch_norm_relu_again_kernels[] = {
     {.name = "simd",

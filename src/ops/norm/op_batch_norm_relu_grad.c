@@ -63,15 +63,15 @@ static ot_status run_ref(const ot_run *r)
 
 static const ot_port batch_norm_relu_grad_in[] = {{"dY", "T", 0},
                                                   {"X", "T", 0},
-                                                  {"scale", "T", 0},
-                                                  {"saved_mean", "T", 0},
-                                                  {"saved_inv_std", "T", 0},
+                                                  {"scale", "T", OT_PORT_F32},
+                                                  {"saved_mean", "T", OT_PORT_F32},
+                                                  {"saved_inv_std", "T", OT_PORT_F32},
                                                   {"Y", "T", OT_PORT_OPTIONAL},
-                                                  {"B", "T", OT_PORT_OPTIONAL},
+                                                  {"B", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                                   {0}};
 static const ot_port batch_norm_relu_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
-                                                   {"dScale", "T", OT_PORT_OPTIONAL},
-                                                   {"dB", "T", OT_PORT_OPTIONAL},
+                                                   {"dScale", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+                                                   {"dB", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                                    {"dZ", "T", OT_PORT_OPTIONAL},
                                                    {0}};
 static const ot_kernel batch_norm_relu_grad_kernels[] = {

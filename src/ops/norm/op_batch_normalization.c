@@ -73,22 +73,25 @@ static void drop_spatial(ot_upgrade *u)
     ot_upgrade_remove_attr(u, "spatial");
 }
 
-static const ot_port batch_norm_in[] = {{"X", "T", 0},
-                                        {"scale", "T", OT_PORT_SCALE},
-                                        {"B", "T", OT_PORT_BIAS},
-                                        {"input_mean", "T", OT_PORT_NO_GRAD | OT_PORT_STATISTIC},
-                                        {"input_var", "T", OT_PORT_NO_GRAD | OT_PORT_STATISTIC},
-                                        {0}};
-static const ot_port batch_norm_out_7[] = {{"Y", "T", 0},
-                                           {"mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                           {"var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                           {"saved_mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                           {"saved_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                           {0}};
-static const ot_port batch_norm_out[] = {{"Y", "T", 0},
-                                         {"running_mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                         {"running_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                         {0}};
+static const ot_port batch_norm_in[] = {
+    {"X", "T", 0},
+    {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+    {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
+    {"input_mean", "T", OT_PORT_NO_GRAD | OT_PORT_STATISTIC | OT_PORT_F32},
+    {"input_var", "T", OT_PORT_NO_GRAD | OT_PORT_STATISTIC | OT_PORT_F32},
+    {0}};
+static const ot_port batch_norm_out_7[] = {
+    {"Y", "T", 0},
+    {"mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {"var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {"saved_mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {"saved_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {0}};
+static const ot_port batch_norm_out[] = {
+    {"Y", "T", 0},
+    {"running_mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {"running_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {0}};
 static const ot_attr_spec batch_norm_attrs_7[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
     {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},

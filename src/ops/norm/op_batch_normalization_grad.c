@@ -66,13 +66,13 @@ static ot_status batch_norm_grad_run(const ot_run *r)
 
 static const ot_port batch_norm_grad_in[] = {{"dY", "T", 0},
                                              {"X", "T", 0},
-                                             {"scale", "T", 0},
-                                             {"saved_mean", "T", 0},
-                                             {"saved_inv_std", "T", 0},
+                                             {"scale", "T", OT_PORT_F32},
+                                             {"saved_mean", "T", OT_PORT_F32},
+                                             {"saved_inv_std", "T", OT_PORT_F32},
                                              {0}};
 static const ot_port batch_norm_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
-                                              {"dScale", "T", OT_PORT_OPTIONAL},
-                                              {"dB", "T", OT_PORT_OPTIONAL},
+                                              {"dScale", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+                                              {"dB", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                               {0}};
 static const ot_attr_spec batch_norm_grad_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};

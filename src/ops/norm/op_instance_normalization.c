@@ -110,8 +110,10 @@ static void norm_grad(ot_grad *g)
         ot_grad_set_dx(g, BIAS, ot__emit_channel_sum(g, dy, false));
 }
 
-static const ot_port norm_in[] = {
-    {"input", "T", 0}, {"scale", "T", OT_PORT_SCALE}, {"B", "T", OT_PORT_BIAS}, {0}};
+static const ot_port norm_in[] = {{"input", "T", 0},
+                                  {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+                                  {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
+                                  {0}};
 static const ot_port norm_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec norm_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};

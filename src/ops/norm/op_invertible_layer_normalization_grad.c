@@ -46,12 +46,15 @@ static ot_status invertible_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port invertible_in[] = {{"Y_grad", "T", 0},      {"Y", "T", 0},
-                                        {"scale", "T", 0},       {"bias", "T", 0},
-                                        {"inv_std_var", "T", 0}, {0}};
+static const ot_port invertible_in[] = {{"Y_grad", "T", 0},
+                                        {"Y", "T", 0},
+                                        {"scale", "T", OT_PORT_F32},
+                                        {"bias", "T", OT_PORT_F32},
+                                        {"inv_std_var", "T", OT_PORT_F32},
+                                        {0}};
 static const ot_port invertible_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
-                                         {"scale_grad", "T", OT_PORT_OPTIONAL},
-                                         {"bias_grad", "T", OT_PORT_OPTIONAL},
+                                         {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+                                         {"bias_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                          {0}};
 static const ot_kernel invertible_kernels[] = {
     {.name = "ref",

@@ -77,12 +77,15 @@ static void norm_grad(ot_grad *g)
             ot_grad_set_dx(g, i, ot_emit_output(g, node, i));
 }
 
-static const ot_port norm_in[] = {
-    {"X", "T", 0}, {"Scale", "T", OT_PORT_SCALE}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
-static const ot_port norm_out[] = {{"Y", "T", 0},
-                                   {"Mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                   {"InvStdDev", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                   {0}};
+static const ot_port norm_in[] = {{"X", "T", 0},
+                                  {"Scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+                                  {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS | OT_PORT_F32},
+                                  {0}};
+static const ot_port norm_out[] = {
+    {"Y", "T", 0},
+    {"Mean", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {"InvStdDev", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {0}};
 static const ot_kernel norm_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,
@@ -104,6 +107,7 @@ const ot_op_def ot__op_layer_normalization[] = {
      .types = "T: f32 f64",
      .infer = norm_infer,
      .kernels = norm_kernels,
-     .grad = norm_grad},
+     .grad = norm_grad,
+     .flags = OT_OP_LATE_PARTS},
     {0},
 };

@@ -3,11 +3,15 @@
 #include "op/expand.h"
 #include "ops/norm/layer_norm.h"
 
-static const ot_port norm_grad_in[] = {{"dY", "T", 0},   {"X", "T", 0},           {"scale", "T", 0},
-                                       {"mean", "T", 0}, {"inv_std_var", "T", 0}, {0}};
+static const ot_port norm_grad_in[] = {{"dY", "T", 0},
+                                       {"X", "T", 0},
+                                       {"scale", "T", OT_PORT_F32},
+                                       {"mean", "T", OT_PORT_F32},
+                                       {"inv_std_var", "T", OT_PORT_F32},
+                                       {0}};
 static const ot_port norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
-                                        {"scale_grad", "T", OT_PORT_OPTIONAL},
-                                        {"bias_grad", "T", OT_PORT_OPTIONAL},
+                                        {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+                                        {"bias_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                         {0}};
 const ot_op_def ot__op_layer_normalization_grad[] = {
     {.domain = "com.microsoft",

@@ -52,9 +52,9 @@ static void norm_grad(ot_grad *g)
             ot_grad_set_dx(g, i, ot_emit_output(g, node, i));
 }
 
-static const ot_port norm_in[] = {{"X", "T", 0}, {"scale", "T", OT_PORT_SCALE}, {0}};
+static const ot_port norm_in[] = {{"X", "T", 0}, {"scale", "T", OT_PORT_SCALE | OT_PORT_F32}, {0}};
 static const ot_port norm_out[] = {
-    {"Y", "T", 0}, {"inv_std_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
+    {"Y", "T", 0}, {"inv_std_var", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32}, {0}};
 static const ot_kernel norm_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

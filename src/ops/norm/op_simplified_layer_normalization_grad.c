@@ -3,10 +3,13 @@
 #include "op/expand.h"
 #include "ops/norm/layer_norm.h"
 
-static const ot_port norm_grad_in[] = {
-    {"dY", "T", 0}, {"X", "T", 0}, {"scale", "T", 0}, {"inv_std_var", "T", 0}, {0}};
+static const ot_port norm_grad_in[] = {{"dY", "T", 0},
+                                       {"X", "T", 0},
+                                       {"scale", "T", OT_PORT_F32},
+                                       {"inv_std_var", "T", OT_PORT_F32},
+                                       {0}};
 static const ot_port norm_grad_out[] = {
-    {"X_grad", "T", OT_PORT_OPTIONAL}, {"scale_grad", "T", OT_PORT_OPTIONAL}, {0}};
+    {"X_grad", "T", OT_PORT_OPTIONAL}, {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
 const ot_op_def ot__op_simplified_layer_normalization_grad[] = {
     {.domain = "com.microsoft",
      .name = "SimplifiedLayerNormalizationGrad",

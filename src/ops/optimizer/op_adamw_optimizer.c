@@ -98,12 +98,12 @@ static bool adamw_can_simd(const ot_prep *p)
 }
 
 static const ot_port adamw_in[] = {
-    {"lr", "f32", 0},
+    {"lr", "f32", OT_PORT_F32},
     {"step", "i64", 0},
-    {"weights", "T", OT_PORT_SEQUENCE | OT_PORT_STATE},
-    {"gradients", "T", OT_PORT_SEQUENCE},
-    {"momentums_1", "T", OT_PORT_SEQUENCE | OT_PORT_STATE},
-    {"momentums_2", "T", OT_PORT_SEQUENCE | OT_PORT_STATE},
+    {"weights", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
+    {"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_F32},
+    {"momentums_1", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
+    {"momentums_2", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
     {"update_signal", "bool", OT_PORT_OPTIONAL},
     {0},
 };

@@ -3,9 +3,9 @@
 #include "ops/optimizer/optimizer.h"
 
 static const ot_port sgd_in[] = {
-    {"lr", "f32", 0},
-    {"weights", "T", OT_PORT_SEQUENCE | OT_PORT_STATE},
-    {"gradients", "T", OT_PORT_SEQUENCE},
+    {"lr", "f32", OT_PORT_F32},
+    {"weights", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
+    {"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_F32},
     {"update_signal", "bool", OT_PORT_OPTIONAL},
     {0},
 };

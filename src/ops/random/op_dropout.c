@@ -93,6 +93,20 @@ static void dropout_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
+static bool is_zero(const ot_value *value)
+{
+    return value->constant && ot_tensor_count(value->constant) == 1 &&
+           ot__tensor_get_f64(value->constant, 0) == 0.0;
+}
+
+static bool drops_nothing(const ot_node *node)
+{
+    const ot_value *ratio = node->n_inputs > 1 ? node->inputs[1] : NULL;
+    const ot_value *training = node->n_inputs > 2 ? node->inputs[2] : NULL;
+
+    return !training || is_zero(training) || (ratio && is_zero(ratio));
+}
+
 static void ratio_to_input(ot_upgrade *u)
 {
     ot_upgrade_float_to_input(u, "ratio", 0.5f, 1);
@@ -132,6 +146,7 @@ const ot_op_def ot__op_dropout[] = {
      .infer = dropout_infer,
      .kernels = dropout_kernels,
      .grad = dropout_grad,
-     .flags = OT_OP_RANDOM},
+     .flags = OT_OP_RANDOM,
+     .identity_when = drops_nothing},
     {0},
 };

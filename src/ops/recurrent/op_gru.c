@@ -8,7 +8,8 @@
     {                                                                                              \
         .name = "GRU", .since = opset, .inputs = ot__gru_in, .outputs = ot__gru_out,               \
         .attrs = attributes, .types = "T: f32 f64", .infer = ot__recurrent_infer,                  \
-        .kernels = ot__recurrent_kernels, .grad = ot__recurrent_grad, .train = ot__recurrent_train \
+        .kernels = ot__recurrent_kernels, .grad = ot__recurrent_grad,                              \
+        .train = ot__recurrent_train, .eval = ot__recurrent_steps_first                            \
     }
 const ot_op_def ot__op_gru[] = {
     RECORD(7, ot__gru_attrs_7),

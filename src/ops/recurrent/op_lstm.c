@@ -8,7 +8,8 @@
     {                                                                                              \
         .name = "LSTM", .since = opset, .inputs = ot__lstm_in, .outputs = ot__lstm_out,            \
         .attrs = attributes, .types = "T: f32 f64", .infer = ot__recurrent_infer,                  \
-        .kernels = ot__recurrent_kernels, .grad = ot__recurrent_grad, .train = ot__recurrent_train \
+        .kernels = ot__recurrent_kernels, .grad = ot__recurrent_grad,                              \
+        .train = ot__recurrent_train, .eval = ot__recurrent_steps_first                            \
     }
 const ot_op_def ot__op_lstm[] = {
     RECORD(7, ot__lstm_attrs_7),

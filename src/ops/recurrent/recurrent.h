@@ -60,7 +60,9 @@ extern const ot_attr_spec ot__rnn_attrs_7[], ot__rnn_attrs[], ot__gru_attrs_7[],
 void ot__recurrent_grad(ot_grad *g);          // of RNN, GRU and LSTM by steps
 void ot__recurrent_training_grad(ot_grad *g); // of GRUTraining and LSTMTraining
 
-// recurrent_train.c: layers that ONNX Runtime trains, in both directions.
+// recurrent_train.c: layers that ONNX Runtime trains, in both directions, and those that it runs: a
+// layer that has the batch first becomes one by steps between Transposes.
 void ot__recurrent_train(ot_grad *g);
+void ot__recurrent_steps_first(ot_grad *g);
 
 #endif

@@ -35,7 +35,7 @@ void ot__recurrent_steps_first(ot_grad *g)
     ot_value *in[N_IN] = {NULL}, *out[N_OUT] = {NULL};
     ot_node *layer;
 
-    if (node->op->infer != ot__recurrent_infer || ot_attr_int(node, "layout") != 1)
+    if (ot_attr_int(node, "layout") != 1)
         return;
     for (int i = 0; i < ot_grad_input_count(g); i++)
         in[i] = i == IN_X || i == IN_H0 || i == IN_C0 ? swap_batch(g, ot_grad_x(g, i))

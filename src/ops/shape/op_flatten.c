@@ -44,6 +44,7 @@ const ot_op_def ot__op_flatten[] = {
      .infer = flatten_infer,
      .kernels = ot__view_kernels,
      .grad = flatten_grad,
-     .flags = OT_OP_VIEW},
+     .flags = OT_OP_VIEW,
+     .identity_when = ot__identity_of_shape},
     {0},
 };

@@ -116,7 +116,7 @@ static const ot_attr_spec reshape_attrs[] = {
     .name = "Reshape", .inputs = reshape_in, .outputs = reshape_out, .types = "T: any string",     \
     .infer = reshape_infer, .kernels = ot__view_kernels, .grad = reshape_grad, .flags = OT_OP_VIEW
 const ot_op_def ot__op_reshape[] = {
-    {RESHAPE, .since = 5},
-    {RESHAPE, .since = 14, .attrs = reshape_attrs},
+    {RESHAPE, .since = 5, .identity_when = ot__identity_of_shape},
+    {RESHAPE, .since = 14, .identity_when = ot__identity_of_shape, .attrs = reshape_attrs},
     {0},
 };

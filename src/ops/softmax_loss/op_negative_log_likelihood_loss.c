@@ -37,11 +37,11 @@ static void nll_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
-static const ot_port nll_in[] = {{"input", "T", 0},
+static const ot_port nll_in[] = {{"input", "T", OT_PORT_F32},
                                  {"target", "Tind", OT_PORT_NO_GRAD},
-                                 {"weight", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                                 {"weight", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
                                  {0}};
-static const ot_port nll_out[] = {{"loss", "T", 0}, {0}};
+static const ot_port nll_out[] = {{"loss", "T", OT_PORT_F32}, {0}};
 static const ot_kernel nll_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

@@ -22,12 +22,12 @@ static ot_status nll_grad_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port nll_grad_in[] = {{"dY", "T", 0},
-                                      {"input", "T", 0},
+static const ot_port nll_grad_in[] = {{"dY", "T", OT_PORT_F32},
+                                      {"input", "T", OT_PORT_F32},
                                       {"target", "Tind", 0},
-                                      {"weight", "T", OT_PORT_OPTIONAL},
+                                      {"weight", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                       {0}};
-static const ot_port nll_grad_out[] = {{"dX", "T", 0}, {0}};
+static const ot_port nll_grad_out[] = {{"dX", "T", OT_PORT_F32}, {0}};
 static const ot_kernel nll_grad_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

@@ -45,11 +45,12 @@ static void sce_grad(ot_grad *g)
     ot__sce_grad_emit(g, "com.microsoft.SoftmaxCrossEntropyLossGrad");
 }
 
-static const ot_port sce_in[] = {{"scores", "T", 0},
+static const ot_port sce_in[] = {{"scores", "T", OT_PORT_F32},
                                  {"labels", "Tind", OT_PORT_NO_GRAD},
-                                 {"weights", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+                                 {"weights", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
                                  {0}};
-static const ot_port sce_out[] = {{"output", "T", 0}, {"log_prob", "T", OT_PORT_OPTIONAL}, {0}};
+static const ot_port sce_out[] = {
+    {"output", "T", OT_PORT_F32}, {"log_prob", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
 static const ot_kernel sce_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,

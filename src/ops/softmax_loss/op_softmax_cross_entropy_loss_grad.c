@@ -28,12 +28,12 @@ static ot_status sce_grad_run_simd(const ot_run *r)
     return ot__sce_grad_run_simd(r->state, r->in[0], r->in[1], r->in[2], weight, r->out[0]);
 }
 
-static const ot_port sce_grad_in[] = {{"dY", "T", 0},
-                                      {"log_prob", "T", 0},
+static const ot_port sce_grad_in[] = {{"dY", "T", OT_PORT_F32},
+                                      {"log_prob", "T", OT_PORT_F32},
                                       {"label", "Tind", 0},
-                                      {"weight", "T", OT_PORT_OPTIONAL},
+                                      {"weight", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                       {0}};
-static const ot_port sce_grad_out[] = {{"d_logits", "T", 0}, {0}};
+static const ot_port sce_grad_out[] = {{"d_logits", "T", OT_PORT_F32}, {0}};
 static const ot_kernel sce_grad_kernels[] = {
     {.name = "simd",
      .flags = OT_KERNEL_THREAD_EXACT,

@@ -34,13 +34,14 @@ static void internal_grad(ot_grad *g)
     ot__sce_grad_emit(g, "com.microsoft.SoftmaxCrossEntropyLossInternalGrad");
 }
 
-static const ot_port internal_in[] = {{"scores", "T", 0},
-                                      {"labels", "Tind", OT_PORT_NO_GRAD},
-                                      {"weights", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                      {"ignore_index", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                                      {0}};
+static const ot_port internal_in[] = {
+    {"scores", "T", OT_PORT_F32},
+    {"labels", "Tind", OT_PORT_NO_GRAD},
+    {"weights", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32},
+    {"ignore_index", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+    {0}};
 static const ot_port internal_out[] = {
-    {"output", "T", 0}, {"log_prob", "T", OT_PORT_OPTIONAL}, {0}};
+    {"output", "T", OT_PORT_F32}, {"log_prob", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
 static const ot_kernel internal_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

@@ -24,14 +24,14 @@ static ot_status internal_grad_run(const ot_run *r)
     return ot__sce_grad_run(&p, dy, log_prob, labels, weight, r->out[0]);
 }
 
-static const ot_port internal_grad_in[] = {{"dY", "T", 0},
-                                           {"log_prob", "T", 0},
+static const ot_port internal_grad_in[] = {{"dY", "T", OT_PORT_F32},
+                                           {"log_prob", "T", OT_PORT_F32},
                                            {"label", "Tind", 0},
-                                           {"weight", "T", OT_PORT_OPTIONAL},
+                                           {"weight", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                            {"ignore_index", "i64", OT_PORT_OPTIONAL},
-                                           {"bias", "T", OT_PORT_OPTIONAL},
+                                           {"bias", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
                                            {0}};
-static const ot_port internal_grad_out[] = {{"d_logits", "T", 0}, {0}};
+static const ot_port internal_grad_out[] = {{"d_logits", "T", OT_PORT_F32}, {0}};
 static const ot_kernel internal_grad_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

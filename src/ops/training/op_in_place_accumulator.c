@@ -41,12 +41,12 @@ static ot_status in_place_accumulator_run(const ot_run *r)
 }
 
 static const ot_port in_place_accumulator_in[] = {
-    {"old_sum", "T", 0},
+    {"old_sum", "T", OT_PORT_F32},
     {"value", "T", 0},
     {"update_signal", "bool", OT_PORT_OPTIONAL},
     {0},
 };
-static const ot_port in_place_accumulator_out[] = {{"new_sum", "T", 0}, {0}};
+static const ot_port in_place_accumulator_out[] = {{"new_sum", "T", OT_PORT_F32}, {0}};
 static const ot_kernel in_place_accumulator_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

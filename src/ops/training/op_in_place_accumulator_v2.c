@@ -67,14 +67,14 @@ static ot_status in_place_accumulator_v2_run(const ot_run *r)
 }
 
 static const ot_port in_place_accumulator_v2_in[] = {
-    {"accumulation_buffer", "T", OT_PORT_STATE},
+    {"accumulation_buffer", "T", OT_PORT_STATE | OT_PORT_F32},
     {"value", "T", 0},
     {"overwrite_flag", "bool", OT_PORT_OPTIONAL},
     {0},
 };
 static const ot_port in_place_accumulator_v2_out[] = {
     {"updated_flag", "bool", 0},
-    {"accumulation_buffer_out", "T", OT_PORT_OPTIONAL},
+    {"accumulation_buffer_out", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
     {0},
 };
 static const ot_kernel in_place_accumulator_v2_kernels[] = {

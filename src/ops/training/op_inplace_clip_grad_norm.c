@@ -61,9 +61,10 @@ static ot_status clip_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port clip_in[] = {{"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE}, {0}};
-static const ot_port clip_out[] = {{"clipped_gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE},
-                                   {0}};
+static const ot_port clip_in[] = {
+    {"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32}, {0}};
+static const ot_port clip_out[] = {
+    {"clipped_gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32}, {0}};
 static const ot_attr_spec clip_attrs[] = {
     {.name = "max_norm", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
     {.name = "norm_type", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "fro"},

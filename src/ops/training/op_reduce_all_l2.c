@@ -26,8 +26,8 @@ static ot_status reduce_all_l2_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port reduce_all_l2_in[] = {{"X", "T", OT_PORT_VARIADIC}, {0}};
-static const ot_port reduce_all_l2_out[] = {{"Y", "T", 0}, {0}};
+static const ot_port reduce_all_l2_in[] = {{"X", "T", OT_PORT_VARIADIC | OT_PORT_F32}, {0}};
+static const ot_port reduce_all_l2_out[] = {{"Y", "T", OT_PORT_F32}, {0}};
 static const ot_kernel reduce_all_l2_kernels[] = {
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,

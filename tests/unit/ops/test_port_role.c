@@ -75,12 +75,66 @@ static void unknown_operators_say_nothing(void **state)
     ot_model_destroy(m);
 }
 
+static bool is_kept(const ot_port *port)
+{
+    const unsigned kept = OT_PORT_STATE | OT_PORT_SCALE | OT_PORT_STATISTIC;
+
+    return (port->flags & kept) != 0 && (port->flags & OT_PORT_F32) == 0;
+}
+
+static void state_statistics_and_scales_stay_f32(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ot__op_count(); i++)
+        for (const ot_op_def *op = ot__op_records(i); op->name; op++) {
+            for (const ot_port *port = op->inputs; port->name; port++)
+                if (is_kept(port))
+                    fail_msg("input %s of %s may be narrower than f32", port->name, op->name);
+            for (const ot_port *port = op->outputs; port->name; port++)
+                if (is_kept(port))
+                    fail_msg("output %s of %s may be narrower than f32", port->name, op->name);
+        }
+}
+
+static unsigned flags_of(const char *op_type)
+{
+    return ot__op_find("", op_type, ot__op_newest_opset)->outputs[0].flags;
+}
+
+static void losses_stay_f32(void **state)
+{
+    (void)state;
+    assert_true(flags_of("SoftmaxCrossEntropyLoss") & OT_PORT_F32);
+    assert_true(flags_of("NegativeLogLikelihoodLoss") & OT_PORT_F32);
+    assert_false(flags_of("MatMul") & OT_PORT_F32);
+}
+
+// In order and type at most: the sum of the elements is what it was.
+static void nodes_that_rearrange_are_told_without_being_checked(void **state)
+{
+    ot_model *m =
+        model_of("<ir_version: 8, opset_import: [\"\": 17]> g (float x, int64 i) => (float y)\n{\n"
+                 "    t = Transpose(x)\n    c = Cast <to = 11> (x)\n    s = Squeeze(x)\n"
+                 "    r = Gather(x, i)\n    y = Relu(x)\n}");
+
+    (void)state;
+    assert_true(ot__node_rearranges(maker(m, "t")));
+    assert_true(ot__node_rearranges(maker(m, "c")));
+    assert_true(ot__node_rearranges(maker(m, "s")));
+    assert_false(ot__node_rearranges(maker(m, "r")));
+    assert_false(ot__node_rearranges(maker(m, "y")));
+    ot_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_say_what_an_input_is),
         cmocka_unit_test(what_is_added_to_a_product_is_a_bias),
         cmocka_unit_test(unknown_operators_say_nothing),
+        cmocka_unit_test(state_statistics_and_scales_stay_f32),
+        cmocka_unit_test(losses_stay_f32),
+        cmocka_unit_test(nodes_that_rearrange_are_told_without_being_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

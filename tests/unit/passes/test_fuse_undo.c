@@ -109,11 +109,11 @@ static void what_is_not_understood_is_said(void **state)
                                      " activation_params = [0.5]> (x, k, bias) }");
 
     (void)state;
-    assert_fails(ot__pass_unfuse(model), OT_ERR_UNSUPPORTED,
+    assert_fails(ot__fuse_undo(model), OT_ERR_UNSUPPORTED,
                  "an activation with parameters is not supported");
     ot_model_destroy(model);
     model = read_text(HEAD "{ y = com.microsoft.FusedGemm (x) }");
-    assert_fails(ot__pass_unfuse(model), OT_ERR_INVALID, "FusedGemm of 'y' lacks inputs");
+    assert_fails(ot__fuse_undo(model), OT_ERR_INVALID, "FusedGemm of 'y' lacks inputs");
     ot_model_destroy(model);
 }
 

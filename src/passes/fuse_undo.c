@@ -218,7 +218,7 @@ static ot_status unfuse(ot_node *node, bool *changed)
     return OT_OK;
 }
 
-ot_status ot__pass_unfuse(ot_model *model)
+ot_status ot__fuse_undo(ot_model *model)
 {
     const int n_nodes = model->graph->n_nodes; // those that come behind are plain
     bool changed = false;

@@ -53,7 +53,7 @@ static void a_sequence_that_is_used_otherwise_stays(void **state)
                                      "  n = SequenceLength(s) t = SequenceAt(s, n) y = Neg(t) }");
 
     (void)state;
-    assert_ok(ot__pass_sequence(model));
+    assert_ok(ot__fuse_sequence(model));
     assert_non_null(find_node(model, "SplitToSequence"));
     assert_fails(ot__pass_prepare(model), OT_ERR_UNSUPPORTED, "SplitToSequence (opset 18)");
     ot_model_destroy(model);
@@ -66,7 +66,7 @@ static void an_unknown_number_of_parts_stays(void **state)
                                 "{ s = SplitToSequence<axis = 1>(x, two) y = SequenceAt(s, two) }");
 
     (void)state;
-    assert_ok(ot__pass_sequence(model));
+    assert_ok(ot__fuse_sequence(model));
     assert_non_null(find_node(model, "SplitToSequence"));
     ot_model_destroy(model);
 }

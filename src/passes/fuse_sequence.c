@@ -32,12 +32,8 @@ static int64_t int_attr(const ot_node *node, const char *name, int64_t otherwise
 // Elements of an initializer or of a Constant node; before folding, so both occur.
 static const ot_tensor *constant_of(const ot_value *value)
 {
-    const ot_attr *attr = value->producer && is_operator(value->producer, "Constant")
-                              ? ot__node_attr(value->producer, "value")
-                              : NULL;
-    const ot_tensor *tensor = value->constant && !value->is_input ? value->constant
-                              : attr                              ? attr->t
-                                                                  : NULL;
+    const ot_tensor *tensor =
+        value->constant && !value->is_input ? value->constant : ot__match_constant(value->producer);
 
     return tensor && (tensor->dtype == OT_I64 || tensor->dtype == OT_I32) ? tensor : NULL;
 }
@@ -212,7 +208,7 @@ static bool has_form(const ot_node *node)
            node->n_outputs == 1 && node->outputs[0];
 }
 
-ot_status ot__pass_sequence(ot_model *model)
+ot_status ot__fuse_sequence(ot_model *model)
 {
     ot_graph *graph = model->graph;
     ot__uses uses;
