@@ -13,51 +13,59 @@ bool ot__is_batch_norm(const ot_node *node)
 
 // ---- which statistics ----
 
-// What a value is computed from, in ot_value.index; behind it, for a candidate, its number from 1.
-enum { FROM_TRAINED = 1, FROM_OTHER_PARAMETER = 2, FROM_ANY = 3, NUMBER = 4 };
+// What a value is computed from.
+enum { FROM_TRAINED = 1, FROM_OTHER_PARAMETER = 2 };
+
+typedef struct marking {
+    ot__numbers numbers;
+    int *mark;      // per value
+    int *candidate; // per value: its number among the candidates, from 1; 0: none
+} marking;
+
+static int *mark_of(const marking *m, const ot_value *value)
+{
+    return &m->mark[ot__value_number(&m->numbers, value)];
+}
 
 static bool reads_elements(const ot_node *node)
 {
-    const bool is_extents =
-        strcmp(node->op_type, "Shape") == 0 || strcmp(node->op_type, "Size") == 0;
-
-    return node->domain[0] != '\0' || !is_extents;
+    return (node->op->flags & OT_OP_SHAPE_ONLY) == 0;
 }
 
-static void mark_origins(const ot__candidates *c)
+static ot_status mark_origins(const ot__candidates *c, marking *m)
 {
-    const ot_graph *graph = c->graph;
-
-    for (int i = 0; i < graph->n_inputs; i++)
-        graph->inputs[i]->index = 0;
-    for (int i = 0; i < graph->n_initializers; i++)
-        graph->initializers[i]->index = 0;
+    OT_TRY(ot__numbers_build(c->graph, &m->numbers));
+    m->mark = ot__alloc_zero((size_t)m->numbers.n_values, sizeof *m->mark);
+    m->candidate = ot__alloc_zero((size_t)m->numbers.n_values, sizeof *m->candidate);
+    if (!m->mark || !m->candidate)
+        return OT_ERR_NO_MEMORY;
     for (int i = 0; i < c->n; i++) {
-        ot_value *value = c->items[i].value;
+        const ot_value *value = c->items[i].value;
         const bool could_train = ot__dtype_is_float(value->dtype) && value->shape.ndim > 0;
 
-        value->index = c->items[i].role == OT_ROLE_TRAINABLE ? FROM_TRAINED
-                       : could_train                         ? FROM_OTHER_PARAMETER
-                                                             : 0;
-        value->index += (i + 1) * NUMBER;
+        *mark_of(m, value) = c->items[i].role == OT_ROLE_TRAINABLE ? FROM_TRAINED
+                             : could_train                         ? FROM_OTHER_PARAMETER
+                                                                   : 0;
+        m->candidate[ot__value_number(&m->numbers, value)] = i + 1;
     }
-    for (int n = 0; n < graph->n_nodes; n++) {
-        const ot_node *node = graph->nodes[n];
+    for (int n = 0; n < c->graph->n_nodes; n++) {
+        const ot_node *node = c->graph->nodes[n];
         int mark = 0;
 
         for (int i = 0; i < node->n_inputs && reads_elements(node); i++)
-            mark |= node->inputs[i] ? node->inputs[i]->index & FROM_ANY : 0;
+            mark |= node->inputs[i] ? *mark_of(m, node->inputs[i]) : 0;
         for (int i = 0; i < node->n_outputs; i++)
             if (node->outputs[i])
-                node->outputs[i]->index = mark;
+                *mark_of(m, node->outputs[i]) = mark;
     }
+    return OT_OK;
 }
 
 // Scale and bias that come from no parameter, as those of a layer made without them, are not
 // frozen: there is nothing to freeze.
-static bool uses_batch(const ot_node *node, ot_batch_norm mode)
+static bool uses_batch(const marking *m, const ot_node *node, ot_batch_norm mode)
 {
-    const int mark = node->inputs[INPUT_SCALE]->index | node->inputs[INPUT_BIAS]->index;
+    const int mark = *mark_of(m, node->inputs[INPUT_SCALE]) | *mark_of(m, node->inputs[INPUT_BIAS]);
 
     if (mode != OT_BATCH_NORM_AUTO)
         return mode == OT_BATCH_NORM_BATCH;
@@ -66,28 +74,23 @@ static bool uses_batch(const ot_node *node, ot_batch_norm mode)
 
 // ---- running statistics ----
 
-// NULL: it is none. Of values that nobody makes the index may be anything.
-static ot__candidate *find_candidate(const ot__candidates *c, const ot_value *value)
-{
-    const int i = value->index / NUMBER - 1;
-
-    return i >= 0 && i < c->n && c->items[i].value == value ? &c->items[i] : NULL;
-}
-
 // What the node writes must be a parameter itself: not a copy of one, not a Constant's value.
-static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input,
+static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node *node, int i_input,
                                    ot__candidate **out)
 {
     ot_value *value = node->inputs[i_input];
     ot_tensor *constant;
+    int *candidate;
     char label[160];
 
     while (ot__match_copy(value->producer))
         value = value->producer->inputs[0];
     node->inputs[i_input] = value;
-    *out = find_candidate(c, value);
-    if (*out)
+    candidate = &m->candidate[ot__value_number(&m->numbers, value)];
+    if (*candidate > 0) {
+        *out = &c->items[*candidate - 1];
         return OT_OK;
+    }
     constant = ot__match_constant(value->producer);
     if (!constant)
         return ot__error(OT_ERR_UNSUPPORTED,
@@ -98,17 +101,17 @@ static ot_status resolve_statistic(ot__candidates *c, ot_node *node, int i_input
     if (!ot__graph_add_initializer(c->graph, value, constant))
         return OT_ERR_NO_MEMORY;
     OT_TRY(ot__candidates_add(c, value));
-    value->index += c->n * NUMBER;
+    *candidate = c->n;
     *out = &c->items[c->n - 1];
     return OT_OK;
 }
 
-static ot_status freeze_statistic(ot__candidates *c, ot_node *node, int i_input)
+static ot_status freeze_statistic(ot__candidates *c, const marking *m, ot_node *node, int i_input)
 {
     ot__candidate *item;
     char label[160];
 
-    OT_TRY(resolve_statistic(c, node, i_input, &item));
+    OT_TRY(resolve_statistic(c, m, node, i_input, &item));
     ot__node_label(node, label, sizeof label);
     if (item->role == OT_ROLE_TRAINABLE)
         return ot__error(OT_ERR_INVALID,
@@ -119,26 +122,38 @@ static ot_status freeze_statistic(ot__candidates *c, ot_node *node, int i_input)
     return item->reason ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
+static ot_status list_batch_norms(ot__candidates *c, const marking *m, ot_batch_norm mode)
+{
+    ot_graph *graph = c->graph;
+
+    c->n_batch_norms = 0;
+    c->batch_norms =
+        ot__arena_alloc(graph->model->arena, ((size_t)graph->n_nodes + 1) * sizeof(ot_node *));
+    if (!c->batch_norms)
+        return OT_ERR_NO_MEMORY;
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (ot__is_batch_norm(graph->nodes[n]) && uses_batch(m, graph->nodes[n], mode))
+            c->batch_norms[c->n_batch_norms++] = graph->nodes[n];
+    return OT_OK;
+}
+
 ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
 {
-    const ot_graph *graph = c->graph;
+    marking m = {0};
+    ot_status st = mark_origins(c, &m);
 
-    mark_origins(c);
-    for (int n = 0; n < graph->n_nodes; n++) {
-        ot_node *node = graph->nodes[n];
-
-        node->index = ot__is_batch_norm(node) && uses_batch(node, mode);
-    }
-    for (int n = graph->n_nodes - 1; n >= 0; n--) {
-        ot_node *node = graph->nodes[n];
-
-        if (node->index == 0 || !ot__is_batch_norm(node))
-            continue;
-        OT_TRY(freeze_statistic(c, node, INPUT_MEAN));
-        OT_TRY(freeze_statistic(c, node, INPUT_VAR));
+    if (st == OT_OK)
+        st = list_batch_norms(c, &m, mode);
+    for (int k = c->n_batch_norms; st == OT_OK && k-- > 0;) {
+        st = freeze_statistic(c, &m, c->batch_norms[k], INPUT_MEAN);
+        if (st == OT_OK)
+            st = freeze_statistic(c, &m, c->batch_norms[k], INPUT_VAR);
     }
     ot__graph_drop_detached(c->graph);
-    return OT_OK;
+    ot__free(m.mark);
+    ot__free(m.candidate);
+    ot__numbers_deinit(&m.numbers);
+    return st;
 }
 
 // ---- forms ----

@@ -48,11 +48,11 @@ static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
 static ot_status is_read_as_buffer(ot__origins *origins, const ot__uses *uses,
                                    const ot__candidate *item, const char *name, bool *out)
 {
-    const int index = item->value->index;
     const bool may_be_merged = ot__tensor_is_uniform(item->value->constant);
 
     *out = true;
-    for (int u = uses->first[index]; u < uses->first[index + 1] && *out; u++) {
+    for (int u = ot__uses_first(uses, item->value); u < ot__uses_end(uses, item->value) && *out;
+         u++) {
         ot__nearness place;
 
         OT_TRY(ot__origins_place(origins, uses->use[u].node, name, &place));

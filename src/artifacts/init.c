@@ -180,30 +180,35 @@ static const struct init_row {
     {"ones", INIT_ONES, false},
 };
 
-// MatMul and Gemm without transB hold [in, out], all others [out, in, ...] as PyTorch does. The
-// first get the ot_value.index 1.
-static void mark_inputs_first(const ot_graph *graph)
+typedef struct initialising {
+    ot_graph *graph;
+    uint64_t seed;
+    ot__numbers numbers;
+    bool *holds_inputs_first; // per value
+} initialising;
+
+// MatMul and Gemm without transB hold [in, out], all others [out, in, ...] as PyTorch does.
+static void mark_inputs_first(initialising *in)
 {
-    for (int i = 0; i < graph->n_initializers; i++)
-        graph->initializers[i]->index = 0;
-    for (int n = 0; n < graph->n_nodes; n++) {
-        const ot_node *node = graph->nodes[n];
+    for (int n = 0; n < in->graph->n_nodes; n++) {
+        const ot_node *node = in->graph->nodes[n];
         const ot_attr *transposed = ot__node_attr(node, "transB");
 
         if (node->n_inputs < 2 || !node->inputs[1] || node->domain[0] != '\0')
             continue;
         if (strcmp(node->op_type, "MatMul") == 0 ||
             (strcmp(node->op_type, "Gemm") == 0 && (!transposed || transposed->i == 0)))
-            node->inputs[1]->index = 1;
+            in->holds_inputs_first[ot__value_number(&in->numbers, node->inputs[1])] = true;
     }
 }
 
 // Variance as torch.nn.init has it: gain^2 / fan_in with the gain of ReLU, or 2 / (fan_in +
 // fan_out).
-static double variance_of(const ot_value *value, init_kind kind)
+static double variance_of(const initialising *in, const ot_value *value, init_kind kind)
 {
     const ot_shape *shape = &value->constant->shape;
-    const bool inputs_first = shape->ndim == 2 && value->index == 1;
+    const bool inputs_first =
+        shape->ndim == 2 && in->holds_inputs_first[ot__value_number(&in->numbers, value)];
     double field = 1.0, fan_in, fan_out;
 
     for (int k = 2; k < shape->ndim; k++)
@@ -213,21 +218,22 @@ static double variance_of(const ot_value *value, init_kind kind)
     return kind == INIT_KAIMING ? 2.0 / fan_in : 2.0 / (fan_in + fan_out);
 }
 
-static distribution distribution_of(const ot_value *value, const struct init_row *row)
+static distribution distribution_of(const initialising *in, const ot_value *value,
+                                    const struct init_row *row)
 {
     const double constant = row->kind == INIT_ONES ? 1.0 : 0.0;
     double deviation;
 
     if (row->kind == INIT_ZEROS || row->kind == INIT_ONES)
         return (distribution){.a = constant, .b = constant};
-    deviation = sqrt(variance_of(value, row->kind));
+    deviation = sqrt(variance_of(in, value, row->kind));
     if (row->is_normal)
         return (distribution){.is_normal = true, .a = 0.0, .b = deviation};
     return (distribution){.a = -sqrt(3.0) * deviation, .b = sqrt(3.0) * deviation};
 }
 
-static ot_status init_value(ot_graph *graph, ot_value *value, const struct init_row *row,
-                            const char *pattern, uint64_t seed)
+static ot_status init_value(const initialising *in, ot_value *value, const struct init_row *row,
+                            const char *pattern)
 {
     const bool has_fans = value->constant->shape.ndim >= 2;
     ot_tensor *tensor;
@@ -240,11 +246,12 @@ static ot_status init_value(ot_graph *graph, ot_value *value, const struct init_
             OT_ERR_INVALID, "init '%s=%s': shape %s has no fan-in, which takes two axes or more",
             pattern, row->name, ot__shape_text(&value->constant->shape, text, sizeof text));
     }
-    tensor = ot__model_tensor_new(graph->model, value->constant->dtype, &value->constant->shape);
+    tensor =
+        ot__model_tensor_new(in->graph->model, value->constant->dtype, &value->constant->shape);
     if (!tensor)
         return OT_ERR_NO_MEMORY;
     value->constant = tensor;
-    return draw(tensor, distribution_of(value, row), seed, value->name);
+    return draw(tensor, distribution_of(in, value, row), in->seed, value->name);
 }
 
 const char *ot_init_kind_name(int index)
@@ -281,8 +288,9 @@ static ot_status say_unmatched(const ot_graph *graph, const char *text, const ch
                      ot__names_hint(&names));
 }
 
-static ot_status apply_init(ot_graph *graph, const char *text, uint64_t seed)
+static ot_status apply_init(const initialising *in, const char *text)
 {
+    ot_graph *graph = in->graph;
     const struct init_row *row;
     size_t length;
     char *pattern;
@@ -298,17 +306,28 @@ static ot_status apply_init(ot_graph *graph, const char *text, uint64_t seed)
         if (!ot__pattern_has(pattern, value) || !ot__dtype_is_float(value->constant->dtype))
             continue;
         is_used = true;
-        OT_TRY(init_value(graph, value, row, pattern, seed));
+        OT_TRY(init_value(in, value, row, pattern));
     }
     return is_used ? OT_OK : say_unmatched(graph, text, pattern);
 }
 
 ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options)
 {
+    initialising in = {.graph = model->graph, .seed = options->seed};
+    ot_status st;
+
     OT_TRY(ot__model_inline_functions(model));
     OT_TRY(draw_nodes(model->graph, options->seed));
-    mark_inputs_first(model->graph);
-    for (int i = 0; i < options->n_init; i++)
-        OT_TRY(apply_init(model->graph, options->init[i], options->seed));
-    return OT_OK;
+    if (options->n_init == 0)
+        return OT_OK;
+    OT_TRY(ot__numbers_build(model->graph, &in.numbers));
+    in.holds_inputs_first = ot__alloc_zero((size_t)in.numbers.n_values, sizeof(bool));
+    st = in.holds_inputs_first ? OT_OK : OT_ERR_NO_MEMORY;
+    if (st == OT_OK)
+        mark_inputs_first(&in);
+    for (int i = 0; i < options->n_init && st == OT_OK; i++)
+        st = apply_init(&in, options->init[i]);
+    ot__free(in.holds_inputs_first);
+    ot__numbers_deinit(&in.numbers);
+    return st;
 }

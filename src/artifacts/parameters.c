@@ -116,26 +116,34 @@ static bool is_operator(const ot_node *node, const char *op_type)
     return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
 }
 
-static void find_places_at(ot__candidates *c, const ot_node *node)
+// `numbers`: of the candidates.
+static void find_places_at(ot__candidates *c, const ot__numbers *numbers, const ot_node *node)
 {
     for (int i = 1; i < node->n_inputs; i++) {
         const ot_value *value = node->inputs[i];
-        const int k = value ? value->index : -1; // of other values this may be anything
 
-        if (k >= 0 && k < c->n && c->items[k].value == value && !c->items[k].place)
-            c->items[k].place = node;
+        if (!value || !ot__has_number(numbers, value))
+            continue;
+        ot__candidate *item = &c->items[ot__value_number(numbers, value)];
+
+        item->place = item->place ? item->place : node;
     }
 }
 
-void ot__candidates_find_places(ot__candidates *c)
+ot_status ot__candidates_find_places(ot__candidates *c)
 {
-    for (int i = 0; i < c->n; i++) {
-        c->items[i].value->index = i;
+    ot__numbers numbers = {0};
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < c->n && st == OT_OK; i++) {
+        st = ot__numbers_add(&numbers, c->items[i].value);
         c->items[i].place = NULL;
     }
-    for (int n = 0; n < c->graph->n_nodes; n++)
+    for (int n = 0; n < c->graph->n_nodes && st == OT_OK; n++)
         if (is_operator(c->graph->nodes[n], "Pow") || is_operator(c->graph->nodes[n], "Clip"))
-            find_places_at(c, c->graph->nodes[n]);
+            find_places_at(c, &numbers, c->graph->nodes[n]);
+    ot__numbers_deinit(&numbers);
+    return st;
 }
 
 // Constants by their place: exponents of Pow and bounds of Clip. NULL: neither.
@@ -318,7 +326,7 @@ static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection
             check_patterns(c, "trainable", &selection->trainable, options->input_gradients != 0));
     if (options->names_of_module == 0 && options->ignore_unknown_frozen == 0)
         OT_TRY(check_patterns(c, "frozen", &selection->frozen, false));
-    ot__candidates_find_places(c);
+    OT_TRY(ot__candidates_find_places(c));
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));

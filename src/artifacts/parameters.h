@@ -30,6 +30,8 @@ typedef struct ot__candidates { // in initializer order
     ot__candidate *items;
     int n, capacity;
     ot_graph *graph;
+    ot_node **batch_norms; // that train with the batch's statistics, in the order of the graph
+    int n_batch_norms;
 } ot__candidates;
 
 // patterns.c: a list of patterns; they match a value by its name, or by the one that it had in the
@@ -72,7 +74,7 @@ ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
 // What type, place, patterns and shape say, when `role`, `reason` and `is_blocked` tell the paths.
 ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__candidate *item,
                                         const ot__selection *selection);
-void ot__candidates_find_places(ot__candidates *candidates); // sets place
+ot_status ot__candidates_find_places(ot__candidates *candidates); // sets place
 // purpose.c: sets reader, has_role and softmax.
 ot_status ot__candidates_find_purposes(ot__candidates *candidates, const ot__uses *uses);
 // purpose.c: the elements of this input go to the outputs as they are, wherever they go.
@@ -91,8 +93,8 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
 ot_status ot__candidates_find_twins(const ot__candidates *candidates, const ot_value *const **out);
 
 // batch_norm.c
-// Decide per BatchNormalization between batch and stored statistics (ot_node.index: 1 batch, 0
-// stored); running statistics of the first become frozen parameters.
+// Decide per BatchNormalization between batch statistics (ot__candidates.batch_norms) and stored
+// ones; running statistics of the first become frozen parameters.
 ot_status ot__batch_norm_choose(ot__candidates *candidates, ot_batch_norm mode);
 // Inference form: one output, stored statistics.
 ot_status ot__batch_norm_to_inference(ot_node *node);

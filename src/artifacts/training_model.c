@@ -33,19 +33,24 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward)
 
 // ---- forward rewriting ----
 
-// ot_node.index is as ot__batch_norm_choose left it: no pass may run before this.
-static ot_status settle_batch_norms(ot_graph *graph)
+// Nothing has changed the order of the nodes since ot__batch_norm_choose().
+static ot_status settle_batch_norms(ot_graph *graph, const ot__candidates *c)
 {
+    int k = 0;
+
     for (int n = 0; n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
 
         if (!ot__is_batch_norm(node))
             continue;
-        if (node->index == 1)
+        if (k < c->n_batch_norms && node == c->batch_norms[k]) {
+            k++;
             OT_TRY(ot__batch_norm_to_internal(node));
-        else
+        } else {
             OT_TRY(ot__batch_norm_to_inference(node));
+        }
     }
+    assert(k == c->n_batch_norms);
     return ot__pass_finished(graph->model, "batch_norm");
 }
 
@@ -133,7 +138,7 @@ static ot_status build_gradients(ot__forward *forward, ot_value **trained, ot_va
     ot_model *model = forward->model;
 
     OT_TRY(import_domains(model));
-    OT_TRY(settle_batch_norms(model->graph));
+    OT_TRY(settle_batch_norms(model->graph, &forward->candidates));
     OT_TRY(ot__pass_train(model));
     OT_TRY(ot__pass_fold(model, 0));
     OT_TRY(ot__graph_list_constants(model->graph));

@@ -4,8 +4,6 @@
 
 #include "autodiff/accumulate.h"
 
-enum { CLAIMED = -2 }; // ot_value.index of an emitted value that has become a gradient
-
 // ONNX Runtime names contributions in this order.
 static bool is_numbered_late(const ot_node *node)
 {
@@ -29,7 +27,7 @@ static void number_parts(ot__gradients *g, int value)
 
 ot_status ot__gradients_create(ot__gradients *g, const ot__reach *reach)
 {
-    const size_t n_values = (size_t)reach->uses.n_values;
+    const size_t n_values = (size_t)reach->uses.numbers.n_values;
     const size_t n_uses = (size_t)reach->uses.first[n_values];
 
     *g = (ot__gradients){.reach = reach, .graph = reach->graph};
@@ -42,13 +40,14 @@ ot_status ot__gradients_create(ot__gradients *g, const ot__reach *reach)
         return OT_ERR_NO_MEMORY;
     for (size_t u = 0; u < n_uses; u++)
         g->slot[u] = -1;
-    for (int v = 0; v < reach->uses.n_values; v++)
+    for (int v = 0; v < reach->uses.numbers.n_values; v++)
         number_parts(g, v);
     return OT_OK;
 }
 
 void ot__gradients_deinit(ot__gradients *g)
 {
+    ot__numbers_deinit(&g->claimed);
     ot__free(g->of);
     ot__free(g->parts);
     ot__free(g->slot);
@@ -67,7 +66,7 @@ static ot_status settle(ot_node *node)
 
 static bool is_fresh(const ot__gradients *g, const ot_value *dx)
 {
-    return dx->producer && !ot__reach_knows(g->reach, dx) && dx->index != CLAIMED;
+    return dx->producer && !ot__reach_knows(g->reach, dx) && !ot__has_number(&g->claimed, dx);
 }
 
 // A gradient has one name and one reader's claim: what is a forward value, a constant or another
@@ -114,13 +113,13 @@ static ot_status check_type(const ot__gradients *g, const ot_node *node, const o
 }
 
 // Name the value as a gradient of x: "<x>_grad<suffix>".
-static ot_status claim(const ot__gradients *g, const ot_value *x, ot_value *dx, const char *suffix)
+static ot_status claim(ot__gradients *g, const ot_value *x, ot_value *dx, const char *suffix)
 {
     const char *name = ot__arena_printf(g->graph->model->arena, "%s_grad%s", x->name, suffix);
 
     if (!name || !ot__graph_rename_value(g->graph, dx, name))
         return OT_ERR_NO_MEMORY;
-    dx->index = CLAIMED;
+    OT_TRY(ot__numbers_add(&g->claimed, dx));
     if (x->has_shape)
         ot__value_set(dx, x->dtype, &x->shape);
     return OT_OK;
@@ -128,7 +127,7 @@ static ot_status claim(const ot__gradients *g, const ot_value *x, ot_value *dx, 
 
 static ot_status sum_parts(ot__gradients *g, const ot_value *x)
 {
-    const int v = x->index;
+    const int v = ot__reach_number(g->reach, x);
     ot_value *sum;
     char *base = ot__arena_printf(g->graph->model->arena, "%s_grad", x->name);
     char *name = ot__arena_printf(g->graph->model->arena, "AccumulateGrad_%s_grad", x->name);
@@ -138,7 +137,7 @@ static ot_status sum_parts(ot__gradients *g, const ot_value *x)
         return OT_ERR_NO_MEMORY;
     OT_TRY(settle(ot__graph_add_node(g->graph, "", "Sum", name, &g->parts[g->reach->uses.first[v]],
                                      g->n_parts[v], &sum, 1)));
-    sum->index = CLAIMED;
+    OT_TRY(ot__numbers_add(&g->claimed, sum));
     if (x->has_shape)
         ot__value_set(sum, x->dtype, &x->shape);
     g->of[v] = sum;
@@ -146,23 +145,26 @@ static ot_status sum_parts(ot__gradients *g, const ot_value *x)
 }
 
 // Uses stand in this order: by node, then by input, and what a subgraph reads last.
-static bool is_before(const ot__use *use, const ot_node *node, int i_input)
+static bool is_before(const ot__numbers *numbers, const ot__use *use, const ot_node *node,
+                      int i_input)
 {
-    if (use->node->index != node->index)
-        return use->node->index < node->index;
+    const int at = ot__node_number(numbers, use->node), n = ot__node_number(numbers, node);
+
+    if (at != n)
+        return at < n;
     return use->i_input >= 0 && use->i_input < i_input;
 }
 
 static int slot_of(const ot__gradients *g, const ot_node *node, int i_input)
 {
     const ot__uses *uses = &g->reach->uses;
-    const int v = node->inputs[i_input]->index, end = uses->first[v + 1];
+    const int v = ot__reach_number(g->reach, node->inputs[i_input]), end = uses->first[v + 1];
     int low = uses->first[v], high = end;
 
     while (low < high) {
         const int middle = low + (high - low) / 2;
 
-        if (is_before(&uses->use[middle], node, i_input))
+        if (is_before(&uses->numbers, &uses->use[middle], node, i_input))
             low = middle + 1;
         else
             high = middle;
@@ -178,24 +180,26 @@ ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, 
     const int slot = x ? slot_of(g, node, i_input) : -1;
     char suffix[32] = "", label[160];
     ot_value **part;
+    int v;
 
     if (slot < 0) // a rule may give what nobody asked for
         return OT_OK;
-    part = &g->parts[g->reach->uses.first[x->index] + slot];
+    v = ot__reach_number(g->reach, x);
+    part = &g->parts[g->reach->uses.first[v] + slot];
     if (*part)
         return ot__error(OT_ERR_INTERNAL, "%s: its rule gives the gradient of input %d twice",
                          ot__node_label(node, label, sizeof label), i_input);
     OT_TRY(check_type(g, node, x, dx));
     OT_TRY(own(g, node, i_input, &dx));
-    if (g->n_parts[x->index] > 1)
+    if (g->n_parts[v] > 1)
         snprintf(suffix, sizeof suffix, "_%d", slot);
     OT_TRY(claim(g, x, dx, suffix));
     *part = dx;
-    if (++g->n_arrived[x->index] < g->n_parts[x->index])
+    if (++g->n_arrived[v] < g->n_parts[v])
         return OT_OK;
-    if (g->n_parts[x->index] > 1)
+    if (g->n_parts[v] > 1)
         return sum_parts(g, x);
-    g->of[x->index] = dx;
+    g->of[v] = dx;
     return OT_OK;
 }
 
@@ -203,7 +207,7 @@ static bool is_missing(const ot__gradients *g, const ot_node *node, int i_input)
 {
     const int slot = node->inputs[i_input] ? slot_of(g, node, i_input) : -1;
 
-    return slot >= 0 && !g->parts[g->reach->uses.first[node->inputs[i_input]->index] + slot];
+    return slot >= 0 && !g->parts[ot__uses_first(&g->reach->uses, node->inputs[i_input]) + slot];
 }
 
 ot_status ot__gradients_pretend(ot__gradients *g, const ot_node *node)

@@ -8,12 +8,13 @@
 typedef struct ot__gradients {
     const ot__reach *reach;
     ot_graph *graph;
-    ot_value **of;    // per value: its gradient, once complete
-    ot_value **parts; // per use: the contributions of one value stand together, in the order of
-                      // their names
-    int *slot;        // per use: which contribution the edge gives, -1: none
-    int *n_parts;     // per value: contributions expected
-    int *n_arrived;   // per value
+    ot_value **of;       // per value: its gradient, once complete
+    ot_value **parts;    // per use: the contributions of one value stand together, in the order of
+                         // their names
+    int *slot;           // per use: which contribution the edge gives, -1: none
+    int *n_parts;        // per value: contributions expected
+    int *n_arrived;      // per value
+    ot__numbers claimed; // emitted values that have become gradients
 } ot__gradients;
 
 ot_status ot__gradients_create(ot__gradients *gradients, const ot__reach *reach);

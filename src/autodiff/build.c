@@ -12,7 +12,7 @@ static ot_value *host_dy(void *context, const ot_value *y)
 {
     const ot__gradients *g = context;
 
-    return ot__reach_knows(g->reach, y) ? g->of[y->index] : NULL;
+    return ot__reach_knows(g->reach, y) ? g->of[ot__reach_number(g->reach, y)] : NULL;
 }
 
 static bool host_wants(void *context, const ot_node *node, int i)
@@ -152,10 +152,10 @@ static ot_status build(ot__gradients *g, ot_value *target, ot_value *seed, ot_va
     OT_TRY(name_nodes(g->reach));
     if (!seed)
         OT_TRY(make_seed(graph, target, &seed));
-    g->of[target->index] = seed;
+    g->of[ot__reach_number(g->reach, target)] = seed;
     OT_TRY(build_all(g));
     for (int i = 0; i < n_from; i++) {
-        grads[i] = g->of[from[i]->index];
+        grads[i] = g->of[ot__reach_number(g->reach, from[i])];
         if (!grads[i])
             return ot__error(OT_ERR_INTERNAL, "no gradient of '%s' was built", from[i]->name);
     }

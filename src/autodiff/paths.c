@@ -15,7 +15,7 @@ typedef struct obstacles {
 
 static ot_status obstacles_create(const ot__reach *reach, obstacles *o)
 {
-    const size_t n = (size_t)reach->uses.n_values;
+    const size_t n = (size_t)reach->uses.numbers.n_values;
 
     *o = (obstacles){.reach = reach};
     o->leads = ot__alloc_zero(n, sizeof *o->leads);
@@ -34,7 +34,8 @@ static void obstacles_deinit(obstacles *o)
 static bool lies_on_way(const ot__reach *reach, const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && reach->to[node->outputs[i]->index] && ot__output_passes(node, i))
+        if (node->outputs[i] && reach->to[ot__reach_number(reach, node->outputs[i])] &&
+            ot__output_passes(node, i))
             return true;
     return false;
 }
@@ -48,8 +49,8 @@ static void note_capture(void *context, const ot_value *value)
 {
     const capture_walk *walk = context;
 
-    walk->o->leads[value->index] = true;
-    walk->o->unsupported[value->index] = walk->node;
+    walk->o->leads[ot__reach_number(walk->o->reach, value)] = true;
+    walk->o->unsupported[ot__reach_number(walk->o->reach, value)] = walk->node;
 }
 
 static void visit_node(obstacles *o, ot_node *node)
@@ -63,11 +64,12 @@ static void visit_node(obstacles *o, ot_node *node)
 
         if (!y)
             continue;
-        leads = leads || o->leads[y->index];
-        if (o->reach->to[y->index] && ot__output_passes(node, i) && o->unsupported[y->index])
-            unsupported = o->unsupported[y->index];
-        if (ot__output_passes(node, i) && o->stopper[y->index])
-            stopper = o->stopper[y->index];
+        leads = leads || o->leads[ot__reach_number(o->reach, y)];
+        if (o->reach->to[ot__reach_number(o->reach, y)] && ot__output_passes(node, i) &&
+            o->unsupported[ot__reach_number(o->reach, y)])
+            unsupported = o->unsupported[ot__reach_number(o->reach, y)];
+        if (ot__output_passes(node, i) && o->stopper[ot__reach_number(o->reach, y)])
+            stopper = o->stopper[ot__reach_number(o->reach, y)];
     }
     if (!leads)
         return;
@@ -78,12 +80,13 @@ static void visit_node(obstacles *o, ot_node *node)
 
         if (!x)
             continue;
-        o->leads[x->index] = true;
+        o->leads[ot__reach_number(o->reach, x)] = true;
         if (on_way && ot__edge_passes(node, i)) {
             if (unsupported)
-                o->unsupported[x->index] = unsupported;
+                o->unsupported[ot__reach_number(o->reach, x)] = unsupported;
         } else {
-            o->stopper[x->index] = ot__edge_passes(node, i) && stopper ? stopper : node;
+            o->stopper[ot__reach_number(o->reach, x)] =
+                ot__edge_passes(node, i) && stopper ? stopper : node;
         }
     }
     if (on_way) {
@@ -95,7 +98,7 @@ static void visit_node(obstacles *o, ot_node *node)
 
 static void find_obstacles(obstacles *o)
 {
-    o->leads[o->reach->target->index] = true;
+    o->leads[ot__reach_number(o->reach, o->reach->target)] = true;
     for (int n = o->reach->n_nodes - 1; n >= 0; n--)
         visit_node(o, o->reach->graph->nodes[n]);
 }
@@ -103,13 +106,13 @@ static void find_obstacles(obstacles *o)
 static ot__path_status status_of(const obstacles *o, const ot_value *value, ot_node **blocker)
 {
     *blocker = NULL;
-    if (!ot__reach_knows(o->reach, value) || !o->leads[value->index])
+    if (!ot__reach_knows(o->reach, value) || !o->leads[ot__reach_number(o->reach, value)])
         return OT_PATH_NONE;
-    if (!o->reach->to[value->index]) {
-        *blocker = o->stopper[value->index];
+    if (!o->reach->to[ot__reach_number(o->reach, value)]) {
+        *blocker = o->stopper[ot__reach_number(o->reach, value)];
         return OT_PATH_STOPPED;
     }
-    *blocker = o->unsupported[value->index];
+    *blocker = o->unsupported[ot__reach_number(o->reach, value)];
     return *blocker ? OT_PATH_UNSUPPORTED : OT_PATH_OK;
 }
 
@@ -173,7 +176,7 @@ ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, 
     if (st == OT_OK)
         find_obstacles(&o);
     for (int i = 0; st == OT_OK && i < n_from; i++) {
-        if (ot__reach_knows(reach, from[i]) && reach->to[from[i]->index] &&
+        if (ot__reach_knows(reach, from[i]) && reach->to[ot__reach_number(reach, from[i])] &&
             ot__value_is_differentiable(from[i]))
             continue;
         if (n_lost++ >= NAMES_SHOWN)
@@ -207,7 +210,7 @@ static void find_capture(void *context, const ot_value *value)
 {
     capture_search *search = context;
 
-    if (!search->found && search->reach->from[value->index])
+    if (!search->found && search->reach->from[ot__reach_number(search->reach, value)])
         search->found = value;
 }
 
@@ -219,10 +222,10 @@ static const ot_node *previous(const ot__reach *reach, const ot_node *node, cons
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
 
-        if (!x || !reach->from[x->index] || !ot__edge_passes(node, i))
+        if (!x || !reach->from[ot__reach_number(reach, x)] || !ot__edge_passes(node, i))
             continue;
         *from = x;
-        if (x->producer && reach->is_active[x->producer->index])
+        if (x->producer && reach->is_active[ot__node_number(&reach->uses.numbers, x->producer)])
             return x->producer;
         return NULL;
     }
@@ -275,7 +278,7 @@ static ot_status say_freeze(ot__buf *text, const ot__reach *reach, ot_value *con
     if (st == OT_OK)
         find_obstacles(&o);
     for (int i = 0; st == OT_OK && i < n_from; i++) {
-        if (!o.unsupported[from[i]->index])
+        if (!ot__reach_knows(reach, from[i]) || !o.unsupported[ot__reach_number(reach, from[i])])
             continue;
         if (n++ < NAMES_SHOWN)
             ot__buf_printf(text, "%s'%s'", n == 1 ? "; freeze " : ", ", from[i]->name);

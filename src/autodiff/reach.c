@@ -42,11 +42,6 @@ bool ot__output_passes(const ot_node *node, int i_output)
     return port && (port->flags & OT_PORT_NO_GRAD) == 0;
 }
 
-bool ot__reach_knows(const ot__reach *reach, const ot_value *value)
-{
-    return ot__uses_know(&reach->uses, value);
-}
-
 typedef struct capture_list {
     const ot__reach *reach;
     void (*visit)(void *context, const ot_value *value);
@@ -79,14 +74,14 @@ static void note_coming(void *context, const ot_value *value)
 {
     coming *c = context;
 
-    c->any = c->any || c->reach->from[value->index];
+    c->any = c->any || c->reach->from[ot__reach_number(c->reach, value)];
 }
 
 static void note_going(void *context, const ot_value *value)
 {
     ot__reach *reach = context;
 
-    reach->to[value->index] = true;
+    reach->to[ot__reach_number(reach, value)] = true;
 }
 
 static bool any_input_passes(const ot__reach *reach, const ot_node *node)
@@ -94,7 +89,8 @@ static bool any_input_passes(const ot__reach *reach, const ot_node *node)
     coming captured = {reach, false};
 
     for (int i = 0; i < node->n_inputs; i++)
-        if (node->inputs[i] && reach->from[node->inputs[i]->index] && ot__edge_passes(node, i))
+        if (node->inputs[i] && reach->from[ot__reach_number(reach, node->inputs[i])] &&
+            ot__edge_passes(node, i))
             return true;
     ot__reach_visit_captures(reach, node, note_coming, &captured);
     return captured.any;
@@ -103,7 +99,8 @@ static bool any_input_passes(const ot__reach *reach, const ot_node *node)
 static bool any_output_passes(const ot__reach *reach, const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && reach->to[node->outputs[i]->index] && ot__output_passes(node, i))
+        if (node->outputs[i] && reach->to[ot__reach_number(reach, node->outputs[i])] &&
+            ot__output_passes(node, i))
             return true;
     return false;
 }
@@ -118,7 +115,7 @@ static void walk_forward(ot__reach *reach)
         reach->is_active[n] = true;
         for (int i = 0; i < node->n_outputs; i++)
             if (ot__output_passes(node, i))
-                reach->from[node->outputs[i]->index] = true;
+                reach->from[ot__reach_number(reach, node->outputs[i])] = true;
     }
 }
 
@@ -133,7 +130,7 @@ static void walk_backward(ot__reach *reach)
         }
         for (int i = 0; i < node->n_inputs; i++)
             if (ot__edge_passes(node, i))
-                reach->to[node->inputs[i]->index] = true;
+                reach->to[ot__reach_number(reach, node->inputs[i])] = true;
         ot__reach_visit_captures(reach, node, note_going, reach);
     }
 }
@@ -159,7 +156,7 @@ ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *con
     OT_TRY(ot__graph_sort(graph));
     OT_TRY(ot__uses_build(graph, &reach->uses));
     reach->n_nodes = graph->n_nodes;
-    n_values = (size_t)reach->uses.n_values;
+    n_values = (size_t)reach->uses.numbers.n_values;
     reach->from = ot__alloc_zero(n_values, sizeof *reach->from);
     reach->to = ot__alloc_zero(n_values, sizeof *reach->to);
     reach->is_active = ot__alloc_zero((size_t)reach->n_nodes, sizeof *reach->is_active);
@@ -168,8 +165,8 @@ ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *con
     OT_TRY(check_target(reach));
     for (int i = 0; i < n_from; i++)
         if (ot__reach_knows(reach, from[i]) && ot__value_is_differentiable(from[i]))
-            reach->from[from[i]->index] = true;
-    reach->to[target->index] = true;
+            reach->from[ot__reach_number(reach, from[i])] = true;
+    reach->to[ot__reach_number(reach, target)] = true;
     walk_forward(reach);
     walk_backward(reach);
     return OT_OK;
@@ -188,6 +185,7 @@ bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input)
 {
     const ot_value *x = i_input < node->n_inputs ? node->inputs[i_input] : NULL;
 
-    return x && node->index < reach->n_nodes && reach->is_active[node->index] &&
-           reach->from[x->index] && ot__edge_passes(node, i_input);
+    return x && ot__has_node_number(&reach->uses.numbers, node) &&
+           reach->is_active[ot__node_number(&reach->uses.numbers, node)] &&
+           reach->from[ot__reach_number(reach, x)] && ot__edge_passes(node, i_input);
 }

@@ -25,8 +25,15 @@ bool ot__edge_passes(const ot_node *node, int i_input);
 bool ot__output_passes(const ot_node *node, int i_output);
 // Is the gradient of input i needed: it comes from `from`, and the node lies on the way.
 bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input);
-// The value was in the graph when the reach was built.
-bool ot__reach_knows(const ot__reach *reach, const ot_value *value);
+// The value was in the graph when the reach was built; its number then.
+static inline bool ot__reach_knows(const ot__reach *reach, const ot_value *value)
+{
+    return ot__has_number(&reach->uses.numbers, value);
+}
+static inline int ot__reach_number(const ot__reach *reach, const ot_value *value)
+{
+    return ot__value_number(&reach->uses.numbers, value);
+}
 
 // What subgraphs of a foreign node read of this graph and could be differentiated.
 void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,

@@ -25,6 +25,11 @@ typedef struct layout {
 
 // ---- new nodes ----
 
+static int number_of(const layout *l, const ot_value *value)
+{
+    return ot__value_number(&l->b->numbers, value);
+}
+
 static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_form *form)
 {
     ot_value *value = ot__graph_new_value(l->graph, like->name);
@@ -32,8 +37,9 @@ static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_for
     if (value == NULL)
         return NULL;
     ot__value_set(value, like->dtype, like->constant ? &like->constant->shape : &like->shape);
-    value->index = l->b->n_values++;
-    l->b->forms[value->index] = form;
+    if (ot__numbers_add(&l->b->numbers, value) != OT_OK)
+        return NULL;
+    l->b->forms[number_of(l, value)] = form;
     return value;
 }
 
@@ -54,9 +60,9 @@ static ot_status add_reorder(layout *l, ot_value *from, ot_value *to)
 static ot_status bring_input(layout *l, ot_node *node, int i, const ot_form *form)
 {
     ot_value *value = node->inputs[i];
-    copy *have = &l->copies[value->index];
+    copy *have = &l->copies[number_of(l, value)];
 
-    if (ot__form_equal(l->b->forms[value->index], form))
+    if (ot__form_equal(l->b->forms[number_of(l, value)], form))
         return OT_OK;
     if (have->value == NULL || !ot__form_equal(have->form, form)) {
         ot_value *to = form_of_new_value(l, value, form);
@@ -83,7 +89,7 @@ static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *fo
     node->outputs[i] = made;
     value->producer = NULL;
     OT_TRY(add_reorder(l, made, value));
-    l->copies[value->index] = (copy){made, form};
+    l->copies[number_of(l, value)] = (copy){made, form};
     return OT_OK;
 }
 
@@ -194,7 +200,7 @@ static ot_status lay_out(layout *l, ot_node *node)
         if (form != NULL && must_be_plain(node, i))
             OT_TRY(bring_output(l, node, i, form));
         else
-            l->b->forms[node->outputs[i]->index] = form;
+            l->b->forms[number_of(l, node->outputs[i])] = form;
     }
     return OT_OK;
 }
@@ -204,7 +210,7 @@ static ot_status lay_out_output(layout *l, int i_output)
 {
     ot_value *value = l->graph->outputs[i_output], *to;
 
-    if (l->b->forms[value->index] == NULL)
+    if (l->b->forms[number_of(l, value)] == NULL)
         return OT_OK;
     to = form_of_new_value(l, value, NULL);
     if (to == NULL)
@@ -223,7 +229,7 @@ static ot_status prepare(layout *l)
     const ot_graph *g = l->graph;
     int n_nodes = g->n_nodes + g->n_outputs;
 
-    l->capacity = l->b->n_values + g->n_outputs;
+    l->capacity = l->b->numbers.n_values + g->n_outputs;
     for (int n = 0; n < g->n_nodes; n++) {
         l->capacity += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
         n_nodes += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
@@ -236,7 +242,7 @@ static ot_status prepare(layout *l)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < g->n_inputs && l->b->options->input_forms != NULL; i++) {
         assert(ot__form_fits(l->b->options->input_forms[i], &g->inputs[i]->shape));
-        l->b->forms[g->inputs[i]->index] = l->b->options->input_forms[i];
+        l->b->forms[number_of(l, g->inputs[i])] = l->b->options->input_forms[i];
     }
     return OT_OK;
 }
@@ -245,7 +251,7 @@ ot_status ot__build_layout(ot__builder *b)
 {
     layout l = {.b = b, .graph = b->graph};
 
-    ot__number_values(b);
+    OT_TRY(ot__numbers_build(b->graph, &b->numbers));
     OT_TRY(prepare(&l));
     for (int n = 0; n < b->graph->n_nodes; n++)
         OT_TRY(lay_out(&l, b->graph->nodes[n]));
@@ -253,7 +259,5 @@ ot_status ot__build_layout(ot__builder *b)
         OT_TRY(lay_out_output(&l, i));
     b->graph->nodes = l.nodes;
     b->graph->n_nodes = b->graph->nodes_capacity = l.n_nodes;
-    for (int n = 0; n < l.n_nodes; n++)
-        l.nodes[n]->index = n;
-    return OT_OK;
+    return ot__numbers_set_nodes(&b->numbers, b->graph);
 }

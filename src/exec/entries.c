@@ -4,41 +4,6 @@
 
 #include "exec/plan.h"
 
-// ---- numbering ----
-
-static void forget(ot_value *const *values, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (values[i] != NULL)
-            values[i]->index = -1;
-}
-
-static void number(ot__builder *b, ot_value *const *values, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (values[i] != NULL && values[i]->index < 0)
-            values[i]->index = b->n_values++;
-}
-
-void ot__number_values(ot__builder *b)
-{
-    const ot_graph *g = b->graph;
-
-    forget(g->inputs, g->n_inputs);
-    forget(g->outputs, g->n_outputs);
-    for (int n = 0; n < g->n_nodes; n++) {
-        forget(g->nodes[n]->inputs, g->nodes[n]->n_inputs);
-        forget(g->nodes[n]->outputs, g->nodes[n]->n_outputs);
-        g->nodes[n]->index = n;
-    }
-    number(b, g->inputs, g->n_inputs);
-    for (int n = 0; n < g->n_nodes; n++) {
-        number(b, g->nodes[n]->inputs, g->nodes[n]->n_inputs);
-        number(b, g->nodes[n]->outputs, g->nodes[n]->n_outputs);
-    }
-    number(b, g->outputs, g->n_outputs);
-}
-
 // ---- entries ----
 
 static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape *shape,
@@ -55,7 +20,7 @@ static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape
     *e = (ot__entry){.source = source, .root = plan->n_entries, .next = -1, .usage = -1};
     e->arg.dtype = value->dtype;
     e->arg.shape = *shape;
-    e->arg.form = b->forms[value->index];
+    e->arg.form = b->forms[ot__value_number(&b->numbers, value)];
     if (!ot__shape_count(shape, &e->arg.count) ||
         !ot__element_bytes(value->dtype, e->arg.count, &e->n_bytes))
         return ot__error(OT_ERR_UNSUPPORTED,
@@ -75,7 +40,7 @@ static ot_status add_tensor(ot__builder *b, const ot_value *value, ot__source so
     if (value->kind != OT_VALUE_TENSOR || (!value->has_shape && constant == NULL))
         return ot__error(OT_ERR_UNSUPPORTED, "the shape of value '%s' is not known before it runs",
                          value->name);
-    b->ranges[value->index] = (ot__range){b->plan->n_entries, 1};
+    b->ranges[ot__value_number(&b->numbers, value)] = (ot__range){b->plan->n_entries, 1};
     OT_TRY(add_entry(b, value, constant != NULL ? &constant->shape : &value->shape, source));
     if (source == OT_SOURCE_CONSTANT)
         b->plan->entries[b->plan->n_entries - 1].arg.data = constant->data;
@@ -90,7 +55,8 @@ static ot_status add_input(ot__builder *b, int i_input)
         return add_tensor(b, value, value->constant != NULL ? OT_SOURCE_CONSTANT : OT_SOURCE_INPUT);
     if (b->sequence_lengths == NULL || b->sequence_shapes == NULL)
         return ot__error(OT_ERR_INVALID, "the length of sequence '%s' is not given", value->name);
-    b->ranges[value->index] = (ot__range){b->plan->n_entries, b->sequence_lengths[i_input]};
+    b->ranges[ot__value_number(&b->numbers, value)] =
+        (ot__range){b->plan->n_entries, b->sequence_lengths[i_input]};
     for (int k = 0; k < b->sequence_lengths[i_input]; k++)
         OT_TRY(add_entry(b, value, &b->sequence_shapes[i_input][k], OT_SOURCE_INPUT));
     return OT_OK;
@@ -149,7 +115,7 @@ static ot_status add_output(ot__builder *b, const ot_node *node, int i_output)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: the length of sequence '%s' is not known",
                          ot__node_label(node, label, sizeof label), value->name);
     range = ot__builder_range(b, from);
-    b->ranges[value->index] = (ot__range){b->plan->n_entries, range.count};
+    b->ranges[ot__value_number(&b->numbers, value)] = (ot__range){b->plan->n_entries, range.count};
     for (int k = 0; k < range.count; k++) {
         const ot_shape shape = b->plan->entries[range.first + k].arg.shape;
 
@@ -172,7 +138,7 @@ static ot_status add_values(ot__builder *b)
         for (int i = 0; i < node->n_inputs; i++) {
             const ot_value *value = node->inputs[i];
 
-            if (value == NULL || b->ranges[value->index].first >= 0)
+            if (value == NULL || b->ranges[ot__value_number(&b->numbers, value)].first >= 0)
                 continue;
             if (value->constant == NULL)
                 return ot__error(OT_ERR_INVALID, "%s: nothing makes its input '%s'",
@@ -184,7 +150,7 @@ static ot_status add_values(ot__builder *b)
                 OT_TRY(add_output(b, node, i));
     }
     for (int i = 0; i < g->n_outputs; i++) {
-        if (b->ranges[g->outputs[i]->index].first >= 0)
+        if (b->ranges[ot__value_number(&b->numbers, g->outputs[i])].first >= 0)
             continue;
         if (g->outputs[i]->constant == NULL)
             return ot__error(OT_ERR_INVALID, "nothing makes output '%s'", g->outputs[i]->name);
@@ -271,11 +237,11 @@ ot_status ot__build_entries(ot__builder *b)
 {
     const ot_graph *g = b->graph;
 
-    b->ranges = ot__arena_alloc(b->arena, ((size_t)b->n_values + 1) * sizeof *b->ranges);
+    b->ranges = ot__arena_alloc(b->arena, ((size_t)b->numbers.n_values + 1) * sizeof *b->ranges);
     b->is_view = ot__arena_alloc(b->arena, (size_t)g->n_nodes + 1);
     if (b->ranges == NULL || b->is_view == NULL)
         return OT_ERR_NO_MEMORY;
-    for (int v = 0; v < b->n_values; v++)
+    for (int v = 0; v < b->numbers.n_values; v++)
         b->ranges[v] = (ot__range){-1, 0};
     OT_TRY(add_values(b));
     OT_TRY(mark_state(b));

@@ -18,7 +18,7 @@ static int *here(const described *d)
 
 static void describe_reads(const ot__builder *b, const ot_node *node, described *d)
 {
-    ot__order_node *o = &d->nodes[node->index];
+    ot__order_node *o = &d->nodes[ot__node_number(&b->numbers, node)];
 
     o->reads = here(d);
     for (int i = 0; i < node->n_inputs; i++) {
@@ -41,7 +41,7 @@ static void describe_reads(const ot__builder *b, const ot_node *node, described 
 
 static void describe_makes(const ot__builder *b, const ot_node *node, described *d)
 {
-    ot__order_node *o = &d->nodes[node->index];
+    ot__order_node *o = &d->nodes[ot__node_number(&b->numbers, node)];
 
     o->makes = here(d);
     for (int i = 0; i < node->n_outputs; i++) {
@@ -57,7 +57,7 @@ static void describe_makes(const ot__builder *b, const ot_node *node, described 
 
 static void describe_overwrites(const ot__builder *b, const ot_node *node, described *d)
 {
-    ot__order_node *o = &d->nodes[node->index];
+    ot__order_node *o = &d->nodes[ot__node_number(&b->numbers, node)];
     int *becomes;
 
     o->overwrites = here(d);

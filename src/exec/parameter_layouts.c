@@ -28,8 +28,8 @@ static ot_status prepare(packing *p, const int *parameter_of, int n_parameters)
     size_t n;
     bool *open;
 
-    ot__number_values(&p->b);
-    n = (size_t)p->b.n_values + 1;
+    OT_TRY(ot__numbers_build(g, &p->b.numbers));
+    n = (size_t)p->b.numbers.n_values + 1;
     open = ot__arena_alloc(arena, n);
     p->b.forms = ot__arena_alloc(arena, n * sizeof *p->b.forms);
     p->choices = ot__arena_alloc(arena, ((size_t)n_parameters + 1) * sizeof *p->choices);
@@ -40,13 +40,13 @@ static ot_status prepare(packing *p, const int *parameter_of, int n_parameters)
         p->written == NULL || p->n_reads == NULL)
         return OT_ERR_NO_MEMORY;
     p->b.open = open;
-    for (int v = 0; v < p->b.n_values; v++)
+    for (int v = 0; v < p->b.numbers.n_values; v++)
         p->choice_of[v] = -1;
     for (int i = 0; i < g->n_inputs; i++) {
         if (parameter_of[i] < 0 || g->inputs[i]->constant != NULL)
             continue;
-        open[g->inputs[i]->index] = true;
-        p->choice_of[g->inputs[i]->index] = parameter_of[i];
+        open[ot__value_number(&p->b.numbers, g->inputs[i])] = true;
+        p->choice_of[ot__value_number(&p->b.numbers, g->inputs[i])] = parameter_of[i];
         p->choices[parameter_of[i]] =
             (choice){.value = g->inputs[i],
                      .is_plain = g->inputs[i]->is_output || g->inputs[i]->dtype != OT_F32};
@@ -72,8 +72,9 @@ static ot_status ask(packing *p, const ot_node *node)
 
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL) {
-            p->n_reads[node->inputs[i]->index]++;
-            reads_parameter = reads_parameter || p->choice_of[node->inputs[i]->index] >= 0;
+            p->n_reads[ot__value_number(&p->b.numbers, node->inputs[i])]++;
+            reads_parameter = reads_parameter ||
+                              p->choice_of[ot__value_number(&p->b.numbers, node->inputs[i])] >= 0;
         }
     if (!reads_parameter)
         return OT_OK;
@@ -81,14 +82,16 @@ static ot_status ask(packing *p, const ot_node *node)
     if (v.is_complete)
         ot__view_ask(&p->b, node, &v);
     for (int i = 0; i < node->n_inputs; i++) {
-        const int k = node->inputs[i] == NULL ? -1 : p->choice_of[node->inputs[i]->index];
+        const int k = node->inputs[i] == NULL
+                          ? -1
+                          : p->choice_of[ot__value_number(&p->b.numbers, node->inputs[i])];
 
         if (k >= 0)
             take_wish(&p->choices[k], v.want_in[i]);
     }
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] != NULL)
-            p->written[node->outputs[i]->index] = v.want_out[i];
+            p->written[ot__value_number(&p->b.numbers, node->outputs[i])] = v.want_out[i];
     return OT_OK;
 }
 
@@ -101,30 +104,32 @@ static ot_status find_accumulators(packing *p)
 {
     const ot_graph *g = p->b.graph;
 
-    p->accumulator = ot__arena_alloc(p->b.arena, ((size_t)p->b.n_values + 1) * sizeof(ot_node *));
+    p->accumulator =
+        ot__arena_alloc(p->b.arena, ((size_t)p->b.numbers.n_values + 1) * sizeof(ot_node *));
     if (p->accumulator == NULL)
         return OT_ERR_NO_MEMORY;
     for (int n = g->n_nodes - 1; n >= 0; n--)
         if ((g->nodes[n]->op->flags & OT_OP_ACCUMULATE) != 0 && g->nodes[n]->n_inputs > VALUE &&
             g->nodes[n]->inputs[BUFFER] != NULL)
-            p->accumulator[g->nodes[n]->inputs[BUFFER]->index] = g->nodes[n];
+            p->accumulator[ot__value_number(&p->b.numbers, g->nodes[n]->inputs[BUFFER])] =
+                g->nodes[n];
     return OT_OK;
 }
 
 // The gradient is made in `form` and added to a buffer that nothing else uses.
 static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
 {
-    const ot_node *node = p->accumulator[buffer->index];
+    const ot_node *node = p->accumulator[ot__value_number(&p->b.numbers, buffer)];
     ot__view v;
 
     if (c->is_plain)
         return OT_OK;
     c->is_plain = true;
-    if (node == NULL || buffer->is_output || p->n_reads[buffer->index] != 1 ||
-        node->inputs[VALUE] == NULL ||
-        !ot__form_equal(p->written[node->inputs[VALUE]->index], c->form))
+    if (node == NULL || buffer->is_output ||
+        p->n_reads[ot__value_number(&p->b.numbers, buffer)] != 1 || node->inputs[VALUE] == NULL ||
+        !ot__form_equal(p->written[ot__value_number(&p->b.numbers, node->inputs[VALUE])], c->form))
         return OT_OK;
-    p->b.forms[buffer->index] = c->form;
+    p->b.forms[ot__value_number(&p->b.numbers, buffer)] = c->form;
     OT_TRY(ot__view_make(&p->b, node, &v));
     if (v.is_complete)
         ot__view_ask(&p->b, node, &v);
@@ -163,6 +168,7 @@ ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options
     if (p.b.arena == NULL)
         return OT_ERR_NO_MEMORY;
     st = choose(&p, parameter_of, buffer_of, forms, n_parameters);
+    ot__numbers_deinit(&p.b.numbers);
     ot__arena_destroy(p.b.arena);
     return st;
 }

@@ -112,7 +112,7 @@ static ot_status build_steps(ot__builder *b)
     for (int i = 0; i < b->graph->n_nodes; i++) {
         const ot_node *node = b->order[i];
 
-        if (b->is_view[node->index])
+        if (b->is_view[ot__node_number(&b->numbers, node)])
             continue;
         b->step_ops[plan->n_steps] = node->op;
         OT_TRY(set_args(b, node, &plan->steps[plan->n_steps]));
@@ -201,6 +201,7 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
     *out = b.plan;
     b.plan = NULL;
 done:
+    ot__numbers_deinit(&b.numbers);
     ot__plan_destroy(b.plan);
     ot__arena_destroy(b.arena);
     return st;

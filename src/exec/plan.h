@@ -105,18 +105,19 @@ typedef struct ot__builder {
     const ot_shape *const *sequence_shapes;
     ot__plan *plan;
     ot__arena *arena;      // for the time of building
-    ot__range *ranges;     // per value (ot_value.index)
+    ot__numbers numbers;   // of the graph; ot__numbers_deinit() is left to whoever built them
+    ot__range *ranges;     // per value
     const ot_form **forms; // per value; NULL is row-major
     const bool *open;      // per value: its form is still to be chosen; NULL: none is
-    int n_values, entries_capacity;
+    int entries_capacity;
     ot_node **order; // nodes as they run
-    bool *is_view;   // per node (ot_node.index): runs no kernel
+    bool *is_view;   // per node: runs no kernel
     const ot_op_def **step_ops;
 } ot__builder;
 
 static inline ot__range ot__builder_range(const ot__builder *b, const ot_value *value)
 {
-    return b->ranges[value->index];
+    return b->ranges[ot__value_number(&b->numbers, value)];
 }
 static inline ot__entry *ot__plan_root(const ot__plan *plan, int entry)
 {
@@ -139,7 +140,6 @@ void ot__view_ask(const ot__builder *b, const ot_node *node, ot__view *v); // se
 // layout.c: the form of every value, and Reorder nodes between forms.
 ot_status ot__build_layout(ot__builder *b);
 // entries.c
-void ot__number_values(ot__builder *b); // ot_value.index and ot_node.index
 // values become entries; which of them share memory.
 ot_status ot__build_entries(ot__builder *b);
 // order_graph.c

@@ -9,7 +9,9 @@ static bool set_arg(const ot__builder *b, const ot_value *value, ot_arg *arg)
     if (value->kind != OT_VALUE_TENSOR || (!value->has_shape && value->constant == NULL))
         return false;
     shape = value->constant != NULL ? &value->constant->shape : &value->shape;
-    *arg = (ot_arg){.dtype = value->dtype, .shape = *shape, .form = b->forms[value->index]};
+    *arg = (ot_arg){.dtype = value->dtype,
+                    .shape = *shape,
+                    .form = b->forms[ot__value_number(&b->numbers, value)]};
     return ot__shape_count(shape, &arg->count);
 }
 
@@ -20,7 +22,7 @@ static bool fill(const ot__builder *b, const ot_node *node, ot__view *v)
         if (node->inputs[i] == NULL)
             continue;
         v->in[i] = &v->args[i];
-        v->open[i] = b->open != NULL && b->open[node->inputs[i]->index];
+        v->open[i] = b->open != NULL && b->open[ot__value_number(&b->numbers, node->inputs[i])];
         if (!set_arg(b, node->inputs[i], &v->args[i]))
             return false;
         if (node->inputs[i]->constant != NULL)

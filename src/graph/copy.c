@@ -31,7 +31,6 @@ static void copy_knowledge(const ot__copier *copier, const ot_value *from, ot_va
     to->shape = from->shape;
     to->n_known = from->n_known;
     to->known = from->known;
-    to->index = from->index;
 }
 
 ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_value *value,
@@ -178,7 +177,6 @@ ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const o
     copy->op = node->op;
     copy->extra = node->extra;
     copy->metadata = node->metadata;
-    copy->index = node->index;
     *out = copy;
     return copy_attrs(copier, scope, copy, node);
 }

@@ -83,12 +83,24 @@ bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base)
 
 // ---- pruning ----
 
-// Marks are in ot_node.index and ot_value.index. The stack is our own: graphs can be deep.
+// The stack is our own: graphs can be deep.
 typedef struct pruning {
     ot_graph *graph;
+    ot__numbers numbers;
+    bool *is_needed; // per value
+    bool *is_taken;  // per node
     ot_node **stack;
     int n_stack;
 } pruning;
+
+static void take(pruning *p, ot_node *node)
+{
+    bool *is_taken = &p->is_taken[ot__node_number(&p->numbers, node)];
+
+    if (!*is_taken)
+        p->stack[p->n_stack++] = node;
+    *is_taken = true;
+}
 
 static void need(void *context, ot_value *value)
 {
@@ -97,29 +109,20 @@ static void need(void *context, ot_value *value)
 
     if (!value)
         return;
-    value->index = 1;
-    if (!node || node->graph != p->graph || node->index == 1)
-        return;
-    node->index = 1;
-    p->stack[p->n_stack++] = node;
+    p->is_needed[ot__value_number(&p->numbers, value)] = true;
+    if (node && node->graph == p->graph)
+        take(p, node);
 }
 
 static void mark_needed(pruning *p, ot__keep_function keep)
 {
     ot_graph *graph = p->graph;
 
-    for (int n = 0; n < graph->n_nodes; n++)
-        graph->nodes[n]->index = 0;
-    for (int i = 0; i < graph->n_initializers; i++)
-        graph->initializers[i]->index = 0;
     for (int i = 0; i < graph->n_outputs; i++)
         need(p, graph->outputs[i]);
-    for (int n = 0; n < graph->n_nodes; n++) {
-        if (!keep || graph->nodes[n]->index == 1 || !keep(graph->nodes[n]))
-            continue;
-        graph->nodes[n]->index = 1;
-        p->stack[p->n_stack++] = graph->nodes[n];
-    }
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (keep && !p->is_taken[n] && keep(graph->nodes[n]))
+            take(p, graph->nodes[n]);
     while (p->n_stack > 0) {
         const ot_node *node = p->stack[--p->n_stack];
 
@@ -129,14 +132,15 @@ static void mark_needed(pruning *p, ot__keep_function keep)
     }
 }
 
-static void drop_unmarked(ot_graph *graph)
+static void drop_unneeded(pruning *p)
 {
+    ot_graph *graph = p->graph;
     int n_nodes = 0, n_initializers = 0;
 
     for (int n = 0; n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
 
-        if (node->index == 1) {
+        if (p->is_taken[n]) {
             graph->nodes[n_nodes++] = node;
             continue;
         }
@@ -152,7 +156,7 @@ static void drop_unmarked(ot_graph *graph)
         ot_value *value = graph->initializers[i];
 
         // One that is an input as well is a default; without it the input would have to be given.
-        if (value->index == 1 || value->is_input) {
+        if (p->is_needed[ot__value_number(&p->numbers, value)] || value->is_input) {
             graph->initializers[n_initializers++] = value;
             continue;
         }
@@ -165,17 +169,25 @@ static void drop_unmarked(ot_graph *graph)
 ot_status ot__graph_prune(ot_graph *graph, ot__keep_function keep)
 {
     pruning p = {.graph = graph};
+    ot_status st = OT_ERR_NO_MEMORY;
 
     // Innermost first: what only a dropped inner node reads is not needed outside either.
     for (int n = 0; n < graph->n_nodes; n++)
         for (int a = 0; a < graph->nodes[n]->n_attrs; a++)
             for (int g = 0; g < ot__attr_n_graphs(graph->nodes[n]->attrs[a]); g++)
                 OT_TRY(ot__graph_prune(ot__attr_graph(graph->nodes[n]->attrs[a], g), keep));
+    OT_TRY(ot__numbers_build(graph, &p.numbers));
     p.stack = ot__alloc((size_t)graph->n_nodes * sizeof *p.stack);
-    if (!p.stack)
-        return OT_ERR_NO_MEMORY;
-    mark_needed(&p, keep);
-    drop_unmarked(graph);
+    p.is_needed = ot__alloc_zero((size_t)p.numbers.n_values, sizeof *p.is_needed);
+    p.is_taken = ot__alloc_zero((size_t)graph->n_nodes, sizeof *p.is_taken);
+    if (p.stack && p.is_needed && p.is_taken) {
+        mark_needed(&p, keep);
+        drop_unneeded(&p);
+        st = OT_OK;
+    }
     ot__free(p.stack);
-    return OT_OK;
+    ot__free(p.is_needed);
+    ot__free(p.is_taken);
+    ot__numbers_deinit(&p.numbers);
+    return st;
 }

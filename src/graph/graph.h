@@ -4,6 +4,8 @@
 #ifndef OT_GRAPH_GRAPH_H
 #define OT_GRAPH_GRAPH_H
 
+#include <assert.h>
+
 #include "base/base.h"
 #include "onnxtrain/model.h"
 #include "tensor/tensor.h"
@@ -104,7 +106,7 @@ struct ot_value {
     const char *tensor_doc; // the initializer's doc string; NULL when absent
     ot__metadata metadata;  // of its ValueInfoProto, then of its TensorProto; `extra` has them too
     const char *alias;      // an initializer's name in the file, when it has another now; else NULL
-    int index;              // scratch for passes and plans
+    int number;             // numbers.c alone writes it, and ot__value_number() reads it
 };
 
 // Elements of OT_STRING constants: ot_tensor.data points to an array of these.
@@ -182,7 +184,7 @@ struct ot_node {
     ot_graph *graph;
     ot__bytes extra;
     ot__metadata metadata; // of its NodeProto; `extra` has it too
-    int index;             // scratch for passes and plans
+    int number;            // numbers.c alone writes it, and ot__node_number() reads it
 };
 
 typedef struct ot__kept_info {
@@ -363,29 +365,72 @@ ot_status ot__graph_sort(
 // After an error the model may only be destroyed.
 ot_status ot__model_inline_functions(ot_model *model);
 
+// ---- numbers (numbers.c) ----
+//
+// Whoever notes something of values or nodes has arrays of his own, by numbers; nothing is noted in
+// the graph. A numbering holds what it has numbered, so it can tell what it knows. A value or node
+// has one number at a time: what is numbered anew while a numbering lives is unknown to that one
+// from then on, and asking it for the number of what it does not know fails in debug builds.
+typedef struct ot__numbers {
+    ot_value **values; // by number
+    ot_node **nodes;   // by number, which is the node's place in the graph
+    int n_values, n_nodes;
+    size_t capacity;
+} ot__numbers;
+// The nodes of the graph, and every value that it, its nodes and their subgraphs mention, in the
+// order of mention.
+ot_status ot__numbers_build(const ot_graph *graph, ot__numbers *numbers);
+// One more value; one that has a number keeps it. For an empty numbering, {0}, too.
+ot_status ot__numbers_add(ot__numbers *numbers, ot_value *value);
+// The numbers of nodes anew, when the graph's list has become another one.
+ot_status ot__numbers_set_nodes(ot__numbers *numbers, const ot_graph *graph);
+void ot__numbers_deinit(ot__numbers *numbers);
+static inline bool ot__has_number(const ot__numbers *numbers, const ot_value *value)
+{
+    return value->number < numbers->n_values && numbers->values[value->number] == value;
+}
+static inline bool ot__has_node_number(const ot__numbers *numbers, const ot_node *node)
+{
+    return node->number < numbers->n_nodes && numbers->nodes[node->number] == node;
+}
+static inline int ot__value_number(const ot__numbers *numbers, const ot_value *value)
+{
+    assert(ot__has_number(numbers, value));
+    return value->number;
+}
+static inline int ot__node_number(const ot__numbers *numbers, const ot_node *node)
+{
+    assert(ot__has_node_number(numbers, node));
+    return node->number;
+}
+
 // Who reads what: built once, valid until the graph changes.
 typedef struct ot__use {
     ot_node *node;
     int i_input; // -1: a subgraph of the node reads it
 } ot__use;
-typedef struct ot__uses { // indexed by ot_value.index, which ot__uses_build assigns (and
-                          // ot_node.index)
+typedef struct ot__uses {
+    ot__numbers numbers;
     ot__use *use;
     int *first; // use[first[v]] .. use[first[v + 1] - 1] are value v's uses, in node order
-    int n_values;
-    ot_value **values;
 } ot__uses;
-ot_status ot__uses_build(ot_graph *graph, ot__uses *uses);
+ot_status ot__uses_build(const ot_graph *graph, ot__uses *uses);
 void ot__uses_deinit(ot__uses *uses);
-// Is the value among those that were indexed?
-static inline bool ot__uses_know(const ot__uses *uses, const ot_value *value)
+// use[ot__uses_first()] .. use[ot__uses_end() - 1] are the value's.
+static inline int ot__uses_first(const ot__uses *uses, const ot_value *value)
 {
-    return value->index >= 0 && value->index < uses->n_values &&
-           uses->values[value->index] == value;
+    return uses->first[ot__value_number(&uses->numbers, value)];
 }
+static inline int ot__uses_end(const ot__uses *uses, const ot_value *value)
+{
+    return uses->first[ot__value_number(&uses->numbers, value) + 1];
+}
+// 0 of a value that the graph did not mention.
 static inline int ot__uses_count(const ot__uses *uses, const ot_value *value)
 {
-    return uses->first[value->index + 1] - uses->first[value->index];
+    return ot__has_number(&uses->numbers, value)
+               ? ot__uses_end(uses, value) - ot__uses_first(uses, value)
+               : 0;
 }
 
 // verify.c

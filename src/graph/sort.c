@@ -45,6 +45,11 @@ static int take_ready(sorting *s)
     return first;
 }
 
+static int reader(const sorting *s, int u)
+{
+    return ot__node_number(&s->uses.numbers, s->uses.use[u].node);
+}
+
 static void take(sorting *s, int i_node)
 {
     const ot_node *node = s->graph->nodes[i_node];
@@ -55,9 +60,9 @@ static void take(sorting *s, int i_node)
 
         if (!value || value->producer != node || value->i_producer_output != i)
             continue;
-        for (int u = s->uses.first[value->index]; u < s->uses.first[value->index + 1]; u++)
-            if (--s->n_missing[s->uses.use[u].node->index] == 0)
-                make_ready(s, s->uses.use[u].node->index);
+        for (int u = ot__uses_first(&s->uses, value); u < ot__uses_end(&s->uses, value); u++)
+            if (--s->n_missing[reader(s, u)] == 0)
+                make_ready(s, reader(s, u));
     }
 }
 
@@ -72,12 +77,12 @@ static ot_status sort(sorting *s, ot_graph *graph)
     s->order = ot__alloc_zero(n, sizeof *s->order);
     if (!s->n_missing || !s->ready || !s->order)
         return OT_ERR_NO_MEMORY;
-    for (int v = 0; v < s->uses.n_values; v++) {
-        const ot_node *producer = s->uses.values[v]->producer;
+    for (int v = 0; v < s->uses.numbers.n_values; v++) {
+        const ot_node *producer = s->uses.numbers.values[v]->producer;
 
         if (producer && producer->graph == graph)
             for (int u = s->uses.first[v]; u < s->uses.first[v + 1]; u++)
-                s->n_missing[s->uses.use[u].node->index]++;
+                s->n_missing[reader(s, u)]++;
     }
     for (int i = 0; i < graph->n_nodes; i++)
         if (s->n_missing[i] == 0)
@@ -100,8 +105,9 @@ static void remember_missing(void *context, ot_value *value)
     sorting *s = context;
     const ot_node *producer = value ? value->producer : NULL;
 
-    if (producer && producer->graph == s->graph && s->n_missing[producer->index] > 0)
-        s->ready[0] = producer->index;
+    if (producer && ot__has_node_number(&s->uses.numbers, producer) &&
+        s->n_missing[ot__node_number(&s->uses.numbers, producer)] > 0)
+        s->ready[0] = ot__node_number(&s->uses.numbers, producer);
 }
 
 // Among nodes that wait, each waits for another one: going back often enough ends on a cycle.
@@ -152,10 +158,8 @@ static ot_status reorder(sorting *s)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < graph->n_nodes; i++)
         nodes[i] = graph->nodes[s->order[i]];
-    for (int i = 0; i < graph->n_nodes; i++) {
+    for (int i = 0; i < graph->n_nodes; i++)
         graph->nodes[i] = nodes[i];
-        graph->nodes[i]->index = i;
-    }
     ot__free(nodes);
     return OT_OK;
 }

@@ -11,18 +11,12 @@ bool ot__fuse_is_op(const ot_node *node, const char *domain, const char *op_type
 
 ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
 {
-    const ot__use *use = &f->uses.use[f->uses.first[value->index]];
+    const ot__use *use = &f->uses.use[ot__uses_first(&f->uses, value)];
 
     if (value->is_output || ot__uses_count(&f->uses, value) != 1 || use->i_input < 0 ||
-        f->is_gone[use->node->index])
+        use->node->graph == NULL)
         return NULL;
     return use->node;
-}
-
-void ot__fuse_drop(ot__fusing *f, ot_node *node)
-{
-    f->is_gone[node->index] = true;
-    ot__node_detach(node);
 }
 
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
@@ -37,30 +31,22 @@ ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_
                               n_outputs);
     if (node == NULL)
         return OT_ERR_NO_MEMORY;
-    node->index = f->n_indexed; // is_gone has one entry for all new nodes
     *out = node;
     return ot__op_lookup(model, node, &node->op);
 }
 
 static ot_status visit(ot__fusing *f, ot_status (*fuse)(ot__fusing *f, ot_node *node))
 {
-    ot__arena *arena = f->graph->model->arena;
-    ot_node **nodes =
-        ot__arena_memdup(arena, f->graph->nodes, (size_t)f->n_indexed * sizeof *nodes);
-
-    f->is_gone = ot__arena_alloc(arena, (size_t)f->n_indexed + 1);
-    if (nodes == NULL || f->is_gone == NULL)
-        return OT_ERR_NO_MEMORY;
-    for (int n = 0; n < f->n_indexed; n++)
-        if (!f->is_gone[n])
-            OT_TRY(fuse(f, nodes[n]));
+    for (int n = 0; n < f->uses.numbers.n_nodes; n++)
+        if (f->uses.numbers.nodes[n]->graph != NULL)
+            OT_TRY(fuse(f, f->uses.numbers.nodes[n]));
     ot__graph_drop_detached(f->graph);
     return ot__graph_sort(f->graph);
 }
 
 ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_node *node))
 {
-    ot__fusing f = {.graph = model->graph, .n_indexed = model->graph->n_nodes};
+    ot__fusing f = {.graph = model->graph};
     ot_status st;
 
     if (model->graph->n_nodes == 0)

@@ -19,12 +19,10 @@ ot_status ot__fuse_pool(ot_model *model);
 
 // ---- fuse.c ----
 
-// A graph whose nodes are being exchanged.
+// A graph whose nodes are being exchanged. Those that have gone are detached (ot__node_detach).
 typedef struct ot__fusing {
     ot_graph *graph;
     ot__uses uses; // as the graph was at first
-    bool *is_gone; // per node (ot_node.index)
-    int n_indexed; // nodes that were there at first
 } ot__fusing;
 
 // Calls `fuse` for every node that was there at first and still is, then sorts the graph.
@@ -32,7 +30,6 @@ ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_nod
 bool ot__fuse_is_op(const ot_node *node, const char *domain, const char *op_type); // NULL: no
 // The node that alone reads `value`; NULL when there are others or it is gone already.
 ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value);
-void ot__fuse_drop(ot__fusing *f, ot_node *node);
 // A node of ai.onnxtrain; its attributes and ot__op_infer are left to the caller.
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
                        int n_inputs, ot_value **outputs, int n_outputs, ot_node **out);

@@ -24,10 +24,10 @@ static ot_status replace_forward(ot__fusing *f, ot_node *norm, ot_node *add, ot_
     outputs[0] = relu->outputs[0];
     if (add != NULL)
         inputs[BN_INPUTS] = add->inputs[add->inputs[0] == norm->outputs[0]];
-    ot__fuse_drop(f, norm);
-    ot__fuse_drop(f, relu);
+    ot__node_detach(norm);
+    ot__node_detach(relu);
     if (add != NULL)
-        ot__fuse_drop(f, add);
+        ot__node_detach(add);
     OT_TRY(ot__fuse_add(f, "BatchNormRelu", norm->name, inputs, BN_INPUTS + (add != NULL), outputs,
                         norm->n_outputs, &fused));
     if (!ot__node_set_float(fused, "epsilon", epsilon) ||
@@ -93,8 +93,8 @@ static ot_status replace_backward(ot__fusing *f, ot_node *grad, ot_node *relu_gr
         outputs[i] = grad->outputs[i];
     if (is_shared)
         outputs[GRAD_OUTPUTS] = g;
-    ot__fuse_drop(f, grad);
-    ot__fuse_drop(f, relu_grad);
+    ot__node_detach(grad);
+    ot__node_detach(relu_grad);
     OT_TRY(ot__fuse_add(f, "BatchNormReluGrad", grad->name, inputs,
                         bias != NULL ? GRAD_BIAS + 1 : GRAD_Y + 1, outputs,
                         is_shared ? GRAD_OUTPUTS + 1 : grad->n_outputs, &fused));
@@ -108,7 +108,7 @@ static ot_status fuse_backward(ot__fusing *f, ot_node *grad)
     if (grad->n_inputs != GRAD_INPUTS || grad->n_outputs > GRAD_OUTPUTS || grad->inputs[0] == NULL)
         return OT_OK;
     relu_grad = grad->inputs[0]->producer;
-    if (relu_grad == NULL || f->is_gone[relu_grad->index] ||
+    if (relu_grad == NULL || relu_grad->graph == NULL ||
         !ot__fuse_is_op(relu_grad, "com.microsoft", "ReluGrad"))
         return OT_OK;
     return replace_backward(f, grad, relu_grad);

@@ -12,8 +12,8 @@ static ot_status fuse(ot__fusing *f, ot_node *conv)
     relu = ot__fuse_only_reader(f, conv->outputs[0]);
     if (!ot__fuse_is_op(relu, "", "Relu"))
         return OT_OK;
-    ot__fuse_drop(f, conv);
-    ot__fuse_drop(f, relu);
+    ot__node_detach(conv);
+    ot__node_detach(relu);
     OT_TRY(ot__fuse_add(f, "ConvRelu", conv->name, conv->inputs, conv->n_inputs, relu->outputs, 1,
                         &fused));
     if (!ot__node_copy_attrs(fused, conv))

@@ -15,7 +15,7 @@ typedef struct chain {
     bool is_absorbed; // into a longer chain
 } chain;
 
-// By ot_node.index; NULL for nodes that cannot be part of a chain.
+// Per node; NULL for nodes that cannot be part of a chain.
 typedef struct chains {
     ot__uses uses;
     chain **of_node;
@@ -73,11 +73,11 @@ static chain *producer_of(const chains *all, const ot_value *value, const ot_val
 
     if (value == NULL || value->producer == NULL || value->is_output || !same_dims(value, y))
         return NULL;
-    c = all->of_node[value->producer->index];
+    c = all->of_node[ot__node_number(&all->uses.numbers, value->producer)];
     if (c == NULL || c->node[c->n_nodes - 1] != value->producer)
         return NULL;
-    for (int u = all->uses.first[value->index]; u < all->uses.first[value->index + 1]; u++)
-        if (all->uses.use[u].node != all->uses.use[all->uses.first[value->index]].node ||
+    for (int u = ot__uses_first(&all->uses, value); u < ot__uses_end(&all->uses, value); u++)
+        if (all->uses.use[u].node != all->uses.use[ot__uses_first(&all->uses, value)].node ||
             all->uses.use[u].i_input < 0)
             return NULL;
     return c;
@@ -133,7 +133,7 @@ static ot_status collect(ot_graph *graph, chains *all)
             *c = merged;
             before->is_absorbed = true;
         }
-        all->of_node[node->index] = c;
+        all->of_node[ot__node_number(&all->uses.numbers, node)] = c;
     }
     return OT_OK;
 }

@@ -119,11 +119,11 @@ static ot_status replace(ot__fusing *f, const pattern *p)
     ot_value *y = result(p);
     ot_node *fused;
 
-    ot__fuse_drop(f, p->product);
+    ot__node_detach(p->product);
     if (p->add != NULL)
-        ot__fuse_drop(f, p->add);
+        ot__node_detach(p->add);
     if (p->activation != NULL)
-        ot__fuse_drop(f, p->activation);
+        ot__node_detach(p->activation);
     OT_TRY(ot__fuse_add(f, "FusedGemm", p->product->name, inputs,
                         p->z != NULL ? Z + 1 : (p->c != NULL ? C + 1 : B + 1), &y, 1, &fused));
     if (!set_attributes(fused, p))

@@ -36,7 +36,6 @@ static ot_status add_again(ot__fusing *f, const ot_node *like, ot_value *const *
 
     if (node == NULL || !ot__node_copy_attrs(node, like))
         return OT_ERR_NO_MEMORY;
-    node->index = f->n_indexed;
     node->op = like->op;
     return ot__op_infer(node);
 }
@@ -56,8 +55,8 @@ static ot_status move_mask(ot__fusing *f, ot_node *relu_grad)
     masked = ot__graph_new_value(f->graph, relu_grad->outputs[0]->name);
     if (masked == NULL)
         return OT_ERR_NO_MEMORY;
-    ot__fuse_drop(f, relu_grad);
-    ot__fuse_drop(f, grad);
+    ot__node_detach(relu_grad);
+    ot__node_detach(grad);
     OT_TRY(add_again(f, relu_grad, (ot_value *[]){grad->inputs[DY], pool->outputs[0]}, masked));
     return add_again(f, grad, (ot_value *[]){masked, grad->inputs[INDICES]}, relu_grad->outputs[0]);
 }
@@ -121,8 +120,8 @@ static ot_status shorten(ot__fusing *f, ot_node *pool)
     maxima = ot__graph_new_value(f->graph, pool->outputs[INDICES]->name);
     if (maxima == NULL)
         return OT_ERR_NO_MEMORY;
-    ot__fuse_drop(f, pool);
-    ot__fuse_drop(f, grad);
+    ot__node_detach(pool);
+    ot__node_detach(grad);
     OT_TRY(add_short(f, "MaxPoolShort", pool, pool->inputs, 1,
                      (ot_value *[]){pool->outputs[0], maxima}, 2));
     return add_short(f, "MaxPoolShortGrad", grad, (ot_value *[]){grad->inputs[DY], maxima}, 2,

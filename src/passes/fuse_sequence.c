@@ -115,7 +115,7 @@ static bool all_readers_take_parts(const splitting *s)
 
     if (sequence->is_output)
         return false;
-    for (int u = s->uses->first[sequence->index]; u < s->uses->first[sequence->index + 1]; u++) {
+    for (int u = ot__uses_first(s->uses, sequence); u < ot__uses_end(s->uses, sequence); u++) {
         const ot__use *use = &s->uses->use[u];
 
         if (use->i_input != 0 || !is_operator(use->node, "SequenceAt") || part_of(s, use->node) < 0)
@@ -185,7 +185,7 @@ static ot_status to_tensors(splitting *s)
     const int64_t axis = s->axis;
 
     OT_TRY(to_split(s));
-    for (int u = s->uses->first[sequence->index]; u < s->uses->first[sequence->index + 1]; u++) {
+    for (int u = ot__uses_first(s->uses, sequence); u < ot__uses_end(s->uses, sequence); u++) {
         ot_node *at = s->uses->use[u].node;
         ot_value *part = s->node->outputs[part_of(s, at)], *axes = NULL;
 

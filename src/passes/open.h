@@ -20,8 +20,8 @@ typedef struct ot__opener {
     int64_t symbol;  // what stands in its place
     ot_value *input; // the first one that has it
     ot_value *count; // i64[1]: the batch, computed from `input`; NULL before it is needed
-    int n_values;    // with an index; new ones have -1
-    ot__was *was;    // per value
+    const ot__numbers *numbers; // of the values there were before the walk
+    ot__was *was;               // per value of these
     ot__place *places;
     ot__map made; // "one row of v along k" -> value
     struct ot__open_rows_of {

@@ -10,14 +10,19 @@ static const ot__place nowhere = {.axis = NOWHERE, .outer = 1, .inner = 1};
 
 const ot_shape *ot__open_was(const ot__opener *o, const ot_value *value)
 {
-    if (!value || value->index < 0)
+    const ot__was *was;
+
+    if (!value || !ot__has_number(o->numbers, value))
         return value && value->has_shape ? &value->shape : NULL;
-    return o->was[value->index].has_shape ? &o->was[value->index].shape : NULL;
+    was = &o->was[ot__value_number(o->numbers, value)];
+    return was->has_shape ? &was->shape : NULL;
 }
 
 const ot__place *ot__open_place(const ot__opener *o, const ot_value *value)
 {
-    return value && value->index >= 0 ? &o->places[value->index] : &nowhere;
+    return value && o->numbers && ot__has_number(o->numbers, value)
+               ? &o->places[ot__value_number(o->numbers, value)]
+               : &nowhere;
 }
 
 // `extent` / batch where that is a number, else 0.

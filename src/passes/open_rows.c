@@ -79,7 +79,6 @@ static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_
     to = name ? ot__graph_new_value(o->graph, name) : NULL;
     if (!to)
         return OT_ERR_NO_MEMORY;
-    to->index = -1;
     to->doc = value->doc;
     to->extra = value->extra;
     to->tensor_extra = value->tensor_extra;

@@ -20,11 +20,8 @@ static const char *name_of(const ot_node *node)
 static ot_value *new_value(ot__opener *o, const ot_node *node, const char *suffix)
 {
     char *name = ot__arena_printf(o->model->arena, "%s_%s", name_of(node), suffix);
-    ot_value *value = name ? ot__graph_new_value(o->graph, name) : NULL;
 
-    if (value)
-        value->index = -1;
-    return value;
+    return name ? ot__graph_new_value(o->graph, name) : NULL;
 }
 
 ot_value *ot__open_constant(ot__opener *o, const ot_node *node, const char *suffix,
@@ -158,7 +155,7 @@ static ot_status visit(ot__opener *o, ot_node *node)
         if (!y)
             continue;
         OT_TRY(check_inferred(o, node, y));
-        o->places[y->index] = ot__open_find_place(o, node, y);
+        o->places[ot__value_number(o->numbers, y)] = ot__open_find_place(o, node, y);
     }
     return OT_OK;
 }
@@ -206,19 +203,22 @@ static void open_inputs(ot__opener *o)
         if (!o->input)
             o->input = input;
         input->shape.dim[0] = o->symbol;
-        o->places[input->index] = (ot__place){.axis = 0, .outer = 1, .inner = 1};
+        o->places[ot__value_number(o->numbers, input)] =
+            (ot__place){.axis = 0, .outer = 1, .inner = 1};
     }
 }
 
 static ot_status remember(ot__opener *o, const ot__uses *uses)
 {
-    o->n_values = uses->n_values;
-    o->was = ot__arena_alloc(o->model->arena, (size_t)(o->n_values + 1) * sizeof *o->was);
-    o->places = ot__arena_alloc(o->model->arena, (size_t)(o->n_values + 1) * sizeof *o->places);
+    const int n_values = uses->numbers.n_values;
+
+    o->numbers = &uses->numbers;
+    o->was = ot__arena_alloc(o->model->arena, (size_t)(n_values + 1) * sizeof *o->was);
+    o->places = ot__arena_alloc(o->model->arena, (size_t)(n_values + 1) * sizeof *o->places);
     if (!o->was || !o->places)
         return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < o->n_values; i++) {
-        ot_value *value = uses->values[i];
+    for (int i = 0; i < n_values; i++) {
+        ot_value *value = uses->numbers.values[i];
 
         o->places[i] = *ot__open_place(o, NULL);
         o->was[i] = (ot__was){value->has_shape, value->shape};
@@ -247,13 +247,13 @@ static ot_status walk(ot__opener *o, const ot__uses *uses)
 
 static bool lost_its_readers(const ot__uses *before, const ot__uses *after, int i)
 {
-    const ot_value *value = before->values[i];
+    const ot_value *value = before->numbers.values[i];
 
     return ot__uses_count(after, value) == 0 && !value->is_output &&
            before->first[i + 1] > before->first[i];
 }
 
-// What is known of values by their index in `after`.
+// What is known of values by their number in `after`.
 typedef struct left_over {
     ot__uses after;
     bool *is_needed;  // of the values there were before: it did not lose its readers
@@ -262,24 +262,30 @@ typedef struct left_over {
     ot_value **place; // who takes its place among the initializers
 } left_over;
 
+static int number_of(const left_over *l, const ot_value *value)
+{
+    return ot__value_number(&l->after.numbers, value);
+}
+
 static ot_status left_over_init(left_over *l, const ot__opener *o, const ot__uses *before)
 {
     size_t n;
 
     OT_TRY(ot__uses_build(o->graph, &l->after));
-    n = (size_t)l->after.n_values;
+    n = (size_t)l->after.numbers.n_values;
     l->is_needed = ot__alloc_zero(n, sizeof *l->is_needed);
     l->is_gone = ot__alloc_zero(n, sizeof *l->is_gone);
     l->row = ot__alloc_zero(n, sizeof(ot_value *));
     l->place = ot__alloc_zero(n, sizeof(ot_value *));
     if (!l->is_needed || !l->is_gone || !l->row || !l->place)
         return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < before->n_values; i++)
-        if (ot__uses_know(&l->after, before->values[i]))
-            l->is_needed[before->values[i]->index] = !lost_its_readers(before, &l->after, i);
+    for (int i = 0; i < before->numbers.n_values; i++)
+        if (ot__has_number(&l->after.numbers, before->numbers.values[i]))
+            l->is_needed[number_of(l, before->numbers.values[i])] =
+                !lost_its_readers(before, &l->after, i);
     for (int i = o->n_rows - 1; i >= 0; i--)
-        if (ot__uses_know(&l->after, o->rows[i].from))
-            l->row[o->rows[i].from->index] = o->rows[i].to;
+        if (ot__has_number(&l->after.numbers, o->rows[i].from))
+            l->row[number_of(l, o->rows[i].from)] = o->rows[i].to;
     return OT_OK;
 }
 
@@ -295,7 +301,7 @@ static void left_over_deinit(left_over *l)
 static bool is_left_over(const left_over *l, const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && l->is_needed[node->outputs[i]->index])
+        if (node->outputs[i] && l->is_needed[number_of(l, node->outputs[i])])
             return false;
     return true;
 }
@@ -303,12 +309,13 @@ static bool is_left_over(const left_over *l, const ot_node *node)
 // One row in place of an initializer that nobody reads any more takes its name and its place.
 static ot_status drop_initializer(left_over *l, ot_graph *graph, ot_value *value)
 {
-    ot_value *row = l->row[value->index];
+    const int v = number_of(l, value);
+    ot_value *row = l->row[v];
 
-    l->is_gone[value->index] = true;
-    l->place[value->index] = row;
+    l->is_gone[v] = true;
+    l->place[v] = row;
     if (row)
-        l->is_gone[row->index] = true;
+        l->is_gone[number_of(l, row)] = true;
     ot__graph_forget_value(graph, value);
     return !row || ot__graph_rename_value(graph, row, value->name) ? OT_OK : OT_ERR_NO_MEMORY;
 }
@@ -318,9 +325,9 @@ static void list_initializers(const left_over *l, ot_graph *graph)
     int kept = 0;
 
     for (int i = 0; i < graph->n_initializers; i++) {
-        ot_value *value = graph->initializers[i], *row = l->place[value->index];
+        ot_value *value = graph->initializers[i], *row = l->place[number_of(l, value)];
 
-        if (row || !l->is_gone[value->index])
+        if (row || !l->is_gone[number_of(l, value)])
             graph->initializers[kept++] = row ? row : value;
     }
     graph->n_initializers = kept;
@@ -332,8 +339,8 @@ static ot_status drop_left_over(ot__opener *o, const ot__uses *before, bool *any
     ot_status st = left_over_init(&l, o, before);
 
     *any = false;
-    for (int i = 0; st == OT_OK && i < before->n_values; i++) {
-        ot_value *value = before->values[i];
+    for (int i = 0; st == OT_OK && i < before->numbers.n_values; i++) {
+        ot_value *value = before->numbers.values[i];
 
         if (!value->producer && !value->is_initializer)
             continue;

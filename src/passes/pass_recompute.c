@@ -26,7 +26,7 @@ typedef struct recomputing {
     ot_graph *graph;
     ot__uses uses;
     ot__arena *arena;    // for the time of the pass
-    lifetime *lifetimes; // by ot_value.index, then those of the values made again
+    lifetime *lifetimes; // by number, then those of the values made again
     int n_lifetimes;
     candidate *candidates;
     int n_candidates;
@@ -51,20 +51,31 @@ static size_t bytes_of(const ot_value *value)
     return n_bytes;
 }
 
+static int position(const recomputing *r, const ot__use *use)
+{
+    return ot__node_number(&r->uses.numbers, use->node);
+}
+
+// Of the value that a node may make again.
+static int number_of(const recomputing *r, const ot_node *maker)
+{
+    return ot__value_number(&r->uses.numbers, maker->outputs[Y]);
+}
+
 static void find_lifetimes(recomputing *r)
 {
-    r->n_lifetimes = r->uses.n_values;
-    for (int v = 0; v < r->uses.n_values; v++) {
-        const ot_value *value = r->uses.values[v];
+    r->n_lifetimes = r->uses.numbers.n_values;
+    for (int v = 0; v < r->uses.numbers.n_values; v++) {
+        const ot_value *value = r->uses.numbers.values[v];
         lifetime *l = &r->lifetimes[v];
 
         *l = (lifetime){.last = r->n_nodes, .n_bytes = bytes_of(value)};
         if (value->producer == NULL)
             continue;
-        l->first = value->producer->index;
+        l->first = ot__node_number(&r->uses.numbers, value->producer);
         if (!value->is_output)
             l->last = ot__uses_count(&r->uses, value) > 0
-                          ? r->uses.use[r->uses.first[v + 1] - 1].node->index
+                          ? position(r, &r->uses.use[r->uses.first[v + 1] - 1])
                           : l->first;
     }
 }
@@ -97,7 +108,8 @@ static int find_peak(const recomputing *r, int64_t *peak)
 static bool is_there(const recomputing *r, const candidate *c)
 {
     for (int i = 0; i < c->again->n_inputs; i++)
-        if (c->again->inputs[i] != NULL && r->lifetimes[c->again->inputs[i]->index].last < c->after)
+        if (c->again->inputs[i] != NULL &&
+            r->lifetimes[ot__value_number(&r->uses.numbers, c->again->inputs[i])].last < c->after)
             return false;
     return true;
 }
@@ -105,8 +117,8 @@ static bool is_there(const recomputing *r, const candidate *c)
 // The longest time in which nobody reads what `maker` makes; false when there is none.
 static bool find_gap(const recomputing *r, ot_node *maker, candidate *c)
 {
-    const int v = maker->outputs[Y]->index;
-    int before = maker->index;
+    const int v = number_of(r, maker);
+    int before = ot__node_number(&r->uses.numbers, maker);
 
     *c = (candidate){.maker = maker};
     for (int k = r->uses.first[v]; k < r->uses.first[v + 1]; k++) {
@@ -114,11 +126,11 @@ static bool find_gap(const recomputing *r, ot_node *maker, candidate *c)
 
         if (use->i_input < 0) // a subgraph reads it by its name
             return false;
-        if (use->node->index - before > c->after - c->before) {
+        if (position(r, use) - before > c->after - c->before) {
             c->before = before;
-            c->after = use->node->index;
+            c->after = position(r, use);
         }
-        before = use->node->index;
+        before = position(r, use);
     }
     return c->after > c->before + 1;
 }
@@ -151,7 +163,7 @@ static candidate *find_best(const recomputing *r, int at, int64_t peak)
 
     for (int k = 0; k < r->n_candidates; k++) {
         candidate *c = &r->candidates[k];
-        const size_t n_bytes = r->lifetimes[c->maker->outputs[Y]->index].n_bytes;
+        const size_t n_bytes = r->lifetimes[number_of(r, c->maker)].n_bytes;
 
         if (!c->is_chosen && c->before < at && at < c->after && n_bytes > most && is_there(r, c)) {
             best = c;
@@ -169,7 +181,7 @@ static void choose(recomputing *r)
 
     lowest = peak;
     for (candidate *c; (c = find_best(r, at, peak)) != NULL;) {
-        lifetime *l = &r->lifetimes[c->maker->outputs[Y]->index];
+        lifetime *l = &r->lifetimes[number_of(r, c->maker)];
 
         c->is_chosen = true;
         r->lifetimes[r->n_lifetimes++] = (lifetime){c->after, l->last, l->n_bytes};
@@ -188,10 +200,10 @@ static void choose(recomputing *r)
 
 static void rewrite(recomputing *r, const candidate *c)
 {
-    const int v = c->maker->outputs[Y]->index;
+    const int v = number_of(r, c->maker);
 
     for (int u = r->uses.first[v]; u < r->uses.first[v + 1]; u++)
-        if (r->uses.use[u].node->index >= c->after)
+        if (position(r, &r->uses.use[u]) >= c->after)
             r->uses.use[u].node->inputs[r->uses.use[u].i_input] = c->again->outputs[Y];
 }
 
@@ -230,7 +242,7 @@ static ot_status put_in_place(recomputing *r)
 
 static ot_status recompute(recomputing *r)
 {
-    const size_t n_nodes = (size_t)r->n_nodes, n_values = (size_t)r->uses.n_values;
+    const size_t n_nodes = (size_t)r->n_nodes, n_values = (size_t)r->uses.numbers.n_values;
 
     r->lifetimes = ot__arena_alloc(r->arena, (n_values + n_nodes + 1) * sizeof *r->lifetimes);
     r->candidates = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof *r->candidates);

@@ -4,7 +4,7 @@
 
 static bool is_captured(const ot__uses *uses, const ot_value *value)
 {
-    for (int u = uses->first[value->index]; u < uses->first[value->index + 1]; u++)
+    for (int u = ot__uses_first(uses, value); u < ot__uses_end(uses, value); u++)
         if (uses->use[u].i_input < 0)
             return true;
     return false;
@@ -40,7 +40,7 @@ ot_status ot__pass_simplify(ot_model *model)
     int kept = 0;
 
     OT_TRY(ot__uses_build(graph, &uses));
-    stands_for = ot__alloc_zero((size_t)uses.n_values, sizeof *stands_for);
+    stands_for = ot__alloc_zero((size_t)uses.numbers.n_values, sizeof *stands_for);
     if (!stands_for) {
         ot__uses_deinit(&uses);
         return OT_ERR_NO_MEMORY;
@@ -49,10 +49,10 @@ ot_status ot__pass_simplify(ot_model *model)
         ot_node *node = graph->nodes[n];
 
         for (int i = 0; i < node->n_inputs; i++)
-            if (node->inputs[i] && stands_for[node->inputs[i]->index])
-                node->inputs[i] = stands_for[node->inputs[i]->index];
+            if (node->inputs[i] && stands_for[ot__value_number(&uses.numbers, node->inputs[i])])
+                node->inputs[i] = stands_for[ot__value_number(&uses.numbers, node->inputs[i])];
         if (can_go(&uses, node)) {
-            stands_for[node->outputs[0]->index] = node->inputs[0];
+            stands_for[ot__value_number(&uses.numbers, node->outputs[0])] = node->inputs[0];
             drop_outputs(graph, node);
         } else {
             graph->nodes[kept++] = node;

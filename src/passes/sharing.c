@@ -76,10 +76,9 @@ static const ot__use *follow(const ot__separation *s, const ot__use *use)
          depth++) {
         const ot_value *y = use->node->n_outputs > 0 ? use->node->outputs[0] : NULL;
 
-        if (!y || y->index < 0 || y->index >= s->uses.n_values || s->uses.values[y->index] != y ||
-            ot__uses_count(&s->uses, y) == 0)
+        if (!y || ot__uses_count(&s->uses, y) == 0)
             break;
-        use = &s->uses.use[s->uses.first[y->index]];
+        use = &s->uses.use[ot__uses_first(&s->uses, y)];
     }
     return use;
 }
@@ -181,7 +180,7 @@ static bool is_witness(const ot__separation *s, const ot_value *value)
     if (!ot__is_parameter(value) || value->constant->shape.ndim != 1 ||
         ot_tensor_count(value->constant) < 2 || !ot__is_parameter_name(s->graph, value->name))
         return false;
-    for (int u = s->uses.first[value->index]; u < s->uses.first[value->index + 1]; u++) {
+    for (int u = ot__uses_first(&s->uses, value); u < ot__uses_end(&s->uses, value); u++) {
         const char *leaf;
         const ot__port_role role = ot__sharing_role(s, &s->uses.use[u], &leaf);
 

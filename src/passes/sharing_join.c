@@ -69,7 +69,7 @@ static bool is_table(const ot__separation *s, const ot_value *value)
 {
     const char *leaf;
 
-    for (int u = s->uses.first[value->index]; u < s->uses.first[value->index + 1]; u++)
+    for (int u = ot__uses_first(&s->uses, value); u < ot__uses_end(&s->uses, value); u++)
         if (ot__sharing_role(s, &s->uses.use[u], &leaf) == OT_PORT_ROLE_TABLE)
             return true;
     return false;
@@ -127,7 +127,7 @@ static ot_status add_transpose(ot__separation *s, ot_value *parameter, ot_value 
 
 static ot_status join(ot__separation *s, ot_value *copy, ot_value *parameter)
 {
-    const int first = s->uses.first[copy->index], end = s->uses.first[copy->index + 1];
+    const int first = ot__uses_first(&s->uses, copy), end = ot__uses_end(&s->uses, copy);
     const ot_shape shape = copy->constant->shape;
 
     copy->is_initializer = false;
@@ -147,7 +147,7 @@ static bool may_join(const ot__separation *s, const ot_value *copy)
 {
     if (copy->is_output || copy->is_input || ot__uses_count(&s->uses, copy) == 0)
         return false;
-    for (int u = s->uses.first[copy->index]; u < s->uses.first[copy->index + 1]; u++)
+    for (int u = ot__uses_first(&s->uses, copy); u < ot__uses_end(&s->uses, copy); u++)
         if (s->uses.use[u].i_input < 0)
             return false;
     return !ot__sharing_stays(s, copy->name);

@@ -72,7 +72,7 @@ static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
 static ot_status collect(tensor *t)
 {
     const ot__uses *uses = &t->s->uses;
-    const int first = uses->first[t->value->index], end = uses->first[t->value->index + 1];
+    const int first = ot__uses_first(uses, t->value), end = ot__uses_end(uses, t->value);
 
     for (int u = first; u < end; u++)
         if (!is_generated_copy(&uses->use[u]))
@@ -85,7 +85,7 @@ static ot_status collect(tensor *t)
         t->n_copies++;
         y = uses->use[u].node->outputs[0];
         OT_TRY(ot__sharing_forget(t->s, y));
-        for (int k = uses->first[y->index]; k < uses->first[y->index + 1]; k++)
+        for (int k = ot__uses_first(uses, y); k < ot__uses_end(uses, y); k++)
             OT_TRY(add_reader(t, &uses->use[k], false));
     }
     return OT_OK;
@@ -292,7 +292,6 @@ static ot_status make_value(tensor *t, group *g)
         g->value = ot__graph_new_value(graph, g->name);
         if (!g->value)
             return OT_ERR_NO_MEMORY;
-        g->value->index = -1;
     }
     g->name = g->value->name;
     if (!ot__graph_add_initializer(graph, g->value, t->value->constant))

@@ -24,7 +24,7 @@ static int count_readers(const ot__separation *s, const ot_value *value, int dep
 {
     int n = value->is_output;
 
-    for (int u = s->uses.first[value->index]; u < s->uses.first[value->index + 1]; u++) {
+    for (int u = ot__uses_first(&s->uses, value); u < ot__uses_end(&s->uses, value); u++) {
         const ot_node *node = s->uses.use[u].node;
 
         n += is_copy(node) && depth > 0 ? count_readers(s, node->outputs[0], depth - 1) : 1;
@@ -60,7 +60,6 @@ static ot_status separate(ot__separation *s, const ot__use *use, const ot_value 
     value = ot__graph_new_value(s->graph, name);
     if (!value || !ot__graph_add_initializer(s->graph, value, root->constant))
         return OT_ERR_NO_MEMORY;
-    value->index = -1;
     use->node->inputs[use->i_input] = value;
     --*n_left;
     return ot__sharing_say(s, OT_SHARING_SEPARATED, root->name, &value->name, 1);
@@ -71,16 +70,17 @@ static ot_status visit(ot__separation *s, const ot__use *use, int *n_left)
 {
     ot_value *root = root_of(use->node->inputs[use->i_input]);
 
-    if (!root || !ot__is_parameter(root) || root->index < 0)
+    if (!root || !ot__is_parameter(root) || !ot__has_number(&s->uses.numbers, root))
         return OT_OK;
-    if (n_left[root->index] == 0)
-        n_left[root->index] = count_readers(s, root, MAX_DEPTH) + 1;
-    return n_left[root->index] > 2 ? separate(s, use, root, &n_left[root->index]) : OT_OK;
+    n_left += ot__value_number(&s->uses.numbers, root);
+    if (*n_left == 0)
+        *n_left = count_readers(s, root, MAX_DEPTH) + 1;
+    return *n_left > 2 ? separate(s, use, root, n_left) : OT_OK;
 }
 
 ot_status ot__sharing_statistics(ot__separation *s)
 {
-    int *n_left = ot__alloc_zero((size_t)s->uses.n_values + 1, sizeof *n_left);
+    int *n_left = ot__alloc_zero((size_t)s->uses.numbers.n_values + 1, sizeof *n_left);
     ot_status st = n_left ? OT_OK : OT_ERR_NO_MEMORY;
 
     for (int n = 0; st == OT_OK && n < s->graph->n_nodes; n++) {

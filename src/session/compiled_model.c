@@ -34,9 +34,9 @@ static ot__parameter *find_gradient(ot_model *model, const ot_checkpoint *checkp
     return NULL;
 }
 
-// Position among the user inputs, which their indices are, of the one that a gradient's buffer or
+// Position among the user inputs, which `users` numbers, of the one that a gradient's buffer or
 // output belongs to; -1: none.
-static int find_user_input(const ot__program *program, const char *name)
+static int find_user_input(const ot__program *program, const ot__numbers *users, const char *name)
 {
     static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED};
     const ot_graph *g = program->model->graph;
@@ -48,9 +48,8 @@ static int find_user_input(const ot__program *program, const char *name)
                                : NULL;
         const ot_value *value = base == NULL ? NULL : ot__graph_find(g, base);
 
-        if (value != NULL && value->index >= 0 && value->index < program->n_user_inputs &&
-            g->inputs[program->user_inputs[value->index]] == value)
-            return value->index;
+        if (value != NULL && ot__has_number(users, value))
+            return ot__value_number(users, value);
     }
     return -1;
 }
@@ -121,7 +120,7 @@ static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoin
 }
 
 // Once the user inputs are known.
-static ot_status find_inputs_of_gradients(const ot__program *program)
+static ot_status find_inputs_of_gradients(const ot__program *program, const ot__numbers *users)
 {
     const ot_graph *g = program->model->graph;
 
@@ -131,7 +130,7 @@ static ot_status find_inputs_of_gradients(const ot__program *program)
 
         if (input->role != OT_ROLE_INPUT_GRADIENT)
             continue;
-        input->i_user = find_user_input(program, value->name);
+        input->i_user = find_user_input(program, users, value->name);
         if (input->i_user < 0)
             return ot__error(OT_ERR_INVALID,
                              "%s: input '%s' is a gradient buffer, but there is no such parameter "
@@ -146,7 +145,8 @@ static ot_status find_inputs_of_gradients(const ot__program *program)
     return OT_OK;
 }
 
-static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoint)
+static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoint,
+                             ot__numbers *users)
 {
     const ot_graph *g = program->model->graph;
     ot__arena *arena = program->model->arena;
@@ -165,13 +165,14 @@ static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoi
         if (value->kind != OT_VALUE_TENSOR)
             return ot__error(OT_ERR_UNSUPPORTED, "%s: input '%s' is not a tensor", program->what,
                              value->name);
-        g->inputs[i]->index = program->n_user_inputs;
+        OT_TRY(ot__numbers_add(users, g->inputs[i]));
         program->user_inputs[program->n_user_inputs++] = i;
     }
-    return find_inputs_of_gradients(program);
+    return find_inputs_of_gradients(program, users);
 }
 
-static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint)
+static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint,
+                              const ot__numbers *users)
 {
     const ot_graph *g = program->model->graph;
 
@@ -181,7 +182,7 @@ static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpo
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < g->n_outputs; i++)
         if (find_gradient(program->model, checkpoint, g->outputs[i]->name) == NULL &&
-            find_user_input(program, g->outputs[i]->name) < 0)
+            find_user_input(program, users, g->outputs[i]->name) < 0)
             program->user_outputs[program->n_user_outputs++] = i;
     if (program->n_user_outputs > OT_SESSION_OUTPUTS)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: %d outputs, at most %d are handed out",
@@ -221,6 +222,7 @@ static ot_status check_initializers(const ot__program *program, const ot_checkpo
 static ot_status create(ot__program *program, const ot_model *model,
                         const ot_checkpoint *checkpoint)
 {
+    ot__numbers users = {0};
     ot_status st;
 
     OT_TRY(ot__model_clone(model, &program->model));
@@ -229,8 +231,11 @@ static ot_status create(ot__program *program, const ot_model *model,
     st = ot__pass_prepare(program->model);
     if (st != OT_OK)
         return ot__error_prefix(st, "%s", program->what);
-    OT_TRY(sort_inputs(program, checkpoint));
-    OT_TRY(sort_outputs(program, checkpoint));
+    st = sort_inputs(program, checkpoint, &users);
+    if (st == OT_OK)
+        st = sort_outputs(program, checkpoint, &users);
+    ot__numbers_deinit(&users);
+    OT_TRY(st);
     return make_shapes(program);
 }
 

@@ -24,13 +24,14 @@ static ot_status survey_init(survey *s, const ot__program *program)
     *s = (survey){.program = program};
     OT_TRY(ot__uses_build(program->model->graph, &s->uses));
     for (size_t i = 0; i < OT_COUNT(flags); i++) {
-        *flags[i] = ot__alloc_zero((size_t)s->uses.n_values + 1, sizeof(bool));
+        *flags[i] = ot__alloc_zero((size_t)s->uses.numbers.n_values + 1, sizeof(bool));
         if (*flags[i] == NULL)
             return OT_ERR_NO_MEMORY;
     }
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_PARAMETER)
-            s->is_parameter[program->model->graph->inputs[i]->index] = true;
+            s->is_parameter[ot__value_number(&s->uses.numbers, program->model->graph->inputs[i])] =
+                true;
     return OT_OK;
 }
 
@@ -45,19 +46,19 @@ static void survey_deinit(survey *s)
     ot__free(s->is_frontier);
 }
 
-static bool any(const bool *flags, ot_value *const *values, int n)
+static bool any(const survey *s, const bool *flags, ot_value *const *values, int n)
 {
     for (int i = 0; i < n; i++)
-        if (values[i] != NULL && flags[values[i]->index])
+        if (values[i] != NULL && flags[ot__value_number(&s->uses.numbers, values[i])])
             return true;
     return false;
 }
 
-static void set(bool *flags, ot_value *const *values, int n)
+static void set(const survey *s, bool *flags, ot_value *const *values, int n)
 {
     for (int i = 0; i < n; i++)
         if (values[i] != NULL)
-            flags[values[i]->index] = true;
+            flags[ot__value_number(&s->uses.numbers, values[i])] = true;
 }
 
 static void find_targets(survey *s)
@@ -67,12 +68,12 @@ static void find_targets(survey *s)
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         const ot_node *node = g->nodes[k];
 
-        if (any(s->is_parameter, node->inputs, node->n_inputs) ||
-            any(s->feeds_parameter, node->outputs, node->n_outputs))
-            set(s->feeds_parameter, node->inputs, node->n_inputs);
+        if (any(s, s->is_parameter, node->inputs, node->n_inputs) ||
+            any(s, s->feeds_parameter, node->outputs, node->n_outputs))
+            set(s, s->feeds_parameter, node->inputs, node->n_inputs);
     }
     for (int i = 0; i < s->program->n_user_inputs; i++) {
-        const int v = g->inputs[s->program->user_inputs[i]]->index;
+        const int v = ot__value_number(&s->uses.numbers, g->inputs[s->program->user_inputs[i]]);
 
         s->has_target[v] = !s->feeds_parameter[v];
         s->has_data[v] = s->feeds_parameter[v];
@@ -80,16 +81,17 @@ static void find_targets(survey *s)
     for (int k = 0; k < g->n_nodes; k++) {
         const ot_node *node = g->nodes[k];
 
-        if (any(s->has_target, node->inputs, node->n_inputs))
-            set(s->has_target, node->outputs, node->n_outputs);
-        if (any(s->has_data, node->inputs, node->n_inputs))
-            set(s->has_data, node->outputs, node->n_outputs);
+        if (any(s, s->has_target, node->inputs, node->n_inputs))
+            set(s, s->has_target, node->outputs, node->n_outputs);
+        if (any(s, s->has_data, node->inputs, node->n_inputs))
+            set(s, s->has_data, node->outputs, node->n_outputs);
     }
 }
 
 static bool is_result(const survey *s, const ot_value *value)
 {
-    return s->has_data[value->index] && !s->has_target[value->index] && value->producer != NULL;
+    return s->has_data[ot__value_number(&s->uses.numbers, value)] &&
+           !s->has_target[ot__value_number(&s->uses.numbers, value)] && value->producer != NULL;
 }
 
 // Values read by a node that reads targets too, but not those that only prepare such a value for
@@ -101,20 +103,20 @@ static void find_frontier(survey *s)
     for (int k = 0; k < g->n_nodes; k++) {
         const ot_node *node = g->nodes[k];
 
-        if (!any(s->has_target, node->inputs, node->n_inputs))
+        if (!any(s, s->has_target, node->inputs, node->n_inputs))
             continue;
         for (int i = 0; i < node->n_inputs; i++)
             if (node->inputs[i] != NULL && is_result(s, node->inputs[i]))
-                s->is_frontier[node->inputs[i]->index] = true;
+                s->is_frontier[ot__value_number(&s->uses.numbers, node->inputs[i])] = true;
     }
     for (int k = 0; k < g->n_nodes; k++) {
         const ot_node *node = g->nodes[k];
 
-        if (any(s->is_parameter, node->inputs, node->n_inputs))
+        if (any(s, s->is_parameter, node->inputs, node->n_inputs))
             continue;
-        if (any(s->is_frontier, node->inputs, node->n_inputs) ||
-            any(s->is_derived, node->inputs, node->n_inputs))
-            set(s->is_derived, node->outputs, node->n_outputs);
+        if (any(s, s->is_frontier, node->inputs, node->n_inputs) ||
+            any(s, s->is_derived, node->inputs, node->n_inputs))
+            set(s, s->is_derived, node->outputs, node->n_outputs);
     }
 }
 
@@ -136,9 +138,9 @@ static int list_frontier(const survey *s, const char **names)
 {
     int n = 0;
 
-    for (int v = 0; v < s->uses.n_values; v++)
+    for (int v = 0; v < s->uses.numbers.n_values; v++)
         if (s->is_frontier[v] && !s->is_derived[v])
-            names[n++] = s->uses.values[v]->name;
+            names[n++] = s->uses.numbers.values[v]->name;
     return n;
 }
 
@@ -150,7 +152,7 @@ ot_status ot__export_outputs(const ot__program *program, const char ***names, in
     *names = NULL;
     *n_names = 0;
     if (st == OT_OK) {
-        *names = ot__alloc_zero((size_t)s.uses.n_values + 1, sizeof(char *));
+        *names = ot__alloc_zero((size_t)s.uses.numbers.n_values + 1, sizeof(char *));
         st = *names == NULL ? OT_ERR_NO_MEMORY : OT_OK;
     }
     if (st == OT_OK) {

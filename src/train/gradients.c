@@ -133,51 +133,52 @@ static ot_status hold_values(build *b)
     return OT_OK;
 }
 
-// In ot_value.index of inputs.
-enum { UNUSED, READ, NAMED };
-
-static void mark_named(ot_value *value)
+static void mark_named(const ot__uses *uses, bool *is_named, const ot_value *value)
 {
-    if (value != NULL && value->index != READ)
-        value->index = NAMED;
-}
-
-static void mark_read(const ot_node *node)
-{
-    for (int i = 0; i < node->n_inputs; i++)
-        if (node->inputs[i] != NULL)
-            node->inputs[i]->index = READ;
+    if (value != NULL && ot__has_number(&uses->numbers, value))
+        is_named[ot__value_number(&uses->numbers, value)] = true;
 }
 
 // Parameters back among the initializers; inputs that only served other outputs go.
-static ot_status release_values(build *b)
+static ot_status release(build *b, const ot__uses *uses, bool *is_named)
 {
     ot_graph *graph = b->model->graph;
     int kept = 0;
 
-    for (int i = 0; i < graph->n_inputs; i++)
-        graph->inputs[i]->index = UNUSED;
-    for (int n = 0; n < graph->n_nodes; n++)
-        mark_read(graph->nodes[n]);
     for (int i = 0; i < b->n_wrt; i++)
-        mark_named(b->wrt[i]);
-    mark_named(b->seed);
+        mark_named(uses, is_named, b->wrt[i]);
+    mark_named(uses, is_named, b->seed);
     for (int i = 0; i < b->n_wrt; i++)
         if (b->constant[i] != NULL)
             b->wrt[i]->is_input = false;
     for (int i = 0; i < graph->n_inputs; i++) {
         ot_value *x = graph->inputs[i];
 
-        x->is_input = x->is_input && x->index != UNUSED;
+        x->is_input = x->is_input && (ot__uses_count(uses, x) > 0 ||
+                                      is_named[ot__value_number(&uses->numbers, x)]);
         if (x->is_input)
             graph->inputs[kept++] = x;
     }
     graph->n_inputs = kept;
     for (int i = 0; i < b->n_wrt; i++)
-        if (b->constant[i] != NULL && b->wrt[i]->index == READ &&
+        if (b->constant[i] != NULL && ot__uses_count(uses, b->wrt[i]) > 0 &&
             !ot__graph_add_initializer(graph, b->wrt[i], b->constant[i]))
             return OT_ERR_NO_MEMORY;
     return OT_OK;
+}
+
+static ot_status release_values(build *b)
+{
+    ot__uses uses;
+    bool *is_named;
+    ot_status st;
+
+    OT_TRY(ot__uses_build(b->model->graph, &uses));
+    is_named = ot__alloc_zero((size_t)uses.numbers.n_values, sizeof *is_named);
+    st = is_named == NULL ? OT_ERR_NO_MEMORY : release(b, &uses, is_named);
+    ot__free(is_named);
+    ot__uses_deinit(&uses);
+    return st;
 }
 
 // ---- gradients ----

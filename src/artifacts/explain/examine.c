@@ -10,7 +10,7 @@ typedef enum standing { NOT_AT_ALL, STOPPED, BLOCKED, REACHES } standing;
 
 typedef struct walk {
     const ot_graph *graph;
-    ot__uses uses;
+    ot__numbers numbers;
     standing *standing;      // per value
     const ot_node **culprit; // per value: what stops or blocks it
 } walk;
@@ -20,19 +20,24 @@ static const ot_op_def *find_op(const ot_graph *graph, const ot_node *node)
     return ot__op_find(node->domain, node->op_type, ot__model_opset(graph->model, node->domain));
 }
 
+static int number_of(const walk *w, const ot_value *value)
+{
+    return ot__value_number(&w->numbers, value);
+}
+
 static void raise_to(walk *w, const ot_value *value, standing to, const ot_node *culprit)
 {
-    if (to <= w->standing[value->index])
+    if (to <= w->standing[number_of(w, value)])
         return;
-    w->standing[value->index] = to;
-    w->culprit[value->index] = culprit;
+    w->standing[number_of(w, value)] = to;
+    w->culprit[number_of(w, value)] = culprit;
 }
 
 static void visit_input(walk *w, const ot_node *node, const ot_op_def *op, int i,
                         const ot_value *best)
 {
-    const standing out = w->standing[best->index];
-    const ot_node *behind = w->culprit[best->index];
+    const standing out = w->standing[number_of(w, best)];
+    const ot_node *behind = w->culprit[number_of(w, best)];
     const ot_port *port = op ? ot__op_input_port(op, i) : NULL;
 
     if (!op)
@@ -54,10 +59,10 @@ static void visit_node(walk *w, const ot_node *node)
     const ot_value *best = NULL;
 
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] &&
-            (!best || w->standing[node->outputs[i]->index] > w->standing[best->index]))
+        if (node->outputs[i] && (!best || w->standing[number_of(w, node->outputs[i])] >
+                                              w->standing[number_of(w, best)]))
             best = node->outputs[i];
-    if (!best || w->standing[best->index] == NOT_AT_ALL)
+    if (!best || w->standing[number_of(w, best)] == NOT_AT_ALL)
         return;
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i])
@@ -76,20 +81,20 @@ static void mark_targets(walk *w, const ot_artifacts_options *options)
                                 : graph->n_outputs > 0 ? graph->outputs[0]
                                                        : NULL;
         all = all || options->losses[i].loss == OT_LOSS_CUSTOM;
-        if (value)
-            w->standing[value->index] = REACHES;
+        if (value && ot__has_number(&w->numbers, value))
+            w->standing[number_of(w, value)] = REACHES;
     }
     for (int i = 0; i < graph->n_outputs && (all || (options->n_losses == 0 && i == 0)); i++)
-        w->standing[graph->outputs[i]->index] = REACHES;
+        w->standing[number_of(w, graph->outputs[i])] = REACHES;
 }
 
 static const char *reason_of(const walk *w, const ot_value *value)
 {
     ot__arena *arena = w->graph->model->arena;
-    const ot_node *culprit = w->culprit[value->index];
+    const ot_node *culprit = w->culprit[number_of(w, value)];
     char label[160];
 
-    switch (w->standing[value->index]) {
+    switch (w->standing[number_of(w, value)]) {
     case NOT_AT_ALL:
         return "does not reach the loss";
     case STOPPED:
@@ -110,7 +115,7 @@ static ot_status judge_all(const walk *w, ot__candidates *c, const ot__selection
 {
     for (int i = 0; i < c->n; i++) {
         ot__candidate *item = &c->items[i];
-        const standing found = w->standing[item->value->index];
+        const standing found = w->standing[number_of(w, item->value)];
 
         item->reason = reason_of(w, item->value);
         item->role = found == REACHES ? OT_ROLE_TRAINABLE : OT_ROLE_CONSTANT;
@@ -131,10 +136,11 @@ ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *
 
     if (st == OT_OK && !options->train_buffers)
         st = ot__candidates_hold(c);
-    ot__candidates_find_places(c);
+    if (st == OT_OK)
+        st = ot__candidates_find_places(c);
     if (st == OT_OK) {
-        st = ot__uses_build(c->graph, &w.uses);
-        n = (size_t)w.uses.n_values;
+        st = ot__numbers_build(c->graph, &w.numbers);
+        n = (size_t)w.numbers.n_values;
     }
     if (st == OT_OK) {
         w.standing = ot__alloc_zero(n + 1, sizeof *w.standing);
@@ -150,6 +156,6 @@ ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *
     ot__selection_deinit(&selection);
     ot__free(w.standing);
     ot__free(w.culprit);
-    ot__uses_deinit(&w.uses);
+    ot__numbers_deinit(&w.numbers);
     return st;
 }

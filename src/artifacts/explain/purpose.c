@@ -52,6 +52,7 @@ typedef struct destination {
 
 typedef struct flow {
     const ot_graph *graph;
+    const ot__numbers *numbers;
     destination *to; // per value
 } flow;
 
@@ -64,12 +65,17 @@ static const ot_node *join(const ot_node *a, const ot_node *b)
     return a == &elsewhere || b == &elsewhere ? &elsewhere : a;
 }
 
+static destination *at(const flow *f, const ot_value *value)
+{
+    return &f->to[ot__value_number(f->numbers, value)];
+}
+
 static destination of_outputs(const flow *f, const ot_node *node)
 {
     destination out = {0};
 
     for (int i = 0; i < node->n_outputs; i++) {
-        const destination *to = node->outputs[i] ? &f->to[node->outputs[i]->index] : NULL;
+        const destination *to = node->outputs[i] ? at(f, node->outputs[i]) : NULL;
 
         if (!to)
             continue;
@@ -97,7 +103,7 @@ static bool has_role(const ot_node *node, int i)
 static void visit_input(flow *f, const ot_node *node, int i)
 {
     const destination out = of_outputs(f, node);
-    destination *to = &f->to[node->inputs[i]->index];
+    destination *to = at(f, node->inputs[i]);
 
     to->has_role = to->has_role || has_role(node, i);
     if (ot__node_moves(node, i)) {
@@ -114,9 +120,9 @@ static void visit_input(flow *f, const ot_node *node, int i)
 
 static void leads_elsewhere(void *context, ot_value *value)
 {
-    flow *f = context;
+    destination *to = at(context, value);
 
-    f->to[value->index].before = f->to[value->index].added = &elsewhere;
+    to->before = to->added = &elsewhere;
 }
 
 static void follow(flow *f)
@@ -137,14 +143,14 @@ static void follow(flow *f)
 
 ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
 {
-    flow f = {.graph = c->graph};
+    flow f = {.graph = c->graph, .numbers = &uses->numbers};
 
-    f.to = ot__alloc_zero((size_t)uses->n_values + 1, sizeof *f.to);
+    f.to = ot__alloc_zero((size_t)uses->numbers.n_values + 1, sizeof *f.to);
     if (!f.to)
         return OT_ERR_NO_MEMORY;
     follow(&f);
     for (int i = 0; i < c->n; i++) {
-        const destination *to = &f.to[c->items[i].value->index];
+        const destination *to = at(&f, c->items[i].value);
 
         c->items[i].reader = to->reader;
         c->items[i].has_role = to->has_role;

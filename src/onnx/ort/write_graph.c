@@ -88,6 +88,7 @@ typedef struct edge {
 typedef struct writing {
     ot__ort_writer *w;
     ot_graph *graph;
+    ot__numbers numbers;
     value_set *implicit; // per node
     value_set values;
     bool has_omitted;
@@ -104,7 +105,7 @@ static ot_status add_edge(writing *g, const ot_value *value, int to, int input)
     if (!ot__arena_grow(g->w->model->arena, &g->edges, &g->edges_capacity, g->n_edges,
                         sizeof *g->edges))
         return OT_ERR_NO_MEMORY;
-    g->edges[g->n_edges++] = (edge){(uint32_t)from->index, (uint32_t)to,
+    g->edges[g->n_edges++] = (edge){(uint32_t)ot__node_number(&g->numbers, from), (uint32_t)to,
                                     (uint32_t)value->i_producer_output, (uint32_t)input};
     return OT_OK;
 }
@@ -138,8 +139,7 @@ static ot_status survey(writing *g)
         return OT_ERR_NO_MEMORY;
     OT_TRY(add_values(g->w, &g->values, graph->inputs, graph->n_inputs));
     OT_TRY(add_values(g->w, &g->values, graph->initializers, graph->n_initializers));
-    for (int n = 0; n < graph->n_nodes; n++)
-        graph->nodes[n]->index = n;
+    OT_TRY(ot__numbers_build(graph, &g->numbers));
     for (int n = 0; n < graph->n_nodes; n++)
         OT_TRY(survey_node(g, n));
     return add_values(g->w, &g->values, graph->outputs, graph->n_outputs);
@@ -147,6 +147,7 @@ static ot_status survey(writing *g)
 
 static void writing_deinit(writing *g)
 {
+    ot__numbers_deinit(&g->numbers);
     for (int n = 0; g->implicit && n < g->graph->n_nodes; n++)
         ot__map_deinit(&g->implicit[n].names);
     ot__free(g->implicit);

@@ -87,12 +87,12 @@ static void uses_are_in_node_order_and_count_subgraphs(void **state)
     assert_int_equal(ot__uses_build(model->graph, &uses), OT_OK);
     assert_int_equal(ot__uses_count(&uses, x), 3);
     assert_int_equal(ot__uses_count(&uses, y), 0);
-    use = &uses.use[uses.first[x->index]];
+    use = &uses.use[ot__uses_first(&uses, x)];
     assert_int_equal(use[0].i_input, 0);
     assert_int_equal(use[1].i_input, 1);
     assert_int_equal(use[2].i_input, -1);
     assert_ptr_equal(use[2].node, y->producer);
-    assert_ptr_equal(uses.values[x->index], x);
+    assert_ptr_equal(uses.numbers.values[ot__value_number(&uses.numbers, x)], x);
     ot__uses_deinit(&uses);
     ot_model_destroy(model);
 }
