@@ -23,6 +23,10 @@ bool ot__block_enter(ot_block *block, const char *scope)
         ot__error(OT_ERR_INVALID, "%s: the builder is NULL", scope);
         return false;
     }
+    if (!OT_IS_LIVE(block)) {
+        ot__error_prefix(OT_ERR_INVALID, "%s", scope);
+        return false;
+    }
     block->scope = scope;
     if (!block->graph)
         ot__block_fail(block, ot__error(OT_ERR_STATE, "the builder is finished"));
@@ -87,20 +91,19 @@ ot_value *ot__block_input(ot_block *block, const char *name)
 ot_value *ot__block_tensor(ot_block *block, const char *name, const ot_tensor *tensor,
                            ot_dtype dtype)
 {
-    const ot_dtype from = ot_tensor_dtype(tensor);
+    const ot_dtype from = tensor->dtype;
     ot_value *value;
     ot_tensor *copy;
 
     if (block->status != OT_OK)
         return NULL;
-    copy = ot__model_tensor_new(block->graph->model, dtype, ot_tensor_shape(tensor));
+    copy = ot__model_tensor_new(block->graph->model, dtype, &tensor->shape);
     value = copy ? ot__graph_new_value(block->graph, name) : NULL;
     if (!made(block, value && ot__graph_add_initializer(block->graph, value, copy)))
         return NULL;
     if (from == dtype)
-        memcpy(copy->data, ot_tensor_data_const(tensor), ot_tensor_bytes(tensor));
-    else if (!ot__convert(copy->data, dtype, ot_tensor_data_const(tensor), from,
-                          ot_tensor_count(tensor)))
+        memcpy(copy->data, tensor->data, tensor->n_bytes);
+    else if (!ot__convert(copy->data, dtype, tensor->data, from, ot_tensor_count(copy)))
         ot__block_fail(block, ot__error(OT_ERR_INVALID, "weight has element type %s, expected %s",
                                         ot_dtype_name(from), ot_dtype_name(dtype)));
     return block->status == OT_OK ? value : NULL;

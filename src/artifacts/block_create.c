@@ -89,6 +89,7 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
     block = ot__alloc_zero(1, sizeof *block);
     if (!block)
         return OT_ERR_NO_MEMORY;
+    OT_ENTER(block);
     artifacts.seed = block->seed = options.seed;
     artifacts.prepare = OT_PREPARE_NONE; // what is built on a model counts on its names
     st = model ? ot__forward_open(model, &artifacts, OT_FOREIGN_CARRIED, &block->forward)
@@ -110,6 +111,7 @@ ot_status ot_block_create(const ot_model *model, const ot_block_options *options
     if (!model)
         return ot__error(OT_ERR_INVALID,
                          "the model is NULL; ot_block_create_empty() begins without one");
+    OT_TRY(OT_GIVEN(model));
     return create(model, options, out);
 }
 
@@ -122,7 +124,7 @@ ot_status ot_block_create_empty(const ot_block_options *options, ot_block **out)
 
 void ot_block_destroy(ot_block *block)
 {
-    if (!block)
+    if (!OT_ENDS(block))
         return;
     ot__forward_deinit(&block->forward);
     ot__free(block);
@@ -132,6 +134,7 @@ ot_status ot_block_status(const ot_block *block)
 {
     if (!block)
         return ot__error(OT_ERR_INVALID, "the builder is NULL");
+    OT_TRY(OT_GIVEN(block));
     if (block->status != OT_OK)
         return ot__error(block->status, "%s", block->message);
     return block->graph ? OT_OK : ot__error(OT_ERR_STATE, "the builder is finished");
@@ -234,7 +237,7 @@ static ot_status close_graph(ot_block *block, ot_value *const *outputs, int n_ou
         if (st != OT_OK && block->status == OT_OK)
             ot__error_prefix(st, "%s", block->scope);
     }
-    if (block)
+    if (OT_IS_LIVE(block))
         block->graph = NULL;
     return st;
 }

@@ -139,7 +139,8 @@ static ot_value *hold(ot_block *block, const char *name, const ot_tensor *tensor
         ot__block_fail(block, ot__error(OT_ERR_INVALID, "the tensor is NULL"));
         return NULL;
     }
-    if (!can_hold(block, ot_tensor_dtype(tensor)))
+    ot__block_fail(block, OT_OPTIONAL(tensor, "tensor"));
+    if (block->status != OT_OK || !can_hold(block, ot_tensor_dtype(tensor)))
         return NULL;
     name = name_or_token(block, name, "initializer");
     if (block->status == OT_OK && ot__graph_find(block->graph, name))

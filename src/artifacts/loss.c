@@ -238,6 +238,9 @@ static ot_status check_options(const ot_loss_options *options)
         return ot__error(OT_ERR_INVALID, "reduction %d is none", (int)options->reduction);
     if (options->loss == OT_LOSS_CUSTOM && !options->custom)
         return ot__error(OT_ERR_INVALID, "custom loss without a model");
+    OT_TRY(OT_OPTIONAL(options->custom, "custom"));
+    OT_TRY(OT_OPTIONAL(options->weight, "weight"));
+    OT_TRY(OT_OPTIONAL(options->pos_weight, "pos_weight"));
     return OT_OK;
 }
 

@@ -18,8 +18,10 @@ ot_status ot__artifacts_create(ot_artifacts **out)
     if (!*out)
         return OT_ERR_NO_MEMORY;
     (*out)->arena = ot__arena_create();
-    if ((*out)->arena)
+    if ((*out)->arena) {
+        OT_ENTER(*out);
         return OT_OK;
+    }
     ot__free(*out);
     *out = NULL;
     return OT_ERR_NO_MEMORY;
@@ -27,7 +29,7 @@ ot_status ot__artifacts_create(ot_artifacts **out)
 
 int ot_artifacts_note_count(const ot_artifacts *artifacts)
 {
-    return artifacts ? artifacts->n_notes : 0;
+    return OT_IS_LIVE(artifacts) ? artifacts->n_notes : 0;
 }
 
 const char *ot_artifacts_note(const ot_artifacts *artifacts, int index, ot_log_level *level)
@@ -41,7 +43,7 @@ const char *ot_artifacts_note(const ot_artifacts *artifacts, int index, ot_log_l
 
 void ot_artifacts_destroy(ot_artifacts *artifacts)
 {
-    if (!artifacts)
+    if (!OT_ENDS(artifacts))
         return;
     ot_model_destroy(artifacts->training);
     ot_model_destroy(artifacts->eval);
@@ -53,17 +55,17 @@ void ot_artifacts_destroy(ot_artifacts *artifacts)
 
 const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts)
 {
-    return artifacts ? artifacts->training : NULL;
+    return OT_IS_LIVE(artifacts) ? artifacts->training : NULL;
 }
 
 const ot_model *ot_artifacts_eval_model(const ot_artifacts *artifacts)
 {
-    return artifacts ? artifacts->eval : NULL;
+    return OT_IS_LIVE(artifacts) ? artifacts->eval : NULL;
 }
 
 const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifacts)
 {
-    return artifacts ? artifacts->optimizer : NULL;
+    return OT_IS_LIVE(artifacts) ? artifacts->optimizer : NULL;
 }
 
 ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts, const ot_model *optimizer)
@@ -71,6 +73,7 @@ ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts, const ot_mod
     ot_model *copy = NULL;
 
     OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
     if (optimizer)
         OT_TRY(ot__model_clone(optimizer, &copy));
     ot_model_destroy(artifacts->optimizer);
@@ -80,14 +83,14 @@ ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts, const ot_mod
 
 ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts)
 {
-    return artifacts ? artifacts->checkpoint : NULL;
+    return OT_IS_LIVE(artifacts) ? artifacts->checkpoint : NULL;
 }
 
 ot_checkpoint *ot_artifacts_take_checkpoint(ot_artifacts *artifacts)
 {
     ot_checkpoint *checkpoint = ot_artifacts_checkpoint(artifacts);
 
-    if (artifacts)
+    if (OT_IS_LIVE(artifacts))
         artifacts->checkpoint = NULL;
     return checkpoint;
 }

@@ -11,8 +11,14 @@ typedef struct block {
     size_t size, used; // of the bytes behind this header
 } block;
 
+typedef struct inside {
+    struct inside *next;
+    const void *handle;
+} inside;
+
 struct ot__arena {
     block *blocks; // the first one is being filled
+    inside *handles;
     size_t n_bytes, max_bytes;
 };
 
@@ -31,6 +37,8 @@ void ot__arena_destroy(ot__arena *arena)
 {
     if (!arena)
         return;
+    for (const inside *i = arena->handles; i; i = i->next)
+        ot__handle_leave(i->handle);
     while (arena->blocks) {
         block *next = arena->blocks->next;
         ot__free(arena->blocks);
@@ -113,6 +121,21 @@ char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length)
     if (copy && n)
         memcpy(copy, text, n);
     return copy;
+}
+
+bool ot__arena_enter(ot__arena *arena, const void *handle, const char *kind)
+{
+    inside *entry;
+
+    if (!OT_KNOWS_HANDLES)
+        return true;
+    entry = ot__arena_alloc(arena, sizeof *entry);
+    if (!entry)
+        return false;
+    *entry = (inside){arena->handles, handle};
+    arena->handles = entry;
+    ot__handle_enter(handle, kind);
+    return true;
 }
 
 char *ot__arena_strdup(ot__arena *arena, const char *text)

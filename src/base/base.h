@@ -41,14 +41,60 @@ void ot__error_clear(void);
 
 // ---- arguments of public functions (argument.c) ----
 
-// OT_ERR_INVALID "<function>: <argument> is NULL", or OT_OK: OT_TRY(OT_GIVEN(name)).
-#define OT_GIVEN(pointer) ot__argument((pointer), __func__, #pointer)
+// OT_ERR_INVALID "<function>: <argument> is NULL", or OT_OK: OT_TRY(OT_GIVEN(name)). A handle must
+// also be one, see below.
+#define OT_GIVEN(pointer) ot__argument((pointer), OT_KIND_OF(pointer), __func__, #pointer)
 // The same of an array of `count` entries, which may be NULL when there are none.
 #define OT_GIVEN_MANY(pointer, count)                                                              \
     ot__argument_many((pointer), (count), __func__, #pointer, #count)
-ot_status ot__argument(const void *pointer, const char *function, const char *argument);
+ot_status ot__argument(const void *pointer, const char *kind, const char *function,
+                       const char *argument);
 ot_status ot__argument_many(const void *pointer, int64_t count, const char *function,
                             const char *argument, const char *count_argument);
+
+// ---- handles (handle.c) ----
+
+// Debug builds know all handles that there are: whoever is given one asks before looking at its
+// memory. In release builds every pointer but NULL passes.
+#ifdef NDEBUG
+#define OT_KNOWS_HANDLES 0
+#else
+#define OT_KNOWS_HANDLES 1
+#endif
+#define OT_HANDLES(X)                                                                              \
+    X(artifacts)                                                                                   \
+    X(batches)                                                                                     \
+    X(block)                                                                                       \
+    X(checkpoint)                                                                                  \
+    X(dataset)                                                                                     \
+    X(findings)                                                                                    \
+    X(gradients)                                                                                   \
+    X(model)                                                                                       \
+    X(record)                                                                                      \
+    X(report)                                                                                      \
+    X(runner)                                                                                      \
+    X(session)                                                                                     \
+    X(tensor)
+#define OT_HANDLE_STRUCT(kind) struct ot_##kind;
+OT_HANDLES(OT_HANDLE_STRUCT)
+#undef OT_HANDLE_STRUCT
+// "session" for an ot_session *; NULL for what is no handle.
+#define OT_KIND_ENTRY(kind) struct ot_##kind * : #kind, const struct ot_##kind * : #kind,
+#define OT_KIND_OF(pointer) _Generic((pointer), OT_HANDLES(OT_KIND_ENTRY) default : (const char *)0)
+void ot__handle_enter(const void *handle, const char *kind);
+void ot__handle_leave(const void *handle);
+// OT_ERR_INVALID "invalid or destroyed session handle".
+ot_status ot__handle_check(const void *handle, const char *kind);
+bool ot__handle_is_live(const void *handle, const char *kind); // neither NULL
+// Of a handle that may be NULL, `what` of a call; the message begins with it.
+ot_status ot__handle_optional(const void *handle, const char *kind, const char *what);
+#define OT_OPTIONAL(handle, what) ot__handle_optional((handle), OT_KIND_OF(handle), (what))
+// Before it is destroyed: false when there is nothing to do, with a warning unless it is NULL.
+bool ot__handle_ends(const void *handle, const char *kind);
+#define OT_ENTER(handle) ot__handle_enter((handle), OT_KIND_OF(handle))
+#define OT_IS_LIVE(handle)                                                                         \
+    (OT_KNOWS_HANDLES ? ot__handle_is_live((handle), OT_KIND_OF(handle)) : (handle) != NULL)
+#define OT_ENDS(handle) ot__handle_ends((handle), OT_KIND_OF(handle))
 
 // ---- option structs, which begin with `size_t size` (options.c) ----
 
@@ -72,7 +118,8 @@ typedef struct ot__guard {
     _Atomic uintptr_t owner; // the thread that is inside; 0: none
 } ot__guard;
 void ot__guard_init(ot__guard *guard, const char *kind);
-// From here on the handle is not taken any more, while its memory is still there to be looked at.
+// From here on the handle is not taken any more; in release builds, while its memory is still there
+// to be looked at.
 void ot__guard_deinit(ot__guard *guard);
 // OT_ERR_INVALID: `handle` is NULL, or no handle of this kind (any more).
 ot_status ot__guard_check(const void *handle, const char *kind);
@@ -144,6 +191,9 @@ char *ot__arena_strdup(ot__arena *arena, const char *text);
 char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length);
 char *ot__arena_printf(ot__arena *arena, const char *format, ...) OT_PRINTF(2, 3);
 void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes);
+// A handle in the arena's memory, which is none any more when the arena goes. False when out of
+// memory.
+bool ot__arena_enter(ot__arena *arena, const void *handle, const char *kind);
 // Room for one more in an arena array: grows by doubling. False when out of memory.
 bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count,
                     size_t item_size);

@@ -13,19 +13,22 @@ void ot__guard_init(ot__guard *guard, const char *kind)
 {
     memset(guard, 0, sizeof *guard);
     snprintf(guard->kind, sizeof guard->kind, "%s", kind);
+    ot__handle_enter(guard, kind);
 }
 
 void ot__guard_deinit(ot__guard *guard)
 {
     guard->kind[0] = '\0';
+    ot__handle_leave(guard);
 }
 
 ot_status ot__guard_check(const void *handle, const char *kind)
 {
     if (!handle)
         return ot__error(OT_ERR_INVALID, "the %s is NULL", kind);
+    OT_TRY(ot__handle_check(handle, kind));
     if (strncmp(((const ot__guard *)handle)->kind, kind, sizeof(((ot__guard *)0)->kind)) != 0)
-        return ot__error(OT_ERR_INVALID, "the %s is destroyed, or none", kind);
+        return ot__error(OT_ERR_INVALID, "invalid or destroyed %s handle", kind);
     return OT_OK;
 }
 

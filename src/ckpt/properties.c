@@ -168,12 +168,12 @@ ot_status ot_checkpoint_get_string(const ot_checkpoint *checkpoint, const char *
 
 int ot_checkpoint_property_count(const ot_checkpoint *checkpoint)
 {
-    return checkpoint ? checkpoint->n_properties : 0;
+    return OT_IS_LIVE(checkpoint) ? checkpoint->n_properties : 0;
 }
 
 const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint, int index)
 {
-    if (!checkpoint || index < 0 || index >= checkpoint->n_properties)
+    if (!OT_IS_LIVE(checkpoint) || index < 0 || index >= checkpoint->n_properties)
         return NULL;
     return checkpoint->properties[index].name;
 }

@@ -186,24 +186,25 @@ fail:
 
 int ot_checkpoint_is_nominal(const ot_checkpoint *checkpoint)
 {
-    return checkpoint && checkpoint->is_nominal ? 1 : 0;
+    return OT_IS_LIVE(checkpoint) && checkpoint->is_nominal ? 1 : 0;
 }
 
 int ot_checkpoint_parameter_count(const ot_checkpoint *checkpoint)
 {
-    return checkpoint ? checkpoint->n_parameters : 0;
+    return OT_IS_LIVE(checkpoint) ? checkpoint->n_parameters : 0;
 }
 
 const char *ot_checkpoint_parameter_name(const ot_checkpoint *checkpoint, int index)
 {
-    if (!checkpoint || index < 0 || index >= checkpoint->n_parameters)
+    if (!OT_IS_LIVE(checkpoint) || index < 0 || index >= checkpoint->n_parameters)
         return NULL;
     return checkpoint->parameters[index]->name;
 }
 
 int ot_checkpoint_parameter_trainable(const ot_checkpoint *checkpoint, const char *name)
 {
-    const ot__parameter *parameter = checkpoint && name ? ot__ckpt_find(checkpoint, name) : NULL;
+    const ot__parameter *parameter =
+        OT_IS_LIVE(checkpoint) && name ? ot__ckpt_find(checkpoint, name) : NULL;
 
     return parameter ? (parameter->trainable ? 1 : 0) : -1;
 }

@@ -108,10 +108,12 @@ ot_status ot_arrays_save(const char *path, const char *const *names,
     OT_TRY(OT_GIVEN(path));
     OT_TRY(OT_GIVEN_MANY(names, n_tensors));
     OT_TRY(OT_GIVEN_MANY(tensors, n_tensors));
-    for (int i = 0; i < n_tensors; i++)
+    for (int i = 0; i < n_tensors; i++) {
         if (!names[i] || !tensors[i])
             return ot__error(OT_ERR_INVALID, "%s: %s %d is NULL", path, names[i] ? "array" : "name",
                              i);
+        OT_TRY(OT_OPTIONAL(tensors[i], names[i]));
+    }
     is_archive = ot__ends_with(path, ".npz");
     if (!is_archive && !ot__ends_with(path, ".npy"))
         return ot__error(OT_ERR_INVALID, "%s: arrays are written to .npz or .npy", path);

@@ -119,21 +119,24 @@ void ot_batches_destroy(ot_batches *batches)
 
 int64_t ot_batches_rows(const ot_batches *batches)
 {
-    return batches ? batches->count : 0;
+    return OT_IS_LIVE(batches) ? batches->count : 0;
 }
 
 int64_t ot_batches_count(const ot_batches *batches)
 {
-    const int64_t size = batches ? batches->options.batch_size : 1;
+    int64_t size;
 
-    if (!batches)
+    if (!OT_IS_LIVE(batches))
         return 0;
+    size = batches->options.batch_size;
     return batches->options.drop_last ? batches->count / size : (batches->count + size - 1) / size;
 }
 
 int64_t ot_batches_left_over(const ot_batches *batches)
 {
-    return batches && batches->options.drop_last ? batches->count % batches->options.batch_size : 0;
+    return OT_IS_LIVE(batches) && batches->options.drop_last
+               ? batches->count % batches->options.batch_size
+               : 0;
 }
 
 static ot_status seek(ot_batches *batches, int64_t epoch, int64_t batch)
@@ -212,7 +215,9 @@ const char *const *ot_batches_class_names(const ot_batches *batches, int *n_clas
     if (!n_classes)
         return NULL;
     *n_classes = 0;
-    for (int i = 0; batches && i < batches->n_bounds; i++)
+    if (!OT_IS_LIVE(batches))
+        return NULL;
+    for (int i = 0; i < batches->n_bounds; i++)
         if (batches->bounds[i].is_class && batches->bounds[i].class_names) {
             *n_classes = batches->bounds[i].n_class_names;
             return (const char *const *)batches->bounds[i].class_names;

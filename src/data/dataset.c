@@ -283,17 +283,19 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
 
 int64_t ot_dataset_rows(const ot_dataset *dataset)
 {
-    return dataset ? dataset->rows : 0;
+    return OT_IS_LIVE(dataset) ? dataset->rows : 0;
 }
 
 int ot_dataset_field_count(const ot_dataset *dataset)
 {
-    return dataset ? dataset->n_fields : 0;
+    return OT_IS_LIVE(dataset) ? dataset->n_fields : 0;
 }
 
 const char *ot_dataset_field_name(const ot_dataset *dataset, int index)
 {
-    return dataset && index >= 0 && index < dataset->n_fields ? dataset->fields[index].name : NULL;
+    return OT_IS_LIVE(dataset) && index >= 0 && index < dataset->n_fields
+               ? dataset->fields[index].name
+               : NULL;
 }
 
 ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_dtype *dtype,

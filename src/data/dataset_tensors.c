@@ -39,9 +39,11 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
     OT_TRY(OT_GIVEN_MANY(tensors, n));
     if (n < 1)
         return ot__error(OT_ERR_INVALID, "no array is given");
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         if (!names[i] || !tensors[i])
             return ot__error(OT_ERR_INVALID, "%s %d is NULL", names[i] ? "array" : "name", i);
+        OT_TRY(OT_OPTIONAL(tensors[i], names[i]));
+    }
     dataset = ot__dataset_create();
     if (!dataset)
         return OT_ERR_NO_MEMORY;

@@ -12,7 +12,7 @@ ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape
 {
     ot_tensor *tensor = ot__arena_alloc(model->arena, sizeof *tensor);
 
-    if (!tensor)
+    if (!tensor || !ot__arena_enter(model->arena, tensor, OT_KIND_OF(tensor)))
         return NULL;
     tensor->dtype = dtype;
     tensor->shape = *shape;

@@ -4,7 +4,7 @@
 
 int ot_model_node_count(const ot_model *model)
 {
-    return model ? model->graph->n_nodes : 0;
+    return OT_IS_LIVE(model) ? model->graph->n_nodes : 0;
 }
 
 const char *ot_model_node_operator(const ot_model *model, int index)
@@ -12,7 +12,7 @@ const char *ot_model_node_operator(const ot_model *model, int index)
     const ot_node *node;
     const char *name;
 
-    if (!model || index < 0 || index >= model->graph->n_nodes)
+    if (!OT_IS_LIVE(model) || index < 0 || index >= model->graph->n_nodes)
         return NULL;
     node = model->graph->nodes[index];
     if (node->domain[0] == '\0')
@@ -23,14 +23,14 @@ const char *ot_model_node_operator(const ot_model *model, int index)
 
 int ot_model_value_is_sequence(const ot_model *model, const char *name)
 {
-    const ot_value *value = model && name ? ot__graph_find(model->graph, name) : NULL;
+    const ot_value *value = OT_IS_LIVE(model) && name ? ot__graph_find(model->graph, name) : NULL;
 
     return value && value->kind == OT_VALUE_SEQUENCE;
 }
 
 const char *ot_model_value_dim(const ot_model *model, const char *name, int axis)
 {
-    const ot_value *value = model && name ? ot__graph_find(model->graph, name) : NULL;
+    const ot_value *value = OT_IS_LIVE(model) && name ? ot__graph_find(model->graph, name) : NULL;
 
     if (!value || !value->has_shape || axis < 0 || axis >= value->shape.ndim)
         return NULL;

@@ -13,19 +13,20 @@ static int find(const ot_model *model, const char *key)
 
 const char *ot_model_metadata(const ot_model *model, const char *key)
 {
-    const int i = model && key ? find(model, key) : -1;
+    const int i = OT_IS_LIVE(model) && key ? find(model, key) : -1;
 
     return i < 0 ? NULL : model->metadata[2 * i + 1];
 }
 
 int ot_model_metadata_count(const ot_model *model)
 {
-    return model ? model->n_metadata : 0;
+    return OT_IS_LIVE(model) ? model->n_metadata : 0;
 }
 
 const char *ot_model_metadata_key(const ot_model *model, int index)
 {
-    return model && index >= 0 && index < model->n_metadata ? model->metadata[2 * index] : NULL;
+    return OT_IS_LIVE(model) && index >= 0 && index < model->n_metadata ? model->metadata[2 * index]
+                                                                        : NULL;
 }
 
 // A copy of the pairs, which models that were made of each other share, with room for one more.
@@ -98,8 +99,8 @@ const char *ot_model_text(const ot_model *model, ot_model_field field)
 {
     static const ot_model none;
     static const ot_graph no_graph;
-    const ot_model *of = model ? model : &none;
-    const ot_graph *graph = model ? model->graph : &no_graph;
+    const ot_model *of = OT_IS_LIVE(model) ? model : &none;
+    const ot_graph *graph = OT_IS_LIVE(model) ? model->graph : &no_graph;
     const char *const texts[] = {
         [OT_MODEL_PRODUCER_NAME] = of->producer_name,
         [OT_MODEL_PRODUCER_VERSION] = of->producer_version,
@@ -115,7 +116,7 @@ const char *ot_model_text(const ot_model *model, ot_model_field field)
 
 int64_t ot_model_version(const ot_model *model)
 {
-    return model ? model->model_version : 0;
+    return OT_IS_LIVE(model) ? model->model_version : 0;
 }
 
 // ---- nodes, values and graphs ----

@@ -159,6 +159,7 @@ static ot_status model_begin(ot__arena *arena, ot__held *held, ot_model **out)
     if (!model->holdings || !hold(model, held))
         return OT_ERR_NO_MEMORY;
     held->arena = arena;
+    OT_ENTER(model);
     *out = model;
     return OT_OK;
 }
@@ -191,7 +192,7 @@ void ot_model_destroy(ot_model *model)
 {
     struct ot__holdings *holdings;
 
-    if (!model)
+    if (!OT_ENDS(model))
         return;
     holdings = model->holdings;
     for (int i = 0; i < holdings->n_graphs; i++) {
@@ -268,17 +269,18 @@ static bool is_user_input(const ot_value *value)
 
 int ot_model_input_count(const ot_model *model)
 {
+    const int n_inputs = OT_IS_LIVE(model) ? model->graph->n_inputs : 0;
     int n = 0;
 
-    for (int i = 0; model && i < model->graph->n_inputs; i++)
+    for (int i = 0; i < n_inputs; i++)
         n += is_user_input(model->graph->inputs[i]);
     return n;
 }
 
 const char *ot_model_input_name(const ot_model *model, int index)
 {
-    const ot_graph *graph = model ? model->graph : NULL;
-    struct ot__holdings *h = model ? model->holdings : NULL;
+    const ot_graph *graph = OT_IS_LIVE(model) ? model->graph : NULL;
+    struct ot__holdings *h = graph ? model->holdings : NULL;
     int at = 0, number = 0;
 
     if (h && h->asked.inputs == graph->inputs && h->asked.n_inputs == graph->n_inputs &&
@@ -301,19 +303,19 @@ const char *ot_model_input_name(const ot_model *model, int index)
 
 int ot_model_output_count(const ot_model *model)
 {
-    return model ? model->graph->n_outputs : 0;
+    return OT_IS_LIVE(model) ? model->graph->n_outputs : 0;
 }
 
 const char *ot_model_output_name(const ot_model *model, int index)
 {
-    if (!model || index < 0 || index >= model->graph->n_outputs)
+    if (!OT_IS_LIVE(model) || index < 0 || index >= model->graph->n_outputs)
         return NULL;
     return model->graph->outputs[index]->name;
 }
 
 int ot_model_initializer_count(const ot_model *model)
 {
-    return model ? model->graph->n_initializers : 0;
+    return OT_IS_LIVE(model) ? model->graph->n_initializers : 0;
 }
 
 const char *ot_model_initializer_name(const ot_model *model, int index)

@@ -96,12 +96,12 @@ ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate
 
 double ot_session_learning_rate(const ot_session *session)
 {
-    return session == NULL ? 0.0 : session->learning_rate;
+    return OT_IS_LIVE(session) ? session->learning_rate : 0.0;
 }
 
 int64_t ot_session_step_count(const ot_session *session)
 {
-    return session == NULL ? 0 : session->checkpoint->step;
+    return OT_IS_LIVE(session) ? session->checkpoint->step : 0;
 }
 
 static ot_status schedule_step(ot_session *session)
@@ -139,5 +139,5 @@ ot_status ot_session_schedule_step(ot_session *session)
 
 int ot_session_has_schedule(const ot_session *session)
 {
-    return session != NULL && session->has_schedule ? 1 : 0;
+    return OT_IS_LIVE(session) && session->has_schedule ? 1 : 0;
 }

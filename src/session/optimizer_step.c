@@ -265,6 +265,7 @@ static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
 
 ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer)
 {
+    OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, set_optimizer(session, optimizer));
 }

@@ -29,7 +29,7 @@ int64_t ot_session_parameters_size(const ot_session *session, int which)
 {
     int64_t sum = 0;
 
-    if (session == NULL)
+    if (!OT_IS_LIVE(session))
         return 0;
     for (int i = 0; i < session->n_parameters; i++)
         if (is_selected(session->parameters[i], which))

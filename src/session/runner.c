@@ -114,6 +114,7 @@ static ot_status check_feed(const ot_runner *runner, int i_fed, const ot_feed *f
 
         if (t == NULL)
             return ot__error(OT_ERR_INVALID, "input %d '%s' is missing", i_fed, value->name);
+        OT_TRY(OT_OPTIONAL(t, value->name));
         if (t->dtype != value->dtype)
             return ot__error(OT_ERR_INVALID, "input %d '%s' is %s, expected %s", i_fed, value->name,
                              ot_dtype_name(t->dtype), ot_dtype_name(value->dtype));

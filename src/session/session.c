@@ -210,6 +210,8 @@ ot_status ot_session_create(const ot_model *training, const ot_model *eval,
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(training));
+    OT_TRY(OT_OPTIONAL(eval, "eval"));
+    OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
     OT_TRY(ot__ckpt_enter(checkpoint));
     return ot__ckpt_leave(checkpoint, create(training, eval, optimizer, checkpoint, options, out));
 }
@@ -230,7 +232,7 @@ void ot_session_destroy(ot_session *session)
 
 ot_checkpoint *ot_session_checkpoint(ot_session *session)
 {
-    return session == NULL ? NULL : session->checkpoint;
+    return OT_IS_LIVE(session) ? session->checkpoint : NULL;
 }
 
 static ot_status check_mode(ot_mode mode)
@@ -244,7 +246,7 @@ static const ot__program *program_of(const ot_session *session, ot_mode mode)
 {
     static const ot__program none = {.what = "the session"};
 
-    if (session == NULL || (mode != OT_MODE_TRAIN && mode != OT_MODE_EVAL))
+    if (!OT_IS_LIVE(session) || (mode != OT_MODE_TRAIN && mode != OT_MODE_EVAL))
         return &none;
     return mode == OT_MODE_TRAIN ? &session->training : &session->eval;
 }
@@ -301,10 +303,10 @@ ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int ind
 
 size_t ot_session_state_bytes(const ot_session *session)
 {
-    const ot_checkpoint *checkpoint = session == NULL ? NULL : session->checkpoint;
+    const ot_checkpoint *checkpoint = OT_IS_LIVE(session) ? session->checkpoint : NULL;
     size_t sum = 0;
 
-    if (session == NULL)
+    if (!OT_IS_LIVE(session))
         return 0;
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         const ot__parameter *p = checkpoint->parameters[i];
@@ -319,7 +321,7 @@ size_t ot_session_state_bytes(const ot_session *session)
 
 size_t ot_session_plan_bytes(const ot_session *session)
 {
-    return session == NULL ? 0 : session->plan_bytes;
+    return OT_IS_LIVE(session) ? session->plan_bytes : 0;
 }
 
 static ot_status describe_plan(ot_session *session, ot__program *program,

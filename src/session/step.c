@@ -29,6 +29,7 @@ static ot_status check_input(const ot__program *program, int i_user, const ot_te
 
     if (t == NULL)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is missing", i_user, value->name);
+    OT_TRY(OT_OPTIONAL(t, value->name));
     if (t->dtype != value->dtype)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is %s, expected %s", i_user, value->name,
                          ot_dtype_name(t->dtype), ot_dtype_name(value->dtype));

@@ -34,6 +34,7 @@ static ot_status make_over(ot_dtype dtype, const ot_shape *shape, size_t n_bytes
     if (!tensor)
         return OT_ERR_NO_MEMORY;
     *tensor = (ot_tensor){.dtype = dtype, .shape = *shape, .n_bytes = n_bytes, .data = data};
+    OT_ENTER(tensor);
     *out = tensor;
     return OT_OK;
 }
@@ -174,7 +175,7 @@ const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_byt
 
     if (n_bytes != NULL)
         *n_bytes = 0;
-    if (tensor == NULL || n_bytes == NULL || tensor->dtype != OT_STRING || index < 0 ||
+    if (!OT_IS_LIVE(tensor) || n_bytes == NULL || tensor->dtype != OT_STRING || index < 0 ||
         index >= ot_tensor_count(tensor))
         return NULL;
     text = (const ot__bytes *)tensor->data + index;
@@ -197,7 +198,7 @@ ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
 
 void ot_tensor_destroy(ot_tensor *tensor)
 {
-    if (!tensor)
+    if (!OT_ENDS(tensor))
         return;
     if (tensor->owns_data)
         ot__free_aligned(tensor->data);
@@ -206,34 +207,34 @@ void ot_tensor_destroy(ot_tensor *tensor)
 
 ot_dtype ot_tensor_dtype(const ot_tensor *tensor)
 {
-    return tensor ? tensor->dtype : OT_DTYPE_UNDEFINED;
+    return OT_IS_LIVE(tensor) ? tensor->dtype : OT_DTYPE_UNDEFINED;
 }
 
 const ot_shape *ot_tensor_shape(const ot_tensor *tensor)
 {
-    return tensor ? &tensor->shape : NULL;
+    return OT_IS_LIVE(tensor) ? &tensor->shape : NULL;
 }
 
 int64_t ot_tensor_count(const ot_tensor *tensor)
 {
     int64_t count;
 
-    return tensor && ot__shape_count(&tensor->shape, &count) ? count : 0;
+    return OT_IS_LIVE(tensor) && ot__shape_count(&tensor->shape, &count) ? count : 0;
 }
 
 size_t ot_tensor_bytes(const ot_tensor *tensor)
 {
-    return tensor ? tensor->n_bytes : 0;
+    return OT_IS_LIVE(tensor) ? tensor->n_bytes : 0;
 }
 
 void *ot_tensor_data(ot_tensor *tensor)
 {
-    return tensor ? tensor->data : NULL;
+    return OT_IS_LIVE(tensor) ? tensor->data : NULL;
 }
 
 const void *ot_tensor_data_const(const ot_tensor *tensor)
 {
-    return tensor ? tensor->data : NULL;
+    return OT_IS_LIVE(tensor) ? tensor->data : NULL;
 }
 
 bool ot__tensor_is_aligned(const ot_tensor *tensor)

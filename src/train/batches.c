@@ -254,6 +254,7 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     *validation = NULL;
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(dataset));
+    OT_TRY(OT_OPTIONAL(validation_dataset, "validation_dataset"));
     OT_TRY(ot__data_options_take(options, &taken));
     OT_TRY(check_options(&taken.data, validation_dataset != NULL));
     OT_TRY(ot__batch_size_settle(session, &taken.batches, &fixed));
@@ -277,7 +278,7 @@ int ot_train_target(const ot_session *session, const ot_data_options *options)
 {
     ot__data_taken taken;
 
-    if (session == NULL || ot__data_options_take(options, &taken) != OT_OK)
+    if (!OT_IS_LIVE(session) || ot__data_options_take(options, &taken) != OT_OK)
         return -1;
     return find_target(session, &taken.data);
 }

@@ -38,6 +38,7 @@ ot_status ot__data_options_take(const ot_data_options *given, ot__data_taken *ta
     taken->given_batches = taken->data.batches;
     OT_TRY(ot__batches_options_take(taken->given_batches, &taken->batches));
     taken->data.batches = &taken->batches;
+    OT_TRY(OT_OPTIONAL(taken->data.forward, "forward"));
     return check(&taken->data);
 }
 

@@ -342,6 +342,7 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
     gradients = ot__alloc_zero(1, sizeof *gradients);
     if (gradients == NULL)
         return OT_ERR_NO_MEMORY;
+    OT_ENTER(gradients);
     st = create(gradients, &b, model, &r);
     ot_model_destroy(b.model);
     if (st != OT_OK) {
@@ -354,7 +355,7 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
 
 void ot_gradients_destroy(ot_gradients *gradients)
 {
-    if (gradients == NULL)
+    if (!OT_ENDS(gradients))
         return;
     ot_runner_destroy(gradients->runner);
     ot_model_destroy(gradients->standard);
@@ -363,7 +364,7 @@ void ot_gradients_destroy(ot_gradients *gradients)
 
 const ot_model *ot_gradients_model(const ot_gradients *gradients)
 {
-    return gradients == NULL ? NULL : gradients->standard;
+    return OT_IS_LIVE(gradients) ? gradients->standard : NULL;
 }
 
 ot_status ot_gradients_run(ot_gradients *gradients, const ot_tensor *const *inputs, int n_inputs,

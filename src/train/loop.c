@@ -323,6 +323,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
         *last = (ot_metrics){0};
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(training));
+    OT_TRY(OT_OPTIONAL(validation, "validation"));
     OT_TRY(take_options(options, &own));
     if (own.epochs < 1 || own.accumulation < 1 || own.max_steps < 0 || own.save_every < 0 ||
         own.patience < 0)

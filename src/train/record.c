@@ -161,6 +161,7 @@ ot_status ot_record_read(const ot_model *model, ot_record **out)
     record = ot__alloc_zero(1, sizeof *record);
     if (!record)
         return OT_ERR_NO_MEMORY;
+    OT_ENTER(record);
     st = read(record, model);
     if (st == OT_OK && (record->n_losses > 0 || record->has_data || record->class_names)) {
         *out = record;
@@ -172,7 +173,7 @@ ot_status ot_record_read(const ot_model *model, ot_record **out)
 
 void ot_record_destroy(ot_record *record)
 {
-    if (!record)
+    if (!OT_ENDS(record))
         return;
     for (int i = 0; i < record->n_losses; i++)
         ot_tensor_destroy((ot_tensor *)(uintptr_t)record->losses[i].weight);
@@ -183,8 +184,8 @@ void ot_record_destroy(ot_record *record)
 const ot_loss_options *ot_record_losses(const ot_record *record, int *n_losses)
 {
     if (n_losses)
-        *n_losses = record ? record->n_losses : 0;
-    return record && record->n_losses > 0 && n_losses ? record->losses : NULL;
+        *n_losses = OT_IS_LIVE(record) ? record->n_losses : 0;
+    return n_losses && *n_losses > 0 ? record->losses : NULL;
 }
 
 ot_status ot_record_data(const ot_record *record, ot_data_options *data,
@@ -193,6 +194,7 @@ ot_status ot_record_data(const ot_record *record, ot_data_options *data,
     ot__data_taken taken;
     ot_batches_options own;
 
+    OT_TRY(OT_OPTIONAL(record, "record"));
     OT_TRY(OT_GIVEN(data));
     OT_TRY(ot__data_options_take(data, &taken));
     OT_TRY(ot__batches_options_take(batches, &own));

@@ -180,11 +180,13 @@ ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
     ot_loss_options *losses;
     ot_status st;
 
+    OT_TRY(OT_OPTIONAL(record, "record"));
     OT_TRY(OT_GIVEN(given));
     OT_TRY(ot__options_read("ot_record_given", given, &defaults, &own, sizeof own));
     OT_TRY(OT_GIVEN_MANY(own.losses, own.n_losses));
     OT_TRY(OT_GIVEN_MANY(own.mean, own.n_mean));
     OT_TRY(OT_GIVEN_MANY(own.std, own.n_std));
+    OT_TRY(OT_OPTIONAL(own.class_weights, "class_weights"));
     losses = ot__alloc_zero((size_t)own.n_losses + 1, sizeof *losses);
     if (!losses)
         return OT_ERR_NO_MEMORY;

@@ -91,5 +91,5 @@ ot_status ot__record_say(ot_record *record)
 
 const char *ot_record_text(const ot_record *record)
 {
-    return record ? record->text : "";
+    return OT_IS_LIVE(record) ? record->text : "";
 }

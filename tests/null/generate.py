@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes a test that calls every public function without what it needs: each pointer NULL in turn while the other
-arguments are good, all of them NULL, counts below zero, positions that are none.
+arguments are good, all of them NULL, counts below zero, positions that are none; and, in debug builds, with each handle
+in turn destroyed.
 
 Usage: generate.py INCLUDE_DIR > calls.c
 
@@ -120,6 +121,11 @@ GOOD = {  # by type; `w` is the world of the case
     "float": "0.5f",
     "ot_dtype": "OT_F32",
 }
+# Handles, and what holds some: `dead` has been freed with all that it was.
+HANDLES = re.compile(
+    r"(const )?ot_(artifacts|batches|block|checkpoint|dataset|findings|gradients|model|record|report|runner|session|tensor) \*$"
+    r"|const ot_tensor \*const \*$|const ot_feed \*$"
+)
 OPTIONS = re.compile(r"const ot_\w+_options \*$")
 
 
@@ -190,15 +196,33 @@ def cases(result, function, arguments):
             yield call(result, function, with_number, f"{name} {number}", "refused")
 
 
+def cases_of_the_dead(result, function, arguments):
+    """With a destroyed handle in the place of each: memory that is gone, which the address sanitizer watches."""
+    values = [good(function, kind, name) for kind, name in arguments]
+    for i, (kind, name) in enumerate(arguments):
+        if HANDLES.match(kind):
+            with_dead = [*values[:i], values[i].replace("w.", "dead."), *values[i + 1 :]]
+            call = f"{function}({', '.join(with_dead)})"
+            call = call if result == "void" else f"(void){call}"
+            yield (f"    {{\n        world w, dead;\n        world_make(&w);\n        world_make_dead(&dead);\n        {call};\n"
+                   f'        check_dead("{function}, {name} destroyed");\n        world_free(&w);\n    }}\n')
+
+
 def main():
-    names = []
+    names, of_the_dead = [], []
     print('// Made by tests/null/generate.py.\n#include "null/world.h"\n')
     for result, function, arguments in functions(Path(sys.argv[1])):
         names.append(function)
         print(f"static void {function}_survives(void **state)\n{{\n    (void)state;")
         print("".join(cases(result, function, arguments)) + "}\n")
+        dead = "".join(cases_of_the_dead(result, function, arguments))
+        if dead:
+            of_the_dead.append(function)
+            print(f"#ifndef NDEBUG\nstatic void {function}_knows_the_dead(void **state)\n{{\n    (void)state;\n{dead}}}\n#endif\n")
     print("int main(void)\n{\n    const struct CMUnitTest tests[] = {")
-    print("".join(f"        cmocka_unit_test({name}_survives),\n" for name in names) + "    };\n")
+    print("".join(f"        cmocka_unit_test({name}_survives),\n" for name in names))
+    print("#ifndef NDEBUG")
+    print("".join(f"        cmocka_unit_test({name}_knows_the_dead),\n" for name in of_the_dead) + "#endif\n    };\n")
     print("    return cmocka_run_group_tests(tests, make_folder, remove_folder);\n}")
     return 0 if len(names) > 100 else 1
 

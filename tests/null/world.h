@@ -177,6 +177,22 @@ static inline void world_free(world *w)
     ot_model_destroy(w->model);
 }
 
+// All of it is destroyed again; the message is another one than of a destroyed handle.
+static inline void world_make_dead(world *dead)
+{
+    world_make(dead);
+    world_free(dead);
+    dead->tensors[0] = dead->tensor;
+    dead->feed.tensors = dead->tensors;
+    (void)ot_tensor_clone(NULL, NULL);
+}
+
+static inline void check_dead(const char *what)
+{
+    if (strstr(ot_error_message(), "invalid or destroyed ") == NULL)
+        fail_msg("%s: '%s'", what, ot_error_message());
+}
+
 static inline void check_message(ot_status status, const char *what)
 {
     if (status != OT_OK && ot_error_message()[0] == '\0')

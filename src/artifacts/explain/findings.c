@@ -19,6 +19,7 @@ ot_status ot__findings_create(ot_findings **out)
     *out = ot__alloc_zero(1, sizeof **out);
     if (!*out)
         return OT_ERR_NO_MEMORY;
+    OT_ENTER(*out);
     (*out)->arena = ot__arena_create();
     if ((*out)->arena)
         return OT_OK;
@@ -44,17 +45,18 @@ ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int chan
 
 int ot_findings_count(const ot_findings *findings)
 {
-    return findings ? findings->n : 0;
+    return OT_IS_LIVE(findings) ? findings->n : 0;
 }
 
 const ot_finding *ot_findings_get(const ot_findings *findings, int index)
 {
-    return !findings || index < 0 || index >= findings->n ? NULL : &findings->items[index];
+    return !OT_IS_LIVE(findings) || index < 0 || index >= findings->n ? NULL
+                                                                      : &findings->items[index];
 }
 
 void ot_findings_destroy(ot_findings *findings)
 {
-    if (!findings)
+    if (!OT_ENDS(findings))
         return;
     ot__arena_destroy(findings->arena);
     ot__free(findings);

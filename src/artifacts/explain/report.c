@@ -217,6 +217,7 @@ static ot_status create(const ot_model *model, const ot_artifacts_options *optio
 
     if (!report)
         return OT_ERR_NO_MEMORY;
+    OT_ENTER(report);
     report->arena = ot__arena_create();
     st = report->arena ? examine(model, options, &forward, report) : OT_ERR_NO_MEMORY;
     ot__forward_deinit(&forward);
@@ -245,18 +246,19 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
 
 int ot_report_trainable(const ot_report *report)
 {
-    return report && report->problems.n == 0;
+    return OT_IS_LIVE(report) && report->problems.n == 0;
 }
 
 int ot_report_parameter_count(const ot_report *report)
 {
-    return report ? report->n_parameters : 0;
+    return OT_IS_LIVE(report) ? report->n_parameters : 0;
 }
 
 const ot_parameter_report *ot_report_parameter(const ot_report *report, int index)
 {
-    return !report || index < 0 || index >= report->n_parameters ? NULL
-                                                                 : &report->parameters[index];
+    return !OT_IS_LIVE(report) || index < 0 || index >= report->n_parameters
+               ? NULL
+               : &report->parameters[index];
 }
 
 static const char *line_of(const text_lines *list, int index)
@@ -266,27 +268,27 @@ static const char *line_of(const text_lines *list, int index)
 
 int ot_report_problem_count(const ot_report *report)
 {
-    return report ? report->problems.n : 0;
+    return OT_IS_LIVE(report) ? report->problems.n : 0;
 }
 
 const char *ot_report_problem(const ot_report *report, int index)
 {
-    return report ? line_of(&report->problems, index) : NULL;
+    return OT_IS_LIVE(report) ? line_of(&report->problems, index) : NULL;
 }
 
 int ot_report_note_count(const ot_report *report)
 {
-    return report ? report->notes.n : 0;
+    return OT_IS_LIVE(report) ? report->notes.n : 0;
 }
 
 const char *ot_report_note(const ot_report *report, int index)
 {
-    return report ? line_of(&report->notes, index) : NULL;
+    return OT_IS_LIVE(report) ? line_of(&report->notes, index) : NULL;
 }
 
 void ot_report_destroy(ot_report *report)
 {
-    if (!report)
+    if (!OT_ENDS(report))
         return;
     ot__arena_destroy(report->arena);
     ot__free(report);

@@ -22,12 +22,12 @@ static void a_handle_is_known_by_its_kind(void **state)
     ot__guard_init(&h.guard, "session");
     assert_int_equal(ot__guard_check(&h, "session"), OT_OK);
     assert_int_equal(ot__guard_check(&h, "checkpoint"), OT_ERR_INVALID);
-    assert_string_equal(ot_error_message(), "the checkpoint is destroyed, or none");
+    assert_string_equal(ot_error_message(), "invalid or destroyed checkpoint handle");
     assert_int_equal(ot__guard_check(NULL, "session"), OT_ERR_INVALID);
     assert_string_equal(ot_error_message(), "the session is NULL");
     ot__guard_deinit(&h.guard);
     assert_int_equal(ot__guard_enter(&h, "session"), OT_ERR_INVALID);
-    assert_string_equal(ot_error_message(), "the session is destroyed, or none");
+    assert_string_equal(ot_error_message(), "invalid or destroyed session handle");
 }
 
 static void who_is_inside_may_enter_again(void **state)

@@ -98,11 +98,11 @@ static void handles_that_were_destroyed_are_refused(void **state)
     is_keeping = true;
     ot_session_destroy(f.session);
     assert_int_equal(ot_session_optimizer_step(f.session), OT_ERR_INVALID);
-    assert_string_equal(ot_error_message(), "the session is destroyed, or none");
+    assert_string_equal(ot_error_message(), "invalid or destroyed session handle");
     ot_session_destroy(f.session); // a second time is no crash
     ot_checkpoint_destroy(f.checkpoint);
     assert_int_equal(ot_checkpoint_get_parameter(f.checkpoint, "fc1.bias", &t), OT_ERR_INVALID);
-    assert_string_equal(ot_error_message(), "the checkpoint is destroyed, or none");
+    assert_string_equal(ot_error_message(), "invalid or destroyed checkpoint handle");
     assert_int_equal(ot_session_create(f.training, NULL, NULL, f.checkpoint, NULL, &f.session),
                      OT_ERR_INVALID);
     assert_null(f.session);
@@ -123,13 +123,13 @@ static void a_handle_of_another_kind_is_refused(void **state)
     open_session(f);
     assert_int_equal(ot_session_optimizer_step((ot_session *)(void *)f->checkpoint),
                      OT_ERR_INVALID);
-    assert_string_equal(ot_error_message(), "the session is destroyed, or none");
+    assert_string_equal(ot_error_message(), "invalid or destroyed session handle");
     assert_int_equal(ot_checkpoint_set_int((ot_checkpoint *)(void *)f->session, "a", 1),
                      OT_ERR_INVALID);
     assert_int_equal(ot_runner_create(f->eval, NULL, &runner), OT_OK);
     assert_int_equal(ot_runner_run((ot_runner *)(void *)f->session, NULL, 0, NULL, NULL, 0),
                      OT_ERR_INVALID);
-    assert_string_equal(ot_error_message(), "the runner is destroyed, or none");
+    assert_string_equal(ot_error_message(), "invalid or destroyed runner handle");
     ot_runner_destroy(runner);
 }
 
