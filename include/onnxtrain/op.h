@@ -156,8 +156,7 @@ typedef struct ot_kernel {
 /**
  * One tile of an elementwise operator: y[k] = f(x[0][k], x[1][k], ...) for k in 0..n-1, all
  * contiguous. y may be any x; x[i] is NULL for an omitted input. One function serves the plain
- * kernel, gradients and fused chains. `attrs` are the float attributes named in ot_tile.attrs, in
- * that order.
+ * kernel, gradients and fused chains. `attrs` are the float attributes of the record, in its order.
  */
 typedef void (*ot_tile_f32)(float *y, const float *const *x, int64_t n, const float *attrs);
 typedef void (*ot_tile_f64)(double *y, const double *const *x, int64_t n, const float *attrs);
@@ -167,7 +166,6 @@ enum { OT_TILE_MAX_ATTRS = 4 };
 typedef struct ot_tile {
     ot_tile_f32 f32; ///< NULL: f64 serves, element by element converted
     ot_tile_f64 f64; ///< also the reference of f32
-    const char *attrs[OT_TILE_MAX_ATTRS];
     ot_tile_i32 i32; ///< NULL unless the record's types have i32
     ot_tile_i64 i64;
     bool rounds_once; ///< f32: at most one rounding an element, so that every loop, vector or not,

@@ -29,6 +29,16 @@ const ot_port *ot__op_output_port(const ot_op_def *op, int i)
     return port_at(op->outputs, i);
 }
 
+int ot__op_tile_attrs(const ot_node *node, float *attrs)
+{
+    int n = 0;
+
+    for (const ot_attr_spec *a = node->op->attrs; a != NULL && a->name != NULL; a++)
+        if (a->kind == OT_ATTRIBUTE_FLOAT && n < OT_TILE_MAX_ATTRS)
+            attrs[n++] = ot_attr_float(node, a->name);
+    return n;
+}
+
 bool ot__op_writes_state(const ot_node *node)
 {
     for (int i = 0; i < node->n_inputs; i++) {

@@ -15,11 +15,10 @@
 const ot_op_def *ot__op_find(const char *domain, const char *name, int64_t opset);
 // As above; OT_ERR_UNSUPPORTED names operator, opset found and those known.
 ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_def **out);
-int ot__op_count(void); // operators (names)
-const ot_op_def *ot__op_records(
-    int index); // all records of one operator, ended by a zeroed one; sorted by domain, name
-extern const int ot__op_newest_opset; // of ai.onnx that the table knows
-enum { OT_OP_BASE_OPSET = 13 };       // graphs below it are raised to it
+int ot__op_count(void);                     // operators (names)
+const ot_op_def *ot__op_records(int index); // all records of one operator, ended by a zeroed one
+extern const int ot__op_newest_opset;       // of ai.onnx that the table knows
+enum { OT_OP_BASE_OPSET = 13 };             // graphs below it are raised to it
 
 // ---- operators without a record (custom.c) ----
 
@@ -35,6 +34,8 @@ ot_status ot__op_check_node(const ot_node *node); // structure; node->op must be
 // The port that input number i belongs to (the last one for variadics); NULL when there is none.
 const ot_port *ot__op_input_port(const ot_op_def *op, int i);
 const ot_port *ot__op_output_port(const ot_op_def *op, int i);
+// What a node's tile takes, at most OT_TILE_MAX_ATTRS; gives their number.
+int ot__op_tile_attrs(const ot_node *node, float *attrs);
 bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
 bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
 // The record of a node that need not have been checked; NULL: unknown.

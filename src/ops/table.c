@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table, made from list.def.
+// The operator table, made from list.def and from the rows of the elementwise operators.
 #include "op/op.h"
 
 #include <string.h>
 
 #define OT_OP(domain, name, file) extern const ot_op_def ot__op_##file[];
+#include "ops/elementwise/rows.def"
 #include "ops/list.def"
 #undef OT_OP
 
@@ -15,6 +16,7 @@ typedef struct op_entry {
 
 static const op_entry op_table[] = {
 #define OT_OP(domain, name, file) {domain, #name, ot__op_##file},
+#include "ops/elementwise/rows.def"
 #include "ops/list.def"
 #undef OT_OP
 };

@@ -59,13 +59,14 @@ ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_nod
 
 void ot__fuse_write_tile(ot__buf *text, const ot_node *node)
 {
-    const ot_tile *tile = node->op->tile;
+    float attrs[OT_TILE_MAX_ATTRS];
+    const int n = ot__op_tile_attrs(node, attrs);
 
     ot__buf_printf(text, "%s%s%s", node->domain, node->domain[0] == '\0' ? "" : ".", node->op_type);
-    for (int a = 0; a < OT_TILE_MAX_ATTRS && tile->attrs[a] != NULL; a++) {
+    for (int a = 0; a < n; a++) {
         ot__buf_text(text, a == 0 ? "[" : ",");
-        ot__buf_float(text, (double)ot_attr_float(node, tile->attrs[a]), true);
+        ot__buf_float(text, (double)attrs[a], true);
     }
-    if (tile->attrs[0] != NULL)
+    if (n > 0)
         ot__buf_text(text, "]");
 }

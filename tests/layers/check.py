@@ -32,7 +32,7 @@ class Includes(unittest.TestCase):
 
     def test_allowed_ones_pass(self):
         text = "".join(f'#include "{name}"\n' for name in
-                       ("base/base.h", "tensor/tensor.h", "graph/graph.h", "ops/private.h", "onnxtrain/op.h"))
+                       ("base/base.h", "tensor/tensor.h", "graph/graph.h", "kernels/elementwise/rows.def", "ops/private.h", "onnxtrain/op.h"))
         status, messages = check({"src/ops/op_relu.c": text + "#include <math.h>\n", "src/onnx/read.c": '#include "onnx.pb-c.h"\n'})
         self.assertEqual((status, messages), (0, ""))
 
@@ -47,6 +47,9 @@ class Includes(unittest.TestCase):
 
     def test_private_header_of_another_layer(self):
         self.assert_found("src/ops/op_relu.c", "graph/dim.h", "private to 'graph'")
+
+    def test_table_of_a_layer_that_is_not_allowed(self):
+        self.assert_found("src/onnx/read.c", "kernels/rows.def", "'onnx' includes 'kernels'")
 
     def test_header_of_no_layer(self):
         self.assert_found("src/ops/op_relu.c", "tools/tools.h", "is in no layer")

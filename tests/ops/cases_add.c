@@ -25,6 +25,8 @@ static const ot_op_case add_cases[] = {
      .attrs = "axis = 1",
      .error = OT_ERR_INVALID},
     {.name = "edges of vectors", .in = {"f32[N]", "f32[N]"}, .edges = "N vector"},
+    {.name = "images, i32", .in = {"i32[2,16,3,3]", "i32[2,16,3,3]"}, .out = {"i32[2,16,3,3]"}},
+    {.name = "images, i64", .in = {"i64[2,16,3,3]", "i64[2,16,3,3]"}, .out = {"i64[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Add", 13, add_cases)

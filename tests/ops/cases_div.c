@@ -43,6 +43,12 @@ static const ot_op_case div_cases[] = {
     {.name = "the smallest number by -1",
      .in = {"i32[1]{-2147483648}", "i32[1]{-1}"},
      .out = {"i32[1]{-2147483648}"}},
+    {.name = "images, i32",
+     .in = {"i32[2,16,3,3]", "i32[2,16,3,3] in 1..5"},
+     .out = {"i32[2,16,3,3]"}},
+    {.name = "images, i64",
+     .in = {"i64[2,16,3,3]", "i64[2,16,3,3] in 1..5"},
+     .out = {"i64[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Div", 13, div_cases)

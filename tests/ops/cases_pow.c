@@ -38,6 +38,12 @@ static const ot_op_case pow_cases[] = {
      .flags = OT_CASE_NO_GRAD},
     {.name = "empty", .in = {"f32[0,3] in 0.5..1", "f32[3]"}, .out = {"f32[0,3]"}},
     {.name = "shapes do not fit", .in = {"f32[2,3]", "f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "images, i32",
+     .in = {"i32[2,16,3,3]", "i32[2,16,3,3] in 0..3"},
+     .out = {"i32[2,16,3,3]"}},
+    {.name = "images, i64",
+     .in = {"i64[2,16,3,3]", "i64[2,16,3,3] in 0..3"},
+     .out = {"i64[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Pow", 13, pow_cases)

@@ -10,66 +10,33 @@
 
 enum { OT__TILE_INPUTS = 8 };
 
-// ---- floating point: X(name) ----
+// ---- floating point ----
+//
+// tiles.def lists the tiles: those of the rows of unary.def and binary.def, and those by hand.
 
-#define OT_TILE_LIST(X)                                                                            \
-    X(abs)                                                                                         \
-    X(add)                                                                                         \
-    X(bias_fast_gelu_grad) /* dY, X, B */                                                          \
-    X(bias_gelu)                                                                                   \
-    X(bias_gelu_grad) /* dY, X, B */                                                               \
-    X(clip)           /* X, min?, max? */                                                          \
-    X(div)                                                                                         \
-    X(erf)                                                                                         \
-    X(exp)                                                                                         \
-    X(fast_gelu)      /* X, bias? */                                                               \
-    X(fast_gelu_grad) /* dY, X */                                                                  \
-    X(floor)                                                                                       \
-    X(gelu)                                                                                        \
-    X(gelu_grad)       /* dY, X */                                                                 \
-    X(leaky_relu)      /* alpha */                                                                 \
-    X(leaky_relu_grad) /* dY, Y; alpha */                                                          \
-    X(log)                                                                                         \
-    X(max) /* any number */                                                                        \
-    X(min) /* any number */                                                                        \
-    X(mul)                                                                                         \
-    X(neg)                                                                                         \
-    X(pow)                                                                                         \
-    X(quick_gelu)      /* alpha */                                                                 \
-    X(quick_gelu_grad) /* dY, X; alpha */                                                          \
-    X(reciprocal)                                                                                  \
-    X(relu)                                                                                        \
-    X(relu_grad) /* dY, X or Y */                                                                  \
-    X(sigmoid)                                                                                     \
-    X(sigmoid_grad) /* dY, Y */                                                                    \
-    X(sign)                                                                                        \
-    X(softplus)                                                                                    \
-    X(sqrt)                                                                                        \
-    X(sub)                                                                                         \
-    X(sum) /* any number */                                                                        \
-    X(tanh)                                                                                        \
-    X(tanh_grad) /* dY, Y */
+#define OT_TILE_FUNCTION_F32(name)                                                                 \
+    void name(float *y, const float *const *x, int64_t n, const float *attrs);
+#define OT_TILE_FUNCTION_F64(name)                                                                 \
+    void name(double *y, const double *const *x, int64_t n, const float *attrs);
 
-// f32: one table per instruction set (simd_elementwise.c); the one for this processor is chosen in
-// tiles.c.
+// f32: one table per instruction set (simd_elementwise.c).
 typedef struct ot__tiles {
-#define OT_TILE_MEMBER(name)                                                                       \
-    void (*name)(float *y, const float *const *x, int64_t n, const float *attrs);
-    OT_TILE_LIST(OT_TILE_MEMBER)
-#undef OT_TILE_MEMBER
+#define OT_TILE(name) void (*name)(float *y, const float *const *x, int64_t n, const float *attrs);
+#include "kernels/elementwise/tiles.def"
 } ot__tiles;
-const ot__tiles *ot__tiles_best(void);
-const ot__tiles *ot__tiles_at(int i); // every table this processor can run, best last, then NULL
+const ot__tiles *ot__tiles_best(void); // for this processor
+const ot__tiles *ot__tiles_at(int i);  // every table this processor can run, best last, then NULL
+
+// ot__simd_<name>_f32: that of the best table (tiles.c).
+#define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)
+#include "kernels/elementwise/tiles.def"
 
 // f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c), and those without a vector form.
-#define OT_TILE_F64(name)                                                                          \
-    void ot__ref_##name##_f64(double *y, const double *const *x, int64_t n, const float *attrs);
-OT_TILE_LIST(OT_TILE_F64)
-OT_TILE_F64(cos)
-OT_TILE_F64(fmod)
-OT_TILE_F64(mod) // sign of the divisor
-OT_TILE_F64(sin)
-#undef OT_TILE_F64
+#define OT_TILE(name) OT_TILE_FUNCTION_F64(ot__ref_##name##_f64)
+#define OT_TILE_LIBRARY(name) OT_TILE(name)
+#include "kernels/elementwise/tiles.def"
+OT_TILE_FUNCTION_F64(ot__ref_fmod_f64)
+OT_TILE_FUNCTION_F64(ot__ref_mod_f64) // sign of the divisor
 
 // ---- integers, which wrap around: ot__ref_<name>_i32 and _i64 (ref_elementwise.c) ----
 
@@ -93,14 +60,13 @@ OT_TILE_INT(sub)
 OT_TILE_INT(sum)
 #undef OT_TILE_INT
 
-// ---- comparing (ref_compare.c): y[k] = a[k] <op> b[k] as bool ----
+// ---- comparing (ref_compare.c): y[k] = the row of compare.def for a[k] and b[k], or a[k] alone
+// ----
 
 typedef enum ot__comparison {
-    OT__EQUAL,
-    OT__LESS,
-    OT__LESS_OR_EQUAL,
-    OT__GREATER,
-    OT__GREATER_OR_EQUAL,
+#define OT_COMPARISON(name, symbol, since, operands, types, infer, flags, y) OT__COMPARE_##symbol,
+#define OT_FLOAT_TEST(symbol, y) OT__COMPARE_##symbol,
+#include "kernels/elementwise/compare.def"
     OT__N_COMPARISONS
 } ot__comparison;
 typedef void (*ot__compare_function)(uint8_t *y, const void *a, const void *b, int64_t n);

@@ -1,51 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparisons of one element type T of ref_compare.c; LOAD brings an element to a type C can
-// compare.
+// The rows of compare.def for one element type T of ref_compare.c; LOAD brings an element to a type
+// C can compare.
 
-static void FN(equal)(uint8_t *y, const void *x0, const void *x1, int64_t n)
-{
-    const T *a = x0, *b = x1;
+#define COMPARE_2(symbol, formula)                                                                 \
+    static void FN(compare_##symbol)(uint8_t * y, const void *x0, const void *x1, int64_t n)       \
+    {                                                                                              \
+        const T *as = x0, *bs = x1;                                                                \
+                                                                                                   \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            const NUMBER a = LOAD(as[k]), b = LOAD(bs[k]);                                         \
+                                                                                                   \
+            y[k] = formula;                                                                        \
+        }                                                                                          \
+    }
+#define COMPARE_1(symbol, formula)                                                                 \
+    static void FN(compare_##symbol)(uint8_t * y, const void *x0, const void *x1, int64_t n)       \
+    {                                                                                              \
+        const T *as = x0;                                                                          \
+                                                                                                   \
+        (void)x1;                                                                                  \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            const NUMBER a = LOAD(as[k]);                                                          \
+                                                                                                   \
+            y[k] = formula;                                                                        \
+        }                                                                                          \
+    }
+#define COMPARE_binary COMPARE_2
+#define COMPARE_unary COMPARE_1
+#define OT_COMPARISON(name, symbol, since, operands, types, infer, flags, y)                       \
+    COMPARE_##operands(symbol, y)
+#define OT_FLOAT_TEST(symbol, y) IF_FLOAT(COMPARE_1(symbol, y))
+#include "compare.def"
 
-    for (int64_t k = 0; k < n; k++)
-        y[k] = LOAD(a[k]) == LOAD(b[k]);
-}
-
-static void FN(less)(uint8_t *y, const void *x0, const void *x1, int64_t n)
-{
-    const T *a = x0, *b = x1;
-
-    for (int64_t k = 0; k < n; k++)
-        y[k] = LOAD(a[k]) < LOAD(b[k]);
-}
-
-static void FN(less_or_equal)(uint8_t *y, const void *x0, const void *x1, int64_t n)
-{
-    const T *a = x0, *b = x1;
-
-    for (int64_t k = 0; k < n; k++)
-        y[k] = LOAD(a[k]) <= LOAD(b[k]);
-}
-
-static void FN(greater)(uint8_t *y, const void *x0, const void *x1, int64_t n)
-{
-    const T *a = x0, *b = x1;
-
-    for (int64_t k = 0; k < n; k++)
-        y[k] = LOAD(a[k]) > LOAD(b[k]);
-}
-
-static void FN(greater_or_equal)(uint8_t *y, const void *x0, const void *x1, int64_t n)
-{
-    const T *a = x0, *b = x1;
-
-    for (int64_t k = 0; k < n; k++)
-        y[k] = LOAD(a[k]) >= LOAD(b[k]);
-}
-
-static const ot__compare_function FN(functions)[OT__N_COMPARISONS] = {
-    [OT__EQUAL] = FN(equal),
-    [OT__LESS] = FN(less),
-    [OT__LESS_OR_EQUAL] = FN(less_or_equal),
-    [OT__GREATER] = FN(greater),
-    [OT__GREATER_OR_EQUAL] = FN(greater_or_equal),
+static const ot__compare_function FN(compare_functions)[OT__N_COMPARISONS] = {
+#define OT_COMPARISON(name, symbol, since, operands, types, infer, flags, y)                       \
+    [OT__COMPARE_##symbol] = FN(compare_##symbol),
+#define OT_FLOAT_TEST(symbol, y) IF_FLOAT([OT__COMPARE_##symbol] = FN(compare_##symbol), )
+#include "compare.def"
 };
+
+#undef COMPARE_1
+#undef COMPARE_2
+#undef COMPARE_binary
+#undef COMPARE_unary
+#undef T
+#undef FN
+#undef LOAD
+#undef NUMBER
+#undef IF_FLOAT

@@ -20,23 +20,14 @@
 #define SQRT sqrt
 #define FLOOR floor
 #define ABS fabs
+#define ROUND nearbyint // halves go to the even neighbour
+#define SIN sin
+#define COS cos
+#define LIBRARY_1 TILE_1
 #include "tiles.tmpl.h"
 #undef T
 #undef FN
-
-void ot__ref_sin_f64(double *y, const double *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = sin(x[0][k]);
-}
-
-void ot__ref_cos_f64(double *y, const double *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = cos(x[0][k]);
-}
+#undef C
 
 void ot__ref_fmod_f64(double *y, const double *const *x, int64_t n, const float *attrs)
 {

@@ -20,11 +20,11 @@
 #define SQRT sqrtf
 #define FLOOR floorf
 #define ABS fabsf
+#define LIBRARY_1(symbol, attributes, given, formula)
 #include "tiles.tmpl.h"
 
 extern const ot__tiles OT_ISA_NAME(ot__tiles);
 const ot__tiles OT_ISA_NAME(ot__tiles) = {
-#define TILE(name) .name = name##_f32,
-    OT_TILE_LIST(TILE)
-#undef TILE
+#define OT_TILE(name) .name = name##_f32,
+#include "tiles.def"
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of f32 tiles for the processor at hand.
+// The f32 tiles for the processor at hand.
 #include "kernels/kernels.h"
 
 #include "kernels/simd.h"
@@ -26,3 +26,10 @@ const ot__tiles *ot__tiles_at(int i)
 {
     return i <= (int)ot__isa_best() ? tables[i] : NULL;
 }
+
+#define OT_TILE(name)                                                                              \
+    void ot__simd_##name##_f32(float *y, const float *const *x, int64_t n, const float *attrs)     \
+    {                                                                                              \
+        ot__tiles_best()->name(y, x, n, attrs);                                                    \
+    }
+#include "tiles.def"

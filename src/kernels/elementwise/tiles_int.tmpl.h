@@ -25,104 +25,58 @@ static inline T FN(power)(T a, T b)
     return (T)y;
 }
 
-void FN(abs)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0];
+// y[k] = formula of x, or of a and b.
+#define INT_1(symbol, formula)                                                                     \
+    void FN(symbol)(T * tile_y, const T *const *tile_x, int64_t n, const float *attrs)             \
+    {                                                                                              \
+        (void)attrs;                                                                               \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            const T x = tile_x[0][k];                                                              \
+                                                                                                   \
+            tile_y[k] = formula;                                                                   \
+        }                                                                                          \
+    }
+#define INT_2(symbol, formula)                                                                     \
+    void FN(symbol)(T * tile_y, const T *const *tile_x, int64_t n, const float *attrs)             \
+    {                                                                                              \
+        (void)attrs;                                                                               \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            const T a = tile_x[0][k], b = tile_x[1][k];                                            \
+                                                                                                   \
+            tile_y[k] = formula;                                                                   \
+        }                                                                                          \
+    }
+// The same of any number of operands: a is what there is so far.
+#define INT_N(symbol, formula)                                                                     \
+    void FN(symbol)(T * tile_y, const T *const *tile_x, int64_t n, const float *attrs)             \
+    {                                                                                              \
+        (void)attrs;                                                                               \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            T a = tile_x[0][k];                                                                    \
+                                                                                                   \
+            for (int i = 1; i < OT__TILE_INPUTS && tile_x[i] != NULL; i++) {                       \
+                const T b = tile_x[i][k];                                                          \
+                                                                                                   \
+                a = formula;                                                                       \
+            }                                                                                      \
+            tile_y[k] = a;                                                                         \
+        }                                                                                          \
+    }
 
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = (T)(a[k] < 0 ? 0 - (U)a[k] : (U)a[k]);
-}
-
-void FN(neg)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = (T)(0 - (U)a[k]);
-}
-
-void FN(relu)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = a[k] < 0 ? 0 : a[k];
-}
-
-void FN(sign)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = (a[k] > 0) - (a[k] < 0);
-}
-
-void FN(add)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = (T)((U)a[k] + (U)b[k]);
-}
-
-void FN(sub)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = (T)((U)a[k] - (U)b[k]);
-}
-
-void FN(mul)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = (T)((U)a[k] * (U)b[k]);
-}
-
-void FN(div)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = b[k] == -1 ? (T)(0 - (U)a[k]) : a[k] / b[k];
-}
-
-void FN(fmod)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = FN(remainder)(a[k], b[k]);
-}
-
-void FN(mod)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = FN(floor_remainder)(a[k], b[k]);
-}
-
-void FN(pow)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *a = x[0], *b = x[1];
-
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = FN(power)(a[k], b[k]);
-}
+INT_1(abs, (T)(x < 0 ? 0 - (U)x : (U)x))
+INT_1(neg, (T)(0 - (U)x))
+INT_1(relu, x < 0 ? 0 : x)
+INT_1(sign, (x > 0) - (x < 0))
+INT_2(add, (T)((U)a + (U)b))
+INT_2(sub, (T)((U)a - (U)b))
+INT_2(mul, (T)((U)a *(U)b))
+INT_2(div, b == -1 ? (T)(0 - (U)a) : a / b)
+INT_2(fmod, FN(remainder)(a, b))
+INT_2(mod, FN(floor_remainder)(a, b))
+INT_2(pow, FN(power)(a, b))
+INT_N(max, a > b ? a : b)
+INT_N(min, a < b ? a : b)
+INT_N(sum, (T)((U)a + (U)b))
 
 void FN(clip)(T *y, const T *const *x, int64_t n, const float *attrs)
 {
@@ -136,38 +90,6 @@ void FN(clip)(T *y, const T *const *x, int64_t n, const float *attrs)
     }
 }
 
-void FN(max)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++) {
-        T v = x[0][k];
-
-        for (int i = 1; i < OT__TILE_INPUTS && x[i] != NULL; i++)
-            v = v > x[i][k] ? v : x[i][k];
-        y[k] = v;
-    }
-}
-
-void FN(min)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++) {
-        T v = x[0][k];
-
-        for (int i = 1; i < OT__TILE_INPUTS && x[i] != NULL; i++)
-            v = v < x[i][k] ? v : x[i][k];
-        y[k] = v;
-    }
-}
-
-void FN(sum)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++) {
-        T v = x[0][k];
-
-        for (int i = 1; i < OT__TILE_INPUTS && x[i] != NULL; i++)
-            v = (T)((U)v + (U)x[i][k]);
-        y[k] = v;
-    }
-}
+#undef INT_1
+#undef INT_2
+#undef INT_N

@@ -184,19 +184,3 @@ void ot__pieces_run(const ot_run *r, ot__piece piece, const void *context)
         x[i] = r->in[i] == NULL ? NULL : r->in[i]->data;
     ot__elementwise_run(e, r->out[0]->data, x, piece, context);
 }
-
-typedef struct comparing {
-    ot__compare_function compare;
-} comparing;
-
-static void compare_piece(void *y, const void *const *x, int64_t n, const void *context)
-{
-    ((const comparing *)context)->compare(y, x[0], x[1], n);
-}
-
-void ot__compare_run(const ot_run *r, ot__comparison comparison)
-{
-    const comparing context = {ot__ref_compare_find(comparison, r->in[0]->dtype)};
-
-    ot__pieces_run(r, compare_piece, &context);
-}

@@ -42,21 +42,29 @@ void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x
                          const void *context);
 
 // Kernels of every operator whose record has a tile: "simd" for f32 by ot_tile.f32, "ref" for all.
-// The reference computes f32 by the f64 tile. With more inputs than OT__MAX_OPERANDS the tile is
-// applied again to its own result, as sums and extremes allow.
+// The reference computes f32 by the f64 tile, and the types that tiles lack by converting. With
+// more inputs than OT__MAX_OPERANDS the tile is applied again to its own result, as sums and
+// extremes allow.
 extern const ot_kernel ot__tile_kernels[];
+// Entries of other lists.
+#define OT_TILE_KERNEL(name_, types_, prepare_, run_, more_flags)                                  \
+    {                                                                                              \
+        .name = name_, .types = types_, .flags = OT_KERNEL_THREAD_EXACT | (more_flags),            \
+        .prepare = prepare_, .run = run_                                                           \
+    }
 ot_status ot__tile_prepare(ot_prep *p);
 ot_status ot__tile_prepare_as(ot_prep *p,
                               const ot_tile *tile); // with another tile than the record's
-bool ot__tile_has_f32(const ot_prep *p);            // can_run of the "simd" entry
-ot_status ot__tile_run(const ot_run *r);            // the "simd" entry
-ot_status ot__tile_run_ref(const ot_run *r);        // the "ref" entry
+ot_status ot__tile_run_f32(const ot_run *r);
+ot_status ot__tile_run_f32_ref(const ot_run *r); // by the f64 tile
+ot_status ot__tile_run_f64(const ot_run *r);
+ot_status ot__tile_run_i32(const ot_run *r);
+ot_status ot__tile_run_i64(const ot_run *r);
 
-// Kernels for operators with another element type out than in: `prepare` plans, `run` calls
-// ot__pieces_run.
+// Kernels for operators with another element type out than in: `prepare` plans, with the plan first
+// in the state, `run` calls ot__pieces_run.
 ot_status ot__pieces_prepare(ot_prep *p);
 void ot__pieces_run(const ot_run *r, ot__piece piece, const void *context);
-void ot__compare_run(const ot_run *r, ot__comparison comparison); // after ot__pieces_prepare
 
 // ---- what many records share (elementwise_shared.c) ----
 
@@ -76,13 +84,8 @@ void ot__infer_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b
 void ot__infer_broadcast_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b));
 // OT_ERR_INVALID when input 1 holds integers, one of which is 0.
 ot_status ot__check_divisors(const ot_run *r);
-void ot__extremes_grad(ot_grad *g); // Max, Min
 // Output 0 has the shape of input 0, to which input 1, a bias, broadcasts.
 void ot__infer_bias(ot_infer *c);
 void ot__infer_bias_gradient(ot_infer *c); // inputs dY, X, bias
-
-// Slopes (expand_gelu.c): of Gelu and of its approximation by tanh at x.
-ot_value *ot__emit_gelu_slope(ot_grad *g, ot_value *x);
-ot_value *ot__emit_fast_gelu_slope(ot_grad *g, ot_value *x);
 
 #endif

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "op/grad.h"
-
 const ot_port ot__unary_in[] = {{"X", "T", 0}, {0}};
 const ot_port ot__unary_out[] = {{"Y", "T", 0}, {0}};
 const ot_port ot__binary_in[] = {{"A", "T", 0}, {"B", "T", 0}, {0}};
@@ -84,26 +82,6 @@ ot_status ot__check_divisors(const ot_run *r)
             return ot__error(OT_ERR_INVALID,
                              "integer division by zero at element %" PRId64 " of the divisor", k);
     return OT_OK;
-}
-
-// Y = extreme of X0, X1, ...:  dY goes to the inputs that equal Y, in equal parts where several do.
-void ot__extremes_grad(ot_grad *g)
-{
-    ot_value *y = ot_grad_y(g, 0), *dy = ot_grad_dy(g, 0), *share;
-    const int n = ot_grad_input_count(g);
-    ot_value **masks = ot__arena_alloc(g->graph->model->arena, (size_t)n * sizeof(*masks));
-
-    if (n == 1)
-        ot_grad_set_dx(g, 0, dy);
-    if (n == 1 || !ot__grad_made(g, masks != NULL))
-        return;
-    for (int i = 0; i < n; i++)
-        masks[i] = ot_emit_cast(g, ot_emit2(g, "Equal", ot_grad_x(g, i), y), ot_value_dtype(y));
-    share = ot_emit2(g, "Div", dy, ot_emit_output(g, ot_emit(g, "Sum", NULL, masks, n, 1), 0));
-    for (int i = 0; i < n; i++)
-        if (ot_grad_wants(g, i))
-            ot_grad_set_dx(g, i,
-                           ot_emit_sum_to(g, ot_emit2(g, "Mul", share, masks[i]), ot_grad_x(g, i)));
 }
 
 // ---- tiles by name ----

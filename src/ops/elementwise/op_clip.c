@@ -15,11 +15,6 @@ static void clip_infer(ot_infer *c)
     ot__infer_same_shape(c);
 }
 
-static void clip_f32(float *y, const float *const *x, int64_t n, const float *attrs)
-{
-    ot__tiles_best()->clip(y, x, n, attrs);
-}
-
 // Y = min(max(X, low), high):  dX = dY where X is within the bounds, themselves included, else 0.
 static void clip_grad(ot_grad *g)
 {
@@ -61,8 +56,10 @@ static const ot_port clip_in[] = {{"input", "T", 0},
                                   {"min", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                   {"max", "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                   {0}};
-static const ot_tile clip_tile = {
-    .f32 = clip_f32, .f64 = ot__ref_clip_f64, .i32 = ot__ref_clip_i32, .i64 = ot__ref_clip_i64};
+static const ot_tile clip_tile = {.f32 = ot__simd_clip_f32,
+                                  .f64 = ot__ref_clip_f64,
+                                  .i32 = ot__ref_clip_i32,
+                                  .i64 = ot__ref_clip_i64};
 const ot_op_def ot__op_clip[] = {
     {.name = "Clip",
      .since = 6,

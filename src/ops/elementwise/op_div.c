@@ -16,15 +16,16 @@ static void div_infer(ot_infer *c)
     ot__infer_broadcast_known(c, div_known);
 }
 
-static void div_f32(float *y, const float *const *x, int64_t n, const float *attrs)
-{
-    ot__tiles_best()->div(y, x, n, attrs);
-}
-
-static ot_status div_run_ref(const ot_run *r)
+static ot_status div_run_i32(const ot_run *r)
 {
     OT_TRY(ot__check_divisors(r));
-    return ot__tile_run_ref(r);
+    return ot__tile_run_i32(r);
+}
+
+static ot_status div_run_i64(const ot_run *r)
+{
+    OT_TRY(ot__check_divisors(r));
+    return ot__tile_run_i64(r);
 }
 
 // C = A / B:  dA = dC / B and dB = -dC * A / B^2, each summed over the axes that were broadcast.
@@ -46,19 +47,16 @@ static void div_grad(ot_grad *g)
     ot_grad_set_dx(g, 1, ot_emit_output(g, node, 1));
 }
 
+#define REF(types, run) OT_TILE_KERNEL("ref", types, ot__tile_prepare, run, OT_KERNEL_REFERENCE)
 static const ot_kernel div_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = ot__tile_has_f32,
-     .prepare = ot__tile_prepare,
-     .run = ot__tile_run},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = ot__tile_prepare,
-     .run = div_run_ref},
+    OT_TILE_KERNEL("simd", "T: f32", ot__tile_prepare, ot__tile_run_f32, 0),
+    REF("T: f32", ot__tile_run_f32_ref),
+    REF("T: f64", ot__tile_run_f64),
+    REF("T: i32", div_run_i32),
+    REF("T: i64", div_run_i64),
     {0},
 };
-static const ot_tile div_tile = {.f32 = div_f32,
+static const ot_tile div_tile = {.f32 = ot__simd_div_f32,
                                  .f64 = ot__ref_div_f64,
                                  .i32 = ot__ref_div_i32,
                                  .i64 = ot__ref_div_i64,

@@ -32,10 +32,16 @@ static ot_status mod_prepare(ot_prep *p)
     return ot__tile_prepare_as(p, ot_attr_int(p->node, "fmod") != 0 ? &fmod_tile : &mod_tile);
 }
 
-static ot_status mod_run(const ot_run *r)
+static ot_status mod_run_i32(const ot_run *r)
 {
     OT_TRY(ot__check_divisors(r));
-    return ot__tile_run_ref(r);
+    return ot__tile_run_i32(r);
+}
+
+static ot_status mod_run_i64(const ot_run *r)
+{
+    OT_TRY(ot__check_divisors(r));
+    return ot__tile_run_i64(r);
 }
 
 // C = A - whole(A / B) * B, where whole is floor or trunc:  dA = dC and dB = -dC * (A - C) / B,
@@ -57,11 +63,12 @@ static const ot_attr_spec mod_attrs[] = {
     {.name = "fmod", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
+#define REF(types, run) OT_TILE_KERNEL("ref", types, mod_prepare, run, OT_KERNEL_REFERENCE)
 static const ot_kernel mod_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = mod_prepare,
-     .run = mod_run},
+    REF("T: f32", ot__tile_run_f32_ref),
+    REF("T: f64", ot__tile_run_f64),
+    REF("T: i32", mod_run_i32),
+    REF("T: i64", mod_run_i64),
     {0},
 };
 const ot_op_def ot__op_mod[] = {

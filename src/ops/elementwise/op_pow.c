@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/elementwise.h"
 
-static void pow_f32(float *y, const float *const *x, int64_t n, const float *attrs)
-{
-    ot__tiles_best()->pow(y, x, n, attrs);
-}
-
-static bool same_types(const ot_prep *p)
-{
-    return p->in[0]->dtype == p->in[1]->dtype;
-}
-
-static bool pow_can_simd(const ot_prep *p)
-{
-    return same_types(p) && ot__tile_has_f32(p);
-}
-
 // Base and exponent of any two types, through f64: what the tiles leave over.
 static void pow_mixed_piece(void *to, const void *const *x, int64_t n, const void *context)
 {
@@ -88,25 +73,22 @@ static void pow_grad(ot_grad *g)
 
 static const ot_port pow_in[] = {{"X", "T", 0}, {"Y", "T1", 0}, {0}};
 static const ot_port pow_out[] = {{"Z", "T", 0}, {0}};
+#define TILE(name, types, run) OT_TILE_KERNEL(name, types, ot__tile_prepare, run, 0)
 static const ot_kernel pow_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = pow_can_simd,
-     .prepare = ot__tile_prepare,
-     .run = ot__tile_run},
-    {.name = "tile",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = same_types,
-     .prepare = ot__tile_prepare,
-     .run = ot__tile_run_ref},
+    TILE("simd", "T: f32; T1: f32", ot__tile_run_f32),
+    TILE("tile", "T: f64; T1: f64", ot__tile_run_f64),
+    TILE("tile", "T: i32; T1: i32", ot__tile_run_i32),
+    TILE("tile", "T: i64; T1: i64", ot__tile_run_i64),
     {.name = "ref",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = ot__pieces_prepare,
      .run = pow_run_mixed},
     {0},
 };
-static const ot_tile pow_tile = {
-    .f32 = pow_f32, .f64 = ot__ref_pow_f64, .i32 = ot__ref_pow_i32, .i64 = ot__ref_pow_i64};
+static const ot_tile pow_tile = {.f32 = ot__simd_pow_f32,
+                                 .f64 = ot__ref_pow_f64,
+                                 .i32 = ot__ref_pow_i32,
+                                 .i64 = ot__ref_pow_i64};
 const ot_op_def ot__op_pow[] = {
     {.name = "Pow",
      .since = 7,

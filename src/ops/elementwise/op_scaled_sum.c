@@ -41,8 +41,7 @@ static const ot_attr_spec scaled_sum_attrs[] = {
     {.name = "scale_2", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT},
     {0},
 };
-static const ot_tile scaled_sum_tile = {.f64 = scaled_sum_f64,
-                                        .attrs = {"scale_0", "scale_1", "scale_2"}};
+static const ot_tile scaled_sum_tile = {.f64 = scaled_sum_f64};
 const ot_op_def ot__op_scaled_sum[] = {
     {.domain = "com.microsoft",
      .name = "ScaledSum",

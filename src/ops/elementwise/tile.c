@@ -46,8 +46,7 @@ ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
     s->tile = tile;
     s->dtype = p->out[0]->dtype;
     s->n_plans = n_plans;
-    for (int a = 0; a < OT_TILE_MAX_ATTRS && s->tile->attrs[a] != NULL; a++)
-        s->attrs[a] = ot_attr_float(p->node, s->tile->attrs[a]);
+    ot__op_tile_attrs(p->node, s->attrs);
     ot__elementwise_plan(&s->plan[0], p->out[0], p->in, OT_MIN(p->n_in, OT__MAX_OPERANDS));
     for (int k = 1; k < n_plans; k++)
         plan_more(s, p, k);
@@ -194,41 +193,54 @@ static ot_status run(const ot_run *r, ot__piece piece)
     return OT_OK;
 }
 
-ot_status ot__tile_run(const ot_run *r)
+ot_status ot__tile_run_f32(const ot_run *r)
 {
     return run(r, piece_f32);
 }
 
-ot_status ot__tile_run_ref(const ot_run *r)
+ot_status ot__tile_run_f32_ref(const ot_run *r)
 {
-    switch (r->out[0]->dtype) {
-    case OT_F32:
-        return run(r, piece_f32_ref);
-    case OT_F64:
-        return run(r, piece_f64);
-    case OT_I32:
-        return run(r, piece_i32);
-    case OT_I64:
-        return run(r, piece_i64);
-    default:
-        return run(r, piece_narrow);
-    }
+    return run(r, piece_f32_ref);
 }
 
-bool ot__tile_has_f32(const ot_prep *p)
+ot_status ot__tile_run_f64(const ot_run *r)
 {
-    return p->out[0]->dtype == OT_F32 && p->node->op->tile->f32 != NULL;
+    return run(r, piece_f64);
 }
+
+ot_status ot__tile_run_i32(const ot_run *r)
+{
+    return run(r, piece_i32);
+}
+
+ot_status ot__tile_run_i64(const ot_run *r)
+{
+    return run(r, piece_i64);
+}
+
+static ot_status run_converted(const ot_run *r)
+{
+    return run(r, piece_narrow);
+}
+
+static bool has_vector_code(const ot_prep *p)
+{
+    return p->node->op->tile->f32 != NULL;
+}
+
+#define REF(types, run) OT_TILE_KERNEL("ref", types, ot__tile_prepare, run, OT_KERNEL_REFERENCE)
 
 const ot_kernel ot__tile_kernels[] = {
     {.name = "simd",
+     .types = "T: f32",
      .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = ot__tile_has_f32,
+     .can_run = has_vector_code,
      .prepare = ot__tile_prepare,
-     .run = ot__tile_run},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = ot__tile_prepare,
-     .run = ot__tile_run_ref},
+     .run = ot__tile_run_f32},
+    REF("T: f32", ot__tile_run_f32_ref),
+    REF("T: f64", ot__tile_run_f64),
+    REF("T: i32", ot__tile_run_i32),
+    REF("T: i64", ot__tile_run_i64),
+    REF("T: i8 i16 u8 u16 u32 u64 f16 bf16", run_converted),
     {0},
 };

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of kernels/elementwise/compare.def, and IsNaN.
+#include "ops/elementwise/elementwise.h"
+
+#include <string.h>
+
+#define TYPES_BOOL "T: bool"
+#define TYPES_NUMBERS "T: f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
+#define TYPES_ALL TYPES_NUMBERS " bool string"
+
+// Extents are never negative, so a symbol differs from -1, which shape arithmetic likes to compare
+// with.
+static int64_t equal_known(ot_infer *c, int64_t a, int64_t b)
+{
+    (void)c;
+    if (a == OT_DIM_UNKNOWN || b == OT_DIM_UNKNOWN)
+        return OT_DIM_UNKNOWN;
+    if (a == b)
+        return 1;
+    if (ot_dim_is_number(a) && ot_dim_is_number(b))
+        return 0;
+    return (ot_dim_is_number(a) && a < 0) || (ot_dim_is_number(b) && b < 0) ? 0 : OT_DIM_UNKNOWN;
+}
+
+static void infer_equal(ot_infer *c)
+{
+    ot__infer_broadcast_bool(c);
+    ot__infer_known(c, equal_known);
+}
+
+static void infer_float_test(ot_infer *c)
+{
+    ot_infer_set(c, 0, OT_BOOL, ot_infer_shape(c, 0));
+}
+
+// ---- kernels ----
+
+typedef struct compare_state {
+    ot__elementwise plan; // first: ot__pieces_run
+    ot__compare_function compare;
+} compare_state;
+
+static ot_status compare_prepare_as(ot_prep *p, ot__comparison comparison)
+{
+    compare_state *s = ot_prep_state(p, sizeof(*s));
+
+    if (s == NULL)
+        return p->status;
+    ot__elementwise_plan(&s->plan, p->out[0], p->in, p->n_in);
+    s->compare = ot__ref_compare_find(comparison, p->in[0]->dtype);
+    return OT_OK;
+}
+
+static ot_status compare_prepare(ot_prep *p)
+{
+    static const char *const names[OT__N_COMPARISONS] = {
+#define OT_COMPARISON(name, symbol, since, operands, types, infer, flags, y)                       \
+    [OT__COMPARE_##symbol] = #name,
+#define OT_FLOAT_TEST(symbol, y) [OT__COMPARE_##symbol] = #symbol,
+#include "kernels/elementwise/compare.def"
+    };
+    int i = 0;
+
+    while (strcmp(names[i], p->node->op->name) != 0)
+        i++;
+    return compare_prepare_as(p, (ot__comparison)i);
+}
+
+static ot_status is_nan_prepare(ot_prep *p)
+{
+    return compare_prepare_as(p, OT__COMPARE_is_nan);
+}
+
+static void compare_piece(void *y, const void *const *x, int64_t n, const void *context)
+{
+    ((const compare_state *)context)->compare(y, x[0], x[1], n);
+}
+
+static ot_status compare_run(const ot_run *r)
+{
+    ot__pieces_run(r, compare_piece, r->state);
+    return OT_OK;
+}
+
+static const ot_kernel compare_kernels[] = {
+    OT_TILE_KERNEL("ref", NULL, compare_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
+static const ot_kernel is_nan_kernels[] = {
+    OT_TILE_KERNEL("ref", NULL, is_nan_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
+
+// ---- records ----
+
+#define OT_COMPARISON(name_, symbol, since_, operands, types_, infer_, more_flags, y)              \
+    const ot_op_def ot__op_##symbol[] = {                                                          \
+        {.name = #name_,                                                                           \
+         .since = since_,                                                                          \
+         .inputs = ot__##operands##_in,                                                            \
+         .outputs = ot__bool_out,                                                                  \
+         .types = TYPES_##types_,                                                                  \
+         .infer = infer_,                                                                          \
+         .kernels = compare_kernels,                                                               \
+         .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | (more_flags)},                                \
+        {0}};
+#define OT_FLOAT_TEST(symbol, y)
+#include "kernels/elementwise/compare.def"
+
+const ot_op_def ot__op_is_nan[] = {
+    {.name = "IsNaN",
+     .since = 9,
+     .inputs = ot__unary_in,
+     .outputs = ot__bool_out,
+     .types = "T: f32 f64 f16 bf16",
+     .infer = infer_float_test,
+     .kernels = is_nan_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+    {0},
+};
