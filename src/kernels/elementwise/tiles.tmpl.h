@@ -8,6 +8,8 @@
 #define SIGMOID FN(sigmoid_of)
 #define SOFTPLUS FN(softplus_of)
 #define SIGN FN(sign_of)
+#define MAX FN(max_of)
+#define MIN FN(min_of)
 
 INLINE T FN(sigmoid_of)(T x)
 {
@@ -26,6 +28,17 @@ INLINE T FN(sign_of)(T x)
     const T one = x > 0 ? (T)1 : (T)-1;
 
     return x == 0 || x != x ? x : one;
+}
+
+// NaN wins, as in NumPy.
+INLINE T FN(max_of)(T a, T b)
+{
+    return a > b || a != a ? a : b;
+}
+
+INLINE T FN(min_of)(T a, T b)
+{
+    return a < b || a != a ? a : b;
 }
 
 // ---- rows: a loop each ----

@@ -98,20 +98,21 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
 
 #define RULE_NO_GRADIENT(text)
 #define RULE_BY_FORMULA(text) .dx = {"", text},
-#define RULE_BY_X(operator) .gradient_name = operator,
-#define RULE_BY_Y RULE_BY_X
-#define RULE_BY_Y_LATE RULE_BY_X
-#define RULE_BY_SIGN_OF_Y RULE_BY_X
+#define RULE_BY_x(operator) .gradient_name = operator,
+#define RULE_BY_y RULE_BY_x
+#define RULE_BY_y_LATE RULE_BY_x
+#define RULE_BY_SIGN_OF_Y RULE_BY_x
 #define FIELDS_NO_GRADIENT .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT | OT_OP_NO_GRAD
 #define FIELDS_GRADIENT(rule) .grad = rule, .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT
 #define FIELDS_BY_FORMULA FIELDS_GRADIENT(unary_by_formula)
-#define FIELDS_BY_X FIELDS_GRADIENT(unary_by_x)
-#define FIELDS_BY_Y FIELDS_GRADIENT(unary_by_y)
-#define FIELDS_BY_Y_LATE FIELDS_BY_Y | OT_OP_LATE_PARTS
+#define FIELDS_BY_x FIELDS_GRADIENT(unary_by_x)
+#define FIELDS_BY_y FIELDS_GRADIENT(unary_by_y)
+#define FIELDS_BY_y_LATE FIELDS_BY_y | OT_OP_LATE_PARTS
 #define FIELDS_BY_SIGN_OF_Y FIELDS_GRADIENT(leaky_relu_by_sign)
 
 #define RECORD_NEW(domain_, name_, symbol)
-#define RECORD_OLD(domain_, name_, symbol)                                                         \
+#define RECORD_OLD(domain, name, symbol) OLD_RECORD(domain, name, symbol, unary_upgrade)
+#define OLD_RECORD(domain_, name_, symbol, upgrade_)                                               \
     {.domain = domain_,                                                                            \
      .name = #name_,                                                                               \
      .since = 1,                                                                                   \
@@ -119,7 +120,7 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
      .outputs = ot__unary_out,                                                                     \
      .attrs = symbol##_attrs,                                                                      \
      .types = TYPES_FLOATS,                                                                        \
-     .upgrade = unary_upgrade},
+     .upgrade = upgrade_},
 #define OT_FUNCTION(domain_, name_, symbol, since_, age, types_, code, attributes, given, y, rule, \
                     gradient)                                                                      \
     ATTRS(symbol, attributes)                                                                      \
