@@ -329,6 +329,7 @@ OT_API void ot_upgrade_ints_to_input(ot_upgrade *u, const char *attr, int input)
  * scalar of the type of input 0. */
 OT_API void ot_upgrade_float_to_input(ot_upgrade *u, const char *attr, float otherwise, int input);
 OT_API void ot_upgrade_set_int(ot_upgrade *u, const char *attr, int64_t value);
+OT_API void ot_upgrade_set_float(ot_upgrade *u, const char *attr, float value);
 OT_API void ot_upgrade_set_string(ot_upgrade *u, const char *attr, const char *value);
 OT_API void ot_upgrade_remove_attr(ot_upgrade *u, const char *attr);
 OT_API void ot_upgrade_keep_outputs(ot_upgrade *u, int n_outputs); ///< drop the outputs behind

@@ -134,6 +134,26 @@ OT_SIMD_INLINE float ot__vexp(float x)
     return p * ot__bits_float((half + 127U) << 23) * ot__bits_float((rest + 127U) << 23);
 }
 
+// e^x - 1 = 2^n * ((e^r - 1) + 1 - 2^-n), without the rounding that adding 1 would cost near 0.
+OT_SIMD_INLINE float ot__vexpm1(float x)
+{
+    const float round = 12582912.0F;
+    const float low = x < -30.0F ? -30.0F : x, bounded = low > 89.0F ? 89.0F : low;
+    const float t = bounded * 1.44269504F + round, n = t - round;
+    const float r = (bounded - n * 0.693359375F) + n * 2.12194440e-4F;
+    const uint32_t whole = ot__float_bits(t) - ot__float_bits(round);
+    const float half = ot__bits_float((whole + 126U) << 23); // 2^n / 2, as 2^n may be out of range
+    float p = 1.9875691500e-4F;
+
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * (r * r) + r;
+    return (half * p + (half - 0.5F)) * 2.0F;
+}
+
 // log of a positive normal number times 2^shift.  x = 2^n * m with m in sqrt(1/2) .. sqrt(2);
 // Cephes' polynomial.
 OT_SIMD_INLINE float ot__vlog_normal(float x, float shift)

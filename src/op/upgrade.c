@@ -121,6 +121,12 @@ void ot_upgrade_set_int(ot_upgrade *u, const char *attr, int64_t value)
         check_made(u, ot__node_set_int(u->node, attr, value));
 }
 
+void ot_upgrade_set_float(ot_upgrade *u, const char *attr, float value)
+{
+    if (u->status == OT_OK)
+        check_made(u, ot__node_set_float(u->node, attr, value));
+}
+
 void ot_upgrade_set_string(ot_upgrade *u, const char *attr, const char *value)
 {
     if (u->status == OT_OK)

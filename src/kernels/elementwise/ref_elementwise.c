@@ -12,6 +12,7 @@
 #define INLINE static inline
 #define SIMD_LOOP
 #define EXP exp
+#define EXPM1 expm1
 #define LOG log
 #define LOG1P log1p
 #define ERF erf
@@ -19,10 +20,20 @@
 #define POW pow
 #define SQRT sqrt
 #define FLOOR floor
+#define CEIL ceil
 #define ABS fabs
 #define ROUND nearbyint // halves go to the even neighbour
 #define SIN sin
 #define COS cos
+#define TAN tan
+#define ASIN asin
+#define ACOS acos
+#define ATAN atan
+#define SINH sinh
+#define COSH cosh
+#define ASINH asinh
+#define ACOSH acosh
+#define ATANH atanh
 #define LIBRARY_1 TILE_1
 #include "tiles.tmpl.h"
 #undef T

@@ -12,6 +12,7 @@
 #define INLINE OT_SIMD_INLINE
 #define SIMD_LOOP OT_SIMD_LOOP
 #define EXP ot__vexp
+#define EXPM1 ot__vexpm1
 #define LOG ot__vlog
 #define LOG1P ot__vlog1p
 #define ERF ot__verf
@@ -19,6 +20,7 @@
 #define POW powf
 #define SQRT sqrtf
 #define FLOOR floorf
+#define CEIL ceilf
 #define ABS fabsf
 #define LIBRARY_1(symbol, attributes, given, formula)
 #include "tiles.tmpl.h"

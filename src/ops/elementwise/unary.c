@@ -73,6 +73,15 @@ static void unary_upgrade(ot_upgrade *u)
     ot_upgrade_remove_attr(u, "consumed_inputs");
 }
 
+static void selu_upgrade(ot_upgrade *u)
+{
+    ot_upgrade_remove_attr(u, "consumed_inputs");
+    if (!ot_attr_given(ot_upgrade_node(u), "alpha"))
+        ot_upgrade_set_float(u, "alpha", 1.6732F);
+    if (!ot_attr_given(ot_upgrade_node(u), "gamma"))
+        ot_upgrade_set_float(u, "gamma", 1.0507F);
+}
+
 // ---- the records ----
 
 static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B", "T", 0}, {0}};
@@ -112,6 +121,7 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
 
 #define RECORD_NEW(domain_, name_, symbol)
 #define RECORD_OLD(domain, name, symbol) OLD_RECORD(domain, name, symbol, unary_upgrade)
+#define RECORD_OLD_SELU(domain, name, symbol) OLD_RECORD(domain, name, symbol, selu_upgrade)
 #define OLD_RECORD(domain_, name_, symbol, upgrade_)                                               \
     {.domain = domain_,                                                                            \
      .name = #name_,                                                                               \

@@ -23,6 +23,7 @@ static double ulps(float found, double exact)
            ((double)nextafterf(fabsf(rounded), INFINITY) - fabs((double)rounded));
 }
 
+static const float ones[2] = {1.0F, 1.0F};
 typedef void (*tile_f32)(float *, const float *const *, int64_t, const float *);
 
 static void check_one(tile_f32 tile, double (*exact)(double), float low, float high, double allowed)
@@ -33,7 +34,7 @@ static void check_one(tile_f32 tile, double (*exact)(double), float low, float h
 
     for (int k = 0; k < COUNT; k++)
         x[k] = low + (high - low) * (float)k / (float)(COUNT - 1);
-    tile(y, xs, COUNT, NULL);
+    tile(y, xs, COUNT, ones);
     for (int k = 0; k < COUNT; k++)
         worst = fmax(worst, ulps(y[k], exact((double)x[k])));
     free(x);
@@ -51,6 +52,11 @@ static double softplus(double x)
     return fmax(x, 0.0) + log1p(exp(-fabs(x)));
 }
 
+static double elu(double x)
+{
+    return x > 0.0 ? x : expm1(x);
+}
+
 static void mathematics_stays_within_four_units_in_the_last_place(void **state)
 {
     const ot__tiles *t;
@@ -59,6 +65,9 @@ static void mathematics_stays_within_four_units_in_the_last_place(void **state)
     for (int i = 0; (t = ot__tiles_at(i)) != NULL; i++) {
         check_one(t->exp, exp, -87.0F, 88.7F, 2.0);
         check_one(t->exp, exp, -1.0F, 1.0F, 2.0);
+        check_one(t->elu, elu, -40.0F, 1.0F, 2.0);
+        check_one(t->elu, elu, -1.0F, 0.0F, 2.0);
+        check_one(t->elu, elu, -1e-3F, 1e-3F, 2.0);
         check_one(t->log, log, 1e-6F, 3.0F, 2.0);
         check_one(t->log, log, 1.0F, 1e30F, 2.0);
         check_one(t->erf, erf, -5.0F, 5.0F, 2.0);
@@ -74,7 +83,7 @@ static void check_at(tile_f32 tile, float x, float expected)
     const float *const xs[OT__TILE_INPUTS] = {&x};
     float y;
 
-    tile(&y, xs, 1, NULL);
+    tile(&y, xs, 1, ones);
     if (isnan(expected))
         assert_true(isnan(y));
     else
@@ -92,6 +101,10 @@ static void the_ends_of_the_range_are_exact(void **state)
         check_at(t->exp, INFINITY, INFINITY);
         check_at(t->exp, -INFINITY, 0.0F);
         check_at(t->exp, NAN, NAN);
+        check_at(t->elu, 0.0F, 0.0F);
+        check_at(t->elu, -INFINITY, -1.0F);
+        check_at(t->elu, INFINITY, INFINITY);
+        check_at(t->elu, NAN, NAN);
         check_at(t->log, 1.0F, 0.0F);
         check_at(t->log, 0.0F, -INFINITY);
         check_at(t->log, -1.0F, NAN);
