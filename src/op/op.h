@@ -25,7 +25,7 @@ enum { OT_OP_BASE_OPSET = 13 };             // graphs below it are raised to it
 // The record of nodes that are carried along: takes and makes anything, has no kernel, no gradient.
 extern const ot_op_def ot__op_foreign[];
 bool ot__op_is_foreign(const ot_node *node);
-// "HardSwish", "my.domain.Thing".
+// "Hardmax", "my.domain.Thing".
 const char *ot__op_type_text(const ot_node *node, char *text, size_t size);
 
 // ---- checking one node (check.c): arity, attribute names and kinds, types ----

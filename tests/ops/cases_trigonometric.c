@@ -16,8 +16,8 @@ static const ot_op_case acos_cases[] = {
 OT_OP_TEST("Acos", 22, acos_cases)
 static const ot_op_case acosh_cases[] = {
     {.name = "known values",
-     .in = {"f32[4]{1.001,1.5,2,10}"},
-     .out = {"f32[4]{0.0447176336,0.96242365,1.3169579,2.99322285}"}},
+     .in = {"f32[4]{1.25,1.5,2,10}"},
+     .out = {"f32[4]{0.693147181,0.96242365,1.3169579,2.99322285}"}},
     {.name = "f64, opset 9", .in = {"f64[5,7] in 1.1..5"}, .out = {"f64[5,7]"}, .opset = 9},
     {.name = "large",
      .in = {"f32[3,17001] in 1.1..5"},

@@ -67,6 +67,26 @@ static void rectifiers_pass_nothing_at_zero(void **state)
     check(ONE "{ y = LeakyRelu<alpha = 0.25>(x) }", x, NULL, 0, (double[]){0.25, 0.25, 1});
 }
 
+static void smooth_rectifiers_have_the_left_slope_at_zero(void **state)
+{
+    const double x[] = {-1, 0, 1};
+
+    (void)state;
+    check(ONE "{ y = Elu<alpha = 0.5>(x) }", x, NULL, 0, (double[]){0.5 * exp(-1), 0.5, 1});
+    check(ONE "{ y = Celu<alpha = 0.5>(x) }", x, NULL, 0, (double[]){exp(-2), 1, 1});
+    check(ONE "{ y = Selu(x) }", x, NULL, 0, (double[]){0.646768603, 1.75809934, 1.05070099});
+}
+
+static void thresholds_pass_nothing_where_they_are_met(void **state)
+{
+    (void)state;
+    check(ONE "{ y = HardSigmoid<alpha = 0.25>(x) }", (double[]){-2, 0, 2}, NULL, 0,
+          (double[]){0, 0.25, 0});
+    check(ONE "{ y = HardSwish(x) }", (double[]){-3, 0, 3}, NULL, 0, (double[]){0, 0.5, 1});
+    check(ONE "{ y = Shrink(x) }", (double[]){-0.5, 0.5, 0.75}, NULL, 0, (double[]){0, 0, 1});
+    check(ONE "{ y = ThresholdedRelu(x) }", (double[]){0.5, 1, 2}, NULL, 0, (double[]){0, 0, 1});
+}
+
 static void the_bounds_of_a_clip_belong_to_the_inside(void **state)
 {
     const double x[] = {-1, 2, 2.5};
@@ -104,6 +124,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rectifiers_pass_nothing_at_zero),
+        cmocka_unit_test(smooth_rectifiers_have_the_left_slope_at_zero),
+        cmocka_unit_test(thresholds_pass_nothing_where_they_are_met),
         cmocka_unit_test(the_bounds_of_a_clip_belong_to_the_inside),
         cmocka_unit_test(ties_share_the_gradient),
         cmocka_unit_test(powers_at_zero_are_finite_where_they_can_be),

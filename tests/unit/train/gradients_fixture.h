@@ -11,6 +11,7 @@
 #include "train/train.h"
 
 #define HEAD "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
+#define HEAD_24 "<ir_version: 8, opset_import: [\"\" : 24]> "
 #define HEAD_13 "<ir_version: 8, opset_import: [\"\" : 13, \"com.microsoft\" : 1]> "
 
 enum { MAX_VALUES = 8 };

@@ -12,6 +12,12 @@ static const graph_case cases[] = {
      HEAD "g (double[N,3] x) => (double[N,3] y) { a = Relu(x) b = Sigmoid(x) c = Tanh(x)"
           " d = LeakyRelu<alpha = 0.2>(x) e = Sum(a, b, c, d) y = Mul(e, e) }",
      {"x"}},
+    {"activations whose gradient is an operator of ours",
+     HEAD_24 "g (double[N,3] x) => (double[N,3] y) { a = Elu<alpha = 0.5>(x) b = Selu(x)"
+             " c = Celu<alpha = 0.5>(x) d = HardSigmoid(x) e = HardSwish(x) f = Mish(x)"
+             " h = Softsign(x) i = Shrink<lambd = 0.1, bias = 0.3>(x) j = Swish<alpha = 0.7>(x)"
+             " k = ThresholdedRelu<alpha = 0.1>(x) y = Sum(a, b, c, d, e, f, h, i, j, k) }",
+     {"x"}},
     {"gelus",
      HEAD "g (double[N,3] x, double[3] b) => (double[N,3] y) { a = com.microsoft.Gelu(x)"
           " c = com.microsoft.FastGelu(x) d = com.microsoft.QuickGelu(x)"
