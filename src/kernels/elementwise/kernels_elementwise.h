@@ -54,6 +54,7 @@ OT_TILE_INT(mod) // sign of the divisor; divisors are not 0
 OT_TILE_INT(mul)
 OT_TILE_INT(neg)
 OT_TILE_INT(pow)
+OT_TILE_INT(prelu)
 OT_TILE_INT(relu)
 OT_TILE_INT(sign)
 OT_TILE_INT(sub)
@@ -64,13 +65,26 @@ OT_TILE_INT(sum)
 // ----
 
 typedef enum ot__comparison {
-#define OT_COMPARISON(name, symbol, since, operands, types, infer, flags, y) OT__COMPARE_##symbol,
+#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                  \
+    OT__COMPARE_##symbol,
 #define OT_FLOAT_TEST(symbol, y) OT__COMPARE_##symbol,
 #include "kernels/elementwise/compare.def"
     OT__N_COMPARISONS
 } ot__comparison;
 typedef void (*ot__compare_function)(uint8_t *y, const void *a, const void *b, int64_t n);
 ot__compare_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype); // NULL: none
+
+// ---- bits (ref_bits.c): y[k] = the row of bits.def for a[k] and b[k], or a[k] alone; y may be a
+// ----
+
+typedef enum ot__bits {
+#define OT_BITS(name, symbol, since, operands, y) OT__BITS_##symbol,
+#define OT_BITS_TILE(symbol, y) OT__BITS_##symbol,
+#include "kernels/elementwise/bits.def"
+    OT__N_BITS
+} ot__bits;
+typedef void (*ot__bits_function)(void *y, const void *a, const void *b, int64_t n);
+ot__bits_function ot__ref_bits_find(ot__bits bits, ot_dtype dtype); // NULL: none
 
 // ---- choosing (ref_where.c): y[k] = condition[k] ? a[k] : b[k], by element size 1, 2, 4, 8 or 16
 // ----

@@ -2,6 +2,7 @@
 // Comparisons of every numeric element type, and of texts.
 #include "kernels/kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 #define T float

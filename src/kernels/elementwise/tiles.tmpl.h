@@ -124,7 +124,7 @@ enum { BLOCK = 256 };
         }                                                                                          \
     }
 #define OT_BINARY_TILE(symbol, c) TILE(symbol, (), const T a = x0[k]; const T b = x1[k];, , c)
-#define OT_BINARY(name, symbol, since, types, code, infer, c, da, db) OT_BINARY_TILE(symbol, c)
+#define OT_BINARY(name, symbol, since, age, types, code, infer, c, da, db) OT_BINARY_TILE(symbol, c)
 #define OT_VARIADIC(name, symbol, types, code, v, rule) TILE_N(symbol, v)
 #include "binary.def"
 

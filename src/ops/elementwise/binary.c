@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of kernels/elementwise/binary.def, and what they share.
+// The records of kernels/elementwise/binary.def, what they share, and Mean.
 #include "op/grad.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/formula.h"
@@ -44,20 +44,53 @@ static void binary_grad(ot_grad *g)
             ot_grad_set_dx(g, i, ot__emit_formula(g, &row->d[i], names, ot_grad_x(g, i)));
 }
 
-#define OT_BINARY(name_, symbol, since_, types_, code, infer_, c, da, db)                          \
+// Before opset 7 a slope of several elements ran along the channels, not along the last axis.
+static void prelu_upgrade(ot_upgrade *u)
+{
+    const ot_node *node = ot_upgrade_node(u);
+    const ot_value *slope = node->n_inputs > 1 ? node->inputs[1] : NULL;
+    const ot_tensor *known = slope == NULL ? NULL : ot_value_constant(slope);
+
+    ot_upgrade_remove_attr(u, "consumed_inputs");
+    if (slope != NULL && (known == NULL || ot_tensor_count(known) != 1))
+        ot_upgrade_fail(u, "a slope for each channel is not supported before opset 7");
+}
+
+static const ot_attr_spec consumed_attrs[] = {
+    {.name = "consumed_inputs", .kind = OT_ATTRIBUTE_INTS},
+    {0},
+};
+
+#define RECORDS_NEW(name_)
+#define RECORDS_PRELU(name_)                                                                       \
+    {.name = #name_,                                                                               \
+     .since = 1,                                                                                   \
+     .inputs = ot__binary_in,                                                                      \
+     .outputs = ot__binary_out,                                                                    \
+     .attrs = consumed_attrs,                                                                      \
+     .types = "T: f32 f64",                                                                        \
+     .upgrade = prelu_upgrade},                                                                    \
+        {.name = #name_,                                                                           \
+         .since = 6,                                                                               \
+         .inputs = ot__binary_in,                                                                  \
+         .outputs = ot__binary_out,                                                                \
+         .types = "T: f32 f64",                                                                    \
+         .upgrade = prelu_upgrade},
+#define OT_BINARY(name_, symbol, since_, age, types_, code, infer_, c, da, db)                     \
     static const binary_row symbol##_row = {.tile = {CODE_##code(symbol) INTEGER_TILES(symbol)},   \
                                             .d = {{"", #da}, {"", #db}}};                          \
-    const ot_op_def ot__op_##symbol[] = {{.name = #name_,                                          \
-                                          .since = since_,                                         \
-                                          .inputs = ot__binary_in,                                 \
-                                          .outputs = ot__binary_out,                               \
-                                          .types = TYPES_##types_,                                 \
-                                          .infer = infer_,                                         \
-                                          .kernels = ot__tile_kernels,                             \
-                                          .tile = &symbol##_row.tile,                              \
-                                          .grad = binary_grad,                                     \
-                                          .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},             \
-                                         {0}};
+    const ot_op_def ot__op_##symbol[] = {                                                          \
+        RECORDS_##age(name_){.name = #name_,                                                       \
+                             .since = since_,                                                      \
+                             .inputs = ot__binary_in,                                              \
+                             .outputs = ot__binary_out,                                            \
+                             .types = TYPES_##types_,                                              \
+                             .infer = infer_,                                                      \
+                             .kernels = ot__tile_kernels,                                          \
+                             .tile = &symbol##_row.tile,                                           \
+                             .grad = binary_grad,                                                  \
+                             .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},                          \
+        {0}};
 
 // ---- any number of operands ----
 
@@ -108,3 +141,99 @@ static const ot_port variadic_in[] = {{"data_0", "T", OT_PORT_VARIADIC}, {0}};
 
 #define OT_BINARY_TILE(symbol, c)
 #include "kernels/elementwise/binary.def"
+
+// ---- Mean: the sum, divided ----
+
+static ot_status mean_prepare(ot_prep *p)
+{
+    return ot__tile_prepare_as(p, &sum_tile);
+}
+
+typedef struct mean_job {
+    const ot_arg *y;
+    double count;
+} mean_job;
+
+static void divide_piece(void *context, int64_t first, int64_t last)
+{
+    const mean_job *job = context;
+    float *f32 = job->y->data;
+    double *f64 = job->y->data;
+
+    if (job->y->dtype == OT_F32)
+        for (int64_t k = first; k < last; k++)
+            f32[k] = (float)((double)f32[k] / job->count);
+    else
+        for (int64_t k = first; k < last; k++)
+            f64[k] /= job->count;
+}
+
+static ot_status mean_divide(const ot_run *r)
+{
+    mean_job job = {r->out[0], r->n_in};
+
+    ot__parallel_for(r->out[0]->count, OT_PAR_MIN, divide_piece, &job);
+    return OT_OK;
+}
+
+static ot_status mean_run_f32(const ot_run *r)
+{
+    OT_TRY(ot__tile_run_f32(r));
+    return mean_divide(r);
+}
+
+static ot_status mean_run_f32_ref(const ot_run *r)
+{
+    OT_TRY(ot__tile_run_f32_ref(r));
+    return mean_divide(r);
+}
+
+static ot_status mean_run_f64(const ot_run *r)
+{
+    OT_TRY(ot__tile_run_f64(r));
+    return mean_divide(r);
+}
+
+// Y = (X0 + X1 + ...) / n:  each dXi = dY / n, summed over the axes that were broadcast.
+static void mean_grad(ot_grad *g)
+{
+    ot_value *dy = ot_grad_dy(g, 0);
+    ot_value *n = ot_emit_constant(g, (double)ot_grad_input_count(g), dy);
+    ot_value *share = ot_emit2(g, "Div", dy, n);
+
+    for (int i = 0; i < ot_grad_input_count(g); i++)
+        if (ot_grad_wants(g, i))
+            ot_grad_set_dx(g, i, ot_emit_sum_to(g, share, ot_grad_x(g, i)));
+}
+
+static void mean_upgrade(ot_upgrade *u)
+{
+    ot_upgrade_remove_attr(u, "consumed_inputs");
+}
+
+static const ot_port mean_out[] = {{"mean", "T", 0}, {0}};
+static const ot_kernel mean_kernels[] = {
+    OT_TILE_KERNEL("simd", "T: f32", mean_prepare, mean_run_f32, 0),
+    OT_TILE_KERNEL("ref", "T: f32", mean_prepare, mean_run_f32_ref, OT_KERNEL_REFERENCE),
+    OT_TILE_KERNEL("ref", "T: f64", mean_prepare, mean_run_f64, OT_KERNEL_REFERENCE),
+    {0},
+};
+const ot_op_def ot__op_mean[] = {
+    {.name = "Mean",
+     .since = 1,
+     .inputs = variadic_in,
+     .outputs = mean_out,
+     .attrs = consumed_attrs,
+     .types = "T: f32 f64",
+     .upgrade = mean_upgrade},
+    {.name = "Mean",
+     .since = 6,
+     .inputs = variadic_in,
+     .outputs = mean_out,
+     .types = "T: f32 f64",
+     .infer = ot__infer_broadcast,
+     .kernels = mean_kernels,
+     .grad = mean_grad,
+     .flags = OT_OP_IN_PLACE},
+    {0},
+};

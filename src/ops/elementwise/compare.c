@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of kernels/elementwise/compare.def, and IsNaN.
+// The records of kernels/elementwise/compare.def, IsNaN and IsInf.
 #include "ops/elementwise/elementwise.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static ot_status compare_prepare_as(ot_prep *p, ot__comparison comparison)
 static ot_status compare_prepare(ot_prep *p)
 {
     static const char *const names[OT__N_COMPARISONS] = {
-#define OT_COMPARISON(name, symbol, since, operands, types, infer, flags, y)                       \
+#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                  \
     [OT__COMPARE_##symbol] = #name,
 #define OT_FLOAT_TEST(symbol, y) [OT__COMPARE_##symbol] = #symbol,
 #include "kernels/elementwise/compare.def"
@@ -64,6 +64,16 @@ static ot_status compare_prepare(ot_prep *p)
     while (strcmp(names[i], p->node->op->name) != 0)
         i++;
     return compare_prepare_as(p, (ot__comparison)i);
+}
+
+static ot_status is_inf_prepare(ot_prep *p)
+{
+    static const ot__comparison tests[2][2] = {
+        {OT__COMPARE_is_neither_inf, OT__COMPARE_is_negative_inf},
+        {OT__COMPARE_is_positive_inf, OT__COMPARE_is_inf}};
+    const bool positive = ot_attr_int(p->node, "detect_positive") != 0;
+
+    return compare_prepare_as(p, tests[positive][ot_attr_int(p->node, "detect_negative") != 0]);
 }
 
 static ot_status is_nan_prepare(ot_prep *p)
@@ -86,19 +96,47 @@ static const ot_kernel compare_kernels[] = {
     OT_TILE_KERNEL("ref", NULL, compare_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
 static const ot_kernel is_nan_kernels[] = {
     OT_TILE_KERNEL("ref", NULL, is_nan_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
+static const ot_kernel is_inf_kernels[] = {
+    OT_TILE_KERNEL("ref", NULL, is_inf_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
+
+// ---- opset 1 ----
+
+static void compare_upgrade(ot_upgrade *u)
+{
+    if (ot_attr_given(ot_upgrade_node(u), "axis"))
+        ot_upgrade_fail(u, "opset 1 with axis = %" PRId64 " is not supported, raise the model to 7",
+                        ot_attr_int(ot_upgrade_node(u), "axis"));
+    ot_upgrade_remove_attr(u, "broadcast");
+}
+
+static const ot_attr_spec broadcast_attrs[] = {
+    {.name = "axis", .kind = OT_ATTRIBUTE_INT},
+    {.name = "broadcast", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    {0},
+};
 
 // ---- records ----
 
-#define OT_COMPARISON(name_, symbol, since_, operands, types_, infer_, more_flags, y)              \
+#define RECORD_NEW(name_, types_)
+#define RECORD_OLD(name_, types_)                                                                  \
+    {.name = #name_,                                                                               \
+     .since = 1,                                                                                   \
+     .inputs = ot__binary_in,                                                                      \
+     .outputs = ot__bool_out,                                                                      \
+     .attrs = broadcast_attrs,                                                                     \
+     .types = TYPES_##types_,                                                                      \
+     .upgrade = compare_upgrade},
+
+#define OT_COMPARISON(name_, symbol, since_, age, operands, types_, infer_, more_flags, y)         \
     const ot_op_def ot__op_##symbol[] = {                                                          \
-        {.name = #name_,                                                                           \
-         .since = since_,                                                                          \
-         .inputs = ot__##operands##_in,                                                            \
-         .outputs = ot__bool_out,                                                                  \
-         .types = TYPES_##types_,                                                                  \
-         .infer = infer_,                                                                          \
-         .kernels = compare_kernels,                                                               \
-         .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | (more_flags)},                                \
+        RECORD_##age(name_, types_){.name = #name_,                                                \
+                                    .since = since_,                                               \
+                                    .inputs = ot__##operands##_in,                                 \
+                                    .outputs = ot__bool_out,                                       \
+                                    .types = TYPES_##types_,                                       \
+                                    .infer = infer_,                                               \
+                                    .kernels = compare_kernels,                                    \
+                                    .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | (more_flags)},     \
         {0}};
 #define OT_FLOAT_TEST(symbol, y)
 #include "kernels/elementwise/compare.def"
@@ -111,6 +149,24 @@ const ot_op_def ot__op_is_nan[] = {
      .types = "T: f32 f64 f16 bf16",
      .infer = infer_float_test,
      .kernels = is_nan_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+    {0},
+};
+
+static const ot_attr_spec is_inf_attrs[] = {
+    {.name = "detect_negative", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {.name = "detect_positive", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {0},
+};
+const ot_op_def ot__op_is_inf[] = {
+    {.name = "IsInf",
+     .since = 10,
+     .inputs = ot__unary_in,
+     .outputs = ot__bool_out,
+     .attrs = is_inf_attrs,
+     .types = "T: f32 f64 f16 bf16",
+     .infer = infer_float_test,
+     .kernels = is_inf_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
     {0},
 };

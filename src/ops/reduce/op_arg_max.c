@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArgMax: position of the greatest element along one axis.
+// ArgMax and ArgMin: position of the greatest or least element along one axis.
 #include "ops/move/move.h"
+
+#include <string.h>
 
 static void arg_max_infer(ot_infer *c)
 {
@@ -27,7 +29,7 @@ static void arg_max_infer(ot_infer *c)
 typedef struct arg_state {
     ot__arg_function function;
     int axis;
-    bool is_last;
+    bool is_max, is_last;
 } arg_state;
 
 static ot_status arg_max_prep(ot_prep *p)
@@ -38,6 +40,7 @@ static ot_status arg_max_prep(ot_prep *p)
     if (state == NULL)
         return OT_ERR_NO_MEMORY;
     state->function = ot__ref_arg_find(x->dtype);
+    state->is_max = strcmp(ot_prep_node(p)->op->name, "ArgMax") == 0;
     state->is_last = ot_attr_int(ot_prep_node(p), "select_last_index") != 0;
     if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &state->axis) ||
         x->shape.dim[state->axis] == 0)
@@ -53,7 +56,7 @@ static ot_status arg_max_run(const ot_run *r)
 
     if (r->out[0]->count > 0)
         state->function(r->out[0]->data, r->in[0]->data, ot__dims_count(x->dim, axis), x->dim[axis],
-                        ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), true,
+                        ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), state->is_max,
                         state->is_last);
     return OT_OK;
 }
@@ -73,15 +76,11 @@ static const ot_kernel arg_max_kernels[] = {
      .run = arg_max_run},
     {0},
 };
-const ot_op_def ot__op_arg_max[] = {
-    {.name = "ArgMax",
-     .since = 1,
-     .inputs = arg_max_in,
-     .outputs = arg_max_out,
-     .attrs = arg_max_attrs,
-     .types = "T: f32 f64 f16 bf16 i8 u8 i32 i64",
-     .infer = arg_max_infer,
-     .kernels = arg_max_kernels,
-     .flags = OT_OP_NO_GRAD},
-    {0},
-};
+#define ARG_OPERATOR(name_)                                                                        \
+    {                                                                                              \
+        .name = name_, .since = 1, .inputs = arg_max_in, .outputs = arg_max_out,                   \
+        .attrs = arg_max_attrs, .types = "T: f32 f64 f16 bf16 i8 u8 i32 i64",                      \
+        .infer = arg_max_infer, .kernels = arg_max_kernels, .flags = OT_OP_NO_GRAD                 \
+    }
+const ot_op_def ot__op_arg_max[] = {ARG_OPERATOR("ArgMax"), {0}};
+const ot_op_def ot__op_arg_min[] = {ARG_OPERATOR("ArgMin"), {0}};

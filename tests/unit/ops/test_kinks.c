@@ -77,6 +77,15 @@ static void smooth_rectifiers_have_the_left_slope_at_zero(void **state)
     check(ONE "{ y = Selu(x) }", x, NULL, 0, (double[]){0.646768603, 1.75809934, 1.05070099});
 }
 
+static void a_learned_slope_holds_at_zero(void **state)
+{
+    const double x[] = {-2, 0, 1}, slope[] = {0.25, 0.25, 0.25};
+
+    (void)state;
+    check(TWO "{ y = PRelu(x, b) }", x, slope, 0, (double[]){0.25, 0.25, 1});
+    check(TWO "{ y = PRelu(x, b) }", x, slope, 1, (double[]){-2, 0, 0});
+}
+
 static void thresholds_pass_nothing_where_they_are_met(void **state)
 {
     (void)state;
@@ -125,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rectifiers_pass_nothing_at_zero),
         cmocka_unit_test(smooth_rectifiers_have_the_left_slope_at_zero),
+        cmocka_unit_test(a_learned_slope_holds_at_zero),
         cmocka_unit_test(thresholds_pass_nothing_where_they_are_met),
         cmocka_unit_test(the_bounds_of_a_clip_belong_to_the_inside),
         cmocka_unit_test(ties_share_the_gradient),
