@@ -7,6 +7,7 @@ static const ot__fusion fusions[] = {
     {"fuse_pool", ot__fuse_pool},
     {"fuse_conv", ot__fuse_conv},
     {"fuse_gemm", ot__fuse_gemm},
+    {"fuse_clip", ot__fuse_clip},
     {"fuse_elementwise", ot__fuse_elementwise}, // last: it takes what the others leave
     {0},
 };

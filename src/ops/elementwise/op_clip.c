@@ -80,3 +80,32 @@ const ot_op_def ot__op_clip[] = {
      .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
     {0},
 };
+
+// ---- the gradient as one operator (passes/fuse_clip.c) ----
+
+static void clip_grad_infer(ot_infer *c)
+{
+    if (ot__infer_one_element(c, 2) && ot__infer_one_element(c, 3))
+        ot__infer_gradient(c);
+}
+
+static const ot_port clip_grad_in[] = {{"dY", "T", 0},
+                                       {"X", "T", 0},
+                                       {"min", "T", OT_PORT_OPTIONAL},
+                                       {"max", "T", OT_PORT_OPTIONAL},
+                                       {0}};
+static const ot_tile clip_grad_tile = {
+    .f32 = ot__simd_clip_grad_f32, .f64 = ot__ref_clip_grad_f64, .rounds_once = true};
+const ot_op_def ot__op_clip_grad[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "ClipGrad",
+     .since = 1,
+     .inputs = clip_grad_in,
+     .outputs = ot__gradient_out,
+     .types = "T: f32 f64",
+     .infer = clip_grad_infer,
+     .kernels = ot__tile_kernels,
+     .tile = &clip_grad_tile,
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_INTERNAL | OT_OP_ANY_LAYOUT},
+    {0},
+};
