@@ -27,13 +27,13 @@
     }
 #define COMPARE_binary COMPARE_2
 #define COMPARE_unary COMPARE_1
-#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                       \
+#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                  \
     COMPARE_##operands(symbol, y)
 #define OT_FLOAT_TEST(symbol, y) IF_FLOAT(COMPARE_1(symbol, y))
 #include "compare.def"
 
 static const ot__compare_function FN(compare_functions)[OT__N_COMPARISONS] = {
-#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                       \
+#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                  \
     [OT__COMPARE_##symbol] = FN(compare_##symbol),
 #define OT_FLOAT_TEST(symbol, y) IF_FLOAT([OT__COMPARE_##symbol] = FN(compare_##symbol), )
 #include "compare.def"
