@@ -11,19 +11,19 @@ typedef struct clip_mask {
     int n_nodes;
 } clip_mask;
 
-static bool is_zero(const ot_value *value)
+static bool clip_is_zero(const ot_value *value)
 {
     const ot_tensor *number = ot_value_constant(value);
 
     return number != NULL && ot_tensor_count(number) == 1 && ot__tensor_get_f64(number, 0) == 0.0;
 }
 
-static bool same_shape(const ot_value *a, const ot_value *b)
+static bool clip_same_shape(const ot_value *a, const ot_value *b)
 {
     return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
 }
 
-static bool is_one_element(const ot_value *value)
+static bool clip_is_one_element(const ot_value *value)
 {
     int64_t count;
 
@@ -32,8 +32,8 @@ static bool is_one_element(const ot_value *value)
 }
 
 // Whether `mask`, which only `reader` reads, is a bound of the same X.
-static bool take_bound(const ot__fusing *f, clip_mask *m, const ot_value *mask,
-                       const ot_node *reader)
+static bool clip_take_bound(const ot__fusing *f, clip_mask *m, const ot_value *mask,
+                            const ot_node *reader)
 {
     ot_node *compare = mask->producer;
     const int bound = ot__fuse_is_op(compare, "", "GreaterOrEqual") ? MIN
@@ -42,7 +42,7 @@ static bool take_bound(const ot__fusing *f, clip_mask *m, const ot_value *mask,
 
     if (bound == 0 || m->input[bound] != NULL || ot__fuse_only_reader(f, mask) != reader ||
         (m->input[X] != NULL && m->input[X] != compare->inputs[0]) ||
-        !is_one_element(compare->inputs[1]))
+        !clip_is_one_element(compare->inputs[1]))
         return false;
     m->input[X] = compare->inputs[0];
     m->input[bound] = compare->inputs[1];
@@ -50,15 +50,15 @@ static bool take_bound(const ot__fusing *f, clip_mask *m, const ot_value *mask,
     return true;
 }
 
-static bool find_mask(const ot__fusing *f, const ot_node *where, clip_mask *m)
+static bool clip_find_mask(const ot__fusing *f, const ot_node *where, clip_mask *m)
 {
     const ot_value *mask = where->inputs[0];
     ot_node *both = mask->producer;
 
     if (!ot__fuse_is_op(both, "", "And"))
-        return take_bound(f, m, mask, where);
-    if (ot__fuse_only_reader(f, mask) != where || !take_bound(f, m, both->inputs[0], both) ||
-        !take_bound(f, m, both->inputs[1], both))
+        return clip_take_bound(f, m, mask, where);
+    if (ot__fuse_only_reader(f, mask) != where || !clip_take_bound(f, m, both->inputs[0], both) ||
+        !clip_take_bound(f, m, both->inputs[1], both))
         return false;
     m->node[m->n_nodes++] = both;
     return true;
@@ -69,10 +69,10 @@ static ot_status fuse_clip(ot__fusing *f, ot_node *where)
     clip_mask m = {{NULL}, {NULL}, 0};
     ot_node *fused;
 
-    if (!ot__fuse_is_op(where, "", "Where") || !is_zero(where->inputs[2]) ||
-        !ot__dtype_is_float(where->outputs[0]->dtype) || !find_mask(f, where, &m) ||
-        !same_shape(m.input[X], where->outputs[0]) ||
-        !same_shape(where->inputs[1], where->outputs[0]) ||
+    if (!ot__fuse_is_op(where, "", "Where") || !clip_is_zero(where->inputs[2]) ||
+        !ot__dtype_is_float(where->outputs[0]->dtype) || !clip_find_mask(f, where, &m) ||
+        !clip_same_shape(m.input[X], where->outputs[0]) ||
+        !clip_same_shape(where->inputs[1], where->outputs[0]) ||
         m.input[X]->dtype != where->outputs[0]->dtype ||
         (where->outputs[0]->dtype != OT_F32 && where->outputs[0]->dtype != OT_F64))
         return OT_OK;

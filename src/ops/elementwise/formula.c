@@ -29,15 +29,15 @@ typedef struct reader {
     } names[MAX_NAMES];
 } reader;
 
-static term read_choice(reader *r);
+static term formula_read_choice(reader *r);
 
-static term misread(reader *r)
+static term formula_misread(reader *r)
 {
     ot_grad_fail(r->g, "the formula is not understood from '%s'", r->at);
     return (term){NULL, 0.0};
 }
 
-static bool take(reader *r, const char *text)
+static bool formula_take(reader *r, const char *text)
 {
     const size_t n = strlen(text);
 
@@ -48,13 +48,13 @@ static bool take(reader *r, const char *text)
     return true;
 }
 
-static void expect(reader *r, const char *text)
+static void formula_expect(reader *r, const char *text)
 {
-    if (!take(r, text))
-        misread(r);
+    if (!formula_take(r, text))
+        formula_misread(r);
 }
 
-static bool read_name(reader *r, char *name)
+static bool formula_read_name(reader *r, char *name)
 {
     size_t n = 0;
 
@@ -69,19 +69,19 @@ static bool read_name(reader *r, char *name)
     return true;
 }
 
-static ot_value *value_of(reader *r, term t)
+static ot_value *formula_value_of(reader *r, term t)
 {
     return t.value != NULL ? t.value : ot_emit_constant(r->g, t.number, r->like);
 }
 
-static term emit2(reader *r, const char *op, term a, term b)
+static term formula_emit2(reader *r, const char *op, term a, term b)
 {
-    ot_value *first = value_of(r, a), *second = value_of(r, b);
+    ot_value *first = formula_value_of(r, a), *second = formula_value_of(r, b);
 
     return (term){ot_emit2(r->g, op, first, second), 0.0};
 }
 
-static term apply(reader *r, char op, term a, term b)
+static term formula_apply(reader *r, char op, term a, term b)
 {
     if (a.value == NULL && b.value == NULL)
         return (term){NULL, op == '+'   ? a.number + b.number
@@ -90,28 +90,34 @@ static term apply(reader *r, char op, term a, term b)
                                         : a.number / b.number};
     if (op == '*' && b.value == NULL && b.number == 1.0)
         return a;
-    return emit2(r, op == '+' ? "Add" : op == '-' ? "Sub" : op == '*' ? "Mul" : "Div", a, b);
+    return formula_emit2(r,
+                         op == '+'   ? "Add"
+                         : op == '-' ? "Sub"
+                         : op == '*' ? "Mul"
+                                     : "Div",
+                         a, b);
 }
 
 // "EXP" is Exp.
-static term call(reader *r, char *name)
+static term formula_call(reader *r, char *name)
 {
-    const term x = read_choice(r);
-    const bool is_pair = take(r, ",");
-    const term second = is_pair ? read_choice(r) : x;
+    const term x = formula_read_choice(r);
+    const bool is_pair = formula_take(r, ",");
+    const term second = is_pair ? formula_read_choice(r) : x;
 
-    expect(r, ")");
+    formula_expect(r, ")");
     if (strcmp(name, "C") == 0)
         return x;
     if (strcmp(name, "SUM") == 0)
-        return (term){ot_emit_sum_to(r->g, value_of(r, x), r->sum_to), 0.0};
+        return (term){ot_emit_sum_to(r->g, formula_value_of(r, x), r->sum_to), 0.0};
     for (char *c = name + 1; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
-    return is_pair ? emit2(r, name, x, second) : (term){ot_emit1(r->g, name, value_of(r, x)), 0.0};
+    return is_pair ? formula_emit2(r, name, x, second)
+                   : (term){ot_emit1(r->g, name, formula_value_of(r, x)), 0.0};
 }
 
 // A name that was not given is an attribute of the node.
-static term look_up(const reader *r, const char *name)
+static term formula_look_up(const reader *r, const char *name)
 {
     for (int i = 0; i < r->n_names; i++)
         if (strcmp(r->names[i].name, name) == 0)
@@ -119,88 +125,88 @@ static term look_up(const reader *r, const char *name)
     return (term){NULL, (double)ot_attr_float(ot_grad_node(r->g), name)};
 }
 
-static term read_operand(reader *r)
+static term formula_read_operand(reader *r)
 {
     char name[MAX_NAME], *end;
     term t;
 
-    if (take(r, "-")) {
-        t = read_operand(r);
+    if (formula_take(r, "-")) {
+        t = formula_read_operand(r);
         return t.value == NULL ? (term){NULL, -t.number}
                                : (term){ot_emit1(r->g, "Neg", t.value), 0.0};
     }
-    if (take(r, "(")) {
-        t = read_choice(r);
-        expect(r, ")");
+    if (formula_take(r, "(")) {
+        t = formula_read_choice(r);
+        formula_expect(r, ")");
         return t;
     }
-    if (read_name(r, name))
-        return take(r, "(") ? call(r, name) : look_up(r, name);
+    if (formula_read_name(r, name))
+        return formula_take(r, "(") ? formula_call(r, name) : formula_look_up(r, name);
     t = (term){NULL, strtod(r->at, &end)};
     if (end == r->at)
-        return misread(r);
+        return formula_misread(r);
     r->at = end;
     return t;
 }
 
-static term read_product(reader *r)
+static term formula_read_product(reader *r)
 {
-    term t = read_operand(r);
+    term t = formula_read_operand(r);
 
     for (;;)
-        if (take(r, "*"))
-            t = apply(r, '*', t, read_operand(r));
-        else if (take(r, "/"))
-            t = apply(r, '/', t, read_operand(r));
+        if (formula_take(r, "*"))
+            t = formula_apply(r, '*', t, formula_read_operand(r));
+        else if (formula_take(r, "/"))
+            t = formula_apply(r, '/', t, formula_read_operand(r));
         else
             return t;
 }
 
-static term read_sum(reader *r)
+static term formula_read_sum(reader *r)
 {
-    term t = read_product(r);
+    term t = formula_read_product(r);
 
     for (;;)
-        if (take(r, "+"))
-            t = apply(r, '+', t, read_product(r));
-        else if (take(r, "-"))
-            t = apply(r, '-', t, read_product(r));
+        if (formula_take(r, "+"))
+            t = formula_apply(r, '+', t, formula_read_product(r));
+        else if (formula_take(r, "-"))
+            t = formula_apply(r, '-', t, formula_read_product(r));
         else
             return t;
 }
 
-static term read_comparison(reader *r)
+static term formula_read_comparison(reader *r)
 {
     static const char *const comparisons[][2] = {{"<=", "LessOrEqual"},
                                                  {">=", "GreaterOrEqual"},
                                                  {"==", "Equal"},
                                                  {"<", "Less"},
                                                  {">", "Greater"}};
-    const term t = read_sum(r);
+    const term t = formula_read_sum(r);
 
     for (size_t i = 0; i < OT_COUNT(comparisons); i++)
-        if (take(r, comparisons[i][0]))
-            return emit2(r, comparisons[i][1], t, read_sum(r));
+        if (formula_take(r, comparisons[i][0]))
+            return formula_emit2(r, comparisons[i][1], t, formula_read_sum(r));
     return t;
 }
 
-static term read_choice(reader *r)
+static term formula_read_choice(reader *r)
 {
-    const term condition = read_comparison(r);
+    const term condition = formula_read_comparison(r);
     ot_value *a, *b;
 
-    if (!take(r, "?") || r->g->status != OT_OK)
+    if (!formula_take(r, "?") || r->g->status != OT_OK)
         return condition;
-    a = value_of(r, read_choice(r));
-    expect(r, ":");
-    b = value_of(r, read_choice(r));
+    a = formula_value_of(r, formula_read_choice(r));
+    formula_expect(r, ":");
+    b = formula_value_of(r, formula_read_choice(r));
     return (term){ot_emit3(r->g, "Where", condition.value, a, b), 0.0};
 }
 
-static void give(reader *r, const char *name, term t)
+static void formula_give(reader *r, const char *name, term t)
 {
     if (r->n_names == MAX_NAMES || strlen(name) >= MAX_NAME) {
-        misread(r);
+        formula_misread(r);
         return;
     }
     strcpy(r->names[r->n_names].name, name);
@@ -208,15 +214,16 @@ static void give(reader *r, const char *name, term t)
 }
 
 // GIVEN(name, formula) ...; a number becomes a constant here.
-static void read_given(reader *r, const char *given)
+static void formula_read_given(reader *r, const char *given)
 {
     char name[MAX_NAME] = "";
 
-    for (r->at = given; r->g->status == OT_OK && take(r, "GIVEN("); expect(r, ")")) {
-        if (!read_name(r, name))
-            misread(r);
-        expect(r, ",");
-        give(r, name, (term){value_of(r, read_choice(r)), 0.0});
+    for (r->at = given; r->g->status == OT_OK && formula_take(r, "GIVEN(");
+         formula_expect(r, ")")) {
+        if (!formula_read_name(r, name))
+            formula_misread(r);
+        formula_expect(r, ",");
+        formula_give(r, name, (term){formula_value_of(r, formula_read_choice(r)), 0.0});
     }
 }
 
@@ -227,11 +234,11 @@ ot_value *ot__emit_formula(ot_grad *g, const ot__formula *formula, const ot__nam
     ot_value *v;
 
     for (int i = 0; names[i].name != NULL; i++)
-        give(&r, names[i].name, (term){names[i].value, 0.0});
-    read_given(&r, formula->given);
+        formula_give(&r, names[i].name, (term){names[i].value, 0.0});
+    formula_read_given(&r, formula->given);
     r.at = formula->text;
-    v = value_of(&r, read_choice(&r));
+    v = formula_value_of(&r, formula_read_choice(&r));
     if (g->status == OT_OK && *r.at != '\0')
-        misread(&r);
+        formula_misread(&r);
     return g->status == OT_OK ? v : NULL;
 }

@@ -38,12 +38,12 @@ typedef struct program {
     int n_inputs;
 } program;
 
-static void skip_spaces(program *p)
+static void chain_skip_spaces(program *p)
 {
     p->at += strspn(p->at, " ");
 }
 
-static bool read_operand(program *p, int i_step, int *out)
+static bool chain_read_operand(program *p, int i_step, int *out)
 {
     const char kind = *p->at++;
     int index = 0;
@@ -59,23 +59,23 @@ static bool read_operand(program *p, int i_step, int *out)
     return (kind == 'x' && index < p->n_inputs) || (kind == 'r' && index < i_step);
 }
 
-static bool read_step(program *p, int i_step, step *s)
+static bool chain_read_step(program *p, int i_step, step *s)
 {
-    skip_spaces(p);
+    chain_skip_spaces(p);
     if (!ot__tile_read(&p->at, &s->tile, s->attrs))
         return false;
-    for (skip_spaces(p); *p->at != '\0' && *p->at != ';'; skip_spaces(p))
+    for (chain_skip_spaces(p); *p->at != '\0' && *p->at != ';'; chain_skip_spaces(p))
         if (s->n_operands == OT__MAX_OPERANDS ||
-            !read_operand(p, i_step, &s->operand[s->n_operands++]))
+            !chain_read_operand(p, i_step, &s->operand[s->n_operands++]))
             return false;
     return s->n_operands > 0;
 }
 
 // False with p->at where it goes wrong.
-static bool read_program(program *p, chain *c)
+static bool chain_read_program(program *p, chain *c)
 {
     for (c->n_steps = 0; c->n_steps < MAX_STEPS;) {
-        if (!read_step(p, c->n_steps, &c->step[c->n_steps]))
+        if (!chain_read_step(p, c->n_steps, &c->step[c->n_steps]))
             return false;
         c->n_steps++;
         if (*p->at == '\0')
@@ -87,7 +87,7 @@ static bool read_program(program *p, chain *c)
 
 // ---- running ----
 
-static int last_reader(const chain *c, int i_step)
+static int chain_last_reader(const chain *c, int i_step)
 {
     int last = i_step;
 
@@ -99,7 +99,7 @@ static int last_reader(const chain *c, int i_step)
 }
 
 // A result gets the first slot whose owner is read by no step from this one on.
-static void choose_slots(chain *c)
+static void chain_choose_slots(chain *c)
 {
     int free_from[MAX_STEPS] = {0}, n_slots = 1;
 
@@ -109,7 +109,7 @@ static void choose_slots(chain *c)
         while (free_from[slot] > i)
             slot++;
         c->step[i].slot = slot;
-        free_from[slot] = last_reader(c, i) + 1;
+        free_from[slot] = chain_last_reader(c, i) + 1;
         n_slots = OT_MAX(n_slots, slot + 1);
     }
     c->stretch = BUFFER / n_slots / STRETCH * STRETCH;
@@ -126,15 +126,16 @@ static ot_status chain_prepare(ot_prep *p)
     if (p->n_in > OT__MAX_OPERANDS)
         return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "%d inputs, at most %d are supported", p->n_in,
                             OT__MAX_OPERANDS);
-    if (!read_program(&read, c))
+    if (!chain_read_program(&read, c))
         return ot_prep_fail(p, OT_ERR_INVALID, "the program is not understood from '%.40s'",
                             read.at);
-    choose_slots(c);
+    chain_choose_slots(c);
     ot__elementwise_plan(&c->plan, ot_prep_out(p, 0), p->in, p->n_in);
     return OT_OK;
 }
 
-static void stretch_f32(const chain *c, float *y, const void *const *x, int64_t start, int64_t n)
+static void chain_stretch_f32(const chain *c, float *y, const void *const *x, int64_t start,
+                              int64_t n)
 {
     float buffer[BUFFER];
 
@@ -152,16 +153,17 @@ static void stretch_f32(const chain *c, float *y, const void *const *x, int64_t 
     }
 }
 
-static void piece_f32(void *y, const void *const *x, int64_t n, const void *context)
+static void chain_piece_f32(void *y, const void *const *x, int64_t n, const void *context)
 {
     const chain *c = context;
 
     for (int64_t start = 0; start < n; start += c->stretch)
-        stretch_f32(c, y, x, start, OT_MIN(c->stretch, n - start));
+        chain_stretch_f32(c, y, x, start, OT_MIN(c->stretch, n - start));
 }
 
 // In f64 whatever the type of x and y, a few elements at a time.
-static void piece_ref(void *y, const void *const *x, int64_t n, const ot_run *r, const chain *c)
+static void chain_piece_ref(void *y, const void *const *x, int64_t n, const ot_run *r,
+                            const chain *c)
 {
     enum { CHUNK = 32 };
     double input[OT__MAX_OPERANDS][CHUNK], result[MAX_STEPS][CHUNK];
@@ -187,22 +189,22 @@ static void piece_ref(void *y, const void *const *x, int64_t n, const ot_run *r,
     }
 }
 
-static void piece_of_run(void *y, const void *const *x, int64_t n, const void *context)
+static void chain_piece_of_run(void *y, const void *const *x, int64_t n, const void *context)
 {
     const ot_run *r = context;
 
-    piece_ref(y, x, n, r, r->state);
+    chain_piece_ref(y, x, n, r, r->state);
 }
 
 static ot_status chain_run_ref(const ot_run *r)
 {
-    ot__pieces_run(r, piece_of_run, r);
+    ot__pieces_run(r, chain_piece_of_run, r);
     return OT_OK;
 }
 
 static ot_status chain_run(const ot_run *r)
 {
-    ot__pieces_run(r, piece_f32, r->state);
+    ot__pieces_run(r, chain_piece_f32, r->state);
     return OT_OK;
 }
 
@@ -213,7 +215,7 @@ static bool chain_can_simd(const ot_prep *p)
     program read = {ot_attr_string(p->node, "program"), p->n_in};
     chain c = {.n_steps = 0};
 
-    if (ot_prep_out(p, 0)->dtype != OT_F32 || !read_program(&read, &c))
+    if (ot_prep_out(p, 0)->dtype != OT_F32 || !chain_read_program(&read, &c))
         return false;
     for (int i = 0; i < c.n_steps; i++)
         if (c.step[i].tile->f32 == NULL)

@@ -13,7 +13,7 @@ typedef struct tile_state {
 
 enum { MORE_OPERANDS = OT__MAX_OPERANDS - 1 }; // beside the result so far
 
-static int count_plans(int n_in)
+static int tile_count_plans(int n_in)
 {
     return n_in <= OT__MAX_OPERANDS
                ? 1
@@ -21,15 +21,15 @@ static int count_plans(int n_in)
 }
 
 // First input of plan k, not counting the result so far.
-static int first_input(int k)
+static int tile_first_input(int k)
 {
     return k == 0 ? 0 : OT__MAX_OPERANDS + (k - 1) * MORE_OPERANDS;
 }
 
-static void plan_more(tile_state *s, const ot_prep *p, int k)
+static void tile_plan_more(tile_state *s, const ot_prep *p, int k)
 {
     const ot_arg *x[OT__MAX_OPERANDS] = {p->out[0]};
-    const int first = first_input(k), n = OT_MIN(MORE_OPERANDS, p->n_in - first);
+    const int first = tile_first_input(k), n = OT_MIN(MORE_OPERANDS, p->n_in - first);
 
     for (int i = 0; i < n; i++)
         x[i + 1] = p->in[first + i];
@@ -38,7 +38,7 @@ static void plan_more(tile_state *s, const ot_prep *p, int k)
 
 ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
 {
-    const int n_plans = count_plans(p->n_in);
+    const int n_plans = tile_count_plans(p->n_in);
     tile_state *s = ot_prep_state(p, sizeof(*s) + (size_t)n_plans * sizeof(s->plan[0]));
 
     if (s == NULL)
@@ -49,7 +49,7 @@ ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
     ot__op_tile_attrs(p->node, s->attrs);
     ot__elementwise_plan(&s->plan[0], p->out[0], p->in, OT_MIN(p->n_in, OT__MAX_OPERANDS));
     for (int k = 1; k < n_plans; k++)
-        plan_more(s, p, k);
+        tile_plan_more(s, p, k);
     return OT_OK;
 }
 
@@ -58,7 +58,7 @@ ot_status ot__tile_prepare(ot_prep *p)
     return ot__tile_prepare_as(p, p->node->op->tile);
 }
 
-static void piece_f32(void *y, const void *const *x, int64_t n, const void *context)
+static void tile_piece_f32(void *y, const void *const *x, int64_t n, const void *context)
 {
     const tile_state *s = context;
     const float *xs[OT__MAX_OPERANDS];
@@ -68,7 +68,7 @@ static void piece_f32(void *y, const void *const *x, int64_t n, const void *cont
     s->tile->f32(y, xs, n, s->attrs);
 }
 
-static void piece_f64(void *y, const void *const *x, int64_t n, const void *context)
+static void tile_piece_f64(void *y, const void *const *x, int64_t n, const void *context)
 {
     const tile_state *s = context;
     const double *xs[OT__MAX_OPERANDS];
@@ -78,7 +78,7 @@ static void piece_f64(void *y, const void *const *x, int64_t n, const void *cont
     s->tile->f64(y, xs, n, s->attrs);
 }
 
-static void piece_i32(void *y, const void *const *x, int64_t n, const void *context)
+static void tile_piece_i32(void *y, const void *const *x, int64_t n, const void *context)
 {
     const tile_state *s = context;
     const int32_t *xs[OT__MAX_OPERANDS];
@@ -88,7 +88,7 @@ static void piece_i32(void *y, const void *const *x, int64_t n, const void *cont
     s->tile->i32(y, xs, n, s->attrs);
 }
 
-static void piece_i64(void *y, const void *const *x, int64_t n, const void *context)
+static void tile_piece_i64(void *y, const void *const *x, int64_t n, const void *context)
 {
     const tile_state *s = context;
     const int64_t *xs[OT__MAX_OPERANDS];
@@ -102,7 +102,7 @@ enum { CHUNK = 64 }; // elements on a thread's stack, of each operand
 static const uint64_t top_bit = UINT64_C(1) << 63;
 
 // Moves the unsigned 64-bit integers to the signed ones in order, and back.
-static void flip_top_bits(int64_t *values, int64_t n)
+static void tile_flip_top_bits(int64_t *values, int64_t n)
 {
     for (int64_t k = 0; k < n; k++)
         values[k] = (int64_t)((uint64_t)values[k] ^ top_bit);
@@ -110,7 +110,7 @@ static void flip_top_bits(int64_t *values, int64_t n)
 
 // The types that only operators that compare and choose have: through the tile of a wider type,
 // which holds each of their numbers.
-static void piece_narrow(void *y, const void *const *x, int64_t n, const void *context)
+static void tile_piece_narrow(void *y, const void *const *x, int64_t n, const void *context)
 {
     const tile_state *s = context;
     const bool is_float = ot__dtype_is_float(s->dtype), is_u64 = s->dtype == OT_U64;
@@ -135,7 +135,7 @@ static void piece_narrow(void *y, const void *const *x, int64_t n, const void *c
                 continue;
             ot__convert(to, wide, (const uint8_t *)x[i] + (size_t)start * size, s->dtype, m);
             if (is_u64)
-                flip_top_bits(wider.ints[i], m);
+                tile_flip_top_bits(wider.ints[i], m);
             int_x[i] = wider.ints[i];
             float_x[i] = wider.floats[i];
         }
@@ -144,14 +144,14 @@ static void piece_narrow(void *y, const void *const *x, int64_t n, const void *c
         else
             s->tile->i64(int_y, int_x, m, s->attrs);
         if (is_u64)
-            flip_top_bits(int_y, m);
+            tile_flip_top_bits(int_y, m);
         ot__convert((uint8_t *)y + (size_t)start * size, s->dtype,
                     is_float ? (const void *)float_y : (const void *)int_y, wide, m);
     }
 }
 
 // f32 through the f64 tile, a few elements at a time.
-static void piece_f32_ref(void *y, const void *const *x, int64_t n, const void *context)
+static void tile_piece_f32_ref(void *y, const void *const *x, int64_t n, const void *context)
 {
     double buffer[OT__MAX_OPERANDS][CHUNK], result[CHUNK];
     const double *xs[OT__MAX_OPERANDS] = {NULL};
@@ -173,7 +173,7 @@ static void piece_f32_ref(void *y, const void *const *x, int64_t n, const void *
     }
 }
 
-static ot_status run(const ot_run *r, ot__piece piece)
+static ot_status tile_run_pieces(const ot_run *r, ot__piece piece)
 {
     const tile_state *s = r->state;
     void *y = r->out[0]->data;
@@ -184,7 +184,7 @@ static ot_status run(const ot_run *r, ot__piece piece)
 
         x[0] = y;
         for (int i = own; i < s->plan[k].n_operands; i++) {
-            const ot_arg *arg = r->in[first_input(k) + i - own];
+            const ot_arg *arg = r->in[tile_first_input(k) + i - own];
 
             x[i] = arg == NULL ? NULL : arg->data;
         }
@@ -195,35 +195,35 @@ static ot_status run(const ot_run *r, ot__piece piece)
 
 ot_status ot__tile_run_f32(const ot_run *r)
 {
-    return run(r, piece_f32);
+    return tile_run_pieces(r, tile_piece_f32);
 }
 
 ot_status ot__tile_run_f32_ref(const ot_run *r)
 {
-    return run(r, piece_f32_ref);
+    return tile_run_pieces(r, tile_piece_f32_ref);
 }
 
 ot_status ot__tile_run_f64(const ot_run *r)
 {
-    return run(r, piece_f64);
+    return tile_run_pieces(r, tile_piece_f64);
 }
 
 ot_status ot__tile_run_i32(const ot_run *r)
 {
-    return run(r, piece_i32);
+    return tile_run_pieces(r, tile_piece_i32);
 }
 
 ot_status ot__tile_run_i64(const ot_run *r)
 {
-    return run(r, piece_i64);
+    return tile_run_pieces(r, tile_piece_i64);
 }
 
-static ot_status run_converted(const ot_run *r)
+static ot_status tile_run_converted(const ot_run *r)
 {
-    return run(r, piece_narrow);
+    return tile_run_pieces(r, tile_piece_narrow);
 }
 
-static bool has_vector_code(const ot_prep *p)
+static bool tile_has_vector_code(const ot_prep *p)
 {
     return p->node->op->tile->f32 != NULL;
 }
@@ -234,13 +234,13 @@ const ot_kernel ot__tile_kernels[] = {
     {.name = "simd",
      .types = "T: f32",
      .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = has_vector_code,
+     .can_run = tile_has_vector_code,
      .prepare = ot__tile_prepare,
      .run = ot__tile_run_f32},
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_i32),
     REF("T: i64", ot__tile_run_i64),
-    REF("T: i8 i16 u8 u16 u32 u64 f16 bf16", run_converted),
+    REF("T: i8 i16 u8 u16 u32 u64 f16 bf16", tile_run_converted),
     {0},
 };
