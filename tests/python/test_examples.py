@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python of README.md, docs/python.md and examples/python does what it says."""
+"""The Python of README.md, docs/python.md and examples/python does what it says; the commands of docs/recipes.md and
+docs/tutorial.md run."""
 
 import contextlib
 import importlib.util
@@ -7,6 +8,7 @@ import io
 import os
 import re
 import runpy
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -107,6 +109,47 @@ class ExampleTest(unittest.TestCase):
 
     def test_python_page(self):
         self.run_blocks("docs/python.md", 5)
+
+
+class PageTest(unittest.TestCase):
+    """The blocks of a page run in its order, in one directory. Those that begin with the name of a file become that file."""
+
+    def make_program(self, path, text):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(0o755)
+
+    def run_page(self, page):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        root, python = Path(folder.name), sys.executable
+        (root / "examples").symlink_to(ROOT / "examples")
+        few_steps = '[ "$1" != train ] || set -- "$@" --max-steps 12\n'  # whether it runs, not how well it learns
+        self.make_program(root / "bin/onnxtrain", few_steps + f'exec "{python}" -m onnxtrain "$@"\n')
+        self.make_program(root / "bin/python3", f'exec "{python}" "$@"\n')
+        environment = os.environ | {"PATH": f"{root}/bin:{os.environ['PATH']}", "OMP_WAIT_POLICY": "passive"}
+        blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+        self.assertGreater(len(blocks), 10)
+        for kind, text in blocks:
+            name = re.match(r"# (\w+\.py)\n", text)
+            if name:
+                (root / name[1]).write_text(text)
+                continue
+            if "pkg-config" in text:  # for a library that is installed
+                continue
+            command = ["sh", "-ec", text] if kind == "sh" else [python, "-c", text]
+            done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
+            self.assertEqual(done.returncode, 0, text + done.stdout + done.stderr)
+
+    def test_recipes(self):
+        self.run_page("docs/recipes.md")
+
+    @unittest.skipIf(
+        any(importlib.util.find_spec(name) is None for name in ("torch", "onnxscript", "onnxruntime")),
+        "needs torch, onnxscript and onnxruntime",
+    )
+    def test_tutorial(self):
+        self.run_page("docs/tutorial.md")
 
 
 if __name__ == "__main__":
