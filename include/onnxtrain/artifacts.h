@@ -17,8 +17,8 @@ typedef enum ot_loss {
     OT_LOSS_MSE,             ///< mean of (x - target)^2
     OT_LOSS_L1,              ///< mean of |x - target|
     OT_LOSS_BCE_WITH_LOGITS, ///< binary cross entropy of logits, stable for large |x|
-    OT_LOSS_CUSTOM, ///< a model whose inputs bind to the forward outputs by name, the others become
-                    ///< inputs
+    OT_LOSS_CUSTOM, ///< a model: an input with the name of a forward output takes it, the others
+                    ///< become targets
 } ot_loss;
 
 typedef enum ot_reduction { OT_REDUCTION_MEAN, OT_REDUCTION_SUM, OT_REDUCTION_NONE } ot_reduction;
@@ -100,20 +100,21 @@ typedef struct ot_artifacts_options {
     const char *const *init; ///< "pattern=kind": kaiming_uniform kaiming_normal xavier_uniform
                              ///< xavier_normal zeros ones
     int n_init;
-    int ignore_unknown_frozen; ///< 1: frozen names that the model lacks do not matter, as in lists
+    int ignore_unknown_frozen; ///< 1: frozen names that the model lacks are ignored, as in lists
                                ///< made by a framework; 0: they are errors
     int ort_format;            ///< 1: ot_artifacts_save() also writes the models as .ort files (0)
-    int train_buffers;         ///< 1: what is no parameter in its framework trains like any other
-                               ///< initializer, as in ONNX Runtime (0)
+    int train_buffers;         ///< 1: buffers of the framework train like any other initializer, as
+                               ///< in ONNX Runtime (0)
     int input_gradients; ///< 1: a trainable name may be that of a float input, targets included:
                          ///< its gradient is summed like a parameter's, and nothing updates it (0)
     const char *const *shared; ///< as ot_prepare_options.shared
     int n_shared;
     ot_prepare prepare;  ///< OT_PREPARE_TRAINING
-    int names_of_module; ///< 1: trainable has the parameters of the framework's module, frozen its
-                         ///< others and its buffers; those that the model lacks or that reach no
-                         ///< loss do not matter, unless something else stands for them (0)
-    int unrecorded;      ///< 1: the training model's metadata say nothing of the loss, as with ONNX
+    int names_of_module; ///< 1: trainable lists the parameters of the framework's module, frozen
+                         ///< its other parameters and its buffers. Names that the model lacks or
+                         ///< that reach no loss are ignored, unless the exporter put another tensor
+                         ///< in their place (0)
+    int unrecorded;      ///< 1: the training model's metadata do not record the loss, as with ONNX
                          ///< Runtime (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
@@ -122,7 +123,7 @@ typedef struct ot_artifacts_options {
             OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0         \
     }
 
-/** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL behind the
+/** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL after the
  * last. Static. */
 OT_API const char *ot_init_kind_name(int index);
 
@@ -132,11 +133,11 @@ typedef struct ot_artifacts ot_artifacts;
 /**
  * Build the artifacts of a forward model, which stays as it is.
  *
- * Nodes of unknown operators, such as those of custom operator libraries, are carried along where
- * no gradient passes them, and the log names them: the files then train in a runtime that has them.
+ * Nodes of unknown operators, such as those of custom operator libraries, are passed through where
+ * no gradient passes them. The log names them; the files train in a runtime that has them.
  *
- * Where nothing trains, an optimizer is an error; without one the artifacts are made all the same,
- * and the log says so.
+ * If no parameter trains, an optimizer is an error. Without an optimizer such artifacts are made,
+ * with a warning in the log.
  *
  * @param out the caller destroys it
  * @return OT_ERR_UNSUPPORTED naming every operator without gradient on the way to the loss;
@@ -170,11 +171,11 @@ OT_API const ot_model *ot_artifacts_optimizer_model(const ot_artifacts *artifact
 OT_API ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts,
                                                   const ot_model *optimizer);
 OT_API ot_checkpoint *ot_artifacts_checkpoint(ot_artifacts *artifacts);
-/** Makes the checkpoint the caller's, who destroys it; the artifacts have none any more. For large
- * models: who trains from another checkpoint need not keep this one. */
+/** Give the checkpoint to the caller, who destroys it; the artifacts have none afterwards. A
+ * program that trains a large model from another checkpoint frees memory with it. */
 OT_API ot_checkpoint *ot_artifacts_take_checkpoint(ot_artifacts *artifacts);
-/** What ot_artifacts_generate() found that a user should know although the model trains, each a
- * line, which the log has too. Of artifacts from files there is none. */
+/** What a user should know although the model trains: lines that ot_artifacts_generate() made, and
+ * that the log has too. Artifacts from files have none. */
 OT_API int ot_artifacts_note_count(const ot_artifacts *artifacts);
 /** Owned by the artifacts; NULL out of range.
  * @param level may be NULL; receives OT_LOG_WARNING for what is most likely wrong, such as scores

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building graphs in C: nodes, constants, inputs and losses behind a model, or a model from
-// nothing.
+// Building graphs in C: nodes, constants, inputs and losses after a model, or a model from nothing.
 //
 //     ot_block_create(model, NULL, &b);
 //     ot_value *y = ot_block_output(b, 0), *t = ot_block_input_like(b, y, "target");
@@ -8,7 +7,7 @@
 //     status = ot_block_finish_training(b, &loss, 1, NULL, &artifacts);
 //
 // A builder keeps its first error; after it every call does nothing and returns NULL, so a loss
-// reads like its formula. What went wrong, and in which block, is what finishing returns. Values
+// reads like its formula. Finishing returns the error, with the block where it happened. Values
 // are owned by the builder's model and may be used until the builder is finished or destroyed;
 // each builder takes its own only. What the blocks make is called "onnx::<token>::<n>", with n
 // counted per builder: the same calls in the same order make the same bytes (C leaves the order
@@ -42,8 +41,7 @@ typedef struct ot_block_options {
  *
  * @param options NULL for defaults
  * @param out     the caller destroys it
- * @return errors of the model; operators that are not known are none, unless a gradient is to pass
- * them
+ * @return errors of the model; unknown operators are errors only where a gradient must pass them
  */
 OT_API ot_status ot_block_create(const ot_model *model, const ot_block_options *options,
                                  ot_block **out);

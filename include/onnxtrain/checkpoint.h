@@ -25,8 +25,8 @@ OT_API ot_status ot_checkpoint_create(ot_checkpoint **out);
 OT_API ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out);
 /** As ot_checkpoint_load(), without the optimizer state: what export and evaluation need. */
 OT_API ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out);
-/** As ot_checkpoint_load() from memory, which is borrowed for the call. External data is refused
- * (OT_ERR_UNSUPPORTED), there being no folder. */
+/** As ot_checkpoint_load() from memory, which is borrowed for the call. External data is
+ * OT_ERR_UNSUPPORTED, since there is no directory. */
 OT_API ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out);
 
 enum {
@@ -97,7 +97,7 @@ typedef enum ot_property_kind {
     OT_PROPERTY_STRING = 2,
 } ot_property_kind;
 
-/** Replaces what has the name, also of another kind. */
+/** Replaces a property of the same name, also one of another kind. */
 OT_API ot_status ot_checkpoint_set_int(ot_checkpoint *checkpoint, const char *name, int64_t value);
 OT_API ot_status ot_checkpoint_set_float(ot_checkpoint *checkpoint, const char *name, float value);
 OT_API ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name,

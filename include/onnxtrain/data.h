@@ -32,8 +32,8 @@ typedef struct ot_dataset_options {
     }
 
 /**
- * Open files together: all must have the same number of rows, but for the arrays of an .npz, of
- * which only those that are bound must fit. "name=path" gives an .npy or IDX file's field that
+ * Open files together: all must have the same number of rows; of the arrays of an .npz only those
+ * that are bound. "name=path" gives an .npy or IDX file's field that
  * name.
  *
  * @param out the caller destroys it
@@ -52,8 +52,8 @@ OT_API ot_status ot_dataset_from_tensors(const char *const *names, const ot_tens
 /** NULL is fine. Batches over it go on; the memory goes with the last of them. */
 OT_API void ot_dataset_destroy(ot_dataset *dataset);
 
-/** Where arrays of an .npz differ, those of the first that can be used; what is bound has
- * ot_batches_rows(). */
+/** Where arrays of an .npz differ, the rows of the first array that can be used; ot_batches_rows()
+ * has those of the arrays that are bound. */
 OT_API int64_t ot_dataset_rows(const ot_dataset *dataset);
 OT_API int ot_dataset_field_count(const ot_dataset *dataset);
 /** Owned by the dataset; NULL out of range. CSV columns without header are "0", "1", ... */
@@ -67,7 +67,7 @@ OT_API ot_status ot_dataset_field_info(const ot_dataset *dataset, int index, ot_
 typedef struct ot_binding {
     const char *input;  ///< model input, for messages
     ot_dtype dtype;     ///< element type the input wants
-    ot_shape shape;     ///< of one row; extents below 0 take what the data has
+    ot_shape shape;     ///< of one row; dim sizes below 0 are those of the data
     const char *fields; ///< field name, or several CSV columns: "a,b,c" or "first:last" (by name or
                         ///< position, last included; "#3" is always a position, -1 the last)
     double scale;       ///< multiplied first (1)
@@ -110,7 +110,7 @@ OT_API ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *
 OT_API void ot_batches_destroy(ot_batches *batches); ///< NULL is fine
 OT_API int64_t ot_batches_rows(const ot_batches *batches);
 OT_API int64_t ot_batches_count(const ot_batches *batches); ///< batches an epoch
-/** Rows of an epoch that no batch has: with drop_last, those behind the last whole batch. */
+/** Rows of an epoch that are in no batch: with drop_last, those after the last whole batch. */
 OT_API int64_t ot_batches_left_over(const ot_batches *batches);
 /** Go to a batch of an epoch: any point can be resumed. */
 OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch);

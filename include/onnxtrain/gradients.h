@@ -12,11 +12,11 @@ extern "C" {
 /** A model and its gradients, ready to run. One thread at a time. */
 typedef struct ot_gradients ot_gradients;
 
-/** What the gradient of the value itself is, from which the others follow. */
+/** The gradient of the value itself, from which the others follow. */
 typedef enum ot_gradient_seed {
     OT_SEED_AUTO,  ///< ones for a value of one element, an input for any other
-    OT_SEED_INPUT, ///< an input "<of>_grad" with the value's type and shape, behind the model's
-                   ///< own: the gradients are the product of this vector with the Jacobian
+    OT_SEED_INPUT, ///< an input "<of>_grad" with the value's type and shape, after the model's own:
+                   ///< the gradients are the product of this vector with the Jacobian
     OT_SEED_ONES,  ///< ones: the gradients of the sum of its elements
 } ot_gradient_seed;
 
@@ -38,16 +38,16 @@ typedef struct ot_gradients_options {
 
 /**
  * Make the gradients of value `of` with respect to the values `wrt`, which may be inputs,
- * initializers or computed ones, of type f32 or f64. The model counts as an inference model:
- * BatchNormalization uses its stored statistics, Dropout drops nothing. Otherwise it is taken as it
- * is: what ot_model_prepare_training() puts right, such as merged parameters, is left.
+ * initializers or computed ones, of type f32 or f64. The model is differentiated as an inference
+ * model: BatchNormalization uses its stored statistics, Dropout drops nothing. Nothing else is
+ * changed: merged parameters, which ot_model_prepare_training() separates, stay merged.
  *
  * @param model   borrowed for the call
  * @param options NULL for defaults
  * @param out     the caller destroys it; NULL on failure
- * @return OT_ERR_NOT_FOUND for names that the model has not; OT_ERR_INVALID for values without
- * gradient, by type or for want of a path; OT_ERR_UNSUPPORTED naming the operators that cannot be
- * differentiated
+ * @return OT_ERR_NOT_FOUND for names that the model lacks; OT_ERR_INVALID for values of a type
+ * without gradient, or without a path to `of`; OT_ERR_UNSUPPORTED naming the operators that cannot
+ * be differentiated
  */
 OT_API ot_status ot_gradients_create(const ot_model *model, const char *of, const char *const *wrt,
                                      int n_wrt, const ot_gradients_options *options,
@@ -57,7 +57,7 @@ OT_API void ot_gradients_destroy(ot_gradients *gradients); ///< NULL is fine
 /**
  * The model that computes them, to be saved: the inputs that `of` depends on, in their order, and
  * the seed if it is an input; outputs `of`, then "<name>_grad" for each name of `wrt` (with a
- * number behind where the model has that name already, as when it is itself made of gradients).
+ * number appended where the model has that name already, as a model of gradients does).
  * Written in ONNX's own operators where they can express it, whereas running uses those that are
  * fastest here.
  *

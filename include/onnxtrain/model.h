@@ -31,8 +31,8 @@ typedef struct ot_model_options {
     }
 
 /**
- * Read a model, by a map: as long as it is in use nobody may write into its file and those of its
- * external data, or make them shorter; to replace them by new files is safe.
+ * Read a model. Its file and those of its external data are mapped into memory: while the model is
+ * in use, no process may write into them or shorten them. Replacing them by new files is safe.
  *
  * The file is ONNX protobuf, ONNX Runtime's .ort format (known by its identifier, whatever the
  * path), or ONNX's textual syntax when the path ends in ".onnxtxt" or the bytes are text.
@@ -57,7 +57,7 @@ OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
  *
  * The .ort format needs the type of every value: those not known are inferred as by
  * ot_model_infer(), which leaves `model` as it is here. OT_ERR_UNSUPPORTED names what the format,
- * or ONNX Runtime 1.19.2, has no form for. */
+ * or ONNX Runtime 1.19.2, cannot express. */
 OT_API ot_status ot_model_save(const ot_model *model, const char *path,
                                const ot_model_options *options);
 
@@ -66,8 +66,8 @@ OT_API ot_status ot_model_save(const ot_model *model, const char *path,
 OT_API ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out);
 
 /**
- * Bring the model into the form that training starts from: functions put in where they are called,
- * opsets below 13 raised, nodes in order, and types and shapes of all values inferred.
+ * Bring the model into the form that training starts from: functions inlined, opsets below 13
+ * raised, nodes sorted, and types and shapes of all values inferred.
  *
  * @return OT_ERR_UNSUPPORTED naming the operators that are not known; OT_ERR_INVALID naming a node
  * whose inputs do not fit. After an error the model may only be destroyed.
@@ -92,7 +92,7 @@ OT_API const char *ot_model_output_name(const ot_model *model, int index);
 /**
  * Type and shape of any value of the graph by name.
  *
- * @param dtype,shape filled in; extents that are not numbers are -1; shape->ndim is -1 when not
+ * @param dtype,shape filled in; dim sizes that are not numbers are -1; shape->ndim is -1 when not
  * even the rank is known
  * @return OT_ERR_NOT_FOUND when the graph has no such value
  */
@@ -103,7 +103,7 @@ OT_API ot_status ot_model_value_info(const ot_model *model, const char *name, ot
  */
 OT_API int ot_model_value_is_sequence(const ot_model *model, const char *name);
 
-/** Name of a symbolic extent ("N"); NULL for a number, an extent without name, and out of range.
+/** Name of a symbolic dim ("N"); NULL for a number, a dim without name, and out of range.
  * Owned by the model. */
 OT_API const char *ot_model_value_dim(const ot_model *model, const char *name, int axis);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exporters did to a model's parameters, put right before training.
+// Undoing, before training, what exporters did to a model's parameters.
 #ifndef ONNXTRAIN_PREPARE_H
 #define ONNXTRAIN_PREPARE_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Whether ot_artifacts_generate() puts the model right first. */
+/** Whether ot_artifacts_generate() prepares the model first. */
 typedef enum ot_prepare {
     OT_PREPARE_TRAINING, ///< as ot_model_prepare_training() does
     OT_PREPARE_NONE,     ///< the model is taken as it is; the log says what would change
@@ -19,7 +19,7 @@ typedef struct ot_prepare_options {
     size_t size; ///< sizeof(ot_prepare_options)
     /**
      * Patterns with * and ? over names of tensors that stay as the file shares them: names of the
-     * file, or names that they would get. One that is the word "keep" leaves everything so.
+     * file, or names that they would get. The word "keep" leaves all tensors so.
      */
     const char *const *shared;
     int n_shared;

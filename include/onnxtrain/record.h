@@ -11,10 +11,10 @@ extern "C" {
 #endif
 
 /**
- * The record of a model, or of the training model of artifacts: who measures the model, or goes on
- * training it, does with loss and data as was done before.
+ * The record of a model, or of the training model of artifacts: with it, loss and data are the same
+ * when the model is evaluated, or trained further.
  *
- * Functions take NULL as a record that says nothing.
+ * Functions take NULL as an empty record.
  */
 typedef struct ot_record ot_record;
 
@@ -41,7 +41,7 @@ OT_API ot_status ot_record_data(const ot_record *record, ot_data_options *data,
 /** One line for people: "loss mse:y=target, scale 0.5". Owned by the record; "" for NULL. */
 OT_API const char *ot_record_text(const ot_record *record);
 
-/** What somebody says himself of what is recorded; NULL: nothing. */
+/** What the user gives of what is recorded; NULL: nothing. */
 typedef struct ot_record_given {
     size_t size;                   ///< sizeof(ot_record_given)
     const ot_loss_options *losses; ///< of which loss and factor count, and input and target where

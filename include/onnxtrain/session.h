@@ -70,17 +70,17 @@ OT_API ot_status ot_session_load_buffers(const ot_bytes *training, const ot_byte
  * Give the session an optimizer model, or another one; NULL takes it away. Borrowed for the call;
  * on failure the session keeps what it had.
  *
- * Moments of the same rule are gone on with. Where the model that is replaced has another one, that
- * one's make room: the new rule begins, with the number of steps done at 0. Moments of another rule
- * that a file has brought are refused, as by ot_session_create(). A rule without moments (plain
- * SGD) drops those that a file has brought, and leaves those of the rule it replaces; a rule with
- * moments begins after it.
+ * Where the new model has the same update rule, the moments continue. Where it has another one, new
+ * moments replace the old ones, and the number of steps done is 0. Moments of another rule that
+ * came from a file are OT_ERR_INVALID, as in ot_session_create(). Plain SGD has no moments: it
+ * drops those that came from a file, and keeps those of the rule it replaces; a rule with moments
+ * that follows it begins with new ones.
  */
 OT_API ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer);
 /** NULL is fine. While another thread is inside, nothing happens. */
 OT_API void ot_session_destroy(ot_session *session);
 
-// Questions asked of NULL are answered 0 or NULL.
+// Functions that return a number or a pointer return 0 or NULL for a NULL session.
 
 /** The checkpoint the session works on; owned by whoever made it. */
 OT_API ot_checkpoint *ot_session_checkpoint(ot_session *session);
@@ -94,7 +94,7 @@ OT_API int ot_session_input_count(const ot_session *session, ot_mode mode);
 OT_API const char *ot_session_input_name(const ot_session *session, ot_mode mode, int index);
 OT_API int ot_session_output_count(const ot_session *session, ot_mode mode);
 OT_API const char *ot_session_output_name(const ot_session *session, ot_mode mode, int index);
-/** Declared type and shape of an input; extents that are not numbers are -1. */
+/** Declared type and shape of an input; dim sizes that are not numbers are -1. */
 OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int index,
                                        ot_dtype *dtype, ot_shape *shape);
 
@@ -107,8 +107,8 @@ OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, 
  * @param outputs  outputs[i] NULL: receives a new tensor that the caller destroys; else it is
  * written into (the loss is first); of texts it must be NULL. n_outputs may be less than there are.
  * @return OT_ERR_INVALID when an input has the wrong type or shape or bad values, or a given output
- * does not fit; OT_ERR_STATE when the checkpoint is nominal. Then nothing has changed but perhaps
- * the gradients, and no new tensors are there
+ * does not fit; OT_ERR_STATE when the checkpoint is nominal. After an error no parameter has
+ * changed and no new tensor is given; the gradients may have changed
  */
 OT_API ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs,
                                        int n_inputs, ot_tensor **outputs, int n_outputs);
@@ -170,7 +170,7 @@ typedef struct ot_schedule {
     }
 
 /** Use a schedule from now on, instead of an earlier one: sets initial_lr, and the learning rate
- * for the next step from the steps done. It is saved with the session and found again. */
+ * for the next step from the steps done. It is saved and restored with the session. */
 OT_API ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule);
 /** Learning rate for the next step from the number of optimizer steps done; idempotent.
  * OT_ERR_STATE without a schedule. */
@@ -216,7 +216,7 @@ OT_API ot_status ot_session_save_buffer(ot_session *session, void *to, size_t ca
 
 /**
  * The eval model cut to the named outputs (any values of it), with the present parameters inside,
- * as an ONNX inference model. How the session came by its models makes no difference.
+ * as an ONNX inference model.
  *
  * @param output_names NULL: the outputs of the eval model that do not depend on a target (labels),
  * or when there are none the values from which the loss is computed
@@ -226,13 +226,15 @@ OT_API ot_status ot_session_save_buffer(ot_session *session, void *to, size_t ca
  */
 OT_API ot_status ot_session_export(ot_session *session, const char *const *output_names,
                                    int n_outputs, ot_model **out);
-/** As ot_session_export(), with the very parameters of the checkpoint in the model, not copies: to
- * save it at once. Destroy it before the session or the checkpoint is used for anything else. */
+/** As ot_session_export(), without copies: the model refers to the parameters of the checkpoint.
+ * For saving it at once. Destroy it before the session or the checkpoint is used for anything else.
+ */
 OT_API ot_status ot_session_export_view(ot_session *session, const char *const *output_names,
                                         int n_outputs, ot_model **out);
 
-/** As ot_session_export_view(), of an eval model and a checkpoint that no session is over, as
- * ot_train_run() leaves them in a folder: `output_names` NULL there means those of its options. */
+/** As ot_session_export_view(), for an eval model and a checkpoint without a session, as
+ * ot_train_run() leaves them in its directory: `output_names` NULL then means the outputs of its
+ * options. */
 OT_API ot_status ot_model_export_view(const ot_model *eval, ot_checkpoint *checkpoint,
                                       const char *const *output_names, int n_outputs,
                                       ot_model **out);

@@ -45,8 +45,8 @@ typedef struct ot_data_options {
 
 /**
  * Batches of a dataset, bound to the inputs of a session: for ot_train_run() and
- * ot_train_evaluate(). Targets that are no real numbers are classes; texts become the same classes
- * in both.
+ * ot_train_evaluate(). Targets that are not of a float type are classes; strings become the same
+ * classes in both.
  *
  * @param dataset,validation_dataset kept alive by the batches; the second may be NULL
  * @param options borrowed for the call; NULL for defaults
@@ -139,8 +139,8 @@ typedef struct ot_train_options {
  * Train. Batches give the session's user inputs in order.
  *
  * A state is saved when a train step from it has given a finite loss and all that is trained is
- * finite; until then the checkpoint before it stays. The last state is proven by one step more,
- * which is undone. After an error in the data the state of the last
+ * finite; until then the checkpoint before it stays. For the last state one step more is made, and
+ * undone. After an error in the data the state of the last
  * whole step is saved.
  *
  * @param training,validation validation may be NULL
@@ -158,7 +158,7 @@ OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batc
                               const ot_train_options *options, ot_metrics *last);
 
 /**
- * What artifacts say of their loss, for the data and the metrics of a session over them.
+ * What artifacts record of their loss, for the data and the metrics of a session over them.
  *
  * @param data    `forward` says whether they were made from it; receives targets and probabilities
  * (owned by `artifacts`; targets that are given stay)
