@@ -57,11 +57,12 @@ static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
     if (!instead)
         return OT_ERR_NO_MEMORY;
     ot__node_label(maker, label, sizeof label);
-    text = ot__arena_printf(arena,
-                            "%s takes '%s', which is behind %s, but expects scores: it does its "
-                            "own %s, and twice trains badly; %s",
-                            is_bce ? "bce-with-logits" : "cross-entropy", scores->name, label,
-                            is_bce ? "Sigmoid" : "Softmax", instead);
+    text =
+        ot__arena_printf(arena,
+                         "%s takes '%s', which comes after %s, but expects scores: it applies %s "
+                         "itself, and two of them train badly; %s",
+                         is_bce ? "bce-with-logits" : "cross-entropy", scores->name, label,
+                         is_bce ? "Sigmoid" : "Softmax", instead);
     return ot__forward_note(forward, OT_LOG_WARNING, text);
 }
 

@@ -37,7 +37,7 @@ run 0 train line.onnxtxt --data smooth.csv --loss bce-with-logits $once
 
 # Scores that went through the loss's own softmax or sigmoid train badly; the remedy works.
 sed 's/scores = Gemm/logits = Gemm/; s/^}/    [last] scores = Softmax (logits)\n}/' mlp.onnxtxt >ended.onnxtxt
-again="cross-entropy takes 'scores', which is behind Softmax 'last', but expects scores: it does its own Softmax"
+again="cross-entropy takes 'scores', which comes after Softmax 'last', but expects scores: it applies Softmax itself"
 run 0 check ended.onnxtxt
 out "note     $again"
 run 0 train ended.onnxtxt --data plain.csv --scale 0.01 --epochs 1 --log ended.jsonl
@@ -56,7 +56,7 @@ run 0 info ended.onnx
 out "scores"
 sed 's/y = Gemm/raw = Gemm/; s/^}/    p = Sigmoid (raw) y = Identity (p)\n}/' line.onnxtxt >gated.onnxtxt
 run 0 train gated.onnxtxt --data sides.csv --loss bce-with-logits --epochs 1
-out "note: bce-with-logits takes 'y', which is behind Sigmoid of 'p', but expects scores"
+out "note: bce-with-logits takes 'y', which comes after Sigmoid of 'p', but expects scores"
 
 # A loss written by hand: mean((y - target)^2) is mse, bit for bit but for its nodes.
 cat >loss.onnxtxt <<'END'

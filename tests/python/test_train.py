@@ -64,7 +64,7 @@ class LossesTest(unittest.TestCase):
     def test_a_second_softmax_is_warned_of(self):
         text = TOKENS.replace(b"scores = MatMul(x, w)", b"m = MatMul(x, w) scores = Softmax(m)")
         data = np.ones((4, 3, 2), np.float32), np.zeros((4, 3), np.int64)
-        with self.assertWarnsRegex(UserWarning, "cross-entropy takes 'scores', which is behind Softmax"):
+        with self.assertWarnsRegex(UserWarning, "cross-entropy takes 'scores', which comes after Softmax"):
             result = quiet(data, text, class_axis=-1, epochs=1)
         self.assertEqual(len(result.notes), 1)
         self.assertIn("take 'm' as loss input", result.notes[0])

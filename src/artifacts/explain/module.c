@@ -22,7 +22,7 @@ ot_status ot__candidates_check_module(const ot__candidates *c, const ot__selecti
             continue;
         return ot__error(
             OT_ERR_INVALID,
-            "the model has no '%s' of the module, but '%s', which is none of it: the "
+            "the model has no '%s' of the module, but '%s', which is not in it: the "
             "exporter computed parameters away; torch.onnx.export with optimize=False, "
             "or dynamo=False with training=TrainingMode.TRAINING and "
             "do_constant_folding=False, keeps them",

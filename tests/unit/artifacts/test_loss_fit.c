@@ -53,28 +53,32 @@ static void assert_note(const char *nodes, ot_loss kind, const char *input, cons
 static void a_second_softmax_is_noted_with_the_remedy(void **state)
 {
     (void)state;
-    assert_note("[soft] y = Softmax(logits)", OT_LOSS_CROSS_ENTROPY, NULL,
-                "cross-entropy takes 'y', which is behind Softmax 'soft', but expects scores: it "
-                "does its own Softmax, and twice trains badly; take 'logits' as loss input, or "
-                "export the model without Softmax");
+    assert_note(
+        "[soft] y = Softmax(logits)", OT_LOSS_CROSS_ENTROPY, NULL,
+        "cross-entropy takes 'y', which comes after Softmax 'soft', but expects scores: it "
+        "applies Softmax itself, and two of them train badly; take 'logits' as loss input, or "
+        "export the model without Softmax");
     assert_note("[soft] y = Softmax(logits)", OT_LOSS_CROSS_ENTROPY, "logits", NULL);
-    assert_note("[gate] y = Sigmoid(logits)", OT_LOSS_BCE_WITH_LOGITS, NULL,
-                "bce-with-logits takes 'y', which is behind Sigmoid 'gate', but expects scores: it "
-                "does its own Sigmoid, and twice trains badly; take 'logits' as loss input, or "
-                "export the model without Sigmoid");
+    assert_note(
+        "[gate] y = Sigmoid(logits)", OT_LOSS_BCE_WITH_LOGITS, NULL,
+        "bce-with-logits takes 'y', which comes after Sigmoid 'gate', but expects scores: it "
+        "applies Sigmoid itself, and two of them train badly; take 'logits' as loss input, or "
+        "export the model without Sigmoid");
 }
 
 static void what_moves_elements_hides_nothing(void **state)
 {
     (void)state;
-    assert_note("[soft] s = Softmax(logits) r = Reshape(s, rows) y = Identity(r)",
-                OT_LOSS_CROSS_ENTROPY, NULL,
-                "cross-entropy takes 'y', which is behind Softmax 'soft', but expects scores: it "
-                "does its own Softmax, and twice trains badly; export the model without Softmax");
-    assert_note("[soft] s = Sigmoid(logits) u = Unsqueeze(s, zero) y = Squeeze(u, zero)",
-                OT_LOSS_BCE_WITH_LOGITS, NULL,
-                "bce-with-logits takes 'y', which is behind Sigmoid 'soft', but expects scores: it "
-                "does its own Sigmoid, and twice trains badly; export the model without Sigmoid");
+    assert_note(
+        "[soft] s = Softmax(logits) r = Reshape(s, rows) y = Identity(r)", OT_LOSS_CROSS_ENTROPY,
+        NULL,
+        "cross-entropy takes 'y', which comes after Softmax 'soft', but expects scores: it "
+        "applies Softmax itself, and two of them train badly; export the model without Softmax");
+    assert_note(
+        "[soft] s = Sigmoid(logits) u = Unsqueeze(s, zero) y = Squeeze(u, zero)",
+        OT_LOSS_BCE_WITH_LOGITS, NULL,
+        "bce-with-logits takes 'y', which comes after Sigmoid 'soft', but expects scores: it "
+        "applies Sigmoid itself, and two of them train badly; export the model without Sigmoid");
 }
 
 static void other_ends_are_not_noted(void **state)
@@ -100,7 +104,7 @@ static void hear(void *context, ot_log_level level, const char *message)
     if (level != OT_LOG_WARNING)
         return;
     h->n_warnings++;
-    h->is_softmax = strstr(message, "which is behind Softmax") != NULL;
+    h->is_softmax = strstr(message, "which comes after Softmax") != NULL;
 }
 
 static void the_log_and_the_report_have_it_too(void **state)
@@ -122,7 +126,7 @@ static void the_log_and_the_report_have_it_too(void **state)
     assert_ok(ot_report_create(model, &options, &report));
     assert_int_equal(ot_report_trainable(report), 1);
     assert_int_equal(ot_report_note_count(report), 1);
-    assert_non_null(strstr(ot_report_note(report, 0), "which is behind Softmax of 'y'"));
+    assert_non_null(strstr(ot_report_note(report, 0), "which comes after Softmax of 'y'"));
     ot_report_destroy(report);
     ot_model_destroy(model);
 }

@@ -184,7 +184,7 @@ static void names_of_a_module_say_what_trains(void **state)
     report = report_of(forward, &options);
     assert_int_equal(ot_report_trainable(report), 0);
     assert_non_null(strstr(ot_report_problem(report, 0),
-                           "the model has no 'lost' of the module, but 'w', which is none of it"));
+                           "the model has no 'lost' of the module, but 'w', which is not in it"));
     ot_report_destroy(report);
     options.n_trainable = 1;
     report = report_of(forward, &options);
