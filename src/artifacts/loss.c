@@ -197,7 +197,7 @@ static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, o
 
 static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, ot_value *scores)
 {
-    ot_value *labels, *loss;
+    ot_value *labels, *rows, *loss;
 
     ot__block_fail(block, check_scores(block->graph, options, scores));
     if (block->status != OT_OK)
@@ -205,8 +205,8 @@ static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, 
     labels = labels_of(block, options, scores);
     if (class_axis(options, scores) == 1)
         return softmax_loss(block, options, scores, labels);
-    loss =
-        softmax_loss(block, options, rows_of_scores(block, scores), rows_of_labels(block, labels));
+    rows = rows_of_labels(block, labels);
+    loss = softmax_loss(block, options, rows_of_scores(block, scores), rows);
     if (options->reduction != OT_REDUCTION_NONE)
         return loss;
     return ot__block_binary(block, "Reshape", "reshape_output", loss,

@@ -145,8 +145,9 @@ ot_value *ot__emit_concat(ot_grad *g, ot_value *const *parts, int n, int64_t axi
 
 ot_value *ot__emit_part(ot_grad *g, ot_value *list, int64_t first, int64_t last)
 {
-    return ot_emit3(g, "Slice", list, ot_emit_constant_i64(g, &first, 1),
-                    ot_emit_constant_i64(g, &last, 1));
+    ot_value *end = ot_emit_constant_i64(g, &last, 1);
+
+    return ot_emit3(g, "Slice", list, ot_emit_constant_i64(g, &first, 1), end);
 }
 
 ot_value *ot__emit_extents(ot_grad *g, ot_value *v, int first, int last)
@@ -172,9 +173,9 @@ ot_value *ot__emit_at(ot_grad *g, ot_value *list, int64_t index)
 
 ot_value *ot__emit_count_up(ot_grad *g, ot_value *limit)
 {
-    return limit == NULL ? NULL
-                         : ot_emit3(g, "Range", ot_emit_constant(g, 0.0, limit), limit,
-                                    ot_emit_constant(g, 1.0, limit));
+    ot_value *step = ot_emit_constant(g, 1.0, limit);
+
+    return ot_emit3(g, "Range", ot_emit_constant(g, 0.0, limit), limit, step);
 }
 
 ot_value *ot__emit_zeros(ot_grad *g, ot_value *shape, const ot_value *like)
@@ -214,9 +215,11 @@ ot_value *ot__emit_scatter_flat(ot_grad *g, ot_value *shape, ot_value *positions
 {
     const int64_t all = -1;
     ot_value *zeros = updates == NULL ? NULL : ot__emit_zeros(g, shape, updates);
-    ot_value *sum = ot__emit_scatter_add(
-        g, "ScatterElements", 0, ot__emit_reshape(g, zeros, &all, 1),
-        ot__emit_reshape(g, positions, &all, 1), ot__emit_reshape(g, updates, &all, 1));
+    ot_value *sum;
 
+    updates = ot__emit_reshape(g, updates, &all, 1);
+    positions = ot__emit_reshape(g, positions, &all, 1);
+    zeros = ot__emit_reshape(g, zeros, &all, 1);
+    sum = ot__emit_scatter_add(g, "ScatterElements", 0, zeros, positions, updates);
     return ot_emit2(g, "Reshape", sum, shape);
 }

@@ -303,9 +303,11 @@ static ot_value *emit_reached(ot_grad *g, transposed *t, ot_value *dy)
         t->g.pad_end[a] = OT_MAX(t->g.pad_end[a], 0);
     }
     if (n > 0) {
-        ot_value *in[] = {dy, ot_emit_constant_i64(g, starts, n), ot_emit_constant_i64(g, ends, n),
-                          ot_emit_constant_i64(g, axes, n)};
+        ot_value *in[] = {dy, NULL, NULL, NULL};
 
+        in[1] = ot_emit_constant_i64(g, starts, n);
+        in[2] = ot_emit_constant_i64(g, ends, n);
+        in[3] = ot_emit_constant_i64(g, axes, n);
         dy = ot_emit_output(g, ot_emit(g, "Slice", NULL, in, 4, 1), 0);
     }
     return dy;

@@ -38,7 +38,7 @@ static ot_value *zero_like(ot_grad *g, const ot_value *v)
 static ot_value *slope_of_base(ot_grad *g, ot_value *x, ot_value *p)
 {
     const ot_tensor *number = ot_grad_wants(g, 1) ? NULL : ot_value_constant(p);
-    ot_value *slope;
+    ot_value *slope, *zero;
 
     if (number != NULL && ot_tensor_count(number) == 1 && ot__tensor_get_f64(number, 0) == 2.0)
         return ot_emit2(g, "Mul", x, ot_emit_constant(g, 2.0, x));
@@ -46,7 +46,8 @@ static ot_value *slope_of_base(ot_grad *g, ot_value *x, ot_value *p)
     slope = ot_emit2(g, "Mul", p, slope);
     if (number != NULL && ot_tensor_count(number) == 1 && ot__tensor_get_f64(number, 0) != 0.0)
         return slope;
-    return ot_emit3(g, "Where", ot_emit2(g, "Equal", p, zero_like(g, p)), zero_like(g, x), slope);
+    zero = zero_like(g, x);
+    return ot_emit3(g, "Where", ot_emit2(g, "Equal", p, zero_like(g, p)), zero, slope);
 }
 
 // Z = X^P:  dX = dZ * P * X^(P - 1) and dP = dZ * Z * log(X), each summed over the axes that were
@@ -64,7 +65,8 @@ static void pow_grad(ot_grad *g)
         ot_value *p = ot_grad_x(g, 1);
         ot_value *positive = ot_emit2(g, "Greater", x, zero_like(g, x));
         ot_value *safe = ot_emit3(g, "Where", positive, x, ot_emit_constant(g, 1.0, x));
-        ot_value *slope = ot_emit2(g, "Mul", ot_grad_y(g, 0), ot_emit1(g, "Log", safe));
+        ot_value *log = ot_emit1(g, "Log", safe);
+        ot_value *slope = ot_emit2(g, "Mul", ot_grad_y(g, 0), log);
         ot_value *dp = ot_emit_sum_to(g, ot_emit2(g, "Mul", dz, slope), p);
 
         ot_grad_set_dx(g, 1, ot_emit_cast(g, dp, ot_value_dtype(p)));

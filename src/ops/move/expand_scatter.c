@@ -13,7 +13,8 @@ static int rank_of(const ot_value *v)
 // with `axis` replaced by the indices' own.
 void ot__gather_grad_expand(ot_grad *g)
 {
-    ot_value *shape = ot_grad_x(g, 0), *indices = ot_grad_x(g, 1), *dy = ot_grad_x(g, 2), *dx;
+    ot_value *shape = ot_grad_x(g, 0), *indices = ot_grad_x(g, 1), *dy = ot_grad_x(g, 2);
+    ot_value *column, *dx;
     const int q = rank_of(indices), n = rank_of(dy), ndim = n - q + 1;
     const int64_t given = ot_attr_int(ot_grad_node(g), "axis"), last = q;
     const int axis = (int)(given < 0 ? given + ndim : given);
@@ -27,8 +28,8 @@ void ot__gather_grad_expand(ot_grad *g)
         order[k] = k == 0 ? axis : k <= axis ? k - 1 : k;
         back[order[k]] = k;
     }
-    indices = ot_emit2(g, "Unsqueeze", ot_emit_cast(g, indices, OT_I64),
-                       ot_emit_constant_i64(g, &last, 1));
+    column = ot_emit_constant_i64(g, &last, 1);
+    indices = ot_emit2(g, "Unsqueeze", ot_emit_cast(g, indices, OT_I64), column);
     if (axis > 0) {
         dy = ot__emit_transpose(g, dy, front, n);
         shape = ot_emit2(g, "Gather", shape, ot_emit_constant_i64(g, order, ndim));
@@ -70,8 +71,8 @@ void ot__gather_nd_grad_expand(ot_grad *g)
         return;
     if (n_batch > 0) {
         const int64_t one = 1;
-        ot_value *const parts[] = {ot__emit_extents(g, indices, 0, n - 1),
-                                   ot_emit_constant_i64(g, &one, 1)};
+        ot_value *rows = ot__emit_extents(g, indices, 0, n - 1);
+        ot_value *const parts[] = {rows, ot_emit_constant_i64(g, &one, 1)};
         ot_value *column_shape = ot__emit_concat(g, parts, 2, 0);
 
         for (int k = 0; k < n_batch; k++)
@@ -92,9 +93,9 @@ void ot__slice_grad_expand(ot_grad *g)
     ot_value *zeros = ot__emit_zeros(g, shape, dy);
     ot_value *slice[5] = {
         ot_emit2(g, "Reshape", ot__emit_count_up(g, ot_emit1(g, "Size", zeros)), shape)};
-    ot_value *scatter[3] = {ot__emit_reshape(g, zeros, &all, 1), NULL,
-                            ot__emit_reshape(g, dy, &all, 1)};
+    ot_value *scatter[3] = {ot__emit_reshape(g, zeros, &all, 1)};
 
+    scatter[2] = ot__emit_reshape(g, dy, &all, 1);
     for (int i = 2; i < n_in; i++)
         slice[i - 1] = ot_grad_x(g, i);
     if (!slice[0])

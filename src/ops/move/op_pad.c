@@ -236,12 +236,12 @@ static void constant_grad(ot_grad *g)
 static ot_value *emit_sources(ot_grad *g, ot_value *extent, ot_value *pads, int i, int n_axes)
 {
     const int64_t at[2] = {i, n_axes + i};
-    ot_value *in[2];
+    ot_value *in[2], *step;
     ot_node *pad;
 
     extent = ot_emit2(g, "Squeeze", extent, ot_emit_constant_i64(g, &(int64_t){0}, 1));
-    in[0] = ot_emit3(g, "Range", ot_emit_constant(g, 0.0, pads), extent,
-                     ot_emit_constant(g, 1.0, pads));
+    step = ot_emit_constant(g, 1.0, pads);
+    in[0] = ot_emit3(g, "Range", ot_emit_constant(g, 0.0, pads), extent, step);
     in[1] = ot_emit2(g, "Gather", pads, ot_emit_constant_i64(g, at, 2));
     pad = ot_emit(g, "Pad", NULL, in, 2, 1);
     ot_emit_string(g, pad, "mode", ot_attr_string(ot_grad_node(g), "mode"));
@@ -264,14 +264,14 @@ static void repeating_grad(ot_grad *g)
     for (int i = 0; i < n && given != OT__UNKNOWN; i++) {
         const int64_t axis = given == OT__GIVEN ? axes.axis[i] : i;
         ot_value *extent = ot_emit2(g, "Gather", x_shape, ot_emit_constant_i64(g, &axis, 1));
-        ot_value *shape[2] = {ot_emit_shape(g, d), extent}, *in[3];
+        ot_value *shape[2] = {ot_emit_shape(g, d), extent}, *in[3], *list;
         ot_node *node;
 
         for (int k = 0; k < ndim; k++)
             order[k] = k == axis ? ndim : k; // dY's shape so far, but X's extent along the axis
+        list = ot_emit_constant_i64(g, order, ndim);
         in[0] = ot_emit2(g, "Gather",
-                         ot_emit_output(g, ot_emit(g, "Concat", "axis = 0", shape, 2, 1), 0),
-                         ot_emit_constant_i64(g, order, ndim));
+                         ot_emit_output(g, ot_emit(g, "Concat", "axis = 0", shape, 2, 1), 0), list);
         in[1] = emit_sources(g, extent, ot_grad_x(g, PADS), i, n);
         in[2] = d;
         node = ot_emit(g, "com.microsoft.GatherGrad", NULL, in, 3, 1);

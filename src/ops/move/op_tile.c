@@ -69,7 +69,7 @@ static ot_value *emit_split(ot_grad *g, ot_value *dy, ot_value *x, ot_value *rep
     const int64_t *known = ot_value_known(repeats, &n);
     const int64_t one = 1, minus_one = -1;
     int64_t list[2 * OT_MAX_NDIM];
-    ot_value *column, *pair[2], *in[2] = {dy, NULL};
+    ot_value *column, *flat, *pair[2], *in[2] = {dy, NULL};
     ot_node *node;
 
     if (known != NULL && ot__all_numbers(known, n) && ot__shape_is_static(shape)) {
@@ -82,9 +82,9 @@ static ot_value *emit_split(ot_grad *g, ot_value *dy, ot_value *x, ot_value *rep
     column = ot_emit_constant_i64(g, &one, 1);
     pair[0] = ot_emit2(g, "Unsqueeze", repeats, column);
     pair[1] = ot_emit2(g, "Unsqueeze", ot_emit_shape(g, x), column);
-    in[1] =
-        ot_emit2(g, "Reshape", ot_emit_output(g, ot_emit(g, "Concat", "axis = 1", pair, 2, 1), 0),
-                 ot_emit_constant_i64(g, &minus_one, 1));
+    flat = ot_emit_constant_i64(g, &minus_one, 1);
+    in[1] = ot_emit2(g, "Reshape",
+                     ot_emit_output(g, ot_emit(g, "Concat", "axis = 1", pair, 2, 1), 0), flat);
     node = ot_emit(g, "Reshape", NULL, in, 2, 1);
     if (ot__model_opset(ot_grad_node(g)->graph->model, "") >= 14)
         ot_emit_int(g, node, "allowzero", 1); // an extent may turn out to be 0

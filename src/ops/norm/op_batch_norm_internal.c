@@ -27,11 +27,13 @@ static ot_status internal_prepare_simd(ot_prep *p)
 
 static void internal_grad(ot_grad *g)
 {
-    if (is_training(ot_grad_node(g)))
-        ot__batch_norm_batch_grad(g, ot_grad_y(g, OT__BN_SAVED_MEAN),
-                                  ot_grad_y(g, OT__BN_SAVED_SPREAD));
-    else
+    if (is_training(ot_grad_node(g))) {
+        ot_value *spread = ot_grad_y(g, OT__BN_SAVED_SPREAD);
+
+        ot__batch_norm_batch_grad(g, ot_grad_y(g, OT__BN_SAVED_MEAN), spread);
+    } else {
         ot__batch_norm_stored_grad(g);
+    }
 }
 
 enum { STATE = OT_PORT_STATE | OT_PORT_NO_GRAD, KEPT = OT_PORT_OPTIONAL | OT_PORT_NO_GRAD };

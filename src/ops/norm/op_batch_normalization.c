@@ -46,15 +46,15 @@ static void batch_grad(ot_grad *g)
     ot_value *x = ot_grad_x(g, OT__BN_X), *scale = ot_grad_x(g, OT__BN_SCALE);
     const ot_dtype dtype = ot_value_dtype(x);
     const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
-    ot_value *count = ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype),
-                               ot_emit_cast(g, ot_emit1(g, "Size", scale), dtype));
+    ot_value *channels = ot_emit_cast(g, ot_emit1(g, "Size", scale), dtype);
+    ot_value *count = ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype), channels);
     ot_value *mean = emit_mean(g, x, count), *centred = ot_emit2(g, "Sub", x, mean);
     ot_value *var = emit_mean(g, ot_emit2(g, "Mul", centred, centred), count);
     ot_value *spread =
         ot_emit1(g, "Sqrt", ot_emit2(g, "Add", var, ot_emit_constant(g, epsilon, x)));
+    ot_value *factor = emit_flat(g, ot_emit1(g, "Reciprocal", spread));
 
-    ot__batch_norm_batch_grad(g, emit_flat(g, mean),
-                              emit_flat(g, ot_emit1(g, "Reciprocal", spread)));
+    ot__batch_norm_batch_grad(g, emit_flat(g, mean), factor);
 }
 
 static void batch_norm_grad(ot_grad *g)

@@ -82,7 +82,7 @@ static void norm_grad(ot_grad *g)
 {
     ot_value *x = ot_grad_x(g, X), *dy = ot_grad_dy(g, 0);
     const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
-    ot_value *axes, *sum, *count, *centred, *squares, *inv, *xh;
+    ot_value *axes, *sum, *count, *centred, *squares, *shift, *inv, *xh;
 
     if (!dy)
         return;
@@ -91,10 +91,10 @@ static void norm_grad(ot_grad *g)
     count = ot__emit_plane_elements(g, x, sum);
     centred = ot_emit2(g, "Sub", x, ot_emit2(g, "Div", sum, count));
     squares = emit_plane_sum(g, ot_emit2(g, "Mul", centred, centred), axes);
-    inv = ot_emit1(g, "Reciprocal",
-                   ot_emit1(g, "Sqrt",
-                            ot_emit2(g, "Add", ot_emit2(g, "Div", squares, count),
-                                     ot_emit_constant(g, epsilon, x))));
+    shift = ot_emit_constant(g, epsilon, x);
+    inv = ot_emit1(
+        g, "Reciprocal",
+        ot_emit1(g, "Sqrt", ot_emit2(g, "Add", ot_emit2(g, "Div", squares, count), shift)));
     xh = ot_emit2(g, "Mul", centred, inv);
     if (ot_grad_wants(g, X)) {
         ot_value *b = ot_emit2(g, "Mul", dy, ot__emit_channels(g, ot_grad_x(g, SCALE), x));

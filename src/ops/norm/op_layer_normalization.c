@@ -64,7 +64,8 @@ static ot_status norm_run_simd(const ot_run *r)
 // Mean and factor are kept by the forward node, also where its outputs were omitted.
 static void norm_grad(ot_grad *g)
 {
-    ot_value *const in[] = {ot_grad_dy(g, 0), ot_grad_x(g, 0), ot_grad_x(g, 1), ot_grad_y(g, 1),
+    ot_value *mean = ot_grad_y(g, 1);
+    ot_value *const in[] = {ot_grad_dy(g, 0), ot_grad_x(g, 0), ot_grad_x(g, 1), mean,
                             ot_grad_y(g, 2)};
     ot_node *node;
 

@@ -7,8 +7,8 @@
 // The extents of dX: batch and channels from dY, those of the image as the node knows them.
 static ot_value *emit_image_shape(ot_grad *g, ot_value *dy, const ot_shape *x)
 {
-    ot_value *parts[] = {ot__emit_extents(g, dy, 0, 2),
-                         ot_emit_constant_i64(g, x->dim + 2, x->ndim - 2)};
+    ot_value *front = ot__emit_extents(g, dy, 0, 2);
+    ot_value *parts[] = {front, ot_emit_constant_i64(g, x->dim + 2, x->ndim - 2)};
 
     return ot__emit_concat(g, parts, 2, 0);
 }
@@ -29,8 +29,8 @@ void ot__max_pool_grad_expand(ot_grad *g)
 static ot_value *emit_planes(ot_grad *g, ot_value *v)
 {
     const int64_t apart[] = {-1, 1};
-    ot_value *parts[] = {ot_emit_constant_i64(g, apart, 2),
-                         ot__emit_extents(g, v, 2, ot_value_shape(v)->ndim)};
+    ot_value *front = ot_emit_constant_i64(g, apart, 2);
+    ot_value *parts[] = {front, ot__emit_extents(g, v, 2, ot_value_shape(v)->ndim)};
 
     return ot_emit2(g, "Reshape", v, ot__emit_concat(g, parts, 2, 0));
 }
@@ -43,7 +43,8 @@ static ot_value *emit_counts(ot_grad *g, const ot__geometry *window, ot_value *s
     int64_t pads[2 * OT__WINDOW_AXES];
     const int n = window->n_axes;
     const int64_t one_plane[] = {1, 1};
-    ot_value *parts[] = {ot_emit_constant_i64(g, one_plane, 2), ot__emit_part(g, shape, 2, 2 + n)};
+    ot_value *front = ot_emit_constant_i64(g, one_plane, 2);
+    ot_value *parts[] = {front, ot__emit_part(g, shape, 2, 2 + n)};
     ot_value *zeros = ot__emit_zeros(g, ot__emit_concat(g, parts, 2, 0), dy), *ones;
     ot_node *node;
 
@@ -83,7 +84,7 @@ static ot_value *emit_window(ot_grad *g, const ot__geometry *window, const ot_va
 void ot__average_pool_grad_expand(ot_grad *g)
 {
     const ot_node *node = ot_grad_node(g);
-    ot_value *dy = ot_grad_x(g, 0), *shape, *shares;
+    ot_value *dy = ot_grad_x(g, 0), *shape, *shares, *weights, *image, *dx;
     const ot_value *x = node->outputs[0];
     ot__geometry window;
     ot__spread spread;
@@ -113,10 +114,8 @@ void ot__average_pool_grad_expand(ot_grad *g)
                           .groups = 1};
     if (!shares)
         return;
-    ot_expand_set(
-        g, 0,
-        ot_emit2(g, "Reshape",
-                 ot__emit_spread(g, &spread, emit_planes(g, shares), emit_window(g, &window, dy),
-                                 ot_value_shape(x), ot__emit_part(g, shape, 2, 2 + window.n_axes)),
-                 shape));
+    image = ot__emit_part(g, shape, 2, 2 + window.n_axes);
+    weights = emit_window(g, &window, dy);
+    dx = ot__emit_spread(g, &spread, emit_planes(g, shares), weights, ot_value_shape(x), image);
+    ot_expand_set(g, 0, ot_emit2(g, "Reshape", dx, shape));
 }

@@ -91,9 +91,9 @@ static ot_value *emit_scatter(ot_grad *g, ot_value *dy, ot_value *indices, ot_va
 {
     ot_value *all = ot_emit_constant_i64(g, &(int64_t){-1}, 1);
     ot_value *size = ot_emit2(g, "Reshape", ot_emit1(g, "Size", x), all);
+    ot_value *terms = ot_emit2(g, "Reshape", dy, all);
     ot_value *flat =
-        ot_emit3(g, "com.microsoft.GatherGrad", size, ot_emit2(g, "Reshape", indices, all),
-                 ot_emit2(g, "Reshape", dy, all));
+        ot_emit3(g, "com.microsoft.GatherGrad", size, ot_emit2(g, "Reshape", indices, all), terms);
 
     return ot_emit_reshape_like(g, flat, x);
 }

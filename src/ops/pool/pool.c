@@ -188,11 +188,12 @@ int64_t ot__plane_elements(const ot_shape *x)
 ot_value *ot__emit_plane_elements(ot_grad *g, ot_value *x, ot_value *y)
 {
     const ot_dtype dtype = ot_value_dtype(x);
+    ot_value *planes;
 
     if (ot__spatial_is_static(x))
         return ot_emit_constant(g, (double)ot__plane_elements(ot_value_shape(x)), x);
-    return ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype),
-                    ot_emit_cast(g, ot_emit1(g, "Size", y), dtype));
+    planes = ot_emit_cast(g, ot_emit1(g, "Size", y), dtype);
+    return ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype), planes);
 }
 
 ot_value *ot__emit_spatial_axes(ot_grad *g, const ot_value *x)

@@ -53,9 +53,10 @@ static ot_value *emit_rows(ot_grad *g, ot_value *x)
         target = ot_emit_constant_i64(g, rows, 2);
     } else {
         ot_value *parts[2] = {ot_emit_constant_i64(g, rows, 1), NULL};
+        ot_value *last = ot_emit_constant_i64(g, &(int64_t){-1}, 1);
         ot_node *concat;
-        parts[1] =
-            ot_emit2(g, "Gather", ot_emit_shape(g, x), ot_emit_constant_i64(g, &(int64_t){-1}, 1));
+
+        parts[1] = ot_emit2(g, "Gather", ot_emit_shape(g, x), last);
         concat = ot_emit(g, "Concat", "axis = 0", parts, 2, 1);
         target = ot_emit_output(g, concat, 0);
     }
@@ -106,13 +107,17 @@ static void matmul_grad(ot_grad *g)
     }
     if (ot_grad_wants(g, 1)) {
         ot_value *db;
-        if (is_plain)
+
+        if (is_plain) {
             db = emit_product(g, "Gemm", left, dy, true, false);
-        else if (ot_value_shape(right)->ndim == 2)
-            db = emit_product(g, "Gemm", emit_rows(g, left), emit_rows(g, dy), true, false);
-        else
+        } else if (ot_value_shape(right)->ndim == 2) {
+            ot_value *rows = emit_rows(g, dy);
+
+            db = emit_product(g, "Gemm", emit_rows(g, left), rows, true, false);
+        } else {
             db = ot_emit_sum_to(
                 g, emit_product(g, "com.microsoft.FusedMatMul", left, dy, true, false), right);
+        }
         ot_grad_set_dx(g, 1, b_is_vector ? ot_emit_reshape_like(g, db, b) : db);
     }
 }

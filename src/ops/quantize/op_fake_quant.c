@@ -83,10 +83,11 @@ static void fake_quant_expand(ot_grad *g)
     high = ot_emit_constant(g, (double)ot_attr_int(ot_grad_node(g), "quant_max"), x);
     y = ot_emit2(g, "Min", ot_emit2(g, "Max", q, low), high);
     y = ot_emit2(g, "Mul", ot_emit2(g, "Sub", y, zero), scale);
-    if (ot_expand_wants(g, 1))
-        ot_expand_set(g, 1,
-                      ot_emit2(g, "And", ot_emit2(g, "GreaterOrEqual", q, low),
-                               ot_emit2(g, "LessOrEqual", q, high)));
+    if (ot_expand_wants(g, 1)) {
+        ot_value *below = ot_emit2(g, "LessOrEqual", q, high);
+
+        ot_expand_set(g, 1, ot_emit2(g, "And", ot_emit2(g, "GreaterOrEqual", q, low), below));
+    }
     ot_expand_set(g, 0, y);
 }
 

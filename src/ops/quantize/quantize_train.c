@@ -150,7 +150,7 @@ static ot_value *emit_by_axis(ot_grad *g, const pair *p)
     static const range all = {-(INT64_C(1) << 23), INT64_C(1) << 23}; // integers in f32
     ot_value *scales = emit_scales(g, p), *x = ot_emit2(g, "Div", p->x, scales);
     ot_value *one = ot_emit_constant(g, 1, p->x), *zero = ot_emit_constant(g, 0, p->x);
-    ot_value *y, *low, *high, *points;
+    ot_value *y, *low, *high, *points, *lowered;
 
     if (equals_zero(p->zero))
         return ot_emit2(g, "Mul", emit_fake_quant(g, x, one, zero, p->range), scales);
@@ -158,8 +158,8 @@ static ot_value *emit_by_axis(ot_grad *g, const pair *p)
     low = ot_emit2(g, "Sub", ot_emit_constant(g, (double)p->range.low, p->x), points);
     high = ot_emit2(g, "Sub", ot_emit_constant(g, (double)p->range.high, p->x), points);
     y = emit_fake_quant(g, x, one, zero, all);
-    y = ot_emit3(g, "Where", ot_emit2(g, "Less", y, low), low,
-                 ot_emit3(g, "Where", ot_emit2(g, "Greater", y, high), high, y));
+    lowered = ot_emit3(g, "Where", ot_emit2(g, "Greater", y, high), high, y);
+    y = ot_emit3(g, "Where", ot_emit2(g, "Less", y, low), low, lowered);
     return ot_emit2(g, "Mul", y, scales);
 }
 

@@ -56,8 +56,10 @@ void ot__recurrent_steps_first(ot_grad *g)
 static ot_value *backwards(ot_grad *g, ot_value *v)
 {
     const int64_t first = -1, end = INT32_MIN, axis = 0, step = -1;
-    ot_value *const in[] = {v, ot_emit_constant_i64(g, &first, 1), ot_emit_constant_i64(g, &end, 1),
-                            ot_emit_constant_i64(g, &axis, 1), ot_emit_constant_i64(g, &step, 1)};
+    ot_value *starts = ot_emit_constant_i64(g, &first, 1);
+    ot_value *ends = ot_emit_constant_i64(g, &end, 1);
+    ot_value *axes = ot_emit_constant_i64(g, &axis, 1);
+    ot_value *const in[] = {v, starts, ends, axes, ot_emit_constant_i64(g, &step, 1)};
 
     return v == NULL ? NULL : ot_emit_output(g, ot_emit(g, "Slice", NULL, in, 5, 1), 0);
 }

@@ -11,9 +11,9 @@ static ot_status reduce_l2_prep(ot_prep *p)
 static void reduce_l2_grad(ot_grad *g)
 {
     ot_value *y = ot_grad_y(g, 0), *zero = ot_emit_constant(g, 0.0, y);
-    ot_value *ratio = ot_emit3(g, "Where", ot_emit2(g, "Equal", y, zero), zero,
-                               ot_emit2(g, "Div", ot_grad_dy(g, 0), y));
+    ot_value *ratio = ot_emit2(g, "Div", ot_grad_dy(g, 0), y);
 
+    ratio = ot_emit3(g, "Where", ot_emit2(g, "Equal", y, zero), zero, ratio);
     ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", ot_grad_x(g, 0), ot__reduce_restore(g, ratio)));
 }
 

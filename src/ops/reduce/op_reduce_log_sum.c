@@ -11,10 +11,9 @@ static ot_status reduce_log_sum_prep(ot_prep *p)
 static void reduce_log_sum_grad(ot_grad *g)
 {
     ot_value *each = ot_emit2(g, "Div", ot_grad_dy(g, 0), ot_emit1(g, "Exp", ot_grad_y(g, 0)));
+    ot_value *shape = ot_emit_shape(g, ot_grad_x(g, 0));
 
-    ot_grad_set_dx(
-        g, 0,
-        ot_emit2(g, "Expand", ot__reduce_restore(g, each), ot_emit_shape(g, ot_grad_x(g, 0))));
+    ot_grad_set_dx(g, 0, ot_emit2(g, "Expand", ot__reduce_restore(g, each), shape));
 }
 
 static const ot_kernel reduce_log_sum_kernels[] = {

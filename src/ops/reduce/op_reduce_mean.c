@@ -11,10 +11,10 @@ static ot_status reduce_mean_prep(ot_prep *p)
 static void reduce_mean_grad(ot_grad *g)
 {
     ot_value *dy = ot__reduce_restore(g, ot_grad_dy(g, 0));
+    ot_value *shape = ot_emit_shape(g, ot_grad_x(g, 0));
 
-    ot_grad_set_dx(g, 0,
-                   ot_emit2(g, "Expand", ot_emit2(g, "Div", dy, ot__reduce_count(g)),
-                            ot_emit_shape(g, ot_grad_x(g, 0))));
+    dy = ot_emit2(g, "Div", dy, ot__reduce_count(g));
+    ot_grad_set_dx(g, 0, ot_emit2(g, "Expand", dy, shape));
 }
 
 static const ot_kernel reduce_mean_kernels[] = {

@@ -24,10 +24,9 @@ static void reduce_prod_grad(ot_grad *g)
     ot_value *n_zero = ot__reduce_count_where(g, mask);
     ot_value *product = ot__reduce_again(g, "ReduceProd", nonzero);
     ot_value *each = ot_emit2(g, "Mul", ot__reduce_restore(g, ot_grad_dy(g, 0)), product);
+    ot_value *dx = ot_emit2(g, "Div", each, nonzero);
 
-    ot_grad_set_dx(g, 0,
-                   ot_emit3(g, "Where", ot_emit2(g, "Equal", n_zero, mask),
-                            ot_emit2(g, "Div", each, nonzero), zero));
+    ot_grad_set_dx(g, 0, ot_emit3(g, "Where", ot_emit2(g, "Equal", n_zero, mask), dx, zero));
 }
 
 static const ot_kernel reduce_prod_kernels[] = {

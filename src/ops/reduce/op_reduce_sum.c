@@ -41,8 +41,8 @@ static ot_value *emit_pairs(ot_grad *g, ot_value *summed, ot_value *kept)
 {
     const int64_t axis = 1, all = -1;
     ot_value *at = ot_emit_constant_i64(g, &axis, 1);
-    ot_value *const columns[] = {ot_emit2(g, "Unsqueeze", summed, at),
-                                 ot_emit2(g, "Unsqueeze", kept, at)};
+    ot_value *column = ot_emit2(g, "Unsqueeze", summed, at);
+    ot_value *const columns[] = {column, ot_emit2(g, "Unsqueeze", kept, at)};
 
     return ot__emit_reshape(g, ot__emit_concat(g, columns, 2, 1), &all, 1);
 }
@@ -51,7 +51,7 @@ static ot_value *emit_pairs(ot_grad *g, ot_value *summed, ot_value *kept)
 // part to sum over and the part to keep, so that the axes are always the same.
 static void reduce_sum_expand(ot_grad *g)
 {
-    ot_value *x = ot_grad_x(g, 0), *axes = ot_grad_x(g, 1), *own, *other, *one, *is_one;
+    ot_value *x = ot_grad_x(g, 0), *axes = ot_grad_x(g, 1), *own, *other, *one, *is_one, *kept;
     const ot_node *args = axes == NULL ? NULL : axes->producer;
     const int n = ot_value_shape(x)->ndim;
     int64_t summed[OT_MAX_NDIM];
@@ -71,9 +71,8 @@ static void reduce_sum_expand(ot_grad *g)
     other = fill_up(g, other, n);
     one = own == NULL ? NULL : ot_emit_constant(g, 1.0, own);
     is_one = ot_emit2(g, "Equal", own, one);
-    x = ot_emit2(g, "Reshape", x,
-                 emit_pairs(g, ot_emit3(g, "Where", is_one, other, one),
-                            ot_emit3(g, "Where", is_one, one, other)));
+    kept = ot_emit3(g, "Where", is_one, one, other);
+    x = ot_emit2(g, "Reshape", x, emit_pairs(g, ot_emit3(g, "Where", is_one, other, one), kept));
     ot_expand_set(g, 0, ot__emit_sum(g, x, summed, n, false));
 }
 

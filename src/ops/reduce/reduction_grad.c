@@ -57,6 +57,7 @@ ot_value *ot__reduce_count(ot_grad *g)
     const ot_dtype dtype = ot_value_dtype(x);
     ot__axes axes;
     double count = 1;
+    ot_value *groups;
     bool is_known = find_axes(g, &axes) == OT__GIVEN;
 
     for (int k = 0; k < shape->ndim; k++) {
@@ -67,8 +68,8 @@ ot_value *ot__reduce_count(ot_grad *g)
     }
     if (is_known)
         return ot_emit_constant(g, count, x);
-    return ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype),
-                    ot_emit_cast(g, ot_emit1(g, "Size", ot_grad_dy(g, 0)), dtype));
+    groups = ot_emit_cast(g, ot_emit1(g, "Size", ot_grad_dy(g, 0)), dtype);
+    return ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype), groups);
 }
 
 ot_value *ot__reduce_count_where(ot_grad *g, ot_value *mask)
@@ -92,8 +93,8 @@ void ot__reduce_extreme_grad(ot_grad *g)
     ot_value *x = ot_grad_x(g, 0);
     ot_value *is_it = ot_emit2(g, "Equal", x, ot__reduce_restore(g, ot_grad_y(g, 0)));
     ot_value *mask = ot_emit_cast(g, is_it, ot_value_dtype(x));
-    ot_value *share = ot_emit2(g, "Div", ot__reduce_restore(g, ot_grad_dy(g, 0)),
-                               ot__reduce_count_where(g, mask));
+    ot_value *count = ot__reduce_count_where(g, mask);
+    ot_value *share = ot_emit2(g, "Div", ot__reduce_restore(g, ot_grad_dy(g, 0)), count);
 
     ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, share));
 }

@@ -69,13 +69,13 @@ static void expand(ot_grad *g, bool softmax)
     const int64_t axis = 1;
     ot_value *scores = ot_grad_x(g, SCORES),
              *labels = ot_emit_cast(g, ot_grad_x(g, LABELS), OT_I64);
-    ot_value *weights, *each, *one_hot, *slope;
+    ot_value *weights, *column, *each, *one_hot, *slope;
 
     if (!labels || !ot_value_has_shape(scores) || !ot_value_has_shape(labels))
         return;
     weights = emit_weights(g, &labels);
-    each = ot_emit2(g, "Unsqueeze", ot_emit2(g, "Mul", weights, emit_share(g, weights)),
-                    ot_emit_constant_i64(g, &axis, 1));
+    column = ot_emit_constant_i64(g, &axis, 1);
+    each = ot_emit2(g, "Unsqueeze", ot_emit2(g, "Mul", weights, emit_share(g, weights)), column);
     one_hot = emit_one_hot(g, labels, scores);
     slope = softmax ? ot_emit2(g, "Sub", ot_emit1(g, "Exp", scores), one_hot)
                     : ot_emit1(g, "Neg", one_hot);
