@@ -395,11 +395,13 @@ static inline bool ot__has_node_number(const ot__numbers *numbers, const ot_node
 }
 static inline int ot__value_number(const ot__numbers *numbers, const ot_value *value)
 {
+    (void)numbers;
     assert(ot__has_number(numbers, value));
     return value->number;
 }
 static inline int ot__node_number(const ot__numbers *numbers, const ot_node *node)
 {
+    (void)numbers;
     assert(ot__has_node_number(numbers, node));
     return node->number;
 }

@@ -150,11 +150,13 @@ static ot_status label_encoder_prepare(ot_prep *p)
     const ot_dtype to = values_of(node, &given, &n_values);
     const size_t count = (size_t)n, size = ot__element_size(to);
     table *t = ot_prep_state(p, sizeof(*t) + count * sizeof(entry) + (count + 1) * size);
-    entry *entries = (entry *)(t + 1);
-    char *values = (char *)(entries + count);
+    entry *entries;
+    char *values;
 
     if (t == NULL)
         return OT_ERR_NO_MEMORY;
+    entries = (entry *)(t + 1);
+    values = (char *)(entries + count);
     for (int k = 0; k < n; k++)
         entries[k] = (entry){key_at(from, keys, k), k};
     qsort(entries, count, sizeof(*entries), compare);
