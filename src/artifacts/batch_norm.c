@@ -108,7 +108,7 @@ static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node 
 
 static ot_status freeze_statistic(ot__candidates *c, const marking *m, ot_node *node, int i_input)
 {
-    ot__candidate *item;
+    ot__candidate *item = NULL;
     char label[160];
 
     OT_TRY(resolve_statistic(c, m, node, i_input, &item));

@@ -121,7 +121,7 @@ static void what_only_a_later_version_knows_is_refused_when_it_is_set(void **sta
         const size_t size = uses[i].size + 64;
 
         for (size_t odd = uses[i].size; odd < size; odd++) {
-            char why[64];
+            char why[96];
 
             snprintf(why, sizeof why, "size is %zu and byte %zu is set", size, odd);
             assert_refused(&uses[i], call(&uses[i], *state, size, size, odd), size, why);
