@@ -171,7 +171,7 @@ LINKAGE void FN(clip_grad)(T *y, const T *const *x, int64_t n, const float *attr
         for (int64_t k = 0; k < n; k++) {
             const T g = dy[k];
 
-            y[k] = (a[k] >= low[k]) & (a[k] <= high[k]) ? g : 0;
+            y[k] = ((a[k] >= low[k]) & (a[k] <= high[k])) ? g : 0;
         }
     } else if (low != NULL) {
         SIMD_LOOP
