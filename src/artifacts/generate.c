@@ -122,37 +122,53 @@ static ot_status keep_notes(ot_artifacts *artifacts, const ot__forward *forward)
 
 // ---- the whole ----
 
-static ot_status finish(ot__forward *forward, const ot_artifacts_options *options, const char *note,
-                        ot_artifacts *artifacts)
+// Sessions take a model over as it is: prepared where all its operators are known.
+static ot_status seal(ot_model *model)
 {
+    if (!model)
+        return OT_OK;
+    OT_TRY(ot__model_align_constants(model));
+    ot__pass_mark_prepared(model);
+    model->is_final = true;
+    return OT_OK;
+}
+
+static ot_status finish(ot__forward *forward, const ot_artifacts_options *options,
+                        const ot_model *original, ot_artifacts *artifacts)
+{
+    if (original)
+        OT_TRY(ot__loss_take(artifacts, forward, original, options));
     OT_TRY(build_optimizer(artifacts, forward, options->optimizer));
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
+    OT_TRY(ot__model_align_constants(forward->model)); // both models have the same ones
     OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
     // Models that are exported come of it, trained as nobody knows here.
     OT_TRY(ot__record_drop(artifacts->eval));
     OT_TRY(ot__training_model(forward));
     OT_TRY(options->unrecorded ? ot__record_drop(forward->model)
                                : ot__model_drop_metadata(forward->model, OT_METADATA_LOSS));
-    if (note && !options->unrecorded)
-        OT_TRY(ot_model_set_metadata(forward->model, OT_METADATA_LOSS, note));
+    if (!options->unrecorded)
+        OT_TRY(ot__loss_write(forward->model, artifacts->loss_terms, artifacts->n_loss_terms));
     OT_TRY(warn_of_foreign(forward->model));
     OT_TRY(keep_notes(artifacts, forward));
     artifacts->ort_format = options->ort_format != 0;
     artifacts->training = forward->model;
     forward->model = NULL;
-    return ot__loss_read(artifacts);
+    OT_TRY(seal(artifacts->training));
+    OT_TRY(seal(artifacts->eval));
+    return seal(artifacts->optimizer);
 }
 
 ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options *options,
-                               const char *note, ot_artifacts **out)
+                               const ot_model *original, ot_artifacts **out)
 {
     ot_artifacts *artifacts;
     ot_status st;
 
     *out = NULL;
     OT_TRY(ot__artifacts_create(&artifacts));
-    st = finish(forward, options, note, artifacts);
+    st = finish(forward, options, original, artifacts);
     if (st == OT_OK)
         *out = artifacts;
     else
@@ -163,11 +179,8 @@ ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options 
 static ot_status generate(const ot_model *model, const ot_artifacts_options *options,
                           ot__forward *forward, ot_artifacts **out)
 {
-    char *note;
-
     OT_TRY(ot__forward_build(model, options, OT_FOREIGN_CARRIED, forward));
-    OT_TRY(ot__loss_note(forward, model, options, &note));
-    return ot__artifacts_finish(forward, options, note, out);
+    return ot__artifacts_finish(forward, options, model, out);
 }
 
 ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,

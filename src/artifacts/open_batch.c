@@ -72,6 +72,7 @@ static ot_status attempt(const ot_model *fixed, ot__choices *choices, ot_model *
     } else if (st == OT_OK) {
         st = try_opened(fixed, copy, &opened);
         if (st == OT_OK) {
+            ot__pass_mark_prepared(copy);
             *out = copy;
             return say_opened(line, &opened);
         }

@@ -291,7 +291,7 @@ static ot_status check_effect(const ot__candidates *c, const ot__patterns *train
     return OT_OK;
 }
 
-// `trained` is the model, as it is to train: what has a gradient there decides.
+// `trained` is the model as it is to train: what has a gradient there decides.
 static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *loss,
                               const ot__selection *selection, ot_value **values,
                               ot__path_status *status, ot_node **blocker)
@@ -300,12 +300,22 @@ static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *
 
     for (int i = 0; i < c->n; i++)
         values[i] = ot__graph_find(graph, c->items[i].value->name);
-    OT_TRY(ot__pass_train(trained));
     OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, status, blocker));
     for (int i = 0; i < c->n; i++)
         OT_TRY(classify_one(c, &c->items[i], selection, status[i], blocker[i]));
     return selection->options->names_of_module ? ot__candidates_check_module(c, selection)
                                                : check_effect(c, &selection->trainable);
+}
+
+// The model itself where training rewrites nothing, else a copy; *copy: for the caller to destroy.
+static ot_status training_form(ot_model *model, ot_model **copy, ot_model **out)
+{
+    *out = model;
+    if (!ot__pass_has_training_form(model))
+        return OT_OK;
+    OT_TRY(ot__model_clone(model, copy));
+    *out = *copy;
+    return ot__pass_train(*copy);
 }
 
 static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection *selection)
@@ -315,8 +325,8 @@ static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection
     ot_value **values;
     ot__path_status *status;
     ot_node **blocker;
-    ot_model *trained;
-    ot_status st;
+    ot_model *copy = NULL, *trained = NULL;
+    ot_status st = OT_ERR_NO_MEMORY;
 
     OT_TRY(check_overlap(selection));
     if (!options->train_buffers)
@@ -330,12 +340,11 @@ static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection
     values = ot__alloc_zero(n, sizeof(ot_value *));
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));
-    st =
-        values && status && blocker ? ot__model_clone(c->graph->model, &trained) : OT_ERR_NO_MEMORY;
-    if (st == OT_OK) {
+    if (values && status && blocker)
+        st = training_form(c->graph->model, &copy, &trained);
+    if (st == OT_OK)
         st = classify_all(c, trained, loss->name, selection, values, status, blocker);
-        ot_model_destroy(trained);
-    }
+    ot_model_destroy(copy);
     ot__free(values);
     ot__free(status);
     ot__free(blocker);

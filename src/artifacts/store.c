@@ -75,7 +75,9 @@ ot_status ot_artifacts_set_optimizer_model(ot_artifacts *artifacts, const ot_mod
     OT_TRY(OT_GIVEN(artifacts));
     OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
     if (optimizer)
-        OT_TRY(ot__model_clone(optimizer, &copy));
+        OT_TRY(ot__model_acquire(optimizer, &copy));
+    if (copy && !copy->is_final)
+        copy->is_final = true;
     ot_model_destroy(artifacts->optimizer);
     artifacts->optimizer = copy;
     return OT_OK;
@@ -189,6 +191,8 @@ static ot_status load_model(const char *folder, const char *prefix, const char *
     found = st == OT_OK && !ot__path_exists(path) && ot__path_exists(ort_path) ? ort_path : path;
     if (st == OT_OK && (!is_optional || ot__path_exists(found)))
         st = ot_model_load(found, NULL, out);
+    if (*out)
+        (*out)->is_final = true;
     ot__free(path);
     ot__free(ort_path);
     return st;

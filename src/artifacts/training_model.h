@@ -11,13 +11,15 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward);
 ot_status ot__eval_model(const ot_model *model, ot_model **out);
 // training_model.c: append gradients, accumulators and lazy_reset_grad to the forward's own model.
 ot_status ot__training_model(ot__forward *forward);
-// generate.c: the artifacts of a closed forward, whose model becomes the training model. `note`:
-// its metadata OT_METADATA_LOSS, or NULL.
+// generate.c: the artifacts of a closed forward, whose model becomes the training model.
+// `original`: the model that the losses of the options were put behind; NULL: the forward has its
+// own.
 ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options *options,
-                               const char *note, ot_artifacts **out);
-// loss_note.c: the training model's metadata OT_METADATA_LOSS, before parameters become inputs;
-// *text is NULL when there is nothing to say.
-ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
-                        const ot_artifacts_options *options, char **text);
+                               const ot_model *original, ot_artifacts **out);
+// loss_note.c: what the options say of the loss into loss_terms, before parameters become inputs;
+// terms as the model's metadata OT_METADATA_LOSS.
+ot_status ot__loss_take(ot_artifacts *artifacts, const ot__forward *forward,
+                        const ot_model *original, const ot_artifacts_options *options);
+ot_status ot__loss_write(ot_model *model, const ot__loss_term *terms, int n_terms);
 
 #endif

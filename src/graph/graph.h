@@ -245,12 +245,17 @@ struct ot_model {
     ot__bytes extra;
     struct ot__symbols *symbols; // dim.c
     const char *folder;          // where external data is looked for; NULL when there is none
+    bool is_prepared; // passes/pass_prepare.c has been over it, and what came since keeps to that
+    bool is_final;    // nobody changes it any more: owners may share it
 };
 
 // model.c: everything comes from the model's arena; NULL (and the error) when out of memory
 ot_status ot__model_create(ot_model **out); // empty, with a main graph
-// A deep copy of the structure; constants are shared and stay alive as long as either model.
+// A deep copy of the structure, neither prepared nor final; constants are shared and stay alive as
+// long as either model.
 ot_status ot__model_clone(const ot_model *model, ot_model **out);
+// The model for one more owner, who destroys it too: itself where it is final, else a clone.
+ot_status ot__model_acquire(const ot_model *model, ot_model **out);
 // What `other` holds (strings, attributes, constants) stays alive as long as `model`, for parts
 // taken over from it.
 ot_status ot__model_keep(ot_model *model, const ot_model *other);

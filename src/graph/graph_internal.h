@@ -3,13 +3,16 @@
 #ifndef OT_GRAPH_INTERNAL_H
 #define OT_GRAPH_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "graph/graph.h"
 
 // Something that lives as long as the last model that refers to it.
 typedef struct ot__held ot__held;
 
 struct ot__holdings {
-    ot__held **items; // the model's own arena is the first
+    atomic_int n_owners; // besides the first: ot__model_acquire
+    ot__held **items;    // the model's own arena is the first
     int n_items, items_capacity;
     ot_graph **graphs; // every graph of the model, for the maps in them
     int n_graphs, graphs_capacity;

@@ -188,11 +188,21 @@ ot_status ot__model_create(ot_model **out)
     return OT_OK;
 }
 
+ot_status ot__model_acquire(const ot_model *model, ot_model **out)
+{
+    if (!model->is_final)
+        return ot__model_clone(model, out);
+    atomic_fetch_add(&model->holdings->n_owners, 1);
+    *out = (ot_model *)(uintptr_t)model; // which nobody changes
+    return OT_OK;
+}
+
 void ot_model_destroy(ot_model *model)
 {
     struct ot__holdings *holdings;
 
-    if (!OT_ENDS(model))
+    if (!OT_IS_LIVE(model) || atomic_fetch_sub(&model->holdings->n_owners, 1) > 0 ||
+        !OT_ENDS(model))
         return;
     holdings = model->holdings;
     for (int i = 0; i < holdings->n_graphs; i++) {

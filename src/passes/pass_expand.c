@@ -77,6 +77,14 @@ ot_status ot__pass_expand(ot_model *model)
     return ot__pass_finished(model, "expand");
 }
 
+bool ot__pass_has_training_form(const ot_model *model)
+{
+    for (int n = 0; n < model->graph->n_nodes; n++)
+        if (model->graph->nodes[n]->op->train)
+            return true;
+    return false;
+}
+
 ot_status ot__pass_train(ot_model *model)
 {
     OT_TRY(rewrite(model->graph, training_form));

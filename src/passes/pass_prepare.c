@@ -30,17 +30,42 @@ static ot_status prepare(ot_model *model, ot_status (*check)(ot_model *))
     OT_TRY(ot__graph_verify(model->graph));
     OT_TRY(ot__fuse_sequence(model));
     OT_TRY(check(model));
-    return ot__pass_infer(model);
+    OT_TRY(ot__pass_infer(model));
+    return ot__pass_finished(model, "prepare");
 }
 
 ot_status ot__pass_prepare(ot_model *model)
 {
-    return prepare(model, ot__pass_check);
+    if (model->is_prepared)
+        return OT_OK;
+    OT_TRY(prepare(model, ot__pass_check));
+    model->is_prepared = true;
+    return OT_OK;
 }
 
 ot_status ot__pass_prepare_carrying(ot_model *model)
 {
-    return prepare(model, ot__pass_check_carrying);
+    return model->is_prepared ? OT_OK : prepare(model, ot__pass_check_carrying);
+}
+
+static bool is_resolved(const ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_node *node = graph->nodes[n];
+
+        if (!node->op || ot__op_is_foreign(node))
+            return false;
+        for (int a = 0; a < node->n_attrs; a++)
+            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
+                if (!is_resolved(ot__attr_graph(node->attrs[a], g)))
+                    return false;
+    }
+    return true;
+}
+
+void ot__pass_mark_prepared(ot_model *model)
+{
+    model->is_prepared = is_resolved(model->graph);
 }
 
 ot_status ot_model_infer(ot_model *model)

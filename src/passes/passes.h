@@ -28,10 +28,14 @@ const char *ot__match_leaf(const ot_node *node);
 // What a reader's model goes through before anything else: inline functions, take apart what ONNX
 // Runtime's optimiser has fused, make sequences of known length tensors, raise the opset to 13,
 // resolve and check every node (all unknown operators are named in one message), sort, infer types
-// and shapes.
+// and shapes. A model that is_prepared stays as it is.
 ot_status ot__pass_prepare(ot_model *model);
 // The same, but nodes whose operator is unknown get the record ot__op_foreign and stay as they are.
 ot_status ot__pass_prepare_carrying(ot_model *model);
+
+// A model made of a prepared one, whose nodes were checked and inferred as they were added, is
+// prepared too, unless some operator in it is unknown.
+void ot__pass_mark_prepared(ot_model *model);
 
 // pass_check.c: raise old nodes, resolve node->op, arity, attributes, types.
 ot_status ot__pass_check(ot_model *model);
@@ -90,6 +94,7 @@ ot_status ot__pass_expand(ot_model *model);
 // pass_expand.c: nodes become what gradients are built of (ot_op_def.train): QuantizeLinear and
 // DequantizeLinear FakeQuant, recurrent layers those that ONNX Runtime trains.
 ot_status ot__pass_train(ot_model *model);
+bool ot__pass_has_training_form(const ot_model *model); // whether there is any such node
 // pass_expand.c: nodes become what also ONNX Runtime runs (ot_op_def.eval): recurrent layers that
 // have the batch first layers by steps between Transposes.
 ot_status ot__pass_eval(ot_model *model);

@@ -1,264 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training or eval model, its inputs sorted by what they stand for. The format knows them by
-// their names only.
-#include <string.h>
-
+// A program: one model, prepared once, and what is made of it.
 #include "session/session_internal.h"
 
-#define SUFFIX_GRADIENT "_grad"
-
-// The parameter whose name is `name` without `suffix`; NULL when there is none.
-static ot__parameter *find_base(ot_model *model, const ot_checkpoint *checkpoint, const char *name,
-                                const char *suffix)
+static ot_status prepare(ot__program *program)
 {
-    const char *base;
-
-    if (!ot__ends_with(name, suffix))
-        return NULL;
-    base = ot__arena_strndup(model->arena, name, strlen(name) - strlen(suffix));
-    return base == NULL ? NULL : ot__ckpt_find(checkpoint, base);
-}
-
-static ot__parameter *find_gradient(ot_model *model, const ot_checkpoint *checkpoint,
-                                    const char *name)
-{
-    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED,
-                                           SUFFIX_GRADIENT};
-
-    for (size_t i = 0; i < OT_COUNT(suffixes); i++) {
-        ot__parameter *p = find_base(model, checkpoint, name, suffixes[i]);
-
-        if (p != NULL)
-            return p;
-    }
-    return NULL;
-}
-
-// Position among the user inputs, which `users` numbers, of the one that a gradient's buffer or
-// output belongs to; -1: none.
-static int find_user_input(const ot__program *program, const ot__numbers *users, const char *name)
-{
-    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED};
-    const ot_graph *g = program->model->graph;
-
-    for (size_t k = 0; k < OT_COUNT(suffixes); k++) {
-        const size_t length = strlen(name) - OT_MIN(strlen(name), strlen(suffixes[k]));
-        const char *base = ot__ends_with(name, suffixes[k])
-                               ? ot__arena_strndup(program->model->arena, name, length)
-                               : NULL;
-        const ot_value *value = base == NULL ? NULL : ot__graph_find(g, base);
-
-        if (value != NULL && ot__has_number(users, value))
-            return ot__value_number(users, value);
-    }
-    return -1;
-}
-
-// Type and shape of what is in the checkpoint against what the model declares.
-static ot_status check_parameter(const ot__program *program, const ot_checkpoint *checkpoint,
-                                 const ot_value *value, const ot__parameter *p)
-{
-    const ot_tensor *t = p->value;
-    char found[160], expected[160];
-    bool fits;
-
-    if (t == NULL || value->kind != OT_VALUE_TENSOR)
-        return ot__error(OT_ERR_INVALID, "%s: input '%s' is not the tensor of that name",
-                         program->what, value->name);
-    fits = t->dtype == value->dtype;
-    if (value->has_shape && !checkpoint->is_nominal) {
-        fits = fits && t->shape.ndim == value->shape.ndim;
-        for (int k = 0; fits && k < t->shape.ndim; k++)
-            fits =
-                !ot__dim_is_number(value->shape.dim[k]) || value->shape.dim[k] == t->shape.dim[k];
-    }
-    if (fits)
-        return OT_OK;
-    return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s%s, but %s%s in the checkpoint",
-                     program->what, value->name, ot_dtype_name(value->dtype),
-                     value->has_shape
-                         ? ot__dims_text(program->model, &value->shape, expected, sizeof expected)
-                         : "",
-                     ot_dtype_name(t->dtype),
-                     checkpoint->is_nominal ? "" : ot__shape_text(&t->shape, found, sizeof found));
-}
-
-static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoint,
-                            const ot_value *value, ot__input *input)
-{
-    const ot_shape one = OT_SHAPE(1);
-
-    input->parameter = ot__ckpt_find(checkpoint, value->name);
-    if (input->parameter != NULL) {
-        input->role = OT_ROLE_PARAMETER;
-        return check_parameter(program, checkpoint, value, input->parameter);
-    }
-    if (value->constant != NULL) {
-        input->role = OT_ROLE_CONSTANT;
-        return OT_OK;
-    }
-    if (strcmp(value->name, OT_NAME_LAZY_RESET) == 0) {
-        if (value->dtype != OT_BOOL || (value->has_shape && !ot__shape_equal(&value->shape, &one)))
-            return ot__error(OT_ERR_INVALID, "%s: input '%s' must be bool[1]", program->what,
-                             value->name);
-        input->role = OT_ROLE_LAZY_RESET;
-        return OT_OK;
-    }
-    input->parameter = find_gradient(program->model, checkpoint, value->name);
-    if (input->parameter != NULL) {
-        if (!input->parameter->trainable)
-            return ot__error(OT_ERR_INVALID,
-                             "%s: input '%s' is the gradient of a parameter that is frozen in the "
-                             "checkpoint",
-                             program->what, value->name);
-        input->role = OT_ROLE_GRADIENT;
-        return check_parameter(program, checkpoint, value, input->parameter);
-    }
-    input->role =
-        ot__ends_with(value->name, OT_SUFFIX_BUFFER) ? OT_ROLE_INPUT_GRADIENT : OT_ROLE_USER;
-    return OT_OK;
-}
-
-// Once the user inputs are known.
-static ot_status find_inputs_of_gradients(const ot__program *program, const ot__numbers *users)
-{
-    const ot_graph *g = program->model->graph;
-
-    for (int i = 0; i < program->n_inputs; i++) {
-        ot__input *input = &program->inputs[i];
-        const ot_value *value = g->inputs[i], *of;
-
-        if (input->role != OT_ROLE_INPUT_GRADIENT)
-            continue;
-        input->i_user = find_user_input(program, users, value->name);
-        if (input->i_user < 0)
-            return ot__error(OT_ERR_INVALID,
-                             "%s: input '%s' is a gradient buffer, but there is no such parameter "
-                             "in the checkpoint and no such input",
-                             program->what, value->name);
-        of = g->inputs[program->user_inputs[input->i_user]];
-        if (value->kind != OT_VALUE_TENSOR || value->dtype != of->dtype)
-            return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s, but '%s' is %s", program->what,
-                             value->name, ot_dtype_name(value->dtype), of->name,
-                             ot_dtype_name(of->dtype));
-    }
-    return OT_OK;
-}
-
-static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoint,
-                             ot__numbers *users)
-{
-    const ot_graph *g = program->model->graph;
-    ot__arena *arena = program->model->arena;
-
-    program->inputs = ot__arena_alloc(arena, ((size_t)g->n_inputs + 1) * sizeof *program->inputs);
-    program->user_inputs = ot__arena_alloc(arena, ((size_t)g->n_inputs + 1) * sizeof(int));
-    if (program->inputs == NULL || program->user_inputs == NULL)
-        return OT_ERR_NO_MEMORY;
-    program->n_inputs = g->n_inputs;
-    for (int i = 0; i < g->n_inputs; i++) {
-        const ot_value *value = g->inputs[i];
-
-        OT_TRY(sort_input(program, checkpoint, value, &program->inputs[i]));
-        if (program->inputs[i].role != OT_ROLE_USER)
-            continue;
-        if (value->kind != OT_VALUE_TENSOR)
-            return ot__error(OT_ERR_UNSUPPORTED, "%s: input '%s' is not a tensor", program->what,
-                             value->name);
-        OT_TRY(ot__numbers_add(users, g->inputs[i]));
-        program->user_inputs[program->n_user_inputs++] = i;
-    }
-    return find_inputs_of_gradients(program, users);
-}
-
-static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint,
-                              const ot__numbers *users)
-{
-    const ot_graph *g = program->model->graph;
-
-    program->user_outputs =
-        ot__arena_alloc(program->model->arena, ((size_t)g->n_outputs + 1) * sizeof(int));
-    if (program->user_outputs == NULL)
-        return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < g->n_outputs; i++)
-        if (find_gradient(program->model, checkpoint, g->outputs[i]->name) == NULL &&
-            find_user_input(program, users, g->outputs[i]->name) < 0)
-            program->user_outputs[program->n_user_outputs++] = i;
-    if (program->n_user_outputs > OT_SESSION_OUTPUTS)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s: %d outputs, at most %d are handed out",
-                         program->what, program->n_user_outputs, OT_SESSION_OUTPUTS);
-    return OT_OK;
-}
-
-static ot_status make_shapes(ot__program *program)
-{
-    const size_t n = (size_t)program->n_user_inputs + 1;
-    ot_shape *shapes =
-        ot__arena_alloc(program->model->arena, (OT_PLAN_CACHE + 1) * n * sizeof *shapes);
-
-    if (shapes == NULL)
-        return OT_ERR_NO_MEMORY;
-    for (int k = 0; k < OT_PLAN_CACHE; k++)
-        program->plans[k].shapes = shapes + (size_t)k * n;
-    program->shapes = shapes + OT_PLAN_CACHE * n;
-    return OT_OK;
-}
-
-// What the model has inside would be used instead of what is trained.
-static ot_status check_initializers(const ot__program *program, const ot_checkpoint *checkpoint)
-{
-    for (int i = 0; i < checkpoint->n_parameters; i++) {
-        const char *name = checkpoint->parameters[i]->name;
-        const ot_value *value = ot__graph_find(program->model->graph, name);
-
-        if (value != NULL && value->constant != NULL)
-            return ot__error(OT_ERR_INVALID,
-                             "%s: parameter '%s' of the checkpoint is an initializer too",
-                             program->what, name);
-    }
-    return OT_OK;
-}
-
-static ot_status create(ot__program *program, const ot_model *model,
-                        const ot_checkpoint *checkpoint)
-{
-    ot__numbers users = {0};
+    ot_model *copy;
     ot_status st;
 
-    OT_TRY(ot__model_clone(model, &program->model));
-    OT_TRY(check_initializers(program, checkpoint));
+    if (program->model->is_prepared && program->model->is_final)
+        return OT_OK;
+    if (program->model->is_final) { // whoever else has it sees it as it is
+        OT_TRY(ot__model_clone(program->model, &copy));
+        ot_model_destroy(program->model);
+        program->model = copy;
+    }
     OT_TRY(ot__model_align_constants(program->model));
     st = ot__pass_prepare(program->model);
-    if (st != OT_OK)
-        return ot__error_prefix(st, "%s", program->what);
-    st = sort_inputs(program, checkpoint, &users);
-    if (st == OT_OK)
-        st = sort_outputs(program, checkpoint, &users);
-    ot__numbers_deinit(&users);
-    OT_TRY(st);
-    return make_shapes(program);
+    return st == OT_OK || program->what == NULL ? st : ot__error_prefix(st, "%s", program->what);
 }
 
-ot_status ot__program_create(ot__program *program, const char *what, const ot_model *model,
-                             const ot_checkpoint *checkpoint)
+static ot_status make_lists(ot__program *program)
 {
-    *program = (ot__program){.what = what};
-    return create(program, model, checkpoint);
+    const ot_graph *g = program->model->graph;
+    const size_t n = (size_t)g->n_inputs + 1;
+
+    program->arena = ot__arena_create();
+    if (program->arena == NULL)
+        return OT_ERR_NO_MEMORY;
+    program->inputs = ot__arena_alloc(program->arena, n * sizeof *program->inputs);
+    program->user_inputs = ot__arena_alloc(program->arena, n * sizeof(int));
+    program->given.lengths = ot__alloc_zero(n, sizeof(int));
+    if (program->inputs == NULL || program->user_inputs == NULL || program->given.lengths == NULL)
+        return OT_ERR_NO_MEMORY;
+    program->n_inputs = g->n_inputs;
+    return OT_OK;
+}
+
+ot_status ot__program_create(ot__program *program, const char *what, ot_model *model)
+{
+    *program = (ot__program){.what = what, .model = model};
+    OT_TRY(prepare(program));
+    return make_lists(program);
+}
+
+static void given_deinit(ot__given *given)
+{
+    ot__free(given->lengths);
+    ot__free(given->shapes);
+    *given = (ot__given){0};
+}
+
+void ot__cached_plan_deinit(ot__cached_plan *slot)
+{
+    ot__plan_destroy(slot->plan);
+    ot_model_destroy(slot->model);
+    given_deinit(&slot->given);
+    *slot = (ot__cached_plan){0};
 }
 
 void ot__program_drop_plans(ot__program *program)
 {
-    for (int k = 0; k < OT_PLAN_CACHE; k++) {
-        ot__plan_destroy(program->plans[k].plan);
-        ot_model_destroy(program->plans[k].model);
-        program->plans[k].plan = NULL;
-        program->plans[k].model = NULL;
-    }
+    for (int k = 0; k < OT_PLAN_CACHE; k++)
+        ot__cached_plan_deinit(&program->plans[k]);
 }
 
 void ot__program_deinit(ot__program *program)
 {
     ot__program_drop_plans(program);
     ot__input_gradients_deinit(program);
+    given_deinit(&program->given);
+    if (program->arena != NULL)
+        ot__arena_destroy(program->arena);
     ot_model_destroy(program->model);
+    *program = (ot__program){.what = program->what};
+}
+
+ot_status ot__program_reserve(ot__program *program, int n_shapes)
+{
+    ot__given *given = &program->given;
+    ot_shape *grown;
+
+    if (n_shapes < given->capacity)
+        return OT_OK;
+    grown = ot__alloc_zero((size_t)n_shapes + 1, sizeof *grown);
+    if (grown == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__free(given->shapes);
+    given->shapes = grown;
+    given->capacity = n_shapes + 1;
+    return OT_OK;
 }

@@ -229,11 +229,15 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
 {
     ot__program program;
     const source from = {eval, &program, checkpoint};
+    ot_model *model;
     ot_status st;
 
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    st = ot__program_create(&program, "eval model", eval, checkpoint);
+    OT_TRY(ot__model_acquire(eval, &model));
+    st = ot__program_create(&program, "eval model", model);
+    if (st == OT_OK)
+        st = ot__program_sort(&program, checkpoint);
     if (st == OT_OK)
         st = export_from(&from, output_names, n_outputs, by_reference, out);
     ot__program_deinit(&program);

@@ -10,6 +10,7 @@
 
 typedef struct survey {
     const ot__program *program;
+    ot_model *model; // a copy of the program's, which others may have too, for its numbers
     ot__uses uses;
     bool *is_parameter, *feeds_parameter, *has_target, *has_data;
     bool *is_derived; // from a frontier value, reading no parameter on the way
@@ -22,7 +23,8 @@ static ot_status survey_init(survey *s, const ot__program *program)
                             &s->has_data,     &s->is_derived,      &s->is_frontier};
 
     *s = (survey){.program = program};
-    OT_TRY(ot__uses_build(program->model->graph, &s->uses));
+    OT_TRY(ot__model_clone(program->model, &s->model));
+    OT_TRY(ot__uses_build(s->model->graph, &s->uses));
     for (size_t i = 0; i < OT_COUNT(flags); i++) {
         *flags[i] = ot__alloc_zero((size_t)s->uses.numbers.n_values + 1, sizeof(bool));
         if (*flags[i] == NULL)
@@ -30,8 +32,7 @@ static ot_status survey_init(survey *s, const ot__program *program)
     }
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_PARAMETER)
-            s->is_parameter[ot__value_number(&s->uses.numbers, program->model->graph->inputs[i])] =
-                true;
+            s->is_parameter[ot__value_number(&s->uses.numbers, s->model->graph->inputs[i])] = true;
     return OT_OK;
 }
 
@@ -44,6 +45,7 @@ static void survey_deinit(survey *s)
     ot__free(s->has_data);
     ot__free(s->is_derived);
     ot__free(s->is_frontier);
+    ot_model_destroy(s->model);
 }
 
 static bool any(const survey *s, const bool *flags, ot_value *const *values, int n)
@@ -63,7 +65,7 @@ static void set(const survey *s, bool *flags, ot_value *const *values, int n)
 
 static void find_targets(survey *s)
 {
-    const ot_graph *g = s->program->model->graph;
+    const ot_graph *g = s->model->graph;
 
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         const ot_node *node = g->nodes[k];
@@ -98,7 +100,7 @@ static bool is_result(const survey *s, const ot_value *value)
 // the loss, as a logarithm of the scores does.
 static void find_frontier(survey *s)
 {
-    const ot_graph *g = s->program->model->graph;
+    const ot_graph *g = s->model->graph;
 
     for (int k = 0; k < g->n_nodes; k++) {
         const ot_node *node = g->nodes[k];
@@ -120,16 +122,22 @@ static void find_frontier(survey *s)
     }
 }
 
+// The name, of the program's model.
+static const char *name_of(const survey *s, const ot_value *value)
+{
+    return ot__graph_find(s->program->model->graph, value->name)->name;
+}
+
 static int list_outputs(const survey *s, const char **names)
 {
-    const ot_graph *g = s->program->model->graph;
+    const ot_graph *g = s->model->graph;
     int n = 0;
 
     for (int i = 0; i < s->program->n_user_outputs; i++) {
         const ot_value *value = g->outputs[s->program->user_outputs[i]];
 
         if (is_result(s, value))
-            names[n++] = value->name;
+            names[n++] = name_of(s, value);
     }
     return n;
 }
@@ -140,7 +148,7 @@ static int list_frontier(const survey *s, const char **names)
 
     for (int v = 0; v < s->uses.numbers.n_values; v++)
         if (s->is_frontier[v] && !s->is_derived[v])
-            names[n++] = s->uses.numbers.values[v]->name;
+            names[n++] = name_of(s, s->uses.numbers.values[v]);
     return n;
 }
 

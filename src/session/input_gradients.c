@@ -12,7 +12,7 @@ static const char *name_of(const ot__program *program, const ot__input *input)
 
 static ot_status make(const ot_session *session, const ot__program *program, ot__input *input)
 {
-    const ot_shape *shape = &program->shapes[input->i_user];
+    const ot_shape *shape = &program->given.shapes[input->i_user];
     const ot_value *value = program->model->graph->inputs[program->user_inputs[input->i_user]];
     const bool is_kept = program == &session->training && !session->overwrite_gradients;
     char had[160], has[160];

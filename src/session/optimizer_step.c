@@ -5,13 +5,10 @@
 
 #include "session/session_internal.h"
 
-static const char *const role_names[] = {
-    [OT_OPTIMIZER_LEARNING_RATE] = "learning_rate",
-    [OT_OPTIMIZER_STEP] = "step",
-    [OT_OPTIMIZER_PARAMS] = "params",
-    [OT_OPTIMIZER_GRADIENTS] = "gradients",
-    [OT_OPTIMIZER_MOMENT1] = "first_order_moments",
-    [OT_OPTIMIZER_MOMENT2] = "second_order_moments",
+static const char *const role_names[OT_ROLE_END] = {
+    [OT_ROLE_LEARNING_RATE] = "learning_rate", [OT_ROLE_STEP] = "step",
+    [OT_ROLE_PARAMETERS] = "params",           [OT_ROLE_GRADIENTS] = "gradients",
+    [OT_ROLE_MOMENT1] = "first_order_moments", [OT_ROLE_MOMENT2] = "second_order_moments",
 };
 
 // ---- the model's inputs ----
@@ -31,44 +28,63 @@ static ot_status wrong_inputs(const ot_graph *g)
     return st;
 }
 
-static bool has_type(const ot_value *value, ot__optimizer_role role)
+static bool has_type(const ot_value *value, ot__input_role role)
 {
-    if (role == OT_OPTIMIZER_LEARNING_RATE)
+    if (role == OT_ROLE_LEARNING_RATE)
         return value->kind == OT_VALUE_TENSOR && value->dtype == OT_F32;
-    if (role == OT_OPTIMIZER_STEP)
+    if (role == OT_ROLE_STEP)
         return value->kind == OT_VALUE_TENSOR && value->dtype == OT_I64;
     return value->kind == OT_VALUE_SEQUENCE;
 }
 
+// OT_ROLE_END: none of the optimizer's.
+static ot__input_role role_of(const ot_value *value)
+{
+    for (int role = OT_ROLE_LEARNING_RATE; role < OT_ROLE_END; role++)
+        if (strcmp(value->name, role_names[role]) == 0)
+            return (ot__input_role)role;
+    return OT_ROLE_END;
+}
+
 static ot_status sort_inputs(ot__optimizer *o)
 {
-    const ot_graph *g = o->model->graph;
-    bool has[OT_COUNT(role_names)] = {false};
+    const ot_graph *g = o->program.model->graph;
+    bool has[OT_ROLE_END + 1] = {false};
 
-    o->roles = ot__arena_alloc(o->model->arena, ((size_t)g->n_inputs + 1) * sizeof *o->roles);
-    if (o->roles == NULL)
-        return OT_ERR_NO_MEMORY;
     for (int i = 0; i < g->n_inputs; i++) {
-        size_t role = 0;
+        const ot__input_role role = role_of(g->inputs[i]);
 
-        while (role < OT_COUNT(role_names) && strcmp(g->inputs[i]->name, role_names[role]) != 0)
-            role++;
-        if (role == OT_COUNT(role_names) || !has_type(g->inputs[i], (ot__optimizer_role)role))
+        if (role == OT_ROLE_END || !has_type(g->inputs[i], role))
             return wrong_inputs(g);
         has[role] = true;
-        o->roles[i] = (ot__optimizer_role)role;
+        o->program.inputs[i].role = role;
     }
-    if (!has[OT_OPTIMIZER_LEARNING_RATE] || !has[OT_OPTIMIZER_PARAMS] ||
-        !has[OT_OPTIMIZER_GRADIENTS] || (has[OT_OPTIMIZER_MOMENT2] && !has[OT_OPTIMIZER_MOMENT1]))
+    if (!has[OT_ROLE_LEARNING_RATE] || !has[OT_ROLE_PARAMETERS] || !has[OT_ROLE_GRADIENTS] ||
+        (has[OT_ROLE_MOMENT2] && !has[OT_ROLE_MOMENT1]))
         return wrong_inputs(g);
-    o->n_moments = (int)has[OT_OPTIMIZER_MOMENT1] + (int)has[OT_OPTIMIZER_MOMENT2];
+    o->n_moments = (int)has[OT_ROLE_MOMENT1] + (int)has[OT_ROLE_MOMENT2];
     return OT_OK;
+}
+
+// A learning rate and a step are one number each, whatever the model says of their shape.
+static void set_shapes_of_numbers(const ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+    const ot_shape one = OT_SHAPE(1);
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        ot_value *value = g->inputs[i];
+
+        if (value->kind == OT_VALUE_TENSOR &&
+            !(value->has_shape && ot__shape_equal(&value->shape, &one)))
+            ot__value_set(value, value->dtype, &one);
+    }
 }
 
 // With none nothing would be trained; with two it would matter which of them is first.
 static ot_status check_one_rule(const ot__optimizer *o)
 {
-    const ot_graph *g = o->model->graph;
+    const ot_graph *g = o->program.model->graph;
     const ot_node *rule = NULL;
     char label[160];
 
@@ -76,8 +92,7 @@ static ot_status check_one_rule(const ot__optimizer *o)
         for (int k = 0; k < g->nodes[i]->n_inputs; k++) {
             const ot_value *x = g->nodes[i]->inputs[k];
 
-            if (x == NULL || !x->is_input ||
-                strcmp(x->name, role_names[OT_OPTIMIZER_PARAMS]) != 0 ||
+            if (x == NULL || !x->is_input || strcmp(x->name, role_names[OT_ROLE_PARAMETERS]) != 0 ||
                 (ot__op_input_port(g->nodes[i]->op, k)->flags & OT_PORT_STATE) == 0)
                 continue;
             if (rule != NULL)
@@ -95,12 +110,13 @@ static ot_status check_one_rule(const ot__optimizer *o)
 
 static const char *find_moments_user(const ot__optimizer *o)
 {
-    const ot_graph *g = o->model->graph;
+    const ot_graph *g = o->program.model->graph;
 
     for (int i = 0; i < g->n_nodes; i++)
         for (int k = 0; k < g->nodes[i]->n_inputs; k++)
             for (int m = 0; m < g->n_inputs; m++)
-                if (o->roles[m] == OT_OPTIMIZER_MOMENT1 && g->nodes[i]->inputs[k] == g->inputs[m])
+                if (o->program.inputs[m].role == OT_ROLE_MOMENT1 &&
+                    g->nodes[i]->inputs[k] == g->inputs[m])
                     return g->nodes[i]->op_type;
     return NULL;
 }
@@ -125,7 +141,7 @@ static ot_status list_trainable(ot_session *session)
 
 static ot_status check_dtypes(const ot__optimizer *o)
 {
-    const ot_graph *g = o->model->graph;
+    const ot_graph *g = o->program.model->graph;
 
     for (int i = 0; i < g->n_inputs; i++)
         for (int k = 0; k < o->n_parameters && g->inputs[i]->kind == OT_VALUE_SEQUENCE; k++)
@@ -139,50 +155,51 @@ static ot_status check_dtypes(const ot__optimizer *o)
 
 // ---- the plan ----
 
-static ot_tensor *tensor_of(const ot__parameter *p, ot__optimizer_role role)
+static ot_tensor *tensor_of(const ot__parameter *p, ot__input_role role)
 {
     switch (role) {
-    case OT_OPTIMIZER_PARAMS:
+    case OT_ROLE_PARAMETERS:
         return p->value;
-    case OT_OPTIMIZER_GRADIENTS:
+    case OT_ROLE_GRADIENTS:
         return p->gradient;
-    case OT_OPTIMIZER_MOMENT1:
+    case OT_ROLE_MOMENT1:
         return p->moments[0];
-    case OT_OPTIMIZER_MOMENT2:
+    case OT_ROLE_MOMENT2:
         return p->moments[1];
     default:
         return NULL;
     }
 }
 
-// `n_bytes` of moments are still to come.
+typedef struct grant {
+    const ot_session *session;
+    size_t n_bytes; // of moments that are still to come
+} grant;
+
+static ot_status plan_of_optimizer(void *owner, const ot__program *program, ot_graph *graph,
+                                   const ot__input_shapes *shapes, ot__plan **plan)
+{
+    const grant *g = owner;
+    ot__plan_options options;
+
+    (void)program;
+    OT_TRY(ot__plan_budget(g->session, g->n_bytes, &options));
+    return ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
+}
+
 static ot_status make_plan(ot_session *session, size_t n_bytes)
 {
     ot__optimizer *o = &session->optimizer;
-    ot_graph *g = o->model->graph;
-    ot_shape *shapes = ot__alloc_zero((size_t)o->n_parameters, sizeof *shapes);
-    int *lengths = ot__alloc_zero((size_t)g->n_inputs, sizeof *lengths);
-    const ot_shape **per_input = ot__alloc_zero((size_t)g->n_inputs, sizeof *per_input);
-    ot__plan_options options;
-    ot_status st = OT_ERR_NO_MEMORY;
+    grant g = {session, n_bytes};
+    ot_shape *shapes = ot__arena_alloc(o->program.arena, (size_t)o->n_parameters * sizeof *shapes);
 
-    if (shapes == NULL || lengths == NULL || per_input == NULL)
-        goto done;
+    if (shapes == NULL)
+        return OT_ERR_NO_MEMORY;
     for (int k = 0; k < o->n_parameters; k++)
         shapes[k] = o->parameters[k]->value->shape;
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->kind == OT_VALUE_SEQUENCE) {
-            lengths[i] = o->n_parameters;
-            per_input[i] = shapes;
-        }
-    st = ot__plan_budget(session, n_bytes, &options);
-    if (st == OT_OK)
-        st = ot__plan_create(g, &options, lengths, per_input, &o->plan);
-done:
-    ot__free(shapes);
-    ot__free(lengths);
-    ot__free(per_input);
-    return st;
+    o->program.entry_shapes = shapes;
+    o->program.n_entries = o->n_parameters;
+    return ot__program_plan(&o->program, plan_of_optimizer, &g, &o->plan);
 }
 
 // Made when the parameters have values: at once, or for a nominal checkpoint with the first step.
@@ -205,55 +222,52 @@ static ot_status make_ready(ot_session *session, bool is_switch)
     return st;
 }
 
-static ot_status create(ot_session *session, const ot_model *model, bool is_switch)
+static ot_status create(ot_session *session, ot_model *model, bool is_switch)
 {
-    const ot_shape one = OT_SHAPE(1);
     ot__optimizer *o = &session->optimizer;
-    ot_status st;
 
-    OT_TRY(ot__model_clone(model, &o->model));
-    OT_TRY(ot__model_align_constants(o->model));
-    st = ot__pass_prepare(o->model);
-    if (st != OT_OK)
-        return ot__error_prefix(st, "optimizer model");
+    OT_TRY(ot__program_create(&o->program, "optimizer model", model));
     OT_TRY(sort_inputs(o));
     OT_TRY(check_one_rule(o));
     o->moments_of = find_moments_user(o);
-    for (int i = 0; i < o->model->graph->n_inputs; i++)
-        if (o->model->graph->inputs[i]->kind == OT_VALUE_TENSOR)
-            ot__value_set(o->model->graph->inputs[i], o->model->graph->inputs[i]->dtype, &one);
+    set_shapes_of_numbers(o);
     OT_TRY(list_trainable(session));
     OT_TRY(check_dtypes(o));
     return session->checkpoint->is_nominal ? OT_OK : make_ready(session, is_switch);
 }
 
-ot_status ot__optimizer_create(ot_session *session, const ot_model *model)
+ot_status ot__optimizer_create(ot_session *session, ot_model *model)
 {
     return create(session, model, false);
 }
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)
 {
-    ot__plan_destroy(optimizer->plan);
-    ot_model_destroy(optimizer->model);
+    ot__program_deinit(&optimizer->program);
     ot__free(optimizer->parameters);
 }
 
 static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
 {
     ot__optimizer old = session->optimizer;
+    ot_model *model = NULL;
     ot_status st = OT_OK;
 
+    if (optimizer != NULL)
+        OT_TRY(ot__model_acquire(optimizer, &model));
     // The forms of parameters depend on the optimizer: they are chosen anew with the next plan.
     ot__homes_leave(session);
     ot__program_drop_plans(&session->training);
     ot__program_drop_plans(&session->eval);
     if (old.moments_of != NULL) // the next rule must know
-        OT_TRY(
-            ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old.moments_of));
+        st = ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old.moments_of);
+    if (st != OT_OK) {
+        ot_model_destroy(model);
+        return st;
+    }
     session->optimizer = (ot__optimizer){0};
-    if (optimizer != NULL)
-        st = create(session, optimizer, old.model != NULL);
+    if (model != NULL)
+        st = create(session, model, old.program.model != NULL);
     if (st != OT_OK) {
         ot__optimizer_deinit(&session->optimizer);
         session->optimizer = old;
@@ -272,17 +286,18 @@ ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimize
 
 static void bind_all(ot__optimizer *o)
 {
-    for (int i = 0; i < o->model->graph->n_inputs; i++) {
-        if (o->roles[i] == OT_OPTIMIZER_LEARNING_RATE) {
+    for (int i = 0; i < o->program.model->graph->n_inputs; i++) {
+        if (o->program.inputs[i].role == OT_ROLE_LEARNING_RATE) {
             ot__plan_bind_input(o->plan, i, 0, &o->learning_rate);
             continue;
         }
-        if (o->roles[i] == OT_OPTIMIZER_STEP) {
+        if (o->program.inputs[i].role == OT_ROLE_STEP) {
             ot__plan_bind_input(o->plan, i, 0, &o->step);
             continue;
         }
         for (int k = 0; k < o->n_parameters; k++)
-            ot__plan_bind_input(o->plan, i, k, tensor_of(o->parameters[k], o->roles[i])->data);
+            ot__plan_bind_input(o->plan, i, k,
+                                tensor_of(o->parameters[k], o->program.inputs[i].role)->data);
     }
 }
 
@@ -302,7 +317,7 @@ static ot_status optimizer_step(ot_session *session)
     ot__optimizer *o = &session->optimizer;
     const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
 
-    if (o->model == NULL)
+    if (o->program.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
     OT_TRY(make_ready(session, false));
     OT_TRY(ot__session_lend_block(session, o->plan));
@@ -311,7 +326,7 @@ static ot_status optimizer_step(ot_session *session)
     ot__homes_enter(session); // sums over elements are the same whoever has looked at them
     bind_all(o);
     OT_TRY(ot__plan_run(o->plan, &step));
-    if (o->model->graph->n_outputs == 0 || was_applied(o->plan))
+    if (o->program.model->graph->n_outputs == 0 || was_applied(o->plan))
         session->checkpoint->step = o->step;
     return OT_OK;
 }

@@ -9,10 +9,10 @@
 // The optimizer sees tensors as rows of elements whose order makes no difference.
 static bool optimizer_takes_any_form(const ot__optimizer *o)
 {
-    if (o->model == NULL)
+    if (o->program.model == NULL)
         return true;
-    for (int n = 0; n < o->model->graph->n_nodes; n++)
-        if ((o->model->graph->nodes[n]->op->flags & OT_OP_ANY_LAYOUT) == 0)
+    for (int n = 0; n < o->program.model->graph->n_nodes; n++)
+        if ((o->program.model->graph->nodes[n]->op->flags & OT_OP_ANY_LAYOUT) == 0)
             return false;
     return true;
 }

@@ -5,12 +5,32 @@
 
 #include "session/session_internal.h"
 
-static bool shapes_equal(const ot_shape *a, const ot_shape *b, int n)
+static bool is_equal(const ot__given *a, const ot__given *b, int n_inputs)
 {
-    for (int i = 0; i < n; i++)
-        if (!ot__shape_equal(&a[i], &b[i]))
+    if (a->n_shapes != b->n_shapes)
+        return false;
+    for (int i = 0; i < n_inputs; i++)
+        if (a->lengths[i] != b->lengths[i])
+            return false;
+    for (int i = 0; i < a->n_shapes; i++)
+        if (!ot__shape_equal(&a->shapes[i], &b->shapes[i]))
             return false;
     return true;
+}
+
+static ot_status given_copy(const ot__given *from, int n_inputs, ot__given *to)
+{
+    to->lengths = ot__alloc_zero((size_t)n_inputs + 1, sizeof *to->lengths);
+    to->shapes = ot__alloc_zero((size_t)from->n_shapes + 1, sizeof *to->shapes);
+    if (to->lengths == NULL || to->shapes == NULL)
+        return OT_ERR_NO_MEMORY;
+    to->n_shapes = from->n_shapes;
+    to->capacity = from->n_shapes + 1;
+    if (n_inputs > 0)
+        memcpy(to->lengths, from->lengths, (size_t)n_inputs * sizeof *to->lengths);
+    if (from->n_shapes > 0)
+        memcpy(to->shapes, from->shapes, (size_t)from->n_shapes * sizeof *to->shapes);
+    return OT_OK;
 }
 
 static ot__cached_plan *oldest(ot__program *program)
@@ -28,159 +48,116 @@ static ot__cached_plan *oldest(ot__program *program)
     return found;
 }
 
-// The shape of every graph input: the user's as given, the others as they are in the checkpoint.
-static ot_shape *all_shapes(const ot__program *program, const ot_shape *user_shapes)
-{
-    ot_shape *shapes = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof *shapes);
-    int i_user = 0;
+// ---- shapes of all inputs ----
 
-    for (int i = 0; shapes != NULL && i < program->n_inputs; i++) {
-        switch (program->inputs[i].role) {
-        case OT_ROLE_USER:
-            shapes[i] = user_shapes[i_user++];
-            break;
-        case OT_ROLE_PARAMETER:
-        case OT_ROLE_GRADIENT:
-            shapes[i] = program->inputs[i].parameter->value->shape;
-            break;
-        case OT_ROLE_INPUT_GRADIENT:
-            shapes[i] = user_shapes[program->inputs[i].i_user];
-            break;
-        case OT_ROLE_LAZY_RESET:
-            shapes[i] = OT_SHAPE(1);
-            break;
-        case OT_ROLE_CONSTANT:
-            shapes[i] = program->model->graph->inputs[i]->constant->shape;
-            break;
+static ot_status input_shapes_init(ot__input_shapes *s, const ot__program *program)
+{
+    const size_t n = (size_t)program->n_inputs + 1;
+
+    s->tensors = ot__alloc_zero(n, sizeof *s->tensors);
+    s->lengths = ot__alloc_zero(n, sizeof *s->lengths);
+    s->sequences = ot__alloc_zero(n, sizeof *s->sequences);
+    return s->tensors == NULL || s->lengths == NULL || s->sequences == NULL ? OT_ERR_NO_MEMORY
+                                                                            : OT_OK;
+}
+
+static void input_shapes_deinit(ot__input_shapes *s)
+{
+    ot__free(s->tensors);
+    ot__free(s->lengths);
+    ot__free(s->sequences);
+}
+
+// The user's as given, the others as they are in the checkpoint. *at: position among the given.
+static void set_shape(ot__input_shapes *s, const ot__program *program, const ot__given *given,
+                      int i, int *at)
+{
+    const ot__input *input = &program->inputs[i];
+    const ot_value *value = program->model->graph->inputs[i];
+    const bool is_sequence = value->kind == OT_VALUE_SEQUENCE;
+
+    switch (input->role) {
+    case OT_ROLE_USER:
+        if (is_sequence) {
+            s->lengths[i] = given->lengths[input->i_user];
+            s->sequences[i] = &given->shapes[*at];
+        } else {
+            s->tensors[i] = given->shapes[*at];
         }
+        *at += given->lengths[input->i_user];
+        break;
+    case OT_ROLE_PARAMETER:
+    case OT_ROLE_GRADIENT:
+        s->tensors[i] = input->parameter->value->shape;
+        break;
+    case OT_ROLE_INPUT_GRADIENT:
+        s->tensors[i] = given->shapes[input->i_user]; // of a tensor, as all are then
+        break;
+    case OT_ROLE_CONSTANT:
+        s->tensors[i] = value->constant->shape;
+        break;
+    case OT_ROLE_LAZY_RESET:
+    case OT_ROLE_LEARNING_RATE:
+    case OT_ROLE_STEP:
+        s->tensors[i] = OT_SHAPE(1);
+        break;
+    default:
+        s->lengths[i] = program->n_entries;
+        s->sequences[i] = program->entry_shapes;
+        break;
     }
-    return shapes;
 }
 
-ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
+// ---- plans ----
+
+static ot_status build(const ot__program *program, ot__planner planner, void *owner,
+                       ot__cached_plan *slot)
 {
-    const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes + n_bytes;
+    ot__input_shapes shapes = {0};
+    ot_status st = given_copy(&program->given, program->n_user_inputs, &slot->given);
+    int at = 0;
 
-    *options = session->plan_options;
-    options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);
-    if (session->options.memory_max == 0)
-        return OT_OK;
-    if (state >= session->options.memory_max)
-        return ot__error(OT_ERR_NO_MEMORY,
-                         "parameters, gradients and moments need %zu bytes, %zu are allowed", state,
-                         session->options.memory_max);
-    options->memory_max = OT_MIN(options->memory_max, session->options.memory_max - state);
-    return OT_OK;
-}
-
-// Evaluation must change nothing, and in training only parameters and gradients may change.
-static ot_status check_written(const ot_session *session, const ot__program *program,
-                               const ot__plan *plan)
-{
-    for (int i = 0; i < program->n_inputs; i++) {
-        const ot__input_role role = program->inputs[i].role;
-
-        if (role != OT_ROLE_CONSTANT && ot__plan_writes_input(plan, i) &&
-            (program == &session->eval || (role != OT_ROLE_PARAMETER && role != OT_ROLE_GRADIENT &&
-                                           role != OT_ROLE_INPUT_GRADIENT)))
-            return ot__error(OT_ERR_UNSUPPORTED, "%s: would change its input '%s'", program->what,
-                             program->model->graph->inputs[i]->name);
-    }
-    return OT_OK;
-}
-
-static ot_status make_plan(ot_session *session, const ot__program *program, ot_graph *graph,
-                           ot__plan **plan)
-{
-    ot__plan_options options;
-    const ot_form **forms;
-    ot_status st;
-
-    if (program == &session->training)
-        OT_TRY(ot__homes_choose(session, graph));
-    OT_TRY(ot__plan_budget(session, 0, &options));
-    forms = ot__homes_of_inputs(session, program);
-    if (forms == NULL)
-        return OT_ERR_NO_MEMORY;
-    options.input_forms = forms;
-    st = ot__plan_create(graph, &options, NULL, NULL, plan);
-    ot__free(forms);
+    if (st == OT_OK)
+        st = input_shapes_init(&shapes, program);
+    for (int i = 0; st == OT_OK && i < program->n_inputs; i++)
+        set_shape(&shapes, program, &slot->given, i, &at);
+    if (st == OT_OK)
+        st = ot__model_clone(program->model, &slot->model);
+    if (st == OT_OK)
+        st = ot__pass_specialize(slot->model, shapes.tensors, program->n_inputs);
+    if (st == OT_OK)
+        st = ot__pass_fuse(slot->model);
+    if (st == OT_OK)
+        st = ot__pass_recompute(slot->model);
+    if (st == OT_OK)
+        st = planner(owner, program, slot->model->graph, &shapes, &slot->plan);
+    input_shapes_deinit(&shapes);
     return st;
 }
 
-static ot_status build(ot_session *session, const ot__program *program, const ot_shape *user_shapes,
-                       ot_model **model, ot__plan **plan)
+ot_status ot__program_plan(ot__program *program, ot__planner planner, void *owner, ot__plan **out)
 {
-    ot_shape *shapes = all_shapes(program, user_shapes);
-    ot_status st = shapes == NULL ? OT_ERR_NO_MEMORY : ot__model_clone(program->model, model);
-
-    if (st == OT_OK)
-        st = ot__pass_specialize(*model, shapes, program->n_inputs);
-    if (st == OT_OK)
-        st = ot__pass_fuse(*model);
-    if (st == OT_OK)
-        st = ot__pass_recompute(*model);
-    if (st == OT_OK)
-        st = make_plan(session, program, (*model)->graph, plan);
-    if (st == OT_OK)
-        st = check_written(session, program, *plan);
-    ot__free(shapes);
-    return st;
-}
-
-ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
-{
-    const size_t n_bytes = OT_MAX(ot__plan_bytes(plan), (size_t)1);
-
-    if (n_bytes > session->block_bytes) {
-        void *block;
-
-        // First the old one goes: both together might exceed what there is.
-        ot__free_aligned(session->block);
-        session->block = NULL;
-        session->block_bytes = 0;
-        block = ot__alloc_aligned(n_bytes);
-        if (block == NULL)
-            return OT_ERR_NO_MEMORY;
-        session->block = block;
-        session->block_bytes = n_bytes;
-    }
-    ot__plan_set_block(plan, session->block);
-    session->plan_bytes = OT_MAX(session->plan_bytes, ot__plan_bytes(plan));
-    return OT_OK;
-}
-
-ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_shape *user_shapes,
-                           ot__plan **out)
-{
-    ot__cached_plan *slot;
-    ot_model *model = NULL;
-    ot__plan *plan = NULL;
+    ot__cached_plan made = {0}, *slot;
     ot_status st;
 
     *out = NULL;
     for (int k = 0; k < OT_PLAN_CACHE; k++) {
         slot = &program->plans[k];
-        if (slot->plan != NULL && shapes_equal(slot->shapes, user_shapes, program->n_user_inputs)) {
+        if (slot->plan != NULL && is_equal(&slot->given, &program->given, program->n_user_inputs)) {
             slot->last_used = ++program->clock;
             *out = slot->plan;
-            return ot__session_lend_block(session, slot->plan);
+            return OT_OK;
         }
     }
-    st = build(session, program, user_shapes, &model, &plan);
-    if (st == OT_OK)
-        st = ot__session_lend_block(session, plan);
+    st = build(program, planner, owner, &made);
     if (st != OT_OK) {
-        ot__plan_destroy(plan);
-        ot_model_destroy(model);
+        ot__cached_plan_deinit(&made);
         return st;
     }
     slot = oldest(program);
-    ot__plan_destroy(slot->plan);
-    ot_model_destroy(slot->model);
-    memcpy(slot->shapes, user_shapes, (size_t)program->n_user_inputs * sizeof *user_shapes);
-    slot->model = model;
+    ot__cached_plan_deinit(slot);
+    *slot = made;
     slot->last_used = ++program->clock;
-    *out = slot->plan = plan;
+    *out = slot->plan;
     return OT_OK;
 }

@@ -4,52 +4,28 @@
 
 #include "session/session_internal.h"
 
-typedef struct fed_plan {
-    int *lengths;     // per fed input: tensors given
-    ot_shape *shapes; // of all of them
-    int n_shapes;
-    ot_model *model; // the specialised copy: the plan points at its constants
-    ot__plan *plan;  // NULL: the slot is free
-    uint64_t last_used;
-} fed_plan;
-
 #define OT_KIND_RUNNER "runner"
 
 struct ot_runner {
     ot__guard guard;
-    ot_model *model; // prepared
+    ot__program program; // its user inputs are those that have no initializer
     ot_session_options options;
     ot__plan_options plan_options;
-    int *fed; // positions of the inputs that have no initializer
-    int n_fed;
-    fed_plan plans[OT_PLAN_CACHE];
-    uint64_t clock, n_runs;
+    uint64_t n_runs;
 };
 
 // ---- life ----
 
-static ot_status list_fed(ot_runner *runner)
-{
-    const ot_graph *g = runner->model->graph;
-
-    runner->fed = ot__alloc_zero((size_t)g->n_inputs + 1, sizeof *runner->fed);
-    if (runner->fed == NULL)
-        return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->constant == NULL)
-            runner->fed[runner->n_fed++] = i;
-    return OT_OK;
-}
-
-static ot_status build_runner(ot_runner *runner, const ot_model *model,
+static ot_status build_runner(ot_runner *runner, const ot_model *given,
                               const ot_session_options *options)
 {
+    ot_model *model;
+
     OT_TRY(ot__session_options_take(options, &runner->options, &runner->plan_options));
     runner->plan_options.borrow_block = false;
-    OT_TRY(ot__model_clone(model, &runner->model));
-    OT_TRY(ot__model_align_constants(runner->model));
-    OT_TRY(ot__pass_prepare(runner->model));
-    return list_fed(runner);
+    OT_TRY(ot__model_acquire(given, &model));
+    OT_TRY(ot__program_create(&runner->program, NULL, model));
+    return ot__program_sort_by_hand(&runner->program);
 }
 
 ot_status ot_runner_create(const ot_model *model, const ot_session_options *options,
@@ -75,23 +51,11 @@ ot_status ot_runner_create(const ot_model *model, const ot_session_options *opti
     return OT_OK;
 }
 
-static void plan_release(fed_plan *slot)
-{
-    ot__plan_destroy(slot->plan);
-    ot_model_destroy(slot->model);
-    ot__free(slot->lengths);
-    ot__free(slot->shapes);
-    *slot = (fed_plan){0};
-}
-
 void ot_runner_destroy(ot_runner *runner)
 {
     if (runner == NULL || ot__guard_enter(runner, OT_KIND_RUNNER) != OT_OK)
         return;
-    for (int k = 0; k < OT_PLAN_CACHE; k++)
-        plan_release(&runner->plans[k]);
-    ot_model_destroy(runner->model);
-    ot__free(runner->fed);
+    ot__program_deinit(&runner->program);
     ot__guard_deinit(&runner->guard);
     ot__free(runner);
 }
@@ -100,7 +64,8 @@ void ot_runner_destroy(ot_runner *runner)
 
 static ot_status check_feed(const ot_runner *runner, int i_fed, const ot_feed *feed)
 {
-    const ot_value *value = runner->model->graph->inputs[runner->fed[i_fed]];
+    const ot_value *value =
+        runner->program.model->graph->inputs[runner->program.user_inputs[i_fed]];
 
     if (value->kind == OT_VALUE_TENSOR && feed->count != 1)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is a tensor, got a sequence of %d", i_fed,
@@ -124,146 +89,46 @@ static ot_status check_feed(const ot_runner *runner, int i_fed, const ot_feed *f
 
 static ot_status check_feeds(const ot_runner *runner, const ot_feed *feeds, int n_feeds)
 {
-    for (int i = 0; i < runner->n_fed; i++) {
+    for (int i = 0; i < runner->program.n_user_inputs; i++) {
         if (i == n_feeds)
-            return ot__error(OT_ERR_INVALID, "input %d '%s' is missing", i,
-                             runner->model->graph->inputs[runner->fed[i]]->name);
+            return ot__error(
+                OT_ERR_INVALID, "input %d '%s' is missing", i,
+                runner->program.model->graph->inputs[runner->program.user_inputs[i]]->name);
         OT_TRY(check_feed(runner, i, &feeds[i]));
     }
-    if (n_feeds != runner->n_fed)
-        return ot__error(OT_ERR_INVALID, "got %d inputs, expected %d", n_feeds, runner->n_fed);
+    if (n_feeds != runner->program.n_user_inputs)
+        return ot__error(OT_ERR_INVALID, "got %d inputs, expected %d", n_feeds,
+                         runner->program.n_user_inputs);
     return OT_OK;
 }
 
-static bool fits(const ot_runner *runner, const fed_plan *slot, const ot_feed *feeds)
+static ot_status take_shapes(ot__program *program, const ot_feed *feeds)
 {
-    int at = 0;
+    int n_shapes = 0;
 
-    for (int i = 0; i < runner->n_fed; i++) {
-        if (feeds[i].count != slot->lengths[i])
-            return false;
+    for (int i = 0; i < program->n_user_inputs; i++)
+        n_shapes += feeds[i].count;
+    OT_TRY(ot__program_reserve(program, n_shapes));
+    program->given.n_shapes = 0;
+    for (int i = 0; i < program->n_user_inputs; i++) {
+        program->given.lengths[i] = feeds[i].count;
         for (int k = 0; k < feeds[i].count; k++)
-            if (!ot__shape_equal(&feeds[i].tensors[k]->shape, &slot->shapes[at++]))
-                return false;
-    }
-    return true;
-}
-
-static ot_status take_shapes(const ot_runner *runner, const ot_feed *feeds, fed_plan *slot)
-{
-    for (int i = 0; i < runner->n_fed; i++)
-        slot->n_shapes += feeds[i].count;
-    slot->lengths = ot__alloc_zero((size_t)runner->n_fed + 1, sizeof *slot->lengths);
-    slot->shapes = ot__alloc_zero((size_t)slot->n_shapes + 1, sizeof *slot->shapes);
-    if (slot->lengths == NULL || slot->shapes == NULL)
-        return OT_ERR_NO_MEMORY;
-    slot->n_shapes = 0;
-    for (int i = 0; i < runner->n_fed; i++) {
-        slot->lengths[i] = feeds[i].count;
-        for (int k = 0; k < feeds[i].count; k++)
-            slot->shapes[slot->n_shapes++] = feeds[i].tensors[k]->shape;
+            program->given.shapes[program->given.n_shapes++] = feeds[i].tensors[k]->shape;
     }
     return OT_OK;
 }
 
-// ---- plans ----
-
-// Per graph input: the shapes of what is fed; of an initializer, its own.
-typedef struct layout {
-    ot_shape *first;         // of tensors
-    int *lengths;            // of sequences, else 0
-    const ot_shape **shapes; // of sequences
-} layout;
-
-static ot_status layout_init(layout *l, const ot_runner *runner, const fed_plan *slot)
+static ot_status plan_of_runner(void *owner, const ot__program *program, ot_graph *graph,
+                                const ot__input_shapes *shapes, ot__plan **plan)
 {
-    const ot_graph *g = runner->model->graph;
-    const size_t n = (size_t)g->n_inputs + 1;
-    int at = 0;
-
-    l->first = ot__alloc_zero(n, sizeof *l->first);
-    l->lengths = ot__alloc_zero(n, sizeof *l->lengths);
-    l->shapes = ot__alloc_zero(n, sizeof *l->shapes);
-    if (l->first == NULL || l->lengths == NULL || l->shapes == NULL)
-        return OT_ERR_NO_MEMORY;
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->constant != NULL)
-            l->first[i] = g->inputs[i]->constant->shape;
-    for (int i = 0; i < runner->n_fed; i++) {
-        const int input = runner->fed[i];
-
-        if (g->inputs[input]->kind == OT_VALUE_SEQUENCE) {
-            l->lengths[input] = slot->lengths[i];
-            l->shapes[input] = &slot->shapes[at];
-        } else {
-            l->first[input] = slot->shapes[at];
-        }
-        at += slot->lengths[i];
-    }
-    return OT_OK;
-}
-
-static void layout_deinit(layout *l)
-{
-    ot__free(l->first);
-    ot__free(l->lengths);
-    ot__free(l->shapes);
-}
-
-// Sequences keep their types; tensors beside them are checked against what is declared.
-static ot_status specialize(ot_model *model, const layout *l)
-{
-    OT_TRY(ot__pass_specialize(model, l->first, model->graph->n_inputs));
-    return ot__pass_fuse(model);
-}
-
-static ot_status make_plan(const ot_runner *runner, const ot_feed *feeds, fed_plan *slot)
-{
+    const ot_runner *runner = owner;
     ot__plan_options options = runner->plan_options;
-    layout l = {0};
-    ot_status st = take_shapes(runner, feeds, slot);
 
-    if (st == OT_OK)
-        st = layout_init(&l, runner, slot);
-    if (st == OT_OK)
-        st = ot__model_clone(runner->model, &slot->model);
-    if (st == OT_OK)
-        st = specialize(slot->model, &l);
+    (void)program;
     options.memory_max = OT_MAX(ot__memory_left(0), (size_t)1);
     if (runner->options.memory_max > 0)
         options.memory_max = OT_MIN(options.memory_max, runner->options.memory_max);
-    if (st == OT_OK)
-        st = ot__plan_create(slot->model->graph, &options, l.lengths, l.shapes, &slot->plan);
-    layout_deinit(&l);
-    return st;
-}
-
-static ot_status find_plan(ot_runner *runner, const ot_feed *feeds, ot__plan **out)
-{
-    fed_plan *oldest = &runner->plans[0], made = {0};
-    ot_status st;
-
-    for (int k = 0; k < OT_PLAN_CACHE; k++) {
-        fed_plan *slot = &runner->plans[k];
-
-        if (slot->plan != NULL && fits(runner, slot, feeds)) {
-            slot->last_used = ++runner->clock;
-            *out = slot->plan;
-            return OT_OK;
-        }
-        if (slot->last_used < oldest->last_used)
-            oldest = slot;
-    }
-    st = make_plan(runner, feeds, &made);
-    if (st != OT_OK) {
-        plan_release(&made);
-        return st;
-    }
-    plan_release(oldest);
-    *oldest = made;
-    oldest->last_used = ++runner->clock;
-    *out = oldest->plan;
-    return OT_OK;
+    return ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
 }
 
 // ---- running ----
@@ -290,10 +155,10 @@ static ot_status check_outputs(const ot_graph *g, const int *which, int n_output
 static ot_status bind(const ot_runner *runner, ot__plan *plan, const ot_feed *feeds,
                       const int *which, ot_tensor **outputs, int n_outputs)
 {
-    for (int i = 0; i < runner->n_fed; i++)
+    for (int i = 0; i < runner->program.n_user_inputs; i++)
         for (int k = 0; k < feeds[i].count; k++)
-            ot__plan_bind_input(plan, runner->fed[i], k, feeds[i].tensors[k]->data);
-    for (int i = 0; i < runner->model->graph->n_outputs; i++)
+            ot__plan_bind_input(plan, runner->program.user_inputs[i], k, feeds[i].tensors[k]->data);
+    for (int i = 0; i < runner->program.model->graph->n_outputs; i++)
         ot__plan_bind_output(plan, i, NULL);
     for (int i = 0; i < n_outputs; i++)
         OT_TRY(ot__output_make(plan, which != NULL ? which[i] : i, &outputs[i]));
@@ -307,8 +172,9 @@ static ot_status run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const
     ot__plan *plan;
 
     OT_TRY(check_feeds(runner, feeds, n_feeds));
-    OT_TRY(check_outputs(runner->model->graph, which, n_outputs));
-    OT_TRY(find_plan(runner, feeds, &plan));
+    OT_TRY(check_outputs(runner->program.model->graph, which, n_outputs));
+    OT_TRY(take_shapes(&runner->program, feeds));
+    OT_TRY(ot__program_plan(&runner->program, plan_of_runner, runner, &plan));
     OT_TRY(bind(runner, plan, feeds, which, outputs, n_outputs));
     OT_TRY(ot__plan_run(plan, &step));
     for (int i = 0; i < n_outputs; i++)

@@ -139,22 +139,49 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
     return OT_OK;
 }
 
-static ot_status build(ot_session *session, const ot_model *training, const ot_model *eval,
-                       const ot_model *optimizer)
+static ot_model *take(ot_model **model)
 {
-    OT_TRY(ot__program_create(&session->training, "training model", training, session->checkpoint));
+    ot_model *taken = *model;
+
+    *model = NULL;
+    return taken;
+}
+
+void ot__models_drop(ot__models *models)
+{
+    ot_model_destroy(models->training);
+    ot_model_destroy(models->eval);
+    ot_model_destroy(models->optimizer);
+    *models = (ot__models){0};
+}
+
+static ot_status make_program(ot_session *session, ot__program *program, const char *what,
+                              ot_model *model)
+{
+    OT_TRY(ot__program_create(program, what, model));
+    return ot__program_sort(program, session->checkpoint);
+}
+
+static ot_status build(ot_session *session, ot__models *m)
+{
+    OT_TRY(make_program(session, &session->training, "training model", take(&m->training)));
     OT_TRY(check_trainable(session));
     OT_TRY(list_parameters(session));
     OT_TRY(ot__undo_create(session));
     if (!session->checkpoint->is_nominal)
         OT_TRY(ot__session_make_gradients(session));
     session->eval.what = "eval model";
-    if (eval != NULL) {
-        OT_TRY(ot__program_create(&session->eval, "eval model", eval, session->checkpoint));
-        OT_TRY(ot__model_clone(eval, &session->eval_source));
+    if (m->eval != NULL) {
+        ot_model *model;
+
+        if (!m->eval->is_final)
+            m->eval->is_final = true; // exported models are made of it
+        session->eval_source = take(&m->eval);
+        OT_TRY(ot__model_acquire(session->eval_source, &model));
+        OT_TRY(make_program(session, &session->eval, "eval model", model));
     }
-    if (optimizer != NULL)
-        OT_TRY(ot__optimizer_create(session, optimizer));
+    if (m->optimizer != NULL)
+        OT_TRY(ot__optimizer_create(session, take(&m->optimizer)));
     return ot__session_resume(session);
 }
 
@@ -172,8 +199,7 @@ static void destroy(ot_session *session)
     ot__free(session);
 }
 
-static ot_status create(const ot_model *training, const ot_model *eval, const ot_model *optimizer,
-                        ot_checkpoint *checkpoint, const ot_session_options *options,
+static ot_status create(ot__models *m, ot_checkpoint *checkpoint, const ot_session_options *options,
                         ot_session **out)
 {
     ot_session *session;
@@ -191,7 +217,7 @@ static ot_status create(const ot_model *training, const ot_model *eval, const ot
     session->learning_rate = default_learning_rate;
     st = ot__session_options_take(options, &session->options, &session->plan_options);
     if (st == OT_OK)
-        st = build(session, training, eval, optimizer);
+        st = build(session, m);
     if (st != OT_OK) {
         destroy(session);
         return st;
@@ -203,17 +229,38 @@ static ot_status create(const ot_model *training, const ot_model *eval, const ot
     return OT_OK;
 }
 
+ot_status ot__session_create(ot__models *models, ot_checkpoint *checkpoint,
+                             const ot_session_options *options, ot_session **out)
+{
+    ot_status st = ot__ckpt_enter(checkpoint);
+
+    if (st == OT_OK)
+        st = ot__ckpt_leave(checkpoint, create(models, checkpoint, options, out));
+    ot__models_drop(models);
+    return st;
+}
+
 ot_status ot_session_create(const ot_model *training, const ot_model *eval,
                             const ot_model *optimizer, ot_checkpoint *checkpoint,
                             const ot_session_options *options, ot_session **out)
 {
+    ot__models m = {0};
+    ot_status st;
+
     OT_TRY(OT_GIVEN(out));
     *out = NULL;
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_OPTIONAL(eval, "eval"));
     OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
-    OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, create(training, eval, optimizer, checkpoint, options, out));
+    st = ot__model_acquire(training, &m.training);
+    if (st == OT_OK && eval != NULL)
+        st = ot__model_acquire(eval, &m.eval);
+    if (st == OT_OK && optimizer != NULL)
+        st = ot__model_acquire(optimizer, &m.optimizer);
+    if (st == OT_OK)
+        return ot__session_create(&m, checkpoint, options, out);
+    ot__models_drop(&m);
+    return st;
 }
 
 void ot_session_destroy(ot_session *session)
@@ -337,7 +384,9 @@ static ot_status describe_plan(ot_session *session, ot__program *program,
     if (n_inputs != program->n_user_inputs)
         return ot__error(OT_ERR_INVALID, "%s: %d input shapes, expected %d", program->what,
                          n_inputs, program->n_user_inputs);
-    OT_TRY(ot__session_plan(session, program, input_shapes, &plan));
+    for (int i = 0; i < n_inputs; i++)
+        program->given.shapes[i] = input_shapes[i];
+    OT_TRY(ot__session_plan(session, program, &plan));
     st = ot__plan_describe(plan, &text);
     if (st != OT_OK)
         ot__buf_deinit(&text);

@@ -13,19 +13,12 @@ ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
         ot_artifacts_optimizer_model(artifacts), ot_artifacts_checkpoint(artifacts), options, out);
 }
 
-// The three models while a session is made of them, which keeps its own copies.
-typedef struct models {
-    ot_model *training, *eval, *optimizer;
-} models;
-
-static ot_status create(models *m, ot_status status, ot_checkpoint *checkpoint,
+static ot_status create(ot__models *m, ot_status status, ot_checkpoint *checkpoint,
                         const ot_session_options *options, ot_session **out)
 {
     if (status == OT_OK)
-        status = ot_session_create(m->training, m->eval, m->optimizer, checkpoint, options, out);
-    ot_model_destroy(m->training);
-    ot_model_destroy(m->eval);
-    ot_model_destroy(m->optimizer);
+        return ot__session_create(m, checkpoint, options, out);
+    ot__models_drop(m);
     return status;
 }
 
@@ -33,7 +26,7 @@ ot_status ot_session_load(const char *training, const char *eval, const char *op
                           ot_checkpoint *checkpoint, const ot_session_options *options,
                           ot_session **out)
 {
-    models m = {0};
+    ot__models m = {0};
     ot_status st;
 
     OT_TRY(OT_GIVEN(out));
@@ -62,7 +55,7 @@ ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval
                                   const ot_bytes *optimizer, ot_checkpoint *checkpoint,
                                   const ot_session_options *options, ot_session **out)
 {
-    models m = {0};
+    ot__models m = {0};
     ot_status st;
 
     OT_TRY(OT_GIVEN(out));

@@ -10,14 +10,23 @@ enum {
     OT_SESSION_OUTPUTS = 1024, // outputs a model may hand out; a multiple of 64
 };
 
-// What a graph input of the training or eval model stands for.
+// What a graph input stands for: of the training or eval model, of any model by hand (user and
+// constant), of the optimizer model (from the learning rate on; its sequences have an entry for
+// every trainable parameter).
 typedef enum ot__input_role {
     OT_ROLE_USER,
+    OT_ROLE_CONSTANT, // has an initializer
     OT_ROLE_PARAMETER,
     OT_ROLE_GRADIENT,
     OT_ROLE_INPUT_GRADIENT, // of a user input
     OT_ROLE_LAZY_RESET,
-    OT_ROLE_CONSTANT, // has an initializer
+    OT_ROLE_LEARNING_RATE,
+    OT_ROLE_STEP,
+    OT_ROLE_PARAMETERS,
+    OT_ROLE_GRADIENTS,
+    OT_ROLE_MOMENT1,
+    OT_ROLE_MOMENT2,
+    OT_ROLE_END,
 } ot__input_role;
 
 typedef struct ot__input {
@@ -27,26 +36,48 @@ typedef struct ot__input {
     ot_tensor *gradient;      // INPUT_GRADIENT: NULL before the first step
 } ot__input;
 
+// What is given for the user inputs, in their order.
+typedef struct ot__given {
+    int *lengths;     // per user input: tensors of a sequence; 1 for a tensor
+    ot_shape *shapes; // of all of them, one behind the other
+    int n_shapes, capacity;
+} ot__given;
+
 // A plan for one set of user input shapes.
 typedef struct ot__cached_plan {
-    ot_shape *shapes; // per user input
-    ot_model *model;  // the specialised copy: the plan points at its constants
-    ot__plan *plan;   // NULL: the slot is free
+    ot__given given;
+    ot_model *model; // the specialised copy: the plan points at its constants
+    ot__plan *plan;  // NULL: the slot is free
     uint64_t last_used;
 } ot__cached_plan;
 
-// The training or the eval model with its inputs and outputs sorted out.
+// The one holder of a compiled model: the prepared graph, what its inputs stand for, plans by
+// shapes. Training, evaluation, the optimizer and runners have one each.
 typedef struct ot__program {
     const char *what; // "training model", for messages
-    ot_model *model;  // prepared; never specialised itself
+    ot_model *model;  // prepared, perhaps shared: it does not change any more
+    ot__arena *arena; // of the lists
     ot__input *inputs;
     int n_inputs;
     int *user_inputs, *user_outputs; // positions in the graph
     int n_user_inputs, n_user_outputs;
-    ot_shape *shapes; // of the user inputs of the present step
+    const ot_shape *entry_shapes; // of the sequences that are not the user's
+    int n_entries;
+    ot__given given; // for the present step
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__program;
+
+// Shapes and lengths of all graph inputs, as ot__plan_create takes them.
+typedef struct ot__input_shapes {
+    ot_shape *tensors;
+    int *lengths;               // of sequences, else 0
+    const ot_shape **sequences; // NULL for tensors
+} ot__input_shapes;
+
+// Makes a plan of a specialised and fused graph, by what its owner grants.
+typedef ot_status (*ot__planner)(void *owner, const ot__program *program, ot_graph *graph,
+                                 const ot__input_shapes *shapes, ot__plan **plan);
 
 // Parameters that a train step itself changes (running statistics), to undo a failed one, or all
 // since gradients were reset.
@@ -57,20 +88,9 @@ typedef struct ot__undo {
     int n;
 } ot__undo;
 
-// What the inputs of the optimizer model stand for; the last ones are the moments in order.
-typedef enum ot__optimizer_role {
-    OT_OPTIMIZER_LEARNING_RATE,
-    OT_OPTIMIZER_STEP,
-    OT_OPTIMIZER_PARAMS,
-    OT_OPTIMIZER_GRADIENTS,
-    OT_OPTIMIZER_MOMENT1,
-    OT_OPTIMIZER_MOMENT2,
-} ot__optimizer_role;
-
 typedef struct ot__optimizer {
-    ot_model *model; // NULL: no optimizer
-    ot__plan *plan;
-    ot__optimizer_role *roles; // per graph input
+    ot__program program; // program.model NULL: no optimizer
+    ot__plan *plan;      // of the program; NULL before the parameters have values
     int n_moments;
     const char *moments_of;     // the operator that keeps them, NULL: none does
     ot__parameter **parameters; // the trainable ones, in the order of the training model
@@ -118,6 +138,15 @@ ot_status ot__session_leave(const ot_session *session, ot_status status);
 // OT_ERR_STATE when the checkpoint is nominal.
 ot_status ot__session_check_values(const ot_session *session);
 ot_status ot__session_make_gradients(ot_session *session); // zeroed
+// The models on their way into a session, which takes each over in its turn; eval and optimizer may
+// be NULL.
+typedef struct ot__models {
+    ot_model *training, *eval, *optimizer;
+} ot__models;
+void ot__models_drop(ot__models *models);
+// ot_session_create() without copies; drops what it does not take.
+ot_status ot__session_create(ot__models *models, ot_checkpoint *checkpoint,
+                             const ot_session_options *options, ot_session **out);
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options);
 
@@ -134,11 +163,20 @@ const ot_form **ot__homes_of_inputs(const ot_session *session, const ot__program
 void ot__homes_enter(ot_session *session); // before anything computes with parameters
 void ot__homes_leave(ot_session *session); // all row-major, for good
 
-// compiled_model.c
-ot_status ot__program_create(ot__program *program, const char *what, const ot_model *model,
-                             const ot_checkpoint *checkpoint);
+// compiled_model.c: takes `model` over, also on failure, and prepares it unless it is. What comes
+// after a failure is ot__program_deinit in any case.
+ot_status ot__program_create(ot__program *program, const char *what, ot_model *model);
+// program_inputs.c: the roles of the training or eval model's inputs and outputs; of any model's
+// inputs. There is room for the roles of all inputs, which are 0 before.
+ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint);
+ot_status ot__program_sort_by_hand(ot__program *program);
 void ot__program_deinit(ot__program *program);
 void ot__program_drop_plans(ot__program *program);
+void ot__cached_plan_deinit(ot__cached_plan *slot);
+// Room in program->given for so many tensors.
+ot_status ot__program_reserve(ot__program *program, int n_shapes);
+// plan_cache.c: the plan for program->given.
+ot_status ot__program_plan(ot__program *program, ot__planner planner, void *owner, ot__plan **out);
 
 // input_gradients.c: buffers for gradients of user inputs, whose shapes are those of the step.
 // Those of the present step, which adds to what is there unless a reset is due.
@@ -151,16 +189,15 @@ void ot__input_gradients_deinit(ot__program *program);
 ot_status ot__output_make(ot__plan *plan, int i_output, ot_tensor **out);
 ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
 
-// plan_cache.c
-ot_status ot__session_plan(ot_session *session, ot__program *program, const ot_shape *user_shapes,
-                           ot__plan **out);
+// session_plan.c: the plan of the training or eval model for program->given.
+ot_status ot__session_plan(ot_session *session, ot__program *program, ot__plan **out);
 // Give `plan` the session's block, which grows when it must.
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
 // What a plan may take; `n_bytes` more of state are to come.
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options);
 
-// optimizer_step.c
-ot_status ot__optimizer_create(ot_session *session, const ot_model *model);
+// optimizer_step.c: takes `model` over, also on failure.
+ot_status ot__optimizer_create(ot_session *session, ot_model *model);
 void ot__optimizer_deinit(ot__optimizer *optimizer);
 
 // moments.c: those that an optimizer needs and the checkpoint does not have. They are made, then

@@ -50,7 +50,7 @@ static ot_status take_shapes(ot__program *program, const ot_tensor *const *input
     OT_TRY(check_count(program, n_inputs));
     for (int i = 0; i < n_inputs; i++) {
         OT_TRY(check_input(program, i, inputs[i]));
-        program->shapes[i] = inputs[i]->shape;
+        program->given.shapes[i] = inputs[i]->shape;
     }
     return OT_OK;
 }
@@ -79,7 +79,7 @@ static void bind_inputs(const ot_session *session, const ot__program *program, o
         case OT_ROLE_LAZY_RESET:
             ot__plan_bind_input(plan, i, 0, &session->overwrite_gradients);
             break;
-        case OT_ROLE_CONSTANT:
+        default: // constants; the others are the optimizer's
             break;
         }
     }
@@ -175,7 +175,7 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
     OT_TRY(check_state(session, program));
     OT_TRY(take_shapes(program, inputs, n_inputs));
     OT_TRY(ot__input_gradients_make(session, program));
-    OT_TRY(ot__session_plan(session, program, program->shapes, &plan));
+    OT_TRY(ot__session_plan(session, program, &plan));
     OT_TRY(check_outputs(program, plan, outputs, n_outputs));
     ot__homes_enter(session);
     bind_inputs(session, program, plan, inputs);

@@ -320,6 +320,9 @@ static ot_status create(ot_gradients *gradients, build *b, const ot_model *model
         return OT_ERR_NO_MEMORY;
     OT_TRY(differentiate(b, r));
     OT_TRY(make_standard(gradients, b->model, r->options.keep_operators != 0));
+    OT_TRY(ot__model_align_constants(b->model));
+    ot__pass_mark_prepared(b->model);
+    b->model->is_final = true; // the runner has it, too
     return ot_runner_create(b->model, r->options.session, &gradients->runner);
 }
 

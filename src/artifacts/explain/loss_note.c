@@ -29,7 +29,27 @@ static int find_name(const char *const *names, size_t n, const char *name)
     return -1;
 }
 
-// ---- writing ----
+static ot_status find_probabilities(ot_artifacts *artifacts)
+{
+    int n = 0;
+
+    for (int i = 0; i < artifacts->n_loss_terms; i++)
+        n += artifacts->loss_terms[i].n_targets;
+    artifacts->probabilities =
+        ot__arena_alloc(artifacts->arena, (size_t)(n + 1) * sizeof *artifacts->probabilities);
+    if (artifacts->probabilities == NULL)
+        return OT_ERR_NO_MEMORY;
+    artifacts->n_probabilities = 0;
+    for (int i = 0; i < artifacts->n_loss_terms; i++) {
+        const ot__loss_term *term = &artifacts->loss_terms[i];
+
+        for (int k = 0; term->loss == OT_LOSS_BCE_WITH_LOGITS && k < term->n_targets; k++)
+            artifacts->probabilities[artifacts->n_probabilities++] = term->targets[k];
+    }
+    return OT_OK;
+}
+
+// ---- what the options say ----
 
 static bool is_input_of(const ot_graph *graph, const char *name)
 {
@@ -39,67 +59,136 @@ static bool is_input_of(const ot_graph *graph, const char *name)
     return false;
 }
 
+static ot_status copy_name(ot__arena *arena, const char *name, const char **out)
+{
+    *out = ot__arena_strdup(arena, name);
+    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+// Of a custom loss, the inputs that the model did not have.
+static ot_status take_targets(ot__arena *arena, const ot_graph *graph, const ot_graph *original,
+                              const ot_loss_options *options, ot__loss_term *term)
+{
+    if (options->loss == OT_LOSS_NONE)
+        return OT_OK;
+    if (options->loss != OT_LOSS_CUSTOM)
+        return copy_name(arena, ot__loss_target(options), &term->targets[term->n_targets++]);
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const ot_value *input = graph->inputs[i];
+
+        if (!input->is_initializer && !is_input_of(original, input->name))
+            OT_TRY(copy_name(arena, input->name, &term->targets[term->n_targets++]));
+    }
+    return OT_OK;
+}
+
+static ot_status take_classes(ot__arena *arena, const ot_loss_options *options, ot__loss_term *term)
+{
+    const ot_tensor *weight = options->weight;
+    const int64_t n = weight ? ot_tensor_count(weight) : 0;
+
+    term->class_axis = options->class_axis < 0 ? -1 : 1;
+    term->has_ignored_label = options->has_ignore_index != 0;
+    term->ignored_label = options->ignore_index;
+    if (n == 0)
+        return OT_OK;
+    term->weights = ot__arena_alloc(arena, (size_t)n * sizeof *term->weights);
+    if (!term->weights)
+        return OT_ERR_NO_MEMORY;
+    term->n_weights = (int)n;
+    term->weights_dtype = ot_tensor_dtype(weight) == OT_F32 ? OT_F32 : OT_F64;
+    for (int64_t i = 0; i < n; i++)
+        term->weights[i] = ot__tensor_get_f64(weight, i);
+    return OT_OK;
+}
+
+static ot_status take_term(ot__arena *arena, const ot_graph *graph, const ot_graph *original,
+                           const ot_loss_options *options, ot__loss_term *term)
+{
+    const char *output = original->n_outputs > 0 ? original->outputs[0]->name : "";
+    const bool is_custom = options->loss == OT_LOSS_CUSTOM;
+
+    term->loss = options->loss;
+    term->factor = options->factor;
+    term->class_axis = 1;
+    if (options->loss != OT_LOSS_NONE)
+        term->reduction = options->reduction;
+    if (options->loss == OT_LOSS_CROSS_ENTROPY)
+        OT_TRY(take_classes(arena, options, term));
+    if (options->input || !is_custom)
+        OT_TRY(copy_name(arena, options->input ? options->input : output, &term->input));
+    return take_targets(arena, graph, original, options, term);
+}
+
+ot_status ot__loss_take(ot_artifacts *artifacts, const ot__forward *forward,
+                        const ot_model *original, const ot_artifacts_options *options)
+{
+    const ot_graph *graph = forward->model->graph;
+    const size_t n = (size_t)options->n_losses;
+    const char **targets = ot__arena_alloc(
+        artifacts->arena, (n * ((size_t)graph->n_inputs + 1) + 1) * sizeof *targets);
+
+    artifacts->loss_terms = ot__arena_alloc(artifacts->arena, (n + 1) * sizeof(ot__loss_term));
+    if (!targets || !artifacts->loss_terms)
+        return OT_ERR_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        ot__loss_term *term = &artifacts->loss_terms[i];
+
+        *term = (ot__loss_term){.targets = targets};
+        OT_TRY(take_term(artifacts->arena, graph, original->graph, &options->losses[i], term));
+        targets += term->n_targets;
+    }
+    artifacts->n_loss_terms = (int)n;
+    return find_probabilities(artifacts);
+}
+
+// ---- writing ----
+
 static void say_name(ot__buf *text, bool *is_clean, const char *name)
 {
     *is_clean = *is_clean && strpbrk(name, "\t\n") == NULL;
     ot__buf_printf(text, "\t%s", name);
 }
 
-static void say_classes(ot__buf *text, const ot_loss_options *term)
+static void say_classes(ot__buf *text, const ot__loss_term *term)
 {
-    const bool is_f32 = term->weight && ot_tensor_dtype(term->weight) == OT_F32;
+    const bool is_f32 = term->weights_dtype == OT_F32;
 
     if (term->class_axis < 0)
         ot__buf_text(text, " over -1");
-    if (term->has_ignore_index)
-        ot__buf_printf(text, " ignoring %" PRId64, term->ignore_index);
-    for (int64_t i = 0; term->weight && i < ot_tensor_count(term->weight); i++) {
+    if (term->has_ignored_label)
+        ot__buf_printf(text, " ignoring %" PRId64, term->ignored_label);
+    for (int i = 0; i < term->n_weights; i++) {
         ot__buf_text(text, i > 0 ? "," : is_f32 ? " weighted " : " weighted_f64 ");
-        ot__buf_float(text, ot__tensor_get_f64(term->weight, i), is_f32);
+        ot__buf_float(text, term->weights[i], is_f32);
     }
 }
 
-static void say_term(ot__buf *text, bool *is_clean, const ot__forward *forward,
-                     const ot_graph *original, const ot_loss_options *term)
+static void say_term(ot__buf *text, bool *is_clean, const ot__loss_term *term)
 {
-    const ot_graph *graph = forward->model->graph;
-    const char *output = original->n_outputs > 0 ? original->outputs[0]->name : "";
-
     ot__buf_float(text, term->factor, false);
     ot__buf_printf(text, "\t%s", loss_names[term->loss]);
-    if (term->loss != OT_LOSS_NONE && term->reduction != OT_REDUCTION_MEAN)
+    if (term->reduction != OT_REDUCTION_MEAN)
         ot__buf_printf(text, " reduced %s", reduction_names[term->reduction]);
-    if (term->loss == OT_LOSS_CROSS_ENTROPY)
-        say_classes(text, term);
-    if (term->loss != OT_LOSS_CUSTOM) {
-        say_name(text, is_clean, term->input ? term->input : output);
-        if (term->loss != OT_LOSS_NONE)
-            say_name(text, is_clean, ot__loss_target(term));
-    } else {
-        say_name(text, is_clean, term->input ? term->input : "");
-        for (int i = 0; i < graph->n_inputs; i++)
-            if (!graph->inputs[i]->is_initializer && !is_input_of(original, graph->inputs[i]->name))
-                say_name(text, is_clean, graph->inputs[i]->name);
-    }
+    say_classes(text, term);
+    say_name(text, is_clean, term->input ? term->input : "");
+    for (int i = 0; i < term->n_targets; i++)
+        say_name(text, is_clean, term->targets[i]);
     ot__buf_text(text, "\n");
 }
 
-ot_status ot__loss_note(const ot__forward *forward, const ot_model *original,
-                        const ot_artifacts_options *options, char **out)
+ot_status ot__loss_write(ot_model *model, const ot__loss_term *terms, int n_terms)
 {
     ot__buf text = {0};
     bool is_clean = true;
     ot_status st;
 
-    *out = NULL;
-    for (int i = 0; i < options->n_losses; i++)
-        say_term(&text, &is_clean, forward, original->graph, &options->losses[i]);
+    for (int i = 0; i < n_terms; i++)
+        say_term(&text, &is_clean, &terms[i]);
     st = ot__buf_status(&text);
     // A name with a tab in it would be read as two: better no note than a wrong one.
-    if (st == OT_OK && text.length > 0 && is_clean) {
-        *out = ot__arena_strdup(forward->model->arena, text.data);
-        st = *out ? OT_OK : OT_ERR_NO_MEMORY;
-    }
+    if (st == OT_OK && text.length > 0 && is_clean)
+        st = ot_model_set_metadata(model, OT_METADATA_LOSS, text.data);
     ot__buf_deinit(&text);
     return st;
 }
@@ -238,22 +327,6 @@ ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **ter
     return OT_OK;
 }
 
-static ot_status find_probabilities(ot_artifacts *artifacts, size_t n_fields)
-{
-    artifacts->probabilities =
-        ot__arena_alloc(artifacts->arena, n_fields * sizeof *artifacts->probabilities);
-    if (artifacts->probabilities == NULL)
-        return OT_ERR_NO_MEMORY;
-    artifacts->n_probabilities = 0;
-    for (int i = 0; i < artifacts->n_loss_terms; i++) {
-        const ot__loss_term *term = &artifacts->loss_terms[i];
-
-        for (int k = 0; term->loss == OT_LOSS_BCE_WITH_LOGITS && k < term->n_targets; k++)
-            artifacts->probabilities[artifacts->n_probabilities++] = term->targets[k];
-    }
-    return OT_OK;
-}
-
 ot_status ot__loss_read(ot_artifacts *artifacts)
 {
     const char *note = ot_model_metadata(artifacts->training, OT_METADATA_LOSS);
@@ -264,9 +337,7 @@ ot_status ot__loss_read(ot_artifacts *artifacts)
     st = ot__loss_parse(artifacts->arena, note, &artifacts->loss_terms, &artifacts->n_loss_terms);
     if (st == OT_ERR_FORMAT)
         artifacts->n_loss_terms = 0;
-    return st == OT_OK           ? find_probabilities(artifacts, count_of(note, '\t') + 1)
-           : st == OT_ERR_FORMAT ? OT_OK
-                                 : st;
+    return st == OT_OK ? find_probabilities(artifacts) : st == OT_ERR_FORMAT ? OT_OK : st;
 }
 
 ot_status ot__record_drop(ot_model *model)

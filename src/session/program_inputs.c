@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the inputs and outputs of a program stand for. The format of artifacts knows them by their
+// names only.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+#define SUFFIX_GRADIENT "_grad"
+
+// The parameter whose name is `name` without `suffix`; NULL when there is none.
+static ot__parameter *find_base(const ot__program *program, const ot_checkpoint *checkpoint,
+                                const char *name, const char *suffix)
+{
+    const char *base;
+
+    if (!ot__ends_with(name, suffix))
+        return NULL;
+    base = ot__arena_strndup(program->arena, name, strlen(name) - strlen(suffix));
+    return base == NULL ? NULL : ot__ckpt_find(checkpoint, base);
+}
+
+static ot__parameter *find_gradient(const ot__program *program, const ot_checkpoint *checkpoint,
+                                    const char *name)
+{
+    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED,
+                                           SUFFIX_GRADIENT};
+
+    for (size_t i = 0; i < OT_COUNT(suffixes); i++) {
+        ot__parameter *p = find_base(program, checkpoint, name, suffixes[i]);
+
+        if (p != NULL)
+            return p;
+    }
+    return NULL;
+}
+
+// The user input that a gradient's buffer or output belongs to; NULL: none. `users`: by name.
+static const ot__input *find_user_input(const ot__program *program, const ot__map *users,
+                                        const char *name)
+{
+    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED};
+
+    for (size_t k = 0; k < OT_COUNT(suffixes); k++) {
+        const size_t length = strlen(name) - OT_MIN(strlen(name), strlen(suffixes[k]));
+        const char *base = ot__ends_with(name, suffixes[k])
+                               ? ot__arena_strndup(program->arena, name, length)
+                               : NULL;
+        const ot__input *input = base == NULL ? NULL : ot__map_get(users, base);
+
+        if (input != NULL)
+            return input;
+    }
+    return NULL;
+}
+
+// Type and shape of what is in the checkpoint against what the model declares.
+static ot_status check_parameter(const ot__program *program, const ot_checkpoint *checkpoint,
+                                 const ot_value *value, const ot__parameter *p)
+{
+    const ot_tensor *t = p->value;
+    char found[160], expected[160];
+    bool fits;
+
+    if (t == NULL || value->kind != OT_VALUE_TENSOR)
+        return ot__error(OT_ERR_INVALID, "%s: input '%s' is not the tensor of that name",
+                         program->what, value->name);
+    fits = t->dtype == value->dtype;
+    if (value->has_shape && !checkpoint->is_nominal) {
+        fits = fits && t->shape.ndim == value->shape.ndim;
+        for (int k = 0; fits && k < t->shape.ndim; k++)
+            fits =
+                !ot__dim_is_number(value->shape.dim[k]) || value->shape.dim[k] == t->shape.dim[k];
+    }
+    if (fits)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s%s, but %s%s in the checkpoint",
+                     program->what, value->name, ot_dtype_name(value->dtype),
+                     value->has_shape
+                         ? ot__dims_text(program->model, &value->shape, expected, sizeof expected)
+                         : "",
+                     ot_dtype_name(t->dtype),
+                     checkpoint->is_nominal ? "" : ot__shape_text(&t->shape, found, sizeof found));
+}
+
+static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoint,
+                            const ot_value *value, ot__input *input)
+{
+    const ot_shape one = OT_SHAPE(1);
+
+    input->parameter = ot__ckpt_find(checkpoint, value->name);
+    if (input->parameter != NULL) {
+        input->role = OT_ROLE_PARAMETER;
+        return check_parameter(program, checkpoint, value, input->parameter);
+    }
+    if (value->constant != NULL) {
+        input->role = OT_ROLE_CONSTANT;
+        return OT_OK;
+    }
+    if (strcmp(value->name, OT_NAME_LAZY_RESET) == 0) {
+        if (value->dtype != OT_BOOL || (value->has_shape && !ot__shape_equal(&value->shape, &one)))
+            return ot__error(OT_ERR_INVALID, "%s: input '%s' must be bool[1]", program->what,
+                             value->name);
+        input->role = OT_ROLE_LAZY_RESET;
+        return OT_OK;
+    }
+    input->parameter = find_gradient(program, checkpoint, value->name);
+    if (input->parameter != NULL) {
+        if (!input->parameter->trainable)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: input '%s' is the gradient of a parameter that is frozen in the "
+                             "checkpoint",
+                             program->what, value->name);
+        input->role = OT_ROLE_GRADIENT;
+        return check_parameter(program, checkpoint, value, input->parameter);
+    }
+    input->role =
+        ot__ends_with(value->name, OT_SUFFIX_BUFFER) ? OT_ROLE_INPUT_GRADIENT : OT_ROLE_USER;
+    return OT_OK;
+}
+
+// Once the user inputs are known.
+static ot_status find_inputs_of_gradients(const ot__program *program, const ot__map *users)
+{
+    const ot_graph *g = program->model->graph;
+
+    for (int i = 0; i < program->n_inputs; i++) {
+        ot__input *input = &program->inputs[i];
+        const ot_value *value = g->inputs[i], *of;
+        const ot__input *user;
+
+        if (input->role != OT_ROLE_INPUT_GRADIENT)
+            continue;
+        user = find_user_input(program, users, value->name);
+        if (user == NULL)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: input '%s' is a gradient buffer, but there is no such parameter "
+                             "in the checkpoint and no such input",
+                             program->what, value->name);
+        input->i_user = user->i_user;
+        of = g->inputs[program->user_inputs[input->i_user]];
+        if (value->kind != OT_VALUE_TENSOR || value->dtype != of->dtype)
+            return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s, but '%s' is %s", program->what,
+                             value->name, ot_dtype_name(value->dtype), of->name,
+                             ot_dtype_name(of->dtype));
+    }
+    return OT_OK;
+}
+
+static void add_user_input(ot__program *program, int i)
+{
+    program->inputs[i].i_user = program->n_user_inputs;
+    program->user_inputs[program->n_user_inputs++] = i;
+}
+
+static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoint, ot__map *users)
+{
+    const ot_graph *g = program->model->graph;
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        const ot_value *value = g->inputs[i];
+
+        OT_TRY(sort_input(program, checkpoint, value, &program->inputs[i]));
+        if (program->inputs[i].role != OT_ROLE_USER)
+            continue;
+        if (value->kind != OT_VALUE_TENSOR)
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: input '%s' is not a tensor", program->what,
+                             value->name);
+        add_user_input(program, i);
+        if (!ot__map_put(users, value->name, &program->inputs[i]))
+            return OT_ERR_NO_MEMORY;
+    }
+    return find_inputs_of_gradients(program, users);
+}
+
+static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint,
+                              const ot__map *users)
+{
+    const ot_graph *g = program->model->graph;
+
+    program->user_outputs =
+        ot__arena_alloc(program->arena, ((size_t)g->n_outputs + 1) * sizeof(int));
+    if (program->user_outputs == NULL)
+        return OT_ERR_NO_MEMORY;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (find_gradient(program, checkpoint, g->outputs[i]->name) == NULL &&
+            find_user_input(program, users, g->outputs[i]->name) == NULL)
+            program->user_outputs[program->n_user_outputs++] = i;
+    if (program->n_user_outputs > OT_SESSION_OUTPUTS)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: %d outputs, at most %d are handed out",
+                         program->what, program->n_user_outputs, OT_SESSION_OUTPUTS);
+    return OT_OK;
+}
+
+// What the model has inside would be used instead of what is trained.
+static ot_status check_initializers(const ot__program *program, const ot_checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const char *name = checkpoint->parameters[i]->name;
+        const ot_value *value = ot__graph_find(program->model->graph, name);
+
+        if (value != NULL && value->constant != NULL)
+            return ot__error(OT_ERR_INVALID,
+                             "%s: parameter '%s' of the checkpoint is an initializer too",
+                             program->what, name);
+    }
+    return OT_OK;
+}
+
+// The user's tensors are one each.
+static ot_status expect_tensors(ot__program *program)
+{
+    OT_TRY(ot__program_reserve(program, program->n_user_inputs));
+    for (int i = 0; i < program->n_user_inputs; i++)
+        program->given.lengths[i] = 1;
+    program->given.n_shapes = program->n_user_inputs;
+    return OT_OK;
+}
+
+ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint)
+{
+    ot__map users = {0};
+    ot_status st = check_initializers(program, checkpoint);
+
+    if (st == OT_OK)
+        st = sort_inputs(program, checkpoint, &users);
+    if (st == OT_OK)
+        st = sort_outputs(program, checkpoint, &users);
+    ot__map_deinit(&users);
+    return st == OT_OK ? expect_tensors(program) : st;
+}
+
+ot_status ot__program_sort_by_hand(ot__program *program)
+{
+    const ot_graph *g = program->model->graph;
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        if (g->inputs[i]->constant != NULL)
+            program->inputs[i].role = OT_ROLE_CONSTANT;
+        else
+            add_user_input(program, i);
+    }
+    return OT_OK;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session grants its plans: memory, forms of parameters, what they may write.
+#include "session/session_internal.h"
+
+ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
+{
+    const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes + n_bytes;
+
+    *options = session->plan_options;
+    options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);
+    if (session->options.memory_max == 0)
+        return OT_OK;
+    if (state >= session->options.memory_max)
+        return ot__error(OT_ERR_NO_MEMORY,
+                         "parameters, gradients and moments need %zu bytes, %zu are allowed", state,
+                         session->options.memory_max);
+    options->memory_max = OT_MIN(options->memory_max, session->options.memory_max - state);
+    return OT_OK;
+}
+
+// Evaluation must change nothing, and in training only parameters and gradients may change.
+static ot_status check_written(const ot_session *session, const ot__program *program,
+                               const ot__plan *plan)
+{
+    for (int i = 0; i < program->n_inputs; i++) {
+        const ot__input_role role = program->inputs[i].role;
+
+        if (role != OT_ROLE_CONSTANT && ot__plan_writes_input(plan, i) &&
+            (program == &session->eval || (role != OT_ROLE_PARAMETER && role != OT_ROLE_GRADIENT &&
+                                           role != OT_ROLE_INPUT_GRADIENT)))
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: would change its input '%s'", program->what,
+                             program->model->graph->inputs[i]->name);
+    }
+    return OT_OK;
+}
+
+// Of the training or the eval model.
+static ot_status plan_of_session(void *owner, const ot__program *program, ot_graph *graph,
+                                 const ot__input_shapes *shapes, ot__plan **plan)
+{
+    ot_session *session = owner;
+    ot__plan_options options;
+    const ot_form **forms;
+    ot_status st;
+
+    if (program == &session->training)
+        OT_TRY(ot__homes_choose(session, graph));
+    OT_TRY(ot__plan_budget(session, 0, &options));
+    forms = ot__homes_of_inputs(session, program);
+    if (forms == NULL)
+        return OT_ERR_NO_MEMORY;
+    options.input_forms = forms;
+    st = ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
+    ot__free(forms);
+    return st == OT_OK ? check_written(session, program, *plan) : st;
+}
+
+ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
+{
+    const size_t n_bytes = OT_MAX(ot__plan_bytes(plan), (size_t)1);
+
+    if (n_bytes > session->block_bytes) {
+        void *block;
+
+        // First the old one goes: both together might exceed what there is.
+        ot__free_aligned(session->block);
+        session->block = NULL;
+        session->block_bytes = 0;
+        block = ot__alloc_aligned(n_bytes);
+        if (block == NULL)
+            return OT_ERR_NO_MEMORY;
+        session->block = block;
+        session->block_bytes = n_bytes;
+    }
+    ot__plan_set_block(plan, session->block);
+    session->plan_bytes = OT_MAX(session->plan_bytes, ot__plan_bytes(plan));
+    return OT_OK;
+}
+
+ot_status ot__session_plan(ot_session *session, ot__program *program, ot__plan **out)
+{
+    OT_TRY(ot__program_plan(program, plan_of_session, session, out));
+    return ot__session_lend_block(session, *out);
+}
