@@ -62,6 +62,8 @@ ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval
     *out = NULL;
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_GIVEN(checkpoint));
+    if (training->n_bytes == 0)
+        return ot__error(OT_ERR_INVALID, "the training model has 0 bytes, expected a model");
     st = read("training model", training, &m.training);
     if (st == OT_OK)
         st = read("eval model", eval, &m.eval);

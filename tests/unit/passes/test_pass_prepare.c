@@ -57,8 +57,8 @@ static void the_observer_sees_every_pass(void **state)
     ot__pass_set_observer(observe);
     assert_ok(ot__pass_prepare(model));
     ot__pass_set_observer(NULL);
-    assert_int_equal(n_seen, 3);
-    assert_string_equal(last_seen, "infer");
+    assert_int_equal(n_seen, 4);
+    assert_string_equal(last_seen, "prepare");
     ot_model_destroy(model);
 }
 

@@ -53,7 +53,7 @@ static void bytes_that_are_no_model_are_named(void **state)
 
     make(f, OT_F32, NULL);
     assert_error(ot_session_load_buffers(&none, NULL, NULL, f->checkpoint, NULL, &f->session),
-                 OT_ERR_INVALID, "ot_session_create: training is NULL");
+                 OT_ERR_INVALID, "the training model has 0 bytes, expected a model");
     assert_int_equal(ot_session_load_buffers(&bad, NULL, NULL, f->checkpoint, NULL, &f->session),
                      OT_ERR_FORMAT);
     assert_non_null(strstr(ot_error_message(), "training model: model in memory: "));
