@@ -9,13 +9,12 @@
 
 enum { OT_BLOCK_MESSAGE = 512 };
 
-// Keeps the first error; after it every function is a no-op that returns NULL, and takes NULL.
-// Losses and optimizers make one over a graph of theirs: {.graph = graph}.
+// A builder with counted names. Losses and optimizers make one over a graph of theirs:
+// {.build = {.graph = graph}}.
 struct ot_block {
-    ot_graph *graph; // NULL once finished
+    ot__builder build; // first; its graph is NULL once finished
     int counter;
-    ot_status status;
-    char message[OT_BLOCK_MESSAGE]; // of that status
+    char message[OT_BLOCK_MESSAGE]; // of the first error, with ot__block_failed
     const char *scope;              // the block that the user called last; NULL: not by a user
     // of those that users make
     ot__forward forward;
@@ -26,7 +25,8 @@ struct ot_block {
     uint64_t seed;
 };
 
-void ot__block_fail(ot_block *block, ot_status status); // the message is set already
+// For the builders of users: puts what was called last before the message, and keeps it.
+void ot__block_failed(ot__builder *build);
 // Every public function begins with one of these. False: nothing may be done.
 bool ot__block_enter(ot_block *block, const char *scope);
 // A value of this very graph; an error otherwise.
@@ -48,10 +48,6 @@ ot_node *ot__block_node_as(ot_block *block, const char *token, const char *domai
 ot_node *ot__block_node(ot_block *block, const char *domain, const char *op,
                         ot_value *const *inputs, int n_inputs, ot_value *const *outputs,
                         int n_outputs);
-void ot__block_set_int(ot_block *block, ot_node *node, const char *name, int64_t value);
-void ot__block_set_float(ot_block *block, ot_node *node, const char *name, double value);
-// Once its attributes are set: checks the node, infers types and shapes.
-void ot__block_infer(ot_block *block, ot_node *node);
 // One output, called by `token`; no attributes.
 ot_value *ot__block_unary(ot_block *block, const char *op, const char *token, ot_value *a);
 ot_value *ot__block_binary(ot_block *block, const char *op, const char *token, ot_value *a,

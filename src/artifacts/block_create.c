@@ -47,7 +47,7 @@ static int counted_number(const char *name)
 // A model that blocks have built before has their names: count on.
 static void count_names(ot_block *block)
 {
-    const ot_graph *graph = block->graph;
+    const ot_graph *graph = block->build.graph;
     size_t position = 0;
     const char *name;
     void *value;
@@ -98,7 +98,8 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
         ot_block_destroy(block);
         return st;
     }
-    block->graph = block->forward.model->graph;
+    block->build.graph = block->forward.model->graph;
+    block->build.failed = ot__block_failed;
     count_names(block);
     *out = block;
     return OT_OK;
@@ -135,9 +136,9 @@ ot_status ot_block_status(const ot_block *block)
     if (!block)
         return ot__error(OT_ERR_INVALID, "the builder is NULL");
     OT_TRY(OT_GIVEN(block));
-    if (block->status != OT_OK)
-        return ot__error(block->status, "%s", block->message);
-    return block->graph ? OT_OK : ot__error(OT_ERR_STATE, "the builder is finished");
+    if (block->build.status != OT_OK)
+        return ot__error(block->build.status, "%s", block->message);
+    return block->build.graph ? OT_OK : ot__error(OT_ERR_STATE, "the builder is finished");
 }
 
 // ---- what trains ----
@@ -150,9 +151,10 @@ void ot_block_requires_grad(ot_block *block, const char *name, int trainable)
     if (!ot__block_enter(block, "requires grad"))
         return;
     if (!name || (trainable != OT_PARAMETER_TRAINABLE && trainable != OT_PARAMETER_FROZEN)) {
-        ot__block_fail(
-            block, name ? ot__error(OT_ERR_INVALID, "%d is neither trainable nor frozen", trainable)
-                        : ot__error(OT_ERR_INVALID, "a name is NULL"));
+        ot__build_note(
+            &block->build,
+            name ? ot__error(OT_ERR_INVALID, "%d is neither trainable nor frozen", trainable)
+                 : ot__error(OT_ERR_INVALID, "a name is NULL"));
         return;
     }
     for (int i = 0; i < block->n_names; i++)
@@ -167,7 +169,7 @@ void ot_block_requires_grad(ot_block *block, const char *name, int trainable)
                         sizeof *block->names) ||
         !ot__arena_grow(arena, &block->trains, &block->trains_capacity, block->n_names,
                         sizeof *block->trains)) {
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
         return;
     }
     block->names[block->n_names] = copy;
@@ -203,7 +205,7 @@ static ot_status join_names(const ot_block *block, bool trains, const char *cons
 // The new list replaces the old one.
 static ot_status set_outputs(ot_block *block, ot_value *const *outputs, int n_outputs)
 {
-    ot_graph *graph = block->graph;
+    ot_graph *graph = block->build.graph;
 
     block->scope = "outputs";
     if (n_outputs < 0 || (n_outputs > 0 && !outputs))
@@ -211,7 +213,7 @@ static ot_status set_outputs(ot_block *block, ot_value *const *outputs, int n_ou
                          outputs ? "" : " is NULL");
     for (int i = 0; i < n_outputs; i++) {
         if (!ot__block_takes(block, outputs[i]))
-            return block->status;
+            return block->build.status;
         for (int k = 0; k < i; k++)
             if (outputs[k] == outputs[i])
                 return ot__error(OT_ERR_INVALID, "'%s' is there twice", outputs[i]->name);
@@ -234,11 +236,11 @@ static ot_status close_graph(ot_block *block, ot_value *const *outputs, int n_ou
 
     if (st == OT_OK) {
         st = set_outputs(block, outputs, n_outputs);
-        if (st != OT_OK && block->status == OT_OK)
+        if (st != OT_OK && block->build.status == OT_OK)
             ot__error_prefix(st, "%s", block->scope);
     }
     if (OT_IS_LIVE(block))
-        block->graph = NULL;
+        block->build.graph = NULL;
     return st;
 }
 

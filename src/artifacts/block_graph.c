@@ -12,9 +12,9 @@ ot_value *ot_block_value(ot_block *block, const char *name)
 
     if (!ot__block_enter(block, "value"))
         return NULL;
-    value = name ? ot__graph_find(block->graph, name) : NULL;
+    value = name ? ot__graph_find(block->build.graph, name) : NULL;
     if (!value)
-        ot__block_fail(block,
+        ot__build_note(&block->build,
                        name ? ot__error(OT_ERR_NOT_FOUND, "'%s' is no value of the graph", name)
                             : ot__error(OT_ERR_INVALID, "a name is NULL"));
     return value;
@@ -24,10 +24,10 @@ ot_value *ot_block_output(ot_block *block, int index)
 {
     if (!ot__block_enter(block, "output"))
         return NULL;
-    if (index >= 0 && index < block->graph->n_outputs)
-        return block->graph->outputs[index];
-    ot__block_fail(block,
-                   ot__error(OT_ERR_NOT_FOUND, "number %d of %d", index, block->graph->n_outputs));
+    if (index >= 0 && index < block->build.graph->n_outputs)
+        return block->build.graph->outputs[index];
+    ot__build_note(&block->build, ot__error(OT_ERR_NOT_FOUND, "number %d of %d", index,
+                                            block->build.graph->n_outputs));
     return NULL;
 }
 
@@ -44,7 +44,7 @@ static const char *name_or_token(ot_block *block, const char *name, const char *
     if (!name)
         return ot__block_name(block, token);
     if (!name[0])
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "a name is empty"));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "a name is empty"));
     return name;
 }
 
@@ -52,20 +52,20 @@ static bool can_hold(ot_block *block, ot_dtype dtype)
 {
     // Strings and elements below a byte: no kernel takes them.
     if (ot_dtype_size(dtype) == 0)
-        ot__block_fail(block,
+        ot__build_note(&block->build,
                        ot__error(OT_ERR_UNSUPPORTED, "element type %s", ot_dtype_name(dtype)));
-    return block->status == OT_OK;
+    return block->build.status == OT_OK;
 }
 
 // Extents that may vary become symbols, so that what is computed of this input is known to fit it.
 static bool shape_of_input(ot_block *block, const char *name, const ot_shape *given, ot_shape *out)
 {
-    ot_model *model = block->graph->model;
+    ot_model *model = block->build.graph->model;
 
     *out = given ? *given : (ot_shape){0};
     if (out->ndim < 0 || out->ndim > OT_MAX_NDIM) {
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "%d axes, expected 0 to %d", out->ndim,
-                                        (int)OT_MAX_NDIM));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "%d axes, expected 0 to %d",
+                                                out->ndim, (int)OT_MAX_NDIM));
         return false;
     }
     for (int k = 0; k < out->ndim; k++) {
@@ -75,7 +75,7 @@ static bool shape_of_input(ot_block *block, const char *name, const ot_shape *gi
             continue;
         symbol = ot__arena_printf(model->arena, "%s_%d", name, k);
         if (!symbol) {
-            ot__block_fail(block, OT_ERR_NO_MEMORY);
+            ot__build_note(&block->build, OT_ERR_NO_MEMORY);
             return false;
         }
         out->dim[k] = ot__dim_symbol(model, symbol);
@@ -91,7 +91,7 @@ ot_value *ot_block_input(ot_block *block, const char *name, ot_dtype dtype, cons
     if (!ot__block_enter(block, "input") || !can_hold(block, dtype))
         return NULL;
     name = name_or_token(block, name, "input");
-    if (block->status != OT_OK || !shape_of_input(block, name, shape, &symbolic))
+    if (block->build.status != OT_OK || !shape_of_input(block, name, shape, &symbolic))
         return NULL;
     value = ot__block_input(block, name);
     if (value)
@@ -106,7 +106,7 @@ ot_value *ot_block_input_like(ot_block *block, const ot_value *like, const char 
     if (!ot__block_enter(block, "input like") || !ot__block_takes(block, like))
         return NULL;
     if (like->kind != OT_VALUE_TENSOR && like->kind != OT_VALUE_SEQUENCE)
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "'%s' has no type", like->name));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "'%s' has no type", like->name));
     name = name_or_token(block, name, "input");
     value = ot__block_input(block, name);
     if (!value)
@@ -136,15 +136,15 @@ ot_value *ot_block_input_sequence(ot_block *block, const char *name, ot_dtype dt
 static ot_value *hold(ot_block *block, const char *name, const ot_tensor *tensor)
 {
     if (!tensor) {
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "the tensor is NULL"));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "the tensor is NULL"));
         return NULL;
     }
-    ot__block_fail(block, OT_OPTIONAL(tensor, "tensor"));
-    if (block->status != OT_OK || !can_hold(block, ot_tensor_dtype(tensor)))
+    ot__build_note(&block->build, OT_OPTIONAL(tensor, "tensor"));
+    if (block->build.status != OT_OK || !can_hold(block, ot_tensor_dtype(tensor)))
         return NULL;
     name = name_or_token(block, name, "initializer");
-    if (block->status == OT_OK && ot__graph_find(block->graph, name))
-        ot__block_fail(block,
+    if (block->build.status == OT_OK && ot__graph_find(block->build.graph, name))
+        ot__build_note(&block->build,
                        ot__error(OT_ERR_INVALID, "'%s' is a value of the graph already", name));
     return ot__block_tensor(block, name, tensor, ot_tensor_dtype(tensor));
 }
@@ -173,25 +173,13 @@ ot_value *ot_block_constant_tensor(ot_block *block, const ot_tensor *tensor)
 
 // ---- nodes ----
 
-// "com.microsoft.Gelu": the domain in the model's arena, and the operator.
-static const char *split_name(ot_block *block, const char *op, char **domain)
-{
-    const char *dot = strrchr(op, '.');
-    const size_t length = dot ? (size_t)(dot - op) : 0;
-
-    *domain = ot__arena_strndup(block->graph->model->arena, op, length);
-    if (!*domain)
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-    return dot ? dot + 1 : op;
-}
-
 // "reducemean_output", as onnxblock calls what ReduceMean makes.
 static const char *output_token(ot_block *block, const char *op)
 {
-    char *token = ot__arena_printf(block->graph->model->arena, "%s_output", op);
+    char *token = ot__arena_printf(block->build.graph->model->arena, "%s_output", op);
 
     if (!token)
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
     for (char *c = token; c && *c; c++)
         if (*c >= 'A' && *c <= 'Z')
             *c = (char)(*c - 'A' + 'a');
@@ -202,31 +190,26 @@ static bool check_lists(ot_block *block, const char *op, ot_value *const *inputs
                         ot_value *const *outputs, int n_outputs)
 {
     if (!op || n_inputs < 0 || (n_inputs > 0 && !inputs) || n_outputs < 1 || !outputs)
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "%d inputs and %d outputs of %s", n_inputs,
-                                        n_outputs, op ? op : "no operator"));
-    for (int i = 0; i < n_inputs && block->status == OT_OK; i++)
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "%d inputs and %d outputs of %s",
+                                                n_inputs, n_outputs, op ? op : "no operator"));
+    for (int i = 0; i < n_inputs && block->build.status == OT_OK; i++)
         if (inputs[i])
             ot__block_takes(block, inputs[i]);
-    return block->status == OT_OK;
+    return block->build.status == OT_OK;
 }
 
 static void append(ot_block *block, const char *op, const char *attrs, ot_value *const *inputs,
                    int n_inputs, ot_value **outputs, int n_outputs)
 {
-    const char *token;
-    char *domain;
+    const char *domain, *type = ot__op_split_name(&block->build, op, &domain);
+    const char *token = block->build.status == OT_OK ? output_token(block, type) : NULL;
     ot_node *node;
 
-    op = split_name(block, op, &domain);
-    token = block->status == OT_OK ? output_token(block, op) : NULL;
-    for (int i = 0; i < n_outputs && block->status == OT_OK; i++)
+    for (int i = 0; i < n_outputs && block->build.status == OT_OK; i++)
         outputs[i] = ot__block_value(block, token);
-    node = block->status != OT_OK
-               ? NULL
-               : ot__block_node(block, domain, op, inputs, n_inputs, outputs, n_outputs);
-    if (node && attrs)
-        ot__block_fail(block, ot__node_set_attrs_text(node, attrs));
-    ot__block_infer(block, node);
+    node = ot__block_node(block, domain, type, inputs, n_inputs, outputs, n_outputs);
+    ot__op_build_attrs(&block->build, node, attrs);
+    ot__op_settle(&block->build, node);
 }
 
 void ot_block_node(ot_block *block, const char *op, const char *attrs, ot_value *const *inputs,
@@ -240,7 +223,7 @@ void ot_block_node(ot_block *block, const char *op, const char *attrs, ot_value 
 
     if (may)
         append(block, op, attrs, inputs, n_inputs, outputs, n_outputs);
-    if (may && block->status == OT_OK)
+    if (may && block->build.status == OT_OK)
         return;
     for (int i = 0; outputs && i < n_outputs; i++)
         outputs[i] = NULL;

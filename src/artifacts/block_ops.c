@@ -88,13 +88,13 @@ ot_value *ot_block_clip(ot_block *block, ot_value *x, double low, double high)
     if (!ot__block_enter(block, "Clip") || !ot__block_takes(block, x))
         return NULL;
     if (!(low <= high && low < INFINITY && high > -INFINITY))
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "bounds %g and %g", low, high));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "bounds %g and %g", low, high));
     inputs[1] = bound(block, "clip_min", low, x->dtype);
     inputs[2] = bound(block, "clip_max", high, x->dtype);
     y = ot__block_value(block, "clip_output");
     node = ot__block_node(block, "", "Clip", inputs, inputs[2] ? 3 : inputs[1] ? 2 : 1, &y, 1);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? y : NULL;
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? y : NULL;
 }
 
 // ---- with attributes ----
@@ -108,9 +108,9 @@ ot_value *ot_block_cast(ot_block *block, ot_value *x, ot_dtype to)
         return NULL;
     y = ot__block_value(block, "cast.output");
     node = ot__block_node(block, "", "Cast", &x, 1, &y, 1);
-    ot__block_set_int(block, node, "to", (int64_t)to);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? y : NULL;
+    ot__build_int(&block->build, node, "to", (int64_t)to);
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? y : NULL;
 }
 
 static ot_value *reduce(ot_block *block, const char *op, const char *token, ot_value *x,
@@ -119,7 +119,7 @@ static ot_value *reduce(ot_block *block, const char *op, const char *token, ot_v
     if (!ot__block_enter(block, op) || !ot__block_takes(block, x))
         return NULL;
     if (keepdims != OT_SCALAR && keepdims != OT_KEEPDIMS)
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "keepdims is %d", (int)keepdims));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "keepdims is %d", (int)keepdims));
     return ot__block_reduce(block, op, token, x, keepdims);
 }
 
@@ -140,10 +140,11 @@ static bool takes_all(ot_block *block, const char *scope, ot_value *const *value
     if (!ot__block_enter(block, scope))
         return false;
     if (n < 1 || !values)
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "%d values, expected one at least", n));
-    for (int i = 0; i < n && block->status == OT_OK; i++)
+        ot__build_note(&block->build,
+                       ot__error(OT_ERR_INVALID, "%d values, expected one at least", n));
+    for (int i = 0; i < n && block->build.status == OT_OK; i++)
         ot__block_takes(block, values[i]);
-    return block->status == OT_OK;
+    return block->build.status == OT_OK;
 }
 
 ot_value *ot_block_reduce_all_l2(ot_block *block, ot_value *const *values, int n_values)
@@ -153,9 +154,9 @@ ot_value *ot_block_reduce_all_l2(ot_block *block, ot_value *const *values, int n
     if (!takes_all(block, "ReduceAllL2", values, n_values))
         return NULL;
     y = ot__block_value(block, "reducealll2_output");
-    ot__block_infer(block,
-                    ot__block_node(block, "com.microsoft", "ReduceAllL2", values, n_values, &y, 1));
-    return block->status == OT_OK ? y : NULL;
+    ot__op_settle(&block->build,
+                  ot__block_node(block, "com.microsoft", "ReduceAllL2", values, n_values, &y, 1));
+    return block->build.status == OT_OK ? y : NULL;
 }
 
 ot_value *ot_block_sequence_construct(ot_block *block, ot_value *const *values, int n_values)
@@ -168,20 +169,17 @@ ot_value *ot_block_sequence_construct(ot_block *block, ot_value *const *values, 
         return NULL;
     for (int i = 0; i < n_values; i++)
         if (values[i]->kind != OT_VALUE_TENSOR || values[i]->dtype != values[0]->dtype) {
-            ot__block_fail(block, ot__error(OT_ERR_INVALID,
-                                            "'%s' and '%s' are not tensors of one element type",
-                                            values[0]->name, values[i]->name));
+            ot__build_note(&block->build,
+                           ot__error(OT_ERR_INVALID,
+                                     "'%s' and '%s' are not tensors of one element type",
+                                     values[0]->name, values[i]->name));
             return NULL;
         }
     y = ot__block_value(block, "sequenceconstruct_output");
     name = ot__block_name(block, "SequenceConstruct");
-    if (block->status != OT_OK)
+    node = ot__build_node(&block->build, "", "SequenceConstruct", name, values, n_values, &y, 1);
+    if (!node)
         return NULL;
-    node = ot__graph_add_node(block->graph, "", "SequenceConstruct", name, values, n_values, &y, 1);
-    if (!node) {
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-        return NULL;
-    }
     node->op = ot__op_foreign;
     y->kind = OT_VALUE_SEQUENCE;
     y->dtype = values[0]->dtype;
@@ -201,15 +199,15 @@ static ot_value *drawn(ot_block *block, const char *token, ot_dtype dtype, ot_sh
     ot_value *value;
     ot_tensor *tensor;
 
-    if (block->status != OT_OK)
+    if (block->build.status != OT_OK)
         return NULL;
-    tensor = ot__model_tensor_new(block->graph->model, dtype, &shape);
-    value = tensor ? ot__graph_new_value(block->graph, name) : NULL;
-    if (!value || !ot__graph_add_initializer(block->graph, value, tensor)) {
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
+    tensor = ot__model_tensor_new(block->build.graph->model, dtype, &shape);
+    value = tensor ? ot__graph_new_value(block->build.graph, name) : NULL;
+    if (!value || !ot__graph_add_initializer(block->build.graph, value, tensor)) {
+        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
         return NULL;
     }
-    ot__block_fail(block, ot__init_normal(tensor, block->seed, name));
+    ot__build_note(&block->build, ot__init_normal(tensor, block->seed, name));
     return ot__block_train(block, value);
 }
 
@@ -233,17 +231,18 @@ ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int
 
     if (!ot__block_enter(block, "Linear") || !ot__block_takes(block, x))
         return NULL;
-    ot__block_fail(block, ot__options_read("ot_linear_options", options, &defaults, &o, sizeof o));
-    ot__block_fail(block, check_linear(x, in_features, out_features));
+    ot__build_note(&block->build,
+                   ot__options_read("ot_linear_options", options, &defaults, &o, sizeof o));
+    ot__build_note(&block->build, check_linear(x, in_features, out_features));
     inputs[1] = drawn(block, "linear.weight", x->dtype, OT_SHAPE(in_features, out_features));
     if (o.has_bias)
         inputs[2] = drawn(block, "linear.bias", x->dtype, OT_SHAPE(out_features));
     y = ot__block_value(block, "linear.output");
     node = ot__block_node_as(block, "linear", "", "Gemm", inputs, o.has_bias ? 3 : 2, &y, 1);
-    ot__block_set_float(block, node, "alpha", (double)o.alpha);
-    ot__block_set_float(block, node, "beta", (double)o.beta);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? y : NULL;
+    ot__build_float(&block->build, node, "alpha", (double)o.alpha);
+    ot__build_float(&block->build, node, "beta", (double)o.beta);
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? y : NULL;
 }
 
 // ---- LabelEncoder ----
@@ -278,18 +277,19 @@ static void set_list(ot_block *block, ot_node *node, const char *floats, const c
     const int n = (int)list->shape.dim[0];
     ot_attr *attr;
 
-    if (block->status != OT_OK)
+    if (block->build.status != OT_OK)
         return;
     if (list->dtype == OT_I64) {
         if (!ot__node_set_ints(node, ints, list->data, n))
-            ot__block_fail(block, OT_ERR_NO_MEMORY);
+            ot__build_note(&block->build, OT_ERR_NO_MEMORY);
         return;
     }
     attr = ot__node_add_attr(node, floats, OT_ATTR_FLOATS);
     if (attr)
-        attr->floats = ot__arena_memdup(block->graph->model->arena, list->data, list->n_bytes);
+        attr->floats =
+            ot__arena_memdup(block->build.graph->model->arena, list->data, list->n_bytes);
     if (!attr || !attr->floats)
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
+        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
     else
         attr->n = n;
 }
@@ -303,17 +303,17 @@ ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
 
     if (!ot__block_enter(block, "LabelEncoder") || !ot__block_takes(block, x))
         return NULL;
-    ot__block_fail(block, take_encoder(options, &own));
+    ot__build_note(&block->build, take_encoder(options, &own));
     y = ot__block_value(block, "label_encoder.output");
     node = ot__block_node(block, "ai.onnx.ml", "LabelEncoder", &x, 1, &y, 1);
-    if (block->status != OT_OK)
+    if (block->build.status != OT_OK)
         return NULL;
-    ot__block_set_float(block, node, "default_float", (double)own.default_float);
-    ot__block_set_int(block, node, "default_int64", own.default_int64);
-    if (block->status == OT_OK && !ot__node_set_string(node, "default_string", "_Unused"))
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
+    ot__build_float(&block->build, node, "default_float", (double)own.default_float);
+    ot__build_int(&block->build, node, "default_int64", own.default_int64);
+    if (block->build.status == OT_OK && !ot__node_set_string(node, "default_string", "_Unused"))
+        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
     set_list(block, node, "keys_floats", "keys_int64s", own.keys);
     set_list(block, node, "values_floats", "values_int64s", own.values);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? y : NULL;
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? y : NULL;
 }

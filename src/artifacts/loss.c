@@ -10,9 +10,9 @@
 static ot_value *target_input(ot_block *block, const char *name, ot_dtype dtype,
                               const ot_shape *shape)
 {
-    ot_value *target = ot__graph_find(block->graph, name);
+    ot_value *target = ot__graph_find(block->build.graph, name);
 
-    if (block->status != OT_OK || target)
+    if (block->build.status != OT_OK || target)
         return target;
     target = ot__block_input(block, name);
     if (target)
@@ -150,8 +150,8 @@ static ot_value *rows_of_scores(ot_block *block, ot_value *scores)
     ot_value *rows = ot__block_value(block, "flatten_output");
     ot_node *node = ot__block_node(block, "", "Flatten", &scores, 1, &rows, 1);
 
-    ot__block_set_int(block, node, "axis", scores->shape.ndim - 1);
-    ot__block_infer(block, node);
+    ot__build_int(&block->build, node, "axis", scores->shape.ndim - 1);
+    ot__op_settle(&block->build, node);
     return rows;
 }
 
@@ -162,7 +162,7 @@ static ot_value *rows_of_labels(ot_block *block, ot_value *labels)
     ot_tensor *shape = NULL;
     ot_value *to = NULL;
 
-    ot__block_fail(block, ot_tensor_wrap(OT_I64, &one, &all, sizeof all, &shape));
+    ot__build_note(&block->build, ot_tensor_wrap(OT_I64, &one, &all, sizeof all, &shape));
     if (shape)
         to = ot__block_tensor(block, ot__block_name(block, "reshape_shape"), shape, OT_I64);
     ot_tensor_destroy(shape);
@@ -180,7 +180,7 @@ static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, o
     int n_inputs = 2;
     ot_node *node;
 
-    if (block->status != OT_OK)
+    if (block->build.status != OT_OK)
         return NULL;
     if (options->weight)
         inputs[n_inputs++] = ot__block_tensor(block, weight_name, options->weight, scores->dtype);
@@ -190,17 +190,17 @@ static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, o
     if (!ot__node_set_string(node, "reduction", reductions[options->reduction]) ||
         (options->has_ignore_index &&
          !ot__node_set_int(node, "ignore_index", options->ignore_index)))
-        ot__block_fail(block, OT_ERR_NO_MEMORY);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? loss : NULL;
+        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? loss : NULL;
 }
 
 static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, ot_value *scores)
 {
     ot_value *labels, *rows, *loss;
 
-    ot__block_fail(block, check_scores(block->graph, options, scores));
-    if (block->status != OT_OK)
+    ot__build_note(&block->build, check_scores(block->build.graph, options, scores));
+    if (block->build.status != OT_OK)
         return NULL;
     labels = labels_of(block, options, scores);
     if (class_axis(options, scores) == 1)
@@ -278,9 +278,9 @@ static ot_status attach_term(ot_block *block, const ot_loss_options *options, ot
     if (options->loss == OT_LOSS_CUSTOM) {
         OT_TRY(ot__loss_custom(block, options, term));
     } else {
-        OT_TRY(loss_input(block->graph, options, &x));
+        OT_TRY(loss_input(block->build.graph, options, &x));
         *term = loss_functions[options->loss](block, options, x);
-        OT_TRY(block->status);
+        OT_TRY(block->build.status);
     }
     if (options->factor != 1.0) {
         ot_value *factor =
@@ -288,7 +288,7 @@ static ot_status attach_term(ot_block *block, const ot_loss_options *options, ot
 
         *term = ot__block_binary(block, "Mul", "mul_output", *term, factor);
     }
-    return block->status;
+    return block->build.status;
 }
 
 static bool is_one_element(const ot_value *value)
@@ -322,7 +322,7 @@ ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_
                           ot_value **loss)
 {
     static const ot_loss_options none = {.size = sizeof none, .loss = OT_LOSS_NONE, .factor = 1.0};
-    ot_block block = {.graph = graph};
+    ot_block block = {.build = {.graph = graph}};
 
     *loss = NULL;
     if (n_losses == 0)
@@ -334,7 +334,7 @@ ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_
         if (*loss)
             OT_TRY(check_same_shape(graph->model, *loss, term));
         *loss = *loss ? ot__block_binary(&block, "Add", "add_output", *loss, term) : term;
-        OT_TRY(block.status);
+        OT_TRY(block.build.status);
     }
     return ot__pass_finished(graph->model, "loss");
 }
@@ -357,16 +357,16 @@ ot_value *ot_block_loss(ot_block *block, ot_value *x, const ot_loss_options *opt
 
     if (!ot__block_enter(block, "loss") || (x && !ot__block_takes(block, x)))
         return NULL;
-    ot__block_fail(
-        block, options ? ot__options_read("ot_loss_options", options, &defaults, &term, sizeof term)
-                       : ot__error(OT_ERR_INVALID, "its options are NULL"));
-    if (block->status == OT_OK)
-        ot__block_fail(block, check_options(&term));
-    if (block->status != OT_OK)
+    ot__build_note(&block->build, options ? ot__options_read("ot_loss_options", options, &defaults,
+                                                             &term, sizeof term)
+                                          : ot__error(OT_ERR_INVALID, "its options are NULL"));
+    if (block->build.status == OT_OK)
+        ot__build_note(&block->build, check_options(&term));
+    if (block->build.status != OT_OK)
         return NULL;
     block->scope = scopes[term.loss];
     if (x)
         term.input = x->name;
-    ot__block_fail(block, attach_term(block, &term, &loss));
-    return block->status == OT_OK ? loss : NULL;
+    ot__build_note(&block->build, attach_term(block, &term, &loss));
+    return block->build.status == OT_OK ? loss : NULL;
 }

@@ -192,14 +192,14 @@ static ot_status merge(merging *m, const ot_loss_options *options, ot_value **lo
 
 ot_status ot__loss_custom(ot_block *block, const ot_loss_options *options, ot_value **loss)
 {
-    merging m = {.graph = block->graph};
+    merging m = {.graph = block->build.graph};
     ot_status st;
 
     *loss = NULL;
     OT_TRY(ot__model_clone(options->custom, &m.custom));
     st = ot__pass_prepare(m.custom);
     if (st == OT_OK)
-        st = meet(block->graph->model, m.custom);
+        st = meet(block->build.graph->model, m.custom);
     if (st != OT_OK)
         ot__error_prefix(st, "custom loss");
     else

@@ -32,9 +32,9 @@ static ot_value *clip(ot_block *block, double max_norm, ot_value *gradients)
     ot_node *node =
         ot__block_node(block, "com.microsoft", "InplaceClipGradNorm", &gradients, 1, &clipped, 1);
 
-    ot__block_set_float(block, node, "max_norm", max_norm);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? clipped : NULL;
+    ot__build_float(&block->build, node, "max_norm", max_norm);
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? clipped : NULL;
 }
 
 typedef struct optimizer_ends {
@@ -49,20 +49,20 @@ static ot_value *adamw(ot_block *block, const ot_optimizer_options *o, const opt
     ot_node *node = ot__block_node(block, "com.microsoft", "AdamWOptimizer", inputs,
                                    (int)OT_COUNT(inputs), &flag, 1);
 
-    ot__block_set_float(block, node, "alpha", o->beta1);
-    ot__block_set_float(block, node, "beta", o->beta2);
-    ot__block_set_float(block, node, "epsilon", o->epsilon);
-    ot__block_set_float(block, node, "weight_decay", o->weight_decay);
-    ot__block_set_int(block, node, "correct_bias", o->correct_bias);
-    ot__block_set_int(block, node, "adam_mode", o->adam_mode);
-    ot__block_infer(block, node);
-    return block->status == OT_OK ? flag : NULL;
+    ot__build_float(&block->build, node, "alpha", o->beta1);
+    ot__build_float(&block->build, node, "beta", o->beta2);
+    ot__build_float(&block->build, node, "epsilon", o->epsilon);
+    ot__build_float(&block->build, node, "weight_decay", o->weight_decay);
+    ot__build_int(&block->build, node, "correct_bias", o->correct_bias);
+    ot__build_int(&block->build, node, "adam_mode", o->adam_mode);
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? flag : NULL;
 }
 
 // The shape stays undeclared: ONNX Runtime's own schema says scalar, its files [1].
 static ot_value *without_shape(const ot_block *block, ot_value *flag)
 {
-    if (block->status != OT_OK)
+    if (block->build.status != OT_OK)
         return NULL;
     flag->has_shape = false;
     return flag;
@@ -75,7 +75,7 @@ static ot_value *sgd(ot_block *block, const optimizer_ends *ends)
     ot_node *node = ot__block_node(block, "com.microsoft", "SGDOptimizerV2", inputs,
                                    (int)OT_COUNT(inputs), &flag, 1);
 
-    ot__block_infer(block, node);
+    ot__op_settle(&block->build, node);
     return without_shape(block, flag);
 }
 
@@ -87,10 +87,10 @@ static ot_value *sgd_momentum(ot_block *block, const ot_optimizer_options *o,
     ot_node *node = ot__block_node(block, "ai.onnxtrain", "SGDMomentumOptimizer", inputs,
                                    (int)OT_COUNT(inputs), &flag, 1);
 
-    ot__block_set_float(block, node, "momentum", o->momentum);
-    ot__block_set_float(block, node, "weight_decay", o->weight_decay);
-    ot__block_set_int(block, node, "nesterov", o->nesterov);
-    ot__block_infer(block, node);
+    ot__build_float(&block->build, node, "momentum", o->momentum);
+    ot__build_float(&block->build, node, "weight_decay", o->weight_decay);
+    ot__build_int(&block->build, node, "nesterov", o->nesterov);
+    ot__op_settle(&block->build, node);
     return without_shape(block, flag);
 }
 
@@ -142,12 +142,12 @@ static ot_status check_options(const ot_optimizer_options *o)
 static ot_status build(ot_model *model, const ot_optimizer_options *options, ot_dtype dtype,
                        int64_t opset)
 {
-    ot_block block = {.graph = model->graph};
+    ot_block block = {.build = {.graph = model->graph}};
     ot_value *flag;
 
     OT_TRY(ot__block_describe(model, opset));
     flag = add_optimizer(&block, options, dtype);
-    OT_TRY(block.status);
+    OT_TRY(block.build.status);
     if (!ot__graph_add_output(model->graph, flag))
         return OT_ERR_NO_MEMORY;
     return ot__note_loadable(model);
@@ -187,9 +187,9 @@ static ot_status take_options(const ot_optimizer_options *given, ot_optimizer_op
 static bool takes_options(ot_block *block, const ot_optimizer_options *given,
                           ot_optimizer_options *own)
 {
-    if (block->status == OT_OK)
-        ot__block_fail(block, take_options(given, own));
-    return block->status == OT_OK;
+    if (block->build.status == OT_OK)
+        ot__build_note(&block->build, take_options(given, own));
+    return block->build.status == OT_OK;
 }
 
 ot_value *ot_block_clip_grad_norm(ot_block *block, ot_value *gradients, double max_norm)
@@ -232,11 +232,11 @@ ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *option
     if (!ot__block_enter(block, "optimizer") || !takes_options(block, options, &own))
         return NULL;
     if (own.optimizer == OT_OPTIMIZER_NONE) {
-        ot__block_fail(block, ot__error(OT_ERR_INVALID, "none is asked for"));
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "none is asked for"));
         return NULL;
     }
     flag = add_optimizer(block, &own, dtype);
-    if (block->status == OT_OK)
-        ot__block_fail(block, ot__note_loadable(block->graph->model));
-    return block->status == OT_OK ? flag : NULL;
+    if (block->build.status == OT_OK)
+        ot__build_note(&block->build, ot__note_loadable(block->build.graph->model));
+    return block->build.status == OT_OK ? flag : NULL;
 }

@@ -72,18 +72,18 @@ static ot_status accumulate(ot_graph *graph, const ot_value *trained, ot_value *
                             ot_value *buffer, ot_value *lazy_reset)
 {
     ot_value *inputs[] = {buffer, gradient, lazy_reset}, *updated;
+    ot__builder b = {.graph = graph};
     char name[48];
     ot_node *node;
 
     OT_TRY(new_named(graph, trained->name, OT_SUFFIX_ACCUMULATED, &updated));
     snprintf(name, sizeof name, "GradientAccumulator%d", graph->n_outputs);
-    node = ot__graph_add_node(graph, "com.microsoft", "InPlaceAccumulatorV2", name, inputs,
-                              (int)OT_COUNT(inputs), &updated, 1);
-    if (!node || !ot__graph_add_output(graph, updated))
-        return OT_ERR_NO_MEMORY;
     ot__value_set(updated, OT_BOOL, &OT_SHAPE(1));
-    OT_TRY(ot__op_lookup(graph->model, node, &node->op));
-    return ot__op_infer(node);
+    node = ot__op_build(&b, "com.microsoft", "InPlaceAccumulatorV2", name, inputs,
+                        (int)OT_COUNT(inputs), &updated, 1);
+    ot__build_output(&b, updated);
+    ot__op_settle(&b, node);
+    return b.status;
 }
 
 static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,

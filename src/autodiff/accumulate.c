@@ -55,13 +55,14 @@ void ot__gradients_deinit(ot__gradients *g)
     ot__free(g->n_arrived);
 }
 
-// Finish a node made here like those that rules emit.
-static ot_status settle(ot_node *node)
+// A node with one output, named and settled like those that rules emit.
+static ot_status add_node(ot_graph *graph, const char *op, const char *name,
+                          ot_value *const *inputs, int n_inputs, ot_value *y)
 {
-    if (!node)
-        return OT_ERR_NO_MEMORY;
-    OT_TRY(ot__op_lookup(node->graph->model, node, &node->op));
-    return ot__op_infer(node);
+    ot__builder b = {.graph = graph};
+
+    ot__op_settle(&b, ot__op_build(&b, "", op, name, inputs, n_inputs, &y, 1));
+    return b.status;
 }
 
 static bool is_fresh(const ot__gradients *g, const ot_value *dx)
@@ -82,7 +83,7 @@ static ot_status own(const ot__gradients *g, const ot_node *node, int i_input, o
     copy = name ? ot__graph_new_value(g->graph, name) : NULL;
     if (!copy)
         return OT_ERR_NO_MEMORY;
-    OT_TRY(settle(ot__graph_add_node(g->graph, "", "Identity", name, dx, 1, &copy, 1)));
+    OT_TRY(add_node(g->graph, "Identity", name, dx, 1, copy));
     *dx = copy;
     return OT_OK;
 }
@@ -135,8 +136,7 @@ static ot_status sum_parts(ot__gradients *g, const ot_value *x)
     sum = base && name ? ot__graph_new_value(g->graph, base) : NULL;
     if (!sum)
         return OT_ERR_NO_MEMORY;
-    OT_TRY(settle(ot__graph_add_node(g->graph, "", "Sum", name, &g->parts[g->reach->uses.first[v]],
-                                     g->n_parts[v], &sum, 1)));
+    OT_TRY(add_node(g->graph, "Sum", name, &g->parts[g->reach->uses.first[v]], g->n_parts[v], sum));
     OT_TRY(ot__numbers_add(&g->claimed, sum));
     if (x->has_shape)
         ot__value_set(sum, x->dtype, &x->shape);

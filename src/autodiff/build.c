@@ -32,24 +32,16 @@ static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value
 // The gradient of a loss that is not a scalar starts from ones of its shape.
 static ot_status emit_ones(ot_graph *graph, ot_value *target, ot_value *seed)
 {
-    ot_model *model = graph->model;
-    char *shape_name = ot__arena_printf(model->arena, "%s_shape", seed->name);
-    ot_value *shape = shape_name ? ot__graph_new_value(graph, shape_name) : NULL;
-    ot_tensor *one = ot__model_tensor_new(model, target->dtype, &OT_SHAPE(1));
-    const double number = 1.0;
-    ot_node *nodes[2] = {0};
+    ot__builder b = {.graph = graph};
+    char *name = ot__arena_printf(graph->model->arena, "%s_shape", seed->name);
+    ot_value *shape = ot__build_made(&b, name != NULL) ? ot__build_value(&b, name) : NULL;
+    ot_node *ones;
 
-    if (!shape || !one || !ot__convert(one->data, target->dtype, &number, OT_F64, 1))
-        return OT_ERR_NO_MEMORY;
-    nodes[0] = ot__graph_add_node(graph, "", "Shape", shape_name, &target, 1, &shape, 1);
-    nodes[1] = ot__graph_add_node(graph, "", "ConstantOfShape", seed->name, &shape, 1, &seed, 1);
-    if (!nodes[0] || !nodes[1] || !ot__node_set_tensor(nodes[1], "value", one))
-        return OT_ERR_NO_MEMORY;
-    for (size_t i = 0; i < OT_COUNT(nodes); i++) {
-        OT_TRY(ot__op_lookup(model, nodes[i], &nodes[i]->op));
-        OT_TRY(ot__op_infer(nodes[i]));
-    }
-    return OT_OK;
+    ot__op_settle(&b, ot__op_build(&b, "", "Shape", name, &target, 1, &shape, 1));
+    ones = ot__op_build(&b, "", "ConstantOfShape", seed->name, &shape, 1, &seed, 1);
+    ot__build_number(&b, ones, "value", target->dtype, 1.0);
+    ot__op_settle(&b, ones);
+    return b.status;
 }
 
 static ot_status make_seed(ot_graph *graph, ot_value *target, ot_value **out)

@@ -70,7 +70,7 @@ static int find_adder(const ot__plan *plan, int value, int s, unsigned *bit)
     return -1;
 }
 
-ot_status ot__build_accumulation(ot__builder *b)
+ot_status ot__build_accumulation(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
 

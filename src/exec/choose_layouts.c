@@ -14,7 +14,7 @@ typedef struct copy {
 } copy;
 
 typedef struct layout {
-    ot__builder *b;
+    ot__plan_builder *b;
     ot_graph *graph;
     const ot_op_def *reorder;
     ot_node **nodes; // the new list
@@ -247,7 +247,7 @@ static ot_status prepare(layout *l)
     return OT_OK;
 }
 
-ot_status ot__build_layout(ot__builder *b)
+ot_status ot__build_layout(ot__plan_builder *b)
 {
     layout l = {.b = b, .graph = b->graph};
 

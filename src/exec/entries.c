@@ -6,7 +6,7 @@
 
 // ---- entries ----
 
-static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape *shape,
+static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_shape *shape,
                            ot__source source)
 {
     ot__plan *plan = b->plan;
@@ -33,7 +33,7 @@ static ot_status add_entry(ot__builder *b, const ot_value *value, const ot_shape
     return OT_OK;
 }
 
-static ot_status add_tensor(ot__builder *b, const ot_value *value, ot__source source)
+static ot_status add_tensor(ot__plan_builder *b, const ot_value *value, ot__source source)
 {
     const ot_tensor *constant = value->constant;
 
@@ -47,7 +47,7 @@ static ot_status add_tensor(ot__builder *b, const ot_value *value, ot__source so
     return OT_OK;
 }
 
-static ot_status add_input(ot__builder *b, int i_input)
+static ot_status add_input(ot__plan_builder *b, int i_input)
 {
     const ot_value *value = b->graph->inputs[i_input];
 
@@ -88,7 +88,7 @@ static void share(ot__plan *plan, int entry, int with)
     plan->entries[root].next = entry;
 }
 
-static ot_status add_output(ot__builder *b, const ot_node *node, int i_output)
+static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_output)
 {
     const ot_value *value = node->outputs[i_output];
     const ot_port *port = ot__op_output_port(node->op, i_output);
@@ -125,7 +125,7 @@ static ot_status add_output(ot__builder *b, const ot_node *node, int i_output)
     return OT_OK;
 }
 
-static ot_status add_values(ot__builder *b)
+static ot_status add_values(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
     char label[128];
@@ -182,7 +182,7 @@ static ot_status mark_written(ot__plan *plan, int entry)
     return OT_OK;
 }
 
-static ot_status mark_state(ot__builder *b)
+static ot_status mark_state(ot__plan_builder *b)
 {
     for (int n = 0; n < b->graph->n_nodes; n++) {
         const ot_node *node = b->graph->nodes[n];
@@ -211,7 +211,7 @@ static int count_outputs(const ot_node *node)
 }
 
 // A view of memory that changes would show the change too early, so it stays a copy.
-static void share_views(ot__builder *b)
+static void share_views(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
 
@@ -233,7 +233,7 @@ static void share_views(ot__builder *b)
     }
 }
 
-ot_status ot__build_entries(ot__builder *b)
+ot_status ot__build_entries(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
 

@@ -20,7 +20,7 @@ static void touch(ot__plan *plan, const ot_arg *arg, int step)
 }
 
 // Outputs stay readable until the next run.
-static void find_lifetimes(ot__builder *b)
+static void find_lifetimes(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
 
@@ -107,7 +107,7 @@ static int add_direct(ot__plan *plan, ot__usage *usages, int n)
     return n;
 }
 
-static int make_usages(ot__builder *b, ot__usage *usages)
+static int make_usages(ot__plan_builder *b, ot__usage *usages)
 {
     ot__plan *plan = b->plan;
     int n = 0;
@@ -140,7 +140,7 @@ static const char *usage_name(const ot__plan *plan, const ot__usage *usages, int
     return text;
 }
 
-static ot_status refuse(const ot__builder *b, const ot__usage *usages, int n, size_t total)
+static ot_status refuse(const ot__plan_builder *b, const ot__usage *usages, int n, size_t total)
 {
     bool *named = ot__arena_alloc(b->arena, (size_t)n + 1);
     ot__buf line = {0};
@@ -199,7 +199,7 @@ static ot_status place(ot__usage *usages, int n_shared, int n, size_t *total)
     return OT_OK;
 }
 
-ot_status ot__build_memory(ot__builder *b)
+ot_status ot__build_memory(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
     const size_t capacity = (size_t)plan->n_entries + (size_t)plan->n_steps + 1;

@@ -16,7 +16,7 @@ static int *here(const described *d)
     return d->numbers + d->n_numbers;
 }
 
-static void describe_reads(const ot__builder *b, const ot_node *node, described *d)
+static void describe_reads(const ot__plan_builder *b, const ot_node *node, described *d)
 {
     ot__order_node *o = &d->nodes[ot__node_number(&b->numbers, node)];
 
@@ -39,7 +39,7 @@ static void describe_reads(const ot__builder *b, const ot_node *node, described 
     o->n_reads = (int)(here(d) - o->reads);
 }
 
-static void describe_makes(const ot__builder *b, const ot_node *node, described *d)
+static void describe_makes(const ot__plan_builder *b, const ot_node *node, described *d)
 {
     ot__order_node *o = &d->nodes[ot__node_number(&b->numbers, node)];
 
@@ -55,7 +55,7 @@ static void describe_makes(const ot__builder *b, const ot_node *node, described 
     o->n_makes = (int)(here(d) - o->makes);
 }
 
-static void describe_overwrites(const ot__builder *b, const ot_node *node, described *d)
+static void describe_overwrites(const ot__plan_builder *b, const ot_node *node, described *d)
 {
     ot__order_node *o = &d->nodes[ot__node_number(&b->numbers, node)];
     int *becomes;
@@ -80,7 +80,7 @@ static void describe_overwrites(const ot__builder *b, const ot_node *node, descr
         d->made_in[b->plan->entries[o->makes[k]].root] = -1;
 }
 
-static ot_status describe_graph(const ot__builder *b, described *d)
+static ot_status describe_graph(const ot__plan_builder *b, described *d)
 {
     const ot_graph *g = b->graph;
     size_t n = 1;
@@ -113,7 +113,7 @@ static ot_status describe_graph(const ot__builder *b, described *d)
     return OT_OK;
 }
 
-ot_status ot__build_order(ot__builder *b)
+ot_status ot__build_order(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
     const ot__plan *plan = b->plan;

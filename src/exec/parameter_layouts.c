@@ -13,7 +13,7 @@ typedef struct choice {
 } choice;
 
 typedef struct packing {
-    ot__builder b;
+    ot__plan_builder b;
     choice *choices;
     int *choice_of;              // per value: number of the parameter; -1: not one
     const ot_form **written;     // per value: the form that its producer would write

@@ -7,7 +7,7 @@
 
 // ---- steps ----
 
-static int count_entries(const ot__builder *b, ot_value *const *values, int n)
+static int count_entries(const ot__plan_builder *b, ot_value *const *values, int n)
 {
     int count = 0;
 
@@ -18,7 +18,7 @@ static int count_entries(const ot__builder *b, ot_value *const *values, int n)
 
 // The arguments of one node, sequences expanded; first (may be NULL) receives where each port
 // starts.
-static void list_args(const ot__builder *b, ot_value *const *values, int n, ot_arg **args,
+static void list_args(const ot__plan_builder *b, ot_value *const *values, int n, ot_arg **args,
                       int *first)
 {
     int at = 0;
@@ -37,7 +37,7 @@ static void list_args(const ot__builder *b, ot_value *const *values, int n, ot_a
         first[n] = at;
 }
 
-static ot_status set_args(ot__builder *b, const ot_node *node, ot__plan_step *step)
+static ot_status set_args(ot__plan_builder *b, const ot_node *node, ot__plan_step *step)
 {
     ot__arena *arena = b->plan->arena;
     const int n_in = count_entries(b, node->inputs, node->n_inputs);
@@ -62,7 +62,7 @@ static ot_status set_args(ot__builder *b, const ot_node *node, ot__plan_step *st
     return OT_OK;
 }
 
-static ot_status prepare_step(ot__builder *b, const ot_node *node, ot__plan_step *step)
+static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan_step *step)
 {
     const ot__plan *plan = b->plan;
     const size_t n_in = (size_t)step->run.n_in + 1;
@@ -100,7 +100,7 @@ static ot_status prepare_step(ot__builder *b, const ot_node *node, ot__plan_step
     return st;
 }
 
-static ot_status build_steps(ot__builder *b)
+static ot_status build_steps(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
     const size_t n = (size_t)b->graph->n_nodes + 1;
@@ -139,7 +139,7 @@ static ot_status check_graph(const ot_graph *graph)
     return OT_OK;
 }
 
-static ot_status keep_ports(ot__builder *b)
+static ot_status keep_ports(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
     ot__plan *plan = b->plan;
@@ -164,7 +164,7 @@ static ot_status keep_ports(ot__builder *b)
     return OT_OK;
 }
 
-static ot_status build(ot__builder *b)
+static ot_status build(ot__plan_builder *b)
 {
     OT_TRY(check_graph(b->graph));
     OT_TRY(ot__build_layout(b));
@@ -179,10 +179,10 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           const int *sequence_lengths, const ot_shape *const *sequence_shapes,
                           ot__plan **out)
 {
-    ot__builder b = {.graph = graph,
-                     .options = options,
-                     .sequence_lengths = sequence_lengths,
-                     .sequence_shapes = sequence_shapes};
+    ot__plan_builder b = {.graph = graph,
+                          .options = options,
+                          .sequence_lengths = sequence_lengths,
+                          .sequence_shapes = sequence_shapes};
     ot_status st = OT_ERR_NO_MEMORY;
 
     *out = NULL;

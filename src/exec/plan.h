@@ -98,7 +98,7 @@ struct ot__plan {
 
 // ---- building it ----
 
-typedef struct ot__builder {
+typedef struct ot__plan_builder {
     ot_graph *graph;
     const ot__plan_options *options;
     const int *sequence_lengths;
@@ -113,9 +113,9 @@ typedef struct ot__builder {
     ot_node **order; // nodes as they run
     bool *is_view;   // per node: runs no kernel
     const ot_op_def **step_ops;
-} ot__builder;
+} ot__plan_builder;
 
-static inline ot__range ot__builder_range(const ot__builder *b, const ot_value *value)
+static inline ot__range ot__builder_range(const ot__plan_builder *b, const ot_value *value)
 {
     return b->ranges[ot__value_number(&b->numbers, value)];
 }
@@ -134,21 +134,22 @@ typedef struct ot__view {
     bool *open;
     bool is_complete; // every argument is a tensor of known shape; else the node keeps to row-major
 } ot__view;
-ot_status ot__view_make(const ot__builder *b, const ot_node *node, ot__view *v);
-void ot__view_ask(const ot__builder *b, const ot_node *node, ot__view *v); // sets want_in, want_out
+ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view *v);
+void ot__view_ask(const ot__plan_builder *b, const ot_node *node,
+                  ot__view *v); // sets want_in, want_out
 
 // layout.c: the form of every value, and Reorder nodes between forms.
-ot_status ot__build_layout(ot__builder *b);
+ot_status ot__build_layout(ot__plan_builder *b);
 // entries.c
 // values become entries; which of them share memory.
-ot_status ot__build_entries(ot__builder *b);
+ot_status ot__build_entries(ot__plan_builder *b);
 // order_graph.c
-ot_status ot__build_order(ot__builder *b);
+ot_status ot__build_order(ot__plan_builder *b);
 // lifetimes.c: from steps to a block.
-ot_status ot__build_memory(ot__builder *b);
+ot_status ot__build_memory(ot__plan_builder *b);
 
 // accumulate.c, between lifetimes and memory
-ot_status ot__build_accumulation(ot__builder *b);
+ot_status ot__build_accumulation(ot__plan_builder *b);
 void ot__plan_direct_gradients(ot__plan *plan); // before each run, with everything bound
 
 // profile.c

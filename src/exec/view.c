@@ -2,7 +2,7 @@
 // What the kernel of a node would like its arguments' forms to be.
 #include "exec/plan.h"
 
-static bool set_arg(const ot__builder *b, const ot_value *value, ot_arg *arg)
+static bool set_arg(const ot__plan_builder *b, const ot_value *value, ot_arg *arg)
 {
     const ot_shape *shape;
 
@@ -15,7 +15,7 @@ static bool set_arg(const ot__builder *b, const ot_value *value, ot_arg *arg)
     return ot__shape_count(shape, &arg->count);
 }
 
-static bool fill(const ot__builder *b, const ot_node *node, ot__view *v)
+static bool fill(const ot__plan_builder *b, const ot_node *node, ot__view *v)
 {
     for (int i = 0; i < node->n_inputs; i++) {
         v->first[i] = i;
@@ -39,7 +39,7 @@ static bool fill(const ot__builder *b, const ot_node *node, ot__view *v)
     return true;
 }
 
-ot_status ot__view_make(const ot__builder *b, const ot_node *node, ot__view *v)
+ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view *v)
 {
     const size_t n_in = (size_t)node->n_inputs + 1, n_out = (size_t)node->n_outputs + 1;
     ot__arena *arena = b->arena;
@@ -59,7 +59,7 @@ ot_status ot__view_make(const ot__builder *b, const ot_node *node, ot__view *v)
     return OT_OK;
 }
 
-void ot__view_ask(const ot__builder *b, const ot_node *node, ot__view *v)
+void ot__view_ask(const ot__plan_builder *b, const ot_node *node, ot__view *v)
 {
     ot_prep prep = {.node = node,
                     .in = v->in,

@@ -342,6 +342,39 @@ bool ot__node_copy_attrs(ot_node *to, const ot_node *from);
 const char *ot__node_label(const ot_node *node, char *text,
                            size_t size); // "Gemm 'fc1'", for messages
 
+// ---- building (builder.c) ----
+//
+// The one way in which code writes nodes: gradient rules and expansions (op/emit.c), losses,
+// optimizers and what users build (artifacts/block.c), seeds, sums and accumulators of gradients.
+// A builder keeps the first error; after it every function does nothing, returns NULL or false, and
+// takes NULL, so nobody checks on the way. What things are called is its user's affair: each has
+// rules of its own for names. `op` finds the record of a new node and infers what the node makes:
+// ot__op_build and ot__op_settle.
+typedef struct ot__builder {
+    ot_graph *graph;
+    ot_status status;                            // the first error; its message is the thread's
+    void (*failed)(struct ot__builder *builder); // told of the first error; NULL: nobody
+} ot__builder;
+bool ot__build_note(ot__builder *b, ot_status status); // keep it, if the first; false after one
+bool ot__build_made(ot__builder *b, bool made);        // OT_ERR_NO_MEMORY unless made
+ot_value *ot__build_value(ot__builder *b, const char *name); // new: `name`, else name_1, ...
+// A new initializer of zeros, whose elements (value->constant) are the caller's to set.
+ot_value *ot__build_initializer(ot__builder *b, const char *name, ot_dtype dtype,
+                                const ot_shape *shape);
+void ot__build_input(ot__builder *b, ot_value *value);
+void ot__build_output(ot__builder *b, ot_value *value);
+// A node as of ot__graph_add_node, without record; its domain is imported if it is not.
+ot_node *ot__build_node(ot__builder *b, const char *domain, const char *op_type, const char *name,
+                        ot_value *const *inputs, int n_inputs, ot_value *const *outputs,
+                        int n_outputs);
+void ot__build_int(ot__builder *b, ot_node *node, const char *name, int64_t value);
+void ot__build_float(ot__builder *b, ot_node *node, const char *name, double value);
+void ot__build_ints(ot__builder *b, ot_node *node, const char *name, const int64_t *values, int n);
+void ot__build_string(ot__builder *b, ot_node *node, const char *name, const char *value);
+// A tensor of one element, as ConstantOfShape takes it.
+void ot__build_number(ot__builder *b, ot_node *node, const char *name, ot_dtype dtype,
+                      double number);
+
 // Appends "com.acme.Foo, Bar": operators of the graph, each once, of the nodes that `is_listed`
 // accepts.
 void ot__graph_list_operators(const ot_graph *graph, bool (*is_listed)(const ot_node *node),

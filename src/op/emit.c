@@ -6,43 +6,18 @@
 
 // ---- nodes ----
 
-typedef struct op_name {
-    const char *domain, *type;
-} op_name;
-
-// "com.microsoft.ReluGrad" into domain and type.
-static bool split_name(ot_grad *g, const char *op, op_name *out)
-{
-    const char *dot = strrchr(op, '.');
-
-    *out = (op_name){.domain = "", .type = op};
-    if (dot == NULL)
-        return true;
-    out->domain = ot__arena_strndup(g->graph->model->arena, op, (size_t)(dot - op));
-    out->type = dot + 1;
-    return ot__grad_made(g, out->domain != NULL);
-}
-
-// Our own domains and com.microsoft are at version 1 throughout; models need not have imported
-// them.
-static void import_domain(ot_grad *g, const char *domain)
-{
-    if (domain[0] != '\0' && ot__model_opset(g->graph->model, domain) == 0)
-        ot__grad_note(g, ot__model_set_opset(g->graph->model, domain, 1));
-}
-
 static ot_value **new_outputs(ot_grad *g, const char *node_name, int n)
 {
-    ot__arena *arena = g->graph->model->arena;
+    ot__arena *arena = g->build.graph->model->arena;
     ot_value **outputs = ot__arena_alloc(arena, ((size_t)n + 1) * sizeof(*outputs));
 
-    for (int i = 0; outputs != NULL && i < n; i++) {
+    ot__build_made(&g->build, outputs != NULL);
+    for (int i = 0; g->build.status == OT_OK && i < n; i++) {
         char *name = n == 1 ? ot__arena_printf(arena, "%s_y", node_name)
                             : ot__arena_printf(arena, "%s_y%d", node_name, i);
 
-        outputs[i] = name == NULL ? NULL : ot__graph_new_value(g->graph, name);
-        if (outputs[i] == NULL)
-            return NULL;
+        if (ot__build_made(&g->build, name != NULL))
+            outputs[i] = ot__build_value(&g->build, name);
     }
     return outputs;
 }
@@ -50,77 +25,64 @@ static ot_value **new_outputs(ot_grad *g, const char *node_name, int n)
 ot_node *ot_emit(ot_grad *g, const char *op, const char *attrs, ot_value *const *inputs,
                  int n_inputs, int n_outputs)
 {
+    const char *domain, *type = ot__op_split_name(&g->build, op, &domain);
     ot_value **outputs;
-    op_name name;
+    char *name;
     ot_node *node;
-    char *node_name;
 
-    if (g->status != OT_OK || !split_name(g, op, &name))
+    if (g->build.status != OT_OK)
         return NULL;
-    import_domain(g, name.domain);
-    node_name =
-        ot__arena_printf(g->graph->model->arena, "%s/%s_%d", g->prefix, name.type, g->n_emitted++);
-    outputs = node_name == NULL ? NULL : new_outputs(g, node_name, n_outputs);
-    if (!ot__grad_made(g, outputs != NULL))
+    name =
+        ot__arena_printf(g->build.graph->model->arena, "%s/%s_%d", g->prefix, type, g->n_emitted++);
+    if (!ot__build_made(&g->build, name != NULL))
         return NULL;
-    node = ot__graph_add_node(g->graph, name.domain, name.type, node_name, inputs, n_inputs,
-                              outputs, n_outputs);
-    if (!ot__grad_made(g, node != NULL))
-        return NULL;
-    ot__grad_note(g, ot__op_lookup(g->graph->model, node, &node->op));
-    if (g->status == OT_OK && attrs != NULL)
-        ot__grad_note(g, ot__node_set_attrs_text(node, attrs));
-    return g->status == OT_OK ? node : NULL;
+    outputs = new_outputs(g, name, n_outputs);
+    node = ot__op_build(&g->build, domain, type, name, inputs, n_inputs, outputs, n_outputs);
+    ot__op_build_attrs(&g->build, node, attrs);
+    return g->build.status == OT_OK ? node : NULL;
 }
 
 ot_value *ot_emit_output(ot_grad *g, ot_node *node, int output)
 {
-    if (g->status != OT_OK || node == NULL || output >= node->n_outputs)
+    if (g->build.status != OT_OK || node == NULL || output >= node->n_outputs)
         return NULL;
-    if (node->outputs[output] != NULL && node->outputs[output]->kind == OT_VALUE_UNTYPED) {
-        ot__grad_note(g, ot__op_check_node(node));
-        if (g->status == OT_OK)
-            ot__grad_note(g, ot__op_infer(node));
-    }
-    return g->status == OT_OK ? node->outputs[output] : NULL;
+    if (node->outputs[output] != NULL && node->outputs[output]->kind == OT_VALUE_UNTYPED)
+        ot__op_settle(&g->build, node);
+    return g->build.status == OT_OK ? node->outputs[output] : NULL;
 }
 
 void ot_emit_int(ot_grad *g, ot_node *node, const char *name, int64_t value)
 {
-    if (g->status == OT_OK && node != NULL)
-        ot__grad_made(g, ot__node_set_int(node, name, value));
+    ot__build_int(&g->build, node, name, value);
 }
 
 void ot_emit_ints(ot_grad *g, ot_node *node, const char *name, const int64_t *values, int n)
 {
-    if (g->status == OT_OK && node != NULL)
-        ot__grad_made(g, ot__node_set_ints(node, name, values, n));
+    ot__build_ints(&g->build, node, name, values, n);
 }
 
 void ot_emit_float(ot_grad *g, ot_node *node, const char *name, float value)
 {
-    if (g->status == OT_OK && node != NULL)
-        ot__grad_made(g, ot__node_set_float(node, name, value));
+    ot__build_float(&g->build, node, name, value);
 }
 
 void ot_emit_string(ot_grad *g, ot_node *node, const char *name, const char *value)
 {
-    if (g->status == OT_OK && node != NULL)
-        ot__grad_made(g, ot__node_set_string(node, name, value));
+    ot__build_string(&g->build, node, name, value);
 }
 
 void ot_emit_forward_attrs(ot_grad *g, ot_node *node)
 {
-    if (g->status == OT_OK && node != NULL)
-        ot__grad_made(g, ot__node_copy_attrs(node, g->node));
+    if (g->build.status == OT_OK && node != NULL)
+        ot__build_made(&g->build, ot__node_copy_attrs(node, g->node));
 }
 
 void ot_emit_omit_output(ot_grad *g, ot_node *node, int output)
 {
-    if (g->status != OT_OK || node == NULL || output >= node->n_outputs ||
+    if (g->build.status != OT_OK || node == NULL || output >= node->n_outputs ||
         node->outputs[output] == NULL)
         return;
-    ot__graph_forget_value(g->graph, node->outputs[output]);
+    ot__graph_forget_value(g->build.graph, node->outputs[output]);
     node->outputs[output] = NULL;
 }
 
@@ -158,18 +120,6 @@ ot_value *ot_emit_cast(ot_grad *g, ot_value *v, ot_dtype dtype)
 
 // ---- constants ----
 
-static ot_value *new_initializer(ot_grad *g, const char *name, ot_dtype dtype,
-                                 const ot_shape *shape)
-{
-    ot_tensor *tensor = ot__model_tensor_new(g->graph->model, dtype, shape);
-    ot_value *value = ot__graph_new_value(g->graph, name);
-
-    if (!ot__grad_made(g, tensor != NULL && value != NULL &&
-                              ot__graph_add_initializer(g->graph, value, tensor)))
-        return NULL;
-    return value;
-}
-
 // The numbers that ONNX Runtime has names for keep them.
 static const char *number_name(double number)
 {
@@ -178,7 +128,7 @@ static const char *number_name(double number)
 
 static ot_value *shared_constant(const ot_grad *g, const char *name, ot_dtype dtype, double number)
 {
-    ot_value *v = ot__graph_find(g->graph, name);
+    ot_value *v = ot__graph_find(g->build.graph, name);
     const bool same = v != NULL && v->constant != NULL && v->constant->dtype == dtype &&
                       v->constant->shape.ndim == 0 && ot__tensor_get_f64(v->constant, 0) == number;
 
@@ -193,23 +143,23 @@ ot_value *ot_emit_constant(ot_grad *g, double number, const ot_value *like)
     ot_dtype dtype;
     char *name;
 
-    if (g->status != OT_OK || like == NULL)
+    if (g->build.status != OT_OK || like == NULL)
         return NULL;
     dtype = like->dtype;
     if (word == NULL)
         ot__buf_float(&text, number, false);
-    name = ot__arena_printf(g->graph->model->arena, "%sConstant_Type%s",
+    name = ot__arena_printf(g->build.graph->model->arena, "%sConstant_Type%s",
                             word != NULL        ? word
                             : text.data != NULL ? text.data
                                                 : "",
                             ot__dtype_onnx_name(dtype));
     ot__buf_deinit(&text);
-    if (!ot__grad_made(g, name != NULL))
+    if (!ot__build_made(&g->build, name != NULL))
         return NULL;
     v = shared_constant(g, name, dtype, number);
     if (v != NULL)
         return v;
-    v = new_initializer(g, name, dtype, &OT_SHAPE_SCALAR);
+    v = ot__build_initializer(&g->build, name, dtype, &OT_SHAPE_SCALAR);
     if (v != NULL && !ot__convert(v->constant->data, dtype, &number, OT_F64, 1))
         ot_grad_fail(g, "no constant of type %s", ot_dtype_name(dtype));
     return v;
@@ -219,10 +169,13 @@ ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape)
 {
     char *name;
 
-    if (g->status != OT_OK)
+    if (g->build.status != OT_OK)
         return NULL;
-    name = ot__arena_printf(g->graph->model->arena, "%s/Constant_%d", g->prefix, g->n_emitted++);
-    return ot__grad_made(g, name != NULL) ? new_initializer(g, name, dtype, shape) : NULL;
+    name =
+        ot__arena_printf(g->build.graph->model->arena, "%s/Constant_%d", g->prefix, g->n_emitted++);
+    return ot__build_made(&g->build, name != NULL)
+               ? ot__build_initializer(&g->build, name, dtype, shape)
+               : NULL;
 }
 
 ot_value *ot_emit_constant_i64(ot_grad *g, const int64_t *numbers, int n)

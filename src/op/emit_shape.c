@@ -15,7 +15,7 @@ static bool same_dims(const ot_value *a, const ot_value *b)
 
 ot_value *ot_emit_shape(ot_grad *g, ot_value *x)
 {
-    if (g->status != OT_OK || x == NULL)
+    if (g->build.status != OT_OK || x == NULL)
         return NULL;
     if (x->has_shape && ot__shape_is_static(&x->shape))
         return ot_emit_constant_i64(g, x->shape.dim, x->shape.ndim);
@@ -25,15 +25,11 @@ ot_value *ot_emit_shape(ot_grad *g, ot_value *x)
 ot_value *ot_emit_zeros_like(ot_grad *g, ot_value *x)
 {
     ot_value *shape = ot_emit_shape(g, x);
-    ot_tensor *zero;
-    ot_node *node;
+    ot_node *node = shape == NULL ? NULL : ot_emit(g, "ConstantOfShape", NULL, &shape, 1, 1);
 
-    if (shape == NULL)
+    if (node == NULL)
         return NULL;
-    node = ot_emit(g, "ConstantOfShape", NULL, &shape, 1, 1);
-    zero = ot__model_tensor_new(g->graph->model, x->dtype, &OT_SHAPE(1));
-    if (node != NULL)
-        ot__grad_made(g, zero != NULL && ot__node_set_tensor(node, "value", zero));
+    ot__build_number(&g->build, node, "value", x->dtype, 0.0);
     return ot_emit_output(g, node, 0);
 }
 
@@ -65,7 +61,7 @@ ot_value *ot_emit_reshape_like(ot_grad *g, ot_value *v, ot_value *x)
     reshape_way way;
     ot_value *y;
 
-    if (g->status != OT_OK || v == NULL || x == NULL || same_dims(v, x))
+    if (g->build.status != OT_OK || v == NULL || x == NULL || same_dims(v, x))
         return v;
     way = find_target(x, &target);
     if (way == EMPTY)
@@ -139,7 +135,7 @@ ot_value *ot_emit_sum_to(ot_grad *g, ot_value *dy, ot_value *x)
     int64_t axes[OT_MAX_NDIM];
     int n;
 
-    if (g->status != OT_OK || dy == NULL || x == NULL)
+    if (g->build.status != OT_OK || dy == NULL || x == NULL)
         return NULL;
     if (!dy->has_shape || !x->has_shape || !static_axes(&x->shape, &dy->shape, axes, &n))
         return reduce_dynamic(g, dy, x);

@@ -8,13 +8,14 @@ enum { SCATTER_ADDS_SINCE = 16 }; // opset
 
 bool ot_expand_wants(const ot_grad *g, int output)
 {
-    return g->status == OT_OK && output < g->node->n_outputs && g->node->outputs[output] != NULL;
+    return g->build.status == OT_OK && output < g->node->n_outputs &&
+           g->node->outputs[output] != NULL;
 }
 
 static bool is_emitted(const ot_grad *g, const ot_value *value)
 {
-    for (int n = g->first_node; n < g->graph->n_nodes; n++)
-        if (g->graph->nodes[n] == value->producer)
+    for (int n = g->first_node; n < g->build.graph->n_nodes; n++)
+        if (g->build.graph->nodes[n] == value->producer)
             return true;
     return false;
 }
@@ -31,8 +32,8 @@ void ot_expand_set(ot_grad *g, int output, ot_value *value)
     if (value == NULL)
         return;
     y = g->node->outputs[output];
-    for (int n = g->first_node; n < g->graph->n_nodes; n++) {
-        const ot_node *reader = g->graph->nodes[n];
+    for (int n = g->first_node; n < g->build.graph->n_nodes; n++) {
+        const ot_node *reader = g->build.graph->nodes[n];
 
         for (int i = 0; i < reader->n_inputs; i++)
             if (reader->inputs[i] == value)
@@ -41,7 +42,7 @@ void ot_expand_set(ot_grad *g, int output, ot_value *value)
     y->producer = value->producer;
     y->i_producer_output = value->i_producer_output;
     y->producer->outputs[y->i_producer_output] = y;
-    ot__graph_forget_value(g->graph, value);
+    ot__graph_forget_value(g->build.graph, value);
     g->node->outputs[output] = NULL;
 }
 
@@ -57,7 +58,7 @@ static const char *prefix_of(const ot_node *node)
 
 ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
 {
-    ot_grad g = {.graph = node->graph, .node = node, .first_node = node->graph->n_nodes};
+    ot_grad g = {.build = {.graph = node->graph}, .node = node, .first_node = node->graph->n_nodes};
     char label[160];
     int n_left = 0, n_given = 0;
 
@@ -69,7 +70,7 @@ ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
     for (int i = 0; i < node->n_outputs; i++)
         n_given += node->outputs[i] != NULL;
     rewrite(&g);
-    OT_TRY(g.status);
+    OT_TRY(g.build.status);
     for (int i = 0; i < node->n_outputs; i++)
         n_left += node->outputs[i] != NULL;
     if (n_left > 0 && n_left < n_given)
@@ -81,8 +82,10 @@ ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
 ot_status ot__op_recompute(ot_node *node, ot_value **y)
 {
     ot_graph *graph = node->graph;
-    ot_grad g = {
-        .graph = graph, .node = node, .first_node = graph->n_nodes, .prefix = prefix_of(node)};
+    ot_grad g = {.build = {.graph = graph},
+                 .node = node,
+                 .first_node = graph->n_nodes,
+                 .prefix = prefix_of(node)};
     char label[160];
 
     *y = NULL;
@@ -91,7 +94,7 @@ ot_status ot__op_recompute(ot_node *node, ot_value **y)
     if (g.prefix == NULL)
         return OT_ERR_NO_MEMORY;
     *y = node->op->recompute(&g);
-    OT_TRY(g.status);
+    OT_TRY(g.build.status);
     if (*y == NULL)
         return OT_OK;
     if (graph->n_nodes != g.first_node + 1 || (*y)->producer != graph->nodes[g.first_node])
@@ -181,19 +184,17 @@ ot_value *ot__emit_count_up(ot_grad *g, ot_value *limit)
 ot_value *ot__emit_zeros(ot_grad *g, ot_value *shape, const ot_value *like)
 {
     ot_node *node = shape == NULL ? NULL : ot_emit(g, "ConstantOfShape", NULL, &shape, 1, 1);
-    ot_tensor *zero;
 
     if (node == NULL)
         return NULL;
-    zero = ot__model_tensor_new(g->graph->model, like->dtype, &OT_SHAPE(1));
-    ot__grad_made(g, zero != NULL && ot__node_set_tensor(node, "value", zero));
+    ot__build_number(&g->build, node, "value", like->dtype, 0.0);
     return ot_emit_output(g, node, 0);
 }
 
 static void need_opset(ot_grad *g, int64_t version)
 {
-    if (ot__model_opset(g->graph->model, "") < version)
-        ot__grad_note(g, ot__model_set_opset(g->graph->model, "", version));
+    if (ot__model_opset(g->build.graph->model, "") < version)
+        ot__build_note(&g->build, ot__model_set_opset(g->build.graph->model, "", version));
 }
 
 ot_value *ot__emit_scatter_add(ot_grad *g, const char *op, int64_t axis, ot_value *data,

@@ -4,31 +4,18 @@
 
 #include <string.h>
 
-void ot__grad_note(ot_grad *g, ot_status status)
-{
-    if (g->status == OT_OK)
-        g->status = status;
-}
-
-bool ot__grad_made(ot_grad *g, bool made)
-{
-    if (!made)
-        ot__grad_note(g, OT_ERR_NO_MEMORY);
-    return g->status == OT_OK;
-}
-
 void ot_grad_fail(ot_grad *g, const char *format, ...)
 {
     char label[160];
     va_list args;
 
-    if (g->status != OT_OK)
+    if (g->build.status != OT_OK)
         return;
     va_start(args, format);
-    g->status = ot__error_v(OT_ERR_UNSUPPORTED, format, args);
+    ot__build_note(&g->build, ot__error_v(OT_ERR_UNSUPPORTED, format, args));
     va_end(args);
     if (g->node != NULL)
-        ot__error_prefix(g->status, "gradient of %s",
+        ot__error_prefix(g->build.status, "gradient of %s",
                          ot__node_label(g->node, label, sizeof(label)));
 }
 
@@ -62,8 +49,8 @@ static bool extend_outputs(ot_grad *g, int output)
 
     if (output < node->n_outputs)
         return true;
-    grown = ot__arena_alloc(g->graph->model->arena, (size_t)(output + 1) * sizeof(*grown));
-    if (!ot__grad_made(g, grown != NULL))
+    grown = ot__arena_alloc(g->build.graph->model->arena, (size_t)(output + 1) * sizeof(*grown));
+    if (!ot__build_made(&g->build, grown != NULL))
         return false;
     if (node->n_outputs > 0)
         memcpy(grown, node->outputs, (size_t)node->n_outputs * sizeof(*grown));
@@ -83,20 +70,20 @@ static ot_value *make_output(ot_grad *g, int output)
         ot_grad_fail(g, "there is no output %d", output);
         return NULL;
     }
-    name = ot__arena_printf(g->graph->model->arena, "%s/%s", g->prefix, port->name);
+    name = ot__arena_printf(g->build.graph->model->arena, "%s/%s", g->prefix, port->name);
     y = name == NULL ? NULL : ot__graph_new_value(node->graph, name);
-    if (!ot__grad_made(g, y != NULL) || !extend_outputs(g, output))
+    if (!ot__build_made(&g->build, y != NULL) || !extend_outputs(g, output))
         return NULL;
     node->outputs[output] = y;
     y->producer = node;
     y->i_producer_output = output;
-    ot__grad_note(g, ot__op_infer(node));
+    ot__build_note(&g->build, ot__op_infer(node));
     return y;
 }
 
 ot_value *ot_grad_y(ot_grad *g, int output)
 {
-    if (g->status != OT_OK || output < 0)
+    if (g->build.status != OT_OK || output < 0)
         return NULL;
     if (output < g->node->n_outputs && g->node->outputs[output] != NULL)
         return g->node->outputs[output];
@@ -105,7 +92,7 @@ ot_value *ot_grad_y(ot_grad *g, int output)
 
 ot_value *ot_grad_dy(ot_grad *g, int output)
 {
-    if (g->status != OT_OK || output < 0 || output >= g->node->n_outputs ||
+    if (g->build.status != OT_OK || output < 0 || output >= g->node->n_outputs ||
         g->node->outputs[output] == NULL)
         return NULL;
     return g->host->dy(g->host->context, g->node->outputs[output]);
@@ -120,7 +107,7 @@ ot_value *ot_grad_dy_or_zeros(ot_grad *g, int output)
 
 bool ot_grad_wants(const ot_grad *g, int input)
 {
-    return g->status == OT_OK && input >= 0 && input < g->node->n_inputs &&
+    return g->build.status == OT_OK && input >= 0 && input < g->node->n_inputs &&
            g->node->inputs[input] != NULL && g->host->wants(g->host->context, g->node, input);
 }
 
@@ -145,18 +132,19 @@ void ot_grad_set_dx(ot_grad *g, int input, ot_value *dx)
     const ot_value *x = ot_grad_x(g, input);
     char label[160], x_text[120], dx_text[120];
 
-    if (g->status != OT_OK || dx == NULL || x == NULL)
+    if (g->build.status != OT_OK || dx == NULL || x == NULL)
         return;
     if (is_gradient_of(dx, x)) {
-        ot__grad_note(g, g->host->set_dx(g->host->context, g->node, input, dx));
+        ot__build_note(&g->build, g->host->set_dx(g->host->context, g->node, input, dx));
         return;
     }
-    ot__grad_note(
-        g, ot__error(OT_ERR_INTERNAL, "%s: gradient of input %d is %s %s, the input %s %s",
-                     ot__node_label(g->node, label, sizeof(label)), input, ot_dtype_name(dx->dtype),
-                     ot__dims_text(g->graph->model, &dx->shape, dx_text, sizeof(dx_text)),
-                     ot_dtype_name(x->dtype),
-                     ot__dims_text(g->graph->model, &x->shape, x_text, sizeof(x_text))));
+    ot__build_note(
+        &g->build,
+        ot__error(OT_ERR_INTERNAL, "%s: gradient of input %d is %s %s, the input %s %s",
+                  ot__node_label(g->node, label, sizeof(label)), input, ot_dtype_name(dx->dtype),
+                  ot__dims_text(g->build.graph->model, &dx->shape, dx_text, sizeof(dx_text)),
+                  ot_dtype_name(x->dtype),
+                  ot__dims_text(g->build.graph->model, &x->shape, x_text, sizeof(x_text))));
 }
 
 // ---- values ----
@@ -198,16 +186,16 @@ static const char *prefix_of(const ot_node *node)
 
 ot_status ot__op_grad(ot_node *node, const ot__grad_host *host)
 {
-    ot_grad g = {.graph = node->graph, .node = node, .host = host};
+    ot_grad g = {.build = {.graph = node->graph}, .node = node, .host = host};
     char label[160];
 
     if (node->op == NULL || node->op->grad == NULL)
         return ot__error(OT_ERR_UNSUPPORTED, "%s has no gradient",
                          ot__node_label(node, label, sizeof(label)));
     g.prefix = prefix_of(node);
-    if (ot__grad_made(&g, g.prefix != NULL))
+    if (ot__build_made(&g.build, g.prefix != NULL))
         node->op->grad(&g);
-    return g.status;
+    return g.build.status;
 }
 
 ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix)
@@ -216,15 +204,15 @@ ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix)
 
     if (g == NULL)
         return NULL;
-    g->graph = graph;
+    g->build.graph = graph;
     g->prefix = ot__arena_strdup(graph->model->arena, prefix);
-    ot__grad_made(g, g->prefix != NULL);
+    ot__build_made(&g->build, g->prefix != NULL);
     return g;
 }
 
 ot_status ot__emitter_destroy(ot_grad *emitter)
 {
-    const ot_status st = emitter == NULL ? OT_ERR_NO_MEMORY : emitter->status;
+    const ot_status st = emitter == NULL ? OT_ERR_NO_MEMORY : emitter->build.status;
 
     ot__free(emitter);
     return st;

@@ -6,19 +6,14 @@
 #include "op/op.h"
 
 struct ot_grad {
-    ot_graph *graph;
+    ot__builder build;
     const char *prefix; // of the names of nodes and values
     int n_emitted;
-    ot_status status; // the first error; its message is the thread's
-    ot_node *node;    // the forward node; NULL in an emitter
+    ot_node *node; // the forward node; NULL in an emitter
     const ot__grad_host *host;
     int first_node; // of the graph that an expansion has emitted
 };
 
-// Keep the first error.
-void ot__grad_note(ot_grad *g, ot_status status);
-// OT_ERR_NO_MEMORY unless made; true while there is no error.
-bool ot__grad_made(ot_grad *g, bool made);
 // A new initializer of zeros; the rule fills its elements (value->constant).
 ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape);
 

@@ -50,6 +50,18 @@ bool ot__types_set(const char *types, const char *variable, uint64_t *set);
 uint64_t ot__op_type_set(const ot_op_def *op, const char *type);
 const char *ot__types_text(uint64_t set, char *text, size_t size); // "f32 f64"
 
+// ---- building (build.c): nodes of an ot__builder and their records ----
+
+// A node with its record. Then its attributes, and ot__op_settle.
+ot_node *ot__op_build(ot__builder *b, const char *domain, const char *op_type, const char *name,
+                      ot_value *const *inputs, int n_inputs, ot_value *const *outputs,
+                      int n_outputs);
+void ot__op_build_attrs(ot__builder *b, ot_node *node, const char *attrs); // as text; NULL: none
+// Checks the node and infers types and shapes of its outputs.
+void ot__op_settle(ot__builder *b, ot_node *node);
+// "com.microsoft.ReluGrad": its operator; the domain is made in the model's arena.
+const char *ot__op_split_name(ot__builder *b, const char *op, const char **domain);
+
 // ---- what an input is for its operator (port_role.c) ----
 
 typedef enum ot__port_role {

@@ -22,17 +22,10 @@ ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
                        int n_inputs, ot_value **outputs, int n_outputs, ot_node **out)
 {
-    ot_model *model = f->graph->model;
-    ot_node *node;
+    ot__builder b = {.graph = f->graph};
 
-    if (ot__model_opset(model, "ai.onnxtrain") == 0)
-        OT_TRY(ot__model_set_opset(model, "ai.onnxtrain", 1));
-    node = ot__graph_add_node(f->graph, "ai.onnxtrain", op_type, name, inputs, n_inputs, outputs,
-                              n_outputs);
-    if (node == NULL)
-        return OT_ERR_NO_MEMORY;
-    *out = node;
-    return ot__op_lookup(model, node, &node->op);
+    *out = ot__op_build(&b, "ai.onnxtrain", op_type, name, inputs, n_inputs, outputs, n_outputs);
+    return b.status;
 }
 
 static ot_status visit(ot__fusing *f, ot_status (*fuse)(ot__fusing *f, ot_node *node))

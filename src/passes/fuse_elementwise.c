@@ -167,6 +167,7 @@ static ot_status replace(ot_graph *graph, const chain *c)
 {
     ot_node *last = c->node[c->n_nodes - 1], *fused;
     ot_value *y = last->outputs[0];
+    ot__builder b = {.graph = graph};
     ot__buf text = {0};
     ot_status st;
 
@@ -176,14 +177,11 @@ static ot_status replace(ot_graph *graph, const chain *c)
     if (st == OT_OK) {
         for (int i = 0; i < c->n_nodes; i++)
             ot__node_detach(c->node[i]);
-        fused = ot__graph_add_node(graph, "ai.onnxtrain", "ElementwiseChain", last->name, c->input,
-                                   c->n_inputs, &y, 1);
-        st = fused != NULL && ot__node_set_string(fused, "program", text.data) ? OT_OK
-                                                                               : OT_ERR_NO_MEMORY;
-        if (st == OT_OK)
-            st = ot__op_lookup(graph->model, fused, &fused->op);
-        if (st == OT_OK)
-            st = ot__op_infer(fused);
+        fused = ot__op_build(&b, "ai.onnxtrain", "ElementwiseChain", last->name, c->input,
+                             c->n_inputs, &y, 1);
+        ot__build_string(&b, fused, "program", text.data);
+        ot__op_settle(&b, fused);
+        st = b.status;
     }
     ot__buf_deinit(&text);
     return st;
@@ -193,8 +191,6 @@ static ot_status replace_all(ot_model *model, const chains *all, int n_nodes)
 {
     bool any = false;
 
-    if (ot__model_opset(model, "ai.onnxtrain") == 0)
-        OT_TRY(ot__model_set_opset(model, "ai.onnxtrain", 1));
     for (int n = 0; n < n_nodes; n++) {
         const chain *c = all->of_node[n];
 

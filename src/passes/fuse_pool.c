@@ -31,13 +31,14 @@ static const ot_node *pool_of(const ot__fusing *f, const ot_node *relu_grad, con
 // The node `like` once more.
 static ot_status add_again(ot__fusing *f, const ot_node *like, ot_value *const *inputs, ot_value *y)
 {
-    ot_node *node = ot__graph_add_node(f->graph, like->domain, like->op_type, like->name, inputs,
-                                       GRAD_INPUTS, &y, 1);
+    ot__builder b = {.graph = f->graph};
+    ot_node *node =
+        ot__op_build(&b, like->domain, like->op_type, like->name, inputs, GRAD_INPUTS, &y, 1);
 
-    if (node == NULL || !ot__node_copy_attrs(node, like))
-        return OT_ERR_NO_MEMORY;
-    node->op = like->op;
-    return ot__op_infer(node);
+    if (node)
+        ot__build_made(&b, ot__node_copy_attrs(node, like));
+    ot__op_settle(&b, node);
+    return b.status;
 }
 
 static ot_status move_mask(ot__fusing *f, ot_node *relu_grad)

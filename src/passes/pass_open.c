@@ -45,42 +45,44 @@ ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbe
     return ot__open_constant(o, node, "numbers", tensor);
 }
 
-// Its attributes are still to come; NULL when out of memory.
-static ot_node *add_node(ot__opener *o, const char *op_type, const ot_node *named_after,
-                         ot_value *const *inputs, int n_inputs)
+// Its attributes are still to come.
+static ot_node *add_node(ot__opener *o, ot__builder *b, const char *op_type,
+                         const ot_node *named_after, ot_value *const *inputs, int n_inputs)
 {
     ot_value *y = new_value(o, named_after, op_type);
 
-    return y ? ot__graph_add_node(o->graph, "", op_type, y->name, inputs, n_inputs, &y, 1) : NULL;
+    return ot__build_made(b, y != NULL)
+               ? ot__op_build(b, "", op_type, y->name, inputs, n_inputs, &y, 1)
+               : NULL;
 }
 
-static ot_status settle(const ot__opener *o, ot_node *node, ot_value **out)
+static ot_status settle(ot__builder *b, ot_node *node, ot_value **out)
 {
-    OT_TRY(ot__op_lookup(o->model, node, &node->op));
-    OT_TRY(ot__op_check_node(node));
-    OT_TRY(ot__op_infer(node));
-    *out = node->outputs[0];
-    return OT_OK;
+    ot__op_settle(b, node);
+    *out = b->status == OT_OK ? node->outputs[0] : NULL;
+    return b->status;
 }
 
 ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named_after,
                         const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out)
 {
-    ot_node *node = add_node(o, op_type, named_after, inputs, n_inputs);
+    ot__builder b = {.graph = o->graph};
+    ot_node *node = add_node(o, &b, op_type, named_after, inputs, n_inputs);
 
-    *out = NULL;
-    return node && (!like || ot__node_copy_attrs(node, like)) ? settle(o, node, out)
-                                                              : OT_ERR_NO_MEMORY;
+    if (node && like)
+        ot__build_made(&b, ot__node_copy_attrs(node, like));
+    return settle(&b, node, out);
 }
 
 ot_status ot__open_filled(ot__opener *o, const ot_node *node, ot_value *shape, ot_tensor *element,
                           ot_value **out)
 {
-    ot_node *filled = add_node(o, "ConstantOfShape", node, &shape, 1);
+    ot__builder b = {.graph = o->graph};
+    ot_node *filled = add_node(o, &b, "ConstantOfShape", node, &shape, 1);
 
-    *out = NULL;
-    return filled && ot__node_set_tensor(filled, "value", element) ? settle(o, filled, out)
-                                                                   : OT_ERR_NO_MEMORY;
+    if (filled)
+        ot__build_made(&b, ot__node_set_tensor(filled, "value", element));
+    return settle(&b, filled, out);
 }
 
 static ot_status make_count(ot__opener *o, const ot_node *node)
@@ -113,6 +115,7 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
                          int axis, ot_value **out)
 {
     ot_value *parts[3];
+    ot__builder b = {.graph = o->graph};
     ot_node *concat;
     int n_parts = 0;
 
@@ -127,9 +130,9 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
         *out = parts[0];
         return OT_OK;
     }
-    concat = add_node(o, "Concat", node, parts, n_parts);
-    return concat && ot__node_set_int(concat, "axis", 0) ? settle(o, concat, out)
-                                                         : OT_ERR_NO_MEMORY;
+    concat = add_node(o, &b, "Concat", node, parts, n_parts);
+    ot__build_int(&b, concat, "axis", 0);
+    return settle(&b, concat, out);
 }
 
 // ---- the walk ----

@@ -99,11 +99,11 @@ static void share_among_equals(ot_grad *g)
 {
     ot_value *y = ot_grad_y(g, 0), *dy = ot_grad_dy(g, 0), *share;
     const int n = ot_grad_input_count(g);
-    ot_value **masks = ot__arena_alloc(g->graph->model->arena, (size_t)n * sizeof(*masks));
+    ot_value **masks = ot__arena_alloc(g->build.graph->model->arena, (size_t)n * sizeof(*masks));
 
     if (n == 1)
         ot_grad_set_dx(g, 0, dy);
-    if (n == 1 || !ot__grad_made(g, masks != NULL))
+    if (n == 1 || !ot__build_made(&g->build, masks != NULL))
         return;
     for (int i = 0; i < n; i++)
         masks[i] = ot_emit_cast(g, ot_emit2(g, "Equal", ot_grad_x(g, i), y), ot_value_dtype(y));

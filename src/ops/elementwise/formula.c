@@ -195,7 +195,7 @@ static term formula_read_choice(reader *r)
     const term condition = formula_read_comparison(r);
     ot_value *a, *b;
 
-    if (!formula_take(r, "?") || r->g->status != OT_OK)
+    if (!formula_take(r, "?") || r->g->build.status != OT_OK)
         return condition;
     a = formula_value_of(r, formula_read_choice(r));
     formula_expect(r, ":");
@@ -218,7 +218,7 @@ static void formula_read_given(reader *r, const char *given)
 {
     char name[MAX_NAME] = "";
 
-    for (r->at = given; r->g->status == OT_OK && formula_take(r, "GIVEN(");
+    for (r->at = given; r->g->build.status == OT_OK && formula_take(r, "GIVEN(");
          formula_expect(r, ")")) {
         if (!formula_read_name(r, name))
             formula_misread(r);
@@ -238,7 +238,7 @@ ot_value *ot__emit_formula(ot_grad *g, const ot__formula *formula, const ot__nam
     formula_read_given(&r, formula->given);
     r.at = formula->text;
     v = formula_value_of(&r, formula_read_choice(&r));
-    if (g->status == OT_OK && *r.at != '\0')
+    if (g->build.status == OT_OK && *r.at != '\0')
         formula_misread(&r);
-    return g->status == OT_OK ? v : NULL;
+    return g->build.status == OT_OK ? v : NULL;
 }

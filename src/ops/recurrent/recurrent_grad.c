@@ -114,11 +114,11 @@ void ot__recurrent_training_grad(ot_grad *g)
 static bool become_training(ot_grad *g, const layer *l)
 {
     ot_node *node = g->node;
-    ot_model *model = g->graph->model;
+    ot_model *model = g->build.graph->model;
     const int n = l->p.cell == OT__CELL_LSTM ? N_IN : IN_C0;
     ot_value **inputs = ot__arena_alloc(model->arena, (size_t)n * sizeof *inputs);
 
-    if (!ot__grad_made(g, inputs != NULL))
+    if (!ot__build_made(&g->build, inputs != NULL))
         return false;
     for (int i = 0; i < n; i++)
         inputs[i] = i < node->n_inputs ? node->inputs[i] : NULL;
@@ -127,9 +127,9 @@ static bool become_training(ot_grad *g, const layer *l)
     node->op_type = l->p.cell == OT__CELL_LSTM ? "LSTMTraining" : "GRUTraining";
     node->domain = l->is_plain ? "com.microsoft" : "ai.onnxtrain";
     emit_attrs(g, node, l);
-    ot__grad_note(g, ot__model_set_opset(model, node->domain, 1));
-    ot__grad_note(g, ot__op_lookup(model, node, &node->op));
-    return g->status == OT_OK;
+    ot__build_note(&g->build, ot__model_set_opset(model, node->domain, 1));
+    ot__build_note(&g->build, ot__op_lookup(model, node, &node->op));
+    return g->build.status == OT_OK;
 }
 
 void ot__recurrent_grad(ot_grad *g)
