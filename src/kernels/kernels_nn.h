@@ -64,8 +64,6 @@ typedef struct ot__gemm_kernel {
                 float *scratch);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
 } ot__gemm_kernel;
-const ot__gemm_kernel *ot__gemm_best(void);
-const ot__gemm_kernel *ot__gemm_at(int i); // every one this processor can run, best last, then NULL
 
 // m, n and k are at least 1; of the strides of a and b one each is 1.
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
@@ -149,13 +147,10 @@ typedef struct ot__sgd {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// f32: one table per instruction set (simd_optimizer.c); the one for this processor is chosen in
-// updates.c.
+// f32: one table per instruction set (simd_optimizer.c).
 typedef struct ot__updates {
     void (*adamw)(float *w, float *m, float *v, const float *g, int64_t n, const ot__adamw *p);
     void (*sgd)(float *w, float *buffer, const float *g, int64_t n, const ot__sgd *p);
 } ot__updates;
-const ot__updates *ot__updates_best(void);
-const ot__updates *ot__updates_at(int i); // every one this processor can run, best last, then NULL
 
 #endif

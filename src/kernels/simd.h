@@ -8,18 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// ---- instruction sets ----
-
-// The suffix of functions and tables that are compiled once per instruction set.
-#define OT_ISA_NAME(name) OT_ISA_NAME_2(name, OT_ISA)
-#define OT_ISA_NAME_2(name, isa) OT_ISA_NAME_3(name, isa)
-#define OT_ISA_NAME_3(name, isa) name##_##isa
-
-#if defined(__x86_64__)
-#define OT_HAS_X86_ISAS 1
-#else
-#define OT_HAS_X86_ISAS 0
-#endif
+// ---- loops ----
 
 // A call left in a loop would keep it scalar, however long the function.
 #if defined(__GNUC__)

@@ -17,10 +17,10 @@ static int64_t tile_extent(const char *name)
         const char *name;
         int64_t extent;
     } tiles[] = {
-        {"vector", ot__gemm_best()->lanes},
-        {"gemm_rows", ot__gemm_best()->tile_rows},
-        {"gemm_columns", ot__gemm_best()->tile_columns},
-        {"gemm_depth", ot__gemm_best()->depth},
+        {"vector", ot__gemm_kernel_best()->lanes},
+        {"gemm_rows", ot__gemm_kernel_best()->tile_rows},
+        {"gemm_columns", ot__gemm_kernel_best()->tile_columns},
+        {"gemm_depth", ot__gemm_kernel_best()->depth},
         {"row", OT__ROW_BLOCK},
         {"exponentials", ot__rows_best()->exponentials},
         {"norm_inner", ot__norms_best()->inner},

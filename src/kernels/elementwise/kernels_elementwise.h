@@ -24,8 +24,6 @@ typedef struct ot__tiles {
 #define OT_TILE(name) void (*name)(float *y, const float *const *x, int64_t n, const float *attrs);
 #include "kernels/elementwise/tiles.def"
 } ot__tiles;
-const ot__tiles *ot__tiles_best(void); // for this processor
-const ot__tiles *ot__tiles_at(int i);  // every table this processor can run, best last, then NULL
 
 // ot__simd_<name>_f32: that of the best table (tiles.c).
 #define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)

@@ -25,7 +25,6 @@
 #define LIBRARY_1(symbol, attributes, given, formula)
 #include "tiles.tmpl.h"
 
-extern const ot__tiles OT_ISA_NAME(ot__tiles);
 const ot__tiles OT_ISA_NAME(ot__tiles) = {
 #define OT_TILE(name) .name = name##_f32,
 #include "tiles.def"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: batch normalisation and maximum pools in f32 on any form. Only
-// kernels.h includes this.
+// Part of the face of `kernels`: normalisation. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_NORM_H
 #define OT_KERNELS_KERNELS_NORM_H
 
-#include "kernels/conv/kernels_conv.h"
+#include "kernels/kernels_nn.h"
+
+// ---- channels.c, simd_norm.c: batch normalisation in f32 on any form ----
 
 // x[outer][blocks][inner][width] with channel = block * width + its place in the last axis: what
 // row-major, channels-last and blocked images have in common.
@@ -39,7 +40,7 @@ typedef struct ot__norm_dx {
     float *dx;
 } ot__norm_dx;
 
-// simd_norm.c, once per instruction set. `scratch` has ot__norm_scratch_bytes(c). Same bits for any
+// One table per instruction set. `scratch` has ot__norm_scratch_bytes(c). Same bits for any
 // number of threads.
 typedef struct ot__norms {
     void (*moments)(float *mean, float *var, const float *x, const ot__channels *c, void *scratch);
@@ -49,28 +50,35 @@ typedef struct ot__norms {
     int64_t inner, channels, chunk; // worked on at once: neighbours of one channel; channels, and
                                     // so many rows of them
 } ot__norms;
-const ot__norms *ot__norms_best(void);
 size_t ot__norm_scratch_bytes(const ot__channels *c);
 
-// Where the maxima are that the first of equal ones wins, by the one that is not NULL.
-typedef struct ot__maxima {
-    int64_t *indices;   // row-major positions in the whole tensor
-    int32_t *positions; // in the plane; -1: none
-    uint8_t *cells;     // in the window, of at most 255; OT__NO_CELL: none
-} ot__maxima;
+// ---- ref_norm.c ----
 
-// simd_pool.c, once per instruction set; `c` is the pool's input, whose form y and the maxima have
-// too. Planes have at most INT32_MAX elements.
-typedef struct ot__pools {
-    void (*max_pool)(float *y, const ot__maxima *at, const float *x, const ot__window *w,
-                     const ot__channels *c);
-    // dx += dy there within each plane; false when one lies outside of its plane
-    bool (*max_pool_grad)(float *dx, const float *dy, const ot__maxima *at, const ot__window *w,
-                          const ot__channels *c);
-    int64_t channels; // worked on at once
-} ot__pools;
-const ot__pools *ot__pools_best(void);
-// Position of the first index outside its plane, or -1.
-int64_t ot__pool_check_indices(const int64_t *indices, const ot__window *w, const ot__channels *c);
+#define OT_DECLARE(suffix, T)                                                                      \
+    /* x (n, c, inner) by given mean and variance of each channel */                               \
+    void ot__ref_batch_norm_##suffix(T *y, const T *x, const T *scale, const T *b, const T *mean,  \
+                                     const T *var, double epsilon, int64_t n, int64_t c,           \
+                                     int64_t inner);                                               \
+    /* mean and biased variance of each channel */                                                 \
+    void ot__ref_channel_moments_##suffix(T *mean, T *var, const T *x, int64_t n, int64_t c,       \
+                                          int64_t inner);                                          \
+    void ot__ref_batch_norm_grad_##suffix(T *dx, T *dscale, T *db, const T *dy, const T *x,        \
+                                          const T *scale, const T *mean, const T *inv, int64_t n,  \
+                                          int64_t c, int64_t inner);                               \
+    /* inv = 1 / sqrt(var + epsilon) */                                                            \
+    void ot__ref_inv_std_##suffix(T *inv, const T *var, double epsilon, int64_t n);                \
+    /* running = running * momentum + batch * (1 - momentum) */                                    \
+    void ot__ref_running_##suffix(T *running, const T *batch, double momentum, int64_t n);         \
+    /* rows of `columns` elements; mean and inv (rows) may be NULL; centered false: without mean   \
+     */                                                                                            \
+    void ot__ref_layer_norm_##suffix(T *y, T *mean, T *inv, const T *x, const T *scale,            \
+                                     const T *b, double epsilon, bool centered, int64_t rows,      \
+                                     int64_t columns);                                             \
+    /* mean NULL: not centered; dscale and db (columns) may be NULL */                             \
+    void ot__ref_layer_norm_grad_##suffix(T *dx, T *dscale, T *db, const T *dy, const T *x,        \
+                                          const T *scale, const T *mean, const T *inv,             \
+                                          int64_t rows, int64_t columns);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
 
 #endif

@@ -287,5 +287,4 @@ static void dx(const ot__norm_dx *p, const ot__channels *c)
     for_units(&j, range_dx);
 }
 
-extern const ot__norms OT_ISA_NAME(ot__norms);
 const ot__norms OT_ISA_NAME(ot__norms) = {moments, apply, sums, dx, LANES, TILE, CHUNK};

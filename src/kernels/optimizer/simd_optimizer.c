@@ -46,5 +46,4 @@ static void sgd(float *w, float *buffer, const float *g, int64_t n, const ot__sg
     }
 }
 
-extern const ot__updates OT_ISA_NAME(ot__updates);
 const ot__updates OT_ISA_NAME(ot__updates) = {.adamw = adamw, .sgd = sgd};

@@ -135,11 +135,16 @@ bool ot__ref_max_pool_lengthen(int64_t *indices, const uint8_t *cells, const int
     return true;
 }
 
-int64_t ot__ref_max_pool_check(const int64_t *indices, int64_t n, int64_t n_in, int64_t n_out)
+int64_t ot__pool_check_indices(const int64_t *indices, const ot__window *w, const ot__channels *c)
 {
-    for (int64_t i = 0; i < n * n_out; i++)
-        if (indices[i] < i / n_out * n_in || indices[i] >= (i / n_out + 1) * n_in)
-            return i;
+    for (int64_t unit = 0; unit < c->outer * c->blocks; unit++)
+        for (int64_t i = 0; i < w->n_out * c->width; i++) {
+            const int64_t at = unit * w->n_out * c->width + i;
+            const int64_t plane = (unit * c->width + i % c->width) * w->n_in;
+
+            if (indices[at] < plane || indices[at] >= plane + w->n_in)
+                return at;
+        }
     return -1;
 }
 

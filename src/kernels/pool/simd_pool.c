@@ -295,5 +295,4 @@ static bool max_pool_grad(float *dx, const float *dy, const ot__maxima *at, cons
     return !atomic_load(&j.some_outside);
 }
 
-extern const ot__pools OT_ISA_NAME(ot__pools);
 const ot__pools OT_ISA_NAME(ot__pools) = {max_pool, max_pool_grad, TILE};

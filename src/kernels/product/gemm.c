@@ -6,33 +6,8 @@
 
 #include "kernels/kernels.h"
 
-#include "kernels/simd.h"
-
 // Multiplications below which a second thread costs more than it saves.
 enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16, A_PADDING = 16 };
-
-extern const ot__gemm_kernel ot__gemm_kernel_base;
-#if OT_HAS_X86_ISAS
-extern const ot__gemm_kernel ot__gemm_kernel_avx2, ot__gemm_kernel_avx512;
-#endif
-
-static const ot__gemm_kernel *const kernels[] = {
-    [OT__ISA_BASE] = &ot__gemm_kernel_base,
-#if OT_HAS_X86_ISAS
-    [OT__ISA_AVX2] = &ot__gemm_kernel_avx2,
-    [OT__ISA_AVX512] = &ot__gemm_kernel_avx512,
-#endif
-};
-
-const ot__gemm_kernel *ot__gemm_best(void)
-{
-    return kernels[ot__isa_best()];
-}
-
-const ot__gemm_kernel *ot__gemm_at(int i)
-{
-    return i <= (int)ot__isa_best() ? kernels[i] : NULL;
-}
 
 // y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
 static bool should_swap(const ot__gemm *g)

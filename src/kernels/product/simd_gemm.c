@@ -343,7 +343,6 @@ static void run(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__
     }
 }
 
-extern const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel);
 const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .run = run,
     .lanes = LANES,

@@ -45,7 +45,5 @@ typedef struct ot__rows {
     void (*layer_norm_sums)(void *context, int64_t first, int64_t last);
     int64_t exponentials; // computed at once by log_softmax
 } ot__rows;
-const ot__rows *ot__rows_best(void); // rows.c
-const ot__rows *ot__rows_at(int i);  // every one this processor can run, best last, then NULL
 
 #endif

@@ -245,7 +245,6 @@ static void layer_norm_sums(void *context, int64_t first, int64_t last)
     }
 }
 
-extern const ot__rows OT_ISA_NAME(ot__rows);
 const ot__rows OT_ISA_NAME(ot__rows) = {
     .softmax = softmax,
     .log_softmax = log_softmax,

@@ -37,9 +37,9 @@ static ot_status max_pool_grad_run(const ot_run *r)
 {
     const ot__pool *p = r->state;
     const int64_t *indices = r->in[1]->data;
+    const ot__channels planes = {.outer = p->n, .blocks = 1, .width = 1};
 
-    OT_TRY(check(ot__ref_max_pool_check(indices, p->n, p->window.n_in, p->window.n_out), indices,
-                 p->window.n_in));
+    OT_TRY(check(ot__pool_check_indices(indices, &p->window, &planes), indices, p->window.n_in));
     if (r->in[0]->dtype == OT_F32)
         ot__ref_max_pool_grad_f32(r->out[0]->data, r->in[0]->data, indices, p->n, p->window.n_in,
                                   p->window.n_out);

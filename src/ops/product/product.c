@@ -140,7 +140,7 @@ ot_status ot__product_prepare_simd(ot_prep *p, ot__product *product)
 {
     const int n_threads = ot_prep_threads(p);
 
-    product->kernel = ot__gemm_best();
+    product->kernel = ot__gemm_kernel_best();
     // Whole products are shared out before parts of one.
     ot__gemm_plan_make(&product->plan, product->kernel, &product->gemm,
                        product->n_batches >= n_threads ? 1 : n_threads);

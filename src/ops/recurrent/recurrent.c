@@ -280,7 +280,7 @@ static ot_status prepare_simd(ot_prep *p)
     recurrent_state *state;
 
     OT_TRY(prepare(p, &state));
-    state->kernel = ot__gemm_best();
+    state->kernel = ot__gemm_kernel_best();
     return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
 }
 
@@ -289,7 +289,7 @@ static ot_status grad_prepare_simd(ot_prep *p)
     recurrent_state *state;
 
     OT_TRY(prepare(p, &state));
-    state->kernel = ot__gemm_best();
+    state->kernel = ot__gemm_kernel_best();
     return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
 }
 

@@ -125,7 +125,7 @@ static void products_agree_with_sums_in_f64(void **state)
     const ot__gemm_kernel *kernel;
 
     (void)state;
-    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++)
         for (size_t i = 0; i < OT_COUNT(problems); i++) {
             const ot__gemm g = gemm_of(&problems[i]);
             matrices x = matrices_make(&problems[i]);
@@ -143,7 +143,7 @@ static void products_can_be_added_to_what_is_there(void **state)
     const ot__gemm_kernel *kernel;
 
     (void)state;
-    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++)
         for (size_t i = 0; i < OT_COUNT(problems); i++) {
             const ot__gemm g = gemm_of(&problems[i]);
             matrices x = matrices_make(&problems[i]);
@@ -161,7 +161,7 @@ static void the_number_of_threads_changes_no_bit(void **state)
     const ot__gemm_kernel *kernel;
 
     (void)state;
-    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++)
         for (size_t i = 0; i < OT_COUNT(problems); i++) {
             const ot__gemm g = gemm_of(&problems[i]);
             matrices one = matrices_make(&problems[i]);
@@ -192,7 +192,7 @@ static void the_epilogue_sees_finished_elements_once(void **state)
     const ot__gemm_kernel *kernel;
 
     (void)state;
-    for (int isa = 0; (kernel = ot__gemm_at(isa)) != NULL; isa++)
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++)
         for (size_t i = 0; i < OT_COUNT(problems); i++) {
             const ot__gemm g = gemm_of(&problems[i]);
             matrices x = matrices_make(&problems[i]);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of the face of `kernels`: the instruction sets that vector code is compiled for, and the
+// choice among them. Only kernels.h includes this.
+//
+// A simd_*.c is compiled once per instruction set and defines a table of its functions. OT_ISA is
+// the suffix of the table's name, OT_ISA_LEVEL the number of the set. On arm64 the base is NEON.
+#ifndef OT_KERNELS_ISA_H
+#define OT_KERNELS_ISA_H
+
+typedef enum ot__isa { OT__ISA_BASE, OT__ISA_AVX2, OT__ISA_AVX512 } ot__isa;
+// The best set that this processor has and the library is compiled for.
+ot__isa ot__isa_best(void);
+// None above `isa` from now on; for tests, between runs of kernels.
+void ot__isa_limit(ot__isa isa);
+
+// X(name): a table ot__<name> per instruction set. ot__<name>_best() is the one for this processor,
+// ot__<name>_at(i) every one that it can run: the best is the last, then comes NULL.
+#define OT_ISA_TABLES(X)                                                                           \
+    X(gemm_kernel)                                                                                 \
+    X(norms)                                                                                       \
+    X(pools)                                                                                       \
+    X(rows)                                                                                        \
+    X(tiles)                                                                                       \
+    X(updates)
+
+#define OT_DECLARE(name)                                                                           \
+    extern const ot__##name ot__##name##_base, ot__##name##_avx2, ot__##name##_avx512;             \
+    const ot__##name *ot__##name##_best(void);                                                     \
+    const ot__##name *ot__##name##_at(int i);
+OT_ISA_TABLES(OT_DECLARE)
+#undef OT_DECLARE
+
+// const ot__rows OT_ISA_NAME(ot__rows) = {...}; in a simd_*.c
+#define OT_ISA_NAME(name) OT_ISA_NAME_2(name, OT_ISA)
+#define OT_ISA_NAME_2(name, isa) OT_ISA_NAME_3(name, isa)
+#define OT_ISA_NAME_3(name, isa) name##_##isa
+
+#endif
