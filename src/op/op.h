@@ -161,6 +161,19 @@ ot_status ot__kernel_refused(const ot_node *node);
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills state and scratch_bytes
 void ot__kernel_release(const ot_kernel *kernel, void *state);
 
+// ---- entries of kernel lists that give the same bits for any number of threads ----
+
+#define OT__SIMD_KERNEL(types_, can_run_, prepare_, run_)                                          \
+    {                                                                                              \
+        .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
+        .prepare = prepare_, .run = run_                                                           \
+    }
+#define OT__REF_KERNEL(types_, prepare_, run_)                                                     \
+    {                                                                                              \
+        .name = "ref", .types = types_, .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,     \
+        .prepare = prepare_, .run = run_                                                           \
+    }
+
 // ---- writing gradients (grad.c): used by autodiff ----
 
 // Calls the node's rule. The callbacks connect it to the gradient graph being built.

@@ -4,13 +4,5 @@
 
 enum { LANES = 8 };
 
-#define T float
-#define FN(name) name##_f32
-#include "ref_accumulate.tmpl.h"
-#undef T
-#undef FN
-#define T double
-#define FN(name) name##_f64
-#include "ref_accumulate.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/optimizer/ref_accumulate.tmpl.h"
+#include "kernels/by_float.tmpl.h"

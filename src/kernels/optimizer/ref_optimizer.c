@@ -6,24 +6,15 @@
 
 #include "kernels/kernels.h"
 
-static inline float ot__ref_root_f32(float x)
+static inline float root_f32(float x)
 {
     return sqrtf(x);
 }
 
-static inline double ot__ref_root_f64(double x)
+static inline double root_f64(double x)
 {
     return sqrt(x);
 }
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_optimizer.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_optimizer.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/optimizer/ref_optimizer.tmpl.h"
+#include "kernels/by_float.tmpl.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-void FN(adamw)(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p)
+void FN(ot__ref_adamw)(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p)
 {
     const T beta1 = (T)p->beta1, beta2 = (T)p->beta2, rest1 = (T)(1 - p->beta1),
             rest2 = (T)(1 - p->beta2);
@@ -25,7 +25,7 @@ void FN(adamw)(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p)
     }
 }
 
-void FN(sgd)(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p)
+void FN(ot__ref_sgd)(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p)
 {
     const T lr = (T)p->lr, momentum = (T)p->momentum, decay = (T)p->weight_decay;
 
@@ -39,7 +39,7 @@ void FN(sgd)(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p)
     }
 }
 
-double FN(square_sum)(const T *x, int64_t n)
+double FN(ot__ref_square_sum)(const T *x, int64_t n)
 {
     double lane[8] = {0}, sum = 0; // eight sums side by side, so that the loop becomes vector code
     int64_t i = 0;
@@ -54,7 +54,7 @@ double FN(square_sum)(const T *x, int64_t n)
     return sum;
 }
 
-void FN(scale)(T *x, int64_t n, double factor)
+void FN(ot__ref_scale)(T *x, int64_t n, double factor)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = (T)((double)x[i] * factor);

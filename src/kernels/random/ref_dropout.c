@@ -20,14 +20,5 @@ void ot__ref_dropout_mask(uint8_t *mask, int64_t count, double ratio, ot__rng_ke
     }
 }
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_dropout.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_dropout.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/random/ref_dropout.tmpl.h"
+#include "kernels/by_float.tmpl.h"

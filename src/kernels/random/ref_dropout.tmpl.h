@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-void FN(mask_scale)(T *y, const T *x, const uint8_t *mask, double scale, int64_t count)
+void FN(ot__ref_mask_scale)(T *y, const T *x, const uint8_t *mask, double scale, int64_t count)
 {
     const T factor = (T)scale;
 

@@ -24,14 +24,5 @@ int64_t ot__ref_nll_check(const void *labels, const ot__nll *p)
     return -1;
 }
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_nll.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_nll.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/softmax_loss/ref_nll.tmpl.h"
+#include "kernels/by_float.tmpl.h"

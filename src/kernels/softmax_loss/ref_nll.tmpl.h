@@ -12,7 +12,8 @@ static double FN(total_weight)(const void *labels, const T *weight, const ot__nl
     return total;
 }
 
-void FN(nll)(T *loss, const T *log_prob, const void *labels, const T *weight, const ot__nll *p)
+void FN(ot__ref_nll)(T *loss, const T *log_prob, const void *labels, const T *weight,
+                     const ot__nll *p)
 {
     double sum = 0;
 
@@ -35,8 +36,8 @@ void FN(nll)(T *loss, const T *log_prob, const void *labels, const T *weight, co
     }
 }
 
-void FN(nll_grad)(T *dx, const T *dy, const T *log_prob, const void *labels, const T *weight,
-                  bool softmax, const ot__nll *p)
+void FN(ot__ref_nll_grad)(T *dx, const T *dy, const T *log_prob, const void *labels,
+                          const T *weight, bool softmax, const ot__nll *p)
 {
     double share = p->reduction == OT__LOSS_NONE ? 0 : (double)dy[0];
 

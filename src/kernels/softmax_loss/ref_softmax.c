@@ -5,14 +5,5 @@
 
 #include "kernels/kernels.h"
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_softmax.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_softmax.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/softmax_loss/ref_softmax.tmpl.h"
+#include "kernels/by_float.tmpl.h"

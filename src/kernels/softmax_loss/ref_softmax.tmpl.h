@@ -8,7 +8,7 @@ static double FN(largest)(const T *x, int64_t n, int64_t stride)
     return largest;
 }
 
-void FN(softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
+void FN(ot__ref_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
     for (int64_t r = 0; r < outer * inner; r++) {
@@ -24,7 +24,7 @@ void FN(softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
     }
 }
 
-void FN(log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
+void FN(ot__ref_log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
     for (int64_t r = 0; r < outer * inner; r++) {
@@ -40,7 +40,8 @@ void FN(log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
     }
 }
 
-void FN(softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n, int64_t inner)
+void FN(ot__ref_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n,
+                              int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
     for (int64_t r = 0; r < outer * inner; r++) {
@@ -55,7 +56,8 @@ void FN(softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n, 
     }
 }
 
-void FN(log_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n, int64_t inner)
+void FN(ot__ref_log_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n,
+                                  int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
     for (int64_t r = 0; r < outer * inner; r++) {

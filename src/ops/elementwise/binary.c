@@ -213,9 +213,9 @@ static void mean_upgrade(ot_upgrade *u)
 
 static const ot_port mean_out[] = {{"mean", "T", 0}, {0}};
 static const ot_kernel mean_kernels[] = {
-    OT_TILE_KERNEL("simd", "T: f32", mean_prepare, mean_run_f32, 0),
-    OT_TILE_KERNEL("ref", "T: f32", mean_prepare, mean_run_f32_ref, OT_KERNEL_REFERENCE),
-    OT_TILE_KERNEL("ref", "T: f64", mean_prepare, mean_run_f64, OT_KERNEL_REFERENCE),
+    OT__SIMD_KERNEL("T: f32", NULL, mean_prepare, mean_run_f32),
+    OT__REF_KERNEL("T: f32", mean_prepare, mean_run_f32_ref),
+    OT__REF_KERNEL("T: f64", mean_prepare, mean_run_f64),
     {0},
 };
 const ot_op_def ot__op_mean[] = {

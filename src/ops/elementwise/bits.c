@@ -57,10 +57,8 @@ static ot_status bits_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_kernel bits_kernels[] = {
-    OT_TILE_KERNEL("ref", NULL, bits_prepare, bits_run, OT_KERNEL_REFERENCE), {0}};
-static const ot_kernel shift_kernels[] = {
-    OT_TILE_KERNEL("ref", NULL, shift_prepare, bits_run, OT_KERNEL_REFERENCE), {0}};
+static const ot_kernel bits_kernels[] = {OT__REF_KERNEL(NULL, bits_prepare, bits_run), {0}};
+static const ot_kernel shift_kernels[] = {OT__REF_KERNEL(NULL, shift_prepare, bits_run), {0}};
 
 // ---- records ----
 

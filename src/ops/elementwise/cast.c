@@ -70,9 +70,6 @@ static ot_status cast_run(const ot_run *r)
 }
 
 const ot_kernel ot__cast_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = cast_prepare,
-     .run = cast_run},
+    OT__REF_KERNEL(NULL, cast_prepare, cast_run),
     {0},
 };

@@ -92,12 +92,10 @@ static ot_status compare_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_kernel compare_kernels[] = {
-    OT_TILE_KERNEL("ref", NULL, compare_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
-static const ot_kernel is_nan_kernels[] = {
-    OT_TILE_KERNEL("ref", NULL, is_nan_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
-static const ot_kernel is_inf_kernels[] = {
-    OT_TILE_KERNEL("ref", NULL, is_inf_prepare, compare_run, OT_KERNEL_REFERENCE), {0}};
+static const ot_kernel compare_kernels[] = {OT__REF_KERNEL(NULL, compare_prepare, compare_run),
+                                            {0}};
+static const ot_kernel is_nan_kernels[] = {OT__REF_KERNEL(NULL, is_nan_prepare, compare_run), {0}};
+static const ot_kernel is_inf_kernels[] = {OT__REF_KERNEL(NULL, is_inf_prepare, compare_run), {0}};
 
 // ---- opset 1 ----
 

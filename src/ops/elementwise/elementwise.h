@@ -46,12 +46,6 @@ void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x
 // more inputs than OT__MAX_OPERANDS the tile is applied again to its own result, as sums and
 // extremes allow.
 extern const ot_kernel ot__tile_kernels[];
-// Entries of other lists.
-#define OT_TILE_KERNEL(name_, types_, prepare_, run_, more_flags)                                  \
-    {                                                                                              \
-        .name = name_, .types = types_, .flags = OT_KERNEL_THREAD_EXACT | (more_flags),            \
-        .prepare = prepare_, .run = run_                                                           \
-    }
 ot_status ot__tile_prepare(ot_prep *p);
 ot_status ot__tile_prepare_as(ot_prep *p,
                               const ot_tile *tile); // with another tile than the record's

@@ -45,9 +45,9 @@ static const ot_attr_spec gelu_attrs[] = {
     {0},
 };
 static const ot_kernel gelu_kernels[] = {
-    OT_TILE_KERNEL("simd", "T: f32", gelu_prepare, ot__tile_run_f32, 0),
-    OT_TILE_KERNEL("ref", "T: f32", gelu_prepare, ot__tile_run_f32_ref, OT_KERNEL_REFERENCE),
-    OT_TILE_KERNEL("ref", "T: f64", gelu_prepare, ot__tile_run_f64, OT_KERNEL_REFERENCE),
+    OT__SIMD_KERNEL("T: f32", NULL, gelu_prepare, ot__tile_run_f32),
+    OT__REF_KERNEL("T: f32", gelu_prepare, ot__tile_run_f32_ref),
+    OT__REF_KERNEL("T: f64", gelu_prepare, ot__tile_run_f64),
     {0},
 };
 const ot_op_def ot__op_onnx_gelu[] = {

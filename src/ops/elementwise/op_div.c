@@ -47,9 +47,9 @@ static void div_grad(ot_grad *g)
     ot_grad_set_dx(g, 1, ot_emit_output(g, node, 1));
 }
 
-#define REF(types, run) OT_TILE_KERNEL("ref", types, ot__tile_prepare, run, OT_KERNEL_REFERENCE)
+#define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 static const ot_kernel div_kernels[] = {
-    OT_TILE_KERNEL("simd", "T: f32", ot__tile_prepare, ot__tile_run_f32, 0),
+    OT__SIMD_KERNEL("T: f32", NULL, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", div_run_i32),

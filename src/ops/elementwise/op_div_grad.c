@@ -74,10 +74,7 @@ static const ot_port div_grad_in[] = {{"dY", "T", 0}, {"A", "T", 0}, {"B", "T", 
 static const ot_port div_grad_out[] = {
     {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel div_grad_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = div_grad_op_prepare,
-     .run = div_grad_op_run},
+    OT__REF_KERNEL(NULL, div_grad_op_prepare, div_grad_op_run),
     {0},
 };
 const ot_op_def ot__op_div_grad[] = {

@@ -229,15 +229,8 @@ static const ot_attr_spec chain_attrs[] = {
     {0},
 };
 static const ot_kernel chain_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = chain_can_simd,
-     .prepare = chain_prepare,
-     .run = chain_run},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = chain_prepare,
-     .run = chain_run_ref},
+    OT__SIMD_KERNEL(NULL, chain_can_simd, chain_prepare, chain_run),
+    OT__REF_KERNEL(NULL, chain_prepare, chain_run_ref),
     {0},
 };
 const ot_op_def ot__op_elementwise_chain[] = {

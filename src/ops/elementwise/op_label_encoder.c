@@ -216,10 +216,7 @@ static const ot_attr_spec label_encoder_attrs[] = {
     {0},
 };
 static const ot_kernel label_encoder_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = label_encoder_prepare,
-     .run = label_encoder_run},
+    OT__REF_KERNEL(NULL, label_encoder_prepare, label_encoder_run),
     {0},
 };
 const ot_op_def ot__op_label_encoder[] = {

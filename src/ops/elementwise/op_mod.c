@@ -63,7 +63,7 @@ static const ot_attr_spec mod_attrs[] = {
     {.name = "fmod", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
-#define REF(types, run) OT_TILE_KERNEL("ref", types, mod_prepare, run, OT_KERNEL_REFERENCE)
+#define REF(types, run) OT__REF_KERNEL(types, mod_prepare, run)
 static const ot_kernel mod_kernels[] = {
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),

@@ -75,16 +75,17 @@ static void pow_grad(ot_grad *g)
 
 static const ot_port pow_in[] = {{"X", "T", 0}, {"Y", "T1", 0}, {0}};
 static const ot_port pow_out[] = {{"Z", "T", 0}, {0}};
-#define TILE(name, types, run) OT_TILE_KERNEL(name, types, ot__tile_prepare, run, 0)
+#define TILE(types_, run_)                                                                         \
+    {                                                                                              \
+        .name = "tile", .types = types_, .flags = OT_KERNEL_THREAD_EXACT,                          \
+        .prepare = ot__tile_prepare, .run = run_                                                   \
+    }
 static const ot_kernel pow_kernels[] = {
-    TILE("simd", "T: f32; T1: f32", ot__tile_run_f32),
-    TILE("tile", "T: f64; T1: f64", ot__tile_run_f64),
-    TILE("tile", "T: i32; T1: i32", ot__tile_run_i32),
-    TILE("tile", "T: i64; T1: i64", ot__tile_run_i64),
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = ot__pieces_prepare,
-     .run = pow_run_mixed},
+    OT__SIMD_KERNEL("T: f32; T1: f32", NULL, ot__tile_prepare, ot__tile_run_f32),
+    TILE("T: f64; T1: f64", ot__tile_run_f64),
+    TILE("T: i32; T1: i32", ot__tile_run_i32),
+    TILE("T: i64; T1: i64", ot__tile_run_i64),
+    OT__REF_KERNEL(NULL, ot__pieces_prepare, pow_run_mixed),
     {0},
 };
 static const ot_tile pow_tile = {.f32 = ot__simd_pow_f32,

@@ -79,10 +79,7 @@ static const ot_attr_spec scale_attrs[] = {
     {0},
 };
 static const ot_kernel scale_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = scale_prepare,
-     .run = scale_run},
+    OT__REF_KERNEL(NULL, scale_prepare, scale_run),
     {0},
 };
 const ot_op_def ot__op_scale[] = {

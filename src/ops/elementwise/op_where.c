@@ -64,10 +64,7 @@ static const ot_port where_in[] = {
     {"condition", "bool", OT_PORT_NO_GRAD}, {"X", "T", 0}, {"Y", "T", 0}, {0}};
 static const ot_port where_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel where_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = ot__pieces_prepare,
-     .run = where_run},
+    OT__REF_KERNEL(NULL, ot__pieces_prepare, where_run),
     {0},
 };
 const ot_op_def ot__op_where[] = {

@@ -228,15 +228,10 @@ static bool tile_has_vector_code(const ot_prep *p)
     return p->node->op->tile->f32 != NULL;
 }
 
-#define REF(types, run) OT_TILE_KERNEL("ref", types, ot__tile_prepare, run, OT_KERNEL_REFERENCE)
+#define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 
 const ot_kernel ot__tile_kernels[] = {
-    {.name = "simd",
-     .types = "T: f32",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = tile_has_vector_code,
-     .prepare = ot__tile_prepare,
-     .run = ot__tile_run_f32},
+    OT__SIMD_KERNEL("T: f32", tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_i32),
