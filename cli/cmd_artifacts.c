@@ -21,7 +21,7 @@ typedef struct artifacts_values {
 
 static const option_spec artifacts_table[] = {
     {.help = "Files"},
-    {"out", OPTION_TEXT, AT(out), "DIR", "folder to write to; made when missing", ".", NULL, 0},
+    {"out", OPTION_TEXT, AT(out), "DIR", "directory to write to; made when missing", ".", NULL, 0},
     {"prefix", OPTION_TEXT, AT(prefix), "TEXT", "put before every file name", NULL, NULL, 0},
     {"output", OPTION_LIST, AT(outputs), "NAME",
      "value that the training and eval model give after the loss", "what the first --loss takes",
@@ -89,7 +89,7 @@ const command command_artifacts = {
     .n_arguments = 1,
     .description = "Writes training_model.onnx, eval_model.onnx, optimizer_model.onnx and "
                    "checkpoint for the forward "
-                   "model MODEL, in the form of ONNX Runtime 1.19.2.",
+                   "model MODEL, in the format of ONNX Runtime 1.19.2.",
     .example = "onnxtrain artifacts model.onnx --loss mse --optimizer sgd --out artifacts",
     .tables = {{artifacts_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(artifacts_values),

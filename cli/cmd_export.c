@@ -57,12 +57,12 @@ static int check_folder(const char *folder, const char *model_path)
     struct stat info;
 
     if (stat(folder, &info) != 0)
-        return report_text("%s: there is no such folder", folder);
+        return report_text("%s: there is no such directory", folder);
     if (!S_ISDIR(info.st_mode))
-        return report_text("%s: is a file, not a folder of artifacts", folder);
+        return report_text("%s: is a file, not a directory of artifacts", folder);
     if (access(model_path, F_OK) != 0)
-        return report_text("%s: is no folder of artifacts, or of a run: it lacks eval_model.onnx",
-                           folder);
+        return report_text(
+            "%s: is not a directory of artifacts, or of a run: it lacks eval_model.onnx", folder);
     return EXIT_SUCCESS;
 }
 
@@ -141,9 +141,10 @@ const command command_export = {
     .summary = "write an inference model from artifacts, or from a training run",
     .arguments = "DIR",
     .n_arguments = 1,
-    .description = "Cuts the eval model in DIR, a folder of artifacts or the --checkpoint-dir of a "
-                   "run, to the outputs wanted, puts the parameters of the checkpoint in, and "
-                   "writes an ordinary ONNX model.",
+    .description =
+        "Cuts the eval model in DIR, a directory of artifacts or the --checkpoint-dir of a "
+        "run, to the outputs wanted, puts the parameters of the checkpoint in, and "
+        "writes an ordinary ONNX model.",
     .example = "onnxtrain export run --checkpoint best --out trained.onnx",
     .tables = {{export_table, 0}},
     .values_size = sizeof(export_values),

@@ -153,7 +153,7 @@ static int write_model(const gradient_run *r)
     if (!r->values->json) {
         printf("%s: %d inputs, %d outputs; %s%s\n", r->values->out, ot_model_input_count(model),
                ot_model_output_count(model),
-               left ? "plain runtimes lack " : "ONNX's own operators only", left ? left : "");
+               left ? "other runtimes lack " : "ONNX's own operators only", left ? left : "");
         return EXIT_SUCCESS;
     }
     object = json_object();

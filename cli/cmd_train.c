@@ -471,7 +471,7 @@ const command command_train = {
     .arguments = "MODEL",
     .n_arguments = 1,
     .description = "Trains MODEL, an ONNX forward model (.onnx, or .onnxtxt in ONNX's textual "
-                   "syntax) or a folder of "
+                   "syntax) or a directory of "
                    "training artifacts, on --data and writes the trained model to --out. Ctrl-C "
                    "finishes the step, saves a checkpoint where --checkpoint-dir says, else the "
                    "model as it is, and ends with 130.",

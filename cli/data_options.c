@@ -59,7 +59,7 @@ static int parse_numbers(const char *option, const char *text, double **out, int
         char *end;
         (*out)[i] = strtod(text, &end);
         if (end == text || (*end != ',' && *end != '\0') || !isfinite((*out)[i]))
-            return report_usage("--%s: '%s' is no number", option, text);
+            return report_usage("--%s: '%s' is not a number", option, text);
         text = end + 1;
     }
     *count = n;

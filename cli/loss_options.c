@@ -54,7 +54,7 @@ static int check_weight(const char *text, const char *rest)
         return EXIT_SUCCESS;
     weight = strtod(text, &end);
     if (end == text || end != rest - 1)
-        return report_usage("--loss: '%.*s' in '%s' is no weight", length, text, text);
+        return report_usage("--loss: '%.*s' in '%s' is not a weight", length, text, text);
     if (!isfinite(weight) || weight == 0)
         return report_usage("--loss: '%s' has weight %g, expected a finite one other than 0", text,
                             weight);
@@ -160,7 +160,7 @@ static int parse_weight(const char *text, double *weight, const char **rest)
         return EXIT_SUCCESS;
     *weight = strtod(text, &end);
     if (end == text || end != star)
-        return report_text("--loss: '%.*s' in '%s' is no weight, and there is no such file",
+        return report_text("--loss: '%.*s' in '%s' is not a weight, and there is no such file",
                            (int)(star - text), text, text);
     if (!isfinite(*weight) || *weight == 0)
         return report_text("--loss: '%s' has weight %g, expected a finite one other than 0", text,

@@ -52,7 +52,7 @@ const option_spec model_option_table[] = {
      "decay before the update as PyTorch (0) or after it as ONNX Runtime's artifacts (1)", "1",
      adam_modes, 0},
     {"momentum", OPTION_REAL, AT(momentum), "X", "of sgd-momentum", "0.9", NULL, 0},
-    {"nesterov", OPTION_FLAG, AT(nesterov), NULL, "Nesterov's form of momentum", NULL, NULL, 0},
+    {"nesterov", OPTION_FLAG, AT(nesterov), NULL, "Nesterov momentum", NULL, NULL, 0},
     {"clip-norm", OPTION_REAL, AT(clip_norm), "X",
      "clip the norm of all gradients together; 0: no clipping", "0", NULL, 0},
     {.help = "Parameters"},
@@ -123,7 +123,7 @@ static int64_t read_weights(const char *text, float *to)
         const float weight = strtof(text, &end);
 
         if (end == text || (*end != ',' && *end != '\0') || !(weight >= 0) || !isfinite(weight)) {
-            (void)report_usage("--class-weights: '%s' is no weight", text);
+            (void)report_usage("--class-weights: '%s' is not a weight", text);
             return -1;
         }
         if (to)
@@ -158,7 +158,7 @@ static int check_classes(const model_values *values)
     if (values->class_weights && read_weights(values->class_weights, NULL) < 0)
         return EXIT_USAGE;
     if (values->ignore_index && !option_parse_int(values->ignore_index, &label))
-        return report_usage("--ignore-index: '%s' is no label", values->ignore_index);
+        return report_usage("--ignore-index: '%s' is not a label", values->ignore_index);
     return EXIT_SUCCESS;
 }
 
@@ -175,7 +175,7 @@ static int check_init(const char *text)
             return EXIT_SUCCESS;
         n++;
     }
-    return report_unknown(kinds, n, equals + 1, "--init: '%s' is none of", equals + 1);
+    return report_unknown(kinds, n, equals + 1, "--init: '%s' is not one of", equals + 1);
 }
 
 int model_values_check(const model_values *values)

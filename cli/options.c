@@ -81,7 +81,7 @@ static void refuse(const option_spec *spec, const char *text)
     }
     while (spec->choices[n])
         n++;
-    (void)report_unknown(spec->choices, n, text, "--%s: '%s' is none of", spec->name, text);
+    (void)report_unknown(spec->choices, n, text, "--%s: '%s' is not one of", spec->name, text);
 }
 
 // Store one value; false after a message.
@@ -253,7 +253,7 @@ static int parse(const command *c, parser *p, int argc, char **argv)
             return EXIT_SUCCESS;
         }
         if (code == ':')
-            return report_usage("a value is missing behind '%s'; `onnxtrain %s --help` lists the "
+            return report_usage("a value is missing after '%s'; `onnxtrain %s --help` lists the "
                                 "options",
                                 argv[optind - 1], c->name);
         if (code == '?' && optopt != 0 && optopt < FIRST_CODE) {

@@ -92,7 +92,7 @@ int check_output(const char *option, const char *path, const char *const *inputs
     if (stat(path, &info) != 0)
         return check_folder(path);
     if (S_ISDIR(info.st_mode))
-        return report_text("--%s: %s: is a folder, expected a file", option, path);
+        return report_text("--%s: %s: is a directory, expected a file", option, path);
     code = check_not_read(option, path, inputs, n_inputs);
     return code == EXIT_SUCCESS && S_ISREG(info.st_mode) ? check_folder(path) : code;
 }

@@ -372,9 +372,9 @@ static PyMethodDef methods[] = {
      "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
      "input_gradients=False, names_of_module=False, shared=None, prepare=True, "
      "unrecorded=False) -> Artifacts"},
-    {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(folder) -> Artifacts"},
+    {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(directory) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
-    {"save", artifacts_save, METH_VARARGS, "save(folder, prefix)"},
+    {"save", artifacts_save, METH_VARARGS, "save(directory, prefix)"},
     {"model", artifacts_model, METH_VARARGS,
      "model(0 training, 1 eval, 2 optimizer) -> Tensor of the model's bytes, or None"},
     {"set_optimizer", artifacts_set_optimizer, METH_VARARGS, "set_optimizer(model)"},
@@ -386,7 +386,7 @@ static PyMethodDef methods[] = {
      "(Checkpoint, Session)"},
     {"take_checkpoint", artifacts_take_checkpoint, METH_NOARGS,
      "The checkpoint, which the artifacts then no longer have."},
-    {"save_nominal", artifacts_save_nominal, METH_VARARGS, "save_nominal(folder, prefix)"},
+    {"save_nominal", artifacts_save_nominal, METH_VARARGS, "save_nominal(directory, prefix)"},
     {NULL, NULL, 0, NULL},
 };
 

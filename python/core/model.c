@@ -293,7 +293,7 @@ static PyObject *model_set_metadata(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"load", model_load, METH_VARARGS | METH_STATIC, "load(path) -> Model"},
     {"load_bytes", model_load_bytes, METH_VARARGS | METH_STATIC,
-     "load_bytes(bytes, folder of external data=none) -> Model"},
+     "load_bytes(bytes, directory of external data=none) -> Model"},
     {"save", model_save, METH_VARARGS, "save(path)"},
     {"to_bytes", model_to_bytes, METH_NOARGS, "The model as protobuf, in a Tensor of bytes."},
     {"infer", model_infer, METH_NOARGS, "Types and shapes of all values; opsets below 13 raised."},
@@ -304,7 +304,7 @@ static PyMethodDef methods[] = {
     {"input_names", model_input_names, METH_NOARGS, "Names of the inputs, in order."},
     {"output_names", model_output_names, METH_NOARGS, "Names of the outputs, in order."},
     {"value_info", model_value_info, METH_VARARGS,
-     "value_info(name) -> (dtype, shape); unknown extents are -1, an unknown shape None"},
+     "value_info(name) -> (dtype, shape); unknown dim sizes are -1, an unknown shape None"},
     {"value_type", model_value_type, METH_VARARGS,
      "value_type(name) -> (is a sequence, dtype, shape with names, or None)"},
     {"metadata", model_metadata, METH_VARARGS, "metadata(key) -> text or None"},

@@ -214,7 +214,7 @@ static int64_t take_shape(const dl_tensor *dl, size_t element, ot_shape *shape)
 
         if (extent < 0 || (extent > 0 && n_bytes > INT64_MAX / extent)) {
             PyErr_Format(core_error_class(OT_ERR_INVALID),
-                         extent < 0 ? "an array whose axis %d has the negative extent %lld"
+                         extent < 0 ? "an array whose axis %d has the negative size %lld"
                                     : "an array too large to be one: axis %d has %lld elements",
                          i, (long long)extent);
             return -1;

@@ -85,7 +85,7 @@ def _texts_of(tensor: _core.Tensor) -> np.ndarray:
 
 
 def to_numpy(tensor: _core.Tensor) -> np.ndarray:
-    """An array over the tensor's elements; of texts, an array of str."""
+    """An array over the tensor's elements; of strings, an array of str."""
     if tensor.dtype == STRING:
         return _texts_of(tensor)
     if tensor.owner is not None and isinstance(tensor.owner, np.ndarray):

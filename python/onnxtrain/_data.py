@@ -46,7 +46,7 @@ def _classes_of(name: str, array: np.ndarray, classes: list[str] | None) -> tupl
     numbers = {name: i for i, name in enumerate(names)}
     unknown = next((str(text) for text in array.ravel() if str(text) not in numbers), None)
     if unknown is not None:
-        raise _core.InvalidArgument(f"'{unknown}' is no known class")
+        raise _core.InvalidArgument(f"'{unknown}' is not a known class")
     return np.array([numbers[str(text)] for text in array.ravel()], np.int64).reshape(array.shape), names
 
 

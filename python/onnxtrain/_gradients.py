@@ -135,7 +135,7 @@ def gradients(
         Unsupported: operators on the way have no gradient; they are named.
     """
     if seed not in _SEEDS:
-        raise _core.InvalidArgument(f"seed '{seed}' is none of {', '.join(_SEEDS)}; arrays are given to the call")
+        raise _core.InvalidArgument(f"seed '{seed}' is not one of {', '.join(_SEEDS)}; arrays are given to the call")
     forward = load_model(model)
     names = [wrt] if isinstance(wrt, str) else list(wrt)
     value = of if of is not None else forward.output_names()[0]

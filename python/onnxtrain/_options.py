@@ -244,7 +244,7 @@ def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
     """The choice of that name."""
     if not isinstance(name, str) or name not in choices:
         hint = did_you_mean(name, choices)
-        raise _core.InvalidArgument(f"{what} {name!r} is none of {', '.join(choices)}{hint}")
+        raise _core.InvalidArgument(f"{what} {name!r} is not one of {', '.join(choices)}{hint}")
     return choices[name]
 
 

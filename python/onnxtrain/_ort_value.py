@@ -70,7 +70,7 @@ class OrtValue:
         return OrtValue(_arrays.to_tensor(array))
 
     def numpy(self) -> np.ndarray:
-        """An array over the same memory; of texts, an array of str."""
+        """An array over the same memory; of strings, an array of str."""
         return _arrays.to_numpy(self._tensor)
 
     def update_inplace(self, np_arr: np.ndarray) -> None:

@@ -93,10 +93,11 @@ static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node 
     }
     constant = ot__match_constant(value->producer);
     if (!constant)
-        return ot__error(OT_ERR_UNSUPPORTED,
-                         "%s: running statistics '%s' are no initializer, so they cannot be kept "
-                         "in the checkpoint",
-                         ot__node_label(node, label, sizeof label), value->name);
+        return ot__error(
+            OT_ERR_UNSUPPORTED,
+            "%s: running statistics '%s' are not an initializer, so they cannot be kept "
+            "in the checkpoint",
+            ot__node_label(node, label, sizeof label), value->name);
     ot__node_detach(value->producer);
     if (!ot__graph_add_initializer(c->graph, value, constant))
         return OT_ERR_NO_MEMORY;

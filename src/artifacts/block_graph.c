@@ -15,7 +15,7 @@ ot_value *ot_block_value(ot_block *block, const char *name)
     value = name ? ot__graph_find(block->build.graph, name) : NULL;
     if (!value)
         ot__build_note(&block->build,
-                       name ? ot__error(OT_ERR_NOT_FOUND, "'%s' is no value of the graph", name)
+                       name ? ot__error(OT_ERR_NOT_FOUND, "'%s' is not a value of the graph", name)
                             : ot__error(OT_ERR_INVALID, "a name is NULL"));
     return value;
 }

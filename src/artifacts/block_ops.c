@@ -255,7 +255,7 @@ static ot_status check_list(const char *what, const ot_tensor *list)
         return ot__error(OT_ERR_UNSUPPORTED, "its %s are %s, expected f32 or i64", what,
                          ot_dtype_name(list->dtype));
     if (list->shape.ndim != 1 || list->shape.dim[0] > INT32_MAX)
-        return ot__error(OT_ERR_INVALID, "its %s are no list", what);
+        return ot__error(OT_ERR_INVALID, "its %s are not a list", what);
     return OT_OK;
 }
 

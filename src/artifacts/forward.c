@@ -23,9 +23,11 @@ static ot_status check_choices(const ot_artifacts_options *options)
     OT_TRY(check_list("init", options->init, options->n_init));
     OT_TRY(check_list("shared", options->shared, options->n_shared));
     if ((unsigned)options->prepare > OT_PREPARE_NONE)
-        return ot__error(OT_ERR_INVALID, "prepare mode %d is none", (int)options->prepare);
+        return ot__error(OT_ERR_INVALID, "unknown prepare mode %d (known: training, none)",
+                         (int)options->prepare);
     if ((unsigned)options->batch_norm > OT_BATCH_NORM_STORED)
-        return ot__error(OT_ERR_INVALID, "batch norm mode %d is none", (int)options->batch_norm);
+        return ot__error(OT_ERR_INVALID, "unknown batch norm mode %d (known: auto, batch, stored)",
+                         (int)options->batch_norm);
     return OT_OK;
 }
 
@@ -90,9 +92,9 @@ static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts
 
         if (!value)
             return ot__graph_no_value(graph, name,
-                                      "additional output '%s' is no tensor of the model", name);
+                                      "additional output '%s' is not a tensor of the model", name);
         if (value->kind != OT_VALUE_TENSOR)
-            return ot__error(OT_ERR_INVALID, "additional output '%s' is no tensor", name);
+            return ot__error(OT_ERR_INVALID, "additional output '%s' is not a tensor", name);
         if (!value->producer)
             return ot__error(OT_ERR_INVALID, "additional output '%s' is computed by no operator",
                              name);
@@ -254,13 +256,13 @@ static ot_status check_is_forward(const ot_graph *graph)
     for (int i = 0; i < graph->n_inputs; i++)
         if (strcmp(graph->inputs[i]->name, OT_NAME_LAZY_RESET) == 0)
             return ot__error(OT_ERR_INVALID, "the model is the training model of artifacts, "
-                                             "expected a forward model: train their folder");
+                                             "expected a forward model: train their directory");
     for (int n = 0; n < graph->n_nodes; n++)
         if (graph->nodes[n]->domain[0] != '\0' &&
             (ot__ends_with(graph->nodes[n]->op_type, "Optimizer") ||
              ot__ends_with(graph->nodes[n]->op_type, "OptimizerV2")))
             return ot__error(OT_ERR_INVALID, "the model is the optimizer model of artifacts, "
-                                             "expected a forward model: train their folder");
+                                             "expected a forward model: train their directory");
     return OT_OK;
 }
 

@@ -93,7 +93,7 @@ static ot_status warn_of_foreign(const ot_model *model)
         char *end = strchr(line, '\n');
 
         *end = '\0'; // every line ends with one
-        ot__log(OT_LOG_WARNING, "operator %s is carried along, but not known here", line);
+        ot__log(OT_LOG_WARNING, "operator %s is unknown here and passed through", line);
         line = end + 1;
     }
     ot__buf_deinit(&lines);

@@ -233,9 +233,13 @@ static ot_value *(*const loss_functions[])(ot_block *, const ot_loss_options *, 
 static ot_status check_options(const ot_loss_options *options)
 {
     if ((unsigned)options->loss > OT_LOSS_CUSTOM)
-        return ot__error(OT_ERR_INVALID, "loss %d is none", (int)options->loss);
+        return ot__error(OT_ERR_INVALID,
+                         "unknown loss %d (known: none, cross-entropy, mse, l1, bce-with-logits, "
+                         "custom)",
+                         (int)options->loss);
     if ((unsigned)options->reduction > OT_REDUCTION_NONE)
-        return ot__error(OT_ERR_INVALID, "reduction %d is none", (int)options->reduction);
+        return ot__error(OT_ERR_INVALID, "unknown reduction %d (known: mean, sum, none)",
+                         (int)options->reduction);
     if (options->loss == OT_LOSS_CUSTOM && !options->custom)
         return ot__error(OT_ERR_INVALID, "custom loss without a model");
     OT_TRY(OT_OPTIONAL(options->custom, "custom"));
@@ -253,7 +257,8 @@ static ot_status loss_input(const ot_graph *graph, const ot_loss_options *option
         *x = ot__graph_find(graph, options->input);
         if (!*x)
             return ot__graph_no_value(graph, options->input,
-                                      "loss input '%s' is no value of the model", options->input);
+                                      "loss input '%s' is not a value of the model",
+                                      options->input);
     } else if (graph->n_outputs > 0) {
         *x = graph->outputs[0];
     } else {
@@ -264,9 +269,9 @@ static ot_status loss_input(const ot_graph *graph, const ot_loss_options *option
                          "operator %s is not supported: it makes '%s', which the loss takes",
                          ot__op_type_text((*x)->producer, op, sizeof op), (*x)->name);
     if ((*x)->kind != OT_VALUE_TENSOR || !ot__dtype_is_float((*x)->dtype))
-        return ot__error(OT_ERR_INVALID, "loss input '%s' is %s, expected a tensor of a float type",
-                         (*x)->name,
-                         (*x)->kind != OT_VALUE_TENSOR ? "no tensor" : ot_dtype_name((*x)->dtype));
+        return ot__error(
+            OT_ERR_INVALID, "loss input '%s' is %s, expected a tensor of a float type", (*x)->name,
+            (*x)->kind != OT_VALUE_TENSOR ? "not a tensor" : ot_dtype_name((*x)->dtype));
     return OT_OK;
 }
 

@@ -75,7 +75,7 @@ static ot_status bind_inputs(merging *m, const ot_loss_options *options)
 
     if (options->input && !given)
         return ot__graph_no_value(m->graph, options->input,
-                                  "loss input '%s' is no value of the model", options->input);
+                                  "loss input '%s' is not a value of the model", options->input);
     for (int i = 0; i < custom->n_inputs; i++) {
         const ot_value *inner = custom->inputs[i];
         ot_value *outer = ot__graph_find(m->graph, inner->name);
@@ -140,10 +140,11 @@ static ot_status check_form(const merging *m, const ot_node *node)
                                    ot__model_opset(m->custom, node->domain));
     if (ot__op_find(node->domain, node->op_type, opset) == node->op)
         return OT_OK;
-    return ot__error(
-        OT_ERR_INVALID,
-        "custom loss: %s has another form at opset %" PRId64 " than at the model's opset %" PRId64,
-        ot__node_label(node, label, sizeof label), ot__model_opset(m->custom, node->domain), opset);
+    return ot__error(OT_ERR_INVALID,
+                     "custom loss: %s has another signature at opset %" PRId64
+                     " than at the model's opset %" PRId64,
+                     ot__node_label(node, label, sizeof label),
+                     ot__model_opset(m->custom, node->domain), opset);
 }
 
 static ot_status copy_node(merging *m, const ot_node *node)

@@ -125,7 +125,9 @@ static ot_status check_options(const ot_optimizer_options *o)
         {"momentum", o->momentum, 0.0, 1e30}, {"max_norm", o->max_norm, 0.0, 1e30}};
 
     if ((unsigned)o->optimizer > OT_OPTIMIZER_SGD_MOMENTUM)
-        return ot__error(OT_ERR_INVALID, "optimizer %d is none", (int)o->optimizer);
+        return ot__error(OT_ERR_INVALID,
+                         "unknown optimizer %d (known: none, adamw, sgd, sgd-momentum)",
+                         (int)o->optimizer);
     for (size_t i = 0; i < OT_COUNT(ranges); i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value < ranges[i].high))
             return ot__error(OT_ERR_INVALID, "%s is %g, expected at least %g and below %g",

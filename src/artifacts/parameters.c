@@ -55,7 +55,7 @@ static ot_status say_unmatched(const ot_graph *graph, const char *list, const ch
 
     if (value && value->producer)
         return ot__error(OT_ERR_INVALID,
-                         "%s '%s' is computed by %s, so it is no parameter: an exporter that "
+                         "%s '%s' is computed by %s, so it is not a parameter: an exporter that "
                          "optimizes folds parameters away (torch.onnx.export: optimize=False)",
                          list, pattern, ot__node_label(value->producer, label, sizeof label));
     if (value)

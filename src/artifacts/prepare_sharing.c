@@ -25,7 +25,7 @@ static void write_text(ot__buf *text, const ot__sharing *item)
     case OT_SHARING_SEPARATED:
         ot__buf_printf(text, "'%s' was what an exporter made of several parameters: ", item->name);
         list_names(text, item->parts, item->n_parts);
-        ot__buf_printf(text, " %s", item->n_parts > 1 ? "train apart" : "is apart again");
+        ot__buf_printf(text, " %s", item->n_parts > 1 ? "train separately" : "is separate again");
         break;
     case OT_SHARING_JOINED:
         list_names(text, item->parts, item->n_parts);

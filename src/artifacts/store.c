@@ -245,14 +245,15 @@ static ot_status check_folder(const char *folder, const char *prefix)
     ot_status st;
 
     if (!ot__path_exists(folder))
-        return ot__error(OT_ERR_IO, "%s: there is no such folder", folder);
+        return ot__error(OT_ERR_IO, "%s: there is no such directory", folder);
     if (!ot__path_is_folder(folder))
-        return ot__error(OT_ERR_IO, "%s: is a file, not a folder of artifacts", folder);
+        return ot__error(OT_ERR_IO, "%s: is a file, not a directory of artifacts", folder);
     st = path_of(folder, prefix, FILE_TRAINING, ONNX, &path);
     if (st == OT_OK)
         st = path_of(folder, prefix, FILE_TRAINING, ORT, &ort_path);
     if (st == OT_OK && !ot__path_exists(path) && !ot__path_exists(ort_path))
-        st = ot__error(OT_ERR_IO, "%s: is no folder of artifacts: it lacks %s" FILE_TRAINING ONNX,
+        st = ot__error(OT_ERR_IO,
+                       "%s: is not a directory of artifacts: it lacks %s" FILE_TRAINING ONNX,
                        folder, prefix ? prefix : "");
     ot__free(path);
     ot__free(ort_path);

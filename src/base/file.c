@@ -173,7 +173,7 @@ static ot_status open_temporary(ot__file_writer *w, const struct stat *old)
     ot_status st;
 
     if (!base_name(w->path)[0])
-        return ot__error(OT_ERR_IO, "%s: names a folder, not a file", w->path);
+        return ot__error(OT_ERR_IO, "%s: names a directory, not a file", w->path);
     w->temporary = ot__alloc(size);
     if (!w->temporary)
         return OT_ERR_NO_MEMORY;
@@ -198,7 +198,7 @@ static ot_status open_path(ot__file_writer *w, const char *path)
     bool exists = stat(path, &info) == 0;
 
     if (exists && S_ISDIR(info.st_mode))
-        return ot__error(OT_ERR_IO, "%s: is a folder", path);
+        return ot__error(OT_ERR_IO, "%s: is a directory", path);
     if (exists && !S_ISREG(info.st_mode)) { // a device or pipe is written to, not replaced
         w->path = ot__strdup(path);
         if (!w->path)

@@ -16,7 +16,7 @@ ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t ma
     if (fstat(fd, &info) != 0)
         return ot__error_errno(path, "cannot be read");
     if (S_ISDIR(info.st_mode))
-        return ot__error(OT_ERR_IO, "%s: is a folder", path);
+        return ot__error(OT_ERR_IO, "%s: is a directory", path);
     if (!ot__file_has_size(fd, &info))
         return ot__file_read_all(fd, path, max_stream, map);
     size = (size_t)info.st_size;

@@ -82,7 +82,7 @@ ot__fb_table ot__fb_root(ot__fb *fb, const char identifier[4], const char *what)
     if (fb->size < 8)
         ot__fb_fail(fb, "has %zu bytes, too few for a %s", fb->size, what);
     else if (memcmp(fb->bytes + 4, identifier, 4) != 0)
-        ot__fb_fail(fb, "is no %s: bytes 4 to 7 are not '%.4s'", what, identifier);
+        ot__fb_fail(fb, "is not a %s: bytes 4 to 7 are not '%.4s'", what, identifier);
     return table_at(fb, follow(fb, 0));
 }
 

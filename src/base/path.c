@@ -67,7 +67,7 @@ ot_status ot__path_make_folder(const char *path)
         if (mkdir(copy, 0777) != 0) {
             int cause = errno;
             if (ot__path_exists(copy) && !ot__path_is_folder(copy))
-                st = ot__error(OT_ERR_IO, "%s: is a file, expected a folder", copy);
+                st = ot__error(OT_ERR_IO, "%s: is a file, expected a directory", copy);
             else if (!ot__path_is_folder(copy))
                 st = ot__error(OT_ERR_IO, "%s: cannot be made: %s", copy, strerror(cause));
         }

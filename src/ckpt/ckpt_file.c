@@ -14,11 +14,11 @@ static ot_status refuse_folder(const char *path)
     ot_status st = OT_ERR_NO_MEMORY;
 
     if (inside && ot__path_exists(inside))
-        st = ot__error(OT_ERR_FORMAT, "%s: is a folder, whose checkpoint is '%s'", path, inside);
+        st = ot__error(OT_ERR_FORMAT, "%s: is a directory, whose checkpoint is '%s'", path, inside);
     else if (inside)
-        st = ot__error(OT_ERR_FORMAT,
-                       "%s: is a folder; checkpoints from before ONNX Runtime 1.16 cannot be read",
-                       path);
+        st = ot__error(
+            OT_ERR_FORMAT,
+            "%s: is a directory; checkpoints from before ONNX Runtime 1.16 cannot be read", path);
     ot__free(inside);
     return st;
 }
@@ -181,7 +181,7 @@ static ot_status save_buffer(const ot_checkpoint *checkpoint, unsigned flags, vo
     total = parameter_bytes(checkpoint) +
             (flags & OT_CHECKPOINT_OPTIMIZER_STATE ? moment_bytes(checkpoint) : 0);
     if (total >= external_from)
-        return ot__error(OT_ERR_UNSUPPORTED, "a checkpoint of %zu bytes in one piece", total);
+        return ot__error(OT_ERR_UNSUPPORTED, "a checkpoint of %zu bytes in one file", total);
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     st = ot__flatbuf_write(checkpoint, &options, &pieces);

@@ -42,7 +42,7 @@ static ot_status read_shape(reader *r, const char *name, const ot__fb_table *tab
         memcpy(shape->dim, r->fb.bytes + dims.position, dims.count * sizeof shape->dim[0]);
     for (int i = 0; i < shape->ndim; i++)
         if (shape->dim[i] < 0)
-            ot__fb_fail(&r->fb, "tensor '%s' has extent %" PRId64, name, shape->dim[i]);
+            ot__fb_fail(&r->fb, "tensor '%s' has size %" PRId64, name, shape->dim[i]);
     return r->fb.status;
 }
 
@@ -57,7 +57,7 @@ static const ot__file_map *find_elements(reader *r, const char *name, const ot__
     if (r->fb.status != OT_OK)
         return NULL;
     if (!has_raw && offset < 0) {
-        ot__fb_fail(&r->fb, "tensor '%s' has neither elements nor a place in the external data",
+        ot__fb_fail(&r->fb, "tensor '%s' has neither elements nor a position in the external data",
                     name);
         return NULL;
     }
@@ -162,7 +162,7 @@ static ot_status read_moments(reader *r, const ot__fb_table *state, const char *
     ot__fb_vector moments = ot__fb_subvector(&r->fb, state, 1, 4);
 
     if (r->fb.status == OT_OK && !parameter)
-        ot__fb_fail(&r->fb, "has optimizer state for '%s', which is no parameter", name);
+        ot__fb_fail(&r->fb, "has optimizer state for '%s', which is not a parameter", name);
     if (r->fb.status == OT_OK && !ot__fb_has(&r->fb, state, 1))
         ot__fb_fail(&r->fb, "optimizer state of '%s' has no moments", name);
     for (size_t i = 0; i < moments.count && r->fb.status == OT_OK; i++) {

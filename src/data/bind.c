@@ -36,8 +36,8 @@ static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const 
     for (int i = 0; bound->n_fields > 1 && i < bound->n_fields; i++)
         if (bound->fields[i]->is_array || bound->fields[i]->source != bound->fields[0]->source)
             return ot__error(OT_ERR_INVALID,
-                             "input '%s': '%s' is no column of the same CSV as '%s'", bound->input,
-                             bound->fields[i]->name, bound->fields[0]->name);
+                             "input '%s': '%s' is not a column of the same CSV as '%s'",
+                             bound->input, bound->fields[i]->name, bound->fields[0]->name);
     return OT_OK;
 }
 
@@ -136,7 +136,7 @@ static ot_status find_classes(ot__bound *bound)
         if (st != OT_OK || ot__map_get(&seen, text.data))
             continue;
         if (bound->n_class_names == MAX_CLASSES) {
-            st = ot__error(OT_ERR_INVALID, "label column '%s' has more than %d different texts",
+            st = ot__error(OT_ERR_INVALID, "label column '%s' has more than %d different strings",
                            bound->fields[0]->name, MAX_CLASSES);
             break;
         }

@@ -41,7 +41,7 @@ static size_t scan_quoted(span from, char separator, size_t at, ot__cell *cell, 
         fault = "has a quote that is not closed";
     for (end++; end < from.size && text[end] != separator && text[end] != '\n'; end++)
         if (text[end] != ' ' && text[end] != '\r')
-            fault = "has text behind its closing quote";
+            fault = "has text after its closing quote";
     if (fault && !scan->fault) {
         scan->fault = fault;
         scan->fault_cell = scan->n_cells;
@@ -387,7 +387,7 @@ static ot_status add_rows(ot_dataset *dataset, ot__source *source,
         OT_TRY(index_rows(source, options, head->at, 1));
     if (source->rows == 0)
         return ot__error(OT_ERR_FORMAT, "%s: has no rows%s", source->path,
-                         has_header ? " behind its header" : "");
+                         has_header ? " after its header" : "");
     OT_TRY(ot__csv_row(source, 0, &head->data, head->cells));
     return add_columns(dataset, source, has_header ? head->names : NULL, head->cells);
 }

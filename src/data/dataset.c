@@ -184,7 +184,7 @@ static ot_status add_by_format(ot_dataset *dataset, ot__source *source, const ch
     if (n >= 4 && head[0] == 0 && head[1] == 0)
         return ot__idx_add(dataset, source, name);
     if (n > 0 && memchr(head, '\0', n))
-        return ot__error(OT_ERR_FORMAT, "%s: is none of .npz, .npy, CSV and IDX", source->path);
+        return ot__error(OT_ERR_FORMAT, "%s: is not one of .npz, .npy, CSV and IDX", source->path);
     return ot__csv_add(dataset, source, options);
 }
 

@@ -37,14 +37,14 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     OT_TRY(ot__file_input_read(&source->input, source->path, 0, bytes,
                                (size_t)OT_MIN(n_bytes, (uint64_t)sizeof(bytes))));
     if (n_bytes < 4 || bytes[0] != 0 || bytes[1] != 0)
-        return ot__error(OT_ERR_FORMAT, "%s: is no IDX file", source->path);
+        return ot__error(OT_ERR_FORMAT, "%s: is not an IDX file", source->path);
     field.dtype = dtype_of(bytes[2]);
     shape.ndim = bytes[3];
     start = 4 + 4 * (size_t)bytes[3];
     if (field.dtype == OT_DTYPE_UNDEFINED || shape.ndim < 1 || shape.ndim > OT_MAX_NDIM ||
         start > n_bytes)
         return ot__error(OT_ERR_FORMAT,
-                         "%s: states element type %d and %d axes in %" PRIu64 " bytes",
+                         "%s: declares element type %d and %d axes in %" PRIu64 " bytes",
                          source->path, bytes[2], bytes[3], n_bytes);
     for (int i = 0; i < shape.ndim; i++) {
         const uint8_t *b = bytes + 4 + 4 * i;

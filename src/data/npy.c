@@ -89,7 +89,7 @@ static ot_status parse_header(const char *where, const ot__source *source, uint6
     OT_TRY(ot__file_input_read(&source->input, source->path, at, bytes,
                                (size_t)OT_MIN(n_bytes, (uint64_t)sizeof(bytes))));
     if (n_bytes < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)
-        return ot__error(OT_ERR_FORMAT, "%s: is no .npy array", where);
+        return ot__error(OT_ERR_FORMAT, "%s: is not an .npy array", where);
     start = bytes[6] == 1 ? 10 : 12;
     if (n_bytes < start)
         return ot__error(OT_ERR_FORMAT, "%s: ends inside its header", where);
@@ -97,17 +97,17 @@ static ot_status parse_header(const char *where, const ot__source *source, uint6
     if (bytes[6] > 1)
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length > n_bytes - start || length >= sizeof(h->text))
-        return ot__error(OT_ERR_FORMAT, "%s: states a header of %zu bytes, has %" PRIu64, where,
+        return ot__error(OT_ERR_FORMAT, "%s: declares a header of %zu bytes, has %" PRIu64, where,
                          length, n_bytes - start);
     memcpy(h->text, bytes + start, length);
     h->text[length] = '\0';
     if (!parse_descr(h))
         return ot__error(OT_ERR_UNSUPPORTED,
-                         "%s: element type is not one of numpy's plain numbers: %s", where,
+                         "%s: element type is not one of numpy's numeric types: %s", where,
                          h->text);
     order = value_of(h, "fortran_order");
     if (!parse_shape(h) || !order || h->shape.ndim == 0)
-        return ot__error(OT_ERR_FORMAT, "%s: the header states no array of rows: %s", where,
+        return ot__error(OT_ERR_FORMAT, "%s: the header declares no array of rows: %s", where,
                          h->text);
     h->fortran_order = ot__starts_with(order, "True");
     *data_at = start + length;

@@ -118,7 +118,7 @@ static ot_status open_archive(const ot__source *source, zip_t **out)
     bytes = source_of(&source->input, &error);
     *out = bytes ? zip_open_from_source(bytes, ZIP_RDONLY, &error) : NULL;
     if (!*out)
-        st = ot__error(OT_ERR_FORMAT, "%s: is no .npz: %s", source->path,
+        st = ot__error(OT_ERR_FORMAT, "%s: is not an .npz: %s", source->path,
                        zip_error_strerror(&error));
     if (bytes && !*out)
         zip_source_free(bytes);

@@ -88,7 +88,7 @@ static ot_status bad_cell(ot__bound *bound, int64_t row, int64_t i, const ot__ce
 {
     char what[128];
 
-    snprintf(what, sizeof(what), "'%.*s' is no %s", (int)OT_MIN(cell->length, (size_t)40),
+    snprintf(what, sizeof(what), "'%.*s' is not a %s", (int)OT_MIN(cell->length, (size_t)40),
              cell->text, expected);
     return ot__bound_bad_value(bound, row, i, what);
 }
@@ -146,7 +146,7 @@ static ot_status check_labels(ot__bound *bound, int64_t row, int64_t n_classes)
             return ot__bound_bad_value(bound, row, i, "is missing or not a number");
         if (label != floor(label) || fabs(label) > 0x1p53) {
             snprintf(what, sizeof(what),
-                     "label %g is no whole number; the loss mse takes such targets", label);
+                     "label %g is not a whole number; the loss mse takes such targets", label);
             return ot__bound_bad_value(bound, row, i, what);
         }
         if (n_classes > 0 && (label < 0 || label >= (double)n_classes)) {
@@ -233,7 +233,7 @@ static ot_status check_range(ot__bound *bound, int64_t row)
         if (value >= min && value <= max && (!is_whole || value == floor(value)))
             continue;
         if (value >= min && value <= max)
-            snprintf(what, sizeof(what), "%.16g is no whole number, the input takes %s", value,
+            snprintf(what, sizeof(what), "%.16g is not a whole number, the input takes %s", value,
                      ot_dtype_name(bound->dtype));
         else
             snprintf(what, sizeof(what), "%.16g is outside %.16g..%.16g, the input takes %s", value,

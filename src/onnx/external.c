@@ -25,10 +25,10 @@ static ot_status open_file(ot_model *model, const char *location, const ot__file
         return OT_OK;
     if (!model->folder)
         return ot__error(OT_ERR_FORMAT,
-                         "external data file '%s' of a model that was not read from a folder",
+                         "external data file '%s' of a model that was not read from a directory",
                          location);
     if (!*location || *location == '/' || has_parent_step(location))
-        return ot__error(OT_ERR_FORMAT, "external data file '%s' leaves the model's folder",
+        return ot__error(OT_ERR_FORMAT, "external data file '%s' leaves the model's directory",
                          location);
     OT_TRY(ot__external_open(&map, model->folder, location));
     OT_TRY(ot__model_hold_map(model, location, &map));

@@ -25,7 +25,7 @@ typedef struct walk {
 
 static ot_status leaves(const walk *w)
 {
-    return ot__error(OT_ERR_FORMAT, "external data file '%s' %s the model's folder", w->path,
+    return ot__error(OT_ERR_FORMAT, "external data file '%s' %s the model's directory", w->path,
                      w->n_links > 0 ? "is a link that leaves" : "leaves");
 }
 
@@ -107,7 +107,7 @@ static ot_status go_down(walk *w, int fd)
     }
     close(fd);
     return ot__error(OT_ERR_UNSUPPORTED,
-                     "external data file '%s' goes through more than %d folders", w->path,
+                     "external data file '%s' goes through more than %d directories", w->path,
                      DEPTH_MAX);
 }
 
@@ -149,7 +149,7 @@ static ot_status map_regular(int fd, const char *path, ot__file_map *map)
         return ot__error_errno(path, "cannot be read");
     if (!S_ISREG(info.st_mode))
         return ot__error(OT_ERR_IO, "external data file '%s' is %s, expected a regular file", path,
-                         S_ISDIR(info.st_mode) ? "a folder" : "a device, pipe or socket");
+                         S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
     // By another name it may be any file of this user's that who made the model cannot read.
     if (info.st_nlink > 1)
         return ot__error(

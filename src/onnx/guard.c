@@ -69,7 +69,8 @@ static ot_status check_packed(const guard *g, const ProtobufCFieldDescriptor *kn
     uint64_t value;
 
     if (field->size % width != 0)
-        return ot__error(OT_ERR_FORMAT, "%s at byte %zu has %zu bytes, which is no multiple of %zu",
+        return ot__error(OT_ERR_FORMAT,
+                         "%s at byte %zu has %zu bytes, which is not a multiple of %zu",
                          known->name, offset_of(g, field->start), field->size, width);
     while (width == 1 && at < end)
         if (!ot__wire_varint(&at, end, &value))

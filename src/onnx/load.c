@@ -57,7 +57,7 @@ static ot_status refuse_folder(const char *path)
     const bool is_artifacts =
         has_file(path, "training_model.onnx") || has_file(path, "training_model.ort");
 
-    return ot__error(OT_ERR_IO, "%s: is a folder%s, not a model", path,
+    return ot__error(OT_ERR_IO, "%s: is a directory%s, not a model", path,
                      is_artifacts                   ? " of artifacts"
                      : has_file(path, "checkpoint") ? " with the checkpoint of a run"
                                                     : "");

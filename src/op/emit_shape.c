@@ -50,7 +50,7 @@ static reshape_way find_target(const ot_value *x, ot_shape *target)
             n_open++;
         }
     }
-    if (n_zero > 0) // Reshape takes 0 for "copy this extent"
+    if (n_zero > 0) // Reshape takes 0 for "copy this dim size"
         return EMPTY;
     return n_open <= 1 ? BY_CONSTANT : BY_SHAPE;
 }

@@ -157,7 +157,7 @@ int64_t ot_infer_mod(ot_infer *c, int64_t a, int64_t b)
 bool ot__infer_extent(ot_infer *c, int axis, int64_t a, int64_t b, int64_t extent)
 {
     if (ot__dim_is_number(a) && ot__dim_is_number(b) && !ot__dim_is_number(extent))
-        ot_infer_fail(c, "the extent of axis %d, made of %" PRId64 " and %" PRId64 ", is too large",
+        ot_infer_fail(c, "the size of axis %d, made of %" PRId64 " and %" PRId64 ", is too large",
                       axis, a, b);
     return c->status == OT_OK;
 }

@@ -69,7 +69,7 @@ static ot_status set_params(ot_node *activation, const ot_attr *params)
     ot_value *ends[3] = {activation->inputs[0]};
 
     if (params->kind != OT_ATTR_FLOATS)
-        return unsupported(activation, "activation_params that are no floats");
+        return unsupported(activation, "activation_params that are not floats");
     if (strcmp(activation->op_type, "Clip") == 0 && params->n == 2) {
         ends[1] = new_f32(activation->graph, "clip_min", params->floats[0]);
         ends[2] = new_f32(activation->graph, "clip_max", params->floats[1]);

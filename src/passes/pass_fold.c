@@ -92,7 +92,7 @@ static ot_status fold_known(ot_model *model, const ot_node *node)
             return OT_ERR_NO_MEMORY;
         const int64_t *known = ot_value_known(y, &n);
         if (!ot__convert(tensor->data, y->dtype, known, OT_I64, n))
-            return ot__error(OT_ERR_INTERNAL, "elements of '%s' have no form as %s", y->name,
+            return ot__error(OT_ERR_INTERNAL, "elements of '%s' cannot be converted to %s", y->name,
                              ot_dtype_name(y->dtype));
         make_constant(y, tensor);
     }

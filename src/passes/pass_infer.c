@@ -16,7 +16,7 @@ static const ot_value *first_output(const ot_node *node)
 static void warn(const ot_node *node, int n_wrong)
 {
     ot__log(OT_LOG_WARNING,
-            "the file states a wrong shape of '%s'%s: what follows from the inputs is used",
+            "the file declares a wrong shape for '%s'%s; the inferred shape is used",
             first_output(node)->name, n_wrong > 1 ? " and others" : "");
 }
 

@@ -28,8 +28,8 @@ static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t 
         if (declared == extent)
             return OT_OK;
         return ot__error(OT_ERR_INVALID,
-                         "input '%s': axis %d has extent %" PRId64 ", expected %" PRId64,
-                         input->name, axis, extent, declared);
+                         "input '%s': axis %d has size %" PRId64 ", expected %" PRId64, input->name,
+                         axis, extent, declared);
     }
     symbol = ot__dim_name(s->model, declared);
     if (!symbol || axis != 0)
@@ -41,7 +41,7 @@ static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t 
             return OT_OK;
         return ot__error(
             OT_ERR_INVALID,
-            "input '%s': axis %d ('%s') has extent %" PRId64 ", but %" PRId64 " in input '%s'",
+            "input '%s': axis %d ('%s') has size %" PRId64 ", but %" PRId64 " in input '%s'",
             input->name, axis, symbol, extent, s->bindings[i].extent, s->bindings[i].input);
     }
     s->bindings[s->n_bindings++] = (binding){symbol, extent, input->name};

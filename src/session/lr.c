@@ -14,7 +14,10 @@ static bool is_non_negative(double x)
 ot_status ot__schedule_check(const ot_schedule *s)
 {
     if ((int)s->kind < OT_SCHEDULE_CONSTANT || (int)s->kind > OT_SCHEDULE_POLYNOMIAL)
-        return ot__error(OT_ERR_INVALID, "schedule kind %d is none", (int)s->kind);
+        return ot__error(OT_ERR_INVALID,
+                         "unknown schedule kind %d (known: constant, linear, cosine, step, "
+                         "exponential, polynomial)",
+                         (int)s->kind);
     if (!is_non_negative(s->initial_lr))
         return ot__error(OT_ERR_INVALID,
                          "schedule: initial_lr is %g, expected a finite number of at least 0",

@@ -53,7 +53,7 @@ static ot_status check(const ot_session *session, int which, int64_t count)
 
         if (is_selected(p, which) && !ot__dtype_is_float(p->value->dtype))
             return ot__error(OT_ERR_UNSUPPORTED,
-                             "parameter '%s' is %s and has no place in a vector of f32", p->name,
+                             "parameter '%s' is %s and cannot be put into a vector of f32", p->name,
                              ot_dtype_name(p->value->dtype));
     }
     return OT_OK;

@@ -131,8 +131,8 @@ static ot_status take_schedule(ot_session *session)
     ok = split(copy, words) && parse_schedule(words, &session->schedule);
     ot__free(copy);
     if (!ok)
-        return ot__error(OT_ERR_FORMAT, "property '%s' is no schedule: '%s'", OT_PROPERTY_SCHEDULE,
-                         text);
+        return ot__error(OT_ERR_FORMAT, "property '%s' is not a schedule: '%s'",
+                         OT_PROPERTY_SCHEDULE, text);
     session->has_schedule = true;
     return OT_OK;
 }
@@ -157,7 +157,7 @@ static ot_status take_learning_rate(ot_session *session)
         return OT_OK;
     OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_LEARNING_RATE, &text));
     if (!ot__parse_float(text, &rate) || ot_session_set_learning_rate(session, rate) != OT_OK)
-        return ot__error(OT_ERR_FORMAT, "property '%s' is no learning rate: '%s'",
+        return ot__error(OT_ERR_FORMAT, "property '%s' is not a learning rate: '%s'",
                          OT_PROPERTY_LEARNING_RATE, text);
     return OT_OK;
 }

@@ -142,7 +142,7 @@ static ot_status check_outputs(const ot_graph *g, const int *which, int n_output
             return ot__error(OT_ERR_INVALID, "output %d is wanted, the model has %d", output,
                              g->n_outputs);
         if (g->outputs[output]->kind != OT_VALUE_TENSOR)
-            return ot__error(OT_ERR_UNSUPPORTED, "output '%s' is no tensor",
+            return ot__error(OT_ERR_UNSUPPORTED, "output '%s' is not a tensor",
                              g->outputs[output]->name);
         for (int k = 0; which != NULL && k < i; k++)
             if (which[k] == output)

@@ -17,7 +17,7 @@ static ot_status sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
                          ot_dtype_name(dtype));
     for (int i = 0; i < shape->ndim; i++)
         if (shape->dim[i] < 0)
-            return ot__error(OT_ERR_INVALID, "axis %d of a tensor has extent %" PRId64, i,
+            return ot__error(OT_ERR_INVALID, "axis %d of a tensor has size %" PRId64, i,
                              shape->dim[i]);
     if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, n_bytes))
         return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",

@@ -139,8 +139,9 @@ static ot_status check_classes(const ot_batches *batches, const ot_batches_optio
 
     if (ot_batches_class_names(batches, &n) == NULL || how->n_classes == 0 || n <= how->n_classes)
         return OT_OK;
-    return ot__error(OT_ERR_INVALID, "the labels are %d different texts, the model has %d classes",
-                     n, how->n_classes);
+    return ot__error(OT_ERR_INVALID,
+                     "the labels are %d different strings, the model has %d classes", n,
+                     how->n_classes);
 }
 
 static ot_status count_held_out(int64_t rows, double split, int64_t *out)

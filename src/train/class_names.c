@@ -155,7 +155,7 @@ static const char *read_name(const char *at, ot__buf *out)
 
 static ot_status no_list(void)
 {
-    return ot__error(OT_ERR_FORMAT, "is not a JSON list of texts");
+    return ot__error(OT_ERR_FORMAT, "is not a JSON list of strings");
 }
 
 // One name behind those in `names`, which has room for it.
@@ -174,7 +174,7 @@ static ot_status add_name(ot__arena *arena, const char **at, const char **names,
         st = names[*n] ? OT_OK : OT_ERR_NO_MEMORY;
     }
     if (st == OT_OK && *n > 0 && strcmp(names[*n - 1], names[*n]) >= 0)
-        st = ot__error(OT_ERR_FORMAT, "has '%s' behind '%s', expected different texts in order",
+        st = ot__error(OT_ERR_FORMAT, "has '%s' after '%s', expected different strings in order",
                        names[*n], names[*n - 1]);
     ot__buf_deinit(&name);
     *n += st == OT_OK;
@@ -198,7 +198,7 @@ ot_status ot__class_names_read(ot__arena *arena, const char *text, const char **
         if (*n > 0 && *at != ',')
             return no_list();
         if (*n == MAX_CLASSES)
-            return ot__error(OT_ERR_FORMAT, "has more than %d texts", MAX_CLASSES);
+            return ot__error(OT_ERR_FORMAT, "has more than %d strings", MAX_CLASSES);
         at = skip_space(at + (*n > 0));
         OT_TRY(add_name(arena, &at, *names, n));
     }

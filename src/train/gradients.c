@@ -32,7 +32,8 @@ static ot_status take_options(const ot_gradients_options *given, ot_gradients_op
 
     OT_TRY(ot__options_read("ot_gradients_options", given, &defaults, own, sizeof *own));
     if ((unsigned)own->seed > OT_SEED_ONES)
-        return ot__error(OT_ERR_INVALID, "gradient seed %d is none", (int)own->seed);
+        return ot__error(OT_ERR_INVALID, "unknown gradient seed %d (known: auto, input, ones)",
+                         (int)own->seed);
     return OT_OK;
 }
 
@@ -194,9 +195,8 @@ static ot_status refuse_path(const build *b, const ot_value *x, ot__path_status 
         return ot__error(OT_ERR_INVALID, "no path from '%s' to '%s'", x->name, b->of->name);
     ot__node_label(blocker, label, sizeof label);
     if (status == OT_PATH_STOPPED)
-        return ot__error(OT_ERR_INVALID,
-                         "from '%s' to '%s': %s stands in the way, which passes on no gradient",
-                         x->name, b->of->name, label);
+        return ot__error(OT_ERR_INVALID, "from '%s' to '%s': %s passes on no gradient", x->name,
+                         b->of->name, label);
     return ot__error(OT_ERR_UNSUPPORTED, "from '%s' to '%s': %s has no gradient", x->name,
                      b->of->name, label);
 }

@@ -22,7 +22,7 @@ static ot_status take_folder(ot__loop *l)
         return OT_ERR_NO_MEMORY;
     st = ot__lock_take(path, &l->lock);
     ot__free(path);
-    return st == OT_ERR_STATE ? ot__error_prefix(st, "another run saves into this folder") : st;
+    return st == OT_ERR_STATE ? ot__error_prefix(st, "another run saves into this directory") : st;
 }
 
 static ot_status check_unused(const ot__loop *l)

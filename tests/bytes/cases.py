@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of check.py: for each a folder, and the programs that write files there."""
+"""The cases of check.py: for each a directory, and the programs that write files there."""
 
 import dataclasses
 import importlib.util

@@ -120,7 +120,7 @@ def report(options, cases, results):
         print(message, file=sys.stderr)
     if messages and not options.record:
         print("to see how: `check.py --keep FOLDER COMMAND WRITER CASE` with this build and with one that is known to be right,"
-              " then `diff -r` of the two folders", file=sys.stderr)
+              " then `diff -r` of the two directories", file=sys.stderr)
     print(f"{len(cases)} cases, {sum(len(found) for found in results if isinstance(found, dict))} files, {len(messages)} wrong")
     return 1 if messages or not cases else 0
 

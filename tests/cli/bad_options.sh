@@ -14,7 +14,7 @@ refuses 2 "--threads: 99999999999, expected at most 1024" train mlp.onnxtxt --da
 refuses 2 "--threads: 1025, expected at most 1024" eval mlp.onnxtxt --data plain.csv --threads 1025
 run 0 train mlp.onnxtxt --data plain.csv --threads 1 --epochs 9223372036854775807 --max-steps 1 --quiet
 for weights in 1,2,inf nan,1,2 1,-2,3 1,,2; do
-    refuses 2 "is no weight" train mlp.onnxtxt $once --class-weights $weights
+    refuses 2 "is not a weight" train mlp.onnxtxt $once --class-weights $weights
 done
 
 # What is read is never written over, by whatever name.
@@ -36,7 +36,7 @@ same plain.csv data.copy
 refuses 2 "--out: the name is empty" train mlp.onnxtxt $once --out ''
 refuses 2 "--log: the name is empty" train mlp.onnxtxt $once --log ''
 mkdir folder
-refuses 1 "folder: is a folder" train mlp.onnxtxt $once --log folder
+refuses 1 "folder: is a directory" train mlp.onnxtxt $once --log folder
 refuses 1 "nowhere/x: cannot be written" train mlp.onnxtxt $once --log nowhere/x
 if [ -c /dev/full ]; then
     run 1 train mlp.onnxtxt $once --log /dev/full --quiet

@@ -114,7 +114,7 @@ run 1 check missing.onnxtxt --loss mse:nothing
 grep -q "not examined" out && fail "$ran: parameters are not examined"
 sed 's/\[roll\] h2 = com.acme.Roll (h1, mixed, axes)/h2 = Add (h1, mixed)/; s/\[fold\] dropped = Folding (lost)//' missing.onnxtxt >whole.onnxtxt
 run 1 check whole.onnxtxt --loss mse:nothing
-out "problem  loss input 'nothing' is no value of the model"
+out "problem  loss input 'nothing' is not a value of the model"
 run 0 check whole.onnxtxt
 out "trains   w1 f32[4,4]: reaches the loss"
 
@@ -140,10 +140,10 @@ END
     run 1 check overflowing.onnxtxt --loss cross-entropy
     out "$3"
 }
-overflowing 'int64[4] pads = {0, 0, 0, 9223372036854775807}' 'Pad (x, pads)' 'extent of axis 1'
+overflowing 'int64[4] pads = {0, 0, 0, 9223372036854775807}' 'Pad (x, pads)' 'size of axis 1'
 overflowing 'int64[4] pads = {0, 0, 0, -9223372036854775807}' 'Pad (x, pads)' 'pads is -9223372036854775807 at 3'
 overflowing 'int64 a = {-9223372036854775807}, int64 b = {9223372036854775807}, int64 d = {1}' 'Range (a, b, d)' 'too many elements'
 overflowing 'int64 a = {0}, int64 b = {9223372036854775807}, int64 d = {1}' 'Range (a, b, d)' 'too many elements'
 overflowing 'int64[2] t = {4611686018427387904, 4}' 'Tile (x, t)' 'too many elements'
-overflowing 'int64[2] t = {1, 9223372036854775807}' 'Tile (x, t)' 'extent of axis 1'
+overflowing 'int64[2] t = {1, 9223372036854775807}' 'Tile (x, t)' 'size of axis 1'
 echo ok

@@ -51,7 +51,7 @@ refuses 2 "--epochs: '0' is not a whole number of at least 1" train mlp.onnxtxt 
 refuses 2 "--lr: 'fast' is not a number" train mlp.onnxtxt --data plain.csv --lr fast
 refuses 2 "--lr: 'nan' is not a number" train mlp.onnxtxt --data plain.csv --lr nan
 refuses 2 "adamw, sgd, sgd-momentum, none; did you mean 'adamw'?" train mlp.onnxtxt --data plain.csv --optimizer adam
-refuses 2 "a value is missing behind '--data'" train mlp.onnxtxt --data
+refuses 2 "a value is missing after '--data'" train mlp.onnxtxt --data
 refuses 2 "--data is missing" train mlp.onnxtxt
 refuses 2 "--data is missing" eval mlp.onnxtxt
 refuses 2 "--out is missing" export .
@@ -63,7 +63,7 @@ refuses 1 "none to train on" train mlp.onnxtxt --data plain.csv --split 0.999
 refuses 1 "none to validate on" train mlp.onnxtxt --data plain.csv --split 0.001
 refuses 2 "training needs one" train mlp.onnxtxt --data plain.csv --optimizer none
 refuses 1 "nowhere/x.onnx" train mlp.onnxtxt --data plain.csv --out nowhere/x.onnx
-refuses 1 "is a folder" train mlp.onnxtxt --data plain.csv --out .
+refuses 1 "is a directory" train mlp.onnxtxt --data plain.csv --out .
 
 run 0 info mlp.onnxtxt
 out "scores"

@@ -95,9 +95,9 @@ same resumed.onnx unbroken.onnx
 
 # What is wrong is said.
 no() { refuses "$1" "$2" train heads.onnxtxt --data heads.csv --loss cross-entropy --loss "$3"; }
-no 2 "'x' in 'x*mse:depth' is no weight" 'x*mse:depth'
-no 2 "'0.5x' in '0.5x*mse:depth' is no weight" '0.5x*mse:depth'
-no 2 "'' in '*mse:depth' is no weight" '*mse:depth'
+no 2 "'x' in 'x*mse:depth' is not a weight" 'x*mse:depth'
+no 2 "'0.5x' in '0.5x*mse:depth' is not a weight" '0.5x*mse:depth'
+no 2 "'' in '*mse:depth' is not a weight" '*mse:depth'
 no 2 "weight 0, expected a finite one other than 0" '0*mse:depth'
 no 2 "weight inf, expected a finite one" 'inf*mse:depth'
 no 2 "weight nan, expected a finite one" 'nan*mse:depth'
@@ -106,7 +106,7 @@ no 2 "'hinge' is neither a loss nor a model file" '2*hinge:depth'
 no 2 "'mse:' lacks a name" 'mse:'
 no 2 "'mse:depth=' lacks a name" 'mse:depth='
 no 1 "none compares with nothing" 'none:depth=t'
-no 1 "loss input 'height' is no value of the model" 'mse:height'
+no 1 "loss input 'height' is not a value of the model" 'mse:height'
 no 1 "'cross-entropy' and '0.5*cross-entropy:scores' are the same term" '0.5*cross-entropy:scores'
 no 1 "'cross-entropy' and 'cross-entropy:scores=labels' are the same term" 'cross-entropy:scores=labels'
 refuses 2 "'small.onnxtxt' is given twice" train heads.onnxtxt --data heads.csv --loss small.onnxtxt --loss small.onnxtxt

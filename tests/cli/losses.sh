@@ -101,9 +101,9 @@ run 0 eval text.onnx --data no_green.csv --scale 0.004 --json
 json accuracy 'v > 0.95'
 sed 's/red/violet/' text.csv >violet.csv
 line=$(grep -n violet violet.csv | head -n 1 | cut -d : -f 1)
-refuses 1 "violet.csv: line $line, column 5 ('kind'): 'violet' is no known class" eval text.onnx --data violet.csv
+refuses 1 "violet.csv: line $line, column 5 ('kind'): 'violet' is not a known class" eval text.onnx --data violet.csv
 sed '2s/red\|green\|"blue, or so"/violet/' text.csv >four.csv
-refuses 1 "the labels are 4 different texts, the model has 3 classes" train mlp.onnxtxt --data four.csv $once
+refuses 1 "the labels are 4 different strings, the model has 3 classes" train mlp.onnxtxt --data four.csv $once
 
 # Class weights and ignored labels.
 run 0 train mlp.onnxtxt --data plain.csv --class-weights 1,2,0.5 $once

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small data sets in every format the command reads, in the present folder. Plain Python: no numpy."""
+"""Writes small data sets in every format the command reads, in the present directory. Plain Python: no numpy."""
 import gzip
 import random
 import struct

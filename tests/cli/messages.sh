@@ -80,24 +80,24 @@ check_rows <<'END'
 2|unknown option '-z'; `onnxtrain train --help` lists the options|train m -z
 2|option '--sch' is unclear: --schedule, --schedule-steps|train m --sch cosine
 2|--quiet takes no value, got '3'|train m --quiet=3
-2|a value is missing behind '--data'; `onnxtrain train --help` lists the options|train m --data
+2|a value is missing after '--data'; `onnxtrain train --help` lists the options|train m --data
 # values of options
-2|--optimizer: 'adam' is none of adamw, sgd, sgd-momentum, none; did you mean 'adamw'?|train m --data d --optimizer adam
-2|--optimizer: 'lion' is none of adamw, sgd, sgd-momentum, none|train m --data d --optimizer lion
+2|--optimizer: 'adam' is not one of adamw, sgd, sgd-momentum, none; did you mean 'adamw'?|train m --data d --optimizer adam
+2|--optimizer: 'lion' is not one of adamw, sgd, sgd-momentum, none|train m --data d --optimizer lion
 2|--optimizer: training needs one|train m --data d --optimizer none
-2|--schedule: 'consine' is none of constant, linear, cosine, step, exponential, polynomial; did you mean 'cosine'?|train m --data d --schedule consine
+2|--schedule: 'consine' is not one of constant, linear, cosine, step, exponential, polynomial; did you mean 'cosine'?|train m --data d --schedule consine
 2|--loss: 'crossentropy' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none; did you mean 'cross-entropy'?|train m --data d --loss crossentropy
 2|--loss: 'bce' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none; did you mean 'bce-with-logits'?|check m --loss 2*bce:y
 2|--loss: 'hinge' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none|artifacts m --loss hinge
 2|--loss: 'mse' is given twice|info m --loss mse --loss mse
 2|--loss: 'mse:' lacks a name|eval m --data d --loss mse:
-2|--loss: 'x' in 'x*mse' is no weight|train m --data d --loss 'x*mse'
+2|--loss: 'x' in 'x*mse' is not a weight|train m --data d --loss 'x*mse'
 2|--loss-input: where --loss names its value or is given several times, it says --loss LOSS:VALUE=TARGET|check m --loss mse:y --loss-input y
 2|--class-weights: no --loss is cross-entropy|check m --loss mse --class-weights 1,2
-2|--class-weights: 'x' is no weight|check m --class-weights 1,x
-2|--ignore-index: 'x' is no label|check m --ignore-index x
-2|--class-axis: '2' is none of 1, -1|check m --class-axis 2
-2|--init: 'kaiming' is none of kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal, zeros, ones; did you mean 'kaiming_uniform'?|train m --data d --init 'w*=kaiming'
+2|--class-weights: 'x' is not a weight|check m --class-weights 1,x
+2|--ignore-index: 'x' is not a label|check m --ignore-index x
+2|--class-axis: '2' is not one of 1, -1|check m --class-axis 2
+2|--init: 'kaiming' is not one of kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal, zeros, ones; did you mean 'kaiming_uniform'?|train m --data d --init 'w*=kaiming'
 2|--init: 'w' is not PATTERN=KIND|train m --data d --init w
 2|--beta1: '1' is not a number of at least 0 and below 1|check m --beta1 1
 2|--lr: '-1' is not a number of at least 0|train m --data d --lr -1
@@ -109,7 +109,7 @@ check_rows <<'END'
 2|--validation and --split exclude each other|train m --data d --split 0.5 --validation v
 2|--std: 0 is not above 0|train m --data d --std 0
 2|--mean has 2 numbers, --std 1|train m --data d --mean 1,2 --std 1
-2|--mean: 'x' is no number|eval m --data d --mean x
+2|--mean: 'x' is not a number|eval m --data d --mean x
 2|--bind: 'x' is not INPUT=FIELD|train m --data d --bind x
 2|--data is missing|train m
 2|--data: the name is empty|eval m --data ''
@@ -127,28 +127,28 @@ check_rows <<'END'
 1|--out: 'artifacts/training_model.onnx' is what is read; it would be lost|export artifacts --out artifacts/training_model.onnx
 1|--out: './artifacts/training_model.onnx' is what is read; it would be lost|artifacts artifacts/training_model.onnx --out ./artifacts
 1|missing.onnx: cannot be opened: No such file or directory|info missing.onnx
-1|folder: is a folder, not a model|check folder
-1|artifacts: is a folder of artifacts, not a model|eval artifacts --data plain.csv
-1|run: is a folder with the checkpoint of a run, not a model|info run
+1|folder: is a directory, not a model|check folder
+1|artifacts: is a directory of artifacts, not a model|eval artifacts --data plain.csv
+1|run: is a directory with the checkpoint of a run, not a model|info run
 1|artifacts/checkpoint: is a checkpoint, not a model|train artifacts/checkpoint --data plain.csv
 1|checkpoint.onnx: is a checkpoint, not a model|grad checkpoint.onnx --of y --wrt x --out g.onnx
 1|x.npy: is an .npy array, not a model|info x.npy
 1|plain.csv: is a text, not a model|info plain.csv
 1|empty: is empty, expected a model|info empty
-1|the model is the training model of artifacts, expected a forward model: train their folder|train artifacts/training_model.onnx --data plain.csv
-1|the model is the optimizer model of artifacts, expected a forward model: train their folder|train artifacts/optimizer_model.onnx --data plain.csv
-1|folder: is no folder of artifacts: it lacks training_model.onnx|train folder --data plain.csv
-1|missing: there is no such folder|export missing --out e.onnx
-1|folder: is no folder of artifacts, or of a run: it lacks eval_model.onnx|export folder --out e.onnx
-1|mlp.onnxtxt: is a file, not a folder of artifacts|export mlp.onnxtxt --out e.onnx
+1|the model is the training model of artifacts, expected a forward model: train their directory|train artifacts/training_model.onnx --data plain.csv
+1|the model is the optimizer model of artifacts, expected a forward model: train their directory|train artifacts/optimizer_model.onnx --data plain.csv
+1|folder: is not a directory of artifacts: it lacks training_model.onnx|train folder --data plain.csv
+1|missing: there is no such directory|export missing --out e.onnx
+1|folder: is not a directory of artifacts, or of a run: it lacks eval_model.onnx|export folder --out e.onnx
+1|mlp.onnxtxt: is a file, not a directory of artifacts|export mlp.onnxtxt --out e.onnx
 1|mlp.onnxtxt: is a model in ONNX's textual syntax, not a checkpoint|export artifacts --checkpoint mlp.onnxtxt --out e.onnx
 1|artifacts/eval_model.onnx: is an ONNX model, not a checkpoint|export artifacts --checkpoint artifacts/eval_model.onnx --out e.onnx
-1|run: is a folder, whose checkpoint is 'run/checkpoint'|export artifacts --checkpoint run --out e.onnx
-1|plain.csv: is a file, expected a folder|artifacts mlp.onnxtxt --out plain.csv
+1|run: is a directory, whose checkpoint is 'run/checkpoint'|export artifacts --checkpoint run --out e.onnx
+1|plain.csv: is a file, expected a directory|artifacts mlp.onnxtxt --out plain.csv
 1|--target: there is no input 'lables'; inputs are x, labels; did you mean 'labels'?|train artifacts --data plain.csv --target lables
 # names in models
-1|loss input 'scoers' is no value of the model; its outputs are scores; did you mean 'scores'?|train mlp.onnxtxt --data plain.csv --loss mse:scoers
-1|additional output 'scoers' is no tensor of the model; did you mean 'scores'?|artifacts mlp.onnxtxt --output scoers --out a
+1|loss input 'scoers' is not a value of the model; its outputs are scores; did you mean 'scores'?|train mlp.onnxtxt --data plain.csv --loss mse:scoers
+1|additional output 'scoers' is not a tensor of the model; did you mean 'scores'?|artifacts mlp.onnxtxt --output scoers --out a
 1|the eval model computes no value 'scoers'; its outputs are scores; did you mean 'scores'?|export artifacts --output scoers --out e.onnx
 1|wrt: the model has no value 'X'; its outputs are y; did you mean 'x'?|grad line.onnxtxt --of y --wrt X --out g.onnx
 # operators
@@ -169,14 +169,14 @@ check_rows <<'END'
 1|missing_text.csv: line 3, column 5 ('class'): is missing|train mlp.onnxtxt --data missing_text.csv
 1|input 'target' wants rows of [3], field 'labels' has one number a row|train mlp.onnxtxt --data x=x.npy --data labels=labels.idx --loss mse
 1|text.zip: has no arrays, which are members named .npy|train mlp.onnxtxt --data text.zip
-1|half.csv: line 2, column 5 ('class'): label 1.5 is no whole number; the loss mse takes such targets|train mlp.onnxtxt --data half.csv
+1|half.csv: line 2, column 5 ('class'): label 1.5 is not a whole number; the loss mse takes such targets|train mlp.onnxtxt --data half.csv
 # the axis of the classes
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the last axis: --class-axis -1|train tokens.onnxtxt --data x=sequences.npy --data labels=tags.npy
 1|input 'labels' wants rows of [3], field 'labels' has [2]; the scores have their classes on the second axis: --class-axis 1|train turned.onnxtxt --data x=sequences.npy --data labels=tags.npy --class-axis -1
 END
 
 run 0 info mlp.onnxtxt --loss-input scoers
-out "step       none: loss input 'scoers' is no value of the model; its outputs are scores; did you mean 'scores'?"
+out "step       none: loss input 'scoers' is not a value of the model; its outputs are scores; did you mean 'scores'?"
 
 # Time per operator, most first, without any OT_LOG.
 OT_PROFILE=1 "$command" train mlp.onnxtxt --data plain.csv --epochs 1 --threads 1 --quiet 2>err || fail "no profile"

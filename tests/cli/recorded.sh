@@ -67,4 +67,4 @@ refuses 1 "--class-weights: 1,1,1 is given, the model was trained with 1,2,0.1" 
     eval classes.onnx --data names.csv --class-weights 1,1,1
 refuses 1 "--ignore-index: 1 is given, the model was trained with 2" eval classes.onnx --data names.csv --ignore-index 1
 sed '3s/[a-z]*$/three/' names.csv >unknown.csv
-refuses 1 "'three' is no known class" eval classes.onnx --data unknown.csv
+refuses 1 "'three' is not a known class" eval classes.onnx --data unknown.csv

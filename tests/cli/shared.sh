@@ -23,7 +23,7 @@ data="--data plain.csv --threads 1"
 run 0 check merged.onnxtxt
 out "trains   n1.weight f32[4]"
 out "trains   n2.weight f32[4]"
-out "note     'n1.weight' was what an exporter made of several parameters: 'n1.weight' and 'n2.weight' train apart"
+out "note     'n1.weight' was what an exporter made of several parameters: 'n1.weight' and 'n2.weight' train separately"
 run 0 check merged.onnxtxt --json
 json parameters 'len(v) == 5'
 run 0 check merged.onnxtxt --shared keep --json
@@ -36,7 +36,7 @@ out "problem  shared 'n3.weight' matches no tensor that would be separated or jo
 
 # The header says it, the log too; what trained has its own name in the model.
 run 0 train merged.onnxtxt $data --epochs 2 --lr 0.1 --log log.jsonl --out trained.onnx
-out "'n1.bias' was what an exporter made of several parameters: 'n1.bias' and 'n2.bias' train apart"
+out "'n1.bias' was what an exporter made of several parameters: 'n1.bias' and 'n2.bias' train separately"
 grep -q "'n1.bias' was what an exporter made" log.jsonl || fail "$ran: not in the log"
 run 0 info trained.onnx --json
 json parameters 'v["tensors"] == 5'

@@ -31,7 +31,7 @@ grep -q -e '-nan' out err && fail "$ran: NaN has a sign"
     fail "train with its standard files closed: exit code $?"
 ran="onnxtrain train with its standard files closed"
 [ -s closed.jsonl ] || fail "$ran: no log"
-grep -qv '^{' closed.jsonl && fail "$ran: the log holds what is no JSON"
+grep -qv '^{' closed.jsonl && fail "$ran: the log holds what is not JSON"
 code=0
 "$command" train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --out - >&- 2>err || code=$?
 [ "$code" = 1 ] || fail "onnxtrain train --out - with standard output closed: exit code $code, wanted 1"

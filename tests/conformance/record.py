@@ -56,7 +56,7 @@ def data_model(inputs, outputs):
 
 
 def symbolic(model, inputs):
-    """The model as shape inference shall see it; equal extents stay equal, so that elementwise operators fit."""
+    """The model as shape inference shall see it; equal dim sizes stay equal, so that elementwise operators fit."""
     model = copy.deepcopy(model)
     graph = model.graph
     kept = []
@@ -111,7 +111,7 @@ def collect():
 
 
 def make_test(case):
-    """None where a value is no tensor (sequences, optionals)."""
+    """None where a value is not a tensor (sequences, optionals)."""
     inputs, outputs = case.data_sets[0]
     try:
         return Test(case.name, case.model, inputs, outputs, case.rtol, case.atol)

@@ -193,7 +193,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("onnxtrain")
     parser.add_argument("models", nargs="*", metavar="MODEL")
-    parser.add_argument("--keep", help="a folder for the exported files, data and logs")
+    parser.add_argument("--keep", help="a directory for the exported files, data and logs")
     parser.add_argument("--only", help="one kind of export", choices=list(EXPORTS))
     arguments = parser.parse_intermixed_args()
     warnings.filterwarnings("ignore")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training over a folder of artifacts, by onnxtrain or by ONNX Runtime training: both have this interface."""
+"""Training over a directory of artifacts, by onnxtrain or by ONNX Runtime training: both have this interface."""
 import numpy as np
 
 

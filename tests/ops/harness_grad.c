@@ -252,7 +252,7 @@ static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs 
     results *r = calloc(1, sizeof(*r));
 
     if (one_node_make(test, c, in, extents, &h.one) != OT_OK) {
-        fail("with %s extents: %s", names[extents], ot_error_message());
+        fail("with %s dim sizes: %s", names[extents], ot_error_message());
         goto done;
     }
     for (int i = 0; i < in->n; i++)
@@ -260,7 +260,7 @@ static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs 
     if (!make_dy(&h, concrete, only, dy))
         goto done;
     if (ot__op_grad(h.one.node, &callbacks) != OT_OK) {
-        fail("gradient rule with %s extents: %s", names[extents], ot_error_message());
+        fail("gradient rule with %s dim sizes: %s", names[extents], ot_error_message());
         goto done;
     }
     if (!evaluate(&h, in, dy, r))
@@ -271,7 +271,7 @@ static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs 
         if (!h.wants[i] && h.dx[i] != NULL)
             fail("the rule sets a gradient of input %d that is not wanted", i);
         else if (h.wants[i] && dx == NULL)
-            fail("no gradient of input %d (%s extents)", i, names[extents]);
+            fail("no gradient of input %d (%s dim sizes)", i, names[extents]);
         else if (h.wants[i])
             compare_input(concrete, in, dy, dx, i, names[extents]);
     }

@@ -40,7 +40,7 @@ merged (float[batch, 2] x) => (float[batch, 2] y)
 
 
 def files():
-    """What lies in the folder in which a script runs: texts by name."""
+    """What lies in the directory in which a script runs: texts by name."""
     return {
         "model.onnx": text(),
         "gemm.onnx": _GEMM % "float[batch, 3] y",

@@ -45,7 +45,7 @@ def cross_entropy(parameters, x, labels):
 
 
 class NetworkTest(unittest.TestCase):
-    """Has the artifacts of the network in `self.folder`."""
+    """Has the artifacts of the network in `self.directory`."""
 
     options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.SGD}
 
@@ -63,7 +63,7 @@ class NetworkTest(unittest.TestCase):
 
 
 class ErrorsTest(NetworkTest):
-    """Works in that folder, with a state, a module and an optimizer; compares what is refused."""
+    """Works in that directory, with a state, a module and an optimizer; compares what is refused."""
 
     options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.AdamW, "nominal_checkpoint": True}
 

@@ -85,7 +85,7 @@ CASES = [
      {"x": ["int8", [2], [-5, 65]]}),
     ("bool to texts", 17, "net (string[A,B] s, bool[N] x) => (string[M] t) { t = Cast<to=8>(x) }",
      {"x": ["bool", [2], [True, False]]}),
-    ("an index by way of texts", 17,
+    ("an index by way of strings", 17,
      "net (string[A,B] s, int64[N] x) => (string[M] t, int64[K] u) { v = Cast<to=8>(x) w = Concat<axis=0>(v, v)"
      "t = Transpose(w) u = Cast<to=7>(w) }", {"x": ["int64", [2], [7, -1]]}),
     ("constants", 17, 'net (string[A,B] s) => (string[C] t, string u, string[2] v) { t = Constant<value_strings=["x", ""]>()'

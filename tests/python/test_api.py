@@ -384,7 +384,7 @@ class ScheduleTest(NetworkTest):
                 np.testing.assert_allclose(self.rates(*args, **options), expected, rtol=1e-6, atol=1e-9)
 
     def test_another_schedule_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "schedule 'sine' is none of"):
+        with self.assertRaisesRegex(ValueError, "schedule 'sine' is not one of"):
             self.rates("sine", 0.5)
 
 

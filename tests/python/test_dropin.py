@@ -29,7 +29,7 @@ def with_imports_changed(script):
 
 
 class Script:
-    """Runs the script of this name in a folder of its own; its results are compared with those it has there."""
+    """Runs the script of this name in a directory of its own; its results are compared with those it has there."""
 
     name = ""
 

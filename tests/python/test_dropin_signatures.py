@@ -49,7 +49,7 @@ MISSING = {
     "onnxruntime.OrtValue.ort_value_from_sparse_tensor": _SPARSE,
     "onnxruntime.RunOptions.terminate": "a run cannot be ended from outside",
     "onnxruntime.SessionIOBinding": _INTERNAL,
-    "onnxruntime.SessionOptions.add_external_initializers": "files beside the model are read from its folder",
+    "onnxruntime.SessionOptions.add_external_initializers": "files beside the model are read from its directory",
     "onnxruntime.SessionOptions.add_free_dimension_override_by_denotation": "any shape is planned when it comes",
     "onnxruntime.SessionOptions.add_free_dimension_override_by_name": "any shape is planned when it comes",
     "onnxruntime.SessionOptions.add_initializer": "a model that is run by hand has its initializers inside",

@@ -83,9 +83,9 @@ class LoadTest(ErrorsTest):
         self.refuse(
             (lambda: load("missing"), RuntimeError, "missing: cannot be opened: No such file"),
             (lambda: load("missing"), FileNotFoundError, "missing"),
-            (lambda: load("."), RuntimeError, "is a folder"),
+            (lambda: load("."), RuntimeError, "is a directory"),
             (lambda: load("short"), RuntimeError, "short: .* leaves the file"),
-            (lambda: load("other"), RuntimeError, "other: is no checkpoint: .* 'ODTC'"),
+            (lambda: load("other"), RuntimeError, "other: is not a checkpoint: .* 'ODTC'"),
             (lambda: load("empty"), RuntimeError, "empty: has 0 bytes"),
             (lambda: load("version"), RuntimeError, "version: .*version 7"),
             (lambda: load("external"), RuntimeError, "external.data: cannot be opened"),
@@ -152,7 +152,7 @@ class StepTest(ErrorsTest):
             (
                 lambda: self.module(X, LABELS[:3]),
                 RuntimeError,
-                "input 'labels': axis 0 .* extent 3, but 5 in input 'x'",
+                "input 'labels': axis 0 .* size 3, but 5 in input 'x'",
             ),
             (lambda: self.module(X, LABELS.astype(np.int16)), RuntimeError, "input 1 'labels' is i16, expected i64"),
             (lambda: self.module(X, LABELS + 7), RuntimeError, r"label \d at position 0 is outside 0..1"),
@@ -250,7 +250,7 @@ class OptimizerTest(ErrorsTest):
         go_on("saved").step()
         self.refuse(
             (lambda: go_on("lacks"), RuntimeError, "momentum[1X]"),
-            (lambda: go_on("other"), RuntimeError, "optimizer state for 'w1', which is no parameter"),
+            (lambda: go_on("other"), RuntimeError, "optimizer state for 'w1', which is not a parameter"),
         )
 
     def test_learning_rates_and_schedules(self):
@@ -312,7 +312,7 @@ class BufferTest(ErrorsTest):
             (lambda: value(X, "tpu"), RuntimeError, "device 'tpu' is not built in"),
             (lambda: OrtValue(X), ValueError, "made by its functions"),
             (lambda: shaped(), ValueError, "element_type"),
-            (lambda: shaped([-1], np.float32), RuntimeError, "axis 0 of a tensor has extent -1"),
+            (lambda: shaped([-1], np.float32), RuntimeError, "axis 0 of a tensor has size -1"),
             (lambda: shaped([1.5], np.float32), TypeError, "float"),
             (lambda: shaped([2**60], np.float32), RuntimeError, "more bytes than can be addressed"),
             (lambda: shaped([2], "U1"), RuntimeError, "not supported"),
@@ -406,7 +406,7 @@ class InferenceTest(ErrorsTest):
             (lambda: run("y", {"x": X}), TypeError, "output_names is 'y', expected a list"),
             (lambda: run(None, [X]), TypeError, "input_feed is list, expected a dict"),
             (lambda: run(None, {"x": X.astype(float)}), RuntimeError, "'x' is f64, expected f32"),
-            (lambda: run(None, {"x": X[:, :2]}), RuntimeError, "input 'x': axis 1 has extent 2, expected 3"),
+            (lambda: run(None, {"x": X[:, :2]}), RuntimeError, "input 'x': axis 1 has size 2, expected 3"),
             (lambda: run(None, {"x": X[0]}), RuntimeError, r"input 'x' has shape \[3\], expected \[N,3\]"),
             (lambda: run(None, {"x": None}), RuntimeError, "input 'x' is NoneType, expected an array"),
             (lambda: run(None, {"x": "a"}), RuntimeError, "input 'x' is str, expected an array"),

@@ -121,7 +121,7 @@ class GradientsTest(unittest.TestCase):
             (lambda: onnxtrain.gradients(CURVED, "x", "z"), LookupError, "no value 'z'"),
             (lambda: onnxtrain.gradients(LOSS, "labels", "loss"), onnxtrain.InvalidArgument, "'labels' is i64"),
             (lambda: onnxtrain.gradients(CURVED, []), ValueError, "at least one"),
-            (lambda: onnxtrain.gradients(CURVED, "x", seed="two"), ValueError, "seed 'two' is none of"),
+            (lambda: onnxtrain.gradients(CURVED, "x", seed="two"), ValueError, "seed 'two' is not one of"),
             (lambda: of_y(self.x, self.offset), ValueError, "a seed of its shape"),
             (lambda: of_total(self.x, self.offset, seed=self.seed), ValueError, "take no seed"),
             (lambda: of_y(self.x, seed=self.seed), ValueError, "1 arrays are given, 'y' depends on x, offset"),

@@ -78,7 +78,7 @@ class DlpackTest(unittest.TestCase):
     def test_what_a_producer_says_is_checked(self):
         many = (1,) * 99
         for producer, text in (
-            (Producer((-2, 3)), "negative|extent"),
+            (Producer((-2, 3)), "negative|size"),
             (Producer((2**62, 3)), "large|overflow|bytes"),
             (Producer((2**40, 2**40)), "large|overflow|bytes"),
             (Producer(many), "an array of 99 axes, at most"),
@@ -216,7 +216,7 @@ class ArrayTest(ErrorsTest):
     def test_values_of_any_shape_and_type(self):
         make = OrtValue.ortvalue_from_shape_and_type
         self.refuse(
-            (lambda: make([-1], np.float32), RuntimeError, "negative|extent"),
+            (lambda: make([-1], np.float32), RuntimeError, "negative|size"),
             (lambda: make([1 << 40, 1 << 40], np.float32), RuntimeError, "large|overflow|bytes"),
             (lambda: make([1 << 60], np.float32), (RuntimeError, MemoryError), "bytes|memory"),
             (lambda: make([1] * 99, np.float32), RuntimeError, "99 axes"),
@@ -382,7 +382,7 @@ class ModelTest(ErrorsTest):
             (lambda: InferenceSession(5), TypeError, "the model is int"),
             (lambda: InferenceSession("a\0b"), (ValueError, TypeError), "null"),
             (lambda: InferenceSession("/dev/null"), RuntimeError, "/dev/null"),
-            (lambda: InferenceSession("."), RuntimeError, "is a folder"),
+            (lambda: InferenceSession("."), RuntimeError, "is a directory"),
             (lambda: Module("training_model.onnx", self.state, "optimizer_model.onnx"), RuntimeError, "eval model"),
         )
 

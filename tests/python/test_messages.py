@@ -31,7 +31,7 @@ class MessagesTest(unittest.TestCase):
         cases = [
             (lambda: self.train(loss="crossentropy"), "did you mean 'cross-entropy'?"),
             (lambda: self.train(loss="bce"), "did you mean 'bce-with-logits'?"),
-            (lambda: self.train(optimizer="adam"), "none of adamw, sgd, sgd-momentum; did you mean 'adamw'?"),
+            (lambda: self.train(optimizer="adam"), "not one of adamw, sgd, sgd-momentum; did you mean 'adamw'?"),
             (lambda: self.train(schedule="consine"), "did you mean 'cosine'?"),
             (lambda: self.train(label="lables"), "the data has no field 'lables', but x, labels; did you mean 'labels'?"),
             (lambda: self.train(bind={"X": "x"}), "there is no input 'X', but x, labels; did you mean 'x'?"),
@@ -49,7 +49,7 @@ class MessagesTest(unittest.TestCase):
     def test_other_names_are_not_guessed(self):
         with self.assertRaises(onnxtrain.Error) as caught:
             self.train(loss="hinge")
-        self.assertEqual(str(caught.exception), "loss 'hinge' is none of none, cross-entropy, mse, l1, bce-with-logits")
+        self.assertEqual(str(caught.exception), "loss 'hinge' is not one of none, cross-entropy, mse, l1, bce-with-logits")
 
     def test_arrays_that_are_no_numbers_are_refused(self):
         labels = np.array(["a", "b"] * 4, object)
@@ -58,7 +58,7 @@ class MessagesTest(unittest.TestCase):
             ((self.x.astype(np.complex64), self.labels), "array 'x' is c64, expected real numbers"),
             ((self.x, np.where(np.arange(8) == 2, None, labels)), "array 'labels', row 3: is missing"),
             ((self.x, np.where(np.arange(8) == 5, "", labels)), "array 'labels', row 6: is missing"),
-            ((self.x, self.labels + 0.5), "label 0.5 is no whole number; the loss mse takes such targets"),
+            ((self.x, self.labels + 0.5), "label 0.5 is not a whole number; the loss mse takes such targets"),
         ]
         for data, text in cases:
             with self.subTest(text), self.assertRaises(onnxtrain.Error) as caught:
@@ -88,7 +88,7 @@ class MessagesTest(unittest.TestCase):
             checkpoint, model = str(folder / "checkpoint"), str(folder / "eval_model.onnx")
             cases = [
                 (lambda: onnxtrain.check(checkpoint), f"{checkpoint}: is a checkpoint, not a model"),
-                (lambda: onnxtrain.check(name), f"{name}: is a folder of artifacts, not a model"),
+                (lambda: onnxtrain.check(name), f"{name}: is a directory of artifacts, not a model"),
                 (lambda: onnxtrain.InferenceSession(folder / "x.npy"), f"{folder}/x.npy: is an .npy array, not a model"),
                 (lambda: CheckpointState.load_checkpoint(model), f"{model}: is an ONNX model, not a checkpoint"),
                 (

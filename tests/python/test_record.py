@@ -91,7 +91,7 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(again.classes, ["blue", "red"])
         again.export(self.folder / "again.onnx")
         self.assertEqual(_core.Record.read(_core.Model.load(str(self.folder / "again.onnx"))).data()[3], ["blue", "red"])
-        with self.assertRaisesRegex(ValueError, "'green' is no known class"):
+        with self.assertRaisesRegex(ValueError, "'green' is not a known class"):
             train(self.trained, (x, np.array(["red", "green"])[labels]))
 
     def test_artifacts_as_of_onnxruntime_say_nothing(self):

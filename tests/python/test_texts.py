@@ -66,14 +66,14 @@ class RefusedTest(unittest.TestCase):
         self.refused(
             b"n (string[N] s, int64[M] i) => (string[M] t) { t = Gather(s, i) }",
             {"s": np.array(["a", "b"]), "i": np.array([0, 2])},
-            "index 2 at position 1 is outside an axis of extent 2",
+            "index 2 at position 1 is outside an axis of size 2",
         )
         self.refused(
             b"n (string[N] s) => (float[N] t) { t = Cast<to = 1>(s) }",
             {"s": np.array(["1", "o\nne"])},
-            r"text 'o.*ne' at element 1 is no number, expected f32",
+            r"string 'o.*ne' at element 1 is not a number, expected f32",
         )
-        self.refused(b"n (string[N] s) => (float[N] t) { t = Cast<to = 1>(s) }", {"s": np.array(["1" * 300])}, "is no number")
+        self.refused(b"n (string[N] s) => (float[N] t) { t = Cast<to = 1>(s) }", {"s": np.array(["1" * 300])}, "is not a number")
         self.refused(
             b"n (string s, int64[K] h) => (string[N,M] t) { t = Expand(s, h) }",
             {"s": np.array("a"), "h": np.array([2**31, 2**31])},

@@ -133,12 +133,12 @@ class LossesTest(unittest.TestCase):
     def test_what_is_no_loss_is_told(self):
         for loss, options, text in (
             ([], {}, "the list is empty"),
-            ([("mse", 1), "hinge"], {}, "loss 'hinge' is none of"),
+            ([("mse", 1), "hinge"], {}, "loss 'hinge' is not one of"),
             ({"los": "mse"}, {}, "has 'los'"),
             ({"weight": 1}, {}, "lacks 'loss'"),
             (["mse", "l1"], {"target": "a"}, "of a single loss"),
             ("mse", {"ignore_index": 3}, "of cross-entropy, which no loss is"),
-            ("mse", {"reduction": "max"}, "reduction 'max' is none of"),
+            ("mse", {"reduction": "max"}, "reduction 'max' is not one of"),
         ):
             with self.subTest(text), self.assertRaisesRegex(ValueError, text):
                 self.step(loss, {"target": self.far}, **options)
@@ -237,7 +237,7 @@ class OptionsTest(unittest.TestCase):
 
 
 class FolderTest(unittest.TestCase):
-    """A folder of artifacts instead of a model."""
+    """A directory of artifacts instead of a model."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -507,7 +507,7 @@ class TrainTest(unittest.TestCase):
     def test_what_is_wrong_is_told(self):
         x, labels = points()
         for data, options, error, text in (
-            ((x, labels), {"loss": "hinge"}, ValueError, "loss 'hinge' is none of"),
+            ((x, labels), {"loss": "hinge"}, ValueError, "loss 'hinge' is not one of"),
             ((x, labels), {"optimizer": "lion"}, ValueError, "optimizer 'lion'"),
             ((x, labels), {"schedule": "none"}, ValueError, "schedule 'none'"),
             ((x,), {}, ValueError, "1 arrays are given, the model and its loss take 2: x, labels"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model with two outputs for the tests of onnxblock, and artifacts of it in a folder."""
+"""A model with two outputs for the tests of onnxblock, and artifacts of it in a directory."""
 
 import tempfile
 import unittest
@@ -45,7 +45,7 @@ class FolderTest(unittest.TestCase):
         return Module(self.folder / "training_model.onnx", self.state, self.folder / "eval_model.onnx")
 
     def step(self, *inputs):
-        """Loss and gradients of one step with the artifacts in the folder."""
+        """Loss and gradients of one step with the artifacts in the directory."""
         module = self.module()
         made = module(*inputs)
         return made, {name: parameter.grad for name, parameter in self.state.parameters if parameter.requires_grad}

@@ -93,7 +93,7 @@ static void two_runs_do_not_save_into_one_folder(void **state)
     need(ot__path_make_folder(folder));
     need(ot__lock_take(path, &other)); // as another run does
     assert_int_equal(run(state, folder, &plan, &seen), OT_ERR_STATE);
-    assert_non_null(strstr(ot_error_message(), "another run saves into this folder: "));
+    assert_non_null(strstr(ot_error_message(), "another run saves into this directory: "));
     assert_non_null(strstr(ot_error_message(), "saved/.onnxtrain-lock: locked by process "));
     ot__lock_leave(&other);
     assert_int_equal(run(state, folder, &plan, &seen), OT_OK);

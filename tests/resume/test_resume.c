@@ -167,13 +167,13 @@ static void properties_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
     assert_refused("onnxtrain.learning_rate", "fast",
-                   "property 'onnxtrain.learning_rate' is no learning rate: 'fast'");
+                   "property 'onnxtrain.learning_rate' is not a learning rate: 'fast'");
     assert_refused("onnxtrain.schedule", "cosine 0.1",
-                   "property 'onnxtrain.schedule' is no schedule: 'cosine 0.1'");
+                   "property 'onnxtrain.schedule' is not a schedule: 'cosine 0.1'");
     assert_refused("onnxtrain.schedule", "round 0.1 0 1 1 0.1 1 0",
-                   "property 'onnxtrain.schedule' is no schedule: 'round 0.1 0 1 1 0.1 1 0'");
+                   "property 'onnxtrain.schedule' is not a schedule: 'round 0.1 0 1 1 0.1 1 0'");
     assert_refused("onnxtrain.schedule", "step 0.1 0 1 0 0.1 1 0",
-                   "property 'onnxtrain.schedule' is no schedule: 'step 0.1 0 1 0 0.1 1 0'");
+                   "property 'onnxtrain.schedule' is not a schedule: 'step 0.1 0 1 0 0.1 1 0'");
 }
 
 int main(void)

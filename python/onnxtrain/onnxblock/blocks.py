@@ -161,14 +161,14 @@ class _UnaryOp(Block):
 
 
 class ReduceMean(_UnaryOp):
-    """The mean of all elements; with `keepdims` it has the axes of the argument, of extent 1."""
+    """The mean of all elements; with `keepdims` it has the axes of the argument, of size 1."""
 
     def __init__(self, keepdims: bool = True) -> None:
         super().__init__("ReduceMean", keepdims=int(keepdims))
 
 
 class ReduceSum(_UnaryOp):
-    """The sum of all elements; with `keepdims` it has the axes of the argument, of extent 1."""
+    """The sum of all elements; with `keepdims` it has the axes of the argument, of size 1."""
 
     def __init__(self, keepdims: bool = True) -> None:
         super().__init__("ReduceSum", keepdims=int(keepdims))

@@ -147,7 +147,7 @@ static ot_status note_twins(ot_report *report, const ot__candidates *c)
             OT_TRY(add_line(report, &report->notes,
                             ot__arena_printf(report->arena,
                                              "'%s' and '%s' hold the same elements: weights that "
-                                             "were shared before the export train apart",
+                                             "were shared before the export train separately",
                                              twin->name, c->items[i].value->name)));
     }
     return OT_OK;

@@ -145,8 +145,9 @@ static ot_status constant_of(ot_model *model, const ot_attr *attr, ot_tensor **o
         *out = copy_elements(model, OT_STRING, &list, attr->strings, n * sizeof *attr->strings);
         break;
     default:
-        return ot__error(OT_ERR_UNSUPPORTED, "attribute '%s' of kind %s has no form in .ort files",
-                         attr->name, ot__attr_kind_name(attr->kind));
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "attribute '%s' of kind %s cannot be written to .ort files", attr->name,
+                         ot__attr_kind_name(attr->kind));
     }
     return *out ? OT_OK : OT_ERR_NO_MEMORY;
 }

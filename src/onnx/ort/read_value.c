@@ -32,7 +32,7 @@ static void write_extent(ot__wire *wire, const void *object)
     } else if (kind == ORT_DIM_SYMBOL) {
         symbol = ot__fb_string(fb, &value, 2);
         if (!symbol)
-            fail(t, "a symbolic extent has no name");
+            fail(t, "a symbolic dim has no name");
         ot__wire_put_text(wire, 2, symbol);
     }
     ot__wire_put_text(wire, 3, denotation);
@@ -169,7 +169,7 @@ static ot_status read_dims(ot__ort_reader *r, const ot__fb_table *table, int slo
         memcpy(shape->dim, r->fb.bytes + dims.position, dims.count * sizeof(int64_t));
     for (int i = 0; i < shape->ndim; i++)
         if (shape->dim[i] < 0)
-            return ot__error(OT_ERR_FORMAT, "extent %" PRId64 " of axis %d is negative",
+            return ot__error(OT_ERR_FORMAT, "size %" PRId64 " of axis %d is negative",
                              shape->dim[i], i);
     if (!ot__shape_count(shape, &count))
         return ot__error(OT_ERR_FORMAT, "the shape has more elements than can be counted");

@@ -295,9 +295,9 @@ size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr)
     size_t position;
 
     if (slot < 0) {
-        w->status =
-            ot__error(OT_ERR_UNSUPPORTED, "attribute '%s' of kind %s has no form in .ort files",
-                      attr->name, ot__attr_kind_name(attr->kind));
+        w->status = ot__error(OT_ERR_UNSUPPORTED,
+                              "attribute '%s' of kind %s cannot be written to .ort files",
+                              attr->name, ot__attr_kind_name(attr->kind));
         return 0;
     }
     fields[slot].n_bytes = attr->kind == OT_ATTR_INT ? 8 : 4;

@@ -31,7 +31,7 @@ static ot_status check_sparse(const ot_tensor *values, const ot_tensor *indices,
     const ot_shape *s = &indices->shape;
 
     if (values->shape.ndim != 1 || values->dtype == OT_STRING || ot_dtype_size(values->dtype) == 0)
-        return ot__error(OT_ERR_FORMAT, "sparse values are no list of whole-byte elements");
+        return ot__error(OT_ERR_FORMAT, "sparse values are not a list of whole-byte elements");
     if (!ot__dtype_is_int(indices->dtype) || ot_dtype_size(indices->dtype) == 0 || s->ndim < 1 ||
         s->ndim > 2 || s->dim[0] != values->shape.dim[0] ||
         (s->ndim == 2 && s->dim[1] != shape->ndim))
@@ -69,7 +69,7 @@ ot_status ot__sparse_to_dense(ot_model *model, const ot_tensor *values, const ot
 static ot_status add_extent(uint64_t extent, ot_shape *shape)
 {
     if (shape->ndim == OT_MAX_NDIM || extent > INT64_MAX)
-        return ot__error(OT_ERR_FORMAT, "a sparse tensor has more than %d axes, or extent %" PRIu64,
+        return ot__error(OT_ERR_FORMAT, "a sparse tensor has more than %d axes, or size %" PRIu64,
                          OT_MAX_NDIM, extent);
     shape->dim[shape->ndim++] = (int64_t)extent;
     return OT_OK;
@@ -83,7 +83,7 @@ static ot_status read_extents(const ot__field *field, ot_shape *shape)
 
     while (at < end) {
         if (!ot__wire_varint(&at, end, &extent))
-            return ot__error(OT_ERR_FORMAT, "an extent of a sparse tensor is malformed");
+            return ot__error(OT_ERR_FORMAT, "a dim size of a sparse tensor is malformed");
         OT_TRY(add_extent(extent, shape));
     }
     return OT_OK;

@@ -25,7 +25,7 @@ static ot_status read_dims(const Onnx__TensorProto *proto, ot_shape *shape)
     for (int i = 0; i < shape->ndim; i++) {
         shape->dim[i] = proto->dims[i];
         if (shape->dim[i] < 0)
-            return ot__error(OT_ERR_FORMAT, "extent %" PRId64 " of axis %d is negative",
+            return ot__error(OT_ERR_FORMAT, "size %" PRId64 " of axis %d is negative",
                              shape->dim[i], i);
     }
     if (!ot__shape_count(shape, &count)) {

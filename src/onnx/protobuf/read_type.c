@@ -47,8 +47,7 @@ static ot_status read_shape(ot__reader *reader, const Onnx__TensorShapeProto *pr
             *out = dim->dim_value;
             // -1 is how some exporters say "any".
             if (*out < -1)
-                return ot__error(OT_ERR_FORMAT, "extent %" PRId64 " of axis %d is negative", *out,
-                                 i);
+                return ot__error(OT_ERR_FORMAT, "size %" PRId64 " of axis %d is negative", *out, i);
             if (*out == -1)
                 *out = OT_DIM_UNKNOWN;
         }

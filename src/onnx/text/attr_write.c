@@ -21,8 +21,8 @@ static void print_kept(ot__printer *printer, const ot_attr *attr)
     if (attr->kind == OT_ATTR_SPARSE_TENSOR || attr->kind == OT_ATTR_SPARSE_TENSORS) {
         if (printer->max_elements == 0 && printer->status == OT_OK)
             printer->status =
-                ot__error(OT_ERR_UNSUPPORTED, "attribute '%s': sparse tensors have no textual form",
-                          attr->name);
+                ot__error(OT_ERR_UNSUPPORTED,
+                          "attribute '%s': sparse tensors cannot be written as text", attr->name);
         ot__buf_text(printer->out, "...");
         return;
     }

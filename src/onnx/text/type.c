@@ -56,7 +56,7 @@ static ot_status parse_dim(ot__parser *p, int64_t *dim)
     if (ot__parse_peek(p) != '"' && ot__parse_peek_word(p).size == 0) {
         OT_TRY(ot__parse_integer(p, dim));
         if (*dim < -1)
-            return ot__parse_error(p, "extent %" PRId64 " is negative", *dim);
+            return ot__parse_error(p, "size %" PRId64 " is negative", *dim);
         if (*dim == -1)
             *dim = OT_DIM_UNKNOWN;
         return OT_OK;

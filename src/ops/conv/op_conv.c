@@ -20,7 +20,7 @@ void ot__conv_infer(ot_infer *c)
     for (int i = 2; i < w->ndim; i++)
         kernel_is_known = kernel_is_known && ot_dim_is_number(w->dim[i]);
     wrong = kernel_is_known ? ot__geometry_read(&g, ot_infer_node(c), x, w->dim + 2)
-                            : "the kernel extents of W must be numbers";
+                            : "the kernel sizes of W must be numbers";
     if (wrong) {
         ot_infer_fail(c, "%s", wrong);
         return;

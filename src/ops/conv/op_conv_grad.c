@@ -39,10 +39,10 @@ static ot_status conv_grad_prepare(ot_prep *p)
                             "dY, X, W and group do not belong to one convolution");
     for (int a = 0; a < g.n_axes; a++)
         if (ot__geometry_out(&g, a, x->shape.dim[2 + a]) != dy->shape.dim[2 + a])
-            return ot_prep_fail(
-                p, OT_ERR_INVALID,
-                "dY has extent %" PRId64 " along spatial axis %d, expected %" PRId64,
-                dy->shape.dim[2 + a], a, ot__geometry_out(&g, a, x->shape.dim[2 + a]));
+            return ot_prep_fail(p, OT_ERR_INVALID,
+                                "dY has size %" PRId64 " along spatial axis %d, expected %" PRId64,
+                                dy->shape.dim[2 + a], a,
+                                ot__geometry_out(&g, a, x->shape.dim[2 + a]));
     *conv = ot__conv_make(&g, &x->shape, &w->shape, &dy->shape, groups);
     ot_prep_scratch(p, (size_t)(conv->c_in * conv->window.n_kernel * conv->window.n_out) *
                            ot_dtype_size(x->dtype));

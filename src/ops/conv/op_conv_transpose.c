@@ -89,7 +89,7 @@ static void conv_transpose_infer(ot_infer *c)
         wrong = "X and W must have the same three to five axes";
     for (int i = 1; !wrong && i < w->ndim; i++)
         if (!ot_dim_is_number(w->dim[i]))
-            wrong = "the output channels and kernel extents of W must be numbers";
+            wrong = "the output channels and kernel sizes of W must be numbers";
     if (!wrong)
         wrong = read_transposed(&t, ot_infer_node(c), x, w);
     if (!wrong)
@@ -100,7 +100,7 @@ static void conv_transpose_infer(ot_infer *c)
         y.dim[2 + a] = out_extent(c, &t, a, n);
         if (ot_dim_is_number(y.dim[2 + a]) ? y.dim[2 + a] < 1
                                            : y.dim[2 + a] > 0 || ot_dim_is_number(n))
-            wrong = "an output extent is below 1 or too large";
+            wrong = "an output dim size is below 1 or too large";
     }
     if (wrong) {
         ot_infer_fail(c, "%s", wrong);
@@ -328,7 +328,7 @@ static void conv_transpose_grad(ot_grad *g)
     (void)read_transposed(&t, ot_grad_node(g), extents, ot_value_shape(w));
     for (int a = 0; a < t.g.n_axes; a++) {
         if (t.given && !ot_dim_is_number(extents->dim[2 + a])) {
-            ot_grad_fail(g, "output_shape needs spatial extents that are numbers");
+            ot_grad_fail(g, "output_shape needs spatial dim sizes that are numbers");
             return;
         }
         settle(&t, a, extents->dim[2 + a]);

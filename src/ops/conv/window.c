@@ -27,7 +27,7 @@ static const char *read_list(const ot_node *node, const char *name, int n_axes, 
         return "an attribute has not one entry a spatial axis";
     for (int a = 0; a < n_axes; a++)
         if (to[a] < least || to[a] > EXTENT_MAX)
-            return "a kernel extent, stride or dilation is out of range";
+            return "a kernel size, stride or dilation is out of range";
     return NULL;
 }
 
@@ -45,7 +45,7 @@ static const char *read_pads(ot__geometry *g, const ot_node *node)
     else if (strcmp(automatic, "VALID") == 0)
         pads = NULL;
     else if (strcmp(automatic, "NOTSET") != 0 && automatic[0] != '\0')
-        return "auto_pad is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID";
+        return "auto_pad is not one of NOTSET, SAME_UPPER, SAME_LOWER and VALID";
     if (g->padding != OT__PAD_GIVEN || !pads)
         return NULL;
     if (n != 2 * g->n_axes)
@@ -72,7 +72,7 @@ const char *ot__geometry_read(ot__geometry *g, const ot_node *node, const ot_sha
         memcpy(g->kernel, kernel, (size_t)g->n_axes * sizeof(int64_t));
         for (int a = 0; a < g->n_axes; a++)
             if (kernel[a] < 1 || kernel[a] > EXTENT_MAX)
-                return "a kernel extent is out of range";
+                return "a kernel size is out of range";
     } else {
         if (!ot_attr_ints(node, "kernel_shape", &n))
             return "kernel_shape is missing";
@@ -168,7 +168,7 @@ bool ot__geometry_emit(ot_grad *g, ot_node *node, ot__geometry *geometry, const 
     for (int a = 0; a < n; a++) {
         if (geometry->padding != OT__PAD_GIVEN) {
             if (!ot_dim_is_number(x->dim[2 + a])) {
-                ot_grad_fail(g, "auto_pad SAME needs spatial extents that are numbers");
+                ot_grad_fail(g, "auto_pad SAME needs spatial dim sizes that are numbers");
                 return false;
             }
             (void)ot__geometry_out(geometry, a, x->dim[2 + a]);

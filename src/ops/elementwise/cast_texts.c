@@ -83,8 +83,9 @@ static ot_status no_number(const ot__string *text, int64_t k, ot_dtype dtype)
         memcpy(shown, text->data, n);
     shown[n] = '\0';
     ot__text_printable(shown);
-    return ot__error(OT_ERR_INVALID, "text '%s' at element %" PRId64 " is no number, expected %s",
-                     shown, k, ot_dtype_name(dtype));
+    return ot__error(OT_ERR_INVALID,
+                     "string '%s' at element %" PRId64 " is not a number, expected %s", shown, k,
+                     ot_dtype_name(dtype));
 }
 
 static ot_status to_numbers(const ot_arg *y, const ot_arg *x)

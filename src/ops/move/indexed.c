@@ -16,7 +16,7 @@ static bool infer_elements(ot_infer *c, const ot_shape *data, const ot_shape *in
     for (int k = 0; k < data->ndim; k++) {
         if (k != axis && ot_dim_is_number(data->dim[k]) && ot_dim_is_number(indices->dim[k]) &&
             indices->dim[k] > data->dim[k]) {
-            ot_infer_fail(c, "indices have extent %" PRId64 " at axis %d, data has %" PRId64,
+            ot_infer_fail(c, "indices have size %" PRId64 " at axis %d, data has %" PRId64,
                           indices->dim[k], k, data->dim[k]);
             return false;
         }
@@ -161,7 +161,7 @@ void ot__infer_gathered(ot_infer *c, enum ot__index_way way, int axis)
     bad = find_offsets(&indexed, i, sizeof(*i), offset, &extent);
     if (bad >= 0) {
         ot_infer_fail(
-            c, "index %" PRId64 " at position %" PRId64 " is outside an axis of extent %" PRId64,
+            c, "index %" PRId64 " at position %" PRId64 " is outside an axis of size %" PRId64,
             i[bad], bad, extent);
         return;
     }

@@ -89,7 +89,7 @@ ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t exten
 {
     return ot__error(OT_ERR_INVALID,
                      "index %" PRId64 " at position %" PRId64
-                     " is outside an axis of extent %" PRId64,
+                     " is outside an axis of size %" PRId64,
                      ot__arg_int(indices, position), position, extent);
 }
 

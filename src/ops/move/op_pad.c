@@ -126,7 +126,7 @@ static void pad_infer(ot_infer *c)
             return;
         is_known = is_known && ot_dim_is_number(begin[k]) && ot_dim_is_number(end[k]);
         if (ot_dim_is_number(y.dim[k]) && y.dim[k] < 0) {
-            ot_infer_fail(c, "axis %d is left with extent %" PRId64, k, y.dim[k]);
+            ot_infer_fail(c, "axis %d is left with size %" PRId64, k, y.dim[k]);
             return;
         }
         if (mode != OT__PAD_CONSTANT && x->dim[k] == 0 && ot_dim_is_number(y.dim[k]) &&

@@ -40,7 +40,7 @@ static ot_status unflatten_run(const ot_run *r)
 
     if (dims->count != 2 || ot__arg_int(dims, 0) != y->shape.dim[0] ||
         ot__arg_int(dims, 1) != y->shape.dim[1])
-        return ot__error(OT_ERR_INVALID, "unflatten_dims differs from the extents planned");
+        return ot__error(OT_ERR_INVALID, "unflatten_dims differs from the planned dim sizes");
     ot__ref_fill(y->data, &zero, y->count, ot_dtype_size(y->dtype));
     return ot__run_rows(y, r->in[0], r->in[1], OT__PART_TO_WHOLE);
 }

@@ -8,7 +8,7 @@ static bool even_sizes(ot_infer *c, int64_t extent, int n, bool is_last_smaller,
     int64_t part, rest;
 
     if (!is_last_smaller && ot_dim_is_number(extent) && extent % n != 0) {
-        ot_infer_fail(c, "extent %" PRId64 " cannot be split into %d equal parts", extent, n);
+        ot_infer_fail(c, "size %" PRId64 " cannot be split into %d equal parts", extent, n);
         return false;
     }
     part = ot_infer_div(c, is_last_smaller ? ot_infer_add(c, extent, n - 1) : extent, n);
@@ -17,7 +17,7 @@ static bool even_sizes(ot_infer *c, int64_t extent, int n, bool is_last_smaller,
     if (is_last_smaller) {
         rest = ot_infer_sub(c, extent, ot_infer_mul(c, part, n - 1));
         if (ot_dim_is_number(rest) && rest < 0) {
-            ot_infer_fail(c, "extent %" PRId64 " is too small for %d parts", extent, n);
+            ot_infer_fail(c, "size %" PRId64 " is too small for %d parts", extent, n);
             return false;
         }
         sizes[n - 1] = rest;
@@ -36,19 +36,19 @@ static bool listed_sizes(ot_infer *c, int64_t extent, int n, int64_t *sizes)
     if (list == NULL)
         return true;
     if (n_listed != n) {
-        ot_infer_fail(c, "%d extents for %d outputs", n_listed, n);
+        ot_infer_fail(c, "%d sizes for %d outputs", n_listed, n);
         return false;
     }
     for (int i = 0; i < n; i++) {
         sizes[i] = list[i];
         if (ot_dim_is_number(list[i]) && list[i] < 0) {
-            ot_infer_fail(c, "part %d has extent %" PRId64, i, list[i]);
+            ot_infer_fail(c, "split %d has size %" PRId64, i, list[i]);
             return false;
         }
         sum = ot_infer_add(c, sum, list[i]);
     }
     if (ot_dim_is_number(sum) && ot_dim_is_number(extent) && sum != extent) {
-        ot_infer_fail(c, "the parts' extents add up to %" PRId64 ", the axis has %" PRId64, sum,
+        ot_infer_fail(c, "the sizes in split add up to %" PRId64 ", the axis has %" PRId64, sum,
                       extent);
         return false;
     }

@@ -18,13 +18,13 @@ static void split_training_infer(ot_infer *c)
     if (!ot_infer_axis(c, ot_attr_int(ot_infer_node(c), "axis"), ot_infer_shape(c, 0)->ndim, &axis))
         return;
     if (known != NULL && n_sizes != n) {
-        ot_infer_fail(c, "%d extents for %d outputs", n_sizes, n);
+        ot_infer_fail(c, "%d sizes for %d outputs", n_sizes, n);
         return;
     }
     for (int i = 0; i < n; i++) {
         sizes[i] = known == NULL ? ot_dim_unknown() : known[i];
         if (ot_dim_is_number(sizes[i]) && sizes[i] < 0) {
-            ot_infer_fail(c, "part %d has extent %" PRId64, i, sizes[i]);
+            ot_infer_fail(c, "split %d has size %" PRId64, i, sizes[i]);
             return;
         }
     }

@@ -75,9 +75,9 @@ bool ot__infer_concat(ot_infer *c, int axis, ot_shape *y)
                     return false;
                 y->dim[k] = sum;
             } else if (!merge_extent(&y->dim[k], x->dim[k])) {
-                ot_infer_fail(
-                    c, "input %d has extent %" PRId64 " at axis %d, the ones before %" PRId64, i,
-                    x->dim[k], k, y->dim[k]);
+                ot_infer_fail(c,
+                              "input %d has size %" PRId64 " at axis %d, the ones before %" PRId64,
+                              i, x->dim[k], k, y->dim[k]);
                 return false;
             }
         }
@@ -201,7 +201,7 @@ ot_status ot__run_split(const ot_run *r)
 
         if (size < 0 || size > extent - from || (y != NULL && size != y->shape.dim[state->axis]))
             return ot__error(OT_ERR_INVALID,
-                             "part %d has extent %" PRId64 " from %" PRId64 " on, of %" PRId64, i,
+                             "split %d has size %" PRId64 " from %" PRId64 " on, of %" PRId64, i,
                              size, from, extent);
         if (y != NULL) {
             ot__strided s = state->parts[i];

@@ -20,7 +20,7 @@ void ot__batch_norm_forms(ot_prep *p)
 
 static ot_status wrong_form(ot_prep *p)
 {
-    return ot_prep_fail(p, OT_ERR_INTERNAL, "the form of X is not one of images");
+    return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
 }
 
 ot_status ot__batch_norm_prepare_simd(ot_prep *p, ot__batch_norm *norm)

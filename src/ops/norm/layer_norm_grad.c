@@ -32,8 +32,7 @@ static void infer(ot_infer *c, int bias)
     }
     for (int i = SCALE + 1; i < node->n_inputs; i++)
         if (i != bias && !fits(ot_infer_shape(c, i), &stats)) {
-            ot_infer_fail(c, "input %d must have X's shape with extent 1 where it is normalised",
-                          i);
+            ot_infer_fail(c, "input %d must have X's shape with size 1 where it is normalised", i);
             return;
         }
     for (int i = 0; i < node->n_outputs; i++)

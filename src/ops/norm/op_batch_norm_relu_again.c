@@ -88,7 +88,7 @@ static ot_status prepare_simd(ot_prep *p)
     if (!state)
         return OT_ERR_NO_MEMORY;
     if (!ot__channels_of(&x->shape, x->form, &state->layout))
-        return ot_prep_fail(p, OT_ERR_INTERNAL, "the form of X is not one of images");
+        return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     state->channels = x->shape.dim[1];
     ot_prep_scratch(p, (size_t)state->channels * sizeof(float));
     return OT_OK;

@@ -25,7 +25,7 @@ static void average_pool_grad_like_infer(ot_infer *c)
     for (int i = 0; i < x.ndim; i++)
         if (ot_dim_is_number(made.dim[i]) && ot_dim_is_number(dy->dim[i]) &&
             made.dim[i] != dy->dim[i]) {
-            ot_infer_fail(c, "dY has extent %" PRId64 " along axis %d, the shape makes %" PRId64,
+            ot_infer_fail(c, "dY has size %" PRId64 " along axis %d, the shape makes %" PRId64,
                           dy->dim[i], i, made.dim[i]);
             return;
         }

@@ -82,7 +82,7 @@ ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
         return OT_ERR_NO_MEMORY;
     describe(p, x, y, &state->pool);
     if (!ot__channels_of(&x->shape, x->form, &state->channels))
-        return ot_prep_fail(p, OT_ERR_INTERNAL, "the form of X is not one of images");
+        return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     return OT_OK;
 }
 
@@ -122,7 +122,7 @@ void ot__pool_infer_input(ot_infer *c, const ot_shape *y, ot_shape *x)
             continue;
         made = *to < 1 || *to > INT32_MAX ? 0 : ot__geometry_out(&g, a, *to);
         if (made < 1 || (ot_dim_is_number(y->dim[a + 2]) && made != y->dim[a + 2])) {
-            ot_infer_fail(c, "extent %" PRId64 " along axis %d does not make dY", *to, a + 2);
+            ot_infer_fail(c, "size %" PRId64 " along axis %d does not make dY", *to, a + 2);
             return;
         }
     }

@@ -106,7 +106,7 @@ static const char *read_activations(const ot_node *node, ot__recurrent *p)
                 if (equals_in_any_case(&names->strings[i], activation_defaults[f->kind].name))
                     break;
         if (f->kind == OT__N_ACTIVATIONS)
-            return "activations has a name that is none of ONNX's recurrent activations";
+            return "activations has a name that is not one of ONNX's recurrent activations";
         base = &activation_defaults[f->kind];
         f->alpha = base->has_alpha && i_alpha < n_alphas ? (double)alphas[i_alpha++] : base->alpha;
         f->beta = base->has_beta && i_beta < n_betas ? (double)betas[i_beta++] : base->beta;

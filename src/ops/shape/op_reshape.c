@@ -27,7 +27,7 @@ static bool read_target(ot_infer *c, const int64_t *target, ot_shape *y, bool *i
         } else if (target[k] == -1 && *inferred < 0) {
             *inferred = k;
         } else if (ot_dim_is_number(target[k]) && target[k] < 0) {
-            ot_infer_fail(c, "shape has %" PRId64 " at axis %d, expected an extent%s", target[k], k,
+            ot_infer_fail(c, "shape has %" PRId64 " at axis %d, expected a size%s", target[k], k,
                           target[k] == -1 ? " (-1 stands once)" : "");
             return false;
         }
@@ -78,7 +78,7 @@ static void reshape_infer(ot_infer *c)
     reshape_sides sides;
 
     if (list->ndim != 1 || (ot_dim_is_number(list->dim[0]) && list->dim[0] > OT_MAX_NDIM)) {
-        ot_infer_fail(c, "shape must be a list of at most %d extents", OT_MAX_NDIM);
+        ot_infer_fail(c, "shape must be a list of at most %d dim sizes", OT_MAX_NDIM);
         return;
     }
     if (!ot_dim_is_number(list->dim[0])) {

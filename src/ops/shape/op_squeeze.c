@@ -32,7 +32,7 @@ static void squeeze_infer(ot_infer *c)
         if (!axes.has[k]) {
             y.dim[y.ndim++] = x->dim[k];
         } else if (ot_dim_is_number(x->dim[k]) && x->dim[k] != 1) {
-            ot_infer_fail(c, "axis %d has extent %" PRId64 ", expected 1", k, x->dim[k]);
+            ot_infer_fail(c, "axis %d has size %" PRId64 ", expected 1", k, x->dim[k]);
             return;
         }
     }

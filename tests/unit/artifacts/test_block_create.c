@@ -261,7 +261,7 @@ static void the_first_error_is_what_finishing_reports(void **state)
     assert_int_equal(ot_block_status(b), OT_ERR_NOT_FOUND);
     ot_block_requires_grad(b, NULL, 7);
     y = ot_block_add(b, y, ot_block_linear(b, y, -1, -1, NULL));
-    assert_refused(b, y, OT_ERR_NOT_FOUND, "value: 'nope' is no value of the graph");
+    assert_refused(b, y, OT_ERR_NOT_FOUND, "value: 'nope' is not a value of the graph");
 }
 
 static void what_training_refuses_is_reported_as_by_generate(void **state)

@@ -219,11 +219,11 @@ static void losses_that_cannot_be_are_refused_with_their_name(void **state)
     options.loss = OT_LOSS_MSE;
     options.input = "nope";
     assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_NOT_FOUND,
-                   "mse: loss input 'nope' is no value of the model");
+                   "mse: loss input 'nope' is not a value of the model");
     b = block_over(forward);
     options.reduction = (ot_reduction)9;
     assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID,
-                   "loss: reduction 9 is none");
+                   "loss: unknown reduction 9 (known: mean, sum, none)");
     b = block_over(forward);
     options.size = 0;
     assert_refused(b, ot_block_loss(b, NULL, &options), OT_ERR_INVALID,

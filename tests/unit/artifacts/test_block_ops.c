@@ -453,14 +453,14 @@ static void a_sequence_is_built_but_cannot_be_run_here(void **state)
     (void)state;
     model = finished(b, build_sequence(b, y));
     assert_int_equal(model->graph->outputs[0]->kind, OT_VALUE_SEQUENCE);
-    assert_fails(ot_artifacts_generate(model, NULL, &artifacts), OT_ERR_INVALID, "is no tensor");
+    assert_fails(ot_artifacts_generate(model, NULL, &artifacts), OT_ERR_INVALID, "is not a tensor");
     ot_model_destroy(model);
     b = block_over("(float[3] x) => (float[3] y) <float[3] w = {1, 2, 3}>"
                    "{ y = Mul(x, w) }");
     y = ot_block_output(b, 0);
     y = build_sequence(b, y);
     assert_fails(ot_block_finish_training(b, &y, 1, NULL, &artifacts), OT_ERR_INVALID,
-                 "is no tensor");
+                 "is not a tensor");
     ot_block_destroy(b);
 }
 

@@ -54,12 +54,14 @@ static const bad_wish wishes[] = {
      OT_OPTIMIZER_ADAMW, OT_ERR_INVALID,
      "to 'mean' (only through input 'input_mean' of BatchNormalization 'norm')"},
     {"an additional output that is none", two_outputs, NULL, NULL, "nope", NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "additional output 'nope' is no tensor of the model"},
+     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "additional output 'nope' is not a tensor of the model"},
     // losses
     {"a loss that is none", two_outputs, NULL, NULL, NULL, NULL, NO_LOSS, OT_OPTIMIZER_ADAMW,
-     OT_ERR_INVALID, "loss 99 is none"},
-    {"a loss of what is no value", two_outputs, NULL, NULL, NULL, "nope", OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "loss input 'nope' is no value of the model"},
+     OT_ERR_INVALID,
+     "unknown loss 99 (known: none, cross-entropy, mse, l1, bce-with-logits, "
+     "custom)"},
+    {"a loss of what is not a value", two_outputs, NULL, NULL, NULL, "nope", OT_LOSS_MSE,
+     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "loss input 'nope' is not a value of the model"},
     {"a custom loss without a model", two_outputs, NULL, NULL, NULL, NULL, OT_LOSS_CUSTOM,
      OT_OPTIMIZER_ADAMW, OT_ERR_INVALID, "custom loss without a model"},
     {"a loss of integers", of_integers, NULL, NULL, NULL, NULL, OT_LOSS_MSE, OT_OPTIMIZER_ADAMW,
@@ -68,7 +70,7 @@ static const bad_wish wishes[] = {
      OT_ERR_INVALID, "loss input 'y' is i64, expected a tensor of a float type"},
     // optimizers
     {"an optimizer that is none", two_outputs, NULL, NULL, NULL, NULL, OT_LOSS_MSE, 77,
-     OT_ERR_INVALID, "optimizer 77 is none"},
+     OT_ERR_INVALID, "unknown optimizer 77 (known: none, adamw, sgd, sgd-momentum)"},
     // operators in the way, all of them at once
     {"unknown operators", unknown_operators, NULL, NULL, NULL, NULL, OT_LOSS_MSE,
      OT_OPTIMIZER_ADAMW, OT_ERR_UNSUPPORTED, "com.acme.Twist 'first' (from 'w' by Mul)"},

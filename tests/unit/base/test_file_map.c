@@ -123,7 +123,7 @@ static void missing_files_and_folders_are_errors_that_name_the_path(void **state
     assert_int_equal(ot__file_map_open(&map, missing), OT_ERR_IO);
     assert_non_null(strstr(ot_error_message(), missing));
     assert_int_equal(ot__file_map_open(&map, *state), OT_ERR_IO);
-    assert_non_null(strstr(ot_error_message(), "is a folder"));
+    assert_non_null(strstr(ot_error_message(), "is a directory"));
     assert_null(map.data);
     ot__file_map_close(&map);
 }
@@ -362,7 +362,7 @@ static void an_input_is_read_where_it_is_asked_and_not_behind_a_new_end(void **s
     assert_says(path, ot__file_input_read(&input, path, 2, bytes, 4), OT_ERR_IO,
                 "had 6 bytes when it was opened, now ends before byte 6");
     ot__file_input_close(&input);
-    assert_says(*state, ot__file_input_open(&input, *state), OT_ERR_IO, "is a folder");
+    assert_says(*state, ot__file_input_open(&input, *state), OT_ERR_IO, "is a directory");
 }
 
 int main(void)

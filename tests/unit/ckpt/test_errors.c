@@ -36,7 +36,7 @@ static const bad_file bad_files[] = {
     {"cut in the identifier", 6, 0, 0, "has 6 bytes, too few for a checkpoint"},
     {"cut in the elements", 138, 0, 0, "leaves the 138 bytes of the file"},
     {"another identifier", 144, AT_IDENTIFIER, 'X',
-     "is no checkpoint: bytes 4 to 7 are not 'ODTC'"},
+     "is not a checkpoint: bytes 4 to 7 are not 'ODTC'"},
     {"version 3", 144, AT_VERSION, 3, "is a checkpoint of version 3, expected 1 to 2"},
     {"version 0", 144, AT_VERSION, 0, "is a checkpoint of version 0, expected 1 to 2"},
 };
@@ -71,7 +71,7 @@ static void what_is_not_there_is_an_error_of_the_system(void **state)
                  "missing: cannot be opened: No such file or directory");
     assert_null(checkpoint);
     assert_error(ot_checkpoint_load(*state, &checkpoint), OT_ERR_FORMAT,
-                 "is a folder; checkpoints from before ONNX Runtime 1.16 cannot be read");
+                 "is a directory; checkpoints from before ONNX Runtime 1.16 cannot be read");
 }
 
 // ---- external data ----

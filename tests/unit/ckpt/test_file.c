@@ -327,7 +327,7 @@ static void missing_data_and_folders_are_errors_that_name_the_path(void **state)
     assert_int_equal(save(path, EXTERNAL, N_OLD), OT_OK);
     assert_int_equal(unlink(in_folder(state, "checkpoint.data")), 0);
     assert_refused(path, OT_ERR_IO, "checkpoint.data");
-    assert_refused(*state, OT_ERR_FORMAT, "is a folder");
+    assert_refused(*state, OT_ERR_FORMAT, "is a directory");
     assert_refused(in_folder(state, "nothing"), OT_ERR_IO, "nothing");
 }
 

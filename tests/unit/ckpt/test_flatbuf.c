@@ -212,7 +212,7 @@ static void refusals_say_what_is_wrong(void **state)
     expect_refusal(worked_example, 0, "too few");
     memcpy(bytes, worked_example, sizeof(bytes));
     bytes[4] = 'X';
-    expect_refusal(bytes, sizeof(bytes), "is no checkpoint");
+    expect_refusal(bytes, sizeof(bytes), "is not a checkpoint");
     memcpy(bytes, worked_example, sizeof(bytes));
     bytes[0x1c] = 3;
     expect_refusal(bytes, sizeof(bytes), "version 3, expected 1 to 2");
@@ -221,7 +221,7 @@ static void refusals_say_what_is_wrong(void **state)
     expect_refusal(bytes, sizeof(bytes), "tensor 'w' has 8 bytes of elements, its shape needs 12");
     memcpy(bytes, worked_example, sizeof(bytes));
     bytes[0x7f] = 0xff; // a negative extent
-    expect_refusal(bytes, sizeof(bytes), "tensor 'w' has extent -");
+    expect_refusal(bytes, sizeof(bytes), "tensor 'w' has size -");
     memcpy(bytes, worked_example, sizeof(bytes));
     bytes[0x64] = 99;
     expect_refusal(bytes, sizeof(bytes), "element type 99");

@@ -38,7 +38,7 @@ static double number(const char *text)
     double value;
 
     if (!ot__cell_number(&cell, &value))
-        fail_msg("'%s' is no number", text);
+        fail_msg("'%s' is not a number", text);
     return value;
 }
 
@@ -160,12 +160,12 @@ static void malformed_files_are_refused_with_the_line(void **state)
 {
     (void)state;
     assert_refused("", "data: is empty");
-    assert_refused("a,b\n", "data: has no rows behind its header");
+    assert_refused("a,b\n", "data: has no rows after its header");
     assert_refused("1,2\n3\n", "data: line 2 has 1 columns, expected 2");
     assert_refused("1,2\n3,4,5\n", "data: line 2 has 3 columns, expected 2");
     assert_refused("1,2\n\n3,4\n", "data: line 2 is empty");
     assert_refused("1,2\n3,\"4\n", "data: line 2, column 2 has a quote that is not closed");
-    assert_refused("\"1\"1,2\n", "data: line 1, column 1 has text behind its closing quote");
+    assert_refused("\"1\"1,2\n", "data: line 1, column 1 has text after its closing quote");
 }
 
 // Also of what lies in memory, where all is seen at once: more cells than an int can count.

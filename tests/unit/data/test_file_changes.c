@@ -277,7 +277,7 @@ static void an_error_far_behind_has_its_line(void **state)
     assert_int_equal(ot_batches_create(dataset, &binding, 1, &options, &batches), OT_OK);
     assert_int_equal(ot_batches_next(batches, &batch, 1), OT_OK);
     assert_next_says(batches, OT_ERR_INVALID, path,
-                     "line 20002, column 1 ('n'): 'nan' is no decimal number");
+                     "line 20002, column 1 ('n'): 'nan' is not a decimal number");
     ot_batches_destroy(batches);
     ot_dataset_destroy(dataset);
 }

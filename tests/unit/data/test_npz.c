@@ -137,8 +137,8 @@ static void an_array_that_is_bound_is_named_when_it_cannot_be_used(void **state)
     static const struct {
         const char *field, *message;
     } cases[] = {
-        {"epoch", "input 'epoch': data: array 'epoch': the header states no array of rows"},
-        {"names", "input 'names': data: array 'names': element type is not one of numpy's plain"},
+        {"epoch", "input 'epoch': data: array 'epoch': the header declares no array of rows"},
+        {"names", "input 'names': data: array 'names': element type is not one of numpy's numeric"},
         {"empty", "field 'empty' has no rows"},
         {"short", "array 'short' is stated as f32[30,2] but has 8 bytes"},
     };
@@ -184,7 +184,7 @@ static void an_archive_without_one_array_of_use_says_why(void **state)
 
     (void)state;
     assert_int_equal(open_npz(mixed, 2, &dataset), OT_ERR_UNSUPPORTED);
-    assert_message("array 'epoch': the header states no array of rows");
+    assert_message("array 'epoch': the header declares no array of rows");
     assert_null(dataset);
 }
 

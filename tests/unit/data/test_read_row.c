@@ -180,7 +180,7 @@ static void fractions_are_refused_by_integer_inputs_with_row_and_column(void **s
     (void)state;
     for (size_t i = 0; i < OT_COUNT(dtypes); i++)
         assert_read("0.5", dtypes[i], OT_ERR_INVALID,
-                    "line 3, column 1 ('a'): 0.5 is no whole number, the input takes ");
+                    "line 3, column 1 ('a'): 0.5 is not a whole number, the input takes ");
     assert_read("1.5", OT_F32, OT_OK, NULL);
 }
 
@@ -209,7 +209,7 @@ static void fractions_in_arrays_are_refused_with_row_and_element(void **state)
     (void)state;
     read_all(dataset, (ot_binding){.dtype = OT_I32, .scale = 1, .n_channels = 1}, OT_ERR_INVALID,
              NULL);
-    assert_non_null(strstr(ot_error_message(), "row 3, element 10: 1.5 is no whole number"));
+    assert_non_null(strstr(ot_error_message(), "row 3, element 10: 1.5 is not a whole number"));
     ot_dataset_destroy(dataset);
 }
 

@@ -14,7 +14,7 @@ static void assert_list(const char *text, int n, const char *const *items)
     found = ot__metadata_list(arena, text, &n_found);
     assert_non_null(found);
     if (n_found != n)
-        fail_msg("%s: %d texts", text, n_found);
+        fail_msg("%s: %d strings", text, n_found);
     for (int i = 0; i < n; i++)
         assert_string_equal(found[i], items[i]);
     ot__arena_destroy(arena);

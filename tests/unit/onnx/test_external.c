@@ -88,7 +88,7 @@ static void links_that_go_up_too_far_or_in_rings_are_refused(void **state)
     assert_int_equal(symlink("sub/../../w.bin", in_folder("out.bin")), 0);
     assert_int_equal(symlink("ring.bin", in_folder("ring.bin")), 0);
     assert_refused("\"location\": \"out.bin\"", OT_ERR_FORMAT,
-                   "'out.bin' is a link that leaves the model's folder");
+                   "'out.bin' is a link that leaves the model's directory");
     assert_refused("\"location\": \"ring.bin\"", OT_ERR_IO, "'ring.bin' cannot be opened");
 }
 
@@ -101,7 +101,7 @@ static void only_regular_files_hold_elements(void **state)
     assert_refused("\"location\": \"pipe\"", OT_ERR_IO,
                    "'pipe' is a device, pipe or socket, expected a regular file");
     assert_refused("\"location\": \"sub\"", OT_ERR_IO,
-                   "'sub' is a folder, expected a regular file");
+                   "'sub' is a directory, expected a regular file");
     assert_refused("\"location\": \"sub/.\"", OT_ERR_IO, "'sub/.' cannot be opened");
     assert_refused("\"location\": \"file/w.bin\"", OT_ERR_IO, "'file/w.bin' is not there");
 }
@@ -125,11 +125,12 @@ static void paths_that_leave_the_folder_are_refused(void **state)
     (void)state;
     write_file("w.bin", elements, sizeof elements);
     assert_refused("\"location\": \"../w.bin\"", OT_ERR_FORMAT,
-                   "'../w.bin' leaves the model's folder");
-    assert_refused("\"location\": \"sub/../../w.bin\"", OT_ERR_FORMAT, "leaves the model's folder");
-    assert_refused("\"location\": \"..\"", OT_ERR_FORMAT, "leaves the model's folder");
-    assert_refused("\"location\": \"/etc/passwd\"", OT_ERR_FORMAT, "leaves the model's folder");
-    assert_refused("\"location\": \"\"", OT_ERR_FORMAT, "leaves the model's folder");
+                   "'../w.bin' leaves the model's directory");
+    assert_refused("\"location\": \"sub/../../w.bin\"", OT_ERR_FORMAT,
+                   "leaves the model's directory");
+    assert_refused("\"location\": \"..\"", OT_ERR_FORMAT, "leaves the model's directory");
+    assert_refused("\"location\": \"/etc/passwd\"", OT_ERR_FORMAT, "leaves the model's directory");
+    assert_refused("\"location\": \"\"", OT_ERR_FORMAT, "leaves the model's directory");
 }
 
 static void links_that_leave_the_folder_are_refused(void **state)
@@ -137,9 +138,9 @@ static void links_that_leave_the_folder_are_refused(void **state)
     (void)state;
     assert_int_equal(symlink("/etc/passwd", in_folder("link.bin")), 0);
     assert_refused("\"location\": \"link.bin\"", OT_ERR_FORMAT,
-                   "'link.bin' is a link that leaves the model's folder");
+                   "'link.bin' is a link that leaves the model's directory");
     assert_int_equal(symlink("/etc", in_folder("sub")), 0);
-    assert_refused("\"location\": \"sub/passwd\"", OT_ERR_FORMAT, "leaves the model's folder");
+    assert_refused("\"location\": \"sub/passwd\"", OT_ERR_FORMAT, "leaves the model's directory");
 }
 
 static void a_folder_whose_name_goes_on_is_outside(void **state)
@@ -152,7 +153,7 @@ static void a_folder_whose_name_goes_on_is_outside(void **state)
     assert_int_equal(mkdir(sibling, 0700), 0);
     assert_int_equal(ot__file_write(target, elements, sizeof elements), OT_OK);
     assert_int_equal(symlink(target, in_folder("link.bin")), 0);
-    assert_refused("\"location\": \"link.bin\"", OT_ERR_FORMAT, "leaves the model's folder");
+    assert_refused("\"location\": \"link.bin\"", OT_ERR_FORMAT, "leaves the model's directory");
     remove_all(sibling);
 }
 
@@ -252,7 +253,7 @@ static void a_model_in_memory_has_no_external_data(void **state)
 
     (void)state;
     assert_int_equal(ot_model_load_buffer(text, strlen(text), NULL, &model), OT_ERR_FORMAT);
-    assert_message_has("of a model that was not read from a folder");
+    assert_message_has("of a model that was not read from a directory");
 }
 
 static void models_in_memory_find_them_in_the_folder_that_is_told(void **state)

@@ -98,7 +98,7 @@ static void packed_numbers_must_fill_their_field(void **state)
     (void)state;
     put_bytes(&w, 4, "12345", 5);
     m = model_with_initializer(&w);
-    assert_guarded(&m, NULL, OT_ERR_FORMAT, "has 5 bytes, which is no multiple of 4");
+    assert_guarded(&m, NULL, OT_ERR_FORMAT, "has 5 bytes, which is not a multiple of 4");
 }
 
 static void packed_integers_must_end(void **state)

@@ -358,7 +358,7 @@ static void a_negative_extent_is_refused_but_minus_one_is_any(void **state)
     ot_model *out;
 
     (void)state;
-    assert_refused(&m, OT_ERR_FORMAT, "value 'typed': extent -7 of axis 0 is negative");
+    assert_refused(&m, OT_ERR_FORMAT, "value 'typed': size -7 of axis 0 is negative");
     type = tensor_type_with_extents(2, -1);
     m = model_with_type(&type);
     out = read_message(&m);

@@ -161,7 +161,7 @@ static void negative_extents_are_refused(void **state)
     const message w = tensor("w", OT_F32, 2, dims);
 
     (void)state;
-    assert_tensor_refused(&w, OT_ERR_FORMAT, "tensor 'w': extent -1 of axis 1 is negative");
+    assert_tensor_refused(&w, OT_ERR_FORMAT, "tensor 'w': size -1 of axis 1 is negative");
 }
 
 static void sizes_that_overflow_are_refused(void **state)

@@ -216,7 +216,7 @@ static void elements_are_checked(void **state)
     assert_refused(MODEL("<int64[1] w = {1.5}> { y = Neg (x) }"), "expected an integer, found 1.5");
     assert_refused(MODEL("<float[1] w = {x}> { y = Neg (x) }"), "expected a number, found 'x'");
     assert_refused(MODEL("<string[1] w = {1}> { y = Neg (x) }"), "expected a string, found '1'");
-    assert_refused(MODEL("<float[-2] w = {1}> { y = Neg (x) }"), "extent -2 is negative");
+    assert_refused(MODEL("<float[-2] w = {1}> { y = Neg (x) }"), "size -2 is negative");
     assert_refused(MODEL("<float[9223372036854775807,2] w = {1}> { y = Neg (x) }"),
                    "more elements than can be counted");
 }

@@ -40,7 +40,7 @@ static void assert_warned(const char *value)
     char expected[256];
 
     snprintf(expected, sizeof expected,
-             "the file states a wrong shape of '%s': what follows from the inputs is used", value);
+             "the file declares a wrong shape for '%s'; the inferred shape is used", value);
     assert_int_equal(n_warnings, 1);
     assert_string_equal(warning, expected);
 }
@@ -101,7 +101,7 @@ static void several_wrong_shapes_are_one_warning(void **state)
 
     (void)state;
     assert_int_equal(n_warnings, 1);
-    assert_non_null(strstr(warning, "a wrong shape of 'z' and others: "));
+    assert_non_null(strstr(warning, "a wrong shape for 'z' and others; "));
     ot_model_destroy(model);
 }
 

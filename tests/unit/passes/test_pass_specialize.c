@@ -48,7 +48,7 @@ static void inputs_that_disagree_on_a_symbol_are_named(void **state)
 
     (void)state;
     assert_fails(ot__pass_specialize(model, shapes, 2), OT_ERR_INVALID,
-                 "input 'w': axis 0 ('N') has extent 8, but 7 in input 'x'");
+                 "input 'w': axis 0 ('N') has size 8, but 7 in input 'x'");
     ot_model_destroy(model);
 }
 
@@ -76,7 +76,7 @@ static void an_extent_that_contradicts_the_declared_one_is_refused(void **state)
 
     (void)state;
     assert_fails(ot__pass_specialize(model, shapes, 2), OT_ERR_INVALID,
-                 "input 'x': axis 2 has extent 5, expected 4");
+                 "input 'x': axis 2 has size 5, expected 4");
     ot_model_destroy(model);
 }
 

@@ -268,9 +268,11 @@ static void a_parameter_of_integers_has_no_place_in_a_vector_of_floats(void **st
     open_with_counter(f);
     assert_int_equal(ot_session_parameters_size(f->session, OT_PARAMETERS_ALL), 2);
     assert_error(ot_session_get_parameters(f->session, OT_PARAMETERS_ALL, all, 2),
-                 OT_ERR_UNSUPPORTED, "parameter 'seen' is i64 and has no place in a vector of f32");
+                 OT_ERR_UNSUPPORTED,
+                 "parameter 'seen' is i64 and cannot be put into a vector of f32");
     assert_error(ot_session_set_parameters(f->session, OT_PARAMETERS_ALL, all, 2),
-                 OT_ERR_UNSUPPORTED, "parameter 'seen' is i64 and has no place in a vector of f32");
+                 OT_ERR_UNSUPPORTED,
+                 "parameter 'seen' is i64 and cannot be put into a vector of f32");
     assert_int_equal(ot_session_get_parameters(f->session, OT_PARAMETERS_TRAINABLE, all, 1), OT_OK);
 }
 

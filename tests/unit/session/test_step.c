@@ -297,7 +297,7 @@ static void inputs_that_do_not_fit_are_named(void **state)
     assert_step_error(f, other_type, 2, "input 0 'x' is f64, expected f32");
     assert_step_error(f, other_rank, 2, "input 1 'labels' is f32, expected i64");
     assert_step_error(f, other_rows, 2,
-                      "input 'labels': axis 0 ('batch') has extent 5, but 2 in input 'x'");
+                      "input 'labels': axis 0 ('batch') has size 5, but 2 in input 'x'");
     ot_tensor_destroy(wide);
     ot_tensor_destroy(doubles);
     ot_tensor_destroy(rows);

@@ -273,7 +273,7 @@ static void splits_and_classes_that_cannot_be_are_told(void **state)
     assert_refused(f, "split: -1, expected 0 to 1");
     f->options.split = 0;
     f->batches_options.n_classes = 2;
-    assert_refused(f, "the labels are 3 different texts, the model has 2 classes");
+    assert_refused(f, "the labels are 3 different strings, the model has 2 classes");
     f->batches_options.n_classes = 0;
     f->options.n_bind = 1;
     assert_refused(f, "0 targets and 1 bindings, of which some are missing");

@@ -31,7 +31,7 @@ static const graph_case cases[] = {
     {"division",
      HEAD "g (double[N,3] a, double[3] b) => (double[N,3] y) { y = Div(a, b) }",
      {"a", "b"}},
-    {"division of extents that differ in name",
+    {"division of dim sizes that differ in name",
      HEAD "g (double[N,M] a, double[O,M] b) => (double[Q,M] y) { c = Div(a, b) y = Mul(c, a) }",
      {"a", "b"}},
     {"products",

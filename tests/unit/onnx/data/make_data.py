@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the files of this folder with the onnx package (1.23): python make_data.py"""
+"""Makes the files of this directory with the onnx package (1.23): python make_data.py"""
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser, printer
