@@ -15,7 +15,7 @@ from pathlib import Path
 
 FOLDERS = ("passes", "autodiff", "exec")
 PATTERNS = ("fuse_", "match_")
-INSERTS = {"ot__graph_add_node", "ot__op_build", "ot__op_find", "ot__open_node", "add_node", "ot_emit", "ot_emit1", "ot_emit2", "ot_emit3"}
+INSERTS = {"ot__graph_add_node", "ot__build_node", "ot__op_build", "ot__op_find", "ot__open_node", "add_node", "ot_emit", "ot_emit1", "ot_emit2", "ot_emit3"}
 OPERATOR = re.compile(r'^OT_OP\("[^"]*", (\w+),', re.MULTILINE)
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"((?:[^"\\]|\\.)*)"|\'(?:[^\'\\]|\\.)*\'|(\w+)\s*\(|[(){};]', re.DOTALL)
 

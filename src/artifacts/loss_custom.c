@@ -151,6 +151,7 @@ static ot_status copy_node(merging *m, const ot_node *node)
 {
     const size_t n = (size_t)(node->n_inputs + node->n_outputs);
     ot_value **ends = ot__arena_alloc(m->graph->model->arena, (n + 1) * sizeof *ends);
+    ot__builder b = {.graph = m->graph};
     ot_node *copy;
 
     OT_TRY(check_form(m, node));
@@ -164,15 +165,14 @@ static ot_status copy_node(merging *m, const ot_node *node)
 
         if (!node->outputs[i])
             continue;
-        *y = ot__graph_new_value(m->graph, node->outputs[i]->name);
+        *y = ot__build_value(&b, node->outputs[i]->name);
         if (!*y || !ot__map_put(&m->values, node->outputs[i]->name, *y))
             return OT_ERR_NO_MEMORY;
     }
-    copy = ot__graph_add_node(m->graph, node->domain, node->op_type, node->name, ends,
-                              node->n_inputs, ends + node->n_inputs, node->n_outputs);
+    copy = ot__op_build(&b, node->domain, node->op_type, node->name, ends, node->n_inputs,
+                        ends + node->n_inputs, node->n_outputs);
     if (!copy || !ot__node_copy_attrs(copy, node))
-        return OT_ERR_NO_MEMORY;
-    copy->op = node->op;
+        return copy ? OT_ERR_NO_MEMORY : b.status;
     return ot__op_infer(copy);
 }
 

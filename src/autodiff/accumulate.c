@@ -55,16 +55,6 @@ void ot__gradients_deinit(ot__gradients *g)
     ot__free(g->n_arrived);
 }
 
-// A node with one output, named and settled like those that rules emit.
-static ot_status add_node(ot_graph *graph, const char *op, const char *name,
-                          ot_value *const *inputs, int n_inputs, ot_value *y)
-{
-    ot__builder b = {.graph = graph};
-
-    ot__op_settle(&b, ot__op_build(&b, "", op, name, inputs, n_inputs, &y, 1));
-    return b.status;
-}
-
 static bool is_fresh(const ot__gradients *g, const ot_value *dx)
 {
     return dx->producer && !ot__reach_knows(g->reach, dx) && !ot__has_number(&g->claimed, dx);
@@ -74,18 +64,17 @@ static bool is_fresh(const ot__gradients *g, const ot_value *dx)
 // value's gradient is handed on by an Identity.
 static ot_status own(const ot__gradients *g, const ot_node *node, int i_input, ot_value **dx)
 {
+    ot__builder b = {.graph = g->graph};
     ot_value *copy;
-    char *name;
+    const char *name;
 
     if (is_fresh(g, *dx))
         return OT_OK;
-    name = ot__arena_printf(g->graph->model->arena, "%s_Grad/Identity_dx%d", node->name, i_input);
-    copy = name ? ot__graph_new_value(g->graph, name) : NULL;
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
-    OT_TRY(add_node(g->graph, "Identity", name, dx, 1, copy));
+    name = ot__build_name(&b, "%s_Grad/Identity_dx%d", node->name, i_input);
+    copy = ot__build_value(&b, name);
+    ot__op_settle(&b, ot__op_build(&b, "", "Identity", name, dx, 1, &copy, 1));
     *dx = copy;
-    return OT_OK;
+    return b.status;
 }
 
 static bool shapes_agree(const ot_shape *a, const ot_shape *b)
@@ -129,14 +118,13 @@ static ot_status claim(ot__gradients *g, const ot_value *x, ot_value *dx, const 
 static ot_status sum_parts(ot__gradients *g, const ot_value *x)
 {
     const int v = ot__reach_number(g->reach, x);
-    ot_value *sum;
-    char *base = ot__arena_printf(g->graph->model->arena, "%s_grad", x->name);
-    char *name = ot__arena_printf(g->graph->model->arena, "AccumulateGrad_%s_grad", x->name);
+    ot__builder b = {.graph = g->graph};
+    const char *name = ot__build_name(&b, "AccumulateGrad_%s_grad", x->name);
+    ot_value *sum = ot__build_value(&b, ot__build_name(&b, "%s_grad", x->name));
 
-    sum = base && name ? ot__graph_new_value(g->graph, base) : NULL;
-    if (!sum)
-        return OT_ERR_NO_MEMORY;
-    OT_TRY(add_node(g->graph, "Sum", name, &g->parts[g->reach->uses.first[v]], g->n_parts[v], sum));
+    ot__op_settle(&b, ot__op_build(&b, "", "Sum", name, &g->parts[g->reach->uses.first[v]],
+                                   g->n_parts[v], &sum, 1));
+    OT_TRY(b.status);
     OT_TRY(ot__numbers_add(&g->claimed, sum));
     if (x->has_shape)
         ot__value_set(sum, x->dtype, &x->shape);

@@ -33,8 +33,8 @@ static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value
 static ot_status emit_ones(ot_graph *graph, ot_value *target, ot_value *seed)
 {
     ot__builder b = {.graph = graph};
-    char *name = ot__arena_printf(graph->model->arena, "%s_shape", seed->name);
-    ot_value *shape = ot__build_made(&b, name != NULL) ? ot__build_value(&b, name) : NULL;
+    const char *name = ot__build_name(&b, "%s_shape", seed->name);
+    ot_value *shape = ot__build_value(&b, name);
     ot_node *ones;
 
     ot__op_settle(&b, ot__op_build(&b, "", "Shape", name, &target, 1, &shape, 1));

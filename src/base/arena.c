@@ -143,24 +143,32 @@ char *ot__arena_strdup(ot__arena *arena, const char *text)
     return ot__arena_memdup(arena, text, strlen(text) + 1);
 }
 
-char *ot__arena_printf(ot__arena *arena, const char *format, ...)
+char *ot__arena_vprintf(ot__arena *arena, const char *format, va_list args)
 {
-    va_list args;
+    va_list again;
     int length;
     char *text;
 
-    va_start(args, format);
-    length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_copy(again, args);
+    length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     if (length < 0) { // longer than an int can say
         ot__error_memory(SIZE_MAX);
         return NULL;
     }
     text = ot__arena_alloc(arena, (size_t)length + 1);
-    if (!text)
-        return NULL;
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, args);
+    return text;
+}
+
+char *ot__arena_printf(ot__arena *arena, const char *format, ...)
+{
+    va_list args;
+    char *text;
+
     va_start(args, format);
-    vsnprintf(text, (size_t)length + 1, format, args);
+    text = ot__arena_vprintf(arena, format, args);
     va_end(args);
     return text;
 }

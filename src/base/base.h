@@ -190,6 +190,7 @@ void *ot__arena_alloc(ot__arena *arena,
 char *ot__arena_strdup(ot__arena *arena, const char *text);
 char *ot__arena_strndup(ot__arena *arena, const char *text, size_t length);
 char *ot__arena_printf(ot__arena *arena, const char *format, ...) OT_PRINTF(2, 3);
+char *ot__arena_vprintf(ot__arena *arena, const char *format, va_list args) OT_PRINTF(2, 0);
 void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes);
 // A handle in the arena's memory, which is none any more when the arena goes. False when out of
 // memory.

@@ -16,7 +16,6 @@ typedef struct copy {
 typedef struct layout {
     ot__plan_builder *b;
     ot_graph *graph;
-    const ot_op_def *reorder;
     ot_node **nodes; // the new list
     int n_nodes;
     copy *copies; // the latest of each value
@@ -46,15 +45,13 @@ static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_for
 static ot_status add_reorder(layout *l, ot_value *from, ot_value *to)
 {
     const int n_before = l->graph->n_nodes;
-    ot_node *node =
-        ot__graph_add_node(l->graph, "ai.onnxtrain", "Reorder", to->name, &from, 1, &to, 1);
+    ot__builder b = {.graph = l->graph};
+    ot_node *node = ot__op_build(&b, "ai.onnxtrain", "Reorder", to->name, &from, 1, &to, 1);
 
     l->graph->n_nodes = n_before; // it goes where it is needed, not behind
-    if (node == NULL)
-        return OT_ERR_NO_MEMORY;
-    node->op = l->reorder;
-    l->nodes[l->n_nodes++] = node;
-    return OT_OK;
+    if (node != NULL)
+        l->nodes[l->n_nodes++] = node;
+    return b.status;
 }
 
 static ot_status bring_input(layout *l, ot_node *node, int i, const ot_form *form)
@@ -234,7 +231,6 @@ static ot_status prepare(layout *l)
         l->capacity += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
         n_nodes += g->nodes[n]->n_inputs + g->nodes[n]->n_outputs;
     }
-    l->reorder = ot__op_find("ai.onnxtrain", "Reorder", 1);
     l->nodes = ot__arena_alloc(g->model->arena, ((size_t)n_nodes + 1) * sizeof *l->nodes);
     l->copies = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->copies);
     l->b->forms = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->b->forms);

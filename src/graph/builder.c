@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing a graph: values, initializers, nodes and attributes, with the first error kept.
+#include <stdarg.h>
 #include <string.h>
 
 #include "graph/graph_internal.h"
@@ -22,6 +23,19 @@ bool ot__build_made(ot__builder *b, bool made)
 }
 
 // ---- values ----
+
+const char *ot__build_name(ot__builder *b, const char *format, ...)
+{
+    va_list args;
+    char *name;
+
+    if (b->status != OT_OK)
+        return NULL;
+    va_start(args, format);
+    name = ot__arena_vprintf(b->graph->model->arena, format, args);
+    va_end(args);
+    return ot__build_made(b, name != NULL) ? name : NULL;
+}
 
 ot_value *ot__build_value(ot__builder *b, const char *name)
 {

@@ -357,6 +357,8 @@ typedef struct ot__builder {
 } ot__builder;
 bool ot__build_note(ot__builder *b, ot_status status); // keep it, if the first; false after one
 bool ot__build_made(ot__builder *b, bool made);        // OT_ERR_NO_MEMORY unless made
+// A text of the model's arena, as values and nodes are called.
+const char *ot__build_name(ot__builder *b, const char *format, ...) OT_PRINTF(2, 3);
 ot_value *ot__build_value(ot__builder *b, const char *name); // new: `name`, else name_1, ...
 // A new initializer of zeros, whose elements (value->constant) are the caller's to set.
 ot_value *ot__build_initializer(ot__builder *b, const char *name, ot_dtype dtype,

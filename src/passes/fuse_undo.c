@@ -12,167 +12,159 @@ static bool is_fused(const ot_node *node, const char *op_type)
     return strcmp(node->domain, "com.microsoft") == 0 && strcmp(node->op_type, op_type) == 0;
 }
 
-static ot_status unsupported(const ot_node *node, const char *what)
+static void refuse(ot__builder *b, const ot_node *node, const char *what)
 {
     char label[160];
 
-    return ot__error(OT_ERR_UNSUPPORTED, "%s: %s is not supported",
-                     ot__node_label(node, label, sizeof label), what);
+    ot__build_note(b, ot__error(OT_ERR_UNSUPPORTED, "%s: %s is not supported",
+                                ot__node_label(node, label, sizeof label), what));
 }
 
 // ---- building what comes behind ----
 
-// `node` makes a new value; *out is the one it made, which the caller's next node makes.
-static ot_status cut_output(ot_node *node, ot_value **out, ot_value **cut)
+// `node` makes a new value, which is returned; what it made is for a node that comes behind.
+static ot_value *cut_output(ot__builder *b, ot_node *node)
 {
-    ot_graph *graph = node->graph;
-    char *name;
+    ot_value *cut = ot__build_value(b, ot__build_name(b, "%s_unfused", node->outputs[0]->name));
 
-    *out = node->outputs[0];
-    name = ot__arena_printf(graph->model->arena, "%s_unfused", (*out)->name);
-    *cut = name ? ot__graph_new_value(graph, name) : NULL;
-    if (!*cut)
-        return OT_ERR_NO_MEMORY;
-    node->outputs[0] = *cut;
-    (*cut)->producer = node;
-    (*cut)->i_producer_output = 0;
-    return OT_OK;
+    if (cut) {
+        node->outputs[0] = cut;
+        cut->producer = node;
+        cut->i_producer_output = 0;
+    }
+    return cut;
 }
 
-static ot_node *append(ot_graph *graph, const char *op_type, const char *of, ot_value *const *in,
-                       int n_in, ot_value *out)
+static ot_node *add_behind(ot__builder *b, const char *op_type, const ot_node *of,
+                           ot_value *const *inputs, int n_inputs, ot_value *y)
 {
-    char *name = ot__arena_printf(graph->model->arena, "%s/%s", of, op_type);
+    const char *name = ot__build_name(b, "%s/%s", of->name, op_type);
 
-    return name ? ot__graph_add_node(graph, "", op_type, name, in, n_in, &out, 1) : NULL;
+    return ot__build_node(b, "", op_type, name, inputs, n_inputs, &y, 1);
 }
 
-static ot_value *new_f32(ot_graph *graph, const char *base, float number)
+static ot_value *new_bound(ot__builder *b, const char *name, float bound)
 {
-    ot_tensor *tensor = ot__model_tensor_new(graph->model, OT_F32, &OT_SHAPE_SCALAR);
-    ot_value *value = tensor ? ot__graph_new_value(graph, base) : NULL;
+    ot_value *value = ot__build_initializer(b, name, OT_F32, &OT_SHAPE_SCALAR);
 
-    if (!value || !ot__graph_add_initializer(graph, value, tensor))
-        return NULL;
-    memcpy(tensor->data, &number, sizeof number);
+    if (value)
+        memcpy(value->constant->data, &bound, sizeof bound);
     return value;
 }
 
 // ---- activations ----
 
+static void add_bounds(ot__builder *b, ot_node *clip, const float *bounds)
+{
+    ot_value *ends[] = {clip->inputs[0], new_bound(b, "clip_min", bounds[0]), NULL};
+
+    ends[2] = new_bound(b, "clip_max", bounds[1]);
+    clip->inputs = ot__arena_memdup(b->graph->model->arena, ends, sizeof ends);
+    clip->n_inputs = (int)OT_COUNT(ends);
+    ot__build_made(b, clip->inputs != NULL);
+}
+
 // FusedConv lists the activation's attributes, or Clip's bounds, without names.
-static ot_status set_params(ot_node *activation, const ot_attr *params)
+static void set_params(ot__builder *b, ot_node *activation, const ot_attr *params)
 {
     static const struct {
         const char *op_type, *names[2];
     } known[] = {{"LeakyRelu", {"alpha"}}, {"HardSigmoid", {"alpha", "beta"}}};
-    ot_value *ends[3] = {activation->inputs[0]};
 
-    if (params->kind != OT_ATTR_FLOATS)
-        return unsupported(activation, "activation_params that are not floats");
+    if (params->kind != OT_ATTR_FLOATS) {
+        refuse(b, activation, "activation_params that are not floats");
+        return;
+    }
     if (strcmp(activation->op_type, "Clip") == 0 && params->n == 2) {
-        ends[1] = new_f32(activation->graph, "clip_min", params->floats[0]);
-        ends[2] = new_f32(activation->graph, "clip_max", params->floats[1]);
-        activation->inputs = ot__arena_memdup(activation->graph->model->arena, ends, sizeof ends);
-        activation->n_inputs = 3;
-        return ends[1] && ends[2] && activation->inputs ? OT_OK : OT_ERR_NO_MEMORY;
+        add_bounds(b, activation, params->floats);
+        return;
     }
     for (size_t i = 0; i < OT_COUNT(known); i++) {
         if (strcmp(known[i].op_type, activation->op_type) != 0)
             continue;
         for (int k = 0; k < OT_MIN(params->n, 2) && known[i].names[k]; k++)
-            if (!ot__node_set_float(activation, known[i].names[k], params->floats[k]))
-                return OT_ERR_NO_MEMORY;
-        return OT_OK;
+            ot__build_float(b, activation, known[i].names[k], (double)params->floats[k]);
+        return;
     }
-    return params->n == 0 ? OT_OK : unsupported(activation, "an activation with parameters");
+    if (params->n != 0)
+        refuse(b, activation, "an activation with parameters");
 }
 
 // FusedGemm has them under names of their own: activation_alpha.
-static ot_status move_attrs(ot_node *from, ot_node *activation)
+static void move_attrs(ot__builder *b, ot_node *from, ot_node *activation)
 {
-    for (int a = from->n_attrs - 1; a >= 0; a--) {
+    for (int a = from->n_attrs - 1; a >= 0 && b->status == OT_OK; a--) {
         const ot_attr *attr = from->attrs[a];
         const char *name = attr->name;
 
         if (!ot__starts_with(name, activation_prefix))
             continue;
         if (strcmp(name, "activation_params") == 0)
-            OT_TRY(set_params(activation, attr));
+            set_params(b, activation, attr);
         else if (attr->kind != OT_ATTR_FLOAT)
-            return unsupported(from, name);
-        else if (!ot__node_set_float(activation, name + sizeof activation_prefix - 1, attr->f))
-            return OT_ERR_NO_MEMORY;
+            refuse(b, from, name);
+        else
+            ot__build_float(b, activation, name + sizeof activation_prefix - 1, (double)attr->f);
         ot__node_remove_attr(from, name);
     }
-    return OT_OK;
 }
 
-static ot_status take_activation_off(ot_node *node)
+static void take_activation_off(ot__builder *b, ot_node *node)
 {
     const ot_attr *attr = ot__node_attr(node, "activation");
-    ot_value *y, *x;
-    ot_node *activation;
 
-    if (!attr || attr->kind != OT_ATTR_STRING || attr->s.size == 0) {
+    if (attr && attr->kind == OT_ATTR_STRING && attr->s.size > 0) {
+        ot_value *y = node->outputs[0], *x = cut_output(b, node);
+        ot_node *activation = add_behind(b, (const char *)attr->s.data, node, &x, 1, y);
+
         ot__node_remove_attr(node, "activation");
-        return OT_OK;
+        move_attrs(b, node, activation);
+    } else {
+        ot__node_remove_attr(node, "activation");
     }
-    OT_TRY(cut_output(node, &y, &x));
-    activation = append(node->graph, (const char *)attr->s.data, node->name, &x, 1, y);
-    if (!activation)
-        return OT_ERR_NO_MEMORY;
-    ot__node_remove_attr(node, "activation");
-    return move_attrs(node, activation);
 }
 
 // ---- the operators ----
 
-static ot_status become(ot_node *node, const char *op_type)
+static void become(ot_node *node, const char *op_type)
 {
     node->op_type = op_type;
     node->domain = "";
-    return OT_OK;
 }
 
-static ot_status unfuse_gemm(ot_node *node)
+static void unfuse_gemm(ot__builder *b, ot_node *node)
 {
-    OT_TRY(take_activation_off(node));
-    return become(node, "Gemm");
+    take_activation_off(b, node);
+    become(node, "Gemm");
 }
 
 // Y = f(Conv(X, W, B) + Z)
-static ot_status unfuse_conv(ot_node *node)
+static void unfuse_conv(ot__builder *b, ot_node *node)
 {
-    ot_value *y, *ends[2];
-
-    OT_TRY(take_activation_off(node));
+    take_activation_off(b, node);
     if (node->n_inputs > 3 && node->inputs[3]) {
-        ends[1] = node->inputs[3];
-        OT_TRY(cut_output(node, &y, &ends[0]));
-        if (!append(node->graph, "Add", node->name, ends, 2, y))
-            return OT_ERR_NO_MEMORY;
+        ot_value *y = node->outputs[0];
+        ot_value *ends[2] = {cut_output(b, node), node->inputs[3]};
+
+        add_behind(b, "Add", node, ends, 2, y);
     }
     node->n_inputs = OT_MIN(node->n_inputs, 3);
-    return become(node, "Conv");
+    become(node, "Conv");
 }
 
 // Y = LayerNormalization(X + skip + bias); the fourth output is the sum.
-static ot_status unfuse_skip_layer_norm(ot_node *node)
+static void unfuse_skip_layer_norm(ot__builder *b, ot_node *node)
 {
-    const float default_epsilon = 1e-12f; // unlike that of LayerNormalization
-    ot_graph *graph = node->graph;
+    const double default_epsilon = 1e-12; // unlike that of LayerNormalization
     ot_value *sum = node->n_outputs > 3 ? node->outputs[3] : NULL;
-    ot_value *ends[2] = {node->inputs[0], node->inputs[1]}, *bias = NULL;
+    ot_value *ends[2] = {node->inputs[0], node->inputs[1]};
+    ot_value *bias = node->n_inputs > 4 ? node->inputs[4] : NULL;
 
-    if (node->n_inputs > 4)
-        bias = node->inputs[4];
     for (int i = 0; i < (bias ? 2 : 1); i++) {
         const bool is_last = i == (bias ? 1 : 0);
-        ot_value *y = is_last && sum ? sum : ot__graph_new_value(graph, "skip_sum");
+        ot_value *y = is_last && sum ? sum : ot__build_value(b, "skip_sum");
 
-        if (!y || !append(graph, "Add", node->name, ends, 2, y))
-            return OT_ERR_NO_MEMORY;
+        add_behind(b, "Add", node, ends, 2, y);
         ends[0] = y;
         ends[1] = bias;
     }
@@ -183,15 +175,15 @@ static ot_status unfuse_skip_layer_norm(ot_node *node)
     node->n_outputs = OT_MIN(node->n_outputs, 3);
     while (node->n_outputs > 1 && !node->outputs[node->n_outputs - 1])
         node->n_outputs--;
-    if (!ot__node_attr(node, "epsilon") && !ot__node_set_float(node, "epsilon", default_epsilon))
-        return OT_ERR_NO_MEMORY;
-    return become(node, "LayerNormalization");
+    if (!ot__node_attr(node, "epsilon"))
+        ot__build_float(b, node, "epsilon", default_epsilon);
+    become(node, "LayerNormalization");
 }
 
 static const struct {
     const char *op_type;
     int n_inputs; // at least, all given
-    ot_status (*unfuse)(ot_node *node);
+    void (*unfuse)(ot__builder *b, ot_node *node);
 } fused[] = {
     {"FusedGemm", 2, unfuse_gemm},
     {"FusedConv", 2, unfuse_conv},
@@ -200,6 +192,7 @@ static const struct {
 
 static ot_status unfuse(ot_node *node, bool *changed)
 {
+    ot__builder b = {.graph = node->graph};
     char label[160];
 
     for (size_t i = 0; i < OT_COUNT(fused); i++) {
@@ -213,7 +206,8 @@ static ot_status unfuse(ot_node *node, bool *changed)
             return ot__error(OT_ERR_INVALID, "%s lacks inputs or outputs",
                              ot__node_label(node, label, sizeof label));
         *changed = true;
-        return fused[i].unfuse(node);
+        fused[i].unfuse(&b, node);
+        return b.status;
     }
     return OT_OK;
 }

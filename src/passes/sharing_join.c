@@ -112,14 +112,13 @@ static ot_status add_transpose(ot__separation *s, ot_value *parameter, ot_value 
     static const int64_t perm[] = {1, 0};
     const char *slash = strrchr(use->node->name, '/');
     const size_t length = slash ? (size_t)(slash - use->node->name) + 1 : 0;
-    const char *name =
-        ot__arena_printf(s->graph->model->arena, "%.*sTranspose_%s",
-                         (int)OT_MIN(length, (size_t)INT32_MAX), use->node->name, y->name);
-    ot_node *node =
-        name ? ot__graph_add_node(s->graph, "", "Transpose", name, &parameter, 1, &y, 1) : NULL;
+    ot__builder b = {.graph = s->graph};
+    const char *name = ot__build_name(
+        &b, "%.*sTranspose_%s", (int)OT_MIN(length, (size_t)INT32_MAX), use->node->name, y->name);
+    ot_node *node = ot__build_node(&b, "", "Transpose", name, &parameter, 1, &y, 1);
 
-    if (!node || !ot__node_set_ints(node, "perm", perm, 2))
-        return OT_ERR_NO_MEMORY;
+    ot__build_ints(&b, node, "perm", perm, 2);
+    OT_TRY(b.status);
     node->metadata = use->node->metadata;
     use->node->inputs[use->i_input] = y;
     return OT_OK;
