@@ -36,8 +36,7 @@ ot_status ot__gradients_create(ot__gradients *g, const ot__reach *reach)
     g->slot = ot__alloc(n_uses * sizeof *g->slot);
     g->n_parts = ot__alloc_zero(n_values, sizeof *g->n_parts);
     g->n_arrived = ot__alloc_zero(n_values, sizeof *g->n_arrived);
-    if (!g->of || !g->parts || !g->slot || !g->n_parts || !g->n_arrived)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(g->of && g->parts && g->slot && g->n_parts && g->n_arrived));
     for (size_t u = 0; u < n_uses; u++)
         g->slot[u] = -1;
     for (int v = 0; v < reach->uses.numbers.n_values; v++)
@@ -107,8 +106,7 @@ static ot_status claim(ot__gradients *g, const ot_value *x, ot_value *dx, const 
 {
     const char *name = ot__arena_printf(g->graph->model->arena, "%s_grad%s", x->name, suffix);
 
-    if (!name || !ot__graph_rename_value(g->graph, dx, name))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(name && ot__graph_rename_value(g->graph, dx, name)));
     OT_TRY(ot__numbers_add(&g->claimed, dx));
     if (x->has_shape)
         ot__value_set(dx, x->dtype, &x->shape);
@@ -207,8 +205,7 @@ ot_status ot__gradients_pretend(ot__gradients *g, const ot_node *node)
         if (!is_missing(g, node, i))
             continue;
         stand_in = ot__graph_new_value(g->graph, "stand_in");
-        if (!stand_in)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(stand_in));
         ot__value_set(stand_in, x->dtype, x->has_shape ? &x->shape : NULL);
         OT_TRY(ot__gradients_add(g, node, i, stand_in));
     }

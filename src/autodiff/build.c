@@ -53,15 +53,13 @@ static ot_status make_seed(ot_graph *graph, ot_value *target, ot_value **out)
     ot_tensor *one;
 
     *out = seed;
-    if (!seed)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(seed));
     ot__value_set(seed, target->dtype, target->has_shape ? &target->shape : NULL);
     if (!target->has_shape || target->shape.ndim > 0)
         return emit_ones(graph, target, seed);
     one = ot__model_tensor_new(model, target->dtype, &OT_SHAPE_SCALAR);
-    if (!one || !ot__convert(one->data, target->dtype, &number, OT_F64, 1) ||
-        !ot__graph_add_initializer(graph, seed, one))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(one && ot__convert(one->data, target->dtype, &number, OT_F64, 1) &&
+                    ot__graph_add_initializer(graph, seed, one)));
     return OT_OK;
 }
 

@@ -21,7 +21,7 @@ static ot_status obstacles_create(const ot__reach *reach, obstacles *o)
     o->leads = ot__alloc_zero(n, sizeof *o->leads);
     o->unsupported = ot__alloc_zero(n, sizeof(ot_node *));
     o->stopper = ot__alloc_zero(n, sizeof(ot_node *));
-    return o->leads && o->unsupported && o->stopper ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(o->leads && o->unsupported && o->stopper);
 }
 
 static void obstacles_deinit(obstacles *o)
@@ -244,8 +244,7 @@ static ot_status say_operator(ot__buf *text, const ot__reach *reach, const ot_no
     char label[160];
     int n = 0;
 
-    if (!path)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(path));
     for (const ot_node *at = previous(reach, node, &from); at; at = previous(reach, at, &from))
         path[n++] = at;
     if (ot__op_is_foreign(node) && node->domain[0])

@@ -160,8 +160,7 @@ ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *con
     reach->from = ot__alloc_zero(n_values, sizeof *reach->from);
     reach->to = ot__alloc_zero(n_values, sizeof *reach->to);
     reach->is_active = ot__alloc_zero((size_t)reach->n_nodes, sizeof *reach->is_active);
-    if (!reach->from || !reach->to || !reach->is_active)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(reach->from && reach->to && reach->is_active));
     OT_TRY(check_target(reach));
     for (int i = 0; i < n_from; i++)
         if (ot__reach_knows(reach, from[i]) && ot__value_is_differentiable(from[i]))

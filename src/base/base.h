@@ -27,6 +27,13 @@
             return ot_try_status_;                                                                 \
     } while (0)
 
+// What was to be made, a pointer or the answer of a function that makes something, is there; or
+// OT_ERR_NO_MEMORY: OT_TRY(ot__made(copy)).
+static inline ot_status ot__made(bool made)
+{
+    return made ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
 // Set this thread's message and return `status`. Text from files is made printable (control bytes
 // become '?').
 ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
@@ -44,6 +51,8 @@ void ot__error_clear(void);
 // OT_ERR_INVALID "<function>: <argument> is NULL", or OT_OK: OT_TRY(OT_GIVEN(name)). A handle must
 // also be one, see below.
 #define OT_GIVEN(pointer) ot__argument((pointer), OT_KIND_OF(pointer), __func__, #pointer)
+// The same of an output, which is NULL from then on: OT_TRY(OT_OUT(out)).
+#define OT_OUT(pointer) (OT_GIVEN(pointer) == OT_OK ? (*(pointer) = NULL, OT_OK) : OT_ERR_INVALID)
 // The same of an array of `count` entries, which may be NULL when there are none.
 #define OT_GIVEN_MANY(pointer, count)                                                              \
     ot__argument_many((pointer), (count), __func__, #pointer, #count)
@@ -103,6 +112,8 @@ bool ot__handle_ends(const void *handle, const char *kind);
 // that is not known here is 0. The message of a size that is none names `type`'s initialiser.
 ot_status ot__options_read(const char *type, const void *given, const void *defaults, void *own,
                            size_t own_size);
+#define OT_OPTIONS_READ(type, defaults, given, own)                                                \
+    ot__options_read(#type, (given), &(const type)defaults, (own), sizeof(type))
 // The same of an array, whose elements lie as far apart as the first one's size says.
 ot_status ot__options_read_all(const char *type, const void *given, int n, const void *defaults,
                                void *own, size_t own_size);

@@ -37,6 +37,8 @@ ot__fb_vector ot__fb_subvector(ot__fb *fb, const ot__fb_table *table, int slot,
 const char *ot__fb_string(ot__fb *fb, const ot__fb_table *table, int slot);
 ot__fb_table ot__fb_element(ot__fb *fb, ot__fb_vector vector,
                             size_t index); // of a vector of tables
+// Takes the first one off a vector of tables. False at the end, or after an error.
+bool ot__fb_next(ot__fb *fb, ot__fb_vector *vector, ot__fb_table *out);
 // Of a vector of texts: as ot__fb_string(), or as bytes, which may hold zeros.
 const char *ot__fb_string_element(ot__fb *fb, ot__fb_vector vector, size_t index);
 ot__fb_vector ot__fb_bytes_element(ot__fb *fb, ot__fb_vector vector, size_t index);
@@ -44,14 +46,24 @@ ot__fb_vector ot__fb_bytes_element(ot__fb *fb, ot__fb_vector vector, size_t inde
 // ---- writing: offsets are patched once their target has been written ----
 
 typedef struct ot__fb_field {
-    int n_bytes;     // 0: absent; 1, 4, 8: scalar; offsets are 4
-    uint64_t value;  // bits of a scalar
-    size_t position; // result: where it was written, for ot__fb_patch
+    int n_bytes;      // 0: absent; 1, 4, 8: scalar; offsets are 4
+    uint64_t value;   // bits of a scalar
+    const char *text; // what the field leads to; NULL: no text, or an absent one
+    size_t position;  // result: where it was written, for ot__fb_patch
 } ot__fb_field;
+// A text that is left out when there is none.
+static inline const char *ot__fb_given(const char *text)
+{
+    return text && text[0] ? text : NULL;
+}
 void ot__fb_align(ot__buf *buf, size_t alignment,
                   size_t remainder); // length % alignment == remainder
-// Writes vtable and table; returns the table's position, 8-aligned.
+// Writes vtable and table, then the texts in the order of their fields; returns the table's
+// position, 8-aligned.
 size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields);
+// The same in two steps, for what stands between them.
+size_t ot__fb_begin_table(ot__buf *buf, ot__fb_field *fields, int n_fields);
+void ot__fb_write_texts(ot__buf *buf, const ot__fb_field *fields, int n_fields);
 void ot__fb_patch(ot__buf *buf, size_t field_position, size_t target);
 size_t ot__fb_write_string(ot__buf *buf, const char *text);
 size_t ot__fb_write_text(ot__buf *buf, const void *text, size_t length); // may hold zeros

@@ -114,8 +114,7 @@ static ot_status follow_links(const char *path, char **out)
         ot__free(at);
         at = next;
     }
-    if (!at)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(at));
     ot__free(at);
     errno = ELOOP;
     return ot__error_errno(path, "cannot be written");
@@ -175,8 +174,7 @@ static ot_status open_temporary(ot__file_writer *w, const struct stat *old)
     if (!base_name(w->path)[0])
         return ot__error(OT_ERR_IO, "%s: names a directory, not a file", w->path);
     w->temporary = ot__alloc(size);
-    if (!w->temporary)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(w->temporary));
     // What was private is never readable for others, not even empty.
     w->fd = create_temporary(w, size, old ? 0600 : 0666);
     if (w->fd < 0) {
@@ -201,8 +199,7 @@ static ot_status open_path(ot__file_writer *w, const char *path)
         return ot__error(OT_ERR_IO, "%s: is a directory", path);
     if (exists && !S_ISREG(info.st_mode)) { // a device or pipe is written to, not replaced
         w->path = ot__strdup(path);
-        if (!w->path)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(w->path));
         w->fd = open_for_writing(path, 0, 0);
         w->owns_fd = w->fd >= 0;
         return w->owns_fd ? OT_OK : ot__error_errno(path, "cannot be written");
@@ -218,12 +215,11 @@ ot_status ot__file_writer_open(ot__file_writer **out, const char *path)
     ot_status st = OT_OK;
 
     *out = NULL;
-    if (!w)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(w));
     if (strcmp(path, "-") == 0) {
         w->fd = STDOUT_FILENO;
         w->path = ot__strdup("standard output");
-        st = w->path ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(w->path);
     } else {
         st = open_path(w, path);
     }
@@ -333,7 +329,7 @@ ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file
     char *folder = ot__path_folder(path);
     ot__buf list = {0};
     struct stat mine = {0}, now = {0};
-    ot_status st = folder ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(folder);
 
     if (st == OT_OK && data)
         st = finish(data);
@@ -385,7 +381,7 @@ ot_status ot__file_write(const char *path, const void *bytes, size_t n_bytes)
 ot_status ot__file_rename(const char *from, const char *to)
 {
     char *folder = ot__path_folder(to);
-    ot_status st = folder ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(folder);
 
     if (st == OT_OK && (fault(NULL) || rename(from, to) != 0))
         st = ot__error_errno(from, "cannot be renamed");

@@ -209,6 +209,16 @@ ot__fb_table ot__fb_element(ot__fb *fb, ot__fb_vector vector, size_t index)
     return table_at(fb, follow(fb, vector.position + 4 * index));
 }
 
+bool ot__fb_next(ot__fb *fb, ot__fb_vector *vector, ot__fb_table *out)
+{
+    if (fb->status != OT_OK || vector->count == 0)
+        return false;
+    *out = ot__fb_element(fb, *vector, 0);
+    vector->position += 4;
+    vector->count--;
+    return fb->status == OT_OK;
+}
+
 // ---- writing ----
 
 void ot__fb_align(ot__buf *buf, size_t alignment, size_t remainder)
@@ -236,11 +246,14 @@ static void put_uint(ot__buf *buf, size_t position, uint64_t value, int n_bytes)
         buf->data[position + (size_t)i] = (char)(uint8_t)(value >> (8 * i));
 }
 
-size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields)
+size_t ot__fb_begin_table(ot__buf *buf, ot__fb_field *fields, int n_fields)
 {
     int n_slots = n_fields;
     size_t size = 4, vtable_size, vtable, table;
 
+    for (int i = 0; i < n_fields; i++)
+        if (fields[i].text)
+            fields[i].n_bytes = 4;
     while (n_slots > 0 && fields[n_slots - 1].n_bytes == 0)
         n_slots--;
     vtable_size = 4 + 2 * (size_t)n_slots;
@@ -267,6 +280,21 @@ size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields)
             put_uint(buf, fields[i].position, fields[i].value, fields[i].n_bytes);
         }
     return table;
+}
+
+void ot__fb_write_texts(ot__buf *buf, const ot__fb_field *fields, int n_fields)
+{
+    for (int i = 0; i < n_fields; i++)
+        if (fields[i].text)
+            ot__fb_patch(buf, fields[i].position, ot__fb_write_string(buf, fields[i].text));
+}
+
+size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields)
+{
+    const size_t position = ot__fb_begin_table(buf, fields, n_fields);
+
+    ot__fb_write_texts(buf, fields, n_fields);
+    return position;
 }
 
 void ot__fb_patch(ot__buf *buf, size_t field_position, size_t target)

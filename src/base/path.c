@@ -57,8 +57,7 @@ ot_status ot__path_make_folder(const char *path)
     char *copy = ot__strdup(path);
     ot_status st = OT_OK;
 
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy));
     for (char *p = copy + 1; st == OT_OK && copy[0]; p++) {
         char c = *p;
         if (c != '/' && c != '\0')

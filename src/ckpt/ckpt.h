@@ -40,7 +40,7 @@ typedef struct ot__property {
 
 // Groups of the file that are not "group0" are kept as they are and saved back.
 typedef struct ot__moment {
-    char *name;
+    const char *name;
     ot_tensor *value;
 } ot__moment;
 typedef struct ot__param_state {

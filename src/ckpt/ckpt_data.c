@@ -38,7 +38,7 @@ static ot_status paths_init(data_paths *paths, const char *path)
 {
     paths->present = with_suffix(path, ".data");
     paths->old = with_suffix(path, ".data.old");
-    return paths->present && paths->old ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(paths->present && paths->old);
 }
 
 static void paths_deinit(data_paths *paths)

@@ -41,24 +41,21 @@ static ot_status load(const char *path, unsigned flags, ot_checkpoint **out)
 
 ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(path));
     return load(path, OT_CHECKPOINT_OPTIMIZER_STATE, out);
 }
 
 ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(path));
     return load(path, 0, out);
 }
 
 ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(bytes));
     return ot__flatbuf_read(&(ot__file_map){.data = bytes, .size = n_bytes}, NULL,
                             OT_CHECKPOINT_OPTIMIZER_STATE, out);

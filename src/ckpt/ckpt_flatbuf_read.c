@@ -110,9 +110,9 @@ static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *n
     return OT_OK;
 }
 
-static const char *required_name(reader *r, const ot__fb_table *table, int slot, const char *what)
+static const char *required_name(reader *r, const ot__fb_table *table, const char *what)
 {
-    const char *name = ot__fb_string(&r->fb, table, slot);
+    const char *name = ot__fb_string(&r->fb, table, 0);
 
     if (!name)
         ot__fb_fail(&r->fb, "%s has no name", what);
@@ -122,12 +122,12 @@ static const char *required_name(reader *r, const ot__fb_table *table, int slot,
 static ot_status read_parameters(reader *r, const ot__fb_table *module, int slot, bool trainable)
 {
     ot__fb_vector tensors = ot__fb_subvector(&r->fb, module, slot, 4);
+    ot__fb_table table;
 
     if (r->fb.status == OT_OK && !ot__fb_has(&r->fb, module, slot))
         ot__fb_fail(&r->fb, "has no list of %s parameters", trainable ? "trainable" : "frozen");
-    for (size_t i = 0; i < tensors.count && r->fb.status == OT_OK; i++) {
-        ot__fb_table table = ot__fb_element(&r->fb, tensors, i);
-        const char *name = required_name(r, &table, 0, "a parameter"), *doc;
+    while (ot__fb_next(&r->fb, &tensors, &table)) {
+        const char *name = required_name(r, &table, "a parameter"), *doc;
         ot__parameter *parameter;
         ot_tensor *value;
 
@@ -160,14 +160,14 @@ static ot_status read_moments(reader *r, const ot__fb_table *state, const char *
     static const char *const moment_names[OT_MAX_MOMENTS] = {"momentum0", "momentum1"};
     ot__parameter *parameter = ot__ckpt_find(r->checkpoint, name);
     ot__fb_vector moments = ot__fb_subvector(&r->fb, state, 1, 4);
+    ot__fb_table table;
 
     if (r->fb.status == OT_OK && !parameter)
         ot__fb_fail(&r->fb, "has optimizer state for '%s', which is not a parameter", name);
     if (r->fb.status == OT_OK && !ot__fb_has(&r->fb, state, 1))
         ot__fb_fail(&r->fb, "optimizer state of '%s' has no moments", name);
-    for (size_t i = 0; i < moments.count && r->fb.status == OT_OK; i++) {
-        ot__fb_table table = ot__fb_element(&r->fb, moments, i);
-        const char *moment_name = required_name(r, &table, 0, "a moment");
+    while (ot__fb_next(&r->fb, &moments, &table)) {
+        const char *moment_name = required_name(r, &table, "a moment");
         ot_tensor *moment = NULL;
         int k = 0;
 
@@ -194,67 +194,61 @@ static ot_status read_foreign_state(reader *r, const ot__fb_table *table, const 
                                     ot__param_state *state)
 {
     ot__fb_vector moments = ot__fb_subvector(&r->fb, table, 1, 4);
+    ot__fb_table moment;
 
     OT_TRY(r->fb.status);
     state->param_name = ot__strdup(name);
     state->moments = ot__alloc_zero(moments.count ? moments.count : 1, sizeof(*state->moments));
-    if (!state->param_name || !state->moments)
-        return OT_ERR_NO_MEMORY;
-    for (size_t i = 0; i < moments.count; i++) {
-        ot__fb_table moment = ot__fb_element(&r->fb, moments, i);
-        const char *moment_name = required_name(r, &moment, 0, "a moment");
+    OT_TRY(ot__made(state->param_name && state->moments));
+    while (ot__fb_next(&r->fb, &moments, &moment)) {
+        const char *moment_name = required_name(r, &moment, "a moment");
+        ot__moment *out = &state->moments[state->n_moments];
 
         OT_TRY(r->fb.status);
-        state->n_moments = (int)i + 1;
-        state->moments[i].name = ot__strdup(moment_name);
-        if (!state->moments[i].name)
-            return OT_ERR_NO_MEMORY;
-        OT_TRY(read_tensor(r, &moment, moment_name, &state->moments[i].value));
+        state->n_moments++;
+        out->name = ot__strdup(moment_name);
+        OT_TRY(ot__made(out->name));
+        OT_TRY(read_tensor(r, &moment, moment_name, &out->value));
     }
-    return OT_OK;
+    return r->fb.status;
 }
 
 static ot_status read_group(reader *r, const ot__fb_table *table, ot__optimizer_group *foreign)
 {
     ot__fb_vector states = ot__fb_subvector(&r->fb, table, 3, 4);
-    bool is_ours = foreign == NULL;
+    ot__fb_table state;
 
     if (r->fb.status == OT_OK && !ot__fb_has(&r->fb, table, 3))
         ot__fb_fail(&r->fb, "an optimizer group has no states");
     OT_TRY(r->fb.status);
-    if (!is_ours) {
+    if (foreign) {
         foreign->states = ot__alloc_zero(states.count ? states.count : 1, sizeof(*foreign->states));
-        if (!foreign->states)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(foreign->states));
     }
-    for (size_t i = 0; i < states.count; i++) {
-        ot__fb_table state = ot__fb_element(&r->fb, states, i);
-        const char *name = required_name(r, &state, 0, "an optimizer state");
+    while (ot__fb_next(&r->fb, &states, &state)) {
+        const char *name = required_name(r, &state, "an optimizer state");
 
         OT_TRY(r->fb.status);
-        if (is_ours) {
+        if (foreign)
+            OT_TRY(read_foreign_state(r, &state, name, &foreign->states[foreign->n_states++]));
+        else
             OT_TRY(read_moments(r, &state, name));
-        } else {
-            foreign->n_states = (int)i + 1;
-            OT_TRY(read_foreign_state(r, &state, name, &foreign->states[i]));
-        }
     }
-    return OT_OK;
+    return r->fb.status;
 }
 
 static ot_status read_groups(reader *r, const ot__fb_table *root)
 {
     ot__fb_vector groups = ot__fb_subvector(&r->fb, root, 2, 4);
     ot_checkpoint *checkpoint = r->checkpoint;
+    ot__fb_table table;
 
     OT_TRY(r->fb.status);
     checkpoint->other_groups =
         ot__alloc_zero(groups.count ? groups.count : 1, sizeof(*checkpoint->other_groups));
-    if (!checkpoint->other_groups)
-        return OT_ERR_NO_MEMORY;
-    for (size_t i = 0; i < groups.count; i++) {
-        ot__fb_table table = ot__fb_element(&r->fb, groups, i);
-        const char *name = required_name(r, &table, 0, "an optimizer group");
+    OT_TRY(ot__made(checkpoint->other_groups));
+    while (ot__fb_next(&r->fb, &groups, &table)) {
+        const char *name = required_name(r, &table, "an optimizer group");
         int64_t step = ot__fb_int(&r->fb, &table, 1, 8, 0);
         float initial_lr = ot__fb_float(&r->fb, &table, 2);
         ot__optimizer_group *foreign = NULL;
@@ -278,42 +272,38 @@ static ot_status read_groups(reader *r, const ot__fb_table *root)
             foreign = &checkpoint->other_groups[checkpoint->n_other_groups++];
             foreign->step = step;
             foreign->initial_lr = initial_lr;
-            if (!(foreign->name = ot__strdup(name)))
-                return OT_ERR_NO_MEMORY;
+            OT_TRY(ot__made((foreign->name = ot__strdup(name))));
         }
         OT_TRY(read_group(r, &table, foreign));
     }
-    return OT_OK;
+    return r->fb.status;
+}
+
+static ot_status read_property(reader *r, const ot__fb_table *entry, ot_property_kind kind)
+{
+    const char *name = required_name(r, entry, "a property"), *text;
+
+    OT_TRY(r->fb.status);
+    if (kind == OT_PROPERTY_INT)
+        return ot_checkpoint_set_int(r->checkpoint, name, ot__fb_int(&r->fb, entry, 1, 8, 0));
+    if (kind == OT_PROPERTY_FLOAT)
+        return ot_checkpoint_set_float(r->checkpoint, name, ot__fb_float(&r->fb, entry, 1));
+    text = ot__fb_string(&r->fb, entry, 1);
+    if (!text)
+        ot__fb_fail(&r->fb, "property '%s' has no value", name);
+    OT_TRY(r->fb.status);
+    return ot_checkpoint_set_string(r->checkpoint, name, text);
 }
 
 static ot_status read_properties(reader *r, const ot__fb_table *root)
 {
-    ot__fb_table bag = ot__fb_subtable(&r->fb, root, 3);
+    ot__fb_table bag = ot__fb_subtable(&r->fb, root, 3), entry;
 
-    if (!ot__fb_has(&r->fb, root, 3))
-        return r->fb.status;
-    for (int kind = OT_PROPERTY_INT; kind <= OT_PROPERTY_STRING && r->fb.status == OT_OK; kind++) {
+    for (int kind = OT_PROPERTY_INT; kind <= OT_PROPERTY_STRING && bag.position != 0; kind++) {
         ot__fb_vector entries = ot__fb_subvector(&r->fb, &bag, kind, 4);
 
-        for (size_t i = 0; i < entries.count && r->fb.status == OT_OK; i++) {
-            ot__fb_table entry = ot__fb_element(&r->fb, entries, i);
-            const char *name = required_name(r, &entry, 0, "a property"), *text;
-
-            OT_TRY(r->fb.status);
-            if (kind == OT_PROPERTY_INT) {
-                OT_TRY(ot_checkpoint_set_int(r->checkpoint, name,
-                                             ot__fb_int(&r->fb, &entry, 1, 8, 0)));
-            } else if (kind == OT_PROPERTY_FLOAT) {
-                OT_TRY(
-                    ot_checkpoint_set_float(r->checkpoint, name, ot__fb_float(&r->fb, &entry, 1)));
-            } else {
-                text = ot__fb_string(&r->fb, &entry, 1);
-                if (!text)
-                    ot__fb_fail(&r->fb, "property '%s' has no value", name);
-                OT_TRY(r->fb.status);
-                OT_TRY(ot_checkpoint_set_string(r->checkpoint, name, text));
-            }
-        }
+        while (ot__fb_next(&r->fb, &entries, &entry))
+            OT_TRY(read_property(r, &entry, (ot_property_kind)kind));
     }
     return r->fb.status;
 }

@@ -56,8 +56,8 @@ static size_t write_tensor(writer *w, const char *name, const char *doc, const o
     enum { NAME, DOC, DIMS, TYPE, RAW, STRINGS, OFFSET, N_FIELDS };
     bool is_external = external && !nominal;
     ot__fb_field fields[N_FIELDS] = {
-        [NAME] = {.n_bytes = 4},
-        [DOC] = {.n_bytes = doc ? 4 : 0},
+        [NAME] = {.text = name},
+        [DOC] = {.text = doc},
         [DIMS] = {.n_bytes = 4},
         [TYPE] = {.n_bytes = 4, .value = (uint64_t)tensor->dtype},
         [RAW] = {.n_bytes = is_external ? 0 : 4},
@@ -74,9 +74,6 @@ static size_t write_tensor(writer *w, const char *name, const char *doc, const o
     if (is_external)
         fields[OFFSET].value = (uint64_t)write_external(external, tensor);
     position = ot__fb_write_table(w->buf, fields, N_FIELDS);
-    patch(w, fields[NAME].position, ot__fb_write_string(w->buf, name));
-    if (doc)
-        patch(w, fields[DOC].position, ot__fb_write_string(w->buf, doc));
     patch(w, fields[DIMS].position,
           ot__fb_write_i64s(w->buf, tensor->shape.dim, nominal ? 0 : tensor->shape.ndim));
     if (!is_external)
@@ -134,23 +131,18 @@ static size_t write_module(writer *w)
     return position;
 }
 
-static ot__pieces *moments_to(const writer *w)
+static size_t write_state(writer *w, const char *param_name, const ot__moment *moments,
+                          int n_moments)
 {
-    return w->options->external_moments ? w->options->external : NULL;
-}
+    ot__pieces *external = w->options->external_moments ? w->options->external : NULL;
+    ot__fb_field fields[2] = {{.text = param_name}, {.n_bytes = 4}};
+    size_t position = ot__fb_write_table(w->buf, fields, 2);
+    size_t list = ot__fb_write_offsets(w->buf, (size_t)n_moments);
 
-static size_t write_state(writer *w, const char *param_name, ot_tensor *const *moments,
-                          const char *const *moment_names, int n_moments)
-{
-    ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
-    size_t position = ot__fb_write_table(w->buf, fields, 2), list;
-
-    patch(w, fields[0].position, ot__fb_write_string(w->buf, param_name));
-    list = ot__fb_write_offsets(w->buf, (size_t)n_moments);
     patch(w, fields[1].position, list);
     for (int k = 0; k < n_moments; k++)
-        patch(w, list + 4 + 4 * (size_t)k,
-              write_tensor(w, moment_names[k], NULL, moments[k], false, moments_to(w)));
+        patch(w, list += 4,
+              write_tensor(w, moments[k].name, NULL, moments[k].value, false, external));
     return position;
 }
 
@@ -158,14 +150,13 @@ static size_t write_group_head(writer *w, const char *name, int64_t step, float 
                                size_t n_states, size_t *list)
 {
     ot__fb_field fields[4] = {
-        {.n_bytes = 4},
+        {.text = name},
         {.n_bytes = step != 0 ? 8 : 0, .value = (uint64_t)step},
         {.n_bytes = initial_lr != 0.0f ? 4 : 0, .value = float_bits(initial_lr)},
         {.n_bytes = 4},
     };
     size_t position = ot__fb_write_table(w->buf, fields, 4);
 
-    patch(w, fields[0].position, ot__fb_write_string(w->buf, name));
     *list = ot__fb_write_offsets(w->buf, n_states);
     patch(w, fields[3].position, *list);
     return position;
@@ -173,7 +164,6 @@ static size_t write_group_head(writer *w, const char *name, int64_t step, float 
 
 static size_t write_own_group(writer *w)
 {
-    static const char *const names[OT_MAX_MOMENTS] = {"momentum0", "momentum1"};
     const ot_checkpoint *checkpoint = w->checkpoint;
     size_t n_states = 0, list, position;
 
@@ -183,13 +173,14 @@ static size_t write_own_group(writer *w)
         write_group_head(w, "group0", checkpoint->step, checkpoint->initial_lr, n_states, &list);
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         const ot__parameter *p = checkpoint->parameters[i];
+        const ot__moment moments[OT_MAX_MOMENTS] = {{"momentum0", p->moments[0]},
+                                                    {"momentum1", p->moments[1]}};
         int n_moments = 0;
+
         while (n_moments < OT_MAX_MOMENTS && p->moments[n_moments])
             n_moments++;
-        if (n_moments == 0)
-            continue;
-        list += 4;
-        patch(w, list, write_state(w, p->name, p->moments, names, n_moments));
+        if (n_moments > 0)
+            patch(w, list += 4, write_state(w, p->name, moments, n_moments));
     }
     return position;
 }
@@ -199,20 +190,10 @@ static size_t write_foreign_group(writer *w, const ot__optimizer_group *group)
     size_t list, position = write_group_head(w, group->name, group->step, group->initial_lr,
                                              (size_t)group->n_states, &list);
 
-    for (int i = 0; i < group->n_states; i++) {
-        const ot__param_state *state = &group->states[i];
-        ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
-        size_t moments;
-
-        patch(w, list + 4 + 4 * (size_t)i, ot__fb_write_table(w->buf, fields, 2));
-        patch(w, fields[0].position, ot__fb_write_string(w->buf, state->param_name));
-        moments = ot__fb_write_offsets(w->buf, (size_t)state->n_moments);
-        patch(w, fields[1].position, moments);
-        for (int k = 0; k < state->n_moments; k++)
-            patch(w, moments + 4 + 4 * (size_t)k,
-                  write_tensor(w, state->moments[k].name, NULL, state->moments[k].value, false,
-                               moments_to(w)));
-    }
+    for (int i = 0; i < group->n_states; i++)
+        patch(w, list += 4,
+              write_state(w, group->states[i].param_name, group->states[i].moments,
+                          group->states[i].n_moments));
     return position;
 }
 
@@ -240,21 +221,14 @@ static size_t write_groups(writer *w)
 
 static size_t write_property(writer *w, const ot__property *property)
 {
-    ot__fb_field fields[2] = {{.n_bytes = 4}, {0}};
-    size_t position;
+    ot__fb_field fields[2] = {{.text = property->name}, {.text = property->s}};
 
     if (property->kind == OT_PROPERTY_INT)
         fields[1] =
             (ot__fb_field){.n_bytes = property->i != 0 ? 8 : 0, .value = (uint64_t)property->i};
     else if (property->kind == OT_PROPERTY_FLOAT)
         fields[1] = (ot__fb_field){.n_bytes = 4, .value = float_bits(property->f)};
-    else
-        fields[1].n_bytes = 4;
-    position = ot__fb_write_table(w->buf, fields, 2);
-    patch(w, fields[0].position, ot__fb_write_string(w->buf, property->name));
-    if (property->kind == OT_PROPERTY_STRING)
-        patch(w, fields[1].position, ot__fb_write_string(w->buf, property->s));
-    return position;
+    return ot__fb_write_table(w->buf, fields, 2);
 }
 
 static size_t write_properties(writer *w)

@@ -32,8 +32,7 @@ static ot_status property_put(ot_checkpoint *checkpoint, const char *name, ot__p
         OT_TRY(ot__ckpt_grow(&checkpoint->properties, &checkpoint->properties_capacity,
                              checkpoint->n_properties, OT_MAX_PROPERTIES, sizeof(ot__property)));
         copy = ot__strdup(name);
-        if (!copy)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(copy));
         property = &checkpoint->properties[position];
         memmove(property + 1, property,
                 (size_t)(checkpoint->n_properties - position) * sizeof(*property));
@@ -73,8 +72,7 @@ ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, 
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(value));
     copy = ot__strdup(value);
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy));
     st = put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_STRING, .s = copy});
     if (st != OT_OK)
         ot__free(copy);
@@ -158,8 +156,7 @@ ot_status ot_checkpoint_get_string(const ot_checkpoint *checkpoint, const char *
 {
     ot__property property;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(property_get(checkpoint, name, OT_PROPERTY_STRING, &property));
     *out = property.s;

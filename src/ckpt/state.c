@@ -10,8 +10,7 @@ ot_status ot_checkpoint_create(ot_checkpoint **out)
 {
     OT_TRY(OT_GIVEN(out));
     *out = ot__alloc_zero(1, sizeof(**out));
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     ot__guard_init(&(*out)->guard, OT_KIND_CHECKPOINT);
     return OT_OK;
 }
@@ -45,7 +44,7 @@ void ot__ckpt_group_deinit(ot__optimizer_group *group)
     for (int i = 0; i < group->n_states; i++) {
         ot__param_state *state = &group->states[i];
         for (int k = 0; k < state->n_moments; k++) {
-            ot__free(state->moments[k].name);
+            ot__free((void *)(uintptr_t)state->moments[k].name);
             ot_tensor_destroy(state->moments[k].value);
         }
         ot__free(state->moments);
@@ -106,8 +105,7 @@ ot_status ot__ckpt_grow(void *array_pointer, int *capacity, int count, int max, 
     wanted = *capacity ? *capacity * 2 : 8;
     memcpy(&old, array_pointer, sizeof(old));
     grown = ot__realloc(old, (size_t)wanted * item_size);
-    if (!grown)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(grown));
     memcpy(array_pointer, &grown, sizeof(grown));
     *capacity = wanted;
     return OT_OK;
@@ -219,16 +217,12 @@ ot_status ot__ckpt_no_parameter(const ot_checkpoint *checkpoint, const char *nam
                      ot__names_hint(&names));
 }
 
-static ot_status find(const ot_checkpoint *checkpoint, const char *name, ot__parameter **out)
-{
-    *out = ot__ckpt_find(checkpoint, name);
-    return *out ? OT_OK : ot__ckpt_no_parameter(checkpoint, name);
-}
-
 static ot_status find_complete(const ot_checkpoint *checkpoint, const char *name,
                                ot__parameter **out)
 {
-    OT_TRY(find(checkpoint, name, out));
+    *out = ot__ckpt_find(checkpoint, name);
+    if (!*out)
+        return ot__ckpt_no_parameter(checkpoint, name);
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "parameter '%s' has no value: the checkpoint is nominal",
                          name);
@@ -253,7 +247,7 @@ void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter)
 ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const char *name,
                                        ot_dtype *dtype, ot_shape *shape)
 {
-    ot__parameter *parameter;
+    const ot__parameter *parameter;
 
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(dtype));
@@ -261,7 +255,9 @@ ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const ch
     *dtype = OT_DTYPE_UNDEFINED;
     *shape = (ot_shape){.ndim = -1};
     OT_TRY(ot__guard_check(checkpoint, OT_KIND_CHECKPOINT));
-    OT_TRY(find(checkpoint, name, &parameter));
+    parameter = ot__ckpt_find(checkpoint, name);
+    if (!parameter)
+        return ot__ckpt_no_parameter(checkpoint, name);
     *dtype = parameter->value->dtype;
     if (!checkpoint->is_nominal)
         *shape = parameter->value->shape;
@@ -280,8 +276,7 @@ static ot_status get_value(const ot_checkpoint *checkpoint, const char *name, ot
 ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
                                       ot_tensor **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__ckpt_enter(checkpoint));
     return ot__ckpt_leave(checkpoint, get_value(checkpoint, name, out));
@@ -339,8 +334,7 @@ static ot_status get_gradient(const ot_checkpoint *checkpoint, const char *name,
 ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
                                      ot_tensor **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__ckpt_enter(checkpoint));
     return ot__ckpt_leave(checkpoint, get_gradient(checkpoint, name, out));

@@ -121,8 +121,7 @@ ot_status ot_arrays_save(const char *path, const char *const *names,
         return ot__error(OT_ERR_INVALID, "%s: %d arrays, expected %s", path, n_tensors,
                          is_archive ? "at least one" : "one");
     bytes = ot__alloc_zero((size_t)n_tensors, sizeof(*bytes));
-    if (!bytes)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(bytes));
     if (is_archive) {
         st = save_archive(path, names, tensors, n_tensors, bytes);
     } else {

@@ -59,8 +59,7 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
     ot_batches_options *options = &batches->options;
 
     batches->bounds = ot__alloc_zero((size_t)n_bindings, sizeof(*batches->bounds));
-    if (!batches->bounds)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(batches->bounds));
     OT_TRY(find_fields(batches, dataset, bindings, n_bindings));
     OT_TRY(check_options(options, batches->rows));
     if (options->batch_size == 0)
@@ -77,21 +76,18 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
 ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *bindings, int n_bindings,
                             const ot_batches_options *options, ot_batches **out)
 {
-    static const ot_batches_options defaults = OT_BATCHES_OPTIONS_INIT;
     ot_batches_options own;
     ot_batches *batches;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(ot__guard_check(dataset, OT_KIND_DATASET));
     OT_TRY(OT_GIVEN_MANY(bindings, n_bindings));
     if (n_bindings < 1)
         return ot__error(OT_ERR_INVALID, "no input is bound to the data");
-    OT_TRY(ot__options_read("ot_batches_options", options, &defaults, &own, sizeof own));
+    OT_TRY(OT_OPTIONS_READ(ot_batches_options, OT_BATCHES_OPTIONS_INIT, options, &own));
     batches = ot__alloc_zero(1, sizeof(*batches));
-    if (!batches)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(batches));
     ot__guard_init(&batches->guard, OT_KIND_BATCHES);
     ot__dataset_retain(dataset);
     batches->dataset = dataset;

@@ -17,8 +17,7 @@ static ot_status add_fields(ot__bound *bound, const ot_dataset *dataset, int fir
                              dataset->fields[i].fault);
     grown =
         ot__realloc(bound->fields, (size_t)(bound->n_fields + last - first + 1) * sizeof(*grown));
-    if (!grown)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(grown));
     bound->fields = grown;
     for (int i = first; i <= last; i++)
         bound->fields[bound->n_fields++] = &dataset->fields[i];
@@ -119,8 +118,7 @@ static ot_status find_classes(ot__bound *bound)
     ot_status st = OT_OK;
 
     bound->class_names = ot__alloc_zero(MAX_CLASSES, sizeof(char *));
-    if (!bound->class_names)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(bound->class_names));
     for (int64_t row = 0; st == OT_OK && row < bound->fields[0]->rows; row++) {
         st = ot__csv_row(bound->fields[0]->source, row, &bound->window, bound->cells);
         if (st != OT_OK)
@@ -157,12 +155,10 @@ static ot_status find_classes(ot__bound *bound)
 static ot_status copy_classes(ot__bound *bound, const char *const *names, int n)
 {
     bound->class_names = ot__alloc_zero((size_t)n + 1, sizeof(char *));
-    if (!bound->class_names)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(bound->class_names));
     for (int i = 0; i < n; i++) {
         bound->class_names[i] = ot__strdup(names[i]);
-        if (!bound->class_names[i])
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(bound->class_names[i]));
         bound->n_class_names = i + 1;
     }
     return OT_OK;
@@ -173,8 +169,7 @@ static ot_status copy_numbers(const double *from, int n, double **out)
     if (!from)
         return OT_OK;
     *out = ot__alloc((size_t)n * sizeof(**out));
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     memcpy(*out, from, (size_t)n * sizeof(**out));
     return OT_OK;
 }
@@ -228,13 +223,11 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
     OT_TRY(copy_numbers(binding->std, binding->n_channels, &bound->std));
     OT_TRY(check_channels(bound));
     bound->values = ot__alloc((size_t)OT_MAX(bound->row_count, 1) * sizeof(double));
-    if (!bound->values)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(bound->values));
     if (!bound->fields[0]->is_array) {
         bound->cells =
             ot__alloc_zero((size_t)bound->fields[0]->source->n_columns, sizeof(ot__cell));
-        if (!bound->cells)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(bound->cells));
     }
     if (bound->is_class && bound->fields[0]->dtype == OT_STRING)
         OT_TRY(options->class_names ? copy_classes(bound, options->class_names, options->n_classes)

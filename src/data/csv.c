@@ -207,8 +207,7 @@ static ot_status index_add(row_index *index, const ot__source *source,
     if (index->count == index->capacity) {
         size_t capacity = OT_MAX(index->capacity * 2, (size_t)1024);
         uint64_t *grown = ot__realloc(index->chunk, capacity * sizeof(*grown));
-        if (!grown)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(grown));
         index->chunk = grown;
         index->capacity = capacity;
     }
@@ -376,8 +375,7 @@ static ot_status add_rows(ot_dataset *dataset, ot__source *source,
 
     head->names = ot__alloc_zero((size_t)source->n_columns, sizeof(*head->names));
     head->cells = ot__alloc_zero((size_t)source->n_columns, sizeof(*head->cells));
-    if (!head->names || !head->cells)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(head->names && head->cells));
     scan_row(span_at(&head->first, head->at), source->separator, head->names, source->n_columns);
     if (options->csv_header < 0)
         has_header = looks_like_names(head->names, source->n_columns);

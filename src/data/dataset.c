@@ -57,8 +57,7 @@ static ot_status make_room(ot_dataset *dataset)
     if (dataset->n_fields < dataset->fields_capacity)
         return OT_OK;
     grown = ot__realloc(dataset->fields, (size_t)capacity * sizeof(*grown));
-    if (!grown)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(grown));
     dataset->fields = grown;
     dataset->fields_capacity = capacity;
     return OT_OK;
@@ -216,7 +215,7 @@ static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_datase
     const char *path = equals && !ot__path_exists(spec) ? equals + 1 : spec;
     char *name = path == spec ? name_of(spec) : ot__strdup(spec);
     ot__source *source = ot__dataset_add_source(dataset, path);
-    ot_status st = name && source ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(name && source);
 
     if (name && path != spec)
         name[equals - spec] = '\0';
@@ -231,20 +230,17 @@ static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_datase
 ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_dataset_options *options,
                           ot_dataset **out)
 {
-    static const ot_dataset_options defaults = OT_DATASET_OPTIONS_INIT;
     ot_dataset_options own;
     ot_dataset *dataset;
     ot_status st = OT_OK;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN_MANY(paths, n_paths));
     if (n_paths < 1)
         return ot__error(OT_ERR_INVALID, "no data file is given");
-    OT_TRY(ot__options_read("ot_dataset_options", options, &defaults, &own, sizeof own));
+    OT_TRY(OT_OPTIONS_READ(ot_dataset_options, OT_DATASET_OPTIONS_INIT, options, &own));
     dataset = ot__dataset_create();
-    if (!dataset)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(dataset));
     for (int i = 0; st == OT_OK && i < n_paths; i++)
         st = paths[i] ? open_one(dataset, paths[i], &own)
                       : ot__error(OT_ERR_INVALID, "path %d is NULL", i);

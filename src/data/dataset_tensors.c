@@ -33,8 +33,7 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
     ot__source *source;
     ot_status st = OT_OK;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN_MANY(names, n));
     OT_TRY(OT_GIVEN_MANY(tensors, n));
     if (n < 1)
@@ -45,8 +44,7 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
         OT_TRY(OT_OPTIONAL(tensors[i], names[i]));
     }
     dataset = ot__dataset_create();
-    if (!dataset)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(dataset));
     source = ot__dataset_add_source(dataset, "data");
     if (!source)
         st = OT_ERR_NO_MEMORY;

@@ -50,8 +50,7 @@ static ot_status unpack_all(zip_t *archive, ot__spill *spill, member *members, i
             return ot__error(OT_ERR_UNSUPPORTED, "%s: has more than %d arrays", spill->source->path,
                              MAX_MEMBERS);
         m->name = ot__strdup(name);
-        if (!m->name)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(m->name));
         ++*n_members;
         OT_TRY(ot__spill_write(spill, zeros, (ALIGNMENT - spill->size % ALIGNMENT) % ALIGNMENT));
         m->start = spill->size;
@@ -148,7 +147,7 @@ ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_
 {
     member *members = ot__alloc_zero(MAX_MEMBERS, sizeof(*members));
     int n_members = 0;
-    ot_status st = members ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(members);
 
     if (st == OT_OK)
         st = unpack_archive(source, options, members, &n_members);

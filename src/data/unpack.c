@@ -37,8 +37,7 @@ ot_status ot__spill_open(ot__spill *spill, const ot__source *source,
     ot_status st = OT_OK;
 
     *spill = (ot__spill){.fd = -1, .source = source};
-    if (!name)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(name));
     spill->max = options->max_unpacked ? options->max_unpacked : default_max;
     spill->max_of_size = options->max_unpacked ? UINT64_MAX : max_of_size(source->input.size);
     if (statvfs(folder_of(options), &space) == 0) {

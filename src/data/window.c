@@ -20,8 +20,7 @@ static ot_status make_room(ot__window *window, size_t n_bytes)
     window->n_bytes = 0;
     window->data = NULL;
     buffer = ot__realloc(window->buffer, n_bytes);
-    if (!buffer)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(buffer));
     window->buffer = buffer;
     window->capacity = n_bytes;
     return OT_OK;

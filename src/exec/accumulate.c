@@ -75,8 +75,7 @@ ot_status ot__build_accumulation(ot__plan_builder *b)
     ot__plan *plan = b->plan;
 
     plan->direct = ot__arena_alloc(plan->arena, ((size_t)plan->n_steps + 1) * sizeof *plan->direct);
-    if (plan->direct == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(plan->direct != NULL));
     for (int s = 0; s < plan->n_steps; s++) {
         const ot_run *run = &plan->steps[s].run;
         ot__direct d;

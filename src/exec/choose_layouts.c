@@ -64,8 +64,7 @@ static ot_status bring_input(layout *l, ot_node *node, int i, const ot_form *for
     if (have->value == NULL || !ot__form_equal(have->form, form)) {
         ot_value *to = form_of_new_value(l, value, form);
 
-        if (to == NULL)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(to != NULL));
         OT_TRY(add_reorder(l, value, to));
         *have = (copy){to, form};
     }
@@ -79,8 +78,7 @@ static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *fo
     ot_value *value = node->outputs[i];
     ot_value *made = form_of_new_value(l, value, form);
 
-    if (made == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(made != NULL));
     made->producer = node;
     made->i_producer_output = i;
     node->outputs[i] = made;
@@ -149,8 +147,7 @@ static ot_status ask_elementwise(const layout *l, const ot_node *node, ot__view 
     tally *tallies = ot__arena_alloc(l->b->arena, ((size_t)node->n_inputs + 1) * sizeof *tallies);
     const ot_form *form;
 
-    if (tallies == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(tallies != NULL));
     form = v->out[0] == NULL ? NULL : elementwise_form(node, v, tallies);
     for (int i = 0; i < node->n_inputs; i++)
         if (v->in[i] != NULL && !is_scalar(v->in[i]))
@@ -210,8 +207,7 @@ static ot_status lay_out_output(layout *l, int i_output)
     if (l->b->forms[number_of(l, value)] == NULL)
         return OT_OK;
     to = form_of_new_value(l, value, NULL);
-    if (to == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(to != NULL));
     value->is_output = false;
     to->is_output = true;
     l->graph->outputs[i_output] = to;
@@ -234,8 +230,7 @@ static ot_status prepare(layout *l)
     l->nodes = ot__arena_alloc(g->model->arena, ((size_t)n_nodes + 1) * sizeof *l->nodes);
     l->copies = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->copies);
     l->b->forms = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->b->forms);
-    if (l->nodes == NULL || l->copies == NULL || l->b->forms == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(l->nodes != NULL && l->copies != NULL && l->b->forms != NULL));
     for (int i = 0; i < g->n_inputs && l->b->options->input_forms != NULL; i++) {
         assert(ot__form_fits(l->b->options->input_forms[i], &g->inputs[i]->shape));
         l->b->forms[number_of(l, g->inputs[i])] = l->b->options->input_forms[i];

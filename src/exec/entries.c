@@ -13,9 +13,8 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
     ot__entry *e;
     char text[128];
 
-    if (!ot__arena_grow(plan->arena, &plan->entries, &b->entries_capacity, plan->n_entries,
-                        sizeof *plan->entries))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(plan->arena, &plan->entries, &b->entries_capacity,
+                                   plan->n_entries, sizeof *plan->entries)));
     e = &plan->entries[plan->n_entries];
     *e = (ot__entry){.source = source, .root = plan->n_entries, .next = -1, .usage = -1};
     e->arg.dtype = value->dtype;
@@ -27,8 +26,7 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
                          "value '%s' of type %s and shape %s cannot be computed", value->name,
                          ot_dtype_name(value->dtype), ot__shape_text(shape, text, sizeof text));
     e->name = ot__arena_strdup(plan->arena, value->name);
-    if (e->name == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(e->name != NULL));
     plan->n_entries++;
     return OT_OK;
 }
@@ -171,8 +169,7 @@ static ot_status mark_written(ot__plan *plan, int entry)
     if (root->source != OT_SOURCE_CONSTANT)
         return OT_OK;
     copy = ot__arena_alloc(plan->arena, OT_MAX(root->n_bytes, (size_t)1));
-    if (copy == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy != NULL));
     if (root->n_bytes > 0)
         memcpy(copy, root->arg.data, root->n_bytes);
     for (int k = plan->entries[entry].root; k >= 0; k = plan->entries[k].next) {
@@ -239,8 +236,7 @@ ot_status ot__build_entries(ot__plan_builder *b)
 
     b->ranges = ot__arena_alloc(b->arena, ((size_t)b->numbers.n_values + 1) * sizeof *b->ranges);
     b->is_view = ot__arena_alloc(b->arena, (size_t)g->n_nodes + 1);
-    if (b->ranges == NULL || b->is_view == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(b->ranges != NULL && b->is_view != NULL));
     for (int v = 0; v < b->numbers.n_values; v++)
         b->ranges[v] = (ot__range){-1, 0};
     OT_TRY(add_values(b));

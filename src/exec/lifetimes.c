@@ -146,8 +146,7 @@ static ot_status refuse(const ot__plan_builder *b, const ot__usage *usages, int 
     ot__buf line = {0};
     ot_status st;
 
-    if (named == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(named != NULL));
     for (int k = 0; k < OT_MIN((int)LARGEST, n); k++) {
         int largest = -1;
         char name[160];
@@ -210,8 +209,7 @@ ot_status ot__build_memory(ot__plan_builder *b)
     if (capacity > INT_MAX)
         return ot__error(OT_ERR_UNSUPPORTED, "a step computes more than %d values", INT_MAX);
     usages = ot__arena_alloc(b->arena, capacity * sizeof *usages);
-    if (usages == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(usages != NULL));
     find_lifetimes(b);
     OT_TRY(ot__build_accumulation(b));
     n_shared = make_usages(b, usages);
@@ -232,8 +230,7 @@ ot_status ot__build_memory(ot__plan_builder *b)
     if (plan->borrows_block)
         return OT_OK;
     block = ot__alloc_aligned(OT_MAX(plan->block_bytes, (size_t)1));
-    if (block == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(block != NULL));
     ot__plan_set_block(plan, block);
     return OT_OK;
 }

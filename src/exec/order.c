@@ -160,8 +160,7 @@ static ot_status index_by(scheduler *s, adjacency *x, int n, void (*add)(schedul
                          "the nodes depend on one another in more than %d places", EDGES_MAX);
     x->first = ot__alloc_zero((size_t)n + 1, sizeof *x->first);
     x->item = ot__alloc_zero((size_t)x->n_items + 1, sizeof *x->item);
-    if (x->first == NULL || x->item == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(x->first != NULL && x->item != NULL));
     for (int i = 0; i < n; i++)
         x->first[i + 1] = x->first[i] + s->count[i];
     memset(s->count, 0, (size_t)n * sizeof *s->count);
@@ -216,9 +215,9 @@ static ot_status scheduler_init(scheduler *s, const ot__order_problem *p)
     s->mark = ot__alloc_zero(OT_MAX(n_values, n_nodes), sizeof *s->mark);
     s->ready = ot__alloc_zero(n_nodes, sizeof *s->ready);
     s->ready_at = ot__alloc_zero(n_nodes, sizeof *s->ready_at);
-    if (s->unread == NULL || s->waiting == NULL || s->net == NULL || s->chain == NULL ||
-        s->count == NULL || s->mark == NULL || s->ready == NULL || s->ready_at == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(s->unread != NULL && s->waiting != NULL && s->net != NULL && s->chain != NULL &&
+                    s->count != NULL && s->mark != NULL && s->ready != NULL &&
+                    s->ready_at != NULL));
     return index_all(s);
 }
 
@@ -448,7 +447,7 @@ ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, 
     const int n = problem->n_nodes;
     int *other = ot__alloc_zero((size_t)n + 1, sizeof *other);
     scheduler s = {0};
-    ot_status st = other == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+    ot_status st = ot__made(other != NULL);
 
     *stuck = -1;
     *peak = 0;

@@ -101,8 +101,7 @@ static ot_status describe_graph(const ot__plan_builder *b, described *d)
     d->nodes = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof *d->nodes);
     d->numbers = ot__arena_alloc(b->arena, n * sizeof *d->numbers);
     d->made_in = ot__arena_alloc(b->arena, ((size_t)b->plan->n_entries + 1) * sizeof *d->made_in);
-    if (d->nodes == NULL || d->numbers == NULL || d->made_in == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(d->nodes != NULL && d->numbers != NULL && d->made_in != NULL));
     for (int e = 0; e < b->plan->n_entries; e++)
         d->made_in[e] = -1;
     for (int i = 0; i < g->n_nodes; i++) {
@@ -126,8 +125,7 @@ ot_status ot__build_order(ot__plan_builder *b)
     int stuck;
 
     b->order = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof(ot_node *));
-    if (value_bytes == NULL || kept == NULL || order == NULL || b->order == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(value_bytes != NULL && kept != NULL && order != NULL && b->order != NULL));
     OT_TRY(describe_graph(b, &d));
     for (int e = 0; e < plan->n_entries; e++)
         if (plan->entries[e].source == OT_SOURCE_PLANNED && plan->entries[e].root == e)

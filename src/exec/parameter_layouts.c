@@ -36,9 +36,8 @@ static ot_status prepare(packing *p, const int *parameter_of, int n_parameters)
     p->choice_of = ot__arena_alloc(arena, n * sizeof *p->choice_of);
     p->written = ot__arena_alloc(arena, n * sizeof *p->written);
     p->n_reads = ot__arena_alloc(arena, n * sizeof *p->n_reads);
-    if (open == NULL || p->b.forms == NULL || p->choices == NULL || p->choice_of == NULL ||
-        p->written == NULL || p->n_reads == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(open != NULL && p->b.forms != NULL && p->choices != NULL &&
+                    p->choice_of != NULL && p->written != NULL && p->n_reads != NULL));
     p->b.open = open;
     for (int v = 0; v < p->b.numbers.n_values; v++)
         p->choice_of[v] = -1;
@@ -106,8 +105,7 @@ static ot_status find_accumulators(packing *p)
 
     p->accumulator =
         ot__arena_alloc(p->b.arena, ((size_t)p->b.numbers.n_values + 1) * sizeof(ot_node *));
-    if (p->accumulator == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(p->accumulator != NULL));
     for (int n = g->n_nodes - 1; n >= 0; n--)
         if ((g->nodes[n]->op->flags & OT_OP_ACCUMULATE) != 0 && g->nodes[n]->n_inputs > VALUE &&
             g->nodes[n]->inputs[BUFFER] != NULL)
@@ -165,8 +163,7 @@ ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options
 
     memset(forms, 0, (size_t)n_parameters * sizeof *forms);
     p.b.arena = ot__arena_create();
-    if (p.b.arena == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(p.b.arena != NULL));
     st = choose(&p, parameter_of, buffer_of, forms, n_parameters);
     ot__numbers_deinit(&p.b.numbers);
     ot__arena_destroy(p.b.arena);

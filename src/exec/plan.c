@@ -48,8 +48,7 @@ static ot_status set_args(ot__plan_builder *b, const ot_node *node, ot__plan_ste
     char label[256];
 
     step->label = ot__arena_strdup(arena, ot__node_label(node, label, sizeof label));
-    if (in == NULL || out == NULL || first == NULL || step->label == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(in != NULL && out != NULL && first != NULL && step->label != NULL));
     list_args(b, node->inputs, node->n_inputs, in, first);
     list_args(b, node->outputs, node->n_outputs, out, NULL);
     step->run = (ot_run){.in = (const ot_arg *const *)in,
@@ -78,8 +77,7 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
                     .n_threads = plan->n_threads,
                     .reproducible = b->options->reproducible};
 
-    if (constant == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(constant != NULL));
     for (int i = 0; i < step->run.n_in; i++) {
         const ot__entry *e = (const ot__entry *)(const void *)step->run.in[i];
 
@@ -107,8 +105,7 @@ static ot_status build_steps(ot__plan_builder *b)
 
     plan->steps = ot__arena_alloc(plan->arena, n * sizeof *plan->steps);
     b->step_ops = ot__arena_alloc(b->arena, n * sizeof *b->step_ops);
-    if (plan->steps == NULL || b->step_ops == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(plan->steps != NULL && b->step_ops != NULL));
     for (int i = 0; i < b->graph->n_nodes; i++) {
         const ot_node *node = b->order[i];
 
@@ -149,8 +146,8 @@ static ot_status keep_ports(ot__plan_builder *b)
         ot__arena_alloc(plan->arena, ((size_t)g->n_outputs + 1) * sizeof *plan->outputs);
     plan->bound = ot__arena_alloc(plan->arena, ((size_t)g->n_outputs + 1) * sizeof *plan->bound);
     plan->name = ot__arena_strdup(plan->arena, g->name);
-    if (plan->inputs == NULL || plan->outputs == NULL || plan->bound == NULL || plan->name == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(plan->inputs != NULL && plan->outputs != NULL && plan->bound != NULL &&
+                    plan->name != NULL));
     for (int i = 0; i < g->n_inputs; i++)
         plan->inputs[i] = ot__builder_range(b, g->inputs[i]);
     for (int i = 0; i < g->n_outputs; i++) {

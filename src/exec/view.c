@@ -52,9 +52,9 @@ ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view
                     .want_out = ot__arena_alloc(arena, n_out * sizeof *v->want_out),
                     .first = ot__arena_alloc(arena, n_in * sizeof *v->first),
                     .open = ot__arena_alloc(arena, n_in * sizeof *v->open)};
-    if (v->args == NULL || v->in == NULL || v->out == NULL || v->constant == NULL ||
-        v->want_in == NULL || v->want_out == NULL || v->first == NULL || v->open == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(v->args != NULL && v->in != NULL && v->out != NULL && v->constant != NULL &&
+                    v->want_in != NULL && v->want_out != NULL && v->first != NULL &&
+                    v->open != NULL));
     v->is_complete = fill(b, node, v);
     return OT_OK;
 }

@@ -87,8 +87,7 @@ static ot_status align(ot_model *model, ot_value *value)
     if (!from || ot__tensor_is_aligned(from))
         return OT_OK;
     to = ot__model_tensor_new(model, from->dtype, &from->shape);
-    if (!to)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(to));
     map = ot__model_map_around(model, from->data, from->n_bytes);
     if (map)
         ot__file_map_copy(map, to->data, (size_t)((const uint8_t *)from->data - map->data),
@@ -189,8 +188,7 @@ ot_status ot__model_drop_unused(ot_model *model)
 {
     references r = {.arena = ot__arena_create()};
 
-    if (!r.arena)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(r.arena));
     for (int i = 0; i < model->holdings->n_graphs; i++)
         add_graph(&r, model->holdings->graphs[i]);
     add_functions(&r, model);

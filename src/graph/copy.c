@@ -7,7 +7,7 @@
 
 static ot_status status_of(const void *made)
 {
-    return made ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(made);
 }
 
 // ---- values ----
@@ -49,8 +49,7 @@ ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_val
     if (*out)
         return OT_OK;
     *out = ot__graph_new_value(scope->to, value->name);
-    if (!*out || !ot__map_put(&scope->renamed, value->name, *out))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out && ot__map_put(&scope->renamed, value->name, *out)));
     copy_knowledge(copier, value, *out);
     return OT_OK;
 }
@@ -65,8 +64,7 @@ static ot_status copy_list(const ot__copier *copier, ot__copy_scope *scope, ot_v
         if (copy == copier->omitted)
             return ot__error(OT_ERR_FORMAT, "output '%s' of subgraph '%s' is an omitted input",
                              values[i]->name, scope->from->name);
-        if (!add(scope->to, copy))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(add(scope->to, copy)));
     }
     return OT_OK;
 }
@@ -85,8 +83,7 @@ static ot_status copy_subgraph(const ot__copier *copier, ot__copy_scope *outer, 
     ot_status st;
 
     *out = scope.to = ot__graph_create(parent->model, parent, from->name);
-    if (!scope.to)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(scope.to));
     st = ot__copy_graph(copier, &scope);
     ot__map_deinit(&scope.renamed);
     return st;
@@ -102,8 +99,7 @@ static ot_status copy_graphs(const ot__copier *copier, ot__copy_scope *scope, ot
     if (!attr->graphs || attr->n == 0)
         return OT_OK;
     graphs = ot__arena_alloc(parent->model->arena, (size_t)attr->n * sizeof *graphs);
-    if (!graphs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(graphs));
     for (int i = 0; i < attr->n; i++)
         OT_TRY(copy_subgraph(copier, scope, parent, attr->graphs[i], &graphs[i]));
     attr->graphs = graphs;
@@ -123,8 +119,7 @@ static ot_status copy_attrs(const ot__copier *copier, ot__copy_scope *scope, ot_
         if (!source)
             continue;
         copy = ot__node_add_attr(to, attr->name, source->kind);
-        if (!copy)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(copy));
         name = copy->name;
         *copy = *source;
         copy->name = name;
@@ -170,8 +165,7 @@ ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const o
     OT_TRY(copy_ends(copier, scope, node->outputs, node->n_outputs, &outputs));
     copy = ot__graph_add_node(scope->to, node->domain, node->op_type, node->name, inputs,
                               node->n_inputs, outputs, node->n_outputs);
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy));
     copy->overload = node->overload;
     copy->doc = node->doc;
     copy->op = node->op;
@@ -199,8 +193,7 @@ ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope)
         while (ot__map_next(&from->values, &position, &name, &value)) {
             ot_value *copy = ot__graph_value(to, name);
 
-            if (!copy)
-                return OT_ERR_NO_MEMORY;
+            OT_TRY(ot__made(copy));
             copy_knowledge(copier, value, copy);
         }
     }
@@ -223,18 +216,15 @@ static ot_status copy_functions(const ot_model *from, ot_model *to)
     if (from->n_functions == 0)
         return OT_OK;
     to->functions = ot__arena_alloc(to->arena, (size_t)from->n_functions * sizeof *to->functions);
-    if (!to->functions)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(to->functions));
     for (int i = 0; i < from->n_functions; i++) {
         const ot__function *function = from->functions[i];
         ot__copy_scope scope = {.from = function->body};
         ot__function *copy = ot__arena_memdup(to->arena, function, sizeof *function);
 
-        if (!copy)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(copy));
         copy->body = scope.to = ot__graph_create(to, NULL, function->body->name);
-        if (!copy->body)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(copy->body));
         OT_TRY(ot__copy_graph(&copier, &scope));
         to->functions[to->n_functions++] = copy;
     }
@@ -263,8 +253,7 @@ static ot_status copy_model(const ot_model *from, ot_model *to)
     if (from->n_opsets > 0) {
         to->opsets =
             ot__arena_memdup(to->arena, from->opsets, (size_t)from->n_opsets * sizeof *to->opsets);
-        if (!to->opsets)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(to->opsets));
         to->n_opsets = to->opsets_capacity = from->n_opsets;
     }
     OT_TRY(copy_functions(from, to));

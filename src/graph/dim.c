@@ -8,7 +8,7 @@
 ot_status ot__symbols_create(ot_model *model)
 {
     model->symbols = ot__arena_alloc(model->arena, sizeof *model->symbols);
-    return model->symbols ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(model->symbols);
 }
 
 void ot__symbols_deinit(ot_model *model)
@@ -38,12 +38,11 @@ ot_status ot__symbols_copy(const ot_model *from, ot_model *to)
 
     if (old->n > 0) {
         new->items = ot__arena_memdup(to->arena, old->items, (size_t)old->n * sizeof *old->items);
-        if (!new->items)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(new->items));
     }
     new->n = new->capacity = old->n;
-    if (!copy_map(&old->names, &new->names) || !copy_map(&old->expressions, &new->expressions))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy_map(&old->names, &new->names) &&
+                    copy_map(&old->expressions, &new->expressions)));
     return OT_OK;
 }
 

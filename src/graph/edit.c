@@ -70,6 +70,31 @@ void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to)
     }
 }
 
+void ot__graph_relist(ot_graph *graph)
+{
+    int n_inputs = 0, n_outputs = 0, n_initializers = 0;
+
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (graph->inputs[i]->is_input)
+            graph->inputs[n_inputs++] = graph->inputs[i];
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i]->is_output)
+            graph->outputs[n_outputs++] = graph->outputs[i];
+    for (int i = 0; i < graph->n_initializers; i++)
+        if (graph->initializers[i]->is_initializer)
+            graph->initializers[n_initializers++] = graph->initializers[i];
+    graph->n_inputs = n_inputs;
+    graph->n_outputs = n_outputs;
+    graph->n_initializers = n_initializers;
+}
+
+void ot__graph_clear_outputs(ot_graph *graph)
+{
+    for (int i = 0; i < graph->n_outputs; i++)
+        graph->outputs[i]->is_output = false;
+    graph->n_outputs = 0;
+}
+
 bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base)
 {
     const ot_value *named = ot__graph_new_value(graph, base);

@@ -291,6 +291,8 @@ ot_status ot__model_drop_unused(ot_model *model);
 // Constants that nodes read, as folding leaves them, become initializers: in a file they must be.
 ot_status ot__graph_list_constants(ot_graph *graph);
 
+// metadata.c: `text` as what the model says under `key`; it is freed, also on failure
+ot_status ot__model_set_metadata_text(ot_model *model, const char *key, ot__buf *text);
 // metadata.c: the model's without what it says under `key`
 ot_status ot__model_drop_metadata(ot_model *model, const char *key);
 // metadata.c: what the file says under `key`; NULL when absent
@@ -329,7 +331,8 @@ bool ot__graph_add_initializer(ot_graph *graph, ot_value *value, ot_tensor *cons
 ot_node *ot__graph_add_node(ot_graph *graph, const char *domain, const char *op_type,
                             const char *name, ot_value *const *inputs, int n_inputs,
                             ot_value *const *outputs, int n_outputs);
-ot_attr *ot__node_attr(const ot_node *node, const char *name); // NULL when absent
+bool ot__node_is(const ot_node *node, const char *domain, const char *op_type); // NULL: no
+ot_attr *ot__node_attr(const ot_node *node, const char *name);                  // NULL when absent
 ot_attr *ot__node_add_attr(ot_node *node, const char *name,
                            ot_attr_kind kind); // replaces one of that name
 bool ot__node_set_int(ot_node *node, const char *name, int64_t value);
@@ -383,6 +386,9 @@ void ot__graph_list_operators(const ot_graph *graph, bool (*is_listed)(const ot_
                               ot__buf *text);
 
 // edit.c: changing
+// Inputs, outputs and initializers that are none any more, as the values say, leave the lists.
+void ot__graph_relist(ot_graph *graph);
+void ot__graph_clear_outputs(ot_graph *graph);
 // Removing nodes takes two steps, so that removing many takes one walk: a detached node's outputs
 // lose their producer, and it belongs to no graph, but stays in the list until those are dropped.
 void ot__node_detach(ot_node *node);

@@ -152,8 +152,7 @@ static ot_status bind(const call *c, ot__copy_scope *scope, ot_value *omitted)
     for (int i = 0; i < f->n_inputs; i++) {
         ot_value *given = i < c->node->n_inputs ? c->node->inputs[i] : NULL;
 
-        if (!ot__map_put(&scope->renamed, f->inputs[i], given ? given : omitted))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__map_put(&scope->renamed, f->inputs[i], given ? given : omitted)));
     }
     for (int i = 0; i < c->node->n_outputs; i++)
         if (c->node->outputs[i] && !ot__map_get(&scope->renamed, f->outputs[i]) &&
@@ -178,9 +177,8 @@ static ot_status copy_repeated_outputs(const call *c, ot__copy_scope *scope,
                              ot__node_label(c->node, label, sizeof label), c->function->outputs[i],
                              i);
         }
-        if (!ot__graph_add_node(scope->to, "", "Identity", c->node->name, &made, 1,
-                                &c->node->outputs[i], 1))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_node(scope->to, "", "Identity", c->node->name, &made, 1,
+                                           &c->node->outputs[i], 1)));
     }
     return OT_OK;
 }
@@ -190,7 +188,7 @@ static ot_status name_after_call(const call *c, ot_node *node)
     if (!c->node->name[0] || !node->name[0])
         return OT_OK;
     node->name = ot__arena_printf(node->graph->model->arena, "%s/%s", c->node->name, node->name);
-    return node->name ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(node->name);
 }
 
 static ot_status inline_node(inlining *in, ot_node *node);
@@ -250,9 +248,8 @@ static ot_status inline_node(inlining *in, ot_node *node)
         ot__map_deinit(&scope.renamed);
         return st;
     }
-    if (!ot__arena_grow(in->model->arena, &graph->nodes, &graph->nodes_capacity, graph->n_nodes,
-                        sizeof(ot_node *)))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(in->model->arena, &graph->nodes, &graph->nodes_capacity,
+                                   graph->n_nodes, sizeof(ot_node *))));
     graph->nodes[graph->n_nodes++] = node;
     for (int a = 0; a < node->n_attrs; a++)
         for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
@@ -278,8 +275,7 @@ static ot_status inline_all(inlining *in)
 
     OT_TRY(index_functions(in));
     in->n_nodes = ot__alloc_zero((size_t)in->model->n_functions, sizeof *in->n_nodes);
-    if (!in->n_nodes)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(in->n_nodes));
     OT_TRY(count_graph(in, in->model->graph, 0, &count));
     OT_TRY(inline_graph(in, in->model->graph));
     in->model->n_functions = 0;

@@ -35,8 +35,7 @@ static ot_status own_pairs(ot_model *model)
     const size_t n = (size_t)model->n_metadata;
     const char **pairs = ot__arena_alloc(model->arena, (n + 1) * 2 * sizeof(*pairs));
 
-    if (!pairs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(pairs));
     if (n > 0)
         memcpy(pairs, model->metadata, n * 2 * sizeof(*pairs));
     model->metadata = pairs;
@@ -53,8 +52,7 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
     OT_TRY(OT_GIVEN(value));
     key_copy = ot__arena_strdup(model->arena, key);
     value_copy = ot__arena_strdup(model->arena, value);
-    if (!key_copy || !value_copy)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(key_copy && value_copy));
     OT_TRY(own_pairs(model));
     i = find(model, key);
     if (i < 0)
@@ -62,6 +60,16 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
     model->metadata[2 * i] = key_copy;
     model->metadata[2 * i + 1] = value_copy;
     return OT_OK;
+}
+
+ot_status ot__model_set_metadata_text(ot_model *model, const char *key, ot__buf *text)
+{
+    ot_status st = ot__buf_status(text);
+
+    if (st == OT_OK)
+        st = ot_model_set_metadata(model, key, text->data);
+    ot__buf_deinit(text);
+    return st;
 }
 
 // A file may have the key many times.
@@ -76,8 +84,7 @@ ot_status ot__model_drop_metadata(ot_model *model, const char *key)
     if (n_extra > 0) {
         extra =
             ot__arena_memdup(model->arena, model->metadata_extra, (size_t)n_extra * sizeof(*extra));
-        if (!extra)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(extra));
     }
     OT_TRY(own_pairs(model));
     model->n_metadata_extra = 0;

@@ -51,8 +51,7 @@ static ot__held *held_create(void)
 ot_status ot__holdings_share(const ot_model *from, ot_model *to)
 {
     for (int i = 0; i < from->holdings->n_items; i++) {
-        if (!hold(to, from->holdings->items[i]))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(hold(to, from->holdings->items[i])));
         atomic_fetch_add(&from->holdings->items[i]->count, 1);
     }
     return OT_OK;
@@ -152,12 +151,10 @@ static ot_status model_begin(ot__arena *arena, ot__held *held, ot_model **out)
 {
     ot_model *model = ot__arena_alloc(arena, sizeof *model);
 
-    if (!model)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(model));
     model->arena = arena;
     model->holdings = ot__arena_alloc(arena, sizeof *model->holdings);
-    if (!model->holdings || !hold(model, held))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(model->holdings && hold(model, held)));
     held->arena = arena;
     OT_ENTER(model);
     *out = model;
@@ -263,9 +260,9 @@ ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t versi
         }
     }
     opset.domain = ot__arena_strdup(model->arena, domain ? domain : "");
-    if (!opset.domain || !ot__arena_grow(model->arena, &model->opsets, &model->opsets_capacity,
-                                         model->n_opsets, sizeof *model->opsets))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(opset.domain &&
+                    ot__arena_grow(model->arena, &model->opsets, &model->opsets_capacity,
+                                   model->n_opsets, sizeof *model->opsets)));
     model->opsets[model->n_opsets++] = opset;
     return OT_OK;
 }
@@ -339,8 +336,7 @@ ot_status ot_model_get_initializer(const ot_model *model, const char *name, ot_t
 {
     const ot_value *value;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     OT_TRY(OT_GIVEN(name));
     value = ot__graph_find(model->graph, name);

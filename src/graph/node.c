@@ -211,6 +211,11 @@ const char *ot__node_label(const ot_node *node, char *text, size_t size)
 
 // ---- attributes ----
 
+bool ot__node_is(const ot_node *node, const char *domain, const char *op_type)
+{
+    return node && strcmp(node->op_type, op_type) == 0 && strcmp(node->domain, domain) == 0;
+}
+
 ot_attr *ot__node_attr(const ot_node *node, const char *name)
 {
     for (int i = 0; i < node->n_attrs; i++)

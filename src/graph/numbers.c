@@ -14,8 +14,7 @@ ot_status ot__numbers_add(ot__numbers *numbers, ot_value *value)
         const size_t capacity = OT_MAX(2 * numbers->capacity, (size_t)FIRST_CAPACITY);
         ot_value **grown = ot__realloc(numbers->values, capacity * sizeof(ot_value *));
 
-        if (!grown)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(grown));
         numbers->values = grown;
         numbers->capacity = capacity;
     }
@@ -69,8 +68,7 @@ ot_status ot__numbers_set_nodes(ot__numbers *numbers, const ot_graph *graph)
     ot_node **nodes =
         ot__realloc(numbers->nodes, OT_MAX((size_t)graph->n_nodes, (size_t)1) * sizeof(ot_node *));
 
-    if (!nodes)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(nodes));
     numbers->nodes = nodes;
     numbers->n_nodes = graph->n_nodes;
     for (int n = 0; n < graph->n_nodes; n++) {

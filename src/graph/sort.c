@@ -75,8 +75,7 @@ static ot_status sort(sorting *s, ot_graph *graph)
     s->n_missing = ot__alloc_zero(n, sizeof *s->n_missing);
     s->ready = ot__alloc_zero(n, sizeof *s->ready);
     s->order = ot__alloc_zero(n, sizeof *s->order);
-    if (!s->n_missing || !s->ready || !s->order)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(s->n_missing && s->ready && s->order));
     for (int v = 0; v < s->uses.numbers.n_values; v++) {
         const ot_node *producer = s->uses.numbers.values[v]->producer;
 
@@ -154,8 +153,7 @@ static ot_status reorder(sorting *s)
                          ot__node_label(on_cycle, label, sizeof label));
     }
     nodes = ot__alloc((size_t)graph->n_nodes * sizeof *nodes);
-    if (!nodes)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(nodes));
     for (int i = 0; i < graph->n_nodes; i++)
         nodes[i] = graph->nodes[s->order[i]];
     for (int i = 0; i < graph->n_nodes; i++)

@@ -44,8 +44,7 @@ static ot_status build(const ot_graph *graph, ot__uses *uses)
     OT_TRY(ot__numbers_build(graph, &uses->numbers));
     n = (size_t)uses->numbers.n_values;
     uses->first = ot__alloc_zero(n + 1, sizeof *uses->first);
-    if (!uses->first)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(uses->first));
     visit_uses(graph, &sink);
     for (size_t v = 0; v < n; v++)
         uses->first[v + 1] += uses->first[v];

@@ -25,8 +25,7 @@ static ot_status define(scope *s, const ot_value *value, const char *what)
     if (other)
         return ot__error(OT_ERR_FORMAT, "%s '%s' of graph '%s' is defined twice", what, value->name,
                          graph_name(s->graph));
-    return ot__map_put(&s->defined, value->name, (void *)(uintptr_t)value) ? OT_OK
-                                                                           : OT_ERR_NO_MEMORY;
+    return ot__made(ot__map_put(&s->defined, value->name, (void *)(uintptr_t)value));
 }
 
 static ot_status define_inputs(scope *s)

@@ -49,9 +49,8 @@ static ot_status check_sum(ot__external *all, const ot__file_map *map, const ot_
     while (i < all->n_sums && all->sums[i].map != map)
         i++;
     if (i == all->n_sums) {
-        if (!ot__arena_grow(all->arena, &all->sums, &all->sums_capacity, all->n_sums,
-                            sizeof *all->sums))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__arena_grow(all->arena, &all->sums, &all->sums_capacity, all->n_sums,
+                                       sizeof *all->sums)));
         ot__sha1_text(map->data, map->size, found);
         all->sums[i].map = map;
         memcpy(all->sums[i].text, found, sizeof found);
@@ -96,12 +95,10 @@ static ot_status note_range(ot__external *all, const ot__stored *s, const uint8_
 {
     if (n_bytes == 0)
         return OT_OK;
-    if (!ot__arena_grow(all->arena, &all->ranges, &all->ranges_capacity, all->n_ranges,
-                        sizeof *all->ranges))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(all->arena, &all->ranges, &all->ranges_capacity, all->n_ranges,
+                                   sizeof *all->ranges)));
     all->ranges[all->n_ranges].location = ot__arena_strdup(all->arena, s->location);
-    if (!all->ranges[all->n_ranges].location)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(all->ranges[all->n_ranges].location));
     all->ranges[all->n_ranges].first = first;
     all->ranges[all->n_ranges].offset = s->offset;
     all->ranges[all->n_ranges++].n_bytes = n_bytes;

@@ -4,13 +4,6 @@
 
 #include "onnx/onnx.h"
 
-ot_status ot__model_options_take(const ot_model_options *given, ot_model_options *own)
-{
-    static const ot_model_options defaults = OT_MODEL_OPTIONS_INIT;
-
-    return ot__options_read("ot_model_options", given, &defaults, own, sizeof *own);
-}
-
 // Bytes of protobuf are recognised by the control characters that its tags and lengths are.
 static bool looks_like_text(const void *bytes, size_t n_bytes)
 {
@@ -94,10 +87,9 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     ot__file_map map = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(path));
-    OT_TRY(ot__model_options_take(options, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_model_options, OT_MODEL_OPTIONS_INIT, options, &own));
     is_standard_input = strcmp(path, "-") == 0;
     if (ot__path_is_folder(path))
         return refuse_folder(path);
@@ -106,7 +98,7 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
         goto done;
     if (!is_standard_input) {
         folder = ot__path_folder(path);
-        st = folder ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(folder);
     }
     if (st == OT_OK) {
         const char *where = is_standard_input ? "standard input" : path;
@@ -128,10 +120,9 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     ot_shape shape = OT_SHAPE((int64_t)n_bytes);
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(bytes));
-    OT_TRY(ot__model_options_take(options, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_model_options, OT_MODEL_OPTIONS_INIT, options, &own));
     if (looks_like_text(bytes, n_bytes))
         return ot__text_read_from(own.folder, bytes, n_bytes, &own, where, out);
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));

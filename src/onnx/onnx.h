@@ -6,8 +6,6 @@
 
 #include "graph/graph.h"
 
-// load.c: what a caller gave, as options of this version.
-ot_status ot__model_options_take(const ot_model_options *given, ot_model_options *own);
 // guard.c: walk the wire format before anything parses it. `where` names the source in messages.
 ot_status ot__onnx_guard(const void *bytes, size_t n_bytes, const ot_model_options *options,
                          const char *where);

@@ -32,8 +32,7 @@ static ot_status place(saving *s, const ot_value *value)
         int capacity = OT_MAX(2 * s->capacity, 64);
         ot__placement *grown = ot__realloc(s->placements, (size_t)capacity * sizeof *s->placements);
 
-        if (!grown)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(grown));
         s->placements = grown;
         s->capacity = capacity;
     }
@@ -107,8 +106,7 @@ static ot_status write_model(const saving *s, const char *location, ot__file_wri
                      .n_placements = s->n_placements,
                      .location = location};
 
-    if (!g)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(g));
     g->file = file;
     ot__write_model(&wire, s->model);
     if (wire.status == OT_OK)
@@ -268,7 +266,7 @@ ot_status ot_model_save(const ot_model *model, const char *path, const ot_model_
 
     OT_TRY(OT_GIVEN(model));
     OT_TRY(OT_GIVEN(path));
-    OT_TRY(ot__model_options_take(options, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_model_options, OT_MODEL_OPTIONS_INIT, options, &own));
     if (ot__ends_with(path, ".onnxtxt"))
         return save_text(model, path);
     if (ot__ends_with(path, ".ort"))
@@ -282,8 +280,7 @@ ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out)
     uint64_t size;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     size = embedded_size(model);
     if (size > INT32_MAX)
@@ -305,8 +302,7 @@ ot_status ot_model_to_text(const ot_model *model, char **out)
     ot__buf text = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     st = ot__text_write(model, &shortened, &text);
     if (st == OT_OK)

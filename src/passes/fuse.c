@@ -4,11 +4,6 @@
 
 #include "passes/fuse.h"
 
-bool ot__fuse_is_op(const ot_node *node, const char *domain, const char *op_type)
-{
-    return node != NULL && strcmp(node->op_type, op_type) == 0 && strcmp(node->domain, domain) == 0;
-}
-
 ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
 {
     const ot__use *use = &f->uses.use[ot__uses_first(&f->uses, value)];

@@ -28,7 +28,6 @@ typedef struct ot__fusing {
 
 // Calls `fuse` for every node that was there at first and still is, then sorts the graph.
 ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_node *node));
-bool ot__fuse_is_op(const ot_node *node, const char *domain, const char *op_type); // NULL: no
 // The node that alone reads `value`; NULL when there are others or it is gone already.
 ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value);
 // A node of ai.onnxtrain; its attributes and ot__op_infer are left to the caller.

@@ -30,16 +30,15 @@ static ot_status replace_forward(ot__fusing *f, ot_node *norm, ot_node *add, ot_
         ot__node_detach(add);
     OT_TRY(ot__fuse_add(f, "BatchNormRelu", norm->name, inputs, BN_INPUTS + (add != NULL), outputs,
                         norm->n_outputs, &fused));
-    if (!ot__node_set_float(fused, "epsilon", epsilon) ||
-        !ot__node_set_float(fused, "momentum", momentum))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__node_set_float(fused, "epsilon", epsilon) &&
+                    ot__node_set_float(fused, "momentum", momentum)));
     return ot__op_infer(fused);
 }
 
 static bool is_plain_sum(const ot_node *add, const ot_value *y)
 {
-    return (ot__fuse_is_op(add, "", "Add") || ot__fuse_is_op(add, "", "Sum")) &&
-           add->n_inputs == 2 && add->inputs[0] != add->inputs[1] && add->inputs[0]->has_shape &&
+    return (ot__node_is(add, "", "Add") || ot__node_is(add, "", "Sum")) && add->n_inputs == 2 &&
+           add->inputs[0] != add->inputs[1] && add->inputs[0]->has_shape &&
            add->inputs[1]->has_shape &&
            ot__shape_equal(&add->inputs[0]->shape, &add->inputs[1]->shape) && y->has_shape;
 }
@@ -56,7 +55,7 @@ static ot_status fuse_forward(ot__fusing *f, ot_node *norm)
         add = next;
         next = ot__fuse_only_reader(f, add->outputs[0]);
     }
-    if (!ot__fuse_is_op(next, "", "Relu"))
+    if (!ot__node_is(next, "", "Relu"))
         return OT_OK;
     return replace_forward(f, norm, add, next);
 }
@@ -68,7 +67,7 @@ static ot_value *bias_of(const ot_value *y, const ot_node *grad)
 {
     const ot_node *norm = y->producer;
 
-    return ot__fuse_is_op(norm, "ai.onnxtrain", "BatchNormRelu") && norm->n_inputs == BN_INPUTS &&
+    return ot__node_is(norm, "ai.onnxtrain", "BatchNormRelu") && norm->n_inputs == BN_INPUTS &&
                    norm->n_outputs > BN_SAVED_MEAN && norm->inputs[0] == grad->inputs[GRAD_X] &&
                    norm->outputs[BN_SAVED_MEAN] == grad->inputs[GRAD_MEAN]
                ? norm->inputs[BN_BIAS]
@@ -109,16 +108,16 @@ static ot_status fuse_backward(ot__fusing *f, ot_node *grad)
         return OT_OK;
     relu_grad = grad->inputs[0]->producer;
     if (relu_grad == NULL || relu_grad->graph == NULL ||
-        !ot__fuse_is_op(relu_grad, "com.microsoft", "ReluGrad"))
+        !ot__node_is(relu_grad, "com.microsoft", "ReluGrad"))
         return OT_OK;
     return replace_backward(f, grad, relu_grad);
 }
 
 static ot_status fuse(ot__fusing *f, ot_node *node)
 {
-    if (ot__fuse_is_op(node, "com.microsoft", "BatchNormInternal"))
+    if (ot__node_is(node, "com.microsoft", "BatchNormInternal"))
         return fuse_forward(f, node);
-    if (ot__fuse_is_op(node, "com.microsoft", "BatchNormalizationGrad"))
+    if (ot__node_is(node, "com.microsoft", "BatchNormalizationGrad"))
         return fuse_backward(f, node);
     return OT_OK;
 }

@@ -36,9 +36,9 @@ static bool clip_take_bound(const ot__fusing *f, clip_mask *m, const ot_value *m
                             const ot_node *reader)
 {
     ot_node *compare = mask->producer;
-    const int bound = ot__fuse_is_op(compare, "", "GreaterOrEqual") ? MIN
-                      : ot__fuse_is_op(compare, "", "LessOrEqual")  ? MAX
-                                                                    : 0;
+    const int bound = ot__node_is(compare, "", "GreaterOrEqual") ? MIN
+                      : ot__node_is(compare, "", "LessOrEqual")  ? MAX
+                                                                 : 0;
 
     if (bound == 0 || m->input[bound] != NULL || ot__fuse_only_reader(f, mask) != reader ||
         (m->input[X] != NULL && m->input[X] != compare->inputs[0]) ||
@@ -55,7 +55,7 @@ static bool clip_find_mask(const ot__fusing *f, const ot_node *where, clip_mask 
     const ot_value *mask = where->inputs[0];
     ot_node *both = mask->producer;
 
-    if (!ot__fuse_is_op(both, "", "And"))
+    if (!ot__node_is(both, "", "And"))
         return clip_take_bound(f, m, mask, where);
     if (ot__fuse_only_reader(f, mask) != where || !clip_take_bound(f, m, both->inputs[0], both) ||
         !clip_take_bound(f, m, both->inputs[1], both))
@@ -69,7 +69,7 @@ static ot_status fuse_clip(ot__fusing *f, ot_node *where)
     clip_mask m = {{NULL}, {NULL}, 0};
     ot_node *fused;
 
-    if (!ot__fuse_is_op(where, "", "Where") || !clip_is_zero(where->inputs[2]) ||
+    if (!ot__node_is(where, "", "Where") || !clip_is_zero(where->inputs[2]) ||
         !ot__dtype_is_float(where->outputs[0]->dtype) || !clip_find_mask(f, where, &m) ||
         !clip_same_shape(m.input[X], where->outputs[0]) ||
         !clip_same_shape(where->inputs[1], where->outputs[0]) ||

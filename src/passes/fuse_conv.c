@@ -7,17 +7,16 @@ static ot_status fuse(ot__fusing *f, ot_node *conv)
 {
     ot_node *relu, *fused;
 
-    if (!ot__fuse_is_op(conv, "", "Conv"))
+    if (!ot__node_is(conv, "", "Conv"))
         return OT_OK;
     relu = ot__fuse_only_reader(f, conv->outputs[0]);
-    if (!ot__fuse_is_op(relu, "", "Relu"))
+    if (!ot__node_is(relu, "", "Relu"))
         return OT_OK;
     ot__node_detach(conv);
     ot__node_detach(relu);
     OT_TRY(ot__fuse_add(f, "ConvRelu", conv->name, conv->inputs, conv->n_inputs, relu->outputs, 1,
                         &fused));
-    if (!ot__node_copy_attrs(fused, conv))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__node_copy_attrs(fused, conv)));
     return ot__op_infer(fused);
 }
 

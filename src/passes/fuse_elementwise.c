@@ -122,8 +122,7 @@ static ot_status collect(ot_graph *graph, chains *all)
         if (!is_elementwise(node))
             continue;
         c = ot__arena_alloc(graph->model->arena, sizeof(*c));
-        if (c == NULL)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(c != NULL));
         c->node[c->n_nodes++] = node;
         for (int i = 0; i < node->n_inputs; i++) {
             chain *before = producer_of(all, node->inputs[i], node->outputs[0]);

@@ -16,8 +16,8 @@ typedef struct pattern {
 
 static bool is_product(const ot_node *node)
 {
-    return (ot__fuse_is_op(node, "", "Gemm") || ot__fuse_is_op(node, "", "MatMul") ||
-            ot__fuse_is_op(node, "com.microsoft", "FusedMatMul")) &&
+    return (ot__node_is(node, "", "Gemm") || ot__node_is(node, "", "MatMul") ||
+            ot__node_is(node, "com.microsoft", "FusedMatMul")) &&
            node->inputs[A]->has_shape && node->inputs[A]->shape.ndim >= 2 &&
            node->inputs[B]->has_shape && node->inputs[B]->shape.ndim >= 2 &&
            node->outputs[0]->has_shape && ot__shape_is_static(&node->outputs[0]->shape);
@@ -44,8 +44,7 @@ static bool is_row(const ot_value *value, const ot_value *y)
 
 static bool is_sum(const ot_node *node)
 {
-    return (ot__fuse_is_op(node, "", "Add") || ot__fuse_is_op(node, "", "Sum")) &&
-           node->n_inputs == 2;
+    return (ot__node_is(node, "", "Add") || ot__node_is(node, "", "Sum")) && node->n_inputs == 2;
 }
 
 static ot_value *other_input(const ot_node *node, const ot_value *value)
@@ -95,8 +94,8 @@ static void take_activation(const ot__fusing *f, pattern *p)
 static bool set_attributes(ot_node *fused, const pattern *p)
 {
     const ot_node *product = p->product;
-    const bool is_gemm = ot__fuse_is_op(product, "", "Gemm");
-    const bool is_plain = ot__fuse_is_op(product, "", "MatMul");
+    const bool is_gemm = ot__node_is(product, "", "Gemm");
+    const bool is_plain = ot__node_is(product, "", "MatMul");
     ot__buf activation = {0};
     bool ok;
 
@@ -126,8 +125,7 @@ static ot_status replace(ot__fusing *f, const pattern *p)
         ot__node_detach(p->activation);
     OT_TRY(ot__fuse_add(f, "FusedGemm", p->product->name, inputs,
                         p->z != NULL ? Z + 1 : (p->c != NULL ? C + 1 : B + 1), &y, 1, &fused));
-    if (!set_attributes(fused, p))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(set_attributes(fused, p)));
     return ot__op_infer(fused);
 }
 

@@ -17,11 +17,11 @@ static const ot_node *pool_of(const ot__fusing *f, const ot_node *relu_grad, con
 {
     const ot_node *pool;
 
-    if (!ot__fuse_is_op(grad, "", "MaxPoolGrad") ||
+    if (!ot__node_is(grad, "", "MaxPoolGrad") ||
         ot__fuse_only_reader(f, grad->outputs[0]) != relu_grad)
         return NULL;
     pool = grad->inputs[INDICES]->producer;
-    return ot__fuse_is_op(pool, "", "MaxPool") && pool->n_outputs > INDICES &&
+    return ot__node_is(pool, "", "MaxPool") && pool->n_outputs > INDICES &&
                    pool->outputs[INDICES] == grad->inputs[INDICES] && pool->outputs[0] != NULL &&
                    pool->inputs[0] == relu_grad->inputs[Y]
                ? pool
@@ -47,15 +47,14 @@ static ot_status move_mask(ot__fusing *f, ot_node *relu_grad)
     ot_value *masked;
     ot_node *grad;
 
-    if (!ot__fuse_is_op(relu_grad, "com.microsoft", "ReluGrad"))
+    if (!ot__node_is(relu_grad, "com.microsoft", "ReluGrad"))
         return OT_OK;
     grad = relu_grad->inputs[DY]->producer;
     pool = pool_of(f, relu_grad, grad);
     if (pool == NULL)
         return OT_OK;
     masked = ot__graph_new_value(f->graph, relu_grad->outputs[0]->name);
-    if (masked == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(masked != NULL));
     ot__node_detach(relu_grad);
     ot__node_detach(grad);
     OT_TRY(add_again(f, relu_grad, (ot_value *[]){grad->inputs[DY], pool->outputs[0]}, masked));
@@ -99,8 +98,7 @@ static ot_status add_short(ot__fusing *f, const char *op_type, const ot_node *li
     ot_node *node;
 
     OT_TRY(ot__fuse_add(f, op_type, like->name, inputs, n_inputs, outputs, n_outputs, &node));
-    if (!ot__node_copy_attrs(node, like))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__node_copy_attrs(node, like)));
     return ot__op_infer(node);
 }
 
@@ -109,18 +107,16 @@ static ot_status shorten(ot__fusing *f, ot_node *pool)
     ot_value *maxima;
     ot_node *grad;
 
-    if (!ot__fuse_is_op(pool, "", "MaxPool") || pool->n_outputs <= INDICES ||
+    if (!ot__node_is(pool, "", "MaxPool") || pool->n_outputs <= INDICES ||
         pool->outputs[INDICES] == NULL || pool->outputs[0] == NULL ||
         ot_attr_int(pool, "storage_order") != 0)
         return OT_OK;
     grad = ot__fuse_only_reader(f, pool->outputs[INDICES]);
-    if (!ot__fuse_is_op(grad, "", "MaxPoolGrad") ||
-        grad->inputs[INDICES] != pool->outputs[INDICES] || !same_window(pool, grad) ||
-        !fits_short(pool->inputs[0]))
+    if (!ot__node_is(grad, "", "MaxPoolGrad") || grad->inputs[INDICES] != pool->outputs[INDICES] ||
+        !same_window(pool, grad) || !fits_short(pool->inputs[0]))
         return OT_OK;
     maxima = ot__graph_new_value(f->graph, pool->outputs[INDICES]->name);
-    if (maxima == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(maxima != NULL));
     ot__node_detach(pool);
     ot__node_detach(grad);
     OT_TRY(add_short(f, "MaxPoolShort", pool, pool->inputs, 1,

@@ -17,11 +17,6 @@ typedef struct splitting {
     bool drops_axis; // parts of extent 1 lose the axis
 } splitting;
 
-static bool is_operator(const ot_node *node, const char *op_type)
-{
-    return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
-}
-
 static int64_t int_attr(const ot_node *node, const char *name, int64_t otherwise)
 {
     const ot_attr *attr = ot__node_attr(node, name);
@@ -53,7 +48,7 @@ static ot_status alloc_sizes(splitting *s, int64_t n)
         return OT_OK; // left as it is
     s->sizes = ot__alloc_zero((size_t)n, sizeof *s->sizes);
     s->n_parts = s->sizes ? (int)n : 0;
-    return s->sizes ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(s->sizes);
 }
 
 static ot_status sizes_of_chunks(splitting *s, int64_t chunk)
@@ -118,7 +113,8 @@ static bool all_readers_take_parts(const splitting *s)
     for (int u = ot__uses_first(s->uses, sequence); u < ot__uses_end(s->uses, sequence); u++) {
         const ot__use *use = &s->uses->use[u];
 
-        if (use->i_input != 0 || !is_operator(use->node, "SequenceAt") || part_of(s, use->node) < 0)
+        if (use->i_input != 0 || !ot__node_is(use->node, "", "SequenceAt") ||
+            part_of(s, use->node) < 0)
             return false;
     }
     return true;
@@ -162,14 +158,13 @@ static ot_status to_split(splitting *s)
     ot_value **outputs = ot__arena_alloc(arena, (size_t)s->n_parts * sizeof *outputs);
     ot_value *sizes = sizes_name ? new_i64(graph, sizes_name, s->sizes, s->n_parts) : NULL;
 
-    if (!sizes || !outputs || !part_name || !set_ends(node, "Split", node->inputs[0], sizes) ||
-        !ot__node_set_int(node, "axis", s->axis))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(sizes && outputs && part_name &&
+                    set_ends(node, "Split", node->inputs[0], sizes) &&
+                    ot__node_set_int(node, "axis", s->axis)));
     ot__node_remove_attr(node, "keepdims");
     for (int i = 0; i < s->n_parts; i++) {
         outputs[i] = ot__graph_new_value(graph, part_name);
-        if (!outputs[i])
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(outputs[i]));
         outputs[i]->producer = node;
         outputs[i]->i_producer_output = i;
     }
@@ -193,18 +188,16 @@ static ot_status to_tensors(splitting *s)
             char *name = ot__arena_printf(s->graph->model->arena, "%s_axes", at->outputs[0]->name);
 
             axes = name ? new_i64(s->graph, name, &axis, 1) : NULL;
-            if (!axes)
-                return OT_ERR_NO_MEMORY;
+            OT_TRY(ot__made(axes));
         }
-        if (!set_ends(at, s->drops_axis ? "Squeeze" : "Identity", part, axes))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(set_ends(at, s->drops_axis ? "Squeeze" : "Identity", part, axes)));
     }
     return OT_OK;
 }
 
 static bool has_form(const ot_node *node)
 {
-    return is_operator(node, "SplitToSequence") && node->n_inputs > 0 && node->inputs[0] &&
+    return ot__node_is(node, "", "SplitToSequence") && node->n_inputs > 0 && node->inputs[0] &&
            node->n_outputs == 1 && node->outputs[0];
 }
 

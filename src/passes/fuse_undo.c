@@ -7,11 +7,6 @@
 
 static const char activation_prefix[] = "activation_";
 
-static bool is_fused(const ot_node *node, const char *op_type)
-{
-    return strcmp(node->domain, "com.microsoft") == 0 && strcmp(node->op_type, op_type) == 0;
-}
-
 static void refuse(ot__builder *b, const ot_node *node, const char *what)
 {
     char label[160];
@@ -198,7 +193,7 @@ static ot_status unfuse(ot_node *node, bool *changed)
     for (size_t i = 0; i < OT_COUNT(fused); i++) {
         bool is_whole = node->n_outputs > 0 && node->outputs[0] != NULL;
 
-        if (!is_fused(node, fused[i].op_type))
+        if (!ot__node_is(node, "com.microsoft", fused[i].op_type))
             continue;
         for (int k = 0; k < fused[i].n_inputs; k++)
             is_whole = is_whole && k < node->n_inputs && node->inputs[k];

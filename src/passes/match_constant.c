@@ -6,9 +6,7 @@
 
 ot_tensor *ot__match_constant(const ot_node *node)
 {
-    const ot_attr *value = node && node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0
-                               ? ot__node_attr(node, "value")
-                               : NULL;
+    const ot_attr *value = ot__node_is(node, "", "Constant") ? ot__node_attr(node, "value") : NULL;
 
     return value ? value->t : NULL;
 }

@@ -6,5 +6,5 @@
 
 bool ot__match_copy(const ot_node *node)
 {
-    return node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0;
+    return ot__node_is(node, "", "Identity");
 }

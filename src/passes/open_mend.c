@@ -14,8 +14,7 @@ static const int64_t *numbers_of(const ot_node *node, int i_input, int *n)
 
 static ot_status replace_input(ot__opener *o, ot_node *node, int i_input, ot_value *value)
 {
-    if (!value)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(value));
     node->inputs[i_input] = value;
     o->n_changes++;
     return OT_OK;
@@ -326,8 +325,7 @@ static ot_status give_zeros(ot__opener *o, ot_node *node, int i_input, int axis)
     ot_tensor *zero = ot__model_tensor_new(o->model, was->dtype, &OT_SHAPE(1));
     ot_value *shape, *zeros;
 
-    if (!zero)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(zero));
     OT_TRY(ot__open_shape(o, node, was->shape.dim, was->shape.ndim, axis, &shape));
     OT_TRY(ot__open_filled(o, node, shape, zero, &zeros));
     return replace_input(o, node, i_input, zeros);

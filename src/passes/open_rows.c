@@ -46,8 +46,7 @@ static ot_status cut_row(ot__opener *o, const ot_tensor *t, int axis, ot_tensor 
         outer *= shape.dim[k];
     shape.dim[axis] = 1;
     *out = ot__model_tensor_new(o->model, t->dtype, &shape);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     const size_t row = ot_tensor_bytes(*out) / (size_t)outer;
     const size_t block = row * (size_t)t->shape.dim[axis];
 
@@ -59,8 +58,8 @@ static ot_status cut_row(ot__opener *o, const ot_tensor *t, int axis, ot_tensor 
 
 static ot_status note_row(ot__opener *o, const ot_value *from, ot_value *to)
 {
-    if (!ot__arena_grow(o->model->arena, &o->rows, &o->rows_capacity, o->n_rows, sizeof *o->rows))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(
+        ot__arena_grow(o->model->arena, &o->rows, &o->rows_capacity, o->n_rows, sizeof *o->rows)));
     o->rows[o->n_rows].from = from;
     o->rows[o->n_rows++].to = to;
     return OT_OK;
@@ -77,8 +76,7 @@ static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_
         return OT_OK;
     OT_TRY(cut_row(o, t, axis, &row));
     to = name ? ot__graph_new_value(o->graph, name) : NULL;
-    if (!to)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(to));
     to->doc = value->doc;
     to->extra = value->extra;
     to->tensor_extra = value->tensor_extra;
@@ -102,8 +100,7 @@ static ot_status again(ot__opener *o, const ot_node *node, int i_input, ot_value
     ot_value **inputs = ot__arena_memdup(o->model->arena, node->inputs,
                                          (size_t)OT_MAX(node->n_inputs, 1) * sizeof *inputs);
 
-    if (!inputs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(inputs));
     inputs[i_input] = row;
     return ot__open_node(o, node->op_type, node, node, inputs, node->n_inputs, out);
 }
@@ -134,8 +131,7 @@ static ot_status broadcast_row(ot__opener *o, ot_node *node, int axis, ot_value 
     ot_value **inputs = ot__arena_memdup(o->model->arena, node->inputs,
                                          (size_t)OT_MAX(node->n_inputs, 1) * sizeof *inputs);
 
-    if (!inputs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(inputs));
     for (int i = 0; i < node->n_inputs; i++) {
         int64_t extent;
         const int ndim = extent_of(o, node->inputs[i], 0, &extent);
@@ -170,7 +166,7 @@ static ot_status shape_with_one(ot__opener *o, const ot_node *node, int i_input,
         list[k] = k == axis ? 1 : known[k];
     }
     *out = ot__open_list(o, node, list, n);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 static ot_status expand_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
@@ -407,8 +403,7 @@ ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **
     const char *key = key_of(o, "row", value, axis);
 
     *out = NULL;
-    if (!key)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(key));
     *out = ot__map_get(&o->made, key);
     if (*out)
         return OT_OK;
@@ -425,8 +420,7 @@ ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int
     ot_value *pair[2];
 
     *out = NULL;
-    if (!key)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(key));
     *out = ot__map_get(&o->made, key);
     if (*out)
         return OT_OK;
@@ -437,5 +431,5 @@ ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int
         ones[k] = 1;
     OT_TRY(ot__open_shape(o, node, ones, was->ndim, axis, &pair[1]));
     OT_TRY(ot__open_node(o, "Expand", node, NULL, pair, 2, out));
-    return ot__map_put(&o->made, key, *out) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__map_put(&o->made, key, *out));
 }

@@ -86,21 +86,18 @@ static ot_status add_line(ot__owners *p, const char *line, size_t length)
     const char *kind, *target;
     placeholder *made;
 
-    if (!name)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(name));
     if (!ot__metadata_input(name, &kind, &target))
         return OT_OK;
     made = ot__arena_alloc(arena, sizeof *made);
-    if (!made)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(made));
     made->target = target;
     made->is_buffer = !ot__starts_with(kind, "PARAMETER");
-    if (!ot__arena_grow(arena, &p->inputs, &p->inputs_capacity, p->n_inputs, sizeof *p->inputs))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(
+        ot__arena_grow(arena, &p->inputs, &p->inputs_capacity, p->n_inputs, sizeof *p->inputs)));
     p->inputs[p->n_inputs++] = made;
-    return ot__map_put(&p->signature, name, made) && ot__map_put(&p->targets, made->target, made)
-               ? OT_OK
-               : OT_ERR_NO_MEMORY;
+    return ot__made(ot__map_put(&p->signature, name, made) &&
+                    ot__map_put(&p->targets, made->target, made));
 }
 
 static ot_status read_signature(ot__owners *p, const char *text)
@@ -189,8 +186,7 @@ static ot_status take_folded(const ot__owners *p, const ot_value *value)
     if (!folded)
         return OT_OK;
     list = ot__metadata_list(p->graph->model->arena, folded, &n);
-    if (!list)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list));
     for (int i = 0; n > 1 && i < n; i++) {
         placeholder *taken = ot__map_get(&p->targets, list[i]);
 
@@ -204,8 +200,7 @@ ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
 {
     *n = 0;
     *names = ot__arena_alloc(p->graph->model->arena, ((size_t)p->n_inputs + 1) * sizeof **names);
-    if (!*names)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*names));
     for (int k = 0; k < p->graph->n_nodes; k++) {
         const char *call = ot__node_metadata(p->graph->nodes[k], CALL);
         const char *at = call ? strchr(call, '(') : NULL;
@@ -235,8 +230,7 @@ ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *
     if (!folded || p->targets.count == 0 || ot__map_get(&p->targets, value->name))
         return OT_OK;
     list = ot__metadata_list(p->graph->model->arena, folded, &n);
-    if (!list)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list));
     *out = n > 0;
     for (int i = 0; i < n; i++)
         *out = *out && !ot__map_get(&p->targets, list[i]);
@@ -262,8 +256,7 @@ static ot_status find_newer(const ot__owners *p, const ot_node *node, const char
     int n;
 
     path = ot__metadata_list(p->graph->model->arena, scopes, &n);
-    if (!path)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(path));
     if (n < 1)
         return OT_OK;
     out->source = OT_OWNER_SCOPES;
@@ -274,7 +267,7 @@ static ot_status find_newer(const ot__owners *p, const ot_node *node, const char
         out->source = OT_OWNER_EXACT;
         out->parameter = ot__arena_printf(p->graph->model->arena, "%s.unit_%s", out->module, leaf);
         out->is_buffer = true;
-        return out->parameter ? OT_OK : OT_ERR_NO_MEMORY;
+        return ot__made(out->parameter);
     }
     argument = find_argument(p, node, call, leaf);
     if (argument) {
@@ -361,7 +354,7 @@ static ot_status find_classic(const ot__owners *p, const ot_node *node, ot__owne
         out->source = OT_OWNER_CLASSIC;
         out->module =
             ot__arena_strdup(p->graph->model->arena, to.module.data ? to.module.data : "");
-        st = out->module ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(out->module);
     }
     ot__buf_deinit(&to.module);
     ot__buf_deinit(&to.scope);
@@ -403,11 +396,9 @@ static ot_status keep(const ot__owners *p, node_owners *of, const char *leaf,
 {
     found_owner *found = ot__arena_alloc(p->graph->model->arena, sizeof *found);
 
-    if (!found)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(found));
     *found = (found_owner){ot__arena_strdup(p->graph->model->arena, leaf), *owner, of->first};
-    if (!found->leaf)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(found->leaf));
     of->first = found;
     return OT_OK;
 }
@@ -423,8 +414,7 @@ ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
                                     ((size_t)graph->n_initializers + n_nodes + 1) * sizeof(char *));
     p->nodes = ot__arena_alloc(graph->model->arena, (n_nodes + 1) * sizeof(char *));
     p->found = ot__arena_alloc(graph->model->arena, (n_nodes + 1) * sizeof *p->found);
-    if (!p->parameters || !p->nodes || !p->found)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(p->parameters && p->nodes && p->found));
     for (int i = 0; i < graph->n_initializers; i++)
         p->parameters[p->n_parameters++] = graph->initializers[i]->name;
     for (int n = 0; n < graph->n_nodes; n++) {

@@ -23,12 +23,11 @@ static ot_status note_unknown(unknown_list *list, const ot_model *model, const o
         line = ot__arena_printf(list->arena, "%s (opset %" PRId64 ")", node->op_type, opset);
     else
         line = ot__arena_printf(list->arena, "%s.%s", node->domain, node->op_type);
-    if (!line)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(line));
     if (ot__map_get(&list->seen, line))
         return OT_OK;
     ot__buf_printf(list->lines, "%s\n", line);
-    return ot__map_put(&list->seen, line, list) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__map_put(&list->seen, line, list));
 }
 
 // A domain that is not imported is another mistake, which ot__op_lookup names.
@@ -63,8 +62,7 @@ ot_status ot__pass_unknown_operators(const ot_model *model, ot__buf *lines)
     unknown_list list = {.arena = ot__arena_create(), .lines = lines};
     ot_status st;
 
-    if (!list.arena)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list.arena));
     st = list_unknown(&list, model->graph);
     ot__map_deinit(&list.seen);
     ot__arena_destroy(list.arena);

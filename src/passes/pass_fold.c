@@ -88,8 +88,7 @@ static ot_status fold_known(ot_model *model, const ot_node *node)
         if (!y)
             continue;
         tensor = ot__model_tensor_new(model, y->dtype, &y->shape);
-        if (!tensor)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(tensor));
         const int64_t *known = ot_value_known(y, &n);
         if (!ot__convert(tensor->data, y->dtype, known, OT_I64, n))
             return ot__error(OT_ERR_INTERNAL, "elements of '%s' cannot be converted to %s", y->name,
@@ -105,7 +104,7 @@ static ot_status fold_by_kernel(ot_model *model, const ot_node *node, bool *fold
 {
     const ot_tensor **in = ot__alloc_zero((size_t)node->n_inputs, sizeof *in);
     ot_tensor **out = ot__alloc_zero((size_t)node->n_outputs, sizeof *out);
-    ot_status st = in && out ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(in && out);
 
     *folded = false;
     for (int i = 0; st == OT_OK && i < node->n_inputs; i++)

@@ -90,8 +90,7 @@ static ot_status make_count(ot__opener *o, const ot_node *node)
     const int64_t zero = 0;
     ot_value *pair[2] = {NULL, ot__open_list(o, node, &zero, 1)};
 
-    if (!pair[1])
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(pair[1]));
     OT_TRY(ot__open_node(o, "Shape", node, NULL, &o->input, 1, &pair[0]));
     return ot__open_node(o, "Gather", node, NULL, pair, 2, &o->count);
 }
@@ -189,8 +188,7 @@ static ot_status choose_symbol(ot__opener *o)
         }
         if (taken)
             name = ot__arena_printf(o->model->arena, "batch_%d", n);
-        if (!name)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(name));
     }
     o->symbol = ot__dim_symbol(o->model, name);
     return o->symbol == OT_DIM_UNKNOWN ? OT_ERR_NO_MEMORY : OT_OK;
@@ -218,8 +216,7 @@ static ot_status remember(ot__opener *o, const ot__uses *uses)
     o->numbers = &uses->numbers;
     o->was = ot__arena_alloc(o->model->arena, (size_t)(n_values + 1) * sizeof *o->was);
     o->places = ot__arena_alloc(o->model->arena, (size_t)(n_values + 1) * sizeof *o->places);
-    if (!o->was || !o->places)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(o->was && o->places));
     for (int i = 0; i < n_values; i++) {
         ot_value *value = uses->numbers.values[i];
 
@@ -280,8 +277,7 @@ static ot_status left_over_init(left_over *l, const ot__opener *o, const ot__use
     l->is_gone = ot__alloc_zero(n, sizeof *l->is_gone);
     l->row = ot__alloc_zero(n, sizeof(ot_value *));
     l->place = ot__alloc_zero(n, sizeof(ot_value *));
-    if (!l->is_needed || !l->is_gone || !l->row || !l->place)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(l->is_needed && l->is_gone && l->row && l->place));
     for (int i = 0; i < before->numbers.n_values; i++)
         if (ot__has_number(&l->after.numbers, before->numbers.values[i]))
             l->is_needed[number_of(l, before->numbers.values[i])] =
@@ -378,7 +374,7 @@ static ot_status list_places(const ot__opener *o, ot_value *const *values, int n
     *out = places;
     for (int i = 0; places && i < n; i++)
         places[i] = *ot__open_place(o, values[i]);
-    return places ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(places);
 }
 
 static ot_status finish(ot__opener *o, const ot__uses *before, ot__opened *out)
@@ -424,7 +420,7 @@ static ot_status open_batch(ot__opener *o, ot__opened *out)
     if (st != OT_ERR_INVALID && st != OT_ERR_UNSUPPORTED)
         return st;
     out->obstacle = ot__arena_strdup(o->model->arena, ot_error_message());
-    return out->obstacle ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(out->obstacle);
 }
 
 bool ot__choices_next(ot__choices *choices)

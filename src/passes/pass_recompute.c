@@ -227,8 +227,7 @@ static ot_status put_in_place(recomputing *r)
                                       ((size_t)r->n_nodes + (size_t)r->n_chosen) * sizeof *nodes);
     int n_nodes = 0;
 
-    if (nodes == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(nodes != NULL));
     for (int n = 0; n < r->n_nodes; n++) {
         for (int k = 0; k < r->n_chosen; k++)
             if (r->chosen[k]->after == n)
@@ -248,8 +247,8 @@ static ot_status recompute(recomputing *r)
     r->candidates = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof *r->candidates);
     r->chosen = ot__arena_alloc(r->arena, (n_nodes + 1) * sizeof(candidate *));
     r->change = ot__arena_alloc(r->arena, (n_nodes + 2) * sizeof *r->change);
-    if (r->lifetimes == NULL || r->candidates == NULL || r->chosen == NULL || r->change == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(r->lifetimes != NULL && r->candidates != NULL && r->chosen != NULL &&
+                    r->change != NULL));
     OT_TRY(find_candidates(r));
     if (r->n_candidates == 0)
         return OT_OK;

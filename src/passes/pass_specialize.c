@@ -75,8 +75,7 @@ static ot_status set_inputs(specializing *s, const ot_shape *shapes, int n_shape
     for (int i = 0; i < n_shapes; i++)
         n_axes += (size_t)shapes[i].ndim;
     s->bindings = ot__alloc_zero(n_axes, sizeof *s->bindings);
-    if (!s->bindings)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(s->bindings));
     for (int i = 0; i < n_shapes; i++)
         OT_TRY(set_input(s, graph->inputs[i], &shapes[i]));
     return OT_OK;

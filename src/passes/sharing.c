@@ -24,9 +24,8 @@ ot_status ot__sharing_say(ot__separation *s, ot__sharing_kind kind, const char *
     ot__sharing item = {.kind = kind, .name = name, .n_parts = n_parts};
 
     item.parts = ot__arena_memdup(arena, parts, (size_t)n_parts * sizeof *parts);
-    if (!item.parts ||
-        !ot__arena_grow(arena, &s->out->items, &s->out->capacity, s->out->n, sizeof item))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(item.parts && ot__arena_grow(arena, &s->out->items, &s->out->capacity,
+                                                 s->out->n, sizeof item)));
     s->out->items[s->out->n++] = item;
     return OT_OK;
 }
@@ -104,9 +103,8 @@ ot__port_role ot__sharing_role(const ot__separation *s, const ot__use *use, cons
 
 ot_status ot__sharing_forget(ot__separation *s, ot_value *value)
 {
-    if (!ot__arena_grow(s->graph->model->arena, &s->forgotten, &s->forgotten_capacity,
-                        s->n_forgotten, sizeof *s->forgotten))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(s->graph->model->arena, &s->forgotten, &s->forgotten_capacity,
+                                   s->n_forgotten, sizeof *s->forgotten)));
     s->forgotten[s->n_forgotten++] = value;
     return OT_OK;
 }
@@ -195,8 +193,7 @@ ot_status ot__sharing_find_equal(ot__separation *s)
     equal_item *items = ot__alloc_zero((size_t)s->graph->n_initializers + 1, sizeof *items);
     int n = 0;
 
-    if (!items)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(items));
     for (int i = 0; i < s->graph->n_initializers; i++) {
         const ot_value *value = s->graph->initializers[i];
 

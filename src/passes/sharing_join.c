@@ -58,8 +58,7 @@ static ot_status find_named(const ot__separation *s, const char *names, ot_value
     const char *const *list = ot__metadata_list(s->graph->model->arena, names, &n);
 
     *out = NULL;
-    if (!list)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list));
     if (n == 1)
         *out = ot__graph_find(s->graph, list[0]);
     return OT_OK;
@@ -134,8 +133,7 @@ static ot_status join(ot__separation *s, ot_value *copy, ot_value *parameter)
     for (int u = first; u < end; u++) {
         ot_value *y = u == first ? copy : ot__graph_new_value(s->graph, copy->name);
 
-        if (!y)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(y));
         ot__value_set(y, parameter->constant->dtype, &shape);
         OT_TRY(add_transpose(s, parameter, y, &s->uses.use[u]));
     }
@@ -174,16 +172,6 @@ static ot_status join_one(ot__separation *s, const matrix *sorted, int n, int i,
     return join(s, copy, parameter);
 }
 
-static void drop_joined(ot_graph *graph)
-{
-    int kept = 0;
-
-    for (int i = 0; i < graph->n_initializers; i++)
-        if (graph->initializers[i]->is_initializer)
-            graph->initializers[kept++] = graph->initializers[i];
-    graph->n_initializers = kept;
-}
-
 // Is there a matrix whose parameter only its elements could tell?
 static bool needs_elements(const ot_graph *graph)
 {
@@ -216,7 +204,7 @@ static ot_status join_all(ot__separation *s, matrix *matrices)
         OT_TRY(join_one(s, matrices, n, i, &changed));
     if (!changed)
         return OT_OK;
-    drop_joined(s->graph);
+    ot__graph_relist(s->graph);
     return ot__graph_sort(s->graph);
 }
 

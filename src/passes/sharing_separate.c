@@ -57,9 +57,8 @@ static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
     ot__separation *s = t->s;
     reader *r;
 
-    if (!ot__arena_grow(s->graph->model->arena, &t->readers, &t->readers_capacity, t->n_readers,
-                        sizeof *t->readers))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(s->graph->model->arena, &t->readers, &t->readers_capacity,
+                                   t->n_readers, sizeof *t->readers)));
     r = &t->readers[t->n_readers++];
     *r = (reader){.use = *use};
     r->role = ot__sharing_role(s, use, &r->leaf);
@@ -218,8 +217,7 @@ static ot_status name_readers(tensor *t)
 
         r->name = name_of(t, r, home, n_nameless);
         n_nameless += is_nameless;
-        if (!r->name)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(r->name));
     }
     keep_ties(t);
     for (int i = 0; i < t->n_readers; i++) {
@@ -254,8 +252,8 @@ static ot_status add_to_group(tensor *t, int i_reader, ot__map *by_name)
         g->n_readers++;
         return OT_OK;
     }
-    if (!ot__arena_grow(arena, &t->groups, &t->groups_capacity, t->n_groups, sizeof *t->groups))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(
+        ot__arena_grow(arena, &t->groups, &t->groups_capacity, t->n_groups, sizeof *t->groups)));
     g = &t->groups[t->n_groups++];
     *g = (group){.name = r->name,
                  .is_buffer = r->owner.is_buffer,
@@ -265,7 +263,7 @@ static ot_status add_to_group(tensor *t, int i_reader, ot__map *by_name)
     if (strcmp(r->name, t->value->name) == 0)
         g->value = t->value;
     // Groups move while the list grows: the map keeps their numbers, from 1 on.
-    return ot__map_put(by_name, r->name, (void *)(uintptr_t)t->n_groups) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__map_put(by_name, r->name, (void *)(uintptr_t)t->n_groups));
 }
 
 // As the exporter says it of what its framework does not train.
@@ -276,7 +274,7 @@ static ot_status set_buffer(ot_model *model, ot_value *value)
 
     if (pairs)
         value->metadata = (ot__metadata){pairs, 1};
-    return pairs ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(pairs);
 }
 
 // A tensor with the same elements, under the name of the group or a like one.
@@ -290,12 +288,10 @@ static ot_status make_value(tensor *t, group *g)
         g->value->producer = NULL;
     } else {
         g->value = ot__graph_new_value(graph, g->name);
-        if (!g->value)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(g->value));
     }
     g->name = g->value->name;
-    if (!ot__graph_add_initializer(graph, g->value, t->value->constant))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__graph_add_initializer(graph, g->value, t->value->constant)));
     return g->is_buffer ? set_buffer(graph->model, g->value) : OT_OK;
 }
 
@@ -304,8 +300,7 @@ static ot_status take_name(tensor *t, group *g)
 {
     const char *old = t->value->name;
 
-    if (!ot__graph_rename_value(t->s->graph, t->value, g->name))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__graph_rename_value(t->s->graph, t->value, g->name)));
     t->value->alias = old;
     g->value = t->value;
     g->name = t->value->name;
@@ -327,8 +322,7 @@ static ot_status make_values(tensor *t)
         ot__arena_alloc(t->s->graph->model->arena, (size_t)t->n_groups * sizeof *parts);
     int n = 0;
 
-    if (!parts)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(parts));
     if (!has_own_group(t) && t->is_generated && !t->groups[0].named)
         OT_TRY(take_name(t, &t->groups[0]));
     if (!has_own_group(t))
@@ -365,7 +359,7 @@ static ot_status say_left(const tensor *t, const group *g)
     const char **parts = ot__arena_alloc(arena, (size_t)(g->n_readers + 1) * sizeof *parts);
     bool is_known = false;
     ot__map seen = {0};
-    ot_status st = parts ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(parts);
     int n = 0;
 
     for (int i = g->first; st == OT_OK && i >= 0; i = t->readers[i].next) {
@@ -402,8 +396,7 @@ static ot_status name_folded(tensor *t)
         t->readers[0].role != OT_PORT_ROLE_WEIGHT || t->value->is_output || t->value->is_input)
         return OT_OK;
     list = ot__metadata_list(t->s->graph->model->arena, folded, &n);
-    if (!list)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list));
     if (n != 1 || !ot__is_parameter_name(t->s->graph, list[0]) ||
         ot__graph_find(t->s->graph, list[0]))
         return OT_OK;

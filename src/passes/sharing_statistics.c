@@ -45,7 +45,7 @@ static ot_status name_of(const ot__separation *s, const ot_node *node, const ot_
         *out = ot__arena_printf(arena, "%s%s%s", owner.module, *owner.module ? "." : "", leaf);
     else
         *out = ot__arena_printf(arena, "%s_%s", root->name, leaf);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 static ot_status separate(ot__separation *s, const ot__use *use, const ot_value *root, int *n_left)
@@ -58,8 +58,7 @@ static ot_status separate(ot__separation *s, const ot__use *use, const ot_value 
     if (ot__sharing_stays(s, root->name) || ot__sharing_stays(s, name))
         return OT_OK;
     value = ot__graph_new_value(s->graph, name);
-    if (!value || !ot__graph_add_initializer(s->graph, value, root->constant))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(value && ot__graph_add_initializer(s->graph, value, root->constant)));
     use->node->inputs[use->i_input] = value;
     --*n_left;
     return ot__sharing_say(s, OT_SHARING_SEPARATED, root->name, &value->name, 1);
@@ -81,7 +80,7 @@ static ot_status visit(ot__separation *s, const ot__use *use, int *n_left)
 ot_status ot__sharing_statistics(ot__separation *s)
 {
     int *n_left = ot__alloc_zero((size_t)s->uses.numbers.n_values + 1, sizeof *n_left);
-    ot_status st = n_left ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(n_left);
 
     for (int n = 0; st == OT_OK && n < s->graph->n_nodes; n++) {
         ot_node *node = s->graph->nodes[n];

@@ -25,13 +25,12 @@ static ot_status make_lists(ot__program *program)
     const size_t n = (size_t)g->n_inputs + 1;
 
     program->arena = ot__arena_create();
-    if (program->arena == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(program->arena != NULL));
     program->inputs = ot__arena_alloc(program->arena, n * sizeof *program->inputs);
     program->user_inputs = ot__arena_alloc(program->arena, n * sizeof(int));
     program->given.lengths = ot__alloc_zero(n, sizeof(int));
-    if (program->inputs == NULL || program->user_inputs == NULL || program->given.lengths == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(program->inputs != NULL && program->user_inputs != NULL &&
+                    program->given.lengths != NULL));
     program->n_inputs = g->n_inputs;
     return OT_OK;
 }
@@ -83,8 +82,7 @@ ot_status ot__program_reserve(ot__program *program, int n_shapes)
     if (n_shapes < given->capacity)
         return OT_OK;
     grown = ot__alloc_zero((size_t)n_shapes + 1, sizeof *grown);
-    if (grown == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(grown != NULL));
     ot__free(given->shapes);
     given->shapes = grown;
     given->capacity = n_shapes + 1;

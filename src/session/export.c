@@ -33,9 +33,7 @@ static ot_status set_outputs(const ot__program *program, ot_model *model, const 
 {
     ot_graph *g = model->graph;
 
-    for (int i = 0; i < g->n_outputs; i++)
-        g->outputs[i]->is_output = false;
-    g->n_outputs = 0;
+    ot__graph_clear_outputs(g);
     for (int i = 0; i < n_names; i++) {
         ot_value *value = names[i] == NULL ? NULL : ot__graph_find(g, names[i]);
 
@@ -46,8 +44,7 @@ static ot_status set_outputs(const ot__program *program, ot_model *model, const 
         if (value->is_output)
             return ot__error(OT_ERR_INVALID, "output '%s' is named twice", names[i]);
         OT_TRY(take_type(program->model, model, value));
-        if (!ot__graph_add_output(g, value))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_output(g, value)));
     }
     return OT_OK;
 }
@@ -81,7 +78,7 @@ static ot_status embed(const ot_checkpoint *checkpoint, ot_model *model, ot_valu
                          value->name);
     OT_TRY(how(checkpoint, p, &tensor));
     OT_TRY(ot__model_hold_tensor(model, tensor));
-    return ot__graph_add_initializer(model->graph, value, tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_initializer(model->graph, value, tensor));
 }
 
 // Inputs that are still read stay in their order; parameters become initializers.
@@ -209,8 +206,7 @@ static ot_status export(ot_session *session, const char *const *output_names, in
 ot_status ot_session_export(ot_session *session, const char *const *output_names, int n_outputs,
                             ot_model **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, export(session, output_names, n_outputs, by_copy, out));
 }
@@ -218,8 +214,7 @@ ot_status ot_session_export(ot_session *session, const char *const *output_names
 ot_status ot_session_export_view(ot_session *session, const char *const *output_names,
                                  int n_outputs, ot_model **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, export(session, output_names, n_outputs, by_reference, out));
 }
@@ -247,8 +242,7 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
 ot_status ot_model_export_view(const ot_model *eval, ot_checkpoint *checkpoint,
                                const char *const *output_names, int n_outputs, ot_model **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(eval));
     OT_TRY(ot__ckpt_enter(checkpoint));
     return ot__ckpt_leave(checkpoint, export_model(eval, checkpoint, output_names, n_outputs, out));

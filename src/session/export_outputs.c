@@ -27,8 +27,7 @@ static ot_status survey_init(survey *s, const ot__program *program)
     OT_TRY(ot__uses_build(s->model->graph, &s->uses));
     for (size_t i = 0; i < OT_COUNT(flags); i++) {
         *flags[i] = ot__alloc_zero((size_t)s->uses.numbers.n_values + 1, sizeof(bool));
-        if (*flags[i] == NULL)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(*flags[i] != NULL));
     }
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_PARAMETER)
@@ -161,7 +160,7 @@ ot_status ot__export_outputs(const ot__program *program, const char ***names, in
     *n_names = 0;
     if (st == OT_OK) {
         *names = ot__alloc_zero((size_t)s.uses.numbers.n_values + 1, sizeof(char *));
-        st = *names == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+        st = ot__made(*names != NULL);
     }
     if (st == OT_OK) {
         find_targets(&s);

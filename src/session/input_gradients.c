@@ -74,8 +74,7 @@ static ot_status get(const ot_session *session, const char *name, ot_tensor **ou
 ot_status ot_session_get_input_gradient(const ot_session *session, const char *name,
                                         ot_tensor **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, get(session, name, out));

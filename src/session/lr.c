@@ -71,18 +71,13 @@ static double factor(const ot_schedule *s, int64_t step)
     return s->end_factor + (1.0 - s->end_factor) * share;
 }
 
-static ot_status take(const ot_schedule *given, ot_schedule *own)
-{
-    static const ot_schedule defaults = OT_SCHEDULE_INIT;
-
-    return ot__options_read("ot_schedule", given, &defaults, own, sizeof *own);
-}
-
 double ot_schedule_value(const ot_schedule *schedule, int64_t step)
 {
     ot_schedule own;
 
-    if (schedule == NULL || take(schedule, &own) != OT_OK || ot__schedule_check(&own) != OT_OK)
+    if (schedule == NULL ||
+        OT_OPTIONS_READ(ot_schedule, OT_SCHEDULE_INIT, schedule, &own) != OT_OK ||
+        ot__schedule_check(&own) != OT_OK)
         return 0.0;
     return own.initial_lr * factor(&own, OT_MAX(step, (int64_t)0));
 }
@@ -119,7 +114,7 @@ static ot_status set_schedule(ot_session *session, const ot_schedule *schedule)
 {
     ot_schedule own;
 
-    OT_TRY(take(schedule, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_schedule, OT_SCHEDULE_INIT, schedule, &own));
     OT_TRY(ot__schedule_check(&own));
     session->schedule = own;
     session->has_schedule = true;

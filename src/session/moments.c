@@ -90,8 +90,7 @@ static ot_status make_zeros(const ot__optimizer *o, ot__fresh_moments *fresh)
 {
     fresh->n = o->n_parameters * OT_MAX_MOMENTS;
     fresh->tensors = ot__alloc_zero((size_t)fresh->n, sizeof(ot_tensor *));
-    if (fresh->tensors == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(fresh->tensors != NULL));
     for (int i = 0; i < o->n_parameters; i++)
         for (int k = 0; k < o->n_moments; k++) {
             const ot_tensor *value = o->parameters[i]->value;

@@ -128,8 +128,7 @@ static ot_status list_trainable(ot_session *session)
     ot__optimizer *o = &session->optimizer;
 
     o->parameters = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(ot__parameter *));
-    if (o->parameters == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(o->parameters != NULL));
     for (int i = 0; i < session->n_parameters; i++)
         if (session->parameters[i]->trainable)
             o->parameters[o->n_parameters++] = session->parameters[i];
@@ -193,8 +192,7 @@ static ot_status make_plan(ot_session *session, size_t n_bytes)
     grant g = {session, n_bytes};
     ot_shape *shapes = ot__arena_alloc(o->program.arena, (size_t)o->n_parameters * sizeof *shapes);
 
-    if (shapes == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(shapes != NULL));
     for (int k = 0; k < o->n_parameters; k++)
         shapes[k] = o->parameters[k]->value->shape;
     o->program.entry_shapes = shapes;

@@ -57,7 +57,7 @@ static ot_status make_buffer(ot_session *session)
     if (homes->buffer_bytes == 0)
         return OT_OK;
     homes->buffer = ot__alloc_aligned(homes->buffer_bytes);
-    return homes->buffer == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+    return ot__made(homes->buffer != NULL);
 }
 
 static void convert(const ot__homes *homes, ot_tensor *t, const ot_form *to, const ot_form *from)
@@ -91,8 +91,7 @@ ot_status ot__homes_choose(ot_session *session, ot_graph *graph)
     if (homes->is_chosen)
         return OT_OK;
     homes->forms = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(const ot_form *));
-    if (homes->forms == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(homes->forms != NULL));
     // A nominal checkpoint has no shapes yet.
     if (!session->checkpoint->is_nominal && optimizer_takes_any_form(&session->optimizer))
         st = ask(session, graph);

@@ -22,8 +22,7 @@ static ot_status given_copy(const ot__given *from, int n_inputs, ot__given *to)
 {
     to->lengths = ot__alloc_zero((size_t)n_inputs + 1, sizeof *to->lengths);
     to->shapes = ot__alloc_zero((size_t)from->n_shapes + 1, sizeof *to->shapes);
-    if (to->lengths == NULL || to->shapes == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(to->lengths != NULL && to->shapes != NULL));
     to->n_shapes = from->n_shapes;
     to->capacity = from->n_shapes + 1;
     if (n_inputs > 0)

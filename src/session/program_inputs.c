@@ -166,8 +166,7 @@ static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoi
             return ot__error(OT_ERR_UNSUPPORTED, "%s: input '%s' is not a tensor", program->what,
                              value->name);
         add_user_input(program, i);
-        if (!ot__map_put(users, value->name, &program->inputs[i]))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__map_put(users, value->name, &program->inputs[i])));
     }
     return find_inputs_of_gradients(program, users);
 }
@@ -179,8 +178,7 @@ static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpo
 
     program->user_outputs =
         ot__arena_alloc(program->arena, ((size_t)g->n_outputs + 1) * sizeof(int));
-    if (program->user_outputs == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(program->user_outputs != NULL));
     for (int i = 0; i < g->n_outputs; i++)
         if (find_gradient(program, checkpoint, g->outputs[i]->name) == NULL &&
             find_user_input(program, users, g->outputs[i]->name) == NULL)

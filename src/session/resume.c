@@ -125,8 +125,7 @@ static ot_status take_schedule(ot_session *session)
         return OT_OK;
     OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_SCHEDULE, &text));
     copy = ot__strdup(text);
-    if (copy == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy != NULL));
     session->schedule = defaults;
     ok = split(copy, words) && parse_schedule(words, &session->schedule);
     ot__free(copy);

@@ -34,12 +34,10 @@ ot_status ot_runner_create(const ot_model *model, const ot_session_options *opti
     ot_runner *runner;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     runner = ot__alloc_zero(1, sizeof *runner);
-    if (runner == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(runner != NULL));
     ot__dump_start();
     ot__guard_init(&runner->guard, OT_KIND_RUNNER);
     st = build_runner(runner, model, options);
@@ -223,8 +221,7 @@ ot_status ot_model_run(const ot_model *model, const ot_session_options *options,
         outputs[i] = NULL;
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
-    if (feeds == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(feeds != NULL));
     for (int i = 0; i < n_inputs; i++)
         feeds[i] = (ot_feed){&inputs[i], 1};
     st = ot_runner_create(model, options, &runner);

@@ -84,8 +84,7 @@ static ot_status list_parameters(ot_session *session)
     const ot__program *program = &session->training;
 
     session->parameters = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof(ot__parameter *));
-    if (session->parameters == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(session->parameters != NULL));
     for (int i = 0; i < session->checkpoint->n_parameters; i++) {
         session->checkpoint->parameters[i]->number = -1;
         session->checkpoint->parameters[i]->is_undone = false;
@@ -123,10 +122,9 @@ ot_status ot__session_make_gradients(ot_session *session)
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options)
 {
-    static const ot_session_options defaults = OT_SESSION_OPTIONS_INIT;
     const char *kernels = getenv("OT_KERNELS");
 
-    OT_TRY(ot__options_read("ot_session_options", options, &defaults, own, sizeof *own));
+    OT_TRY(OT_OPTIONS_READ(ot_session_options, OT_SESSION_OPTIONS_INIT, options, own));
     if (own->n_threads < 0)
         return ot__error(OT_ERR_INVALID, "%d threads", own->n_threads);
     ot__memory_admit(own->memory_max);
@@ -208,8 +206,7 @@ static ot_status create(ot__models *m, ot_checkpoint *checkpoint, const ot_sessi
     if (checkpoint->session != NULL)
         return ot__error(OT_ERR_STATE, "another session works on the checkpoint");
     session = ot__alloc_zero(1, sizeof *session);
-    if (session == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(session != NULL));
     ot__dump_start();
     ot__guard_init(&session->guard, OT_KIND_SESSION);
     session->checkpoint = checkpoint;
@@ -247,8 +244,7 @@ ot_status ot_session_create(const ot_model *training, const ot_model *eval,
     ot__models m = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_OPTIONAL(eval, "eval"));
     OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
@@ -397,8 +393,7 @@ static ot_status describe_plan(ot_session *session, ot__program *program,
 ot_status ot_session_describe_plan(ot_session *session, ot_mode mode, const ot_shape *input_shapes,
                                    int n_inputs, char **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN_MANY(input_shapes, n_inputs));
     OT_TRY(check_mode(mode));
     OT_TRY(ot__session_enter(session));

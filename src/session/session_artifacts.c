@@ -5,8 +5,7 @@
 ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
                                            const ot_session_options *options, ot_session **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(artifacts));
     return ot_session_create(
         ot_artifacts_training_model(artifacts), ot_artifacts_eval_model(artifacts),
@@ -29,8 +28,7 @@ ot_status ot_session_load(const char *training, const char *eval, const char *op
     ot__models m = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_GIVEN(checkpoint));
     st = ot_model_load(training, NULL, &m.training);
@@ -58,8 +56,7 @@ ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval
     ot__models m = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_GIVEN(checkpoint));
     if (training->n_bytes == 0)

@@ -47,8 +47,7 @@ static ot_status plan_of_session(void *owner, const ot__program *program, ot_gra
         OT_TRY(ot__homes_choose(session, graph));
     OT_TRY(ot__plan_budget(session, 0, &options));
     forms = ot__homes_of_inputs(session, program);
-    if (forms == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(forms != NULL));
     options.input_forms = forms;
     st = ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
     ot__free(forms);
@@ -67,8 +66,7 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
         session->block = NULL;
         session->block_bytes = 0;
         block = ot__alloc_aligned(n_bytes);
-        if (block == NULL)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(block != NULL));
         session->block = block;
         session->block_bytes = n_bytes;
     }

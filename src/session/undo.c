@@ -27,8 +27,8 @@ ot_status ot__undo_create(ot_session *session)
     undo->parameters = ot__alloc_zero(n, sizeof(ot__parameter *));
     undo->copies = ot__alloc_zero(n, sizeof(void *));
     undo->first_copies = ot__alloc_zero(n, sizeof(void *));
-    if (undo->parameters == NULL || undo->copies == NULL || undo->first_copies == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(
+        ot__made(undo->parameters != NULL && undo->copies != NULL && undo->first_copies != NULL));
     for (int k = 0; k < g->n_nodes; k++) {
         const ot_node *node = g->nodes[k];
 

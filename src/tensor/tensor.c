@@ -31,8 +31,7 @@ static ot_status make_over(ot_dtype dtype, const ot_shape *shape, size_t n_bytes
     ot_tensor *tensor = ot__alloc_zero(1, sizeof(*tensor));
 
     *out = NULL;
-    if (!tensor)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(tensor));
     *tensor = (ot_tensor){.dtype = dtype, .shape = *shape, .n_bytes = n_bytes, .data = data};
     OT_ENTER(tensor);
     *out = tensor;
@@ -45,8 +44,7 @@ static ot_status make(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, ot_
     ot_status st;
 
     *out = NULL;
-    if (!data)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(data));
     st = make_over(dtype, shape, n_bytes, data, out);
     if (st == OT_OK)
         (*out)->owns_data = true;
@@ -59,8 +57,7 @@ ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **ou
 {
     size_t n_bytes;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(shape));
     OT_TRY(sizes(dtype, shape, &n_bytes));
     return make(dtype, shape, n_bytes, out);
@@ -72,8 +69,7 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
     size_t expected;
     char text[128];
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(shape));
     if (n_bytes > 0)
         OT_TRY(OT_GIVEN(data));
@@ -147,15 +143,13 @@ ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts
     int64_t count;
     ot_status st = OT_OK;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(shape));
     OT_TRY(check_extents(shape, &count));
     if (count > 0)
         OT_TRY(OT_GIVEN(texts));
     list = ot__alloc_zero((size_t)count + 1, sizeof *list);
-    if (!list)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list));
     for (int64_t i = 0; i < count && st == OT_OK; i++) {
         if (!texts[i])
             st = ot__error(OT_ERR_INVALID, "text %" PRId64 " of a tensor is NULL", i);
@@ -185,8 +179,7 @@ const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_byt
 
 ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(tensor));
     if (tensor->dtype == OT_STRING)
         return make_texts(&tensor->shape, tensor->data, ot_tensor_count(tensor), out);

@@ -110,42 +110,25 @@ static int compare_types(const void *a, const void *b)
     return strcmp(((const type_arguments *)a)->name, ((const type_arguments *)b)->name);
 }
 
-static size_t write_type(ot__buf *buf, const type_arguments *type)
+static size_t write_argument(ot__ort_writer *w, const void *context, size_t i)
 {
-    ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
-    const size_t position = ot__fb_write_table(buf, fields, 2);
-    size_t list;
+    const argument *a = &((const type_arguments *)context)->items[i];
+    ot__fb_field fields[2] = {
+        {.n_bytes = a->is_output, .value = 1},
+        {.n_bytes = a->index ? 4 : 0, .value = a->index},
+    };
 
-    ot__fb_patch(buf, fields[0].position, ot__fb_write_string(buf, type->name));
-    list = ot__fb_write_offsets(buf, (size_t)type->n);
-    ot__fb_patch(buf, fields[1].position, list);
-    for (int i = 0; i < type->n; i++) {
-        ot__fb_field argument_fields[2] = {
-            {.n_bytes = type->items[i].is_output, .value = 1},
-            {.n_bytes = type->items[i].index ? 4 : 0, .value = type->items[i].index},
-        };
-
-        ot__fb_patch(buf, list + 4 + 4 * (size_t)i, ot__fb_write_table(buf, argument_fields, 2));
-    }
-    return position;
+    return ot__fb_write_table(w->buf, fields, 2);
 }
 
-static size_t write_call(ot__buf *buf, const char *id, const ot__ort_operator *op)
+static size_t write_type(ot__ort_writer *w, const void *context, size_t i)
 {
-    ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
-    const size_t position = ot__fb_write_table(buf, fields, 2);
-    type_arguments types[TYPES_MAX];
-    size_t list;
-    int n = 0;
+    const type_arguments *type = (const type_arguments *)context + i;
+    ot__fb_field fields[2] = {{.text = type->name}, {.n_bytes = 4}};
+    const size_t position = ot__fb_write_table(w->buf, fields, 2);
 
-    ot__fb_patch(buf, fields[0].position, ot__fb_write_string(buf, id));
-    for (const char *at = op->arguments; *at; n++)
-        at = take_arguments(at, &types[n]);
-    qsort(types, (size_t)n, sizeof types[0], compare_types);
-    list = ot__fb_write_offsets(buf, (size_t)n);
-    ot__fb_patch(buf, fields[1].position, list);
-    for (int i = 0; i < n; i++)
-        ot__fb_patch(buf, list + 4 + 4 * (size_t)i, write_type(buf, &types[i]));
+    ot__fb_patch(w->buf, fields[1].position,
+                 ot__ort_write_list(w, (size_t)type->n, write_argument, type));
     return position;
 }
 
@@ -164,21 +147,31 @@ static int compare_calls(const void *a, const void *b)
     return strcmp(left, right);
 }
 
+static size_t write_call(ot__ort_writer *w, const void *context, size_t i)
+{
+    const ot__ort_call *call = (const ot__ort_call *)context + i;
+    char id[128];
+    ot__fb_field fields[2] = {{.text = id}, {.n_bytes = 4}};
+    type_arguments types[TYPES_MAX];
+    size_t position, n = 0;
+
+    call_id(call, id, sizeof id);
+    position = ot__fb_write_table(w->buf, fields, 2);
+    for (const char *at = call->op->arguments; *at; n++)
+        at = take_arguments(at, &types[n]);
+    qsort(types, n, sizeof types[0], compare_types);
+    ot__fb_patch(w->buf, fields[1].position, ot__ort_write_list(w, n, write_type, types));
+    return position;
+}
+
 size_t ot__ort_write_resolver(ot__ort_writer *w)
 {
     ot__fb_field field = {.n_bytes = 4};
     const size_t position = ot__fb_write_table(w->buf, &field, 1);
-    size_t list;
 
     if (w->n_calls > 0)
         qsort(w->calls, (size_t)w->n_calls, sizeof *w->calls, compare_calls);
-    list = ot__fb_write_offsets(w->buf, (size_t)w->n_calls);
-    ot__fb_patch(w->buf, field.position, list);
-    for (int i = 0; i < w->n_calls; i++) {
-        char id[128];
-
-        call_id(&w->calls[i], id, sizeof id);
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i, write_call(w->buf, id, w->calls[i].op));
-    }
+    ot__fb_patch(w->buf, field.position,
+                 ot__ort_write_list(w, (size_t)w->n_calls, write_call, w->calls));
     return position;
 }

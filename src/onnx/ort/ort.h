@@ -94,7 +94,7 @@ typedef struct ot__ort_reader {
     int64_t n_nodes, n_values, n_attrs;
 } ot__ort_reader;
 
-// ort_read.c
+// read.c
 // One more of what the limit on counts is about.
 ot_status ot__ort_count(ot__ort_reader *r, int64_t *counter, const char *what);
 ot_status ot__ort_check_depth(ot__ort_reader *r, int depth);
@@ -104,13 +104,13 @@ ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_gr
 ot_status ot__ort_read_text(ot__ort_reader *r, const ot__fb_table *table, int slot,
                             const char **out);
 
-// ort_read_node.c
+// read_node.c
 ot_status ot__ort_read_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
                             int depth);
 
 int ot__ort_slot_of(ot_attr_kind kind); // of the value; -1: the format has none
 
-// ort_read_value.c
+// read_value.c
 ot_status ot__ort_read_type(ot__ort_reader *r, const ot__fb_table *value_info, ot_value *value,
                             int depth);
 ot_status ot__ort_read_tensor(ot__ort_reader *r, const ot__fb_table *table, ot__read_tensor *out);
@@ -137,22 +137,25 @@ typedef struct ot__ort_writer {
     int n_calls, calls_capacity;
 } ot__ort_writer;
 
-// ort_prepare.c: functions put in, types inferred where they are not known, Constant nodes made
+// prepare.c: functions put in, types inferred where they are not known, Constant nodes made
 // initializers, nodes in order.
 ot_status ot__ort_prepare(ot_model *model);
 
-// ort_write_graph.c
-size_t ot__ort_write_graph(ot__ort_writer *w, ot_graph *graph);
-// The position of a table's field gets the text, unless it is "" or NULL.
-void ot__ort_write_text(ot__ort_writer *w, const ot__fb_field *field, const char *text);
+// write.c: a list of offsets to what `element` writes, which returns its position.
+typedef size_t (*ot__ort_element)(ot__ort_writer *w, const void *context, size_t i);
+size_t ot__ort_write_list(ot__ort_writer *w, size_t n, ot__ort_element element,
+                          const void *context);
 
-// ort_write_value.c
+// write_graph.c
+size_t ot__ort_write_graph(ot__ort_writer *w, ot_graph *graph);
+
+// write_value.c
 size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr);
 size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const char *name,
                             const char *doc);
 size_t ot__ort_write_value(ot__ort_writer *w, const ot_value *value); // NULL: the omitted one
 
-// ort_operators.c
+// operators.c
 // The row of the operator that a node calls, at the opset that the model imports.
 ot_status ot__ort_find_call(const ot_model *model, const ot_node *node, ot__ort_call *out);
 int ot__ort_formal_inputs(const ot__ort_operator *op);

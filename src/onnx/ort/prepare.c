@@ -102,54 +102,29 @@ static ot_status name_cast(ot_node *node)
         return OT_OK;
     node->op_type = "Cast";
     node->n_inputs = 1;
-    return ot__node_set_int(node, "to", like->dtype) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__node_set_int(node, "to", like->dtype));
 }
 
 // ---- Constant nodes become initializers ----
 
-static ot_tensor *copy_elements(ot_model *model, ot_dtype dtype, const ot_shape *shape,
-                                const void *elements, size_t n_bytes)
-{
-    ot_tensor *tensor = ot__model_tensor_new(model, dtype, shape);
-
-    if (tensor && n_bytes > 0)
-        memcpy(tensor->data, elements, n_bytes);
-    return tensor;
-}
-
 static ot_status constant_of(ot_model *model, const ot_attr *attr, ot_tensor **out)
 {
-    const ot_shape scalar = {0}, list = {.ndim = 1, .dim = {attr->n}};
-    const size_t n = (size_t)attr->n;
+    static const ot_dtype dtypes[OT_ATTR_KINDS] = {
+        [OT_ATTR_FLOAT] = OT_F32, [OT_ATTR_INT] = OT_I64, [OT_ATTR_STRING] = OT_STRING};
+    const ot__attr_items items = ot__attr_items_of(attr);
 
-    switch (attr->kind) {
-    case OT_ATTR_TENSOR:
-        *out = attr->t;
+    *out = attr->t;
+    if (attr->kind == OT_ATTR_TENSOR)
         return OT_OK;
-    case OT_ATTR_FLOAT:
-        *out = copy_elements(model, OT_F32, &scalar, &attr->f, sizeof attr->f);
-        break;
-    case OT_ATTR_INT:
-        *out = copy_elements(model, OT_I64, &scalar, &attr->i, sizeof attr->i);
-        break;
-    case OT_ATTR_STRING:
-        *out = copy_elements(model, OT_STRING, &scalar, &attr->s, sizeof attr->s);
-        break;
-    case OT_ATTR_FLOATS:
-        *out = copy_elements(model, OT_F32, &list, attr->floats, n * sizeof *attr->floats);
-        break;
-    case OT_ATTR_INTS:
-        *out = copy_elements(model, OT_I64, &list, attr->ints, n * sizeof *attr->ints);
-        break;
-    case OT_ATTR_STRINGS:
-        *out = copy_elements(model, OT_STRING, &list, attr->strings, n * sizeof *attr->strings);
-        break;
-    default:
+    if (dtypes[items.element] == OT_DTYPE_UNDEFINED)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "attribute '%s' of kind %s cannot be written to .ort files", attr->name,
                          ot__attr_kind_name(attr->kind));
-    }
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    *out = ot__model_tensor_new(model, dtypes[items.element],
+                                items.is_list ? &OT_SHAPE(items.n) : &OT_SHAPE_SCALAR);
+    if (*out && items.n > 0)
+        memcpy((*out)->data, items.data, (size_t)items.n * ot__attr_rows[attr->kind].size);
+    return ot__made(*out);
 }
 
 static ot_status replace_constant(ot_graph *graph, ot_node *node)
@@ -163,7 +138,7 @@ static ot_status replace_constant(ot_graph *graph, ot_node *node)
                          ot__node_label(node, label, sizeof label), node->n_outputs, node->n_attrs);
     OT_TRY(constant_of(graph->model, node->attrs[0], &tensor));
     value->producer = NULL;
-    return ot__graph_add_initializer(graph, value, tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_initializer(graph, value, tensor));
 }
 
 // ---- all graphs ----

@@ -32,7 +32,7 @@ ot_status ot__ort_read_text(ot__ort_reader *r, const ot__fb_table *table, int sl
     *out = "";
     OT_TRY(r->fb.status);
     *out = ot__read_text(&r->reader, text);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 // ---- the values of a graph ----
@@ -60,7 +60,7 @@ static ot_status take_input(ot_graph *graph, const char *name)
     if (ot__graph_find(graph, name))
         return ot__error(OT_ERR_FORMAT, "input '%s' of graph '%s' is defined twice", name,
                          graph->name);
-    return ot__graph_add_input(graph, ot__graph_value(graph, name)) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_input(graph, ot__graph_value(graph, name)));
 }
 
 static ot_status take_output(ot_graph *graph, const char *name)
@@ -68,7 +68,7 @@ static ot_status take_output(ot_graph *graph, const char *name)
     ot_value *value;
 
     OT_TRY(ot__find_node_input(graph, name, &value));
-    return ot__graph_add_output(graph, value) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_output(graph, value));
 }
 
 typedef ot_status (*tensor_reading)(ot__ort_reader *r, const ot__fb_table *table,
@@ -78,27 +78,14 @@ static ot_status read_initializers(ot__ort_reader *r, const ot__fb_table *table,
                                    tensor_reading read_one, ot_graph *graph)
 {
     ot__fb_vector tensors = ot__fb_subvector(&r->fb, table, slot, 4);
+    ot__fb_table tensor;
 
-    for (size_t i = 0; i < tensors.count; i++) {
-        ot__fb_table tensor = ot__fb_element(&r->fb, tensors, i);
+    while (ot__fb_next(&r->fb, &tensors, &tensor)) {
         ot__read_tensor read;
-        ot_value *value;
 
-        OT_TRY(r->fb.status);
         OT_TRY(ot__ort_count(r, &r->n_values, "values"));
         OT_TRY(read_one(r, &tensor, &read));
-        if (!read.name[0])
-            return ot__error(OT_ERR_FORMAT, "initializer %d of graph '%s' has no name",
-                             graph->n_initializers, graph->name);
-        value = ot__graph_value(graph, read.name);
-        if (!value)
-            return OT_ERR_NO_MEMORY;
-        if (value->is_initializer)
-            return ot__error(OT_ERR_FORMAT, "initializer '%s' of graph '%s' is defined twice",
-                             read.name, graph->name);
-        value->tensor_doc = read.doc[0] ? read.doc : NULL;
-        if (!ot__graph_add_initializer(graph, value, read.tensor))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__add_initializer(&r->reader, graph, &read));
     }
     return r->fb.status;
 }
@@ -118,8 +105,7 @@ static ot_status read_value_info(ot__ort_reader *r, const ot__fb_table *info, ot
     if (ot__map_get(seen, name))
         return ot__error(OT_ERR_FORMAT, "value '%s' of graph '%s' is described twice", name,
                          graph->name);
-    if (!ot__map_put(seen, name, graph))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__map_put(seen, name, graph)));
     value = ot__graph_find(graph, name);
     if (!value || value->is_initializer) // elements know better
         return OT_OK;
@@ -147,15 +133,13 @@ static ot_status read_value_infos(ot__ort_reader *r, const ot__fb_table *table, 
 {
     ot__fb_vector infos = ot__fb_subvector(&r->fb, table, ORT_GRAPH_VALUES, 4);
     ot__map seen = {0};
-    ot_status st = r->fb.status;
+    ot__fb_table info;
+    ot_status st = OT_OK;
 
-    for (size_t i = 0; i < infos.count && st == OT_OK; i++) {
-        ot__fb_table info = ot__fb_element(&r->fb, infos, i);
-
+    while (st == OT_OK && ot__fb_next(&r->fb, &infos, &info))
+        st = read_value_info(r, &info, &seen, graph, depth + 1);
+    if (st == OT_OK)
         st = r->fb.status;
-        if (st == OT_OK)
-            st = read_value_info(r, &info, &seen, graph, depth + 1);
-    }
     if (st == OT_OK)
         st = check_described(graph, &seen);
     ot__map_deinit(&seen);
@@ -168,8 +152,9 @@ static ot_status read_value_infos(ot__ort_reader *r, const ot__fb_table *table, 
 // before the nodes are read.
 static ot_status declare_outputs(ot__ort_reader *r, ot__fb_vector nodes, ot_graph *graph)
 {
-    for (size_t i = 0; i < nodes.count; i++) {
-        ot__fb_table node = ot__fb_element(&r->fb, nodes, i);
+    ot__fb_table node;
+
+    while (ot__fb_next(&r->fb, &nodes, &node)) {
         ot__fb_vector names = ot__fb_subvector(&r->fb, &node, ORT_NODE_OUTPUTS, 4);
 
         for (size_t k = 0; k < names.count; k++) {
@@ -189,6 +174,7 @@ ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_gr
                              int depth)
 {
     ot__fb_vector nodes;
+    ot__fb_table node;
 
     OT_TRY(ot__ort_check_depth(r, depth));
     OT_TRY(read_ends(r, table, ORT_GRAPH_INPUTS, graph, take_input));
@@ -196,12 +182,8 @@ ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_gr
     OT_TRY(read_initializers(r, table, ORT_GRAPH_SPARSE_INITIALIZERS, ot__ort_read_sparse, graph));
     nodes = ot__fb_subvector(&r->fb, table, ORT_GRAPH_NODES, 4);
     OT_TRY(declare_outputs(r, nodes, graph));
-    for (size_t i = 0; i < nodes.count; i++) {
-        ot__fb_table node = ot__fb_element(&r->fb, nodes, i);
-
-        OT_TRY(r->fb.status);
+    while (ot__fb_next(&r->fb, &nodes, &node))
         OT_TRY(ot__ort_read_node(r, &node, graph, depth + 1));
-    }
     OT_TRY(r->fb.status);
     OT_TRY(read_ends(r, table, ORT_GRAPH_OUTPUTS, graph, take_output));
     OT_TRY(read_value_infos(r, table, graph, depth));
@@ -245,8 +227,7 @@ static ot_status read_metadata(ot__ort_reader *r, const ot__fb_table *model)
     if (entries.count == 0)
         return OT_OK;
     to->metadata = ot__arena_alloc(to->arena, entries.count * 2 * sizeof *to->metadata);
-    if (!to->metadata)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(to->metadata));
     for (size_t i = 0; i < entries.count; i++) {
         ot__fb_table entry = ot__fb_element(&r->fb, entries, i);
 

@@ -23,23 +23,13 @@ static ot_status read_list(ot__ort_reader *r, const ot__fb_table *table, int slo
         return OT_OK;
     *out =
         ot__arena_memdup(r->reader.model->arena, r->fb.bytes + list.position, list.count * width);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
-// A zero behind the bytes, so that they may be used as text too.
 static ot_status copy_string(ot__ort_reader *r, ot__fb_vector bytes, ot__string *out)
 {
-    char *copy;
-
     OT_TRY(r->fb.status);
-    copy = ot__arena_strndup(r->reader.model->arena, "", 0);
-    if (bytes.count > 0) {
-        copy = ot__arena_alloc(r->reader.model->arena, bytes.count + 1);
-        if (copy)
-            memcpy(copy, r->fb.bytes + bytes.position, bytes.count);
-    }
-    *out = (ot__string){(const uint8_t *)copy, bytes.count};
-    return copy ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__read_string(&r->reader, r->fb.bytes + bytes.position, bytes.count, out);
 }
 
 static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, ot_attr *attr)
@@ -51,8 +41,7 @@ static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, ot_a
     if (list.count == 0)
         return OT_OK;
     strings = ot__arena_alloc(r->reader.model->arena, list.count * sizeof *strings);
-    if (!strings)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(strings));
     for (size_t i = 0; i < list.count; i++)
         OT_TRY(copy_string(r, ot__fb_bytes_element(&r->fb, list, i), &strings[i]));
     attr->strings = strings;
@@ -63,7 +52,7 @@ static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, ot_a
 static ot_status read_tensors(ot__ort_reader *r, const ot__fb_table *table, ot_attr *attr)
 {
     ot__arena *arena = r->reader.model->arena;
-    bool is_one = attr->kind == OT_ATTR_TENSOR;
+    const bool is_one = attr->kind == OT_ATTR_TENSOR;
     ot__fb_vector list = {.count = 1};
     ot_tensor **tensors;
     ot__tensor_note *notes;
@@ -75,8 +64,7 @@ static ot_status read_tensors(ot__ort_reader *r, const ot__fb_table *table, ot_a
         return OT_OK;
     tensors = ot__arena_alloc(arena, list.count * sizeof *tensors);
     notes = ot__arena_alloc(arena, list.count * sizeof *notes);
-    if (!tensors || !notes)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(tensors && notes));
     for (size_t i = 0; i < list.count; i++) {
         ot__fb_table tensor =
             is_one ? ot__fb_subtable(&r->fb, table, ORT_ATTR_T) : ot__fb_element(&r->fb, list, i);
@@ -168,8 +156,7 @@ static ot_status read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_node
     if (ot__node_attr(node, name))
         return ot__error(OT_ERR_FORMAT, "attribute '%s' is given twice", name);
     attr = ot__node_add_attr(node, name, (ot_attr_kind)kind);
-    if (!attr)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(attr));
     attr->doc = doc[0] ? doc : NULL;
     st = read_value(r, table, node->graph, attr, depth);
     return st == OT_OK ? OT_OK : ot__error_prefix(st, "attribute '%s'", name);
@@ -178,15 +165,12 @@ static ot_status read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_node
 static ot_status read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot_node *node, int depth)
 {
     ot__fb_vector attrs = ot__fb_subvector(&r->fb, table, ORT_NODE_ATTRIBUTES, 4);
+    ot__fb_table attr;
 
     if (attrs.count > MAX_ATTRS)
         return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", MAX_ATTRS);
-    for (size_t i = 0; i < attrs.count; i++) {
-        ot__fb_table attr = ot__fb_element(&r->fb, attrs, i);
-
-        OT_TRY(r->fb.status);
+    while (ot__fb_next(&r->fb, &attrs, &attr))
         OT_TRY(read_attr(r, &attr, node, depth + 1));
-    }
     return r->fb.status;
 }
 
@@ -199,8 +183,7 @@ static ot_status read_ends(ot__ort_reader *r, ot__fb_vector names, ot_graph *gra
                            ot_value ***out)
 {
     *out = ot__alloc_zero(names.count + 1, sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     for (size_t i = 0; i < names.count; i++) {
         const char *name = ot__fb_string_element(&r->fb, names, i);
 
@@ -229,7 +212,7 @@ static ot_status add_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph
     if (st == OT_OK) {
         *out = ot__graph_add_node(graph, domain ? domain : "", op_type, name, in, (int)inputs.count,
                                   made, (int)outputs.count);
-        st = *out ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(*out);
     }
     ot__free(in);
     ot__free(made);

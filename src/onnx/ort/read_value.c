@@ -117,19 +117,13 @@ static void write_type(ot__wire *wire, const void *object)
     ot__wire_put_text(wire, 6, ot__fb_string(fb, t->table, ORT_TYPE_DENOTATION));
 }
 
-static ot_status append(void *context, const void *bytes, size_t n_bytes)
-{
-    ot__buf_append(context, bytes, n_bytes);
-    return ot__buf_status(context);
-}
-
 ot_status ot__ort_read_type(ot__ort_reader *r, const ot__fb_table *value_info, ot_value *value,
                             int depth)
 {
     const ot__fb_table table = ot__fb_subtable(&r->fb, value_info, ORT_VALUE_TYPE);
     ot__buf proto = {0};
-    ot__wire counting = {.is_counting = true}, wire = {.write = append, .context = &proto};
-    ot__bytes bytes = {0};
+    ot__wire counting = {.is_counting = true}, wire = ot__wire_to(&proto);
+    ot__bytes bytes;
     ot_status st;
 
     OT_TRY(r->fb.status);
@@ -140,13 +134,8 @@ ot_status ot__ort_read_type(ot__ort_reader *r, const ot__fb_table *value_info, o
         return ot__error(OT_ERR_NO_MEMORY, "a type needs more than the limit of %zu bytes",
                          r->reader.limits.memory);
     write_type(&wire, &(type){r, &table, depth});
-    st = r->fb.status != OT_OK ? r->fb.status : wire.status;
-    if (st == OT_OK) {
-        bytes.data = ot__arena_memdup(r->reader.model->arena, proto.data, proto.length);
-        bytes.size = proto.length;
-        st = bytes.data ? OT_OK : OT_ERR_NO_MEMORY;
-    }
-    ot__buf_deinit(&proto);
+    st = ot__keep_bytes(&r->reader, r->fb.status != OT_OK ? r->fb.status : wire.status, &proto,
+                        &bytes);
     return st == OT_OK ? ot__read_type(&r->reader, bytes, value) : st;
 }
 
@@ -190,8 +179,7 @@ static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, cons
         return ot__error(OT_ERR_FORMAT, "string_data has %zu entries, expected %" PRId64,
                          list.count, count);
     *out = ot__model_tensor_new(r->reader.model, OT_STRING, shape);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     strings = (*out)->data;
     for (size_t i = 0; i < list.count; i++) {
         ot__fb_vector bytes = ot__fb_bytes_element(&r->fb, list, i);
@@ -206,20 +194,12 @@ static ot_status read_raw(ot__ort_reader *r, const ot__fb_table *table, ot_dtype
                           const ot_shape *shape, ot_tensor **out)
 {
     ot__fb_vector raw = ot__fb_subvector(&r->fb, table, ORT_TENSOR_RAW, 1);
-    int64_t count = 0;
-    size_t expected;
 
     OT_TRY(r->fb.status);
     if (!ot__fb_has(&r->fb, table, ORT_TENSOR_RAW))
         return ot__error(OT_ERR_FORMAT, "has no raw_data");
-    if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, &expected))
-        return ot__error(OT_ERR_FORMAT, "%" PRId64 " elements of %s have no size in bytes", count,
-                         ot_dtype_name(dtype));
-    if (raw.count != expected)
-        return ot__error(OT_ERR_FORMAT, "raw_data has %zu bytes, expected %zu", raw.count,
-                         expected);
-    return ot__tensor_over(r->reader.model, dtype, shape, r->fb.bytes + raw.position, expected,
-                           out);
+    return ot__read_raw(&r->reader, dtype, shape,
+                        (ot__bytes){r->fb.bytes + raw.position, raw.count}, out);
 }
 
 static ot_status read_elements(ot__ort_reader *r, const ot__fb_table *table, ot_tensor **out)

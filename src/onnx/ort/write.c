@@ -5,92 +5,74 @@
 
 #include "onnx/ort/ort.h"
 
-static size_t write_opset(ot__ort_writer *w, const ot__opset *opset)
+size_t ot__ort_write_list(ot__ort_writer *w, size_t n, ot__ort_element element, const void *context)
 {
-    const char *domain = strcmp(opset->domain, "ai.onnx") == 0 ? "" : opset->domain;
-    ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 8, .value = (uint64_t)opset->version}};
-    const size_t position = ot__fb_write_table(w->buf, fields, 2);
+    const size_t list = ot__fb_write_offsets(w->buf, n);
 
-    ot__fb_patch(w->buf, fields[0].position, ot__fb_write_string(w->buf, domain));
-    return position;
-}
-
-static size_t write_opsets(ot__ort_writer *w)
-{
-    const ot_model *model = w->model;
-    const size_t list = ot__fb_write_offsets(w->buf, (size_t)model->n_opsets);
-
-    for (int i = 0; i < model->n_opsets; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i, write_opset(w, &model->opsets[i]));
+    for (size_t i = 0; i < n && w->status == OT_OK; i++)
+        ot__fb_patch(w->buf, list + 4 + 4 * i, element(w, context, i));
     return list;
 }
 
-static size_t write_metadata(ot__ort_writer *w)
+static size_t write_opset(ot__ort_writer *w, const void *context, size_t i)
 {
-    const ot_model *model = w->model;
-    const size_t list = ot__fb_write_offsets(w->buf, (size_t)model->n_metadata);
+    const ot__opset *opset = (const ot__opset *)context + i;
+    ot__fb_field fields[2] = {
+        {.text = strcmp(opset->domain, "ai.onnx") == 0 ? "" : opset->domain},
+        {.n_bytes = 8, .value = (uint64_t)opset->version},
+    };
 
-    for (int i = 0; i < model->n_metadata; i++) {
-        ot__fb_field fields[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
-
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i, ot__fb_write_table(w->buf, fields, 2));
-        for (int k = 0; k < 2; k++)
-            ot__fb_patch(w->buf, fields[k].position,
-                         ot__fb_write_string(w->buf, model->metadata[2 * i + k]));
-    }
-    return list;
+    return ot__fb_write_table(w->buf, fields, 2);
 }
 
-static int offset_if(bool is_there)
+static size_t write_metadata(ot__ort_writer *w, const void *context, size_t i)
 {
-    return is_there ? 4 : 0;
+    const char *const *pair = (const char *const *)context + 2 * i;
+    ot__fb_field fields[2] = {{.text = pair[0]}, {.text = pair[1]}};
+
+    return ot__fb_write_table(w->buf, fields, 2);
 }
 
 static size_t write_model(ot__ort_writer *w)
 {
     const ot_model *m = w->model;
+    const int64_t version = m->model_version ? m->model_version : INT64_MAX;
     ot__fb_field fields[ORT_MODEL_SLOTS] = {
         [ORT_MODEL_IR_VERSION] = {.n_bytes = 8, .value = (uint64_t)m->ir_version},
         [ORT_MODEL_OPSETS] = {.n_bytes = 4},
-        [ORT_MODEL_PRODUCER_NAME] = {.n_bytes = offset_if(m->producer_name[0])},
-        [ORT_MODEL_PRODUCER_VERSION] = {.n_bytes = offset_if(m->producer_version[0])},
-        [ORT_MODEL_DOMAIN] = {.n_bytes = 4},
-        [ORT_MODEL_VERSION] = {.n_bytes = 8,
-                               .value =
-                                   (uint64_t)(m->model_version ? m->model_version : INT64_MAX)},
-        [ORT_MODEL_DOC] = {.n_bytes = offset_if(m->doc[0])},
+        [ORT_MODEL_PRODUCER_NAME] = {.text = ot__fb_given(m->producer_name)},
+        [ORT_MODEL_PRODUCER_VERSION] = {.text = ot__fb_given(m->producer_version)},
+        [ORT_MODEL_DOMAIN] = {.text = m->domain},
+        [ORT_MODEL_VERSION] = {.n_bytes = 8, .value = (uint64_t)version},
+        [ORT_MODEL_DOC] = {.text = ot__fb_given(m->doc)},
         [ORT_MODEL_GRAPH] = {.n_bytes = 4},
-        [ORT_MODEL_GRAPH_DOC] = {.n_bytes = offset_if(m->graph->doc[0])},
-        [ORT_MODEL_METADATA] = {.n_bytes = offset_if(m->n_metadata > 0)},
+        [ORT_MODEL_GRAPH_DOC] = {.text = ot__fb_given(m->graph->doc)},
+        [ORT_MODEL_METADATA] = {.n_bytes = m->n_metadata > 0 ? 4 : 0},
     };
-    const size_t position = ot__fb_write_table(w->buf, fields, ORT_MODEL_SLOTS);
+    const size_t position = ot__fb_begin_table(w->buf, fields, ORT_MODEL_SLOTS);
 
-    ot__fb_patch(w->buf, fields[ORT_MODEL_OPSETS].position, write_opsets(w));
-    ot__ort_write_text(w, &fields[ORT_MODEL_PRODUCER_NAME], m->producer_name);
-    ot__ort_write_text(w, &fields[ORT_MODEL_PRODUCER_VERSION], m->producer_version);
-    ot__fb_patch(w->buf, fields[ORT_MODEL_DOMAIN].position, ot__fb_write_string(w->buf, m->domain));
-    ot__ort_write_text(w, &fields[ORT_MODEL_DOC], m->doc);
-    ot__ort_write_text(w, &fields[ORT_MODEL_GRAPH_DOC], m->graph->doc);
+    ot__fb_patch(w->buf, fields[ORT_MODEL_OPSETS].position,
+                 ot__ort_write_list(w, (size_t)m->n_opsets, write_opset, m->opsets));
+    ot__fb_write_texts(w->buf, fields, ORT_MODEL_SLOTS);
     if (m->n_metadata > 0)
-        ot__fb_patch(w->buf, fields[ORT_MODEL_METADATA].position, write_metadata(w));
+        ot__fb_patch(w->buf, fields[ORT_MODEL_METADATA].position,
+                     ot__ort_write_list(w, (size_t)m->n_metadata, write_metadata, m->metadata));
     ot__fb_patch(w->buf, fields[ORT_MODEL_GRAPH].position, ot__ort_write_graph(w, m->graph));
     return position;
 }
 
 static void write_session(ot__ort_writer *w)
 {
+    char version[8];
     ot__fb_field fields[] = {
-        [ORT_SESSION_VERSION] = {.n_bytes = 4},
+        [ORT_SESSION_VERSION] = {.text = version},
         [ORT_SESSION_MODEL] = {.n_bytes = 4},
         [ORT_SESSION_RESOLVER] = {.n_bytes = 4},
     };
-    char version[8];
 
     snprintf(version, sizeof version, "%d", OT_ORT_VERSION);
     ot__buf_append(w->buf, "\0\0\0\0" OT_ORT_IDENTIFIER, 8);
     ot__fb_patch(w->buf, 0, ot__fb_write_table(w->buf, fields, (int)OT_COUNT(fields)));
-    ot__fb_patch(w->buf, fields[ORT_SESSION_VERSION].position,
-                 ot__fb_write_string(w->buf, version));
     ot__fb_patch(w->buf, fields[ORT_SESSION_MODEL].position, write_model(w));
     if (w->status == OT_OK)
         ot__fb_patch(w->buf, fields[ORT_SESSION_RESOLVER].position, ot__ort_write_resolver(w));

@@ -7,12 +7,6 @@
 
 static const char provider[] = "CPUExecutionProvider"; // as the runtime's writer says; not read
 
-void ot__ort_write_text(ot__ort_writer *w, const ot__fb_field *field, const char *text)
-{
-    if (text && text[0])
-        ot__fb_patch(w->buf, field->position, ot__fb_write_string(w->buf, text));
-}
-
 // ---- lists of values, each once ----
 
 typedef struct value_set {
@@ -25,9 +19,9 @@ static ot_status add_value(ot__ort_writer *w, value_set *set, const ot_value *va
 {
     if (!value || ot__map_get(&set->names, value->name))
         return OT_OK;
-    if (!ot__arena_grow(w->model->arena, &set->items, &set->capacity, set->n, sizeof *set->items) ||
-        !ot__map_put(&set->names, value->name, (void *)(uintptr_t)value))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(
+        ot__arena_grow(w->model->arena, &set->items, &set->capacity, set->n, sizeof *set->items) &&
+        ot__map_put(&set->names, value->name, (void *)(uintptr_t)value)));
     set->items[set->n++] = value;
     return OT_OK;
 }
@@ -102,9 +96,8 @@ static ot_status add_edge(writing *g, const ot_value *value, int to, int input)
 
     if (!from || from->graph != g->graph)
         return OT_OK;
-    if (!ot__arena_grow(g->w->model->arena, &g->edges, &g->edges_capacity, g->n_edges,
-                        sizeof *g->edges))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(g->w->model->arena, &g->edges, &g->edges_capacity, g->n_edges,
+                                   sizeof *g->edges)));
     g->edges[g->n_edges++] = (edge){(uint32_t)ot__node_number(&g->numbers, from), (uint32_t)to,
                                     (uint32_t)value->i_producer_output, (uint32_t)input};
     return OT_OK;
@@ -135,8 +128,7 @@ static ot_status survey(writing *g)
     const ot_graph *graph = g->graph;
 
     g->implicit = ot__alloc_zero((size_t)graph->n_nodes + 1, sizeof *g->implicit);
-    if (!g->implicit)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(g->implicit));
     OT_TRY(add_values(g->w, &g->values, graph->inputs, graph->n_inputs));
     OT_TRY(add_values(g->w, &g->values, graph->initializers, graph->n_initializers));
     OT_TRY(ot__numbers_build(graph, &g->numbers));
@@ -199,46 +191,52 @@ static size_t write_edge_list(const writing *g, const edge *edges, bool is_input
     return list;
 }
 
+// The edges by consumer and by producer, and how far each list has been written.
+typedef struct edge_lists {
+    const writing *g;
+    const edge *in, *out;
+    int *at_in, *at_out;
+} edge_lists;
+
+static size_t write_edges_of_node(ot__ort_writer *w, const void *context, size_t i)
+{
+    const edge_lists *e = context;
+    const uint32_t n = (uint32_t)i;
+    ot__fb_field fields[3] = {{.n_bytes = n ? 4 : 0, .value = n}, {.n_bytes = 4}, {.n_bytes = 4}};
+    const size_t position = ot__fb_write_table(w->buf, fields, 3);
+
+    ot__fb_patch(w->buf, fields[1].position, write_edge_list(e->g, e->in, true, n, e->at_in));
+    ot__fb_patch(w->buf, fields[2].position, write_edge_list(e->g, e->out, false, n, e->at_out));
+    return position;
+}
+
 static size_t write_edges(writing *g)
 {
-    ot__buf *buf = g->w->buf;
-    const size_t n_nodes = (size_t)g->graph->n_nodes;
-    const size_t list = ot__fb_write_offsets(buf, n_nodes);
-    edge *outgoing;
+    ot__arena *arena = g->w->model->arena;
+    const size_t n_bytes = (size_t)OT_MAX(g->n_edges, 1) * sizeof *g->edges;
     int at_in = 0, at_out = 0;
+    edge *out;
 
     if (g->n_edges == 0)
-        g->edges = ot__arena_alloc(g->w->model->arena, sizeof *g->edges);
-    outgoing = !g->edges ? NULL
-                         : ot__arena_memdup(g->w->model->arena, g->edges,
-                                            (size_t)OT_MAX(g->n_edges, 1) * sizeof *g->edges);
-    if (!outgoing) {
+        g->edges = ot__arena_alloc(arena, n_bytes);
+    out = g->edges ? ot__arena_memdup(arena, g->edges, n_bytes) : NULL;
+    if (!out) {
         g->w->status = OT_ERR_NO_MEMORY;
-        return list;
+        return 0;
     }
     qsort(g->edges, (size_t)g->n_edges, sizeof *g->edges, by_consumer);
-    qsort(outgoing, (size_t)g->n_edges, sizeof *outgoing, by_producer);
-    for (uint32_t n = 0; n < n_nodes; n++) {
-        ot__fb_field fields[3] = {
-            {.n_bytes = n ? 4 : 0, .value = n}, {.n_bytes = 4}, {.n_bytes = 4}};
-
-        ot__fb_patch(buf, list + 4 + 4 * (size_t)n, ot__fb_write_table(buf, fields, 3));
-        ot__fb_patch(buf, fields[1].position, write_edge_list(g, g->edges, true, n, &at_in));
-        ot__fb_patch(buf, fields[2].position, write_edge_list(g, outgoing, false, n, &at_out));
-    }
-    return list;
+    qsort(out, (size_t)g->n_edges, sizeof *out, by_producer);
+    return ot__ort_write_list(g->w, (size_t)g->graph->n_nodes, write_edges_of_node,
+                              &(edge_lists){g, g->edges, out, &at_in, &at_out});
 }
 
 // ---- nodes ----
 
-static size_t write_names(ot__ort_writer *w, const ot_value *const *values, int n)
+static size_t write_name(ot__ort_writer *w, const void *context, size_t i)
 {
-    const size_t list = ot__fb_write_offsets(w->buf, (size_t)n);
+    const ot_value *value = ((const ot_value *const *)context)[i];
 
-    for (int i = 0; i < n; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i,
-                     ot__fb_write_string(w->buf, values[i] ? values[i]->name : ""));
-    return list;
+    return ot__fb_write_string(w->buf, value ? value->name : "");
 }
 
 // How many inputs each formal one takes: a variadic last one all that are left.
@@ -255,35 +253,41 @@ static size_t write_input_counts(ot__ort_writer *w, const ot_node *node, const o
     return list;
 }
 
-static size_t write_attrs(ot__ort_writer *w, const ot_node *node)
-{
-    const size_t list = ot__fb_write_offsets(w->buf, (size_t)node->n_attrs);
-
-    for (int i = 0; i < node->n_attrs && w->status == OT_OK; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i, ot__ort_write_attr(w, node->attrs[i]));
-    return list;
-}
-
 static ot_status note_call(ot__ort_writer *w, const ot__ort_call *call)
 {
     for (int i = 0; i < w->n_calls; i++)
         if (w->calls[i].op == call->op && w->calls[i].since == call->since)
             return OT_OK;
-    if (!ot__arena_grow(w->model->arena, &w->calls, &w->calls_capacity, w->n_calls,
-                        sizeof *w->calls))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(w->model->arena, &w->calls, &w->calls_capacity, w->n_calls,
+                                   sizeof *w->calls)));
     w->calls[w->n_calls++] = *call;
     return OT_OK;
 }
 
-static size_t write_node(const writing *g, int i_node)
+static size_t write_attr(ot__ort_writer *w, const void *context, size_t i)
 {
-    ot__ort_writer *w = g->w;
-    const ot_node *node = g->graph->nodes[i_node];
-    const value_set *implicit = &g->implicit[i_node];
+    return ot__ort_write_attr(w, ((ot_attr *const *)context)[i]);
+}
+
+static size_t write_node(ot__ort_writer *w, const void *context, size_t i)
+{
+    const writing *g = context;
+    const ot_node *node = g->graph->nodes[i];
+    const value_set *implicit = &g->implicit[i];
     ot__ort_call call;
     ot__fb_field f[ORT_NODE_SLOTS] = {
-        [ORT_NODE_INDEX] = {.n_bytes = i_node ? 4 : 0, .value = (uint64_t)i_node},
+        [ORT_NODE_NAME] = {.text = node->name},
+        [ORT_NODE_DOC] = {.text = node->doc},
+        [ORT_NODE_DOMAIN] = {.text = node->domain},
+        [ORT_NODE_SINCE_VERSION] = {.n_bytes = 4},
+        [ORT_NODE_INDEX] = {.n_bytes = i ? 4 : 0, .value = (uint64_t)i},
+        [ORT_NODE_OP_TYPE] = {.text = node->op_type},
+        [ORT_NODE_PROVIDER] = {.text = provider},
+        [ORT_NODE_INPUTS] = {.n_bytes = 4},
+        [ORT_NODE_OUTPUTS] = {.n_bytes = 4},
+        [ORT_NODE_ATTRIBUTES] = {.n_bytes = 4},
+        [ORT_NODE_INPUT_COUNTS] = {.n_bytes = 4},
+        [ORT_NODE_IMPLICIT_INPUTS] = {.n_bytes = 4},
     };
     size_t position;
 
@@ -292,70 +296,41 @@ static size_t write_node(const writing *g, int i_node)
         w->status = note_call(w, &call);
     if (w->status != OT_OK)
         return 0;
-    for (int slot = 0; slot < ORT_NODE_SLOTS; slot++)
-        if (slot != ORT_NODE_INDEX && slot != ORT_NODE_TYPE)
-            f[slot].n_bytes = 4;
     f[ORT_NODE_SINCE_VERSION].value = (uint64_t)call.since;
     position = ot__fb_write_table(w->buf, f, ORT_NODE_SLOTS);
-    ot__fb_patch(w->buf, f[ORT_NODE_NAME].position, ot__fb_write_string(w->buf, node->name));
-    ot__fb_patch(w->buf, f[ORT_NODE_DOC].position, ot__fb_write_string(w->buf, node->doc));
-    ot__fb_patch(w->buf, f[ORT_NODE_DOMAIN].position, ot__fb_write_string(w->buf, node->domain));
-    ot__fb_patch(w->buf, f[ORT_NODE_OP_TYPE].position, ot__fb_write_string(w->buf, node->op_type));
-    ot__fb_patch(w->buf, f[ORT_NODE_PROVIDER].position, ot__fb_write_string(w->buf, provider));
     ot__fb_patch(w->buf, f[ORT_NODE_INPUTS].position,
-                 write_names(w, (const ot_value *const *)node->inputs, node->n_inputs));
+                 ot__ort_write_list(w, (size_t)node->n_inputs, write_name, node->inputs));
     ot__fb_patch(w->buf, f[ORT_NODE_OUTPUTS].position,
-                 write_names(w, (const ot_value *const *)node->outputs, node->n_outputs));
+                 ot__ort_write_list(w, (size_t)node->n_outputs, write_name, node->outputs));
     ot__fb_patch(w->buf, f[ORT_NODE_INPUT_COUNTS].position, write_input_counts(w, node, &call));
     ot__fb_patch(w->buf, f[ORT_NODE_IMPLICIT_INPUTS].position,
-                 write_names(w, implicit->items, implicit->n));
-    ot__fb_patch(w->buf, f[ORT_NODE_ATTRIBUTES].position, write_attrs(w, node));
+                 ot__ort_write_list(w, (size_t)implicit->n, write_name, implicit->items));
+    ot__fb_patch(w->buf, f[ORT_NODE_ATTRIBUTES].position,
+                 ot__ort_write_list(w, (size_t)node->n_attrs, write_attr, node->attrs));
     return position;
 }
 
 // ---- graphs ----
 
-static size_t write_initializers(const writing *g)
+static size_t write_initializer(ot__ort_writer *w, const void *context, size_t i)
 {
-    ot__ort_writer *w = g->w;
-    const ot_graph *graph = g->graph;
-    const size_t list = ot__fb_write_offsets(w->buf, (size_t)graph->n_initializers);
+    const ot_value *value = ((ot_value *const *)context)[i];
 
-    for (int i = 0; i < graph->n_initializers && w->status == OT_OK; i++) {
-        const ot_value *value = graph->initializers[i];
-
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i,
-                     ot__ort_write_tensor(w, value->constant, value->name, value->tensor_doc));
-    }
-    return list;
+    return ot__ort_write_tensor(w, value->constant, value->name, value->tensor_doc);
 }
 
-static size_t write_values(const writing *g)
+// Behind the last one stands what is omitted.
+static size_t write_value(ot__ort_writer *w, const void *context, size_t i)
 {
-    ot__ort_writer *w = g->w;
-    const size_t n = (size_t)g->values.n, list = ot__fb_write_offsets(w->buf, n + g->has_omitted);
+    const value_set *values = context;
 
-    for (size_t i = 0; i < n && w->status == OT_OK; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * i, ot__ort_write_value(w, g->values.items[i]));
-    if (g->has_omitted && w->status == OT_OK)
-        ot__fb_patch(w->buf, list + 4 + 4 * n, ot__ort_write_value(w, NULL));
-    return list;
-}
-
-static size_t write_nodes(const writing *g)
-{
-    const int n = g->graph->n_nodes;
-    const size_t list = ot__fb_write_offsets(g->w->buf, (size_t)n);
-
-    for (int i = 0; i < n && g->w->status == OT_OK; i++)
-        ot__fb_patch(g->w->buf, list + 4 + 4 * (size_t)i, write_node(g, i));
-    return list;
+    return ot__ort_write_value(w, i < (size_t)values->n ? values->items[i] : NULL);
 }
 
 static size_t write_graph(writing *g)
 {
     const ot_graph *graph = g->graph;
-    ot__buf *buf = g->w->buf;
+    ot__ort_writer *w = g->w;
     ot__fb_field f[ORT_GRAPH_SLOTS] = {
         [ORT_GRAPH_INITIALIZERS] = {.n_bytes = 4},
         [ORT_GRAPH_VALUES] = {.n_bytes = 4},
@@ -367,18 +342,25 @@ static size_t write_graph(writing *g)
         [ORT_GRAPH_OUTPUTS] = {.n_bytes = 4},
         [ORT_GRAPH_SPARSE_INITIALIZERS] = {.n_bytes = 4},
     };
-    const size_t position = ot__fb_write_table(buf, f, ORT_GRAPH_SLOTS);
+    const size_t position = ot__fb_write_table(w->buf, f, ORT_GRAPH_SLOTS);
+    const size_t n_values = (size_t)g->values.n + g->has_omitted;
 
-    ot__fb_patch(buf, f[ORT_GRAPH_INITIALIZERS].position, write_initializers(g));
-    ot__fb_patch(buf, f[ORT_GRAPH_VALUES].position, write_values(g));
-    ot__fb_patch(buf, f[ORT_GRAPH_INPUTS].position,
-                 write_names(g->w, (const ot_value *const *)graph->inputs, graph->n_inputs));
-    ot__fb_patch(buf, f[ORT_GRAPH_OUTPUTS].position,
-                 write_names(g->w, (const ot_value *const *)graph->outputs, graph->n_outputs));
-    ot__fb_patch(buf, f[ORT_GRAPH_SPARSE_INITIALIZERS].position, ot__fb_write_offsets(buf, 0));
-    ot__fb_patch(buf, f[ORT_GRAPH_EDGES].position, write_edges(g));
-    if (g->w->status == OT_OK)
-        ot__fb_patch(buf, f[ORT_GRAPH_NODES].position, write_nodes(g));
+    ot__fb_patch(w->buf, f[ORT_GRAPH_INITIALIZERS].position,
+                 ot__ort_write_list(w, (size_t)graph->n_initializers, write_initializer,
+                                    graph->initializers));
+    ot__fb_patch(w->buf, f[ORT_GRAPH_VALUES].position,
+                 ot__ort_write_list(w, n_values, write_value, &g->values));
+    ot__fb_patch(w->buf, f[ORT_GRAPH_INPUTS].position,
+                 ot__ort_write_list(w, (size_t)graph->n_inputs, write_name, graph->inputs));
+    ot__fb_patch(w->buf, f[ORT_GRAPH_OUTPUTS].position,
+                 ot__ort_write_list(w, (size_t)graph->n_outputs, write_name, graph->outputs));
+    ot__fb_patch(w->buf, f[ORT_GRAPH_SPARSE_INITIALIZERS].position,
+                 ot__fb_write_offsets(w->buf, 0));
+    if (w->status == OT_OK)
+        ot__fb_patch(w->buf, f[ORT_GRAPH_EDGES].position, write_edges(g));
+    if (w->status == OT_OK)
+        ot__fb_patch(w->buf, f[ORT_GRAPH_NODES].position,
+                     ot__ort_write_list(w, (size_t)graph->n_nodes, write_node, g));
     return position;
 }
 

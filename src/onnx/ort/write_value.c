@@ -8,29 +8,28 @@
 
 static size_t write_type(ot__ort_writer *w, const Onnx__TypeProto *type);
 
-static size_t write_extent(ot__ort_writer *w, const Onnx__TensorShapeProto__Dimension *dim)
+static size_t write_extent(ot__ort_writer *w, const void *context, size_t i)
 {
+    const Onnx__TensorShapeProto__Dimension *dim =
+        ((const Onnx__TensorShapeProto *)context)->dim[i];
     const bool is_number =
         dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
         dim->dim_value >= 0;
-    const bool is_symbol =
-        dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param &&
-        dim->dim_param[0];
-    const bool has_denotation = dim->denotation && dim->denotation[0];
-    ot__fb_field fields[2] = {{.n_bytes = is_number || is_symbol ? 4 : 0},
-                              {.n_bytes = has_denotation ? 4 : 0}};
+    const char *symbol = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+                             ? ot__fb_given(dim->dim_param)
+                             : NULL;
+    ot__fb_field fields[2] = {{.n_bytes = is_number || symbol ? 4 : 0},
+                              {.text = ot__fb_given(dim->denotation)}};
     ot__fb_field value[3] = {
         {.n_bytes = 1, .value = is_number ? ORT_DIM_NUMBER : ORT_DIM_SYMBOL},
         {.n_bytes = is_number ? 8 : 0, .value = is_number ? (uint64_t)dim->dim_value : 0},
-        {.n_bytes = is_symbol ? 4 : 0},
+        {.text = symbol},
     };
-    const size_t position = ot__fb_write_table(w->buf, fields, 2);
+    const size_t position = ot__fb_begin_table(w->buf, fields, 2);
 
-    if (is_number || is_symbol)
+    if (is_number || symbol)
         ot__fb_patch(w->buf, fields[0].position, ot__fb_write_table(w->buf, value, 3));
-    if (is_symbol)
-        ot__ort_write_text(w, &value[2], dim->dim_param);
-    ot__ort_write_text(w, &fields[1], dim->denotation);
+    ot__fb_write_texts(w->buf, fields, 2);
     return position;
 }
 
@@ -38,11 +37,8 @@ static size_t write_shape(ot__ort_writer *w, const Onnx__TensorShapeProto *shape
 {
     ot__fb_field field = {.n_bytes = 4};
     const size_t position = ot__fb_write_table(w->buf, &field, 1);
-    const size_t list = ot__fb_write_offsets(w->buf, shape->n_dim);
 
-    ot__fb_patch(w->buf, field.position, list);
-    for (size_t i = 0; i < shape->n_dim; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * i, write_extent(w, shape->dim[i]));
+    ot__fb_patch(w->buf, field.position, ot__ort_write_list(w, shape->n_dim, write_extent, shape));
     return position;
 }
 
@@ -93,14 +89,13 @@ static size_t write_type(ot__ort_writer *w, const Onnx__TypeProto *type)
                          : type->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE ? ORT_TAG_MAP
                                                                                 : ORT_TAG_NONE;
     ot__fb_field fields[ORT_TYPE_SLOTS] = {
-        [ORT_TYPE_DENOTATION] = {.n_bytes = type->denotation && type->denotation[0] ? 4 : 0},
+        [ORT_TYPE_DENOTATION] = {.text = ot__fb_given(type->denotation)},
         [ORT_TYPE_TAG] = {.n_bytes = 1, .value = tag},
         [ORT_TYPE_TABLE] = {.n_bytes = 4},
     };
     const size_t position = ot__fb_write_table(w->buf, fields, ORT_TYPE_SLOTS);
     const size_t field = fields[ORT_TYPE_TABLE].position;
 
-    ot__ort_write_text(w, &fields[ORT_TYPE_DENOTATION], type->denotation);
     if (tag == ORT_TAG_TENSOR)
         ot__fb_patch(w->buf, field, write_tensor_type(w, type->tensor_type));
     else if (tag == ORT_TAG_SEQUENCE)
@@ -127,18 +122,12 @@ static void release(void *unused, void *block)
     ot__free(block);
 }
 
-static ot_status append(void *context, const void *bytes, size_t n_bytes)
-{
-    ot__buf_append(context, bytes, n_bytes);
-    return ot__buf_status(context);
-}
-
 static size_t write_value_type(ot__ort_writer *w, const ot_value *value)
 {
     const ot__typed_value typed = {w->model, value};
     ProtobufCAllocator allocator = {allocate, release, NULL};
     ot__buf proto = {0};
-    ot__wire wire = {.write = append, .context = &proto};
+    ot__wire wire = ot__wire_to(&proto);
     Onnx__TypeProto *type = NULL;
     size_t position = 0;
 
@@ -162,17 +151,13 @@ static size_t write_value_type(ot__ort_writer *w, const ot_value *value)
 
 size_t ot__ort_write_value(ot__ort_writer *w, const ot_value *value)
 {
-    const char *doc = value && value->doc ? value->doc : "";
     ot__fb_field fields[ORT_VALUE_SLOTS] = {
-        [ORT_VALUE_NAME] = {.n_bytes = 4},
-        [ORT_VALUE_DOC] = {.n_bytes = 4},
+        [ORT_VALUE_NAME] = {.text = value ? value->name : ""},
+        [ORT_VALUE_DOC] = {.text = value && value->doc ? value->doc : ""},
         [ORT_VALUE_TYPE] = {.n_bytes = value ? 4 : 0},
     };
     const size_t position = ot__fb_write_table(w->buf, fields, ORT_VALUE_SLOTS);
 
-    ot__fb_patch(w->buf, fields[ORT_VALUE_NAME].position,
-                 ot__fb_write_string(w->buf, value ? value->name : ""));
-    ot__fb_patch(w->buf, fields[ORT_VALUE_DOC].position, ot__fb_write_string(w->buf, doc));
     if (!value)
         return position;
     ot__fb_patch(w->buf, fields[ORT_VALUE_TYPE].position, write_value_type(w, value));
@@ -183,14 +168,11 @@ size_t ot__ort_write_value(ot__ort_writer *w, const ot_value *value)
 
 // ---- tensors ----
 
-static size_t write_strings(ot__ort_writer *w, const ot__string *strings, size_t n)
+static size_t write_string(ot__ort_writer *w, const void *context, size_t i)
 {
-    const size_t list = ot__fb_write_offsets(w->buf, n);
+    const ot__string *string = (const ot__string *)context + i;
 
-    for (size_t i = 0; i < n; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * i,
-                     ot__fb_write_text(w->buf, strings[i].data, strings[i].size));
-    return list;
+    return ot__fb_write_text(w->buf, string->data, string->size);
 }
 
 size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const char *name,
@@ -198,8 +180,8 @@ size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const ch
 {
     const bool is_text = tensor->dtype == OT_STRING;
     ot__fb_field fields[ORT_TENSOR_SLOTS] = {
-        [ORT_TENSOR_NAME] = {.n_bytes = 4},
-        [ORT_TENSOR_DOC] = {.n_bytes = doc && doc[0] ? 4 : 0},
+        [ORT_TENSOR_NAME] = {.text = name},
+        [ORT_TENSOR_DOC] = {.text = ot__fb_given(doc)},
         [ORT_TENSOR_DIMS] = {.n_bytes = 4},
         [ORT_TENSOR_TYPE] = {.n_bytes = 4, .value = (uint64_t)tensor->dtype},
         [ORT_TENSOR_RAW] = {.n_bytes = is_text ? 0 : 4},
@@ -213,13 +195,12 @@ size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const ch
         return 0;
     }
     position = ot__fb_write_table(w->buf, fields, ORT_TENSOR_SLOTS);
-    ot__fb_patch(w->buf, fields[ORT_TENSOR_NAME].position, ot__fb_write_string(w->buf, name));
-    ot__ort_write_text(w, &fields[ORT_TENSOR_DOC], doc);
     ot__fb_patch(w->buf, fields[ORT_TENSOR_DIMS].position,
                  ot__fb_write_i64s(w->buf, tensor->shape.dim, tensor->shape.ndim));
     if (is_text)
         ot__fb_patch(w->buf, fields[ORT_TENSOR_STRINGS].position,
-                     write_strings(w, tensor->data, tensor->n_bytes / sizeof(ot__string)));
+                     ot__ort_write_list(w, tensor->n_bytes / sizeof(ot__string), write_string,
+                                        tensor->data));
     else
         ot__fb_patch(w->buf, fields[ORT_TENSOR_RAW].position,
                      ot__fb_write_bytes(w->buf, tensor->data, tensor->n_bytes));
@@ -245,22 +226,14 @@ static size_t write_floats(ot__ort_writer *w, const ot_attr *attr)
     return list;
 }
 
-static size_t write_noted_tensor(ot__ort_writer *w, const ot_attr *attr, const ot_tensor *tensor,
-                                 int i)
+// One of several, or the only one.
+static size_t write_tensor(ot__ort_writer *w, const void *context, size_t i)
 {
+    const ot_attr *attr = context;
     const ot__tensor_note *note = attr->notes ? &attr->notes[i] : NULL;
 
-    return ot__ort_write_tensor(w, tensor, note ? note->name : "", note ? note->doc : NULL);
-}
-
-static size_t write_tensors(ot__ort_writer *w, const ot_attr *attr)
-{
-    const size_t list = ot__fb_write_offsets(w->buf, (size_t)attr->n);
-
-    for (int i = 0; i < attr->n && w->status == OT_OK; i++)
-        ot__fb_patch(w->buf, list + 4 + 4 * (size_t)i,
-                     write_noted_tensor(w, attr, attr->tensors[i], i));
-    return list;
+    return ot__ort_write_tensor(w, attr->t ? attr->t : attr->tensors[i], note ? note->name : "",
+                                note ? note->doc : NULL);
 }
 
 static size_t write_attr_value(ot__ort_writer *w, const ot_attr *attr)
@@ -269,7 +242,7 @@ static size_t write_attr_value(ot__ort_writer *w, const ot_attr *attr)
     case OT_ATTR_STRING:
         return ot__fb_write_text(w->buf, attr->s.data, attr->s.size);
     case OT_ATTR_TENSOR:
-        return write_noted_tensor(w, attr, attr->t, 0);
+        return write_tensor(w, attr, 0);
     case OT_ATTR_GRAPH:
         return ot__ort_write_graph(w, attr->g);
     case OT_ATTR_FLOATS:
@@ -277,9 +250,9 @@ static size_t write_attr_value(ot__ort_writer *w, const ot_attr *attr)
     case OT_ATTR_INTS:
         return ot__fb_write_i64s(w->buf, attr->ints, attr->n);
     case OT_ATTR_STRINGS:
-        return write_strings(w, attr->strings, (size_t)attr->n);
+        return ot__ort_write_list(w, (size_t)attr->n, write_string, attr->strings);
     default:
-        return write_tensors(w, attr);
+        return ot__ort_write_list(w, (size_t)attr->n, write_tensor, attr);
     }
 }
 
@@ -288,8 +261,8 @@ size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr)
     const int slot = ot__ort_slot_of(attr->kind);
     const bool is_number = attr->kind == OT_ATTR_FLOAT || attr->kind == OT_ATTR_INT;
     ot__fb_field fields[ORT_ATTR_SLOTS] = {
-        [ORT_ATTR_NAME] = {.n_bytes = 4},
-        [ORT_ATTR_DOC] = {.n_bytes = attr->doc && attr->doc[0] ? 4 : 0},
+        [ORT_ATTR_NAME] = {.text = attr->name},
+        [ORT_ATTR_DOC] = {.text = ot__fb_given(attr->doc)},
         [ORT_ATTR_TYPE] = {.n_bytes = 4, .value = (uint64_t)attr->kind},
     };
     size_t position;
@@ -304,8 +277,6 @@ size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr)
     if (is_number)
         fields[slot].value = attr->kind == OT_ATTR_INT ? (uint64_t)attr->i : float_bits(attr->f);
     position = ot__fb_write_table(w->buf, fields, ORT_ATTR_SLOTS);
-    ot__fb_patch(w->buf, fields[ORT_ATTR_NAME].position, ot__fb_write_string(w->buf, attr->name));
-    ot__ort_write_text(w, &fields[ORT_ATTR_DOC], attr->doc);
     if (!is_number)
         ot__fb_patch(w->buf, fields[slot].position, write_attr_value(w, attr));
     return position;

@@ -64,36 +64,45 @@ void ot__unpacked_deinit(ot__unpacked *unpacked)
     unpacked->message = NULL;
 }
 
-static ot_status append(void *context, const void *bytes, size_t n_bytes)
+ot_status ot__keep_bytes(ot__reader *reader, ot_status status, ot__buf *from, ot__bytes *out)
 {
-    ot__buf_append(context, bytes, n_bytes);
-    return ot__buf_status(context);
+    *out = (ot__bytes){0};
+    if (status == OT_OK && from->length > 0) {
+        out->size = from->length;
+        out->data = ot__arena_memdup(reader->model->arena, from->data, from->length);
+        status = out->data ? OT_OK : OT_ERR_NO_MEMORY;
+    }
+    ot__buf_deinit(from);
+    return status;
 }
 
 ot_status ot__read_unknown(ot__reader *reader, const ProtobufCMessage *message, ot__bytes *out)
 {
     ot__buf fields = {0};
-    ot__wire wire = {.write = append, .context = &fields};
+    ot__wire wire = ot__wire_to(&fields);
 
-    *out = (ot__bytes){0};
     for (unsigned i = 0; i < message->n_unknown_fields; i++) {
         const ProtobufCMessageUnknownField *field = &message->unknown_fields[i];
 
         ot__wire_put_tag(&wire, field->tag, field->wire_type);
         ot__wire_raw(&wire, field->data, field->len); // with its length, where it has one
     }
-    if (wire.status == OT_OK && fields.length > 0) {
-        out->size = fields.length;
-        out->data = ot__arena_memdup(reader->model->arena, fields.data, fields.length);
-        wire.status = out->data ? OT_OK : OT_ERR_NO_MEMORY;
-    }
-    ot__buf_deinit(&fields);
-    return wire.status;
+    return ot__keep_bytes(reader, wire.status, &fields, out);
 }
 
 const char *ot__read_text(ot__reader *reader, const char *text)
 {
     return text && *text ? ot__arena_strdup(reader->model->arena, text) : "";
+}
+
+ot_status ot__read_string(ot__reader *reader, const void *bytes, size_t n_bytes, ot__string *out)
+{
+    uint8_t *copy = ot__arena_alloc(reader->model->arena, n_bytes + 1);
+
+    if (copy && n_bytes > 0)
+        memcpy(copy, bytes, n_bytes);
+    *out = (ot__string){copy, n_bytes};
+    return ot__made(copy);
 }
 
 // ---- graphs ----
@@ -125,8 +134,7 @@ static ot_status read_graph_texts(ot__reader *reader, ot__bytes bytes, ot_graph 
     graph->doc = ot__read_text(reader, proto->doc_string);
     graph->extra = unpacked.parts.rest;
     ot__unpacked_deinit(&unpacked);
-    if (!graph->name || !graph->doc)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(graph->name && graph->doc));
     return ot__read_metadata(reader, bytes, GRAPH_METADATA, &graph->metadata);
 }
 
@@ -136,11 +144,10 @@ static ot_status read_all(ot__reader *reader, ot_graph *graph, ot__bytes bytes, 
                           reading read)
 {
     ot__walk walk = ot__walk_over(bytes);
-    ot__field field;
+    ot__bytes inner;
 
-    while (ot__wire_next(&walk, &field))
-        if (field.number == number)
-            OT_TRY(read(reader, graph, (ot__bytes){field.data, field.size}));
+    while (ot__wire_next_of(&walk, number, &inner))
+        OT_TRY(read(reader, graph, inner));
     return OT_OK;
 }
 
@@ -156,7 +163,6 @@ static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, valu
     ot__walk walk = ot__walk_over(bytes);
     const Onnx__ValueInfoProto *proto;
     ot__unpacked unpacked;
-    ot__field field;
 
     *out = (value_info){0};
     OT_TRY(ot__unpack(reader, &onnx__value_info_proto__descriptor, bytes,
@@ -166,11 +172,9 @@ static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, valu
     out->doc = proto->doc_string ? ot__read_text(reader, proto->doc_string) : "";
     out->extra = unpacked.parts.rest;
     ot__unpacked_deinit(&unpacked);
-    while (ot__wire_next(&walk, &field))
-        if (field.number == TYPE)
-            out->type = (ot__bytes){field.data, field.size};
-    if (!out->name || !out->doc)
-        return OT_ERR_NO_MEMORY;
+    while (ot__wire_next_of(&walk, TYPE, &out->type))
+        continue; // the last one counts
+    OT_TRY(ot__made(out->name && out->doc));
     return ot__read_metadata(reader, bytes, METADATA, &out->metadata);
 }
 
@@ -199,8 +203,7 @@ static ot_status read_input(ot__reader *reader, ot_graph *graph, ot__bytes bytes
         return ot__error(OT_ERR_FORMAT, "input '%s' of graph '%s' is defined twice", info.name,
                          graph->name);
     value = ot__graph_value(graph, info.name);
-    if (!ot__graph_add_input(graph, value))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__graph_add_input(graph, value)));
     return apply_value_info(reader, &info, value);
 }
 
@@ -213,11 +216,8 @@ static ot_status read_output(ot__reader *reader, ot_graph *graph, ot__bytes byte
     if (!info.name[0])
         return ot__error(OT_ERR_FORMAT, "output %d of graph '%s' has no name", graph->n_outputs,
                          graph->name);
-    value = ot__graph_find_visible(graph, info.name);
-    if (!value)
-        value = ot__graph_value(graph, info.name);
-    if (!ot__graph_add_output(graph, value))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__find_node_input(graph, info.name, &value));
+    OT_TRY(ot__made(ot__graph_add_output(graph, value)));
     // The elements know better, and an input has been described already.
     return value->constant || value->is_input ? OT_OK : apply_value_info(reader, &info, value);
 }
@@ -231,16 +231,15 @@ ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes byt
     value = ot__graph_find(graph, info.name);
     // Without a node that makes it, it tells nothing about this graph, but perhaps other programs.
     if (!value || !value->producer) {
-        if (!ot__arena_grow(reader->model->arena, &graph->infos, &graph->infos_capacity,
-                            graph->n_infos, sizeof *graph->infos))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__arena_grow(reader->model->arena, &graph->infos, &graph->infos_capacity,
+                                       graph->n_infos, sizeof *graph->infos)));
         graph->infos[graph->n_infos++] = (ot__kept_info){info.name, bytes};
         return value ? ot__add_metadata(reader, &info.metadata, value) : OT_OK;
     }
     return apply_value_info(reader, &info, value);
 }
 
-static ot_status add_initializer(ot__reader *reader, ot_graph *graph, const ot__read_tensor *read)
+ot_status ot__add_initializer(ot__reader *reader, ot_graph *graph, const ot__read_tensor *read)
 {
     ot_value *value;
 
@@ -248,15 +247,14 @@ static ot_status add_initializer(ot__reader *reader, ot_graph *graph, const ot__
         return ot__error(OT_ERR_FORMAT, "initializer %d of graph '%s' has no name",
                          graph->n_initializers, graph->name);
     value = ot__graph_value(graph, read->name);
-    if (!value)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(value));
     if (value->is_initializer)
         return ot__error(OT_ERR_FORMAT, "initializer '%s' of graph '%s' is defined twice",
                          read->name, graph->name);
     value->tensor_extra = read->extra;
     value->tensor_doc = read->doc[0] ? read->doc : NULL;
     OT_TRY(ot__add_metadata(reader, &read->metadata, value));
-    return ot__graph_add_initializer(graph, value, read->tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_initializer(graph, value, read->tensor));
 }
 
 static ot_status read_initializer(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
@@ -267,7 +265,7 @@ static ot_status read_initializer(ot__reader *reader, ot_graph *graph, ot__bytes
     reader->in_initializer = true;
     st = ot__read_tensor_proto(reader, bytes, &read);
     reader->in_initializer = false;
-    return st == OT_OK ? add_initializer(reader, graph, &read) : st;
+    return st == OT_OK ? ot__add_initializer(reader, graph, &read) : st;
 }
 
 static ot_status read_sparse_initializer(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
@@ -275,7 +273,7 @@ static ot_status read_sparse_initializer(ot__reader *reader, ot_graph *graph, ot
     ot__read_tensor read;
 
     OT_TRY(ot__read_sparse_tensor(reader, bytes, &read));
-    return add_initializer(reader, graph, &read);
+    return ot__add_initializer(reader, graph, &read);
 }
 
 // Up to IR version 3 initializers had to be inputs too. Nobody gives these, and a parameter would
@@ -283,17 +281,13 @@ static ot_status read_sparse_initializer(ot__reader *reader, ot_graph *graph, ot
 void ot__drop_initialized_inputs(ot_graph *graph)
 {
     const int64_t initializers_stand_alone = 4;
-    int kept = 0;
+    const int n_inputs = graph->n_inputs;
 
-    for (int i = 0; i < graph->n_inputs; i++) {
-        if (graph->inputs[i]->is_initializer)
-            graph->inputs[i]->is_input = false;
-        else
-            graph->inputs[kept++] = graph->inputs[i];
-    }
-    if (kept < graph->n_inputs)
+    for (int i = 0; i < n_inputs; i++)
+        graph->inputs[i]->is_input = !graph->inputs[i]->is_initializer;
+    ot__graph_relist(graph);
+    if (graph->n_inputs < n_inputs)
         graph->model->ir_version = OT_MAX(graph->model->ir_version, initializers_stand_alone);
-    graph->n_inputs = kept;
 }
 
 ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
@@ -324,8 +318,7 @@ static ot_status read_metadata(ot__reader *reader, const Onnx__ModelProto *proto
     model->metadata =
         ot__arena_alloc(model->arena, proto->n_metadata_props * 2 * sizeof *model->metadata);
     extra = ot__arena_alloc(model->arena, proto->n_metadata_props * sizeof *extra);
-    if (!model->metadata || !extra)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(model->metadata && extra));
     model->metadata_extra = extra;
     for (size_t i = 0; i < proto->n_metadata_props; i++) {
         model->metadata[2 * i] = ot__read_text(reader, proto->metadata_props[i]->key);
@@ -351,8 +344,8 @@ static ot_status read_model_fields(ot__reader *reader, const Onnx__ModelProto *p
     model->producer_version = ot__read_text(reader, proto->producer_version);
     model->domain = ot__read_text(reader, proto->domain);
     model->doc = ot__read_text(reader, proto->doc_string);
-    if (!model->producer_name || !model->producer_version || !model->domain || !model->doc)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(
+        ot__made(model->producer_name && model->producer_version && model->domain && model->doc));
     OT_TRY(ot__read_opsets(reader, proto->opset_import, proto->n_opset_import, &model->opsets,
                            &model->n_opsets));
     model->opsets_capacity = model->n_opsets;
@@ -364,18 +357,15 @@ static ot_status read_functions(ot__reader *reader, ot__bytes bytes)
     ot_model *model = reader->model;
     ot__walk walk = ot__walk_over(bytes);
     int capacity = 0;
-    ot__field field;
+    ot__bytes inner;
 
     reader->in_function = true;
-    while (ot__wire_next(&walk, &field)) {
+    while (ot__wire_next_of(&walk, MODEL_FUNCTION, &inner)) {
         ot__function *function;
 
-        if (field.number != MODEL_FUNCTION)
-            continue;
-        OT_TRY(ot__read_function(reader, (ot__bytes){field.data, field.size}, &function));
-        if (!ot__arena_grow(model->arena, &model->functions, &capacity, model->n_functions,
-                            sizeof *model->functions))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__read_function(reader, inner, &function));
+        OT_TRY(ot__made(ot__arena_grow(model->arena, &model->functions, &capacity,
+                                       model->n_functions, sizeof *model->functions)));
         model->functions[model->n_functions++] = function;
     }
     reader->in_function = false;
@@ -386,14 +376,12 @@ static ot_status read_main_graph(ot__reader *reader, ot__bytes bytes)
 {
     ot__walk walk = ot__walk_over(bytes);
     int n_graphs = 0;
-    ot__field field;
+    ot__bytes inner;
 
-    while (ot__wire_next(&walk, &field)) {
-        if (field.number != MODEL_GRAPH)
-            continue;
+    while (ot__wire_next_of(&walk, MODEL_GRAPH, &inner)) {
         if (n_graphs++ > 0)
             return ot__error(OT_ERR_FORMAT, "the model has more than one graph");
-        OT_TRY(ot__read_graph(reader, (ot__bytes){field.data, field.size}, reader->model->graph));
+        OT_TRY(ot__read_graph(reader, inner, reader->model->graph));
     }
     if (n_graphs == 0)
         return ot__error(OT_ERR_FORMAT, "the model has no graph");
@@ -427,7 +415,7 @@ ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits lim
     if (!folder)
         return OT_OK;
     reader->model->folder = ot__arena_strdup(reader->model->arena, folder);
-    return reader->model->folder ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(reader->model->folder);
 }
 
 ot_status ot__reader_finish(ot__reader *reader, ot_status status, const char *where, ot_model **out)

@@ -4,6 +4,7 @@
 #define OT_ONNX_READ_H
 
 #include "onnx.pb-c.h"
+#include "onnx/attr_kinds.h"
 #include "onnx/limits.h"
 #include "onnx/protobuf/wire.h"
 
@@ -29,6 +30,9 @@ typedef struct ot__unpacked {
 ot_status ot__unpack(ot__reader *reader, const ProtobufCMessageDescriptor *type, ot__bytes bytes,
                      uint64_t kept, uint64_t apart, ot__unpacked *out);
 void ot__unpacked_deinit(ot__unpacked *unpacked);
+// The bytes of `from` as part of the model, unless `status` is an error, which is returned; `from`
+// is freed. No bytes are {0}.
+ot_status ot__keep_bytes(ot__reader *reader, ot_status status, ot__buf *from, ot__bytes *out);
 // What protobuf-c did not know of a message that it took apart itself.
 ot_status ot__read_unknown(ot__reader *reader, const ProtobufCMessage *message, ot__bytes *out);
 const char *ot__read_text(ot__reader *reader,
@@ -36,6 +40,8 @@ const char *ot__read_text(ot__reader *reader,
 ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits limits);
 ot_status ot__reader_finish(ot__reader *reader, ot_status status, const char *where,
                             ot_model **out);
+// A zero stands behind the bytes, so that they may be used as text too.
+ot_status ot__read_string(ot__reader *reader, const void *bytes, size_t n_bytes, ot__string *out);
 void ot__drop_initialized_inputs(ot_graph *graph);
 ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph);
 ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
@@ -49,7 +55,6 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
 ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out);
 ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out);
 ot_status ot__check_node_outputs(const ot_node *node); // none is listed twice
-const char *ot__attr_kind_name(ot_attr_kind kind);
 
 // read_metadata.c
 // The metadata_props in field `number` of a message. Entries that are no text are left out.
@@ -75,13 +80,14 @@ typedef struct ot__read_tensor {
     ot__bytes extra;
     ot__metadata metadata;
 } ot__read_tensor;
-// Elements where they lie in the file, or a copy when they are not aligned for their type.
-ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,
-                          size_t n_bytes, ot_tensor **out);
 // Entries of external_data: key, value, key, value, ...
 ot_status ot__read_external(ot__reader *reader, const char *const *entries, size_t n_entries,
                             ot_dtype dtype, const ot_shape *shape, ot_tensor **out);
+ot_status ot__read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *shape, ot__bytes raw,
+                       ot_tensor **out);
 ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
+ot_status ot__add_initializer(ot__reader *reader, ot_graph *graph,
+                              const ot__read_tensor *read); // read.c
 
 // read_sparse.c: values at linear indices, or at one coordinate per axis, in a new dense constant.
 ot_status ot__sparse_to_dense(ot_model *model, const ot_tensor *values, const ot_tensor *indices,

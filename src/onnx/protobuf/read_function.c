@@ -19,8 +19,7 @@ ot_status ot__add_opset(ot_model *model, ot__opset **list, int *n, int *capacity
     }
     if (*n == max_opsets)
         return ot__error(OT_ERR_FORMAT, "more than %d opset imports", max_opsets);
-    if (!ot__arena_grow(model->arena, list, capacity, *n, sizeof **list))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(model->arena, list, capacity, *n, sizeof **list)));
     (*list)[(*n)++] = opset;
     return OT_OK;
 }
@@ -36,8 +35,7 @@ ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *o
         ot__opset opset = {.domain = ot__read_text(reader, opsets[i]->domain),
                            .version = opsets[i]->version};
 
-        if (!opset.domain)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(opset.domain));
         OT_TRY(ot__read_unknown(reader, &opsets[i]->base, &opset.extra));
         OT_TRY(ot__add_opset(reader->model, out, n_out, &capacity, opset));
     }
@@ -50,12 +48,10 @@ static ot_status read_names(ot__reader *reader, char *const *names, size_t n, co
     if (n > INT32_MAX)
         return ot__error(OT_ERR_FORMAT, "%zu names", n);
     *out = ot__arena_alloc(reader->model->arena, (n + 1) * sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     for (size_t i = 0; i < n; i++) {
         (*out)[i] = ot__read_text(reader, names[i]);
-        if (!(*out)[i])
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made((*out)[i]));
     }
     *n_out = (int)n;
     return OT_OK;
@@ -68,8 +64,7 @@ static ot_status read_fields(ot__reader *reader, const Onnx__FunctionProto *prot
     function->domain = ot__read_text(reader, proto->domain);
     function->overload = ot__read_text(reader, proto->overload);
     function->doc = ot__read_text(reader, proto->doc_string);
-    if (!function->name || !function->domain || !function->overload || !function->doc)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(function->name && function->domain && function->overload && function->doc));
     if (!function->name[0])
         return ot__error(OT_ERR_FORMAT, "no name");
     OT_TRY(
@@ -88,9 +83,8 @@ static ot_status define_inputs(const ot__function *function)
         if (!function->inputs[i][0] || ot__graph_find(function->body, function->inputs[i]))
             return ot__error(OT_ERR_FORMAT, "input '%s' has no name or is listed twice",
                              function->inputs[i]);
-        if (!ot__graph_add_input(function->body,
-                                 ot__graph_value(function->body, function->inputs[i])))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_input(function->body,
+                                            ot__graph_value(function->body, function->inputs[i]))));
     }
     return OT_OK;
 }
@@ -98,9 +92,8 @@ static ot_status define_inputs(const ot__function *function)
 static ot_status add_outputs(const ot__function *function)
 {
     for (int i = 0; i < function->n_outputs; i++)
-        if (!ot__graph_add_output(function->body,
-                                  ot__graph_value(function->body, function->outputs[i])))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_output(
+            function->body, ot__graph_value(function->body, function->outputs[i]))));
     return OT_OK;
 }
 
@@ -109,9 +102,9 @@ static ot_status read_default(ot__reader *reader, ot__function *function, ot__by
 {
     ot_attr *attr = ot__arena_alloc(reader->model->arena, sizeof *attr);
 
-    if (!attr || !ot__arena_grow(reader->model->arena, &function->attr_defaults, capacity,
-                                 function->n_attr_defaults, sizeof *function->attr_defaults))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(attr &&
+                    ot__arena_grow(reader->model->arena, &function->attr_defaults, capacity,
+                                   function->n_attr_defaults, sizeof *function->attr_defaults)));
     OT_TRY(ot__read_attr(reader, function->body, bytes, attr));
     function->attr_defaults[function->n_attr_defaults++] = attr;
     return OT_OK;
@@ -121,11 +114,11 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
 {
     ot__walk walk = ot__walk_over(bytes);
     int capacity = 0;
+    ot__bytes info;
     ot__field field;
 
     function->body = ot__graph_create(reader->model, NULL, function->name);
-    if (!function->body)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(function->body));
     OT_TRY(define_inputs(function));
     while (ot__wire_next(&walk, &field)) {
         const ot__bytes inner = {field.data, field.size};
@@ -135,10 +128,9 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
         else if (field.number == FUNCTION_ATTRIBUTE_PROTO)
             OT_TRY(read_default(reader, function, inner, &capacity));
     }
-    for (walk = ot__walk_over(bytes); ot__wire_next(&walk, &field);)
-        if (field.number == FUNCTION_VALUE_INFO)
-            OT_TRY(
-                ot__read_value_info(reader, function->body, (ot__bytes){field.data, field.size}));
+    walk = ot__walk_over(bytes);
+    while (ot__wire_next_of(&walk, FUNCTION_VALUE_INFO, &info))
+        OT_TRY(ot__read_value_info(reader, function->body, info));
     return add_outputs(function);
 }
 
@@ -153,8 +145,7 @@ ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **
     ot_status st;
 
     *out = function;
-    if (!function)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(function));
     OT_TRY(ot__unpack(reader, &onnx__function_proto__descriptor, bytes, kept, apart, &unpacked));
     function->extra = unpacked.parts.rest;
     st = read_fields(reader, (const Onnx__FunctionProto *)unpacked.message, function);

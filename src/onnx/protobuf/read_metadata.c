@@ -11,22 +11,16 @@ enum { KEY = 1, VALUE = 2, MAX_ENTRIES = 1024 };
 static ot_status read_text(ot__reader *reader, ot__bytes entry, uint32_t number, const char **out)
 {
     ot__walk walk = ot__walk_over(entry);
+    ot__string copy = {0};
     ot__bytes text = {0};
-    ot__field field;
-    char *copy;
+    ot_status st = OT_OK;
 
-    *out = NULL;
-    while (ot__wire_next(&walk, &field))
-        if (field.number == number && field.wire_type == OT_WIRE_BYTES)
-            text = (ot__bytes){field.data, field.size};
-    if (!text.data)
-        return OT_OK;
-    copy = ot__arena_alloc(reader->model->arena, text.size + 1);
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
-    memcpy(copy, text.data, text.size);
-    *out = copy; // zeros stand behind
-    return OT_OK;
+    while (ot__wire_next_of(&walk, number, &text))
+        continue; // the last one counts
+    if (text.data)
+        st = ot__read_string(reader, text.data, text.size, &copy);
+    *out = (const char *)copy.data;
+    return st;
 }
 
 static bool is_entry(const ot__field *field, uint32_t number)
@@ -57,8 +51,7 @@ ot_status ot__read_metadata(ot__reader *reader, ot__bytes message, uint32_t numb
     if (n == 0)
         return OT_OK;
     pairs = ot__arena_alloc(reader->model->arena, (size_t)n * 2 * sizeof *pairs);
-    if (!pairs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(pairs));
     out->pairs = pairs;
     for (int i = 0; i < n && ot__wire_next(&walk, &field);) {
         const ot__bytes entry = {field.data, field.size};
@@ -83,8 +76,7 @@ ot_status ot__add_metadata(ot__reader *reader, const ot__metadata *metadata, ot_
     if (n_more == 0 || n + n_more > MAX_ENTRIES)
         return OT_OK;
     pairs = ot__arena_alloc(reader->model->arena, (n + n_more) * 2 * sizeof *pairs);
-    if (!pairs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(pairs));
     if (n > 0)
         memcpy(pairs, value->metadata.pairs, n * 2 * sizeof *pairs);
     memcpy(pairs + 2 * n, metadata->pairs, n_more * 2 * sizeof *pairs);

@@ -8,45 +8,12 @@ enum { NODE_ATTRIBUTE = 5, NODE_METADATA = 9, MAX_ATTRS = 1024 };
 
 // ---- attributes ----
 
-// One row per value field of AttributeProto.
-static const struct {
-    uint32_t field;
-    ot_attr_kind kind;
-} value_fields[] = {
-    {2, OT_ATTR_FLOAT},          {3, OT_ATTR_INT},
-    {4, OT_ATTR_STRING},         {5, OT_ATTR_TENSOR},
-    {6, OT_ATTR_GRAPH},          {7, OT_ATTR_FLOATS},
-    {8, OT_ATTR_INTS},           {9, OT_ATTR_STRINGS},
-    {10, OT_ATTR_TENSORS},       {11, OT_ATTR_GRAPHS},
-    {14, OT_ATTR_TYPE_PROTO},    {15, OT_ATTR_TYPE_PROTOS},
-    {22, OT_ATTR_SPARSE_TENSOR}, {23, OT_ATTR_SPARSE_TENSORS},
-};
-
-static const char *const kind_names[] = {
-    "UNDEFINED",      "FLOAT",      "INT",         "STRING",  "TENSOR", "GRAPH",
-    "FLOATS",         "INTS",       "STRINGS",     "TENSORS", "GRAPHS", "SPARSE_TENSOR",
-    "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS",
-};
-
-const char *ot__attr_kind_name(ot_attr_kind kind)
-{
-    return (unsigned)kind < OT_COUNT(kind_names) ? kind_names[kind] : "unknown";
-}
-
 static ot_attr_kind kind_of_field(uint32_t number)
 {
-    for (size_t i = 0; i < OT_COUNT(value_fields); i++)
-        if (value_fields[i].field == number)
-            return value_fields[i].kind;
+    for (int kind = OT_ATTR_FLOAT; kind < OT_ATTR_KINDS; kind++)
+        if (ot__attr_rows[kind].field == number)
+            return (ot_attr_kind)kind;
     return OT_ATTR_UNDEFINED;
-}
-
-static uint32_t field_of_kind(ot_attr_kind kind)
-{
-    for (size_t i = 0; i < OT_COUNT(value_fields); i++)
-        if (value_fields[i].kind == kind)
-            return value_fields[i].field;
-    return 0;
 }
 
 // The kind comes from `type`; files of IR version 1 have none, there the field that is present
@@ -56,7 +23,7 @@ static ot_status check_kind(ot_attr *attr, ot__bytes bytes)
     ot__walk walk = ot__walk_over(bytes);
     ot__field field;
 
-    if ((unsigned)attr->kind >= OT_COUNT(kind_names))
+    if ((unsigned)attr->kind >= OT_ATTR_KINDS)
         return ot__error(OT_ERR_FORMAT, "type %d is not known", (int)attr->kind);
     while (ot__wire_next(&walk, &field)) {
         ot_attr_kind kind = kind_of_field(field.number);
@@ -69,7 +36,7 @@ static ot_status check_kind(ot_attr *attr, ot__bytes bytes)
             attr->kind = kind;
         if (attr->kind != kind)
             return ot__error(OT_ERR_FORMAT, "holds a value of kind %s, but its type is %s",
-                             kind_names[kind], kind_names[attr->kind]);
+                             ot__attr_kind_name(kind), ot__attr_kind_name(attr->kind));
     }
     return OT_OK;
 }
@@ -78,10 +45,10 @@ static int count_fields(ot__bytes bytes, uint32_t number)
 {
     ot__walk walk = ot__walk_over(bytes);
     int count = 0;
-    ot__field field;
+    ot__bytes inner;
 
-    while (ot__wire_next(&walk, &field))
-        count += field.number == number;
+    while (ot__wire_next_of(&walk, number, &inner))
+        count++;
     return count;
 }
 
@@ -93,16 +60,13 @@ static ot_status read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *attr
     ot_tensor **tensors = ot__arena_alloc(arena, (size_t)count * sizeof *tensors);
     ot__tensor_note *notes = ot__arena_alloc(arena, (size_t)count * sizeof *notes);
     int n = 0;
-    ot__field field;
+    ot__bytes inner;
 
-    if (!tensors || !notes)
-        return OT_ERR_NO_MEMORY;
-    while (ot__wire_next(&walk, &field)) {
+    OT_TRY(ot__made(tensors && notes));
+    while (ot__wire_next_of(&walk, number, &inner)) {
         ot__read_tensor read;
 
-        if (field.number != number)
-            continue;
-        OT_TRY(ot__read_tensor_proto(reader, (ot__bytes){field.data, field.size}, &read));
+        OT_TRY(ot__read_tensor_proto(reader, inner, &read));
         notes[n] = (ot__tensor_note){read.name, read.doc, read.extra};
         tensors[n++] = read.tensor;
     }
@@ -118,17 +82,13 @@ static ot_status read_graphs(ot__reader *reader, ot_graph *parent, ot__bytes byt
     ot__walk walk = ot__walk_over(bytes);
     ot_graph **graphs = ot__arena_alloc(reader->model->arena, (size_t)count * sizeof *graphs);
     int n = 0;
-    ot__field field;
+    ot__bytes inner;
 
-    if (!graphs)
-        return OT_ERR_NO_MEMORY;
-    while (ot__wire_next(&walk, &field)) {
-        if (field.number != number)
-            continue;
+    OT_TRY(ot__made(graphs));
+    while (ot__wire_next_of(&walk, number, &inner)) {
         graphs[n] = ot__graph_create(reader->model, parent, "");
-        if (!graphs[n])
-            return OT_ERR_NO_MEMORY;
-        OT_TRY(ot__read_graph(reader, (ot__bytes){field.data, field.size}, graphs[n++]));
+        OT_TRY(ot__made(graphs[n]));
+        OT_TRY(ot__read_graph(reader, inner, graphs[n++]));
     }
     attr->g = attr->kind == OT_ATTR_GRAPH ? graphs[0] : NULL;
     attr->graphs = attr->kind == OT_ATTR_GRAPHS ? graphs : NULL;
@@ -144,12 +104,12 @@ static ot_status read_verbatim(ot__reader *reader, ot__bytes bytes, ot_attr *att
     attr->bytes.size = parts.kept.size;
     attr->bytes.data = ot__arena_memdup(reader->model->arena, parts.kept.data, parts.kept.size);
     ot__parts_deinit(&parts);
-    return attr->bytes.data ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(attr->bytes.data);
 }
 
 static ot_status read_parts(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot_attr *attr)
 {
-    uint32_t number = field_of_kind(attr->kind);
+    const uint32_t number = ot__attr_rows[attr->kind].field;
     int count = number ? count_fields(bytes, number) : 0;
 
     switch (attr->kind) {
@@ -184,22 +144,7 @@ static ot_status read_list(ot__reader *reader, const void *items, size_t n, size
     if (n == 0)
         return OT_OK;
     *out = ot__arena_memdup(reader->model->arena, items, n * size);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
-}
-
-static ot_status read_string(ot__reader *reader, const ProtobufCBinaryData *from, ot__string *to)
-{
-    uint8_t *copy;
-
-    *to = (ot__string){(const uint8_t *)"", from->len};
-    if (from->len == 0)
-        return OT_OK;
-    // A zero behind the bytes, so that they may be used as text too.
-    copy = ot__arena_alloc(reader->model->arena, from->len + 1);
-    if (copy)
-        memcpy(copy, from->data, from->len);
-    to->data = copy;
-    return copy ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 static ot_status read_strings(ot__reader *reader, const Onnx__AttributeProto *proto, ot_attr *attr)
@@ -209,10 +154,9 @@ static ot_status read_strings(ot__reader *reader, const Onnx__AttributeProto *pr
     if (proto->n_strings == 0)
         return OT_OK;
     strings = ot__arena_alloc(reader->model->arena, proto->n_strings * sizeof *strings);
-    if (!strings)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(strings));
     for (size_t i = 0; i < proto->n_strings; i++)
-        OT_TRY(read_string(reader, &proto->strings[i], &strings[i]));
+        OT_TRY(ot__read_string(reader, proto->strings[i].data, proto->strings[i].len, &strings[i]));
     attr->strings = strings;
     attr->n = (int)proto->n_strings;
     return OT_OK;
@@ -226,7 +170,7 @@ static ot_status read_values(ot__reader *reader, const Onnx__AttributeProto *pro
     attr->i = proto->i;
     switch (attr->kind) {
     case OT_ATTR_STRING:
-        return read_string(reader, &proto->s, &attr->s);
+        return ot__read_string(reader, proto->s.data, proto->s.len, &attr->s);
     case OT_ATTR_FLOATS:
         attr->n = (int)proto->n_floats;
         return read_list(reader, proto->floats, proto->n_floats, sizeof(float),
@@ -248,16 +192,14 @@ static ot_status read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
     attr->kind = proto->has_type ? (ot_attr_kind)proto->type : OT_ATTR_UNDEFINED;
     if (proto->ref_attr_name && proto->ref_attr_name[0]) {
         attr->ref_name = ot__read_text(reader, proto->ref_attr_name);
-        if (!attr->ref_name)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(attr->ref_name));
         if (!reader->in_function)
             return ot__error(OT_ERR_FORMAT, "refers to '%s' of a function, but is in none",
                              attr->ref_name);
     }
     if (proto->doc_string && proto->doc_string[0]) {
         attr->doc = ot__read_text(reader, proto->doc_string);
-        if (!attr->doc)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(attr->doc));
     }
     OT_TRY(check_kind(attr, bytes));
     if (attr->ref_name)
@@ -276,8 +218,8 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
     ot__unpacked unpacked;
     ot_status st = OT_OK;
 
-    for (size_t i = 0; i < OT_COUNT(value_fields); i++)
-        apart |= OT_FIELD_BIT(value_fields[i].field) & ~kept;
+    for (int kind = OT_ATTR_FLOAT; kind < OT_ATTR_KINDS; kind++)
+        apart |= OT_FIELD_BIT(ot__attr_rows[kind].field) & ~kept;
     OT_TRY(ot__unpack(reader, &onnx__attribute_proto__descriptor, bytes, kept, apart, &unpacked));
     proto = (const Onnx__AttributeProto *)unpacked.message;
     *attr = (ot_attr){.name = ot__read_text(reader, proto->name), .extra = unpacked.parts.rest};
@@ -296,22 +238,19 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
 static ot_status read_attrs(ot__reader *reader, ot_node *node, ot__bytes bytes)
 {
     ot__walk walk = ot__walk_over(bytes);
-    ot__field field;
+    ot__bytes inner;
 
-    while (ot__wire_next(&walk, &field)) {
+    while (ot__wire_next_of(&walk, NODE_ATTRIBUTE, &inner)) {
         ot_attr read, *attr;
         const char *name;
 
-        if (field.number != NODE_ATTRIBUTE)
-            continue;
         if (node->n_attrs == MAX_ATTRS)
             return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", MAX_ATTRS);
-        OT_TRY(ot__read_attr(reader, node->graph, (ot__bytes){field.data, field.size}, &read));
+        OT_TRY(ot__read_attr(reader, node->graph, inner, &read));
         if (ot__node_attr(node, read.name))
             return ot__error(OT_ERR_FORMAT, "attribute '%s' is given twice", read.name);
         attr = ot__node_add_attr(node, read.name, read.kind);
-        if (!attr)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(attr));
         name = attr->name;
         *attr = read;
         attr->name = name;
@@ -326,7 +265,7 @@ ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out)
     *out = ot__graph_find_visible(graph, name);
     if (!*out)
         *out = ot__graph_value(graph, name);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out)
@@ -334,8 +273,7 @@ ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out
     const ot_value *value = *out = ot__graph_value(graph, name);
     char label[160];
 
-    if (!value)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(value));
     if (value->producer)
         return ot__error(OT_ERR_FORMAT, "output '%s' is made by %s already", name,
                          ot__node_label(value->producer, label, sizeof label));
@@ -368,7 +306,7 @@ static ot_status add_node(ot__reader *reader, ot_graph *graph, const Onnx__NodeP
 {
     ot_value **inputs = ot__alloc_zero(proto->n_input, sizeof *inputs);
     ot_value **outputs = ot__alloc_zero(proto->n_output, sizeof *outputs);
-    ot_status st = inputs && outputs ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(inputs && outputs);
 
     *out = NULL;
     if (st == OT_OK)
@@ -379,14 +317,14 @@ static ot_status add_node(ot__reader *reader, ot_graph *graph, const Onnx__NodeP
         *out = ot__graph_add_node(graph, proto->domain ? proto->domain : "",
                                   proto->op_type ? proto->op_type : "", proto->name, inputs,
                                   (int)proto->n_input, outputs, (int)proto->n_output);
-        st = *out ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(*out);
     }
     ot__free(inputs);
     ot__free(outputs);
     if (st == OT_OK) {
         (*out)->overload = ot__read_text(reader, proto->overload);
         (*out)->doc = ot__read_text(reader, proto->doc_string);
-        st = (*out)->overload && (*out)->doc ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made((*out)->overload && (*out)->doc);
     }
     return st;
 }

@@ -47,18 +47,18 @@ static ot_status read_dtype(const Onnx__TensorProto *proto, ot_dtype *dtype)
 
 // ---- raw bytes and files ----
 
-ot_status ot__tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape, const void *data,
-                          size_t n_bytes, ot_tensor **out)
+// Elements where they lie in the file, or a copy when they are not aligned for their type.
+static ot_status tensor_over(ot_model *model, ot_dtype dtype, const ot_shape *shape,
+                             const void *data, size_t n_bytes, ot_tensor **out)
 {
     const size_t alignment = OT_MIN(OT_MAX(ot_dtype_size(dtype), (size_t)1), (size_t)8);
 
     if ((uintptr_t)data % alignment == 0) {
         *out = ot__model_tensor_over(model, dtype, shape, data, n_bytes);
-        return *out ? OT_OK : OT_ERR_NO_MEMORY;
+        return ot__made(*out);
     }
     *out = ot__model_tensor_new(model, dtype, shape);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     memcpy((*out)->data, data, n_bytes);
     return OT_OK;
 }
@@ -75,8 +75,8 @@ static ot_status expected_bytes(ot_dtype dtype, const ot_shape *shape, size_t *n
     return OT_OK;
 }
 
-static ot_status read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *shape, ot__bytes raw,
-                          ot_tensor **out)
+ot_status ot__read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *shape, ot__bytes raw,
+                       ot_tensor **out)
 {
     size_t expected;
 
@@ -85,9 +85,9 @@ static ot_status read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *sh
         return ot__error(OT_ERR_FORMAT, "raw_data has %zu bytes, expected %zu", raw.size, expected);
     if (reader->in_initializer && raw.size >= OT_SPAN_MIN) {
         *out = ot__model_tensor_over(reader->model, dtype, shape, raw.data, raw.size);
-        return *out ? OT_OK : OT_ERR_NO_MEMORY;
+        return ot__made(*out);
     }
-    return ot__tensor_over(reader->model, dtype, shape, raw.data, raw.size, out);
+    return tensor_over(reader->model, dtype, shape, raw.data, raw.size, out);
 }
 
 static ot_status read_number(const char *key, const char *text, int64_t *out)
@@ -121,7 +121,7 @@ ot_status ot__read_external(ot__reader *reader, const char *const *entries, size
         return ot__error(OT_ERR_FORMAT, "external data without a location");
     OT_TRY(expected_bytes(dtype, shape, &expected));
     OT_TRY(ot__external_read(reader->model, &reader->external, &stored, expected, &data));
-    return ot__tensor_over(reader->model, dtype, shape, data, expected, out);
+    return tensor_over(reader->model, dtype, shape, data, expected, out);
 }
 
 static ot_status read_external(ot__reader *reader, const Onnx__TensorProto *proto, ot_dtype dtype,
@@ -182,7 +182,7 @@ static ot_status read_data(ot__reader *reader, const Onnx__TensorProto *proto, o
     if (has_raw && has_typed && raw.size > 0)
         return ot__error(OT_ERR_FORMAT, "elements are in raw_data and in another field");
     if (has_raw && !has_typed)
-        return read_raw(reader, dtype, &shape, raw, out);
+        return ot__read_raw(reader, dtype, &shape, raw, out);
     OT_TRY(ot__check_element_count(dtype, &shape, bytes));
     *out = ot__model_tensor_new(reader->model, dtype, &shape);
     return *out ? ot__read_elements(*out, bytes) : OT_ERR_NO_MEMORY;

@@ -60,6 +60,19 @@ bool ot__wire_next(ot__walk *walk, ot__field *field)
     return true;
 }
 
+bool ot__wire_next_of(ot__walk *walk, uint32_t number, ot__bytes *out)
+{
+    ot__field field;
+
+    while (ot__wire_next(walk, &field)) {
+        if (field.number != number)
+            continue;
+        *out = (ot__bytes){field.data, field.size};
+        return true;
+    }
+    return false;
+}
+
 // Bytes gathered from a message; as long as they lie together they are only pointed at.
 typedef struct gathering {
     ot__bytes *run;
@@ -108,7 +121,7 @@ ot_status ot__wire_split(ot__arena *arena, ot__bytes message, uint64_t kept, uin
         st = finish(&to_pass);
     if (st == OT_OK && rest_storage.length > 0) {
         parts->rest.data = ot__arena_memdup(arena, rest_storage.data, rest_storage.length);
-        st = parts->rest.data ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(parts->rest.data);
     }
     ot__buf_deinit(&rest_storage);
     if (st != OT_OK)

@@ -28,6 +28,8 @@ static inline ot__walk ot__walk_over(ot__bytes message)
 }
 // The next field: false at the end, or with walk->at left before it when the field is malformed.
 bool ot__wire_next(ot__walk *walk, ot__field *field);
+// The next field of that number.
+bool ot__wire_next_of(ot__walk *walk, uint32_t number, ot__bytes *out);
 // False when malformed or longer than 64 bits.
 bool ot__wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);
 
@@ -60,6 +62,7 @@ typedef struct ot__wire {
 
 typedef void (*ot__wire_message)(ot__wire *wire, const void *object);
 
+ot__wire ot__wire_to(ot__buf *buf);
 void ot__wire_raw(ot__wire *wire, const void *bytes, size_t n_bytes);
 void ot__wire_put_varint(ot__wire *wire, uint64_t value);
 void ot__wire_put_tag(ot__wire *wire, uint32_t number, unsigned wire_type);

@@ -4,6 +4,17 @@
 
 #include "onnx/protobuf/wire.h"
 
+static ot_status append(void *context, const void *bytes, size_t n_bytes)
+{
+    ot__buf_append(context, bytes, n_bytes);
+    return ot__buf_status(context);
+}
+
+ot__wire ot__wire_to(ot__buf *buf)
+{
+    return (ot__wire){.write = append, .context = buf};
+}
+
 void ot__wire_raw(ot__wire *wire, const void *bytes, size_t n_bytes)
 {
     wire->count += n_bytes;

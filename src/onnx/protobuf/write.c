@@ -132,17 +132,9 @@ void ot__write_model(ot__wire *wire, const void *object)
     ot__wire_raw(wire, model->extra.data, model->extra.size);
 }
 
-static ot_status append(void *context, const void *bytes, size_t n_bytes)
-{
-    ot__buf *buf = context;
-
-    ot__buf_append(buf, bytes, n_bytes);
-    return ot__buf_status(buf);
-}
-
 ot_status ot__onnx_write(const ot_model *model, ot__buf *out)
 {
-    ot__wire wire = {.write = append, .context = out};
+    ot__wire wire = ot__wire_to(out);
 
     ot__write_model(&wire, model);
     return wire.status;

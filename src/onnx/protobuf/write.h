@@ -3,6 +3,7 @@
 #ifndef OT_ONNX_WRITE_H
 #define OT_ONNX_WRITE_H
 
+#include "onnx/attr_kinds.h"
 #include "onnx/protobuf/wire.h"
 
 // An initializer whose elements go to another file.

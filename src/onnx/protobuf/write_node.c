@@ -4,46 +4,26 @@
 
 #include "onnx/protobuf/write.h"
 
-static void write_lists(ot__wire *wire, const ot_attr *attr)
-{
-    for (int i = 0; attr->kind == OT_ATTR_FLOATS && i < attr->n; i++)
-        ot__wire_put_float(wire, 7, attr->floats[i]);
-    for (int i = 0; attr->kind == OT_ATTR_INTS && i < attr->n; i++)
-        ot__wire_put_int(wire, 8, attr->ints[i]);
-    for (int i = 0; attr->kind == OT_ATTR_STRINGS && i < attr->n; i++)
-        ot__wire_put_bytes(wire, 9, attr->strings[i].data, attr->strings[i].size);
-    for (int i = 0; attr->kind == OT_ATTR_TENSORS && i < attr->n; i++) {
-        const ot__noted_tensor noted = {attr->tensors[i], attr->notes ? &attr->notes[i] : NULL};
-
-        ot__wire_put_message(wire, 10, ot__write_tensor, &noted);
-    }
-    for (int i = 0; attr->kind == OT_ATTR_GRAPHS && i < attr->n; i++)
-        ot__wire_put_message(wire, 11, ot__write_graph, attr->graphs[i]);
-}
-
 static void write_value(ot__wire *wire, const ot_attr *attr)
 {
-    const ot__noted_tensor noted = {attr->t, attr->notes};
+    const uint32_t field = ot__attr_rows[attr->kind].field;
+    const ot__attr_items items = ot__attr_items_of(attr);
 
-    switch (attr->kind) {
-    case OT_ATTR_FLOAT:
-        ot__wire_put_float(wire, 2, attr->f);
-        break;
-    case OT_ATTR_INT:
-        ot__wire_put_int(wire, 3, attr->i);
-        break;
-    case OT_ATTR_STRING:
-        ot__wire_put_bytes(wire, 4, attr->s.data, attr->s.size);
-        break;
-    case OT_ATTR_TENSOR:
-        ot__wire_put_message(wire, 5, ot__write_tensor, &noted);
-        break;
-    case OT_ATTR_GRAPH:
-        ot__wire_put_message(wire, 6, ot__write_graph, attr->g);
-        break;
-    default:
-        write_lists(wire, attr);
-        break;
+    for (int i = 0; i < items.n; i++) {
+        const ot__string *string = (const ot__string *)items.data + i;
+
+        if (items.element == OT_ATTR_FLOAT)
+            ot__wire_put_float(wire, field, ((const float *)items.data)[i]);
+        else if (items.element == OT_ATTR_INT)
+            ot__wire_put_int(wire, field, ((const int64_t *)items.data)[i]);
+        else if (items.element == OT_ATTR_STRING)
+            ot__wire_put_bytes(wire, field, string->data, string->size);
+        else if (items.element == OT_ATTR_GRAPH)
+            ot__wire_put_message(wire, field, ot__write_graph, ((ot_graph *const *)items.data)[i]);
+        else
+            ot__wire_put_message(wire, field, ot__write_tensor,
+                                 &(ot__noted_tensor){((ot_tensor *const *)items.data)[i],
+                                                     attr->notes ? &attr->notes[i] : NULL});
     }
 }
 

@@ -34,17 +34,12 @@ static bool shape_matches(const ot__typed_value *typed, ot__bytes bytes)
 {
     ot__walk walk = ot__walk_over(bytes);
     int axis = 0;
-    ot__field field;
+    ot__bytes extent;
 
-    while (ot__wire_next(&walk, &field)) {
-        if (field.number != 1)
-            continue;
+    for (; ot__wire_next_of(&walk, 1, &extent); axis++)
         if (axis >= typed->value->shape.ndim ||
-            !extent_matches(typed->model, (ot__bytes){field.data, field.size},
-                            typed->value->shape.dim[axis]))
+            !extent_matches(typed->model, extent, typed->value->shape.dim[axis]))
             return false;
-        axis++;
-    }
     return axis == typed->value->shape.ndim;
 }
 
@@ -73,14 +68,11 @@ static bool type_still_holds(const ot__typed_value *typed)
 {
     const ot__bytes bytes = typed->value->type_bytes;
     ot__walk walk = ot__walk_over(bytes);
-    ot__field field;
+    ot__bytes tensor;
 
     if (typed->value->kind != OT_VALUE_TENSOR)
         return bytes.size > 0;
-    while (ot__wire_next(&walk, &field))
-        if (field.number == 1)
-            return tensor_type_matches(typed, (ot__bytes){field.data, field.size});
-    return false;
+    return ot__wire_next_of(&walk, 1, &tensor) && tensor_type_matches(typed, tensor);
 }
 
 // ---- types composed ----

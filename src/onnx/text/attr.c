@@ -8,40 +8,13 @@
 
 enum { MAX_ATTRS = 1024 };
 
-static const struct {
-    const char *word;
-    ot_attr_kind kind, element; // element: of list kinds
-} kinds[] = {
-    {"float", OT_ATTR_FLOAT, OT_ATTR_UNDEFINED},
-    {"int", OT_ATTR_INT, OT_ATTR_UNDEFINED},
-    {"string", OT_ATTR_STRING, OT_ATTR_UNDEFINED},
-    {"tensor", OT_ATTR_TENSOR, OT_ATTR_UNDEFINED},
-    {"graph", OT_ATTR_GRAPH, OT_ATTR_UNDEFINED},
-    {"sparse_tensor", OT_ATTR_SPARSE_TENSOR, OT_ATTR_UNDEFINED},
-    {"type_proto", OT_ATTR_TYPE_PROTO, OT_ATTR_UNDEFINED},
-    {"floats", OT_ATTR_FLOATS, OT_ATTR_FLOAT},
-    {"ints", OT_ATTR_INTS, OT_ATTR_INT},
-    {"strings", OT_ATTR_STRINGS, OT_ATTR_STRING},
-    {"tensors", OT_ATTR_TENSORS, OT_ATTR_TENSOR},
-    {"graphs", OT_ATTR_GRAPHS, OT_ATTR_GRAPH},
-    {"sparse_tensors", OT_ATTR_SPARSE_TENSORS, OT_ATTR_SPARSE_TENSOR},
-    {"type_protos", OT_ATTR_TYPE_PROTOS, OT_ATTR_TYPE_PROTO},
-};
-
-static ot_attr_kind element_kind(ot_attr_kind kind)
-{
-    for (size_t i = 0; i < OT_COUNT(kinds); i++)
-        if (kinds[i].kind == kind)
-            return kinds[i].element;
-    return OT_ATTR_UNDEFINED;
-}
-
 static ot_attr_kind list_kind(ot_attr_kind element)
 {
-    for (size_t i = 0; i < OT_COUNT(kinds); i++)
-        if (kinds[i].element == element)
-            return kinds[i].kind;
-    return OT_ATTR_UNDEFINED;
+    int kind = OT_ATTR_FLOATS;
+
+    while (ot__attr_rows[kind].element != element)
+        kind++;
+    return (ot_attr_kind)kind;
 }
 
 // ---- one value ----
@@ -69,7 +42,7 @@ static ot_status parse_typed(ot__parser *p, ot_attr *attr)
     if (!*note.name)
         return OT_OK;
     attr->notes = ot__arena_memdup(p->model->arena, &note, sizeof note);
-    return attr->notes ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(attr->notes);
 }
 
 static ot_status parse_number_value(ot__parser *p, ot_attr_kind expected, ot_attr *attr)
@@ -136,9 +109,8 @@ static ot_status parse_items(ot__parser *p, ot_graph *graph, ot_attr_kind elemen
         ot_attr item = {.name = ""};
 
         OT_TRY(parse_single(p, graph, element, &item));
-        if (!ot__arena_grow(p->model->arena, &items->items, &items->capacity, items->n,
-                            sizeof *items->items))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__arena_grow(p->model->arena, &items->items, &items->capacity, items->n,
+                                       sizeof *items->items)));
         items->items[items->n++] = item;
     } while (ot__parse_accept(p, ','));
     return OT_OK;
@@ -165,50 +137,20 @@ static ot_status unify(ot__parser *p, list *items, ot_attr_kind *element)
     return OT_OK;
 }
 
-static size_t item_size(ot_attr_kind element)
+// As the list of `attr`, in `storage`; `notes` of tensors.
+static void store_items(const list *items, ot_attr *attr, char *storage, ot__tensor_note *notes)
 {
-    switch (element) {
-    case OT_ATTR_FLOAT:
-        return sizeof(float);
-    case OT_ATTR_INT:
-        return sizeof(int64_t);
-    case OT_ATTR_STRING:
-        return sizeof(ot__string);
-    default:
-        return sizeof(void *);
-    }
-}
+    const ot__attr_row *row = &ot__attr_rows[attr->kind];
 
-static void store_items(const list *items, ot_attr *attr, void *storage, ot__tensor_note *notes)
-{
     for (int i = 0; i < items->n; i++) {
         const ot_attr *item = &items->items[i];
 
-        switch (item->kind) {
-        case OT_ATTR_FLOAT:
-            ((float *)storage)[i] = item->f;
-            attr->floats = storage;
-            break;
-        case OT_ATTR_INT:
-            ((int64_t *)storage)[i] = item->i;
-            attr->ints = storage;
-            break;
-        case OT_ATTR_STRING:
-            ((ot__string *)storage)[i] = item->s;
-            attr->strings = storage;
-            break;
-        case OT_ATTR_TENSOR:
-            ((ot_tensor **)storage)[i] = item->t;
+        memcpy(storage + (size_t)i * row->size, ot__attr_items_of(item).data, row->size);
+        if (notes)
             notes[i] = item->notes ? *item->notes : (ot__tensor_note){"", "", {0}};
-            attr->tensors = storage;
-            attr->notes = notes;
-            break;
-        default:
-            ((ot_graph **)storage)[i] = item->g;
-            attr->graphs = storage;
-            break;
-        }
     }
+    memcpy((char *)attr + row->offset, &storage, sizeof storage);
+    attr->notes = notes;
 }
 
 // Types are kept as the fields that hold them.
@@ -216,25 +158,19 @@ static ot_status store_types(ot__parser *p, const list *items, ot_attr *attr)
 {
     const uint32_t number = attr->kind == OT_ATTR_TYPE_PROTO ? 14 : 15;
     ot__buf fields = {0};
-    ot_status st = OT_OK;
+    ot__wire wire = ot__wire_to(&fields);
 
-    for (int i = 0; i < items->n && st == OT_OK; i++)
-        st = ot__type_as_field(&fields, number, items->items[i].bytes);
-    if (st == OT_OK && fields.length > 0) {
-        attr->bytes.size = fields.length;
-        attr->bytes.data = ot__arena_memdup(p->model->arena, fields.data, fields.length);
-        st = attr->bytes.data ? OT_OK : OT_ERR_NO_MEMORY;
-    }
-    ot__buf_deinit(&fields);
-    return st;
+    for (int i = 0; i < items->n; i++)
+        ot__wire_put_bytes(&wire, number, items->items[i].bytes.data, items->items[i].bytes.size);
+    return ot__keep_bytes(&p->reader, wire.status, &fields, &attr->bytes);
 }
 
 static ot_status parse_list(ot__parser *p, ot_graph *graph, ot_attr *attr)
 {
-    ot_attr_kind element = element_kind(attr->kind);
+    ot_attr_kind element = ot__attr_rows[attr->kind].element;
     ot__tensor_note *notes = NULL;
     list items = {0};
-    void *storage;
+    char *storage;
 
     if (attr->kind != OT_ATTR_UNDEFINED && element == OT_ATTR_UNDEFINED)
         return ot__parse_error(p, "a list for an attribute of kind %s",
@@ -251,7 +187,7 @@ static ot_status parse_list(ot__parser *p, ot_graph *graph, ot_attr *attr)
     OT_TRY(ot__parse_expect(p, ']'));
     if (element == OT_ATTR_TYPE_PROTO)
         return store_types(p, &items, attr);
-    storage = ot__arena_alloc(p->model->arena, (size_t)items.n * item_size(element));
+    storage = ot__arena_alloc(p->model->arena, (size_t)items.n * ot__attr_rows[attr->kind].size);
     if (element == OT_ATTR_TENSOR)
         notes = ot__arena_alloc(p->model->arena, (size_t)items.n * sizeof *notes);
     if (!storage || (element == OT_ATTR_TENSOR && !notes))
@@ -266,11 +202,11 @@ static ot_status parse_kind(ot__parser *p, ot_attr_kind *kind)
 {
     ot__bytes word = ot__parse_peek_word(p);
 
-    for (size_t i = 0; i < OT_COUNT(kinds); i++) {
-        if (!ot__word_is(word, kinds[i].word))
+    for (int i = OT_ATTR_FLOAT; i < OT_ATTR_KINDS; i++) {
+        if (!ot__word_is(word, ot__attr_rows[i].word))
             continue;
         p->at += word.size;
-        *kind = kinds[i].kind;
+        *kind = (ot_attr_kind)i;
         return OT_OK;
     }
     return ot__parse_error(p, "expected the type of an attribute");
@@ -314,8 +250,7 @@ ot_status ot__parse_attr_list(ot__parser *p, ot_node *node)
             return ot__parse_error(p, "attribute '%s' is given twice", name);
         OT_TRY(ot__parse_attr(p, node->graph, name, &read));
         attr = ot__node_add_attr(node, name, read.kind);
-        if (!attr)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(attr));
         *attr = read;
     } while (ot__parse_accept(p, ','));
     return ot__parse_expect(p, '>');

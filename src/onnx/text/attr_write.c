@@ -4,12 +4,6 @@
 
 #include "onnx/text/print.h"
 
-static const char *const kind_words[] = {
-    "undefined",      "float",      "int",         "string",  "tensor", "graph",
-    "floats",         "ints",       "strings",     "tensors", "graphs", "sparse_tensor",
-    "sparse_tensors", "type_proto", "type_protos",
-};
-
 // The fields of a kind that is kept as bytes.
 static void print_kept(ot__printer *printer, const ot_attr *attr)
 {
@@ -35,75 +29,56 @@ static void print_kept(ot__printer *printer, const ot_attr *attr)
     ot__buf_text(printer->out, is_list ? "]" : "");
 }
 
-static void print_tensor(ot__printer *printer, const ot_tensor *tensor, const ot__tensor_note *note)
+static void print_item(ot__printer *printer, const ot_attr *attr, const ot__attr_items *items,
+                       int i)
 {
-    ot__print_tensor(printer, tensor, note ? note->name : "", false);
-}
+    const ot__string *string = (const ot__string *)items->data + i;
 
-static void print_item(ot__printer *printer, const ot_attr *attr, int i)
-{
-    switch (attr->kind) {
-    case OT_ATTR_FLOATS:
-        ot__buf_float(printer->out, (double)attr->floats[i], true);
+    switch (items->element) {
+    case OT_ATTR_FLOAT:
+        ot__buf_float(printer->out, (double)((const float *)items->data)[i], true);
         break;
-    case OT_ATTR_INTS:
-        ot__buf_printf(printer->out, "%" PRId64, attr->ints[i]);
+    case OT_ATTR_INT:
+        ot__buf_printf(printer->out, "%" PRId64, ((const int64_t *)items->data)[i]);
         break;
-    case OT_ATTR_STRINGS:
-        ot__print_quoted(printer->out, attr->strings[i].data, attr->strings[i].size);
+    case OT_ATTR_STRING:
+        ot__print_quoted(printer->out, string->data, string->size);
         break;
-    case OT_ATTR_TENSORS:
-        print_tensor(printer, attr->tensors[i], attr->notes ? &attr->notes[i] : NULL);
+    case OT_ATTR_TENSOR:
+        ot__print_tensor(printer, ((ot_tensor *const *)items->data)[i],
+                         attr->notes ? attr->notes[i].name : "", false);
         break;
     default:
-        ot__print_graph(printer, attr->graphs[i]);
+        ot__print_graph(printer, ((ot_graph *const *)items->data)[i]);
         break;
     }
 }
 
 static void print_value(ot__printer *printer, const ot_attr *attr)
 {
-    switch (attr->kind) {
-    case OT_ATTR_FLOAT:
-        ot__buf_float(printer->out, (double)attr->f, true);
-        break;
-    case OT_ATTR_INT:
-        ot__buf_printf(printer->out, "%" PRId64, attr->i);
-        break;
-    case OT_ATTR_STRING:
-        ot__print_quoted(printer->out, attr->s.data, attr->s.size);
-        break;
-    case OT_ATTR_TENSOR:
-        print_tensor(printer, attr->t, attr->notes);
-        break;
-    case OT_ATTR_GRAPH:
-        ot__print_graph(printer, attr->g);
-        break;
-    case OT_ATTR_SPARSE_TENSOR:
-    case OT_ATTR_SPARSE_TENSORS:
-    case OT_ATTR_TYPE_PROTO:
-    case OT_ATTR_TYPE_PROTOS:
-        print_kept(printer, attr);
-        break;
-    default: {
-        int shown = printer->max_elements > 0 ? OT_MIN(attr->n, printer->max_elements) : attr->n;
+    const ot__attr_items items = ot__attr_items_of(attr);
+    int shown = items.n;
 
-        ot__buf_text(printer->out, "[");
-        for (int i = 0; i < shown; i++) {
-            ot__buf_text(printer->out, i ? ", " : "");
-            print_item(printer, attr, i);
-        }
-        ot__buf_text(printer->out, shown < attr->n ? ", ...]" : "]");
-        break;
+    if (ot__attr_rows[attr->kind].size == 0 && attr->kind != OT_ATTR_UNDEFINED) {
+        print_kept(printer, attr);
+        return;
     }
+    if (items.is_list && printer->max_elements > 0)
+        shown = OT_MIN(items.n, printer->max_elements);
+    ot__buf_text(printer->out, items.is_list ? "[" : "");
+    for (int i = 0; i < shown; i++) {
+        ot__buf_text(printer->out, i ? ", " : "");
+        print_item(printer, attr, &items, i);
     }
+    if (items.is_list)
+        ot__buf_text(printer->out, shown < items.n ? ", ...]" : "]");
 }
 
 void ot__print_attr(ot__printer *printer, const ot_attr *attr)
 {
     ot__print_id(printer->out, attr->name);
     if (attr->kind != OT_ATTR_UNDEFINED)
-        ot__buf_printf(printer->out, ": %s", kind_words[attr->kind]);
+        ot__buf_printf(printer->out, ": %s", ot__attr_rows[attr->kind].word);
     ot__buf_text(printer->out, " = ");
     if (attr->ref_name) {
         ot__buf_text(printer->out, "@");

@@ -60,8 +60,7 @@ static ot_status add_name(ot__parser *p, const char ***list, int *n, int *capaci
     for (int i = 0; i < *n; i++)
         if (strcmp((*list)[i], name) == 0)
             return ot__parse_error(p, "'%s' is listed twice", name);
-    if (!ot__arena_grow(p->model->arena, list, capacity, *n, sizeof **list))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(p->model->arena, list, capacity, *n, sizeof **list)));
     (*list)[(*n)++] = name;
     OT_TRY(ot__parse_enter(p));
     p->depth--;
@@ -87,9 +86,9 @@ static ot_status parse_attrs(ot__parser *p, ot__function *function)
             continue;
         }
         attr = ot__arena_alloc(p->model->arena, sizeof *attr);
-        if (!attr || !ot__arena_grow(p->model->arena, &function->attr_defaults, &n_defaults,
-                                     function->n_attr_defaults, sizeof *function->attr_defaults))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(attr && ot__arena_grow(p->model->arena, &function->attr_defaults,
+                                               &n_defaults, function->n_attr_defaults,
+                                               sizeof *function->attr_defaults)));
         OT_TRY(ot__parse_attr(p, function->body, name, attr));
         function->attr_defaults[function->n_attr_defaults++] = attr;
     } while (ot__parse_accept(p, ','));
@@ -117,8 +116,7 @@ static ot_status parse_ends(ot__parser *p, ot__function *function, bool are_inpu
         if (!are_inputs)
             continue;
         value = ot__graph_value(function->body, name);
-        if (!ot__graph_add_input(function->body, value))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_input(function->body, value)));
     } while (ot__parse_accept(p, ','));
     return ot__parse_expect(p, ')');
 }
@@ -145,8 +143,7 @@ static ot_status parse_function(ot__parser *p, ot__function *function)
     OT_TRY(parse_header(p, function));
     OT_TRY(ot__parse_name(p, &function->name));
     function->body = ot__graph_create(p->model, NULL, function->name);
-    if (!function->body)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(function->body));
     OT_TRY(parse_attrs(p, function));
     OT_TRY(parse_ends(p, function, true));
     OT_TRY(ot__parse_arrow(p));
@@ -154,17 +151,15 @@ static ot_status parse_function(ot__parser *p, ot__function *function)
     OT_TRY(skip_infos(p));
     OT_TRY(ot__parse_nodes(p, function->body));
     for (int i = 0; i < function->n_outputs; i++)
-        if (!ot__graph_add_output(function->body,
-                                  ot__graph_value(function->body, function->outputs[i])))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_output(
+            function->body, ot__graph_value(function->body, function->outputs[i]))));
     return OT_OK;
 }
 
 ot_status ot__parse_function(ot__parser *p, ot__function **out)
 {
     *out = ot__arena_alloc(p->model->arena, sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     OT_TRY(ot__parse_enter(p));
     p->reader.in_function = true;
     OT_TRY(parse_function(p, *out));

@@ -41,9 +41,8 @@ static void apply(const described *from, ot_value *to)
 
 static ot_status remember(ot__parser *p, descriptions *list, const described *item)
 {
-    if (!ot__arena_grow(p->model->arena, &list->items, &list->capacity, list->n,
-                        sizeof *list->items))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(p->model->arena, &list->items, &list->capacity, list->n,
+                                   sizeof *list->items)));
     list->items[list->n++] = *item;
     return OT_OK;
 }
@@ -55,12 +54,11 @@ static ot_status parse_initializer(ot__parser *p, ot_graph *graph, const describ
     ot_value *value = ot__graph_value(graph, item->name);
     ot_tensor *tensor;
 
-    if (!value)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(value));
     if (value->is_initializer)
         return ot__parse_error(p, "initializer '%s' is defined twice", item->name);
     OT_TRY(ot__parse_tensor(p, &item->type, item->name, &tensor));
-    return ot__graph_add_initializer(graph, value, tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_initializer(graph, value, tensor));
 }
 
 static ot_status parse_inputs(ot__parser *p, ot_graph *graph)
@@ -75,8 +73,7 @@ static ot_status parse_inputs(ot__parser *p, ot_graph *graph)
         if (ot__graph_find(graph, item.name))
             return ot__parse_error(p, "input '%s' is listed twice", item.name);
         value = ot__graph_value(graph, item.name);
-        if (!ot__graph_add_input(graph, value))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_input(graph, value)));
         apply(&item, value);
         if (ot__parse_accept(p, '='))
             OT_TRY(parse_initializer(p, graph, &item));
@@ -118,12 +115,10 @@ static ot_status parse_values(ot__parser *p, ot_graph *graph, descriptions *info
 static ot_status add_outputs(ot_graph *graph, const descriptions *outputs)
 {
     for (int i = 0; i < outputs->n; i++) {
-        ot_value *value = ot__graph_find_visible(graph, outputs->items[i].name);
+        ot_value *value;
 
-        if (!value)
-            value = ot__graph_value(graph, outputs->items[i].name);
-        if (!ot__graph_add_output(graph, value))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__find_node_input(graph, outputs->items[i].name, &value));
+        OT_TRY(ot__made(ot__graph_add_output(graph, value)));
         if (!value->is_input)
             apply(&outputs->items[i], value);
     }
@@ -180,9 +175,8 @@ static ot_status parse_names(ot__parser *p, names *list)
         OT_TRY(ot__parse_optional_name(p, &name));
         if (!*name && !is_quoted && ot__parse_peek(p) != ',')
             return OT_OK;
-        if (!ot__arena_grow(p->model->arena, &list->items, &list->capacity, list->n,
-                            sizeof *list->items))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__arena_grow(p->model->arena, &list->items, &list->capacity, list->n,
+                                       sizeof *list->items)));
         list->items[list->n++] = name;
         OT_TRY(ot__parse_enter(p));
         p->depth--;
@@ -195,8 +189,7 @@ static ot_status find_values(ot__parser *p, ot_graph *graph, const names *list,
                              ot_value ***out)
 {
     *out = ot__arena_alloc(p->model->arena, ((size_t)list->n + 1) * sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     for (int i = 0; i < list->n; i++)
         if (list->items[i][0])
             OT_TRY(ot__parse_locate(p, find(graph, list->items[i], &(*out)[i])));
@@ -211,8 +204,7 @@ static ot_status parse_operator(ot__parser *p, const char **domain, const char *
     while (ot__parse_accept(p, '.')) {
         *domain =
             **domain ? ot__arena_printf(p->model->arena, "%s.%s", *domain, *op_type) : *op_type;
-        if (!*domain)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(*domain));
         OT_TRY(ot__parse_name(p, op_type));
     }
     return **op_type ? OT_OK : ot__parse_error(p, "an operator has an empty name");
@@ -241,8 +233,7 @@ static ot_status parse_call(ot__parser *p, ot_graph *graph, const char *name, co
     OT_TRY(find_values(p, graph, outputs, ot__find_node_output, &output_values));
     node = ot__graph_add_node(graph, domain, op_type, name, input_values, inputs.n, output_values,
                               outputs->n);
-    if (!node)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(node));
     node->overload = overload;
     node->attrs = head.attrs;
     node->n_attrs = head.n_attrs;

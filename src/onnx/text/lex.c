@@ -153,7 +153,7 @@ static ot_status take_word(ot__parser *p, const char **out)
 
     *out = ot__arena_strndup(p->model->arena, (const char *)word.data, word.size);
     p->at += word.size;
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 ot_status ot__parse_word(ot__parser *p, const char **out)
@@ -196,8 +196,7 @@ ot_status ot__parse_quoted(ot__parser *p, ot__string *out)
     if (at >= p->end)
         return ot__parse_error(p, "the string has no end");
     copy = ot__arena_alloc(p->model->arena, (size_t)(at - start) + 1);
-    if (!copy)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy));
     for (const char *c = start; c < at; c++) {
         c += *c == '\\'; // stands for the character behind it, whatever that is
         copy[n++] = *c;

@@ -55,7 +55,6 @@ ot_status ot__number_as_f32(ot__parser *p, const ot__number *number, double *out
 bool ot__parse_is_type(ot__parser *p); // the name of a type comes next
 // The type of `value`, whose other fields stay. *bytes (may be NULL): the same as a TypeProto.
 ot_status ot__parse_type(ot__parser *p, ot_value *value, ot__bytes *bytes);
-ot_status ot__type_as_field(ot__buf *out, uint32_t number, ot__bytes type); // appended
 
 // tensor.c: {elements}, ["external": "data"] or nothing, for a tensor of the type of `value`
 ot_status ot__parse_tensor(ot__parser *p, const ot_value *type, const char *name, ot_tensor **out);

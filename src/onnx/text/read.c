@@ -22,8 +22,7 @@ static ot_status parse_metadata(ot__parser *p)
         OT_TRY(ot__parse_text(p, &key));
         OT_TRY(ot__parse_expect(p, ':'));
         OT_TRY(ot__parse_text(p, &value));
-        if (!ot__arena_grow(model->arena, &pairs, &capacity, n, 2 * sizeof *pairs))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__arena_grow(model->arena, &pairs, &capacity, n, 2 * sizeof *pairs)));
         pairs[2 * n] = key;
         pairs[2 * n + 1] = value;
         n++;
@@ -85,9 +84,8 @@ static ot_status parse_model(ot__parser *p)
         return ot__parse_error(p, "ir_version is %" PRId64, model->ir_version);
     OT_TRY(ot__parse_graph(p, model->graph));
     while (!ot__parse_at_end(p)) {
-        if (!ot__arena_grow(model->arena, &model->functions, &capacity, model->n_functions,
-                            sizeof *model->functions))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__arena_grow(model->arena, &model->functions, &capacity,
+                                       model->n_functions, sizeof *model->functions)));
         OT_TRY(ot__parse_function(p, &model->functions[model->n_functions]));
         model->n_functions++;
     }

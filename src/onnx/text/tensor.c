@@ -88,8 +88,7 @@ ot_status ot__parse_tensor(ot__parser *p, const ot_value *type, const char *name
     if (expected > p->end - p->at || (!has_elements && expected > 0))
         return ot__parse_error(p, "'%s' has no %" PRId64 " elements", name, expected);
     *out = ot__model_tensor_new(p->model, type->dtype, &type->shape);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     return has_elements ? parse_elements(p, *out, expected) : OT_OK;
 }
 

@@ -90,25 +90,6 @@ static ot_status parse_tensor_type(ot__parser *p, ot_value *value)
 
 static ot_status parse_type_bytes(ot__parser *p, ot__buf *out);
 
-static ot_status append_to_buf(void *context, const void *bytes, size_t n_bytes)
-{
-    ot__buf_append(context, bytes, n_bytes);
-    return ot__buf_status(context);
-}
-
-static ot__wire wire_to(ot__buf *buf)
-{
-    return (ot__wire){.write = append_to_buf, .context = buf};
-}
-
-ot_status ot__type_as_field(ot__buf *out, uint32_t number, ot__bytes type)
-{
-    ot__wire wire = wire_to(out);
-
-    ot__wire_put_bytes(&wire, number, type.data, type.size);
-    return wire.status;
-}
-
 // opaque(), opaque(name), opaque(domain,name); the domain may have points
 static ot_status parse_opaque(ot__parser *p, ot__wire *out)
 {
@@ -150,7 +131,7 @@ static ot_status parse_key_type(ot__parser *p, ot__wire *out)
 // What stands in the parentheses of a constructor, as the message of that field.
 static ot_status parse_constructed(ot__parser *p, uint32_t field, ot__buf *out)
 {
-    ot__wire wire = wire_to(out);
+    ot__wire wire = ot__wire_to(out);
     ot__buf inner = {0};
     ot_value sparse = {0};
     ot_status st = OT_OK;
@@ -186,7 +167,7 @@ static ot_status parse_type_bytes_inside(ot__parser *p, ot__buf *out)
 {
     ot__bytes word = ot__parse_peek_word(p);
     uint32_t field = constructor_field(word);
-    ot__wire wire = wire_to(out);
+    ot__wire wire = ot__wire_to(out);
     ot__buf inner = {0};
     ot_value tensor = {0};
     ot_status st;
@@ -219,19 +200,16 @@ static ot_status parse_type_bytes(ot__parser *p, ot__buf *out)
 ot_status ot__parse_type(ot__parser *p, ot_value *value, ot__bytes *bytes)
 {
     ot__buf buf = {0};
-    ot__bytes kept = {0};
+    ot__bytes kept;
     ot_status st;
 
     // By far the most types are tensors', which need no detour.
     if (!bytes && constructor_field(ot__parse_peek_word(p)) == 0)
         return parse_tensor_type(p, value);
     st = parse_type_bytes(p, &buf);
-    if (st == OT_OK) {
-        kept.size = buf.length;
-        kept.data = ot__arena_memdup(p->model->arena, buf.data, buf.length);
-        st = kept.data ? ot__read_type(&p->reader, kept, value) : OT_ERR_NO_MEMORY;
-    }
-    ot__buf_deinit(&buf);
+    st = ot__keep_bytes(&p->reader, st, &buf, &kept);
+    if (st == OT_OK)
+        st = ot__read_type(&p->reader, kept, value);
     if (bytes)
         *bytes = kept;
     return st;
@@ -265,6 +243,7 @@ static void print_tensor_type(ot__buf *out, ot__bytes bytes)
 {
     ot__walk walk = ot__walk_over(bytes);
     ot__bytes shape = {0};
+    ot__bytes dim;
     uint64_t dtype = 0;
     ot__field field;
     int n = 0;
@@ -280,11 +259,9 @@ static void print_tensor_type(ot__buf *out, ot__bytes bytes)
     ot__buf_text(out, ot__dtype_onnx_name((ot_dtype)dtype));
     if (!shape.data)
         ot__buf_text(out, "[]");
-    for (walk = ot__walk_over(shape); ot__wire_next(&walk, &field);) {
-        if (field.number != 1)
-            continue;
+    for (walk = ot__walk_over(shape); ot__wire_next_of(&walk, 1, &dim);) {
         ot__buf_text(out, n++ ? "," : "[");
-        print_dim(out, (ot__bytes){field.data, field.size});
+        print_dim(out, dim);
     }
     if (n > 0)
         ot__buf_text(out, "]");
