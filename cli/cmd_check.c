@@ -62,13 +62,11 @@ static json_t *lines_json(const ot_report *report, const char *(*line)(const ot_
 
 static json_t *parameter_json(const ot_parameter_report *p)
 {
-    json_t *dims = json_array(), *object = json_object();
+    json_t *object = json_object();
 
-    for (int k = 0; k < p->shape.ndim; k++)
-        json_array_append_new(dims, json_integer(p->shape.dim[k]));
     json_object_set_new(object, "name", text_json(p->name));
     json_object_set_new(object, "dtype", json_string(ot_dtype_name(p->dtype)));
-    json_object_set_new(object, "shape", dims);
+    json_object_set_new(object, "shape", shape_json(&p->shape));
     json_object_set_new(object, "role", json_string(role_of(p)));
     json_object_set_new(object, "trains", json_boolean(p->trainable));
     json_object_set_new(object, "initializer", json_boolean(p->initializer));
@@ -89,17 +87,7 @@ static void print_json(const ot_report *report)
                         lines_json(report, ot_report_note, ot_report_note_count(report)));
     json_object_set_new(object, "problems",
                         lines_json(report, ot_report_problem, ot_report_problem_count(report)));
-    json_dumpf(object, stdout, JSON_INDENT(1));
-    printf("\n");
-    json_decref(object);
-}
-
-static int check_check(const void *values, const char *const *arguments)
-{
-    const check_values *v = values;
-
-    (void)arguments;
-    return model_values_check(&v->model);
+    write_json(stdout, object, JSON_INDENT(1));
 }
 
 static int check_run(const void *values, const char *const *arguments)
@@ -137,6 +125,6 @@ const command command_check = {
     .example = "onnxtrain check model.onnx --loss cross-entropy",
     .tables = {{check_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(check_values),
-    .check = check_check,
+    .check = model_command_check,
     .run = check_run,
 };

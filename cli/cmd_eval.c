@@ -75,7 +75,6 @@ static int evaluate(evaluation *e, const ot_train_options *options)
 {
     ot_batches *batches = e->data.validation ? e->data.validation : e->data.training;
     ot_metrics metrics;
-    json_t *object;
     char text[200];
 
     if (data_left_over(batches, "rows", text, sizeof(text)))
@@ -89,10 +88,7 @@ static int evaluate(evaluation *e, const ot_train_options *options)
         printf("\n");
         return EXIT_SUCCESS;
     }
-    object = metrics_json(options->task, &metrics);
-    json_dumpf(object, stdout, JSON_COMPACT);
-    printf("\n");
-    json_decref(object);
+    write_json(stdout, metrics_json(options->task, &metrics), JSON_COMPACT);
     return EXIT_SUCCESS;
 }
 

@@ -31,23 +31,16 @@ static const option_spec export_table[] = {
     {0},
 };
 
-static char *path_in(const char *folder, const char *name)
-{
-    char *path = malloc(strlen(folder) + strlen(name) + 2);
-
-    if (path)
-        sprintf(path, "%s/%s", folder, name);
-    return path;
-}
-
 // The file called `name` in the folder when it is there, else what `name` says alone.
 static char *find_file(const char *folder, const char *name)
 {
-    char *path = path_in(folder, name);
+    char *path = path_in(folder, "", name);
 
-    if (!path || strchr(name, '/') || access(path, F_OK) != 0) {
+    if (path && (strchr(name, '/') || access(path, F_OK) != 0)) {
         free(path);
         path = strdup(name);
+        if (!path)
+            report_text("out of memory");
     }
     return path;
 }
@@ -68,7 +61,8 @@ static int check_folder(const char *folder, const char *model_path)
 
 static char *find_model(const char *folder)
 {
-    char *onnx = path_in(folder, "eval_model.onnx"), *ort = path_in(folder, "eval_model.ort");
+    char *onnx = path_in(folder, "", "eval_model.onnx"),
+         *ort = path_in(folder, "", "eval_model.ort");
     const bool is_ort = onnx && ort && access(onnx, F_OK) != 0 && access(ort, F_OK) == 0;
 
     free(is_ort ? onnx : ort);
@@ -119,12 +113,12 @@ static int export_run(const void *values, const char *const *arguments)
     const char *folder = arguments[0];
     char *model_path = find_model(folder);
     char *state_path =
-        v->checkpoint ? find_file(folder, v->checkpoint) : path_in(folder, "checkpoint");
+        v->checkpoint ? find_file(folder, v->checkpoint) : path_in(folder, "", "checkpoint");
     int code = EXIT_SUCCESS;
 
     set_memory_max(v->memory_max);
     if (!model_path || !state_path)
-        code = report_text("out of memory");
+        code = EXIT_FAILED;
     if (code == EXIT_SUCCESS)
         code = check_folder(folder, model_path);
     if (code == EXIT_SUCCESS)

@@ -163,9 +163,7 @@ static int write_model(const gradient_run *r)
     json_object_set_new(object, "outputs",
                         names_json(model, ot_model_output_name, ot_model_output_count(model)));
     json_object_set_new(object, "nonstandard_operators", left ? text_json(left) : json_null());
-    json_dumpf(object, stdout, JSON_COMPACT);
-    printf("\n");
-    json_decref(object);
+    write_json(stdout, object, JSON_COMPACT);
     return EXIT_SUCCESS;
 }
 
@@ -225,33 +223,31 @@ static int read_inputs(gradient_run *r)
 
 static void print_arrays(const gradient_run *r, const char *const *names)
 {
+    for (int i = 0; i < r->n_outputs; i++) {
+        const ot_shape *shape = ot_tensor_shape(r->outputs[i]);
+
+        printf("%s %s[", names[i], ot_dtype_name(ot_tensor_dtype(r->outputs[i])));
+        for (int k = 0; k < shape->ndim; k++)
+            printf("%s%lld", k > 0 ? "," : "", (long long)shape->dim[k]);
+        printf("]\n");
+    }
+}
+
+static json_t *arrays_json(const gradient_run *r, const char *const *names)
+{
     json_t *object = json_object(), *arrays = json_object();
 
     for (int i = 0; i < r->n_outputs; i++) {
-        const ot_shape *shape = ot_tensor_shape(r->outputs[i]);
-        json_t *array = json_object(), *extents = json_array();
+        json_t *array = json_object();
 
-        if (!r->values->json)
-            printf("%s %s[", names[i], ot_dtype_name(ot_tensor_dtype(r->outputs[i])));
-        for (int k = 0; k < shape->ndim; k++) {
-            json_array_append_new(extents, json_integer(shape->dim[k]));
-            if (!r->values->json)
-                printf("%s%lld", k > 0 ? "," : "", (long long)shape->dim[k]);
-        }
-        if (!r->values->json)
-            printf("]\n");
         json_object_set_new(array, "dtype",
                             json_string(ot_dtype_name(ot_tensor_dtype(r->outputs[i]))));
-        json_object_set_new(array, "shape", extents);
+        json_object_set_new(array, "shape", shape_json(ot_tensor_shape(r->outputs[i])));
         json_object_set_new(arrays, names[i], array);
     }
     json_object_set_new(object, "file", text_json(r->values->out));
     json_object_set_new(object, "arrays", arrays);
-    if (r->values->json) {
-        json_dumpf(object, stdout, JSON_COMPACT);
-        printf("\n");
-    }
-    json_decref(object);
+    return object;
 }
 
 static int write_arrays(gradient_run *r)
@@ -275,6 +271,8 @@ static int write_arrays(gradient_run *r)
         ot_arrays_save(r->values->out, names + first, (const ot_tensor *const *)r->outputs + first,
                        r->n_outputs - first) != OT_OK)
         code = report_error();
+    else if (r->values->json)
+        write_json(stdout, arrays_json(r, names), JSON_COMPACT);
     else
         print_arrays(r, names);
     free(names);

@@ -209,14 +209,6 @@ static int print_model(const ot_model *model)
     return EXIT_SUCCESS;
 }
 
-static int info_check(const void *values, const char *const *arguments)
-{
-    const info_values *v = values;
-
-    (void)arguments;
-    return model_values_check(&v->model);
-}
-
 static int info_run(const void *values, const char *const *arguments)
 {
     const info_values *v = values;
@@ -247,12 +239,10 @@ static int info_run(const void *values, const char *const *arguments)
             code = report_error();
     } else {
         info = collect(model, v, &setup, &step);
-        if (v->json) {
-            json_dumpf(info, stdout, JSON_INDENT(1));
-            printf("\n");
-        } else {
+        if (!v->json)
             print_text(info, &step, v->batch_size);
-        }
+        else
+            write_json(stdout, json_incref(info), JSON_INDENT(1));
         json_decref(info);
     }
     ot_text_free(step.plan);
@@ -270,6 +260,6 @@ const command command_info = {
     .example = "onnxtrain info model.onnx --batch-size 64",
     .tables = {{info_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(info_values),
-    .check = info_check,
+    .check = model_command_check,
     .run = info_run,
 };

@@ -109,15 +109,6 @@ static int make_artifacts(train_run *r)
     return EXIT_SUCCESS;
 }
 
-static char *path_in(const char *folder, const char *name)
-{
-    char *path = malloc(strlen(folder) + strlen(name) + 2);
-
-    if (path)
-        sprintf(path, "%s/%s", folder, name);
-    return path;
-}
-
 // The session may change whose moments they are.
 static void take_owner(train_run *r)
 {
@@ -136,9 +127,9 @@ static int make_session(train_run *r)
     char *path;
 
     if (v->resume) {
-        path = path_in(v->checkpoint_dir, "checkpoint");
+        path = path_in(v->checkpoint_dir, "", "checkpoint");
         if (!path)
-            return report_text("out of memory");
+            return EXIT_FAILED;
         if (stat(path, &info) == 0) {
             ot_checkpoint_destroy(ot_artifacts_take_checkpoint(r->artifacts)); // makes room
             if (ot_checkpoint_load(path, &r->resumed) != OT_OK) {

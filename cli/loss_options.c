@@ -246,15 +246,21 @@ static int check_twice(const loss_terms *terms, const text_list *texts, const ot
     return EXIT_SUCCESS;
 }
 
+int loss_terms_init(loss_terms *terms, int most)
+{
+    const size_t n = (size_t)most + 1;
+
+    *terms = (loss_terms){.items = calloc(n, sizeof(*terms->items)),
+                          .names = calloc(n, sizeof(*terms->names)),
+                          .custom = calloc(n, sizeof(ot_model *))};
+    return terms->items && terms->names && terms->custom ? EXIT_SUCCESS
+                                                         : report_text("out of memory");
+}
+
 int loss_terms_parse(loss_terms *terms, const text_list *texts, const ot_model *model)
 {
-    const size_t n = (size_t)texts->count;
-
-    *terms = (loss_terms){.items = calloc(n + 1, sizeof(*terms->items)),
-                          .names = calloc(n + 1, sizeof(*terms->names)),
-                          .custom = calloc(n + 1, sizeof(ot_model *))};
-    if (!terms->items || !terms->names || !terms->custom)
-        return report_text("out of memory");
+    if (loss_terms_init(terms, texts->count) != EXIT_SUCCESS)
+        return EXIT_FAILED;
     for (int i = 0; i < texts->count; i++) {
         ot_loss_options *term = &terms->items[i];
         const char *rest;

@@ -23,6 +23,7 @@ bool loss_texts_name(const text_list *texts, ot_loss loss);
 bool loss_text_has_value(const char *text);
 // Values are names of `model`. The exit code as above.
 int loss_terms_parse(loss_terms *terms, const text_list *texts, const ot_model *model);
+int loss_terms_init(loss_terms *terms, int most); // empty, with room
 void loss_terms_deinit(loss_terms *terms);
 
 #endif

@@ -194,6 +194,12 @@ int model_values_check(const model_values *values)
     return code;
 }
 
+int model_command_check(const void *values, const char *const *arguments)
+{
+    (void)arguments;
+    return model_values_check(values);
+}
+
 // --loss-input and --target say in options of their own what a single --loss may say itself.
 static int set_names(ot_loss_options *term, const model_values *values)
 {

@@ -38,6 +38,8 @@ typedef struct model_setup {
 
 // What the options alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.
 int model_values_check(const model_values *values);
+// As a command's check, where they come first among its values.
+int model_command_check(const void *values, const char *const *arguments);
 // The exit code: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int model_setup_init(model_setup *setup, const model_values *values, const ot_model *model);
 void model_setup_deinit(model_setup *setup);

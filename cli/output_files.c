@@ -20,6 +20,17 @@ void open_standard_files(void)
             standard_output_is_closed = standard_output_is_closed || fd == STDOUT_FILENO;
 }
 
+char *path_in(const char *folder, const char *prefix, const char *name)
+{
+    char *path = malloc(strlen(folder) + strlen(prefix) + strlen(name) + 2);
+
+    if (path)
+        sprintf(path, "%s/%s%s", folder, prefix, name);
+    else
+        report_text("out of memory");
+    return path;
+}
+
 static bool is_same_file(const struct stat *output, const char *input)
 {
     const char *equals = strchr(input, '=');
@@ -106,10 +117,10 @@ int check_artifact_files(const char *folder, const char *prefix, const char *con
     int code = EXIT_SUCCESS;
 
     for (size_t i = 0; code == EXIT_SUCCESS && i < sizeof(files) / sizeof(files[0]); i++) {
-        char *path = malloc(strlen(folder) + strlen(prefix) + strlen(files[i]) + 2);
+        char *path = path_in(folder, prefix, files[i]);
+
         if (!path)
-            return report_text("out of memory");
-        sprintf(path, "%s/%s%s", folder, prefix, files[i]);
+            return EXIT_FAILED;
         code = check_not_read("out", path, paths, n_paths);
         free(path);
     }

@@ -10,6 +10,9 @@
 // else.
 void open_standard_files(void);
 
+// "FOLDER/PREFIXNAME", for free(); NULL: no memory, after a message.
+char *path_in(const char *folder, const char *prefix, const char *name);
+
 // What the names alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message. `inputs` are
 // paths, "NAME=PATH" too.
 int check_output_name(const char *option, const char *path, const char *const *inputs,

@@ -184,21 +184,15 @@ static void log_event(const progress *p, const ot_event *e)
         json_object_set_new(object, "training", metrics_json(p->task, &e->training));
     if (e->kind == OT_EVENT_EPOCH && e->validation.rows > 0)
         json_object_set_new(object, "validation", metrics_json(p->task, &e->validation));
-    json_dumpf(object, p->log, JSON_COMPACT);
-    fputc('\n', p->log);
+    write_json(p->log, object, JSON_COMPACT);
     fflush(p->log);
-    json_decref(object);
 }
 
 void progress_note(const progress *p, const char *text)
 {
-    json_t *object = json_pack("{s:s,s:o}", "event", "note", "text", text_json(text));
-
-    if (p->log) {
-        json_dumpf(object, p->log, JSON_COMPACT);
-        fputc('\n', p->log);
-    }
-    json_decref(object);
+    if (p->log)
+        write_json(p->log, json_pack("{s:s,s:o}", "event", "note", "text", text_json(text)),
+                   JSON_COMPACT);
     if (!p->is_quiet && !p->is_json)
         fprintf(p->out, "note: %s\n", text);
 }

@@ -50,11 +50,8 @@ int recorded_terms(model_setup *setup)
     int n;
     const ot_loss_options *recorded = ot_record_losses(setup->record, &n);
 
-    setup->loss = (loss_terms){.items = calloc((size_t)n, sizeof(*setup->loss.items)),
-                               .names = calloc((size_t)n, sizeof(*setup->loss.names)),
-                               .custom = calloc((size_t)n, sizeof(ot_model *))};
-    if (!setup->loss.items || !setup->loss.names || !setup->loss.custom)
-        return report_text("out of memory");
+    if (loss_terms_init(&setup->loss, n) != EXIT_SUCCESS)
+        return EXIT_FAILED;
     setup->loss.count = n;
     memcpy(setup->loss.items, recorded, (size_t)n * sizeof(*recorded));
     for (int i = 0; i < n; i++) {

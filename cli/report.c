@@ -77,6 +77,22 @@ json_t *text_json(const char *text)
     return string;
 }
 
+json_t *shape_json(const ot_shape *shape)
+{
+    json_t *dims = json_array();
+
+    for (int k = 0; k < shape->ndim; k++)
+        json_array_append_new(dims, json_integer(shape->dim[k]));
+    return dims;
+}
+
+void write_json(FILE *out, json_t *object, size_t flags)
+{
+    json_dumpf(object, out, flags);
+    fputc('\n', out);
+    json_decref(object);
+}
+
 const char *bytes_text(size_t n_bytes, char *text, size_t size)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -19,6 +19,8 @@ int report_unknown(const char *const *names, int n_names, const char *name, cons
 
 // A name or message for JSON, which is UTF-8: other bytes become '?'.
 json_t *text_json(const char *text);
+json_t *shape_json(const ot_shape *shape);
+void write_json(FILE *out, json_t *object, size_t flags); // and a new line; the object is freed
 
 const char *bytes_text(size_t n_bytes, char *text, size_t size); // "1.5 MiB"
 

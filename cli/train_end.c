@@ -15,9 +15,7 @@ static void print_json(const train_run *r, const ot_metrics *metrics)
         json_object_set_new(object, "dry_run", json_true());
     else if (r->output.path)
         json_object_set_new(object, "model", json_string(r->output.path));
-    json_dumpf(object, stdout, JSON_COMPACT);
-    printf("\n");
-    json_decref(object);
+    write_json(stdout, object, JSON_COMPACT);
 }
 
 void train_report(const train_run *r, const ot_metrics *metrics)

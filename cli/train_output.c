@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "output_files.h"
 #include "report.h"
 
 // ---- where ----
@@ -65,11 +66,10 @@ int train_output_check_folder(const char *folder)
     int code = EXIT_SUCCESS;
 
     for (size_t i = 0; code == EXIT_SUCCESS && i < sizeof(files) / sizeof(files[0]); i++) {
-        char *path = malloc(strlen(folder) + strlen(files[i]) + 2);
+        char *path = path_in(folder, "", files[i]);
 
         if (!path)
-            return report_text("out of memory");
-        sprintf(path, "%s/%s", folder, files[i]);
+            return EXIT_FAILED;
         if (access(path, F_OK) == 0)
             code = report_text("%s is of an earlier run: --resume goes on with it, --overwrite "
                                "begins anew",
