@@ -6,11 +6,6 @@
 
 enum { INPUT_SCALE = 1, INPUT_BIAS, INPUT_MEAN, INPUT_VAR, N_INTERNAL_OUTPUTS = 5 };
 
-bool ot__is_batch_norm(const ot_node *node)
-{
-    return node->domain[0] == '\0' && strcmp(node->op_type, "BatchNormalization") == 0;
-}
-
 // ---- which statistics ----
 
 // What a value is computed from.
@@ -37,8 +32,7 @@ static ot_status mark_origins(const ot__candidates *c, marking *m)
     OT_TRY(ot__numbers_build(c->graph, &m->numbers));
     m->mark = ot__alloc_zero((size_t)m->numbers.n_values, sizeof *m->mark);
     m->candidate = ot__alloc_zero((size_t)m->numbers.n_values, sizeof *m->candidate);
-    if (!m->mark || !m->candidate)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(m->mark && m->candidate));
     for (int i = 0; i < c->n; i++) {
         const ot_value *value = c->items[i].value;
         const bool could_train = ot__dtype_is_float(value->dtype) && value->shape.ndim > 0;
@@ -99,8 +93,7 @@ static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node 
             "in the checkpoint",
             ot__node_label(node, label, sizeof label), value->name);
     ot__node_detach(value->producer);
-    if (!ot__graph_add_initializer(c->graph, value, constant))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__graph_add_initializer(c->graph, value, constant)));
     OT_TRY(ot__candidates_add(c, value));
     *candidate = c->n;
     *out = &c->items[c->n - 1];
@@ -120,7 +113,7 @@ static ot_status freeze_statistic(ot__candidates *c, const marking *m, ot_node *
                          item->value->name, label);
     item->role = OT_ROLE_FROZEN;
     item->reason = ot__arena_printf(c->graph->model->arena, "running statistics of %s", label);
-    return item->reason ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(item->reason);
 }
 
 static ot_status list_batch_norms(ot__candidates *c, const marking *m, ot_batch_norm mode)
@@ -130,8 +123,7 @@ static ot_status list_batch_norms(ot__candidates *c, const marking *m, ot_batch_
     c->n_batch_norms = 0;
     c->batch_norms =
         ot__arena_alloc(graph->model->arena, ((size_t)graph->n_nodes + 1) * sizeof(ot_node *));
-    if (!c->batch_norms)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(c->batch_norms));
     for (int n = 0; n < graph->n_nodes; n++)
         if (ot__is_batch_norm(graph->nodes[n]) && uses_batch(m, graph->nodes[n], mode))
             c->batch_norms[c->n_batch_norms++] = graph->nodes[n];
@@ -208,8 +200,7 @@ ot_status ot__batch_norm_to_internal(ot_node *node)
         ot__arena_alloc(graph->model->arena, sizeof(ot_value *[N_INTERNAL_OUTPUTS]));
     const int n_kept = OT_MIN(node->n_outputs, 3); // the old form's saved variance is another thing
 
-    if (!outputs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(outputs));
     for (int i = n_kept; i < node->n_outputs; i++)
         OT_TRY(drop_output(node, i));
     for (int i = 0; i < N_INTERNAL_OUTPUTS; i++) {
@@ -221,8 +212,7 @@ ot_status ot__batch_norm_to_internal(ot_node *node)
 
             outputs[i] = name ? ot__graph_new_value(graph, name) : NULL;
         }
-        if (!outputs[i])
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(outputs[i]));
         outputs[i]->producer = node;
         outputs[i]->i_producer_output = i;
     }
@@ -230,8 +220,7 @@ ot_status ot__batch_norm_to_internal(ot_node *node)
     node->n_outputs = N_INTERNAL_OUTPUTS;
     node->domain = "com.microsoft";
     node->op_type = "BatchNormInternal";
-    if (!ot__node_set_int(node, "training_mode", 1))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__node_set_int(node, "training_mode", 1)));
     OT_TRY(ot__model_set_opset(graph->model, node->domain, 1));
     OT_TRY(ot__op_lookup(graph->model, node, &node->op));
     return ot__op_infer(node);

@@ -60,9 +60,7 @@ static void count_names(ot_block *block)
 
 static ot_status take_options(const ot_block_options *given, ot_block_options *out)
 {
-    static const ot_block_options defaults = OT_BLOCK_OPTIONS_INIT;
-
-    OT_TRY(ot__options_read("ot_block_options", given, &defaults, out, sizeof *out));
+    OT_TRY(OT_OPTIONS_READ(ot_block_options, OT_BLOCK_OPTIONS_INIT, given, out));
     if (out->opset == 0)
         out->opset = ot__op_newest_opset;
     if (out->opset < OT_OP_BASE_OPSET || out->opset > ot__op_newest_opset)
@@ -87,8 +85,7 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
 
     OT_TRY(take_options(given, &options));
     block = ot__alloc_zero(1, sizeof *block);
-    if (!block)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(block));
     OT_ENTER(block);
     artifacts.seed = block->seed = options.seed;
     artifacts.prepare = OT_PREPARE_NONE; // what is built on a model counts on its names
@@ -107,8 +104,7 @@ static ot_status create(const ot_model *model, const ot_block_options *given, ot
 
 ot_status ot_block_create(const ot_model *model, const ot_block_options *options, ot_block **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     if (!model)
         return ot__error(OT_ERR_INVALID,
                          "the model is NULL; ot_block_create_empty() begins without one");
@@ -118,8 +114,7 @@ ot_status ot_block_create(const ot_model *model, const ot_block_options *options
 
 ot_status ot_block_create_empty(const ot_block_options *options, ot_block **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     return create(NULL, options, out);
 }
 
@@ -189,8 +184,7 @@ static ot_status join_names(const ot_block *block, bool trains, const char *cons
             break;
     }
     joined = ot__arena_alloc(block->forward.model->arena, most * sizeof *joined);
-    if (!joined)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(joined));
     if (*n > 0)
         memcpy(joined, *list, (size_t)*n * sizeof *joined);
     for (int i = 0; i < block->n_names; i++)
@@ -218,12 +212,10 @@ static ot_status set_outputs(ot_block *block, ot_value *const *outputs, int n_ou
             if (outputs[k] == outputs[i])
                 return ot__error(OT_ERR_INVALID, "'%s' is there twice", outputs[i]->name);
     }
-    for (int i = 0; n_outputs > 0 && i < graph->n_outputs; i++)
-        graph->outputs[i]->is_output = false;
-    graph->n_outputs = n_outputs > 0 ? 0 : graph->n_outputs;
+    if (n_outputs > 0)
+        ot__graph_clear_outputs(graph);
     for (int i = 0; i < n_outputs; i++)
-        if (!ot__graph_add_output(graph, outputs[i]))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_output(graph, outputs[i])));
     if (graph->n_outputs == 0)
         return ot__error(OT_ERR_INVALID, "the graph has none");
     return ot__pass_finished(graph->model, "block");
@@ -246,8 +238,7 @@ static ot_status close_graph(ot_block *block, ot_value *const *outputs, int n_ou
 
 ot_status ot_block_finish(ot_block *block, ot_value *const *outputs, int n_outputs, ot_model **out)
 {
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(close_graph(block, outputs, n_outputs));
     *out = block->forward.model;
     block->forward.model = NULL;
@@ -274,8 +265,7 @@ ot_status ot_block_finish_training(ot_block *block, ot_value *const *outputs, in
     ot__options_taken taken;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(close_graph(block, outputs, n_outputs));
     st = ot__options_take(options, &taken);
     if (st == OT_OK)

@@ -224,7 +224,6 @@ static ot_status check_linear(const ot_value *x, int64_t n_in, int64_t n_out)
 ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int64_t out_features,
                           const ot_linear_options *options)
 {
-    static const ot_linear_options defaults = OT_LINEAR_OPTIONS_INIT;
     ot_linear_options o;
     ot_value *inputs[3] = {x}, *y;
     ot_node *node;
@@ -232,7 +231,7 @@ ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int
     if (!ot__block_enter(block, "Linear") || !ot__block_takes(block, x))
         return NULL;
     ot__build_note(&block->build,
-                   ot__options_read("ot_linear_options", options, &defaults, &o, sizeof o));
+                   OT_OPTIONS_READ(ot_linear_options, OT_LINEAR_OPTIONS_INIT, options, &o));
     ot__build_note(&block->build, check_linear(x, in_features, out_features));
     inputs[1] = drawn(block, "linear.weight", x->dtype, OT_SHAPE(in_features, out_features));
     if (o.has_bias)
@@ -261,11 +260,9 @@ static ot_status check_list(const char *what, const ot_tensor *list)
 
 static ot_status take_encoder(const ot_label_encoder_options *given, ot_label_encoder_options *own)
 {
-    static const ot_label_encoder_options defaults = OT_LABEL_ENCODER_OPTIONS_INIT;
-
     if (!given)
         return ot__error(OT_ERR_INVALID, "its options are NULL");
-    OT_TRY(ot__options_read("ot_label_encoder_options", given, &defaults, own, sizeof *own));
+    OT_TRY(OT_OPTIONS_READ(ot_label_encoder_options, OT_LABEL_ENCODER_OPTIONS_INIT, given, own));
     OT_TRY(check_list("keys", own->keys));
     return check_list("values", own->values);
 }

@@ -10,8 +10,7 @@ static ot_status to_eval(ot_node *node)
 {
     if (ot__is_batch_norm(node))
         return ot__batch_norm_to_inference(node);
-    if (node->domain[0] == '\0' && strcmp(node->op_type, "Dropout") == 0 &&
-        node->n_inputs > DROPOUT_TRAINING_INPUT)
+    if (ot__is_dropout(node) && node->n_inputs > DROPOUT_TRAINING_INPUT)
         node->inputs[DROPOUT_TRAINING_INPUT] = NULL;
     return OT_OK;
 }

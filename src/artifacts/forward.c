@@ -38,8 +38,7 @@ static ot_status take_losses(ot__options_taken *taken)
 
     OT_TRY(OT_GIVEN_MANY(options->losses, options->n_losses));
     taken->losses = ot__alloc_zero((size_t)options->n_losses + 1, sizeof *taken->losses);
-    if (!taken->losses)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(taken->losses));
     OT_TRY(ot__options_read_all("ot_loss_options", options->losses, options->n_losses, &defaults,
                                 taken->losses, sizeof *taken->losses));
     options->losses = taken->losses;
@@ -48,14 +47,12 @@ static ot_status take_losses(ot__options_taken *taken)
 
 ot_status ot__options_take(const ot_artifacts_options *given, ot__options_taken *taken)
 {
-    static const ot_artifacts_options defaults = OT_ARTIFACTS_OPTIONS_INIT;
-    static const ot_optimizer_options optimizer_defaults = OT_OPTIMIZER_OPTIONS_INIT;
     ot_artifacts_options *options = &taken->options;
 
     taken->losses = NULL;
-    OT_TRY(ot__options_read("ot_artifacts_options", given, &defaults, options, sizeof *options));
-    OT_TRY(ot__options_read("ot_optimizer_options", options->optimizer, &optimizer_defaults,
-                            &taken->optimizer, sizeof taken->optimizer));
+    OT_TRY(OT_OPTIONS_READ(ot_artifacts_options, OT_ARTIFACTS_OPTIONS_INIT, given, options));
+    OT_TRY(OT_OPTIONS_READ(ot_optimizer_options, OT_OPTIMIZER_OPTIONS_INIT, options->optimizer,
+                           &taken->optimizer));
     options->optimizer = &taken->optimizer;
     if (!options->trainable)
         options->n_trainable = 0;
@@ -72,18 +69,15 @@ void ot__options_drop(ot__options_taken *taken)
 
 static ot_status add_output(ot_graph *graph, ot_value *value)
 {
-    return ot__graph_add_output(graph, value) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_output(graph, value));
 }
 
 // The loss, then the additional outputs as they are listed; a pass-through keeps the model's own
 // outputs first, and adds what is not among them.
 static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts_options *options)
 {
-    if (options->n_losses > 0) {
-        for (int i = 0; i < graph->n_outputs; i++)
-            graph->outputs[i]->is_output = false;
-        graph->n_outputs = 0;
-    }
+    if (options->n_losses > 0)
+        ot__graph_clear_outputs(graph);
     if (!loss->is_output)
         OT_TRY(add_output(graph, loss));
     for (int i = 0; i < options->n_additional_outputs; i++) {
@@ -124,9 +118,9 @@ static ot_status check_names(const char *what, ot_value *const *values, int n)
 
 ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char *text)
 {
-    if (!text || !ot__arena_grow(forward->model->arena, &forward->notes, &forward->notes_capacity,
-                                 forward->n_notes, sizeof *forward->notes))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(text &&
+                    ot__arena_grow(forward->model->arena, &forward->notes, &forward->notes_capacity,
+                                   forward->n_notes, sizeof *forward->notes)));
     forward->notes[forward->n_notes++] = (ot__note){level, text};
     return OT_OK;
 }
@@ -150,8 +144,7 @@ static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options 
         return OT_OK;
     forward->inputs =
         ot__arena_alloc(forward->model->arena, ((size_t)graph->n_inputs + 1) * sizeof(ot_value *));
-    if (!forward->inputs)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(forward->inputs));
     for (int i = 0; i < graph->n_inputs; i++) {
         ot_value *input = graph->inputs[i];
 

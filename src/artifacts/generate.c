@@ -21,13 +21,11 @@ static ot_status add_parameter(ot_artifacts *artifacts, const ot_model *model,
                         &parameter));
     if (value->tensor_doc) {
         parameter->doc = ot__strdup(value->tensor_doc);
-        if (!parameter->doc)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(parameter->doc));
     }
     artifacts->parameter_order[artifacts->n_parameters] =
         ot__arena_strdup(artifacts->arena, value->name);
-    if (!artifacts->parameter_order[artifacts->n_parameters])
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(artifacts->parameter_order[artifacts->n_parameters]));
     artifacts->n_parameters++;
     return OT_OK;
 }
@@ -37,8 +35,7 @@ static ot_status fill_checkpoint(ot_artifacts *artifacts, const ot__candidates *
     OT_TRY(ot_checkpoint_create(&artifacts->checkpoint));
     artifacts->parameter_order =
         ot__arena_alloc(artifacts->arena, (size_t)(c->n + 1) * sizeof(const char *));
-    if (!artifacts->parameter_order)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(artifacts->parameter_order));
     for (int i = 0; i < c->n; i++)
         if (c->items[i].role != OT_ROLE_CONSTANT)
             OT_TRY(add_parameter(artifacts, c->graph->model, &c->items[i]));
@@ -106,14 +103,12 @@ static ot_status keep_notes(ot_artifacts *artifacts, const ot__forward *forward)
 {
     artifacts->notes =
         ot__arena_alloc(artifacts->arena, (size_t)(forward->n_notes + 1) * sizeof *forward->notes);
-    if (!artifacts->notes)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(artifacts->notes));
     for (int i = 0; i < forward->n_notes; i++) {
         const ot__note *note = &forward->notes[i];
         const char *text = ot__arena_strdup(artifacts->arena, note->text);
 
-        if (!text)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(text));
         artifacts->notes[artifacts->n_notes++] = (ot__note){note->level, text};
         ot__log(note->level, "%s", text);
     }
@@ -190,8 +185,7 @@ ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_option
     ot__forward forward = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     st = ot__options_take(options, &taken);
     if (st == OT_OK)

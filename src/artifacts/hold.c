@@ -37,7 +37,7 @@ static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
         return OT_OK;
     ot__node_label(item->softmax, label, sizeof label);
     item->held = ot__arena_printf(c->graph->model->arena, "a mask of %s", label);
-    return item->held ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(item->held);
 }
 
 // ---- buffers ----
@@ -83,7 +83,7 @@ static ot_status find_buffer(const ot__candidates *c, ot__origins *origins, cons
                      ? "a buffer of the exported module"
                      : ot__arena_printf(c->graph->model->arena,
                                         "made of '%s', a buffer of the exported module", name);
-    return item->held ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(item->held);
 }
 
 // ---- the whole ----

@@ -142,7 +142,7 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
     value->producer = NULL;
     ot__value_set(value, dtype, &shape);
     *replaced = true;
-    return ot__graph_add_initializer(graph, value, tensor) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__graph_add_initializer(graph, value, tensor));
 }
 
 static ot_status draw_nodes(ot_graph *graph, uint64_t seed)
@@ -187,17 +187,12 @@ typedef struct initialising {
     bool *holds_inputs_first; // per value
 } initialising;
 
-// MatMul and Gemm without transB hold [in, out], all others [out, in, ...] as PyTorch does.
 static void mark_inputs_first(initialising *in)
 {
     for (int n = 0; n < in->graph->n_nodes; n++) {
         const ot_node *node = in->graph->nodes[n];
-        const ot_attr *transposed = ot__node_attr(node, "transB");
 
-        if (node->n_inputs < 2 || !node->inputs[1] || node->domain[0] != '\0')
-            continue;
-        if (strcmp(node->op_type, "MatMul") == 0 ||
-            (strcmp(node->op_type, "Gemm") == 0 && (!transposed || transposed->i == 0)))
+        if (node->n_inputs > 1 && node->inputs[1] && ot__holds_inputs_first(node))
             in->holds_inputs_first[ot__value_number(&in->numbers, node->inputs[1])] = true;
     }
 }
@@ -248,8 +243,7 @@ static ot_status init_value(const initialising *in, ot_value *value, const struc
     }
     tensor =
         ot__model_tensor_new(in->graph->model, value->constant->dtype, &value->constant->shape);
-    if (!tensor)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(tensor));
     value->constant = tensor;
     return draw(tensor, distribution_of(in, value, row), in->seed, value->name);
 }
@@ -298,8 +292,7 @@ static ot_status apply_init(const initialising *in, const char *text)
 
     OT_TRY(parse_init(text, &row, &length));
     pattern = ot__arena_strndup(graph->model->arena, text, length);
-    if (!pattern)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(pattern));
     for (int i = 0; i < graph->n_initializers; i++) {
         ot_value *value = graph->initializers[i];
 
@@ -322,7 +315,7 @@ ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *optio
         return OT_OK;
     OT_TRY(ot__numbers_build(model->graph, &in.numbers));
     in.holds_inputs_first = ot__alloc_zero((size_t)in.numbers.n_values, sizeof(bool));
-    st = in.holds_inputs_first ? OT_OK : OT_ERR_NO_MEMORY;
+    st = ot__made(in.holds_inputs_first);
     if (st == OT_OK)
         mark_inputs_first(&in);
     for (int i = 0; i < options->n_init && st == OT_OK; i++)

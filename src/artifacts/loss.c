@@ -356,15 +356,14 @@ ot_value *ot_block_loss(ot_block *block, ot_value *x, const ot_loss_options *opt
         [OT_LOSS_BCE_WITH_LOGITS] = "bce with logits",
         [OT_LOSS_CUSTOM] = "custom loss",
     };
-    static const ot_loss_options defaults = OT_LOSS_OPTIONS_INIT;
     ot_loss_options term;
     ot_value *loss = NULL;
 
     if (!ot__block_enter(block, "loss") || (x && !ot__block_takes(block, x)))
         return NULL;
-    ot__build_note(&block->build, options ? ot__options_read("ot_loss_options", options, &defaults,
-                                                             &term, sizeof term)
-                                          : ot__error(OT_ERR_INVALID, "its options are NULL"));
+    ot__build_note(&block->build,
+                   options ? OT_OPTIONS_READ(ot_loss_options, OT_LOSS_OPTIONS_INIT, options, &term)
+                           : ot__error(OT_ERR_INVALID, "its options are NULL"));
     if (block->build.status == OT_OK)
         ot__build_note(&block->build, check_options(&term));
     if (block->build.status != OT_OK)

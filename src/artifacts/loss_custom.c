@@ -38,8 +38,7 @@ static ot_status add_target(merging *m, const ot_value *inner, const char *name,
     const ot_shape shape = translate(m, &inner->shape);
 
     *out = target;
-    if (!target || !ot__graph_add_input(m->graph, target))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(target && ot__graph_add_input(m->graph, target)));
     if (inner->kind != OT_VALUE_TENSOR)
         return ot__error(OT_ERR_INVALID, "custom loss: input '%s' has no declared tensor type",
                          inner->name);
@@ -93,8 +92,7 @@ static ot_status bind_inputs(merging *m, const ot_loss_options *options)
             OT_TRY(add_target(m, inner, next_target ? next_target : inner->name, &outer));
             next_target = NULL;
         }
-        if (!ot__map_put(&m->values, inner->name, outer))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__map_put(&m->values, inner->name, outer)));
     }
     return n_bound > 0 ? OT_OK : no_binding(m);
 }
@@ -109,9 +107,8 @@ static ot_status copy_constants(merging *m)
         const ot_value *inner = custom->initializers[i];
         ot_value *outer = ot__graph_new_value(m->graph, inner->name);
 
-        if (!outer || !ot__graph_add_initializer(m->graph, outer, inner->constant) ||
-            !ot__map_put(&m->values, inner->name, outer))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(outer && ot__graph_add_initializer(m->graph, outer, inner->constant) &&
+                        ot__map_put(&m->values, inner->name, outer)));
     }
     return OT_OK;
 }
@@ -155,8 +152,7 @@ static ot_status copy_node(merging *m, const ot_node *node)
     ot_node *copy;
 
     OT_TRY(check_form(m, node));
-    if (!ends)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ends));
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i])
             ends[i] = ot__map_get(&m->values, node->inputs[i]->name);
@@ -166,8 +162,7 @@ static ot_status copy_node(merging *m, const ot_node *node)
         if (!node->outputs[i])
             continue;
         *y = ot__build_value(&b, node->outputs[i]->name);
-        if (!*y || !ot__map_put(&m->values, node->outputs[i]->name, *y))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(*y && ot__map_put(&m->values, node->outputs[i]->name, *y)));
     }
     copy = ot__op_build(&b, node->domain, node->op_type, node->name, ends, node->n_inputs,
                         ends + node->n_inputs, node->n_outputs);

@@ -4,17 +4,6 @@
 
 #include "artifacts/forward.h"
 
-static bool is_operator(const ot_node *node, const char *op_type)
-{
-    return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
-}
-
-// Softmax of LogSoftmax is Softmax again, so that one does no harm.
-static bool makes_probabilities(const ot_node *node)
-{
-    return is_operator(node, "Softmax") || is_operator(node, "Sigmoid");
-}
-
 // The node that computes the elements of `value`; NULL: none does.
 static const ot_node *maker_of(const ot_value *value)
 {
@@ -38,7 +27,7 @@ static const char *remedy(ot__arena *arena, const ot_node *maker, const ot_value
 
 static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
 {
-    const bool is_bce = term->loss == OT_LOSS_BCE_WITH_LOGITS;
+    const char *applied = ot__loss_applies(term->loss);
     const ot_graph *graph = forward->model->graph;
     ot__arena *arena = forward->model->arena;
     const ot_value *scores = term->input            ? ot__graph_find(graph, term->input)
@@ -48,21 +37,20 @@ static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
     const char *instead, *text;
     char label[160];
 
-    if ((!is_bce && term->loss != OT_LOSS_CROSS_ENTROPY) || !scores)
+    if (!applied || !scores)
         return OT_OK;
     maker = maker_of(scores);
-    if (!maker || !makes_probabilities(maker))
+    if (!maker || !ot__node_makes_probabilities(maker))
         return OT_OK;
     instead = remedy(arena, maker, scores);
-    if (!instead)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(instead));
     ot__node_label(maker, label, sizeof label);
-    text =
-        ot__arena_printf(arena,
-                         "%s takes '%s', which comes after %s, but expects scores: it applies %s "
-                         "itself, and two of them train badly; %s",
-                         is_bce ? "bce-with-logits" : "cross-entropy", scores->name, label,
-                         is_bce ? "Sigmoid" : "Softmax", instead);
+    text = ot__arena_printf(
+        arena,
+        "%s takes '%s', which comes after %s, but expects scores: it applies %s "
+        "itself, and two of them train badly; %s",
+        term->loss == OT_LOSS_BCE_WITH_LOGITS ? "bce-with-logits" : "cross-entropy", scores->name,
+        label, applied, instead);
     return ot__forward_note(forward, OT_LOG_WARNING, text);
 }
 

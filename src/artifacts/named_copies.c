@@ -35,8 +35,7 @@ static ot_status take(ot_graph *graph, const char *const *patterns, int n)
         if (!from)
             continue;
         ot__node_detach(value->producer);
-        if (!ot__graph_add_initializer(graph, value, from->constant))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_initializer(graph, value, from->constant)));
     }
     return OT_OK;
 }

@@ -38,8 +38,7 @@ static ot_status draw(ot_model *model, const char *name, const ot_tensor *like, 
     const bool is_small = fabs(was) < 0.01;
 
     *out = ot__model_tensor_new(model, like->dtype, &like->shape);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     for (int64_t i = 0; i < n; i++) {
         const double u = ot__rng_uniform(key, (uint64_t)i) - 0.5;
         const double value = is_small ? near_zero * u : was * (1 + 0.5 * u);
@@ -77,7 +76,7 @@ static ot_status check_repeatable(const ot_model *model)
     for (int n = 0; n < model->graph->n_nodes; n++) {
         const ot_node *node = model->graph->nodes[n];
 
-        if ((node->op->flags & OT_OP_RANDOM) != 0 && strcmp(node->op_type, "Dropout") != 0)
+        if ((node->op->flags & OT_OP_RANDOM) != 0 && !ot__is_dropout(node))
             return ot__error(OT_ERR_UNSUPPORTED, "%s draws random numbers",
                              ot__node_label(node, label, sizeof label));
     }
@@ -177,11 +176,9 @@ static ot_status make_inputs(trial *t)
     for (int h = 0; h < 2; h++) {
         t->half[h] = tensors(graph->n_inputs);
         t->y_half[h] = tensors(graph->n_outputs);
-        if (!t->half[h] || !t->y_half[h])
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(t->half[h] && t->y_half[h]));
     }
-    if (!t->whole || !t->y)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(t->whole && t->y));
     t->n_outputs = graph->n_outputs;
     for (int i = 0; i < graph->n_inputs; i++)
         if (!graph->inputs[i]->constant)

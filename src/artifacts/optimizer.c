@@ -150,8 +150,7 @@ static ot_status build(ot_model *model, const ot_optimizer_options *options, ot_
     OT_TRY(ot__block_describe(model, opset));
     flag = add_optimizer(&block, options, dtype);
     OT_TRY(block.build.status);
-    if (!ot__graph_add_output(model->graph, flag))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__graph_add_output(model->graph, flag)));
     return ot__note_loadable(model);
 }
 
@@ -178,11 +177,9 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
 
 static ot_status take_options(const ot_optimizer_options *given, ot_optimizer_options *own)
 {
-    static const ot_optimizer_options defaults = OT_OPTIMIZER_OPTIONS_INIT;
-
     if (!given)
         return ot__error(OT_ERR_INVALID, "its options are NULL");
-    OT_TRY(ot__options_read("ot_optimizer_options", given, &defaults, own, sizeof *own));
+    OT_TRY(OT_OPTIONS_READ(ot_optimizer_options, OT_OPTIMIZER_OPTIONS_INIT, given, own));
     return check_options(own);
 }
 

@@ -8,25 +8,20 @@
 
 ot_status ot__candidates_add(ot__candidates *c, ot_value *value)
 {
-    if (!ot__arena_grow(c->graph->model->arena, &c->items, &c->capacity, c->n, sizeof *c->items))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(
+        ot__arena_grow(c->graph->model->arena, &c->items, &c->capacity, c->n, sizeof *c->items)));
     c->items[c->n++] = (ot__candidate){.value = value, .reason = ""};
     return OT_OK;
 }
 
 ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out)
 {
-    int kept = 0;
-
     *out = (ot__candidates){.graph = graph};
     for (int i = 0; i < graph->n_initializers; i++) {
         OT_TRY(ot__candidates_add(out, graph->initializers[i]));
         graph->initializers[i]->is_input = false;
     }
-    for (int i = 0; i < graph->n_inputs; i++)
-        if (!graph->inputs[i]->is_initializer)
-            graph->inputs[kept++] = graph->inputs[i];
-    graph->n_inputs = kept;
+    ot__graph_relist(graph);
     return OT_OK;
 }
 
@@ -108,12 +103,7 @@ static ot_status check_overlap(const ot__selection *selection)
 static ot_status explain(ot__candidate *item, const char *text)
 {
     item->reason = text;
-    return text ? OT_OK : OT_ERR_NO_MEMORY;
-}
-
-static bool is_operator(const ot_node *node, const char *op_type)
-{
-    return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
+    return ot__made(text);
 }
 
 // `numbers`: of the candidates.
@@ -140,7 +130,7 @@ ot_status ot__candidates_find_places(ot__candidates *c)
         c->items[i].place = NULL;
     }
     for (int n = 0; n < c->graph->n_nodes && st == OT_OK; n++)
-        if (is_operator(c->graph->nodes[n], "Pow") || is_operator(c->graph->nodes[n], "Clip"))
+        if (ot__constants_of(c->graph->nodes[n]))
             find_places_at(c, &numbers, c->graph->nodes[n]);
     ot__numbers_deinit(&numbers);
     return st;
@@ -153,8 +143,7 @@ static const char *constant_by_place(const ot__candidates *c, const ot__candidat
 
     if (!item->place)
         return NULL;
-    return ot__arena_printf(c->graph->model->arena, "%s of %s",
-                            item->place->op_type[0] == 'P' ? "exponent" : "bound",
+    return ot__arena_printf(c->graph->model->arena, "%s of %s", ot__constants_of(item->place),
                             ot__node_label(item->place, label, sizeof label));
 }
 

@@ -77,8 +77,19 @@ ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__ca
 ot_status ot__candidates_find_places(ot__candidates *candidates); // sets place
 // purpose.c: sets reader, has_role and softmax.
 ot_status ot__candidates_find_purposes(ot__candidates *candidates, const ot__uses *uses);
-// purpose.c: the elements of this input go to the outputs as they are, wherever they go.
-bool ot__node_moves(const ot_node *node, int i_input);
+// match_operators.c
+bool ot__is_batch_norm(const ot_node *node);
+bool ot__is_constant(const ot_node *node); // what a Constant node is
+bool ot__is_dropout(const ot_node *node);
+bool ot__node_moves(const ot_node *node, int i_input); // its elements to the outputs, as they are
+bool ot__node_adds(const ot_node *node);
+bool ot__node_takes_scores(const ot_node *node, int i_input); // Softmax, or what has it inside
+bool ot__node_makes_probabilities(const ot_node *node);
+const char *ot__loss_applies(ot_loss loss); // to scores, itself: an operator; NULL: none
+// What inputs behind the first are, of a node that has constants there: "exponent" or "bound".
+const char *ot__constants_of(const ot_node *node);
+// Its second input holds [in, out]; all others hold [out, in, ...], as PyTorch does.
+bool ot__holds_inputs_first(const ot_node *node);
 // module.c: of options with names_of_module, that nothing stands for a parameter that is missing.
 ot_status ot__candidates_check_module(const ot__candidates *candidates,
                                       const ot__selection *selection);
@@ -100,6 +111,5 @@ ot_status ot__batch_norm_choose(ot__candidates *candidates, ot_batch_norm mode);
 ot_status ot__batch_norm_to_inference(ot_node *node);
 // com.microsoft BatchNormInternal, which trains.
 ot_status ot__batch_norm_to_internal(ot_node *node);
-bool ot__is_batch_norm(const ot_node *node);
 
 #endif

@@ -20,8 +20,7 @@ ot_status ot__patterns_init(ot__patterns *p, const char *const *items, int n)
 {
     *p = (ot__patterns){.items = items, .n = n};
     p->wildcards = ot__alloc_zero((size_t)n, sizeof *p->wildcards);
-    if (!p->wildcards)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(p->wildcards));
     for (int i = 0; i < n; i++) {
         if (!ot__pattern_is_name(items[i]))
             p->wildcards[p->n_wildcards++] = i;
@@ -75,8 +74,7 @@ ot_status ot__patterns_matches(const ot__patterns *p, const ot__candidates *c,
         ot__arena_alloc(c->graph->model->arena, ((size_t)p->n + 1) * sizeof *matches);
 
     *out = matches;
-    if (!matches)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(matches));
     for (int i = 0; i < c->n; i++) {
         const ot__candidate *item = &c->items[i];
         const char *const *by_name = find(p, item->value->name);

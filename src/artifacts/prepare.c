@@ -11,9 +11,7 @@ static const ot__prepare_step steps[] = {
 
 ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_options *out)
 {
-    static const ot_prepare_options defaults = OT_PREPARE_OPTIONS_INIT;
-
-    OT_TRY(ot__options_read("ot_prepare_options", given, &defaults, out, sizeof *out));
+    OT_TRY(OT_OPTIONS_READ(ot_prepare_options, OT_PREPARE_OPTIONS_INIT, given, out));
     OT_TRY(OT_GIVEN_MANY(out->shared, out->n_shared));
     for (int i = 0; i < out->n_shared; i++)
         if (!out->shared[i])
@@ -78,8 +76,7 @@ ot_status ot_model_prepare_training(const ot_model *model, const ot_prepare_opti
 
     if (findings)
         *findings = NULL;
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     OT_TRY(ot__prepare_options_take(options, &taken));
     OT_TRY(ot__findings_create(&found));

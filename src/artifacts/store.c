@@ -15,8 +15,7 @@
 ot_status ot__artifacts_create(ot_artifacts **out)
 {
     *out = ot__alloc_zero(1, sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     (*out)->arena = ot__arena_create();
     if ((*out)->arena) {
         OT_ENTER(*out);
@@ -112,7 +111,7 @@ static ot_status path_of(const char *folder, const char *prefix, const char *nam
     st = ot__buf_status(&file);
     if (st == OT_OK) {
         *out = ot__path_join(folder, file.data);
-        st = *out ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(*out);
     }
     ot__buf_deinit(&file);
     return st;
@@ -216,8 +215,7 @@ static ot_status find_parameters(ot_artifacts *artifacts)
 
     artifacts->parameter_order =
         ot__arena_alloc(artifacts->arena, (size_t)(graph->n_inputs + 1) * sizeof(const char *));
-    if (!artifacts->parameter_order)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(artifacts->parameter_order));
     for (int i = 0; i < graph->n_inputs; i++) {
         const ot__parameter *parameter =
             ot__ckpt_find(artifacts->checkpoint, graph->inputs[i]->name);
@@ -265,8 +263,7 @@ ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts
     ot_artifacts *artifacts;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(folder));
     OT_TRY(check_folder(folder, prefix));
     OT_TRY(ot__artifacts_create(&artifacts));

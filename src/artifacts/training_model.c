@@ -10,7 +10,6 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward)
 {
     ot_graph *graph = forward->model->graph;
     const ot__candidates *c = &forward->candidates;
-    int kept = 0;
 
     for (int i = 0; i < c->n; i++) {
         ot_value *value = c->items[i].value;
@@ -20,13 +19,9 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward)
         value->is_initializer = false;
         value->constant = NULL; // the forward's candidates have been read before
         value->n_known = 0;
-        if (!ot__graph_add_input(graph, value))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_input(graph, value)));
     }
-    for (int i = 0; i < graph->n_initializers; i++)
-        if (graph->initializers[i]->is_initializer)
-            graph->initializers[kept++] = graph->initializers[i];
-    graph->n_initializers = kept;
+    ot__graph_relist(graph);
     OT_TRY(ot__model_drop_unused(forward->model)); // the checkpoint has the parameters
     return ot__pass_finished(forward->model, "parameters");
 }
@@ -65,7 +60,7 @@ static ot_status new_named(ot_graph *graph, const char *base, const char *suffix
         return ot__error(OT_ERR_INVALID,
                          "'%s' is a value of the model, but training needs the name", name);
     *out = name ? ot__graph_value(graph, name) : NULL;
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 static ot_status accumulate(ot_graph *graph, const ot_value *trained, ot_value *gradient,
@@ -92,18 +87,15 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,
     ot_value **buffers = ot__arena_alloc(graph->model->arena, (size_t)(n + 1) * sizeof *buffers);
     ot_value *lazy_reset;
 
-    if (!buffers)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(buffers));
     for (int i = 0; i < n; i++) {
         OT_TRY(new_named(graph, trained[i]->name, OT_SUFFIX_BUFFER, &buffers[i]));
         ot__value_set(buffers[i], gradients[i]->dtype, &gradients[i]->shape);
-        if (!ot__graph_add_input(graph, buffers[i]))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_input(graph, buffers[i])));
     }
     OT_TRY(new_named(graph, "", OT_NAME_LAZY_RESET, &lazy_reset));
     ot__value_set(lazy_reset, OT_BOOL, &OT_SHAPE(1));
-    if (!ot__graph_add_input(graph, lazy_reset))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__graph_add_input(graph, lazy_reset)));
     for (int i = 0; i < n; i++)
         OT_TRY(accumulate(graph, trained[i], gradients[i], buffers[i], lazy_reset));
     return OT_OK;

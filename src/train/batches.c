@@ -100,8 +100,7 @@ static ot_status inputs_init(ot__inputs *inputs, const ot_session *session,
 
     inputs->bindings = ot__alloc_zero((size_t)n + 1, sizeof(*inputs->bindings));
     inputs->is_target = ot__alloc_zero((size_t)n + 1, sizeof(*inputs->is_target));
-    if (inputs->bindings == NULL || inputs->is_target == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(inputs->bindings != NULL && inputs->is_target != NULL));
     inputs->session = session;
     inputs->count = n;
     inputs->target = find_target(session, options);
@@ -249,10 +248,8 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     int64_t fixed;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(training));
-    *training = NULL;
-    OT_TRY(OT_GIVEN(validation));
-    *validation = NULL;
+    OT_TRY(OT_OUT(training));
+    OT_TRY(OT_OUT(validation));
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(dataset));
     OT_TRY(OT_OPTIONAL(validation_dataset, "validation_dataset"));

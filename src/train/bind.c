@@ -219,8 +219,7 @@ ot_status ot__inputs_bind(ot__inputs *inputs, const ot_dataset *dataset,
     for (int i = 0; i < inputs->count; i++)
         inputs->bindings[i].fields = NULL;
     b.taken = ot__alloc_zero((size_t)dataset->n_fields + 1, sizeof(*b.taken));
-    if (b.taken == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(b.taken != NULL));
     st = bind_all(&b);
     ot__free(b.taken);
     return st;

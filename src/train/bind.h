@@ -18,8 +18,8 @@ typedef struct ot__inputs {
 ot_status ot__inputs_bind(ot__inputs *inputs, const ot_dataset *dataset,
                           const ot_data_options *options);
 
-// class_axis.c: says of labels that do not fit when they would with the classes on the other axis
-// of the scores. Returns `st`.
+// match_class_axis.c: says of labels that do not fit when they would with the classes on the other
+// axis of the scores. Returns `st`.
 ot_status ot__explain_class_axis(ot_status st, const ot_session *session, const ot_dataset *dataset,
                                  const ot__inputs *inputs);
 

@@ -171,7 +171,7 @@ static ot_status add_name(ot__arena *arena, const char **at, const char **names,
         st = no_list();
     if (st == OT_OK) {
         names[*n] = ot__arena_strdup(arena, name.data);
-        st = names[*n] ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(names[*n]);
     }
     if (st == OT_OK && *n > 0 && strcmp(names[*n - 1], names[*n]) >= 0)
         st = ot__error(OT_ERR_FORMAT, "has '%s' after '%s', expected different strings in order",
@@ -190,8 +190,7 @@ ot_status ot__class_names_read(ot__arena *arena, const char *text, const char **
         most += *p == ',';
     *n = 0;
     *names = ot__arena_alloc(arena, OT_MIN(most, (size_t)MAX_CLASSES) * sizeof **names);
-    if (!*names)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*names));
     if (*at != '[')
         return no_list();
     for (at = skip_space(at + 1); *at != ']' || *n == 0; at = skip_space(at)) {

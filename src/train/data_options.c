@@ -23,20 +23,12 @@ static ot_status check(const ot_data_options *options)
     return OT_OK;
 }
 
-ot_status ot__batches_options_take(const ot_batches_options *given, ot_batches_options *own)
-{
-    static const ot_batches_options defaults = OT_BATCHES_OPTIONS_INIT;
-
-    return ot__options_read("ot_batches_options", given, &defaults, own, sizeof *own);
-}
-
 ot_status ot__data_options_take(const ot_data_options *given, ot__data_taken *taken)
 {
-    static const ot_data_options defaults = OT_DATA_OPTIONS_INIT;
-
-    OT_TRY(ot__options_read("ot_data_options", given, &defaults, &taken->data, sizeof taken->data));
+    OT_TRY(OT_OPTIONS_READ(ot_data_options, OT_DATA_OPTIONS_INIT, given, &taken->data));
     taken->given_batches = taken->data.batches;
-    OT_TRY(ot__batches_options_take(taken->given_batches, &taken->batches));
+    OT_TRY(OT_OPTIONS_READ(ot_batches_options, OT_BATCHES_OPTIONS_INIT, taken->given_batches,
+                           &taken->batches));
     taken->data.batches = &taken->batches;
     OT_TRY(OT_OPTIONAL(taken->data.forward, "forward"));
     return check(&taken->data);

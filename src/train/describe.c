@@ -116,7 +116,6 @@ ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *ses
                             ot_data_options *data, ot_batches_options *batches,
                             ot_train_options *train)
 {
-    static const ot_train_options train_defaults = OT_TRAIN_OPTIONS_INIT;
     ot__data_taken taken;
     ot_batches_options own_batches;
     ot_train_options own_train;
@@ -127,9 +126,8 @@ ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *ses
     OT_TRY(OT_GIVEN(data));
     OT_TRY(OT_GIVEN(train));
     OT_TRY(ot__data_options_take(data, &taken));
-    OT_TRY(ot__batches_options_take(batches, &own_batches));
-    OT_TRY(
-        ot__options_read("ot_train_options", train, &train_defaults, &own_train, sizeof own_train));
+    OT_TRY(OT_OPTIONS_READ(ot_batches_options, OT_BATCHES_OPTIONS_INIT, batches, &own_batches));
+    OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, train, &own_train));
     is_foreign = artifacts->n_loss_terms == 0 && taken.data.forward == NULL;
     describe_targets(artifacts, is_foreign, &taken.data);
     describe_classes(artifacts, &own_batches);

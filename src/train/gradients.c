@@ -28,9 +28,7 @@ typedef struct build {
 
 static ot_status take_options(const ot_gradients_options *given, ot_gradients_options *own)
 {
-    static const ot_gradients_options defaults = OT_GRADIENTS_OPTIONS_INIT;
-
-    OT_TRY(ot__options_read("ot_gradients_options", given, &defaults, own, sizeof *own));
+    OT_TRY(OT_OPTIONS_READ(ot_gradients_options, OT_GRADIENTS_OPTIONS_INIT, given, own));
     if ((unsigned)own->seed > OT_SEED_ONES)
         return ot__error(OT_ERR_INVALID, "unknown gradient seed %d (known: auto, input, ones)",
                          (int)own->seed);
@@ -42,16 +40,9 @@ static ot_status take_options(const ot_gradients_options *given, ot_gradients_op
 // Old models list initializers among the inputs.
 static void drop_defaults(ot_graph *graph)
 {
-    int kept = 0;
-
-    for (int i = 0; i < graph->n_inputs; i++) {
-        ot_value *x = graph->inputs[i];
-
-        x->is_input = x->constant == NULL;
-        if (x->is_input)
-            graph->inputs[kept++] = x;
-    }
-    graph->n_inputs = kept;
+    for (int i = 0; i < graph->n_inputs; i++)
+        graph->inputs[i]->is_input = graph->inputs[i]->constant == NULL;
+    ot__graph_relist(graph);
 }
 
 static ot_status find_value(const ot_graph *graph, const char *role, const char *name,
@@ -89,48 +80,34 @@ static ot_status find_values(build *b, const request *r)
 
 // ---- the graph ----
 
-static bool is_constant_node(const ot_node *node)
-{
-    return node != NULL && node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0;
-}
-
 // What is a constant would be folded into others. Parameters stand among the inputs until the
 // gradients are there, computed values among the outputs.
 static ot_status hold_values(build *b)
 {
     ot_graph *graph = b->model->graph;
-    int kept = 0;
 
-    for (int i = 0; i < graph->n_outputs; i++)
-        graph->outputs[i]->is_output = false;
-    graph->n_outputs = 0;
-    if (!ot__graph_add_output(graph, b->of))
-        return OT_ERR_NO_MEMORY;
+    ot__graph_clear_outputs(graph);
+    OT_TRY(ot__made(ot__graph_add_output(graph, b->of)));
     for (int i = 0; i < b->n_wrt; i++) {
         ot_value *x = b->wrt[i];
-        const ot_attr *value =
-            is_constant_node(x->producer) ? ot__node_attr(x->producer, "value") : NULL;
+        ot_tensor *value = ot__match_constant(x->producer);
 
-        if (value != NULL && value->t != NULL) {
+        if (value != NULL) {
             ot__node_detach(x->producer);
-            x->constant = value->t;
+            x->constant = value;
         }
         b->constant[i] = x->producer == NULL && !x->is_input ? x->constant : NULL;
         if (b->constant[i] != NULL) {
             x->is_initializer = false;
             x->constant = NULL;
             x->n_known = 0;
-            if (!ot__graph_add_input(graph, x))
-                return OT_ERR_NO_MEMORY;
+            OT_TRY(ot__made(ot__graph_add_input(graph, x)));
         } else if (x->producer != NULL && !ot__graph_add_output(graph, x)) {
             return OT_ERR_NO_MEMORY;
         }
     }
     ot__graph_drop_detached(graph);
-    for (int i = 0; i < graph->n_initializers; i++)
-        if (graph->initializers[i]->is_initializer)
-            graph->initializers[kept++] = graph->initializers[i];
-    graph->n_initializers = kept;
+    ot__graph_relist(graph);
     return OT_OK;
 }
 
@@ -144,7 +121,6 @@ static void mark_named(const ot__uses *uses, bool *is_named, const ot_value *val
 static ot_status release(build *b, const ot__uses *uses, bool *is_named)
 {
     ot_graph *graph = b->model->graph;
-    int kept = 0;
 
     for (int i = 0; i < b->n_wrt; i++)
         mark_named(uses, is_named, b->wrt[i]);
@@ -157,10 +133,8 @@ static ot_status release(build *b, const ot__uses *uses, bool *is_named)
 
         x->is_input = x->is_input && (ot__uses_count(uses, x) > 0 ||
                                       is_named[ot__value_number(&uses->numbers, x)]);
-        if (x->is_input)
-            graph->inputs[kept++] = x;
     }
-    graph->n_inputs = kept;
+    ot__graph_relist(graph);
     for (int i = 0; i < b->n_wrt; i++)
         if (b->constant[i] != NULL && ot__uses_count(uses, b->wrt[i]) > 0 &&
             !ot__graph_add_initializer(graph, b->wrt[i], b->constant[i]))
@@ -226,17 +200,15 @@ static bool has_one_element(const ot_value *value)
 
 static ot_status make_seed(build *b, ot_gradient_seed kind)
 {
-    ot_graph *graph = b->model->graph;
-    char *name;
+    ot__builder builder = {.graph = b->model->graph};
 
     if (kind == OT_SEED_ONES || (kind == OT_SEED_AUTO && has_one_element(b->of)))
         return OT_OK;
-    name = ot__arena_printf(b->model->arena, "%s_grad", b->of->name);
-    b->seed = name == NULL ? NULL : ot__graph_new_value(graph, name);
-    if (b->seed == NULL)
-        return OT_ERR_NO_MEMORY;
+    b->seed = ot__build_value(&builder, ot__build_name(&builder, "%s_grad", b->of->name));
+    OT_TRY(builder.status);
     ot__value_set(b->seed, b->of->dtype, b->of->has_shape ? &b->of->shape : NULL);
-    return ot__graph_add_input(graph, b->seed) ? OT_OK : OT_ERR_NO_MEMORY;
+    ot__build_input(&builder, b->seed);
+    return builder.status;
 }
 
 // Outputs: the value, then the gradients; those that stood for computed values only held them.
@@ -248,8 +220,7 @@ static ot_status set_outputs(build *b)
         graph->outputs[i]->is_output = false;
     graph->n_outputs = 1;
     for (int i = 0; i < b->n_wrt; i++)
-        if (!ot__graph_add_output(graph, b->gradients[i]))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(ot__graph_add_output(graph, b->gradients[i])));
     return OT_OK;
 }
 
@@ -286,14 +257,10 @@ static bool is_nonstandard(const ot_node *node)
 static ot_status note_nonstandard(ot_model *model)
 {
     ot__buf text = {0};
-    ot_status st;
 
     ot__graph_list_operators(model->graph, is_nonstandard, &text);
-    st = ot__buf_status(&text);
-    if (st == OT_OK && text.length > 0)
-        st = ot_model_set_metadata(model, OT_METADATA_NONSTANDARD, text.data);
-    ot__buf_deinit(&text);
-    return st;
+    return text.length > 0 ? ot__model_set_metadata_text(model, OT_METADATA_NONSTANDARD, &text)
+                           : ot__buf_status(&text);
 }
 
 static ot_status make_standard(ot_gradients *gradients, const ot_model *model, bool keep_operators)
@@ -316,8 +283,7 @@ static ot_status create(ot_gradients *gradients, build *b, const ot_model *model
     b->wrt = ot__arena_alloc(b->model->arena, n * sizeof(ot_value *));
     b->constant = ot__arena_alloc(b->model->arena, n * sizeof(ot_tensor *));
     b->gradients = ot__arena_alloc(b->model->arena, n * sizeof(ot_value *));
-    if (b->wrt == NULL || b->constant == NULL || b->gradients == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(b->wrt != NULL && b->constant != NULL && b->gradients != NULL));
     OT_TRY(differentiate(b, r));
     OT_TRY(make_standard(gradients, b->model, r->options.keep_operators != 0));
     OT_TRY(ot__model_align_constants(b->model));
@@ -334,8 +300,7 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
     build b = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     OT_TRY(OT_GIVEN(of));
     OT_TRY(OT_GIVEN(wrt));
@@ -343,8 +308,7 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
         return ot__error(OT_ERR_INVALID, "gradients need at least one value to derive by");
     OT_TRY(take_options(options, &r.options));
     gradients = ot__alloc_zero(1, sizeof *gradients);
-    if (gradients == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(gradients != NULL));
     OT_ENTER(gradients);
     st = create(gradients, &b, model, &r);
     ot_model_destroy(b.model);
@@ -382,8 +346,7 @@ ot_status ot_gradients_run(ot_gradients *gradients, const ot_tensor *const *inpu
     OT_TRY(OT_GIVEN(gradients));
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
-    if (feeds == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(feeds != NULL));
     for (int i = 0; i < n_inputs; i++)
         feeds[i] = (ot_feed){&inputs[i], 1};
     st = ot_runner_run(gradients->runner, feeds, n_inputs, NULL, outputs, n_outputs);

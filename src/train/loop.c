@@ -76,7 +76,7 @@ static ot_status loop_init(ot__loop *l, ot_session *session, const ot_train_opti
     l->inputs = ot__alloc_zero((size_t)l->n_inputs + 1, sizeof(*l->inputs));
     l->train_outputs.count = count_outputs(session, OT_MODE_TRAIN, options);
     l->eval_outputs.count = count_outputs(session, OT_MODE_EVAL, options);
-    return l->inputs ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(l->inputs);
 }
 
 static void loop_deinit(ot__loop *l)
@@ -305,13 +305,6 @@ static ot_status last_metrics(ot__loop *l, ot_status st, ot_metrics *last)
     return OT_OK;
 }
 
-static ot_status take_options(const ot_train_options *given, ot_train_options *own)
-{
-    static const ot_train_options defaults = OT_TRAIN_OPTIONS_INIT;
-
-    return ot__options_read("ot_train_options", given, &defaults, own, sizeof *own);
-}
-
 ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                        const ot_train_options *options, ot_metrics *last)
 {
@@ -324,7 +317,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_OPTIONAL(validation, "validation"));
-    OT_TRY(take_options(options, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
     if (own.epochs < 1 || own.accumulation < 1 || own.max_steps < 0 || own.save_every < 0 ||
         own.patience < 0)
         return ot__error(OT_ERR_INVALID,
@@ -357,7 +350,7 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
     *out = (ot_metrics){0};
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(batches));
-    OT_TRY(take_options(options, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
     st = loop_init(&l, session, &own);
     if (st == OT_OK)
         st = evaluate(&l, batches, out);

@@ -24,8 +24,7 @@ static ot_status read_numbers(ot__arena *arena, const char *text, const double *
         count += *p == ',';
     at = ot__arena_strdup(arena, text);
     numbers = ot__arena_alloc(arena, count * sizeof *numbers);
-    if (!at || !numbers)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(at && numbers));
     for (size_t i = 0; i < count; i++) {
         char *comma = strchr(at, ',');
 
@@ -115,8 +114,7 @@ static ot_status take_terms(ot_record *record, const char *note)
 
     OT_TRY(ot__loss_parse(record->arena, note, &terms, &n));
     record->losses = ot__arena_alloc(record->arena, (size_t)(n + 1) * sizeof *record->losses);
-    if (!record->losses)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(record->losses));
     for (int i = 0; i < n; i++) {
         record->n_losses = i + 1;
         OT_TRY(take_term(&terms[i], &record->losses[i]));
@@ -141,8 +139,7 @@ static ot_status read(ot_record *record, const ot_model *model)
     const char *note = ot_model_metadata(model, OT_METADATA_LOSS);
 
     record->arena = ot__arena_create();
-    if (!record->arena)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(record->arena));
     if (note)
         OT_TRY(in_key(take_terms(record, note), OT_METADATA_LOSS));
     OT_TRY(read_data(record, model));
@@ -155,12 +152,10 @@ ot_status ot_record_read(const ot_model *model, ot_record **out)
     ot_record *record;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     record = ot__alloc_zero(1, sizeof *record);
-    if (!record)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(record));
     OT_ENTER(record);
     st = read(record, model);
     if (st == OT_OK && (record->n_losses > 0 || record->has_data || record->class_names)) {
@@ -197,7 +192,7 @@ ot_status ot_record_data(const ot_record *record, ot_data_options *data,
     OT_TRY(OT_OPTIONAL(record, "record"));
     OT_TRY(OT_GIVEN(data));
     OT_TRY(ot__data_options_take(data, &taken));
-    OT_TRY(ot__batches_options_take(batches, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_batches_options, OT_BATCHES_OPTIONS_INIT, batches, &own));
     if (record && record->has_data) {
         taken.data.scale = record->scale;
         taken.data.mean = record->mean;

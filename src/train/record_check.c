@@ -174,7 +174,6 @@ static ot_status check(const ot_record *record, const ot_record_given *given)
 
 ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
 {
-    static const ot_record_given defaults = OT_RECORD_GIVEN_INIT;
     static const ot_loss_options loss_defaults = OT_LOSS_OPTIONS_INIT;
     ot_record_given own;
     ot_loss_options *losses;
@@ -182,14 +181,13 @@ ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
 
     OT_TRY(OT_OPTIONAL(record, "record"));
     OT_TRY(OT_GIVEN(given));
-    OT_TRY(ot__options_read("ot_record_given", given, &defaults, &own, sizeof own));
+    OT_TRY(OT_OPTIONS_READ(ot_record_given, OT_RECORD_GIVEN_INIT, given, &own));
     OT_TRY(OT_GIVEN_MANY(own.losses, own.n_losses));
     OT_TRY(OT_GIVEN_MANY(own.mean, own.n_mean));
     OT_TRY(OT_GIVEN_MANY(own.std, own.n_std));
     OT_TRY(OT_OPTIONAL(own.class_weights, "class_weights"));
     losses = ot__alloc_zero((size_t)own.n_losses + 1, sizeof *losses);
-    if (!losses)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(losses));
     st = ot__options_read_all("ot_loss_options", own.losses, own.n_losses, &loss_defaults, losses,
                               sizeof *losses);
     own.losses = own.losses ? losses : NULL;

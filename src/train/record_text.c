@@ -80,7 +80,7 @@ ot_status ot__record_say(ot_record *record)
     st = ot__buf_status(&text);
     if (st == OT_OK) {
         copy = ot__arena_strdup(record->arena, text.length > 2 ? text.data + 2 : "");
-        st = copy ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(copy);
         if (copy)
             ot__text_printable(copy);
         record->text = copy;

@@ -7,30 +7,20 @@
 static ot_status write_numbers(ot_model *model, const char *key, const double *numbers, int n)
 {
     ot__buf text = {0};
-    ot_status st;
 
     for (int i = 0; i < n; i++) {
         ot__buf_text(&text, i > 0 ? "," : "");
         ot__buf_float(&text, numbers[i], false);
     }
-    st = ot__buf_status(&text);
-    if (st == OT_OK)
-        st = ot_model_set_metadata(model, key, text.data);
-    ot__buf_deinit(&text);
-    return st;
+    return ot__model_set_metadata_text(model, key, &text);
 }
 
 static ot_status write_classes(ot_model *model, const char *const *names, int n)
 {
     ot__buf text = {0};
-    ot_status st;
 
     ot__class_names_write(&text, names, n);
-    st = ot__buf_status(&text);
-    if (st == OT_OK)
-        st = ot_model_set_metadata(model, OT_METADATA_CLASSES, text.data);
-    ot__buf_deinit(&text);
-    return st;
+    return ot__model_set_metadata_text(model, OT_METADATA_CLASSES, &text);
 }
 
 // Artifacts without a term pass the forward model's first output through as the loss.
@@ -40,18 +30,13 @@ static ot_status write_loss(ot_model *model, const ot_artifacts *artifacts, cons
     const char *loss = ot_model_output_name(artifacts->training, 0);
     const char *output = ot_model_output_name(forward, 0);
     ot__buf text = {0};
-    ot_status st;
 
     if (note)
         return ot_model_set_metadata(model, OT_METADATA_LOSS, note);
     if (!loss || !output || strcmp(loss, output) != 0 || strpbrk(output, "\t\n"))
         return OT_OK;
     ot__buf_printf(&text, "1\tnone\t%s\n", output);
-    st = ot__buf_status(&text);
-    if (st == OT_OK)
-        st = ot_model_set_metadata(model, OT_METADATA_LOSS, text.data);
-    ot__buf_deinit(&text);
-    return st;
+    return ot__model_set_metadata_text(model, OT_METADATA_LOSS, &text);
 }
 
 static ot_status write_data(ot_model *model, const ot_data_options *data)

@@ -18,8 +18,7 @@ static ot_status take_folder(ot__loop *l)
 
     OT_TRY(ot__path_make_folder(folder));
     path = ot__path_join(folder, ".onnxtrain-lock");
-    if (!path)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(path));
     st = ot__lock_take(path, &l->lock);
     ot__free(path);
     return st == OT_ERR_STATE ? ot__error_prefix(st, "another run saves into this directory") : st;
@@ -47,8 +46,7 @@ ot_status ot__save_open(ot__loop *l)
     l->checkpoint_path = ot__path_join(folder, "checkpoint");
     l->best_path = ot__path_join(folder, "best");
     l->model_path = ot__path_join(folder, "eval_model.onnx");
-    if (!l->checkpoint_path || !l->best_path || !l->model_path)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(l->checkpoint_path && l->best_path && l->model_path));
     OT_TRY(take_folder(l));
     OT_TRY(check_unused(l));
     l->has_old_best = !l->options->resume && ot__path_exists(l->best_path);
@@ -77,18 +75,12 @@ void ot__save_close(ot__loop *l)
 static ot_status describe_model(const ot_train_options *options, ot_model *model)
 {
     ot__buf names = {0};
-    ot_status st = OT_OK;
 
     for (int i = 0; i < options->n_outputs; i++)
         ot__buf_printf(&names, "%s%s", i > 0 ? "\n" : "", options->outputs[i]);
     if (options->n_outputs > 0)
-        st = ot__buf_status(&names);
-    if (st == OT_OK && options->n_outputs > 0)
-        st = ot_model_set_metadata(model, OT_METADATA_OUTPUTS, names.data);
-    ot__buf_deinit(&names);
-    if (st == OT_OK && options->artifacts)
-        st = ot_record_write(model, options->artifacts, options->data);
-    return st;
+        OT_TRY(ot__model_set_metadata_text(model, OT_METADATA_OUTPUTS, &names));
+    return options->artifacts ? ot_record_write(model, options->artifacts, options->data) : OT_OK;
 }
 
 static ot_status write_model(ot__loop *l)
@@ -117,8 +109,7 @@ static ot_status take_parameters(ot__loop *l, const ot_checkpoint *from)
 
     best_release(l);
     l->best = ot__alloc_zero((size_t)n + 1, sizeof(*l->best));
-    if (!l->best)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(l->best));
     for (int i = 0; i < n; i++)
         OT_TRY(ot_checkpoint_get_parameter(from, ot_checkpoint_parameter_name(l->checkpoint, i),
                                            &l->best[i]));

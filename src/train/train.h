@@ -18,7 +18,6 @@ typedef struct ot__data_taken {
 ot_status ot__data_options_take(const ot_data_options *given, ot__data_taken *taken);
 // Back into the struct that was given, but for `batches`, which stays.
 void ot__data_options_give(const ot__data_taken *taken, ot_data_options *to);
-ot_status ot__batches_options_take(const ot_batches_options *given, ot_batches_options *own);
 
 // metrics.c: sums over batches, from which ot_metrics follow.
 typedef struct ot__metric_sums {

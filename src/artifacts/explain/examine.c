@@ -120,8 +120,7 @@ static ot_status judge_all(const walk *w, ot__candidates *c, const ot__selection
         item->reason = reason_of(w, item->value);
         item->role = found == REACHES ? OT_ROLE_TRAINABLE : OT_ROLE_CONSTANT;
         item->is_blocked = found == BLOCKED;
-        if (!item->reason)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(item->reason));
         OT_TRY(ot__candidate_judge_structure(c, item, selection));
     }
     return OT_OK;
@@ -145,7 +144,7 @@ ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *
     if (st == OT_OK) {
         w.standing = ot__alloc_zero(n + 1, sizeof *w.standing);
         w.culprit = ot__alloc_zero(n + 1, sizeof(const ot_node *));
-        st = w.standing && w.culprit ? OT_OK : OT_ERR_NO_MEMORY;
+        st = ot__made(w.standing && w.culprit);
     }
     if (st == OT_OK) {
         mark_targets(&w, options);

@@ -17,8 +17,7 @@ static const char *const words[] = {
 ot_status ot__findings_create(ot_findings **out)
 {
     *out = ot__alloc_zero(1, sizeof **out);
-    if (!*out)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     OT_ENTER(*out);
     (*out)->arena = ot__arena_create();
     if ((*out)->arena)
@@ -35,10 +34,9 @@ ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int chan
 
     item.name = name ? ot__arena_strdup(findings->arena, name) : NULL;
     item.text = text ? ot__arena_strdup(findings->arena, text) : NULL;
-    if (!item.name || !item.text ||
-        !ot__arena_grow(findings->arena, &findings->items, &findings->capacity, findings->n,
-                        sizeof *findings->items))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(item.name && item.text &&
+                    ot__arena_grow(findings->arena, &findings->items, &findings->capacity,
+                                   findings->n, sizeof *findings->items)));
     findings->items[findings->n++] = item;
     return OT_OK;
 }

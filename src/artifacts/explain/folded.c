@@ -97,15 +97,14 @@ static ot_status find_first(twins *w, int i, int *first)
     const char *key = twin_key(w->c->graph->model->arena, a);
     const ot__candidate *last = key ? ot__map_get(&w->last, key) : NULL;
 
-    if (!key)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(key));
     *first = last ? (int)(last - w->c->items) : -1;
     w->of[i] = (sameness){*first, -1};
     while (*first >= 0 && memcmp(a->data, tensor_of(w, *first)->data, ot_tensor_bytes(a)) != 0)
         *first = w->of[*first].before;
     if (*first >= 0)
         return OT_OK;
-    return ot__map_put(&w->last, key, &w->c->items[i]) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(ot__map_put(&w->last, key, &w->c->items[i]));
 }
 
 static ot_status find_twin(twins *w, int i, const ot_value **twin)
@@ -132,7 +131,7 @@ ot_status ot__candidates_find_twins(const ot__candidates *c, const ot_value *con
     ot__arena *arena = c->graph->model->arena;
     const ot_value **found = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof(ot_value *));
     twins w = {.c = c, .of = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof *w.of)};
-    ot_status st = found && w.of ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(found && w.of);
 
     for (int i = 0; st == OT_OK && i < c->n; i++)
         st = find_twin(&w, i, &found[i]);

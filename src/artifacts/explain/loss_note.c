@@ -37,8 +37,7 @@ static ot_status find_probabilities(ot_artifacts *artifacts)
         n += artifacts->loss_terms[i].n_targets;
     artifacts->probabilities =
         ot__arena_alloc(artifacts->arena, (size_t)(n + 1) * sizeof *artifacts->probabilities);
-    if (artifacts->probabilities == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(artifacts->probabilities != NULL));
     artifacts->n_probabilities = 0;
     for (int i = 0; i < artifacts->n_loss_terms; i++) {
         const ot__loss_term *term = &artifacts->loss_terms[i];
@@ -62,7 +61,7 @@ static bool is_input_of(const ot_graph *graph, const char *name)
 static ot_status copy_name(ot__arena *arena, const char *name, const char **out)
 {
     *out = ot__arena_strdup(arena, name);
-    return *out ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(*out);
 }
 
 // Of a custom loss, the inputs that the model did not have.
@@ -93,8 +92,7 @@ static ot_status take_classes(ot__arena *arena, const ot_loss_options *options, 
     if (n == 0)
         return OT_OK;
     term->weights = ot__arena_alloc(arena, (size_t)n * sizeof *term->weights);
-    if (!term->weights)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(term->weights));
     term->n_weights = (int)n;
     term->weights_dtype = ot_tensor_dtype(weight) == OT_F32 ? OT_F32 : OT_F64;
     for (int64_t i = 0; i < n; i++)
@@ -129,8 +127,7 @@ ot_status ot__loss_take(ot_artifacts *artifacts, const ot__forward *forward,
         artifacts->arena, (n * ((size_t)graph->n_inputs + 1) + 1) * sizeof *targets);
 
     artifacts->loss_terms = ot__arena_alloc(artifacts->arena, (n + 1) * sizeof(ot__loss_term));
-    if (!targets || !artifacts->loss_terms)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(targets && artifacts->loss_terms));
     for (size_t i = 0; i < n; i++) {
         ot__loss_term *term = &artifacts->loss_terms[i];
 
@@ -202,8 +199,7 @@ static ot_status read_weights(ot__arena *arena, ot__loss_term *term, char *text)
     for (const char *p = text; *p; p++)
         n += *p == ',';
     term->weights = ot__arena_alloc(arena, n * sizeof *term->weights);
-    if (!term->weights)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(term->weights));
     for (char *next; text; text = next) {
         next = strchr(text, ',');
         if (next)
@@ -308,8 +304,7 @@ ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **ter
 
     *n_terms = 0;
     *terms = ot__arena_alloc(arena, n_lines * sizeof **terms);
-    if (line == NULL || targets == NULL || *terms == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(line != NULL && targets != NULL && *terms != NULL));
     for (char *next; *line != '\0'; line = next) {
         ot__loss_term *term = &(*terms)[*n_terms];
         ot_status st;

@@ -52,8 +52,7 @@ ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)
     if (!text)
         return OT_OK;
     line = ot__arena_strdup(o->arena, text);
-    if (!line)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(line));
     while (st == OT_OK && line) {
         char *end = strchr(line, '\n');
 
@@ -86,8 +85,7 @@ static ot_status find_folded(const ot__origins *o, const char *text, ot__origin 
     int n;
     const char *const *list = ot__metadata_list(o->arena, text, &n);
 
-    if (!list)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(list));
     for (int i = 0; i < n && *origin != OT_ORIGIN_PARAMETER; i++) {
         const ot__origin found = look_up(o, list[i]);
 
@@ -156,8 +154,7 @@ ot_status ot__origins_place(ot__origins *o, const ot_node *reader, const char *n
     if (!scopes || strlen(scopes) > MAX_SCOPES)
         return OT_OK;
     path = find_path(o, scopes);
-    if (!path)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(path));
     *out = OT_PLACE_ELSEWHERE;
     for (int i = 0; i + 1 < path->n; i++) { // the last is the node itself
         if (is_of_module(name, path->modules[i]))

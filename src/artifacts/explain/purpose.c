@@ -4,44 +4,6 @@
 
 #include "artifacts/parameters.h"
 
-// ---- operators ----
-
-static bool is_any(const ot_node *node, const char *const *names)
-{
-    if (node->domain[0] != '\0')
-        return false;
-    while (*names && strcmp(node->op_type, *names) != 0)
-        names++;
-    return *names != NULL;
-}
-
-bool ot__node_moves(const ot_node *node, int i_input)
-{
-    static const char *const first[] = {
-        "Identity",  "Cast",      "CastLike",       "Reshape", "Flatten", "Squeeze",
-        "Unsqueeze", "Transpose", "Expand",         "Tile",    "Slice",   "Split",
-        "Gather",    "GatherND",  "GatherElements", "Pad",     "Trilu",   NULL};
-    static const char *const all[] = {"Concat", NULL};
-
-    return (i_input == 0 && is_any(node, first)) || is_any(node, all);
-}
-
-static bool adds(const ot_node *node)
-{
-    static const char *const names[] = {"Add", "Sum", NULL};
-
-    return is_any(node, names);
-}
-
-static bool is_softmax(const ot_node *node, int i_input)
-{
-    static const char *const names[] = {"Softmax", "LogSoftmax", "SoftmaxCrossEntropyLoss", NULL};
-
-    return i_input == 0 && is_any(node, names);
-}
-
-// ---- where values lead ----
-
 // The Softmax that all readers of a value lead to: by moving and adding, and, before it has been
 // added, only by way of an addition. NULL: nobody reads it.
 typedef struct destination {
@@ -97,7 +59,7 @@ static bool has_role(const ot_node *node, int i)
     for (int k = 0; k < value->shape.ndim; k++)
         n_axes += value->shape.dim[k] != 1;
     return ot__node_input_role(node, i) != OT_PORT_ROLE_OTHER &&
-           (!adds(node) || !value->has_shape || n_axes <= 1);
+           (!ot__node_adds(node) || !value->has_shape || n_axes <= 1);
 }
 
 static void visit_input(flow *f, const ot_node *node, int i)
@@ -113,8 +75,10 @@ static void visit_input(flow *f, const ot_node *node, int i)
         to->has_role = to->has_role || out.has_role;
         return;
     }
-    to->before = join(to->before, adds(node) ? out.added : &elsewhere);
-    to->added = join(to->added, adds(node) ? out.added : is_softmax(node, i) ? node : &elsewhere);
+    to->before = join(to->before, ot__node_adds(node) ? out.added : &elsewhere);
+    to->added = join(to->added, ot__node_adds(node)              ? out.added
+                                : ot__node_takes_scores(node, i) ? node
+                                                                 : &elsewhere);
     to->reader = node;
 }
 
@@ -146,8 +110,7 @@ ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
     flow f = {.graph = c->graph, .numbers = &uses->numbers};
 
     f.to = ot__alloc_zero((size_t)uses->numbers.n_values + 1, sizeof *f.to);
-    if (!f.to)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(f.to));
     follow(&f);
     for (int i = 0; i < c->n; i++) {
         const destination *to = at(&f, c->items[i].value);

@@ -21,9 +21,8 @@ static ot_status add_line(ot_report *report, text_lines *to, const char *text)
 {
     char *copy = text ? ot__arena_strdup(report->arena, text) : NULL;
 
-    if (!copy ||
-        !ot__arena_grow(report->arena, &to->items, &to->capacity, to->n, sizeof(const char *)))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(copy && ot__arena_grow(report->arena, &to->items, &to->capacity, to->n,
+                                           sizeof(const char *))));
     to->items[to->n++] = copy;
     return OT_OK;
 }
@@ -64,16 +63,15 @@ static ot_status add_row(ot_report *report, const char *name, ot_dtype dtype, co
 {
     ot_parameter_report *row;
 
-    if (!ot__arena_grow(report->arena, &report->parameters, &report->parameters_capacity,
-                        report->n_parameters, sizeof *report->parameters))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(ot__arena_grow(report->arena, &report->parameters, &report->parameters_capacity,
+                                   report->n_parameters, sizeof *report->parameters)));
     row = &report->parameters[report->n_parameters++];
     *row = (ot_parameter_report){.name = ot__arena_strdup(report->arena, name),
                                  .dtype = dtype,
                                  .shape = *shape,
                                  .reason = ot__arena_strdup(report->arena, reason)};
     *out = row;
-    return row->name && row->reason ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(row->name && row->reason);
 }
 
 static ot_status add_parameters(ot_report *report, const ot__forward *forward)
@@ -125,7 +123,7 @@ static ot_status add_constants(ot_report *report, const ot_model *model)
     for (int n = 0; n < model->graph->n_nodes; n++) {
         const ot_node *node = model->graph->nodes[n];
 
-        if (node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0)
+        if (ot__is_constant(node))
             OT_TRY(add_constant(report, node));
     }
     return OT_OK;
@@ -215,8 +213,7 @@ static ot_status create(const ot_model *model, const ot_artifacts_options *optio
     ot_report *report = ot__alloc_zero(1, sizeof *report);
     ot_status st;
 
-    if (!report)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(report));
     OT_ENTER(report);
     report->arena = ot__arena_create();
     st = report->arena ? examine(model, options, &forward, report) : OT_ERR_NO_MEMORY;
@@ -234,8 +231,7 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
     ot__options_taken taken;
     ot_status st;
 
-    OT_TRY(OT_GIVEN(out));
-    *out = NULL;
+    OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     st = ot__options_take(options, &taken);
     if (st == OT_OK)

@@ -151,8 +151,7 @@ static ot_status say_all(ot__forward *forward, const ot__patterns *trainable, gr
         if (!is_unsure(&c->items[i], trainable))
             continue;
         g = find_group(all, forward->model->arena, &c->items[i]);
-        if (!g)
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(g));
         add(g, &c->items[i]);
     }
     for (int i = 0; i < all->n && i < MAX_GROUPS; i++)
