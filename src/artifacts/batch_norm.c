@@ -75,7 +75,6 @@ static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node 
     ot_value *value = node->inputs[i_input];
     ot_tensor *constant;
     int *candidate;
-    char label[160];
 
     while (ot__match_copy(value->producer))
         value = value->producer->inputs[0];
@@ -91,7 +90,7 @@ static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node 
             OT_ERR_UNSUPPORTED,
             "%s: running statistics '%s' are not an initializer, so they cannot be kept "
             "in the checkpoint",
-            ot__node_label(node, label, sizeof label), value->name);
+            OT_LABEL(node), value->name);
     ot__node_detach(value->producer);
     OT_TRY(ot__made(ot__graph_add_initializer(c->graph, value, constant)));
     OT_TRY(ot__candidates_add(c, value));
@@ -103,10 +102,9 @@ static ot_status resolve_statistic(ot__candidates *c, const marking *m, ot_node 
 static ot_status freeze_statistic(ot__candidates *c, const marking *m, ot_node *node, int i_input)
 {
     ot__candidate *item = NULL;
-    char label[160];
 
     OT_TRY(resolve_statistic(c, m, node, i_input, &item));
-    ot__node_label(node, label, sizeof label);
+    const char *label = OT_LABEL(node);
     if (item->role == OT_ROLE_TRAINABLE)
         return ot__error(OT_ERR_INVALID,
                          "'%s' holds running statistics of %s, which are not trained by gradient",
@@ -165,7 +163,6 @@ static bool is_read(const ot_graph *graph, const ot_value *value)
 static ot_status drop_output(ot_node *node, int i_output)
 {
     ot_value *value = node->outputs[i_output];
-    char label[160];
 
     if (!value)
         return OT_OK;
@@ -173,7 +170,7 @@ static ot_status drop_output(ot_node *node, int i_output)
         return ot__error(
             OT_ERR_UNSUPPORTED,
             "%s: output %d, '%s', is read, but has no value when statistics are stored",
-            ot__node_label(node, label, sizeof label), i_output, value->name);
+            OT_LABEL(node), i_output, value->name);
     value->producer = NULL;
     ot__graph_forget_value(node->graph, value);
     node->outputs[i_output] = NULL;

@@ -30,12 +30,10 @@ static bool is_mask(const ot_tensor *t)
 
 static ot_status find_mask(const ot__candidates *c, ot__candidate *item)
 {
-    char label[160];
-
     // What the file calls a parameter is one, whatever it does.
     if (item->origin == OT_ORIGIN_PARAMETER || !item->softmax || !is_mask(item->value->constant))
         return OT_OK;
-    ot__node_label(item->softmax, label, sizeof label);
+    const char *label = OT_LABEL(item->softmax);
     item->held = ot__arena_printf(c->graph->model->arena, "a mask of %s", label);
     return ot__made(item->held);
 }

@@ -115,7 +115,6 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
     ot_dtype dtype;
     ot_shape shape;
     ot_tensor *tensor;
-    char label[160];
     int64_t count;
     size_t n_bytes;
 
@@ -124,7 +123,7 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
         return OT_OK;
     if (!ot__dtype_is_float(dtype))
         return ot__error(OT_ERR_INVALID, "%s: element type %s, expected a float type",
-                         ot__node_label(node, label, sizeof label), ot_dtype_name(dtype));
+                         OT_LABEL(node), ot_dtype_name(dtype));
     if (own_seed && own_seed->kind == OT_ATTR_FLOAT) {
         uint32_t bits;
 
@@ -137,7 +136,7 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
                                         ot__dtype_bytes(dtype, count, &n_bytes)
                                     ? OT_ERR_NO_MEMORY
                                     : OT_ERR_INVALID,
-                                "%s", ot__node_label(node, label, sizeof label));
+                                "%s", OT_LABEL(node));
     OT_TRY(draw(tensor, d, seed, value->name));
     value->producer = NULL;
     ot__value_set(value, dtype, &shape);
@@ -232,14 +231,13 @@ static ot_status init_value(const initialising *in, ot_value *value, const struc
 {
     const bool has_fans = value->constant->shape.ndim >= 2;
     ot_tensor *tensor;
-    char text[128];
 
     if (!has_fans && (row->kind == INIT_KAIMING || row->kind == INIT_XAVIER)) {
         if (!ot__pattern_is_name(pattern))
             return OT_OK;
-        return ot__error(
-            OT_ERR_INVALID, "init '%s=%s': shape %s has no fan-in, which takes two axes or more",
-            pattern, row->name, ot__shape_text(&value->constant->shape, text, sizeof text));
+        return ot__error(OT_ERR_INVALID,
+                         "init '%s=%s': shape %s has no fan-in, which takes two axes or more",
+                         pattern, row->name, OT_SHAPE_TEXT(&value->constant->shape));
     }
     tensor =
         ot__model_tensor_new(in->graph->model, value->constant->dtype, &value->constant->shape);

@@ -116,7 +116,6 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
 {
     const ot_tensor *weight = options->weight;
     const bool is_last = options->class_axis == -1;
-    char text[160];
 
     if (!is_last && options->class_axis != 1)
         return ot__error(OT_ERR_INVALID,
@@ -130,8 +129,7 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
     if (scores->has_shape && scores->shape.ndim < 2)
         return ot__error(OT_ERR_INVALID,
                          "cross entropy: scores '%s' have shape %s, expected [N, %s]", scores->name,
-                         ot__dims_text(graph->model, &scores->shape, text, sizeof text),
-                         is_last ? "..., C" : "C, ...");
+                         OT_DIMS_TEXT(graph->model, &scores->shape), is_last ? "..., C" : "C, ...");
     if (!weight)
         return OT_OK;
     if (ot_tensor_shape(weight)->ndim != 1 ||
@@ -140,7 +138,7 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
         return ot__error(OT_ERR_INVALID,
                          "cross entropy: class weights have shape %s, expected one per class of "
                          "scores '%s'",
-                         ot__shape_text(ot_tensor_shape(weight), text, sizeof text), scores->name);
+                         OT_SHAPE_TEXT(ot_tensor_shape(weight)), scores->name);
     return OT_OK;
 }
 
@@ -308,7 +306,6 @@ static bool is_one_element(const ot_value *value)
 static ot_status check_same_shape(const ot_model *model, const ot_value *a, const ot_value *b)
 {
     bool may_fit = a->shape.ndim == b->shape.ndim;
-    char a_text[160], b_text[160];
 
     if (!a->has_shape || !b->has_shape || is_one_element(a) || is_one_element(b))
         return OT_OK;
@@ -319,8 +316,7 @@ static ot_status check_same_shape(const ot_model *model, const ot_value *a, cons
         return OT_OK;
     return ot__error(OT_ERR_INVALID,
                      "loss terms have shapes %s and %s: only equal ones, or scalars, are summed",
-                     ot__dims_text(model, &a->shape, a_text, sizeof a_text),
-                     ot__dims_text(model, &b->shape, b_text, sizeof b_text));
+                     OT_DIMS_TEXT(model, &a->shape), OT_DIMS_TEXT(model, &b->shape));
 }
 
 ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,

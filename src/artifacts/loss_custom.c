@@ -130,7 +130,6 @@ static ot_status meet(ot_model *model, ot_model *custom)
 static ot_status check_form(const merging *m, const ot_node *node)
 {
     const int64_t opset = ot__model_opset(m->graph->model, node->domain);
-    char label[160];
 
     if (opset == 0)
         return ot__model_set_opset(m->graph->model, node->domain,
@@ -140,8 +139,7 @@ static ot_status check_form(const merging *m, const ot_node *node)
     return ot__error(OT_ERR_INVALID,
                      "custom loss: %s has another signature at opset %" PRId64
                      " than at the model's opset %" PRId64,
-                     ot__node_label(node, label, sizeof label),
-                     ot__model_opset(m->custom, node->domain), opset);
+                     OT_LABEL(node), ot__model_opset(m->custom, node->domain), opset);
 }
 
 static ot_status copy_node(merging *m, const ot_node *node)

@@ -35,7 +35,6 @@ static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
                                                     : NULL;
     const ot_node *maker;
     const char *instead, *text;
-    char label[160];
 
     if (!applied || !scores)
         return OT_OK;
@@ -44,7 +43,7 @@ static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
         return OT_OK;
     instead = remedy(arena, maker, scores);
     OT_TRY(ot__made(instead));
-    ot__node_label(maker, label, sizeof label);
+    const char *label = OT_LABEL(maker);
     text = ot__arena_printf(
         arena,
         "%s takes '%s', which comes after %s, but expects scores: it applies %s "

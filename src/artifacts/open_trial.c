@@ -71,14 +71,11 @@ static ot_status draw_uniform_parameters(ot_model *a, ot_model *b)
 
 static ot_status check_repeatable(const ot_model *model)
 {
-    char label[160];
-
     for (int n = 0; n < model->graph->n_nodes; n++) {
         const ot_node *node = model->graph->nodes[n];
 
         if ((node->op->flags & OT_OP_RANDOM) != 0 && !ot__is_dropout(node))
-            return ot__error(OT_ERR_UNSUPPORTED, "%s draws random numbers",
-                             ot__node_label(node, label, sizeof label));
+            return ot__error(OT_ERR_UNSUPPORTED, "%s draws random numbers", OT_LABEL(node));
     }
     return OT_OK;
 }

@@ -46,13 +46,12 @@ static ot_status say_unmatched(const ot_graph *graph, const char *list, const ch
 {
     const ot_value *value = ot__graph_find(graph, pattern);
     ot__names names = {.wanted = pattern};
-    char label[160];
 
     if (value && value->producer)
         return ot__error(OT_ERR_INVALID,
                          "%s '%s' is computed by %s, so it is not a parameter: an exporter that "
                          "optimizes folds parameters away (torch.onnx.export: optimize=False)",
-                         list, pattern, ot__node_label(value->producer, label, sizeof label));
+                         list, pattern, OT_LABEL(value->producer));
     if (value)
         return ot__error(OT_ERR_INVALID, "%s '%s' is an input of the model, not a parameter", list,
                          pattern);
@@ -139,19 +138,16 @@ ot_status ot__candidates_find_places(ot__candidates *c)
 // Constants by their place: exponents of Pow and bounds of Clip. NULL: neither.
 static const char *constant_by_place(const ot__candidates *c, const ot__candidate *item)
 {
-    char label[160];
-
     if (!item->place)
         return NULL;
     return ot__arena_printf(c->graph->model->arena, "%s of %s", ot__constants_of(item->place),
-                            ot__node_label(item->place, label, sizeof label));
+                            OT_LABEL(item->place));
 }
 
 static const char *blocked_by(const ot_graph *graph, const ot_value *value, const ot_node *blocker)
 {
-    char label[160];
+    const char *label = OT_LABEL(blocker);
 
-    ot__node_label(blocker, label, sizeof label);
     for (int i = 0; i < blocker->n_inputs; i++)
         if (blocker->inputs[i] && strcmp(blocker->inputs[i]->name, value->name) == 0)
             return ot__arena_printf(graph->model->arena, "only through input '%s' of %s",
@@ -168,7 +164,6 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
     ot__arena *arena = c->graph->model->arena;
     const ot_value *value = item->value;
     const char *place;
-    char label[160];
 
     *may_train = false;
     if (!ot__dtype_is_float(value->dtype))
@@ -189,7 +184,7 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
     *may_train = true;
     if (status == OT_PATH_UNSUPPORTED)
         return explain(item, ot__arena_printf(arena, "reaches the loss through %s without gradient",
-                                              ot__node_label(blocker, label, sizeof label)));
+                                              OT_LABEL(blocker)));
     return explain(item, "reaches the loss");
 }
 

@@ -89,16 +89,13 @@ static bool shapes_agree(const ot_shape *a, const ot_shape *b)
 static ot_status check_type(const ot__gradients *g, const ot_node *node, const ot_value *x,
                             const ot_value *dx)
 {
-    char label[160], found[160], expected[160];
-
     if (dx->kind == OT_VALUE_TENSOR && dx->dtype == x->dtype &&
         (!dx->has_shape || !x->has_shape || shapes_agree(&dx->shape, &x->shape)))
         return OT_OK;
     return ot__error(OT_ERR_INTERNAL, "%s: its rule gives '%s' a gradient %s%s, expected %s%s",
-                     ot__node_label(node, label, sizeof label), x->name, ot_dtype_name(dx->dtype),
-                     ot__dims_text(g->graph->model, &dx->shape, found, sizeof found),
-                     ot_dtype_name(x->dtype),
-                     ot__dims_text(g->graph->model, &x->shape, expected, sizeof expected));
+                     OT_LABEL(node), x->name, ot_dtype_name(dx->dtype),
+                     OT_DIMS_TEXT(g->graph->model, &dx->shape), ot_dtype_name(x->dtype),
+                     OT_DIMS_TEXT(g->graph->model, &x->shape));
 }
 
 // Name the value as a gradient of x: "<x>_grad<suffix>".
@@ -164,7 +161,7 @@ ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, 
 {
     const ot_value *x = i_input < node->n_inputs ? node->inputs[i_input] : NULL;
     const int slot = x ? slot_of(g, node, i_input) : -1;
-    char suffix[32] = "", label[160];
+    char suffix[32] = "";
     ot_value **part;
     int v;
 
@@ -174,7 +171,7 @@ ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, 
     part = &g->parts[g->reach->uses.first[v] + slot];
     if (*part)
         return ot__error(OT_ERR_INTERNAL, "%s: its rule gives the gradient of input %d twice",
-                         ot__node_label(node, label, sizeof label), i_input);
+                         OT_LABEL(node), i_input);
     OT_TRY(check_type(g, node, x, dx));
     OT_TRY(own(g, node, i_input, &dx));
     if (g->n_parts[v] > 1)
@@ -214,11 +211,9 @@ ot_status ot__gradients_pretend(ot__gradients *g, const ot_node *node)
 
 ot_status ot__gradients_check(const ot__gradients *g, const ot_node *node)
 {
-    char label[160];
-
     for (int i = 0; i < node->n_inputs; i++)
         if (is_missing(g, node, i))
             return ot__error(OT_ERR_INTERNAL, "%s: its rule gives no gradient of input %d",
-                             ot__node_label(node, label, sizeof label), i);
+                             OT_LABEL(node), i);
     return OT_OK;
 }

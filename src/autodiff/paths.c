@@ -150,7 +150,6 @@ static void say_why(ot__buf *text, const obstacles *o, const ot_value *value)
 {
     ot_node *blocker;
     const ot_port *port = NULL;
-    char label[160];
 
     if (status_of(o, value, &blocker) == OT_PATH_NONE || !blocker) {
         ot__buf_text(text, " (no path of operators)");
@@ -160,10 +159,9 @@ static void say_why(ot__buf *text, const obstacles *o, const ot_value *value)
         if (blocker->inputs[i] == value)
             port = ot__op_input_port(blocker->op, i);
     if (port)
-        ot__buf_printf(text, " (only through input '%s' of %s)", port->name,
-                       ot__node_label(blocker, label, sizeof label));
+        ot__buf_printf(text, " (only through input '%s' of %s)", port->name, OT_LABEL(blocker));
     else
-        ot__buf_printf(text, " (stopped at %s)", ot__node_label(blocker, label, sizeof label));
+        ot__buf_printf(text, " (stopped at %s)", OT_LABEL(blocker));
 }
 
 ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, int n_from)
@@ -241,7 +239,6 @@ static ot_status say_operator(ot__buf *text, const ot__reach *reach, const ot_no
 {
     const ot_node **path = ot__alloc((size_t)reach->n_nodes * sizeof *path);
     const ot_value *from = NULL;
-    char label[160];
     int n = 0;
 
     OT_TRY(ot__made(path));
@@ -249,7 +246,7 @@ static ot_status say_operator(ot__buf *text, const ot__reach *reach, const ot_no
         path[n++] = at;
     if (ot__op_is_foreign(node) && node->domain[0])
         ot__buf_printf(text, "%s.", node->domain);
-    ot__buf_text(text, ot__node_label(node, label, sizeof label));
+    ot__buf_text(text, OT_LABEL(node));
     if (from)
         ot__buf_printf(text, " (from '%s'", from->name);
     for (int i = n - 1; from && i >= 0; i--) {

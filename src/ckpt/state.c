@@ -287,14 +287,12 @@ static ot_status check_fits(const char *what, const ot__parameter *parameter,
                             const ot_tensor *given)
 {
     const ot_tensor *value = parameter->value;
-    char found[128], expected[128];
 
     if (given->dtype == value->dtype && ot__shape_equal(&given->shape, &value->shape))
         return OT_OK;
-    return ot__error(
-        OT_ERR_INVALID, "%s '%s' is %s%s, got %s%s", what, parameter->name,
-        ot_dtype_name(value->dtype), ot__shape_text(&value->shape, expected, sizeof(expected)),
-        ot_dtype_name(given->dtype), ot__shape_text(&given->shape, found, sizeof(found)));
+    return ot__error(OT_ERR_INVALID, "%s '%s' is %s%s, got %s%s", what, parameter->name,
+                     ot_dtype_name(value->dtype), OT_SHAPE_TEXT(&value->shape),
+                     ot_dtype_name(given->dtype), OT_SHAPE_TEXT(&given->shape));
 }
 
 static ot_status set_value(const ot_checkpoint *checkpoint, const char *name,

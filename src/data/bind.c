@@ -57,10 +57,9 @@ static const char *columns_text(const ot__bound *bound, ot__names *names)
 static ot_status refuse_shape(const ot__bound *bound, const ot_shape *wanted)
 {
     const ot__field *field = bound->fields[0];
+    const char *wanted_text = OT_SHAPE_TEXT(wanted);
     ot__names names = {.wanted = ""};
-    char wanted_text[128], have_text[128];
 
-    ot__shape_text(wanted, wanted_text, sizeof(wanted_text));
     if (bound->n_fields > 1)
         return ot__error(OT_ERR_INVALID, "input '%s' wants rows of %s, got the columns %s",
                          bound->input, wanted_text, columns_text(bound, &names));
@@ -69,11 +68,10 @@ static ot_status refuse_shape(const ot__bound *bound, const ot_shape *wanted)
                          "input '%s' wants rows of %s, field '%s' has one number a row",
                          bound->input, wanted_text, field->name);
     if (wanted->ndim == 0)
-        snprintf(wanted_text, sizeof(wanted_text), "one number");
+        wanted_text = "one number";
     return ot__error(OT_ERR_INVALID, "input '%s' wants rows of %s, field '%s' has %s", bound->input,
                      wanted_text, field->name,
-                     ot__shape_text(field->is_array ? &field->row_shape : &(ot_shape){1, {1}},
-                                    have_text, sizeof(have_text)));
+                     OT_SHAPE_TEXT(field->is_array ? &field->row_shape : &(ot_shape){1, {1}}));
 }
 
 // The row's shape as the model wants it: same elements; one extent below 0 takes what is left, more

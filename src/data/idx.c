@@ -32,7 +32,7 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     ot_shape shape = {0};
     int64_t count;
     size_t start, needed;
-    char text[128], *copy;
+    char *copy;
 
     OT_TRY(ot__file_input_read(&source->input, source->path, 0, bytes,
                                (size_t)OT_MIN(n_bytes, (uint64_t)sizeof(bytes))));
@@ -53,8 +53,8 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     if (!ot__shape_count(&shape, &count) || !ot__dtype_bytes(field.dtype, count, &needed) ||
         needed > n_bytes - start)
         return ot__error(OT_ERR_FORMAT, "%s: is stated as %s%s but has %" PRIu64 " bytes",
-                         source->path, ot_dtype_name(field.dtype),
-                         ot__shape_text(&shape, text, sizeof(text)), n_bytes - start);
+                         source->path, ot_dtype_name(field.dtype), OT_SHAPE_TEXT(&shape),
+                         n_bytes - start);
     ot__field_place(&field, start);
     field.swap_bytes = ot_dtype_size(field.dtype) > 1;
     field.row_shape.ndim = shape.ndim - 1;

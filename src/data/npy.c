@@ -129,7 +129,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
     header h = {.dtype = OT_F32};
     size_t at = 0, needed;
     int64_t count;
-    char where[512], text[128], *copy;
+    char where[512], *copy;
     ot__field field = {.source = source};
 
     if (source->is_archive)
@@ -141,8 +141,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
         needed > n_bytes - at)
         return ot__error(OT_ERR_FORMAT,
                          "%s: array '%s' is stated as %s%s but has %" PRIu64 " bytes", source->path,
-                         name, ot_dtype_name(h.dtype), ot__shape_text(&h.shape, text, sizeof(text)),
-                         n_bytes - at);
+                         name, ot_dtype_name(h.dtype), OT_SHAPE_TEXT(&h.shape), n_bytes - at);
     field.dtype = h.dtype;
     field.swap_bytes = h.swap_bytes && ot_dtype_size(h.dtype) > 1;
     field.fortran_order = h.fortran_order && h.shape.ndim > 1;

@@ -11,7 +11,6 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
 {
     ot__plan *plan = b->plan;
     ot__entry *e;
-    char text[128];
 
     OT_TRY(ot__made(ot__arena_grow(plan->arena, &plan->entries, &b->entries_capacity,
                                    plan->n_entries, sizeof *plan->entries)));
@@ -24,7 +23,7 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
         !ot__element_bytes(value->dtype, e->arg.count, &e->n_bytes))
         return ot__error(OT_ERR_UNSUPPORTED,
                          "value '%s' of type %s and shape %s cannot be computed", value->name,
-                         ot_dtype_name(value->dtype), ot__shape_text(shape, text, sizeof text));
+                         ot_dtype_name(value->dtype), OT_SHAPE_TEXT(shape));
     e->name = ot__arena_strdup(plan->arena, value->name);
     OT_TRY(ot__made(e->name != NULL));
     plan->n_entries++;
@@ -91,7 +90,6 @@ static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_outp
     const ot_value *value = node->outputs[i_output];
     const ot_port *port = ot__op_output_port(node->op, i_output);
     const ot_value *from = NULL;
-    char label[128];
     ot__range range;
 
     if ((port->flags & OT_PORT_STATE) != 0) {
@@ -111,7 +109,7 @@ static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_outp
     }
     if (from == NULL || from->kind != OT_VALUE_SEQUENCE)
         return ot__error(OT_ERR_UNSUPPORTED, "%s: the length of sequence '%s' is not known",
-                         ot__node_label(node, label, sizeof label), value->name);
+                         OT_LABEL(node), value->name);
     range = ot__builder_range(b, from);
     b->ranges[ot__value_number(&b->numbers, value)] = (ot__range){b->plan->n_entries, range.count};
     for (int k = 0; k < range.count; k++) {
@@ -126,7 +124,6 @@ static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_outp
 static ot_status add_values(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
-    char label[128];
 
     for (int i = 0; i < g->n_inputs; i++)
         OT_TRY(add_input(b, i));
@@ -139,8 +136,8 @@ static ot_status add_values(ot__plan_builder *b)
             if (value == NULL || b->ranges[ot__value_number(&b->numbers, value)].first >= 0)
                 continue;
             if (value->constant == NULL)
-                return ot__error(OT_ERR_INVALID, "%s: nothing makes its input '%s'",
-                                 ot__node_label(node, label, sizeof label), value->name);
+                return ot__error(OT_ERR_INVALID, "%s: nothing makes its input '%s'", OT_LABEL(node),
+                                 value->name);
             OT_TRY(add_tensor(b, value, OT_SOURCE_CONSTANT));
         }
         for (int i = 0; i < node->n_outputs; i++)

@@ -120,7 +120,6 @@ ot_status ot__build_order(ot__plan_builder *b)
     bool *kept = ot__arena_alloc(b->arena, (size_t)plan->n_entries + 1);
     int *order = ot__arena_alloc(b->arena, ((size_t)g->n_nodes + 1) * sizeof *order);
     described d = {0};
-    char label[128];
     size_t peak;
     int stuck;
 
@@ -139,7 +138,7 @@ ot_status ot__build_order(ot__plan_builder *b)
     if (st == OT_ERR_INVALID)
         return ot__error(OT_ERR_INVALID,
                          "%s: reads the old value of what another node must overwrite first",
-                         ot__node_label(g->nodes[stuck], label, sizeof label));
+                         OT_LABEL(g->nodes[stuck]));
     for (int i = 0; st == OT_OK && i < g->n_nodes; i++)
         b->order[i] = g->nodes[order[i]];
     return st;

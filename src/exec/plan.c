@@ -124,14 +124,12 @@ static ot_status build_steps(ot__plan_builder *b)
 
 static ot_status check_graph(const ot_graph *graph)
 {
-    char label[128];
-
     for (int i = 0; i < graph->n_nodes; i++) {
         const ot_op_def *op = graph->nodes[i]->op;
 
         if (op == NULL || op->kernels == NULL)
             return ot__error(OT_ERR_UNSUPPORTED, "%s: the operator cannot be run",
-                             ot__node_label(graph->nodes[i], label, sizeof label));
+                             OT_LABEL(graph->nodes[i]));
     }
     return OT_OK;
 }

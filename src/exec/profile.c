@@ -15,7 +15,7 @@ bool ot__profile_wanted(void)
 static void describe_args(ot__buf *out, const ot_arg *const *args, int n)
 {
     enum { SHOWN = 8 };
-    char shape[160], form[64];
+    char form[64];
 
     for (int i = 0; i < OT_MIN(n, (int)SHOWN); i++) {
         ot__buf_text(out, i > 0 ? ", " : " ");
@@ -23,8 +23,7 @@ static void describe_args(ot__buf *out, const ot_arg *const *args, int n)
             ot__buf_text(out, "-");
         else
             ot__buf_printf(out, "%s%s%s%s", ot_dtype_name(args[i]->dtype),
-                           ot__shape_text(&args[i]->shape, shape, sizeof shape),
-                           args[i]->form != NULL ? " as " : "",
+                           OT_SHAPE_TEXT(&args[i]->shape), args[i]->form != NULL ? " as " : "",
                            ot__form_text(args[i]->form, form, sizeof form));
     }
     if (n > SHOWN)

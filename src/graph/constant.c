@@ -51,10 +51,9 @@ ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape 
     char *data;
 
     if (!constant_bytes(dtype, shape, &n_bytes) || n_bytes > SIZE_MAX - alignment) {
-        char text[128];
 
         ot__error(OT_ERR_INVALID, "%s constant of shape %s has no size", ot_dtype_name(dtype),
-                  ot__shape_text(shape, text, sizeof text));
+                  OT_SHAPE_TEXT(shape));
         return NULL;
     }
     if (n_bytes >= own_from && dtype != OT_STRING)

@@ -99,7 +99,6 @@ static bool broadcast_dim(int64_t a, int64_t b, int64_t *y)
 ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y)
 {
     ot_shape out = {.ndim = OT_MAX(a->ndim, b->ndim)};
-    char a_text[128], b_text[128];
 
     *y = (ot_shape){0};
     for (int i = 0; i < out.ndim; i++) {
@@ -107,9 +106,8 @@ ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y)
         int64_t a_dim = i_a < 0 ? 1 : a->dim[i_a], b_dim = i_b < 0 ? 1 : b->dim[i_b];
 
         if (!broadcast_dim(a_dim, b_dim, &out.dim[i]))
-            return ot__error(OT_ERR_INVALID, "shapes %s and %s do not broadcast",
-                             ot__shape_text(a, a_text, sizeof a_text),
-                             ot__shape_text(b, b_text, sizeof b_text));
+            return ot__error(OT_ERR_INVALID, "shapes %s and %s do not broadcast", OT_SHAPE_TEXT(a),
+                             OT_SHAPE_TEXT(b));
     }
     *y = out;
     return OT_OK;

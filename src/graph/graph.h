@@ -66,6 +66,8 @@ ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y);
 int64_t ot__dim_least(const ot_model *model, int64_t dim);
 char *ot__dims_text(const ot_model *model, const ot_shape *shape, char *text,
                     size_t size); // "[batch,3]"
+// The same in a buffer of the block around it, for messages.
+#define OT_DIMS_TEXT(model, shape) ot__dims_text(model, shape, (char[256]){""}, 256)
 
 // ---- metadata ----
 
@@ -343,7 +345,8 @@ bool ot__node_set_tensor(ot_node *node, const char *name, ot_tensor *value); // 
 void ot__node_remove_attr(ot_node *node, const char *name);
 bool ot__node_copy_attrs(ot_node *to, const ot_node *from);
 const char *ot__node_label(const ot_node *node, char *text,
-                           size_t size); // "Gemm 'fc1'", for messages
+                           size_t size);                          // "Gemm 'fc1'", for messages
+#define OT_LABEL(node) ot__node_label(node, (char[160]){""}, 160) // in the block around it
 
 // ---- building (builder.c) ----
 //

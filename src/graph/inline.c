@@ -116,12 +116,10 @@ static ot_status resolve_attr(void *context, const ot_node *node, const ot_attr 
         if (strcmp(c->function->attr_defaults[i]->name, attr->ref_name) == 0)
             found = c->function->attr_defaults[i];
     if (found && attr->kind != OT_ATTR_UNDEFINED && attr->kind != found->kind) {
-        char label[160];
 
-        return ot__error(OT_ERR_FORMAT,
-                         "%s in function '%s': attribute '%s' has kind %d, but '%s' has kind %d",
-                         ot__node_label(node, label, sizeof label), c->function->name, attr->name,
-                         attr->kind, found->name, found->kind);
+        return ot__error(
+            OT_ERR_FORMAT, "%s in function '%s': attribute '%s' has kind %d, but '%s' has kind %d",
+            OT_LABEL(node), c->function->name, attr->name, attr->kind, found->name, found->kind);
     }
     *out = found;
     return OT_OK;
@@ -130,16 +128,13 @@ static ot_status resolve_attr(void *context, const ot_node *node, const ot_attr 
 static ot_status check_counts(const call *c)
 {
     const ot__function *f = c->function;
-    char label[160];
 
     if (c->node->n_inputs > f->n_inputs)
         return ot__error(OT_ERR_FORMAT, "%s has %d inputs, but the function takes %d",
-                         ot__node_label(c->node, label, sizeof label), c->node->n_inputs,
-                         f->n_inputs);
+                         OT_LABEL(c->node), c->node->n_inputs, f->n_inputs);
     if (c->node->n_outputs > f->n_outputs)
         return ot__error(OT_ERR_FORMAT, "%s has %d outputs, but the function gives %d",
-                         ot__node_label(c->node, label, sizeof label), c->node->n_outputs,
-                         f->n_outputs);
+                         OT_LABEL(c->node), c->node->n_outputs, f->n_outputs);
     return OT_OK;
 }
 
@@ -170,12 +165,10 @@ static ot_status copy_repeated_outputs(const call *c, ot__copy_scope *scope,
         if (!c->node->outputs[i] || made == c->node->outputs[i])
             continue;
         if (made == omitted) {
-            char label[160];
 
             return ot__error(OT_ERR_FORMAT,
                              "%s leaves out input '%s', which the function gives back as output %d",
-                             ot__node_label(c->node, label, sizeof label), c->function->outputs[i],
-                             i);
+                             OT_LABEL(c->node), c->function->outputs[i], i);
         }
         OT_TRY(ot__made(ot__graph_add_node(scope->to, "", "Identity", c->node->name, &made, 1,
                                            &c->node->outputs[i], 1)));

@@ -147,10 +147,8 @@ static ot_status reorder(sorting *s)
     ot_node **nodes;
 
     if (on_cycle) {
-        char label[160];
 
-        return ot__error(OT_ERR_FORMAT, "%s depends on its own output",
-                         ot__node_label(on_cycle, label, sizeof label));
+        return ot__error(OT_ERR_FORMAT, "%s depends on its own output", OT_LABEL(on_cycle));
     }
     nodes = ot__alloc((size_t)graph->n_nodes * sizeof *nodes);
     OT_TRY(ot__made(nodes));

@@ -62,21 +62,18 @@ static bool is_defined(const scope *s, const ot_value *value)
 static ot_status undefined_input(const scope *s, const ot_node *node, int i_input)
 {
     const ot_value *value = node->inputs[i_input];
+    const char *label = OT_LABEL(node);
     const ot_node *on_cycle = NULL;
-    char label[160], producer[160];
 
-    ot__node_label(node, label, sizeof label);
     if (!value->producer)
         return ot__error(OT_ERR_FORMAT, "%s: input %d, '%s', is not defined", label, i_input,
                          value->name);
     for (; s && !on_cycle; s = s->outer)
         on_cycle = ot__graph_find_cycle((ot_graph *)(uintptr_t)s->graph);
     if (on_cycle)
-        return ot__error(OT_ERR_FORMAT, "%s depends on its own output",
-                         ot__node_label(on_cycle, label, sizeof label));
+        return ot__error(OT_ERR_FORMAT, "%s depends on its own output", OT_LABEL(on_cycle));
     return ot__error(OT_ERR_FORMAT, "%s: input %d, '%s', is used before %s defines it", label,
-                     i_input, value->name,
-                     ot__node_label(value->producer, producer, sizeof producer));
+                     i_input, value->name, OT_LABEL(value->producer));
 }
 
 static ot_status verify_graph(const ot_graph *graph, scope *outer);
@@ -92,11 +89,8 @@ static ot_status verify_subgraphs(const ot_node *node, scope *s)
 
 static ot_status verify_node(const ot_node *node, scope *s)
 {
-    char label[160];
-
     if (node->graph != s->graph)
-        return ot__error(OT_ERR_INTERNAL, "%s belongs to another graph",
-                         ot__node_label(node, label, sizeof label));
+        return ot__error(OT_ERR_INTERNAL, "%s belongs to another graph", OT_LABEL(node));
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] && !is_defined(s, node->inputs[i]))
             return undefined_input(s, node, i);
@@ -109,7 +103,7 @@ static ot_status verify_node(const ot_node *node, scope *s)
         OT_TRY(define(s, value, "value"));
         if (value->producer != node || value->i_producer_output != i)
             return ot__error(OT_ERR_INTERNAL, "'%s' does not know %s as its producer", value->name,
-                             ot__node_label(node, label, sizeof label));
+                             OT_LABEL(node));
     }
     return OT_OK;
 }

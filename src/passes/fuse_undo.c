@@ -9,10 +9,8 @@ static const char activation_prefix[] = "activation_";
 
 static void refuse(ot__builder *b, const ot_node *node, const char *what)
 {
-    char label[160];
-
-    ot__build_note(b, ot__error(OT_ERR_UNSUPPORTED, "%s: %s is not supported",
-                                ot__node_label(node, label, sizeof label), what));
+    ot__build_note(b,
+                   ot__error(OT_ERR_UNSUPPORTED, "%s: %s is not supported", OT_LABEL(node), what));
 }
 
 // ---- building what comes behind ----
@@ -188,7 +186,6 @@ static const struct {
 static ot_status unfuse(ot_node *node, bool *changed)
 {
     ot__builder b = {.graph = node->graph};
-    char label[160];
 
     for (size_t i = 0; i < OT_COUNT(fused); i++) {
         bool is_whole = node->n_outputs > 0 && node->outputs[0] != NULL;
@@ -198,8 +195,7 @@ static ot_status unfuse(ot_node *node, bool *changed)
         for (int k = 0; k < fused[i].n_inputs; k++)
             is_whole = is_whole && k < node->n_inputs && node->inputs[k];
         if (!is_whole)
-            return ot__error(OT_ERR_INVALID, "%s lacks inputs or outputs",
-                             ot__node_label(node, label, sizeof label));
+            return ot__error(OT_ERR_INVALID, "%s lacks inputs or outputs", OT_LABEL(node));
         *changed = true;
         fused[i].unfuse(&b, node);
         return b.status;

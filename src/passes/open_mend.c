@@ -22,10 +22,8 @@ static ot_status replace_input(ot__opener *o, ot_node *node, int i_input, ot_val
 
 static ot_status holds(const ot__opener *o, const ot_node *node, const ot_value *value)
 {
-    char label[160];
-
     return ot__error(OT_ERR_INVALID, "%s reads '%s', which holds the batch size %" PRId64,
-                     ot__node_label(node, label, sizeof label), value->name, o->batch);
+                     OT_LABEL(node), value->name, o->batch);
 }
 
 // ---- shapes ----
@@ -338,13 +336,12 @@ static ot_status mend_recurrent(ot__opener *o, ot_node *node)
     const ot_attr *layout = ot__node_attr(node, "layout");
     const bool batch_first = layout && layout->i != 0;
     const ot__place *x = ot__open_place(o, node->inputs[0]);
-    char label[160];
 
     if (!ot__place_is_known(x))
         return OT_OK;
     if (x->axis != (batch_first ? 0 : 1))
         return ot__error(OT_ERR_INVALID, "%s takes axis 0 of the input as its steps",
-                         ot__node_label(node, label, sizeof label));
+                         OT_LABEL(node));
     for (int i = LENGTHS; i <= CELL && i < node->n_inputs; i++) {
         const int axis = i == LENGTHS || batch_first ? 0 : 1;
         const ot_shape *was = ot__open_was(o, node->inputs[i]);

@@ -173,7 +173,6 @@ static bool has_subgraph(const ot_node *node)
 static ot_status check_raising(const ot_model *model, const ot_node *node)
 {
     const int64_t opset = ot__model_opset(model, "");
-    char label[160];
 
     if (opset == 0 || opset >= OT_OP_BASE_OPSET ||
         (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0 && !has_subgraph(node)))
@@ -181,7 +180,7 @@ static ot_status check_raising(const ot_model *model, const ot_node *node)
     return ot__error(OT_ERR_UNSUPPORTED,
                      "%s: the operator is not known, and the model's opset %" PRId64
                      " is to be raised to %d; export it with that opset",
-                     ot__node_label(node, label, sizeof label), opset, OT_OP_BASE_OPSET);
+                     OT_LABEL(node), opset, OT_OP_BASE_OPSET);
 }
 
 // With all that its subgraphs hold: inside, nothing is looked at.

@@ -139,12 +139,10 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
 // Shapes that were only stated may state the number.
 static ot_status check_inferred(const ot__opener *o, const ot_node *node, const ot_value *y)
 {
-    char label[160];
-
     if (y->kind != OT_VALUE_TENSOR || y->has_shape || !ot__open_was(o, y))
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "%s: the shape of '%s' does not follow from its inputs",
-                     ot__node_label(node, label, sizeof label), y->name);
+                     OT_LABEL(node), y->name);
 }
 
 static ot_status visit(ot__opener *o, ot_node *node)

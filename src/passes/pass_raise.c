@@ -4,11 +4,9 @@
 
 static ot_status raise_node(ot_node *node, const ot_op_def *op, int64_t opset)
 {
-    char label[160];
-
     if (op == NULL)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s is not known at opset %" PRId64,
-                         ot__node_label(node, label, sizeof label), opset);
+        return ot__error(OT_ERR_UNSUPPORTED, "%s is not known at opset %" PRId64, OT_LABEL(node),
+                         opset);
     return ot__op_raise_node(node, op);
 }
 

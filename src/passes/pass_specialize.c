@@ -50,14 +50,11 @@ static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t 
 
 static ot_status set_input(specializing *s, ot_value *input, const ot_shape *shape)
 {
-    char found[128], expected[256];
-
     if (input->kind != OT_VALUE_TENSOR)
         return OT_OK;
     if (input->has_shape && input->shape.ndim != shape->ndim)
         return ot__error(OT_ERR_INVALID, "input '%s' has shape %s, expected %s", input->name,
-                         ot__shape_text(shape, found, sizeof found),
-                         ot__dims_text(s->model, &input->shape, expected, sizeof expected));
+                         OT_SHAPE_TEXT(shape), OT_DIMS_TEXT(s->model, &input->shape));
     for (int k = 0; input->has_shape && k < shape->ndim; k++)
         OT_TRY(bind(s, input, k, shape->dim[k]));
     ot__value_set(input, input->dtype, shape);
@@ -104,7 +101,6 @@ static void forget_symbols(const ot_graph *graph)
 static ot_status check_static(const ot_model *model)
 {
     const ot_graph *graph = model->graph;
-    char label[160], shape[256];
 
     for (int n = 0; n < graph->n_nodes; n++) {
         for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
@@ -113,10 +109,10 @@ static ot_status check_static(const ot_model *model)
             if (!y || y->kind == OT_VALUE_SEQUENCE ||
                 (y->has_shape && ot__shape_is_static(&y->shape)))
                 continue;
-            return ot__error(
-                OT_ERR_UNSUPPORTED, "%s: the shape of '%s' is known only at run time: %s",
-                ot__node_label(graph->nodes[n], label, sizeof label), y->name,
-                y->has_shape ? ot__dims_text(model, &y->shape, shape, sizeof shape) : "?");
+            return ot__error(OT_ERR_UNSUPPORTED,
+                             "%s: the shape of '%s' is known only at run time: %s",
+                             OT_LABEL(graph->nodes[n]), y->name,
+                             y->has_shape ? OT_DIMS_TEXT(model, &y->shape) : "?");
         }
     }
     return OT_OK;

@@ -365,7 +365,6 @@ static ot_status say_left(const tensor *t, const group *g)
     for (int i = g->first; st == OT_OK && i >= 0; i = t->readers[i].next) {
         const reader *r = &t->readers[i];
         const char *where = r->owner.module;
-        char label[160];
 
         if (r->use.i_input < 0)
             continue;
@@ -373,7 +372,7 @@ static ot_status say_left(const tensor *t, const group *g)
         if (r->is_named)
             where = r->name;
         if (!where)
-            where = ot__arena_strdup(arena, ot__node_label(r->use.node, label, sizeof label));
+            where = ot__arena_strdup(arena, OT_LABEL(r->use.node));
         if (!where || (!ot__map_get(&seen, where) && !ot__map_put(&seen, where, t->value)))
             st = OT_ERR_NO_MEMORY;
         else if ((size_t)n < seen.count)

@@ -15,7 +15,6 @@ static ot_status make(const ot_session *session, const ot__program *program, ot_
     const ot_shape *shape = &program->given.shapes[input->i_user];
     const ot_value *value = program->model->graph->inputs[program->user_inputs[input->i_user]];
     const bool is_kept = program == &session->training && !session->overwrite_gradients;
-    char had[160], has[160];
 
     if (input->gradient != NULL && ot__shape_equal(&input->gradient->shape, shape))
         return OT_OK;
@@ -23,8 +22,7 @@ static ot_status make(const ot_session *session, const ot__program *program, ot_
         return ot__error(OT_ERR_STATE,
                          "input '%s' has shape %s, but its gradient so far is of %s: reset the "
                          "gradients first",
-                         value->name, ot__shape_text(shape, has, sizeof has),
-                         ot__shape_text(&input->gradient->shape, had, sizeof had));
+                         value->name, OT_SHAPE_TEXT(shape), OT_SHAPE_TEXT(&input->gradient->shape));
     ot_tensor_destroy(input->gradient);
     return ot_tensor_create(value->dtype, shape, &input->gradient);
 }

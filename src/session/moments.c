@@ -61,7 +61,6 @@ static bool are_left_behind(const ot__optimizer *o)
 static ot_status check_moment(const ot__parameter *p, int k)
 {
     const ot_tensor *m = p->moments[k];
-    char found[160], expected[160];
 
     if (m == NULL)
         return ot__error(OT_ERR_INVALID,
@@ -69,10 +68,8 @@ static ot_status check_moment(const ot__parameter *p, int k)
                          p->name);
     if (m->dtype != p->value->dtype || !ot__shape_equal(&m->shape, &p->value->shape))
         return ot__error(OT_ERR_INVALID, "momentum%d of parameter '%s' is %s%s, expected %s%s", k,
-                         p->name, ot_dtype_name(m->dtype),
-                         ot__shape_text(&m->shape, found, sizeof found),
-                         ot_dtype_name(p->value->dtype),
-                         ot__shape_text(&p->value->shape, expected, sizeof expected));
+                         p->name, ot_dtype_name(m->dtype), OT_SHAPE_TEXT(&m->shape),
+                         ot_dtype_name(p->value->dtype), OT_SHAPE_TEXT(&p->value->shape));
     return OT_OK;
 }
 

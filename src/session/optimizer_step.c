@@ -86,7 +86,6 @@ static ot_status check_one_rule(const ot__optimizer *o)
 {
     const ot_graph *g = o->program.model->graph;
     const ot_node *rule = NULL;
-    char label[160];
 
     for (int i = 0; i < g->n_nodes; i++)
         for (int k = 0; k < g->nodes[i]->n_inputs; k++) {
@@ -99,7 +98,7 @@ static ot_status check_one_rule(const ot__optimizer *o)
                 return ot__error(OT_ERR_INVALID,
                                  "optimizer model: %s and another %s before it update the "
                                  "parameters, expected one",
-                                 ot__node_label(g->nodes[i], label, sizeof label), rule->op_type);
+                                 OT_LABEL(g->nodes[i]), rule->op_type);
             rule = g->nodes[i];
         }
     if (rule != NULL)

@@ -58,7 +58,6 @@ static ot_status check_parameter(const ot__program *program, const ot_checkpoint
                                  const ot_value *value, const ot__parameter *p)
 {
     const ot_tensor *t = p->value;
-    char found[160], expected[160];
     bool fits;
 
     if (t == NULL || value->kind != OT_VALUE_TENSOR)
@@ -75,11 +74,9 @@ static ot_status check_parameter(const ot__program *program, const ot_checkpoint
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s%s, but %s%s in the checkpoint",
                      program->what, value->name, ot_dtype_name(value->dtype),
-                     value->has_shape
-                         ? ot__dims_text(program->model, &value->shape, expected, sizeof expected)
-                         : "",
+                     value->has_shape ? OT_DIMS_TEXT(program->model, &value->shape) : "",
                      ot_dtype_name(t->dtype),
-                     checkpoint->is_nominal ? "" : ot__shape_text(&t->shape, found, sizeof found));
+                     checkpoint->is_nominal ? "" : OT_SHAPE_TEXT(&t->shape));
 }
 
 static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoint,

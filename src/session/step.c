@@ -24,7 +24,6 @@ static ot_status check_count(const ot__program *program, int n_inputs)
 static ot_status check_input(const ot__program *program, int i_user, const ot_tensor *t)
 {
     const ot_value *value = program->model->graph->inputs[program->user_inputs[i_user]];
-    char found[160], expected[256];
     bool fits = true;
 
     if (t == NULL)
@@ -41,8 +40,7 @@ static ot_status check_input(const ot__program *program, int i_user, const ot_te
     if (fits)
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "input %d '%s' has shape %s, expected %s", i_user, value->name,
-                     ot__shape_text(&t->shape, found, sizeof found),
-                     ot__dims_text(program->model, &value->shape, expected, sizeof expected));
+                     OT_SHAPE_TEXT(&t->shape), OT_DIMS_TEXT(program->model, &value->shape));
 }
 
 static ot_status take_shapes(ot__program *program, const ot_tensor *const *inputs, int n_inputs)
@@ -90,8 +88,6 @@ static void bind_inputs(const ot_session *session, const ot__program *program, o
 static ot_status check_outputs(const ot__program *program, const ot__plan *plan,
                                ot_tensor *const *outputs, int n_outputs)
 {
-    char found[160], expected[160];
-
     if (n_outputs > program->n_user_outputs)
         return ot__error(OT_ERR_INVALID, "%s: %d outputs wanted, it has %d", program->what,
                          n_outputs, program->n_user_outputs);
@@ -100,11 +96,10 @@ static ot_status check_outputs(const ot__program *program, const ot__plan *plan,
         const ot_tensor *t = outputs[i];
 
         if (t != NULL && (t->dtype != y->dtype || !ot__shape_equal(&t->shape, &y->shape)))
-            return ot__error(
-                OT_ERR_INVALID, "output %d '%s' is %s%s, the given tensor %s%s", i,
-                program->model->graph->outputs[program->user_outputs[i]]->name,
-                ot_dtype_name(y->dtype), ot__shape_text(&y->shape, expected, sizeof expected),
-                ot_dtype_name(t->dtype), ot__shape_text(&t->shape, found, sizeof found));
+            return ot__error(OT_ERR_INVALID, "output %d '%s' is %s%s, the given tensor %s%s", i,
+                             program->model->graph->outputs[program->user_outputs[i]]->name,
+                             ot_dtype_name(y->dtype), OT_SHAPE_TEXT(&y->shape),
+                             ot_dtype_name(t->dtype), OT_SHAPE_TEXT(&t->shape));
         if (t != NULL && t->dtype == OT_STRING)
             return ot__error(OT_ERR_INVALID,
                              "output %d '%s' is of type string, whose tensor the step makes: it "

@@ -4,15 +4,13 @@
 ot_status ot__shape_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y)
 {
     ot_shape result = {.ndim = OT_MAX(a->ndim, b->ndim)};
-    char a_text[128], b_text[128];
 
     for (int i = 0; i < result.ndim; i++) { // from the last axis
         int64_t da = i < a->ndim ? a->dim[a->ndim - 1 - i] : 1;
         int64_t db = i < b->ndim ? b->dim[b->ndim - 1 - i] : 1;
         if (da != db && da != 1 && db != 1)
-            return ot__error(OT_ERR_INVALID, "shapes %s and %s do not broadcast",
-                             ot__shape_text(a, a_text, sizeof(a_text)),
-                             ot__shape_text(b, b_text, sizeof(b_text)));
+            return ot__error(OT_ERR_INVALID, "shapes %s and %s do not broadcast", OT_SHAPE_TEXT(a),
+                             OT_SHAPE_TEXT(b));
         result.dim[result.ndim - 1 - i] = da == 1 ? db : da;
     }
     *y = result;

@@ -5,7 +5,6 @@
 
 static ot_status sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
 {
-    char text[128];
     int64_t count;
     size_t none;
 
@@ -21,7 +20,7 @@ static ot_status sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
                              shape->dim[i]);
     if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, n_bytes))
         return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",
-                         ot_dtype_name(dtype), ot__shape_text(shape, text, sizeof(text)));
+                         ot_dtype_name(dtype), OT_SHAPE_TEXT(shape));
     return OT_OK;
 }
 
@@ -67,7 +66,6 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
                          ot_tensor **out)
 {
     size_t expected;
-    char text[128];
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(shape));
@@ -76,7 +74,7 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
     OT_TRY(sizes(dtype, shape, &expected));
     if (n_bytes != expected)
         return ot__error(OT_ERR_INVALID, "%s%s needs %zu bytes, got %zu", ot_dtype_name(dtype),
-                         ot__shape_text(shape, text, sizeof(text)), expected, n_bytes);
+                         OT_SHAPE_TEXT(shape), expected, n_bytes);
     return make_over(dtype, shape, n_bytes, data, out);
 }
 
@@ -85,11 +83,9 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
 static ot_status text_sizes(const ot_shape *shape, const ot__bytes *texts, int64_t count,
                             size_t *n_array, size_t *n_all)
 {
-    char text[128];
-
     if (!ot__element_bytes(OT_STRING, count, n_array))
         return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",
-                         ot_dtype_name(OT_STRING), ot__shape_text(shape, text, sizeof(text)));
+                         ot_dtype_name(OT_STRING), OT_SHAPE_TEXT(shape));
     *n_all = *n_array;
     for (int64_t i = 0; i < count; i++) {
         if (texts[i].size > SIZE_MAX - *n_all)

@@ -30,6 +30,8 @@ void ot__shape_strides(const ot_shape *shape,
                        int64_t strides[OT_MAX_NDIM]); // row-major, in elements
 // "[2,3]"; extents below 0 print as '?'. Writes at most `size` bytes with the NUL; returns `text`.
 char *ot__shape_text(const ot_shape *shape, char *text, size_t size);
+// In a buffer of the block around it, for messages.
+#define OT_SHAPE_TEXT(...) ot__shape_text(__VA_ARGS__, (char[256]){""}, 256)
 // -ndim <= axis < ndim, brought to 0..ndim-1; false when out of range.
 bool ot__axis_normalize(int64_t axis, int ndim, int *out);
 

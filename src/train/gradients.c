@@ -161,13 +161,11 @@ static ot_status release_values(build *b)
 static ot_status refuse_path(const build *b, const ot_value *x, ot__path_status status,
                              const ot_node *blocker)
 {
-    char label[160];
-
     if (status == OT_PATH_OK)
         return OT_OK;
     if (status == OT_PATH_NONE || blocker == NULL)
         return ot__error(OT_ERR_INVALID, "no path from '%s' to '%s'", x->name, b->of->name);
-    ot__node_label(blocker, label, sizeof label);
+    const char *label = OT_LABEL(blocker);
     if (status == OT_PATH_STOPPED)
         return ot__error(OT_ERR_INVALID, "from '%s' to '%s': %s passes on no gradient", x->name,
                          b->of->name, label);

@@ -92,19 +92,17 @@ static const char *reason_of(const walk *w, const ot_value *value)
 {
     ot__arena *arena = w->graph->model->arena;
     const ot_node *culprit = w->culprit[number_of(w, value)];
-    char label[160];
 
     switch (w->standing[number_of(w, value)]) {
     case NOT_AT_ALL:
         return "does not reach the loss";
     case STOPPED:
         return ot__arena_printf(arena, "only through inputs of %s that pass on no gradient",
-                                ot__node_label(culprit, label, sizeof label));
+                                OT_LABEL(culprit));
     case BLOCKED:
-        return ot__arena_printf(arena, "reaches the loss only through %s, which %s",
-                                ot__node_label(culprit, label, sizeof label),
-                                find_op(w->graph, culprit) ? "has no gradient"
-                                                           : "is not supported");
+        return ot__arena_printf(
+            arena, "reaches the loss only through %s, which %s", OT_LABEL(culprit),
+            find_op(w->graph, culprit) ? "has no gradient" : "is not supported");
     case REACHES:
         break;
     }

@@ -58,10 +58,8 @@ static void say_names(ot__buf *text, const group *g)
 static void say_range(ot__buf *text, const group *g)
 {
     const ot_value *value = g->items[0]->value;
-    char shape[160];
 
-    ot__buf_printf(text, ", %s%s", ot_dtype_name(value->dtype),
-                   ot__shape_text(&value->shape, shape, sizeof shape));
+    ot__buf_printf(text, ", %s%s", ot_dtype_name(value->dtype), OT_SHAPE_TEXT(&value->shape));
     if (g->min < g->max)
         ot__buf_printf(text, " from %g to %g", g->min, g->max);
     else if (g->min == g->max)
@@ -72,12 +70,11 @@ static ot_status say(ot__forward *forward, const group *g)
 {
     const ot_node *reader = g->items[0]->reader;
     ot__buf text = {0};
-    char label[160];
     ot_status st;
 
     say_names(&text, g);
     say_range(&text, g);
-    ot__node_label(reader, label, sizeof label);
+    const char *label = OT_LABEL(reader);
     if (g->n == 1)
         ot__buf_printf(&text, ", trains as an operand of %s", label);
     else

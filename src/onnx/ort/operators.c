@@ -34,7 +34,6 @@ static int version_for(const char *versions, int64_t opset)
 ot_status ot__ort_find_call(const ot_model *model, const ot_node *node, ot__ort_call *out)
 {
     const int64_t opset = ot__model_opset(model, node->domain);
-    char label[160];
 
     *out = (ot__ort_call){0};
     for (size_t i = 0; i < OT_COUNT(operators); i++) {
@@ -49,10 +48,9 @@ ot_status ot__ort_find_call(const ot_model *model, const ot_node *node, ot__ort_
     }
     if (out->op)
         return OT_OK;
-    return ot__error(OT_ERR_UNSUPPORTED,
-                     "%s: ONNX Runtime 1.19.2 has no kernel for %s%s%s (opset %" PRId64 ")",
-                     ot__node_label(node, label, sizeof label), node->domain,
-                     node->domain[0] ? "." : "", node->op_type, opset);
+    return ot__error(
+        OT_ERR_UNSUPPORTED, "%s: ONNX Runtime 1.19.2 has no kernel for %s%s%s (opset %" PRId64 ")",
+        OT_LABEL(node), node->domain, node->domain[0] ? "." : "", node->op_type, opset);
 }
 
 // ---- taking "T=i0 i1 o0;Tind=i2" apart ----

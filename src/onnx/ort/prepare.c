@@ -131,11 +131,10 @@ static ot_status replace_constant(ot_graph *graph, ot_node *node)
 {
     ot_value *value = node->n_outputs == 1 ? node->outputs[0] : NULL;
     ot_tensor *tensor = NULL;
-    char label[160];
 
     if (!value || node->n_attrs != 1)
         return ot__error(OT_ERR_FORMAT, "%s has %d outputs and %d attributes, expected one of each",
-                         ot__node_label(node, label, sizeof label), node->n_outputs, node->n_attrs);
+                         OT_LABEL(node), node->n_outputs, node->n_attrs);
     OT_TRY(constant_of(graph->model, node->attrs[0], &tensor));
     value->producer = NULL;
     return ot__made(ot__graph_add_initializer(graph, value, tensor));

@@ -271,12 +271,11 @@ ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out)
 ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out)
 {
     const ot_value *value = *out = ot__graph_value(graph, name);
-    char label[160];
 
     OT_TRY(ot__made(value));
     if (value->producer)
         return ot__error(OT_ERR_FORMAT, "output '%s' is made by %s already", name,
-                         ot__node_label(value->producer, label, sizeof label));
+                         OT_LABEL(value->producer));
     if (value->is_input || value->is_initializer)
         return ot__error(OT_ERR_FORMAT, "output '%s' has the name of an %s", name,
                          value->is_initializer ? "initializer" : "input");

@@ -29,10 +29,9 @@ static ot_status read_dims(const Onnx__TensorProto *proto, ot_shape *shape)
                              shape->dim[i], i);
     }
     if (!ot__shape_count(shape, &count)) {
-        char text[400];
 
         return ot__error(OT_ERR_FORMAT, "shape %s has more elements than can be counted",
-                         ot__shape_text(shape, text, sizeof text));
+                         OT_SHAPE_TEXT(shape));
     }
     return OT_OK;
 }
