@@ -58,7 +58,7 @@ static void count_names(ot_block *block)
         block->counter = OT_MAX(block->counter, counted_number(graph->nodes[n]->name));
 }
 
-static ot_status take_options(const ot_block_options *given, ot_block_options *out)
+static ot_status block_options(const ot_block_options *given, ot_block_options *out)
 {
     OT_TRY(OT_OPTIONS_READ(ot_block_options, OT_BLOCK_OPTIONS_INIT, given, out));
     if (out->opset == 0)
@@ -76,14 +76,14 @@ static ot_status open_empty(ot__forward *forward, int64_t opset)
     return ot__candidates_collect(forward->model->graph, &forward->candidates);
 }
 
-static ot_status create(const ot_model *model, const ot_block_options *given, ot_block **out)
+static ot_status new_block(const ot_model *model, const ot_block_options *given, ot_block **out)
 {
     ot_artifacts_options artifacts = OT_ARTIFACTS_OPTIONS_INIT;
     ot_block_options options;
     ot_block *block;
     ot_status st;
 
-    OT_TRY(take_options(given, &options));
+    OT_TRY(block_options(given, &options));
     block = ot__alloc_zero(1, sizeof *block);
     OT_TRY(ot__made(block));
     OT_ENTER(block);
@@ -109,13 +109,13 @@ ot_status ot_block_create(const ot_model *model, const ot_block_options *options
         return ot__error(OT_ERR_INVALID,
                          "the model is NULL; ot_block_create_empty() begins without one");
     OT_TRY(OT_GIVEN(model));
-    return create(model, options, out);
+    return new_block(model, options, out);
 }
 
 ot_status ot_block_create_empty(const ot_block_options *options, ot_block **out)
 {
     OT_TRY(OT_OUT(out));
-    return create(NULL, options, out);
+    return new_block(NULL, options, out);
 }
 
 void ot_block_destroy(ot_block *block)
@@ -197,7 +197,7 @@ static ot_status join_names(const ot_block *block, bool trains, const char *cons
 // ---- finishing ----
 
 // The new list replaces the old one.
-static ot_status set_outputs(ot_block *block, ot_value *const *outputs, int n_outputs)
+static ot_status block_set_outputs(ot_block *block, ot_value *const *outputs, int n_outputs)
 {
     ot_graph *graph = block->build.graph;
 
@@ -227,7 +227,7 @@ static ot_status close_graph(ot_block *block, ot_value *const *outputs, int n_ou
     ot_status st = ot_block_status(block);
 
     if (st == OT_OK) {
-        st = set_outputs(block, outputs, n_outputs);
+        st = block_set_outputs(block, outputs, n_outputs);
         if (st != OT_OK && block->build.status == OT_OK)
             ot__error_prefix(st, "%s", block->scope);
     }

@@ -133,7 +133,7 @@ ot_value *ot_block_input_sequence(ot_block *block, const char *name, ot_dtype dt
 
 // ---- initializers ----
 
-static ot_value *hold(ot_block *block, const char *name, const ot_tensor *tensor)
+static ot_value *block_hold(ot_block *block, const char *name, const ot_tensor *tensor)
 {
     if (!tensor) {
         ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "the tensor is NULL"));
@@ -155,7 +155,7 @@ ot_value *ot_block_initializer(ot_block *block, const char *name, const ot_tenso
 
     if (!ot__block_enter(block, "initializer"))
         return NULL;
-    value = hold(block, name, tensor);
+    value = block_hold(block, name, tensor);
     return ot__block_train(block, value);
 }
 
@@ -168,7 +168,7 @@ ot_value *ot_block_constant(ot_block *block, double number, ot_dtype dtype)
 
 ot_value *ot_block_constant_tensor(ot_block *block, const ot_tensor *tensor)
 {
-    return ot__block_enter(block, "constant") ? hold(block, NULL, tensor) : NULL;
+    return ot__block_enter(block, "constant") ? block_hold(block, NULL, tensor) : NULL;
 }
 
 // ---- nodes ----
@@ -198,8 +198,8 @@ static bool check_lists(ot_block *block, const char *op, ot_value *const *inputs
     return block->build.status == OT_OK;
 }
 
-static void append(ot_block *block, const char *op, const char *attrs, ot_value *const *inputs,
-                   int n_inputs, ot_value **outputs, int n_outputs)
+static void block_append(ot_block *block, const char *op, const char *attrs,
+                         ot_value *const *inputs, int n_inputs, ot_value **outputs, int n_outputs)
 {
     const char *domain, *type = ot__op_split_name(&block->build, op, &domain);
     const char *token = block->build.status == OT_OK ? output_token(block, type) : NULL;
@@ -222,7 +222,7 @@ void ot_block_node(ot_block *block, const char *op, const char *attrs, ot_value 
                      check_lists(block, op, inputs, n_inputs, outputs, n_outputs);
 
     if (may)
-        append(block, op, attrs, inputs, n_inputs, outputs, n_outputs);
+        block_append(block, op, attrs, inputs, n_inputs, outputs, n_outputs);
     if (may && block->build.status == OT_OK)
         return;
     for (int i = 0; outputs && i < n_outputs; i++)

@@ -113,8 +113,8 @@ ot_value *ot_block_cast(ot_block *block, ot_value *x, ot_dtype to)
     return block->build.status == OT_OK ? y : NULL;
 }
 
-static ot_value *reduce(ot_block *block, const char *op, const char *token, ot_value *x,
-                        ot_keepdims keepdims)
+static ot_value *block_reduce(ot_block *block, const char *op, const char *token, ot_value *x,
+                              ot_keepdims keepdims)
 {
     if (!ot__block_enter(block, op) || !ot__block_takes(block, x))
         return NULL;
@@ -125,12 +125,12 @@ static ot_value *reduce(ot_block *block, const char *op, const char *token, ot_v
 
 ot_value *ot_block_reduce_mean(ot_block *block, ot_value *x, ot_keepdims keepdims)
 {
-    return reduce(block, "ReduceMean", "reducemean_output", x, keepdims);
+    return block_reduce(block, "ReduceMean", "reducemean_output", x, keepdims);
 }
 
 ot_value *ot_block_reduce_sum(ot_block *block, ot_value *x, ot_keepdims keepdims)
 {
-    return reduce(block, "ReduceSum", "reducesum_output", x, keepdims);
+    return block_reduce(block, "ReduceSum", "reducesum_output", x, keepdims);
 }
 
 // ---- any number of values ----
@@ -246,7 +246,7 @@ ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int
 
 // ---- LabelEncoder ----
 
-static ot_status check_list(const char *what, const ot_tensor *list)
+static ot_status check_block_list(const char *what, const ot_tensor *list)
 {
     if (!list)
         return ot__error(OT_ERR_INVALID, "its %s are NULL", what);
@@ -263,13 +263,13 @@ static ot_status take_encoder(const ot_label_encoder_options *given, ot_label_en
     if (!given)
         return ot__error(OT_ERR_INVALID, "its options are NULL");
     OT_TRY(OT_OPTIONS_READ(ot_label_encoder_options, OT_LABEL_ENCODER_OPTIONS_INIT, given, own));
-    OT_TRY(check_list("keys", own->keys));
-    return check_list("values", own->values);
+    OT_TRY(check_block_list("keys", own->keys));
+    return check_block_list("values", own->values);
 }
 
 // "keys_floats" or "keys_int64s".
-static void set_list(ot_block *block, ot_node *node, const char *floats, const char *ints,
-                     const ot_tensor *list)
+static void block_set_list(ot_block *block, ot_node *node, const char *floats, const char *ints,
+                           const ot_tensor *list)
 {
     const int n = (int)list->shape.dim[0];
     ot_attr *attr;
@@ -309,8 +309,8 @@ ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
     ot__build_int(&block->build, node, "default_int64", own.default_int64);
     if (block->build.status == OT_OK && !ot__node_set_string(node, "default_string", "_Unused"))
         ot__build_note(&block->build, OT_ERR_NO_MEMORY);
-    set_list(block, node, "keys_floats", "keys_int64s", own.keys);
-    set_list(block, node, "values_floats", "values_int64s", own.values);
+    block_set_list(block, node, "keys_floats", "keys_int64s", own.keys);
+    block_set_list(block, node, "values_floats", "values_int64s", own.values);
     ot__op_settle(&block->build, node);
     return block->build.status == OT_OK ? y : NULL;
 }

@@ -4,7 +4,7 @@
 
 #include "artifacts/forward.h"
 
-static ot_status check_list(const char *what, const char *const *names, int n)
+static ot_status check_name_list(const char *what, const char *const *names, int n)
 {
     if (n < 0 || (n > 0 && !names))
         return ot__error(OT_ERR_INVALID, "artifacts options: a list of %d %s names", n, what);
@@ -16,12 +16,12 @@ static ot_status check_list(const char *what, const char *const *names, int n)
 
 static ot_status check_choices(const ot_artifacts_options *options)
 {
-    OT_TRY(check_list("trainable", options->trainable, options->n_trainable));
-    OT_TRY(check_list("frozen", options->frozen, options->n_frozen));
-    OT_TRY(check_list("additional output", options->additional_outputs,
-                      options->n_additional_outputs));
-    OT_TRY(check_list("init", options->init, options->n_init));
-    OT_TRY(check_list("shared", options->shared, options->n_shared));
+    OT_TRY(check_name_list("trainable", options->trainable, options->n_trainable));
+    OT_TRY(check_name_list("frozen", options->frozen, options->n_frozen));
+    OT_TRY(check_name_list("additional output", options->additional_outputs,
+                           options->n_additional_outputs));
+    OT_TRY(check_name_list("init", options->init, options->n_init));
+    OT_TRY(check_name_list("shared", options->shared, options->n_shared));
     if ((unsigned)options->prepare > OT_PREPARE_NONE)
         return ot__error(OT_ERR_INVALID, "unknown prepare mode %d (known: training, none)",
                          (int)options->prepare);
@@ -67,19 +67,20 @@ void ot__options_drop(ot__options_taken *taken)
 
 // ---- outputs ----
 
-static ot_status add_output(ot_graph *graph, ot_value *value)
+static ot_status forward_output(ot_graph *graph, ot_value *value)
 {
     return ot__made(ot__graph_add_output(graph, value));
 }
 
 // The loss, then the additional outputs as they are listed; a pass-through keeps the model's own
 // outputs first, and adds what is not among them.
-static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts_options *options)
+static ot_status forward_set_outputs(ot_graph *graph, ot_value *loss,
+                                     const ot_artifacts_options *options)
 {
     if (options->n_losses > 0)
         ot__graph_clear_outputs(graph);
     if (!loss->is_output)
-        OT_TRY(add_output(graph, loss));
+        OT_TRY(forward_output(graph, loss));
     for (int i = 0; i < options->n_additional_outputs; i++) {
         const char *name = options->additional_outputs[i];
         ot_value *value = ot__graph_find(graph, name);
@@ -93,7 +94,7 @@ static ot_status set_outputs(ot_graph *graph, ot_value *loss, const ot_artifacts
             return ot__error(OT_ERR_INVALID, "additional output '%s' is computed by no operator",
                              name);
         if (options->n_losses > 0 || !value->is_output)
-            OT_TRY(add_output(graph, value));
+            OT_TRY(forward_output(graph, value));
     }
     return OT_OK;
 }
@@ -127,7 +128,7 @@ ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char 
 
 // ---- the whole ----
 
-static bool is_named(const ot_artifacts_options *options, const char *name)
+static bool forward_names(const ot_artifacts_options *options, const char *name)
 {
     for (int i = 0; i < options->n_trainable; i++)
         if (strcmp(options->trainable[i], name) == 0)
@@ -148,7 +149,7 @@ static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options 
     for (int i = 0; i < graph->n_inputs; i++) {
         ot_value *input = graph->inputs[i];
 
-        if (!is_named(options, input->name))
+        if (!forward_names(options, input->name))
             continue;
         if (input->kind != OT_VALUE_TENSOR || !ot__dtype_is_float(input->dtype))
             return ot__error(OT_ERR_INVALID,
@@ -189,7 +190,7 @@ static ot_status check_any_trains(const ot__forward *forward, const ot_artifacts
     return say_nothing_trains(forward, options);
 }
 
-static ot_status classify(ot__forward *forward, const ot_artifacts_options *options)
+static ot_status classify_forward(ot__forward *forward, const ot_artifacts_options *options)
 {
     ot__candidates *c = &forward->candidates;
 
@@ -279,10 +280,10 @@ ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *op
 
     OT_TRY(ot__loss_attach(graph, options->losses, options->n_losses, &forward->loss));
     OT_TRY(ot__losses_judge(forward, options));
-    OT_TRY(set_outputs(graph, forward->loss, options));
+    OT_TRY(forward_set_outputs(graph, forward->loss, options));
     OT_TRY(check_names("input", graph->inputs, graph->n_inputs));
     OT_TRY(check_names("output", graph->outputs, graph->n_outputs));
-    return classify(forward, options);
+    return classify_forward(forward, options);
 }
 
 ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,

@@ -63,8 +63,8 @@ static ot_status check_one_type(const ot__candidates *c, ot_dtype dtype)
     return OT_OK;
 }
 
-static ot_status build_optimizer(ot_artifacts *artifacts, const ot__forward *forward,
-                                 const ot_optimizer_options *options)
+static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *forward,
+                                    const ot_optimizer_options *options)
 {
     const ot_dtype dtype = trained_type(&forward->candidates);
 
@@ -128,12 +128,12 @@ static ot_status seal(ot_model *model)
     return OT_OK;
 }
 
-static ot_status finish(ot__forward *forward, const ot_artifacts_options *options,
-                        const ot_model *original, ot_artifacts *artifacts)
+static ot_status finish_artifacts(ot__forward *forward, const ot_artifacts_options *options,
+                                  const ot_model *original, ot_artifacts *artifacts)
 {
     if (original)
         OT_TRY(ot__loss_take(artifacts, forward, original, options));
-    OT_TRY(build_optimizer(artifacts, forward, options->optimizer));
+    OT_TRY(generate_optimizer(artifacts, forward, options->optimizer));
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
     OT_TRY(ot__model_align_constants(forward->model)); // both models have the same ones
@@ -163,7 +163,7 @@ ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options 
 
     *out = NULL;
     OT_TRY(ot__artifacts_create(&artifacts));
-    st = finish(forward, options, original, artifacts);
+    st = finish_artifacts(forward, options, original, artifacts);
     if (st == OT_OK)
         *out = artifacts;
     else

@@ -86,7 +86,7 @@ static ot_status find_buffer(const ot__candidates *c, ot__origins *origins, cons
 
 // ---- the whole ----
 
-static ot_status hold(ot__candidates *c, ot__origins *origins, const ot__uses *uses)
+static ot_status hold_fixed(ot__candidates *c, ot__origins *origins, const ot__uses *uses)
 {
     OT_TRY(ot__candidates_find_purposes(c, uses));
     for (int i = 0; i < c->n; i++) {
@@ -111,7 +111,7 @@ ot_status ot__candidates_hold(ot__candidates *c)
     if (st == OT_OK)
         st = ot__uses_build(c->graph, &uses);
     if (st == OT_OK)
-        st = hold(c, &origins, &uses);
+        st = hold_fixed(c, &origins, &uses);
     ot__uses_deinit(&uses);
     ot__origins_deinit(&origins);
     return st;

@@ -15,7 +15,7 @@ typedef struct distribution {
     double a, b; // mean and standard deviation, or lower and upper bound
 } distribution;
 
-static ot_status draw(ot_tensor *tensor, distribution d, uint64_t seed, const char *name)
+static ot_status draw_values(ot_tensor *tensor, distribution d, uint64_t seed, const char *name)
 {
     const ot__rng_key key = ot__rng_key_make(seed, 0, 0, name);
     const int64_t count = ot_tensor_count(tensor);
@@ -41,7 +41,7 @@ static ot_status draw(ot_tensor *tensor, distribution d, uint64_t seed, const ch
 
 ot_status ot__init_normal(ot_tensor *tensor, uint64_t seed, const char *name)
 {
-    return draw(tensor, (distribution){.is_normal = true, .b = 1.0}, seed, name);
+    return draw_values(tensor, (distribution){.is_normal = true, .b = 1.0}, seed, name);
 }
 
 // ---- random nodes ----
@@ -73,7 +73,7 @@ static double float_attr(const ot_node *node, const char *name, double otherwise
     return attr && attr->kind == OT_ATTR_FLOAT ? (double)attr->f : otherwise;
 }
 
-static const ot_tensor *constant_of(const ot_value *value)
+static const ot_tensor *init_constant(const ot_value *value)
 {
     return value->constant ? value->constant : ot__match_constant(value->producer);
 }
@@ -86,7 +86,7 @@ static bool constant_type(const ot_node *node, bool is_like, ot_dtype *dtype, ot
     *dtype = OT_F32;
     if (is_like) {
         const ot_tensor *like =
-            node->n_inputs > 0 && node->inputs[0] ? constant_of(node->inputs[0]) : NULL;
+            node->n_inputs > 0 && node->inputs[0] ? init_constant(node->inputs[0]) : NULL;
 
         if (!like)
             return false;
@@ -137,7 +137,7 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
                                     ? OT_ERR_NO_MEMORY
                                     : OT_ERR_INVALID,
                                 "%s", OT_LABEL(node));
-    OT_TRY(draw(tensor, d, seed, value->name));
+    OT_TRY(draw_values(tensor, d, seed, value->name));
     value->producer = NULL;
     ot__value_set(value, dtype, &shape);
     *replaced = true;
@@ -243,7 +243,7 @@ static ot_status init_value(const initialising *in, ot_value *value, const struc
         ot__model_tensor_new(in->graph->model, value->constant->dtype, &value->constant->shape);
     OT_TRY(ot__made(tensor));
     value->constant = tensor;
-    return draw(tensor, distribution_of(in, value, row), in->seed, value->name);
+    return draw_values(tensor, distribution_of(in, value, row), in->seed, value->name);
 }
 
 const char *ot_init_kind_name(int index)
@@ -269,7 +269,7 @@ static ot_status parse_init(const char *text, const struct init_row **row, size_
                      ot__names_list(&kinds, "kinds"), equals ? ot__names_hint(&kinds) : "");
 }
 
-static ot_status say_unmatched(const ot_graph *graph, const char *text, const char *pattern)
+static ot_status init_unmatched(const ot_graph *graph, const char *text, const char *pattern)
 {
     ot__names names = {.wanted = pattern};
 
@@ -299,7 +299,7 @@ static ot_status apply_init(const initialising *in, const char *text)
         is_used = true;
         OT_TRY(init_value(in, value, row, pattern));
     }
-    return is_used ? OT_OK : say_unmatched(graph, text, pattern);
+    return is_used ? OT_OK : init_unmatched(graph, text, pattern);
 }
 
 ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *options)

@@ -52,7 +52,7 @@ static ot_value *labels_of(ot_block *block, const ot_loss_options *options, cons
 
 // ---- reductions ----
 
-static ot_value *reduce(ot_block *block, ot_reduction reduction, ot_value *x)
+static ot_value *reduce_loss(ot_block *block, ot_reduction reduction, ot_value *x)
 {
     if (reduction == OT_REDUCTION_NONE)
         return x;
@@ -69,7 +69,8 @@ static ot_value *mse(ot_block *block, const ot_loss_options *options, ot_value *
     ot_value *d = ot__block_binary(block, "Sub", "sub_output", x, t);
     ot_value *two = ot__block_constant(block, "pow_exponent", 2.0, x->dtype);
 
-    return reduce(block, options->reduction, ot__block_binary(block, "Pow", "pow_output", d, two));
+    return reduce_loss(block, options->reduction,
+                       ot__block_binary(block, "Pow", "pow_output", d, two));
 }
 
 static ot_value *l1(ot_block *block, const ot_loss_options *options, ot_value *x)
@@ -77,7 +78,7 @@ static ot_value *l1(ot_block *block, const ot_loss_options *options, ot_value *x
     ot_value *t = target_like(block, options, x);
     ot_value *d = ot__block_binary(block, "Sub", "sub_output", x, t);
 
-    return reduce(block, options->reduction, ot__block_unary(block, "Abs", "abs_output", d));
+    return reduce_loss(block, options->reduction, ot__block_unary(block, "Abs", "abs_output", d));
 }
 
 // l = w * ((1 - t) * x + (1 + (p - 1) * t) * softplus(-x)), p the weight of positives: finite for
@@ -108,7 +109,7 @@ static ot_value *bce(ot_block *block, const ot_loss_options *options, ot_value *
 
         loss = ot__block_binary(block, "Mul", "mul_output", w, loss);
     }
-    return reduce(block, options->reduction, loss);
+    return reduce_loss(block, options->reduction, loss);
 }
 
 static ot_status check_scores(const ot_graph *graph, const ot_loss_options *options,
@@ -228,7 +229,7 @@ static ot_value *(*const loss_functions[])(ot_block *, const ot_loss_options *, 
 
 // ---- terms and their sum ----
 
-static ot_status check_options(const ot_loss_options *options)
+static ot_status check_loss_options(const ot_loss_options *options)
 {
     if ((unsigned)options->loss > OT_LOSS_CUSTOM)
         return ot__error(OT_ERR_INVALID,
@@ -277,7 +278,7 @@ static ot_status attach_term(ot_block *block, const ot_loss_options *options, ot
 {
     ot_value *x;
 
-    OT_TRY(check_options(options));
+    OT_TRY(check_loss_options(options));
     if (options->loss == OT_LOSS_CUSTOM) {
         OT_TRY(ot__loss_custom(block, options, term));
     } else {
@@ -361,7 +362,7 @@ ot_value *ot_block_loss(ot_block *block, ot_value *x, const ot_loss_options *opt
                    options ? OT_OPTIONS_READ(ot_loss_options, OT_LOSS_OPTIONS_INIT, options, &term)
                            : ot__error(OT_ERR_INVALID, "its options are NULL"));
     if (block->build.status == OT_OK)
-        ot__build_note(&block->build, check_options(&term));
+        ot__build_note(&block->build, check_loss_options(&term));
     if (block->build.status != OT_OK)
         return NULL;
     block->scope = scopes[term.loss];

@@ -65,7 +65,7 @@ static ot_status no_binding(const merging *m)
     return st;
 }
 
-static ot_status bind_inputs(merging *m, const ot_loss_options *options)
+static ot_status bind_loss_inputs(merging *m, const ot_loss_options *options)
 {
     const ot_graph *custom = m->custom->graph;
     const char *next_target = options->target;
@@ -115,7 +115,7 @@ static ot_status copy_constants(merging *m)
 
 // Both graphs speak of operators in the form of their own opset: the earlier one is raised to the
 // later one.
-static ot_status meet(ot_model *model, ot_model *custom)
+static ot_status meet_shape(ot_model *model, ot_model *custom)
 {
     const int64_t opset = ot__model_opset(model, ""), other = ot__model_opset(custom, "");
 
@@ -169,14 +169,14 @@ static ot_status copy_node(merging *m, const ot_node *node)
     return ot__op_infer(copy);
 }
 
-static ot_status merge(merging *m, const ot_loss_options *options, ot_value **loss)
+static ot_status merge_model(merging *m, const ot_loss_options *options, ot_value **loss)
 {
     const ot_graph *custom = m->custom->graph;
 
     if (custom->n_outputs < 1)
         return ot__error(OT_ERR_INVALID, "custom loss: its model has no output");
     OT_TRY(ot__model_keep(m->graph->model, m->custom)); // attributes and constants stay there
-    OT_TRY(bind_inputs(m, options));
+    OT_TRY(bind_loss_inputs(m, options));
     OT_TRY(copy_constants(m));
     for (int n = 0; n < custom->n_nodes; n++)
         OT_TRY(copy_node(m, custom->nodes[n]));
@@ -193,11 +193,11 @@ ot_status ot__loss_custom(ot_block *block, const ot_loss_options *options, ot_va
     OT_TRY(ot__model_clone(options->custom, &m.custom));
     st = ot__pass_prepare(m.custom);
     if (st == OT_OK)
-        st = meet(block->build.graph->model, m.custom);
+        st = meet_shape(block->build.graph->model, m.custom);
     if (st != OT_OK)
         ot__error_prefix(st, "custom loss");
     else
-        st = merge(&m, options, loss);
+        st = merge_model(&m, options, loss);
     ot__map_deinit(&m.values);
     ot_model_destroy(m.custom);
     return st;

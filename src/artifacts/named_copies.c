@@ -25,7 +25,7 @@ static const ot_value *copied_initializer(const ot_graph *graph, const ot_value 
     return NULL;
 }
 
-static ot_status take(ot_graph *graph, const char *const *patterns, int n)
+static ot_status take_name(ot_graph *graph, const char *const *patterns, int n)
 {
     for (int i = 0; i < n; i++) {
         ot_value *value =
@@ -42,8 +42,8 @@ static ot_status take(ot_graph *graph, const char *const *patterns, int n)
 
 ot_status ot__named_copies_take(ot_graph *graph, const ot_artifacts_options *options)
 {
-    OT_TRY(take(graph, options->trainable, options->n_trainable));
-    OT_TRY(take(graph, options->frozen, options->n_frozen));
+    OT_TRY(take_name(graph, options->trainable, options->n_trainable));
+    OT_TRY(take_name(graph, options->frozen, options->n_frozen));
     ot__graph_drop_detached(graph);
     return OT_OK;
 }

@@ -5,7 +5,7 @@
 #include "artifacts/open_batch.h"
 
 // What changes nothing but inputs needs no trial where every output still has the batch as a whole.
-static bool is_plain(const ot_graph *graph, const ot__opened *opened)
+static bool is_plain_extent(const ot_graph *graph, const ot__opened *opened)
 {
     if (opened->n_changes > 0)
         return false;
@@ -35,7 +35,7 @@ static ot_status check_shapes(const ot_model *model, const ot__opened *opened)
 static ot_status try_opened(const ot_model *fixed, const ot_model *model, const ot__opened *opened)
 {
     OT_TRY(check_shapes(model, opened));
-    return is_plain(model->graph, opened) ? OT_OK : ot__open_try(fixed, model, opened);
+    return is_plain_extent(model->graph, opened) ? OT_OK : ot__open_try(fixed, model, opened);
 }
 
 static ot_status say_obstacle(ot__buf *line, int64_t batch, const char *obstacle)

@@ -29,7 +29,8 @@ void ot__open_shape_of(const ot_value *input, const ot__place *place, int64_t ba
 
 // ---- parameters ----
 
-static ot_status draw(ot_model *model, const char *name, const ot_tensor *like, ot_tensor **out)
+static ot_status draw_inputs(ot_model *model, const char *name, const ot_tensor *like,
+                             ot_tensor **out)
 {
     const ot__rng_key key = ot__rng_key_make(1, 0, 0, name);
     const int64_t n = ot_tensor_count(like);
@@ -61,9 +62,9 @@ static ot_status draw_uniform_parameters(ot_model *a, ot_model *b)
         if (!y || y->constant != x->constant || !ot__dtype_is_float(x->constant->dtype) ||
             ot_tensor_count(x->constant) < 2 || !ot__tensor_is_uniform(x->constant))
             continue;
-        OT_TRY(draw(a, x->name, x->constant, &drawn));
+        OT_TRY(draw_inputs(a, x->name, x->constant, &drawn));
         x->constant = drawn;
-        OT_TRY(draw(b, y->name, y->constant, &drawn));
+        OT_TRY(draw_inputs(b, y->name, y->constant, &drawn));
         y->constant = drawn;
     }
     return OT_OK;
@@ -117,7 +118,7 @@ static int64_t count_choices(const ot_graph *graph, const ot_value *input)
     return n_choices > 0 ? n_choices : 2;
 }
 
-static ot_status fill(ot_tensor *t, const ot_graph *graph, const ot_value *input)
+static ot_status fill_trial(ot_tensor *t, const ot_graph *graph, const ot_value *input)
 {
     const ot__rng_key key = ot__rng_key_make(2, 0, 0, input->name);
     const int64_t n = ot_tensor_count(t);
@@ -146,7 +147,7 @@ static ot_status make_input(trial *t, const ot_value *input, const ot__place *pl
         return ot__error(OT_ERR_UNSUPPORTED, "input '%s' has no shape", input->name);
     ot__open_shape_of(input, place, 2 * batch, &shape);
     OT_TRY(ot_tensor_create(input->dtype, &shape, &t->whole[i]));
-    OT_TRY(fill(t->whole[i], t->opened->graph, input));
+    OT_TRY(fill_trial(t->whole[i], t->opened->graph, input));
     ot__open_shape_of(input, place, batch, &shape);
     for (int h = 0; h < 2; h++) {
         const char *from = t->whole[i]->data;
@@ -207,8 +208,8 @@ static layout layout_of(const ot_tensor *half, const ot__place *place, int64_t b
     return l;
 }
 
-static void measure(const ot_tensor *y, const ot_tensor *const half[2], const layout *l,
-                    distance *d)
+static void measure_trial(const ot_tensor *y, const ot_tensor *const half[2], const layout *l,
+                          distance *d)
 {
     for (int64_t at = 0; at < l->outer * l->batch * l->inner; at++) {
         const int64_t block = l->batch * l->inner, base = at / block * 2 * block + at % block;
@@ -232,7 +233,7 @@ static double rounding(ot_dtype dtype)
     return dtype == OT_F16 || dtype == OT_BF16 ? 1e-2 : dtype == OT_F64 ? 1e-9 : 1e-5;
 }
 
-static ot_status differs(const char *name)
+static ot_status trial_differs(const char *name)
 {
     return ot__error(OT_ERR_INVALID,
                      "'%s' of twice as many rows is not what the model gives of each half", name);
@@ -247,7 +248,7 @@ static ot_status compare_scalar(const char *name, const ot_tensor *y,
     const double slack = 1e-3 * fabs(a - b) + rounding(y->dtype) * (fabs(a) + fabs(b));
 
     if (!(fabs(value - (a + b) / 2) <= slack) && !(fabs(value - (a + b)) <= slack))
-        return differs(name);
+        return trial_differs(name);
     *tells = *tells || fabs(a - b) > 10 * rounding(y->dtype) * (fabs(a) + fabs(b));
     return OT_OK;
 }
@@ -268,18 +269,18 @@ static ot_status compare_output(const trial *t, int i, bool *tells)
     l = layout_of(half[0], place, t->places->batch);
     if (ot_tensor_count(half[0]) != l.outer * l.batch * l.inner ||
         ot_tensor_count(y) != 2 * ot_tensor_count(half[0]))
-        return differs(name);
-    measure(y, half, &l, &d);
+        return trial_differs(name);
+    measure_trial(y, half, &l, &d);
     if (!ot__dtype_is_float(y->dtype))
-        return d.to_whole == 0 ? OT_OK : differs(name);
+        return d.to_whole == 0 ? OT_OK : trial_differs(name);
     if (!(d.to_whole <= 1e-3 * d.between_halves + rounding(y->dtype) * d.size))
-        return differs(name);
+        return trial_differs(name);
     *tells = *tells || d.between_halves > 10 * rounding(y->dtype) * d.size;
     return OT_OK;
 }
 
 // *tells: some output is another one for other rows.
-static ot_status compare(const trial *t, bool *tells)
+static ot_status compare_trials(const trial *t, bool *tells)
 {
     *tells = false;
     for (int i = 0; i < t->n_outputs; i++)
@@ -289,7 +290,7 @@ static ot_status compare(const trial *t, bool *tells)
 
 // ---- the whole ----
 
-static ot_status run(trial *t, const ot_model *fixed, const ot_model *opened, bool *tells)
+static ot_status run_trial(trial *t, const ot_model *fixed, const ot_model *opened, bool *tells)
 {
     OT_TRY(make_inputs(t));
     OT_TRY(ot_model_run(opened, NULL, (const ot_tensor *const *)t->whole, t->n_inputs, t->y,
@@ -297,7 +298,7 @@ static ot_status run(trial *t, const ot_model *fixed, const ot_model *opened, bo
     for (int h = 0; h < 2; h++)
         OT_TRY(ot_model_run(fixed, NULL, (const ot_tensor *const *)t->half[h], t->n_inputs,
                             t->y_half[h], t->n_outputs));
-    return compare(t, tells);
+    return compare_trials(t, tells);
 }
 
 static void destroy_all(ot_tensor **list, int n)
@@ -322,7 +323,7 @@ static ot_status try_once(const ot_model *fixed, const ot_model *opened, const o
     if (st == OT_OK && draws)
         st = draw_uniform_parameters(a, b);
     if (st == OT_OK)
-        st = run(&t, a, b, tells);
+        st = run_trial(&t, a, b, tells);
     destroy_all(t.whole, n_in);
     destroy_all(t.y, n_out);
     for (int h = 0; h < 2; h++) {

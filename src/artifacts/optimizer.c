@@ -4,7 +4,7 @@
 
 // ---- inputs ----
 
-static ot_value *add_input(ot_block *block, const char *name, ot_dtype dtype)
+static ot_value *optimizer_input(ot_block *block, const char *name, ot_dtype dtype)
 {
     ot_value *value = ot__block_input(block, name);
 
@@ -41,7 +41,8 @@ typedef struct optimizer_ends {
     ot_value *lr, *step, *params, *gradients, *moment1, *moment2;
 } optimizer_ends;
 
-static ot_value *adamw(ot_block *block, const ot_optimizer_options *o, const optimizer_ends *ends)
+static ot_value *adamw_model(ot_block *block, const ot_optimizer_options *o,
+                             const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr,        ends->step,    ends->params,
                           ends->gradients, ends->moment1, ends->moment2};
@@ -68,7 +69,7 @@ static ot_value *without_shape(const ot_block *block, ot_value *flag)
     return flag;
 }
 
-static ot_value *sgd(ot_block *block, const optimizer_ends *ends)
+static ot_value *sgd_model(ot_block *block, const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr, ends->params, ends->gradients};
     ot_value *flag = ot__block_value(block, "update_completed");
@@ -99,8 +100,8 @@ static ot_value *add_optimizer(ot_block *block, const ot_optimizer_options *o, o
     const bool is_adamw = o->optimizer == OT_OPTIMIZER_ADAMW;
     optimizer_ends ends;
 
-    ends.lr = add_input(block, "learning_rate", OT_F32);
-    ends.step = add_input(block, "step", OT_I64);
+    ends.lr = optimizer_input(block, "learning_rate", OT_F32);
+    ends.step = optimizer_input(block, "step", OT_I64);
     ends.params = add_sequence(block, "params", dtype);
     ends.gradients = add_sequence(block, "gradients", dtype);
     ends.moment1 = add_sequence(block, "first_order_moments", dtype);
@@ -108,13 +109,14 @@ static ot_value *add_optimizer(ot_block *block, const ot_optimizer_options *o, o
     if (o->max_norm > 0.0)
         ends.gradients = clip(block, o->max_norm, ends.gradients);
     if (is_adamw)
-        return adamw(block, o, &ends);
-    return o->optimizer == OT_OPTIMIZER_SGD ? sgd(block, &ends) : sgd_momentum(block, o, &ends);
+        return adamw_model(block, o, &ends);
+    return o->optimizer == OT_OPTIMIZER_SGD ? sgd_model(block, &ends)
+                                            : sgd_momentum(block, o, &ends);
 }
 
 // ---- model ----
 
-static ot_status check_options(const ot_optimizer_options *o)
+static ot_status check_optimizer_options(const ot_optimizer_options *o)
 {
     const struct {
         const char *name;
@@ -141,8 +143,8 @@ static ot_status check_options(const ot_optimizer_options *o)
     return OT_OK;
 }
 
-static ot_status build(ot_model *model, const ot_optimizer_options *options, ot_dtype dtype,
-                       int64_t opset)
+static ot_status build_optimizer(ot_model *model, const ot_optimizer_options *options,
+                                 ot_dtype dtype, int64_t opset)
 {
     ot_block block = {.build = {.graph = model->graph}};
     ot_value *flag;
@@ -161,11 +163,11 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
     ot_status st;
 
     *out = NULL;
-    OT_TRY(check_options(options));
+    OT_TRY(check_optimizer_options(options));
     if (options->optimizer == OT_OPTIMIZER_NONE)
         return OT_OK;
     OT_TRY(ot__model_create(&model));
-    st = build(model, options, dtype, opset);
+    st = build_optimizer(model, options, dtype, opset);
     if (st == OT_OK)
         *out = model;
     else
@@ -175,19 +177,19 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
 
 // ---- public ----
 
-static ot_status take_options(const ot_optimizer_options *given, ot_optimizer_options *own)
+static ot_status optimizer_options(const ot_optimizer_options *given, ot_optimizer_options *own)
 {
     if (!given)
         return ot__error(OT_ERR_INVALID, "its options are NULL");
     OT_TRY(OT_OPTIONS_READ(ot_optimizer_options, OT_OPTIMIZER_OPTIONS_INIT, given, own));
-    return check_options(own);
+    return check_optimizer_options(own);
 }
 
 static bool takes_options(ot_block *block, const ot_optimizer_options *given,
                           ot_optimizer_options *own)
 {
     if (block->build.status == OT_OK)
-        ot__build_note(&block->build, take_options(given, own));
+        ot__build_note(&block->build, optimizer_options(given, own));
     return block->build.status == OT_OK;
 }
 
@@ -210,7 +212,7 @@ ot_value *ot_block_adamw(ot_block *block, ot_value *lr, ot_value *step, ot_value
         !ot__block_takes(block, gradients) || !ot__block_takes(block, moments1) ||
         !ot__block_takes(block, moments2) || !takes_options(block, options, &own))
         return NULL;
-    return adamw(block, &own, &ends);
+    return adamw_model(block, &own, &ends);
 }
 
 ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value *gradients)
@@ -220,7 +222,7 @@ ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value
     if (!ot__block_enter(block, "sgd") || !ot__block_takes(block, lr) ||
         !ot__block_takes(block, params) || !ot__block_takes(block, gradients))
         return NULL;
-    return sgd(block, &ends);
+    return sgd_model(block, &ends);
 }
 
 ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *options, ot_dtype dtype)

@@ -42,7 +42,7 @@ void ot__selection_deinit(ot__selection *selection)
     ot__patterns_deinit(&selection->frozen);
 }
 
-static ot_status say_unmatched(const ot_graph *graph, const char *list, const char *pattern)
+static ot_status roles_unmatched(const ot_graph *graph, const char *list, const char *pattern)
 {
     const ot_value *value = ot__graph_find(graph, pattern);
     ot__names names = {.wanted = pattern};
@@ -78,7 +78,7 @@ static ot_status check_patterns(const ot__candidates *c, const char *list,
     OT_TRY(ot__patterns_matches(patterns, c, &matches));
     for (int p = 0; p < patterns->n; p++)
         if (!matches[p].first && !(with_inputs && is_input(c->graph, patterns->items[p])))
-            return say_unmatched(c->graph, list, patterns->items[p]);
+            return roles_unmatched(c->graph, list, patterns->items[p]);
     return OT_OK;
 }
 
@@ -99,7 +99,7 @@ static ot_status check_overlap(const ot__selection *selection)
 
 // ---- reasons ----
 
-static ot_status explain(ot__candidate *item, const char *text)
+static ot_status explain_role(ot__candidate *item, const char *text)
 {
     item->reason = text;
     return ot__made(text);
@@ -167,25 +167,26 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
 
     *may_train = false;
     if (!ot__dtype_is_float(value->dtype))
-        return explain(item,
-                       ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype)));
+        return explain_role(
+            item, ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype)));
     if (status == OT_PATH_NONE)
-        return explain(item, "does not reach the loss");
+        return explain_role(item, "does not reach the loss");
     place = constant_by_place(c, item);
     if (place)
-        return explain(item, place);
+        return explain_role(item, place);
     if (status == OT_PATH_STOPPED)
-        return explain(item, blocker ? blocked_by(c->graph, value, blocker)
-                                     : "reaches the loss through no differentiable input");
+        return explain_role(item, blocker ? blocked_by(c->graph, value, blocker)
+                                          : "reaches the loss through no differentiable input");
     if (value->shape.ndim == 0)
-        return explain(item, "a scalar without dimensions");
+        return explain_role(item, "a scalar without dimensions");
     if (item->held)
-        return explain(item, item->held);
+        return explain_role(item, item->held);
     *may_train = true;
     if (status == OT_PATH_UNSUPPORTED)
-        return explain(item, ot__arena_printf(arena, "reaches the loss through %s without gradient",
-                                              OT_LABEL(blocker)));
-    return explain(item, "reaches the loss");
+        return explain_role(item,
+                            ot__arena_printf(arena, "reaches the loss through %s without gradient",
+                                             OT_LABEL(blocker)));
+    return explain_role(item, "reaches the loss");
 }
 
 // What the user's patterns make of an item whose reason is set. reaches: the loss, by a gradient.
@@ -203,17 +204,17 @@ static ot_status apply_patterns(const ot__candidates *c, ot__candidate *item,
         return OT_OK; // a framework's optimizer has such parameters, and leaves them alone
     if (trained && ot__pattern_is_name(trained)) { // must reach the loss, which building checks
         item->role = OT_ROLE_TRAINABLE;
-        return may_train ? OT_OK : explain(item, "trainable by name");
+        return may_train ? OT_OK : explain_role(item, "trainable by name");
     }
     // Of a module's buffers only those that would train need to be told not to.
     if (frozen && (may_train || !options->names_of_module)) {
         item->role = OT_ROLE_FROZEN;
-        return explain(item, ot__pattern_is_name(frozen)
-                                 ? "frozen by name"
-                                 : ot__arena_printf(arena, "frozen by pattern '%s'", frozen));
+        return explain_role(item, ot__pattern_is_name(frozen)
+                                      ? "frozen by name"
+                                      : ot__arena_printf(arena, "frozen by pattern '%s'", frozen));
     }
     if (options->trainable && !trained)
-        return may_train ? explain(item, "not among the trainable names") : OT_OK;
+        return may_train ? explain_role(item, "not among the trainable names") : OT_OK;
     if (may_train)
         item->role = OT_ROLE_TRAINABLE;
     else if (item->held && item->reason == item->held)
@@ -292,7 +293,7 @@ static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *
 }
 
 // The model itself where training rewrites nothing, else a copy; *copy: for the caller to destroy.
-static ot_status training_form(ot_model *model, ot_model **copy, ot_model **out)
+static ot_status has_training_form(ot_model *model, ot_model **copy, ot_model **out)
 {
     *out = model;
     if (!ot__pass_has_training_form(model))
@@ -302,7 +303,8 @@ static ot_status training_form(ot_model *model, ot_model **copy, ot_model **out)
     return ot__pass_train(*copy);
 }
 
-static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection *selection)
+static ot_status classify_candidate(ot__candidates *c, ot_value *loss,
+                                    const ot__selection *selection)
 {
     const ot_artifacts_options *options = selection->options;
     const size_t n = (size_t)c->n;
@@ -325,7 +327,7 @@ static ot_status classify(ot__candidates *c, ot_value *loss, const ot__selection
     status = ot__alloc_zero(n, sizeof *status);
     blocker = ot__alloc_zero(n, sizeof(ot_node *));
     if (values && status && blocker)
-        st = training_form(c->graph->model, &copy, &trained);
+        st = has_training_form(c->graph->model, &copy, &trained);
     if (st == OT_OK)
         st = classify_all(c, trained, loss->name, selection, values, status, blocker);
     ot_model_destroy(copy);
@@ -342,7 +344,7 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     ot_status st = ot__selection_init(&selection, options);
 
     if (st == OT_OK)
-        st = classify(c, loss, &selection);
+        st = classify_candidate(c, loss, &selection);
     ot__selection_deinit(&selection);
     return st;
 }

@@ -39,19 +39,20 @@ void ot__patterns_deinit(ot__patterns *p)
 }
 
 // The place of a whole name among the items, NULL: it is not there.
-static const char *const *find(const ot__patterns *p, const char *name)
+static const char *const *find_pattern(const ot__patterns *p, const char *name)
 {
     return name ? ot__map_get(&p->names, name) : NULL;
 }
 
 bool ot__patterns_name(const ot__patterns *p, const char *name)
 {
-    return find(p, name) != NULL;
+    return find_pattern(p, name) != NULL;
 }
 
 const char *ot__patterns_match(const ot__patterns *p, const ot_value *value)
 {
-    const char *const *by_name = find(p, value->name), *const *by_alias = find(p, value->alias);
+    const char *const *by_name = find_pattern(p, value->name), *const *by_alias =
+                                                                   find_pattern(p, value->alias);
 
     if (by_name || by_alias)
         return !by_alias || (by_name && by_name < by_alias) ? *by_name : *by_alias;
@@ -77,8 +78,8 @@ ot_status ot__patterns_matches(const ot__patterns *p, const ot__candidates *c,
     OT_TRY(ot__made(matches));
     for (int i = 0; i < c->n; i++) {
         const ot__candidate *item = &c->items[i];
-        const char *const *by_name = find(p, item->value->name);
-        const char *const *by_alias = find(p, item->value->alias);
+        const char *const *by_name = find_pattern(p, item->value->name);
+        const char *const *by_alias = find_pattern(p, item->value->alias);
 
         if (by_name)
             add_match(&matches[by_name - p->items], item);
@@ -89,7 +90,7 @@ ot_status ot__patterns_matches(const ot__patterns *p, const ot__candidates *c,
                 add_match(&matches[p->wildcards[k]], item);
     }
     for (int i = 0; i < p->n; i++) // of a name that stands there twice
-        if (find(p, p->items[i]))
-            matches[i] = matches[find(p, p->items[i]) - p->items];
+        if (find_pattern(p, p->items[i]))
+            matches[i] = matches[find_pattern(p, p->items[i]) - p->items];
     return OT_OK;
 }

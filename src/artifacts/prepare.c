@@ -31,7 +31,7 @@ ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_fin
 }
 
 // Last, on a copy: its trial may fail.
-static ot_status open_batch(ot_model **model, ot_findings *findings)
+static ot_status prepare_open_batch(ot_model **model, ot_findings *findings)
 {
     ot_model *opened = NULL;
     ot__buf line = {0};
@@ -59,7 +59,7 @@ static ot_status prepare_copy(const ot_model *model, const ot_prepare_options *o
     OT_TRY(ot__model_clone(model, &copy));
     st = ot__prepare(copy, options, findings);
     if (st == OT_OK)
-        st = open_batch(&copy, findings);
+        st = prepare_open_batch(&copy, findings);
     if (st == OT_OK)
         *out = copy;
     else

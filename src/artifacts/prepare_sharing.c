@@ -78,7 +78,8 @@ static ot_status check_used(const ot__kept_names *kept)
     return OT_OK;
 }
 
-static ot_status separate(ot_model *model, const ot__kept_names *kept, ot_findings *findings)
+static ot_status separate_parameters(ot_model *model, const ot__kept_names *kept,
+                                     ot_findings *findings)
 {
     ot__sharings found;
 
@@ -105,7 +106,7 @@ ot_status ot__prepare_sharing(ot_model *model, const ot_prepare_options *options
     if (keeps_all(options))
         return OT_OK;
     kept.used = ot__alloc_zero((size_t)kept.n + 1, sizeof *kept.used);
-    st = kept.used ? separate(model, &kept, findings) : OT_ERR_NO_MEMORY;
+    st = kept.used ? separate_parameters(model, &kept, findings) : OT_ERR_NO_MEMORY;
     ot__free(kept.used);
     return st;
 }

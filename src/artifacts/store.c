@@ -227,7 +227,7 @@ static ot_status find_parameters(ot_artifacts *artifacts)
     return OT_OK;
 }
 
-static ot_status load(ot_artifacts *artifacts, const char *folder, const char *prefix)
+static ot_status load_stored(ot_artifacts *artifacts, const char *folder, const char *prefix)
 {
     OT_TRY(load_model(folder, prefix, FILE_TRAINING, false, &artifacts->training));
     OT_TRY(load_model(folder, prefix, FILE_EVAL, true, &artifacts->eval));
@@ -267,7 +267,7 @@ ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts
     OT_TRY(OT_GIVEN(folder));
     OT_TRY(check_folder(folder, prefix));
     OT_TRY(ot__artifacts_create(&artifacts));
-    st = load(artifacts, folder, prefix);
+    st = load_stored(artifacts, folder, prefix);
     if (st == OT_OK)
         *out = artifacts;
     else

@@ -63,8 +63,8 @@ static ot_status new_named(ot_graph *graph, const char *base, const char *suffix
     return ot__made(*out);
 }
 
-static ot_status accumulate(ot_graph *graph, const ot_value *trained, ot_value *gradient,
-                            ot_value *buffer, ot_value *lazy_reset)
+static ot_status accumulate_gradients(ot_graph *graph, const ot_value *trained, ot_value *gradient,
+                                      ot_value *buffer, ot_value *lazy_reset)
 {
     ot_value *inputs[] = {buffer, gradient, lazy_reset}, *updated;
     ot__builder b = {.graph = graph};
@@ -97,7 +97,7 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,
     ot__value_set(lazy_reset, OT_BOOL, &OT_SHAPE(1));
     OT_TRY(ot__made(ot__graph_add_input(graph, lazy_reset)));
     for (int i = 0; i < n; i++)
-        OT_TRY(accumulate(graph, trained[i], gradients[i], buffers[i], lazy_reset));
+        OT_TRY(accumulate_gradients(graph, trained[i], gradients[i], buffers[i], lazy_reset));
     return OT_OK;
 }
 
@@ -124,8 +124,8 @@ static void drop_unused_import(ot_model *model, const char *domain)
     model->n_opsets = kept;
 }
 
-static ot_status build_gradients(ot__forward *forward, ot_value **trained, ot_value **gradients,
-                                 int n)
+static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot_value **gradients,
+                                    int n)
 {
     ot_model *model = forward->model;
 
@@ -158,7 +158,7 @@ ot_status ot__training_model(ot__forward *forward)
         for (int i = 0; i < c->n; i++)
             if (c->items[i].role == OT_ROLE_TRAINABLE)
                 trained[n++] = c->items[i].value;
-        st = build_gradients(forward, trained, gradients, n);
+        st = training_gradients(forward, trained, gradients, n);
     }
     ot__free(trained);
     ot__free(gradients);

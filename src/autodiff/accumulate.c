@@ -86,8 +86,8 @@ static bool shapes_agree(const ot_shape *a, const ot_shape *b)
     return true;
 }
 
-static ot_status check_type(const ot__gradients *g, const ot_node *node, const ot_value *x,
-                            const ot_value *dx)
+static ot_status check_gradient_type(const ot__gradients *g, const ot_node *node, const ot_value *x,
+                                     const ot_value *dx)
 {
     if (dx->kind == OT_VALUE_TENSOR && dx->dtype == x->dtype &&
         (!dx->has_shape || !x->has_shape || shapes_agree(&dx->shape, &x->shape)))
@@ -172,7 +172,7 @@ ot_status ot__gradients_add(ot__gradients *g, const ot_node *node, int i_input, 
     if (*part)
         return ot__error(OT_ERR_INTERNAL, "%s: its rule gives the gradient of input %d twice",
                          OT_LABEL(node), i_input);
-    OT_TRY(check_type(g, node, x, dx));
+    OT_TRY(check_gradient_type(g, node, x, dx));
     OT_TRY(own(g, node, i_input, &dx));
     if (g->n_parts[v] > 1)
         snprintf(suffix, sizeof suffix, "_%d", slot);

@@ -44,7 +44,7 @@ static ot_status emit_ones(ot_graph *graph, ot_value *target, ot_value *seed)
     return b.status;
 }
 
-static ot_status make_seed(ot_graph *graph, ot_value *target, ot_value **out)
+static ot_status seed_gradient(ot_graph *graph, ot_value *target, ot_value **out)
 {
     ot_model *model = graph->model;
     char *name = ot__arena_printf(model->arena, "%s_grad", target->name);
@@ -132,8 +132,8 @@ static ot_status build_all(ot__gradients *g)
     return st;
 }
 
-static ot_status build(ot__gradients *g, ot_value *target, ot_value *seed, ot_value *const *from,
-                       int n_from, ot_value **grads)
+static ot_status build_gradients(ot__gradients *g, ot_value *target, ot_value *seed,
+                                 ot_value *const *from, int n_from, ot_value **grads)
 {
     ot_graph *graph = g->graph;
 
@@ -141,7 +141,7 @@ static ot_status build(ot__gradients *g, ot_value *target, ot_value *seed, ot_va
     OT_TRY(ot__reach_check_values(g->reach, from, n_from));
     OT_TRY(name_nodes(g->reach));
     if (!seed)
-        OT_TRY(make_seed(graph, target, &seed));
+        OT_TRY(seed_gradient(graph, target, &seed));
     g->of[ot__reach_number(g->reach, target)] = seed;
     OT_TRY(build_all(g));
     for (int i = 0; i < n_from; i++) {
@@ -168,7 +168,7 @@ ot_status ot__autodiff_build(ot_graph *graph, ot_value *target, ot_value *seed,
     if (st == OT_OK)
         st = ot__gradients_create(&g, &reach);
     if (st == OT_OK)
-        st = build(&g, target, seed, from, n_from, grads);
+        st = build_gradients(&g, target, seed, from, n_from, grads);
     ot__gradients_deinit(&g);
     ot__reach_deinit(&reach);
     return st == OT_OK ? ot__pass_finished(graph->model, "autodiff") : st;

@@ -53,7 +53,7 @@ static void note_capture(void *context, const ot_value *value)
     walk->o->unsupported[ot__reach_number(walk->o->reach, value)] = walk->node;
 }
 
-static void visit_node(obstacles *o, ot_node *node)
+static void path_visit(obstacles *o, ot_node *node)
 {
     const bool on_way = lies_on_way(o->reach, node);
     ot_node *unsupported = NULL, *stopper = NULL;
@@ -100,10 +100,10 @@ static void find_obstacles(obstacles *o)
 {
     o->leads[ot__reach_number(o->reach, o->reach->target)] = true;
     for (int n = o->reach->n_nodes - 1; n >= 0; n--)
-        visit_node(o, o->reach->graph->nodes[n]);
+        path_visit(o, o->reach->graph->nodes[n]);
 }
 
-static ot__path_status status_of(const obstacles *o, const ot_value *value, ot_node **blocker)
+static ot__path_status path_status(const obstacles *o, const ot_value *value, ot_node **blocker)
 {
     *blocker = NULL;
     if (!ot__reach_knows(o->reach, value) || !o->leads[ot__reach_number(o->reach, value)])
@@ -130,7 +130,7 @@ ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const 
         for (int i = 0; i < n_from; i++) {
             ot_node *found;
 
-            status[i] = status_of(&o, from[i], &found);
+            status[i] = path_status(&o, from[i], &found);
             if (blocker)
                 blocker[i] = found;
         }
@@ -151,7 +151,7 @@ static void say_why(ot__buf *text, const obstacles *o, const ot_value *value)
     ot_node *blocker;
     const ot_port *port = NULL;
 
-    if (status_of(o, value, &blocker) == OT_PATH_NONE || !blocker) {
+    if (path_status(o, value, &blocker) == OT_PATH_NONE || !blocker) {
         ot__buf_text(text, " (no path of operators)");
         return;
     }
@@ -194,7 +194,7 @@ ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, 
     return st;
 }
 
-static const char *name_of(const ot_node *node)
+static const char *path_name(const ot_node *node)
 {
     return node->name[0] ? node->name : node->op_type;
 }
@@ -253,7 +253,7 @@ static ot_status say_operator(ot__buf *text, const ot__reach *reach, const ot_no
         const bool is_left_out = i < n - PATH_SHOWN && i >= PATH_SHOWN;
 
         if (!is_left_out)
-            ot__buf_printf(text, "%s%s", i == n - 1 ? " by " : " > ", name_of(path[i]));
+            ot__buf_printf(text, "%s%s", i == n - 1 ? " by " : " > ", path_name(path[i]));
         else if (i == PATH_SHOWN)
             ot__buf_text(text, " > ...");
     }

@@ -53,7 +53,7 @@ static bool is_allowed(void)
     return n != 0;
 }
 
-static void *counted(void *block, size_t n_bytes)
+static void *counted_alloc(void *block, size_t n_bytes)
 {
     if (!block)
         ot__error_memory(n_bytes);
@@ -68,7 +68,7 @@ void *ot__realloc(void *block, size_t n_bytes)
 
     if (is_allowed())
         result = current.reallocate(current.context, block, n_bytes ? n_bytes : 1);
-    return counted(result, n_bytes);
+    return counted_alloc(result, n_bytes);
 }
 
 void *ot__alloc(size_t n_bytes)
@@ -87,7 +87,7 @@ void *ot__alloc_zero(size_t count, size_t size)
     }
     // calloc does not touch fresh pages: what is never used costs nothing.
     if (current.reallocate == standard_reallocate)
-        return counted(is_allowed() ? calloc(1, n_bytes ? n_bytes : 1) : NULL, n_bytes);
+        return counted_alloc(is_allowed() ? calloc(1, n_bytes ? n_bytes : 1) : NULL, n_bytes);
     block = ot__alloc(n_bytes);
     if (block)
         memset(block, 0, n_bytes);

@@ -134,7 +134,7 @@ static uint64_t fresh_number(void)
     return (uint64_t)words[0] << 32 | words[1];
 }
 
-static const char *base_name(const char *path)
+static const char *file_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -152,7 +152,7 @@ static int create_temporary(ot__file_writer *w, size_t size, mode_t mode)
 
         ot__id_text(fresh_number(), id);
         snprintf(w->temporary, size, "%s/.%.*s.%s" OT_TEMPORARY_SUFFIX, w->folder,
-                 OT_TEMPORARY_KEPT, base_name(w->path), id);
+                 OT_TEMPORARY_KEPT, file_base_name(w->path), id);
         fd = open_for_writing(w->temporary, O_CREAT | O_EXCL, mode);
         if (fd < 0 && errno != EEXIST)
             return fd;
@@ -171,7 +171,7 @@ static ot_status open_temporary(ot__file_writer *w, const struct stat *old)
                         sizeof(OT_TEMPORARY_SUFFIX); // "/", "." and "." between them
     ot_status st;
 
-    if (!base_name(w->path)[0])
+    if (!file_base_name(w->path)[0])
         return ot__error(OT_ERR_IO, "%s: names a directory, not a file", w->path);
     w->temporary = ot__alloc(size);
     OT_TRY(ot__made(w->temporary));
@@ -278,9 +278,9 @@ static bool is_kept_name(const void *context, const char *kept)
     return strncmp(name, kept, OT_TEMPORARY_KEPT) == 0;
 }
 
-static ot_status replace(ot__file_writer *w)
+static ot_status replace_file(ot__file_writer *w)
 {
-    const ot__file_names mine = {is_kept_name, base_name(w->path)};
+    const ot__file_names mine = {is_kept_name, file_base_name(w->path)};
 
     if (fault(NULL) || rename(w->temporary, w->path) != 0)
         return ot__error_errno(w->path, "cannot be replaced");
@@ -291,7 +291,7 @@ static ot_status replace(ot__file_writer *w)
     return OT_OK;
 }
 
-static ot_status finish(ot__file_writer *w)
+static ot_status finish_file(ot__file_writer *w)
 {
     ot_status st = OT_OK;
     int held = -1;
@@ -306,7 +306,7 @@ static ot_status finish(ot__file_writer *w)
         st = ot__error_errno(w->path, "cannot be written");
     w->owns_fd = false;
     if (st == OT_OK && w->temporary)
-        st = replace(w);
+        st = replace_file(w);
     if (held >= 0)
         close(held);
     return st;
@@ -314,7 +314,7 @@ static ot_status finish(ot__file_writer *w)
 
 ot_status ot__file_writer_commit(ot__file_writer *w)
 {
-    const ot_status st = finish(w);
+    const ot_status st = finish_file(w);
 
     ot__file_writer_abort(w);
     return st;
@@ -332,12 +332,12 @@ ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file
     ot_status st = ot__made(folder);
 
     if (st == OT_OK && data)
-        st = finish(data);
+        st = finish_file(data);
     if (st == OT_OK) {
         if (file->temporary) // not for devices and pipes
             ot__file_list(folder, old_data, &list);
         (void)fstat(file->fd, &mine);
-        st = finish(file);
+        st = finish_file(file);
     }
     if (st == OT_OK)
         (void)ot__file_sweep(folder, old_data);

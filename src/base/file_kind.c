@@ -36,7 +36,7 @@ static const file_kind kinds[] = {
     {BYTES("<html"), 0, OT_FILE_OTHER, "an HTML page"},
 };
 
-static bool holds(const uint8_t *data, size_t size, const char *text)
+static bool file_holds(const uint8_t *data, size_t size, const char *text)
 {
     const size_t n = strlen(text);
 
@@ -85,7 +85,7 @@ static bool is_text(const uint8_t *data, size_t size)
     return n_beyond * 2 < size;
 }
 
-static ot__file_kind kind_of(const uint8_t *data, size_t size, const char **text)
+static ot__file_kind kind_of_bytes(const uint8_t *data, size_t size, const char **text)
 {
     const size_t examined = OT_MIN(size, (size_t)EXAMINED);
 
@@ -99,12 +99,12 @@ static ot__file_kind kind_of(const uint8_t *data, size_t size, const char **text
         *text = "an ONNX model";
         return OT_FILE_MODEL;
     }
-    if (size > 0 && data[0] == '<' && holds(data, examined, "ir_version")) {
+    if (size > 0 && data[0] == '<' && file_holds(data, examined, "ir_version")) {
         *text = "a model in ONNX's textual syntax";
         return OT_FILE_MODEL;
     }
     if (size > 4 && memcmp(data, "PK\3\4", 4) == 0) {
-        const bool is_torch = holds(data, examined, "data.pkl");
+        const bool is_torch = file_holds(data, examined, "data.pkl");
         *text = is_torch ? "a PyTorch file" : "an .npz or other zip archive";
         return is_torch ? OT_FILE_OTHER : OT_FILE_DATA;
     }
@@ -117,7 +117,7 @@ static ot__file_kind kind_of(const uint8_t *data, size_t size, const char **text
         return OT_FILE_OTHER;
     }
     if (size > 0 && is_text(data, examined) &&
-        !holds(data, size, "=>")) { // every model's text has it
+        !file_holds(data, size, "=>")) { // every model's text has it
         *text = "a text";
         return OT_FILE_DATA;
     }
@@ -136,7 +136,7 @@ ot_status ot__file_kind_check(const void *data, size_t size, const char *path, o
         [OT_FILE_DATA] = "data: .npz, .npy, CSV or IDX",
     };
     const char *text;
-    const ot__file_kind kind = kind_of(data, size, &text);
+    const ot__file_kind kind = kind_of_bytes(data, size, &text);
 
     if (kind == OT_FILE_UNKNOWN || kind == wanted)
         return OT_OK;

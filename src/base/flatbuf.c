@@ -36,7 +36,7 @@ static uint64_t read_uint(ot__fb *fb, size_t position, size_t n_bytes)
 }
 
 // Where the offset at `position` points: forward, inside the buffer.
-static size_t follow(ot__fb *fb, size_t position)
+static size_t fb_follow(ot__fb *fb, size_t position)
 {
     size_t offset = (size_t)read_uint(fb, position, 4);
 
@@ -83,7 +83,7 @@ ot__fb_table ot__fb_root(ot__fb *fb, const char identifier[4], const char *what)
         ot__fb_fail(fb, "has %zu bytes, too few for a %s", fb->size, what);
     else if (memcmp(fb->bytes + 4, identifier, 4) != 0)
         ot__fb_fail(fb, "is not a %s: bytes 4 to 7 are not '%.4s'", what, identifier);
-    return table_at(fb, follow(fb, 0));
+    return table_at(fb, fb_follow(fb, 0));
 }
 
 // Position of a field of n_bytes, 0 when absent.
@@ -135,7 +135,7 @@ ot__fb_table ot__fb_subtable(ot__fb *fb, const ot__fb_table *table, int slot)
 
     if (position == 0)
         return (ot__fb_table){0};
-    return table_at(fb, follow(fb, position));
+    return table_at(fb, fb_follow(fb, position));
 }
 
 static ot__fb_vector vector_at(ot__fb *fb, size_t position, size_t element_size)
@@ -158,7 +158,7 @@ ot__fb_vector ot__fb_subvector(ot__fb *fb, const ot__fb_table *table, int slot, 
 
     if (position == 0)
         return (ot__fb_vector){0};
-    return vector_at(fb, follow(fb, position), element_size);
+    return vector_at(fb, fb_follow(fb, position), element_size);
 }
 
 static const char *string_at(ot__fb *fb, size_t position)
@@ -187,26 +187,26 @@ const char *ot__fb_string(ot__fb *fb, const ot__fb_table *table, int slot)
 {
     size_t position = field_at(fb, table, slot, 4);
 
-    return position ? string_at(fb, follow(fb, position)) : NULL;
+    return position ? string_at(fb, fb_follow(fb, position)) : NULL;
 }
 
 const char *ot__fb_string_element(ot__fb *fb, ot__fb_vector vector, size_t index)
 {
-    size_t position = follow(fb, vector.position + 4 * index);
+    size_t position = fb_follow(fb, vector.position + 4 * index);
 
     return position ? string_at(fb, position) : NULL;
 }
 
 ot__fb_vector ot__fb_bytes_element(ot__fb *fb, ot__fb_vector vector, size_t index)
 {
-    size_t position = follow(fb, vector.position + 4 * index);
+    size_t position = fb_follow(fb, vector.position + 4 * index);
 
     return position ? vector_at(fb, position, 1) : (ot__fb_vector){0};
 }
 
 ot__fb_table ot__fb_element(ot__fb *fb, ot__fb_vector vector, size_t index)
 {
-    return table_at(fb, follow(fb, vector.position + 4 * index));
+    return table_at(fb, fb_follow(fb, vector.position + 4 * index));
 }
 
 bool ot__fb_next(ot__fb *fb, ot__fb_vector *vector, ot__fb_table *out)

@@ -27,7 +27,7 @@ static size_t home_of(uintptr_t inverted)
 }
 
 // The slot of a handle, or the free one where it would go.
-static slot *find(const void *handle)
+static slot *find_handle(const void *handle)
 {
     const uintptr_t inverted = ~(uintptr_t)handle;
     size_t i = home_of(inverted);
@@ -38,7 +38,7 @@ static slot *find(const void *handle)
 }
 
 // Not by ot__alloc, whose calls tests count and let fail: release builds have none of this.
-static bool grow(void)
+static bool grow_handles(void)
 {
     const size_t least = 1024, n_old = table.n_slots;
     const size_t n = n_old == 0 ? least : 2 * n_old;
@@ -50,14 +50,14 @@ static bool grow(void)
     table.n_slots = n;
     for (size_t i = 0; i < n_old; i++)
         if (old[i].inverted != 0)
-            *find((const void *)~old[i].inverted) = old[i];
+            *find_handle((const void *)~old[i].inverted) = old[i];
     free(old);
     return true;
 }
 
 static bool is_entered(const void *handle, const char *kind)
 {
-    const slot *s = table.n_slots > 0 ? find(handle) : NULL;
+    const slot *s = table.n_slots > 0 ? find_handle(handle) : NULL;
 
     return s && s->inverted != 0 && strcmp(s->kind, kind) == 0;
 }
@@ -84,10 +84,10 @@ void ot__handle_enter(const void *handle, const char *kind)
     if (!OT_KNOWS_HANDLES)
         return;
     pthread_mutex_lock(&table.lock);
-    if (4 * (table.count + 1) > 3 * table.n_slots && !grow()) {
+    if (4 * (table.count + 1) > 3 * table.n_slots && !grow_handles()) {
         table.is_partial = true;
     } else {
-        slot *s = find(handle);
+        slot *s = find_handle(handle);
 
         table.count += s->inverted == 0;
         *s = (slot){~(uintptr_t)handle, kind};
@@ -100,8 +100,8 @@ void ot__handle_leave(const void *handle)
     if (!OT_KNOWS_HANDLES)
         return;
     pthread_mutex_lock(&table.lock);
-    if (table.n_slots > 0 && find(handle)->inverted != 0)
-        remove_slot((size_t)(find(handle) - table.slots));
+    if (table.n_slots > 0 && find_handle(handle)->inverted != 0)
+        remove_slot((size_t)(find_handle(handle) - table.slots));
     pthread_mutex_unlock(&table.lock);
 }
 
@@ -143,7 +143,7 @@ bool ot__handle_ends(const void *handle, const char *kind)
 
 // ---- fork ----
 
-static void before_fork(void)
+static void handles_before_fork(void)
 {
     pthread_mutex_lock(&table.lock);
 }
@@ -158,5 +158,5 @@ static void after_fork(void)
 __attribute__((constructor(200))) static void watch_forks(void)
 {
     if (OT_KNOWS_HANDLES)
-        pthread_atfork(before_fork, after_fork, after_fork);
+        pthread_atfork(handles_before_fork, after_fork, after_fork);
 }

@@ -12,7 +12,7 @@
 
 enum { NOTE_MAX = 160, TRIES_MAX = 100 };
 
-static ot_status refuse(int fd, const char *path)
+static ot_status refuse_lock(int fd, const char *path)
 {
     char note[NOTE_MAX];
     const ssize_t n = pread(fd, note, sizeof note - 1, 0);
@@ -57,7 +57,7 @@ static ot_status try(const char *path, int *fd)
             return OT_OK;
         st = OT_OK;
     } else if (errno == EWOULDBLOCK) {
-        st = refuse(*fd, path);
+        st = refuse_lock(*fd, path);
     } else { // a file system without locks
         ot__log(OT_LOG_WARNING, "%s: no lock: %s", path, strerror(errno));
         return OT_OK;

@@ -55,7 +55,7 @@ static uint64_t hash_of(const char *key)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-static struct ot__map_slot *find(const ot__map *map, const char *key, uint64_t hash)
+static struct ot__map_slot *map_find(const ot__map *map, const char *key, uint64_t hash)
 {
     size_t i = hash & (map->n_slots - 1);
 
@@ -66,10 +66,10 @@ static struct ot__map_slot *find(const ot__map *map, const char *key, uint64_t h
 
 void *ot__map_get(const ot__map *map, const char *key)
 {
-    return map->n_slots ? find(map, key, hash_of(key))->value : NULL;
+    return map->n_slots ? map_find(map, key, hash_of(key))->value : NULL;
 }
 
-static bool grow(ot__map *map)
+static bool map_grow(ot__map *map)
 {
     ot__map grown = {.n_slots = map->n_slots ? map->n_slots * 2 : 16, .count = map->count};
 
@@ -78,7 +78,7 @@ static bool grow(ot__map *map)
         return false;
     for (size_t i = 0; i < map->n_slots; i++)
         if (map->slots[i].key)
-            *find(&grown, map->slots[i].key, map->slots[i].hash) = map->slots[i];
+            *map_find(&grown, map->slots[i].key, map->slots[i].hash) = map->slots[i];
     ot__free(map->slots);
     *map = grown;
     return true;
@@ -87,13 +87,13 @@ static bool grow(ot__map *map)
 bool ot__map_put(ot__map *map, const char *key, void *value)
 {
     uint64_t hash = hash_of(key);
-    struct ot__map_slot *slot = map->n_slots ? find(map, key, hash) : NULL;
+    struct ot__map_slot *slot = map->n_slots ? map_find(map, key, hash) : NULL;
 
     if (!slot || !slot->key) {
         if (map->count + 1 > map->n_slots / 4 * 3) {
-            if (!grow(map))
+            if (!map_grow(map))
                 return false;
-            slot = find(map, key, hash);
+            slot = map_find(map, key, hash);
         }
         slot->key = key;
         slot->hash = hash;
@@ -111,7 +111,7 @@ void *ot__map_remove(ot__map *map, const char *key)
 
     if (!map->n_slots)
         return NULL;
-    slot = find(map, key, hash_of(key));
+    slot = map_find(map, key, hash_of(key));
     if (!slot->key)
         return NULL;
     value = slot->value;

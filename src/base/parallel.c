@@ -66,7 +66,7 @@ void ot__parallel_for(int64_t count, int64_t min_per_thread,
 // new ones when they need any. LLVM's runtime sees to that itself.
 static pthread_rwlock_t no_forks = PTHREAD_RWLOCK_INITIALIZER;
 
-static void before_fork(void)
+static void workers_before_fork(void)
 {
     pthread_rwlock_wrlock(&no_forks);
 #ifdef _OPENMP
@@ -88,7 +88,7 @@ static void after_fork_in_child(void)
 // When the library is loaded, which is before anything in it can use threads.
 __attribute__((constructor)) static void watch_forks(void)
 {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    pthread_atfork(workers_before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 void ot__forks_hold(void)

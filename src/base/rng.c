@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-static uint64_t mix(uint64_t h, uint64_t word)
+static uint64_t rng_mix(uint64_t h, uint64_t word)
 {
     h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     h ^= h >> 29;
@@ -14,11 +14,11 @@ static uint64_t mix(uint64_t h, uint64_t word)
 
 ot__rng_key ot__rng_key_make(uint64_t seed, uint64_t counter, uint64_t rank, const char *name)
 {
-    uint64_t stream = mix(mix(UINT64_C(0x6f6e6e7874726169), counter), rank);
+    uint64_t stream = rng_mix(rng_mix(UINT64_C(0x6f6e6e7874726169), counter), rank);
 
     for (; *name; name++)
-        stream = mix(stream, (uint8_t)*name);
-    return (ot__rng_key){.seed = mix(UINT64_C(0x5eed), seed), .stream = stream};
+        stream = rng_mix(stream, (uint8_t)*name);
+    return (ot__rng_key){.seed = rng_mix(UINT64_C(0x5eed), seed), .stream = stream};
 }
 
 static void philox(const uint32_t key_words[2], const uint32_t counter[4], uint32_t out[4])

@@ -12,7 +12,7 @@ static uint32_t turn(uint32_t x, int n)
     return x << n | x >> (32 - n);
 }
 
-static void mix(uint32_t h[5], const uint8_t *block)
+static void sha1_mix(uint32_t h[5], const uint8_t *block)
 {
     uint32_t w[N_ROUNDS], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
 
@@ -50,7 +50,7 @@ void ot__sha1_text(const void *bytes, size_t n_bytes, char text[OT_SHA1_LENGTH +
     size_t n_end = n_bytes % BLOCK;
 
     for (size_t i = 0; i < n_bytes / BLOCK; i++)
-        mix(h, at + i * BLOCK);
+        sha1_mix(h, at + i * BLOCK);
     if (n_end > 0)
         memcpy(end, at + (n_bytes - n_end), n_end);
     end[n_end] = 0x80;
@@ -58,7 +58,7 @@ void ot__sha1_text(const void *bytes, size_t n_bytes, char text[OT_SHA1_LENGTH +
     for (int i = 0; i < 8; i++)
         end[n_end - 8 + (size_t)i] = (uint8_t)(n_bits >> (56 - 8 * i));
     for (size_t i = 0; i < n_end; i += BLOCK)
-        mix(h, end + i);
+        sha1_mix(h, end + i);
     for (int i = 0; i < 5; i++)
         snprintf(text + 8 * i, 9, "%08" PRIx32, h[i]);
 }

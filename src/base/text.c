@@ -91,7 +91,7 @@ bool ot__ends_with(const char *text, const char *suffix)
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static bool is_space(char c)
+static bool is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -103,7 +103,7 @@ bool ot__parse_int(const char *text, int64_t *value)
     long long number;
 
     *value = 0;
-    if (is_space(text[0]))
+    if (is_blank(text[0]))
         return false;
     errno = 0;
     number = strtoll(text, &end, 10);
@@ -155,7 +155,7 @@ bool ot__parse_float(const char *text, double *value)
 {
     const char *end;
 
-    if (!is_space(text[0]) && ot__read_float(text, &end, value) && *end == '\0')
+    if (!is_blank(text[0]) && ot__read_float(text, &end, value) && *end == '\0')
         return true;
     *value = 0;
     return false;

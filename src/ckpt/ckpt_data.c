@@ -68,7 +68,7 @@ static const char *stated_id(const ot_checkpoint *head)
     return NULL;
 }
 
-static ot_status find_owner(const char *path, const char *id, owner *out)
+static ot_status find_data_owner(const char *path, const char *id, owner *out)
 {
     ot__file_map map = {0};
     const uint8_t *end;
@@ -89,14 +89,14 @@ static ot_status find_owner(const char *path, const char *id, owner *out)
 
 // *out: the data file that belongs to the checkpoint, NULL when neither does. A program that knows
 // no ids may have saved over a checkpoint and kept the property, so its data count for any.
-static ot_status choose(const ot_checkpoint *head, const data_paths *paths, const char **out)
+static ot_status choose_file(const ot_checkpoint *head, const data_paths *paths, const char **out)
 {
     const char *id = stated_id(head);
     owner present, old;
 
     *out = NULL;
-    OT_TRY(find_owner(paths->present, id, &present));
-    OT_TRY(find_owner(paths->old, id, &old));
+    OT_TRY(find_data_owner(paths->present, id, &present));
+    OT_TRY(find_data_owner(paths->old, id, &old));
     if (present == OWNER_THIS || old == OWNER_THIS)
         *out = present == OWNER_THIS ? paths->present : paths->old;
     else if (present == OWNER_ANY || old == OWNER_ANY)
@@ -111,7 +111,7 @@ ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__fi
     ot_status st = paths_init(&paths, path);
 
     if (st == OT_OK)
-        st = choose(head, &paths, &chosen);
+        st = choose_file(head, &paths, &chosen);
     if (st == OT_OK && !chosen && ot__path_exists(paths.present))
         st = ot__error(OT_ERR_FORMAT, "%s: is not the data file of %s", paths.present, path);
     else if (st == OT_OK)
@@ -185,7 +185,7 @@ static ot_status keep_old(const char *path, const data_paths *paths)
     if (st == OT_ERR_FORMAT) // no checkpoint: nothing to keep
         return OT_OK;
     if (st == OT_OK && head->has_external_data)
-        st = choose(head, paths, &chosen);
+        st = choose_file(head, paths, &chosen);
     ot_checkpoint_destroy(head);
     if (st == OT_OK && chosen == paths->present)
         st = ot__file_rename(paths->present, paths->old);

@@ -8,7 +8,7 @@ static const size_t external_from = (size_t)1800 << 20; // bytes, as ONNX Runtim
 
 // ---- loading ----
 
-static ot_status refuse_folder(const char *path)
+static ot_status refuse_checkpoint_folder(const char *path)
 {
     char *inside = ot__path_join(path, "checkpoint");
     ot_status st = OT_ERR_NO_MEMORY;
@@ -23,13 +23,13 @@ static ot_status refuse_folder(const char *path)
     return st;
 }
 
-static ot_status load(const char *path, unsigned flags, ot_checkpoint **out)
+static ot_status load_state(const char *path, unsigned flags, ot_checkpoint **out)
 {
     ot__file_map map = {0};
     ot_status st;
 
     if (ot__path_is_folder(path))
-        return refuse_folder(path);
+        return refuse_checkpoint_folder(path);
     st = ot__file_map_open(&map, path);
     if (st == OT_OK)
         st = ot__file_kind_check(map.data, map.size, path, OT_FILE_CHECKPOINT);
@@ -43,14 +43,14 @@ ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
 {
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(path));
-    return load(path, OT_CHECKPOINT_OPTIMIZER_STATE, out);
+    return load_state(path, OT_CHECKPOINT_OPTIMIZER_STATE, out);
 }
 
 ot_status ot_checkpoint_load_parameters(const char *path, ot_checkpoint **out)
 {
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(path));
-    return load(path, 0, out);
+    return load_state(path, 0, out);
 }
 
 ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkpoint **out)
@@ -100,7 +100,7 @@ static void choose_external(const ot_checkpoint *checkpoint, ot__pieces *data,
     options->external_moments = n_moments >= external_from;
 }
 
-static ot_status save_one(const char *path, const ot__pieces *pieces)
+static ot_status save_part(const char *path, const ot__pieces *pieces)
 {
     ot__file_writer *file;
     ot_status st;
@@ -113,7 +113,8 @@ static ot_status save_one(const char *path, const ot__pieces *pieces)
     return st;
 }
 
-static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_write_options options)
+static ot_status save_state(ot_checkpoint *checkpoint, const char *path,
+                            ot__ckpt_write_options options)
 {
     ot__pieces pieces = {0}, external = {0};
     ot_status st = OT_OK;
@@ -129,7 +130,7 @@ static ot_status save(ot_checkpoint *checkpoint, const char *path, ot__ckpt_writ
         st = ot__ckpt_data_mark(checkpoint, &external);
     if (st == OT_OK)
         st = options.external ? ot__ckpt_save_pair(path, &pieces, &external)
-                              : save_one(path, &pieces);
+                              : save_part(path, &pieces);
     ot__pieces_deinit(&pieces);
     ot__pieces_deinit(&external);
     return st;
@@ -142,7 +143,7 @@ ot_status ot_checkpoint_save(ot_checkpoint *checkpoint, const char *path, unsign
 
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, save(checkpoint, path, options));
+    return ot__ckpt_leave(checkpoint, save_state(checkpoint, path, options));
 }
 
 static ot_status copy_piece(void *context, const void *bytes, size_t n_bytes)
@@ -204,5 +205,5 @@ ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
         .names = names, .n_names = n_names, .as_artifact = true, .nominal = nominal};
 
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, save(checkpoint, path, options));
+    return ot__ckpt_leave(checkpoint, save_state(checkpoint, path, options));
 }

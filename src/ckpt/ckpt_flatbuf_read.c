@@ -16,7 +16,7 @@ typedef struct reader {
     uint64_t data_bytes;
 } reader;
 
-static ot_status check_type(reader *r, const char *name, int64_t type)
+static ot_status check_state_type(reader *r, const char *name, int64_t type)
 {
     if (type <= 0 || type > INT32_MAX || ot_dtype_size((ot_dtype)type) == 0)
         ot__fb_fail(&r->fb,
@@ -25,7 +25,8 @@ static ot_status check_type(reader *r, const char *name, int64_t type)
     return r->fb.status;
 }
 
-static ot_status read_shape(reader *r, const char *name, const ot__fb_table *table, ot_shape *shape)
+static ot_status read_state_shape(reader *r, const char *name, const ot__fb_table *table,
+                                  ot_shape *shape)
 {
     ot__fb_vector dims;
 
@@ -95,8 +96,8 @@ static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *n
 
     *out = NULL;
     OT_TRY(r->fb.status);
-    OT_TRY(check_type(r, name, type));
-    OT_TRY(read_shape(r, name, table, &shape));
+    OT_TRY(check_state_type(r, name, type));
+    OT_TRY(read_state_shape(r, name, table, &shape));
     if (r->checkpoint->is_nominal)
         return ot_tensor_create((ot_dtype)type, &(ot_shape){1, {0}}, out);
     if (!ot__shape_count(&shape, &count) || !ot__dtype_bytes((ot_dtype)type, count, &expected)) {
@@ -309,7 +310,7 @@ static ot_status read_properties(reader *r, const ot__fb_table *root)
 }
 
 // All that can be known without the external data.
-static ot_status read_head(reader *r, ot__fb_table *root)
+static ot_status read_state_head(reader *r, ot__fb_table *root)
 {
     ot__fb_table module;
     int64_t version;
@@ -333,7 +334,7 @@ static ot_status read_root(reader *r, const char *path, unsigned flags)
 {
     ot__fb_table root;
 
-    OT_TRY(read_head(r, &root));
+    OT_TRY(read_state_head(r, &root));
     if (r->checkpoint->has_external_data && !path)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "%s: has external data, which needs the checkpoint's path", r->fb.where);
@@ -343,7 +344,7 @@ static ot_status read_root(reader *r, const char *path, unsigned flags)
     return flags & OT_CHECKPOINT_OPTIMIZER_STATE ? read_groups(r, &root) : OT_OK;
 }
 
-static ot_status finish(reader *r, ot_status st, ot_checkpoint **out)
+static ot_status finish_states(reader *r, ot_status st, ot_checkpoint **out)
 {
     *out = NULL;
     if (st == OT_OK) {
@@ -366,7 +367,7 @@ ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned 
 
     if (st == OT_OK)
         st = read_root(&r, path, flags);
-    return finish(&r, st, out);
+    return finish_states(&r, st, out);
 }
 
 ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *path,
@@ -377,6 +378,6 @@ ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *p
     ot__fb_table root;
 
     if (st == OT_OK)
-        st = read_head(&r, &root);
-    return finish(&r, st, out);
+        st = read_state_head(&r, &root);
+    return finish_states(&r, st, out);
 }

@@ -21,7 +21,7 @@ static void patch(writer *w, size_t field, size_t target)
                  field + ot__pieces_place(w->pieces, target) - ot__pieces_place(w->pieces, field));
 }
 
-static uint64_t float_bits(float value)
+static uint64_t property_bits(float value)
 {
     uint32_t bits;
 
@@ -30,7 +30,7 @@ static uint64_t float_bits(float value)
 }
 
 // Elements outside the file: at multiples of 4, of 8 for 8-byte types.
-static int64_t write_external(ot__pieces *external, const ot_tensor *tensor)
+static int64_t write_state_external(ot__pieces *external, const ot_tensor *tensor)
 {
     size_t position;
 
@@ -50,8 +50,8 @@ static size_t write_elements(writer *w, const ot_tensor *tensor)
     return position;
 }
 
-static size_t write_tensor(writer *w, const char *name, const char *doc, const ot_tensor *tensor,
-                           bool nominal, ot__pieces *external)
+static size_t write_state_tensor(writer *w, const char *name, const char *doc,
+                                 const ot_tensor *tensor, bool nominal, ot__pieces *external)
 {
     enum { NAME, DOC, DIMS, TYPE, RAW, STRINGS, OFFSET, N_FIELDS };
     bool is_external = external && !nominal;
@@ -72,7 +72,7 @@ static size_t write_tensor(writer *w, const char *name, const char *doc, const o
     if (w->status != OT_OK)
         return 0;
     if (is_external)
-        fields[OFFSET].value = (uint64_t)write_external(external, tensor);
+        fields[OFFSET].value = (uint64_t)write_state_external(external, tensor);
     position = ot__fb_write_table(w->buf, fields, N_FIELDS);
     patch(w, fields[DIMS].position,
           ot__fb_write_i64s(w->buf, tensor->shape.dim, nominal ? 0 : tensor->shape.ndim));
@@ -107,8 +107,8 @@ static size_t write_parameters(writer *w, bool trainable)
         if (p->trainable != trainable)
             continue;
         patch(w, position + 4 + 4 * written++,
-              write_tensor(w, p->name, w->options->as_artifact ? p->doc : NULL, p->value, nominal,
-                           w->options->external));
+              write_state_tensor(w, p->name, w->options->as_artifact ? p->doc : NULL, p->value,
+                                 nominal, w->options->external));
     }
     return position;
 }
@@ -142,7 +142,7 @@ static size_t write_state(writer *w, const char *param_name, const ot__moment *m
     patch(w, fields[1].position, list);
     for (int k = 0; k < n_moments; k++)
         patch(w, list += 4,
-              write_tensor(w, moments[k].name, NULL, moments[k].value, false, external));
+              write_state_tensor(w, moments[k].name, NULL, moments[k].value, false, external));
     return position;
 }
 
@@ -152,7 +152,7 @@ static size_t write_group_head(writer *w, const char *name, int64_t step, float 
     ot__fb_field fields[4] = {
         {.text = name},
         {.n_bytes = step != 0 ? 8 : 0, .value = (uint64_t)step},
-        {.n_bytes = initial_lr != 0.0f ? 4 : 0, .value = float_bits(initial_lr)},
+        {.n_bytes = initial_lr != 0.0f ? 4 : 0, .value = property_bits(initial_lr)},
         {.n_bytes = 4},
     };
     size_t position = ot__fb_write_table(w->buf, fields, 4);
@@ -227,7 +227,7 @@ static size_t write_property(writer *w, const ot__property *property)
         fields[1] =
             (ot__fb_field){.n_bytes = property->i != 0 ? 8 : 0, .value = (uint64_t)property->i};
     else if (property->kind == OT_PROPERTY_FLOAT)
-        fields[1] = (ot__fb_field){.n_bytes = 4, .value = float_bits(property->f)};
+        fields[1] = (ot__fb_field){.n_bytes = 4, .value = property_bits(property->f)};
     return ot__fb_write_table(w->buf, fields, 2);
 }
 

@@ -10,7 +10,7 @@ static const size_t large_from = 4096; // bytes; copying less is cheaper than a 
 // file, so that whoever aligns one aligns the other.
 enum { UNIT = 16 };
 
-static bool grow(ot__pieces *pieces)
+static bool grow_pieces(ot__pieces *pieces)
 {
     const int capacity = OT_MAX(2 * pieces->capacity, 16);
     ot__piece *grown;
@@ -32,7 +32,7 @@ void ot__pieces_append(ot__pieces *pieces, const void *bytes, size_t n_bytes)
     if (pieces->own.failed)
         return;
     if (n_referred > 0) {
-        if (!grow(pieces)) {
+        if (!grow_pieces(pieces)) {
             pieces->own.failed = true;
             return;
         }

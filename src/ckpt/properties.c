@@ -46,7 +46,7 @@ static ot_status property_put(ot_checkpoint *checkpoint, const char *name, ot__p
     return OT_OK;
 }
 
-static ot_status put(ot_checkpoint *checkpoint, const char *name, ot__property value)
+static ot_status put_property(ot_checkpoint *checkpoint, const char *name, ot__property value)
 {
     OT_TRY(ot__ckpt_enter(checkpoint));
     return ot__ckpt_leave(checkpoint, property_put(checkpoint, name, value));
@@ -55,13 +55,13 @@ static ot_status put(ot_checkpoint *checkpoint, const char *name, ot__property v
 ot_status ot_checkpoint_set_int(ot_checkpoint *checkpoint, const char *name, int64_t value)
 {
     OT_TRY(OT_GIVEN(name));
-    return put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_INT, .i = value});
+    return put_property(checkpoint, name, (ot__property){.kind = OT_PROPERTY_INT, .i = value});
 }
 
 ot_status ot_checkpoint_set_float(ot_checkpoint *checkpoint, const char *name, float value)
 {
     OT_TRY(OT_GIVEN(name));
-    return put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_FLOAT, .f = value});
+    return put_property(checkpoint, name, (ot__property){.kind = OT_PROPERTY_FLOAT, .f = value});
 }
 
 ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, const char *value)
@@ -73,7 +73,7 @@ ot_status ot_checkpoint_set_string(ot_checkpoint *checkpoint, const char *name, 
     OT_TRY(OT_GIVEN(value));
     copy = ot__strdup(value);
     OT_TRY(ot__made(copy));
-    st = put(checkpoint, name, (ot__property){.kind = OT_PROPERTY_STRING, .s = copy});
+    st = put_property(checkpoint, name, (ot__property){.kind = OT_PROPERTY_STRING, .s = copy});
     if (st != OT_OK)
         ot__free(copy);
     return st;
@@ -99,20 +99,20 @@ static ot_status no_property(const ot_checkpoint *checkpoint, const char *name)
                      ot__names_hint(&names));
 }
 
-static ot_status find(const ot_checkpoint *checkpoint, const char *name, ot__property **out,
-                      int *position)
+static ot_status find_property(const ot_checkpoint *checkpoint, const char *name,
+                               ot__property **out, int *position)
 {
     *out = property_find(checkpoint, name, position);
     return *out ? OT_OK : no_property(checkpoint, name);
 }
 
-static ot_status get(const ot_checkpoint *checkpoint, const char *name, ot_property_kind kind,
-                     ot__property *out)
+static ot_status get_property(const ot_checkpoint *checkpoint, const char *name,
+                              ot_property_kind kind, ot__property *out)
 {
     static const char *const kind_names[] = {"an int", "a float", "a string"};
     ot__property *property;
 
-    OT_TRY(find(checkpoint, name, &property, NULL));
+    OT_TRY(find_property(checkpoint, name, &property, NULL));
     if (property->kind != kind)
         return ot__error(OT_ERR_INVALID, "property '%s' is %s, not %s", name,
                          kind_names[property->kind], kind_names[kind]);
@@ -124,7 +124,7 @@ static ot_status property_get(const ot_checkpoint *checkpoint, const char *name,
                               ot_property_kind kind, ot__property *out)
 {
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, get(checkpoint, name, kind, out));
+    return ot__ckpt_leave(checkpoint, get_property(checkpoint, name, kind, out));
 }
 
 ot_status ot_checkpoint_get_int(const ot_checkpoint *checkpoint, const char *name, int64_t *out)
@@ -175,11 +175,12 @@ const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint, int ind
     return checkpoint->properties[index].name;
 }
 
-static ot_status kind_of(const ot_checkpoint *checkpoint, const char *name, ot_property_kind *out)
+static ot_status property_kind(const ot_checkpoint *checkpoint, const char *name,
+                               ot_property_kind *out)
 {
     ot__property *property;
 
-    OT_TRY(find(checkpoint, name, &property, NULL));
+    OT_TRY(find_property(checkpoint, name, &property, NULL));
     *out = property->kind;
     return OT_OK;
 }
@@ -191,7 +192,7 @@ ot_status ot_checkpoint_property_kind_of(const ot_checkpoint *checkpoint, const 
     *out = OT_PROPERTY_INT;
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, kind_of(checkpoint, name, out));
+    return ot__ckpt_leave(checkpoint, property_kind(checkpoint, name, out));
 }
 
 static ot_status property_remove(ot_checkpoint *checkpoint, const char *name)
@@ -199,7 +200,7 @@ static ot_status property_remove(ot_checkpoint *checkpoint, const char *name)
     int position;
     ot__property *property;
 
-    OT_TRY(find(checkpoint, name, &property, &position));
+    OT_TRY(find_property(checkpoint, name, &property, &position));
     ot__free(property->name);
     ot__free(property->s);
     checkpoint->n_properties--;

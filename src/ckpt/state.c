@@ -55,7 +55,7 @@ void ot__ckpt_group_deinit(ot__optimizer_group *group)
     memset(group, 0, sizeof(*group));
 }
 
-static void destroy(ot_checkpoint *checkpoint)
+static void destroy_state(ot_checkpoint *checkpoint)
 {
     for (int i = 0; i < checkpoint->n_parameters; i++)
         parameter_destroy(checkpoint->parameters[i]);
@@ -80,7 +80,7 @@ void ot_checkpoint_destroy(ot_checkpoint *checkpoint)
         checkpoint->is_released = true;
         ot__guard_leave(checkpoint);
     } else {
-        destroy(checkpoint);
+        destroy_state(checkpoint);
     }
 }
 
@@ -88,7 +88,7 @@ void ot__ckpt_release(ot_checkpoint *checkpoint)
 {
     checkpoint->session = NULL;
     if (checkpoint->is_released)
-        destroy(checkpoint);
+        destroy_state(checkpoint);
 }
 
 ot_status ot__ckpt_grow(void *array_pointer, int *capacity, int count, int max, size_t item_size)
@@ -295,8 +295,8 @@ static ot_status check_fits(const char *what, const ot__parameter *parameter,
                      ot_dtype_name(given->dtype), OT_SHAPE_TEXT(&given->shape));
 }
 
-static ot_status set_value(const ot_checkpoint *checkpoint, const char *name,
-                           const ot_tensor *value)
+static ot_status set_state_value(const ot_checkpoint *checkpoint, const char *name,
+                                 const ot_tensor *value)
 {
     ot__parameter *parameter;
 
@@ -314,7 +314,7 @@ ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *nam
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(value));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, set_value(checkpoint, name, value));
+    return ot__ckpt_leave(checkpoint, set_state_value(checkpoint, name, value));
 }
 
 static ot_status get_gradient(const ot_checkpoint *checkpoint, const char *name, ot_tensor **out)
@@ -363,8 +363,8 @@ ot_status ot_checkpoint_set_gradient(ot_checkpoint *checkpoint, const char *name
     return ot__ckpt_leave(checkpoint, set_gradient(checkpoint, name, gradient));
 }
 
-static ot_status add(ot_checkpoint *checkpoint, const char *name, const ot_tensor *value,
-                     int trainable)
+static ot_status add_state(ot_checkpoint *checkpoint, const char *name, const ot_tensor *value,
+                           int trainable)
 {
     ot_tensor *copy;
 
@@ -381,5 +381,5 @@ ot_status ot_checkpoint_add_parameter(ot_checkpoint *checkpoint, const char *nam
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(value));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, add(checkpoint, name, value, trainable));
+    return ot__ckpt_leave(checkpoint, add_state(checkpoint, name, value, trainable));
 }

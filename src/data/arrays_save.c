@@ -4,14 +4,13 @@
 
 #include "data/data.h"
 
-static ot_status refuse(const char *path, const char *why)
+static ot_status refuse_array(const char *path, const char *why)
 {
     return ot__error(OT_ERR_IO, "%s: %s", path, why);
 }
 
 // The archive reads the bytes when it is closed, so they must stay until then.
-static ot_status add_member(zip_t *archive, const char *path, const char *name,
-                            const ot__buf *bytes)
+static ot_status add_array(zip_t *archive, const char *path, const char *name, const ot__buf *bytes)
 {
     ot__buf member = {0};
     zip_source_t *source;
@@ -29,7 +28,7 @@ static ot_status add_member(zip_t *archive, const char *path, const char *name,
         // As NumPy: not packed. One time for all, so that the same arrays give the same bytes.
         if (at < 0 || zip_set_file_compression(archive, (zip_uint64_t)at, ZIP_CM_STORE, 0) != 0 ||
             zip_file_set_dostime(archive, (zip_uint64_t)at, 0, 0x21, 0) != 0)
-            st = refuse(path, zip_strerror(archive));
+            st = refuse_array(path, zip_strerror(archive));
     }
     ot__buf_deinit(&member);
     return st;
@@ -43,12 +42,12 @@ static ot_status write_source(const char *path, zip_source_t *source)
     ot_status st;
 
     if (zip_source_open(source) != 0)
-        return refuse(path, zip_error_strerror(zip_source_error(source)));
+        return refuse_array(path, zip_error_strerror(zip_source_error(source)));
     st = ot__file_writer_open(&writer, path);
     while (st == OT_OK && (n = zip_source_read(source, chunk, sizeof(chunk))) > 0)
         st = ot__file_writer_write(writer, chunk, (size_t)n);
     if (st == OT_OK && n < 0)
-        st = refuse(path, zip_error_strerror(zip_source_error(source)));
+        st = refuse_array(path, zip_error_strerror(zip_source_error(source)));
     zip_source_close(source);
     if (st == OT_OK)
         return ot__file_writer_commit(writer);
@@ -56,12 +55,12 @@ static ot_status write_source(const char *path, zip_source_t *source)
     return st;
 }
 
-static ot_status fill(zip_t *archive, const char *path, const char *const *names,
-                      const ot_tensor *const *tensors, int n, ot__buf *bytes)
+static ot_status fill_arrays(zip_t *archive, const char *path, const char *const *names,
+                             const ot_tensor *const *tensors, int n, ot__buf *bytes)
 {
     for (int i = 0; i < n; i++) {
         OT_TRY(ot__npy_write(names[i], tensors[i], &bytes[i]));
-        OT_TRY(add_member(archive, path, names[i], &bytes[i]));
+        OT_TRY(add_array(archive, path, names[i], &bytes[i]));
     }
     return OT_OK;
 }
@@ -82,10 +81,10 @@ static ot_status save_archive(const char *path, const char *const *names,
         if (!archive)
             zip_source_free(source);
     }
-    st = archive ? fill(archive, path, names, tensors, n, bytes)
-                 : refuse(path, zip_error_strerror(&error));
+    st = archive ? fill_arrays(archive, path, names, tensors, n, bytes)
+                 : refuse_array(path, zip_error_strerror(&error));
     if (archive && st == OT_OK && zip_close(archive) != 0)
-        st = refuse(path, zip_strerror(archive));
+        st = refuse_array(path, zip_strerror(archive));
     else if (st == OT_OK)
         archive = NULL;
     if (archive)

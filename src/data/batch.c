@@ -19,7 +19,7 @@ struct ot_batches {
     int64_t epoch, next;  // position of the next row in the window
 };
 
-static ot_status check_options(const ot_batches_options *options, int64_t rows)
+static ot_status check_batch_options(const ot_batches_options *options, int64_t rows)
 {
     if (options->batch_size < 0)
         return ot__error(OT_ERR_INVALID, "batch size is %" PRId64 ", expected at least 1",
@@ -32,8 +32,8 @@ static ot_status check_options(const ot_batches_options *options, int64_t rows)
 }
 
 // The fields of all inputs, which must have the same number of rows.
-static ot_status find_fields(ot_batches *batches, const ot_dataset *dataset,
-                             const ot_binding *bindings, int n_bindings)
+static ot_status find_batch_fields(ot_batches *batches, const ot_dataset *dataset,
+                                   const ot_binding *bindings, int n_bindings)
 {
     const ot__field *first, *field;
 
@@ -60,8 +60,8 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
 
     batches->bounds = ot__alloc_zero((size_t)n_bindings, sizeof(*batches->bounds));
     OT_TRY(ot__made(batches->bounds));
-    OT_TRY(find_fields(batches, dataset, bindings, n_bindings));
-    OT_TRY(check_options(options, batches->rows));
+    OT_TRY(find_batch_fields(batches, dataset, bindings, n_bindings));
+    OT_TRY(check_batch_options(options, batches->rows));
     if (options->batch_size == 0)
         options->batch_size = USUAL_ROWS;
     batches->first = options->first;

@@ -24,7 +24,7 @@ static ot_status add_fields(ot__bound *bound, const ot_dataset *dataset, int fir
     return OT_OK;
 }
 
-static ot_status find_fields(ot__bound *bound, const ot_dataset *dataset, const char *spec)
+static ot_status find_bound_fields(ot__bound *bound, const ot_dataset *dataset, const char *spec)
 {
     int first, last;
 
@@ -172,7 +172,7 @@ static ot_status copy_numbers(const double *from, int n, double **out)
     return OT_OK;
 }
 
-static ot_status check_channels(const ot__bound *bound)
+static ot_status check_image_channels(const ot__bound *bound)
 {
     for (int i = 0; bound->std && i < bound->n_channels; i++)
         if (!(bound->std[i] > 0))
@@ -203,7 +203,7 @@ ot_status ot__bound_find(ot__bound *bound, const ot_dataset *dataset, const ot_b
         return ot__error(OT_ERR_INVALID, "the %s of a binding is NULL",
                          binding->input ? "field" : "input");
     *bound = (ot__bound){.input = ot__strdup(binding->input)};
-    return bound->input ? find_fields(bound, dataset, binding->fields) : OT_ERR_NO_MEMORY;
+    return bound->input ? find_bound_fields(bound, dataset, binding->fields) : OT_ERR_NO_MEMORY;
 }
 
 ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
@@ -219,7 +219,7 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
     OT_TRY(fit_shape(bound, &binding->shape));
     OT_TRY(copy_numbers(binding->mean, binding->n_channels, &bound->mean));
     OT_TRY(copy_numbers(binding->std, binding->n_channels, &bound->std));
-    OT_TRY(check_channels(bound));
+    OT_TRY(check_image_channels(bound));
     bound->values = ot__alloc((size_t)OT_MAX(bound->row_count, 1) * sizeof(double));
     OT_TRY(ot__made(bound->values));
     if (!bound->fields[0]->is_array) {

@@ -255,8 +255,8 @@ static ot_status is_end(const ot__source *source, ot__window *window, uint64_t a
 }
 
 // The row at `at`, all of which comes into the window.
-static ot_status find_row(const ot__source *source, ot__window *window, uint64_t at, int64_t line,
-                          row_scan *scan)
+static ot_status csv_find_row(const ot__source *source, ot__window *window, uint64_t at,
+                              int64_t line, row_scan *scan)
 {
     size_t n = 1;
 
@@ -293,7 +293,7 @@ static ot_status index_row(ot__source *source, row_finder *finder,
     span from;
     bool ends = false;
 
-    OT_TRY(find_row(source, &finder->window, finder->at, finder->line, &scan));
+    OT_TRY(csv_find_row(source, &finder->window, finder->at, finder->line, &scan));
     from = span_at(&finder->window, finder->at);
     if (from.text[0] == '\n' || from.text[0] == '\r') {
         OT_TRY(is_end(source, &finder->window, finder->at, &ends));
@@ -301,7 +301,7 @@ static ot_status index_row(ot__source *source, row_finder *finder,
             finder->at = source->input.size;
             return OT_OK;
         }
-        OT_TRY(find_row(source, &finder->window, finder->at, finder->line, &scan));
+        OT_TRY(csv_find_row(source, &finder->window, finder->at, finder->line, &scan));
         if (is_empty_line(span_at(&finder->window, finder->at), scan.next))
             return ot__error(OT_ERR_FORMAT, "%s: line %" PRId64 " is empty", source->path,
                              finder->line);
@@ -397,10 +397,10 @@ static ot_status find_first_row(ot__source *source, const ot_dataset_options *op
 {
     // A separator that is in no text makes the row end where the line does, but for its quotes.
     source->separator = '\n';
-    OT_TRY(find_row(source, &head->first, head->at, 1, &head->scan));
+    OT_TRY(csv_find_row(source, &head->first, head->at, 1, &head->scan));
     source->separator = options->csv_separator ? options->csv_separator
                                                : find_separator(span_at(&head->first, head->at));
-    OT_TRY(find_row(source, &head->first, head->at, 1, &head->scan));
+    OT_TRY(csv_find_row(source, &head->first, head->at, 1, &head->scan));
     if (head->scan.fault)
         return ot__error(OT_ERR_FORMAT, "%s: line 1, column %d %s", source->path,
                          head->scan.fault_cell + 1, head->scan.fault);

@@ -39,7 +39,7 @@ static bool fast_number(const char *text, size_t length, double *value)
     return true;
 }
 
-static const char *skip_digits(const char *text)
+static const char *skip_number_digits(const char *text)
 {
     while (*text >= '0' && *text <= '9')
         text++;
@@ -49,17 +49,17 @@ static const char *skip_digits(const char *text)
 // C reads hexadecimal numbers, "nan" and "inf" too.
 static bool is_decimal(const char *text)
 {
-    const char *from = text + (*text == '-' || *text == '+'), *to = skip_digits(from);
+    const char *from = text + (*text == '-' || *text == '+'), *to = skip_number_digits(from);
     int64_t n_digits = to - from;
 
     if (*to == '.') {
         from = to + 1;
-        to = skip_digits(from);
+        to = skip_number_digits(from);
         n_digits += to - from;
     }
     if (n_digits > 0 && (*to == 'e' || *to == 'E')) {
         from = to + 1 + (to[1] == '-' || to[1] == '+');
-        to = skip_digits(from);
+        to = skip_number_digits(from);
         n_digits = to - from;
     }
     return n_digits > 0 && *to == '\0';
@@ -102,7 +102,7 @@ bool ot__cell_number(const ot__cell *cell, double *value)
 }
 
 // Without regard to case, which only ASCII has here.
-static bool is_word(const char *text, const char *word)
+static bool is_number_word(const char *text, const char *word)
 {
     while (*word && (*text | 0x20) == *word) {
         text++;
@@ -124,7 +124,7 @@ bool ot__cell_is_numeric(const ot__cell *cell)
         return false;
     word += *word == '-' || *word == '+';
     for (size_t i = 0; i < OT_COUNT(words); i++)
-        if (is_word(word, words[i]))
+        if (is_number_word(word, words[i]))
             return true;
     return false;
 }

@@ -49,7 +49,7 @@ static ot_status check_rows(ot_dataset *dataset, const char *name, ot__field *fi
     return OT_OK;
 }
 
-static ot_status make_room(ot_dataset *dataset)
+static ot_status make_row_room(ot_dataset *dataset)
 {
     const int capacity = OT_MAX(dataset->fields_capacity * 2, 16);
     ot__field *grown;
@@ -72,7 +72,7 @@ ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field)
     else if (!field.fault)
         st = check_rows(dataset, name, &field);
     if (st == OT_OK)
-        st = make_room(dataset);
+        st = make_row_room(dataset);
     if (st == OT_OK && !ot__map_put(&dataset->names, name, name))
         st = OT_ERR_NO_MEMORY;
     if (st != OT_OK) {
@@ -114,7 +114,7 @@ void ot__dataset_retain(const ot_dataset *dataset)
     atomic_fetch_add(&((ot_dataset *)(uintptr_t)dataset)->n_owners, 1);
 }
 
-static void destroy(ot_dataset *dataset)
+static void destroy_dataset(ot_dataset *dataset)
 {
     ot__map_deinit(&dataset->names);
     for (int i = 0; i < dataset->n_fields; i++) {
@@ -138,7 +138,7 @@ void ot__dataset_release(const ot_dataset *dataset)
     ot_dataset *mine = (ot_dataset *)(uintptr_t)dataset;
 
     if (mine && atomic_fetch_sub(&mine->n_owners, 1) == 1)
-        destroy(mine);
+        destroy_dataset(mine);
 }
 
 void ot_dataset_destroy(ot_dataset *dataset)
@@ -160,7 +160,7 @@ void ot__field_place(ot__field *field, uint64_t offset)
 }
 
 // "train" for "folder/train.csv.gz".
-static char *name_of(const char *path)
+static char *field_name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *name = ot__strdup(slash ? slash + 1 : path), *dot;
@@ -187,7 +187,7 @@ static ot_status add_by_format(ot_dataset *dataset, ot__source *source, const ch
     return ot__csv_add(dataset, source, options);
 }
 
-static ot_status read_head(const ot__source *source, uint8_t *head, size_t *n)
+static ot_status read_dataset_head(const ot__source *source, uint8_t *head, size_t *n)
 {
     *n = (size_t)OT_MIN(source->input.size, (uint64_t)HEAD_BYTES);
     return ot__file_input_read(&source->input, source->path, 0, head, *n);
@@ -200,10 +200,10 @@ static ot_status add_source(ot_dataset *dataset, ot__source *source, const char 
     uint8_t head[HEAD_BYTES];
     size_t n;
 
-    OT_TRY(read_head(source, head, &n));
+    OT_TRY(read_dataset_head(source, head, &n));
     if (n >= 2 && head[0] == 0x1f && head[1] == 0x8b) {
         OT_TRY(ot__unpack_gzip(source, options));
-        OT_TRY(read_head(source, head, &n));
+        OT_TRY(read_dataset_head(source, head, &n));
     }
     return add_by_format(dataset, source, name, options, head, n);
 }
@@ -213,7 +213,7 @@ static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_datase
 {
     const char *equals = strchr(spec, '=');
     const char *path = equals && !ot__path_exists(spec) ? equals + 1 : spec;
-    char *name = path == spec ? name_of(spec) : ot__strdup(spec);
+    char *name = path == spec ? field_name_of(spec) : ot__strdup(spec);
     ot__source *source = ot__dataset_add_source(dataset, path);
     ot_status st = ot__made(name && source);
 

@@ -4,8 +4,8 @@
 
 #include "data/data.h"
 
-static ot_status add_tensor(ot_dataset *dataset, ot__source *source, const char *name,
-                            const ot_tensor *tensor)
+static ot_status dataset_add_tensor(ot_dataset *dataset, ot__source *source, const char *name,
+                                    const ot_tensor *tensor)
 {
     ot__field field = {
         .source = source, .dtype = tensor->dtype, .is_array = true, .data = tensor->data};
@@ -49,7 +49,7 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
     if (!source)
         st = OT_ERR_NO_MEMORY;
     for (int i = 0; st == OT_OK && i < n; i++)
-        st = add_tensor(dataset, source, names[i], tensors[i]);
+        st = dataset_add_tensor(dataset, source, names[i], tensors[i]);
     if (st == OT_OK)
         *out = dataset;
     else

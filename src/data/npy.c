@@ -79,8 +79,8 @@ static bool parse_shape(header *h)
 }
 
 // The header of the n_bytes at `at`, of which *data_at are not elements.
-static ot_status parse_header(const char *where, const ot__source *source, uint64_t at,
-                              uint64_t n_bytes, header *h, size_t *data_at)
+static ot_status parse_npy_header(const char *where, const ot__source *source, uint64_t at,
+                                  uint64_t n_bytes, header *h, size_t *data_at)
 {
     uint8_t bytes[PREAMBLE_MAX + sizeof(h->text)];
     size_t length, start;
@@ -115,7 +115,7 @@ static ot_status parse_header(const char *where, const ot__source *source, uint6
 }
 
 // Elements of a row lie apart in Fortran order: each would be a read of its own.
-static ot_status place(ot__field *field, uint64_t start, const ot_dataset_options *options)
+static ot_status place_npy(ot__field *field, uint64_t start, const ot_dataset_options *options)
 {
     if (field->fortran_order && field->source->input.is_file)
         OT_TRY(ot__spill_source(field->source, options));
@@ -136,7 +136,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
         snprintf(where, sizeof(where), "%.400s: array '%.80s'", source->path, name);
     else
         snprintf(where, sizeof(where), "%.400s", source->path);
-    OT_TRY(parse_header(where, source, start, n_bytes, &h, &at));
+    OT_TRY(parse_npy_header(where, source, start, n_bytes, &h, &at));
     if (!ot__shape_count(&h.shape, &count) || !ot__dtype_bytes(h.dtype, count, &needed) ||
         needed > n_bytes - at)
         return ot__error(OT_ERR_FORMAT,
@@ -148,7 +148,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
     field.row_shape.ndim = h.shape.ndim - 1;
     memcpy(field.row_shape.dim, h.shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
     field.rows = h.shape.dim[0];
-    OT_TRY(place(&field, start + at, options));
+    OT_TRY(place_npy(&field, start + at, options));
     copy = ot__strdup(name);
     return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
 }
@@ -157,7 +157,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
 
 enum { HEADER_ALIGNMENT = 64, PREAMBLE = 10 };
 
-static const char *code_of(ot_dtype dtype)
+static const char *npy_code(ot_dtype dtype)
 {
     for (size_t i = 0; i < OT_COUNT(codes); i++)
         if (codes[i].dtype == dtype)
@@ -173,7 +173,7 @@ ot_status ot__npy_write(const char *name, const ot_tensor *tensor, ot__buf *out)
         uint16_t number;
         uint8_t low;
     } order = {1};
-    const char *code = code_of(tensor->dtype);
+    const char *code = npy_code(tensor->dtype);
     ot__buf text = {0};
     size_t length;
     ot_status st;

@@ -62,7 +62,7 @@ static ot_status unpack_all(zip_t *archive, ot__spill *spill, member *members, i
 }
 
 // An array that cannot be used matters only to whom it is bound.
-static ot_status add_member(ot_dataset *dataset, ot__source *source, const member *m)
+static ot_status add_npz_member(ot_dataset *dataset, ot__source *source, const member *m)
 {
     const ot_status st = ot__npy_add(dataset, source, m->start, m->size, m->name, NULL);
 
@@ -77,7 +77,7 @@ static ot_status add_members(ot_dataset *dataset, ot__source *source, const memb
 
     source->is_archive = true;
     for (int i = 0; i < n; i++)
-        OT_TRY(add_member(dataset, source, &members[i]));
+        OT_TRY(add_npz_member(dataset, source, &members[i]));
     for (int i = first; i < dataset->n_fields; i++)
         if (!dataset->fields[i].fault)
             return OT_OK;
@@ -87,7 +87,7 @@ static ot_status add_members(ot_dataset *dataset, ot__source *source, const memb
 }
 
 // The archive where it lies; a file is read, not mapped, with a descriptor of zip's own.
-static zip_source_t *source_of(const ot__file_input *input, zip_error_t *error)
+static zip_source_t *npz_source(const ot__file_input *input, zip_error_t *error)
 {
     zip_source_t *bytes;
     FILE *file;
@@ -114,7 +114,7 @@ static ot_status open_archive(const ot__source *source, zip_t **out)
     ot_status st = OT_OK;
 
     zip_error_init(&error);
-    bytes = source_of(&source->input, &error);
+    bytes = npz_source(&source->input, &error);
     *out = bytes ? zip_open_from_source(bytes, ZIP_RDONLY, &error) : NULL;
     if (!*out)
         st = ot__error(OT_ERR_FORMAT, "%s: is not an .npz: %s", source->path,

@@ -7,7 +7,7 @@
 
 #include "data/bind.h"
 
-static void swap(uint8_t *bytes, size_t size)
+static void swap_bytes(uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size / 2; i++) {
         uint8_t kept = bytes[i];
@@ -17,7 +17,7 @@ static void swap(uint8_t *bytes, size_t size)
 }
 
 // Elements of a row that lie together.
-static ot_status find_row(ot__bound *bound, int64_t row, const uint8_t **out)
+static ot_status find_dataset_row(ot__bound *bound, int64_t row, const uint8_t **out)
 {
     const ot__field *field = bound->fields[0];
     const size_t n = (size_t)field->row_count * ot_dtype_size(field->dtype);
@@ -65,7 +65,7 @@ static void read_array(const ot__field *field, const uint8_t *elements, int64_t 
                                     : elements + (size_t)i * size,
                size);
         if (field->swap_bytes)
-            swap(element, size);
+            swap_bytes(element, size);
         ot__convert(&values[i], OT_F64, element, field->dtype, 1);
     }
 }
@@ -272,7 +272,7 @@ static bool scale_u8(float *y, const uint8_t *x, int64_t n, double scale, double
     return n_bad == 0;
 }
 
-static bool is_plain(const ot__bound *bound, const uint8_t *elements)
+static bool is_plain_row(const ot__bound *bound, const uint8_t *elements)
 {
     const ot__field *field = bound->fields[0];
 
@@ -308,9 +308,9 @@ ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows
     const uint8_t *elements = NULL;
 
     if (field->is_array && !field->fortran_order)
-        OT_TRY(find_row(bound, row, &elements));
+        OT_TRY(find_dataset_row(bound, row, &elements));
     // The long way also says which element it is that does not fit.
-    if (is_plain(bound, elements) &&
+    if (is_plain_row(bound, elements) &&
         read_plain(bound, elements, (float *)bound->tensor->data + at * bound->row_count))
         return OT_OK;
     if (field->is_array)

@@ -11,7 +11,7 @@ static bool has(const ot__window *window, uint64_t offset, size_t n_bytes)
            n_bytes <= window->n_bytes - (offset - window->start);
 }
 
-static ot_status make_room(ot__window *window, size_t n_bytes)
+static ot_status make_window_room(ot__window *window, size_t n_bytes)
 {
     uint8_t *buffer;
 
@@ -26,11 +26,12 @@ static ot_status make_room(ot__window *window, size_t n_bytes)
     return OT_OK;
 }
 
-static ot_status read(ot__window *window, const ot__source *source, uint64_t offset, size_t n_bytes)
+static ot_status read_window(ot__window *window, const ot__source *source, uint64_t offset,
+                             size_t n_bytes)
 {
     ot_status st;
 
-    OT_TRY(make_room(window, n_bytes));
+    OT_TRY(make_window_room(window, n_bytes));
     st = ot__file_input_read(&source->input, source->path, offset, window->buffer, n_bytes);
     window->data = st == OT_OK ? window->buffer : NULL;
     window->start = offset;
@@ -55,9 +56,9 @@ ot_status ot__window_move(ot__window *window, const ot__source *source, uint64_t
     }
     // When the file has become shorter, what is wanted may still be there.
     if (follows && n_bytes < BLOCK &&
-        read(window, source, offset, (size_t)OT_MIN(left, (uint64_t)BLOCK)) == OT_OK)
+        read_window(window, source, offset, (size_t)OT_MIN(left, (uint64_t)BLOCK)) == OT_OK)
         return OT_OK;
-    return read(window, source, offset, n_bytes);
+    return read_window(window, source, offset, n_bytes);
 }
 
 ot_status ot__window_move_to_row(ot__window *window, const ot__source *source, int64_t row,

@@ -24,7 +24,7 @@ typedef struct layout {
 
 // ---- new nodes ----
 
-static int number_of(const layout *l, const ot_value *value)
+static int layout_number(const layout *l, const ot_value *value)
 {
     return ot__value_number(&l->b->numbers, value);
 }
@@ -38,7 +38,7 @@ static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_for
     ot__value_set(value, like->dtype, like->constant ? &like->constant->shape : &like->shape);
     if (ot__numbers_add(&l->b->numbers, value) != OT_OK)
         return NULL;
-    l->b->forms[number_of(l, value)] = form;
+    l->b->forms[layout_number(l, value)] = form;
     return value;
 }
 
@@ -57,9 +57,9 @@ static ot_status add_reorder(layout *l, ot_value *from, ot_value *to)
 static ot_status bring_input(layout *l, ot_node *node, int i, const ot_form *form)
 {
     ot_value *value = node->inputs[i];
-    copy *have = &l->copies[number_of(l, value)];
+    copy *have = &l->copies[layout_number(l, value)];
 
-    if (ot__form_equal(l->b->forms[number_of(l, value)], form))
+    if (ot__form_equal(l->b->forms[layout_number(l, value)], form))
         return OT_OK;
     if (have->value == NULL || !ot__form_equal(have->form, form)) {
         ot_value *to = form_of_new_value(l, value, form);
@@ -84,7 +84,7 @@ static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *fo
     node->outputs[i] = made;
     value->producer = NULL;
     OT_TRY(add_reorder(l, made, value));
-    l->copies[number_of(l, value)] = (copy){made, form};
+    l->copies[layout_number(l, value)] = (copy){made, form};
     return OT_OK;
 }
 
@@ -194,7 +194,7 @@ static ot_status lay_out(layout *l, ot_node *node)
         if (form != NULL && must_be_plain(node, i))
             OT_TRY(bring_output(l, node, i, form));
         else
-            l->b->forms[number_of(l, node->outputs[i])] = form;
+            l->b->forms[layout_number(l, node->outputs[i])] = form;
     }
     return OT_OK;
 }
@@ -204,7 +204,7 @@ static ot_status lay_out_output(layout *l, int i_output)
 {
     ot_value *value = l->graph->outputs[i_output], *to;
 
-    if (l->b->forms[number_of(l, value)] == NULL)
+    if (l->b->forms[layout_number(l, value)] == NULL)
         return OT_OK;
     to = form_of_new_value(l, value, NULL);
     OT_TRY(ot__made(to != NULL));
@@ -216,7 +216,7 @@ static ot_status lay_out_output(layout *l, int i_output)
 
 // ---- the stage ----
 
-static ot_status prepare(layout *l)
+static ot_status prepare_layouts(layout *l)
 {
     ot__arena *arena = l->b->arena;
     const ot_graph *g = l->graph;
@@ -233,7 +233,7 @@ static ot_status prepare(layout *l)
     OT_TRY(ot__made(l->nodes != NULL && l->copies != NULL && l->b->forms != NULL));
     for (int i = 0; i < g->n_inputs && l->b->options->input_forms != NULL; i++) {
         assert(ot__form_fits(l->b->options->input_forms[i], &g->inputs[i]->shape));
-        l->b->forms[number_of(l, g->inputs[i])] = l->b->options->input_forms[i];
+        l->b->forms[layout_number(l, g->inputs[i])] = l->b->options->input_forms[i];
     }
     return OT_OK;
 }
@@ -243,7 +243,7 @@ ot_status ot__build_layout(ot__plan_builder *b)
     layout l = {.b = b, .graph = b->graph};
 
     OT_TRY(ot__numbers_build(b->graph, &b->numbers));
-    OT_TRY(prepare(&l));
+    OT_TRY(prepare_layouts(&l));
     for (int n = 0; n < b->graph->n_nodes; n++)
         OT_TRY(lay_out(&l, b->graph->nodes[n]));
     for (int i = 0; i < b->graph->n_outputs; i++)

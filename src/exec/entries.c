@@ -30,7 +30,7 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
     return OT_OK;
 }
 
-static ot_status add_tensor(ot__plan_builder *b, const ot_value *value, ot__source source)
+static ot_status tensor_entry(ot__plan_builder *b, const ot_value *value, ot__source source)
 {
     const ot_tensor *constant = value->constant;
 
@@ -44,12 +44,13 @@ static ot_status add_tensor(ot__plan_builder *b, const ot_value *value, ot__sour
     return OT_OK;
 }
 
-static ot_status add_input(ot__plan_builder *b, int i_input)
+static ot_status input_entry(ot__plan_builder *b, int i_input)
 {
     const ot_value *value = b->graph->inputs[i_input];
 
     if (value->kind != OT_VALUE_SEQUENCE)
-        return add_tensor(b, value, value->constant != NULL ? OT_SOURCE_CONSTANT : OT_SOURCE_INPUT);
+        return tensor_entry(b, value,
+                            value->constant != NULL ? OT_SOURCE_CONSTANT : OT_SOURCE_INPUT);
     if (b->sequence_lengths == NULL || b->sequence_shapes == NULL)
         return ot__error(OT_ERR_INVALID, "the length of sequence '%s' is not given", value->name);
     b->ranges[ot__value_number(&b->numbers, value)] =
@@ -85,7 +86,7 @@ static void share(ot__plan *plan, int entry, int with)
     plan->entries[root].next = entry;
 }
 
-static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_output)
+static ot_status output_entry(ot__plan_builder *b, const ot_node *node, int i_output)
 {
     const ot_value *value = node->outputs[i_output];
     const ot_port *port = ot__op_output_port(node->op, i_output);
@@ -98,7 +99,7 @@ static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_outp
         from = i < 0 ? NULL : node->inputs[i];
     }
     if (value->kind != OT_VALUE_SEQUENCE) {
-        OT_TRY(add_tensor(b, value, OT_SOURCE_PLANNED));
+        OT_TRY(tensor_entry(b, value, OT_SOURCE_PLANNED));
         if (from == NULL)
             return OT_OK;
         range = ot__builder_range(b, from);
@@ -121,12 +122,12 @@ static ot_status add_output(ot__plan_builder *b, const ot_node *node, int i_outp
     return OT_OK;
 }
 
-static ot_status add_values(ot__plan_builder *b)
+static ot_status value_entries(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
 
     for (int i = 0; i < g->n_inputs; i++)
-        OT_TRY(add_input(b, i));
+        OT_TRY(input_entry(b, i));
     for (int n = 0; n < g->n_nodes; n++) {
         const ot_node *node = g->nodes[n];
 
@@ -138,18 +139,18 @@ static ot_status add_values(ot__plan_builder *b)
             if (value->constant == NULL)
                 return ot__error(OT_ERR_INVALID, "%s: nothing makes its input '%s'", OT_LABEL(node),
                                  value->name);
-            OT_TRY(add_tensor(b, value, OT_SOURCE_CONSTANT));
+            OT_TRY(tensor_entry(b, value, OT_SOURCE_CONSTANT));
         }
         for (int i = 0; i < node->n_outputs; i++)
             if (node->outputs[i] != NULL)
-                OT_TRY(add_output(b, node, i));
+                OT_TRY(output_entry(b, node, i));
     }
     for (int i = 0; i < g->n_outputs; i++) {
         if (b->ranges[ot__value_number(&b->numbers, g->outputs[i])].first >= 0)
             continue;
         if (g->outputs[i]->constant == NULL)
             return ot__error(OT_ERR_INVALID, "nothing makes output '%s'", g->outputs[i]->name);
-        OT_TRY(add_tensor(b, g->outputs[i], OT_SOURCE_CONSTANT));
+        OT_TRY(tensor_entry(b, g->outputs[i], OT_SOURCE_CONSTANT));
     }
     return OT_OK;
 }
@@ -195,7 +196,7 @@ static ot_status mark_state(ot__plan_builder *b)
     return OT_OK;
 }
 
-static int count_outputs(const ot_node *node)
+static int count_entry_outputs(const ot_node *node)
 {
     int n = 0;
 
@@ -214,7 +215,7 @@ static void share_views(ot__plan_builder *b)
         ot__range x, y;
 
         if ((node->op->flags & OT_OP_VIEW) == 0 || node->n_inputs == 0 || node->inputs[0] == NULL ||
-            node->n_outputs == 0 || node->outputs[0] == NULL || count_outputs(node) != 1)
+            node->n_outputs == 0 || node->outputs[0] == NULL || count_entry_outputs(node) != 1)
             continue;
         x = ot__builder_range(b, node->inputs[0]);
         y = ot__builder_range(b, node->outputs[0]);
@@ -236,7 +237,7 @@ ot_status ot__build_entries(ot__plan_builder *b)
     OT_TRY(ot__made(b->ranges != NULL && b->is_view != NULL));
     for (int v = 0; v < b->numbers.n_values; v++)
         b->ranges[v] = (ot__range){-1, 0};
-    OT_TRY(add_values(b));
+    OT_TRY(value_entries(b));
     OT_TRY(mark_state(b));
     share_views(b);
     return OT_OK;

@@ -20,7 +20,7 @@ static void touch(ot__plan *plan, const ot_arg *arg, int step)
 }
 
 // Outputs stay readable until the next run.
-static void find_lifetimes(ot__plan_builder *b)
+static void find_plan_lifetimes(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
 
@@ -140,7 +140,8 @@ static const char *usage_name(const ot__plan *plan, const ot__usage *usages, int
     return text;
 }
 
-static ot_status refuse(const ot__plan_builder *b, const ot__usage *usages, int n, size_t total)
+static ot_status refuse_lifetime(const ot__plan_builder *b, const ot__usage *usages, int n,
+                                 size_t total)
 {
     bool *named = ot__arena_alloc(b->arena, (size_t)n + 1);
     ot__buf line = {0};
@@ -184,7 +185,7 @@ void ot__plan_set_block(ot__plan *plan, void *block)
             plan->steps[s].run.scratch = plan->block + plan->steps[s].scratch_offset;
 }
 
-static ot_status place(ot__usage *usages, int n_shared, int n, size_t *total)
+static ot_status place_lifetime(ot__usage *usages, int n_shared, int n, size_t *total)
 {
     size_t behind;
 
@@ -210,15 +211,15 @@ ot_status ot__build_memory(ot__plan_builder *b)
         return ot__error(OT_ERR_UNSUPPORTED, "a step computes more than %d values", INT_MAX);
     usages = ot__arena_alloc(b->arena, capacity * sizeof *usages);
     OT_TRY(ot__made(usages != NULL));
-    find_lifetimes(b);
+    find_plan_lifetimes(b);
     OT_TRY(ot__build_accumulation(b));
     n_shared = make_usages(b, usages);
     n = add_direct(plan, usages, n_shared);
-    OT_TRY(place(usages, n_shared, n, &plan->block_bytes));
+    OT_TRY(place_lifetime(usages, n_shared, n, &plan->block_bytes));
     plan->least_bytes = ot__memory_lower_bound(usages, n_shared) +
                         ot__memory_lower_bound(usages + n_shared, n - n_shared);
     if (b->options->memory_max > 0 && plan->block_bytes > b->options->memory_max)
-        return refuse(b, usages, n, plan->block_bytes);
+        return refuse_lifetime(b, usages, n, plan->block_bytes);
     for (int e = 0; e < plan->n_entries; e++)
         if (plan->entries[e].usage >= 0)
             plan->entries[e].offset = usages[plan->entries[e].usage].offset;

@@ -272,7 +272,7 @@ static void packing_deinit(packing *p)
 }
 
 // Try the orders; best[record] is the offset of the record's block.
-static size_t pack(packing *p, size_t bound)
+static size_t pack_memory(packing *p, size_t bound)
 {
     static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_lifetime,
                                                                 by_first};
@@ -311,7 +311,7 @@ ot_status ot__memory_plan(ot__usage *usages, int n_usages, size_t *total)
     make_blocks(usages, n_usages, &p);
     for (int i = 0; i < n_usages; i++)
         owner[i] = p.blocks[p.group[i]].owner; // sorting the blocks breaks `group`
-    *total = pack(&p, peak(p.blocks, p.n_blocks, last, live));
+    *total = pack_memory(&p, peak(p.blocks, p.n_blocks, last, live));
     for (int i = 0; i < n_usages; i++)
         usages[i].offset = p.best[owner[i]];
     st = OT_OK;

@@ -49,7 +49,7 @@ struct scheduler {
 // ---- who waits for whom ----
 
 // Counts an edge (item NULL) or writes it down.
-static void add_edge(adjacency *edges, int *count, int from, int to)
+static void add_dependence(adjacency *edges, int *count, int from, int to)
 {
     if (edges->item != NULL)
         edges->item[edges->first[from] + count[from]] = to;
@@ -63,7 +63,7 @@ static void add_readers(scheduler *s, int value, int writer)
 {
     for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++)
         if (s->readers.item[k] != writer)
-            add_edge(&s->followers, s->count, s->readers.item[k], writer);
+            add_dependence(&s->followers, s->count, s->readers.item[k], writer);
 }
 
 // Readers of an overwritten value run before its writer, several writers in the file's order, and
@@ -79,14 +79,14 @@ static void add_overwrite_edges(scheduler *s, int value)
         while (k < end && s->writers.item[k] < s->readers.item[r])
             k++;
         if (k == end || s->writers.item[k] != s->readers.item[r])
-            add_edge(&s->followers, s->count, s->readers.item[r], s->writers.item[first]);
+            add_dependence(&s->followers, s->count, s->readers.item[r], s->writers.item[first]);
     }
     for (k = end - 1; k >= first; k--) {
         const int writer = s->writers.item[k];
 
         if (k + 1 < end && s->writers.item[k + 1] != writer) {
             next = s->writers.item[k + 1];
-            add_edge(&s->followers, s->count, writer, next);
+            add_dependence(&s->followers, s->count, writer, next);
         }
         if (next >= 0 && s->becomes.item[k] >= 0)
             add_readers(s, s->becomes.item[k], next);
@@ -102,7 +102,7 @@ static void add_edges(scheduler *s)
             const int value = p->nodes[n].makes[i];
 
             for (int k = s->readers.first[value]; k < s->readers.first[value + 1]; k++)
-                add_edge(&s->followers, s->count, n, s->readers.item[k]);
+                add_dependence(&s->followers, s->count, n, s->readers.item[k]);
         }
     for (int v = 0; v < p->n_values; v++)
         add_overwrite_edges(s, v);
@@ -119,7 +119,7 @@ static void add_reads(scheduler *s)
             const int value = p->nodes[n].reads[i];
 
             if (s->mark[value] != n)
-                add_edge(&s->readers, s->count, value, n);
+                add_dependence(&s->readers, s->count, value, n);
             s->mark[value] = n;
         }
 }
@@ -129,7 +129,7 @@ static void add_values_read(scheduler *s)
 {
     for (int v = 0; v < s->problem->n_values; v++)
         for (int k = s->readers.first[v]; k < s->readers.first[v + 1]; k++)
-            add_edge(&s->reads, s->count, s->readers.item[k], v);
+            add_dependence(&s->reads, s->count, s->readers.item[k], v);
 }
 
 static void add_writers(scheduler *s)
@@ -138,7 +138,7 @@ static void add_writers(scheduler *s)
 
     for (int n = 0; n < p->n_nodes; n++)
         for (int i = 0; i < p->nodes[n].n_overwrites; i++)
-            add_edge(&s->writers, s->count, p->nodes[n].overwrites[i], n);
+            add_dependence(&s->writers, s->count, p->nodes[n].overwrites[i], n);
 }
 
 static void add_becomes(scheduler *s)
@@ -147,7 +147,8 @@ static void add_becomes(scheduler *s)
 
     for (int n = 0; n < p->n_nodes; n++)
         for (int i = 0; i < p->nodes[n].n_overwrites; i++)
-            add_edge(&s->becomes, s->count, p->nodes[n].overwrites[i], p->nodes[n].becomes[i]);
+            add_dependence(&s->becomes, s->count, p->nodes[n].overwrites[i],
+                           p->nodes[n].becomes[i]);
 }
 
 // `add` is called twice: for counts, which become starts, and for the items.
@@ -274,7 +275,7 @@ static void move_down(scheduler *s, int at, int node)
     put_at(s, at, node);
 }
 
-static int take(scheduler *s)
+static int take_next_ready(scheduler *s)
 {
     const int node = s->ready[0], last = s->ready[--s->n_ready];
 
@@ -321,14 +322,14 @@ static int64_t chain_bytes(const scheduler *s, int node)
     return lowest;
 }
 
-static void put(scheduler *s, int node)
+static void put_ready(scheduler *s, int node)
 {
     s->chain[node] = chain_bytes(s, node);
     move_up(s, s->n_ready++, node);
 }
 
 // What is known of `node` has changed, and with it the chain that reaches it.
-static void update(scheduler *s, int node)
+static void update_ready(scheduler *s, int node)
 {
     for (int k = 1; k < CHAIN_MAX && s->waiting[node].count == 1; k++) {
         node = s->waiting[node].all;
@@ -363,7 +364,7 @@ static void now_last(scheduler *s, int value)
         s->net[s->unread[value].all] -= (int64_t)s->problem->value_bytes[value];
 }
 
-static void start(scheduler *s)
+static void start_order(scheduler *s)
 {
     const ot__order_problem *p = s->problem;
 
@@ -391,7 +392,7 @@ static void start(scheduler *s)
             now_last(s, v);
     for (int n = 0; n < p->n_nodes; n++)
         if (s->waiting[n].count == 0)
-            put(s, n);
+            put_ready(s, n);
 }
 
 static void account(scheduler *s, int node)
@@ -413,7 +414,7 @@ static void account(scheduler *s, int node)
             s->live -= p->value_bytes[value];
         if (s->unread[value].count == 1) {
             now_last(s, value);
-            update(s, s->unread[value].all);
+            update_ready(s, s->unread[value].all);
         }
     }
 }
@@ -423,9 +424,9 @@ static int schedule(scheduler *s, before runs_before, int *order)
     int n_run = 0;
 
     s->runs_before = runs_before;
-    start(s);
+    start_order(s);
     while (s->n_ready > 0) {
-        const int node = take(s);
+        const int node = take_next_ready(s);
 
         order[n_run++] = node;
         account(s, node);
@@ -434,9 +435,9 @@ static int schedule(scheduler *s, before runs_before, int *order)
 
             leave(&s->waiting[follower], node);
             if (s->waiting[follower].count == 0)
-                put(s, follower);
+                put_ready(s, follower);
             else if (s->waiting[follower].count == 1)
-                update(s, follower);
+                update_ready(s, follower);
         }
     }
     return n_run;

@@ -21,7 +21,7 @@ typedef struct packing {
     const ot_node **accumulator; // per value: who adds to it
 } packing;
 
-static ot_status prepare(packing *p, const int *parameter_of, int n_parameters)
+static ot_status prepare_parameters(packing *p, const int *parameter_of, int n_parameters)
 {
     const ot_graph *g = p->b.graph;
     ot__arena *arena = p->b.arena;
@@ -64,7 +64,7 @@ static void take_wish(choice *c, const ot_form *form)
     c->n_readers++;
 }
 
-static ot_status ask(packing *p, const ot_node *node)
+static ot_status ask_kernels(packing *p, const ot_node *node)
 {
     bool reads_parameter = false;
     ot__view v;
@@ -136,14 +136,14 @@ static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
     return OT_OK;
 }
 
-static ot_status choose(packing *p, const int *parameter_of, const int *buffer_of,
-                        const ot_form **forms, int n_parameters)
+static ot_status choose_parameter(packing *p, const int *parameter_of, const int *buffer_of,
+                                  const ot_form **forms, int n_parameters)
 {
     const ot_graph *g = p->b.graph;
 
-    OT_TRY(prepare(p, parameter_of, n_parameters));
+    OT_TRY(prepare_parameters(p, parameter_of, n_parameters));
     for (int n = 0; n < g->n_nodes; n++)
-        OT_TRY(ask(p, g->nodes[n]));
+        OT_TRY(ask_kernels(p, g->nodes[n]));
     OT_TRY(find_accumulators(p));
     for (int i = 0; i < g->n_inputs; i++)
         if (buffer_of[i] >= 0)
@@ -164,7 +164,7 @@ ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options
     memset(forms, 0, (size_t)n_parameters * sizeof *forms);
     p.b.arena = ot__arena_create();
     OT_TRY(ot__made(p.b.arena != NULL));
-    st = choose(&p, parameter_of, buffer_of, forms, n_parameters);
+    st = choose_parameter(&p, parameter_of, buffer_of, forms, n_parameters);
     ot__numbers_deinit(&p.b.numbers);
     ot__arena_destroy(p.b.arena);
     return st;

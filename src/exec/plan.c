@@ -7,7 +7,7 @@
 
 // ---- steps ----
 
-static int count_entries(const ot__plan_builder *b, ot_value *const *values, int n)
+static int count_plan_entries(const ot__plan_builder *b, ot_value *const *values, int n)
 {
     int count = 0;
 
@@ -40,8 +40,8 @@ static void list_args(const ot__plan_builder *b, ot_value *const *values, int n,
 static ot_status set_args(ot__plan_builder *b, const ot_node *node, ot__plan_step *step)
 {
     ot__arena *arena = b->plan->arena;
-    const int n_in = count_entries(b, node->inputs, node->n_inputs);
-    const int n_out = count_entries(b, node->outputs, node->n_outputs);
+    const int n_in = count_plan_entries(b, node->inputs, node->n_inputs);
+    const int n_out = count_plan_entries(b, node->outputs, node->n_outputs);
     ot_arg **in = ot__arena_alloc(arena, ((size_t)n_in + 1) * sizeof *in);
     ot_arg **out = ot__arena_alloc(arena, ((size_t)n_out + 1) * sizeof *out);
     int *first = ot__arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *first);
@@ -159,7 +159,7 @@ static ot_status keep_ports(ot__plan_builder *b)
     return OT_OK;
 }
 
-static ot_status build(ot__plan_builder *b)
+static ot_status build_plan(ot__plan_builder *b)
 {
     OT_TRY(check_graph(b->graph));
     OT_TRY(ot__build_layout(b));
@@ -190,7 +190,7 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
         goto done;
     b.plan->n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_max();
     b.plan->profile = ot__profile_wanted();
-    st = build(&b);
+    st = build_plan(&b);
     if (st != OT_OK)
         goto done;
     *out = b.plan;

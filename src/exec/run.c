@@ -4,7 +4,7 @@
 
 #include "exec/plan.h"
 
-static ot_status check_inputs(const ot__plan *plan)
+static ot_status check_run_inputs(const ot__plan *plan)
 {
     for (int i = 0; i < plan->n_inputs; i++)
         for (int k = 0; k < plan->inputs[i].count; k++) {
@@ -16,7 +16,7 @@ static ot_status check_inputs(const ot__plan *plan)
     return OT_OK;
 }
 
-static ot_status run_step(const ot__plan *plan, ot__plan_step *step)
+static ot_status run_plan_step(const ot__plan *plan, ot__plan_step *step)
 {
     const double start = plan->profile ? ot__clock_seconds() : 0.0;
     ot_status st;
@@ -46,7 +46,7 @@ static void copy_outputs(const ot__plan *plan)
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
 {
     const int n_threads = ot__parallel_max();
-    ot_status st = check_inputs(plan);
+    ot_status st = check_run_inputs(plan);
 
     if (st != OT_OK)
         return st;
@@ -54,7 +54,7 @@ ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
     plan->step = *step;
     ot__parallel_set(plan->n_threads);
     for (int s = 0; s < plan->n_steps && st == OT_OK; s++)
-        st = run_step(plan, &plan->steps[s]);
+        st = run_plan_step(plan, &plan->steps[s]);
     ot__parallel_set(n_threads);
     if (st == OT_OK)
         copy_outputs(plan);

@@ -15,7 +15,7 @@ static bool set_arg(const ot__plan_builder *b, const ot_value *value, ot_arg *ar
     return ot__shape_count(shape, &arg->count);
 }
 
-static bool fill(const ot__plan_builder *b, const ot_node *node, ot__view *v)
+static bool fill_view(const ot__plan_builder *b, const ot_node *node, ot__view *v)
 {
     for (int i = 0; i < node->n_inputs; i++) {
         v->first[i] = i;
@@ -55,7 +55,7 @@ ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view
     OT_TRY(ot__made(v->args != NULL && v->in != NULL && v->out != NULL && v->constant != NULL &&
                     v->want_in != NULL && v->want_out != NULL && v->first != NULL &&
                     v->open != NULL));
-    v->is_complete = fill(b, node, v);
+    v->is_complete = fill_view(b, node, v);
     return OT_OK;
 }
 

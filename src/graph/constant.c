@@ -120,7 +120,7 @@ typedef struct references {
     bool failed;
 } references;
 
-static void add(references *r, const ot_tensor *tensor)
+static void add_constant_value(references *r, const ot_tensor *tensor)
 {
     if (!tensor || r->failed)
         return;
@@ -132,18 +132,18 @@ static void add(references *r, const ot_tensor *tensor)
 
 static void add_attr(references *r, const ot_attr *attr)
 {
-    add(r, attr->t);
+    add_constant_value(r, attr->t);
     for (int k = 0; attr->tensors && k < attr->n; k++)
-        add(r, attr->tensors[k]);
+        add_constant_value(r, attr->tensors[k]);
 }
 
-static void add_node(references *r, const ot_node *node)
+static void add_constant_node(references *r, const ot_node *node)
 {
     for (int i = 0; i < node->n_attrs; i++)
         add_attr(r, node->attrs[i]);
     // Values may have been renamed, or have lost their place among the names.
     for (int i = 0; i < node->n_inputs; i++)
-        add(r, node->inputs[i] ? node->inputs[i]->constant : NULL);
+        add_constant_value(r, node->inputs[i] ? node->inputs[i]->constant : NULL);
 }
 
 static void add_graph(references *r, const ot_graph *graph)
@@ -153,11 +153,11 @@ static void add_graph(references *r, const ot_graph *graph)
     void *value;
 
     while (ot__map_next(&graph->values, &position, &name, &value))
-        add(r, ((const ot_value *)value)->constant);
+        add_constant_value(r, ((const ot_value *)value)->constant);
     for (int i = 0; i < graph->n_initializers; i++)
-        add(r, graph->initializers[i]->constant);
+        add_constant_value(r, graph->initializers[i]->constant);
     for (int i = 0; i < graph->n_nodes; i++)
-        add_node(r, graph->nodes[i]);
+        add_constant_node(r, graph->nodes[i]);
 }
 
 static void add_functions(references *r, const ot_model *model)

@@ -5,7 +5,7 @@
 
 #include "graph/graph_internal.h"
 
-static ot_status status_of(const void *made)
+static ot_status copy_status(const void *made)
 {
     return ot__made(made);
 }
@@ -43,7 +43,7 @@ ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_val
         return OT_OK;
     if (!copier->rename) {
         *out = ot__graph_value(scope->to, value->name);
-        return status_of(*out);
+        return copy_status(*out);
     }
     *out = ot__map_get(&scope->renamed, value->name);
     if (*out)
@@ -151,7 +151,7 @@ static ot_status copy_ends(const ot__copier *copier, ot__copy_scope *scope, ot_v
         if (to[i] == copier->omitted)
             to[i] = NULL;
     }
-    return status_of(to);
+    return copy_status(to);
 }
 
 ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const ot_node *node,

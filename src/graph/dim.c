@@ -46,7 +46,7 @@ ot_status ot__symbols_copy(const ot_model *from, ot_model *to)
     return OT_OK;
 }
 
-static int64_t code_of(int index)
+static int64_t dim_code(int index)
 {
     return INT64_MIN + 1 + index;
 }
@@ -73,14 +73,14 @@ static int64_t add_symbol(ot_model *model, ot__map *map, const char *key, const 
     if (!ot__map_put(map, key, (void *)(uintptr_t)(symbols->n + 1)))
         return OT_DIM_UNKNOWN;
     symbols->items[symbols->n] = *item;
-    return code_of(symbols->n++);
+    return dim_code(symbols->n++);
 }
 
 static int64_t find_symbol(const ot__map *map, const char *key)
 {
     uintptr_t found = (uintptr_t)ot__map_get(map, key);
 
-    return found ? code_of((int)(found - 1)) : OT_DIM_UNKNOWN;
+    return found ? dim_code((int)(found - 1)) : OT_DIM_UNKNOWN;
 }
 
 int64_t ot__dim_symbol(ot_model *model, const char *name)

@@ -11,7 +11,7 @@ typedef struct evaluation {
     void *context;
 } evaluation;
 
-static int64_t evaluate(const evaluation *e, int64_t dim);
+static int64_t evaluate_dim(const evaluation *e, int64_t dim);
 
 static int64_t evaluate_sum(const evaluation *e, const ot__polynomial *p)
 {
@@ -21,7 +21,7 @@ static int64_t evaluate_sum(const evaluation *e, const ot__polynomial *p)
         int64_t product = p->terms[i].coefficient;
 
         for (int a = 0; a < p->terms[i].n_atoms && product != OT_DIM_UNKNOWN; a++) {
-            int64_t atom = evaluate(e, p->terms[i].atoms[a]);
+            int64_t atom = evaluate_dim(e, p->terms[i].atoms[a]);
 
             product = atom == OT_DIM_UNKNOWN ? OT_DIM_UNKNOWN : ot__number_mul(product, atom);
         }
@@ -32,7 +32,7 @@ static int64_t evaluate_sum(const evaluation *e, const ot__polynomial *p)
 
 // Recursion ends: operands are older than the expression, and its text, at least as long as the
 // nesting, is bounded.
-static int64_t evaluate(const evaluation *e, int64_t dim)
+static int64_t evaluate_dim(const evaluation *e, int64_t dim)
 {
     const ot__symbol *s = ot__symbol_of(e->model, dim);
     int64_t a, b;
@@ -46,8 +46,8 @@ static int64_t evaluate(const evaluation *e, int64_t dim)
     }
     if (s->kind == OT_SYMBOL_POLYNOMIAL)
         return evaluate_sum(e, s->sum);
-    a = evaluate(e, s->a);
-    b = evaluate(e, s->b);
+    a = evaluate_dim(e, s->a);
+    b = evaluate_dim(e, s->b);
     if (a == OT_DIM_UNKNOWN || b == OT_DIM_UNKNOWN || b == 0)
         return OT_DIM_UNKNOWN;
     return s->kind == OT_SYMBOL_QUOTIENT ? ot__number_div(a, b) : ot__number_mod(a, b);
@@ -58,7 +58,7 @@ int64_t ot__dim_evaluate(const ot_model *model, int64_t dim,
 {
     evaluation e = {model, lookup, context};
 
-    return evaluate(&e, dim);
+    return evaluate_dim(&e, dim);
 }
 
 bool ot__shape_is_static(const ot_shape *shape)

@@ -118,7 +118,7 @@ typedef struct pruning {
     int n_stack;
 } pruning;
 
-static void take(pruning *p, ot_node *node)
+static void take_uses(pruning *p, ot_node *node)
 {
     bool *is_taken = &p->is_taken[ot__node_number(&p->numbers, node)];
 
@@ -136,7 +136,7 @@ static void need(void *context, ot_value *value)
         return;
     p->is_needed[ot__value_number(&p->numbers, value)] = true;
     if (node && node->graph == p->graph)
-        take(p, node);
+        take_uses(p, node);
 }
 
 static void mark_needed(pruning *p, ot__keep_function keep)
@@ -147,7 +147,7 @@ static void mark_needed(pruning *p, ot__keep_function keep)
         need(p, graph->outputs[i]);
     for (int n = 0; n < graph->n_nodes; n++)
         if (keep && !p->is_taken[n] && keep(graph->nodes[n]))
-            take(p, graph->nodes[n]);
+            take_uses(p, graph->nodes[n]);
     while (p->n_stack > 0) {
         const ot_node *node = p->stack[--p->n_stack];
 

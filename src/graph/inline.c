@@ -140,7 +140,7 @@ static ot_status check_counts(const call *c)
 
 // The function's inputs and outputs stand for the call's. An output that stands for something
 // already, being an input or listed before, is copied at the end.
-static ot_status bind(const call *c, ot__copy_scope *scope, ot_value *omitted)
+static ot_status bind_inlined(const call *c, ot__copy_scope *scope, ot_value *omitted)
 {
     const ot__function *f = c->function;
 
@@ -194,7 +194,7 @@ static ot_status inline_body(inlining *in, const call *c, ot__copy_scope *scope)
                                .context = (void *)(uintptr_t)c,
                                .omitted = &omitted};
 
-    OT_TRY(bind(c, scope, &omitted));
+    OT_TRY(bind_inlined(c, scope, &omitted));
     for (int n = 0; n < scope->from->n_nodes; n++) {
         ot_node *copy;
 

@@ -3,7 +3,7 @@
 
 #include "graph/graph.h"
 
-static int find(const ot_model *model, const char *key)
+static int find_metadata(const ot_model *model, const char *key)
 {
     for (int i = 0; i < model->n_metadata; i++)
         if (strcmp(model->metadata[2 * i], key) == 0)
@@ -13,7 +13,7 @@ static int find(const ot_model *model, const char *key)
 
 const char *ot_model_metadata(const ot_model *model, const char *key)
 {
-    const int i = OT_IS_LIVE(model) && key ? find(model, key) : -1;
+    const int i = OT_IS_LIVE(model) && key ? find_metadata(model, key) : -1;
 
     return i < 0 ? NULL : model->metadata[2 * i + 1];
 }
@@ -54,7 +54,7 @@ ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *va
     value_copy = ot__arena_strdup(model->arena, value);
     OT_TRY(ot__made(key_copy && value_copy));
     OT_TRY(own_pairs(model));
-    i = find(model, key);
+    i = find_metadata(model, key);
     if (i < 0)
         i = model->n_metadata++;
     model->metadata[2 * i] = key_copy;
@@ -79,7 +79,7 @@ ot_status ot__model_drop_metadata(ot_model *model, const char *key)
     ot__bytes *extra = NULL;
     int n = 0;
 
-    if (find(model, key) < 0)
+    if (find_metadata(model, key) < 0)
         return OT_OK;
     if (n_extra > 0) {
         extra =
@@ -128,7 +128,7 @@ int64_t ot_model_version(const ot_model *model)
 
 // ---- nodes, values and graphs ----
 
-static const char *look_up(const ot__metadata *metadata, const char *key)
+static const char *look_up_metadata(const ot__metadata *metadata, const char *key)
 {
     for (int i = 0; i < metadata->n; i++)
         if (strcmp(metadata->pairs[2 * i], key) == 0)
@@ -138,15 +138,15 @@ static const char *look_up(const ot__metadata *metadata, const char *key)
 
 const char *ot__node_metadata(const ot_node *node, const char *key)
 {
-    return look_up(&node->metadata, key);
+    return look_up_metadata(&node->metadata, key);
 }
 
 const char *ot__value_metadata(const ot_value *value, const char *key)
 {
-    return look_up(&value->metadata, key);
+    return look_up_metadata(&value->metadata, key);
 }
 
 const char *ot__graph_metadata(const ot_graph *graph, const char *key)
 {
-    return look_up(&graph->metadata, key);
+    return look_up_metadata(&graph->metadata, key);
 }

@@ -17,7 +17,7 @@ struct ot__held {
     bool is_constant; // the tensor was made for a value or an attribute of a model
 };
 
-static void release(ot__held *held)
+static void release_model(ot__held *held)
 {
     if (atomic_fetch_sub(&held->count, 1) > 1)
         return;
@@ -28,7 +28,7 @@ static void release(ot__held *held)
     ot__free(held);
 }
 
-static bool hold(ot_model *model, ot__held *held)
+static bool hold_owned(ot_model *model, ot__held *held)
 {
     struct ot__holdings *holdings = model->holdings;
 
@@ -51,7 +51,7 @@ static ot__held *held_create(void)
 ot_status ot__holdings_share(const ot_model *from, ot_model *to)
 {
     for (int i = 0; i < from->holdings->n_items; i++) {
-        OT_TRY(ot__made(hold(to, from->holdings->items[i])));
+        OT_TRY(ot__made(hold_owned(to, from->holdings->items[i])));
         atomic_fetch_add(&from->holdings->items[i]->count, 1);
     }
     return OT_OK;
@@ -67,7 +67,7 @@ ot_status ot__model_hold_map(ot_model *model, const char *name, ot__file_map *ma
     const char *kept_name = name ? ot__arena_strdup(model->arena, name) : NULL;
     ot__held *held = name && !kept_name ? NULL : held_create();
 
-    if (!held || !hold(model, held)) {
+    if (!held || !hold_owned(model, held)) {
         ot__free(held);
         ot__file_map_close(map);
         return OT_ERR_NO_MEMORY;
@@ -107,7 +107,7 @@ static ot_status hold_tensor(ot_model *model, ot_tensor *tensor, bool is_constan
 {
     ot__held *held = held_create();
 
-    if (!held || !hold(model, held)) {
+    if (!held || !hold_owned(model, held)) {
         ot__free(held);
         ot_tensor_destroy(tensor);
         return OT_ERR_NO_MEMORY;
@@ -139,7 +139,7 @@ void ot__model_release_constants(ot_model *model,
 
         ot__file_map_forget(&held->map, 0, held->map.size);
         if (held->is_constant && !is_used(context, held->tensor))
-            release(held);
+            release_model(held);
         else
             holdings->items[kept++] = held;
     }
@@ -154,7 +154,7 @@ static ot_status model_begin(ot__arena *arena, ot__held *held, ot_model **out)
     OT_TRY(ot__made(model));
     model->arena = arena;
     model->holdings = ot__arena_alloc(arena, sizeof *model->holdings);
-    OT_TRY(ot__made(model->holdings && hold(model, held)));
+    OT_TRY(ot__made(model->holdings && hold_owned(model, held)));
     held->arena = arena;
     OT_ENTER(model);
     *out = model;
@@ -210,7 +210,7 @@ void ot_model_destroy(ot_model *model)
     ot__symbols_deinit(model);
     // The list itself lives in the first item, the arena.
     for (int i = holdings->n_items - 1; i >= 0; i--)
-        release(holdings->items[i]);
+        release_model(holdings->items[i]);
 }
 
 ot_graph *ot__graph_create(ot_model *model, ot_graph *parent, const char *name)

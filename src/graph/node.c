@@ -46,7 +46,7 @@ static bool set_nested(ot_graph *root, const char *name, uintptr_t count)
 }
 
 // `name` is kept.
-static ot_value *add_value(ot_graph *graph, const char *name)
+static ot_value *node_add_value(ot_graph *graph, const char *name)
 {
     ot_value *value = name ? ot__arena_alloc(graph->model->arena, sizeof *value) : NULL;
 
@@ -74,7 +74,7 @@ ot_value *ot__graph_value(ot_graph *graph, const char *name)
 {
     ot_value *value = ot__graph_find(graph, name);
 
-    return value ? value : add_value(graph, ot__arena_strdup(graph->model->arena, name));
+    return value ? value : node_add_value(graph, ot__arena_strdup(graph->model->arena, name));
 }
 
 // Subgraphs count too: a name that means two things in nested graphs is refused by other runtimes.
@@ -108,7 +108,7 @@ ot_value *ot__graph_new_value(ot_graph *graph, const char *base)
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the map's values are only carried
     if (!ot__map_put(&model->holdings->suffixes, base, (void *)suffix))
         return NULL;
-    return add_value(graph, name);
+    return node_add_value(graph, name);
 }
 
 void ot__value_set(ot_value *value, ot_dtype dtype, const ot_shape *shape)

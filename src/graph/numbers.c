@@ -30,7 +30,7 @@ static void count_mention(void *context, ot_value *value)
 }
 
 // Values and uses are numbered by int, and there are no more of either than mentions.
-static ot_status check_count(const ot_graph *graph)
+static ot_status check_number_count(const ot_graph *graph)
 {
     int64_t n = (int64_t)graph->n_inputs + graph->n_initializers + graph->n_outputs;
 
@@ -101,7 +101,7 @@ ot_status ot__numbers_build(const ot_graph *graph, ot__numbers *numbers)
     ot_status st;
 
     *numbers = (ot__numbers){0};
-    OT_TRY(check_count(graph));
+    OT_TRY(check_number_count(graph));
     st = number_all(graph, numbers);
     if (st != OT_OK)
         ot__numbers_deinit(numbers);

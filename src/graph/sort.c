@@ -16,7 +16,7 @@ typedef struct sorting {
     int n_order;
 } sorting;
 
-static void make_ready(sorting *s, int node)
+static void node_ready(sorting *s, int node)
 {
     int at = s->n_ready++;
 
@@ -50,7 +50,7 @@ static int reader(const sorting *s, int u)
     return ot__node_number(&s->uses.numbers, s->uses.use[u].node);
 }
 
-static void take(sorting *s, int i_node)
+static void take_sorted(sorting *s, int i_node)
 {
     const ot_node *node = s->graph->nodes[i_node];
 
@@ -62,7 +62,7 @@ static void take(sorting *s, int i_node)
             continue;
         for (int u = ot__uses_first(&s->uses, value); u < ot__uses_end(&s->uses, value); u++)
             if (--s->n_missing[reader(s, u)] == 0)
-                make_ready(s, reader(s, u));
+                node_ready(s, reader(s, u));
     }
 }
 
@@ -85,9 +85,9 @@ static ot_status sort(sorting *s, ot_graph *graph)
     }
     for (int i = 0; i < graph->n_nodes; i++)
         if (s->n_missing[i] == 0)
-            make_ready(s, i);
+            node_ready(s, i);
     while (s->n_ready > 0)
-        take(s, take_ready(s));
+        take_sorted(s, take_ready(s));
     return OT_OK;
 }
 

@@ -36,7 +36,7 @@ static void visit_uses(const ot_graph *graph, use_sink *sink)
     }
 }
 
-static ot_status build(const ot_graph *graph, ot__uses *uses)
+static ot_status build_uses(const ot_graph *graph, ot__uses *uses)
 {
     use_sink sink = {.uses = uses};
     size_t n;
@@ -65,7 +65,7 @@ ot_status ot__uses_build(const ot_graph *graph, ot__uses *uses)
     ot_status st;
 
     *uses = (ot__uses){0};
-    st = build(graph, uses);
+    st = build_uses(graph, uses);
     if (st != OT_OK)
         ot__uses_deinit(uses);
     return st;

@@ -28,7 +28,7 @@ static ot_status define(scope *s, const ot_value *value, const char *what)
     return ot__made(ot__map_put(&s->defined, value->name, (void *)(uintptr_t)value));
 }
 
-static ot_status define_inputs(scope *s)
+static ot_status verify_inputs(scope *s)
 {
     const ot_graph *graph = s->graph;
 
@@ -140,7 +140,7 @@ static ot_status verify_outputs(const scope *s)
 
 static ot_status verify_contents(scope *s)
 {
-    OT_TRY(define_inputs(s));
+    OT_TRY(verify_inputs(s));
     for (int n = 0; n < s->graph->n_nodes; n++)
         OT_TRY(verify_node(s->graph->nodes[n], s));
     return verify_outputs(s);

@@ -50,7 +50,7 @@ static bool next_name(walk *w, char name[PATH_MAX])
 }
 
 // The link's target stands before what is left of the path.
-static ot_status follow(walk *w, const char *target)
+static ot_status follow_path(walk *w, const char *target)
 {
     const size_t n = strlen(target), n_rest = strlen(w->rest);
 
@@ -88,7 +88,7 @@ static ot_status open_step(walk *w, const char *name, bool is_last, int *fd)
         return not_there(w);
     }
     target[n] = '\0';
-    return follow(w, target);
+    return follow_path(w, target);
 }
 
 static ot_status go_up(walk *w)

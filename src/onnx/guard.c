@@ -28,7 +28,7 @@ typedef struct guard {
     int64_t n_nodes, n_values, n_attrs;
 } guard;
 
-static size_t offset_of(const guard *g, const void *at)
+static size_t guard_offset(const guard *g, const void *at)
 {
     return (size_t)((const uint8_t *)at - g->begin);
 }
@@ -71,11 +71,11 @@ static ot_status check_packed(const guard *g, const ProtobufCFieldDescriptor *kn
     if (field->size % width != 0)
         return ot__error(OT_ERR_FORMAT,
                          "%s at byte %zu has %zu bytes, which is not a multiple of %zu",
-                         known->name, offset_of(g, field->start), field->size, width);
+                         known->name, guard_offset(g, field->start), field->size, width);
     while (width == 1 && at < end)
         if (!ot__wire_varint(&at, end, &value))
             return ot__error(OT_ERR_FORMAT, "%s has a malformed number at byte %zu", known->name,
-                             offset_of(g, at));
+                             guard_offset(g, at));
     return OT_OK;
 }
 
@@ -118,12 +118,12 @@ static ot_status check_field(guard *g, const ProtobufCMessageDescriptor *message
         return check_packed(g, known, field);
     if (field->wire_type != wire_type_of(known))
         return ot__error(OT_ERR_FORMAT, "%s of %s at byte %zu has wire type %u, expected %u",
-                         known->name, message->short_name, offset_of(g, field->start),
+                         known->name, message->short_name, guard_offset(g, field->start),
                          field->wire_type, wire_type_of(known));
     OT_TRY(count_field(g, message, known));
     if (known->type == PROTOBUF_C_TYPE_STRING && memchr(field->data, 0, field->size))
         return ot__error(OT_ERR_FORMAT, "%s of %s at byte %zu has a zero byte in its text",
-                         known->name, message->short_name, offset_of(g, field->start));
+                         known->name, message->short_name, guard_offset(g, field->start));
     if (known->type != PROTOBUF_C_TYPE_MESSAGE)
         return OT_OK;
     return check_message(g, known->descriptor, (ot__bytes){field->data, field->size}, depth + 1);
@@ -137,12 +137,12 @@ static ot_status check_message(guard *g, const ProtobufCMessageDescriptor *messa
 
     if (depth > g->limits.depth)
         return ot__error(OT_ERR_NO_MEMORY, "messages are nested more than %d deep at byte %zu",
-                         g->limits.depth, offset_of(g, walk.at));
+                         g->limits.depth, guard_offset(g, walk.at));
     while (ot__wire_next(&walk, &field))
         OT_TRY(check_field(g, message, &field, depth));
     if (walk.at != walk.end)
         return ot__error(OT_ERR_FORMAT, "malformed or truncated field of %s at byte %zu of %zu",
-                         message->short_name, offset_of(g, walk.at), offset_of(g, walk.end));
+                         message->short_name, guard_offset(g, walk.at), guard_offset(g, walk.end));
     return OT_OK;
 }
 

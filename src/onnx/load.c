@@ -24,7 +24,7 @@ static bool looks_like_text(const void *bytes, size_t n_bytes)
 }
 
 // What is no model may well be something else that is known.
-static ot_status explain(ot_status st, const void *bytes, size_t n_bytes, const char *where)
+static ot_status explain_kind(ot_status st, const void *bytes, size_t n_bytes, const char *where)
 {
     if (st != OT_ERR_FORMAT)
         return st;
@@ -45,7 +45,7 @@ static bool has_file(const char *folder, const char *name)
     return is_there;
 }
 
-static ot_status refuse_folder(const char *path)
+static ot_status refuse_model_folder(const char *path)
 {
     const bool is_artifacts =
         has_file(path, "training_model.onnx") || has_file(path, "training_model.ort");
@@ -92,7 +92,7 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     OT_TRY(OT_OPTIONS_READ(ot_model_options, OT_MODEL_OPTIONS_INIT, options, &own));
     is_standard_input = strcmp(path, "-") == 0;
     if (ot__path_is_folder(path))
-        return refuse_folder(path);
+        return refuse_model_folder(path);
     st = ot__file_map_open_within(&map, path, own.max_memory > 0 ? own.max_memory : OT_STREAM_MAX);
     if (st != OT_OK)
         goto done;
@@ -103,7 +103,7 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     if (st == OT_OK) {
         const char *where = is_standard_input ? "standard input" : path;
 
-        st = explain(load_map(&map, where, folder, &own, out), map.data, map.size, where);
+        st = explain_kind(load_map(&map, where, folder, &own, out), map.data, map.size, where);
     }
 done:
     ot__file_map_close(&map);
@@ -129,7 +129,7 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
     st = read_binary(copy->data, n_bytes, &own, where, own.folder, out);
-    st = explain(st, copy->data, n_bytes, where);
+    st = explain_kind(st, copy->data, n_bytes, where);
     if (st == OT_OK) {
         st = ot__model_hold_tensor(*out, copy); // taken over, also on failure
         copy = NULL;

@@ -21,7 +21,7 @@ typedef struct saving {
 
 // ---- what goes to the other file ----
 
-static ot_status place(saving *s, const ot_value *value)
+static ot_status place_external(saving *s, const ot_value *value)
 {
     uint64_t offset = (s->n_data + data_alignment - 1) / data_alignment * data_alignment;
 
@@ -44,7 +44,7 @@ static ot_status place(saving *s, const ot_value *value)
 static ot_status place_graph(saving *s, const ot_graph *graph)
 {
     for (int i = 0; i < graph->n_initializers; i++)
-        OT_TRY(place(s, graph->initializers[i]));
+        OT_TRY(place_external(s, graph->initializers[i]));
     for (int n = 0; n < graph->n_nodes; n++)
         for (int a = 0; a < graph->nodes[n]->n_attrs; a++)
             for (int g = 0; g < ot__attr_n_graphs(graph->nodes[n]->attrs[a]); g++)
@@ -52,7 +52,7 @@ static ot_status place_graph(saving *s, const ot_graph *graph)
     return OT_OK;
 }
 
-static ot_status write_data(const saving *s, ot__file_writer *file)
+static ot_status write_external(const saving *s, ot__file_writer *file)
 {
     static const char zeros[4096];
     uint64_t at = 0;
@@ -97,7 +97,7 @@ static ot_status write_to_file(void *context, const void *bytes, size_t n_bytes)
     return OT_OK;
 }
 
-static ot_status write_model(const saving *s, const char *location, ot__file_writer *file)
+static ot_status write_model_file(const saving *s, const char *location, ot__file_writer *file)
 {
     gathered *g = ot__alloc_zero(1, sizeof *g);
     ot__wire wire = {.write = write_to_file,
@@ -115,7 +115,7 @@ static ot_status write_model(const saving *s, const char *location, ot__file_wri
     return wire.status;
 }
 
-static const char *base_name(const char *path)
+static const char *saved_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -158,10 +158,10 @@ static bool is_old_data(const void *context, const char *name)
 static ot_status write_both(saving *s, const char *location, ot__file_writer *data,
                             ot__file_writer *file)
 {
-    OT_TRY(write_data(s, data));
+    OT_TRY(write_external(s, data));
     // From here on they are looked up.
     qsort(s->placements, (size_t)s->n_placements, sizeof *s->placements, ot__compare_placements);
-    return write_model(s, location, file);
+    return write_model_file(s, location, file);
 }
 
 static ot_status save_both(saving *s, const char *path)
@@ -169,7 +169,7 @@ static ot_status save_both(saving *s, const char *path)
     ot__file_writer *data = NULL, *file = NULL;
     ot__buf data_path = {0};
     char id[OT_HEX_ID_LENGTH + 1];
-    data_names names = {base_name(path), NULL};
+    data_names names = {saved_base_name(path), NULL};
     ot_status st;
 
     ot__id_text(data_id(s), id);
@@ -180,7 +180,7 @@ static ot_status save_both(saving *s, const char *path)
     if (st == OT_OK)
         st = ot__file_writer_open(&data, data_path.data);
     if (st == OT_OK) {
-        names.present = base_name(data_path.data);
+        names.present = saved_base_name(data_path.data);
         st = write_both(s, names.present, data, file);
     }
     if (st == OT_OK) {
@@ -193,14 +193,14 @@ static ot_status save_both(saving *s, const char *path)
     return st;
 }
 
-static ot_status save_one(const saving *s, const char *path)
+static ot_status save_model_file(const saving *s, const char *path)
 {
-    const data_names names = {base_name(path), ""}; // of a model before
+    const data_names names = {saved_base_name(path), ""}; // of a model before
     ot__file_writer *file;
     ot_status st;
 
     OT_TRY(ot__file_writer_open(&file, path));
-    st = write_model(s, NULL, file);
+    st = write_model_file(s, NULL, file);
     if (st != OT_OK) {
         ot__file_writer_abort(file);
         return st;
@@ -232,7 +232,7 @@ static ot_status save_protobuf(const ot_model *model, const char *path,
     if (s.external_from != SIZE_MAX)
         st = place_graph(&s, model->graph);
     if (st == OT_OK)
-        st = s.n_placements > 0 ? save_both(&s, path) : save_one(&s, path);
+        st = s.n_placements > 0 ? save_both(&s, path) : save_model_file(&s, path);
     ot__free(s.placements);
     return st;
 }

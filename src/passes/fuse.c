@@ -23,7 +23,7 @@ ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_
     return b.status;
 }
 
-static ot_status visit(ot__fusing *f, ot_status (*fuse)(ot__fusing *f, ot_node *node))
+static ot_status fuse_visit(ot__fusing *f, ot_status (*fuse)(ot__fusing *f, ot_node *node))
 {
     for (int n = 0; n < f->uses.numbers.n_nodes; n++)
         if (f->uses.numbers.nodes[n]->graph != NULL)
@@ -40,7 +40,7 @@ ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_nod
     if (model->graph->n_nodes == 0)
         return OT_OK;
     OT_TRY(ot__uses_build(model->graph, &f.uses));
-    st = visit(&f, fuse);
+    st = fuse_visit(&f, fuse);
     ot__uses_deinit(&f.uses);
     return st;
 }

@@ -113,7 +113,7 @@ static ot_status fuse_backward(ot__fusing *f, ot_node *grad)
     return replace_backward(f, grad, relu_grad);
 }
 
-static ot_status fuse(ot__fusing *f, ot_node *node)
+static ot_status fuse_batch_norm(ot__fusing *f, ot_node *node)
 {
     if (ot__node_is(node, "com.microsoft", "BatchNormInternal"))
         return fuse_forward(f, node);
@@ -124,5 +124,5 @@ static ot_status fuse(ot__fusing *f, ot_node *node)
 
 ot_status ot__fuse_batch_norm(ot_model *model)
 {
-    return ot__fuse_each(model, fuse);
+    return ot__fuse_each(model, fuse_batch_norm);
 }

@@ -3,7 +3,7 @@
 // Relu's result only, and keeps its own nodes.
 #include "passes/fuse.h"
 
-static ot_status fuse(ot__fusing *f, ot_node *conv)
+static ot_status fuse_conv(ot__fusing *f, ot_node *conv)
 {
     ot_node *relu, *fused;
 
@@ -22,5 +22,5 @@ static ot_status fuse(ot__fusing *f, ot_node *conv)
 
 ot_status ot__fuse_conv(ot_model *model)
 {
-    return ot__fuse_each(model, fuse);
+    return ot__fuse_each(model, fuse_conv);
 }

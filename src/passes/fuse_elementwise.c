@@ -21,7 +21,7 @@ typedef struct chains {
     chain **of_node;
 } chains;
 
-static bool same_dims(const ot_value *a, const ot_value *b)
+static bool expr_same_dims(const ot_value *a, const ot_value *b)
 {
     return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
 }
@@ -56,7 +56,7 @@ static bool is_step_of(const chain *c, const ot_value *value)
     return false;
 }
 
-static bool add_input(chain *c, ot_value *value)
+static bool expr_input(chain *c, ot_value *value)
 {
     if (value == NULL || find_input(c, value) >= 0)
         return true;
@@ -71,7 +71,7 @@ static chain *producer_of(const chains *all, const ot_value *value, const ot_val
 {
     chain *c;
 
-    if (value == NULL || value->producer == NULL || value->is_output || !same_dims(value, y))
+    if (value == NULL || value->producer == NULL || value->is_output || !expr_same_dims(value, y))
         return NULL;
     c = all->of_node[ot__node_number(&all->uses.numbers, value->producer)];
     if (c == NULL || c->node[c->n_nodes - 1] != value->producer)
@@ -84,7 +84,7 @@ static chain *producer_of(const chains *all, const ot_value *value, const ot_val
 }
 
 // `c` with `before` in front of its last node; false when that is too long or reads too much.
-static bool merge(const chain *before, const chain *c, chain *out)
+static bool merge_expr(const chain *before, const chain *c, chain *out)
 {
     const ot_node *last = c->node[c->n_nodes - 1];
 
@@ -98,12 +98,12 @@ static bool merge(const chain *before, const chain *c, chain *out)
     for (int n = 0; n < out->n_nodes; n++)
         for (int i = 0; i < out->node[n]->n_inputs; i++)
             if (!is_step_of(out, out->node[n]->inputs[i]) &&
-                !add_input(out, out->node[n]->inputs[i]))
+                !expr_input(out, out->node[n]->inputs[i]))
                 return false;
     // Full-shape inputs first: in place, the output takes the memory of input 0 or 1.
     for (int i = 1; i < out->n_inputs; i++)
-        for (int k = i; k > 0 && same_dims(out->input[k], last->outputs[0]) &&
-                        !same_dims(out->input[k - 1], last->outputs[0]);
+        for (int k = i; k > 0 && expr_same_dims(out->input[k], last->outputs[0]) &&
+                        !expr_same_dims(out->input[k - 1], last->outputs[0]);
              k--) {
             ot_value *moved = out->input[k];
 
@@ -113,7 +113,7 @@ static bool merge(const chain *before, const chain *c, chain *out)
     return true;
 }
 
-static ot_status collect(ot_graph *graph, chains *all)
+static ot_status collect_expr(ot_graph *graph, chains *all)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
@@ -127,7 +127,7 @@ static ot_status collect(ot_graph *graph, chains *all)
         for (int i = 0; i < node->n_inputs; i++) {
             chain *before = producer_of(all, node->inputs[i], node->outputs[0]);
 
-            if (before == NULL || before->is_absorbed || !merge(before, c, &merged))
+            if (before == NULL || before->is_absorbed || !merge_expr(before, c, &merged))
                 continue;
             *c = merged;
             before->is_absorbed = true;
@@ -162,7 +162,7 @@ static void write_step(ot__buf *text, const chain *c, int i)
         write_operand(text, c, node->inputs[k]);
 }
 
-static ot_status replace(ot_graph *graph, const chain *c)
+static ot_status replace_expr(ot_graph *graph, const chain *c)
 {
     ot_node *last = c->node[c->n_nodes - 1], *fused;
     ot_value *y = last->outputs[0];
@@ -195,7 +195,7 @@ static ot_status replace_all(ot_model *model, const chains *all, int n_nodes)
 
         if (c == NULL || c->is_absorbed || c->n_nodes < 2)
             continue;
-        OT_TRY(replace(model->graph, c));
+        OT_TRY(replace_expr(model->graph, c));
         any = true;
     }
     ot__graph_drop_detached(model->graph);
@@ -212,7 +212,7 @@ ot_status ot__fuse_elementwise(ot_model *model)
     st = ot__uses_build(model->graph, &all.uses);
     if (st == OT_OK) {
         all.of_node = ot__alloc_zero((size_t)n_nodes + 1, sizeof(*all.of_node));
-        st = all.of_node == NULL ? OT_ERR_NO_MEMORY : collect(model->graph, &all);
+        st = all.of_node == NULL ? OT_ERR_NO_MEMORY : collect_expr(model->graph, &all);
     }
     if (st == OT_OK)
         st = replace_all(model, &all, n_nodes);

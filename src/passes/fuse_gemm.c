@@ -14,7 +14,7 @@ typedef struct pattern {
     ot_value *c, *z;
 } pattern;
 
-static bool is_product(const ot_node *node)
+static bool is_gemm_product(const ot_node *node)
 {
     return (ot__node_is(node, "", "Gemm") || ot__node_is(node, "", "MatMul") ||
             ot__node_is(node, "com.microsoft", "FusedMatMul")) &&
@@ -112,7 +112,7 @@ static bool set_attributes(ot_node *fused, const pattern *p)
                          ot__node_set_int(fused, "transB", ot_attr_int(product, "transB"))));
 }
 
-static ot_status replace(ot__fusing *f, const pattern *p)
+static ot_status replace_gemm(ot__fusing *f, const pattern *p)
 {
     ot_value *inputs[MAX_INPUTS] = {p->product->inputs[A], p->product->inputs[B], p->c, p->z};
     ot_value *y = result(p);
@@ -129,20 +129,20 @@ static ot_status replace(ot__fusing *f, const pattern *p)
     return ot__op_infer(fused);
 }
 
-static ot_status fuse(ot__fusing *f, ot_node *node)
+static ot_status fuse_gemm(ot__fusing *f, ot_node *node)
 {
     pattern p = {.product = node};
 
-    if (!is_product(node))
+    if (!is_gemm_product(node))
         return OT_OK;
     if (node->n_inputs > C)
         p.c = node->inputs[C];
     take_bias(f, &p);
     take_activation(f, &p);
-    return p.add == NULL && p.activation == NULL ? OT_OK : replace(f, &p);
+    return p.add == NULL && p.activation == NULL ? OT_OK : replace_gemm(f, &p);
 }
 
 ot_status ot__fuse_gemm(ot_model *model)
 {
-    return ot__fuse_each(model, fuse);
+    return ot__fuse_each(model, fuse_gemm);
 }

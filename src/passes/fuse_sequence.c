@@ -25,7 +25,7 @@ static int64_t int_attr(const ot_node *node, const char *name, int64_t otherwise
 }
 
 // Elements of an initializer or of a Constant node; before folding, so both occur.
-static const ot_tensor *constant_of(const ot_value *value)
+static const ot_tensor *sequence_constant(const ot_value *value)
 {
     const ot_tensor *tensor =
         value->constant && !value->is_input ? value->constant : ot__match_constant(value->producer);
@@ -68,7 +68,7 @@ static ot_status find_sizes(splitting *s)
 {
     const ot_node *node = s->node;
     const ot_value *split = node->n_inputs > 1 ? node->inputs[1] : NULL;
-    const ot_tensor *sizes = split ? constant_of(split) : NULL;
+    const ot_tensor *sizes = split ? sequence_constant(split) : NULL;
     const int64_t axis = int_attr(node, "axis", 0);
     const ot_value *x = node->inputs[0];
 
@@ -93,7 +93,7 @@ static ot_status find_sizes(splitting *s)
 static int part_of(const splitting *s, const ot_node *at)
 {
     const ot_tensor *position =
-        at->n_inputs > 1 && at->inputs[1] ? constant_of(at->inputs[1]) : NULL;
+        at->n_inputs > 1 && at->inputs[1] ? sequence_constant(at->inputs[1]) : NULL;
     int64_t i;
 
     if (!position || ot_tensor_count(position) != 1)

@@ -7,7 +7,7 @@
 
 static const char activation_prefix[] = "activation_";
 
-static void refuse(ot__builder *b, const ot_node *node, const char *what)
+static void refuse_undo(ot__builder *b, const ot_node *node, const char *what)
 {
     ot__build_note(b,
                    ot__error(OT_ERR_UNSUPPORTED, "%s: %s is not supported", OT_LABEL(node), what));
@@ -65,7 +65,7 @@ static void set_params(ot__builder *b, ot_node *activation, const ot_attr *param
     } known[] = {{"LeakyRelu", {"alpha"}}, {"HardSigmoid", {"alpha", "beta"}}};
 
     if (params->kind != OT_ATTR_FLOATS) {
-        refuse(b, activation, "activation_params that are not floats");
+        refuse_undo(b, activation, "activation_params that are not floats");
         return;
     }
     if (strcmp(activation->op_type, "Clip") == 0 && params->n == 2) {
@@ -80,7 +80,7 @@ static void set_params(ot__builder *b, ot_node *activation, const ot_attr *param
         return;
     }
     if (params->n != 0)
-        refuse(b, activation, "an activation with parameters");
+        refuse_undo(b, activation, "an activation with parameters");
 }
 
 // FusedGemm has them under names of their own: activation_alpha.
@@ -95,7 +95,7 @@ static void move_attrs(ot__builder *b, ot_node *from, ot_node *activation)
         if (strcmp(name, "activation_params") == 0)
             set_params(b, activation, attr);
         else if (attr->kind != OT_ATTR_FLOAT)
-            refuse(b, from, name);
+            refuse_undo(b, from, name);
         else
             ot__build_float(b, activation, name + sizeof activation_prefix - 1, (double)attr->f);
         ot__node_remove_attr(from, name);

@@ -20,7 +20,7 @@ static ot_status replace_input(ot__opener *o, ot_node *node, int i_input, ot_val
     return OT_OK;
 }
 
-static ot_status holds(const ot__opener *o, const ot_node *node, const ot_value *value)
+static ot_status mend_holds(const ot__opener *o, const ot_node *node, const ot_value *value)
 {
     return ot__error(OT_ERR_INVALID, "%s reads '%s', which holds the batch size %" PRId64,
                      OT_LABEL(node), value->name, o->batch);
@@ -52,7 +52,7 @@ static bool reshape_entries(const ot__opener *o, const ot_node *node, const int6
 }
 
 // One of the places; of several the one that the caller chose.
-static const ot__place *choose(ot__opener *o, const ot__place *places, int n)
+static const ot__place *choose_mend(ot__opener *o, const ot__place *places, int n)
 {
     ot__choices *choices = o->choices;
     const int i = o->n_choices;
@@ -83,7 +83,7 @@ static ot_status mend_reshape(ot__opener *o, ot_node *node)
     n_places = ot__open_places_in_view(o, node->inputs[0], y, places);
     if (n_places == 0)
         return OT_OK;
-    to = choose(o, places, n_places);
+    to = choose_mend(o, places, n_places);
     if (known[to->axis] <= 0 || !reshape_entries(o, node, known, to, list))
         return OT_OK;
     return replace_input(o, node, 1, ot__open_list(o, node, list, n));
@@ -104,7 +104,7 @@ static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
             !ot__dim_is_symbol(known[entry]))
             continue;
         OT_TRY(ot__open_one_row(o, node->inputs[0], k, &row));
-        return row ? replace_input(o, node, 0, row) : holds(o, node, node->inputs[0]);
+        return row ? replace_input(o, node, 0, row) : mend_holds(o, node, node->inputs[0]);
     }
     return OT_OK;
 }
@@ -187,7 +187,7 @@ static ot_status set_bound(ot__opener *o, ot_node *node, int i_input, const rang
         return replace_input(o, node, i_input, ot__open_list(o, node, list, n));
     }
     if (n != 1)
-        return holds(o, node, node->inputs[i_input]);
+        return mend_holds(o, node, node->inputs[i_input]);
     OT_TRY(ot__open_count(o, node, bound / o->batch, &value));
     return replace_input(o, node, i_input, value);
 }
@@ -243,7 +243,7 @@ static ot_status mend_broadcast(ot__opener *o, ot_node *node)
             continue;
         OT_TRY(ot__open_one_row(o, node->inputs[i], axis, &row));
         if (!row)
-            return holds(o, node, node->inputs[i]);
+            return mend_holds(o, node, node->inputs[i]);
         OT_TRY(replace_input(o, node, i, row));
     }
     return OT_OK;
@@ -259,7 +259,8 @@ static ot_status give_rows(ot__opener *o, ot_node *node, int i_input, int axis)
     ot_value *rows;
 
     OT_TRY(ot__open_rows(o, node, node->inputs[i_input], axis, &rows));
-    return rows ? replace_input(o, node, i_input, rows) : holds(o, node, node->inputs[i_input]);
+    return rows ? replace_input(o, node, i_input, rows)
+                : mend_holds(o, node, node->inputs[i_input]);
 }
 
 static ot_status mend_concat(ot__opener *o, ot_node *node)

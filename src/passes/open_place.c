@@ -41,7 +41,7 @@ typedef struct probe {
     int64_t batch;
 } probe;
 
-static int64_t look_up(void *context, const char *name)
+static int64_t look_up_place(void *context, const char *name)
 {
     enum { ANY_OTHER = 1009 };
     const probe *p = context;
@@ -53,11 +53,11 @@ static bool follows_batch(const ot__opener *o, int64_t extent)
 {
     probe a = {o, o->batch}, b = {o, 2 * o->batch};
 
-    return ot__dim_is_symbol(extent) && ot__dim_evaluate(o->model, extent, look_up, &a) !=
-                                            ot__dim_evaluate(o->model, extent, look_up, &b);
+    return ot__dim_is_symbol(extent) && ot__dim_evaluate(o->model, extent, look_up_place, &a) !=
+                                            ot__dim_evaluate(o->model, extent, look_up_place, &b);
 }
 
-static int64_t product(const ot_shape *shape, int first, int end)
+static int64_t place_product(const ot_shape *shape, int first, int end)
 {
     int64_t p = 1;
 
@@ -84,7 +84,7 @@ static int64_t elements_in_front(const ot__opener *o, const ot_value *x)
     int64_t front;
 
     if (!shape || !ot__place_is_known(place) ||
-        ot__mul_overflows(product(shape, 0, place->axis), place->outer, &front))
+        ot__mul_overflows(place_product(shape, 0, place->axis), place->outer, &front))
         return 0;
     return front;
 }
@@ -96,7 +96,7 @@ int ot__open_places_in_view(const ot__opener *o, const ot_value *x, const ot_sha
     int64_t before = 1;
     int n = 0;
 
-    if (front == 0 || product(y, 0, y->ndim) == 0)
+    if (front == 0 || place_product(y, 0, y->ndim) == 0)
         return 0;
     for (int k = 0; k < y->ndim && before <= front; before *= y->dim[k++]) {
         ot__place here = {k, front / before, 1};
@@ -170,7 +170,7 @@ ot__place ot__open_find_place(const ot__opener *o, const ot_node *node, const ot
         return place;
     if (is_view(node)) {
         const int64_t front = elements_in_front(o, node->inputs[0]);
-        const int64_t before = was ? product(was, 0, place.axis) : 0;
+        const int64_t before = was ? place_product(was, 0, place.axis) : 0;
 
         if (front == 0 || before == 0 || front % before != 0 || c % (front / before) != 0) {
             place.axis = SPREAD;

@@ -199,7 +199,7 @@ static ot_status constant_of_shape_row(ot__opener *o, ot_node *node, int axis, o
     return shape ? again(o, node, 0, shape, out) : OT_OK;
 }
 
-static ot_status tile_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+static ot_status open_tile_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
 {
     ot_value *repeats;
     int64_t extent;
@@ -328,7 +328,7 @@ static ot_status (*const rules[OT_OPEN_KINDS])(ot__opener *o, ot_node *node, int
     [OT_OPEN_PRODUCT] = product_row,
     [OT_OPEN_RESHAPE] = view_row,
     [OT_OPEN_SLICE] = slice_row,
-    [OT_OPEN_TILE] = tile_row,
+    [OT_OPEN_TILE] = open_tile_row,
     [OT_OPEN_TRANSPOSE] = transpose_row,
     [OT_OPEN_VIEW] = view_row,
 };

@@ -16,22 +16,22 @@ enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_CALL = 16384, MAX_ELEMENTS = 64 }
 
 // ---- names ----
 
-static bool is_digit(char c)
+static bool is_owner_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_word(char c)
+static bool is_owner_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_owner_digit(c) || c == '_';
 }
 
 // "val_12", "slice_1": what the newer exporter calls values.
-static bool is_value_name(const char *name)
+static bool is_owned_name(const char *name)
 {
     const char *digits = name + strlen(name);
 
-    while (digits > name && is_digit(digits[-1]))
+    while (digits > name && is_owner_digit(digits[-1]))
         digits--;
     if (*digits == '\0' || digits - name < 2 || digits[-1] != '_')
         return false;
@@ -44,9 +44,9 @@ static bool is_value_name(const char *name)
 bool ot__is_parameter_name(const ot_graph *graph, const char *name)
 {
     for (const char *p = name; *p; p++)
-        if (!is_word(*p) && *p != '.')
+        if (!is_owner_word(*p) && *p != '.')
             return false;
-    return *name && !(ot__graph_metadata(graph, SIGNATURE) && is_value_name(name));
+    return *name && !(ot__graph_metadata(graph, SIGNATURE) && is_owned_name(name));
 }
 
 static int by_text(const void *a, const void *b)
@@ -79,7 +79,7 @@ typedef struct ot__placeholder {
 } placeholder;     // an input of the exported program
 
 // One line of the signature: "p_l_weight: PARAMETER target='l.weight'". Others are skipped.
-static ot_status add_line(ot__owners *p, const char *line, size_t length)
+static ot_status owner_line(ot__owners *p, const char *line, size_t length)
 {
     ot__arena *arena = p->graph->model->arena;
     char *name = ot__arena_strndup(arena, line, length);
@@ -105,7 +105,7 @@ static ot_status read_signature(ot__owners *p, const char *text)
     while (text && *text) {
         const size_t length = strcspn(text, "\n");
 
-        OT_TRY(add_line(p, text, length));
+        OT_TRY(owner_line(p, text, length));
         text += length + (text[length] == '\n');
     }
     return OT_OK;
@@ -120,7 +120,7 @@ static bool is_any_of(const char *target, const char *const *leaves)
 }
 
 // Is this the parameter of its operator that the node reads so?
-static bool fits(const ot_node *node, const char *leaf, const char *target)
+static bool owner_fits(const ot_node *node, const char *leaf, const char *target)
 {
     static const char *const others[] = {"bias", "running_mean", "running_var", NULL};
 
@@ -142,7 +142,7 @@ static placeholder *next_argument(const ot__owners *p, const char **at)
         size_t length = 0;
         placeholder *found;
 
-        for (++*at; is_word((*at)[length]); length++)
+        for (++*at; is_owner_word((*at)[length]); length++)
             continue;
         if (length >= sizeof name)
             continue;
@@ -168,7 +168,7 @@ static const placeholder *find_argument(const ot__owners *p, const ot_node *node
             continue;
         only = found;
         n++;
-        if (fits(node, leaf, found->target)) {
+        if (owner_fits(node, leaf, found->target)) {
             fitting = found;
             n_fitting++;
         }
@@ -285,7 +285,7 @@ static size_t without_call_number(const char *element, size_t length)
 {
     size_t end = length;
 
-    while (end > 0 && is_digit(element[end - 1]))
+    while (end > 0 && is_owner_digit(element[end - 1]))
         end--;
     return end < length && end >= 2 && element[end - 1] == '_' ? end - 1 : length;
 }
@@ -391,8 +391,8 @@ static node_owners *find_node(const ot__owners *p, const ot_node *node)
                           : NULL;
 }
 
-static ot_status keep(const ot__owners *p, node_owners *of, const char *leaf,
-                      const ot__owner *owner)
+static ot_status keep_owner(const ot__owners *p, node_owners *of, const char *leaf,
+                            const ot__owner *owner)
 {
     found_owner *found = ot__arena_alloc(p->graph->model->arena, sizeof *found);
 
@@ -437,7 +437,8 @@ void ot__owners_deinit(ot__owners *p)
     ot__map_deinit(&p->targets);
 }
 
-static ot_status find(const ot__owners *p, const ot_node *node, const char *leaf, ot__owner *out)
+static ot_status find_owner(const ot__owners *p, const ot_node *node, const char *leaf,
+                            ot__owner *out)
 {
     const char *scopes = ot__node_metadata(node, SCOPES);
 
@@ -457,6 +458,6 @@ ot_status ot__owner_find(const ot__owners *p, const ot_node *node, const char *l
             *out = found->owner;
             return OT_OK;
         }
-    OT_TRY(find(p, node, leaf, out));
-    return of ? keep(p, of, leaf, out) : OT_OK;
+    OT_TRY(find_owner(p, node, leaf, out));
+    return of ? keep_owner(p, of, leaf, out) : OT_OK;
 }

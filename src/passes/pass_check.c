@@ -31,7 +31,7 @@ static ot_status note_unknown(unknown_list *list, const ot_model *model, const o
 }
 
 // A domain that is not imported is another mistake, which ot__op_lookup names.
-static bool is_known(const ot_model *model, const ot_node *node)
+static bool is_known_op(const ot_model *model, const ot_node *node)
 {
     const int64_t opset = ot__model_opset(model, node->domain);
 
@@ -43,7 +43,7 @@ static ot_status list_unknown(unknown_list *list, const ot_graph *graph)
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
 
-        if (!is_known(graph->model, node))
+        if (!is_known_op(graph->model, node))
             OT_TRY(note_unknown(list, graph->model, node));
         for (int a = 0; a < node->n_attrs; a++) {
             const ot_attr *attr = node->attrs[a];
@@ -102,7 +102,7 @@ static ot_status check_node(const ot_model *model, ot_node *node)
 }
 
 // Inferred at once: the constants made for the next nodes take their element type from this one.
-static ot_status raise_node(const ot_model *model, ot_node *node)
+static ot_status check_raised(const ot_model *model, ot_node *node)
 {
     OT_TRY(check_node(model, node));
     if (ot__op_is_foreign(node))
@@ -135,14 +135,14 @@ static ot_status for_each_node(ot_graph *graph,
 static ot_status raise_model(ot_model *model)
 {
     OT_TRY(ot__graph_sort(model->graph));
-    OT_TRY(for_each_node(model->graph, raise_node));
+    OT_TRY(for_each_node(model->graph, check_raised));
     OT_TRY(ot__graph_sort(model->graph)); // raising one node may have appended others it reads from
     if (model->ir_version < IR_VERSION_OF_BASE_OPSET)
         model->ir_version = IR_VERSION_OF_BASE_OPSET;
     return ot__model_set_opset(model, "", OT_OP_BASE_OPSET);
 }
 
-static ot_status check(ot_model *model)
+static ot_status check_model_nodes(ot_model *model)
 {
     const int64_t opset = ot__model_opset(model, "");
 
@@ -156,7 +156,7 @@ static ot_status check(ot_model *model)
 ot_status ot__pass_check(ot_model *model)
 {
     OT_TRY(refuse_unknown(model));
-    return check(model);
+    return check_model_nodes(model);
 }
 
 // ---- carrying what is not known ----
@@ -203,10 +203,10 @@ ot_status ot__pass_check_carrying(ot_model *model)
     for (int n = 0; n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
 
-        if (ot__model_opset(model, node->domain) == 0 || is_known(model, node))
+        if (ot__model_opset(model, node->domain) == 0 || is_known_op(model, node))
             continue;
         OT_TRY(check_raising(model, node));
         carry(node);
     }
-    return check(model);
+    return check_model_nodes(model);
 }

@@ -46,7 +46,7 @@ static rewriting expansion(const ot_op_def *op)
     return op->expand;
 }
 
-static rewriting training_form(const ot_op_def *op)
+static rewriting expand_training_form(const ot_op_def *op)
 {
     return op->train;
 }
@@ -57,7 +57,7 @@ static rewriting eval_form(const ot_op_def *op)
 }
 
 // What a rewriting emits stands behind, and has its turn too.
-static ot_status rewrite(ot_graph *graph, rewriting (*of)(const ot_op_def *op))
+static ot_status expand_rewrite(ot_graph *graph, rewriting (*of)(const ot_op_def *op))
 {
     for (int n = 0; n < graph->n_nodes; n++)
         OT_TRY(ot__rewrite_node(graph->nodes[n], of(graph->nodes[n]->op)));
@@ -69,7 +69,7 @@ ot_status ot__pass_expand(ot_model *model)
 {
     const int64_t opset = ot__model_opset(model, "");
 
-    OT_TRY(rewrite(model->graph, expansion));
+    OT_TRY(expand_rewrite(model->graph, expansion));
     if (ot__model_opset(model, "") != opset)
         OT_TRY(ot__pass_check(model));
     OT_TRY(ot__pass_prune(model));
@@ -87,12 +87,12 @@ bool ot__pass_has_training_form(const ot_model *model)
 
 ot_status ot__pass_train(ot_model *model)
 {
-    OT_TRY(rewrite(model->graph, training_form));
+    OT_TRY(expand_rewrite(model->graph, expand_training_form));
     return ot__pass_finished(model, "train");
 }
 
 ot_status ot__pass_eval(ot_model *model)
 {
-    OT_TRY(rewrite(model->graph, eval_form));
+    OT_TRY(expand_rewrite(model->graph, eval_form));
     return ot__pass_finished(model, "eval");
 }

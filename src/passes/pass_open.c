@@ -9,7 +9,7 @@
 
 // ---- making values and nodes ----
 
-static const char *name_of(const ot_node *node)
+static const char *open_name(const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i])
@@ -19,7 +19,7 @@ static const char *name_of(const ot_node *node)
 
 static ot_value *new_value(ot__opener *o, const ot_node *node, const char *suffix)
 {
-    char *name = ot__arena_printf(o->model->arena, "%s_%s", name_of(node), suffix);
+    char *name = ot__arena_printf(o->model->arena, "%s_%s", open_name(node), suffix);
 
     return name ? ot__graph_new_value(o->graph, name) : NULL;
 }
@@ -46,8 +46,8 @@ ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbe
 }
 
 // Its attributes are still to come.
-static ot_node *add_node(ot__opener *o, ot__builder *b, const char *op_type,
-                         const ot_node *named_after, ot_value *const *inputs, int n_inputs)
+static ot_node *open_add_node(ot__opener *o, ot__builder *b, const char *op_type,
+                              const ot_node *named_after, ot_value *const *inputs, int n_inputs)
 {
     ot_value *y = new_value(o, named_after, op_type);
 
@@ -56,7 +56,7 @@ static ot_node *add_node(ot__opener *o, ot__builder *b, const char *op_type,
                : NULL;
 }
 
-static ot_status settle(ot__builder *b, ot_node *node, ot_value **out)
+static ot_status open_settle(ot__builder *b, ot_node *node, ot_value **out)
 {
     ot__op_settle(b, node);
     *out = b->status == OT_OK ? node->outputs[0] : NULL;
@@ -67,22 +67,22 @@ ot_status ot__open_node(ot__opener *o, const char *op_type, const ot_node *named
                         const ot_node *like, ot_value *const *inputs, int n_inputs, ot_value **out)
 {
     ot__builder b = {.graph = o->graph};
-    ot_node *node = add_node(o, &b, op_type, named_after, inputs, n_inputs);
+    ot_node *node = open_add_node(o, &b, op_type, named_after, inputs, n_inputs);
 
     if (node && like)
         ot__build_made(&b, ot__node_copy_attrs(node, like));
-    return settle(&b, node, out);
+    return open_settle(&b, node, out);
 }
 
 ot_status ot__open_filled(ot__opener *o, const ot_node *node, ot_value *shape, ot_tensor *element,
                           ot_value **out)
 {
     ot__builder b = {.graph = o->graph};
-    ot_node *filled = add_node(o, &b, "ConstantOfShape", node, &shape, 1);
+    ot_node *filled = open_add_node(o, &b, "ConstantOfShape", node, &shape, 1);
 
     if (filled)
         ot__build_made(&b, ot__node_set_tensor(filled, "value", element));
-    return settle(&b, filled, out);
+    return open_settle(&b, filled, out);
 }
 
 static ot_status make_count(ot__opener *o, const ot_node *node)
@@ -129,9 +129,9 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
         *out = parts[0];
         return OT_OK;
     }
-    concat = add_node(o, &b, "Concat", node, parts, n_parts);
+    concat = open_add_node(o, &b, "Concat", node, parts, n_parts);
     ot__build_int(&b, concat, "axis", 0);
-    return settle(&b, concat, out);
+    return open_settle(&b, concat, out);
 }
 
 // ---- the walk ----
@@ -145,7 +145,7 @@ static ot_status check_inferred(const ot__opener *o, const ot_node *node, const 
                      OT_LABEL(node), y->name);
 }
 
-static ot_status visit(ot__opener *o, ot_node *node)
+static ot_status open_visit(ot__opener *o, ot_node *node)
 {
     OT_TRY(ot__open_mend(o, node));
     OT_TRY(ot__op_infer(node));
@@ -207,7 +207,7 @@ static void open_inputs(ot__opener *o)
     }
 }
 
-static ot_status remember(ot__opener *o, const ot__uses *uses)
+static ot_status open_remember(ot__opener *o, const ot__uses *uses)
 {
     const int n_values = uses->numbers.n_values;
 
@@ -234,10 +234,10 @@ static ot_status walk(ot__opener *o, const ot__uses *uses)
     const int n_nodes = o->graph->n_nodes; // what the walk adds is inferred where it is made
 
     OT_TRY(choose_symbol(o));
-    OT_TRY(remember(o, uses));
+    OT_TRY(open_remember(o, uses));
     open_inputs(o);
     for (int n = 0; n < n_nodes; n++)
-        OT_TRY(visit(o, o->graph->nodes[n]));
+        OT_TRY(open_visit(o, o->graph->nodes[n]));
     return OT_OK;
 }
 
@@ -260,7 +260,7 @@ typedef struct left_over {
     ot_value **place; // who takes its place among the initializers
 } left_over;
 
-static int number_of(const left_over *l, const ot_value *value)
+static int open_number(const left_over *l, const ot_value *value)
 {
     return ot__value_number(&l->after.numbers, value);
 }
@@ -278,11 +278,11 @@ static ot_status left_over_init(left_over *l, const ot__opener *o, const ot__use
     OT_TRY(ot__made(l->is_needed && l->is_gone && l->row && l->place));
     for (int i = 0; i < before->numbers.n_values; i++)
         if (ot__has_number(&l->after.numbers, before->numbers.values[i]))
-            l->is_needed[number_of(l, before->numbers.values[i])] =
+            l->is_needed[open_number(l, before->numbers.values[i])] =
                 !lost_its_readers(before, &l->after, i);
     for (int i = o->n_rows - 1; i >= 0; i--)
         if (ot__has_number(&l->after.numbers, o->rows[i].from))
-            l->row[number_of(l, o->rows[i].from)] = o->rows[i].to;
+            l->row[open_number(l, o->rows[i].from)] = o->rows[i].to;
     return OT_OK;
 }
 
@@ -298,7 +298,7 @@ static void left_over_deinit(left_over *l)
 static bool is_left_over(const left_over *l, const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && l->is_needed[number_of(l, node->outputs[i])])
+        if (node->outputs[i] && l->is_needed[open_number(l, node->outputs[i])])
             return false;
     return true;
 }
@@ -306,13 +306,13 @@ static bool is_left_over(const left_over *l, const ot_node *node)
 // One row in place of an initializer that nobody reads any more takes its name and its place.
 static ot_status drop_initializer(left_over *l, ot_graph *graph, ot_value *value)
 {
-    const int v = number_of(l, value);
+    const int v = open_number(l, value);
     ot_value *row = l->row[v];
 
     l->is_gone[v] = true;
     l->place[v] = row;
     if (row)
-        l->is_gone[number_of(l, row)] = true;
+        l->is_gone[open_number(l, row)] = true;
     ot__graph_forget_value(graph, value);
     return !row || ot__graph_rename_value(graph, row, value->name) ? OT_OK : OT_ERR_NO_MEMORY;
 }
@@ -322,9 +322,9 @@ static void list_initializers(const left_over *l, ot_graph *graph)
     int kept = 0;
 
     for (int i = 0; i < graph->n_initializers; i++) {
-        ot_value *value = graph->initializers[i], *row = l->place[number_of(l, value)];
+        ot_value *value = graph->initializers[i], *row = l->place[open_number(l, value)];
 
-        if (row || !l->is_gone[number_of(l, value)])
+        if (row || !l->is_gone[open_number(l, value)])
             graph->initializers[kept++] = row ? row : value;
     }
     graph->n_initializers = kept;
@@ -375,7 +375,7 @@ static ot_status list_places(const ot__opener *o, ot_value *const *values, int n
     return ot__made(places);
 }
 
-static ot_status finish(ot__opener *o, const ot__uses *before, ot__opened *out)
+static ot_status finish_open(ot__opener *o, const ot__uses *before, ot__opened *out)
 {
     bool any = o->n_changes > 0;
 
@@ -405,7 +405,7 @@ int64_t ot__pass_fixed_batch(const ot_model *model)
     return 0;
 }
 
-static ot_status open_batch(ot__opener *o, ot__opened *out)
+static ot_status open_model_batch(ot__opener *o, ot__opened *out)
 {
     ot__uses before;
     ot_status st = ot__uses_build(o->graph, &before);
@@ -413,7 +413,7 @@ static ot_status open_batch(ot__opener *o, ot__opened *out)
     if (st == OT_OK)
         st = walk(o, &before);
     if (st == OT_OK)
-        st = finish(o, &before, out);
+        st = finish_open(o, &before, out);
     ot__uses_deinit(&before);
     if (st != OT_ERR_INVALID && st != OT_ERR_UNSUPPORTED)
         return st;
@@ -444,7 +444,7 @@ ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened 
         return OT_OK;
     out->batch = o.batch;
     OT_TRY(ot__model_clone(model, &o.before));
-    st = open_batch(&o, out);
+    st = open_model_batch(&o, out);
     choices->n = o.n_choices;
     ot__map_deinit(&o.made);
     ot_model_destroy(o.before);

@@ -22,7 +22,7 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass)
     return OT_OK;
 }
 
-static ot_status prepare(ot_model *model, ot_status (*check)(ot_model *))
+static ot_status prepare_node(ot_model *model, ot_status (*check)(ot_model *))
 {
     OT_TRY(ot__model_inline_functions(model));
     OT_TRY(ot__fuse_undo(model));
@@ -38,14 +38,14 @@ ot_status ot__pass_prepare(ot_model *model)
 {
     if (model->is_prepared)
         return OT_OK;
-    OT_TRY(prepare(model, ot__pass_check));
+    OT_TRY(prepare_node(model, ot__pass_check));
     model->is_prepared = true;
     return OT_OK;
 }
 
 ot_status ot__pass_prepare_carrying(ot_model *model)
 {
-    return model->is_prepared ? OT_OK : prepare(model, ot__pass_check_carrying);
+    return model->is_prepared ? OT_OK : prepare_node(model, ot__pass_check_carrying);
 }
 
 static bool is_resolved(const ot_graph *graph)

@@ -2,7 +2,7 @@
 // A model of a later opset: nodes get the form that their operator has there.
 #include "passes/passes.h"
 
-static ot_status raise_node(ot_node *node, const ot_op_def *op, int64_t opset)
+static ot_status raise_one(ot_node *node, const ot_op_def *op, int64_t opset)
 {
     if (op == NULL)
         return ot__error(OT_ERR_UNSUPPORTED, "%s is not known at opset %" PRId64, OT_LABEL(node),
@@ -29,7 +29,7 @@ ot_status ot__pass_raise(ot_model *model, int64_t opset)
         const ot_op_def *op = ot__op_find("", node->op_type, opset);
 
         if (node->domain[0] == '\0' && !ot__op_is_foreign(node) && op != node->op)
-            OT_TRY(raise_node(node, op, opset));
+            OT_TRY(raise_one(node, op, opset));
     }
     OT_TRY(ot__model_set_opset(model, "", opset));
     return ot__pass_finished(model, "raise");

@@ -57,12 +57,12 @@ static int position(const recomputing *r, const ot__use *use)
 }
 
 // Of the value that a node may make again.
-static int number_of(const recomputing *r, const ot_node *maker)
+static int recompute_number(const recomputing *r, const ot_node *maker)
 {
     return ot__value_number(&r->uses.numbers, maker->outputs[Y]);
 }
 
-static void find_lifetimes(recomputing *r)
+static void find_value_lifetimes(recomputing *r)
 {
     r->n_lifetimes = r->uses.numbers.n_values;
     for (int v = 0; v < r->uses.numbers.n_values; v++) {
@@ -117,7 +117,7 @@ static bool is_there(const recomputing *r, const candidate *c)
 // The longest time in which nobody reads what `maker` makes; false when there is none.
 static bool find_gap(const recomputing *r, ot_node *maker, candidate *c)
 {
-    const int v = number_of(r, maker);
+    const int v = recompute_number(r, maker);
     int before = ot__node_number(&r->uses.numbers, maker);
 
     *c = (candidate){.maker = maker};
@@ -163,7 +163,7 @@ static candidate *find_best(const recomputing *r, int at, int64_t peak)
 
     for (int k = 0; k < r->n_candidates; k++) {
         candidate *c = &r->candidates[k];
-        const size_t n_bytes = r->lifetimes[number_of(r, c->maker)].n_bytes;
+        const size_t n_bytes = r->lifetimes[recompute_number(r, c->maker)].n_bytes;
 
         if (!c->is_chosen && c->before < at && at < c->after && n_bytes > most && is_there(r, c)) {
             best = c;
@@ -174,14 +174,14 @@ static candidate *find_best(const recomputing *r, int at, int64_t peak)
 }
 
 // As many as lower the peak: those after the lowest one that was reached are let go.
-static void choose(recomputing *r)
+static void choose_recomputed(recomputing *r)
 {
     int64_t peak, lowest;
     int at = find_peak(r, &peak), n_best = 0;
 
     lowest = peak;
     for (candidate *c; (c = find_best(r, at, peak)) != NULL;) {
-        lifetime *l = &r->lifetimes[number_of(r, c->maker)];
+        lifetime *l = &r->lifetimes[recompute_number(r, c->maker)];
 
         c->is_chosen = true;
         r->lifetimes[r->n_lifetimes++] = (lifetime){c->after, l->last, l->n_bytes};
@@ -198,9 +198,9 @@ static void choose(recomputing *r)
 
 // ---- rewriting ----
 
-static void rewrite(recomputing *r, const candidate *c)
+static void recompute_rewrite(recomputing *r, const candidate *c)
 {
-    const int v = number_of(r, c->maker);
+    const int v = recompute_number(r, c->maker);
 
     for (int u = r->uses.first[v]; u < r->uses.first[v + 1]; u++)
         if (position(r, &r->uses.use[u]) >= c->after)
@@ -239,7 +239,7 @@ static ot_status put_in_place(recomputing *r)
     return OT_OK;
 }
 
-static ot_status recompute(recomputing *r)
+static ot_status recompute_value(recomputing *r)
 {
     const size_t n_nodes = (size_t)r->n_nodes, n_values = (size_t)r->uses.numbers.n_values;
 
@@ -252,11 +252,11 @@ static ot_status recompute(recomputing *r)
     OT_TRY(find_candidates(r));
     if (r->n_candidates == 0)
         return OT_OK;
-    find_lifetimes(r);
-    choose(r);
+    find_value_lifetimes(r);
+    choose_recomputed(r);
     drop_others(r);
     for (int k = 0; k < r->n_chosen; k++)
-        rewrite(r, r->chosen[k]);
+        recompute_rewrite(r, r->chosen[k]);
     return r->n_chosen > 0 ? put_in_place(r) : OT_OK;
 }
 
@@ -267,7 +267,7 @@ ot_status ot__pass_recompute(ot_model *model)
 
     r.arena = ot__arena_create();
     if (st == OT_OK)
-        st = r.arena == NULL ? OT_ERR_NO_MEMORY : recompute(&r);
+        st = r.arena == NULL ? OT_ERR_NO_MEMORY : recompute_value(&r);
     ot__uses_deinit(&r.uses);
     ot__arena_destroy(r.arena);
     return st == OT_OK ? ot__pass_finished(model, "recompute") : st;

@@ -5,7 +5,7 @@
 typedef ot_status (*step)(ot__separation *s);
 
 // Each sees the readers that the one before has left.
-static ot_status run(ot__separation *s, step change)
+static ot_status run_sharing(ot__separation *s, step change)
 {
     ot_status st = ot__uses_build(s->graph, &s->uses);
 
@@ -26,10 +26,10 @@ static ot_status say_lost(ot__separation *s)
 
 static ot_status run_all(ot__separation *s)
 {
-    OT_TRY(run(s, ot__sharing_find_equal));
-    OT_TRY(run(s, ot__sharing_join));
-    OT_TRY(run(s, ot__sharing_separate));
-    OT_TRY(run(s, ot__sharing_statistics));
+    OT_TRY(run_sharing(s, ot__sharing_find_equal));
+    OT_TRY(run_sharing(s, ot__sharing_join));
+    OT_TRY(run_sharing(s, ot__sharing_separate));
+    OT_TRY(run_sharing(s, ot__sharing_statistics));
     return say_lost(s);
 }
 

@@ -19,7 +19,7 @@ typedef struct specializing {
 
 // Inputs have as many rows as each other. That other axes have one name says little: some exporters
 // call every open axis the same.
-static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t extent)
+static ot_status bind_symbol(specializing *s, const ot_value *input, int axis, int64_t extent)
 {
     const int64_t declared = input->shape.dim[axis];
     const char *symbol;
@@ -48,7 +48,7 @@ static ot_status bind(specializing *s, const ot_value *input, int axis, int64_t 
     return OT_OK;
 }
 
-static ot_status set_input(specializing *s, ot_value *input, const ot_shape *shape)
+static ot_status specialize_input(specializing *s, ot_value *input, const ot_shape *shape)
 {
     if (input->kind != OT_VALUE_TENSOR)
         return OT_OK;
@@ -56,7 +56,7 @@ static ot_status set_input(specializing *s, ot_value *input, const ot_shape *sha
         return ot__error(OT_ERR_INVALID, "input '%s' has shape %s, expected %s", input->name,
                          OT_SHAPE_TEXT(shape), OT_DIMS_TEXT(s->model, &input->shape));
     for (int k = 0; input->has_shape && k < shape->ndim; k++)
-        OT_TRY(bind(s, input, k, shape->dim[k]));
+        OT_TRY(bind_symbol(s, input, k, shape->dim[k]));
     ot__value_set(input, input->dtype, shape);
     return OT_OK;
 }
@@ -74,7 +74,7 @@ static ot_status set_inputs(specializing *s, const ot_shape *shapes, int n_shape
     s->bindings = ot__alloc_zero(n_axes, sizeof *s->bindings);
     OT_TRY(ot__made(s->bindings));
     for (int i = 0; i < n_shapes; i++)
-        OT_TRY(set_input(s, graph->inputs[i], &shapes[i]));
+        OT_TRY(specialize_input(s, graph->inputs[i], &shapes[i]));
     return OT_OK;
 }
 

@@ -67,7 +67,7 @@ uint64_t ot__elements_hash(const ot_tensor *tensor)
 // ---- roles ----
 
 // The use behind nodes that only rearrange.
-static const ot__use *follow(const ot__separation *s, const ot__use *use)
+static const ot__use *follow_sharing(const ot__separation *s, const ot__use *use)
 {
     const int max_depth = 8;
 
@@ -90,7 +90,7 @@ ot__port_role ot__sharing_role(const ot__separation *s, const ot__use *use, cons
         [OT_PORT_ROLE_SCALE] = "weight",  [OT_PORT_ROLE_STATISTIC] = "running_mean",
     };
     enum { INPUT_VAR = 4 }; // of BatchNormalization, which alone has statistics
-    const ot__use *end = follow(s, use);
+    const ot__use *end = follow_sharing(s, use);
     const ot__port_role role =
         end->i_input < 0 ? OT_PORT_ROLE_OTHER : ot__node_input_role(end->node, end->i_input);
 
@@ -161,7 +161,7 @@ typedef struct equal_item {
     uint64_t hash;
 } equal_item;
 
-static int by_elements(const void *left, const void *right)
+static int shared_by_elements(const void *left, const void *right)
 {
     const equal_item *a = left, *b = right;
 
@@ -200,11 +200,12 @@ ot_status ot__sharing_find_equal(ot__separation *s)
         if (is_witness(s, value))
             items[n++] = (equal_item){value->constant, ot__elements_hash(value->constant)};
     }
-    qsort(items, (size_t)n, sizeof *items, by_elements);
+    qsort(items, (size_t)n, sizeof *items, shared_by_elements);
     for (int i = 1; i < n; i++) {
         const ot_tensor *a = items[i - 1].tensor, *b = items[i].tensor;
 
-        if (by_elements(&items[i - 1], &items[i]) != 0 || memcmp(a->data, b->data, a->n_bytes) != 0)
+        if (shared_by_elements(&items[i - 1], &items[i]) != 0 ||
+            memcmp(a->data, b->data, a->n_bytes) != 0)
             continue;
         s->has_equal = true;
         s->has_small_equal = s->has_small_equal || ot_tensor_count(a) <= OT_MERGED_MAX;

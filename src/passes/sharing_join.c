@@ -40,7 +40,7 @@ static bool is_transpose(const ot_tensor *a, const ot_tensor *b)
 
 // ---- which parameter it was ----
 
-static int by_elements(const void *left, const void *right)
+static int join_by_elements(const void *left, const void *right)
 {
     const matrix *a = left, *b = right;
 
@@ -123,7 +123,7 @@ static ot_status add_transpose(ot__separation *s, ot_value *parameter, ot_value 
     return OT_OK;
 }
 
-static ot_status join(ot__separation *s, ot_value *copy, ot_value *parameter)
+static ot_status join_shared(ot__separation *s, ot_value *copy, ot_value *parameter)
 {
     const int first = ot__uses_first(&s->uses, copy), end = ot__uses_end(&s->uses, copy);
     const ot_shape shape = copy->constant->shape;
@@ -169,7 +169,7 @@ static ot_status join_one(ot__separation *s, const matrix *sorted, int n, int i,
     if (!parameter || parameter == copy || !may_join(s, copy))
         return OT_OK;
     *changed = true;
-    return join(s, copy, parameter);
+    return join_shared(s, copy, parameter);
 }
 
 // Is there a matrix whose parameter only its elements could tell?
@@ -199,7 +199,7 @@ static ot_status join_all(ot__separation *s, matrix *matrices)
                 (matrix){value, value->constant, by_hash ? ot__elements_hash(value->constant) : 0,
                          ot__uses_count(&s->uses, value) > 0};
     }
-    qsort(matrices, (size_t)n, sizeof *matrices, by_elements);
+    qsort(matrices, (size_t)n, sizeof *matrices, join_by_elements);
     for (int i = 0; i < n; i++)
         OT_TRY(join_one(s, matrices, n, i, &changed));
     if (!changed)

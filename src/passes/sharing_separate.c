@@ -39,7 +39,7 @@ typedef struct tensor { // one that is looked at
 
 // ---- readers ----
 
-static bool is_copy(const ot_node *node)
+static bool is_separate_copy(const ot_node *node)
 {
     return ot__match_copy(node) && node->n_inputs == 1 && node->n_outputs == 1 &&
            node->outputs[0] && !node->outputs[0]->is_output && node->metadata.n == 0;
@@ -47,7 +47,7 @@ static bool is_copy(const ot_node *node)
 
 static bool is_generated_copy(const ot__use *use)
 {
-    return use->i_input == 0 && is_copy(use->node) &&
+    return use->i_input == 0 && is_separate_copy(use->node) &&
            ot__starts_with(use->node->outputs[0]->name, "onnx::");
 }
 
@@ -62,13 +62,13 @@ static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
     r = &t->readers[t->n_readers++];
     *r = (reader){.use = *use};
     r->role = ot__sharing_role(s, use, &r->leaf);
-    r->is_named = is_direct && use->i_input == 0 && is_copy(use->node) &&
+    r->is_named = is_direct && use->i_input == 0 && is_separate_copy(use->node) &&
                   ot__is_parameter_name(s->graph, use->node->outputs[0]->name);
     return use->i_input < 0 ? OT_OK : ot__owner_find(&s->owners, use->node, r->leaf, &r->owner);
 }
 
 // Behind a copy with a generated name stand its readers.
-static ot_status collect(tensor *t)
+static ot_status collect_shared(tensor *t)
 {
     const ot__uses *uses = &t->s->uses;
     const int first = ot__uses_first(uses, t->value), end = ot__uses_end(uses, t->value);
@@ -92,7 +92,7 @@ static ot_status collect(tensor *t)
 
 // ---- names ----
 
-static const char *join(const tensor *t, const char *module, const char *name)
+static const char *join_separate(const tensor *t, const char *module, const char *name)
 {
     return ot__arena_printf(t->s->graph->model->arena, "%s%s%s", module, *module ? "." : "", name);
 }
@@ -141,9 +141,9 @@ static const char *derive(const tensor *t, const reader *r, const reader *home)
     if (home && r->role == home->role) {
         if (strcmp(r->owner.module, home->owner.module) == 0)
             return t->value->name;
-        return join(t, r->owner.module, behind_module(t, home->owner.module));
+        return join_separate(t, r->owner.module, behind_module(t, home->owner.module));
     }
-    return join(t, r->owner.module, leaf_of(r));
+    return join_separate(t, r->owner.module, leaf_of(r));
 }
 
 static bool is_norm_or_bias(const reader *r)
@@ -160,7 +160,7 @@ static bool is_elsewhere(const tensor *t, const char *name)
 }
 
 // Rule by rule; the tensor's own name where nothing says that the parameter is another.
-static const char *name_of(const tensor *t, const reader *r, const reader *home, int number)
+static const char *separate_name(const tensor *t, const reader *r, const reader *home, int number)
 {
     const ot__separation *s = t->s;
     const bool is_small = ot_tensor_count(t->value->constant) <= OT_MERGED_MAX;
@@ -215,7 +215,7 @@ static ot_status name_readers(tensor *t)
         const bool is_nameless =
             r->owner.source == OT_OWNER_NONE && is_norm_or_bias(r) && !r->is_named;
 
-        r->name = name_of(t, r, home, n_nameless);
+        r->name = separate_name(t, r, home, n_nameless);
         n_nameless += is_nameless;
         OT_TRY(ot__made(r->name));
     }
@@ -296,7 +296,7 @@ static ot_status make_value(tensor *t, group *g)
 }
 
 // A tensor whose name was generated has that of its first parameter from now on.
-static ot_status take_name(tensor *t, group *g)
+static ot_status take_part_name(tensor *t, group *g)
 {
     const char *old = t->value->name;
 
@@ -315,7 +315,7 @@ static bool has_own_group(const tensor *t)
     return t->value->is_output || t->value->is_input;
 }
 
-static ot_status make_values(tensor *t)
+static ot_status make_separate(tensor *t)
 {
     const char *name = t->value->name;
     const char **parts =
@@ -324,7 +324,7 @@ static ot_status make_values(tensor *t)
 
     OT_TRY(ot__made(parts));
     if (!has_own_group(t) && t->is_generated && !t->groups[0].named)
-        OT_TRY(take_name(t, &t->groups[0]));
+        OT_TRY(take_part_name(t, &t->groups[0]));
     if (!has_own_group(t))
         OT_TRY(ot__sharing_forget(t->s, t->value));
     for (int i = 0; i < t->n_groups; i++)
@@ -400,7 +400,7 @@ static ot_status name_folded(tensor *t)
         ot__graph_find(t->s->graph, list[0]))
         return OT_OK;
     t->groups[0].name = list[0];
-    return take_name(t, &t->groups[0]);
+    return take_part_name(t, &t->groups[0]);
 }
 
 // ---- the whole ----
@@ -417,7 +417,7 @@ static ot_status separate_by(tensor *t, ot__map *by_name)
             g->named = r->use.node;
     }
     if (t->n_groups > 1) {
-        OT_TRY(make_values(t));
+        OT_TRY(make_separate(t));
         give(t, by_name);
     } else if (t->n_groups == 1) {
         if (t->groups[0].is_buffer && t->is_generated && !ot__value_metadata(t->value, KIND))
@@ -429,7 +429,7 @@ static ot_status separate_by(tensor *t, ot__map *by_name)
     return OT_OK;
 }
 
-static ot_status separate(ot__separation *s, ot_value *value)
+static ot_status separate_value(ot__separation *s, ot_value *value)
 {
     tensor t = {.s = s,
                 .value = value,
@@ -442,7 +442,7 @@ static ot_status separate(ot__separation *s, ot_value *value)
     OT_TRY(ot__owner_is_nobody(&s->owners, value, &is_nobodys));
     if (is_nobodys)
         return OT_OK;
-    st = collect(&t);
+    st = collect_shared(&t);
     if (st == OT_OK)
         st = name_readers(&t);
     if (st == OT_OK)
@@ -457,6 +457,6 @@ ot_status ot__sharing_separate(ot__separation *s)
 
     for (int i = 0; i < n; i++)
         if (ot__is_parameter(s->graph->initializers[i]))
-            OT_TRY(separate(s, s->graph->initializers[i]));
+            OT_TRY(separate_value(s, s->graph->initializers[i]));
     return ot__sharing_drop_forgotten(s);
 }

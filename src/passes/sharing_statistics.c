@@ -7,7 +7,7 @@
 
 enum { MAX_DEPTH = 8 }; // of copies of copies
 
-static bool is_copy(const ot_node *node)
+static bool is_statistics_copy(const ot_node *node)
 {
     return ot__match_copy(node) && node->n_inputs == 1 && node->n_outputs == 1 && node->outputs[0];
 }
@@ -15,7 +15,7 @@ static bool is_copy(const ot_node *node)
 // The tensor behind copies of it.
 static ot_value *root_of(ot_value *value)
 {
-    for (int depth = 0; depth < MAX_DEPTH && value && is_copy(value->producer); depth++)
+    for (int depth = 0; depth < MAX_DEPTH && value && is_statistics_copy(value->producer); depth++)
         value = value->producer->inputs[0];
     return value;
 }
@@ -27,13 +27,14 @@ static int count_readers(const ot__separation *s, const ot_value *value, int dep
     for (int u = ot__uses_first(&s->uses, value); u < ot__uses_end(&s->uses, value); u++) {
         const ot_node *node = s->uses.use[u].node;
 
-        n += is_copy(node) && depth > 0 ? count_readers(s, node->outputs[0], depth - 1) : 1;
+        n += is_statistics_copy(node) && depth > 0 ? count_readers(s, node->outputs[0], depth - 1)
+                                                   : 1;
     }
     return n;
 }
 
-static ot_status name_of(const ot__separation *s, const ot_node *node, const ot_value *root,
-                         const char *leaf, const char **out)
+static ot_status statistics_name(const ot__separation *s, const ot_node *node, const ot_value *root,
+                                 const char *leaf, const char **out)
 {
     ot__arena *arena = s->graph->model->arena;
     ot__owner owner;
@@ -48,13 +49,14 @@ static ot_status name_of(const ot__separation *s, const ot_node *node, const ot_
     return ot__made(*out);
 }
 
-static ot_status separate(ot__separation *s, const ot__use *use, const ot_value *root, int *n_left)
+static ot_status separate_statistics(ot__separation *s, const ot__use *use, const ot_value *root,
+                                     int *n_left)
 {
     const char *name, *leaf;
     ot_value *value;
 
     ot__sharing_role(s, use, &leaf);
-    OT_TRY(name_of(s, use->node, root, leaf, &name));
+    OT_TRY(statistics_name(s, use->node, root, leaf, &name));
     if (ot__sharing_stays(s, root->name) || ot__sharing_stays(s, name))
         return OT_OK;
     value = ot__graph_new_value(s->graph, name);
@@ -65,7 +67,7 @@ static ot_status separate(ot__separation *s, const ot__use *use, const ot_value 
 }
 
 // `n_left` per value: readers that it still has, and one; 0: not counted yet.
-static ot_status visit(ot__separation *s, const ot__use *use, int *n_left)
+static ot_status visit_statistics(ot__separation *s, const ot__use *use, int *n_left)
 {
     ot_value *root = root_of(use->node->inputs[use->i_input]);
 
@@ -74,7 +76,7 @@ static ot_status visit(ot__separation *s, const ot__use *use, int *n_left)
     n_left += ot__value_number(&s->uses.numbers, root);
     if (*n_left == 0)
         *n_left = count_readers(s, root, MAX_DEPTH) + 1;
-    return *n_left > 2 ? separate(s, use, root, n_left) : OT_OK;
+    return *n_left > 2 ? separate_statistics(s, use, root, n_left) : OT_OK;
 }
 
 ot_status ot__sharing_statistics(ot__separation *s)
@@ -89,7 +91,7 @@ ot_status ot__sharing_statistics(ot__separation *s)
             const ot__use use = {node, i};
 
             if (node->inputs[i] && ot__node_input_role(node, i) == OT_PORT_ROLE_STATISTIC)
-                st = visit(s, &use, n_left);
+                st = visit_statistics(s, &use, n_left);
         }
     }
     ot__free(n_left);

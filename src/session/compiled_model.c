@@ -2,7 +2,7 @@
 // A program: one model, prepared once, and what is made of it.
 #include "session/session_internal.h"
 
-static ot_status prepare(ot__program *program)
+static ot_status prepare_compiled(ot__program *program)
 {
     ot_model *copy;
     ot_status st;
@@ -38,7 +38,7 @@ static ot_status make_lists(ot__program *program)
 ot_status ot__program_create(ot__program *program, const char *what, ot_model *model)
 {
     *program = (ot__program){.what = what, .model = model};
-    OT_TRY(prepare(program));
+    OT_TRY(prepare_compiled(program));
     return make_lists(program);
 }
 

@@ -28,8 +28,8 @@ static ot_status unknown_output(const ot__program *program, const char *name)
                               name);
 }
 
-static ot_status set_outputs(const ot__program *program, ot_model *model, const char *const *names,
-                             int n_names)
+static ot_status export_set_outputs(const ot__program *program, ot_model *model,
+                                    const char *const *names, int n_names)
 {
     ot_graph *g = model->graph;
 
@@ -153,8 +153,8 @@ typedef struct source {
     const ot_checkpoint *checkpoint;
 } source;
 
-static ot_status cut(const source *from, ot_model *model, const char *const *names, int n_names,
-                     embedding how)
+static ot_status cut_export(const source *from, ot_model *model, const char *const *names,
+                            int n_names, embedding how)
 {
     const char **found = NULL;
     ot_status st = OT_OK;
@@ -164,7 +164,7 @@ static ot_status cut(const source *from, ot_model *model, const char *const *nam
         names = found;
     }
     if (st == OT_OK)
-        st = set_outputs(from->program, model, names, n_names);
+        st = export_set_outputs(from->program, model, names, n_names);
     if (st == OT_OK)
         st = ot__graph_prune(model->graph, NULL);
     if (st == OT_OK)
@@ -184,7 +184,7 @@ static ot_status export_from(const source *from, const char *const *output_names
     if (output_names != NULL && n_outputs < 1)
         return ot__error(OT_ERR_INVALID, "an exported model needs an output");
     OT_TRY(ot__model_clone(from->model, &model));
-    st = cut(from, model, output_names, n_outputs, how);
+    st = cut_export(from, model, output_names, n_outputs, how);
     if (st == OT_OK)
         *out = model;
     else

@@ -122,7 +122,7 @@ static void find_frontier(survey *s)
 }
 
 // The name, of the program's model.
-static const char *name_of(const survey *s, const ot_value *value)
+static const char *export_name(const survey *s, const ot_value *value)
 {
     return ot__graph_find(s->program->model->graph, value->name)->name;
 }
@@ -136,7 +136,7 @@ static int list_outputs(const survey *s, const char **names)
         const ot_value *value = g->outputs[s->program->user_outputs[i]];
 
         if (is_result(s, value))
-            names[n++] = name_of(s, value);
+            names[n++] = export_name(s, value);
     }
     return n;
 }
@@ -147,7 +147,7 @@ static int list_frontier(const survey *s, const char **names)
 
     for (int v = 0; v < s->uses.numbers.n_values; v++)
         if (s->is_frontier[v] && !s->is_derived[v])
-            names[n++] = name_of(s, s->uses.numbers.values[v]);
+            names[n++] = export_name(s, s->uses.numbers.values[v]);
     return n;
 }
 

@@ -3,7 +3,8 @@
 // looked at as it lies.
 #include "session/session_internal.h"
 
-static bool take(const ot_tensor *tensor, const char *what, const char *name, ot__not_finite *found)
+static bool take_not_finite(const ot_tensor *tensor, const char *what, const char *name,
+                            ot__not_finite *found)
 {
     const int64_t at = tensor == NULL ? -1 : ot__tensor_find_not_finite(tensor);
 
@@ -19,10 +20,11 @@ static bool find_trained(const ot_session *session, ot__not_finite *found)
 
         if (!p->trainable && !p->is_undone)
             continue;
-        if (take(p->value, "parameter", p->name, found))
+        if (take_not_finite(p->value, "parameter", p->name, found))
             return true;
         for (int k = 0; p->trainable && k < OT_MAX_MOMENTS; k++)
-            if (take(p->moments[k], "the optimizer's moment of parameter", p->name, found)) {
+            if (take_not_finite(p->moments[k], "the optimizer's moment of parameter", p->name,
+                                found)) {
                 found->is_moment = true;
                 return true;
             }
@@ -38,7 +40,7 @@ static bool find_constant(const ot_graph *g, ot__map *seen, ot__not_finite *foun
 
             if (value == NULL || value->constant == NULL || ot__map_get(seen, value->name))
                 continue;
-            if (take(value->constant, "constant", value->name, found))
+            if (take_not_finite(value->constant, "constant", value->name, found))
                 return true;
             // Without memory for it, it is looked at again.
             (void)ot__map_put(seen, value->name, value->constant);
@@ -54,7 +56,8 @@ static bool find_fixed(const ot_session *session, ot__not_finite *found)
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        if (!p->trainable && !p->is_undone && take(p->value, "frozen parameter", p->name, found))
+        if (!p->trainable && !p->is_undone &&
+            take_not_finite(p->value, "frozen parameter", p->name, found))
             return true;
     }
     is_found = find_constant(session->training.model->graph, &seen, found);

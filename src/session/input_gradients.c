@@ -5,12 +5,13 @@
 
 #include "session/session_internal.h"
 
-static const char *name_of(const ot__program *program, const ot__input *input)
+static const char *input_gradient_name(const ot__program *program, const ot__input *input)
 {
     return program->model->graph->inputs[program->user_inputs[input->i_user]]->name;
 }
 
-static ot_status make(const ot_session *session, const ot__program *program, ot__input *input)
+static ot_status make_input_gradient(const ot_session *session, const ot__program *program,
+                                     ot__input *input)
 {
     const ot_shape *shape = &program->given.shapes[input->i_user];
     const ot_value *value = program->model->graph->inputs[program->user_inputs[input->i_user]];
@@ -31,7 +32,7 @@ ot_status ot__input_gradients_make(const ot_session *session, ot__program *progr
 {
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_INPUT_GRADIENT)
-            OT_TRY(make(session, program, &program->inputs[i]));
+            OT_TRY(make_input_gradient(session, program, &program->inputs[i]));
     return OT_OK;
 }
 
@@ -51,14 +52,15 @@ void ot__input_gradients_deinit(ot__program *program)
         ot_tensor_destroy(program->inputs[i].gradient);
 }
 
-static ot_status get(const ot_session *session, const char *name, ot_tensor **out)
+static ot_status get_input_gradient(const ot_session *session, const char *name, ot_tensor **out)
 {
     const ot__program *program = &session->training;
 
     for (int i = 0; i < program->n_inputs; i++) {
         const ot__input *input = &program->inputs[i];
 
-        if (input->role != OT_ROLE_INPUT_GRADIENT || strcmp(name_of(program, input), name) != 0)
+        if (input->role != OT_ROLE_INPUT_GRADIENT ||
+            strcmp(input_gradient_name(program, input), name) != 0)
             continue;
         if (input->gradient == NULL)
             return ot__error(OT_ERR_STATE, "input '%s' has no gradient before the first train step",
@@ -75,5 +77,5 @@ ot_status ot_session_get_input_gradient(const ot_session *session, const char *n
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, get(session, name, out));
+    return ot__session_leave(session, get_input_gradient(session, name, out));
 }

@@ -19,7 +19,7 @@ static bool is_of_another(const ot_session *session, const char **owner)
            strcmp(mine, *owner) != 0;
 }
 
-static bool is_zero(const ot_tensor *t)
+static bool is_zero_moment(const ot_tensor *t)
 {
     const unsigned char *bytes = t->data;
 
@@ -38,7 +38,7 @@ static bool are_zero(const ot__optimizer *o, int n)
         if (n < OT_MAX_MOMENTS && p->moments[n] != NULL)
             return false;
         for (int k = 0; k < n; k++)
-            if (p->moments[k] != NULL && !is_zero(p->moments[k]))
+            if (p->moments[k] != NULL && !is_zero_moment(p->moments[k]))
                 return false;
     }
     return true;

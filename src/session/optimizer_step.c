@@ -28,7 +28,7 @@ static ot_status wrong_inputs(const ot_graph *g)
     return st;
 }
 
-static bool has_type(const ot_value *value, ot__input_role role)
+static bool has_input_type(const ot_value *value, ot__input_role role)
 {
     if (role == OT_ROLE_LEARNING_RATE)
         return value->kind == OT_VALUE_TENSOR && value->dtype == OT_F32;
@@ -46,7 +46,7 @@ static ot__input_role role_of(const ot_value *value)
     return OT_ROLE_END;
 }
 
-static ot_status sort_inputs(ot__optimizer *o)
+static ot_status sort_optimizer_inputs(ot__optimizer *o)
 {
     const ot_graph *g = o->program.model->graph;
     bool has[OT_ROLE_END + 1] = {false};
@@ -54,7 +54,7 @@ static ot_status sort_inputs(ot__optimizer *o)
     for (int i = 0; i < g->n_inputs; i++) {
         const ot__input_role role = role_of(g->inputs[i]);
 
-        if (role == OT_ROLE_END || !has_type(g->inputs[i], role))
+        if (role == OT_ROLE_END || !has_input_type(g->inputs[i], role))
             return wrong_inputs(g);
         has[role] = true;
         o->program.inputs[i].role = role;
@@ -153,7 +153,7 @@ static ot_status check_dtypes(const ot__optimizer *o)
 
 // ---- the plan ----
 
-static ot_tensor *tensor_of(const ot__parameter *p, ot__input_role role)
+static ot_tensor *optimizer_tensor(const ot__parameter *p, ot__input_role role)
 {
     switch (role) {
     case OT_ROLE_PARAMETERS:
@@ -201,7 +201,7 @@ static ot_status make_plan(ot_session *session, size_t n_bytes)
 
 // Made when the parameters have values: at once, or for a nominal checkpoint with the first step.
 // `is_switch`: moments of another rule make room.
-static ot_status make_ready(ot_session *session, bool is_switch)
+static ot_status optimizer_ready(ot_session *session, bool is_switch)
 {
     ot__optimizer *o = &session->optimizer;
     ot__fresh_moments fresh;
@@ -219,23 +219,23 @@ static ot_status make_ready(ot_session *session, bool is_switch)
     return st;
 }
 
-static ot_status create(ot_session *session, ot_model *model, bool is_switch)
+static ot_status create_optimizer(ot_session *session, ot_model *model, bool is_switch)
 {
     ot__optimizer *o = &session->optimizer;
 
     OT_TRY(ot__program_create(&o->program, "optimizer model", model));
-    OT_TRY(sort_inputs(o));
+    OT_TRY(sort_optimizer_inputs(o));
     OT_TRY(check_one_rule(o));
     o->moments_of = find_moments_user(o);
     set_shapes_of_numbers(o);
     OT_TRY(list_trainable(session));
     OT_TRY(check_dtypes(o));
-    return session->checkpoint->is_nominal ? OT_OK : make_ready(session, is_switch);
+    return session->checkpoint->is_nominal ? OT_OK : optimizer_ready(session, is_switch);
 }
 
 ot_status ot__optimizer_create(ot_session *session, ot_model *model)
 {
-    return create(session, model, false);
+    return create_optimizer(session, model, false);
 }
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)
@@ -264,7 +264,7 @@ static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
     }
     session->optimizer = (ot__optimizer){0};
     if (model != NULL)
-        st = create(session, model, old.program.model != NULL);
+        st = create_optimizer(session, model, old.program.model != NULL);
     if (st != OT_OK) {
         ot__optimizer_deinit(&session->optimizer);
         session->optimizer = old;
@@ -281,7 +281,7 @@ ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimize
     return ot__session_leave(session, set_optimizer(session, optimizer));
 }
 
-static void bind_all(ot__optimizer *o)
+static void bind_optimizer(ot__optimizer *o)
 {
     for (int i = 0; i < o->program.model->graph->n_inputs; i++) {
         if (o->program.inputs[i].role == OT_ROLE_LEARNING_RATE) {
@@ -293,8 +293,8 @@ static void bind_all(ot__optimizer *o)
             continue;
         }
         for (int k = 0; k < o->n_parameters; k++)
-            ot__plan_bind_input(o->plan, i, k,
-                                tensor_of(o->parameters[k], o->program.inputs[i].role)->data);
+            ot__plan_bind_input(
+                o->plan, i, k, optimizer_tensor(o->parameters[k], o->program.inputs[i].role)->data);
     }
 }
 
@@ -316,12 +316,12 @@ static ot_status optimizer_step(ot_session *session)
 
     if (o->program.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
-    OT_TRY(make_ready(session, false));
+    OT_TRY(optimizer_ready(session, false));
     OT_TRY(ot__session_lend_block(session, o->plan));
     o->learning_rate = (float)session->learning_rate;
     o->step = session->checkpoint->step + 1;
     ot__homes_enter(session); // sums over elements are the same whoever has looked at them
-    bind_all(o);
+    bind_optimizer(o);
     OT_TRY(ot__plan_run(o->plan, &step));
     if (o->program.model->graph->n_outputs == 0 || was_applied(o->plan))
         session->checkpoint->step = o->step;

@@ -17,7 +17,7 @@ static bool optimizer_takes_any_form(const ot__optimizer *o)
     return true;
 }
 
-static ot_status ask(ot_session *session, ot_graph *graph)
+static ot_status ask_layout(ot_session *session, ot_graph *graph)
 {
     const ot__program *program = &session->training;
     const size_t n = (size_t)program->n_inputs + 1;
@@ -60,7 +60,8 @@ static ot_status make_buffer(ot_session *session)
     return ot__made(homes->buffer != NULL);
 }
 
-static void convert(const ot__homes *homes, ot_tensor *t, const ot_form *to, const ot_form *from)
+static void convert_parameter(const ot__homes *homes, ot_tensor *t, const ot_form *to,
+                              const ot_form *from)
 {
     if (t != NULL)
         ot__form_convert_in_place(t->data, to, from, &t->shape, ot_dtype_size(t->dtype),
@@ -71,14 +72,14 @@ static void move(const ot__homes *homes, ot__parameter *p, const ot_form *to)
 {
     if (p->form == to)
         return;
-    convert(homes, p->value, to, p->form);
-    convert(homes, p->gradient, to, p->form);
+    convert_parameter(homes, p->value, to, p->form);
+    convert_parameter(homes, p->gradient, to, p->form);
     for (int k = 0; k < OT_MAX_MOMENTS; k++)
-        convert(homes, p->moments[k], to, p->form);
+        convert_parameter(homes, p->moments[k], to, p->form);
     p->form = to;
 }
 
-static void unpack(void *session, ot__parameter *parameter)
+static void unpack_parameter(void *session, ot__parameter *parameter)
 {
     move(&((ot_session *)session)->homes, parameter, NULL);
 }
@@ -94,7 +95,7 @@ ot_status ot__homes_choose(ot_session *session, ot_graph *graph)
     OT_TRY(ot__made(homes->forms != NULL));
     // A nominal checkpoint has no shapes yet.
     if (!session->checkpoint->is_nominal && optimizer_takes_any_form(&session->optimizer))
-        st = ask(session, graph);
+        st = ask_layout(session, graph);
     if (st == OT_OK)
         st = make_buffer(session);
     if (st != OT_OK) {
@@ -106,7 +107,7 @@ ot_status ot__homes_choose(ot_session *session, ot_graph *graph)
     // Plans for evaluation that are there already know nothing of them.
     if (homes->buffer != NULL)
         ot__program_drop_plans(&session->eval);
-    session->checkpoint->unpack = unpack;
+    session->checkpoint->unpack = unpack_parameter;
     return OT_OK;
 }
 

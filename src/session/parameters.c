@@ -10,7 +10,7 @@ static bool is_selected(const ot__parameter *p, int which)
 }
 
 // From the model's declarations: a nominal checkpoint has no shapes.
-static int64_t count_of(const ot_session *session, const ot__parameter *p)
+static int64_t count_parameter(const ot_session *session, const ot__parameter *p)
 {
     int64_t count;
 
@@ -33,11 +33,11 @@ int64_t ot_session_parameters_size(const ot_session *session, int which)
         return 0;
     for (int i = 0; i < session->n_parameters; i++)
         if (is_selected(session->parameters[i], which))
-            sum += count_of(session, session->parameters[i]);
+            sum += count_parameter(session, session->parameters[i]);
     return sum;
 }
 
-static ot_status check(const ot_session *session, int which, int64_t count)
+static ot_status check_vector(const ot_session *session, int which, int64_t count)
 {
     const int64_t expected = ot_session_parameters_size(session, which);
 
@@ -60,7 +60,7 @@ static ot_status check(const ot_session *session, int which, int64_t count)
 }
 
 // Row-major f32. Only f32 tensors have forms of their own.
-static void unpack(float *to, const ot_tensor *from, const ot_form *form)
+static void unpack_vector(float *to, const ot_tensor *from, const ot_form *form)
 {
     if (form != NULL)
         ot__form_convert(to, NULL, from->data, form, &from->shape, sizeof *to);
@@ -68,7 +68,7 @@ static void unpack(float *to, const ot_tensor *from, const ot_form *form)
         (void)ot__convert(to, OT_F32, from->data, from->dtype, ot_tensor_count(from));
 }
 
-static void pack(ot_tensor *to, const ot_form *form, const float *from)
+static void pack_vector(ot_tensor *to, const ot_form *form, const float *from)
 {
     if (form != NULL)
         ot__form_convert(to->data, form, from, NULL, &to->shape, sizeof *from);
@@ -79,13 +79,13 @@ static void pack(ot_tensor *to, const ot_form *form, const float *from)
 static ot_status get_parameters(ot_session *session, int which, float *to, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
-    OT_TRY(check(session, which, count));
+    OT_TRY(check_vector(session, which, count));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
         if (!is_selected(p, which))
             continue;
-        unpack(to, p->value, p->form);
+        unpack_vector(to, p->value, p->form);
         to += ot_tensor_count(p->value);
     }
     return OT_OK;
@@ -141,7 +141,7 @@ static ot_status complete(ot_session *session)
 
 static ot_status set_parameters(ot_session *session, int which, const float *from, int64_t count)
 {
-    OT_TRY(check(session, which, count));
+    OT_TRY(check_vector(session, which, count));
     if (session->checkpoint->is_nominal) {
         if (which != OT_PARAMETERS_ALL)
             return ot__error(OT_ERR_STATE, "the checkpoint is nominal: all parameters are needed");
@@ -152,7 +152,7 @@ static ot_status set_parameters(ot_session *session, int which, const float *fro
 
         if (!is_selected(p, which))
             continue;
-        pack(p->value, p->form, from);
+        pack_vector(p->value, p->form, from);
         from += ot_tensor_count(p->value);
     }
     return OT_OK;
@@ -169,13 +169,13 @@ ot_status ot_session_set_parameters(ot_session *session, int which, const float 
 static ot_status set_gradients(ot_session *session, const float *from, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
-    OT_TRY(check(session, OT_PARAMETERS_TRAINABLE, count));
+    OT_TRY(check_vector(session, OT_PARAMETERS_TRAINABLE, count));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
         if (!p->trainable)
             continue;
-        pack(p->gradient, p->form, from);
+        pack_vector(p->gradient, p->form, from);
         from += ot_tensor_count(p->gradient);
     }
     return OT_OK;
@@ -191,14 +191,14 @@ ot_status ot_session_set_gradients(ot_session *session, const float *from, int64
 static ot_status get_gradients(ot_session *session, float *to, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
-    OT_TRY(check(session, OT_PARAMETERS_TRAINABLE, count));
+    OT_TRY(check_vector(session, OT_PARAMETERS_TRAINABLE, count));
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
         const ot_tensor *g = p->gradient;
 
         if (g == NULL || !p->trainable)
             continue;
-        unpack(to, g, p->form);
+        unpack_vector(to, g, p->form);
         to += ot_tensor_count(g);
     }
     return OT_OK;

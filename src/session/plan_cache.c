@@ -109,8 +109,8 @@ static void set_shape(ot__input_shapes *s, const ot__program *program, const ot_
 
 // ---- plans ----
 
-static ot_status build(const ot__program *program, ot__planner planner, void *owner,
-                       ot__cached_plan *slot)
+static ot_status build_cached(const ot__program *program, ot__planner planner, void *owner,
+                              ot__cached_plan *slot)
 {
     ot__input_shapes shapes = {0};
     ot_status st = given_copy(&program->given, program->n_user_inputs, &slot->given);
@@ -148,7 +148,7 @@ ot_status ot__program_plan(ot__program *program, ot__planner planner, void *owne
             return OT_OK;
         }
     }
-    st = build(program, planner, owner, &made);
+    st = build_cached(program, planner, owner, &made);
     if (st != OT_OK) {
         ot__cached_plan_deinit(&made);
         return st;

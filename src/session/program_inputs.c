@@ -149,7 +149,8 @@ static void add_user_input(ot__program *program, int i)
     program->user_inputs[program->n_user_inputs++] = i;
 }
 
-static ot_status sort_inputs(ot__program *program, const ot_checkpoint *checkpoint, ot__map *users)
+static ot_status sort_program_inputs(ot__program *program, const ot_checkpoint *checkpoint,
+                                     ot__map *users)
 {
     const ot_graph *g = program->model->graph;
 
@@ -217,7 +218,7 @@ ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint
     ot_status st = check_initializers(program, checkpoint);
 
     if (st == OT_OK)
-        st = sort_inputs(program, checkpoint, &users);
+        st = sort_program_inputs(program, checkpoint, &users);
     if (st == OT_OK)
         st = sort_outputs(program, checkpoint, &users);
     ot__map_deinit(&users);

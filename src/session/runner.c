@@ -100,7 +100,7 @@ static ot_status check_feeds(const ot_runner *runner, const ot_feed *feeds, int 
     return OT_OK;
 }
 
-static ot_status take_shapes(ot__program *program, const ot_feed *feeds)
+static ot_status runner_shapes(ot__program *program, const ot_feed *feeds)
 {
     int n_shapes = 0;
 
@@ -131,7 +131,7 @@ static ot_status plan_of_runner(void *owner, const ot__program *program, ot_grap
 
 // ---- running ----
 
-static ot_status check_outputs(const ot_graph *g, const int *which, int n_outputs)
+static ot_status check_runner_outputs(const ot_graph *g, const int *which, int n_outputs)
 {
     for (int i = 0; i < n_outputs; i++) {
         const int output = which != NULL ? which[i] : i;
@@ -150,8 +150,8 @@ static ot_status check_outputs(const ot_graph *g, const int *which, int n_output
     return OT_OK;
 }
 
-static ot_status bind(const ot_runner *runner, ot__plan *plan, const ot_feed *feeds,
-                      const int *which, ot_tensor **outputs, int n_outputs)
+static ot_status bind_runner(const ot_runner *runner, ot__plan *plan, const ot_feed *feeds,
+                             const int *which, ot_tensor **outputs, int n_outputs)
 {
     for (int i = 0; i < runner->program.n_user_inputs; i++)
         for (int k = 0; k < feeds[i].count; k++)
@@ -163,17 +163,17 @@ static ot_status bind(const ot_runner *runner, ot__plan *plan, const ot_feed *fe
     return OT_OK;
 }
 
-static ot_status run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const int *which,
-                     ot_tensor **outputs, int n_outputs)
+static ot_status run_runner(ot_runner *runner, const ot_feed *feeds, int n_feeds, const int *which,
+                            ot_tensor **outputs, int n_outputs)
 {
     const ot_step step = {.counter = runner->n_runs};
     ot__plan *plan;
 
     OT_TRY(check_feeds(runner, feeds, n_feeds));
-    OT_TRY(check_outputs(runner->program.model->graph, which, n_outputs));
-    OT_TRY(take_shapes(&runner->program, feeds));
+    OT_TRY(check_runner_outputs(runner->program.model->graph, which, n_outputs));
+    OT_TRY(runner_shapes(&runner->program, feeds));
     OT_TRY(ot__program_plan(&runner->program, plan_of_runner, runner, &plan));
-    OT_TRY(bind(runner, plan, feeds, which, outputs, n_outputs));
+    OT_TRY(bind_runner(runner, plan, feeds, which, outputs, n_outputs));
     OT_TRY(ot__plan_run(plan, &step));
     for (int i = 0; i < n_outputs; i++)
         OT_TRY(ot__output_take(plan, which != NULL ? which[i] : i, &outputs[i]));
@@ -184,7 +184,7 @@ static ot_status run(ot_runner *runner, const ot_feed *feeds, int n_feeds, const
 static ot_status run_or_nothing(ot_runner *runner, const ot_feed *feeds, int n_feeds,
                                 const int *which, ot_tensor **outputs, int n_outputs)
 {
-    const ot_status st = run(runner, feeds, n_feeds, which, outputs, n_outputs);
+    const ot_status st = run_runner(runner, feeds, n_feeds, which, outputs, n_outputs);
 
     for (int i = 0; st != OT_OK && i < n_outputs; i++) {
         ot_tensor_destroy(outputs[i]);

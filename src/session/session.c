@@ -137,7 +137,7 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
     return OT_OK;
 }
 
-static ot_model *take(ot_model **model)
+static ot_model *take_artifacts(ot_model **model)
 {
     ot_model *taken = *model;
 
@@ -160,9 +160,10 @@ static ot_status make_program(ot_session *session, ot__program *program, const c
     return ot__program_sort(program, session->checkpoint);
 }
 
-static ot_status build(ot_session *session, ot__models *m)
+static ot_status build_session(ot_session *session, ot__models *m)
 {
-    OT_TRY(make_program(session, &session->training, "training model", take(&m->training)));
+    OT_TRY(
+        make_program(session, &session->training, "training model", take_artifacts(&m->training)));
     OT_TRY(check_trainable(session));
     OT_TRY(list_parameters(session));
     OT_TRY(ot__undo_create(session));
@@ -174,16 +175,16 @@ static ot_status build(ot_session *session, ot__models *m)
 
         if (!m->eval->is_final)
             m->eval->is_final = true; // exported models are made of it
-        session->eval_source = take(&m->eval);
+        session->eval_source = take_artifacts(&m->eval);
         OT_TRY(ot__model_acquire(session->eval_source, &model));
         OT_TRY(make_program(session, &session->eval, "eval model", model));
     }
     if (m->optimizer != NULL)
-        OT_TRY(ot__optimizer_create(session, take(&m->optimizer)));
+        OT_TRY(ot__optimizer_create(session, take_artifacts(&m->optimizer)));
     return ot__session_resume(session);
 }
 
-static void destroy(ot_session *session)
+static void destroy_session(ot_session *session)
 {
     ot__homes_leave(session);
     ot__program_deinit(&session->training);
@@ -197,8 +198,8 @@ static void destroy(ot_session *session)
     ot__free(session);
 }
 
-static ot_status create(ot__models *m, ot_checkpoint *checkpoint, const ot_session_options *options,
-                        ot_session **out)
+static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
+                                const ot_session_options *options, ot_session **out)
 {
     ot_session *session;
     ot_status st;
@@ -214,9 +215,9 @@ static ot_status create(ot__models *m, ot_checkpoint *checkpoint, const ot_sessi
     session->learning_rate = default_learning_rate;
     st = ot__session_options_take(options, &session->options, &session->plan_options);
     if (st == OT_OK)
-        st = build(session, m);
+        st = build_session(session, m);
     if (st != OT_OK) {
-        destroy(session);
+        destroy_session(session);
         return st;
     }
     for (int i = 0; i < checkpoint->n_parameters; i++)
@@ -232,7 +233,7 @@ ot_status ot__session_create(ot__models *models, ot_checkpoint *checkpoint,
     ot_status st = ot__ckpt_enter(checkpoint);
 
     if (st == OT_OK)
-        st = ot__ckpt_leave(checkpoint, create(models, checkpoint, options, out));
+        st = ot__ckpt_leave(checkpoint, create_session(models, checkpoint, options, out));
     ot__models_drop(models);
     return st;
 }
@@ -266,7 +267,7 @@ void ot_session_destroy(ot_session *session)
     if (session == NULL || ot__session_enter(session) != OT_OK)
         return;
     checkpoint = session->checkpoint;
-    destroy(session);
+    destroy_session(session);
     ot__guard_leave(checkpoint);
     ot__ckpt_release(checkpoint);
 }

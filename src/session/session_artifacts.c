@@ -12,8 +12,8 @@ ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
         ot_artifacts_optimizer_model(artifacts), ot_artifacts_checkpoint(artifacts), options, out);
 }
 
-static ot_status create(ot__models *m, ot_status status, ot_checkpoint *checkpoint,
-                        const ot_session_options *options, ot_session **out)
+static ot_status create_from_artifacts(ot__models *m, ot_status status, ot_checkpoint *checkpoint,
+                                       const ot_session_options *options, ot_session **out)
 {
     if (status == OT_OK)
         return ot__session_create(m, checkpoint, options, out);
@@ -36,10 +36,10 @@ ot_status ot_session_load(const char *training, const char *eval, const char *op
         st = ot_model_load(eval, NULL, &m.eval);
     if (st == OT_OK && optimizer != NULL)
         st = ot_model_load(optimizer, NULL, &m.optimizer);
-    return create(&m, st, checkpoint, options, out);
+    return create_from_artifacts(&m, st, checkpoint, options, out);
 }
 
-static ot_status read(const char *what, const ot_bytes *bytes, ot_model **out)
+static ot_status read_artifacts(const char *what, const ot_bytes *bytes, ot_model **out)
 {
     ot_status st;
 
@@ -61,10 +61,10 @@ ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval
     OT_TRY(OT_GIVEN(checkpoint));
     if (training->n_bytes == 0)
         return ot__error(OT_ERR_INVALID, "the training model has 0 bytes, expected a model");
-    st = read("training model", training, &m.training);
+    st = read_artifacts("training model", training, &m.training);
     if (st == OT_OK)
-        st = read("eval model", eval, &m.eval);
+        st = read_artifacts("eval model", eval, &m.eval);
     if (st == OT_OK)
-        st = read("optimizer model", optimizer, &m.optimizer);
-    return create(&m, st, checkpoint, options, out);
+        st = read_artifacts("optimizer model", optimizer, &m.optimizer);
+    return create_from_artifacts(&m, st, checkpoint, options, out);
 }

@@ -4,7 +4,7 @@
 
 // ---- inputs ----
 
-static ot_status check_count(const ot__program *program, int n_inputs)
+static ot_status check_input_count(const ot__program *program, int n_inputs)
 {
     const ot_graph *g = program->model->graph;
     ot__buf names = {0};
@@ -21,7 +21,7 @@ static ot_status check_count(const ot__program *program, int n_inputs)
     return st;
 }
 
-static ot_status check_input(const ot__program *program, int i_user, const ot_tensor *t)
+static ot_status check_step_input(const ot__program *program, int i_user, const ot_tensor *t)
 {
     const ot_value *value = program->model->graph->inputs[program->user_inputs[i_user]];
     bool fits = true;
@@ -43,18 +43,18 @@ static ot_status check_input(const ot__program *program, int i_user, const ot_te
                      OT_SHAPE_TEXT(&t->shape), OT_DIMS_TEXT(program->model, &value->shape));
 }
 
-static ot_status take_shapes(ot__program *program, const ot_tensor *const *inputs, int n_inputs)
+static ot_status step_shapes(ot__program *program, const ot_tensor *const *inputs, int n_inputs)
 {
-    OT_TRY(check_count(program, n_inputs));
+    OT_TRY(check_input_count(program, n_inputs));
     for (int i = 0; i < n_inputs; i++) {
-        OT_TRY(check_input(program, i, inputs[i]));
+        OT_TRY(check_step_input(program, i, inputs[i]));
         program->given.shapes[i] = inputs[i]->shape;
     }
     return OT_OK;
 }
 
-static void bind_inputs(const ot_session *session, const ot__program *program, ot__plan *plan,
-                        const ot_tensor *const *inputs)
+static void bind_step_inputs(const ot_session *session, const ot__program *program, ot__plan *plan,
+                             const ot_tensor *const *inputs)
 {
     int i_user = 0;
 
@@ -85,8 +85,8 @@ static void bind_inputs(const ot_session *session, const ot__program *program, o
 
 // ---- outputs ----
 
-static ot_status check_outputs(const ot__program *program, const ot__plan *plan,
-                               ot_tensor *const *outputs, int n_outputs)
+static ot_status check_step_outputs(const ot__program *program, const ot__plan *plan,
+                                    ot_tensor *const *outputs, int n_outputs)
 {
     if (n_outputs > program->n_user_outputs)
         return ot__error(OT_ERR_INVALID, "%s: %d outputs wanted, it has %d", program->what,
@@ -131,8 +131,8 @@ static bool is_marked(const uint64_t *is_new, int i)
     return (is_new[i / 64] >> i % 64 & 1) != 0;
 }
 
-static ot_status take_outputs(const ot__program *program, const ot__plan *plan, ot_tensor **outputs,
-                              int n_outputs, const uint64_t *is_new)
+static ot_status take_step_outputs(const ot__program *program, const ot__plan *plan,
+                                   ot_tensor **outputs, int n_outputs, const uint64_t *is_new)
 {
     for (int i = 0; i < n_outputs; i++)
         if (is_marked(is_new, i))
@@ -158,8 +158,9 @@ static ot_status check_state(const ot_session *session, const ot__program *progr
     return ot__session_check_values(session);
 }
 
-static ot_status run(ot_session *session, ot__program *program, const ot_tensor *const *inputs,
-                     int n_inputs, ot_tensor **outputs, int n_outputs)
+static ot_status run_session_step(ot_session *session, ot__program *program,
+                                  const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
+                                  int n_outputs)
 {
     const bool training = program == &session->training;
     const ot_step step = {.seed = session->seed, .counter = session->counter, .training = training};
@@ -168,19 +169,19 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
     ot_status st;
 
     OT_TRY(check_state(session, program));
-    OT_TRY(take_shapes(program, inputs, n_inputs));
+    OT_TRY(step_shapes(program, inputs, n_inputs));
     OT_TRY(ot__input_gradients_make(session, program));
     OT_TRY(ot__session_plan(session, program, &plan));
-    OT_TRY(check_outputs(program, plan, outputs, n_outputs));
+    OT_TRY(check_step_outputs(program, plan, outputs, n_outputs));
     ot__homes_enter(session);
-    bind_inputs(session, program, plan, inputs);
+    bind_step_inputs(session, program, plan, inputs);
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {
         if (training)
             ot__undo_keep(session);
         st = ot__plan_run(plan, &step);
         if (st == OT_OK)
-            st = take_outputs(program, plan, outputs, n_outputs, is_new);
+            st = take_step_outputs(program, plan, outputs, n_outputs, is_new);
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);
     }
@@ -189,10 +190,10 @@ static ot_status run(ot_session *session, ot__program *program, const ot_tensor 
     return st;
 }
 
-static ot_status train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
-                            ot_tensor **outputs, int n_outputs)
+static ot_status train_session_step(ot_session *session, const ot_tensor *const *inputs,
+                                    int n_inputs, ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(run(session, &session->training, inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(run_session_step(session, &session->training, inputs, n_inputs, outputs, n_outputs));
     session->counter++;
     session->overwrite_gradients = false;
     return OT_OK;
@@ -204,7 +205,8 @@ ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inp
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, train_step(session, inputs, n_inputs, outputs, n_outputs));
+    return ot__session_leave(session,
+                             train_session_step(session, inputs, n_inputs, outputs, n_outputs));
 }
 
 ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
@@ -213,8 +215,8 @@ ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inpu
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session,
-                             run(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
+    return ot__session_leave(
+        session, run_session_step(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
 }
 
 void ot_session_reset_gradients(ot_session *session)

@@ -5,7 +5,7 @@
 
 #include "session/session_internal.h"
 
-static ot_status add(ot__undo *undo, ot__parameter *p)
+static ot_status add_undo(ot__undo *undo, ot__parameter *p)
 {
     const int i = undo->n;
 
@@ -40,13 +40,13 @@ ot_status ot__undo_create(ot_session *session)
                 continue;
             p = ot__ckpt_find(session->checkpoint, node->inputs[i]->name);
             if (p != NULL)
-                OT_TRY(add(undo, p));
+                OT_TRY(add_undo(undo, p));
         }
     }
     return OT_OK;
 }
 
-static void keep(const ot__undo *undo, void **copies)
+static void keep_undo(const ot__undo *undo, void **copies)
 {
     for (int i = 0; i < undo->n; i++)
         if (undo->parameters[i]->value->n_bytes > 0)
@@ -66,10 +66,10 @@ void ot__undo_keep(ot_session *session)
 {
     ot__undo *undo = &session->undo;
 
-    keep(undo, undo->copies);
+    keep_undo(undo, undo->copies);
     if (!session->overwrite_gradients)
         return;
-    keep(undo, undo->first_copies);
+    keep_undo(undo, undo->first_copies);
     undo->first_counter = session->counter;
 }
 
@@ -78,7 +78,7 @@ void ot__undo_restore(const ot__undo *undo)
     restore(undo, undo->copies);
 }
 
-static void swap(uint8_t *a, uint8_t *b, size_t n)
+static void swap_undo(uint8_t *a, uint8_t *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint8_t x = a[i];
@@ -95,8 +95,8 @@ static void swap_all(ot_session *session)
 
     ot__homes_enter(session);
     for (int i = 0; i < undo->n; i++)
-        swap(undo->parameters[i]->value->data, undo->copies[i],
-             undo->parameters[i]->value->n_bytes);
+        swap_undo(undo->parameters[i]->value->data, undo->copies[i],
+                  undo->parameters[i]->value->n_bytes);
 }
 
 void ot__session_step_back(ot_session *session)

@@ -329,8 +329,8 @@ static void convert_piece(uint8_t *to, ot_dtype to_dtype, const format *to_forma
         store_floats(to, to_dtype, to_format, floats, n);
 }
 
-static bool convert(void *to, ot_dtype to_dtype, const format *to_format, const void *from,
-                    ot_dtype from_dtype, int64_t count)
+static bool convert_elements(void *to, ot_dtype to_dtype, const format *to_format, const void *from,
+                             ot_dtype from_dtype, int64_t count)
 {
     const size_t to_size = ot_dtype_size(to_dtype), from_size = ot_dtype_size(from_dtype);
 
@@ -350,11 +350,11 @@ static bool convert(void *to, ot_dtype to_dtype, const format *to_format, const 
 
 bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count)
 {
-    return convert(to, to_dtype, format_of(to_dtype), from, from_dtype, count);
+    return convert_elements(to, to_dtype, format_of(to_dtype), from, from_dtype, count);
 }
 
 bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
                              int64_t count)
 {
-    return convert(to, to_dtype, unsaturated_format_of(to_dtype), from, from_dtype, count);
+    return convert_elements(to, to_dtype, unsaturated_format_of(to_dtype), from, from_dtype, count);
 }

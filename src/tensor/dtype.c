@@ -47,19 +47,19 @@ static const struct {
     {OT_I2, "int2"},
 };
 
-static bool is_known(ot_dtype dtype)
+static bool is_dtype(ot_dtype dtype)
 {
     return (size_t)dtype < OT_COUNT(rows) && rows[dtype].name;
 }
 
 const char *ot_dtype_name(ot_dtype dtype)
 {
-    return is_known(dtype) ? rows[dtype].name : "unknown";
+    return is_dtype(dtype) ? rows[dtype].name : "unknown";
 }
 
 size_t ot_dtype_size(ot_dtype dtype)
 {
-    return is_known(dtype) ? (size_t)rows[dtype].bits / 8 : 0;
+    return is_dtype(dtype) ? (size_t)rows[dtype].bits / 8 : 0;
 }
 
 bool ot__dtype_is_float(ot_dtype dtype)
@@ -117,7 +117,7 @@ bool ot__dtype_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes)
     int64_t bits;
 
     *n_bytes = 0;
-    if (!is_known(dtype) || rows[dtype].bits == 0 || count < 0)
+    if (!is_dtype(dtype) || rows[dtype].bits == 0 || count < 0)
         return false;
     if (ot__mul_overflows(count, rows[dtype].bits, &bits)) {
         // more than 2^60 elements of 8 bytes: no machine holds them

@@ -201,7 +201,7 @@ static void convert_plain(uint8_t *to, const uint8_t *from, bool to_plain, const
     }
 }
 
-static int64_t count_of(const ot_shape *shape)
+static int64_t layout_count(const ot_shape *shape)
 {
     int64_t count = 1;
 
@@ -213,7 +213,7 @@ static int64_t count_of(const ot_shape *shape)
 void ot__form_convert(void *to, const ot_form *to_form, const void *from, const ot_form *from_form,
                       const ot_shape *shape, size_t element_size)
 {
-    const int64_t count = count_of(shape);
+    const int64_t count = layout_count(shape);
     int64_t index[OT_MAX_NDIM] = {0};
 
     if (count == 0)
@@ -248,7 +248,7 @@ size_t ot__form_part_bytes(const ot_form *form, const ot_shape *shape, size_t el
     ot_shape part = *shape;
 
     part.dim[0] = rows_of_part(form, shape);
-    return (size_t)count_of(&part) * element_size;
+    return (size_t)layout_count(&part) * element_size;
 }
 
 void ot__form_convert_in_place(void *data, const ot_form *to_form, const ot_form *from_form,
@@ -260,7 +260,7 @@ void ot__form_convert_in_place(void *data, const ot_form *to_form, const ot_form
     size_t n_bytes;
 
     assert(to_form == NULL || from_form == NULL);
-    if (form == NULL || count_of(shape) == 0)
+    if (form == NULL || layout_count(shape) == 0)
         return;
     n_bytes = ot__form_part_bytes(form, shape, element_size);
     part.dim[0] = rows_of_part(form, shape);

@@ -37,7 +37,7 @@ static ot_status make_over(ot_dtype dtype, const ot_shape *shape, size_t n_bytes
     return OT_OK;
 }
 
-static ot_status make(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, ot_tensor **out)
+static ot_status new_tensor(ot_dtype dtype, const ot_shape *shape, size_t n_bytes, ot_tensor **out)
 {
     void *data = ot__alloc_aligned(n_bytes);
     ot_status st;
@@ -59,7 +59,7 @@ ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **ou
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(shape));
     OT_TRY(sizes(dtype, shape, &n_bytes));
-    return make(dtype, shape, n_bytes, out);
+    return new_tensor(dtype, shape, n_bytes, out);
 }
 
 ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size_t n_bytes,
@@ -103,7 +103,7 @@ static ot_status make_texts(const ot_shape *shape, const ot__bytes *texts, int64
     uint8_t *to;
 
     OT_TRY(text_sizes(shape, texts, count, &n_array, &n_all));
-    OT_TRY(make(OT_STRING, shape, n_all, out));
+    OT_TRY(new_tensor(OT_STRING, shape, n_all, out));
     (*out)->n_bytes = n_array;
     copies = (*out)->data;
     to = (uint8_t *)(*out)->data + n_array;
@@ -179,7 +179,7 @@ ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
     OT_TRY(OT_GIVEN(tensor));
     if (tensor->dtype == OT_STRING)
         return make_texts(&tensor->shape, tensor->data, ot_tensor_count(tensor), out);
-    OT_TRY(make(tensor->dtype, &tensor->shape, tensor->n_bytes, out));
+    OT_TRY(new_tensor(tensor->dtype, &tensor->shape, tensor->n_bytes, out));
     if (tensor->n_bytes)
         memcpy((*out)->data, tensor->data, tensor->n_bytes);
     return OT_OK;
@@ -234,7 +234,7 @@ bool ot__tensor_is_aligned(const ot_tensor *tensor)
     return (uintptr_t)tensor->data % OT_MIN(OT_MAX(size, (size_t)1), largest) == 0;
 }
 
-static void get(const ot_tensor *tensor, int64_t index, void *to, ot_dtype dtype)
+static void get_element(const ot_tensor *tensor, int64_t index, void *to, ot_dtype dtype)
 {
     const size_t size = ot_dtype_size(tensor->dtype);
     uint64_t element[2] = {0}; // as large as any, and aligned
@@ -248,7 +248,7 @@ double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index)
 {
     double value = 0;
 
-    get(tensor, index, &value, OT_F64);
+    get_element(tensor, index, &value, OT_F64);
     return value;
 }
 
@@ -256,6 +256,6 @@ int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index)
 {
     int64_t value = 0;
 
-    get(tensor, index, &value, OT_I64);
+    get_element(tensor, index, &value, OT_I64);
     return value;
 }

@@ -7,7 +7,7 @@
 
 // ---- inputs ----
 
-static bool is_named(const char *const *names, int n, const char *name)
+static bool is_named_field(const char *const *names, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
@@ -27,12 +27,12 @@ static bool is_target(const ot_session *session, const ot_data_options *options,
 {
     const char *name = ot_session_input_name(session, OT_MODE_TRAIN, index);
 
-    return is_named(options->targets, options->n_targets, name) ||
+    return is_named_field(options->targets, options->n_targets, name) ||
            (options->forward != NULL && !has_input(options->forward, name));
 }
 
 // Names come first, in their order: the model's own inputs may be targets, too.
-static int find_target(const ot_session *session, const ot_data_options *options)
+static int find_batches_target(const ot_session *session, const ot_data_options *options)
 {
     const int n = ot_session_input_count(session, OT_MODE_TRAIN);
 
@@ -59,7 +59,7 @@ static ot_status describe_input(const ot_session *session, int index, bool is_ta
     binding->shape.ndim = shape.ndim - 1;
     memcpy(binding->shape.dim, shape.dim + 1, (size_t)binding->shape.ndim * sizeof(int64_t));
     binding->is_probability =
-        is_named(options->probabilities, options->n_probabilities, binding->input);
+        is_named_field(options->probabilities, options->n_probabilities, binding->input);
     if (is_target_input) {
         binding->is_class = !ot__dtype_is_float(binding->dtype);
     } else if (ot__dtype_is_float(binding->dtype)) {
@@ -103,7 +103,7 @@ static ot_status inputs_init(ot__inputs *inputs, const ot_session *session,
     OT_TRY(ot__made(inputs->bindings != NULL && inputs->is_target != NULL));
     inputs->session = session;
     inputs->count = n;
-    inputs->target = find_target(session, options);
+    inputs->target = find_batches_target(session, options);
     for (int i = 0; i < n; i++) {
         inputs->is_target[i] = is_target(session, options, i);
         inputs->n_targets += inputs->is_target[i];
@@ -132,7 +132,7 @@ static ot_status open_batches(ot__inputs *inputs, const ot_dataset *dataset,
         dataset, inputs);
 }
 
-static ot_status check_classes(const ot_batches *batches, const ot_batches_options *how)
+static ot_status check_class_names(const ot_batches *batches, const ot_batches_options *how)
 {
     int n;
 
@@ -221,12 +221,12 @@ static ot_status open_all(ot__inputs *inputs, const ot_dataset *dataset,
     if (validation_dataset != NULL)
         OT_TRY(open_validation(inputs, validation_dataset, options, *training, validation));
     return options->batches->class_names != NULL ? OT_OK
-                                                 : check_classes(*training, options->batches);
+                                                 : check_class_names(*training, options->batches);
 }
 
 // ---- the interface ----
 
-static ot_status check_options(const ot_data_options *options, bool has_validation)
+static ot_status check_batches_options(const ot_data_options *options, bool has_validation)
 {
     if (!(options->split >= 0))
         return ot__error(OT_ERR_INVALID, "split: %g, expected 0 to 1", options->split);
@@ -254,7 +254,7 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     OT_TRY(OT_GIVEN(dataset));
     OT_TRY(OT_OPTIONAL(validation_dataset, "validation_dataset"));
     OT_TRY(ot__data_options_take(options, &taken));
-    OT_TRY(check_options(&taken.data, validation_dataset != NULL));
+    OT_TRY(check_batches_options(&taken.data, validation_dataset != NULL));
     OT_TRY(ot__batch_size_settle(session, &taken.batches, &fixed));
     st = inputs_init(&inputs, session, &taken.data);
     if (st == OT_OK)
@@ -278,5 +278,5 @@ int ot_train_target(const ot_session *session, const ot_data_options *options)
 
     if (!OT_IS_LIVE(session) || ot__data_options_take(options, &taken) != OT_OK)
         return -1;
-    return find_target(session, &taken.data);
+    return find_batches_target(session, &taken.data);
 }

@@ -193,7 +193,7 @@ static ot_status nothing_left(const binder *b, const char *input)
                      input, input, ot__names_list(&names, "fields"));
 }
 
-static ot_status bind_all(binder *b)
+static ot_status bind_fields(binder *b)
 {
     OT_TRY(bind_as_told(b));
     OT_TRY(bind_target(b));
@@ -220,7 +220,7 @@ ot_status ot__inputs_bind(ot__inputs *inputs, const ot_dataset *dataset,
         inputs->bindings[i].fields = NULL;
     b.taken = ot__alloc_zero((size_t)dataset->n_fields + 1, sizeof(*b.taken));
     OT_TRY(ot__made(b.taken != NULL));
-    st = bind_all(&b);
+    st = bind_fields(&b);
     ot__free(b.taken);
     return st;
 }

@@ -38,7 +38,7 @@ static int character_length(const unsigned char *text)
     return n;
 }
 
-static void write_name(ot__buf *text, const char *name)
+static void write_class_name(ot__buf *text, const char *name)
 {
     ot__buf_text(text, "\"");
     while (*name) {
@@ -63,14 +63,14 @@ void ot__class_names_write(ot__buf *text, const char *const *names, int n)
     ot__buf_text(text, "[");
     for (int i = 0; i < n; i++) {
         ot__buf_text(text, i > 0 ? "," : "");
-        write_name(text, names[i]);
+        write_class_name(text, names[i]);
     }
     ot__buf_text(text, "]");
 }
 
 // ---- reading ----
 
-static const char *skip_space(const char *at)
+static const char *skip_class_space(const char *at)
 {
     return at + strspn(at, " \t\r\n");
 }
@@ -159,7 +159,7 @@ static ot_status no_list(void)
 }
 
 // One name behind those in `names`, which has room for it.
-static ot_status add_name(ot__arena *arena, const char **at, const char **names, int *n)
+static ot_status add_class_name(ot__arena *arena, const char **at, const char **names, int *n)
 {
     ot__buf name = {0};
     ot_status st;
@@ -183,7 +183,7 @@ static ot_status add_name(ot__arena *arena, const char **at, const char **names,
 
 ot_status ot__class_names_read(ot__arena *arena, const char *text, const char ***names, int *n)
 {
-    const char *at = skip_space(text);
+    const char *at = skip_class_space(text);
     size_t most = 1; // texts there may be
 
     for (const char *p = text; *p; p++)
@@ -193,13 +193,13 @@ ot_status ot__class_names_read(ot__arena *arena, const char *text, const char **
     OT_TRY(ot__made(*names));
     if (*at != '[')
         return no_list();
-    for (at = skip_space(at + 1); *at != ']' || *n == 0; at = skip_space(at)) {
+    for (at = skip_class_space(at + 1); *at != ']' || *n == 0; at = skip_class_space(at)) {
         if (*n > 0 && *at != ',')
             return no_list();
         if (*n == MAX_CLASSES)
             return ot__error(OT_ERR_FORMAT, "has more than %d strings", MAX_CLASSES);
-        at = skip_space(at + (*n > 0));
-        OT_TRY(add_name(arena, &at, *names, n));
+        at = skip_class_space(at + (*n > 0));
+        OT_TRY(add_class_name(arena, &at, *names, n));
     }
-    return *skip_space(at + 1) == '\0' ? OT_OK : no_list();
+    return *skip_class_space(at + 1) == '\0' ? OT_OK : no_list();
 }

@@ -10,7 +10,7 @@ static bool is_list(const char *const *items, int n)
     return n == 0 || (n > 0 && items != NULL);
 }
 
-static ot_status check(const ot_data_options *options)
+static ot_status check_data_options(const ot_data_options *options)
 {
     if (!is_list(options->targets, options->n_targets) || !is_list(options->bind, options->n_bind))
         return ot__error(OT_ERR_INVALID, "%d targets and %d bindings, of which some are missing",
@@ -31,7 +31,7 @@ ot_status ot__data_options_take(const ot_data_options *given, ot__data_taken *ta
                            &taken->batches));
     taken->data.batches = &taken->batches;
     OT_TRY(OT_OPTIONAL(taken->data.forward, "forward"));
-    return check(&taken->data);
+    return check_data_options(&taken->data);
 }
 
 void ot__data_options_give(const ot__data_taken *taken, ot_data_options *to)

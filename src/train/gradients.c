@@ -26,7 +26,7 @@ typedef struct build {
     int n_wrt;
 } build;
 
-static ot_status take_options(const ot_gradients_options *given, ot_gradients_options *own)
+static ot_status grads_options(const ot_gradients_options *given, ot_gradients_options *own)
 {
     OT_TRY(OT_OPTIONS_READ(ot_gradients_options, OT_GRADIENTS_OPTIONS_INIT, given, own));
     if ((unsigned)own->seed > OT_SEED_ONES)
@@ -59,7 +59,7 @@ static ot_status find_value(const ot_graph *graph, const char *role, const char 
                      (*out)->kind == OT_VALUE_TENSOR ? ot_dtype_name((*out)->dtype) : "no tensor");
 }
 
-static ot_status find_values(build *b, const request *r)
+static ot_status find_grad_values(build *b, const request *r)
 {
     const ot_graph *graph = b->model->graph;
 
@@ -118,7 +118,7 @@ static void mark_named(const ot__uses *uses, bool *is_named, const ot_value *val
 }
 
 // Parameters back among the initializers; inputs that only served other outputs go.
-static ot_status release(build *b, const ot__uses *uses, bool *is_named)
+static ot_status release_grads(build *b, const ot__uses *uses, bool *is_named)
 {
     ot_graph *graph = b->model->graph;
 
@@ -150,7 +150,7 @@ static ot_status release_values(build *b)
 
     OT_TRY(ot__uses_build(b->model->graph, &uses));
     is_named = ot__alloc_zero((size_t)uses.numbers.n_values, sizeof *is_named);
-    st = is_named == NULL ? OT_ERR_NO_MEMORY : release(b, &uses, is_named);
+    st = is_named == NULL ? OT_ERR_NO_MEMORY : release_grads(b, &uses, is_named);
     ot__free(is_named);
     ot__uses_deinit(&uses);
     return st;
@@ -196,7 +196,7 @@ static bool has_one_element(const ot_value *value)
     return value->has_shape;
 }
 
-static ot_status make_seed(build *b, ot_gradient_seed kind)
+static ot_status make_grad_seed(build *b, ot_gradient_seed kind)
 {
     ot__builder builder = {.graph = b->model->graph};
 
@@ -210,7 +210,7 @@ static ot_status make_seed(build *b, ot_gradient_seed kind)
 }
 
 // Outputs: the value, then the gradients; those that stood for computed values only held them.
-static ot_status set_outputs(build *b)
+static ot_status grads_set_outputs(build *b)
 {
     ot_graph *graph = b->model->graph;
 
@@ -228,7 +228,7 @@ static ot_status differentiate(build *b, const request *r)
 
     drop_defaults(graph);
     OT_TRY(ot__pass_prepare(b->model));
-    OT_TRY(find_values(b, r));
+    OT_TRY(find_grad_values(b, r));
     OT_TRY(hold_values(b));
     OT_TRY(ot__to_inference(b->model));
     OT_TRY(ot__pass_prune(b->model));
@@ -236,9 +236,9 @@ static ot_status differentiate(build *b, const request *r)
     OT_TRY(ot__pass_fold(b->model, 0));
     OT_TRY(ot__graph_list_constants(graph));
     OT_TRY(check_paths(b));
-    OT_TRY(make_seed(b, r->options.seed));
+    OT_TRY(make_grad_seed(b, r->options.seed));
     OT_TRY(ot__autodiff_build(graph, b->of, b->seed, b->wrt, b->n_wrt, b->gradients));
-    OT_TRY(set_outputs(b));
+    OT_TRY(grads_set_outputs(b));
     OT_TRY(ot__pass_prune(b->model));
     OT_TRY(release_values(b));
     return ot__pass_finished(b->model, "gradients");
@@ -272,7 +272,8 @@ static ot_status make_standard(ot_gradients *gradients, const ot_model *model, b
 
 // ---- the whole ----
 
-static ot_status create(ot_gradients *gradients, build *b, const ot_model *model, const request *r)
+static ot_status create_grads(ot_gradients *gradients, build *b, const ot_model *model,
+                              const request *r)
 {
     const size_t n = (size_t)r->n_wrt;
 
@@ -304,11 +305,11 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
     OT_TRY(OT_GIVEN(wrt));
     if (n_wrt < 1)
         return ot__error(OT_ERR_INVALID, "gradients need at least one value to derive by");
-    OT_TRY(take_options(options, &r.options));
+    OT_TRY(grads_options(options, &r.options));
     gradients = ot__alloc_zero(1, sizeof *gradients);
     OT_TRY(ot__made(gradients != NULL));
     OT_ENTER(gradients);
-    st = create(gradients, &b, model, &r);
+    st = create_grads(gradients, &b, model, &r);
     ot_model_destroy(b.model);
     if (st != OT_OK) {
         ot_gradients_destroy(gradients);

@@ -53,7 +53,8 @@ ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
 }
 
 // The loss and what metrics are made of; other outputs are not fetched.
-static int count_outputs(const ot_session *session, ot_mode mode, const ot_train_options *options)
+static int count_loop_outputs(const ot_session *session, ot_mode mode,
+                              const ot_train_options *options)
 {
     const int wanted = OT_MAX(options->metric_output, 0) + 1;
 
@@ -74,8 +75,8 @@ static ot_status loop_init(ot__loop *l, ot_session *session, const ot_train_opti
     l->start_step = ot_session_step_count(session);
     l->n_inputs = ot_session_input_count(session, OT_MODE_TRAIN);
     l->inputs = ot__alloc_zero((size_t)l->n_inputs + 1, sizeof(*l->inputs));
-    l->train_outputs.count = count_outputs(session, OT_MODE_TRAIN, options);
-    l->eval_outputs.count = count_outputs(session, OT_MODE_EVAL, options);
+    l->train_outputs.count = count_loop_outputs(session, OT_MODE_TRAIN, options);
+    l->eval_outputs.count = count_loop_outputs(session, OT_MODE_EVAL, options);
     return ot__made(l->inputs);
 }
 
@@ -109,7 +110,7 @@ void ot__loop_notify(ot__loop *l, const ot_event *event)
 
 // ---- the loop ----
 
-static ot_status evaluate(ot__loop *l, ot_batches *batches, ot_metrics *out)
+static ot_status evaluate_epoch(ot__loop *l, ot_batches *batches, ot_metrics *out)
 {
     ot__metric_sums sums = {0};
     double start = ot__clock_seconds();
@@ -132,7 +133,7 @@ static bool has_all_steps(const ot__loop *l)
 }
 
 // Gradients of the next batches, as many as make a step, and the step itself.
-static ot_status update(ot__loop *l)
+static ot_status update_loop(ot__loop *l)
 {
     const int64_t first = l->at.batch;
     const int64_t end = OT_MIN(l->n_batches - first, l->options->accumulation) + first;
@@ -149,11 +150,11 @@ static ot_status update(ot__loop *l)
     return ot_session_optimizer_step(l->session);
 }
 
-static ot_status train_step(ot__loop *l)
+static ot_status loop_step(ot__loop *l)
 {
     const int64_t every = l->options->save_every;
     const ot__position before = l->at;
-    const ot_status st = update(l);
+    const ot_status st = update_loop(l);
     ot_event event;
 
     if (st != OT_OK) { // a part of a step is nothing to go on from
@@ -178,7 +179,7 @@ static ot_status train_epoch(ot__loop *l)
 {
     OT_TRY(ot_batches_seek(l->training, l->at.epoch, l->at.batch));
     while (!l->is_stopping && !l->is_finished && l->at.batch < l->n_batches)
-        OT_TRY(train_step(l));
+        OT_TRY(loop_step(l));
     return OT_OK;
 }
 
@@ -188,7 +189,7 @@ static ot_status judge_epoch(ot__loop *l, ot_event *event)
     ot__epoch_metrics epoch = {l->validation != NULL, event->training};
 
     if (l->validation) {
-        OT_TRY(evaluate(l, l->validation, &event->validation));
+        OT_TRY(evaluate_epoch(l, l->validation, &event->validation));
         epoch.metrics = event->validation;
     }
     l->at.last = epoch;
@@ -256,7 +257,7 @@ static ot_status save_after_error(ot__loop *l, ot_status st)
     return ot__error_prefix(last, "%s; and before that", message);
 }
 
-static ot_status start(ot__loop *l)
+static ot_status start_loop(ot__loop *l)
 {
     const ot_train_options *options = l->options;
 
@@ -274,11 +275,11 @@ static ot_status start(ot__loop *l)
     return OT_OK;
 }
 
-static ot_status run(ot__loop *l)
+static ot_status run_loop(ot__loop *l)
 {
     ot_status st;
 
-    OT_TRY(start(l));
+    OT_TRY(start_loop(l));
     st = train(l);
     if (st != OT_OK)
         st = save_after_error(l, st);
@@ -297,7 +298,7 @@ static ot_status last_metrics(ot__loop *l, ot_status st, ot_metrics *last)
     else if (st != OT_OK)
         return OT_OK;
     else if (is_in_epoch && l->validation)
-        return evaluate(l, l->validation, last);
+        return evaluate_epoch(l, l->validation, last);
     else if (is_in_epoch)
         *last = ot__metrics_of(&l->at.sums, ot__clock_seconds() - l->epoch_start);
     else if (l->at.last.is_validation == (l->validation != NULL))
@@ -329,7 +330,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
     l.validation = validation && ot_batches_count(validation) > 0 ? validation : NULL;
     l.n_batches = ot_batches_count(training);
     if (st == OT_OK)
-        st = run(&l);
+        st = run_loop(&l);
     if (last) {
         const ot_status measured = last_metrics(&l, st, last);
 
@@ -353,7 +354,7 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
     OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
     st = loop_init(&l, session, &own);
     if (st == OT_OK)
-        st = evaluate(&l, batches, out);
+        st = evaluate_epoch(&l, batches, out);
     loop_deinit(&l);
     return st;
 }

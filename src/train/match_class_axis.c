@@ -10,7 +10,7 @@ typedef struct scores {
     bool is_last; // the classes are on the last axis: rows of scores and labels are flattened
 } scores;
 
-static const ot_value *source_of(const ot_value *value, const char *op_type)
+static const ot_value *axis_source(const ot_value *value, const char *op_type)
 {
     const ot_node *node = value != NULL ? value->producer : NULL;
 
@@ -27,10 +27,10 @@ static bool find_scores(const ot_graph *graph, const char *target, scores *out)
 
         if (strcmp(node->op_type, "SoftmaxCrossEntropyLoss") != 0 || node->n_inputs < 2)
             continue;
-        labels = source_of(node->inputs[1], "Reshape");
+        labels = axis_source(node->inputs[1], "Reshape");
         *out = (scores){node->inputs[0], false};
         if (labels != NULL)
-            *out = (scores){source_of(node->inputs[0], "Flatten"), true};
+            *out = (scores){axis_source(node->inputs[0], "Flatten"), true};
         else
             labels = node->inputs[1];
         if (labels != NULL && strcmp(labels->name, target) == 0)
@@ -40,7 +40,7 @@ static bool find_scores(const ot_graph *graph, const char *target, scores *out)
 }
 
 // Rows of labels: scores [N, C, d...] or [N, d..., C] without their batch and class axes.
-static bool fits(const ot_shape *scores_shape, bool is_last, const ot_shape *row)
+static bool axis_fits(const ot_shape *scores_shape, bool is_last, const ot_shape *row)
 {
     const int first = is_last ? 1 : 2;
 
@@ -56,7 +56,7 @@ static bool fits(const ot_shape *scores_shape, bool is_last, const ot_shape *row
 }
 
 // Of the fields that the input takes.
-static bool find_row(const ot_dataset *dataset, const ot_binding *binding, ot_shape *row)
+static bool find_axis_row(const ot_dataset *dataset, const ot_binding *binding, ot_shape *row)
 {
     const char *text = binding->fields;
     int first, last, n = 0;
@@ -81,8 +81,8 @@ static bool other_axis_fits(const ot_session *session, const ot_dataset *dataset
     scores s;
 
     if (graph == NULL || !find_scores(graph, binding->input, &s) ||
-        !find_row(dataset, binding, &row) || fits(&s.value->shape, s.is_last, &row) ||
-        !fits(&s.value->shape, !s.is_last, &row))
+        !find_axis_row(dataset, binding, &row) || axis_fits(&s.value->shape, s.is_last, &row) ||
+        !axis_fits(&s.value->shape, !s.is_last, &row))
         return false;
     *is_last = !s.is_last;
     return true;

@@ -3,7 +3,7 @@
 #include "train/train.h"
 
 // A batch has as many of them as scores: the usual types are read without a call.
-static inline double element(const ot_tensor *tensor, int64_t i)
+static inline double metric_element(const ot_tensor *tensor, int64_t i)
 {
     if (tensor->dtype == OT_F32)
         return ((const float *)tensor->data)[i];
@@ -40,7 +40,8 @@ static ot_status add_arg_max(ot__metric_sums *sums, int class_axis, const ot_ten
         if (label < 0 || label >= n_classes)
             continue;
         for (int64_t c = 1; c < n_classes; c++)
-            if (element(scores, first + c * inner) > element(scores, first + best * inner))
+            if (metric_element(scores, first + c * inner) >
+                metric_element(scores, first + best * inner))
                 best = c;
         sums->correct += best == label;
         sums->counted += 1;
@@ -62,7 +63,7 @@ static ot_status add_sign(ot__metric_sums *sums, const ot_tensor *scores, const 
 {
     OT_TRY(check_same_count(scores, targets));
     for (int64_t i = 0; i < ot_tensor_count(scores); i++)
-        sums->correct += (element(scores, i) > 0) == (element(targets, i) > 0.5);
+        sums->correct += (metric_element(scores, i) > 0) == (metric_element(targets, i) > 0.5);
     sums->counted += (double)ot_tensor_count(scores);
     return OT_OK;
 }
@@ -72,8 +73,8 @@ static ot_status add_differences(ot__metric_sums *sums, const ot_tensor *predict
 {
     OT_TRY(check_same_count(predictions, targets));
     for (int64_t i = 0; i < ot_tensor_count(targets); i++) {
-        double target = element(targets, i);
-        double difference = element(predictions, i) - target;
+        double target = metric_element(targets, i);
+        double difference = metric_element(predictions, i) - target;
 
         if (sums->elements++ == 0)
             sums->shift = target; // so that the variance does not cancel

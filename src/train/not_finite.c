@@ -10,7 +10,7 @@ enum { PLACE_MAX = 160 };
 static const char advice[] = "lower the learning rate, or clip gradients";
 
 // "nan", "inf" or "-inf": the sign of a nan means nothing.
-static const char *number(double value)
+static const char *print_number(double value)
 {
     return isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
@@ -25,7 +25,7 @@ static ot_status blame_input(const ot__loop *l, const char *place)
             return ot__error(OT_ERR_NOT_FINITE,
                              "%s: input '%s' is %s in row %" PRId64 " of the batch", place,
                              ot_session_input_name(l->session, OT_MODE_TRAIN, i),
-                             number(ot__tensor_get_f64(l->inputs[i], at)),
+                             print_number(ot__tensor_get_f64(l->inputs[i], at)),
                              at / (ot_tensor_count(l->inputs[i]) / rows) + 1);
     }
     return OT_OK;
@@ -38,20 +38,20 @@ ot_status ot__loop_blame(const ot__loop *l, double loss)
     char place[PLACE_MAX];
 
     if (l->is_at_end)
-        snprintf(place, sizeof place, "the loss is %s after step %" PRId64, number(loss),
+        snprintf(place, sizeof place, "the loss is %s after step %" PRId64, print_number(loss),
                  ot_session_step_count(l->session));
     else
         snprintf(place, sizeof place, "the loss is %s at batch %" PRId64 " of epoch %" PRId64 "%s",
-                 number(loss), l->at.batch + 1, l->at.epoch + 1,
+                 print_number(loss), l->at.batch + 1, l->at.epoch + 1,
                  is_first ? ", before any update" : "");
     OT_TRY(blame_input(l, place));
     if (ot__session_find_not_finite(l->session, true, &found))
         return ot__error(OT_ERR_NOT_FINITE, "%s: %s '%s' has %s%s%s", place, found.what, found.name,
-                         number(found.value), is_first ? "" : ": ", is_first ? "" : advice);
+                         print_number(found.value), is_first ? "" : ": ", is_first ? "" : advice);
     if (ot__session_find_not_finite(l->session, false, &found))
         return ot__error(OT_ERR_NOT_FINITE, "%s: %s%s%s '%s' has %s%s", place,
                          is_first ? "" : advice, is_first ? "" : "; or ", found.what, found.name,
-                         number(found.value),
+                         print_number(found.value),
                          isnan(found.value) ? ""
                                             : "; a mask that covers a row needs a finite "
                                               "number, as -1e4");
@@ -66,6 +66,6 @@ ot_status ot__loop_check_parameters(const ot__loop *l)
     if (!ot__session_find_not_finite(l->session, true, &found))
         return OT_OK;
     return ot__error(OT_ERR_NOT_FINITE, "%s '%s' has %s after step %" PRId64 ": %s", found.what,
-                     found.name, number(found.value), ot_session_step_count(l->session),
+                     found.name, print_number(found.value), ot_session_step_count(l->session),
                      found.is_moment ? "scale inputs and targets, or clip gradients" : advice);
 }

@@ -79,7 +79,7 @@ ot_status ot__position_put(ot_checkpoint *checkpoint, const ot__position *positi
 // ---- reading ----
 
 // The next word of *text; false when there is none, or a longer one than is ever written.
-static bool take_word(const char **text, char word[WORD_MAX])
+static bool take_position_word(const char **text, char word[WORD_MAX])
 {
     const size_t n = strcspn(*text, " ");
 
@@ -96,7 +96,7 @@ static bool take_counts(const char **text, int64_t *const *counts, size_t n)
     char word[WORD_MAX];
 
     for (size_t i = 0; i < n; i++)
-        if (!take_word(text, word) || !ot__parse_int(word, counts[i]) || *counts[i] < 0)
+        if (!take_position_word(text, word) || !ot__parse_int(word, counts[i]) || *counts[i] < 0)
             return false;
     return true;
 }
@@ -107,7 +107,7 @@ static bool take_reals(const char **text, double *const *reals, size_t n)
     char word[WORD_MAX];
 
     for (size_t i = 0; i < n; i++)
-        if (!take_word(text, word) || !ot__parse_float(word, reals[i]))
+        if (!take_position_word(text, word) || !ot__parse_float(word, reals[i]))
             return false;
     return **text == '\0';
 }
@@ -129,7 +129,7 @@ static bool parse_metrics(const char *text, ot__epoch_metrics *epoch)
     double *const reals[] = {&m->loss, &m->accuracy, &m->mae, &m->r2};
     char word[WORD_MAX];
 
-    if (!take_word(&text, word))
+    if (!take_position_word(&text, word))
         return false;
     epoch->is_validation = strcmp(word, validation_word) == 0;
     return (epoch->is_validation || strcmp(word, training_word) == 0) &&

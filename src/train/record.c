@@ -14,7 +14,7 @@ static ot_status in_key(ot_status st, const char *key)
 // ---- numbers ----
 
 // A comma behind each but the last.
-static ot_status read_numbers(ot__arena *arena, const char *text, const double **out, int *n)
+static ot_status read_record_numbers(ot__arena *arena, const char *text, const double **out, int *n)
 {
     size_t count = 1;
     double *numbers;
@@ -45,10 +45,10 @@ static ot_status read_key(ot_record *record, const ot_model *model, const char *
     const char *text = ot_model_metadata(model, key);
 
     *n = 0;
-    return text ? in_key(read_numbers(record->arena, text, out, n), key) : OT_OK;
+    return text ? in_key(read_record_numbers(record->arena, text, out, n), key) : OT_OK;
 }
 
-static ot_status read_data(ot_record *record, const ot_model *model)
+static ot_status read_record_data(ot_record *record, const ot_model *model)
 {
     const double *scale = NULL;
     int n_scale, n_mean, n_std;
@@ -89,7 +89,7 @@ static ot_status make_weights(const ot__loss_term *term, const ot_tensor **out)
     return OT_OK;
 }
 
-static ot_status take_term(const ot__loss_term *term, ot_loss_options *out)
+static ot_status take_loss_term(const ot__loss_term *term, ot_loss_options *out)
 {
     const bool has_target = term->loss != OT_LOSS_CUSTOM && term->loss != OT_LOSS_NONE;
 
@@ -117,7 +117,7 @@ static ot_status take_terms(ot_record *record, const char *note)
     OT_TRY(ot__made(record->losses));
     for (int i = 0; i < n; i++) {
         record->n_losses = i + 1;
-        OT_TRY(take_term(&terms[i], &record->losses[i]));
+        OT_TRY(take_loss_term(&terms[i], &record->losses[i]));
     }
     return OT_OK;
 }
@@ -134,7 +134,7 @@ static ot_status read_classes(ot_record *record, const ot_model *model)
                 : OT_OK;
 }
 
-static ot_status read(ot_record *record, const ot_model *model)
+static ot_status read_record(ot_record *record, const ot_model *model)
 {
     const char *note = ot_model_metadata(model, OT_METADATA_LOSS);
 
@@ -142,7 +142,7 @@ static ot_status read(ot_record *record, const ot_model *model)
     OT_TRY(ot__made(record->arena));
     if (note)
         OT_TRY(in_key(take_terms(record, note), OT_METADATA_LOSS));
-    OT_TRY(read_data(record, model));
+    OT_TRY(read_record_data(record, model));
     OT_TRY(read_classes(record, model));
     return ot__record_say(record);
 }
@@ -157,7 +157,7 @@ ot_status ot_record_read(const ot_model *model, ot_record **out)
     record = ot__alloc_zero(1, sizeof *record);
     OT_TRY(ot__made(record));
     OT_ENTER(record);
-    st = read(record, model);
+    st = read_record(record, model);
     if (st == OT_OK && (record->n_losses > 0 || record->has_data || record->class_names)) {
         *out = record;
         record = NULL;

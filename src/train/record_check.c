@@ -7,7 +7,7 @@
 // ---- messages ----
 
 // The two texts, which are then freed, as what is given and what is recorded under `name`.
-static ot_status differs(const char *name, ot__buf *given, ot__buf *recorded)
+static ot_status record_differs(const char *name, ot__buf *given, ot__buf *recorded)
 {
     const ot_status failed = given->failed || recorded->failed ? OT_ERR_NO_MEMORY : OT_OK;
     ot_status st = failed;
@@ -69,7 +69,7 @@ static ot_status check_terms(const ot_record *record, const ot_record_given *giv
         return OT_OK;
     ot__record_say_losses(&a, given->losses, given->n_losses);
     ot__record_say_losses(&b, record->losses, record->n_losses);
-    return differs("loss", &a, &b);
+    return record_differs("loss", &a, &b);
 }
 
 static bool same_weights(const ot_tensor *a, const ot_tensor *b)
@@ -81,25 +81,25 @@ static bool same_weights(const ot_tensor *a, const ot_tensor *b)
     return is_same;
 }
 
-static ot_status check_classes(const ot_loss_options *term, const ot_record_given *given)
+static ot_status check_record_classes(const ot_loss_options *term, const ot_record_given *given)
 {
     ot__buf a = {0}, b = {0};
 
     if (given->class_weights && !same_weights(given->class_weights, term->weight)) {
         say_weights(&a, given->class_weights);
         say_weights(&b, term->weight);
-        return differs("class_weights", &a, &b);
+        return record_differs("class_weights", &a, &b);
     }
     if (given->ignore_index &&
         !(term->has_ignore_index && *given->ignore_index == term->ignore_index)) {
         ot__buf_printf(&a, "%" PRId64, *given->ignore_index);
         say_ignored(&b, term);
-        return differs("ignore_index", &a, &b);
+        return record_differs("ignore_index", &a, &b);
     }
     if (given->class_axis && *given->class_axis != term->class_axis) {
         ot__buf_printf(&a, "%d", *given->class_axis);
         ot__buf_printf(&b, "%d", term->class_axis);
-        return differs("class_axis", &a, &b);
+        return record_differs("class_axis", &a, &b);
     }
     return OT_OK;
 }
@@ -120,11 +120,11 @@ static ot_status check_losses(const ot_record *record, const ot_record_given *gi
 
             say_reduction(&a, *given->reduction);
             say_reduction(&b, term->reduction);
-            return differs("reduction", &a, &b);
+            return record_differs("reduction", &a, &b);
         }
         has_classes = has_classes || term->loss == OT_LOSS_CROSS_ENTROPY;
         if (term->loss == OT_LOSS_CROSS_ENTROPY)
-            OT_TRY(check_classes(term, given));
+            OT_TRY(check_record_classes(term, given));
     }
     if (record->n_losses > 0 && is_told && !has_classes)
         return ot__error(OT_ERR_INVALID, "%s: the model was trained without cross-entropy",
@@ -151,7 +151,7 @@ static ot_status check_numbers(const char *name, const double *given, int n_give
         ot__record_say_numbers(&b, recorded, n_recorded);
     else
         ot__buf_text(&b, "none");
-    return differs(name, &a, &b);
+    return record_differs(name, &a, &b);
 }
 
 static ot_status check_data(const ot_record *record, const ot_record_given *given)
@@ -165,7 +165,7 @@ static ot_status check_data(const ot_record *record, const ot_record_given *give
     return OT_OK;
 }
 
-static ot_status check(const ot_record *record, const ot_record_given *given)
+static ot_status check_record(const ot_record *record, const ot_record_given *given)
 {
     if (record->n_losses > 0)
         OT_TRY(check_losses(record, given));
@@ -192,7 +192,7 @@ ot_status ot_record_check(const ot_record *record, const ot_record_given *given)
                               sizeof *losses);
     own.losses = own.losses ? losses : NULL;
     if (st == OT_OK && record)
-        st = check(record, &own);
+        st = check_record(record, &own);
     ot__free(losses);
     return st;
 }

@@ -4,7 +4,7 @@
 
 enum { MAX_SHOWN = 8 };
 
-static const char *name_of(ot_loss loss)
+static const char *record_name(ot_loss loss)
 {
     static const char *const names[] = {
         [OT_LOSS_NONE] = "none",
@@ -28,7 +28,7 @@ void ot__record_say_losses(ot__buf *text, const ot_loss_options *losses, int n)
             ot__buf_float(text, term->factor, false);
             ot__buf_text(text, "*");
         }
-        ot__buf_text(text, name_of(term->loss));
+        ot__buf_text(text, record_name(term->loss));
         if (term->input)
             ot__buf_printf(text, ":%s", term->input);
         if (term->target)

@@ -39,7 +39,7 @@ static ot_status write_loss(ot_model *model, const ot_artifacts *artifacts, cons
     return ot__model_set_metadata_text(model, OT_METADATA_LOSS, &text);
 }
 
-static ot_status write_data(ot_model *model, const ot_data_options *data)
+static ot_status write_record_data(ot_model *model, const ot_data_options *data)
 {
     const ot_batches_options *batches = data->batches;
 
@@ -63,5 +63,5 @@ ot_status ot_record_write(ot_model *model, const ot_artifacts *artifacts,
     OT_TRY(ot__data_options_take(data, &taken));
     OT_TRY(ot__record_drop(model));
     OT_TRY(write_loss(model, artifacts, taken.data.forward));
-    return data ? write_data(model, &taken.data) : OT_OK;
+    return data ? write_record_data(model, &taken.data) : OT_OK;
 }

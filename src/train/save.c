@@ -83,7 +83,7 @@ static ot_status describe_model(const ot_train_options *options, ot_model *model
     return options->artifacts ? ot_record_write(model, options->artifacts, options->data) : OT_OK;
 }
 
-static ot_status write_model(ot__loop *l)
+static ot_status save_run_model(ot__loop *l)
 {
     ot_model *model;
     ot_status st;
@@ -161,7 +161,7 @@ void ot__save_later(ot__loop *l, bool checkpoint, bool best)
 
 static ot_status write(ot__loop *l, const ot__save_plan *plan, const char *path)
 {
-    OT_TRY(write_model(l));
+    OT_TRY(save_run_model(l));
     OT_TRY(ot__position_put(l->checkpoint, &plan->at));
     return ot_session_save(l->session, path);
 }

@@ -20,24 +20,24 @@ static const ot_op_def *find_op(const ot_graph *graph, const ot_node *node)
     return ot__op_find(node->domain, node->op_type, ot__model_opset(graph->model, node->domain));
 }
 
-static int number_of(const walk *w, const ot_value *value)
+static int walk_number(const walk *w, const ot_value *value)
 {
     return ot__value_number(&w->numbers, value);
 }
 
 static void raise_to(walk *w, const ot_value *value, standing to, const ot_node *culprit)
 {
-    if (to <= w->standing[number_of(w, value)])
+    if (to <= w->standing[walk_number(w, value)])
         return;
-    w->standing[number_of(w, value)] = to;
-    w->culprit[number_of(w, value)] = culprit;
+    w->standing[walk_number(w, value)] = to;
+    w->culprit[walk_number(w, value)] = culprit;
 }
 
-static void visit_input(walk *w, const ot_node *node, const ot_op_def *op, int i,
-                        const ot_value *best)
+static void examine_input(walk *w, const ot_node *node, const ot_op_def *op, int i,
+                          const ot_value *best)
 {
-    const standing out = w->standing[number_of(w, best)];
-    const ot_node *behind = w->culprit[number_of(w, best)];
+    const standing out = w->standing[walk_number(w, best)];
+    const ot_node *behind = w->culprit[walk_number(w, best)];
     const ot_port *port = op ? ot__op_input_port(op, i) : NULL;
 
     if (!op)
@@ -53,20 +53,20 @@ static void visit_input(walk *w, const ot_node *node, const ot_op_def *op, int i
         raise_to(w, node->inputs[i], out, behind);
 }
 
-static void visit_node(walk *w, const ot_node *node)
+static void examine_node(walk *w, const ot_node *node)
 {
     const ot_op_def *op = find_op(w->graph, node);
     const ot_value *best = NULL;
 
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && (!best || w->standing[number_of(w, node->outputs[i])] >
-                                              w->standing[number_of(w, best)]))
+        if (node->outputs[i] && (!best || w->standing[walk_number(w, node->outputs[i])] >
+                                              w->standing[walk_number(w, best)]))
             best = node->outputs[i];
-    if (!best || w->standing[number_of(w, best)] == NOT_AT_ALL)
+    if (!best || w->standing[walk_number(w, best)] == NOT_AT_ALL)
         return;
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i])
-            visit_input(w, node, op, i, best);
+            examine_input(w, node, op, i, best);
 }
 
 // The values that losses take; of a custom one all outputs, which it may bind.
@@ -82,18 +82,18 @@ static void mark_targets(walk *w, const ot_artifacts_options *options)
                                                        : NULL;
         all = all || options->losses[i].loss == OT_LOSS_CUSTOM;
         if (value && ot__has_number(&w->numbers, value))
-            w->standing[number_of(w, value)] = REACHES;
+            w->standing[walk_number(w, value)] = REACHES;
     }
     for (int i = 0; i < graph->n_outputs && (all || (options->n_losses == 0 && i == 0)); i++)
-        w->standing[number_of(w, graph->outputs[i])] = REACHES;
+        w->standing[walk_number(w, graph->outputs[i])] = REACHES;
 }
 
 static const char *reason_of(const walk *w, const ot_value *value)
 {
     ot__arena *arena = w->graph->model->arena;
-    const ot_node *culprit = w->culprit[number_of(w, value)];
+    const ot_node *culprit = w->culprit[walk_number(w, value)];
 
-    switch (w->standing[number_of(w, value)]) {
+    switch (w->standing[walk_number(w, value)]) {
     case NOT_AT_ALL:
         return "does not reach the loss";
     case STOPPED:
@@ -113,7 +113,7 @@ static ot_status judge_all(const walk *w, ot__candidates *c, const ot__selection
 {
     for (int i = 0; i < c->n; i++) {
         ot__candidate *item = &c->items[i];
-        const standing found = w->standing[number_of(w, item->value)];
+        const standing found = w->standing[walk_number(w, item->value)];
 
         item->reason = reason_of(w, item->value);
         item->role = found == REACHES ? OT_ROLE_TRAINABLE : OT_ROLE_CONSTANT;
@@ -147,7 +147,7 @@ ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *
     if (st == OT_OK) {
         mark_targets(&w, options);
         for (int k = c->graph->n_nodes - 1; k >= 0; k--)
-            visit_node(&w, c->graph->nodes[k]);
+            examine_node(&w, c->graph->nodes[k]);
         st = judge_all(&w, c, &selection);
     }
     ot__selection_deinit(&selection);

@@ -11,7 +11,7 @@ static bool is_lower_or_line(char c)
 }
 
 // "val_12", "slice_1": what PyTorch's exporter calls values, not parameters of modules.
-static bool is_value_name(const char *name)
+static bool names_folded(const char *name)
 {
     const char *digits = name + strlen(name);
 
@@ -34,7 +34,7 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
     // "onnx::MatMul_37" is the classic exporter's; "0.weight_bias" is left of a BatchNormalization.
     if (strncmp(name, "onnx::", 6) == 0 || ot__ends_with(name, ".weight_bias"))
         return true;
-    return strcmp(model->producer_name, "pytorch") == 0 && is_value_name(name);
+    return strcmp(model->producer_name, "pytorch") == 0 && names_folded(name);
 }
 
 bool ot__tensor_is_uniform(const ot_tensor *t)
@@ -85,7 +85,7 @@ typedef struct twins {
     sameness *of; // per candidate
 } twins;
 
-static const ot_tensor *tensor_of(const twins *w, int i)
+static const ot_tensor *folded_tensor(const twins *w, int i)
 {
     return w->c->items[i].value->constant;
 }
@@ -93,14 +93,14 @@ static const ot_tensor *tensor_of(const twins *w, int i)
 // The first candidate with the elements of number i; -1: that is i.
 static ot_status find_first(twins *w, int i, int *first)
 {
-    const ot_tensor *a = tensor_of(w, i);
+    const ot_tensor *a = folded_tensor(w, i);
     const char *key = twin_key(w->c->graph->model->arena, a);
     const ot__candidate *last = key ? ot__map_get(&w->last, key) : NULL;
 
     OT_TRY(ot__made(key));
     *first = last ? (int)(last - w->c->items) : -1;
     w->of[i] = (sameness){*first, -1};
-    while (*first >= 0 && memcmp(a->data, tensor_of(w, *first)->data, ot_tensor_bytes(a)) != 0)
+    while (*first >= 0 && memcmp(a->data, folded_tensor(w, *first)->data, ot_tensor_bytes(a)) != 0)
         *first = w->of[*first].before;
     if (*first >= 0)
         return OT_OK;
@@ -109,7 +109,7 @@ static ot_status find_first(twins *w, int i, int *first)
 
 static ot_status find_twin(twins *w, int i, const ot_value **twin)
 {
-    const ot_tensor *a = tensor_of(w, i);
+    const ot_tensor *a = folded_tensor(w, i);
     int first;
 
     if (!may_be_twin(a))
@@ -117,7 +117,7 @@ static ot_status find_twin(twins *w, int i, const ot_value **twin)
     OT_TRY(find_first(w, i, &first));
     if (first < 0)
         return OT_OK;
-    if (tensor_of(w, first) == a) // the very same tensor: separated on purpose
+    if (folded_tensor(w, first) == a) // the very same tensor: separated on purpose
         first = w->of[first].other;
     else if (w->of[first].other < 0)
         w->of[first].other = i;

@@ -21,7 +21,7 @@ static const char *const loss_names[] = {
 static const char *const reduction_names[] = {
     [OT_REDUCTION_MEAN] = "mean", [OT_REDUCTION_SUM] = "sum", [OT_REDUCTION_NONE] = "none"};
 
-static int find_name(const char *const *names, size_t n, const char *name)
+static int find_output(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
@@ -100,7 +100,7 @@ static ot_status take_classes(ot__arena *arena, const ot_loss_options *options, 
     return OT_OK;
 }
 
-static ot_status take_term(ot__arena *arena, const ot_graph *graph, const ot_graph *original,
+static ot_status note_term(ot__arena *arena, const ot_graph *graph, const ot_graph *original,
                            const ot_loss_options *options, ot__loss_term *term)
 {
     const char *output = original->n_outputs > 0 ? original->outputs[0]->name : "";
@@ -132,7 +132,7 @@ ot_status ot__loss_take(ot_artifacts *artifacts, const ot__forward *forward,
         ot__loss_term *term = &artifacts->loss_terms[i];
 
         *term = (ot__loss_term){.targets = targets};
-        OT_TRY(take_term(artifacts->arena, graph, original->graph, &options->losses[i], term));
+        OT_TRY(note_term(artifacts->arena, graph, original->graph, &options->losses[i], term));
         targets += term->n_targets;
     }
     artifacts->n_loss_terms = (int)n;
@@ -214,7 +214,7 @@ static ot_status read_weights(ot__arena *arena, ot__loss_term *term, char *text)
 
 static ot_status read_detail(ot__arena *arena, ot__loss_term *term, const char *word, char *value)
 {
-    const int reduction = find_name(reduction_names, OT_COUNT(reduction_names), value);
+    const int reduction = find_output(reduction_names, OT_COUNT(reduction_names), value);
 
     if (strcmp(word, "over") == 0 && strcmp(value, "-1") == 0) {
         term->class_axis = -1;
@@ -244,7 +244,7 @@ static ot_status read_loss(ot__arena *arena, ot__loss_term *term, char *text)
 
     if (rest)
         *rest++ = '\0';
-    loss = find_name(loss_names, OT_COUNT(loss_names), text);
+    loss = find_output(loss_names, OT_COUNT(loss_names), text);
     if (loss < 0)
         return ot__error(OT_ERR_FORMAT, "'%.40s' is not a loss", text);
     term->loss = (ot_loss)loss;
@@ -287,7 +287,7 @@ static ot_status read_term(ot__arena *arena, ot__loss_term *term, char *line, co
     return field > VALUE ? OT_OK : ot__error(OT_ERR_FORMAT, "lacks the loss or its value");
 }
 
-static size_t count_of(const char *text, char c)
+static size_t count_outputs_like(const char *text, char c)
 {
     size_t n = 0;
 
@@ -298,7 +298,8 @@ static size_t count_of(const char *text, char c)
 
 ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **terms, int *n_terms)
 {
-    const size_t n_lines = count_of(note, '\n') + 1, n_fields = n_lines + count_of(note, '\t');
+    const size_t n_lines = count_outputs_like(note, '\n') + 1,
+                 n_fields = n_lines + count_outputs_like(note, '\t');
     char *line = ot__arena_strdup(arena, note);
     const char **targets = ot__arena_alloc(arena, n_fields * sizeof *targets);
 

@@ -11,7 +11,7 @@
 
 // ---- the signature ----
 
-static bool is_word(const char *text, const char *word)
+static bool is_origin_word(const char *text, const char *word)
 {
     const size_t n = strlen(word);
 
@@ -23,9 +23,9 @@ static ot__origin origin_of(const char *kind)
     static const char *const others[] = {"BUFFER", "CONSTANT_TENSOR"};
 
     for (size_t i = 0; i < OT_COUNT(others); i++)
-        if (is_word(kind, others[i]))
+        if (is_origin_word(kind, others[i]))
             return OT_ORIGIN_BUFFER;
-    return is_word(kind, "PARAMETER") ? OT_ORIGIN_PARAMETER : OT_ORIGIN_UNKNOWN;
+    return is_origin_word(kind, "PARAMETER") ? OT_ORIGIN_PARAMETER : OT_ORIGIN_UNKNOWN;
 }
 
 // "b_pe: BUFFER target='pe' persistent=True"
@@ -72,7 +72,7 @@ void ot__origins_deinit(ot__origins *o)
 
 // ---- values ----
 
-static ot__origin look_up(const ot__origins *o, const char *name)
+static ot__origin look_up_origin(const ot__origins *o, const char *name)
 {
     return (ot__origin)(uintptr_t)ot__map_get(&o->names, name);
 }
@@ -87,7 +87,7 @@ static ot_status find_folded(const ot__origins *o, const char *text, ot__origin 
 
     OT_TRY(ot__made(list));
     for (int i = 0; i < n && *origin != OT_ORIGIN_PARAMETER; i++) {
-        const ot__origin found = look_up(o, list[i]);
+        const ot__origin found = look_up_origin(o, list[i]);
 
         if (found == OT_ORIGIN_UNKNOWN)
             continue;
@@ -106,7 +106,7 @@ ot_status ot__origins_find(const ot__origins *o, const ot_value *value, ot__orig
                *folded = ot__value_metadata(value, KEY_FOLDED);
 
     *name = value->name;
-    *origin = kind ? origin_of(kind) : look_up(o, value->name);
+    *origin = kind ? origin_of(kind) : look_up_origin(o, value->name);
     if (*origin == OT_ORIGIN_UNKNOWN && folded)
         return find_folded(o, folded, origin, name);
     return OT_OK;

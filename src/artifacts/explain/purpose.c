@@ -20,7 +20,7 @@ typedef struct flow {
 
 static const ot_node elsewhere; // readers that do other things
 
-static const ot_node *join(const ot_node *a, const ot_node *b)
+static const ot_node *join_purposes(const ot_node *a, const ot_node *b)
 {
     if (!a || !b)
         return a ? a : b;
@@ -41,8 +41,8 @@ static destination of_outputs(const flow *f, const ot_node *node)
 
         if (!to)
             continue;
-        out.before = join(out.before, to->before);
-        out.added = join(out.added, to->added);
+        out.before = join_purposes(out.before, to->before);
+        out.added = join_purposes(out.added, to->added);
         out.reader = out.reader ? out.reader : to->reader;
         out.has_role = out.has_role || to->has_role;
     }
@@ -51,7 +51,7 @@ static destination of_outputs(const flow *f, const ot_node *node)
 
 // What an Add adds to a product is a bias only when it has one axis: scores of attention are
 // products, too.
-static bool has_role(const ot_node *node, int i)
+static bool has_purpose(const ot_node *node, int i)
 {
     const ot_value *value = node->inputs[i];
     int n_axes = 0;
@@ -62,23 +62,23 @@ static bool has_role(const ot_node *node, int i)
            (!ot__node_adds(node) || !value->has_shape || n_axes <= 1);
 }
 
-static void visit_input(flow *f, const ot_node *node, int i)
+static void purpose_of_input(flow *f, const ot_node *node, int i)
 {
     const destination out = of_outputs(f, node);
     destination *to = at(f, node->inputs[i]);
 
-    to->has_role = to->has_role || has_role(node, i);
+    to->has_role = to->has_role || has_purpose(node, i);
     if (ot__node_moves(node, i)) {
-        to->before = join(to->before, out.before);
-        to->added = join(to->added, out.added);
+        to->before = join_purposes(to->before, out.before);
+        to->added = join_purposes(to->added, out.added);
         to->reader = out.reader ? out.reader : to->reader;
         to->has_role = to->has_role || out.has_role;
         return;
     }
-    to->before = join(to->before, ot__node_adds(node) ? out.added : &elsewhere);
-    to->added = join(to->added, ot__node_adds(node)              ? out.added
-                                : ot__node_takes_scores(node, i) ? node
-                                                                 : &elsewhere);
+    to->before = join_purposes(to->before, ot__node_adds(node) ? out.added : &elsewhere);
+    to->added = join_purposes(to->added, ot__node_adds(node)              ? out.added
+                                         : ot__node_takes_scores(node, i) ? node
+                                                                          : &elsewhere);
     to->reader = node;
 }
 
@@ -89,7 +89,7 @@ static void leads_elsewhere(void *context, ot_value *value)
     to->before = to->added = &elsewhere;
 }
 
-static void follow(flow *f)
+static void follow_readers(flow *f)
 {
     const ot_graph *graph = f->graph;
 
@@ -100,7 +100,7 @@ static void follow(flow *f)
 
         for (int i = 0; i < node->n_inputs; i++)
             if (node->inputs[i])
-                visit_input(f, node, i);
+                purpose_of_input(f, node, i);
         ot__node_visit_captures(node, leads_elsewhere, f);
     }
 }
@@ -111,7 +111,7 @@ ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
 
     f.to = ot__alloc_zero((size_t)uses->numbers.n_values + 1, sizeof *f.to);
     OT_TRY(ot__made(f.to));
-    follow(&f);
+    follow_readers(&f);
     for (int i = 0; i < c->n; i++) {
         const destination *to = at(&f, c->items[i].value);
 

@@ -17,7 +17,7 @@ struct ot_report {
     text_lines problems, notes;
 };
 
-static ot_status add_line(ot_report *report, text_lines *to, const char *text)
+static ot_status report_line(ot_report *report, text_lines *to, const char *text)
 {
     char *copy = text ? ot__arena_strdup(report->arena, text) : NULL;
 
@@ -29,7 +29,7 @@ static ot_status add_line(ot_report *report, text_lines *to, const char *text)
 
 static ot_status add_problem(ot_report *report, const char *text)
 {
-    return add_line(report, &report->problems, text);
+    return report_line(report, &report->problems, text);
 }
 
 static ot_status add_missing(ot_report *report, const char *op)
@@ -94,7 +94,7 @@ static ot_status add_parameters(ot_report *report, const ot__forward *forward)
 }
 
 // Tensors that a Constant node holds look like parameters, but never train.
-static ot_status add_constant(ot_report *report, const ot_node *node)
+static ot_status report_constant(ot_report *report, const ot_node *node)
 {
     const ot_attr *tensor = ot__node_attr(node, "value"),
                   *list = ot__node_attr(node, "value_floats");
@@ -124,7 +124,7 @@ static ot_status add_constants(ot_report *report, const ot_model *model)
         const ot_node *node = model->graph->nodes[n];
 
         if (ot__is_constant(node))
-            OT_TRY(add_constant(report, node));
+            OT_TRY(report_constant(report, node));
     }
     return OT_OK;
 }
@@ -142,7 +142,8 @@ static ot_status note_twins(ot_report *report, const ot__candidates *c)
         const ot_value *twin = c->items[i].role == OT_ROLE_TRAINABLE ? twins[i] : NULL;
 
         if (twin)
-            OT_TRY(add_line(report, &report->notes,
+            OT_TRY(
+                report_line(report, &report->notes,
                             ot__arena_printf(report->arena,
                                              "'%s' and '%s' hold the same elements: weights that "
                                              "were shared before the export train separately",
@@ -197,7 +198,7 @@ static ot_status examine(const ot_model *model, const ot_artifacts_options *opti
     OT_TRY(add_parameters(report, forward));
     OT_TRY(add_constants(report, model));
     for (int i = 0; i < forward->n_notes; i++)
-        OT_TRY(add_line(report, &report->notes, forward->notes[i].text));
+        OT_TRY(report_line(report, &report->notes, forward->notes[i].text));
     OT_TRY(note_twins(report, &forward->candidates));
     if (!is_built)
         return OT_OK;
@@ -207,7 +208,8 @@ static ot_status examine(const ot_model *model, const ot_artifacts_options *opti
     return add_problem(report, ot_error_message());
 }
 
-static ot_status create(const ot_model *model, const ot_artifacts_options *options, ot_report **out)
+static ot_status new_report(const ot_model *model, const ot_artifacts_options *options,
+                            ot_report **out)
 {
     ot__forward forward = {0};
     ot_report *report = ot__alloc_zero(1, sizeof *report);
@@ -235,7 +237,7 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
     OT_TRY(OT_GIVEN(model));
     st = ot__options_take(options, &taken);
     if (st == OT_OK)
-        st = create(model, &taken.options, out);
+        st = new_report(model, &taken.options, out);
     ot__options_drop(&taken);
     return st;
 }

@@ -15,7 +15,7 @@ typedef struct group {
     double min, max;
 } group;
 
-static bool is_named(const ot__patterns *trainable, const ot_value *value)
+static bool is_named_by_caller(const ot__patterns *trainable, const ot_value *value)
 {
     const char *pattern = ot__patterns_match(trainable, value);
 
@@ -25,10 +25,10 @@ static bool is_named(const ot__patterns *trainable, const ot_value *value)
 static bool is_unsure(const ot__candidate *item, const ot__patterns *trainable)
 {
     return item->role == OT_ROLE_TRAINABLE && !item->has_role && item->reader &&
-           item->origin != OT_ORIGIN_PARAMETER && !is_named(trainable, item->value);
+           item->origin != OT_ORIGIN_PARAMETER && !is_named_by_caller(trainable, item->value);
 }
 
-static void add(group *g, const ot__candidate *item)
+static void add_unsure(group *g, const ot__candidate *item)
 {
     const ot_tensor *t = item->value->constant;
 
@@ -149,7 +149,7 @@ static ot_status say_all(ot__forward *forward, const ot__patterns *trainable, gr
             continue;
         g = find_group(all, forward->model->arena, &c->items[i]);
         OT_TRY(ot__made(g));
-        add(g, &c->items[i]);
+        add_unsure(g, &c->items[i]);
     }
     for (int i = 0; i < all->n && i < MAX_GROUPS; i++)
         OT_TRY(say(forward, all->all[i]));

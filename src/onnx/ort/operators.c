@@ -119,7 +119,7 @@ static size_t write_argument(ot__ort_writer *w, const void *context, size_t i)
     return ot__fb_write_table(w->buf, fields, 2);
 }
 
-static size_t write_type(ot__ort_writer *w, const void *context, size_t i)
+static size_t ort_operator_type(ot__ort_writer *w, const void *context, size_t i)
 {
     const type_arguments *type = (const type_arguments *)context + i;
     ot__fb_field fields[2] = {{.text = type->name}, {.n_bytes = 4}};
@@ -158,7 +158,7 @@ static size_t write_call(ot__ort_writer *w, const void *context, size_t i)
     for (const char *at = call->op->arguments; *at; n++)
         at = take_arguments(at, &types[n]);
     qsort(types, n, sizeof types[0], compare_types);
-    ot__fb_patch(w->buf, fields[1].position, ot__ort_write_list(w, n, write_type, types));
+    ot__fb_patch(w->buf, fields[1].position, ot__ort_write_list(w, n, ort_operator_type, types));
     return position;
 }
 

@@ -107,7 +107,7 @@ static ot_status name_cast(ot_node *node)
 
 // ---- Constant nodes become initializers ----
 
-static ot_status constant_of(ot_model *model, const ot_attr *attr, ot_tensor **out)
+static ot_status ort_constant(ot_model *model, const ot_attr *attr, ot_tensor **out)
 {
     static const ot_dtype dtypes[OT_ATTR_KINDS] = {
         [OT_ATTR_FLOAT] = OT_F32, [OT_ATTR_INT] = OT_I64, [OT_ATTR_STRING] = OT_STRING};
@@ -135,7 +135,7 @@ static ot_status replace_constant(ot_graph *graph, ot_node *node)
     if (!value || node->n_attrs != 1)
         return ot__error(OT_ERR_FORMAT, "%s has %d outputs and %d attributes, expected one of each",
                          OT_LABEL(node), node->n_outputs, node->n_attrs);
-    OT_TRY(constant_of(graph->model, node->attrs[0], &tensor));
+    OT_TRY(ort_constant(graph->model, node->attrs[0], &tensor));
     value->producer = NULL;
     return ot__made(ot__graph_add_initializer(graph, value, tensor));
 }

@@ -37,8 +37,9 @@ ot_status ot__ort_read_text(ot__ort_reader *r, const ot__fb_table *table, int sl
 
 // ---- the values of a graph ----
 
-static ot_status read_ends(ot__ort_reader *r, const ot__fb_table *table, int slot, ot_graph *graph,
-                           ot_status (*take)(ot_graph *graph, const char *name))
+static ot_status ort_read_graph_ends(ot__ort_reader *r, const ot__fb_table *table, int slot,
+                                     ot_graph *graph,
+                                     ot_status (*take)(ot_graph *graph, const char *name))
 {
     ot__fb_vector names = ot__fb_subvector(&r->fb, table, slot, 4);
 
@@ -177,7 +178,7 @@ ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_gr
     ot__fb_table node;
 
     OT_TRY(ot__ort_check_depth(r, depth));
-    OT_TRY(read_ends(r, table, ORT_GRAPH_INPUTS, graph, take_input));
+    OT_TRY(ort_read_graph_ends(r, table, ORT_GRAPH_INPUTS, graph, take_input));
     OT_TRY(read_initializers(r, table, ORT_GRAPH_INITIALIZERS, ot__ort_read_tensor, graph));
     OT_TRY(read_initializers(r, table, ORT_GRAPH_SPARSE_INITIALIZERS, ot__ort_read_sparse, graph));
     nodes = ot__fb_subvector(&r->fb, table, ORT_GRAPH_NODES, 4);
@@ -185,7 +186,7 @@ ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_gr
     while (ot__fb_next(&r->fb, &nodes, &node))
         OT_TRY(ot__ort_read_node(r, &node, graph, depth + 1));
     OT_TRY(r->fb.status);
-    OT_TRY(read_ends(r, table, ORT_GRAPH_OUTPUTS, graph, take_output));
+    OT_TRY(ort_read_graph_ends(r, table, ORT_GRAPH_OUTPUTS, graph, take_output));
     OT_TRY(read_value_infos(r, table, graph, depth));
     ot__drop_initialized_inputs(graph);
     return ot__graph_sort(graph);
@@ -218,7 +219,7 @@ static ot_status read_opsets(ot__ort_reader *r, const ot__fb_table *model)
     return OT_OK;
 }
 
-static ot_status read_metadata(ot__ort_reader *r, const ot__fb_table *model)
+static ot_status ort_read_metadata(ot__ort_reader *r, const ot__fb_table *model)
 {
     ot_model *to = r->reader.model;
     ot__fb_vector entries = ot__fb_subvector(&r->fb, model, ORT_MODEL_METADATA, 4);
@@ -239,7 +240,7 @@ static ot_status read_metadata(ot__ort_reader *r, const ot__fb_table *model)
     return OT_OK;
 }
 
-static ot_status read_model(ot__ort_reader *r, const ot__fb_table *table)
+static ot_status ort_read_model(ot__ort_reader *r, const ot__fb_table *table)
 {
     const int64_t no_version = INT64_MAX, initializers_stand_alone = 4;
     ot_model *model = r->reader.model;
@@ -259,7 +260,7 @@ static ot_status read_model(ot__ort_reader *r, const ot__fb_table *table)
     OT_TRY(ot__ort_read_text(r, table, ORT_MODEL_DOC, &model->doc));
     OT_TRY(ot__ort_read_text(r, table, ORT_MODEL_GRAPH_DOC, &model->graph->doc));
     OT_TRY(read_opsets(r, table));
-    OT_TRY(read_metadata(r, table));
+    OT_TRY(ort_read_metadata(r, table));
     model->graph->name = "main"; // the format keeps no names of graphs
     return ot__ort_read_graph(r, &graph, model->graph, 3);
 }
@@ -280,7 +281,7 @@ static ot_status read_session(ot__ort_reader *r)
     OT_TRY(r->fb.status);
     if (model.position == 0)
         return ot__error(OT_ERR_FORMAT, "the file has no model");
-    return read_model(r, &model);
+    return ort_read_model(r, &model);
 }
 
 bool ot__is_ort(const void *bytes, size_t n_bytes)

@@ -9,8 +9,8 @@ enum { MAX_ATTRS = 1024 }; // as in protobuf
 // ---- attributes ----
 
 // Element positions of a list attribute, checked to lie in the file.
-static ot_status read_list(ot__ort_reader *r, const ot__fb_table *table, int slot, size_t width,
-                           const void **out, int *n)
+static ot_status ort_read_list(ot__ort_reader *r, const ot__fb_table *table, int slot, size_t width,
+                               const void **out, int *n)
 {
     ot__fb_vector list = ot__fb_subvector(&r->fb, table, slot, width);
 
@@ -32,7 +32,7 @@ static ot_status copy_string(ot__ort_reader *r, ot__fb_vector bytes, ot__string 
     return ot__read_string(&r->reader, r->fb.bytes + bytes.position, bytes.count, out);
 }
 
-static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, ot_attr *attr)
+static ot_status ort_read_attr_strings(ot__ort_reader *r, const ot__fb_table *table, ot_attr *attr)
 {
     ot__fb_vector list = ot__fb_subvector(&r->fb, table, ORT_ATTR_STRINGS, 4);
     ot__string *strings;
@@ -49,7 +49,7 @@ static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, ot_a
     return OT_OK;
 }
 
-static ot_status read_tensors(ot__ort_reader *r, const ot__fb_table *table, ot_attr *attr)
+static ot_status ort_read_tensors(ot__ort_reader *r, const ot__fb_table *table, ot_attr *attr)
 {
     ot__arena *arena = r->reader.model->arena;
     const bool is_one = attr->kind == OT_ATTR_TENSOR;
@@ -106,8 +106,8 @@ int ot__ort_slot_of(ot_attr_kind kind)
     return kind >= OT_ATTR_FLOAT && kind <= OT_ATTR_TENSORS ? slots[kind] : -1;
 }
 
-static ot_status read_value(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
-                            ot_attr *attr, int depth)
+static ot_status ort_read_attr_value(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
+                                     ot_attr *attr, int depth)
 {
     const int slot = ot__ort_slot_of(attr->kind);
     const bool may_be_absent = attr->kind == OT_ATTR_FLOAT || attr->kind == OT_ATTR_INT; // 0
@@ -128,19 +128,20 @@ static ot_status read_value(ot__ort_reader *r, const ot__fb_table *table, ot_gra
     case OT_ATTR_STRING:
         return copy_string(r, ot__fb_subvector(&r->fb, table, ORT_ATTR_S, 1), &attr->s);
     case OT_ATTR_FLOATS:
-        return read_list(r, table, slot, sizeof(float), (const void **)&attr->floats, &attr->n);
+        return ort_read_list(r, table, slot, sizeof(float), (const void **)&attr->floats, &attr->n);
     case OT_ATTR_INTS:
-        return read_list(r, table, slot, sizeof(int64_t), (const void **)&attr->ints, &attr->n);
+        return ort_read_list(r, table, slot, sizeof(int64_t), (const void **)&attr->ints, &attr->n);
     case OT_ATTR_STRINGS:
-        return read_strings(r, table, attr);
+        return ort_read_attr_strings(r, table, attr);
     case OT_ATTR_GRAPH:
         return read_subgraph(r, table, graph, attr, depth);
     default:
-        return read_tensors(r, table, attr);
+        return ort_read_tensors(r, table, attr);
     }
 }
 
-static ot_status read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_node *node, int depth)
+static ot_status ort_read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_node *node,
+                               int depth)
 {
     const char *name, *doc;
     ot_attr *attr;
@@ -158,11 +159,12 @@ static ot_status read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_node
     attr = ot__node_add_attr(node, name, (ot_attr_kind)kind);
     OT_TRY(ot__made(attr));
     attr->doc = doc[0] ? doc : NULL;
-    st = read_value(r, table, node->graph, attr, depth);
+    st = ort_read_attr_value(r, table, node->graph, attr, depth);
     return st == OT_OK ? OT_OK : ot__error_prefix(st, "attribute '%s'", name);
 }
 
-static ot_status read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot_node *node, int depth)
+static ot_status ort_read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot_node *node,
+                                int depth)
 {
     ot__fb_vector attrs = ot__fb_subvector(&r->fb, table, ORT_NODE_ATTRIBUTES, 4);
     ot__fb_table attr;
@@ -170,7 +172,7 @@ static ot_status read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot_nod
     if (attrs.count > MAX_ATTRS)
         return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", MAX_ATTRS);
     while (ot__fb_next(&r->fb, &attrs, &attr))
-        OT_TRY(read_attr(r, &attr, node, depth + 1));
+        OT_TRY(ort_read_attr(r, &attr, node, depth + 1));
     return r->fb.status;
 }
 
@@ -179,8 +181,8 @@ static ot_status read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot_nod
 typedef ot_status (*finding)(ot_graph *graph, const char *name, ot_value **out);
 
 // *out is freed by the caller; "" is an omitted end.
-static ot_status read_ends(ot__ort_reader *r, ot__fb_vector names, ot_graph *graph, finding find,
-                           ot_value ***out)
+static ot_status ort_read_node_ends(ot__ort_reader *r, ot__fb_vector names, ot_graph *graph,
+                                    finding find, ot_value ***out)
 {
     *out = ot__alloc_zero(names.count + 1, sizeof **out);
     OT_TRY(ot__made(*out));
@@ -195,8 +197,8 @@ static ot_status read_ends(ot__ort_reader *r, ot__fb_vector names, ot_graph *gra
     return OT_OK;
 }
 
-static ot_status add_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
-                          const char *op_type, const char *name, ot_node **out)
+static ot_status ort_add_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
+                              const char *op_type, const char *name, ot_node **out)
 {
     const char *domain = ot__fb_string(&r->fb, table, ORT_NODE_DOMAIN);
     ot__fb_vector inputs = ot__fb_subvector(&r->fb, table, ORT_NODE_INPUTS, 4);
@@ -206,9 +208,9 @@ static ot_status add_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph
 
     *out = NULL;
     if (st == OT_OK)
-        st = read_ends(r, inputs, graph, ot__find_node_input, &in);
+        st = ort_read_node_ends(r, inputs, graph, ot__find_node_input, &in);
     if (st == OT_OK)
-        st = read_ends(r, outputs, graph, ot__find_node_output, &made);
+        st = ort_read_node_ends(r, outputs, graph, ot__find_node_output, &made);
     if (st == OT_OK) {
         *out = ot__graph_add_node(graph, domain ? domain : "", op_type, name, in, (int)inputs.count,
                                   made, (int)outputs.count);
@@ -219,15 +221,15 @@ static ot_status add_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph
     return st;
 }
 
-static ot_status read_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
-                           const char *op_type, const char *name, int depth)
+static ot_status ort_read_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
+                               const char *op_type, const char *name, int depth)
 {
     ot_node *node;
 
-    OT_TRY(add_node(r, table, graph, op_type, name, &node));
+    OT_TRY(ort_add_node(r, table, graph, op_type, name, &node));
     OT_TRY(ot__ort_read_text(r, table, ORT_NODE_DOC, &node->doc));
     OT_TRY(ot__check_node_outputs(node));
-    return read_attrs(r, table, node, depth);
+    return ort_read_attrs(r, table, node, depth);
 }
 
 ot_status ot__ort_read_node(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
@@ -244,7 +246,7 @@ ot_status ot__ort_read_node(ot__ort_reader *r, const ot__fb_table *table, ot_gra
     if (!op_type || !*op_type)
         st = ot__error(OT_ERR_FORMAT, "no op_type");
     else
-        st = read_node(r, table, graph, op_type, name, depth);
+        st = ort_read_node(r, table, graph, op_type, name, depth);
     if (st == OT_OK)
         return OT_OK;
     if (name && *name)

@@ -141,7 +141,8 @@ ot_status ot__ort_read_type(ot__ort_reader *r, const ot__fb_table *value_info, o
 
 // ---- tensors ----
 
-static ot_status read_dims(ot__ort_reader *r, const ot__fb_table *table, int slot, ot_shape *shape)
+static ot_status ort_read_dims(ot__ort_reader *r, const ot__fb_table *table, int slot,
+                               ot_shape *shape)
 {
     ot__fb_vector dims = ot__fb_subvector(&r->fb, table, slot, 8);
     int64_t count;
@@ -166,8 +167,8 @@ static ot_status read_dims(ot__ort_reader *r, const ot__fb_table *table, int slo
 }
 
 // String elements point into the file, which stays as long as the model.
-static ot_status read_strings(ot__ort_reader *r, const ot__fb_table *table, const ot_shape *shape,
-                              ot_tensor **out)
+static ot_status ort_read_strings(ot__ort_reader *r, const ot__fb_table *table,
+                                  const ot_shape *shape, ot_tensor **out)
 {
     ot__fb_vector list = ot__fb_subvector(&r->fb, table, ORT_TENSOR_STRINGS, 4);
     int64_t count = 0;
@@ -210,9 +211,9 @@ static ot_status read_elements(ot__ort_reader *r, const ot__fb_table *table, ot_
     OT_TRY(r->fb.status);
     if (dtype <= 0 || strcmp(ot_dtype_name((ot_dtype)dtype), "unknown") == 0)
         return ot__error(OT_ERR_FORMAT, "element type %" PRId64 " is not known", dtype);
-    OT_TRY(read_dims(r, table, ORT_TENSOR_DIMS, &shape));
+    OT_TRY(ort_read_dims(r, table, ORT_TENSOR_DIMS, &shape));
     if (dtype == OT_STRING)
-        return read_strings(r, table, &shape, out);
+        return ort_read_strings(r, table, &shape, out);
     return read_raw(r, table, (ot_dtype)dtype, &shape, out);
 }
 
@@ -244,7 +245,7 @@ ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__
         return ot__error(OT_ERR_FORMAT, "a sparse tensor has no values or no indices");
     OT_TRY(ot__ort_read_tensor(r, &values, out));
     OT_TRY(ot__ort_read_tensor(r, &indices, &places));
-    st = read_dims(r, table, ORT_SPARSE_DIMS, &shape);
+    st = ort_read_dims(r, table, ORT_SPARSE_DIMS, &shape);
     if (st == OT_OK)
         st = ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &dense);
     out->tensor = dense;

@@ -25,7 +25,7 @@ static size_t write_opset(ot__ort_writer *w, const void *context, size_t i)
     return ot__fb_write_table(w->buf, fields, 2);
 }
 
-static size_t write_metadata(ot__ort_writer *w, const void *context, size_t i)
+static size_t ort_write_metadata(ot__ort_writer *w, const void *context, size_t i)
 {
     const char *const *pair = (const char *const *)context + 2 * i;
     ot__fb_field fields[2] = {{.text = pair[0]}, {.text = pair[1]}};
@@ -33,7 +33,7 @@ static size_t write_metadata(ot__ort_writer *w, const void *context, size_t i)
     return ot__fb_write_table(w->buf, fields, 2);
 }
 
-static size_t write_model(ot__ort_writer *w)
+static size_t ort_write_model(ot__ort_writer *w)
 {
     const ot_model *m = w->model;
     const int64_t version = m->model_version ? m->model_version : INT64_MAX;
@@ -56,7 +56,7 @@ static size_t write_model(ot__ort_writer *w)
     ot__fb_write_texts(w->buf, fields, ORT_MODEL_SLOTS);
     if (m->n_metadata > 0)
         ot__fb_patch(w->buf, fields[ORT_MODEL_METADATA].position,
-                     ot__ort_write_list(w, (size_t)m->n_metadata, write_metadata, m->metadata));
+                     ot__ort_write_list(w, (size_t)m->n_metadata, ort_write_metadata, m->metadata));
     ot__fb_patch(w->buf, fields[ORT_MODEL_GRAPH].position, ot__ort_write_graph(w, m->graph));
     return position;
 }
@@ -73,7 +73,7 @@ static void write_session(ot__ort_writer *w)
     snprintf(version, sizeof version, "%d", OT_ORT_VERSION);
     ot__buf_append(w->buf, "\0\0\0\0" OT_ORT_IDENTIFIER, 8);
     ot__fb_patch(w->buf, 0, ot__fb_write_table(w->buf, fields, (int)OT_COUNT(fields)));
-    ot__fb_patch(w->buf, fields[ORT_SESSION_MODEL].position, write_model(w));
+    ot__fb_patch(w->buf, fields[ORT_SESSION_MODEL].position, ort_write_model(w));
     if (w->status == OT_OK)
         ot__fb_patch(w->buf, fields[ORT_SESSION_RESOLVER].position, ot__ort_write_resolver(w));
     ot__fb_align(w->buf, 8, 0);

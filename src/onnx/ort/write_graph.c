@@ -15,7 +15,7 @@ typedef struct value_set {
     int n, capacity;
 } value_set;
 
-static ot_status add_value(ot__ort_writer *w, value_set *set, const ot_value *value)
+static ot_status ort_add_value(ot__ort_writer *w, value_set *set, const ot_value *value)
 {
     if (!value || ot__map_get(&set->names, value->name))
         return OT_OK;
@@ -26,10 +26,10 @@ static ot_status add_value(ot__ort_writer *w, value_set *set, const ot_value *va
     return OT_OK;
 }
 
-static ot_status add_values(ot__ort_writer *w, value_set *set, ot_value *const *values, int n)
+static ot_status ort_add_values(ot__ort_writer *w, value_set *set, ot_value *const *values, int n)
 {
     for (int i = 0; i < n; i++)
-        OT_TRY(add_value(w, set, values[i]));
+        OT_TRY(ort_add_value(w, set, values[i]));
     return OT_OK;
 }
 
@@ -40,7 +40,7 @@ static ot_status add_outer(ot__ort_writer *w, const ot_graph *graph, const ot_va
 {
     if (!value || ot__graph_find(graph, value->name) == value)
         return OT_OK;
-    return add_value(w, outer, value);
+    return ort_add_value(w, outer, value);
 }
 
 static ot_status collect_node(ot__ort_writer *w, const ot_node *node, value_set *outer);
@@ -90,7 +90,7 @@ typedef struct writing {
     int n_edges, edges_capacity;
 } writing;
 
-static ot_status add_edge(writing *g, const ot_value *value, int to, int input)
+static ot_status ort_add_edge(writing *g, const ot_value *value, int to, int input)
 {
     const ot_node *from = value ? value->producer : NULL;
 
@@ -110,17 +110,17 @@ static ot_status survey_node(writing *g, int i_node)
 
     OT_TRY(collect_node(g->w, node, implicit));
     for (int i = 0; i < node->n_inputs; i++) {
-        OT_TRY(add_edge(g, node->inputs[i], i_node, i));
+        OT_TRY(ort_add_edge(g, node->inputs[i], i_node, i));
         g->has_omitted = g->has_omitted || !node->inputs[i];
     }
     for (int i = 0; i < implicit->n; i++) {
-        OT_TRY(add_edge(g, implicit->items[i], i_node, node->n_inputs + i));
-        OT_TRY(add_value(g->w, &g->values, implicit->items[i]));
+        OT_TRY(ort_add_edge(g, implicit->items[i], i_node, node->n_inputs + i));
+        OT_TRY(ort_add_value(g->w, &g->values, implicit->items[i]));
     }
     for (int i = 0; i < node->n_outputs; i++)
         g->has_omitted = g->has_omitted || !node->outputs[i];
-    OT_TRY(add_values(g->w, &g->values, node->inputs, node->n_inputs));
-    return add_values(g->w, &g->values, node->outputs, node->n_outputs);
+    OT_TRY(ort_add_values(g->w, &g->values, node->inputs, node->n_inputs));
+    return ort_add_values(g->w, &g->values, node->outputs, node->n_outputs);
 }
 
 static ot_status survey(writing *g)
@@ -129,12 +129,12 @@ static ot_status survey(writing *g)
 
     g->implicit = ot__alloc_zero((size_t)graph->n_nodes + 1, sizeof *g->implicit);
     OT_TRY(ot__made(g->implicit));
-    OT_TRY(add_values(g->w, &g->values, graph->inputs, graph->n_inputs));
-    OT_TRY(add_values(g->w, &g->values, graph->initializers, graph->n_initializers));
+    OT_TRY(ort_add_values(g->w, &g->values, graph->inputs, graph->n_inputs));
+    OT_TRY(ort_add_values(g->w, &g->values, graph->initializers, graph->n_initializers));
     OT_TRY(ot__numbers_build(graph, &g->numbers));
     for (int n = 0; n < graph->n_nodes; n++)
         OT_TRY(survey_node(g, n));
-    return add_values(g->w, &g->values, graph->outputs, graph->n_outputs);
+    return ort_add_values(g->w, &g->values, graph->outputs, graph->n_outputs);
 }
 
 static void writing_deinit(writing *g)
@@ -232,7 +232,7 @@ static size_t write_edges(writing *g)
 
 // ---- nodes ----
 
-static size_t write_name(ot__ort_writer *w, const void *context, size_t i)
+static size_t ort_write_name(ot__ort_writer *w, const void *context, size_t i)
 {
     const ot_value *value = ((const ot_value *const *)context)[i];
 
@@ -299,12 +299,12 @@ static size_t write_node(ot__ort_writer *w, const void *context, size_t i)
     f[ORT_NODE_SINCE_VERSION].value = (uint64_t)call.since;
     position = ot__fb_write_table(w->buf, f, ORT_NODE_SLOTS);
     ot__fb_patch(w->buf, f[ORT_NODE_INPUTS].position,
-                 ot__ort_write_list(w, (size_t)node->n_inputs, write_name, node->inputs));
+                 ot__ort_write_list(w, (size_t)node->n_inputs, ort_write_name, node->inputs));
     ot__fb_patch(w->buf, f[ORT_NODE_OUTPUTS].position,
-                 ot__ort_write_list(w, (size_t)node->n_outputs, write_name, node->outputs));
+                 ot__ort_write_list(w, (size_t)node->n_outputs, ort_write_name, node->outputs));
     ot__fb_patch(w->buf, f[ORT_NODE_INPUT_COUNTS].position, write_input_counts(w, node, &call));
     ot__fb_patch(w->buf, f[ORT_NODE_IMPLICIT_INPUTS].position,
-                 ot__ort_write_list(w, (size_t)implicit->n, write_name, implicit->items));
+                 ot__ort_write_list(w, (size_t)implicit->n, ort_write_name, implicit->items));
     ot__fb_patch(w->buf, f[ORT_NODE_ATTRIBUTES].position,
                  ot__ort_write_list(w, (size_t)node->n_attrs, write_attr, node->attrs));
     return position;
@@ -320,7 +320,7 @@ static size_t write_initializer(ot__ort_writer *w, const void *context, size_t i
 }
 
 // Behind the last one stands what is omitted.
-static size_t write_value(ot__ort_writer *w, const void *context, size_t i)
+static size_t ort_write_attr_value(ot__ort_writer *w, const void *context, size_t i)
 {
     const value_set *values = context;
 
@@ -349,11 +349,11 @@ static size_t write_graph(writing *g)
                  ot__ort_write_list(w, (size_t)graph->n_initializers, write_initializer,
                                     graph->initializers));
     ot__fb_patch(w->buf, f[ORT_GRAPH_VALUES].position,
-                 ot__ort_write_list(w, n_values, write_value, &g->values));
+                 ot__ort_write_list(w, n_values, ort_write_attr_value, &g->values));
     ot__fb_patch(w->buf, f[ORT_GRAPH_INPUTS].position,
-                 ot__ort_write_list(w, (size_t)graph->n_inputs, write_name, graph->inputs));
+                 ot__ort_write_list(w, (size_t)graph->n_inputs, ort_write_name, graph->inputs));
     ot__fb_patch(w->buf, f[ORT_GRAPH_OUTPUTS].position,
-                 ot__ort_write_list(w, (size_t)graph->n_outputs, write_name, graph->outputs));
+                 ot__ort_write_list(w, (size_t)graph->n_outputs, ort_write_name, graph->outputs));
     ot__fb_patch(w->buf, f[ORT_GRAPH_SPARSE_INITIALIZERS].position,
                  ot__fb_write_offsets(w->buf, 0));
     if (w->status == OT_OK)

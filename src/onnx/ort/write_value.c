@@ -6,9 +6,9 @@
 
 // ---- types: from protobuf's form, in which the model states those it does not compute with ----
 
-static size_t write_type(ot__ort_writer *w, const Onnx__TypeProto *type);
+static size_t ort_write_type(ot__ort_writer *w, const Onnx__TypeProto *type);
 
-static size_t write_extent(ot__ort_writer *w, const void *context, size_t i)
+static size_t ort_write_extent(ot__ort_writer *w, const void *context, size_t i)
 {
     const Onnx__TensorShapeProto__Dimension *dim =
         ((const Onnx__TensorShapeProto *)context)->dim[i];
@@ -33,16 +33,17 @@ static size_t write_extent(ot__ort_writer *w, const void *context, size_t i)
     return position;
 }
 
-static size_t write_shape(ot__ort_writer *w, const Onnx__TensorShapeProto *shape)
+static size_t ort_write_shape(ot__ort_writer *w, const Onnx__TensorShapeProto *shape)
 {
     ot__fb_field field = {.n_bytes = 4};
     const size_t position = ot__fb_write_table(w->buf, &field, 1);
 
-    ot__fb_patch(w->buf, field.position, ot__ort_write_list(w, shape->n_dim, write_extent, shape));
+    ot__fb_patch(w->buf, field.position,
+                 ot__ort_write_list(w, shape->n_dim, ort_write_extent, shape));
     return position;
 }
 
-static size_t write_tensor_type(ot__ort_writer *w, const Onnx__TypeProto__Tensor *tensor)
+static size_t ort_write_tensor_type(ot__ort_writer *w, const Onnx__TypeProto__Tensor *tensor)
 {
     ot__fb_field fields[2] = {{.n_bytes = 4, .value = (uint64_t)tensor->elem_type},
                               {.n_bytes = tensor->shape ? 4 : 0}};
@@ -51,37 +52,37 @@ static size_t write_tensor_type(ot__ort_writer *w, const Onnx__TypeProto__Tensor
     if (tensor->elem_type == 0)
         w->status = ot__error(OT_ERR_INVALID, "no element type is known, which .ort files need");
     else if (tensor->shape)
-        ot__fb_patch(w->buf, fields[1].position, write_shape(w, tensor->shape));
+        ot__fb_patch(w->buf, fields[1].position, ort_write_shape(w, tensor->shape));
     return position;
 }
 
-static size_t write_element_type(ot__ort_writer *w, const ot__fb_field *field,
-                                 const Onnx__TypeProto *element, size_t position)
+static size_t ort_write_element_type(ot__ort_writer *w, const ot__fb_field *field,
+                                     const Onnx__TypeProto *element, size_t position)
 {
     if (element)
-        ot__fb_patch(w->buf, field->position, write_type(w, element));
+        ot__fb_patch(w->buf, field->position, ort_write_type(w, element));
     else
         w->status = ot__error(OT_ERR_INVALID, "a sequence or map has no element type");
     return position;
 }
 
-static size_t write_sequence_type(ot__ort_writer *w, const Onnx__TypeProto__Sequence *sequence)
+static size_t ort_write_sequence_type(ot__ort_writer *w, const Onnx__TypeProto__Sequence *sequence)
 {
     ot__fb_field field = {.n_bytes = 4};
     const size_t position = ot__fb_write_table(w->buf, &field, 1);
 
-    return write_element_type(w, &field, sequence->elem_type, position);
+    return ort_write_element_type(w, &field, sequence->elem_type, position);
 }
 
-static size_t write_map_type(ot__ort_writer *w, const Onnx__TypeProto__Map *map)
+static size_t ort_write_map_type(ot__ort_writer *w, const Onnx__TypeProto__Map *map)
 {
     ot__fb_field fields[2] = {{.n_bytes = 4, .value = (uint64_t)map->key_type}, {.n_bytes = 4}};
     const size_t position = ot__fb_write_table(w->buf, fields, 2);
 
-    return write_element_type(w, &fields[1], map->value_type, position);
+    return ort_write_element_type(w, &fields[1], map->value_type, position);
 }
 
-static size_t write_type(ot__ort_writer *w, const Onnx__TypeProto *type)
+static size_t ort_write_type(ot__ort_writer *w, const Onnx__TypeProto *type)
 {
     const uint64_t tag = type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? ORT_TAG_TENSOR
                          : type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE
@@ -97,11 +98,11 @@ static size_t write_type(ot__ort_writer *w, const Onnx__TypeProto *type)
     const size_t field = fields[ORT_TYPE_TABLE].position;
 
     if (tag == ORT_TAG_TENSOR)
-        ot__fb_patch(w->buf, field, write_tensor_type(w, type->tensor_type));
+        ot__fb_patch(w->buf, field, ort_write_tensor_type(w, type->tensor_type));
     else if (tag == ORT_TAG_SEQUENCE)
-        ot__fb_patch(w->buf, field, write_sequence_type(w, type->sequence_type));
+        ot__fb_patch(w->buf, field, ort_write_sequence_type(w, type->sequence_type));
     else if (tag == ORT_TAG_MAP)
-        ot__fb_patch(w->buf, field, write_map_type(w, type->map_type));
+        ot__fb_patch(w->buf, field, ort_write_map_type(w, type->map_type));
     else
         w->status = ot__error(OT_ERR_UNSUPPORTED, "is neither tensor nor sequence nor map, which "
                                                   "is all that .ort files hold");
@@ -116,7 +117,7 @@ static void *allocate(void *unused, size_t size)
     return ot__alloc(size);
 }
 
-static void release(void *unused, void *block)
+static void ort_release(void *unused, void *block)
 {
     (void)unused;
     ot__free(block);
@@ -125,7 +126,7 @@ static void release(void *unused, void *block)
 static size_t write_value_type(ot__ort_writer *w, const ot_value *value)
 {
     const ot__typed_value typed = {w->model, value};
-    ProtobufCAllocator allocator = {allocate, release, NULL};
+    ProtobufCAllocator allocator = {allocate, ort_release, NULL};
     ot__buf proto = {0};
     ot__wire wire = ot__wire_to(&proto);
     Onnx__TypeProto *type = NULL;
@@ -142,7 +143,7 @@ static size_t write_value_type(ot__ort_writer *w, const ot_value *value)
         w->status = type ? OT_OK : ot__error(OT_ERR_NO_MEMORY, "a type cannot be taken apart");
     }
     if (type)
-        position = write_type(w, type);
+        position = ort_write_type(w, type);
     if (type)
         onnx__type_proto__free_unpacked(type, &allocator);
     ot__buf_deinit(&proto);
@@ -209,7 +210,7 @@ size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const ch
 
 // ---- attributes ----
 
-static uint32_t float_bits(float value)
+static uint32_t ort_float_bits(float value)
 {
     uint32_t bits;
 
@@ -222,12 +223,12 @@ static size_t write_floats(ot__ort_writer *w, const ot_attr *attr)
     const size_t list = ot__fb_write_count(w->buf, (size_t)attr->n);
 
     for (int i = 0; i < attr->n; i++)
-        ot__fb_write_word(w->buf, float_bits(attr->floats[i]));
+        ot__fb_write_word(w->buf, ort_float_bits(attr->floats[i]));
     return list;
 }
 
 // One of several, or the only one.
-static size_t write_tensor(ot__ort_writer *w, const void *context, size_t i)
+static size_t ort_write_tensor(ot__ort_writer *w, const void *context, size_t i)
 {
     const ot_attr *attr = context;
     const ot__tensor_note *note = attr->notes ? &attr->notes[i] : NULL;
@@ -242,7 +243,7 @@ static size_t write_attr_value(ot__ort_writer *w, const ot_attr *attr)
     case OT_ATTR_STRING:
         return ot__fb_write_text(w->buf, attr->s.data, attr->s.size);
     case OT_ATTR_TENSOR:
-        return write_tensor(w, attr, 0);
+        return ort_write_tensor(w, attr, 0);
     case OT_ATTR_GRAPH:
         return ot__ort_write_graph(w, attr->g);
     case OT_ATTR_FLOATS:
@@ -252,7 +253,7 @@ static size_t write_attr_value(ot__ort_writer *w, const ot_attr *attr)
     case OT_ATTR_STRINGS:
         return ot__ort_write_list(w, (size_t)attr->n, write_string, attr->strings);
     default:
-        return ot__ort_write_list(w, (size_t)attr->n, write_tensor, attr);
+        return ot__ort_write_list(w, (size_t)attr->n, ort_write_tensor, attr);
     }
 }
 
@@ -275,7 +276,8 @@ size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr)
     }
     fields[slot].n_bytes = attr->kind == OT_ATTR_INT ? 8 : 4;
     if (is_number)
-        fields[slot].value = attr->kind == OT_ATTR_INT ? (uint64_t)attr->i : float_bits(attr->f);
+        fields[slot].value =
+            attr->kind == OT_ATTR_INT ? (uint64_t)attr->i : ort_float_bits(attr->f);
     position = ot__fb_write_table(w->buf, fields, ORT_ATTR_SLOTS);
     if (!is_number)
         ot__fb_patch(w->buf, fields[slot].position, write_attr_value(w, attr));

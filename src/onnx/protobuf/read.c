@@ -306,7 +306,7 @@ ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
 
 enum { MODEL_GRAPH = 7, MODEL_FUNCTION = 25 };
 
-static ot_status read_metadata(ot__reader *reader, const Onnx__ModelProto *proto)
+static ot_status pb_read_metadata(ot__reader *reader, const Onnx__ModelProto *proto)
 {
     ot_model *model = reader->model;
     ot__bytes *extra;
@@ -349,7 +349,7 @@ static ot_status read_model_fields(ot__reader *reader, const Onnx__ModelProto *p
     OT_TRY(ot__read_opsets(reader, proto->opset_import, proto->n_opset_import, &model->opsets,
                            &model->n_opsets));
     model->opsets_capacity = model->n_opsets;
-    return read_metadata(reader, proto);
+    return pb_read_metadata(reader, proto);
 }
 
 static ot_status read_functions(ot__reader *reader, ot__bytes bytes)
@@ -388,7 +388,7 @@ static ot_status read_main_graph(ot__reader *reader, ot__bytes bytes)
     return OT_OK;
 }
 
-static ot_status read_model(ot__reader *reader, ot__bytes bytes)
+static ot_status pb_read_model(ot__reader *reader, ot__bytes bytes)
 {
     const uint64_t kept = OT_FIELD_BIT(1) | OT_FIELD_BIT(2) | OT_FIELD_BIT(3) | OT_FIELD_BIT(4) |
                           OT_FIELD_BIT(5) | OT_FIELD_BIT(6) | OT_FIELD_BIT(8) | OT_FIELD_BIT(14);
@@ -444,6 +444,6 @@ ot_status ot__onnx_read(const void *bytes, size_t n_bytes, const ot_model_option
     OT_TRY(ot__onnx_guard(bytes, n_bytes, options, where));
     st = ot__reader_init(&reader, folder, ot__limits_of(options, n_bytes));
     if (st == OT_OK)
-        st = read_model(&reader, (ot__bytes){bytes, n_bytes});
+        st = pb_read_model(&reader, (ot__bytes){bytes, n_bytes});
     return ot__reader_finish(&reader, st, where, out);
 }

@@ -77,7 +77,7 @@ static ot_status read_fields(ot__reader *reader, const Onnx__FunctionProto *prot
                            &function->n_opsets);
 }
 
-static ot_status define_inputs(const ot__function *function)
+static ot_status pb_define_inputs(const ot__function *function)
 {
     for (int i = 0; i < function->n_inputs; i++) {
         if (!function->inputs[i][0] || ot__graph_find(function->body, function->inputs[i]))
@@ -89,7 +89,7 @@ static ot_status define_inputs(const ot__function *function)
     return OT_OK;
 }
 
-static ot_status add_outputs(const ot__function *function)
+static ot_status pb_add_outputs(const ot__function *function)
 {
     for (int i = 0; i < function->n_outputs; i++)
         OT_TRY(ot__made(ot__graph_add_output(
@@ -119,7 +119,7 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
 
     function->body = ot__graph_create(reader->model, NULL, function->name);
     OT_TRY(ot__made(function->body));
-    OT_TRY(define_inputs(function));
+    OT_TRY(pb_define_inputs(function));
     while (ot__wire_next(&walk, &field)) {
         const ot__bytes inner = {field.data, field.size};
 
@@ -131,7 +131,7 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
     walk = ot__walk_over(bytes);
     while (ot__wire_next_of(&walk, FUNCTION_VALUE_INFO, &info))
         OT_TRY(ot__read_value_info(reader, function->body, info));
-    return add_outputs(function);
+    return pb_add_outputs(function);
 }
 
 ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out)

@@ -28,7 +28,7 @@ static bool is_entry(const ot__field *field, uint32_t number)
     return field->number == number && field->wire_type == OT_WIRE_BYTES;
 }
 
-static int count_entries(ot__bytes message, uint32_t number)
+static int pb_count_entries(ot__bytes message, uint32_t number)
 {
     ot__walk walk = ot__walk_over(message);
     int n = 0;
@@ -42,7 +42,7 @@ static int count_entries(ot__bytes message, uint32_t number)
 ot_status ot__read_metadata(ot__reader *reader, ot__bytes message, uint32_t number,
                             ot__metadata *out)
 {
-    const int n = count_entries(message, number);
+    const int n = pb_count_entries(message, number);
     ot__walk walk = ot__walk_over(message);
     const char **pairs;
     ot__field field;

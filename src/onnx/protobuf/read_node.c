@@ -52,8 +52,8 @@ static int count_fields(ot__bytes bytes, uint32_t number)
     return count;
 }
 
-static ot_status read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *attr, uint32_t number,
-                              int count)
+static ot_status pb_read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *attr,
+                                 uint32_t number, int count)
 {
     ot__arena *arena = reader->model->arena;
     ot__walk walk = ot__walk_over(bytes);
@@ -133,12 +133,12 @@ static ot_status read_parts(ot__reader *reader, ot_graph *graph, ot__bytes bytes
     if (count == 0)
         return OT_OK;
     if (attr->kind == OT_ATTR_TENSOR || attr->kind == OT_ATTR_TENSORS)
-        return read_tensors(reader, bytes, attr, number, count);
+        return pb_read_tensors(reader, bytes, attr, number, count);
     return read_graphs(reader, graph, bytes, attr, number, count);
 }
 
-static ot_status read_list(ot__reader *reader, const void *items, size_t n, size_t size,
-                           const void **out)
+static ot_status pb_read_list(ot__reader *reader, const void *items, size_t n, size_t size,
+                              const void **out)
 {
     *out = NULL;
     if (n == 0)
@@ -147,7 +147,8 @@ static ot_status read_list(ot__reader *reader, const void *items, size_t n, size
     return ot__made(*out);
 }
 
-static ot_status read_strings(ot__reader *reader, const Onnx__AttributeProto *proto, ot_attr *attr)
+static ot_status pb_read_strings(ot__reader *reader, const Onnx__AttributeProto *proto,
+                                 ot_attr *attr)
 {
     ot__string *strings;
 
@@ -173,21 +174,21 @@ static ot_status read_values(ot__reader *reader, const Onnx__AttributeProto *pro
         return ot__read_string(reader, proto->s.data, proto->s.len, &attr->s);
     case OT_ATTR_FLOATS:
         attr->n = (int)proto->n_floats;
-        return read_list(reader, proto->floats, proto->n_floats, sizeof(float),
-                         (const void **)&attr->floats);
+        return pb_read_list(reader, proto->floats, proto->n_floats, sizeof(float),
+                            (const void **)&attr->floats);
     case OT_ATTR_INTS:
         attr->n = (int)proto->n_ints;
-        return read_list(reader, proto->ints, proto->n_ints, sizeof(int64_t),
-                         (const void **)&attr->ints);
+        return pb_read_list(reader, proto->ints, proto->n_ints, sizeof(int64_t),
+                            (const void **)&attr->ints);
     case OT_ATTR_STRINGS:
-        return read_strings(reader, proto, attr);
+        return pb_read_strings(reader, proto, attr);
     default:
         return OT_OK;
     }
 }
 
-static ot_status read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
-                           const Onnx__AttributeProto *proto, ot_attr *attr)
+static ot_status pb_read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
+                              const Onnx__AttributeProto *proto, ot_attr *attr)
 {
     attr->kind = proto->has_type ? (ot_attr_kind)proto->type : OT_ATTR_UNDEFINED;
     if (proto->ref_attr_name && proto->ref_attr_name[0]) {
@@ -228,14 +229,14 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
     else if (!attr->name[0])
         st = ot__error(OT_ERR_FORMAT, "an attribute has no name");
     else
-        st = read_attr(reader, graph, bytes, proto, attr);
+        st = pb_read_attr(reader, graph, bytes, proto, attr);
     if (st != OT_OK && attr->name && attr->name[0])
         st = ot__error_prefix(st, "attribute '%s'", attr->name);
     ot__unpacked_deinit(&unpacked);
     return st;
 }
 
-static ot_status read_attrs(ot__reader *reader, ot_node *node, ot__bytes bytes)
+static ot_status pb_read_attrs(ot__reader *reader, ot_node *node, ot__bytes bytes)
 {
     ot__walk walk = ot__walk_over(bytes);
     ot__bytes inner;
@@ -300,8 +301,8 @@ static ot_status find_ends(ot_graph *graph, char *const *names, size_t n,
     return OT_OK;
 }
 
-static ot_status add_node(ot__reader *reader, ot_graph *graph, const Onnx__NodeProto *proto,
-                          ot_node **out)
+static ot_status pb_add_node(ot__reader *reader, ot_graph *graph, const Onnx__NodeProto *proto,
+                             ot_node **out)
 {
     ot_value **inputs = ot__alloc_zero(proto->n_input, sizeof *inputs);
     ot_value **outputs = ot__alloc_zero(proto->n_output, sizeof *outputs);
@@ -328,8 +329,8 @@ static ot_status add_node(ot__reader *reader, ot_graph *graph, const Onnx__NodeP
     return st;
 }
 
-static ot_status read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
-                           const ot__unpacked *unpacked)
+static ot_status pb_read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
+                              const ot__unpacked *unpacked)
 {
     const Onnx__NodeProto *proto = (const Onnx__NodeProto *)unpacked->message;
     ot_node *node;
@@ -339,11 +340,11 @@ static ot_status read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes,
     if (proto->n_input > INT32_MAX || proto->n_output > INT32_MAX)
         return ot__error(OT_ERR_FORMAT, "%zu inputs and %zu outputs", proto->n_input,
                          proto->n_output);
-    OT_TRY(add_node(reader, graph, proto, &node));
+    OT_TRY(pb_add_node(reader, graph, proto, &node));
     node->extra = unpacked->parts.rest;
     OT_TRY(ot__check_node_outputs(node));
     OT_TRY(ot__read_metadata(reader, bytes, NODE_METADATA, &node->metadata));
-    return read_attrs(reader, node, bytes);
+    return pb_read_attrs(reader, node, bytes);
 }
 
 ot_status ot__read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
@@ -357,7 +358,7 @@ ot_status ot__read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
     OT_TRY(ot__unpack(reader, &onnx__node_proto__descriptor, bytes, kept,
                       OT_FIELD_BIT(NODE_ATTRIBUTE), &unpacked));
     proto = (const Onnx__NodeProto *)unpacked.message;
-    st = read_node(reader, graph, bytes, &unpacked);
+    st = pb_read_node(reader, graph, bytes, &unpacked);
     if (st != OT_OK && proto->name && proto->name[0])
         st = ot__error_prefix(st, "node '%s'", proto->name);
     else if (st != OT_OK)

@@ -76,7 +76,7 @@ static ot_status add_extent(uint64_t extent, ot_shape *shape)
 }
 
 // Numbers one by one, or packed.
-static ot_status read_extents(const ot__field *field, ot_shape *shape)
+static ot_status read_sparse_extents(const ot__field *field, ot_shape *shape)
 {
     const uint8_t *at = field->data, *end = field->data + field->size;
     uint64_t extent;
@@ -108,7 +108,7 @@ ot_status ot__read_sparse_tensor(ot__reader *reader, ot__bytes bytes, ot__read_t
         else if (field.number == INDICES)
             st = ot__read_tensor_proto(reader, inner, &indices);
         else if (field.number == DIMS)
-            st = read_extents(&field, &shape);
+            st = read_sparse_extents(&field, &shape);
     }
     OT_TRY(st);
     if (!out->tensor || !indices.tensor)

@@ -13,7 +13,7 @@ static const uint64_t kept_fields = OT_FIELD_BIT(1) | OT_FIELD_BIT(2) | OT_FIELD
                                     OT_FIELD_BIT(8) | OT_FIELD_BIT(12) | OT_FIELD_BIT(13) |
                                     OT_FIELD_BIT(14);
 
-static ot_status read_dims(const Onnx__TensorProto *proto, ot_shape *shape)
+static ot_status pb_read_dims(const Onnx__TensorProto *proto, ot_shape *shape)
 {
     int64_t count;
 
@@ -89,7 +89,7 @@ ot_status ot__read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *shape
     return tensor_over(reader->model, dtype, shape, raw.data, raw.size, out);
 }
 
-static ot_status read_number(const char *key, const char *text, int64_t *out)
+static ot_status pb_read_number(const char *key, const char *text, int64_t *out)
 {
     if (!ot__parse_int(text, out) || *out < 0)
         return ot__error(OT_ERR_FORMAT, "%s of external data is '%s', expected a number from 0",
@@ -110,9 +110,9 @@ ot_status ot__read_external(ot__reader *reader, const char *const *entries, size
         if (strcmp(key, "location") == 0)
             stored.location = value;
         else if (strcmp(key, "offset") == 0)
-            OT_TRY(read_number(key, value, &stored.offset));
+            OT_TRY(pb_read_number(key, value, &stored.offset));
         else if (strcmp(key, "length") == 0)
-            OT_TRY(read_number(key, value, &stored.length));
+            OT_TRY(pb_read_number(key, value, &stored.length));
         else if (strcmp(key, "checksum") == 0 && *value)
             stored.checksum = value;
     }
@@ -164,8 +164,8 @@ static bool find_raw(ot__bytes bytes, ot__bytes *raw, bool *has_typed)
     return found;
 }
 
-static ot_status read_data(ot__reader *reader, const Onnx__TensorProto *proto, ot__bytes bytes,
-                           ot_tensor **out)
+static ot_status pb_read_data(ot__reader *reader, const Onnx__TensorProto *proto, ot__bytes bytes,
+                              ot_tensor **out)
 {
     ot__bytes raw = {0};
     bool has_typed, has_raw = find_raw(bytes, &raw, &has_typed);
@@ -173,7 +173,7 @@ static ot_status read_data(ot__reader *reader, const Onnx__TensorProto *proto, o
     ot_shape shape;
 
     OT_TRY(read_dtype(proto, &dtype));
-    OT_TRY(read_dims(proto, &shape));
+    OT_TRY(pb_read_dims(proto, &shape));
     if (proto->segment)
         return ot__error(OT_ERR_UNSUPPORTED, "tensors in segments are not supported");
     if (proto->has_data_location && (int)proto->data_location == EXTERNAL)
@@ -200,7 +200,8 @@ ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_te
     out->name = ot__read_text(reader, proto->name);
     out->doc = ot__read_text(reader, proto->doc_string);
     out->extra = unpacked.parts.rest;
-    st = out->name && out->doc ? read_data(reader, proto, bytes, &out->tensor) : OT_ERR_NO_MEMORY;
+    st =
+        out->name && out->doc ? pb_read_data(reader, proto, bytes, &out->tensor) : OT_ERR_NO_MEMORY;
     if (st == OT_OK)
         st = ot__read_metadata(reader, bytes, METADATA, &out->metadata);
     if (st != OT_OK)

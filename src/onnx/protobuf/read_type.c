@@ -25,8 +25,8 @@ static bool shape_has_more(const Onnx__TensorShapeProto *shape)
     return has_more(&shape->base, NULL);
 }
 
-static ot_status read_shape(ot__reader *reader, const Onnx__TensorShapeProto *proto,
-                            ot_shape *shape)
+static ot_status pb_read_shape(ot__reader *reader, const Onnx__TensorShapeProto *proto,
+                               ot_shape *shape)
 {
     *shape = (ot_shape){0};
     if (proto->n_dim > OT_MAX_NDIM)
@@ -60,7 +60,7 @@ static ot_status read_tensor_type(ot__reader *reader, const Onnx__TypeProto__Ten
 {
     value->has_shape = tensor->shape != NULL;
     if (tensor->shape)
-        OT_TRY(read_shape(reader, tensor->shape, &value->shape));
+        OT_TRY(pb_read_shape(reader, tensor->shape, &value->shape));
     if (tensor->elem_type == 0)
         value->dtype = OT_DTYPE_UNDEFINED;
     else if (is_known_dtype(tensor->elem_type))

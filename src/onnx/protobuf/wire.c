@@ -79,7 +79,7 @@ typedef struct gathering {
     ot__buf *storage;
 } gathering;
 
-static void gather(gathering *g, const ot__field *field)
+static void gather_wire(gathering *g, const ot__field *field)
 {
     if (g->run->size == 0)
         g->run->data = field->start;
@@ -90,7 +90,7 @@ static void gather(gathering *g, const ot__field *field)
     g->run->size += field->total;
 }
 
-static ot_status finish(gathering *g)
+static ot_status finish_wire(gathering *g)
 {
     if (g->storage->length > 0 || g->storage->failed)
         g->run->data = (const uint8_t *)g->storage->data;
@@ -112,13 +112,13 @@ ot_status ot__wire_split(ot__arena *arena, ot__bytes message, uint64_t kept, uin
         uint64_t bit = field.number < 64 ? OT_FIELD_BIT(field.number) : 0;
 
         if (kept & bit)
-            gather(&to_keep, &field);
+            gather_wire(&to_keep, &field);
         else if (!(apart & bit))
-            gather(&to_pass, &field);
+            gather_wire(&to_pass, &field);
     }
-    st = finish(&to_keep);
+    st = finish_wire(&to_keep);
     if (st == OT_OK)
-        st = finish(&to_pass);
+        st = finish_wire(&to_pass);
     if (st == OT_OK && rest_storage.length > 0) {
         parts->rest.data = ot__arena_memdup(arena, rest_storage.data, rest_storage.length);
         st = ot__made(parts->rest.data);

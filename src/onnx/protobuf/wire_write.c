@@ -4,7 +4,7 @@
 
 #include "onnx/protobuf/wire.h"
 
-static ot_status append(void *context, const void *bytes, size_t n_bytes)
+static ot_status wire_append(void *context, const void *bytes, size_t n_bytes)
 {
     ot__buf_append(context, bytes, n_bytes);
     return ot__buf_status(context);
@@ -12,7 +12,7 @@ static ot_status append(void *context, const void *bytes, size_t n_bytes)
 
 ot__wire ot__wire_to(ot__buf *buf)
 {
-    return (ot__wire){.write = append, .context = buf};
+    return (ot__wire){.write = wire_append, .context = buf};
 }
 
 void ot__wire_raw(ot__wire *wire, const void *bytes, size_t n_bytes)

@@ -97,7 +97,7 @@ typedef struct metadata {
     ot__bytes extra;
 } metadata;
 
-static void write_metadata(ot__wire *wire, const void *object)
+static void pb_write_metadata(ot__wire *wire, const void *object)
 {
     const metadata *entry = object;
 
@@ -125,7 +125,7 @@ void ot__write_model(ot__wire *wire, const void *object)
                                                              ? model->metadata_extra[i]
                                                              : (ot__bytes){0}};
 
-        ot__wire_put_message(wire, 14, write_metadata, &entry);
+        ot__wire_put_message(wire, 14, pb_write_metadata, &entry);
     }
     for (int i = 0; i < model->n_functions; i++)
         ot__wire_put_message(wire, 25, ot__write_function, model->functions[i]);

@@ -4,7 +4,7 @@
 
 #include "onnx/protobuf/write.h"
 
-static void write_value(ot__wire *wire, const ot_attr *attr)
+static void pb_write_attr_value(ot__wire *wire, const ot_attr *attr)
 {
     const uint32_t field = ot__attr_rows[attr->kind].field;
     const ot__attr_items items = ot__attr_items_of(attr);
@@ -33,7 +33,7 @@ void ot__write_attr(ot__wire *wire, const void *object)
 
     ot__wire_put_name(wire, 1, attr->name);
     if (!attr->ref_name)
-        write_value(wire, attr);
+        pb_write_attr_value(wire, attr);
     ot__wire_put_text(wire, 13, attr->doc);
     if (attr->kind != OT_ATTR_UNDEFINED)
         ot__wire_put_int(wire, 20, attr->kind);

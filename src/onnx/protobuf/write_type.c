@@ -82,7 +82,7 @@ typedef struct extent {
     int64_t dim;
 } extent;
 
-static void write_extent(ot__wire *wire, const void *object)
+static void pb_write_extent(ot__wire *wire, const void *object)
 {
     const extent *e = object;
 
@@ -92,14 +92,14 @@ static void write_extent(ot__wire *wire, const void *object)
         ot__wire_put_text(wire, 2, ot__dim_name(e->model, e->dim));
 }
 
-static void write_shape(ot__wire *wire, const void *object)
+static void pb_write_shape(ot__wire *wire, const void *object)
 {
     const ot__typed_value *typed = object;
 
     for (int i = 0; i < typed->value->shape.ndim; i++) {
         const extent e = {typed->model, typed->value->shape.dim[i]};
 
-        ot__wire_put_message(wire, 1, write_extent, &e);
+        ot__wire_put_message(wire, 1, pb_write_extent, &e);
     }
 }
 
@@ -109,7 +109,7 @@ void ot__write_tensor_type(ot__wire *wire, const void *object)
 
     ot__wire_put_int(wire, 1, typed->value->dtype);
     if (typed->value->has_shape)
-        ot__wire_put_message(wire, 2, write_shape, typed);
+        ot__wire_put_message(wire, 2, pb_write_shape, typed);
 }
 
 static void write_type_of_tensor(ot__wire *wire, const void *object)

@@ -54,7 +54,7 @@ static void print_item(ot__printer *printer, const ot_attr *attr, const ot__attr
     }
 }
 
-static void print_value(ot__printer *printer, const ot_attr *attr)
+static void print_attr_value(ot__printer *printer, const ot_attr *attr)
 {
     const ot__attr_items items = ot__attr_items_of(attr);
     int shown = items.n;
@@ -86,6 +86,6 @@ void ot__print_attr(ot__printer *printer, const ot_attr *attr)
         return;
     }
     printer->indent += 3;
-    print_value(printer, attr);
+    print_attr_value(printer, attr);
     printer->indent -= 3;
 }

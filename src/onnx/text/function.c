@@ -28,7 +28,7 @@ ot_status ot__parse_opsets(ot__parser *p, ot__opset **out, int *n_out)
     return ot__parse_expect(p, ']');
 }
 
-static ot_status parse_header(ot__parser *p, ot__function *function)
+static ot_status text_function_header(ot__parser *p, ot__function *function)
 {
     if (!ot__parse_accept(p, '<'))
         return OT_OK;
@@ -52,8 +52,8 @@ static ot_status parse_header(ot__parser *p, ot__function *function)
     return ot__parse_expect(p, '>');
 }
 
-static ot_status add_name(ot__parser *p, const char ***list, int *n, int *capacity,
-                          const char *name)
+static ot_status text_add_name(ot__parser *p, const char ***list, int *n, int *capacity,
+                               const char *name)
 {
     if (!*name)
         return ot__parse_error(p, "an empty name");
@@ -82,7 +82,7 @@ static ot_status parse_attrs(ot__parser *p, ot__function *function)
         OT_TRY(ot__parse_name(p, &name));
         next = ot__parse_peek(p);
         if (next != ':' && next != '=') {
-            OT_TRY(add_name(p, &function->attrs, &function->n_attrs, &n_attrs, name));
+            OT_TRY(text_add_name(p, &function->attrs, &function->n_attrs, &n_attrs, name));
             continue;
         }
         attr = ot__arena_alloc(p->model->arena, sizeof *attr);
@@ -112,7 +112,7 @@ static ot_status parse_ends(ot__parser *p, ot__function *function, bool are_inpu
         if (ot__parse_is_type(p))
             OT_TRY(ot__parse_type(p, &type, NULL));
         OT_TRY(ot__parse_name(p, &name));
-        OT_TRY(add_name(p, list, n, &capacity, name));
+        OT_TRY(text_add_name(p, list, n, &capacity, name));
         if (!are_inputs)
             continue;
         value = ot__graph_value(function->body, name);
@@ -140,7 +140,7 @@ static ot_status skip_infos(ot__parser *p)
 static ot_status parse_function(ot__parser *p, ot__function *function)
 {
     function->domain = function->overload = function->doc = "";
-    OT_TRY(parse_header(p, function));
+    OT_TRY(text_function_header(p, function));
     OT_TRY(ot__parse_name(p, &function->name));
     function->body = ot__graph_create(p->model, NULL, function->name);
     OT_TRY(ot__made(function->body));

@@ -28,7 +28,7 @@ static ot_status parse_described(ot__parser *p, described *out)
     return *out->name ? OT_OK : ot__parse_error(p, "a value has an empty name");
 }
 
-static void apply(const described *from, ot_value *to)
+static void text_apply(const described *from, ot_value *to)
 {
     if (from->type.kind == OT_VALUE_UNTYPED || to->constant)
         return;
@@ -39,7 +39,7 @@ static void apply(const described *from, ot_value *to)
     to->type_bytes = from->type.type_bytes;
 }
 
-static ot_status remember(ot__parser *p, descriptions *list, const described *item)
+static ot_status text_remember(ot__parser *p, descriptions *list, const described *item)
 {
     OT_TRY(ot__made(ot__arena_grow(p->model->arena, &list->items, &list->capacity, list->n,
                                    sizeof *list->items)));
@@ -74,7 +74,7 @@ static ot_status parse_inputs(ot__parser *p, ot_graph *graph)
             return ot__parse_error(p, "input '%s' is listed twice", item.name);
         value = ot__graph_value(graph, item.name);
         OT_TRY(ot__made(ot__graph_add_input(graph, value)));
-        apply(&item, value);
+        text_apply(&item, value);
         if (ot__parse_accept(p, '='))
             OT_TRY(parse_initializer(p, graph, &item));
     } while (ot__parse_accept(p, ','));
@@ -90,7 +90,7 @@ static ot_status parse_outputs(ot__parser *p, descriptions *outputs)
         described item;
 
         OT_TRY(parse_described(p, &item));
-        OT_TRY(remember(p, outputs, &item));
+        OT_TRY(text_remember(p, outputs, &item));
     } while (ot__parse_accept(p, ','));
     return ot__parse_expect(p, ')');
 }
@@ -107,12 +107,12 @@ static ot_status parse_values(ot__parser *p, ot_graph *graph, descriptions *info
         if (ot__parse_accept(p, '='))
             OT_TRY(parse_initializer(p, graph, &item));
         else
-            OT_TRY(remember(p, infos, &item));
+            OT_TRY(text_remember(p, infos, &item));
     } while (ot__parse_accept(p, ','));
     return ot__parse_expect(p, '>');
 }
 
-static ot_status add_outputs(ot_graph *graph, const descriptions *outputs)
+static ot_status text_add_outputs(ot_graph *graph, const descriptions *outputs)
 {
     for (int i = 0; i < outputs->n; i++) {
         ot_value *value;
@@ -120,7 +120,7 @@ static ot_status add_outputs(ot_graph *graph, const descriptions *outputs)
         OT_TRY(ot__find_node_input(graph, outputs->items[i].name, &value));
         OT_TRY(ot__made(ot__graph_add_output(graph, value)));
         if (!value->is_input)
-            apply(&outputs->items[i], value);
+            text_apply(&outputs->items[i], value);
     }
     return OT_OK;
 }
@@ -131,7 +131,7 @@ static void apply_infos(ot_graph *graph, const descriptions *infos)
         ot_value *value = ot__graph_find(graph, infos->items[i].name);
 
         if (value && value->producer)
-            apply(&infos->items[i], value);
+            text_apply(&infos->items[i], value);
     }
 }
 
@@ -147,7 +147,7 @@ static ot_status parse_graph(ot__parser *p, ot_graph *graph)
     ot__drop_initialized_inputs(graph);
     OT_TRY(ot__parse_nodes(p, graph));
     apply_infos(graph, &infos);
-    return add_outputs(graph, &outputs);
+    return text_add_outputs(graph, &outputs);
 }
 
 ot_status ot__parse_graph(ot__parser *p, ot_graph *graph)
@@ -184,9 +184,10 @@ static ot_status parse_names(ot__parser *p, names *list)
     return OT_OK;
 }
 
-static ot_status find_values(ot__parser *p, ot_graph *graph, const names *list,
-                             ot_status (*find)(ot_graph *graph, const char *name, ot_value **out),
-                             ot_value ***out)
+static ot_status text_find_values(ot__parser *p, ot_graph *graph, const names *list,
+                                  ot_status (*find)(ot_graph *graph, const char *name,
+                                                    ot_value **out),
+                                  ot_value ***out)
 {
     *out = ot__arena_alloc(p->model->arena, ((size_t)list->n + 1) * sizeof **out);
     OT_TRY(ot__made(*out));
@@ -227,10 +228,10 @@ static ot_status parse_call(ot__parser *p, ot_graph *graph, const char *name, co
     OT_TRY(ot__parse_expect(p, '('));
     OT_TRY(parse_names(p, &inputs));
     OT_TRY(ot__parse_expect(p, ')'));
-    OT_TRY(find_values(p, graph, &inputs, ot__find_node_input, &input_values));
+    OT_TRY(text_find_values(p, graph, &inputs, ot__find_node_input, &input_values));
     if (head.n_attrs == 0)
         OT_TRY(ot__parse_attr_list(p, &head));
-    OT_TRY(find_values(p, graph, outputs, ot__find_node_output, &output_values));
+    OT_TRY(text_find_values(p, graph, outputs, ot__find_node_output, &output_values));
     node = ot__graph_add_node(graph, domain, op_type, name, input_values, inputs.n, output_values,
                               outputs->n);
     OT_TRY(ot__made(node));

@@ -8,12 +8,12 @@
 #include "onnx/text/parse.h"
 
 // ASCII only, whatever the locale.
-static bool is_space(char c)
+static bool is_lex_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_digit(char c)
+static bool is_lex_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -28,13 +28,13 @@ static bool is_word_start(char c)
     return is_letter(c) || c == '_';
 }
 
-static void skip_space(ot__parser *p)
+static void skip_lex_space(ot__parser *p)
 {
     while (p->at < p->end) {
         if (*p->at == '#')
             while (p->at < p->end && *p->at != '\n')
                 p->at++;
-        else if (is_space(*p->at))
+        else if (is_lex_space(*p->at))
             p->at++;
         else
             return;
@@ -43,7 +43,7 @@ static void skip_space(ot__parser *p)
 
 bool ot__parse_at_end(ot__parser *p)
 {
-    skip_space(p);
+    skip_lex_space(p);
     return p->at == p->end;
 }
 
@@ -66,7 +66,7 @@ ot_status ot__parse_locate(ot__parser *p, ot_status status)
 
     if (status == OT_OK)
         return OT_OK;
-    skip_space(p);
+    skip_lex_space(p);
     for (const char *c = p->begin; c < p->at; c++) {
         column = *c == '\n' ? 1 : column + 1;
         line += *c == '\n';
@@ -134,10 +134,10 @@ ot__bytes ot__parse_peek_word(ot__parser *p)
 {
     const char *at;
 
-    skip_space(p);
+    skip_lex_space(p);
     at = p->at;
     if (at < p->end && is_word_start(*at))
-        while (at < p->end && (is_word_start(*at) || is_digit(*at)))
+        while (at < p->end && (is_word_start(*at) || is_lex_digit(*at)))
             at++;
     return (ot__bytes){(const uint8_t *)p->at, (size_t)(at - p->at)};
 }
@@ -147,7 +147,7 @@ bool ot__word_is(ot__bytes word, const char *text)
     return word.size == strlen(text) && memcmp(word.data, text, word.size) == 0;
 }
 
-static ot_status take_word(ot__parser *p, const char **out)
+static ot_status lex_word(ot__parser *p, const char **out)
 {
     ot__bytes word = ot__parse_peek_word(p);
 
@@ -162,7 +162,7 @@ ot_status ot__parse_word(ot__parser *p, const char **out)
 
     if (ot__parse_peek_word(p).size == 0)
         return ot__parse_error(p, "expected a name, found %s", found(p, text, sizeof text));
-    return take_word(p, out);
+    return lex_word(p, out);
 }
 
 ot_status ot__parse_name(ot__parser *p, const char **out)
@@ -175,7 +175,7 @@ ot_status ot__parse_optional_name(ot__parser *p, const char **out)
     *out = "";
     if (ot__parse_peek(p) == '"')
         return ot__parse_text(p, out);
-    return ot__parse_peek_word(p).size > 0 ? take_word(p, out) : OT_OK;
+    return ot__parse_peek_word(p).size > 0 ? lex_word(p, out) : OT_OK;
 }
 
 ot_status ot__parse_quoted(ot__parser *p, ot__string *out)
@@ -237,9 +237,9 @@ bool ot__parse_is_float_word(ot__parser *p)
     return false;
 }
 
-static const char *skip_digits(const char *at, const char *end)
+static const char *skip_lex_digits(const char *at, const char *end)
 {
-    while (at < end && is_digit(*at))
+    while (at < end && is_lex_digit(*at))
         at++;
     return at;
 }
@@ -250,18 +250,18 @@ static const char *end_of_number(const char *at, const char *end, bool *is_float
     const char *start = at;
 
     *is_float = false;
-    at = skip_digits(at, end);
+    at = skip_lex_digits(at, end);
     if (at == start)
         return start;
     if (at < end && *at == '.') {
         *is_float = true;
-        at = skip_digits(at + 1, end);
+        at = skip_lex_digits(at + 1, end);
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
         *is_float = true;
         at++;
         at += at < end && (*at == '+' || *at == '-');
-        at = skip_digits(at, end);
+        at = skip_lex_digits(at, end);
     }
     return at;
 }
@@ -274,7 +274,7 @@ ot_status ot__parse_number(ot__parser *p, ot__number *out)
     int n;
 
     *out = (ot__number){0};
-    skip_space(p);
+    skip_lex_space(p);
     if (ot__parse_is_float_word(p)) {
         end = p->at + ot__parse_peek_word(p).size;
         out->is_float = true;

@@ -59,7 +59,7 @@ static ot_status parse_entry(ot__parser *p, ot__bytes key)
                            (const char *)key.data);
 }
 
-static ot_status parse_header(ot__parser *p)
+static ot_status text_model_header(ot__parser *p)
 {
     if (!ot__parse_accept(p, '<'))
         return ot__model_set_opset(p->model, "", default_opset);
@@ -79,7 +79,7 @@ static ot_status parse_model(ot__parser *p)
     int capacity = 0;
 
     model->ir_version = default_ir_version;
-    OT_TRY(parse_header(p));
+    OT_TRY(text_model_header(p));
     if (model->ir_version <= 0)
         return ot__parse_error(p, "ir_version is %" PRId64, model->ir_version);
     OT_TRY(ot__parse_graph(p, model->graph));

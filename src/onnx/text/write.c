@@ -19,7 +19,7 @@ void ot__print_quoted(ot__buf *out, const void *bytes, size_t n_bytes)
     ot__buf_text(out, "\"");
 }
 
-static bool is_word(const char *text, size_t n)
+static bool is_text_word(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         bool is_letter = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z');
@@ -32,7 +32,7 @@ static bool is_word(const char *text, size_t n)
 
 void ot__print_name(ot__buf *out, const void *bytes, size_t n_bytes)
 {
-    if (is_word(bytes, n_bytes))
+    if (is_text_word(bytes, n_bytes))
         ot__buf_append(out, bytes, n_bytes);
     else
         ot__print_quoted(out, bytes, n_bytes);
@@ -79,7 +79,7 @@ static void print_shape(ot__printer *printer, const ot_value *value)
         ot__buf_text(printer->out, "]");
 }
 
-static void print_value(ot__printer *printer, const ot_value *value)
+static void print_text_value(ot__printer *printer, const ot_value *value)
 {
     if (value->kind == OT_VALUE_TENSOR && value->dtype != OT_DTYPE_UNDEFINED) {
         ot__buf_text(printer->out, ot__dtype_onnx_name(value->dtype));
@@ -101,7 +101,7 @@ static void print_values(ot__printer *printer, ot_value *const *values, int n)
     ot__buf_text(printer->out, "(");
     for (int i = 0; i < n; i++) {
         ot__buf_text(printer->out, i ? ", " : "");
-        print_value(printer, values[i]);
+        print_text_value(printer, values[i]);
     }
     ot__buf_text(printer->out, ")");
 }
@@ -207,7 +207,7 @@ static void print_inner_values(ot__printer *printer, const ot_graph *graph)
             if (!value || value->kind == OT_VALUE_UNTYPED || value->is_output)
                 continue;
             begin_entry(printer, &is_first);
-            print_value(printer, value);
+            print_text_value(printer, value);
         }
     }
     ot__buf_text(printer->out, is_first ? " " : ">\n");
@@ -316,7 +316,7 @@ static ot__printer printer_to(ot__buf *out, const ot_model *model, const ot__tex
                          .indent = 3};
 }
 
-static ot_status finish(const ot__printer *printer)
+static ot_status finish_text(const ot__printer *printer)
 {
     return printer->status != OT_OK ? printer->status : ot__buf_status(printer->out);
 }
@@ -327,7 +327,7 @@ ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *op
 
     ot__print_graph(&printer, graph);
     ot__buf_text(out, "\n");
-    return finish(&printer);
+    return finish_text(&printer);
 }
 
 ot_status ot__text_write(const ot_model *model, const ot__text_options *options, ot__buf *out)
@@ -339,5 +339,5 @@ ot_status ot__text_write(const ot_model *model, const ot__text_options *options,
     ot__buf_text(out, "\n");
     for (int i = 0; i < model->n_functions; i++)
         print_function(&printer, model->functions[i]);
-    return finish(&printer);
+    return finish_text(&printer);
 }
