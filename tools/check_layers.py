@@ -4,8 +4,8 @@
 
 Usage: check_layers.py [repository]
 
-A layer includes its own headers, the interface headers (`<layer>/<layer>.h`) and the tables (`*.def`) of base, tensor
-and the layers in its row, public headers ("onnxtrain/..."), generated headers, and, with <>, system headers. A layer whose name ends in a
+A layer includes its own headers, the interface headers (`<layer>/<layer>.h`), the tables (`*.def`) and what includes a template
+(`<layer>/by_*.tmpl.h`) of base, tensor and the layers in its row, public headers ("onnxtrain/..."), generated headers, and, with <>, system headers. A layer whose name ends in a
 slash in a row opens its internal headers too. Programs include public headers only.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 GENERATED = {"onnx.pb-c.h": {"onnx"}}  # header: layers that may include it
 BELOW_ALL = ("base", "tensor")
+FOR_ALL = re.compile(r".*\.def|by_\w+\.tmpl\.h")  # besides the interface header
 
 
 def read_layers(path):
@@ -67,7 +68,7 @@ def check_layer_file(layers, source, path):
         elif first not in layers[layer]:
             allowed = " ".join(other for other in layers if other in layers[layer])
             yield line, f"'{layer}' includes '{first}', allowed: {allowed or 'nothing'}"
-        elif rest != f"{first}.h" and not rest.endswith(".def"):
+        elif rest != f"{first}.h" and not FOR_ALL.fullmatch(rest):
             yield line, f"'{name}' is private to '{first}', include '{first}/{first}.h'"
 
 

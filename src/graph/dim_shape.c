@@ -69,6 +69,16 @@ bool ot__shape_is_static(const ot_shape *shape)
     return true;
 }
 
+bool ot__shape_may_equal(const ot_shape *a, const ot_shape *b)
+{
+    if (a->ndim != b->ndim)
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (ot__dim_differs(a->dim[i], b->dim[i]))
+            return false;
+    return true;
+}
+
 int64_t ot__dims_product(ot_model *model, const ot_shape *shape)
 {
     int64_t product = 1;

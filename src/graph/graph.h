@@ -40,6 +40,11 @@ static inline bool ot__dim_same(int64_t a, int64_t b)
 {
     return a == b && a != OT_DIM_UNKNOWN;
 }
+// Known to differ: two numbers.
+static inline bool ot__dim_differs(int64_t a, int64_t b)
+{
+    return ot__dim_is_number(a) && ot__dim_is_number(b) && a != b;
+}
 int64_t ot__dim_symbol(ot_model *model, const char *name); // unknown for "" or NULL
 const char *ot__dim_text(const ot_model *model, int64_t dim, char *text,
                          size_t size); // "3", "batch", "?"
@@ -57,7 +62,8 @@ int64_t ot__dim_mod(ot_model *model, int64_t a, int64_t b);
 // one has none.
 int64_t ot__dim_evaluate(const ot_model *model, int64_t dim,
                          int64_t (*lookup)(void *context, const char *name), void *context);
-bool ot__shape_is_static(const ot_shape *shape); // all numbers
+bool ot__shape_is_static(const ot_shape *shape);                // all numbers
+bool ot__shape_may_equal(const ot_shape *a, const ot_shape *b); // as many axes, no extents differ
 int64_t ot__dims_product(ot_model *model, const ot_shape *shape);
 // Broadcast with symbols: equal symbols stay, a symbol against a number > 1 gives the number,
 // against 1 the symbol, two different symbols an unknown extent.

@@ -15,12 +15,9 @@ void ot__infer_same_shape(ot_infer *c)
 bool ot__infer_matches(ot_infer *c, int a, int b)
 {
     const ot_shape *x = ot_infer_shape(c, a), *y = ot_infer_shape(c, b);
-    bool fits = x->ndim == y->ndim;
+    const bool fits = ot__shape_may_equal(x, y);
     char x_text[120], y_text[120];
 
-    for (int k = 0; fits && k < x->ndim; k++)
-        fits = !ot__dim_is_number(x->dim[k]) || !ot__dim_is_number(y->dim[k]) ||
-               x->dim[k] == y->dim[k];
     if (!fits)
         ot_infer_fail(c, "inputs %d and %d have shapes %s and %s, expected the same", a, b,
                       ot__dims_text(ot_infer_node(c)->graph->model, x, x_text, sizeof(x_text)),

@@ -161,12 +161,29 @@ ot_status ot__kernel_refused(const ot_node *node);
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills state and scratch_bytes
 void ot__kernel_release(const ot_kernel *kernel, void *state);
 
+// ---- memory of an input or output in ot_kernel.run; NULL where it is absent ----
+
+static inline void *ot__run_in(const ot_run *r, int i)
+{
+    return i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
+}
+
+static inline void *ot__run_out(const ot_run *r, int i)
+{
+    return i < r->n_out && r->out[i] != NULL ? r->out[i]->data : NULL;
+}
+
 // ---- entries of kernel lists that give the same bits for any number of threads ----
 
 #define OT__SIMD_KERNEL(types_, can_run_, prepare_, run_)                                          \
     {                                                                                              \
         .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
         .prepare = prepare_, .run = run_                                                           \
+    }
+#define OT__FORMS_KERNEL(types_, can_run_, forms_, prepare_, run_)                                 \
+    {                                                                                              \
+        .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
+        .forms = forms_, .prepare = prepare_, .run = run_                                          \
     }
 #define OT__REF_KERNEL(types_, prepare_, run_)                                                     \
     {                                                                                              \

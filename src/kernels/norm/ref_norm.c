@@ -7,14 +7,5 @@
 
 enum { COLUMNS = 64 };
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_norm.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_norm.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/norm/ref_norm.tmpl.h"
+#include "kernels/by_float.tmpl.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-void FN(batch_norm)(T *y, const T *x, const T *scale, const T *b, const T *mean, const T *var,
-                    double epsilon, int64_t n, int64_t c, int64_t inner)
+void FN(ot__ref_batch_norm)(T *y, const T *x, const T *scale, const T *b, const T *mean,
+                            const T *var, double epsilon, int64_t n, int64_t c, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (n * c * inner > OT_PAR_MIN)
     for (int64_t i = 0; i < n * c; i++) {
@@ -11,7 +11,19 @@ void FN(batch_norm)(T *y, const T *x, const T *scale, const T *b, const T *mean,
     }
 }
 
-void FN(channel_moments)(T *mean, T *var, const T *x, int64_t n, int64_t c, int64_t inner)
+void FN(ot__ref_batch_norm_relu)(T *y, const T *x, const T *scale, const T *b, const T *mean,
+                                 const T *inv, int64_t n, int64_t c, int64_t inner)
+{
+    for (int64_t i = 0; i < n * c * inner; i++) {
+        const int64_t at = i / inner % c;
+        const double v =
+            ((double)x[i] - (double)mean[at]) * (double)inv[at] * (double)scale[at] + (double)b[at];
+
+        y[i] = (T)(v < 0 ? 0 : v);
+    }
+}
+
+void FN(ot__ref_channel_moments)(T *mean, T *var, const T *x, int64_t n, int64_t c, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (n * c * inner > OT_PAR_MIN)
     for (int64_t channel = 0; channel < c; channel++) {
@@ -32,20 +44,20 @@ void FN(channel_moments)(T *mean, T *var, const T *x, int64_t n, int64_t c, int6
     }
 }
 
-void FN(inv_std)(T *inv, const T *var, double epsilon, int64_t n)
+void FN(ot__ref_inv_std)(T *inv, const T *var, double epsilon, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         inv[i] = (T)(1 / sqrt((double)var[i] + epsilon));
 }
 
-void FN(running)(T *running, const T *batch, double momentum, int64_t n)
+void FN(ot__ref_running)(T *running, const T *batch, double momentum, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         running[i] = (T)((double)running[i] * momentum + (double)batch[i] * (1 - momentum));
 }
 
-void FN(batch_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const T *scale,
-                         const T *mean, const T *inv, int64_t n, int64_t c, int64_t inner)
+void FN(ot__ref_batch_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const T *scale,
+                                 const T *mean, const T *inv, int64_t n, int64_t c, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (n * c * inner > OT_PAR_MIN)
     for (int64_t channel = 0; channel < c; channel++) {
@@ -73,8 +85,8 @@ void FN(batch_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const
     }
 }
 
-void FN(layer_norm)(T *y, T *mean, T *inv, const T *x, const T *scale, const T *b, double epsilon,
-                    bool centered, int64_t rows, int64_t columns)
+void FN(ot__ref_layer_norm)(T *y, T *mean, T *inv, const T *x, const T *scale, const T *b,
+                            double epsilon, bool centered, int64_t rows, int64_t columns)
 {
 #pragma omp parallel for schedule(static) if (rows * columns > OT_PAR_MIN)
     for (int64_t r = 0; r < rows; r++) {
@@ -98,8 +110,8 @@ void FN(layer_norm)(T *y, T *mean, T *inv, const T *x, const T *scale, const T *
 }
 
 // Columns first, in an order of rows that no number of threads changes; then the rows.
-void FN(layer_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const T *scale,
-                         const T *mean, const T *inv, int64_t rows, int64_t columns)
+void FN(ot__ref_layer_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const T *scale,
+                                 const T *mean, const T *inv, int64_t rows, int64_t columns)
 {
 #pragma omp parallel for schedule(static) if (rows * columns > OT_PAR_MIN)
     for (int64_t first = 0; first < columns; first += COLUMNS) {

@@ -1,222 +1,385 @@
 // SPDX-License-Identifier: Apache-2.0
+// Y = (X - mean) / sqrt(var + epsilon) * scale + B, by stored statistics or by the batch's, which
+// are then blended into the running ones; also with what follows in residual networks: + Z, Relu.
 #include "ops/norm/batch_norm.h"
-#include "ops/move/move.h"
 
-#include <string.h>
+enum { SAVED_MEAN = OT__BN_MEAN, SAVED_INV_STD = OT__BN_VAR }; // inputs of BatchNormReluAgain
 
-// ---- inference and kernels ----
+// ---- inference ----
 
-void ot__batch_norm_infer(ot_infer *c)
+bool ot__infer_channels(ot_infer *c, int x, int n_axes, int first, int last, int64_t *channels)
 {
-    const ot_shape *x = ot_infer_shape(c, OT__BN_X);
-    int64_t channels;
-    const ot_dtype dtype = ot_infer_dtype(c, OT__BN_X);
+    const ot_shape *shape = ot_infer_shape(c, x);
 
-    if (x->ndim < 2) {
-        ot_infer_fail(c, "X has %d axes, expected at least 2", x->ndim);
-        return;
+    if (shape->ndim < n_axes) {
+        ot_infer_fail(c, "X has %d axes, expected at least %d", shape->ndim, n_axes);
+        return false;
     }
-    channels = x->dim[1];
-    for (int i = OT__BN_SCALE; i <= OT__BN_VAR; i++) {
+    *channels = shape->dim[1];
+    for (int i = first; i <= last; i++) {
         const ot_shape *v = ot_infer_shape(c, i);
 
-        if (v->ndim != 1 ||
-            (ot_dim_is_number(channels) && ot_dim_is_number(v->dim[0]) && v->dim[0] != channels)) {
+        if (v->ndim != 1 || ot__dim_differs(*channels, v->dim[0])) {
             ot_infer_fail(c, "input %d must have one element a channel", i);
-            return;
+            return false;
         }
-        if (!ot_dim_is_number(channels))
-            channels = v->dim[0];
+        if (!ot_dim_is_number(*channels))
+            *channels = v->dim[0];
     }
+    return true;
+}
+
+static void batch_norm_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, OT__BN_X);
+    const ot_dtype dtype = ot_infer_dtype(c, OT__BN_X);
+    int64_t channels;
+
+    if (ot_infer_has(c, OT__BN_Z) && !ot__shape_equal(ot_infer_shape(c, OT__BN_Z), x)) {
+        ot_infer_fail(c, "X and Z have different shapes");
+        return;
+    }
+    if (!ot__infer_channels(c, OT__BN_X, 2, OT__BN_SCALE, OT__BN_VAR, &channels))
+        return;
     ot_infer_set(c, OT__BN_Y, dtype, x);
     for (int i = OT__BN_RUNNING_MEAN; i <= OT__BN_SAVED_SPREAD; i++)
         ot_infer_set(c, i, dtype, &OT_SHAPE(channels));
 }
 
-void ot__channel_extents(const ot_shape *x, int64_t *n, int64_t *channels, int64_t *inner)
+// ---- what a node does ----
+
+static bool has_relu(const ot_op_def *op)
 {
-    *n = x->dim[0];
-    *channels = x->dim[1];
-    *inner = 1;
-    for (int i = 2; i < x->ndim; i++)
-        *inner *= x->dim[i];
+    return ot__op_input_port(op, OT__BN_Z) != NULL;
 }
 
-ot__batch_norm *ot__batch_norm_prepare(ot_prep *p)
+bool ot__batch_norm_is_internal(const ot_op_def *op)
 {
-    const ot_arg *x = ot_prep_in(p, OT__BN_X);
+    return (ot__op_input_port(op, OT__BN_MEAN)->flags & OT_PORT_STATE) != 0;
+}
+
+// Before opset 14 there was no attribute: more outputs than one meant training.
+bool ot__batch_norm_is_training(const ot_node *node)
+{
+    if (has_relu(node->op))
+        return true;
+    if (ot__batch_norm_is_internal(node->op) || node->op->since >= 14)
+        return ot_attr_int(node, "training_mode") != 0;
+    for (int i = 1; i < node->n_outputs; i++)
+        if (node->outputs[i])
+            return true;
+    return false;
+}
+
+ot_status ot__batch_norm_state(ot_prep *p, int x)
+{
+    const ot_arg *arg = ot_prep_in(p, x);
+    const ot_shape *shape = &arg->shape;
     ot__batch_norm *norm = ot_prep_state(p, sizeof(*norm));
 
     if (!norm)
-        return NULL;
-    ot__channel_extents(&x->shape, &norm->n, &norm->channels, &norm->inner);
+        return OT_ERR_NO_MEMORY;
+    norm->n = shape->dim[0];
+    norm->channels = shape->dim[1];
+    norm->inner = 1;
+    for (int i = 2; i < shape->ndim; i++)
+        norm->inner *= shape->dim[i];
     norm->epsilon = (double)ot_attr_float(ot_prep_node(p), "epsilon");
-    norm->momentum = (double)ot_attr_float(ot_prep_node(p), "momentum");
-    ot_prep_scratch(p, 2 * (size_t)norm->channels * ot_dtype_size(x->dtype)); // mean, variance
-    return norm;
-}
-
-static void *output_of(const ot_run *r, int i)
-{
-    return i < r->n_out && r->out[i] ? r->out[i]->data : NULL;
-}
-
-// The memory of input i, or a copy of it in output `to` when that has other memory.
-static void copy_out(const ot_run *r, int to, int i)
-{
-    void *out = output_of(r, to);
-
-    if (out && out != r->in[i]->data && r->in[i]->count > 0)
-        memcpy(out, r->in[i]->data, (size_t)r->in[i]->count * ot_dtype_size(r->in[i]->dtype));
-}
-
-static void blend(const ot__batch_norm *p, ot_dtype dtype, void *running, const void *batch)
-{
-    if (p->n * p->inner == 0) // an empty batch has no statistics
-        return;
-    if (dtype == OT_F32)
-        ot__ref_running_f32(running, batch, p->momentum, p->channels);
-    else
-        ot__ref_running_f64(running, batch, p->momentum, p->channels);
-}
-
-// Running statistics: updated in the inputs and shown in the outputs, or only in the outputs.
-static void update(const ot_run *r, const ot__batch_norm *p, int input, int output,
-                   const void *batch)
-{
-    const ot_dtype dtype = r->in[OT__BN_X]->dtype;
-
-    if (p->updates_inputs)
-        blend(p, dtype, r->in[input]->data, batch);
-    copy_out(r, output, input);
-    if (!p->updates_inputs && output_of(r, output))
-        blend(p, dtype, output_of(r, output), batch);
-}
-
-static void save(const ot_run *r, const ot__batch_norm *p, const void *mean, const void *var)
-{
-    const ot_dtype dtype = r->in[OT__BN_X]->dtype;
-    const size_t n_bytes = (size_t)p->channels * ot_dtype_size(dtype);
-    void *saved_mean = output_of(r, OT__BN_SAVED_MEAN), *spread = output_of(r, OT__BN_SAVED_SPREAD);
-
-    if (saved_mean && n_bytes > 0)
-        memcpy(saved_mean, mean, n_bytes);
-    if (spread && n_bytes > 0 && !p->saves_inv_std)
-        memcpy(spread, var, n_bytes);
-    else if (spread && dtype == OT_F32)
-        ot__ref_inv_std_f32(spread, var, p->epsilon, p->channels);
-    else if (spread)
-        ot__ref_inv_std_f64(spread, var, p->epsilon, p->channels);
-}
-
-void ot__batch_norm_finish(const ot_run *r, const void *mean, const void *var)
-{
-    const ot__batch_norm *p = r->state;
-
-    save(r, p, mean, var);
-    if (p->is_training) {
-        update(r, p, OT__BN_MEAN, OT__BN_RUNNING_MEAN, mean);
-        update(r, p, OT__BN_VAR, OT__BN_RUNNING_VAR, var);
-    } else {
-        copy_out(r, OT__BN_RUNNING_MEAN, OT__BN_MEAN);
-        copy_out(r, OT__BN_RUNNING_VAR, OT__BN_VAR);
-    }
-}
-
-ot_status ot__batch_norm_run(const ot_run *r)
-{
-    const ot__batch_norm *p = r->state;
-    const ot_dtype dtype = r->in[OT__BN_X]->dtype;
-    const void *x = r->in[OT__BN_X]->data, *scale = r->in[OT__BN_SCALE]->data,
-               *bias = r->in[OT__BN_BIAS]->data;
-    void *batch_mean = r->scratch,
-         *batch_var = (char *)r->scratch + (size_t)p->channels * ot_dtype_size(dtype);
-    const void *mean = p->is_training ? batch_mean : r->in[OT__BN_MEAN]->data,
-               *var = p->is_training ? batch_var : r->in[OT__BN_VAR]->data;
-
-    if (p->is_training && dtype == OT_F32)
-        ot__ref_channel_moments_f32(batch_mean, batch_var, x, p->n, p->channels, p->inner);
-    else if (p->is_training)
-        ot__ref_channel_moments_f64(batch_mean, batch_var, x, p->n, p->channels, p->inner);
-    if (dtype == OT_F32)
-        ot__ref_batch_norm_f32(r->out[OT__BN_Y]->data, x, scale, bias, mean, var, p->epsilon, p->n,
-                               p->channels, p->inner);
-    else
-        ot__ref_batch_norm_f64(r->out[OT__BN_Y]->data, x, scale, bias, mean, var, p->epsilon, p->n,
-                               p->channels, p->inner);
-    ot__batch_norm_finish(r, mean, var);
+    if (!ot__channels_of(shape, arg->form, &norm->layout))
+        return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     return OT_OK;
 }
 
-// ---- gradients ----
-
-ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x)
+static ot_status batch_norm_describe(ot_prep *p)
 {
-    int64_t axes[OT_MAX_NDIM];
-    const int n = ot_value_shape(x)->ndim - 2;
+    const ot_node *node = ot_prep_node(p);
+    ot__batch_norm *norm;
 
-    if (!ot__grad_knows_axes(g, x))
-        return NULL;
-    for (int i = 0; i < n; i++)
-        axes[i] = i + 1;
-    return n == 0 ? v : ot_emit2(g, "Unsqueeze", v, ot_emit_constant_i64(g, axes, n));
+    OT_TRY(ot__batch_norm_state(p, OT__BN_X));
+    norm = p->state;
+    norm->momentum = (double)ot_attr_float(node, "momentum");
+    norm->is_training = ot__batch_norm_is_training(node);
+    norm->is_internal = ot__batch_norm_is_internal(node->op);
+    norm->relu = has_relu(node->op);
+    return OT_OK;
 }
 
-ot_value *ot__emit_channel_sum(ot_grad *g, ot_value *v, bool keep_axes)
-{
-    int64_t axes[OT_MAX_NDIM];
-    int n = 0;
-    ot_value *in[2] = {v, NULL};
+// ---- reference ----
 
-    if (!v || !ot__grad_knows_axes(g, v))
+static ot_status batch_norm_prepare_ref(ot_prep *p)
+{
+    enum { VECTORS = 2 }; // mean, variance
+    const ot_arg *x = ot_prep_in(p, OT__BN_X);
+
+    ot_prep_scratch(p, VECTORS * (size_t)x->shape.dim[1] * ot_dtype_size(x->dtype));
+    return batch_norm_describe(p);
+}
+
+static ot_status batch_norm_again_prepare_ref(ot_prep *p)
+{
+    return ot__batch_norm_state(p, OT__BN_X);
+}
+
+#define TEMPLATE "ops/norm/batch_norm.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+
+// ---- f32 by vector code, in whatever form X has ----
+
+static bool batch_norm_can_simd(const ot_prep *p)
+{
+    return ot_prep_in(p, OT__BN_X)->count > 0;
+}
+
+static void batch_norm_forms(ot_prep *p)
+{
+    const ot_form *form = ot_prep_offered_in(p, OT__BN_X);
+
+    ot_prep_want_in(p, OT__BN_X, form);
+    ot_prep_want_in(p, OT__BN_Z, form);
+    ot_prep_want_out(p, OT__BN_Y, form);
+}
+
+static ot_status batch_norm_prepare_simd(ot_prep *p)
+{
+    enum { VECTORS = 4 }; // mean, variance, factor, offset
+    const ot__batch_norm *norm;
+
+    OT_TRY(batch_norm_describe(p));
+    norm = p->state;
+    ot_prep_scratch(p, ot__norm_scratch_bytes(&norm->layout) +
+                           VECTORS * (size_t)norm->channels * sizeof(float));
+    return OT_OK;
+}
+
+static ot_status batch_norm_run_simd(const ot_run *r)
+{
+    const ot__batch_norm *p = r->state;
+    const ot__norms *norms = ot__norms_best();
+    const float *x = r->in[OT__BN_X]->data, *scale = r->in[OT__BN_SCALE]->data;
+    float *batch_mean = (void *)((uint8_t *)r->scratch + ot__norm_scratch_bytes(&p->layout));
+    float *batch_var = batch_mean + p->channels, *factor = batch_var + p->channels;
+    const float *mean = p->is_training ? batch_mean : r->in[OT__BN_MEAN]->data;
+    const float *var = p->is_training ? batch_var : r->in[OT__BN_VAR]->data;
+
+    if (p->is_training)
+        norms->moments(batch_mean, batch_var, x, &p->layout, r->scratch);
+    ot__ref_inv_std_f32(factor, var, p->epsilon, p->channels); // as it is saved
+    for (int64_t c = 0; c < p->channels; c++)
+        factor[c] = ot__batch_norm_factor(scale[c], factor[c]);
+    norms->apply(&(ot__norm_apply){.mean = mean,
+                                   .factor = factor,
+                                   .offset = r->in[OT__BN_BIAS]->data,
+                                   .x = x,
+                                   .z = ot__run_in(r, OT__BN_Z),
+                                   .y = r->out[OT__BN_Y]->data,
+                                   .relu = p->relu},
+                 &p->layout);
+    batch_norm_finish_f32(r, mean, var);
+    return OT_OK;
+}
+
+static ot_status batch_norm_again_prepare_simd(ot_prep *p)
+{
+    ot_prep_scratch(p, (size_t)ot_prep_in(p, OT__BN_X)->shape.dim[1] * sizeof(float)); // factor
+    return ot__batch_norm_state(p, OT__BN_X);
+}
+
+static ot_status batch_norm_again_run_simd(const ot_run *r)
+{
+    const ot__batch_norm *p = r->state;
+    const float *scale = r->in[OT__BN_SCALE]->data, *inv_std = r->in[SAVED_INV_STD]->data;
+    float *factor = r->scratch;
+
+    for (int64_t c = 0; c < p->channels; c++)
+        factor[c] = ot__batch_norm_factor(scale[c], inv_std[c]);
+    ot__norms_best()->apply(&(ot__norm_apply){.mean = r->in[SAVED_MEAN]->data,
+                                              .factor = factor,
+                                              .offset = r->in[OT__BN_BIAS]->data,
+                                              .x = r->in[OT__BN_X]->data,
+                                              .y = r->out[OT__BN_Y]->data,
+                                              .relu = true},
+                            &p->layout);
+    return OT_OK;
+}
+
+// Y = Relu((X - mean) * inv_std * scale + B), with what it saved of X.
+static ot_value *batch_norm_recompute(ot_grad *g)
+{
+    ot_value *in[] = {ot_grad_x(g, OT__BN_X), ot_grad_x(g, OT__BN_SCALE), ot_grad_x(g, OT__BN_BIAS),
+                      NULL, NULL};
+
+    if (ot_grad_x(g, OT__BN_Z) != NULL || !ot_expand_wants(g, OT__BN_SAVED_MEAN) ||
+        !ot_expand_wants(g, OT__BN_SAVED_SPREAD))
         return NULL;
-    for (int i = 0; i < ot_value_shape(v)->ndim; i++)
-        if (i != 1)
-            axes[n++] = i;
-    in[1] = ot_emit_constant_i64(g, axes, n);
+    in[SAVED_MEAN] = ot_grad_y(g, OT__BN_SAVED_MEAN);
+    in[SAVED_INV_STD] = ot_grad_y(g, OT__BN_SAVED_SPREAD);
     return ot_emit_output(
-        g, ot_emit(g, "ReduceSum", keep_axes ? "keepdims = 1" : "keepdims = 0", in, 2, 1), 0);
+        g, ot_emit(g, "ai.onnxtrain.BatchNormReluAgain", NULL, in, (int)OT_COUNT(in), 1), 0);
 }
 
-// Y = (X - mean) * inv * scale + B with inv = 1 / sqrt(var + epsilon), which does not depend on X:
-// dX = dY * scale * inv, dscale = inv * sum(dY * (X - mean)), dB = sum(dY).
-void ot__batch_norm_stored_grad(ot_grad *g)
+// ---- records ----
+
+enum {
+    KEPT = OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32,
+    STATISTIC = OT_PORT_NO_GRAD | OT_PORT_STATISTIC | OT_PORT_F32
+};
+
+static const ot_port batch_norm_in[] = {{"X", "T", 0},
+                                        {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+                                        {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
+                                        {"input_mean", "T", STATISTIC},
+                                        {"input_var", "T", STATISTIC},
+                                        {0}};
+static const ot_port internal_in[] = {{"X", "T", 0},
+                                      {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+                                      {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
+                                      {"input_mean", "T", STATISTIC | OT_PORT_STATE},
+                                      {"input_var", "T", STATISTIC | OT_PORT_STATE},
+                                      {0}};
+static const ot_port batch_norm_relu_in[] = {{"X", "T", 0},
+                                             {"scale", "T", OT_PORT_F32},
+                                             {"B", "T", OT_PORT_F32},
+                                             {"input_mean", "T", STATISTIC | OT_PORT_STATE},
+                                             {"input_var", "T", STATISTIC | OT_PORT_STATE},
+                                             {"Z", "T", OT_PORT_OPTIONAL},
+                                             {0}};
+static const ot_port batch_norm_again_in[] = {{"X", "T", 0},
+                                              {"scale", "T", OT_PORT_F32},
+                                              {"B", "T", OT_PORT_F32},
+                                              {"saved_mean", "T", OT_PORT_F32},
+                                              {"saved_inv_std", "T", OT_PORT_F32},
+                                              {0}};
+static const ot_port batch_norm_out_7[] = {{"Y", "T", 0},
+                                           {"mean", "T", KEPT},
+                                           {"var", "T", KEPT},
+                                           {"saved_mean", "T", KEPT},
+                                           {"saved_var", "T", KEPT},
+                                           {0}};
+static const ot_port batch_norm_out[] = {
+    {"Y", "T", 0}, {"running_mean", "T", KEPT}, {"running_var", "T", KEPT}, {0}};
+static const ot_port internal_out[] = {{"Y", "T", 0},
+                                       {"running_mean", "T", KEPT | OT_PORT_STATE},
+                                       {"running_var", "T", KEPT | OT_PORT_STATE},
+                                       {"saved_mean", "T", KEPT},
+                                       {"saved_inv_std", "T", KEPT},
+                                       {0}};
+static const ot_port batch_norm_again_out[] = {{"Y", "T", 0}, {0}};
+
+static const ot_attr_spec batch_norm_attrs_7[] = {
+    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
+    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
+    {.name = "spatial", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {0},
+};
+static const ot_attr_spec batch_norm_attrs_9[] = {
+    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
+    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
+    {0},
+};
+static const ot_attr_spec batch_norm_attrs[] = {
+    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
+    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
+    {.name = "training_mode", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    {0},
+};
+static const ot_attr_spec internal_attrs[] = {
+    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
+    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
+    {.name = "training_mode", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {0},
+};
+
+static const ot_kernel batch_norm_kernels[] = {
+    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_forms, batch_norm_prepare_simd,
+                     batch_norm_run_simd),
+    OT__REF_KERNEL("T: f32", batch_norm_prepare_ref, batch_norm_run_f32),
+    OT__REF_KERNEL("T: f64", batch_norm_prepare_ref, batch_norm_run_f64),
+    {0},
+};
+static const ot_kernel batch_norm_again_kernels[] = {
+    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_forms, batch_norm_again_prepare_simd,
+                     batch_norm_again_run_simd),
+    OT__REF_KERNEL("T: f32", batch_norm_again_prepare_ref, batch_norm_again_run_f32),
+    OT__REF_KERNEL("T: f64", batch_norm_again_prepare_ref, batch_norm_again_run_f64),
+    {0},
+};
+
+static void drop_spatial(ot_upgrade *u)
 {
-    ot_value *x = ot_grad_x(g, OT__BN_X), *dy = ot_grad_dy(g, OT__BN_Y);
-    ot_value *scale = ot_grad_x(g, OT__BN_SCALE), *var = ot_grad_x(g, OT__BN_VAR), *inv = NULL;
-    const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
-
-    if (!dy)
-        return;
-    if (ot_grad_wants(g, OT__BN_X) || ot_grad_wants(g, OT__BN_SCALE))
-        inv = ot_emit1(
-            g, "Reciprocal",
-            ot_emit1(g, "Sqrt", ot_emit2(g, "Add", var, ot_emit_constant(g, epsilon, var))));
-    if (ot_grad_wants(g, OT__BN_X))
-        ot_grad_set_dx(
-            g, OT__BN_X,
-            ot_emit2(g, "Mul", dy, ot__emit_channels(g, ot_emit2(g, "Mul", scale, inv), x)));
-    if (ot_grad_wants(g, OT__BN_SCALE)) {
-        ot_value *mean = ot__emit_channels(g, ot_grad_x(g, OT__BN_MEAN), x);
-        ot_value *product = ot_emit2(g, "Mul", dy, ot_emit2(g, "Sub", x, mean));
-        ot_grad_set_dx(g, OT__BN_SCALE,
-                       ot_emit2(g, "Mul", ot__emit_channel_sum(g, product, false), inv));
-    }
-    if (ot_grad_wants(g, OT__BN_BIAS))
-        ot_grad_set_dx(g, OT__BN_BIAS, ot__emit_channel_sum(g, dy, false));
+    if (ot_attr_int(ot_upgrade_node(u), "spatial") != 1)
+        ot_upgrade_fail(u, "spatial is %" PRId64 ", expected 1",
+                        ot_attr_int(ot_upgrade_node(u), "spatial"));
+    ot_upgrade_remove_attr(u, "spatial");
 }
 
-void ot__batch_norm_batch_grad(ot_grad *g, ot_value *mean, ot_value *inv_std)
-{
-    ot_value *const in[] = {ot_grad_dy(g, OT__BN_Y), ot_grad_x(g, OT__BN_X),
-                            ot_grad_x(g, OT__BN_SCALE), mean, inv_std};
-    ot_node *node;
-
-    if (!in[0] || !mean || !inv_std)
-        return;
-    node = ot_emit(g, "com.microsoft.BatchNormalizationGrad", NULL, in, 5, 3);
-    ot_emit_float(g, node, "epsilon", ot_attr_float(ot_grad_node(g), "epsilon"));
-    for (int i = OT__BN_X; i <= OT__BN_BIAS; i++)
-        if (ot_grad_wants(g, i))
-            ot_grad_set_dx(g, i, ot_emit_output(g, node, i));
-}
+const ot_op_def ot__op_batch_normalization[] = {
+    {.name = "BatchNormalization",
+     .since = 7,
+     .inputs = batch_norm_in,
+     .outputs = batch_norm_out_7,
+     .attrs = batch_norm_attrs_7,
+     .types = "T: f32 f64",
+     .infer = batch_norm_infer,
+     .upgrade = drop_spatial},
+    {.name = "BatchNormalization",
+     .since = 9,
+     .inputs = batch_norm_in,
+     .outputs = batch_norm_out_7,
+     .attrs = batch_norm_attrs_9,
+     .types = "T: f32 f64",
+     .infer = batch_norm_infer,
+     .kernels = batch_norm_kernels,
+     .grad = ot__batch_norm_rule},
+    {.name = "BatchNormalization",
+     .since = 14,
+     .inputs = batch_norm_in,
+     .outputs = batch_norm_out,
+     .attrs = batch_norm_attrs,
+     .types = "T: f32 f64",
+     .infer = batch_norm_infer,
+     .kernels = batch_norm_kernels,
+     .grad = ot__batch_norm_rule},
+    {0},
+};
+const ot_op_def ot__op_batch_norm_internal[] = {
+    {.domain = OT__MS,
+     .name = "BatchNormInternal",
+     .since = 1,
+     .inputs = internal_in,
+     .outputs = internal_out,
+     .attrs = internal_attrs,
+     .types = "T: f32 f64",
+     .infer = batch_norm_infer,
+     .kernels = batch_norm_kernels,
+     .grad = ot__batch_norm_rule},
+    {0},
+};
+// BatchNormInternal, an optional sum with Z, and Relu: what lies between them is never stored.
+const ot_op_def ot__op_batch_norm_relu[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "BatchNormRelu",
+     .since = 1,
+     .inputs = batch_norm_relu_in,
+     .outputs = internal_out,
+     .attrs = batch_norm_attrs_9,
+     .types = "T: f32 f64",
+     .infer = batch_norm_infer,
+     .kernels = batch_norm_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .recompute = batch_norm_recompute},
+    {0},
+};
+// Its Y without Z once more, from the statistics that it saved: what is cheap to make again need
+// not be kept until the backward pass.
+const ot_op_def ot__op_batch_norm_relu_again[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "BatchNormReluAgain",
+     .since = 1,
+     .inputs = batch_norm_again_in,
+     .outputs = batch_norm_again_out,
+     .types = "T: f32 f64",
+     .infer = batch_norm_infer,
+     .kernels = batch_norm_again_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+    {0},
+};

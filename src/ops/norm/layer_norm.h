@@ -9,6 +9,7 @@
 typedef struct ot__layer_norm {
     int64_t rows, columns; // columns are normalised together
     double epsilon;
+    bool is_centered; // with a mean
 } ot__layer_norm;
 
 // From attribute `axis` on, the axes of input x are normalised, and input `scale` has their shape
@@ -16,17 +17,8 @@ typedef struct ot__layer_norm {
 // extent 1. False with the failure.
 bool ot__layer_norm_check(ot_infer *c, int x, int scale, int bias, ot_shape *stats);
 // State for input x.
-ot_status ot__layer_norm_prepare(ot_prep *p, int x);
+ot__layer_norm *ot__layer_norm_state(ot_prep *p, int x);
 
 extern const ot_attr_spec ot__layer_norm_attrs[]; // axis, epsilon, stash_type
-
-// ---- gradients (layer_norm_grad.c): inputs dY, X, scale, [mean,] inv_std_var; outputs of X, scale
-// [and bias] ----
-
-void ot__layer_norm_grad_infer(ot_infer *c);
-void ot__invertible_norm_grad_infer(ot_infer *c); // Y for X, bias for mean
-extern const ot_kernel ot__layer_norm_grad_kernels[];
-
-void ot__layer_norm_grad_expand(ot_grad *g);
 
 #endif

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gradients of LayerNormalization and SimplifiedLayerNormalization share: the latter has
-// no mean and no bias.
+// Gradients of layer normalisations. Inputs: dY, X, scale, the mean where something was centered,
+// and the factor last; of the invertible form Y for X and the bias for the mean.
 #include "op/expand.h"
 #include "ops/norm/layer_norm.h"
 
-enum { DY, X, SCALE, MEAN }; // MEAN is left out where nothing is centered; inv_std_var is last
+enum { DY, X, SCALE, MEAN };
 enum { DX, DSCALE, DB };
 
-static bool fits(const ot_shape *a, const ot_shape *b)
-{
-    bool same = a->ndim == b->ndim;
-
-    for (int i = 0; same && i < a->ndim; i++)
-        same =
-            a->dim[i] == b->dim[i] || !ot_dim_is_number(a->dim[i]) || !ot_dim_is_number(b->dim[i]);
-    return same;
-}
-
 // `bias`: the input that is of the scale's shape, too, or -1.
-static void infer(ot_infer *c, int bias)
+static void infer_gradients(ot_infer *c, int bias)
 {
     const ot_node *node = ot_infer_node(c);
     const ot_shape *x = ot_infer_shape(c, X), *scale = ot_infer_shape(c, SCALE);
@@ -26,12 +16,12 @@ static void infer(ot_infer *c, int bias)
 
     if (!ot__layer_norm_check(c, X, SCALE, bias, &stats))
         return;
-    if (!fits(ot_infer_shape(c, DY), x)) {
+    if (!ot__shape_may_equal(ot_infer_shape(c, DY), x)) {
         ot_infer_fail(c, "dY and X must have the same shape");
         return;
     }
     for (int i = SCALE + 1; i < node->n_inputs; i++)
-        if (i != bias && !fits(ot_infer_shape(c, i), &stats)) {
+        if (i != bias && !ot__shape_may_equal(ot_infer_shape(c, i), &stats)) {
             ot_infer_fail(c, "input %d must have X's shape with size 1 where it is normalised", i);
             return;
         }
@@ -39,69 +29,71 @@ static void infer(ot_infer *c, int bias)
         ot_infer_set(c, i, ot_infer_dtype(c, X), i == DX ? x : scale);
 }
 
-void ot__layer_norm_grad_infer(ot_infer *c)
+static void layer_norm_grad_infer(ot_infer *c)
 {
-    infer(c, -1);
+    infer_gradients(c, -1);
 }
 
-void ot__invertible_norm_grad_infer(ot_infer *c)
+static void invertible_infer(ot_infer *c)
 {
-    infer(c, SCALE + 1);
+    infer_gradients(c, SCALE + 1);
 }
 
-static ot_status grad_prepare(ot_prep *p)
+static ot_status layer_norm_grad_prepare(ot_prep *p)
 {
-    return ot__layer_norm_prepare(p, X);
+    ot__layer_norm *norm = ot__layer_norm_state(p, X);
+
+    if (!norm)
+        return OT_ERR_NO_MEMORY;
+    norm->is_centered = ot_prep_input_count(p) - 1 > MEAN;
+    return OT_OK;
 }
 
-static void *output_of(const ot_run *r, int i)
-{
-    return i < r->n_out && r->out[i] ? r->out[i]->data : NULL;
-}
-
-// NULL: not centered.
 static const void *mean_of(const ot_run *r)
 {
-    return r->n_in - 1 > MEAN ? r->in[MEAN]->data : NULL;
+    return ((const ot__layer_norm *)r->state)->is_centered ? r->in[MEAN]->data : NULL;
 }
 
-static const void *inv_of(const ot_run *r)
+static const void *inv_std_of(const ot_run *r)
 {
     return r->in[r->n_in - 1]->data;
 }
 
-static ot_status grad_run_ref(const ot_run *r)
+static ot_status invertible_prepare(ot_prep *p)
 {
-    const ot__layer_norm *p = r->state;
+    const ot__layer_norm *norm = ot__layer_norm_state(p, X);
+    size_t elements;
 
-    if (r->in[X]->dtype == OT_F32)
-        ot__ref_layer_norm_grad_f32(output_of(r, DX), output_of(r, DSCALE), output_of(r, DB),
-                                    r->in[DY]->data, r->in[X]->data, r->in[SCALE]->data, mean_of(r),
-                                    inv_of(r), p->rows, p->columns);
-    else
-        ot__ref_layer_norm_grad_f64(output_of(r, DX), output_of(r, DSCALE), output_of(r, DB),
-                                    r->in[DY]->data, r->in[X]->data, r->in[SCALE]->data, mean_of(r),
-                                    inv_of(r), p->rows, p->columns);
+    if (!norm)
+        return OT_ERR_NO_MEMORY;
+    // X, centered, and the zeros that are then its means
+    if (ot__size_mul_overflows((size_t)norm->rows, (size_t)norm->columns + 1, &elements) ||
+        elements > SIZE_MAX / sizeof(double))
+        return ot_prep_fail(p, OT_ERR_INVALID, "the input is too large");
+    ot_prep_scratch(p, elements * ot_dtype_size(ot_prep_in(p, X)->dtype));
     return OT_OK;
 }
 
-static bool grad_can_simd(const ot_prep *p)
+#define TEMPLATE "ops/norm/layer_norm_grad.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+
+static bool layer_norm_grad_can_simd(const ot_prep *p)
 {
-    return ot_prep_in(p, X)->dtype == OT_F32 && ot_prep_in(p, X)->count > 0;
+    return ot_prep_in(p, X)->count > 0;
 }
 
-static ot_status grad_run_simd(const ot_run *r)
+static ot_status layer_norm_grad_run_simd(const ot_run *r)
 {
     const ot__layer_norm *p = r->state;
     const int64_t n_blocks = (p->columns + OT__ROW_BLOCK - 1) / OT__ROW_BLOCK;
-    ot__row_norm_grad rows = {.dx = output_of(r, DX),
-                              .dscale = output_of(r, DSCALE),
-                              .db = output_of(r, DB),
+    ot__row_norm_grad rows = {.dx = ot__run_out(r, DX),
+                              .dscale = ot__run_out(r, DSCALE),
+                              .db = ot__run_out(r, DB),
                               .dy = r->in[DY]->data,
                               .x = r->in[X]->data,
                               .scale = r->in[SCALE]->data,
                               .mean = mean_of(r),
-                              .inv = inv_of(r),
+                              .inv = inv_std_of(r),
                               .rows = p->rows,
                               .columns = p->columns};
 
@@ -114,25 +106,12 @@ static ot_status grad_run_simd(const ot_run *r)
     return OT_OK;
 }
 
-const ot_kernel ot__layer_norm_grad_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = grad_can_simd,
-     .prepare = grad_prepare,
-     .run = grad_run_simd},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = grad_prepare,
-     .run = grad_run_ref},
-    {0},
-};
-
 // ---- in ONNX's operators ----
 
 // With xh = (X - mean) * inv and b = dY * scale:  dX = inv * (b - mean(b) - xh * mean(b * xh)) over
 // the axes normalised, dscale = sum(dY * xh) and db = sum(dY) over the others. Where nothing is
 // centered, mean and mean(b) are left out.
-void ot__layer_norm_grad_expand(ot_grad *g)
+static void layer_norm_grad_expand(ot_grad *g)
 {
     const int n_in = ot_grad_input_count(g);
     ot_value *dy = ot_grad_x(g, DY), *x = ot_grad_x(g, X), *inv = ot_grad_x(g, n_in - 1);
@@ -171,3 +150,64 @@ void ot__layer_norm_grad_expand(ot_grad *g)
     for (int i = DX; i <= DB; i++)
         ot_expand_set(g, i, out[i]);
 }
+
+// ---- records ----
+
+static const ot_port layer_norm_grad_in[] = {{"dY", "T", 0},
+                                             {"X", "T", 0},
+                                             {"scale", "T", OT_PORT_F32},
+                                             {"mean", "T", OT_PORT_F32},
+                                             {"inv_std_var", "T", OT_PORT_F32},
+                                             {0}};
+static const ot_port simplified_grad_in[] = {{"dY", "T", 0},
+                                             {"X", "T", 0},
+                                             {"scale", "T", OT_PORT_F32},
+                                             {"inv_std_var", "T", OT_PORT_F32},
+                                             {0}};
+static const ot_port invertible_grad_in[] = {{"Y_grad", "T", 0},
+                                             {"Y", "T", 0},
+                                             {"scale", "T", OT_PORT_F32},
+                                             {"bias", "T", OT_PORT_F32},
+                                             {"inv_std_var", "T", OT_PORT_F32},
+                                             {0}};
+static const ot_port layer_norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
+                                              {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+                                              {"bias_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+                                              {0}};
+static const ot_port simplified_grad_out[] = {
+    {"X_grad", "T", OT_PORT_OPTIONAL}, {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
+static const ot_kernel layer_norm_grad_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", layer_norm_grad_can_simd, layer_norm_grad_prepare,
+                    layer_norm_grad_run_simd),
+    OT__REF_KERNEL("T: f32", layer_norm_grad_prepare, layer_norm_grad_run_f32),
+    OT__REF_KERNEL("T: f64", layer_norm_grad_prepare, layer_norm_grad_run_f64),
+    {0},
+};
+static const ot_kernel invertible_kernels[] = {
+    OT__REF_KERNEL("T: f32", invertible_prepare, invertible_run_f32),
+    OT__REF_KERNEL("T: f64", invertible_prepare, invertible_run_f64),
+    {0},
+};
+
+#define LAYER_NORM_GRAD(name_, symbol, inputs_, outputs_, infer_, kernels_, expand_)               \
+    const ot_op_def ot__op_##symbol[] = {{.domain = OT__MS,                                        \
+                                          .name = name_,                                           \
+                                          .since = 1,                                              \
+                                          .inputs = inputs_,                                       \
+                                          .outputs = outputs_,                                     \
+                                          .attrs = ot__layer_norm_attrs,                           \
+                                          .types = "T: f32 f64",                                   \
+                                          .infer = infer_,                                         \
+                                          .kernels = kernels_,                                     \
+                                          .flags = OT_OP_NO_GRAD,                                  \
+                                          .expand = expand_},                                      \
+                                         {0}};
+LAYER_NORM_GRAD("LayerNormalizationGrad", layer_normalization_grad, layer_norm_grad_in,
+                layer_norm_grad_out, layer_norm_grad_infer, layer_norm_grad_kernels,
+                layer_norm_grad_expand)
+LAYER_NORM_GRAD("SimplifiedLayerNormalizationGrad", simplified_layer_normalization_grad,
+                simplified_grad_in, simplified_grad_out, layer_norm_grad_infer,
+                layer_norm_grad_kernels, layer_norm_grad_expand)
+// From the output: (Y - bias) / scale is what the normalised X was.
+LAYER_NORM_GRAD("InvertibleLayerNormalizationGrad", invertible_layer_normalization_grad,
+                invertible_grad_in, layer_norm_grad_out, invertible_infer, invertible_kernels, NULL)

@@ -26,23 +26,8 @@ static ot_status batch_scale_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status batch_scale_run(const ot_run *r)
-{
-    const scales *state = r->state;
-    const ot_arg *x = r->in[0];
-
-    for (int i = 0; i < r->n_out; i++) {
-        if (r->out[i] == NULL)
-            continue;
-        for (int64_t k = 0; k < x->count; k++) {
-            if (x->dtype == OT_F32)
-                ((float *)r->out[i]->data)[k] = ((const float *)x->data)[k] * (float)state->of[i];
-            else
-                ((double *)r->out[i]->data)[k] = ((const double *)x->data)[k] * state->of[i];
-        }
-    }
-    return OT_OK;
-}
+#define TEMPLATE "ops/norm/batch_scale.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 // dX = sum of scale_i * dY_i
 static void batch_scale_grad(ot_grad *g)
@@ -72,10 +57,8 @@ static const ot_attr_spec batch_scale_attrs[] = {
     {0},
 };
 static const ot_kernel batch_scale_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = batch_scale_prepare,
-     .run = batch_scale_run},
+    OT__REF_KERNEL("T: f32", batch_scale_prepare, batch_scale_run_f32),
+    OT__REF_KERNEL("T: f64", batch_scale_prepare, batch_scale_run_f64),
     {0},
 };
 const ot_op_def ot__op_batch_scale[] = {

@@ -5,69 +5,25 @@
 
 enum { X, SCALE, BIAS };
 
-static void norm_infer(ot_infer *c)
+static void instance_norm_infer(ot_infer *c)
 {
-    const ot_shape *x = ot_infer_shape(c, X);
+    int64_t channels;
 
-    if (x->ndim < 3) {
-        ot_infer_fail(c, "X has %d axes, expected at least 3", x->ndim);
-        return;
-    }
-    for (int i = SCALE; i <= BIAS; i++) {
-        const ot_shape *v = ot_infer_shape(c, i);
-
-        if (v->ndim != 1 || (ot_dim_is_number(v->dim[0]) && ot_dim_is_number(x->dim[1]) &&
-                             v->dim[0] != x->dim[1])) {
-            ot_infer_fail(c, "input %d must have one element a channel", i);
-            return;
-        }
-    }
-    ot_infer_set(c, 0, ot_infer_dtype(c, X), x);
+    if (ot__infer_channels(c, X, 3, SCALE, BIAS, &channels))
+        ot_infer_set(c, 0, ot_infer_dtype(c, X), ot_infer_shape(c, X));
 }
 
-typedef struct instance_norm {
-    int64_t n, channels, inner;
-    double epsilon;
-} instance_norm;
-
-static ot_status norm_prepare(ot_prep *p)
+static ot_status instance_norm_prepare(ot_prep *p)
 {
+    enum { VECTORS = 2 }; // mean, variance
     const ot_arg *x = ot_prep_in(p, X);
-    instance_norm *norm = ot_prep_state(p, sizeof(*norm));
 
-    if (!norm)
-        return OT_ERR_NO_MEMORY;
-    ot__channel_extents(&x->shape, &norm->n, &norm->channels, &norm->inner);
-    norm->epsilon = (double)ot_attr_float(ot_prep_node(p), "epsilon");
-    ot_prep_scratch(p, 2 * (size_t)norm->channels * ot_dtype_size(x->dtype)); // mean, variance
-    return OT_OK;
+    ot_prep_scratch(p, VECTORS * (size_t)x->shape.dim[1] * ot_dtype_size(x->dtype));
+    return ot__batch_norm_state(p, X);
 }
 
-// An image is a batch of one.
-static ot_status norm_run(const ot_run *r)
-{
-    const instance_norm *p = r->state;
-    const void *scale = r->in[SCALE]->data, *bias = r->in[BIAS]->data;
-
-    for (int64_t i = 0; i < p->n; i++) {
-        const int64_t at = i * p->channels * p->inner;
-
-        if (r->in[X]->dtype == OT_F32) {
-            const float *x = (const float *)r->in[X]->data + at;
-            float *mean = r->scratch, *var = mean + p->channels;
-            ot__ref_channel_moments_f32(mean, var, x, 1, p->channels, p->inner);
-            ot__ref_batch_norm_f32((float *)r->out[0]->data + at, x, scale, bias, mean, var,
-                                   p->epsilon, 1, p->channels, p->inner);
-        } else {
-            const double *x = (const double *)r->in[X]->data + at;
-            double *mean = r->scratch, *var = mean + p->channels;
-            ot__ref_channel_moments_f64(mean, var, x, 1, p->channels, p->inner);
-            ot__ref_batch_norm_f64((double *)r->out[0]->data + at, x, scale, bias, mean, var,
-                                   p->epsilon, 1, p->channels, p->inner);
-        }
-    }
-    return OT_OK;
-}
+#define TEMPLATE "ops/norm/instance_norm.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 static ot_value *emit_plane_sum(ot_grad *g, ot_value *v, ot_value *axes)
 {
@@ -78,7 +34,7 @@ static ot_value *emit_plane_sum(ot_grad *g, ot_value *v, ot_value *axes)
 
 // xh = (X - mean) / sqrt(var + epsilon): dB = sum dY, dscale = sum dY * xh, and with b = dY * scale
 // dX = (b - mean(b) - xh * mean(b * xh)) / sqrt(var + epsilon).
-static void norm_grad(ot_grad *g)
+static void instance_norm_grad(ot_grad *g)
 {
     ot_value *x = ot_grad_x(g, X), *dy = ot_grad_dy(g, 0);
     const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
@@ -110,29 +66,27 @@ static void norm_grad(ot_grad *g)
         ot_grad_set_dx(g, BIAS, ot__emit_channel_sum(g, dy, false));
 }
 
-static const ot_port norm_in[] = {{"input", "T", 0},
-                                  {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
-                                  {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
-                                  {0}};
-static const ot_port norm_out[] = {{"output", "T", 0}, {0}};
-static const ot_attr_spec norm_attrs[] = {
+static const ot_port instance_norm_in[] = {{"input", "T", 0},
+                                           {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
+                                           {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
+                                           {0}};
+static const ot_port instance_norm_out[] = {{"output", "T", 0}, {0}};
+static const ot_attr_spec instance_norm_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
-static const ot_kernel norm_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = norm_prepare,
-     .run = norm_run},
+static const ot_kernel instance_norm_kernels[] = {
+    OT__REF_KERNEL("T: f32", instance_norm_prepare, instance_norm_run_f32),
+    OT__REF_KERNEL("T: f64", instance_norm_prepare, instance_norm_run_f64),
     {0},
 };
 const ot_op_def ot__op_instance_normalization[] = {
     {.name = "InstanceNormalization",
      .since = 6,
-     .inputs = norm_in,
-     .outputs = norm_out,
-     .attrs = norm_attrs,
+     .inputs = instance_norm_in,
+     .outputs = instance_norm_out,
+     .attrs = instance_norm_attrs,
      .types = "T: f32 f64",
-     .infer = norm_infer,
-     .kernels = norm_kernels,
-     .grad = norm_grad},
+     .infer = instance_norm_infer,
+     .kernels = instance_norm_kernels,
+     .grad = instance_norm_grad},
     {0},
 };

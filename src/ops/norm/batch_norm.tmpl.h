@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running statistics: updated in the inputs and shown in the outputs, or only in the outputs.
+static void FN(batch_norm_update)(const ot_run *r, int input, int output, const T *batch)
+{
+    const ot__batch_norm *p = r->state;
+    T *in = r->in[input]->data, *out = ot__run_out(r, output);
+    const bool has_batch = p->is_training && p->n * p->inner > 0; // an empty one has no statistics
+
+    if (has_batch && p->is_internal)
+        FN(ot__ref_running)(in, batch, p->momentum, p->channels);
+    for (int64_t c = 0; out && c < p->channels; c++)
+        out[c] = in[c];
+    if (has_batch && !p->is_internal && out)
+        FN(ot__ref_running)(out, batch, p->momentum, p->channels);
+}
+
+// What follows after Y was made by `mean` and `var`: running and saved statistics.
+static void FN(batch_norm_finish)(const ot_run *r, const T *mean, const T *var)
+{
+    const ot__batch_norm *p = r->state;
+    T *saved_mean = ot__run_out(r, OT__BN_SAVED_MEAN);
+    T *spread = ot__run_out(r, OT__BN_SAVED_SPREAD);
+
+    for (int64_t c = 0; saved_mean && c < p->channels; c++)
+        saved_mean[c] = mean[c];
+    for (int64_t c = 0; spread && c < p->channels; c++)
+        spread[c] = var[c];
+    if (spread && p->is_internal)
+        FN(ot__ref_inv_std)(spread, var, p->epsilon, p->channels);
+    FN(batch_norm_update)(r, OT__BN_MEAN, OT__BN_RUNNING_MEAN, mean);
+    FN(batch_norm_update)(r, OT__BN_VAR, OT__BN_RUNNING_VAR, var);
+}
+
+// Where X alone makes Y, by the statistics that are saved: BatchNormReluAgain gives the same bits.
+static void FN(batch_norm_relu)(const ot_run *r)
+{
+    const ot__batch_norm *p = r->state;
+    const T *x = r->in[OT__BN_X]->data, *z = ot__run_in(r, OT__BN_Z);
+    const T *mean = ot__run_out(r, OT__BN_SAVED_MEAN);
+    const T *inv_std = ot__run_out(r, OT__BN_SAVED_SPREAD);
+    T *y = r->out[OT__BN_Y]->data;
+
+    if (!z && mean && inv_std) {
+        FN(ot__ref_batch_norm_relu)
+        (y, x, r->in[OT__BN_SCALE]->data, r->in[OT__BN_BIAS]->data, mean, inv_std, p->n,
+         p->channels, p->inner);
+        return;
+    }
+    for (int64_t i = 0; i < r->out[OT__BN_Y]->count; i++) {
+        const T v = z ? y[i] + z[i] : y[i];
+
+        y[i] = v < 0 ? 0 : v;
+    }
+}
+
+static ot_status FN(batch_norm_run)(const ot_run *r)
+{
+    const ot__batch_norm *p = r->state;
+    const T *x = r->in[OT__BN_X]->data, *scale = r->in[OT__BN_SCALE]->data;
+    T *batch_mean = r->scratch, *batch_var = batch_mean + p->channels;
+    const T *mean = p->is_training ? batch_mean : r->in[OT__BN_MEAN]->data;
+    const T *var = p->is_training ? batch_var : r->in[OT__BN_VAR]->data;
+
+    if (p->is_training)
+        FN(ot__ref_channel_moments)(batch_mean, batch_var, x, p->n, p->channels, p->inner);
+    FN(ot__ref_batch_norm)
+    (r->out[OT__BN_Y]->data, x, scale, r->in[OT__BN_BIAS]->data, mean, var, p->epsilon, p->n,
+     p->channels, p->inner);
+    FN(batch_norm_finish)(r, mean, var);
+    if (p->relu)
+        FN(batch_norm_relu)(r);
+    return OT_OK;
+}
+
+static ot_status FN(batch_norm_again_run)(const ot_run *r)
+{
+    const ot__batch_norm *p = r->state;
+
+    FN(ot__ref_batch_norm_relu)
+    (r->out[OT__BN_Y]->data, r->in[OT__BN_X]->data, r->in[OT__BN_SCALE]->data,
+     r->in[OT__BN_BIAS]->data, r->in[SAVED_MEAN]->data, r->in[SAVED_INV_STD]->data, p->n,
+     p->channels, p->inner);
+    return OT_OK;
+}

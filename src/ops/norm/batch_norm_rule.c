@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of batch normalisations as nodes.
+#include "op/expand.h"
+#include "ops/move/move.h"
+#include "ops/norm/batch_norm.h"
+
+ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x)
+{
+    int64_t axes[OT_MAX_NDIM];
+    const int n = ot_value_shape(x)->ndim - 2;
+
+    if (!ot__grad_knows_axes(g, x))
+        return NULL;
+    for (int i = 0; i < n; i++)
+        axes[i] = i + 1;
+    return n == 0 ? v : ot_emit2(g, "Unsqueeze", v, ot_emit_constant_i64(g, axes, n));
+}
+
+ot_value *ot__emit_channel_sum(ot_grad *g, ot_value *v, bool keep_axes)
+{
+    int64_t axes[OT_MAX_NDIM];
+    int n = 0;
+
+    if (!v || !ot__grad_knows_axes(g, v))
+        return NULL;
+    for (int i = 0; i < ot_value_shape(v)->ndim; i++)
+        if (i != 1)
+            axes[n++] = i;
+    return ot__emit_sum(g, v, axes, n, keep_axes);
+}
+
+// Y = (X - mean) * inv * scale + B with inv = 1 / sqrt(var + epsilon), which does not depend on X:
+// dX = dY * scale * inv, dscale = inv * sum(dY * (X - mean)), dB = sum(dY).
+static void stored_grad(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, OT__BN_X), *dy = ot_grad_dy(g, OT__BN_Y);
+    ot_value *scale = ot_grad_x(g, OT__BN_SCALE), *var = ot_grad_x(g, OT__BN_VAR), *inv = NULL;
+    const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
+
+    if (!dy)
+        return;
+    if (ot_grad_wants(g, OT__BN_X) || ot_grad_wants(g, OT__BN_SCALE))
+        inv = ot_emit1(
+            g, "Reciprocal",
+            ot_emit1(g, "Sqrt", ot_emit2(g, "Add", var, ot_emit_constant(g, epsilon, var))));
+    if (ot_grad_wants(g, OT__BN_X))
+        ot_grad_set_dx(
+            g, OT__BN_X,
+            ot_emit2(g, "Mul", dy, ot__emit_channels(g, ot_emit2(g, "Mul", scale, inv), x)));
+    if (ot_grad_wants(g, OT__BN_SCALE)) {
+        ot_value *mean = ot__emit_channels(g, ot_grad_x(g, OT__BN_MEAN), x);
+        ot_value *product = ot_emit2(g, "Mul", dy, ot_emit2(g, "Sub", x, mean));
+        ot_grad_set_dx(g, OT__BN_SCALE,
+                       ot_emit2(g, "Mul", ot__emit_channel_sum(g, product, false), inv));
+    }
+    if (ot_grad_wants(g, OT__BN_BIAS))
+        ot_grad_set_dx(g, OT__BN_BIAS, ot__emit_channel_sum(g, dy, false));
+}
+
+static void batch_grad(ot_grad *g, ot_value *mean, ot_value *inv_std)
+{
+    ot_value *const in[] = {ot_grad_dy(g, OT__BN_Y), ot_grad_x(g, OT__BN_X),
+                            ot_grad_x(g, OT__BN_SCALE), mean, inv_std};
+    ot_node *node;
+
+    if (!in[0] || !mean || !inv_std)
+        return;
+    node = ot_emit(g, "com.microsoft.BatchNormalizationGrad", NULL, in, 5, 3);
+    ot_emit_float(g, node, "epsilon", ot_attr_float(ot_grad_node(g), "epsilon"));
+    for (int i = OT__BN_X; i <= OT__BN_BIAS; i++)
+        if (ot_grad_wants(g, i))
+            ot_grad_set_dx(g, i, ot_emit_output(g, node, i));
+}
+
+static ot_value *emit_channel_mean(ot_grad *g, ot_value *x, ot_value *count)
+{
+    return ot_emit2(g, "Div", ot__emit_channel_sum(g, x, true), count);
+}
+
+static ot_value *emit_flat(ot_grad *g, ot_value *v)
+{
+    return ot_emit2(g, "Reshape", v, ot_emit_constant_i64(g, &(int64_t){-1}, 1));
+}
+
+// The batch's statistics are not among the outputs, so the gradient computes them again.
+static void own_batch_grad(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, OT__BN_X), *scale = ot_grad_x(g, OT__BN_SCALE);
+    const ot_dtype dtype = ot_value_dtype(x);
+    const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
+    ot_value *channels = ot_emit_cast(g, ot_emit1(g, "Size", scale), dtype);
+    ot_value *count = ot_emit2(g, "Div", ot_emit_cast(g, ot_emit1(g, "Size", x), dtype), channels);
+    ot_value *mean = emit_channel_mean(g, x, count), *centred = ot_emit2(g, "Sub", x, mean);
+    ot_value *var = emit_channel_mean(g, ot_emit2(g, "Mul", centred, centred), count);
+    ot_value *spread =
+        ot_emit1(g, "Sqrt", ot_emit2(g, "Add", var, ot_emit_constant(g, epsilon, x)));
+    ot_value *factor = emit_flat(g, ot_emit1(g, "Reciprocal", spread));
+
+    batch_grad(g, emit_flat(g, mean), factor);
+}
+
+void ot__batch_norm_rule(ot_grad *g)
+{
+    const ot_node *node = ot_grad_node(g);
+
+    if (!ot__batch_norm_is_training(node)) {
+        stored_grad(g);
+    } else if (ot__batch_norm_is_internal(node->op)) {
+        ot_value *spread = ot_grad_y(g, OT__BN_SAVED_SPREAD);
+
+        batch_grad(g, ot_grad_y(g, OT__BN_SAVED_MEAN), spread);
+    } else {
+        own_batch_grad(g);
+    }
+}
