@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: moving elements, reducing axes, indices. Only kernels.h includes
-// this.
+// Part of the face of `kernels`: moving elements, indices. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_MOVE_H
 #define OT_KERNELS_KERNELS_MOVE_H
 
@@ -88,51 +87,6 @@ typedef enum ot__pad_mode {
 // then end.
 void ot__ref_pad_map(int64_t *map, int64_t extent, int64_t begin, int64_t end, ot__pad_mode mode);
 void ot__ref_pad(void *y, const void *x, const void *value, const ot__pad *pad);
-
-// ---- ref_reduce.c: reductions ----
-
-// Axes of x, those of extent 1 left out and neighbours of one kind merged.
-typedef struct ot__reduction {
-    int n_kept, n_reduced;
-    int64_t kept_dim[OT_MAX_NDIM], kept_stride[OT_MAX_NDIM];
-    int64_t reduced_dim[OT_MAX_NDIM], reduced_stride[OT_MAX_NDIM];
-    int64_t n_out, n_each; // outputs, and elements of x for each
-} ot__reduction;
-void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_reduced);
-
-typedef enum ot__reduce_op {
-    OT__REDUCE_SUM,
-    OT__REDUCE_MEAN,
-    OT__REDUCE_LOG_SUM,     // floating point only
-    OT__REDUCE_LOG_SUM_EXP, // the same
-    OT__REDUCE_L1,
-    OT__REDUCE_SUM_SQUARE,
-    OT__REDUCE_L2,
-    OT__REDUCE_PROD,
-    OT__REDUCE_MAX,
-    OT__REDUCE_MIN,
-} ot__reduce_op;
-// Sums of f32 are kept in f64; an order that does not depend on the number of threads.
-typedef void (*ot__reduce_function)(void *y, const void *x, const ot__reduction *r,
-                                    ot__reduce_op op);
-ot__reduce_function ot__ref_reduce_find(ot_dtype dtype,
-                                        ot__reduce_op op); // NULL: not for this type
-
-// ---- ref_argmax.c ----
-
-// y (outer, inner) = index of the greatest (is_max) or least element of x (outer, n, inner) along
-// n, the first or last of equal ones; NaN beats everything. n >= 1.
-typedef void (*ot__arg_function)(int64_t *y, const void *x, int64_t outer, int64_t n, int64_t inner,
-                                 bool is_max, bool is_last);
-ot__arg_function ot__ref_arg_find(ot_dtype dtype); // NULL: not for this type
-
-// ---- ref_cumsum.c ----
-
-// y, x (outer, n, inner): sums along n; exclusive: without the element itself; reverse: from the
-// end.
-typedef void (*ot__cumsum_function)(void *y, const void *x, int64_t outer, int64_t n, int64_t inner,
-                                    bool is_exclusive, bool is_reverse);
-ot__cumsum_function ot__ref_cumsum_find(ot_dtype dtype); // NULL: not for this type
 
 // ---- ref_trilu.c ----
 

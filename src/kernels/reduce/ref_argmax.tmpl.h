@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element type of ref_argmax.c.
 
-static void FN(lines)(void *context, int64_t first, int64_t last)
+static void FN(arg_lines)(void *context, int64_t first, int64_t last)
 {
-    const job *j = context;
+    const arg_job *j = context;
 
     for (int64_t line = first; line < last; line++) {
         const T *x = (const T *)j->x + line / j->inner * j->n * j->inner + line % j->inner;
@@ -25,10 +25,10 @@ static void FN(lines)(void *context, int64_t first, int64_t last)
     }
 }
 
-static void FN(arg)(int64_t *y, const void *x, int64_t outer, int64_t n, int64_t inner, bool is_max,
-                    bool is_last)
+void FN(ot__ref_arg)(int64_t *y, const void *x, int64_t outer, int64_t n, int64_t inner,
+                     bool is_max, bool is_last)
 {
-    job j = {y, x, n, inner, is_max, is_last};
+    arg_job j = {y, x, n, inner, is_max, is_last};
 
-    ot__parallel_for(outer * inner, OT_PAR_MIN / n + 1, FN(lines), &j);
+    ot__parallel_for(outer * inner, OT_PAR_MIN / n + 1, FN(arg_lines), &j);
 }

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reduction of one element type, for ref_reduce.c: y[o] = FINISH(STEP(... STEP(START, x0) ...,
-// xn)). T stored, ACC accumulated, LOAD and STORE between them.
+// One reduction of one element type, for ref_reduce.c: y[o] = FINISH(JOIN(... JOIN(START,
+// TERM(x0)) ..., TERM(xn))), a sum but for what is defined. T stored, ACC accumulated, LOAD and
+// STORE between them.
+#ifndef START
+#define START 0
+#endif
+#ifndef TERM
+#define TERM(v) (v)
+#endif
+#ifndef JOIN
+#define JOIN(a, b) ((a) + (b))
+#endif
+#ifndef FINISH
+#define FINISH(a) (a)
+#endif
 
 static ACC OP(row_total)(const T *x, int64_t n)
 {
@@ -11,15 +24,15 @@ static ACC OP(row_total)(const T *x, int64_t n)
         lane[l] = START;
     for (; i + LANES <= n; i += LANES) {
         for (int l = 0; l < LANES; l++) {
-            const ACC v = LOAD(x[i + l]);
+            const ACC term = TERM(LOAD(x[i + l]));
 
-            lane[l] = STEP(lane[l], v);
+            lane[l] = JOIN(lane[l], term);
         }
     }
     for (; i < n; i++) {
-        const ACC v = LOAD(x[i]);
+        const ACC term = TERM(LOAD(x[i]));
 
-        total = STEP(total, v);
+        total = JOIN(total, term);
     }
     for (int l = 0; l < LANES; l++)
         total = JOIN(total, lane[l]);
@@ -29,16 +42,16 @@ static ACC OP(row_total)(const T *x, int64_t n)
 // Outputs first .. last - 1, each over contiguous rows.
 static void OP(rows)(void *context, int64_t first, int64_t last)
 {
-    const job *j = context;
+    const reduce_job *j = context;
     const ot__reduction *r = j->r;
 
     for (int64_t o = first; o < last; o++) {
         const T *x = (const T *)j->x + offset_of(o, r->kept_dim, r->kept_stride, r->n_kept);
         ACC total = START;
 
-        for (int64_t s = 0; s < j->n_steps; s++) {
-            const int64_t at = offset_of(s, r->reduced_dim, r->reduced_stride, j->n_outer);
-            const ACC part = OP(row_total)(x + at, j->row);
+        for (int64_t s = 0; s < r->n_steps; s++) {
+            const int64_t at = offset_of(s, r->reduced_dim, r->reduced_stride, r->n_outer);
+            const ACC part = OP(row_total)(x + at, r->row);
 
             total = JOIN(total, part);
         }
@@ -49,26 +62,26 @@ static void OP(rows)(void *context, int64_t first, int64_t last)
 // Items first .. last - 1: blocks of neighbouring outputs, each down its column.
 static void OP(columns)(void *context, int64_t first, int64_t last)
 {
-    const job *j = context;
+    const reduce_job *j = context;
     const ot__reduction *r = j->r;
 
     for (int64_t item = first; item < last; item++) {
-        const int64_t outer = item / j->n_blocks, from = item % j->n_blocks * COLUMNS;
-        const int64_t n = OT_MIN(COLUMNS, j->columns - from);
+        const int64_t outer = item / r->n_blocks, from = item % r->n_blocks * COLUMNS;
+        const int64_t n = OT_MIN(COLUMNS, r->columns - from);
         const T *x =
             (const T *)j->x + from + offset_of(outer, r->kept_dim, r->kept_stride, r->n_kept - 1);
-        T *y = (T *)j->y + outer * j->columns + from;
+        T *y = (T *)j->y + outer * r->columns + from;
         ACC total[COLUMNS];
 
         for (int64_t c = 0; c < n; c++)
             total[c] = START;
-        for (int64_t s = 0; s < j->n_steps; s++) {
-            const T *xs = x + offset_of(s, r->reduced_dim, r->reduced_stride, j->n_outer);
+        for (int64_t s = 0; s < r->n_steps; s++) {
+            const T *xs = x + offset_of(s, r->reduced_dim, r->reduced_stride, r->n_outer);
 
             for (int64_t c = 0; c < n; c++) {
-                const ACC v = LOAD(xs[c]);
+                const ACC term = TERM(LOAD(xs[c]));
 
-                total[c] = STEP(total[c], v);
+                total[c] = JOIN(total[c], term);
             }
         }
         for (int64_t c = 0; c < n; c++)
@@ -76,17 +89,17 @@ static void OP(columns)(void *context, int64_t first, int64_t last)
     }
 }
 
-static void OP(reduce)(job *j)
+void OP(ot__ref_reduce)(void *y, const void *x, const ot__reduction *r)
 {
-    const int64_t n_items =
-        j->is_row ? j->r->n_out : j->r->n_out / OT_MAX(j->columns, 1) * j->n_blocks;
-    const int64_t per_item = j->r->n_each * (j->is_row ? 1 : OT_MIN(COLUMNS, j->columns)) + 1;
+    reduce_job j = {y, x, r};
+    const int64_t n_items = r->is_row ? r->n_out : r->n_out / OT_MAX(r->columns, 1) * r->n_blocks;
+    const int64_t per_item = r->n_each * (r->is_row ? 1 : OT_MIN(COLUMNS, r->columns)) + 1;
 
-    ot__parallel_for(n_items, OT_PAR_MIN / per_item + 1, j->is_row ? OP(rows) : OP(columns), j);
+    ot__parallel_for(n_items, OT_PAR_MIN / per_item + 1, r->is_row ? OP(rows) : OP(columns), &j);
 }
 
 #undef OP
 #undef START
-#undef STEP
+#undef TERM
 #undef JOIN
 #undef FINISH

@@ -2,8 +2,6 @@
 // ArgMax and ArgMin: position of the greatest or least element along one axis.
 #include "ops/move/move.h"
 
-#include <string.h>
-
 static void arg_max_infer(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
@@ -27,20 +25,18 @@ static void arg_max_infer(ot_infer *c)
 }
 
 typedef struct arg_state {
-    ot__arg_function function;
     int axis;
     bool is_max, is_last;
 } arg_state;
 
-static ot_status arg_max_prep(ot_prep *p)
+static ot_status arg_prepare(ot_prep *p, bool is_max)
 {
     const ot_arg *x = ot_prep_in(p, 0);
     arg_state *state = ot_prep_state(p, sizeof(*state));
 
     if (state == NULL)
         return OT_ERR_NO_MEMORY;
-    state->function = ot__ref_arg_find(x->dtype);
-    state->is_max = strcmp(ot_prep_node(p)->op->name, "ArgMax") == 0;
+    state->is_max = is_max;
     state->is_last = ot_attr_int(ot_prep_node(p), "select_last_index") != 0;
     if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &state->axis) ||
         x->shape.dim[state->axis] == 0)
@@ -48,16 +44,27 @@ static ot_status arg_max_prep(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status arg_max_run(const ot_run *r)
+static ot_status arg_max_prepare(ot_prep *p)
+{
+    return arg_prepare(p, true);
+}
+
+static ot_status arg_min_prepare(ot_prep *p)
+{
+    return arg_prepare(p, false);
+}
+
+static ot_status arg_run(const ot_run *r,
+                         void (*arg)(int64_t *y, const void *x, int64_t outer, int64_t n,
+                                     int64_t inner, bool is_max, bool is_last))
 {
     const arg_state *state = r->state;
     const ot_shape *x = &r->in[0]->shape;
     const int axis = state->axis;
 
     if (r->out[0]->count > 0)
-        state->function(r->out[0]->data, r->in[0]->data, ot__dims_count(x->dim, axis), x->dim[axis],
-                        ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), state->is_max,
-                        state->is_last);
+        arg(r->out[0]->data, r->in[0]->data, ot__dims_count(x->dim, axis), x->dim[axis],
+            ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), state->is_max, state->is_last);
     return OT_OK;
 }
 
@@ -69,18 +76,25 @@ static const ot_attr_spec arg_max_attrs[] = {
     {.name = "select_last_index", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
-static const ot_kernel arg_max_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = arg_max_prep,
-     .run = arg_max_run},
-    {0},
-};
-#define ARG_OPERATOR(name_)                                                                        \
+#define RUN(symbol, type)                                                                          \
+    static ot_status arg_run_##type(const ot_run *r)                                               \
     {                                                                                              \
-        .name = name_, .since = 1, .inputs = arg_max_in, .outputs = arg_max_out,                   \
-        .attrs = arg_max_attrs, .types = "T: f32 f64 f16 bf16 i8 u8 i32 i64",                      \
-        .infer = arg_max_infer, .kernels = arg_max_kernels, .flags = OT_OP_NO_GRAD                 \
+        return arg_run(r, ot__ref_arg_##type);                                                     \
     }
-const ot_op_def ot__op_arg_max[] = {ARG_OPERATOR("ArgMax"), {0}};
-const ot_op_def ot__op_arg_min[] = {ARG_OPERATOR("ArgMin"), {0}};
+#define KERNEL(symbol, type) OT__REF_KERNEL("T: " #type, symbol##_prepare, arg_run_##type),
+#define NAME(symbol, type) " " #type
+#define ARG_OPERATOR(name_, symbol)                                                                \
+    static const ot_kernel symbol##_kernels[] = {OT_REDUCE_ORDERED(KERNEL, symbol){0}};            \
+    const ot_op_def ot__op_##symbol[] = {{.name = name_,                                           \
+                                          .since = 1,                                              \
+                                          .inputs = arg_max_in,                                    \
+                                          .outputs = arg_max_out,                                  \
+                                          .attrs = arg_max_attrs,                                  \
+                                          .types = "T:" OT_REDUCE_ORDERED(NAME, ),                 \
+                                          .infer = arg_max_infer,                                  \
+                                          .kernels = symbol##_kernels,                             \
+                                          .flags = OT_OP_NO_GRAD},                                 \
+                                         {0}};
+OT_REDUCE_ORDERED(RUN, )
+ARG_OPERATOR("ArgMax", arg_max)
+ARG_OPERATOR("ArgMin", arg_min)

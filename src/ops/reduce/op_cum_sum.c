@@ -3,12 +3,11 @@
 #include "ops/move/move.h"
 
 typedef struct cum_sum_state {
-    ot__cumsum_function function;
     bool is_exclusive, is_reverse;
 } cum_sum_state;
 
 // Known elements of a list of integers add up.
-static void infer_values(ot_infer *c)
+static void cum_sum_infer_values(ot_infer *c)
 {
     int n;
     const int64_t *x = ot_infer_values(c, 0, &n);
@@ -42,7 +41,7 @@ static void cum_sum_infer(ot_infer *c)
         !ot_infer_axis(c, known[0], ot_infer_shape(c, 0)->ndim, &at))
         return;
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), ot_infer_shape(c, 0));
-    infer_values(c);
+    cum_sum_infer_values(c);
 }
 
 static ot_status cum_sum_prep(ot_prep *p)
@@ -51,13 +50,14 @@ static ot_status cum_sum_prep(ot_prep *p)
 
     if (state == NULL)
         return OT_ERR_NO_MEMORY;
-    state->function = ot__ref_cumsum_find(ot_prep_in(p, 0)->dtype);
     state->is_exclusive = ot_attr_int(ot_prep_node(p), "exclusive") != 0;
     state->is_reverse = ot_attr_int(ot_prep_node(p), "reverse") != 0;
     return OT_OK;
 }
 
-static ot_status cum_sum_run(const ot_run *r)
+static ot_status cum_sum_run(const ot_run *r,
+                             void (*cumsum)(void *y, const void *x, int64_t outer, int64_t n,
+                                            int64_t inner, bool is_exclusive, bool is_reverse))
 {
     const cum_sum_state *state = r->state;
     const ot_shape *x = &r->in[0]->shape;
@@ -66,11 +66,18 @@ static ot_status cum_sum_run(const ot_run *r)
     if (r->in[1]->count != 1 || !ot__axis_normalize(ot__arg_int(r->in[1], 0), x->ndim, &axis))
         return ot__error(OT_ERR_INVALID, "axis is not one of %d", x->ndim);
     if (r->in[0]->count > 0)
-        state->function(r->out[0]->data, r->in[0]->data, ot__dims_count(x->dim, axis), x->dim[axis],
-                        ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), state->is_exclusive,
-                        state->is_reverse);
+        cumsum(r->out[0]->data, r->in[0]->data, ot__dims_count(x->dim, axis), x->dim[axis],
+               ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1), state->is_exclusive,
+               state->is_reverse);
     return OT_OK;
 }
+
+#define RUN(symbol, type)                                                                          \
+    static ot_status cum_sum_run_##type(const ot_run *r)                                           \
+    {                                                                                              \
+        return cum_sum_run(r, ot__ref_cumsum_##type);                                              \
+    }
+OT_REDUCE_NUMBERS(RUN, )
 
 // dX = running sums of dY from the other end.
 static void cum_sum_grad(ot_grad *g)
@@ -91,10 +98,10 @@ static const ot_attr_spec cum_sum_attrs[] = {
     {0},
 };
 static const ot_kernel cum_sum_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = cum_sum_prep,
-     .run = cum_sum_run},
+    OT__REF_KERNEL("T: f32", cum_sum_prep, cum_sum_run_f32),
+    OT__REF_KERNEL("T: f64", cum_sum_prep, cum_sum_run_f64),
+    OT__REF_KERNEL("T: i32 u32", cum_sum_prep, cum_sum_run_i32),
+    OT__REF_KERNEL("T: i64 u64", cum_sum_prep, cum_sum_run_i64),
     {0},
 };
 const ot_op_def ot__op_cum_sum[] = {

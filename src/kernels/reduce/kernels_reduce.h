@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of the face of `kernels`: reducing axes. Only kernels.h includes this.
+#ifndef OT_KERNELS_KERNELS_REDUCE_H
+#define OT_KERNELS_KERNELS_REDUCE_H
+
+#include "tensor/tensor.h"
+
+// X(symbol, type) for each element type of a set.
+#define OT_REDUCE_FLOATS(X, symbol) X(symbol, f32) X(symbol, f64)
+#define OT_REDUCE_NUMBERS(X, symbol) OT_REDUCE_FLOATS(X, symbol) X(symbol, i32) X(symbol, i64)
+#define OT_REDUCE_ORDERED(X, symbol)                                                               \
+    OT_REDUCE_NUMBERS(X, symbol)                                                                   \
+    X(symbol, f16) X(symbol, bf16) X(symbol, i8) X(symbol, u8)
+#define OT_REDUCE_ALL(X, symbol) OT_REDUCE_ORDERED(X, symbol) X(symbol, bool)
+
+// ---- ref_reduce.c: reductions ----
+
+// Axes of x, those of extent 1 left out and neighbours of one kind merged.
+typedef struct ot__reduction {
+    int n_kept, n_reduced;
+    int64_t kept_dim[OT_MAX_NDIM], kept_stride[OT_MAX_NDIM];
+    int64_t reduced_dim[OT_MAX_NDIM], reduced_stride[OT_MAX_NDIM];
+    int64_t n_out, n_each; // outputs, and elements of x for each
+    // The loops.
+    bool is_row;               // the last axis is reduced
+    int n_outer;               // reduced axes besides the row
+    int64_t row;               // its length
+    int64_t n_steps;           // combinations of the outer reduced axes
+    int64_t columns, n_blocks; // of the last kept axis
+} ot__reduction;
+void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_reduced);
+
+// ot__ref_<symbol>_<type>, and for which types. Sums of f32 are kept in f64; an order that does not
+// depend on the number of threads.
+#define OT_REDUCTIONS(X)                                                                           \
+    X(reduce_sum, NUMBERS)                                                                         \
+    X(reduce_mean, NUMBERS)                                                                        \
+    X(reduce_l1, NUMBERS)                                                                          \
+    X(reduce_sum_square, NUMBERS)                                                                  \
+    X(reduce_l2, NUMBERS)                                                                          \
+    X(reduce_prod, NUMBERS)                                                                        \
+    X(reduce_log_sum, FLOATS)                                                                      \
+    X(reduce_log_sum_exp, FLOATS)                                                                  \
+    X(reduce_max, ALL)                                                                             \
+    X(reduce_min, ALL)
+#define OT_DECLARE_TYPE(symbol, type)                                                              \
+    void ot__ref_##symbol##_##type(void *y, const void *x, const ot__reduction *r);
+#define OT_DECLARE(symbol, types) OT_REDUCE_##types(OT_DECLARE_TYPE, symbol)
+OT_REDUCTIONS(OT_DECLARE)
+#undef OT_DECLARE
+#undef OT_DECLARE_TYPE
+
+// ---- ref_argmax.c ----
+
+// y (outer, inner) = index of the greatest (is_max) or least element of x (outer, n, inner) along
+// n, the first or last of equal ones; NaN beats everything. n >= 1.
+#define OT_DECLARE(symbol, type)                                                                   \
+    void ot__ref_##symbol##_##type(int64_t *y, const void *x, int64_t outer, int64_t n,            \
+                                   int64_t inner, bool is_max, bool is_last);
+OT_REDUCE_ORDERED(OT_DECLARE, arg)
+#undef OT_DECLARE
+
+// ---- ref_cumsum.c ----
+
+// y, x (outer, n, inner): sums along n; exclusive: without the element itself; reverse: from the
+// end. Unsigned integers have the bits of signed ones.
+#define OT_DECLARE(symbol, type)                                                                   \
+    void ot__ref_##symbol##_##type(void *y, const void *x, int64_t outer, int64_t n,               \
+                                   int64_t inner, bool is_exclusive, bool is_reverse);
+OT_REDUCE_NUMBERS(OT_DECLARE, cumsum)
+#undef OT_DECLARE
+
+#endif
