@@ -77,17 +77,18 @@ typedef struct ot__gemm_batches {
 void ot__gemm_run(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
                   const ot__gemm_batches *batches, float *scratch, int n_threads);
 
-// ---- ref_softmax.c: along the middle axis of (outer, n, inner) ----
+// ---- ref_softmax.c ----
 
+typedef struct ot__lines {
+    int64_t outer, n, inner; // of a tensor; lines are along the middle axis
+} ot__lines;
 #define OT_DECLARE(suffix, T)                                                                      \
-    void ot__ref_softmax_##suffix(T *y, const T *x, int64_t outer, int64_t n, int64_t inner);      \
-    void ot__ref_log_softmax_##suffix(T *y, const T *x, int64_t outer, int64_t n, int64_t inner);  \
+    void ot__ref_softmax_##suffix(T *y, const T *x, const ot__lines *l);                           \
+    void ot__ref_log_softmax_##suffix(T *y, const T *x, const ot__lines *l);                       \
     /* dx = y * (dy - sum(y * dy)) */                                                              \
-    void ot__ref_softmax_grad_##suffix(T *dx, const T *dy, const T *y, int64_t outer, int64_t n,   \
-                                       int64_t inner);                                             \
+    void ot__ref_softmax_grad_##suffix(T *dx, const T *dy, const T *y, const ot__lines *l);        \
     /* dx = dy - exp(y) * sum(dy) */                                                               \
-    void ot__ref_log_softmax_grad_##suffix(T *dx, const T *dy, const T *y, int64_t outer,          \
-                                           int64_t n, int64_t inner);
+    void ot__ref_log_softmax_grad_##suffix(T *dx, const T *dy, const T *y, const ot__lines *l);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
@@ -100,15 +101,19 @@ typedef struct ot__nll {
     ot__loss_reduction reduction;
     bool has_ignore;
     int64_t ignore;
-    bool labels_are_i32;
+    size_t label_size; // bytes: labels are i32 or i64
 } ot__nll;
+int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i);
+bool ot__ref_nll_ignores(const ot__nll *p, int64_t label);
 // Position of the first label outside 0..classes-1 that is not ignored, or -1.
 int64_t ot__ref_nll_check(const void *labels, const ot__nll *p);
-int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i);
 #define OT_DECLARE(suffix, T)                                                                      \
     /* loss (n, inner) or one element; weight (classes) or NULL */                                 \
     void ot__ref_nll_##suffix(T *loss, const T *log_prob, const void *labels, const T *weight,     \
                               const ot__nll *p);                                                   \
+    /* what of dy each label gets in a reduced loss, before its weight */                          \
+    double ot__ref_nll_share_##suffix(const T *dy, const void *labels, const T *weight,            \
+                                      const ot__nll *p);                                           \
     /* dx = (softmax ? exp(log_prob) : 0 minus one-hot) * weight * share of dy; log_prob is not    \
      * read without softmax */                                                                     \
     void ot__ref_nll_grad_##suffix(T *dx, const T *dy, const T *log_prob, const void *labels,      \

@@ -6,10 +6,10 @@
 
 int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i)
 {
-    return p->labels_are_i32 ? ((const int32_t *)labels)[i] : ((const int64_t *)labels)[i];
+    return ot__ref_index_get(labels, p->label_size, i);
 }
 
-static bool is_ignored(int64_t label, const ot__nll *p)
+bool ot__ref_nll_ignores(const ot__nll *p, int64_t label)
 {
     return p->has_ignore && label == p->ignore;
 }
@@ -18,7 +18,7 @@ int64_t ot__ref_nll_check(const void *labels, const ot__nll *p)
 {
     for (int64_t i = 0; i < p->n * p->inner; i++) {
         const int64_t label = ot__ref_nll_label(labels, p, i);
-        if (!is_ignored(label, p) && (label < 0 || label >= p->classes))
+        if (!ot__ref_nll_ignores(p, label) && (label < 0 || label >= p->classes))
             return i;
     }
     return -1;

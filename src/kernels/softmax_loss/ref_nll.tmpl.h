@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One element type of ref_nll.c.
+
 // Sum of the weights of the labels that count.
 static double FN(total_weight)(const void *labels, const T *weight, const ot__nll *p)
 {
@@ -6,7 +8,7 @@ static double FN(total_weight)(const void *labels, const T *weight, const ot__nl
 
     for (int64_t i = 0; i < p->n * p->inner; i++) {
         const int64_t label = ot__ref_nll_label(labels, p, i);
-        if (!is_ignored(label, p))
+        if (!ot__ref_nll_ignores(p, label))
             total += weight ? (double)weight[label] : 1;
     }
     return total;
@@ -21,7 +23,7 @@ void FN(ot__ref_nll)(T *loss, const T *log_prob, const void *labels, const T *we
         const int64_t label = ot__ref_nll_label(labels, p, i), at = i / p->inner * p->classes;
         double value = 0;
 
-        if (!is_ignored(label, p))
+        if (!ot__ref_nll_ignores(p, label))
             value = -(double)log_prob[(at + label) * p->inner + i % p->inner] *
                     (weight ? (double)weight[label] : 1);
         if (p->reduction == OT__LOSS_NONE)
@@ -36,22 +38,28 @@ void FN(ot__ref_nll)(T *loss, const T *log_prob, const void *labels, const T *we
     }
 }
 
+double FN(ot__ref_nll_share)(const T *dy, const void *labels, const T *weight, const ot__nll *p)
+{
+    double total;
+
+    if (p->reduction != OT__LOSS_MEAN)
+        return p->reduction == OT__LOSS_NONE ? 0 : (double)dy[0];
+    total = FN(total_weight)(labels, weight, p);
+    return total != 0 ? (double)dy[0] / total : 0;
+}
+
 void FN(ot__ref_nll_grad)(T *dx, const T *dy, const T *log_prob, const void *labels,
                           const T *weight, bool softmax, const ot__nll *p)
 {
-    double share = p->reduction == OT__LOSS_NONE ? 0 : (double)dy[0];
+    const double share = FN(ot__ref_nll_share)(dy, labels, weight, p);
 
-    if (p->reduction == OT__LOSS_MEAN) {
-        const double total = FN(total_weight)(labels, weight, p);
-        share = total != 0 ? share / total : 0;
-    }
 #pragma omp parallel for schedule(static) if (p->n * p->classes * p->inner > OT_PAR_MIN)
     for (int64_t i = 0; i < p->n * p->inner; i++) {
         const int64_t label = ot__ref_nll_label(labels, p, i);
         const int64_t at = i / p->inner * p->classes * p->inner + i % p->inner;
         double g = p->reduction == OT__LOSS_NONE ? (double)dy[i] : share;
 
-        if (is_ignored(label, p))
+        if (ot__ref_nll_ignores(p, label))
             g = 0;
         else if (weight)
             g *= (double)weight[label];

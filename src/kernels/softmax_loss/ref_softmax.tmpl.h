@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One element type of ref_softmax.c.
+
 static double FN(largest)(const T *x, int64_t n, int64_t stride)
 {
     double largest = (double)x[0];
@@ -8,10 +10,12 @@ static double FN(largest)(const T *x, int64_t n, int64_t stride)
     return largest;
 }
 
-void FN(ot__ref_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
+void FN(ot__ref_softmax)(T *y, const T *x, const ot__lines *l)
 {
-#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
-    for (int64_t r = 0; r < outer * inner; r++) {
+    const int64_t n = l->n, inner = l->inner, n_lines = l->outer * inner;
+
+#pragma omp parallel for schedule(static) if (n_lines * n > OT_PAR_MIN)
+    for (int64_t r = 0; r < n_lines; r++) {
         const int64_t at = r / inner * n * inner + r % inner;
         const double shift =
             n > 0 ? FN(largest)(x + at, n, inner) : 0; // exp(x - max) cannot overflow
@@ -24,10 +28,12 @@ void FN(ot__ref_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inn
     }
 }
 
-void FN(ot__ref_log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t inner)
+void FN(ot__ref_log_softmax)(T *y, const T *x, const ot__lines *l)
 {
-#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
-    for (int64_t r = 0; r < outer * inner; r++) {
+    const int64_t n = l->n, inner = l->inner, n_lines = l->outer * inner;
+
+#pragma omp parallel for schedule(static) if (n_lines * n > OT_PAR_MIN)
+    for (int64_t r = 0; r < n_lines; r++) {
         const int64_t at = r / inner * n * inner + r % inner;
         const double shift = n > 0 ? FN(largest)(x + at, n, inner) : 0;
         double sum = 0, log_sum;
@@ -40,11 +46,12 @@ void FN(ot__ref_log_softmax)(T *y, const T *x, int64_t outer, int64_t n, int64_t
     }
 }
 
-void FN(ot__ref_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n,
-                              int64_t inner)
+void FN(ot__ref_softmax_grad)(T *dx, const T *dy, const T *y, const ot__lines *l)
 {
-#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
-    for (int64_t r = 0; r < outer * inner; r++) {
+    const int64_t n = l->n, inner = l->inner, n_lines = l->outer * inner;
+
+#pragma omp parallel for schedule(static) if (n_lines * n > OT_PAR_MIN)
+    for (int64_t r = 0; r < n_lines; r++) {
         const int64_t at = r / inner * n * inner + r % inner;
         double sum = 0;
 
@@ -56,11 +63,12 @@ void FN(ot__ref_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int
     }
 }
 
-void FN(ot__ref_log_softmax_grad)(T *dx, const T *dy, const T *y, int64_t outer, int64_t n,
-                                  int64_t inner)
+void FN(ot__ref_log_softmax_grad)(T *dx, const T *dy, const T *y, const ot__lines *l)
 {
-#pragma omp parallel for schedule(static) if (outer * n * inner > OT_PAR_MIN)
-    for (int64_t r = 0; r < outer * inner; r++) {
+    const int64_t n = l->n, inner = l->inner, n_lines = l->outer * inner;
+
+#pragma omp parallel for schedule(static) if (n_lines * n > OT_PAR_MIN)
+    for (int64_t r = 0; r < n_lines; r++) {
         const int64_t at = r / inner * n * inner + r % inner;
         double sum = 0;
 

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// The losses over class labels and their gradients. Loss = -log_prob at the
+// labels, weighted and reduced; log_prob is the input
+// (NegativeLogLikelihoodLoss) or log(softmax(scores))
+// (SoftmaxCrossEntropyLoss).
 #include "ops/softmax_loss/nll.h"
 
 #include <string.h>
 
-const ot_attr_spec ot__nll_attrs[] = {
-    {.name = "reduction", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "mean"},
-    {.name = "ignore_index", .kind = OT_ATTRIBUTE_INT},
-    {0},
-};
+enum { SCORES, LABELS, WEIGHT, IGNORE };
+// Inputs of gradients. BIAS and both ignored labels are those of ONNX Runtime's
+// internal forms.
+enum { G_DY, G_SCORES, G_LABELS, G_WEIGHT, G_IGNORE, G_BIAS };
 
-const ot_attr_spec ot__nll_internal_attrs[] = {
-    {.name = "reduction", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "mean"},
-    {.name = "ignore_index", .kind = OT_ATTRIBUTE_INT},
-    {.name = "output_type", .kind = OT_ATTRIBUTE_INT},
-    {0},
-};
+// ---- shapes ----
 
-static bool reduction_of(const ot_node *node, ot__loss_reduction *out)
+static bool loss_reduction_of(const ot_node *node, ot__loss_reduction *out)
 {
     static const char *const names[] = {"none", "sum", "mean"};
     const char *text = ot_attr_string(node, "reduction");
@@ -34,13 +32,13 @@ static bool same_or_symbolic(int64_t a, int64_t b)
     return a == b || !ot_dim_is_number(a) || !ot_dim_is_number(b);
 }
 
-static bool check_inputs(ot_infer *c, int scores, int labels, int weight,
-                         ot__loss_reduction *reduction)
+static bool loss_check_inputs(ot_infer *c, int scores, int labels, int weight,
+                              ot__loss_reduction *reduction)
 {
     const ot_shape *x = ot_infer_shape(c, scores), *t = ot_infer_shape(c, labels);
     bool fits = x->ndim >= 2 && t->ndim == x->ndim - 1;
 
-    if (!reduction_of(ot_infer_node(c), reduction)) {
+    if (!loss_reduction_of(ot_infer_node(c), reduction)) {
         ot_infer_fail(c, "reduction is '%s', expected none, sum or mean",
                       ot_attr_string(ot_infer_node(c), "reduction"));
         return false;
@@ -49,7 +47,8 @@ static bool check_inputs(ot_infer *c, int scores, int labels, int weight,
         fits = same_or_symbolic(t->dim[i], x->dim[i == 0 ? 0 : i + 1]);
     if (!fits) {
         ot_infer_fail(c,
-                      "labels must have the shape of the scores without axis 1, got %d and %d axes",
+                      "labels must have the shape of the scores without axis 1, "
+                      "got %d and %d axes",
                       t->ndim, x->ndim);
         return false;
     }
@@ -62,29 +61,36 @@ static bool check_inputs(ot_infer *c, int scores, int labels, int weight,
     return true;
 }
 
-bool ot__nll_infer_loss(ot_infer *c, int scores, int labels, int weight)
+static void loss_infer(ot_infer *c)
 {
     ot__loss_reduction reduction;
 
-    if (!check_inputs(c, scores, labels, weight, &reduction))
-        return false;
-    ot_infer_set(c, 0, ot_infer_dtype(c, scores),
-                 reduction == OT__LOSS_NONE ? ot_infer_shape(c, labels) : &OT_SHAPE_SCALAR);
-    return true;
+    if (!ot__infer_one_element(c, IGNORE) ||
+        !loss_check_inputs(c, SCORES, LABELS, WEIGHT, &reduction))
+        return;
+    ot_infer_set(c, 0, ot_infer_dtype(c, SCORES),
+                 reduction == OT__LOSS_NONE ? ot_infer_shape(c, LABELS) : &OT_SHAPE_SCALAR);
+    ot_infer_set(c, 1, ot_infer_dtype(c, SCORES), ot_infer_shape(c, SCORES));
 }
 
-void ot__nll_infer_grad(ot_infer *c)
+static void loss_grad_infer(ot_infer *c)
 {
-    enum { DY, SCORES, LABELS, WEIGHT };
     ot__loss_reduction reduction;
 
-    if (check_inputs(c, SCORES, LABELS, WEIGHT, &reduction) &&
-        (reduction == OT__LOSS_NONE ? ot__infer_matches(c, DY, LABELS)
-                                    : ot__infer_one_element(c, DY)))
-        ot_infer_set(c, 0, ot_infer_dtype(c, SCORES), ot_infer_shape(c, SCORES));
+    if (ot_infer_has(c, G_BIAS)) {
+        ot_infer_fail(c, "a bias is not supported");
+        return;
+    }
+    if (ot__infer_one_element(c, G_IGNORE) &&
+        loss_check_inputs(c, G_SCORES, G_LABELS, G_WEIGHT, &reduction) &&
+        (reduction == OT__LOSS_NONE ? ot__infer_matches(c, G_DY, G_LABELS)
+                                    : ot__infer_one_element(c, G_DY)))
+        ot_infer_set(c, 0, ot_infer_dtype(c, G_SCORES), ot_infer_shape(c, G_SCORES));
 }
 
-ot_status ot__nll_prepare(ot_prep *p, int scores, int labels)
+// ---- kernels ----
+
+static ot_status loss_prepare_as(ot_prep *p, int scores, int labels)
 {
     const ot_node *node = ot_prep_node(p);
     const ot_shape *x = &ot_prep_in(p, scores)->shape;
@@ -95,65 +101,180 @@ ot_status ot__nll_prepare(ot_prep *p, int scores, int labels)
     *nll = (ot__nll){.n = x->dim[0], .classes = x->dim[1], .inner = 1};
     for (int i = 2; i < x->ndim; i++)
         nll->inner *= x->dim[i];
-    (void)reduction_of(node, &nll->reduction); // inference has seen that it is one
+    (void)loss_reduction_of(node,
+                            &nll->reduction); // inference has seen that it is one
     nll->has_ignore = ot_attr_given(node, "ignore_index");
     nll->ignore = nll->has_ignore ? ot_attr_int(node, "ignore_index") : 0;
-    nll->labels_are_i32 = ot_prep_in(p, labels)->dtype == OT_I32;
+    nll->label_size = ot_dtype_size(ot_prep_in(p, labels)->dtype);
     return OT_OK;
 }
 
-ot_status ot__nll_check(const ot__nll *p, const ot_arg *labels)
+static ot_status loss_prepare(ot_prep *p)
 {
-    const int64_t at = ot__ref_nll_check(labels->data, p);
+    return loss_prepare_as(p, SCORES, LABELS);
+}
 
+static ot_status sce_prepare(ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, SCORES);
+
+    if (ot_prep_output_count(p) < 2 || !ot_prep_out(p, 1))
+        ot_prep_scratch(p, (size_t)x->count * ot_dtype_size(x->dtype));
+    return loss_prepare(p);
+}
+
+static ot_status loss_grad_prepare(ot_prep *p)
+{
+    return loss_prepare_as(p, G_SCORES, G_LABELS);
+}
+
+static const void *loss_input(const ot_run *r, int port)
+{
+    return port < r->n_in && r->in[port] ? r->in[port]->data : NULL;
+}
+
+// The state, with the ignored label of input port `ignore` if that is given;
+// checks the labels.
+static ot_status loss_begin(const ot_run *r, int labels, int ignore, ot__nll *p)
+{
+    const void *given = loss_input(r, ignore);
+    int64_t at;
+
+    *p = *(const ot__nll *)r->state;
+    if (given) {
+        p->has_ignore = true;
+        p->ignore = *(const int64_t *)given;
+    }
+    at = ot__ref_nll_check(r->in[labels]->data, p);
     if (at < 0)
         return OT_OK;
     return ot__error(OT_ERR_INVALID,
                      "label %" PRId64 " at position %" PRId64 " is outside 0..%" PRId64,
-                     ot__ref_nll_label(labels->data, p, at), at, p->classes - 1);
+                     ot__ref_nll_label(r->in[labels]->data, p, at), at, p->classes - 1);
 }
 
-ot__nll ot__nll_with_ignore(const ot_run *r, int port)
+static void *sce_log_prob(const ot_run *r)
 {
-    ot__nll p = *(const ot__nll *)r->state;
-
-    if (port < r->n_in && r->in[port]) {
-        p.has_ignore = true;
-        p.ignore = *(const int64_t *)r->in[port]->data;
-    }
-    return p;
+    return r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
 }
 
-ot_status ot__sce_run(const ot__nll *p, const ot_arg *x, const ot_arg *labels, const void *weight,
-                      void *log_prob, ot_arg *loss)
+#define TEMPLATE "ops/softmax_loss/nll.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+
+// ---- vector code: scores [N, C] in f32 ----
+
+static bool scores_are_rows(const ot_arg *x)
 {
-    OT_TRY(ot__nll_check(p, labels));
-    if (x->dtype == OT_F32) {
-        ot__ref_log_softmax_f32(log_prob, x->data, p->n, p->classes, p->inner);
-        if (loss)
-            ot__ref_nll_f32(loss->data, log_prob, labels->data, weight, p);
-    } else {
-        ot__ref_log_softmax_f64(log_prob, x->data, p->n, p->classes, p->inner);
-        if (loss)
-            ot__ref_nll_f64(loss->data, log_prob, labels->data, weight, p);
-    }
+    return x->count > 0 && x->shape.dim[0] * x->shape.dim[1] == x->count;
+}
+
+static bool sce_can_simd(const ot_prep *p)
+{
+    return scores_are_rows(ot_prep_in(p, SCORES));
+}
+
+static ot_status sce_run_simd(const ot_run *r)
+{
+    ot__nll p;
+    ot__row_lines lines = {.y = sce_log_prob(r), .x = r->in[SCORES]->data};
+
+    OT_TRY(loss_begin(r, LABELS, IGNORE, &p));
+    lines.n = p.classes;
+    ot__parallel_for(p.n, OT_PAR_MIN / p.classes + 1, ot__rows_best()->log_softmax, &lines);
+    if (r->out[0])
+        ot__ref_nll_f32(r->out[0]->data, lines.y, r->in[LABELS]->data, loss_input(r, WEIGHT), &p);
     return OT_OK;
 }
 
-ot_status ot__sce_grad_run(const ot__nll *p, const ot_arg *dy, const ot_arg *log_prob,
-                           const ot_arg *labels, const void *weight, ot_arg *dx)
+static bool sce_grad_can_simd(const ot_prep *p)
 {
-    OT_TRY(ot__nll_check(p, labels));
-    if (log_prob->dtype == OT_F32)
-        ot__ref_nll_grad_f32(dx->data, dy->data, log_prob->data, labels->data, weight, true, p);
-    else
-        ot__ref_nll_grad_f64(dx->data, dy->data, log_prob->data, labels->data, weight, true, p);
+    return scores_are_rows(ot_prep_in(p, G_SCORES));
+}
+
+typedef struct sce_gradient {
+    const ot__nll *p;
+    const ot__rows *rows;
+    float *dx;
+    const float *dy, *log_prob, *weight;
+    const void *labels;
+    double share; // of each row in a reduced loss
+} sce_gradient;
+
+static void sce_gradient_rows(void *context, int64_t first, int64_t last)
+{
+    const sce_gradient *g = context;
+    const int64_t n = g->p->classes;
+
+    for (int64_t r = first; r < last; r++) {
+        const int64_t label = ot__ref_nll_label(g->labels, g->p, r);
+        double factor = g->p->reduction == OT__LOSS_NONE ? (double)g->dy[r] : g->share;
+
+        if (ot__ref_nll_ignores(g->p, label)) {
+            for (int64_t k = 0; k < n; k++)
+                g->dx[r * n + k] = 0;
+            continue;
+        }
+        if (g->weight)
+            factor *= (double)g->weight[label];
+        g->rows->scaled_exp(g->dx + r * n, g->log_prob + r * n, (float)factor, n);
+        g->dx[r * n + label] -= (float)factor;
+    }
+}
+
+static ot_status sce_grad_run_simd(const ot_run *r)
+{
+    ot__nll p;
+    sce_gradient g = {.p = &p,
+                      .rows = ot__rows_best(),
+                      .dx = r->out[0]->data,
+                      .dy = r->in[G_DY]->data,
+                      .log_prob = r->in[G_SCORES]->data,
+                      .weight = loss_input(r, G_WEIGHT),
+                      .labels = r->in[G_LABELS]->data};
+
+    OT_TRY(loss_begin(r, G_LABELS, G_IGNORE, &p));
+    g.share = ot__ref_nll_share_f32(g.dy, g.labels, g.weight, &p);
+    ot__parallel_for(p.n, OT_PAR_MIN / p.classes + 1, sce_gradient_rows, &g);
     return OT_OK;
 }
 
-// Through the loss: (softmax - one-hot) * weight * dLoss. Through log_prob, when it is used:
-// LogSoftmax's gradient.
-void ot__sce_grad_emit(ot_grad *g, const char *op)
+static const ot_kernel nll_kernels[] = {OT__REF_KERNEL("T: f32", loss_prepare, nll_run_f32),
+                                        OT__REF_KERNEL("T: f64", loss_prepare, nll_run_f64),
+                                        {0}};
+static const ot_kernel nll_grad_kernels[] = {
+    OT__REF_KERNEL("T: f32", loss_grad_prepare, nll_grad_run_f32),
+    OT__REF_KERNEL("T: f64", loss_grad_prepare, nll_grad_run_f64),
+    {0},
+};
+static const ot_kernel sce_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", sce_can_simd, sce_prepare, sce_run_simd),
+    OT__REF_KERNEL("T: f32", sce_prepare, sce_run_f32),
+    OT__REF_KERNEL("T: f64", sce_prepare, sce_run_f64),
+    {0},
+};
+static const ot_kernel sce_grad_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", sce_grad_can_simd, loss_grad_prepare, sce_grad_run_simd),
+    OT__REF_KERNEL("T: f32", loss_grad_prepare, sce_grad_run_f32),
+    OT__REF_KERNEL("T: f64", loss_grad_prepare, sce_grad_run_f64),
+    {0},
+};
+
+// ---- gradients ----
+
+// dInput = -one-hot(label) * weight * share of dLoss.
+static void nll_grad(ot_grad *g)
+{
+    ot_value *in[] = {ot_grad_dy(g, 0), ot_grad_x(g, 0), ot_grad_x(g, 1), ot_grad_x(g, 2)};
+    ot_node *node =
+        ot_emit(g, "ai.onnxtrain.NegativeLogLikelihoodLossGrad", NULL, in, in[3] ? 4 : 3, 1);
+
+    ot_emit_forward_attrs(g, node);
+    ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
+}
+
+// Through the loss: (softmax - one-hot) * weight * dLoss. Through log_prob,
+// when it is used: LogSoftmax's gradient.
+static void sce_emit_grad(ot_grad *g, const char *op)
 {
     ot_value *log_prob = ot_grad_y(g, 1), *d_loss = ot_grad_dy(g, 0);
     ot_value *d_log_prob = ot_grad_dy(g, 1), *dx = NULL;
@@ -179,3 +300,89 @@ void ot__sce_grad_emit(ot_grad *g, const char *op)
     }
     ot_grad_set_dx(g, 0, dx);
 }
+
+static void sce_grad(ot_grad *g)
+{
+    sce_emit_grad(g, "com.microsoft.SoftmaxCrossEntropyLossGrad");
+}
+
+static void sce_internal_grad(ot_grad *g)
+{
+    sce_emit_grad(g, "com.microsoft.SoftmaxCrossEntropyLossInternalGrad");
+}
+
+// ---- records ----
+
+#define LOSS_IN(scores, labels, weight)                                                            \
+    {scores, "T", OT_PORT_F32}, {labels, "Tind", OT_PORT_NO_GRAD},                                 \
+    {                                                                                              \
+        weight, "T", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32                              \
+    }
+#define LOSS_GRAD_IN(scores, labels)                                                               \
+    {"dY", "T", OT_PORT_F32}, {scores, "T", OT_PORT_F32}, {labels, "Tind", 0},                     \
+    {                                                                                              \
+        "weight", "T", OT_PORT_OPTIONAL | OT_PORT_F32                                              \
+    }
+#define LOSS_ATTRS                                                                                 \
+    {.name = "reduction", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "mean"}, \
+    {                                                                                              \
+        .name = "ignore_index", .kind = OT_ATTRIBUTE_INT                                           \
+    }
+static const ot_port nll_in[] = {LOSS_IN("input", "target", "weight"), {0}};
+static const ot_port nll_out[] = {{"loss", "T", OT_PORT_F32}, {0}};
+static const ot_port nll_grad_in[] = {LOSS_GRAD_IN("input", "target"), {0}};
+static const ot_port nll_grad_out[] = {{"dX", "T", OT_PORT_F32}, {0}};
+static const ot_port sce_in[] = {LOSS_IN("scores", "labels", "weights"), {0}};
+static const ot_port sce_internal_in[] = {
+    LOSS_IN("scores", "labels", "weights"),
+    {"ignore_index", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+    {0},
+};
+static const ot_port sce_out[] = {
+    {"output", "T", OT_PORT_F32}, {"log_prob", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
+static const ot_port sce_grad_in[] = {LOSS_GRAD_IN("log_prob", "label"), {0}};
+static const ot_port sce_internal_grad_in[] = {
+    LOSS_GRAD_IN("log_prob", "label"),
+    {"ignore_index", "i64", OT_PORT_OPTIONAL},
+    {"bias", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
+    {0},
+};
+static const ot_port sce_grad_out[] = {{"d_logits", "T", OT_PORT_F32}, {0}};
+static const ot_attr_spec loss_attrs[] = {LOSS_ATTRS, {0}};
+static const ot_attr_spec loss_internal_attrs[] = {
+    LOSS_ATTRS, {.name = "output_type", .kind = OT_ATTRIBUTE_INT}, {0}};
+
+#define RECORD(domain_, name_, since_, in, out, attributes, infer_, kernels_, ...)                 \
+    {                                                                                              \
+        {.domain = domain_,                                                                        \
+         .name = name_,                                                                            \
+         .since = since_,                                                                          \
+         .inputs = in,                                                                             \
+         .outputs = out,                                                                           \
+         .attrs = attributes,                                                                      \
+         .types = "T: f32 f64; Tind: i32 i64",                                                     \
+         .infer = infer_,                                                                          \
+         .kernels = kernels_,                                                                      \
+         __VA_ARGS__},                                                                             \
+            {0},                                                                                   \
+    }
+const ot_op_def ot__op_negative_log_likelihood_loss[] =
+    RECORD(NULL, "NegativeLogLikelihoodLoss", 12, nll_in, nll_out, loss_attrs, loss_infer,
+           nll_kernels, .grad = nll_grad);
+const ot_op_def ot__op_negative_log_likelihood_loss_grad[] = RECORD(
+    "ai.onnxtrain", "NegativeLogLikelihoodLossGrad", 1, nll_grad_in, nll_grad_out, loss_attrs,
+    loss_grad_infer, nll_grad_kernels, .flags = OT_OP_NO_GRAD, .expand = ot__nll_grad_expand);
+const ot_op_def ot__op_softmax_cross_entropy_loss[] =
+    RECORD(NULL, "SoftmaxCrossEntropyLoss", 12, sce_in, sce_out, loss_attrs, loss_infer,
+           sce_kernels, .grad = sce_grad);
+const ot_op_def ot__op_softmax_cross_entropy_loss_grad[] = RECORD(
+    OT__MS, "SoftmaxCrossEntropyLossGrad", 1, sce_grad_in, sce_grad_out, loss_attrs,
+    loss_grad_infer, sce_grad_kernels, .flags = OT_OP_NO_GRAD, .expand = ot__sce_grad_expand);
+// With the ignored label as an input: ONNX Runtime's forms after its fusions.
+// By the references alone.
+const ot_op_def ot__op_softmax_cross_entropy_loss_internal[] =
+    RECORD(OT__MS, "SoftmaxCrossEntropyLossInternal", 1, sce_internal_in, sce_out,
+           loss_internal_attrs, loss_infer, sce_kernels + 1, .grad = sce_internal_grad);
+const ot_op_def ot__op_softmax_cross_entropy_loss_internal_grad[] =
+    RECORD(OT__MS, "SoftmaxCrossEntropyLossInternalGrad", 1, sce_internal_grad_in, sce_grad_out,
+           loss_internal_attrs, loss_grad_infer, sce_grad_kernels + 1, .flags = OT_OP_NO_GRAD);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/softmax_loss/softmax.h"
+// Softmax, LogSoftmax and their gradients.
+#include "kernels/kernels.h"
+#include "op/expand.h"
+#include "op/op.h"
 
-const ot_attr_spec ot__axis_last[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = -1}, {0}};
-const ot_attr_spec ot__axis_first[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
-
-void ot__lines_infer(ot_infer *c)
+static void softmax_infer(ot_infer *c)
 {
     const ot_shape *x = ot_infer_shape(c, 0);
     int axis;
@@ -15,13 +13,15 @@ void ot__lines_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), x);
 }
 
-void ot__lines_grad_infer(ot_infer *c)
+static void softmax_grad_infer(ot_infer *c)
 {
     if (ot__infer_matches(c, 0, 1))
-        ot__lines_infer(c);
+        softmax_infer(c);
 }
 
-static ot_status prepare(ot_prep *p, bool is_flat)
+// ---- kernels ----
+
+static ot_status lines_prepare_from(ot_prep *p, bool is_flat)
 {
     const ot_shape *x = &ot_prep_in(p, 0)->shape;
     ot__lines *lines = ot_prep_state(p, sizeof(*lines));
@@ -38,22 +38,23 @@ static ot_status prepare(ot_prep *p, bool is_flat)
     return OT_OK;
 }
 
-ot_status ot__lines_prepare(ot_prep *p)
+static ot_status lines_prepare(ot_prep *p)
 {
-    return prepare(p, false);
+    return lines_prepare_from(p, false);
 }
 
-ot_status ot__lines_prepare_flat(ot_prep *p)
+// Before opset 13: everything from `axis` on is one line.
+static ot_status lines_prepare_flat(ot_prep *p)
 {
-    return prepare(p, true);
+    return lines_prepare_from(p, true);
 }
 
-bool ot__lines_can_simd(const ot_prep *p)
+static bool lines_are_rows(const ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0);
     int axis = 0;
 
-    if (x->dtype != OT_F32 || x->count == 0)
+    if (x->count == 0)
         return false;
     ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &axis);
     for (int i = axis + 1; i < x->shape.ndim; i++)
@@ -62,8 +63,7 @@ bool ot__lines_can_simd(const ot_prep *p)
     return true;
 }
 
-ot_status ot__lines_run_simd(const ot_run *r,
-                             void (*rows)(void *context, int64_t first, int64_t last))
+static ot_status run_rows(const ot_run *r, void (*rows)(void *context, int64_t first, int64_t last))
 {
     const ot__lines *l = r->state;
     ot__row_lines lines = {.y = r->out[0]->data,
@@ -75,7 +75,80 @@ ot_status ot__lines_run_simd(const ot_run *r,
     return OT_OK;
 }
 
-void ot__lines_upgrade(ot_upgrade *u)
+#define RUN(loop, type, ...)                                                                       \
+    static ot_status loop##_run_##type(const ot_run *r)                                            \
+    {                                                                                              \
+        ot__ref_##loop##_##type(r->out[0]->data, __VA_ARGS__, r->state);                           \
+        return OT_OK;                                                                              \
+    }
+#define KERNELS(loop, ...)                                                                         \
+    RUN(loop, f32, __VA_ARGS__)                                                                    \
+    RUN(loop, f64, __VA_ARGS__)                                                                    \
+    static ot_status loop##_run_simd(const ot_run *r)                                              \
+    {                                                                                              \
+        return run_rows(r, ot__rows_best()->loop);                                                 \
+    }                                                                                              \
+    static const ot_kernel loop##_kernels[] = {                                                    \
+        OT__SIMD_KERNEL("T: f32", lines_are_rows, lines_prepare, loop##_run_simd),                 \
+        OT__REF_KERNEL("T: f32", lines_prepare, loop##_run_f32),                                   \
+        OT__REF_KERNEL("T: f64", lines_prepare, loop##_run_f64),                                   \
+        {0}};
+#define FLAT_KERNELS(loop)                                                                         \
+    static const ot_kernel loop##_flat_kernels[] = {                                               \
+        OT__REF_KERNEL("T: f32", lines_prepare_flat, loop##_run_f32),                              \
+        OT__REF_KERNEL("T: f64", lines_prepare_flat, loop##_run_f64),                              \
+        {0}};
+KERNELS(softmax, r->in[0]->data)
+KERNELS(log_softmax, r->in[0]->data)
+KERNELS(softmax_grad, r->in[0]->data, r->in[1]->data)
+KERNELS(log_softmax_grad, r->in[0]->data, r->in[1]->data)
+FLAT_KERNELS(softmax_grad)
+FLAT_KERNELS(log_softmax_grad)
+
+// ---- gradients ----
+
+static void softmax_emit_grad(ot_grad *g, const char *op)
+{
+    ot_value *in[] = {ot_grad_dy(g, 0), ot_grad_y(g, 0)};
+    ot_node *node = ot_emit(g, op, NULL, in, 2, 1);
+
+    ot_emit_int(g, node, "axis", ot_attr_int(ot_grad_node(g), "axis"));
+    ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
+}
+
+// dX = Y * (dY - sum(Y * dY)).
+static void softmax_grad(ot_grad *g)
+{
+    softmax_emit_grad(g, "com.microsoft.SoftmaxGrad_13");
+}
+
+static void softmax_grad_expand(ot_grad *g)
+{
+    const int64_t axis = ot_attr_int(ot_grad_node(g), "axis");
+    ot_value *dy = ot_grad_x(g, 0), *y = ot_grad_x(g, 1);
+    ot_value *sum = ot__emit_sum(g, ot_emit2(g, "Mul", dy, y), &axis, 1, true);
+
+    ot_expand_set(g, 0, ot_emit2(g, "Mul", y, ot_emit2(g, "Sub", dy, sum)));
+}
+
+// dX = dY - exp(Y) * sum(dY).
+static void log_softmax_grad(ot_grad *g)
+{
+    softmax_emit_grad(g, "com.microsoft.LogSoftmaxGrad_13");
+}
+
+static void log_softmax_grad_expand(ot_grad *g)
+{
+    const int64_t axis = ot_attr_int(ot_grad_node(g), "axis");
+    ot_value *dy = ot_grad_x(g, 0), *sum = ot__emit_sum(g, dy, &axis, 1, true);
+    ot_value *share = ot_emit2(g, "Mul", ot_emit1(g, "Exp", ot_grad_x(g, 1)), sum);
+
+    ot_expand_set(g, 0, ot_emit2(g, "Sub", dy, share));
+}
+
+// ---- opset below 13: the node between a Flatten and a Reshape ----
+
+static void softmax_upgrade(ot_upgrade *u)
 {
     ot_node *node = ot_upgrade_node(u);
     ot_graph *graph = node->graph;
@@ -104,3 +177,54 @@ void ot__lines_upgrade(ot_upgrade *u)
         !ot__graph_add_node(graph, "", "Reshape", "", (ot_value *[]){line, shape}, 2, &y, 1))
         ot_upgrade_fail(u, "%s", ot_error_message());
 }
+
+// ---- records ----
+
+static const ot_port softmax_in[] = {{"input", "T", 0}, {0}};
+static const ot_port softmax_out[] = {{"output", "T", 0}, {0}};
+static const ot_port softmax_grad_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
+static const ot_port softmax_grad_out[] = {{"dX", "T", 0}, {0}};
+static const ot_attr_spec axis_last[] = {
+    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = -1}, {0}};
+static const ot_attr_spec axis_first[] = {
+    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
+
+#define OPERATOR(name_, symbol)                                                                    \
+    const ot_op_def ot__op_##symbol[] = {{.name = name_,                                           \
+                                          .since = 1,                                              \
+                                          .inputs = softmax_in,                                    \
+                                          .outputs = softmax_out,                                  \
+                                          .attrs = axis_first,                                     \
+                                          .types = "T: f32 f64",                                   \
+                                          .upgrade = softmax_upgrade},                             \
+                                         {.name = name_,                                           \
+                                          .since = 13,                                             \
+                                          .inputs = softmax_in,                                    \
+                                          .outputs = softmax_out,                                  \
+                                          .attrs = axis_last,                                      \
+                                          .types = "T: f32 f64",                                   \
+                                          .infer = softmax_infer,                                  \
+                                          .kernels = symbol##_kernels,                             \
+                                          .grad = symbol##_grad,                                   \
+                                          .flags = OT_OP_IN_PLACE},                                \
+                                         {0}};
+#define GRADIENT(name_, symbol, attributes, kernels_, expand_)                                     \
+    const ot_op_def ot__op_##symbol[] = {{.domain = OT__MS,                                        \
+                                          .name = name_,                                           \
+                                          .since = 1,                                              \
+                                          .inputs = softmax_grad_in,                               \
+                                          .outputs = softmax_grad_out,                             \
+                                          .attrs = attributes,                                     \
+                                          .types = "T: f32 f64",                                   \
+                                          .infer = softmax_grad_infer,                             \
+                                          .kernels = kernels_,                                     \
+                                          .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE,                 \
+                                          .expand = expand_},                                      \
+                                         {0}};
+OPERATOR("Softmax", softmax)
+OPERATOR("LogSoftmax", log_softmax)
+GRADIENT("SoftmaxGrad_13", softmax_grad_13, axis_last, softmax_grad_kernels, softmax_grad_expand)
+GRADIENT("LogSoftmaxGrad_13", log_softmax_grad_13, axis_last, log_softmax_grad_kernels,
+         log_softmax_grad_expand)
+GRADIENT("SoftmaxGrad", softmax_grad, axis_first, softmax_grad_flat_kernels, NULL)
+GRADIENT("LogSoftmaxGrad", log_softmax_grad, axis_first, log_softmax_grad_flat_kernels, NULL)
