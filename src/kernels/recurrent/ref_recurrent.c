@@ -104,23 +104,35 @@ typedef struct slope {
     bool is_clipped;
 } slope;
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#define TYPE(name) ot__##name##_f32
-#include "ref_recurrent.tmpl.h"
-#include "ref_recurrent_grad.tmpl.h"
-#undef T
-#undef FN
-#undef TYPE
+// The product a (m, k; rows a_row apart) * b (k, n), with y's rows y_row apart.
+static ot__gemm product_of(int64_t m, int64_t n, int64_t k, int64_t a_row, int64_t y_row)
+{
+    return (ot__gemm){.m = m,
+                      .n = n,
+                      .k = k,
+                      .alpha = 1,
+                      .a_row = a_row,
+                      .a_column = 1,
+                      .b_row = n,
+                      .b_column = 1,
+                      .y_row = y_row};
+}
 
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#define TYPE(name) ot__##name##_f64
-#include "ref_recurrent.tmpl.h"
-#include "ref_recurrent_grad.tmpl.h"
-#undef T
-#undef FN
-#undef TYPE
+// The same of b^T, b (n, k).
+static ot__gemm product_of_b_transposed(int64_t m, int64_t n, int64_t k, int64_t a_row,
+                                        int64_t y_row)
+{
+    ot__gemm g = product_of(m, n, k, a_row, y_row);
+
+    g.b_row = 1;
+    g.b_column = k;
+    return g;
+}
+
+#define TEMPLATE "kernels/recurrent/ref_recurrent.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+#define TEMPLATE "kernels/recurrent/ref_recurrent_grad.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 // Pre-activations of all steps, the bias, state, cell state, and a product of one step.
 int64_t ot__recurrent_scratch(const ot__recurrent *p)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// One element type of ref_recurrent.c: forward.
+
 // y = f(y), the input cut to -clip .. clip.
-static void FN(activate)(T *y, int64_t n, const ot__activation *f, double clip)
+static void FN(ot__ref_activate)(T *y, int64_t n, const ot__activation *f, double clip)
 {
     for (int64_t k = 0; k < n; k++)
         y[k] = (T)activated(clipped((double)y[k], clip), f);
@@ -10,26 +12,26 @@ static void FN(recurrent_product)(const void *context, T *y, const T *a, const T
                                   const ot__gemm *g)
 {
     (void)context;
-    FN(gemm)(y, a, b, NULL, g, adds);
+    FN(ot__ref_gemm)(y, a, b, NULL, g, adds);
 }
 
-const TYPE(recurrent_math)
-    FN(recurrent_math) = {.product = FN(recurrent_product), .activate = FN(activate)};
+const FN(ot__recurrent_math) FN(ot__ref_recurrent_math) = {.product = FN(recurrent_product),
+                                                           .activate = FN(ot__ref_activate)};
 
 // One direction while it runs.
-typedef struct TYPE(pass) {
-    const TYPE(recurrent_data) * d;
+typedef struct FN(recurrent_pass) {
+    const FN(ot__recurrent_data) * d;
     const ot__recurrent *p;
-    const TYPE(recurrent_math) * math;
+    const FN(ot__recurrent_math) * math;
     int direction;
     int64_t step;
     const T *peephole;   // of this direction
     const T *reset_bias; // GRU with resets_after: R's bias of h; may be NULL
     T *pre;              // (steps, batch, gates), by x's order of rows
     T *h, *c, *product;  // (batch, hidden)
-} TYPE(pass);
+} FN(recurrent_pass);
 
-static T *FN(pre_at)(const TYPE(pass) * s, int64_t step, int64_t row)
+static T *FN(pre_at)(const FN(recurrent_pass) * s, int64_t step, int64_t row)
 {
     const ot__recurrent *p = s->p;
     const int64_t index = p->x_step > p->x_row ? step * p->batch + row : row * p->steps + step;
@@ -42,7 +44,7 @@ static int64_t FN(pre_row)(const ot__recurrent *p)
     return (p->x_step > p->x_row ? 1 : p->steps) * p->n_gates * p->hidden;
 }
 
-static void FN(lstm_row)(const TYPE(pass) * s, T *gates, T *h, T *c)
+static void FN(lstm_row)(const FN(recurrent_pass) * s, T *gates, T *h, T *c)
 {
     const ot__recurrent *p = s->p;
     const ot__activation *f = p->activations[s->direction];
@@ -72,7 +74,7 @@ static void FN(lstm_row)(const TYPE(pass) * s, T *gates, T *h, T *c)
 }
 
 // h of a GRU, when z, r and the candidate are there.
-static void FN(gru_row)(const TYPE(pass) * s, T *gates, T *h)
+static void FN(gru_row)(const FN(recurrent_pass) * s, T *gates, T *h)
 {
     const int64_t n = s->p->hidden;
     const T *z = gates, *candidate = gates + 2 * n;
@@ -82,9 +84,9 @@ static void FN(gru_row)(const TYPE(pass) * s, T *gates, T *h)
         h[k] = (1 - z[k]) * candidate[k] + z[k] * h[k];
 }
 
-static void FN(keep_row)(const TYPE(pass) * s, int64_t row, bool active)
+static void FN(keep_row)(const FN(recurrent_pass) * s, int64_t row, bool active)
 {
-    const TYPE(recurrent_data) *d = s->d;
+    const FN(ot__recurrent_data) *d = s->d;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, width = p->n_gates * n;
     const int64_t kept = (s->step * p->n_directions + s->direction) * p->batch + row;
@@ -103,7 +105,7 @@ static void FN(keep_row)(const TYPE(pass) * s, int64_t row, bool active)
 
 static void FN(step_rows)(void *context, int64_t first, int64_t last)
 {
-    const TYPE(pass) *s = context;
+    const FN(recurrent_pass) *s = context;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
 
@@ -128,7 +130,7 @@ static void FN(step_rows)(void *context, int64_t first, int64_t last)
 // product that is there.
 static void FN(reset_rows)(void *context, int64_t first, int64_t last)
 {
-    const TYPE(pass) *s = context;
+    const FN(recurrent_pass) *s = context;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
 
@@ -147,26 +149,18 @@ static void FN(reset_rows)(void *context, int64_t first, int64_t last)
 }
 
 // y (batch, parts of the gates; rows y_row apart) [+]= a * r^T from `gate` on
-static void FN(state_product)(const TYPE(pass) * s, T *y, int64_t y_row, const T *a, int64_t gate,
-                              int64_t n_gates, bool adds)
+static void FN(state_product)(const FN(recurrent_pass) * s, T *y, int64_t y_row, const T *a,
+                              int64_t gate, int64_t n_gates, bool adds)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
     const T *r = s->d->r + (s->direction * p->n_gates + gate) * n * n;
+    const ot__gemm g = product_of_b_transposed(p->batch, n_gates * n, n, n, y_row);
 
-    s->math->product(s->math->context, y, a, r, adds,
-                     &(ot__gemm){.m = p->batch,
-                                 .n = n_gates * n,
-                                 .k = n,
-                                 .alpha = 1,
-                                 .a_row = n,
-                                 .a_column = 1,
-                                 .b_row = 1,
-                                 .b_column = n,
-                                 .y_row = y_row});
+    s->math->product(s->math->context, y, a, r, adds, &g);
 }
 
-static void FN(recurrent_step)(TYPE(pass) * s)
+static void FN(recurrent_step)(FN(recurrent_pass) * s)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, row = FN(pre_row)(p), grain = rows_per_thread(p);
@@ -186,12 +180,13 @@ static void FN(recurrent_step)(TYPE(pass) * s)
 }
 
 // Every row of `pre` begins as the bias; the product with X is added.
-static void FN(input_product)(const TYPE(pass) * s, T *bias)
+static void FN(input_product)(const FN(recurrent_pass) * s, T *bias)
 {
-    const TYPE(recurrent_data) *d = s->d;
+    const FN(ot__recurrent_data) *d = s->d;
     const ot__recurrent *p = s->p;
     const int64_t width = p->n_gates * p->hidden, rows = p->steps * p->batch;
     const T *b = d->b == NULL ? NULL : d->b + s->direction * 2 * width;
+    const ot__gemm g = product_of_b_transposed(rows, width, p->inputs, p->inputs, width);
 
     for (int64_t k = 0; b != NULL && k < width; k++) {
         const bool is_apart = p->resets_after && k >= 2 * p->hidden;
@@ -201,16 +196,7 @@ static void FN(input_product)(const TYPE(pass) * s, T *bias)
         for (int64_t k = 0; k < width; k++)
             s->pre[i * width + k] = bias[k];
     s->math->product(s->math->context, s->pre, d->x, d->w + s->direction * width * p->inputs,
-                     b != NULL,
-                     &(ot__gemm){.m = rows,
-                                 .n = width,
-                                 .k = p->inputs,
-                                 .alpha = 1,
-                                 .a_row = p->inputs,
-                                 .a_column = 1,
-                                 .b_row = 1,
-                                 .b_column = p->inputs,
-                                 .y_row = width});
+                     b != NULL, &g);
 }
 
 static void FN(copy_states)(T *to, int64_t to_row, const T *from, int64_t from_row,
@@ -221,8 +207,8 @@ static void FN(copy_states)(T *to, int64_t to_row, const T *from, int64_t from_r
             to[row * to_row + k] = from == NULL ? 0 : from[row * from_row + k];
 }
 
-void FN(recurrent)(const TYPE(recurrent_data) * d, const ot__recurrent *p,
-                   const TYPE(recurrent_math) * math)
+void FN(ot__ref_recurrent)(const FN(ot__recurrent_data) * d, const ot__recurrent *p,
+                           const FN(ot__recurrent_math) * math)
 {
     const int64_t n = p->hidden, width = p->n_gates * n, states = p->batch * n;
     T *pre = d->scratch, *bias = pre + p->steps * p->batch * width, *h = bias + 2 * width;
@@ -230,7 +216,7 @@ void FN(recurrent)(const TYPE(recurrent_data) * d, const ot__recurrent *p,
     for (int direction = 0; direction < p->n_directions; direction++) {
         const int64_t at = direction * p->state_direction;
         const T *b = d->b == NULL ? NULL : d->b + (direction * 2 + 1) * width + 2 * n;
-        TYPE(pass)
+        FN(recurrent_pass)
         s = {.d = d,
              .p = p,
              .math = math,

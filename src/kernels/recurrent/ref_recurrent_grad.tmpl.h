@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// One element type of ref_recurrent.c: back through time.
+
 // One direction while it goes back.
-typedef struct TYPE(back) {
-    const TYPE(recurrent_grad) * d;
+typedef struct FN(recurrent_back) {
+    const FN(ot__recurrent_grad) * d;
     const ot__recurrent *p;
-    const TYPE(recurrent_math) * math;
+    const FN(ot__recurrent_math) * math;
     int direction;
     int64_t step;
     slope slopes[OT__CELL_ACTIVATIONS];
@@ -12,13 +14,13 @@ typedef struct TYPE(back) {
     T *reset;             // GRU: r * before; with resets_after the gradient of R's product
     T *linear;            // GRU with resets_after: R's product for h
     T *dh, *dc, *product; // (batch, hidden)
-} TYPE(back);
+} FN(recurrent_back);
 
 static slope FN(slope_of)(const ot__activation *f, double clip)
 {
     T ends[2] = {(T)clip, (T)-clip};
 
-    FN(activate)(ends, 2, f, clip);
+    FN(ot__ref_activate)(ends, 2, f, clip);
     return (slope){.f = f, .high = (double)ends[0], .low = (double)ends[1], .is_clipped = clip > 0};
 }
 
@@ -30,14 +32,14 @@ static T FN(slope_at)(T y, const slope *s)
 }
 
 // Where the direction stands in tensors of (steps, directions, batch, width).
-static int64_t FN(kept_at)(const TYPE(back) * s, int64_t step, int64_t row)
+static int64_t FN(kept_at)(const FN(recurrent_back) * s, int64_t step, int64_t row)
 {
     return (step * s->p->n_directions + s->direction) * s->p->batch + row;
 }
 
 // The row of h or c that the step began with, of tensors as `y` and `h0` are; NULL: zeros.
-static const T *FN(row_before)(const TYPE(back) * s, const T *all, const T *first, int64_t step,
-                               int64_t row)
+static const T *FN(row_before)(const FN(recurrent_back) * s, const T *all, const T *first,
+                               int64_t step, int64_t row)
 {
     const ot__recurrent *p = s->p;
     const int64_t previous = p->reversed[s->direction] ? step + 1 : step - 1;
@@ -49,7 +51,7 @@ static const T *FN(row_before)(const TYPE(back) * s, const T *all, const T *firs
 
 static void FN(collect_before)(void *context, int64_t first, int64_t last)
 {
-    const TYPE(back) *s = context;
+    const FN(recurrent_back) *s = context;
     const int64_t n = s->p->hidden;
 
     for (int64_t i = first; i < last; i++) {
@@ -64,9 +66,9 @@ static void FN(collect_before)(void *context, int64_t first, int64_t last)
     }
 }
 
-static void FN(lstm_row_back)(const TYPE(back) * s, const T *gates, T *pre, int64_t row)
+static void FN(lstm_row_back)(const FN(recurrent_back) * s, const T *gates, T *pre, int64_t row)
 {
-    const TYPE(recurrent_grad) *d = s->d;
+    const FN(ot__recurrent_grad) *d = s->d;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
     const T *c = d->cells + FN(kept_at)(s, s->step, row) * n;
@@ -95,7 +97,7 @@ static void FN(lstm_row_back)(const TYPE(back) * s, const T *gates, T *pre, int6
 }
 
 // r and its gradient wait for R's product, unless that is there.
-static void FN(gru_row_back)(const TYPE(back) * s, const T *gates, T *pre, int64_t row)
+static void FN(gru_row_back)(const FN(recurrent_back) * s, const T *gates, T *pre, int64_t row)
 {
     const int64_t n = s->p->hidden, at = (s->step * s->p->batch + row) * n;
 
@@ -114,7 +116,7 @@ static void FN(gru_row_back)(const TYPE(back) * s, const T *gates, T *pre, int64
 
 static void FN(rows_back)(void *context, int64_t first, int64_t last)
 {
-    const TYPE(back) *s = context;
+    const FN(recurrent_back) *s = context;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, width = p->n_gates * n;
 
@@ -148,7 +150,7 @@ static void FN(rows_back)(void *context, int64_t first, int64_t last)
 // The product is the gradient of r * before.
 static void FN(reset_rows_back)(void *context, int64_t first, int64_t last)
 {
-    const TYPE(back) *s = context;
+    const FN(recurrent_back) *s = context;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, width = p->n_gates * n;
 
@@ -167,26 +169,18 @@ static void FN(reset_rows_back)(void *context, int64_t first, int64_t last)
 }
 
 // y (batch, hidden) [+]= a (batch, n_gates of hidden; rows a_row apart) * r from `gate` on
-static void FN(state_product_back)(const TYPE(back) * s, T *y, const T *a, int64_t a_row,
+static void FN(state_product_back)(const FN(recurrent_back) * s, T *y, const T *a, int64_t a_row,
                                    int64_t gate, int64_t n_gates, bool adds)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
+    const T *r = s->d->r + (s->direction * p->n_gates + gate) * n * n;
+    const ot__gemm g = product_of(p->batch, n, n_gates * n, a_row, n);
 
-    s->math->product(s->math->context, y, a, s->d->r + (s->direction * p->n_gates + gate) * n * n,
-                     adds,
-                     &(ot__gemm){.m = p->batch,
-                                 .n = n,
-                                 .k = n_gates * n,
-                                 .alpha = 1,
-                                 .a_row = a_row,
-                                 .a_column = 1,
-                                 .b_row = n,
-                                 .b_column = 1,
-                                 .y_row = n});
+    s->math->product(s->math->context, y, a, r, adds, &g);
 }
 
-static void FN(step_back)(TYPE(back) * s)
+static void FN(step_back)(FN(recurrent_back) * s)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, width = p->n_gates * n, grain = rows_per_thread(p);
@@ -207,42 +201,28 @@ static void FN(step_back)(TYPE(back) * s)
 }
 
 // y (columns of a, columns of b) = a^T * b over all steps and rows
-static void FN(weight_product)(const TYPE(back) * s, T *y, const T *a, int64_t a_row, int64_t m,
-                               const T *b, int64_t n)
+static void FN(weight_product)(const FN(recurrent_back) * s, T *y, const T *a, int64_t a_row,
+                               int64_t m, const T *b, int64_t n)
 {
-    s->math->product(s->math->context, y, a, b, false,
-                     &(ot__gemm){.m = m,
-                                 .n = n,
-                                 .k = s->p->steps * s->p->batch,
-                                 .alpha = 1,
-                                 .a_row = 1,
-                                 .a_column = a_row,
-                                 .b_row = n,
-                                 .b_column = 1,
-                                 .y_row = n});
+    ot__gemm g = product_of(m, n, s->p->steps * s->p->batch, 1, n);
+
+    g.a_column = a_row;
+    s->math->product(s->math->context, y, a, b, false, &g);
 }
 
 // R's product for h, as resets_after multiplies it by r.
-static void FN(make_linear)(const TYPE(back) * s)
+static void FN(make_linear)(const FN(recurrent_back) * s)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, rows = p->steps * p->batch;
     const T *b = s->d->b == NULL ? NULL : s->d->b + s->direction * 6 * n + 5 * n;
+    const ot__gemm g = product_of_b_transposed(rows, n, n, n, n);
 
     for (int64_t i = 0; b != NULL && i < rows; i++)
         for (int64_t k = 0; k < n; k++)
             s->linear[i * n + k] = b[k];
     s->math->product(s->math->context, s->linear, s->before,
-                     s->d->r + (s->direction * 3 + 2) * n * n, b != NULL,
-                     &(ot__gemm){.m = rows,
-                                 .n = n,
-                                 .k = n,
-                                 .alpha = 1,
-                                 .a_row = n,
-                                 .a_column = 1,
-                                 .b_row = 1,
-                                 .b_column = n,
-                                 .y_row = n});
+                     s->d->r + (s->direction * 3 + 2) * n * n, b != NULL, &g);
 }
 
 static void FN(sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64_t columns)
@@ -261,9 +241,9 @@ static void FN(sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64
     }
 }
 
-static void FN(weights_back)(const TYPE(back) * s)
+static void FN(weights_back)(const FN(recurrent_back) * s)
 {
-    const TYPE(recurrent_grad) *d = s->d;
+    const FN(ot__recurrent_grad) *d = s->d;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, width = p->n_gates * n, rows = p->steps * p->batch;
     const bool is_gru = p->cell == OT__CELL_GRU;
@@ -289,22 +269,16 @@ static void FN(weights_back)(const TYPE(back) * s)
         if (p->resets_after)
             FN(sum_columns)(db + width + 2 * n, s->reset, n, rows, n);
     }
-    if (d->dx != NULL)
+    if (d->dx != NULL) {
+        const ot__gemm g = product_of(rows, p->inputs, width, width, p->inputs);
+
         s->math->product(s->math->context, d->dx, s->pre, d->w + s->direction * width * p->inputs,
-                         s->direction > 0,
-                         &(ot__gemm){.m = rows,
-                                     .n = p->inputs,
-                                     .k = width,
-                                     .alpha = 1,
-                                     .a_row = width,
-                                     .a_column = 1,
-                                     .b_row = p->inputs,
-                                     .b_column = 1,
-                                     .y_row = p->inputs});
+                         s->direction > 0, &g);
+    }
 }
 
 // dP: of i and f by the cell that the step began with, of o by the one it made.
-static void FN(peepholes_back)(const TYPE(back) * s)
+static void FN(peepholes_back)(const FN(recurrent_back) * s)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
@@ -327,9 +301,9 @@ static void FN(peepholes_back)(const TYPE(back) * s)
     }
 }
 
-static void FN(direction_back)(TYPE(back) * s)
+static void FN(direction_back)(FN(recurrent_back) * s)
 {
-    const TYPE(recurrent_grad) *d = s->d;
+    const FN(ot__recurrent_grad) *d = s->d;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden, states = p->batch * n, at = s->direction * states;
 
@@ -351,8 +325,8 @@ static void FN(direction_back)(TYPE(back) * s)
         FN(copy_states)(d->dc0 + at, n, s->dc, n, p);
 }
 
-void FN(recurrent_grad)(const TYPE(recurrent_grad) * d, const ot__recurrent *p,
-                        const TYPE(recurrent_math) * math)
+void FN(ot__ref_recurrent_grad)(const FN(ot__recurrent_grad) * d, const ot__recurrent *p,
+                                const FN(ot__recurrent_math) * math)
 {
     const int64_t all = p->steps * p->batch * p->hidden, states = p->batch * p->hidden;
     const int64_t n_kept = p->cell == OT__CELL_GRU ? 3 : 1;
@@ -360,7 +334,7 @@ void FN(recurrent_grad)(const TYPE(recurrent_grad) * d, const ot__recurrent *p,
 
     for (int direction = 0; direction < p->n_directions; direction++) {
         const ot__activation *f = p->activations[direction];
-        TYPE(back)
+        FN(recurrent_back)
         s = {.d = d,
              .p = p,
              .math = math,

@@ -173,18 +173,11 @@ typedef struct recurrent_state {
 
 enum { ALIGNMENT = 64 };
 
-static const ot_arg *input(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
+static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
 {
     const int i = port_of(op->in, role);
 
-    return i >= 0 && i < r->n_in ? r->in[i] : NULL;
-}
-
-static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
-{
-    const ot_arg *arg = input(r, op, role);
-
-    return arg != NULL ? arg->data : NULL;
+    return i >= 0 && i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
 }
 
 static void *output_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
@@ -205,29 +198,6 @@ static void set_distances(ot__recurrent *p, bool batch_first)
     p->y_direction = batch_first ? p->hidden : p->batch * p->hidden;
     p->state_row = batch_first ? states : p->hidden;
     p->state_direction = batch_first ? p->hidden : p->batch * p->hidden;
-}
-
-static ot_status prepare(ot_prep *p, recurrent_state **out)
-{
-    const ot_node *node = ot_prep_node(p);
-    const bool batch_first = ot_attr_int(node, "layout") == 1;
-    recurrent_state *state = ot_prep_state(p, sizeof *state);
-    const ot_shape *x, *r;
-
-    *out = state;
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
-    ot__recurrent_op_read(node->op, &state->op);
-    x = &ot_prep_in(p, port_of(state->op.in, OT__RR_X))->shape;
-    r = &ot_prep_in(p, port_of(state->op.in, OT__RR_R))->shape;
-    state->p = (ot__recurrent){.cell = state->op.cell,
-                               .steps = x->dim[batch_first ? 1 : 0],
-                               .batch = x->dim[batch_first ? 0 : 1],
-                               .inputs = x->dim[2],
-                               .hidden = r->dim[2]};
-    (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
-    set_distances(&state->p, batch_first);
-    return OT_OK;
 }
 
 static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_elements)
@@ -253,44 +223,54 @@ static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_e
     return OT_OK;
 }
 
-static ot_status prepare_ref(ot_prep *p)
+// `count` gives the elements of scratch.
+static ot_status recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
+                                      int64_t (*count)(const ot__recurrent *p))
 {
-    recurrent_state *state;
+    const ot_node *node = ot_prep_node(p);
+    const bool batch_first = ot_attr_int(node, "layout") == 1;
+    recurrent_state *state = ot_prep_state(p, sizeof *state);
+    const ot_shape *x, *r;
 
-    OT_TRY(prepare(p, &state));
-    return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
+    if (state == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__recurrent_op_read(node->op, &state->op);
+    x = &ot_prep_in(p, port_of(state->op.in, OT__RR_X))->shape;
+    r = &ot_prep_in(p, port_of(state->op.in, OT__RR_R))->shape;
+    state->p = (ot__recurrent){.cell = state->op.cell,
+                               .steps = x->dim[batch_first ? 1 : 0],
+                               .batch = x->dim[batch_first ? 0 : 1],
+                               .inputs = x->dim[2],
+                               .hidden = r->dim[2]};
+    (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
+    set_distances(&state->p, batch_first);
+    state->kernel = kernel;
+    return ask_for_scratch(p, state, count(&state->p));
 }
 
-static ot_status grad_prepare_ref(ot_prep *p)
+static ot_status recurrent_prepare(ot_prep *p)
 {
-    recurrent_state *state;
-
-    OT_TRY(prepare(p, &state));
-    return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
+    return recurrent_prepare_as(p, NULL, ot__recurrent_scratch);
 }
 
-static bool can_simd(const ot_prep *p)
+static ot_status recurrent_prepare_simd(ot_prep *p)
 {
-    return ot_prep_in(p, 0)->dtype == OT_F32 && ot_prep_in(p, 0)->count > 0 &&
-           ot_prep_in(p, 2)->count > 0; // X and R
+    return recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_scratch);
 }
 
-static ot_status prepare_simd(ot_prep *p)
+static ot_status recurrent_grad_prepare(ot_prep *p)
 {
-    recurrent_state *state;
-
-    OT_TRY(prepare(p, &state));
-    state->kernel = ot__gemm_kernel_best();
-    return ask_for_scratch(p, state, ot__recurrent_scratch(&state->p));
+    return recurrent_prepare_as(p, NULL, ot__recurrent_grad_scratch);
 }
 
-static ot_status grad_prepare_simd(ot_prep *p)
+static ot_status recurrent_grad_prepare_simd(ot_prep *p)
 {
-    recurrent_state *state;
+    return recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_grad_scratch);
+}
 
-    OT_TRY(prepare(p, &state));
-    state->kernel = ot__gemm_kernel_best();
-    return ask_for_scratch(p, state, ot__recurrent_grad_scratch(&state->p));
+static bool recurrent_has_elements(const ot_prep *p)
+{
+    return ot_prep_in(p, 0)->count > 0 && ot_prep_in(p, 2)->count > 0; // X and R
 }
 
 typedef struct product_context {
@@ -318,50 +298,23 @@ static void simd_product(const void *context, float *y, const float *a, const fl
                  p->scratch, p->n_threads);
 }
 
-static ot_status check_lengths(const ot_run *r, const recurrent_state *state)
+static ot_status check_lengths(const int32_t *lengths, const ot__recurrent *p)
 {
-    const ot_arg *lengths = input(r, &state->op, OT__RR_LENGTHS);
-
-    for (int64_t i = 0; lengths != NULL && i < lengths->count; i++) {
-        const int32_t length = ((const int32_t *)lengths->data)[i];
-
-        if (length < 0 || length > state->p.steps)
+    for (int64_t i = 0; lengths != NULL && i < p->batch; i++)
+        if (lengths[i] < 0 || lengths[i] > p->steps)
             return ot__error(OT_ERR_INVALID,
                              "sequence_lens has %d for row %" PRId64 ", expected 0 to %" PRId64,
-                             (int)length, i, state->p.steps);
-    }
+                             (int)lengths[i], i, p->steps);
     return OT_OK;
 }
 
-#define T float
-#define RUN run_f32
-#define GRAD_RUN grad_run_f32
-#define TYPE(name) ot__##name##_f32
-#define FN(name) ot__ref_##name##_f32
-#include "ops/recurrent/recurrent.tmpl.h"
-#undef T
-#undef RUN
-#undef GRAD_RUN
-#undef TYPE
-#undef FN
+#define TEMPLATE "ops/recurrent/recurrent.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
-#define T double
-#define RUN run_f64
-#define GRAD_RUN grad_run_f64
-#define TYPE(name) ot__##name##_f64
-#define FN(name) ot__ref_##name##_f64
-#include "ops/recurrent/recurrent.tmpl.h"
-#undef T
-#undef RUN
-#undef GRAD_RUN
-#undef TYPE
-#undef FN
-
-typedef void (*run_function_f32)(const ot_run *r, const recurrent_state *state,
-                                 const ot__recurrent_math_f32 *math);
-
-static void run_simd(const ot_run *r, const recurrent_state *state, run_function_f32 run)
+static ot_status run_by_gemm(const ot_run *r,
+                             ot_status (*run)(const ot_run *r, const ot__recurrent_math_f32 *math))
 {
+    const recurrent_state *state = r->state;
     const product_context context = {.kernel = state->kernel,
                                      .scratch =
                                          (float *)(void *)((char *)r->scratch + state->data_bytes),
@@ -369,58 +322,29 @@ static void run_simd(const ot_run *r, const recurrent_state *state, run_function
     const ot__recurrent_math_f32 math = {
         .product = simd_product, .activate = ot__simd_activate_f32, .context = &context};
 
-    run(r, state, &math);
+    return run(r, &math);
 }
 
-static ot_status run(const ot_run *r)
+static ot_status recurrent_run_simd(const ot_run *r)
 {
-    const recurrent_state *state = r->state;
-
-    OT_TRY(check_lengths(r, state));
-    if (state->kernel != NULL)
-        run_simd(r, state, run_f32);
-    else if (r->in[0]->dtype == OT_F32)
-        run_f32(r, state, &ot__ref_recurrent_math_f32);
-    else
-        run_f64(r, state, &ot__ref_recurrent_math_f64);
-    return OT_OK;
+    return run_by_gemm(r, recurrent_run_f32);
 }
 
-static ot_status grad_run(const ot_run *r)
+static ot_status recurrent_grad_run_simd(const ot_run *r)
 {
-    const recurrent_state *state = r->state;
-
-    OT_TRY(check_lengths(r, state));
-    if (state->kernel != NULL)
-        run_simd(r, state, grad_run_f32);
-    else if (r->in[0]->dtype == OT_F32)
-        grad_run_f32(r, state, &ot__ref_recurrent_math_f32);
-    else
-        grad_run_f64(r, state, &ot__ref_recurrent_math_f64);
-    return OT_OK;
+    return run_by_gemm(r, recurrent_grad_run_f32);
 }
 
 const ot_kernel ot__recurrent_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = can_simd,
-     .prepare = prepare_simd,
-     .run = run},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = prepare_ref,
-     .run = run},
+    OT__SIMD_KERNEL("T: f32", recurrent_has_elements, recurrent_prepare_simd, recurrent_run_simd),
+    OT__REF_KERNEL("T: f32", recurrent_prepare, recurrent_run_ref_f32),
+    OT__REF_KERNEL("T: f64", recurrent_prepare, recurrent_run_ref_f64),
     {0},
 };
 const ot_kernel ot__recurrent_grad_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = can_simd,
-     .prepare = grad_prepare_simd,
-     .run = grad_run},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = grad_prepare_ref,
-     .run = grad_run},
+    OT__SIMD_KERNEL("T: f32", recurrent_has_elements, recurrent_grad_prepare_simd,
+                    recurrent_grad_run_simd),
+    OT__REF_KERNEL("T: f32", recurrent_grad_prepare, recurrent_grad_run_ref_f32),
+    OT__REF_KERNEL("T: f64", recurrent_grad_prepare, recurrent_grad_run_ref_f64),
     {0},
 };

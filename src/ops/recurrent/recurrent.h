@@ -41,8 +41,7 @@ typedef struct ot__recurrent_op {
 void ot__recurrent_infer(ot_infer *c);
 extern const ot_kernel ot__recurrent_kernels[], ot__recurrent_grad_kernels[];
 
-// recurrent_attrs.c: ports that several records have.
-extern const ot_port ot__lstm_in[], ot__lstm_out[], ot__gru_in[], ot__gru_out[];
+// recurrent_attrs.c
 void ot__recurrent_op_read(const ot_op_def *def, ot__recurrent_op *op);
 ot__cell ot__recurrent_cell(const ot_op_def *def);
 
@@ -53,8 +52,6 @@ const char *ot__recurrent_read(const ot_node *node, ot__recurrent *p);
 // they have neither sequence_lens nor peepholes.
 bool ot__recurrent_is_plain(const ot__recurrent *p);
 bool ot__recurrent_has_gradient(const ot__recurrent *p);
-extern const ot_attr_spec ot__rnn_attrs_7[], ot__rnn_attrs[], ot__gru_attrs_7[], ot__gru_attrs[],
-    ot__lstm_attrs_7[], ot__lstm_attrs[];
 
 // recurrent_grad.c
 void ot__recurrent_grad(ot_grad *g);          // of RNN, GRU and LSTM by steps

@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-static void RUN(const ot_run *r, const recurrent_state *state, const TYPE(recurrent_math) * math)
-{
-    const ot__recurrent_op *op = &state->op;
-    const TYPE(recurrent_data) data = {.x = input_data(r, op, OT__RR_X),
-                                       .w = input_data(r, op, OT__RR_W),
-                                       .r = input_data(r, op, OT__RR_R),
-                                       .b = input_data(r, op, OT__RR_B),
-                                       .h0 = input_data(r, op, OT__RR_H0),
-                                       .c0 = input_data(r, op, OT__RR_C0),
-                                       .p = input_data(r, op, OT__RR_P),
-                                       .lengths = input_data(r, op, OT__RR_LENGTHS),
-                                       .y = output_data(r, op, OT__RR_Y),
-                                       .y_h = output_data(r, op, OT__RR_Y_H),
-                                       .y_c = output_data(r, op, OT__RR_Y_C),
-                                       .gates = output_data(r, op, OT__RR_GATES),
-                                       .cells = output_data(r, op, OT__RR_CELLS),
-                                       .scratch = r->scratch};
+// One element type of recurrent.c.
 
-    FN(recurrent)(&data, &state->p, math);
+static ot_status FN(recurrent_run)(const ot_run *r, const FN(ot__recurrent_math) * math)
+{
+    const recurrent_state *state = r->state;
+    const ot__recurrent_op *op = &state->op;
+    const FN(ot__recurrent_data) data = {.x = input_data(r, op, OT__RR_X),
+                                         .w = input_data(r, op, OT__RR_W),
+                                         .r = input_data(r, op, OT__RR_R),
+                                         .b = input_data(r, op, OT__RR_B),
+                                         .h0 = input_data(r, op, OT__RR_H0),
+                                         .c0 = input_data(r, op, OT__RR_C0),
+                                         .p = input_data(r, op, OT__RR_P),
+                                         .lengths = input_data(r, op, OT__RR_LENGTHS),
+                                         .y = output_data(r, op, OT__RR_Y),
+                                         .y_h = output_data(r, op, OT__RR_Y_H),
+                                         .y_c = output_data(r, op, OT__RR_Y_C),
+                                         .gates = output_data(r, op, OT__RR_GATES),
+                                         .cells = output_data(r, op, OT__RR_CELLS),
+                                         .scratch = r->scratch};
+
+    OT_TRY(check_lengths(data.lengths, &state->p));
+    FN(ot__ref_recurrent)(&data, &state->p, math);
+    return OT_OK;
 }
 
-static void GRAD_RUN(const ot_run *r, const recurrent_state *state,
-                     const TYPE(recurrent_math) * math)
+static ot_status FN(recurrent_grad_run)(const ot_run *r, const FN(ot__recurrent_math) * math)
 {
+    const recurrent_state *state = r->state;
     const ot__recurrent_op *op = &state->op;
-    TYPE(recurrent_grad)
+    FN(ot__recurrent_grad)
     data = {.x = input_data(r, op, OT__RR_X),
             .w = input_data(r, op, OT__RR_W),
             .r = input_data(r, op, OT__RR_R),
@@ -48,7 +53,19 @@ static void GRAD_RUN(const ot_run *r, const recurrent_state *state,
             .dp = output_data(r, op, OT__RR_P),
             .scratch = r->scratch};
 
+    OT_TRY(check_lengths(data.lengths, &state->p));
     if (op->cell == OT__CELL_RNN)
         data.gates = data.y;
-    FN(recurrent_grad)(&data, &state->p, math);
+    FN(ot__ref_recurrent_grad)(&data, &state->p, math);
+    return OT_OK;
+}
+
+static ot_status FN(recurrent_run_ref)(const ot_run *r)
+{
+    return FN(recurrent_run)(r, &FN(ot__ref_recurrent_math));
+}
+
+static ot_status FN(recurrent_grad_run_ref)(const ot_run *r)
+{
+    return FN(recurrent_grad_run)(r, &FN(ot__ref_recurrent_math));
 }

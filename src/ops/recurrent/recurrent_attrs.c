@@ -1,35 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of recurrent layers (direction, activations, clip, layout), and their ports.
+// What attributes (direction, activations, clip, layout) and ports of a recurrent layer say.
 #include <ctype.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "ops/recurrent/recurrent.h"
-
-#define RECURRENT_ATTRS_7                                                                          \
-    {.name = "activation_alpha", .kind = OT_ATTRIBUTE_FLOATS},                                     \
-        {.name = "activation_beta", .kind = OT_ATTRIBUTE_FLOATS},                                  \
-        {.name = "activations", .kind = OT_ATTRIBUTE_STRINGS},                                     \
-        {.name = "clip", .kind = OT_ATTRIBUTE_FLOAT},                                              \
-        {.name = "direction",                                                                      \
-         .kind = OT_ATTRIBUTE_STRING,                                                              \
-         .flags = OT_ATTR_HAS_DEFAULT,                                                             \
-         .s = "forward"},                                                                          \
-    {                                                                                              \
-        .name = "hidden_size", .kind = OT_ATTRIBUTE_INT                                            \
-    }
-#define INT_ATTR(text)                                                                             \
-    {                                                                                              \
-        .name = text, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT                       \
-    }
-const ot_attr_spec ot__rnn_attrs_7[] = {RECURRENT_ATTRS_7, {0}};
-const ot_attr_spec ot__rnn_attrs[] = {RECURRENT_ATTRS_7, INT_ATTR("layout"), {0}};
-const ot_attr_spec ot__gru_attrs_7[] = {RECURRENT_ATTRS_7, INT_ATTR("linear_before_reset"), {0}};
-const ot_attr_spec ot__gru_attrs[] = {
-    RECURRENT_ATTRS_7, INT_ATTR("layout"), INT_ATTR("linear_before_reset"), {0}};
-const ot_attr_spec ot__lstm_attrs_7[] = {RECURRENT_ATTRS_7, INT_ATTR("input_forget"), {0}};
-const ot_attr_spec ot__lstm_attrs[] = {
-    RECURRENT_ATTRS_7, INT_ATTR("input_forget"), INT_ATTR("layout"), {0}};
 
 // What the activations are without attributes: ONNX's defaults of the operators of the same names.
 typedef struct activation_default {
@@ -159,29 +133,7 @@ bool ot__recurrent_has_gradient(const ot__recurrent *p)
     return true;
 }
 
-// ---- ports ----
-
-const ot_port ot__gru_in[] = {{"X", "T", 0},
-                              {"W", "T", OT_PORT_WEIGHT},
-                              {"R", "T", OT_PORT_WEIGHT},
-                              {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS},
-                              {"sequence_lens", "i32", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                              {"initial_h", "T", OT_PORT_OPTIONAL},
-                              {0}};
-const ot_port ot__gru_out[] = {{"Y", "T", OT_PORT_OPTIONAL}, {"Y_h", "T", OT_PORT_OPTIONAL}, {0}};
-const ot_port ot__lstm_in[] = {{"X", "T", 0},
-                               {"W", "T", OT_PORT_WEIGHT},
-                               {"R", "T", OT_PORT_WEIGHT},
-                               {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS},
-                               {"sequence_lens", "i32", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
-                               {"initial_h", "T", OT_PORT_OPTIONAL},
-                               {"initial_c", "T", OT_PORT_OPTIONAL},
-                               {"P", "T", OT_PORT_OPTIONAL | OT_PORT_WEIGHT},
-                               {0}};
-const ot_port ot__lstm_out[] = {{"Y", "T", OT_PORT_OPTIONAL},
-                                {"Y_h", "T", OT_PORT_OPTIONAL},
-                                {"Y_c", "T", OT_PORT_OPTIONAL},
-                                {0}};
+// ---- ports by their names ----
 
 static const struct {
     const char *name;
