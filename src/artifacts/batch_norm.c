@@ -133,12 +133,10 @@ ot_status ot__batch_norm_choose(ot__candidates *c, ot_batch_norm mode)
     marking m = {0};
     ot_status st = mark_origins(c, &m);
 
-    if (st == OT_OK)
-        st = list_batch_norms(c, &m, mode);
+    OT_THEN(st, list_batch_norms(c, &m, mode));
     for (int k = c->n_batch_norms; st == OT_OK && k-- > 0;) {
         st = freeze_statistic(c, &m, c->batch_norms[k], INPUT_MEAN);
-        if (st == OT_OK)
-            st = freeze_statistic(c, &m, c->batch_norms[k], INPUT_VAR);
+        OT_THEN(st, freeze_statistic(c, &m, c->batch_norms[k], INPUT_VAR));
     }
     ot__graph_drop_detached(c->graph);
     ot__free(m.mark);

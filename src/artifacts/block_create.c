@@ -268,8 +268,7 @@ ot_status ot_block_finish_training(ot_block *block, ot_value *const *outputs, in
     OT_TRY(OT_OUT(out));
     OT_TRY(close_graph(block, outputs, n_outputs));
     st = ot__options_take(options, &taken);
-    if (st == OT_OK)
-        st = finish_training(block, &taken.options, out);
+    OT_THEN(st, finish_training(block, &taken.options, out));
     ot__forward_deinit(&block->forward);
     ot__options_drop(&taken);
     return st;

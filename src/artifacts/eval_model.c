@@ -30,12 +30,9 @@ ot_status ot__eval_model(const ot_model *model, ot_model **out)
     *out = NULL;
     OT_TRY(ot__model_clone(model, &copy));
     st = ot__graph_list_constants(copy->graph);
-    if (st == OT_OK)
-        st = ot__to_inference(copy);
-    if (st == OT_OK)
-        st = ot__pass_eval(copy);
-    if (st == OT_OK)
-        st = ot__pass_prune(copy);
+    OT_THEN(st, ot__to_inference(copy));
+    OT_THEN(st, ot__pass_eval(copy));
+    OT_THEN(st, ot__pass_prune(copy));
     if (st != OT_OK) {
         ot_model_destroy(copy);
         return ot__error_prefix(st, "eval model");

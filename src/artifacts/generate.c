@@ -164,11 +164,7 @@ ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options 
     *out = NULL;
     OT_TRY(ot__artifacts_create(&artifacts));
     st = finish_artifacts(forward, options, original, artifacts);
-    if (st == OT_OK)
-        *out = artifacts;
-    else
-        ot_artifacts_destroy(artifacts);
-    return st;
+    return OT_HAND_OUT(st, out, artifacts, ot_artifacts_destroy);
 }
 
 static ot_status generate(const ot_model *model, const ot_artifacts_options *options,
@@ -188,8 +184,7 @@ ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_option
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     st = ot__options_take(options, &taken);
-    if (st == OT_OK)
-        st = generate(model, &taken.options, &forward, out);
+    OT_THEN(st, generate(model, &taken.options, &forward, out));
     ot__forward_deinit(&forward);
     ot__options_drop(&taken);
     ot__memory_trim(); // a model of many small tensors was taken apart, copied and tried

@@ -108,10 +108,8 @@ ot_status ot__candidates_hold(ot__candidates *c)
     ot__uses uses = {0};
     ot_status st = ot__origins_init(&origins, c->graph);
 
-    if (st == OT_OK)
-        st = ot__uses_build(c->graph, &uses);
-    if (st == OT_OK)
-        st = hold_fixed(c, &origins, &uses);
+    OT_THEN(st, ot__uses_build(c->graph, &uses));
+    OT_THEN(st, hold_fixed(c, &origins, &uses));
     ot__uses_deinit(&uses);
     ot__origins_deinit(&origins);
     return st;

@@ -295,25 +295,11 @@ static ot_status attach_term(ot_block *block, const ot_loss_options *options, ot
     return block->build.status;
 }
 
-static bool is_one_element(const ot_value *value)
-{
-    for (int k = 0; k < value->shape.ndim; k++)
-        if (value->shape.dim[k] != 1)
-            return false;
-    return value->has_shape;
-}
-
 // Broadcasting would multiply elements: [N] and [N, 1] sum to [N, N].
 static ot_status check_same_shape(const ot_model *model, const ot_value *a, const ot_value *b)
 {
-    bool may_fit = a->shape.ndim == b->shape.ndim;
-
-    if (!a->has_shape || !b->has_shape || is_one_element(a) || is_one_element(b))
-        return OT_OK;
-    for (int k = 0; may_fit && k < a->shape.ndim; k++)
-        may_fit = a->shape.dim[k] == b->shape.dim[k] || !ot__dim_is_number(a->shape.dim[k]) ||
-                  !ot__dim_is_number(b->shape.dim[k]);
-    if (may_fit)
+    if (!a->has_shape || !b->has_shape || ot__value_has_one_element(a) ||
+        ot__value_has_one_element(b) || ot__shape_may_equal(&a->shape, &b->shape))
         return OT_OK;
     return ot__error(OT_ERR_INVALID,
                      "loss terms have shapes %s and %s: only equal ones, or scalars, are summed",

@@ -59,8 +59,7 @@ static ot_status no_binding(const merging *m)
         ot__buf_printf(&text, "%s%s", i ? ", " : "", m->graph->outputs[i]->name);
     ot__buf_text(&text, ")");
     st = ot__buf_status(&text);
-    if (st == OT_OK)
-        st = ot__error(OT_ERR_INVALID, "%s", text.data);
+    OT_THEN(st, ot__error(OT_ERR_INVALID, "%s", text.data));
     ot__buf_deinit(&text);
     return st;
 }
@@ -192,8 +191,7 @@ ot_status ot__loss_custom(ot_block *block, const ot_loss_options *options, ot_va
     *loss = NULL;
     OT_TRY(ot__model_clone(options->custom, &m.custom));
     st = ot__pass_prepare(m.custom);
-    if (st == OT_OK)
-        st = meet_shape(block->build.graph->model, m.custom);
+    OT_THEN(st, meet_shape(block->build.graph->model, m.custom));
     if (st != OT_OK)
         ot__error_prefix(st, "custom loss");
     else

@@ -25,8 +25,7 @@ static ot_status check_shapes(const ot_model *model, const ot__opened *opened)
 
     for (int i = 0; st == OT_OK && i < graph->n_inputs; i++)
         ot__open_shape_of(graph->inputs[i], &opened->inputs[i], 2 * opened->batch, &shapes[i]);
-    if (st == OT_OK)
-        st = ot__pass_specialize(copy, shapes, graph->n_inputs);
+    OT_THEN(st, ot__pass_specialize(copy, shapes, graph->n_inputs));
     ot_model_destroy(copy);
     ot__free(shapes);
     return st;
@@ -65,8 +64,7 @@ static ot_status attempt(const ot_model *fixed, ot__choices *choices, ot_model *
     ot_status st = ot__model_clone(fixed, &copy);
 
     *out = NULL;
-    if (st == OT_OK)
-        st = ot__pass_open_batch(copy, choices, &opened);
+    OT_THEN(st, ot__pass_open_batch(copy, choices, &opened));
     if (st == OT_OK && opened.obstacle) {
         st = say_obstacle(line, opened.batch, opened.obstacle);
     } else if (st == OT_OK) {
@@ -114,8 +112,7 @@ ot_status ot__open_batch(const ot_model *model, ot_model **out, ot__buf *line)
     if (ot__pass_fixed_batch(model) == 0)
         return OT_OK;
     st = ot__model_clone(model, &fixed);
-    if (st == OT_OK)
-        st = ot__pass_prepare(fixed);
+    OT_THEN(st, ot__pass_prepare(fixed));
     if (st == OT_OK)
         st = open_prepared(fixed, out, line);
     else if (st == OT_ERR_UNSUPPORTED || st == OT_ERR_INVALID)

@@ -316,14 +316,11 @@ static ot_status try_once(const ot_model *fixed, const ot_model *opened, const o
     ot_model *a = NULL, *b = NULL;
     ot_status st = ot__eval_model(fixed, &a);
 
-    if (st == OT_OK)
-        st = ot__eval_model(opened, &b);
-    if (st == OT_OK)
-        st = check_repeatable(b);
+    OT_THEN(st, ot__eval_model(opened, &b));
+    OT_THEN(st, check_repeatable(b));
     if (st == OT_OK && draws)
         st = draw_uniform_parameters(a, b);
-    if (st == OT_OK)
-        st = run_trial(&t, a, b, tells);
+    OT_THEN(st, run_trial(&t, a, b, tells));
     destroy_all(t.whole, n_in);
     destroy_all(t.y, n_out);
     for (int h = 0; h < 2; h++) {

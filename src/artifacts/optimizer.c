@@ -168,11 +168,7 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
         return OT_OK;
     OT_TRY(ot__model_create(&model));
     st = build_optimizer(model, options, dtype, opset);
-    if (st == OT_OK)
-        *out = model;
-    else
-        ot_model_destroy(model);
-    return st;
+    return OT_HAND_OUT(st, out, model, ot_model_destroy);
 }
 
 // ---- public ----

@@ -328,8 +328,7 @@ static ot_status classify_candidate(ot__candidates *c, ot_value *loss,
     blocker = ot__alloc_zero(n, sizeof(ot_node *));
     if (values && status && blocker)
         st = has_training_form(c->graph->model, &copy, &trained);
-    if (st == OT_OK)
-        st = classify_all(c, trained, loss->name, selection, values, status, blocker);
+    OT_THEN(st, classify_all(c, trained, loss->name, selection, values, status, blocker));
     ot_model_destroy(copy);
     ot__free(values);
     ot__free(status);
@@ -343,8 +342,7 @@ ot_status ot__candidates_classify(ot__candidates *c, ot_value *loss,
     ot__selection selection;
     ot_status st = ot__selection_init(&selection, options);
 
-    if (st == OT_OK)
-        st = classify_candidate(c, loss, &selection);
+    OT_THEN(st, classify_candidate(c, loss, &selection));
     ot__selection_deinit(&selection);
     return st;
 }

@@ -58,13 +58,8 @@ static ot_status prepare_copy(const ot_model *model, const ot_prepare_options *o
 
     OT_TRY(ot__model_clone(model, &copy));
     st = ot__prepare(copy, options, findings);
-    if (st == OT_OK)
-        st = prepare_open_batch(&copy, findings);
-    if (st == OT_OK)
-        *out = copy;
-    else
-        ot_model_destroy(copy);
-    return st;
+    OT_THEN(st, prepare_open_batch(&copy, findings));
+    return OT_HAND_OUT(st, out, copy, ot_model_destroy);
 }
 
 ot_status ot_model_prepare_training(const ot_model *model, const ot_prepare_options *options,

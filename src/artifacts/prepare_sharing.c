@@ -60,10 +60,10 @@ static ot_status add_finding(const ot__sharing *item, ot_findings *findings)
 
     write_text(&text, item);
     st = ot__buf_status(&text);
-    if (st == OT_OK)
-        st = ot__findings_add(findings, kinds[item->kind],
-                              item->kind == OT_SHARING_SEPARATED || item->kind == OT_SHARING_JOINED,
-                              item->name, text.data);
+    OT_THEN(st,
+            ot__findings_add(findings, kinds[item->kind],
+                             item->kind == OT_SHARING_SEPARATED || item->kind == OT_SHARING_JOINED,
+                             item->name, text.data));
     ot__buf_deinit(&text);
     return st;
 }

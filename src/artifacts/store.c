@@ -247,8 +247,7 @@ static ot_status check_folder(const char *folder, const char *prefix)
     if (!ot__path_is_folder(folder))
         return ot__error(OT_ERR_IO, "%s: is a file, not a directory of artifacts", folder);
     st = path_of(folder, prefix, FILE_TRAINING, ONNX, &path);
-    if (st == OT_OK)
-        st = path_of(folder, prefix, FILE_TRAINING, ORT, &ort_path);
+    OT_THEN(st, path_of(folder, prefix, FILE_TRAINING, ORT, &ort_path));
     if (st == OT_OK && !ot__path_exists(path) && !ot__path_exists(ort_path))
         st = ot__error(OT_ERR_IO,
                        "%s: is not a directory of artifacts: it lacks %s" FILE_TRAINING ONNX,
@@ -268,9 +267,5 @@ ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts
     OT_TRY(check_folder(folder, prefix));
     OT_TRY(ot__artifacts_create(&artifacts));
     st = load_stored(artifacts, folder, prefix);
-    if (st == OT_OK)
-        *out = artifacts;
-    else
-        ot_artifacts_destroy(artifacts);
-    return st;
+    return OT_HAND_OUT(st, out, artifacts, ot_artifacts_destroy);
 }

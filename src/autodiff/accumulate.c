@@ -76,21 +76,11 @@ static ot_status own(const ot__gradients *g, const ot_node *node, int i_input, o
     return b.status;
 }
 
-static bool shapes_agree(const ot_shape *a, const ot_shape *b)
-{
-    if (a->ndim != b->ndim)
-        return false;
-    for (int k = 0; k < a->ndim; k++)
-        if (ot__dim_is_number(a->dim[k]) && ot__dim_is_number(b->dim[k]) && a->dim[k] != b->dim[k])
-            return false;
-    return true;
-}
-
 static ot_status check_gradient_type(const ot__gradients *g, const ot_node *node, const ot_value *x,
                                      const ot_value *dx)
 {
     if (dx->kind == OT_VALUE_TENSOR && dx->dtype == x->dtype &&
-        (!dx->has_shape || !x->has_shape || shapes_agree(&dx->shape, &x->shape)))
+        (!dx->has_shape || !x->has_shape || ot__shape_may_equal(&dx->shape, &x->shape)))
         return OT_OK;
     return ot__error(OT_ERR_INTERNAL, "%s: its rule gives '%s' a gradient %s%s, expected %s%s",
                      OT_LABEL(node), x->name, ot_dtype_name(dx->dtype),

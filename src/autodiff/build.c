@@ -165,10 +165,8 @@ ot_status ot__autodiff_build(ot_graph *graph, ot_value *target, ot_value *seed,
     for (int i = 0; i < n_from; i++)
         grads[i] = NULL;
     st = ot__reach_build(graph, target, from, n_from, &reach);
-    if (st == OT_OK)
-        st = ot__gradients_create(&g, &reach);
-    if (st == OT_OK)
-        st = build_gradients(&g, target, seed, from, n_from, grads);
+    OT_THEN(st, ot__gradients_create(&g, &reach));
+    OT_THEN(st, build_gradients(&g, target, seed, from, n_from, grads));
     ot__gradients_deinit(&g);
     ot__reach_deinit(&reach);
     return st == OT_OK ? ot__pass_finished(graph->model, "autodiff") : st;

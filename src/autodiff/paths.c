@@ -123,8 +123,7 @@ ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const 
     obstacles o = {0};
     ot_status st = ot__reach_build(graph, target, from, n_from, &reach);
 
-    if (st == OT_OK)
-        st = obstacles_create(&reach, &o);
+    OT_THEN(st, obstacles_create(&reach, &o));
     if (st == OT_OK) {
         find_obstacles(&o);
         for (int i = 0; i < n_from; i++) {
@@ -184,8 +183,7 @@ ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, 
     }
     if (n_lost > NAMES_SHOWN)
         ot__buf_printf(&text, " and %d more", n_lost - NAMES_SHOWN);
-    if (st == OT_OK)
-        st = ot__buf_status(&text);
+    OT_THEN(st, ot__buf_status(&text));
     if (st == OT_OK && n_lost > 0)
         st = ot__error(OT_ERR_INVALID, "no gradient reaches from '%s' to %s", reach->target->name,
                        text.data);
@@ -314,8 +312,7 @@ ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *fro
         ot__buf_printf(&text, " and %d more", n_missing - OPERATORS_SHOWN);
     if (st == OT_OK && n_missing > 0)
         st = say_freeze(&text, reach, from, n_from);
-    if (st == OT_OK)
-        st = ot__buf_status(&text);
+    OT_THEN(st, ot__buf_status(&text));
     if (st == OT_OK && n_missing > 0)
         st = ot__error(OT_ERR_UNSUPPORTED, "%d operator%s on the way to '%s' without gradient: %s",
                        n_missing, n_missing == 1 ? "" : "s", reach->target->name, text.data);

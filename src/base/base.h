@@ -27,6 +27,13 @@
             return ot_try_status_;                                                                 \
     } while (0)
 
+// The next call of a function that has something to clean up: only when all went well so far.
+#define OT_THEN(st, ...) ((st) = (st) == OT_OK ? (__VA_ARGS__) : (st))
+
+// The end of a function that makes something: the caller gets it, or it is destroyed.
+#define OT_HAND_OUT(st, out, object, destroy)                                                      \
+    ((st) == OT_OK ? (void)(*(out) = (object)) : destroy(object), (st))
+
 // What was to be made, a pointer or the answer of a function that makes something, is there; or
 // OT_ERR_NO_MEMORY: OT_TRY(ot__made(copy)).
 static inline ot_status ot__made(bool made)

@@ -223,11 +223,7 @@ ot_status ot__file_writer_open(ot__file_writer **out, const char *path)
     } else {
         st = open_path(w, path);
     }
-    if (st == OT_OK)
-        *out = w;
-    else
-        ot__file_writer_abort(w);
-    return st;
+    return OT_HAND_OUT(st, out, w, ot__file_writer_abort);
 }
 
 ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_bytes)
@@ -385,8 +381,7 @@ ot_status ot__file_rename(const char *from, const char *to)
 
     if (st == OT_OK && (fault(NULL) || rename(from, to) != 0))
         st = ot__error_errno(from, "cannot be renamed");
-    if (st == OT_OK)
-        st = sync_folder(folder);
+    OT_THEN(st, sync_folder(folder));
     ot__free(folder);
     return st;
 }

@@ -59,13 +59,9 @@ typedef enum owner {
 // NULL when the checkpoint states none, as those of other programs.
 static const char *stated_id(const ot_checkpoint *head)
 {
-    for (int i = 0; i < head->n_properties; i++) {
-        const ot__property *property = &head->properties[i];
+    const ot__property *id = ot__ckpt_property(head, PROPERTY_DATA_ID);
 
-        if (strcmp(property->name, PROPERTY_DATA_ID) == 0)
-            return property->s && strlen(property->s) == ID_LENGTH ? property->s : NULL;
-    }
-    return NULL;
+    return id && id->s && strlen(id->s) == ID_LENGTH ? id->s : NULL;
 }
 
 static ot_status find_data_owner(const char *path, const char *id, owner *out)
@@ -110,8 +106,7 @@ ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__fi
     const char *chosen = NULL;
     ot_status st = paths_init(&paths, path);
 
-    if (st == OT_OK)
-        st = choose_file(head, &paths, &chosen);
+    OT_THEN(st, choose_file(head, &paths, &chosen));
     if (st == OT_OK && !chosen && ot__path_exists(paths.present))
         st = ot__error(OT_ERR_FORMAT, "%s: is not the data file of %s", paths.present, path);
     else if (st == OT_OK)
@@ -179,8 +174,7 @@ static ot_status keep_old(const char *path, const data_paths *paths)
     if (!ot__path_exists(path))
         return OT_OK;
     st = ot__file_map_open(&map, path);
-    if (st == OT_OK)
-        st = ot__flatbuf_read_head(map.data, map.size, path, &head);
+    OT_THEN(st, ot__flatbuf_read_head(map.data, map.size, path, &head));
     ot__file_map_close(&map);
     if (st == OT_ERR_FORMAT) // no checkpoint: nothing to keep
         return OT_OK;
@@ -196,8 +190,7 @@ static ot_status write_new(ot__file_writer **out, const char *path, const ot__pi
 {
     ot_status st = ot__file_writer_open(out, path);
 
-    if (st == OT_OK)
-        st = ot__pieces_write(pieces, *out);
+    OT_THEN(st, ot__pieces_write(pieces, *out));
     return st;
 }
 
@@ -217,12 +210,9 @@ ot_status ot__ckpt_save_pair(const char *path, const ot__pieces *main_file,
     const ot__file_names old_data = {is_old, &paths};
     ot_status st = paths_init(&paths, path);
 
-    if (st == OT_OK)
-        st = write_new(&file, path, main_file);
-    if (st == OT_OK)
-        st = write_new(&data, paths.present, data_file);
-    if (st == OT_OK)
-        st = keep_old(path, &paths);
+    OT_THEN(st, write_new(&file, path, main_file));
+    OT_THEN(st, write_new(&data, paths.present, data_file));
+    OT_THEN(st, keep_old(path, &paths));
     if (st == OT_OK) {
         st = ot__file_pair_commit(path, data, file, &old_data);
     } else {

@@ -31,10 +31,8 @@ static ot_status load_state(const char *path, unsigned flags, ot_checkpoint **ou
     if (ot__path_is_folder(path))
         return refuse_checkpoint_folder(path);
     st = ot__file_map_open(&map, path);
-    if (st == OT_OK)
-        st = ot__file_kind_check(map.data, map.size, path, OT_FILE_CHECKPOINT);
-    if (st == OT_OK)
-        st = ot__flatbuf_read(&map, path, flags, out);
+    OT_THEN(st, ot__file_kind_check(map.data, map.size, path, OT_FILE_CHECKPOINT));
+    OT_THEN(st, ot__flatbuf_read(&map, path, flags, out));
     ot__file_map_close(&map);
     return st;
 }
@@ -124,13 +122,11 @@ static ot_status save_state(ot_checkpoint *checkpoint, const char *path,
     choose_external(checkpoint, &external, &options);
     if (options.external)
         st = ot__ckpt_data_name(checkpoint, &options);
-    if (st == OT_OK)
-        st = ot__flatbuf_write(checkpoint, &options, &pieces);
+    OT_THEN(st, ot__flatbuf_write(checkpoint, &options, &pieces));
     if (st == OT_OK && options.external)
         st = ot__ckpt_data_mark(checkpoint, &external);
-    if (st == OT_OK)
-        st = options.external ? ot__ckpt_save_pair(path, &pieces, &external)
-                              : save_part(path, &pieces);
+    OT_THEN(st, options.external ? ot__ckpt_save_pair(path, &pieces, &external)
+                                 : save_part(path, &pieces));
     ot__pieces_deinit(&pieces);
     ot__pieces_deinit(&external);
     return st;
@@ -183,8 +179,7 @@ static ot_status save_buffer(const ot_checkpoint *checkpoint, unsigned flags, vo
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     st = ot__flatbuf_write(checkpoint, &options, &pieces);
-    if (st == OT_OK)
-        st = copy_pieces(&pieces, to, capacity, n_bytes);
+    OT_THEN(st, copy_pieces(&pieces, to, capacity, n_bytes));
     ot__pieces_deinit(&pieces);
     return st;
 }

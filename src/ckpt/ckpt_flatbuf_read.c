@@ -365,8 +365,7 @@ ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned 
     };
     ot_status st = ot_checkpoint_create(&r.checkpoint);
 
-    if (st == OT_OK)
-        st = read_root(&r, path, flags);
+    OT_THEN(st, read_root(&r, path, flags));
     return finish_states(&r, st, out);
 }
 
@@ -377,7 +376,6 @@ ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *p
     ot_status st = ot_checkpoint_create(&r.checkpoint);
     ot__fb_table root;
 
-    if (st == OT_OK)
-        st = read_state_head(&r, &root);
+    OT_THEN(st, read_state_head(&r, &root));
     return finish_states(&r, st, out);
 }

@@ -83,10 +83,14 @@ ot_status ot__ckpt_set_text(ot_checkpoint *checkpoint, const char *name, ot__buf
 {
     ot_status st = ot__buf_status(text);
 
-    if (st == OT_OK)
-        st = ot_checkpoint_set_string(checkpoint, name, text->data);
+    OT_THEN(st, ot_checkpoint_set_string(checkpoint, name, text->data));
     ot__buf_deinit(text);
     return st;
+}
+
+const ot__property *ot__ckpt_property(const ot_checkpoint *checkpoint, const char *name)
+{
+    return property_find(checkpoint, name, NULL);
 }
 
 static ot_status no_property(const ot_checkpoint *checkpoint, const char *name)

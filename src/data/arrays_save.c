@@ -89,8 +89,7 @@ static ot_status save_archive(const char *path, const char *const *names,
         archive = NULL;
     if (archive)
         zip_discard(archive);
-    if (st == OT_OK)
-        st = write_source(path, source);
+    OT_THEN(st, write_source(path, source));
     if (source)
         zip_source_free(source);
     zip_error_fini(&error);
@@ -125,8 +124,7 @@ ot_status ot_arrays_save(const char *path, const char *const *names,
         st = save_archive(path, names, tensors, n_tensors, bytes);
     } else {
         st = ot__npy_write(names[0], tensors[0], &bytes[0]);
-        if (st == OT_OK)
-            st = ot__file_write(path, bytes[0].data, bytes[0].length);
+        OT_THEN(st, ot__file_write(path, bytes[0].data, bytes[0].length));
     }
     for (int i = 0; i < n_tensors; i++)
         ot__buf_deinit(&bytes[i]);

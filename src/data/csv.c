@@ -330,8 +330,7 @@ static ot_status index_rows(ot__source *source, const ot_dataset_options *option
     source->first_line = line;
     while (st == OT_OK && finder.at < source->input.size)
         st = index_row(source, &finder, options);
-    if (st == OT_OK)
-        st = index_finish(&finder.index, source, options);
+    OT_THEN(st, index_finish(&finder.index, source, options));
     ot__spill_close(&finder.index.spill);
     ot__free(finder.index.chunk);
     ot__window_deinit(&finder.window);
@@ -424,8 +423,7 @@ ot_status ot__csv_add(ot_dataset *dataset, ot__source *source, const ot_dataset_
     if (head.at >= source->input.size)
         return ot__error(OT_ERR_FORMAT, "%s: is empty", source->path);
     st = find_first_row(source, options, &head);
-    if (st == OT_OK)
-        st = add_rows(dataset, source, options, &head);
+    OT_THEN(st, add_rows(dataset, source, options, &head));
     ot__window_deinit(&head.first);
     ot__window_deinit(&head.data);
     ot__free(head.names);

@@ -71,8 +71,7 @@ ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field)
         st = ot__error(OT_ERR_FORMAT, "%s: field '%s' is there already", field.source->path, name);
     else if (!field.fault)
         st = check_rows(dataset, name, &field);
-    if (st == OT_OK)
-        st = make_row_room(dataset);
+    OT_THEN(st, make_row_room(dataset));
     if (st == OT_OK && !ot__map_put(&dataset->names, name, name))
         st = OT_ERR_NO_MEMORY;
     if (st != OT_OK) {
@@ -219,10 +218,8 @@ static ot_status open_one(ot_dataset *dataset, const char *spec, const ot_datase
 
     if (name && path != spec)
         name[equals - spec] = '\0';
-    if (st == OT_OK)
-        st = ot__file_input_open(&source->input, path);
-    if (st == OT_OK)
-        st = add_source(dataset, source, name, options);
+    OT_THEN(st, ot__file_input_open(&source->input, path));
+    OT_THEN(st, add_source(dataset, source, name, options));
     ot__free(name);
     return st;
 }

@@ -50,9 +50,5 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
         st = OT_ERR_NO_MEMORY;
     for (int i = 0; st == OT_OK && i < n; i++)
         st = dataset_add_tensor(dataset, source, names[i], tensors[i]);
-    if (st == OT_OK)
-        *out = dataset;
-    else
-        ot_dataset_destroy(dataset);
-    return st;
+    return OT_HAND_OUT(st, out, dataset, ot_dataset_destroy);
 }

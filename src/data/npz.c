@@ -134,11 +134,9 @@ static ot_status unpack_archive(ot__source *source, const ot_dataset_options *op
 
     OT_TRY(open_archive(source, &archive));
     st = ot__spill_open(&spill, source, options);
-    if (st == OT_OK)
-        st = unpack_all(archive, &spill, members, n_members);
+    OT_THEN(st, unpack_all(archive, &spill, members, n_members));
     zip_discard(archive);
-    if (st == OT_OK)
-        st = ot__spill_replace(&spill, source);
+    OT_THEN(st, ot__spill_replace(&spill, source));
     ot__spill_close(&spill);
     return st;
 }
@@ -149,10 +147,8 @@ ot_status ot__npz_add(ot_dataset *dataset, ot__source *source, const ot_dataset_
     int n_members = 0;
     ot_status st = ot__made(members);
 
-    if (st == OT_OK)
-        st = unpack_archive(source, options, members, &n_members);
-    if (st == OT_OK)
-        st = add_members(dataset, source, members, n_members);
+    OT_THEN(st, unpack_archive(source, options, members, &n_members));
+    OT_THEN(st, add_members(dataset, source, members, n_members));
     for (int i = 0; i < n_members; i++)
         ot__free(members[i].name);
     ot__free(members);

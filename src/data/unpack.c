@@ -135,8 +135,7 @@ ot_status ot__spill_source(ot__source *source, const ot_dataset_options *options
 
     OT_TRY(ot__spill_open(&spill, source, options));
     st = copy_to(&spill, source);
-    if (st == OT_OK)
-        st = ot__spill_replace(&spill, source);
+    OT_THEN(st, ot__spill_replace(&spill, source));
     ot__spill_close(&spill);
     return st;
 }
@@ -205,8 +204,7 @@ ot_status ot__unpack_gzip(ot__source *source, const ot_dataset_options *options)
     }
     st = inflate_all(&stream, &from, &spill);
     inflateEnd(&stream);
-    if (st == OT_OK)
-        st = ot__spill_replace(&spill, source);
+    OT_THEN(st, ot__spill_replace(&spill, source));
     ot__spill_close(&spill);
     return st;
 }

@@ -452,8 +452,7 @@ ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, 
 
     *stuck = -1;
     *peak = 0;
-    if (st == OT_OK)
-        st = scheduler_init(&s, problem);
+    OT_THEN(st, scheduler_init(&s, problem));
     if (st != OT_OK)
         goto done;
     if (schedule(&s, in_file_order, order) < n) {

@@ -269,10 +269,5 @@ ot_status ot__model_clone(const ot_model *model, ot_model **out)
     *out = NULL;
     OT_TRY(ot__model_create(&copy));
     st = copy_model(model, copy);
-    if (st != OT_OK) {
-        ot_model_destroy(copy);
-        return st;
-    }
-    *out = copy;
-    return OT_OK;
+    return OT_HAND_OUT(st, out, copy, ot_model_destroy);
 }

@@ -61,12 +61,25 @@ int64_t ot__dim_evaluate(const ot_model *model, int64_t dim,
     return evaluate_dim(&e, dim);
 }
 
-bool ot__shape_is_static(const ot_shape *shape)
+bool ot__dims_are_numbers(const int64_t *dims, int n)
 {
-    for (int i = 0; i < shape->ndim; i++)
-        if (!ot__dim_is_number(shape->dim[i]))
+    for (int i = 0; i < n; i++)
+        if (!ot__dim_is_number(dims[i]))
             return false;
     return true;
+}
+
+bool ot__shape_is_static(const ot_shape *shape)
+{
+    return ot__dims_are_numbers(shape->dim, shape->ndim);
+}
+
+bool ot__value_has_one_element(const ot_value *value)
+{
+    for (int k = 0; k < value->shape.ndim; k++)
+        if (value->shape.dim[k] != 1)
+            return false;
+    return value->has_shape;
 }
 
 bool ot__shape_may_equal(const ot_shape *a, const ot_shape *b)

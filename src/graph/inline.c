@@ -234,10 +234,8 @@ static ot_status inline_node(inlining *in, ot_node *node)
         for (int i = 0; i < node->n_outputs; i++)
             if (node->outputs[i])
                 node->outputs[i]->producer = NULL;
-        if (st == OT_OK)
-            st = import_opsets(in->model, *called);
-        if (st == OT_OK)
-            st = inline_body(in, &c, &scope);
+        OT_THEN(st, import_opsets(in->model, *called));
+        OT_THEN(st, inline_body(in, &c, &scope));
         ot__map_deinit(&scope.renamed);
         return st;
     }

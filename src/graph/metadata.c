@@ -66,8 +66,7 @@ ot_status ot__model_set_metadata_text(ot_model *model, const char *key, ot__buf 
 {
     ot_status st = ot__buf_status(text);
 
-    if (st == OT_OK)
-        st = ot_model_set_metadata(model, key, text->data);
+    OT_THEN(st, ot_model_set_metadata(model, key, text->data));
     ot__buf_deinit(text);
     return st;
 }

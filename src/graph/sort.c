@@ -165,8 +165,7 @@ ot_status ot__graph_sort(ot_graph *graph)
     sorting s;
     ot_status st = sort(&s, graph);
 
-    if (st == OT_OK)
-        st = reorder(&s);
+    OT_THEN(st, reorder(&s));
     sort_deinit(&s);
     return st;
 }

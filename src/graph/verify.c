@@ -166,8 +166,7 @@ ot_status ot__model_verify(const ot_model *model)
         const ot_graph *body = model->functions[i]->body;
         ot_status st = ot__graph_verify(body);
 
-        if (st == OT_OK)
-            st = check_listed_once(body);
+        OT_THEN(st, check_listed_once(body));
         if (st != OT_OK)
             return ot__error_prefix(st, "function '%s'", model->functions[i]->name);
     }

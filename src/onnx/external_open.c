@@ -178,8 +178,7 @@ ot_status ot__external_open(ot__file_map *map, const char *folder, const char *p
         return ot__error_errno(folder, "cannot be opened");
     w.n_folders = 1;
     st = walk_down(&w, &fd);
-    if (st == OT_OK)
-        st = map_regular(fd, path, map);
+    OT_THEN(st, map_regular(fd, path, map));
     if (fd >= 0)
         close(fd);
     while (w.n_folders > 0)

@@ -175,10 +175,8 @@ static ot_status save_both(saving *s, const char *path)
     ot__id_text(data_id(s), id);
     ot__buf_printf(&data_path, "%s.%s" DATA_SUFFIX, path, id);
     st = ot__buf_status(&data_path);
-    if (st == OT_OK)
-        st = ot__file_writer_open(&file, path);
-    if (st == OT_OK)
-        st = ot__file_writer_open(&data, data_path.data);
+    OT_THEN(st, ot__file_writer_open(&file, path));
+    OT_THEN(st, ot__file_writer_open(&data, data_path.data));
     if (st == OT_OK) {
         names.present = saved_base_name(data_path.data);
         st = write_both(s, names.present, data, file);
@@ -231,8 +229,7 @@ static ot_status save_protobuf(const ot_model *model, const char *path,
             "a model of %" PRIu64 " bytes with external data cannot go to standard output", size);
     if (s.external_from != SIZE_MAX)
         st = place_graph(&s, model->graph);
-    if (st == OT_OK)
-        st = s.n_placements > 0 ? save_both(&s, path) : save_model_file(&s, path);
+    OT_THEN(st, s.n_placements > 0 ? save_both(&s, path) : save_model_file(&s, path));
     ot__free(s.placements);
     return st;
 }
@@ -243,8 +240,7 @@ static ot_status save_text(const ot_model *model, const char *path)
     ot__buf text = {0};
     ot_status st = ot__text_write(model, &all, &text);
 
-    if (st == OT_OK)
-        st = ot__file_write(path, text.data, text.length);
+    OT_THEN(st, ot__file_write(path, text.data, text.length));
     ot__buf_deinit(&text);
     return st;
 }
@@ -254,8 +250,7 @@ static ot_status save_ort(const ot_model *model, const char *path)
     ot__buf bytes = {0};
     ot_status st = ot__ort_write(model, &bytes);
 
-    if (st == OT_OK)
-        st = ot__file_write(path, bytes.data, bytes.length);
+    OT_THEN(st, ot__file_write(path, bytes.data, bytes.length));
     ot__buf_deinit(&bytes);
     return st;
 }
@@ -288,8 +283,7 @@ ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out)
                          "a model of %" PRIu64 " bytes, protobuf holds 2 GiB: save it to a file",
                          size);
     st = ot__onnx_write(model, &bytes);
-    if (st == OT_OK)
-        st = ot_tensor_create(OT_U8, &OT_SHAPE((int64_t)bytes.length), out);
+    OT_THEN(st, ot_tensor_create(OT_U8, &OT_SHAPE((int64_t)bytes.length), out));
     if (st == OT_OK)
         memcpy(ot_tensor_data(*out), bytes.data, bytes.length);
     ot__buf_deinit(&bytes);

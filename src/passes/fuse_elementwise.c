@@ -214,8 +214,7 @@ ot_status ot__fuse_elementwise(ot_model *model)
         all.of_node = ot__alloc_zero((size_t)n_nodes + 1, sizeof(*all.of_node));
         st = all.of_node == NULL ? OT_ERR_NO_MEMORY : collect_expr(model->graph, &all);
     }
-    if (st == OT_OK)
-        st = replace_all(model, &all, n_nodes);
+    OT_THEN(st, replace_all(model, &all, n_nodes));
     ot__free(all.of_node);
     ot__uses_deinit(&all.uses);
     return st;

@@ -75,11 +75,8 @@ static ot_status mend_reshape(ot__opener *o, ot_node *node)
     int n, n_places;
     const int64_t *known = numbers_of(node, 1, &n);
 
-    if (!y || !known || n != y->ndim || n > OT_MAX_NDIM)
+    if (!y || !known || n != y->ndim || n > OT_MAX_NDIM || !ot__dims_are_numbers(known, n))
         return OT_OK;
-    for (int k = 0; k < n; k++)
-        if (!ot__dim_is_number(known[k]))
-            return OT_OK;
     n_places = ot__open_places_in_view(o, node->inputs[0], y, places);
     if (n_places == 0)
         return OT_OK;
@@ -123,13 +120,10 @@ static ot_status mend_expand(ot__opener *o, ot_node *node)
     if (!ot__place_is_known(x))
         return mend_expanded_rows(o, node);
     axis = x->axis + n - was->ndim;
-    if (axis < 0 || known[axis] != was->dim[x->axis])
+    if (axis < 0 || known[axis] != was->dim[x->axis] || !ot__dims_are_numbers(known, n))
         return OT_OK;
-    for (int k = 0; k < n; k++) {
-        if (!ot__dim_is_number(known[k]))
-            return OT_OK;
-        list[k] = k == axis ? 1 : known[k];
-    }
+    memcpy(list, known, (size_t)n * sizeof *list);
+    list[axis] = 1;
     return replace_input(o, node, 1, ot__open_list(o, node, list, n));
 }
 
@@ -175,13 +169,9 @@ static ot_status set_bound(ot__opener *o, ot_node *node, int i_input, const rang
     int n;
     const int64_t *known = numbers_of(node, i_input, &n);
 
-    if (n > OT_MAX_NDIM)
+    if (n > OT_MAX_NDIM || !ot__dims_are_numbers(known, n))
         return OT_OK;
-    for (int k = 0; k < n; k++) {
-        if (!ot__dim_is_number(known[k]))
-            return OT_OK;
-        list[k] = known[k];
-    }
+    memcpy(list, known, (size_t)n * sizeof *list);
     if (bound == 0 || bound >= r->extent) {
         list[r->entry] = bound == 0 ? 0 : INT64_MAX;
         return replace_input(o, node, i_input, ot__open_list(o, node, list, n));

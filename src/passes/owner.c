@@ -348,8 +348,7 @@ static ot_status find_classic(const ot__owners *p, const ot_node *node, ot__owne
     for (const char *end; (end = strchr(at + 1, '/')) != NULL; at = end)
         add_element(p, &to, at + 1, (size_t)(end - at - 1));
     st = ot__buf_status(&to.module);
-    if (st == OT_OK)
-        st = ot__buf_status(&to.scope);
+    OT_THEN(st, ot__buf_status(&to.scope));
     if (st == OT_OK) {
         out->source = OT_OWNER_CLASSIC;
         out->module =

@@ -81,8 +81,7 @@ static ot_status refuse_unknown(const ot_model *model)
         ot__buf_printf(&text, "%s%.*s", n > 0 ? ", " : "", (int)(end - line), line);
         line = end + 1;
     }
-    if (st == OT_OK)
-        st = ot__buf_status(&text);
+    OT_THEN(st, ot__buf_status(&text));
     if (st == OT_OK && n > 0)
         st = ot__error(OT_ERR_UNSUPPORTED, "%d operator%s not supported: %s", n,
                        n == 1 ? " is" : "s are", text.data);

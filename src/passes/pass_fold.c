@@ -52,12 +52,8 @@ static bool elements_are_known(const ot_value *y)
     int n;
     const int64_t *known = ot_value_known(y, &n);
 
-    if (!known || !ot__dtype_is_int(y->dtype) || !ot__shape_count(&y->shape, &count) || count != n)
-        return false;
-    for (int i = 0; i < n; i++)
-        if (!ot__dim_is_number(known[i]))
-            return false;
-    return true;
+    return known && ot__dtype_is_int(y->dtype) && ot__shape_count(&y->shape, &count) &&
+           count == n && ot__dims_are_numbers(known, n);
 }
 
 static bool outputs_are_known(const ot_node *node)
@@ -109,8 +105,7 @@ static ot_status fold_by_kernel(ot_model *model, const ot_node *node, bool *fold
     *folded = false;
     for (int i = 0; st == OT_OK && i < node->n_inputs; i++)
         in[i] = node->inputs[i] ? node->inputs[i]->constant : NULL;
-    if (st == OT_OK)
-        st = ot__op_eval(node, in, node->n_inputs, out, node->n_outputs);
+    OT_THEN(st, ot__op_eval(node, in, node->n_inputs, out, node->n_outputs));
     *folded = st == OT_OK;
     for (int i = 0; *folded && i < node->n_outputs; i++) {
         ot_tensor *tensor = out[i];
@@ -162,8 +157,7 @@ ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
         bool was_wrong; // a number that was stated for a shape that only data decide on
         ot_status st = ot__op_infer_stated(node, &was_wrong);
 
-        if (st == OT_OK)
-            st = fold_node(model, node, max_bytes ? max_bytes : default_max_bytes, &folded);
+        OT_THEN(st, fold_node(model, node, max_bytes ? max_bytes : default_max_bytes, &folded));
         if (!folded)
             graph->nodes[kept++] = node;
         if (st == OT_OK)

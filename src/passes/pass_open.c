@@ -410,10 +410,8 @@ static ot_status open_model_batch(ot__opener *o, ot__opened *out)
     ot__uses before;
     ot_status st = ot__uses_build(o->graph, &before);
 
-    if (st == OT_OK)
-        st = walk(o, &before);
-    if (st == OT_OK)
-        st = finish_open(o, &before, out);
+    OT_THEN(st, walk(o, &before));
+    OT_THEN(st, finish_open(o, &before, out));
     ot__uses_deinit(&before);
     if (st != OT_ERR_INVALID && st != OT_ERR_UNSUPPORTED)
         return st;

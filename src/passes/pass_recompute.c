@@ -266,8 +266,7 @@ ot_status ot__pass_recompute(ot_model *model)
     ot_status st = ot__uses_build(model->graph, &r.uses);
 
     r.arena = ot__arena_create();
-    if (st == OT_OK)
-        st = r.arena == NULL ? OT_ERR_NO_MEMORY : recompute_value(&r);
+    OT_THEN(st, r.arena == NULL ? OT_ERR_NO_MEMORY : recompute_value(&r));
     ot__uses_deinit(&r.uses);
     ot__arena_destroy(r.arena);
     return st == OT_OK ? ot__pass_finished(model, "recompute") : st;

@@ -9,8 +9,7 @@ static ot_status run_sharing(ot__separation *s, step change)
 {
     ot_status st = ot__uses_build(s->graph, &s->uses);
 
-    if (st == OT_OK)
-        st = change(s);
+    OT_THEN(st, change(s));
     ot__uses_deinit(&s->uses);
     return st;
 }
@@ -40,8 +39,7 @@ ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__shar
 
     *out = (ot__sharings){0};
     st = ot__owners_init(&s.owners, model->graph);
-    if (st == OT_OK)
-        st = run_all(&s);
+    OT_THEN(st, run_all(&s));
     ot__owners_deinit(&s.owners);
     return st == OT_OK ? ot__pass_finished(model, "sharing") : st;
 }

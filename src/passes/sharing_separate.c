@@ -443,10 +443,8 @@ static ot_status separate_value(ot__separation *s, ot_value *value)
     if (is_nobodys)
         return OT_OK;
     st = collect_shared(&t);
-    if (st == OT_OK)
-        st = name_readers(&t);
-    if (st == OT_OK)
-        st = separate_by(&t, &by_name);
+    OT_THEN(st, name_readers(&t));
+    OT_THEN(st, separate_by(&t, &by_name));
     ot__map_deinit(&by_name);
     return st;
 }

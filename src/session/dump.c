@@ -24,10 +24,8 @@ static ot_status write_dump(const ot_model *model, const char *pass)
     snprintf(name, sizeof name, "%04d_%s.onnxtxt", atomic_fetch_add(&n_dumps, 1), pass);
     path = ot__path_join(folder, name);
     st = path == NULL ? OT_ERR_NO_MEMORY : ot__path_make_folder(folder);
-    if (st == OT_OK)
-        st = ot__text_write(model, &options, &text);
-    if (st == OT_OK)
-        st = ot__file_write(path, text.data, text.length);
+    OT_THEN(st, ot__text_write(model, &options, &text));
+    OT_THEN(st, ot__file_write(path, text.data, text.length));
     ot__buf_deinit(&text);
     ot__free(path);
     return st;

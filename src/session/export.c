@@ -163,14 +163,10 @@ static ot_status cut_export(const source *from, ot_model *model, const char *con
         st = usual_outputs(from->program, model, &found, &n_names);
         names = found;
     }
-    if (st == OT_OK)
-        st = export_set_outputs(from->program, model, names, n_names);
-    if (st == OT_OK)
-        st = ot__graph_prune(model->graph, NULL);
-    if (st == OT_OK)
-        st = replace_inputs(from->checkpoint, model, how);
-    if (st == OT_OK)
-        st = ot__graph_verify(model->graph);
+    OT_THEN(st, export_set_outputs(from->program, model, names, n_names));
+    OT_THEN(st, ot__graph_prune(model->graph, NULL));
+    OT_THEN(st, replace_inputs(from->checkpoint, model, how));
+    OT_THEN(st, ot__graph_verify(model->graph));
     ot__free(found);
     return st == OT_OK ? ot__model_drop_metadata(model, OT_METADATA_OUTPUTS) : st;
 }
@@ -185,11 +181,7 @@ static ot_status export_from(const source *from, const char *const *output_names
         return ot__error(OT_ERR_INVALID, "an exported model needs an output");
     OT_TRY(ot__model_clone(from->model, &model));
     st = cut_export(from, model, output_names, n_outputs, how);
-    if (st == OT_OK)
-        *out = model;
-    else
-        ot_model_destroy(model);
-    return st;
+    return OT_HAND_OUT(st, out, model, ot_model_destroy);
 }
 
 static ot_status export(ot_session *session, const char *const *output_names, int n_outputs,
@@ -231,10 +223,8 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
     OT_TRY(ot__model_acquire(eval, &model));
     st = ot__program_create(&program, "eval model", model);
-    if (st == OT_OK)
-        st = ot__program_sort(&program, checkpoint);
-    if (st == OT_OK)
-        st = export_from(&from, output_names, n_outputs, by_reference, out);
+    OT_THEN(st, ot__program_sort(&program, checkpoint));
+    OT_THEN(st, export_from(&from, output_names, n_outputs, by_reference, out));
     ot__program_deinit(&program);
     return st;
 }

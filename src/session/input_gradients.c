@@ -5,16 +5,11 @@
 
 #include "session/session_internal.h"
 
-static const char *input_gradient_name(const ot__program *program, const ot__input *input)
-{
-    return program->model->graph->inputs[program->user_inputs[input->i_user]]->name;
-}
-
 static ot_status make_input_gradient(const ot_session *session, const ot__program *program,
                                      ot__input *input)
 {
     const ot_shape *shape = &program->given.shapes[input->i_user];
-    const ot_value *value = program->model->graph->inputs[program->user_inputs[input->i_user]];
+    const ot_value *value = ot__user_input(program, input->i_user);
     const bool is_kept = program == &session->training && !session->overwrite_gradients;
 
     if (input->gradient != NULL && ot__shape_equal(&input->gradient->shape, shape))
@@ -60,7 +55,7 @@ static ot_status get_input_gradient(const ot_session *session, const char *name,
         const ot__input *input = &program->inputs[i];
 
         if (input->role != OT_ROLE_INPUT_GRADIENT ||
-            strcmp(input_gradient_name(program, input), name) != 0)
+            strcmp(ot__user_input(program, input->i_user)->name, name) != 0)
             continue;
         if (input->gradient == NULL)
             return ot__error(OT_ERR_STATE, "input '%s' has no gradient before the first train step",

@@ -211,10 +211,8 @@ static ot_status optimizer_ready(ot_session *session, bool is_switch)
         return OT_OK;
     OT_TRY(ot__session_check_values(session));
     st = ot__moments_make(session, is_switch, &fresh);
-    if (st == OT_OK)
-        st = make_plan(session, fresh.n_bytes);
-    if (st == OT_OK)
-        st = ot__moments_take(session, &fresh);
+    OT_THEN(st, make_plan(session, fresh.n_bytes));
+    OT_THEN(st, ot__moments_take(session, &fresh));
     ot__moments_deinit(&fresh);
     return st;
 }

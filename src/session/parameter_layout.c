@@ -96,8 +96,7 @@ ot_status ot__homes_choose(ot_session *session, ot_graph *graph)
     // A nominal checkpoint has no shapes yet.
     if (!session->checkpoint->is_nominal && optimizer_takes_any_form(&session->optimizer))
         st = ask_layout(session, graph);
-    if (st == OT_OK)
-        st = make_buffer(session);
+    OT_THEN(st, make_buffer(session));
     if (st != OT_OK) {
         ot__free(homes->forms);
         *homes = (ot__homes){0};

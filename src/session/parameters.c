@@ -59,35 +59,44 @@ static ot_status check_vector(const ot_session *session, int which, int64_t coun
     return OT_OK;
 }
 
-// Row-major f32. Only f32 tensors have forms of their own.
-static void unpack_vector(float *to, const ot_tensor *from, const ot_form *form)
+// The elements of a tensor in row-major f32, from it or to it. Only f32 tensors have forms of their
+// own.
+static void move_elements(ot_tensor *tensor, const ot_form *form, float *to, const float *from)
 {
-    if (form != NULL)
-        ot__form_convert(to, NULL, from->data, form, &from->shape, sizeof *to);
+    const int64_t count = ot_tensor_count(tensor);
+
+    if (form != NULL && to != NULL)
+        ot__form_convert(to, NULL, tensor->data, form, &tensor->shape, sizeof *to);
+    else if (form != NULL)
+        ot__form_convert(tensor->data, form, from, NULL, &tensor->shape, sizeof *from);
+    else if (to != NULL)
+        (void)ot__convert(to, OT_F32, tensor->data, tensor->dtype, count);
     else
-        (void)ot__convert(to, OT_F32, from->data, from->dtype, ot_tensor_count(from));
+        (void)ot__convert(tensor->data, tensor->dtype, from, OT_F32, count);
 }
 
-static void pack_vector(ot_tensor *to, const ot_form *form, const float *from)
+// All values or gradients, to the vector `to` or from the vector `from`.
+static void move_vector(ot_session *session, int which, bool gradients, float *to,
+                        const float *from)
 {
-    if (form != NULL)
-        ot__form_convert(to->data, form, from, NULL, &to->shape, sizeof *from);
-    else
-        (void)ot__convert(to->data, to->dtype, from, OT_F32, ot_tensor_count(to));
+    int64_t at = 0;
+
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+        ot_tensor *tensor = gradients ? p->gradient : p->value;
+
+        if (tensor == NULL || !is_selected(p, which))
+            continue;
+        move_elements(tensor, p->form, to ? to + at : NULL, from ? from + at : NULL);
+        at += ot_tensor_count(tensor);
+    }
 }
 
 static ot_status get_parameters(ot_session *session, int which, float *to, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
     OT_TRY(check_vector(session, which, count));
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
-
-        if (!is_selected(p, which))
-            continue;
-        unpack_vector(to, p->value, p->form);
-        to += ot_tensor_count(p->value);
-    }
+    move_vector(session, which, false, to, NULL);
     return OT_OK;
 }
 
@@ -147,14 +156,7 @@ static ot_status set_parameters(ot_session *session, int which, const float *fro
             return ot__error(OT_ERR_STATE, "the checkpoint is nominal: all parameters are needed");
         OT_TRY(complete(session));
     }
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
-
-        if (!is_selected(p, which))
-            continue;
-        pack_vector(p->value, p->form, from);
-        from += ot_tensor_count(p->value);
-    }
+    move_vector(session, which, false, NULL, from);
     return OT_OK;
 }
 
@@ -166,18 +168,11 @@ ot_status ot_session_set_parameters(ot_session *session, int which, const float 
     return ot__session_leave(session, set_parameters(session, which, from, count));
 }
 
-static ot_status set_gradients(ot_session *session, const float *from, int64_t count)
+static ot_status move_gradients(ot_session *session, float *to, const float *from, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
     OT_TRY(check_vector(session, OT_PARAMETERS_TRAINABLE, count));
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
-
-        if (!p->trainable)
-            continue;
-        pack_vector(p->gradient, p->form, from);
-        from += ot_tensor_count(p->gradient);
-    }
+    move_vector(session, OT_PARAMETERS_TRAINABLE, true, to, from);
     return OT_OK;
 }
 
@@ -185,30 +180,14 @@ ot_status ot_session_set_gradients(ot_session *session, const float *from, int64
 {
     OT_TRY(OT_GIVEN_MANY(from, count));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, set_gradients(session, from, count));
-}
-
-static ot_status get_gradients(ot_session *session, float *to, int64_t count)
-{
-    OT_TRY(ot__session_check_values(session));
-    OT_TRY(check_vector(session, OT_PARAMETERS_TRAINABLE, count));
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
-        const ot_tensor *g = p->gradient;
-
-        if (g == NULL || !p->trainable)
-            continue;
-        unpack_vector(to, g, p->form);
-        to += ot_tensor_count(g);
-    }
-    return OT_OK;
+    return ot__session_leave(session, move_gradients(session, NULL, from, count));
 }
 
 ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count)
 {
     OT_TRY(OT_GIVEN_MANY(to, count));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, get_gradients(session, to, count));
+    return ot__session_leave(session, move_gradients(session, to, NULL, count));
 }
 
 typedef struct scaling {

@@ -116,20 +116,14 @@ static ot_status build_cached(const ot__program *program, ot__planner planner, v
     ot_status st = given_copy(&program->given, program->n_user_inputs, &slot->given);
     int at = 0;
 
-    if (st == OT_OK)
-        st = input_shapes_init(&shapes, program);
+    OT_THEN(st, input_shapes_init(&shapes, program));
     for (int i = 0; st == OT_OK && i < program->n_inputs; i++)
         set_shape(&shapes, program, &slot->given, i, &at);
-    if (st == OT_OK)
-        st = ot__model_clone(program->model, &slot->model);
-    if (st == OT_OK)
-        st = ot__pass_specialize(slot->model, shapes.tensors, program->n_inputs);
-    if (st == OT_OK)
-        st = ot__pass_fuse(slot->model);
-    if (st == OT_OK)
-        st = ot__pass_recompute(slot->model);
-    if (st == OT_OK)
-        st = planner(owner, program, slot->model->graph, &shapes, &slot->plan);
+    OT_THEN(st, ot__model_clone(program->model, &slot->model));
+    OT_THEN(st, ot__pass_specialize(slot->model, shapes.tensors, program->n_inputs));
+    OT_THEN(st, ot__pass_fuse(slot->model));
+    OT_THEN(st, ot__pass_recompute(slot->model));
+    OT_THEN(st, planner(owner, program, slot->model->graph, &shapes, &slot->plan));
     input_shapes_deinit(&shapes);
     return st;
 }

@@ -7,50 +7,42 @@
 
 #define SUFFIX_GRADIENT "_grad"
 
-// The parameter whose name is `name` without `suffix`; NULL when there is none.
-static ot__parameter *find_base(const ot__program *program, const ot_checkpoint *checkpoint,
-                                const char *name, const char *suffix)
-{
-    const char *base;
+static const char *const gradient_suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED,
+                                                SUFFIX_GRADIENT};
 
-    if (!ot__ends_with(name, suffix))
-        return NULL;
-    base = ot__arena_strndup(program->arena, name, strlen(name) - strlen(suffix));
-    return base == NULL ? NULL : ot__ckpt_find(checkpoint, base);
+// `name` without the suffix; NULL when it does not end so.
+static const char *base_of(const ot__program *program, const char *name, const char *suffix)
+{
+    return ot__ends_with(name, suffix)
+               ? ot__arena_strndup(program->arena, name, strlen(name) - strlen(suffix))
+               : NULL;
 }
 
 static ot__parameter *find_gradient(const ot__program *program, const ot_checkpoint *checkpoint,
                                     const char *name)
 {
-    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED,
-                                           SUFFIX_GRADIENT};
+    ot__parameter *p = NULL;
 
-    for (size_t i = 0; i < OT_COUNT(suffixes); i++) {
-        ot__parameter *p = find_base(program, checkpoint, name, suffixes[i]);
+    for (size_t i = 0; p == NULL && i < OT_COUNT(gradient_suffixes); i++) {
+        const char *base = base_of(program, name, gradient_suffixes[i]);
 
-        if (p != NULL)
-            return p;
+        p = base == NULL ? NULL : ot__ckpt_find(checkpoint, base);
     }
-    return NULL;
+    return p;
 }
 
 // The user input that a gradient's buffer or output belongs to; NULL: none. `users`: by name.
 static const ot__input *find_user_input(const ot__program *program, const ot__map *users,
                                         const char *name)
 {
-    static const char *const suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCUMULATED};
+    const ot__input *input = NULL;
 
-    for (size_t k = 0; k < OT_COUNT(suffixes); k++) {
-        const size_t length = strlen(name) - OT_MIN(strlen(name), strlen(suffixes[k]));
-        const char *base = ot__ends_with(name, suffixes[k])
-                               ? ot__arena_strndup(program->arena, name, length)
-                               : NULL;
-        const ot__input *input = base == NULL ? NULL : ot__map_get(users, base);
+    for (size_t i = 0; input == NULL && i < 2; i++) { // not the last one
+        const char *base = base_of(program, name, gradient_suffixes[i]);
 
-        if (input != NULL)
-            return input;
+        input = base == NULL ? NULL : ot__map_get(users, base);
     }
-    return NULL;
+    return input;
 }
 
 // Type and shape of what is in the checkpoint against what the model declares.
@@ -58,19 +50,12 @@ static ot_status check_parameter(const ot__program *program, const ot_checkpoint
                                  const ot_value *value, const ot__parameter *p)
 {
     const ot_tensor *t = p->value;
-    bool fits;
 
     if (t == NULL || value->kind != OT_VALUE_TENSOR)
         return ot__error(OT_ERR_INVALID, "%s: input '%s' is not the tensor of that name",
                          program->what, value->name);
-    fits = t->dtype == value->dtype;
-    if (value->has_shape && !checkpoint->is_nominal) {
-        fits = fits && t->shape.ndim == value->shape.ndim;
-        for (int k = 0; fits && k < t->shape.ndim; k++)
-            fits =
-                !ot__dim_is_number(value->shape.dim[k]) || value->shape.dim[k] == t->shape.dim[k];
-    }
-    if (fits)
+    if (t->dtype == value->dtype && (!value->has_shape || checkpoint->is_nominal ||
+                                     ot__shape_may_equal(&t->shape, &value->shape)))
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s%s, but %s%s in the checkpoint",
                      program->what, value->name, ot_dtype_name(value->dtype),
@@ -134,7 +119,7 @@ static ot_status find_inputs_of_gradients(const ot__program *program, const ot__
                              "in the checkpoint and no such input",
                              program->what, value->name);
         input->i_user = user->i_user;
-        of = g->inputs[program->user_inputs[input->i_user]];
+        of = ot__user_input(program, input->i_user);
         if (value->kind != OT_VALUE_TENSOR || value->dtype != of->dtype)
             return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s, but '%s' is %s", program->what,
                              value->name, ot_dtype_name(value->dtype), of->name,
@@ -217,10 +202,8 @@ ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint
     ot__map users = {0};
     ot_status st = check_initializers(program, checkpoint);
 
-    if (st == OT_OK)
-        st = sort_program_inputs(program, checkpoint, &users);
-    if (st == OT_OK)
-        st = sort_outputs(program, checkpoint, &users);
+    OT_THEN(st, sort_program_inputs(program, checkpoint, &users));
+    OT_THEN(st, sort_outputs(program, checkpoint, &users));
     ot__map_deinit(&users);
     return st == OT_OK ? expect_tensors(program) : st;
 }

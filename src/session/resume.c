@@ -55,8 +55,7 @@ ot_status ot_session_save(ot_session *session, const char *path)
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__session_enter(session));
     st = ot__session_put_properties(session);
-    if (st == OT_OK)
-        st = ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
+    OT_THEN(st, ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE));
     return ot__session_leave(session, st);
 }
 
@@ -68,21 +67,12 @@ ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity,
     *n_bytes = 0;
     OT_TRY(ot__session_enter(session));
     st = ot__session_put_properties(session);
-    if (st == OT_OK)
-        st = ot_checkpoint_save_buffer(session->checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, to,
-                                       capacity, n_bytes);
+    OT_THEN(st, ot_checkpoint_save_buffer(session->checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, to,
+                                          capacity, n_bytes));
     return ot__session_leave(session, st);
 }
 
 // ---- reading ----
-
-static bool has_property(const ot_checkpoint *checkpoint, const char *name)
-{
-    for (int i = 0; i < checkpoint->n_properties; i++)
-        if (strcmp(checkpoint->properties[i].name, name) == 0)
-            return true;
-    return false;
-}
 
 // Splits a copy of `text` at blanks; false unless there are FIELDS words.
 static bool split(char *text, char *words[FIELDS])
@@ -121,7 +111,7 @@ static ot_status take_schedule(ot_session *session)
     const char *text;
     bool ok;
 
-    if (!has_property(session->checkpoint, OT_PROPERTY_SCHEDULE))
+    if (!ot__ckpt_property(session->checkpoint, OT_PROPERTY_SCHEDULE))
         return OT_OK;
     OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_SCHEDULE, &text));
     copy = ot__strdup(text);
@@ -140,7 +130,7 @@ static ot_status take_int(const ot_session *session, const char *name, uint64_t 
 {
     int64_t value;
 
-    if (!has_property(session->checkpoint, name))
+    if (!ot__ckpt_property(session->checkpoint, name))
         return OT_OK;
     OT_TRY(ot_checkpoint_get_int(session->checkpoint, name, &value));
     *out = (uint64_t)value;
@@ -152,7 +142,7 @@ static ot_status take_learning_rate(ot_session *session)
     const char *text;
     double rate;
 
-    if (!has_property(session->checkpoint, OT_PROPERTY_LEARNING_RATE))
+    if (!ot__ckpt_property(session->checkpoint, OT_PROPERTY_LEARNING_RATE))
         return OT_OK;
     OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_LEARNING_RATE, &text));
     if (!ot__parse_float(text, &rate) || ot_session_set_learning_rate(session, rate) != OT_OK)

@@ -41,12 +41,7 @@ ot_status ot_runner_create(const ot_model *model, const ot_session_options *opti
     ot__dump_start();
     ot__guard_init(&runner->guard, OT_KIND_RUNNER);
     st = build_runner(runner, model, options);
-    if (st != OT_OK) {
-        ot_runner_destroy(runner);
-        return st;
-    }
-    *out = runner;
-    return OT_OK;
+    return OT_HAND_OUT(st, out, runner, ot_runner_destroy);
 }
 
 void ot_runner_destroy(ot_runner *runner)
@@ -62,8 +57,7 @@ void ot_runner_destroy(ot_runner *runner)
 
 static ot_status check_feed(const ot_runner *runner, int i_fed, const ot_feed *feed)
 {
-    const ot_value *value =
-        runner->program.model->graph->inputs[runner->program.user_inputs[i_fed]];
+    const ot_value *value = ot__user_input(&runner->program, i_fed);
 
     if (value->kind == OT_VALUE_TENSOR && feed->count != 1)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is a tensor, got a sequence of %d", i_fed,
@@ -89,9 +83,8 @@ static ot_status check_feeds(const ot_runner *runner, const ot_feed *feeds, int 
 {
     for (int i = 0; i < runner->program.n_user_inputs; i++) {
         if (i == n_feeds)
-            return ot__error(
-                OT_ERR_INVALID, "input %d '%s' is missing", i,
-                runner->program.model->graph->inputs[runner->program.user_inputs[i]]->name);
+            return ot__error(OT_ERR_INVALID, "input %d '%s' is missing", i,
+                             ot__user_input(&runner->program, i)->name);
         OT_TRY(check_feed(runner, i, &feeds[i]));
     }
     if (n_feeds != runner->program.n_user_inputs)
@@ -208,26 +201,33 @@ ot_status ot_runner_run(ot_runner *runner, const ot_feed *feeds, int n_feeds, co
     return st;
 }
 
+ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int n_inputs,
+                         ot_tensor **outputs, int n_outputs)
+{
+    ot_feed *feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
+    ot_status st;
+
+    OT_TRY(ot__made(feeds != NULL));
+    for (int i = 0; i < n_inputs; i++)
+        feeds[i] = (ot_feed){&inputs[i], 1};
+    st = ot_runner_run(runner, feeds, n_inputs, NULL, outputs, n_outputs);
+    ot__free(feeds);
+    return st;
+}
+
 ot_status ot_model_run(const ot_model *model, const ot_session_options *options,
                        const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
                        int n_outputs)
 {
-    ot_runner *runner = NULL;
-    ot_feed *feeds;
+    ot_runner *runner;
     ot_status st;
 
     OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     for (int i = 0; i < n_outputs; i++)
         outputs[i] = NULL;
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
-    OT_TRY(ot__made(feeds != NULL));
-    for (int i = 0; i < n_inputs; i++)
-        feeds[i] = (ot_feed){&inputs[i], 1};
-    st = ot_runner_create(model, options, &runner);
-    if (st == OT_OK)
-        st = ot_runner_run(runner, feeds, n_inputs, NULL, outputs, n_outputs);
+    OT_TRY(ot_runner_create(model, options, &runner));
+    st = ot__runner_run(runner, inputs, n_inputs, outputs, n_outputs);
     ot_runner_destroy(runner);
-    ot__free(feeds);
     return st;
 }

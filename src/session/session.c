@@ -214,8 +214,7 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
     session->overwrite_gradients = true;
     session->learning_rate = default_learning_rate;
     st = ot__session_options_take(options, &session->options, &session->plan_options);
-    if (st == OT_OK)
-        st = build_session(session, m);
+    OT_THEN(st, build_session(session, m));
     if (st != OT_OK) {
         destroy_session(session);
         return st;
@@ -232,8 +231,7 @@ ot_status ot__session_create(ot__models *models, ot_checkpoint *checkpoint,
 {
     ot_status st = ot__ckpt_enter(checkpoint);
 
-    if (st == OT_OK)
-        st = ot__ckpt_leave(checkpoint, create_session(models, checkpoint, options, out));
+    OT_THEN(st, ot__ckpt_leave(checkpoint, create_session(models, checkpoint, options, out)));
     ot__models_drop(models);
     return st;
 }
@@ -313,7 +311,7 @@ const char *ot_session_input_name(const ot_session *session, ot_mode mode, int i
 
     if (index < 0 || index >= program->n_user_inputs)
         return NULL;
-    return program->model->graph->inputs[program->user_inputs[index]]->name;
+    return ot__user_input(program, index)->name;
 }
 
 int ot_session_output_count(const ot_session *session, ot_mode mode)

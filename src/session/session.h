@@ -45,4 +45,8 @@ ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out)
 // session.c: the prepared model of a mode; NULL: there is none.
 const ot_graph *ot__session_graph(const ot_session *session, ot_mode mode);
 
+// runner.c: ot_runner_run() where every input is a tensor, for all outputs.
+ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int n_inputs,
+                         ot_tensor **outputs, int n_outputs);
+
 #endif

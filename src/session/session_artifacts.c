@@ -62,9 +62,7 @@ ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval
     if (training->n_bytes == 0)
         return ot__error(OT_ERR_INVALID, "the training model has 0 bytes, expected a model");
     st = read_artifacts("training model", training, &m.training);
-    if (st == OT_OK)
-        st = read_artifacts("eval model", eval, &m.eval);
-    if (st == OT_OK)
-        st = read_artifacts("optimizer model", optimizer, &m.optimizer);
+    OT_THEN(st, read_artifacts("eval model", eval, &m.eval));
+    OT_THEN(st, read_artifacts("optimizer model", optimizer, &m.optimizer));
     return create_from_artifacts(&m, st, checkpoint, options, out);
 }

@@ -68,6 +68,11 @@ typedef struct ot__program {
     uint64_t clock; // of uses, for the plan to give up
 } ot__program;
 
+static inline const ot_value *ot__user_input(const ot__program *program, int i)
+{
+    return program->model->graph->inputs[program->user_inputs[i]];
+}
+
 // Shapes and lengths of all graph inputs, as ot__plan_create takes them.
 typedef struct ot__input_shapes {
     ot_shape *tensors;

@@ -6,15 +6,13 @@
 
 static ot_status check_input_count(const ot__program *program, int n_inputs)
 {
-    const ot_graph *g = program->model->graph;
     ot__buf names = {0};
     ot_status st;
 
     if (n_inputs == program->n_user_inputs)
         return OT_OK;
     for (int i = 0; i < program->n_user_inputs; i++)
-        ot__buf_printf(&names, "%s'%s'", i > 0 ? ", " : "",
-                       g->inputs[program->user_inputs[i]]->name);
+        ot__buf_printf(&names, "%s'%s'", i > 0 ? ", " : "", ot__user_input(program, i)->name);
     st = ot__error(OT_ERR_INVALID, "%s: got %d inputs, expected %d: %s", program->what, n_inputs,
                    program->n_user_inputs, names.data != NULL ? names.data : "none");
     ot__buf_deinit(&names);
@@ -23,8 +21,7 @@ static ot_status check_input_count(const ot__program *program, int n_inputs)
 
 static ot_status check_step_input(const ot__program *program, int i_user, const ot_tensor *t)
 {
-    const ot_value *value = program->model->graph->inputs[program->user_inputs[i_user]];
-    bool fits = true;
+    const ot_value *value = ot__user_input(program, i_user);
 
     if (t == NULL)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is missing", i_user, value->name);
@@ -32,12 +29,7 @@ static ot_status check_step_input(const ot__program *program, int i_user, const 
     if (t->dtype != value->dtype)
         return ot__error(OT_ERR_INVALID, "input %d '%s' is %s, expected %s", i_user, value->name,
                          ot_dtype_name(t->dtype), ot_dtype_name(value->dtype));
-    if (!value->has_shape)
-        return OT_OK;
-    fits = t->shape.ndim == value->shape.ndim;
-    for (int k = 0; fits && k < t->shape.ndim; k++)
-        fits = !ot__dim_is_number(value->shape.dim[k]) || value->shape.dim[k] == t->shape.dim[k];
-    if (fits)
+    if (!value->has_shape || ot__shape_may_equal(&t->shape, &value->shape))
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "input %d '%s' has shape %s, expected %s", i_user, value->name,
                      OT_SHAPE_TEXT(&t->shape), OT_DIMS_TEXT(program->model, &value->shape));
@@ -180,8 +172,7 @@ static ot_status run_session_step(ot_session *session, ot__program *program,
         if (training)
             ot__undo_keep(session);
         st = ot__plan_run(plan, &step);
-        if (st == OT_OK)
-            st = take_step_outputs(program, plan, outputs, n_outputs, is_new);
+        OT_THEN(st, take_step_outputs(program, plan, outputs, n_outputs, is_new));
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);
     }

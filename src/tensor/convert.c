@@ -32,18 +32,14 @@ typedef struct format {
     uint32_t most, over; // largest finite pattern; what is written above it and for infinity
 } format;
 
-// ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
-// Unsaturated, what is beyond an 8-bit float becomes infinity, or NaN where it has none.
-static const format f16_format = {5, 10, 15, true, false, 0x7e00, 0x7bff, 0x7c00};
-static const format bf16_format = {8, 7, 127, true, false, 0x7fc0, 0x7f7f, 0x7f80};
-static const format e4m3fn = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7e};
-static const format e4m3fnuz = {4, 3, 8, false, true, 0x80, 0x7f, 0x7f};
-static const format e5m2 = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7b};
-static const format e5m2fnuz = {5, 2, 16, false, true, 0x80, 0x7f, 0x7f};
-static const format e4m3fn_open = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7f};
-static const format e4m3fnuz_open = {4, 3, 8, false, true, 0x80, 0x7f, 0x80};
-static const format e5m2_open = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7c};
-static const format e5m2fnuz_open = {5, 2, 16, false, true, 0x80, 0x7f, 0x80};
+static const format formats[] = {
+    [OT_F16] = {5, 10, 15, true, false, 0x7e00, 0x7bff, 0x7c00},
+    [OT_BF16] = {8, 7, 127, true, false, 0x7fc0, 0x7f7f, 0x7f80},
+    [OT_F8E4M3FN] = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7e},
+    [OT_F8E4M3FNUZ] = {4, 3, 8, false, true, 0x80, 0x7f, 0x7f},
+    [OT_F8E5M2] = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7b},
+    [OT_F8E5M2FNUZ] = {5, 2, 16, false, true, 0x80, 0x7f, 0x7f},
+};
 
 static double small_to_f64(uint32_t bits, const format *f)
 {
@@ -132,38 +128,9 @@ uint16_t ot__f32_to_bf16(float value)
 
 static const format *format_of(ot_dtype dtype)
 {
-    switch (dtype) {
-    case OT_F16:
-        return &f16_format;
-    case OT_BF16:
-        return &bf16_format;
-    case OT_F8E4M3FN:
-        return &e4m3fn;
-    case OT_F8E4M3FNUZ:
-        return &e4m3fnuz;
-    case OT_F8E5M2:
-        return &e5m2;
-    case OT_F8E5M2FNUZ:
-        return &e5m2fnuz;
-    default:
-        return NULL;
-    }
-}
+    const size_t row = (size_t)dtype;
 
-static const format *unsaturated_format_of(ot_dtype dtype)
-{
-    switch (dtype) {
-    case OT_F8E4M3FN:
-        return &e4m3fn_open;
-    case OT_F8E4M3FNUZ:
-        return &e4m3fnuz_open;
-    case OT_F8E5M2:
-        return &e5m2_open;
-    case OT_F8E5M2FNUZ:
-        return &e5m2fnuz_open;
-    default:
-        return format_of(dtype);
-    }
+    return row < OT_COUNT(formats) && formats[row].n_exponent > 0 ? &formats[row] : NULL;
 }
 
 static bool is_unsigned(ot_dtype dtype)
@@ -353,8 +320,18 @@ bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dt
     return convert_elements(to, to_dtype, format_of(to_dtype), from, from_dtype, count);
 }
 
+// ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
+// Unsaturated, what is beyond an 8-bit float becomes infinity, or NaN where it has none.
 bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
                              int64_t count)
 {
-    return convert_elements(to, to_dtype, unsaturated_format_of(to_dtype), from, from_dtype, count);
+    const format *saturated = format_of(to_dtype);
+    format open;
+
+    if (saturated != NULL) {
+        open = *saturated;
+        open.over = open.has_inf ? open.most + 1 : open.nan;
+    }
+    return convert_elements(to, to_dtype, saturated != NULL ? &open : NULL, from, from_dtype,
+                            count);
 }

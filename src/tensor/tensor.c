@@ -153,8 +153,7 @@ ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts
             list[i] =
                 (ot__bytes){(const uint8_t *)texts[i], n_bytes ? n_bytes[i] : strlen(texts[i])};
     }
-    if (st == OT_OK)
-        st = make_texts(shape, list, count, out);
+    OT_THEN(st, make_texts(shape, list, count, out));
     ot__free(list);
     return st;
 }

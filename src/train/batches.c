@@ -257,13 +257,10 @@ ot_status ot_train_batches(const ot_session *session, const ot_dataset *dataset,
     OT_TRY(check_batches_options(&taken.data, validation_dataset != NULL));
     OT_TRY(ot__batch_size_settle(session, &taken.batches, &fixed));
     st = inputs_init(&inputs, session, &taken.data);
-    if (st == OT_OK)
-        st = open_all(&inputs, dataset, validation_dataset, &taken.data, training, validation);
+    OT_THEN(st, open_all(&inputs, dataset, validation_dataset, &taken.data, training, validation));
     inputs_deinit(&inputs);
-    if (st == OT_OK)
-        st = ot__batch_size_check(*training, fixed);
-    if (st == OT_OK)
-        st = ot__batch_size_check(*validation, fixed);
+    OT_THEN(st, ot__batch_size_check(*training, fixed));
+    OT_THEN(st, ot__batch_size_check(*validation, fixed));
     if (st == OT_OK)
         return OT_OK;
     ot_batches_destroy(*training);

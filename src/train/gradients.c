@@ -188,19 +188,11 @@ static ot_status check_paths(const build *b)
     return st;
 }
 
-static bool has_one_element(const ot_value *value)
-{
-    for (int k = 0; value->has_shape && k < value->shape.ndim; k++)
-        if (value->shape.dim[k] != 1)
-            return false;
-    return value->has_shape;
-}
-
 static ot_status make_grad_seed(build *b, ot_gradient_seed kind)
 {
     ot__builder builder = {.graph = b->model->graph};
 
-    if (kind == OT_SEED_ONES || (kind == OT_SEED_AUTO && has_one_element(b->of)))
+    if (kind == OT_SEED_ONES || (kind == OT_SEED_AUTO && ot__value_has_one_element(b->of)))
         return OT_OK;
     b->seed = ot__build_value(&builder, ot__build_name(&builder, "%s_grad", b->of->name));
     OT_TRY(builder.status);
@@ -311,12 +303,7 @@ ot_status ot_gradients_create(const ot_model *model, const char *of, const char 
     OT_ENTER(gradients);
     st = create_grads(gradients, &b, model, &r);
     ot_model_destroy(b.model);
-    if (st != OT_OK) {
-        ot_gradients_destroy(gradients);
-        return st;
-    }
-    *out = gradients;
-    return OT_OK;
+    return OT_HAND_OUT(st, out, gradients, ot_gradients_destroy);
 }
 
 void ot_gradients_destroy(ot_gradients *gradients)
@@ -336,19 +323,10 @@ const ot_model *ot_gradients_model(const ot_gradients *gradients)
 ot_status ot_gradients_run(ot_gradients *gradients, const ot_tensor *const *inputs, int n_inputs,
                            ot_tensor **outputs, int n_outputs)
 {
-    ot_feed *feeds;
-    ot_status st;
-
     OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     for (int i = 0; i < n_outputs; i++)
         outputs[i] = NULL;
     OT_TRY(OT_GIVEN(gradients));
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    feeds = ot__alloc_zero((size_t)n_inputs + 1, sizeof *feeds);
-    OT_TRY(ot__made(feeds != NULL));
-    for (int i = 0; i < n_inputs; i++)
-        feeds[i] = (ot_feed){&inputs[i], 1};
-    st = ot_runner_run(gradients->runner, feeds, n_inputs, NULL, outputs, n_outputs);
-    ot__free(feeds);
-    return st;
+    return ot__runner_run(gradients->runner, inputs, n_inputs, outputs, n_outputs);
 }

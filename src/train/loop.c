@@ -329,8 +329,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
     l.training = training;
     l.validation = validation && ot_batches_count(validation) > 0 ? validation : NULL;
     l.n_batches = ot_batches_count(training);
-    if (st == OT_OK)
-        st = run_loop(&l);
+    OT_THEN(st, run_loop(&l));
     if (last) {
         const ot_status measured = last_metrics(&l, st, last);
 
@@ -353,8 +352,7 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
     OT_TRY(OT_GIVEN(batches));
     OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
     st = loop_init(&l, session, &own);
-    if (st == OT_OK)
-        st = evaluate_epoch(&l, batches, out);
+    OT_THEN(st, evaluate_epoch(&l, batches, out));
     loop_deinit(&l);
     return st;
 }

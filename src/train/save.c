@@ -94,8 +94,7 @@ static ot_status save_run_model(ot__loop *l)
     if (!model)
         return OT_OK;
     st = describe_model(l->options, model);
-    if (st == OT_OK)
-        st = ot_model_save(model, l->model_path, NULL);
+    OT_THEN(st, ot_model_save(model, l->model_path, NULL));
     ot_model_destroy(model);
     l->has_model = st == OT_OK;
     return st;

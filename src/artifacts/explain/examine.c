@@ -133,8 +133,7 @@ ot_status ot__candidates_examine(ot__candidates *c, const ot_artifacts_options *
 
     if (st == OT_OK && !options->train_buffers)
         st = ot__candidates_hold(c);
-    if (st == OT_OK)
-        st = ot__candidates_find_places(c);
+    OT_THEN(st, ot__candidates_find_places(c));
     if (st == OT_OK) {
         st = ot__numbers_build(c->graph, &w.numbers);
         n = (size_t)w.numbers.n_values;

@@ -161,12 +161,9 @@ static ot_status try_to_build(const ot_artifacts_options *options, ot__forward *
     ot_status st = ot__optimizer_model(options->optimizer, OT_F32,
                                        ot__model_opset(forward->model, ""), &optimizer);
 
-    if (st == OT_OK)
-        st = ot__parameters_to_inputs(forward);
-    if (st == OT_OK)
-        st = ot__eval_model(forward->model, &eval);
-    if (st == OT_OK)
-        st = ot__training_model(forward);
+    OT_THEN(st, ot__parameters_to_inputs(forward));
+    OT_THEN(st, ot__eval_model(forward->model, &eval));
+    OT_THEN(st, ot__training_model(forward));
     ot_model_destroy(optimizer);
     ot_model_destroy(eval);
     return st;
@@ -220,11 +217,7 @@ static ot_status new_report(const ot_model *model, const ot_artifacts_options *o
     report->arena = ot__arena_create();
     st = report->arena ? examine(model, options, &forward, report) : OT_ERR_NO_MEMORY;
     ot__forward_deinit(&forward);
-    if (st == OT_OK)
-        *out = report;
-    else
-        ot_report_destroy(report);
-    return st;
+    return OT_HAND_OUT(st, out, report, ot_report_destroy);
 }
 
 ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *options,
@@ -236,8 +229,7 @@ ot_status ot_report_create(const ot_model *model, const ot_artifacts_options *op
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     st = ot__options_take(options, &taken);
-    if (st == OT_OK)
-        st = new_report(model, &taken.options, out);
+    OT_THEN(st, new_report(model, &taken.options, out));
     ot__options_drop(&taken);
     return st;
 }

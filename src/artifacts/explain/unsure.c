@@ -85,9 +85,8 @@ static ot_status say(ot__forward *forward, const group *g)
                    "frozen=)",
                    g->n == 1 ? "it if it is a buffer" : "those that are buffers");
     st = ot__buf_status(&text);
-    if (st == OT_OK)
-        st = ot__forward_note(forward, OT_LOG_INFO,
-                              ot__arena_strdup(forward->model->arena, text.data));
+    OT_THEN(st, ot__forward_note(forward, OT_LOG_INFO,
+                                 ot__arena_strdup(forward->model->arena, text.data)));
     ot__buf_deinit(&text);
     return st;
 }
@@ -166,8 +165,7 @@ ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_optio
         return OT_OK;
     st = ot__patterns_init(&trainable, options->trainable,
                            options->trainable ? options->n_trainable : 0);
-    if (st == OT_OK)
-        st = say_all(forward, &trainable, &all);
+    OT_THEN(st, say_all(forward, &trainable, &all));
     ot__patterns_deinit(&trainable);
     ot__map_deinit(&all.by_kind);
     return st;

@@ -139,10 +139,8 @@ static ot_status read_value_infos(ot__ort_reader *r, const ot__fb_table *table, 
 
     while (st == OT_OK && ot__fb_next(&r->fb, &infos, &info))
         st = read_value_info(r, &info, &seen, graph, depth + 1);
-    if (st == OT_OK)
-        st = r->fb.status;
-    if (st == OT_OK)
-        st = check_described(graph, &seen);
+    OT_THEN(st, r->fb.status);
+    OT_THEN(st, check_described(graph, &seen));
     ot__map_deinit(&seen);
     return st;
 }
@@ -300,7 +298,6 @@ ot_status ot__ort_read(const void *bytes, size_t n_bytes, const ot_model_options
     if (st == OT_OK && n_bytes > INT32_MAX)
         st = ot__error(OT_ERR_FORMAT, "has %zu bytes, more than the %d of its format", n_bytes,
                        INT32_MAX);
-    if (st == OT_OK)
-        st = read_session(&r);
+    OT_THEN(st, read_session(&r));
     return ot__reader_finish(&r.reader, st, where, out);
 }

@@ -207,10 +207,8 @@ static ot_status ort_add_node(ot__ort_reader *r, const ot__fb_table *table, ot_g
     ot_status st = r->fb.status;
 
     *out = NULL;
-    if (st == OT_OK)
-        st = ort_read_node_ends(r, inputs, graph, ot__find_node_input, &in);
-    if (st == OT_OK)
-        st = ort_read_node_ends(r, outputs, graph, ot__find_node_output, &made);
+    OT_THEN(st, ort_read_node_ends(r, inputs, graph, ot__find_node_input, &in));
+    OT_THEN(st, ort_read_node_ends(r, outputs, graph, ot__find_node_output, &made));
     if (st == OT_OK) {
         *out = ot__graph_add_node(graph, domain ? domain : "", op_type, name, in, (int)inputs.count,
                                   made, (int)outputs.count);

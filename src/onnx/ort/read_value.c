@@ -246,8 +246,7 @@ ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__
     OT_TRY(ot__ort_read_tensor(r, &values, out));
     OT_TRY(ot__ort_read_tensor(r, &indices, &places));
     st = ort_read_dims(r, table, ORT_SPARSE_DIMS, &shape);
-    if (st == OT_OK)
-        st = ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &dense);
+    OT_THEN(st, ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &dense));
     out->tensor = dense;
     return st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", out->name);
 }

@@ -84,8 +84,7 @@ ot_status ot__ort_write(const ot_model *model, ot__buf *out)
     ot__ort_writer w = {.buf = out};
     ot_status st = ot__model_clone(model, &w.model);
 
-    if (st == OT_OK)
-        st = ot__ort_prepare(w.model);
+    OT_THEN(st, ot__ort_prepare(w.model));
     if (st == OT_OK) {
         write_session(&w);
         st = w.status != OT_OK ? w.status : ot__buf_status(out);

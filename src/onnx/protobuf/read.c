@@ -421,10 +421,8 @@ ot_status ot__reader_init(ot__reader *reader, const char *folder, ot__limits lim
 ot_status ot__reader_finish(ot__reader *reader, ot_status status, const char *where, ot_model **out)
 {
     *out = NULL;
-    if (status == OT_OK)
-        status = ot__external_finish(&reader->external);
-    if (status == OT_OK)
-        status = ot__model_verify(reader->model);
+    OT_THEN(status, ot__external_finish(&reader->external));
+    OT_THEN(status, ot__model_verify(reader->model));
     if (status != OT_OK) {
         ot_model_destroy(reader->model);
         return ot__error_prefix(status, "%s", where);
@@ -443,7 +441,6 @@ ot_status ot__onnx_read(const void *bytes, size_t n_bytes, const ot_model_option
     *out = NULL;
     OT_TRY(ot__onnx_guard(bytes, n_bytes, options, where));
     st = ot__reader_init(&reader, folder, ot__limits_of(options, n_bytes));
-    if (st == OT_OK)
-        st = pb_read_model(&reader, (ot__bytes){bytes, n_bytes});
+    OT_THEN(st, pb_read_model(&reader, (ot__bytes){bytes, n_bytes}));
     return ot__reader_finish(&reader, st, where, out);
 }

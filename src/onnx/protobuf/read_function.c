@@ -150,8 +150,7 @@ ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **
     function->extra = unpacked.parts.rest;
     st = read_fields(reader, (const Onnx__FunctionProto *)unpacked.message, function);
     ot__unpacked_deinit(&unpacked);
-    if (st == OT_OK)
-        st = read_body(reader, bytes, function);
+    OT_THEN(st, read_body(reader, bytes, function));
     if (st != OT_OK)
         st = ot__error_prefix(st, "function '%s'", function->name ? function->name : "");
     return st;

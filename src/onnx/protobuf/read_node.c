@@ -309,10 +309,8 @@ static ot_status pb_add_node(ot__reader *reader, ot_graph *graph, const Onnx__No
     ot_status st = ot__made(inputs && outputs);
 
     *out = NULL;
-    if (st == OT_OK)
-        st = find_ends(graph, proto->input, proto->n_input, ot__find_node_input, inputs);
-    if (st == OT_OK)
-        st = find_ends(graph, proto->output, proto->n_output, ot__find_node_output, outputs);
+    OT_THEN(st, find_ends(graph, proto->input, proto->n_input, ot__find_node_input, inputs));
+    OT_THEN(st, find_ends(graph, proto->output, proto->n_output, ot__find_node_output, outputs));
     if (st == OT_OK) {
         *out = ot__graph_add_node(graph, proto->domain ? proto->domain : "",
                                   proto->op_type ? proto->op_type : "", proto->name, inputs,

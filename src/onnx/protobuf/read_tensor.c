@@ -202,8 +202,7 @@ ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_te
     out->extra = unpacked.parts.rest;
     st =
         out->name && out->doc ? pb_read_data(reader, proto, bytes, &out->tensor) : OT_ERR_NO_MEMORY;
-    if (st == OT_OK)
-        st = ot__read_metadata(reader, bytes, METADATA, &out->metadata);
+    OT_THEN(st, ot__read_metadata(reader, bytes, METADATA, &out->metadata));
     if (st != OT_OK)
         st = ot__error_prefix(st, "tensor '%s'", proto->name ? proto->name : "");
     ot__unpacked_deinit(&unpacked);

@@ -117,8 +117,7 @@ ot_status ot__wire_split(ot__arena *arena, ot__bytes message, uint64_t kept, uin
             gather_wire(&to_pass, &field);
     }
     st = finish_wire(&to_keep);
-    if (st == OT_OK)
-        st = finish_wire(&to_pass);
+    OT_THEN(st, finish_wire(&to_pass));
     if (st == OT_OK && rest_storage.length > 0) {
         parts->rest.data = ot__arena_memdup(arena, rest_storage.data, rest_storage.length);
         st = ot__made(parts->rest.data);

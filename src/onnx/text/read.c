@@ -104,8 +104,7 @@ ot_status ot__text_read_from(const char *folder, const char *text, size_t length
     ot_status st = ot__reader_init(&p.reader, folder, limits);
 
     p.model = p.reader.model;
-    if (st == OT_OK)
-        st = parse_model(&p);
+    OT_THEN(st, parse_model(&p));
     return ot__reader_finish(&p.reader, st, where, out);
 }
 

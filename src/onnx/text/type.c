@@ -103,8 +103,7 @@ static ot_status parse_opaque(ot__parser *p, ot__wire *out)
         st = ot__parse_word(p, &name);
         ot__buf_printf(&path, "%s%s", path.length ? "." : "", st == OT_OK ? name : "");
     } while (st == OT_OK && ot__parse_accept(p, '.'));
-    if (st == OT_OK)
-        st = ot__buf_status(&path);
+    OT_THEN(st, ot__buf_status(&path));
     if (st == OT_OK && ot__parse_accept(p, ',')) {
         st = ot__parse_word(p, &name);
         ot__wire_put_name(out, 1, path.data);
@@ -148,8 +147,7 @@ static ot_status parse_constructed(ot__parser *p, uint32_t field, ot__buf *out)
     case MAP:
         st = parse_key_type(p, &wire);
         // the value type is the second field
-        if (st == OT_OK)
-            st = parse_type_bytes(p, &inner);
+        OT_THEN(st, parse_type_bytes(p, &inner));
         if (st == OT_OK)
             ot__wire_put_bytes(&wire, 2, inner.data, inner.length);
         break;
@@ -181,8 +179,7 @@ static ot_status parse_type_bytes_inside(ot__parser *p, ot__buf *out)
     p->at += word.size;
     OT_TRY(ot__parse_expect(p, '('));
     st = parse_constructed(p, field, &inner);
-    if (st == OT_OK)
-        st = ot__parse_expect(p, ')');
+    OT_THEN(st, ot__parse_expect(p, ')'));
     if (st == OT_OK)
         ot__wire_put_bytes(&wire, field, inner.data, inner.length);
     ot__buf_deinit(&inner);
@@ -208,8 +205,7 @@ ot_status ot__parse_type(ot__parser *p, ot_value *value, ot__bytes *bytes)
         return parse_tensor_type(p, value);
     st = parse_type_bytes(p, &buf);
     st = ot__keep_bytes(&p->reader, st, &buf, &kept);
-    if (st == OT_OK)
-        st = ot__read_type(&p->reader, kept, value);
+    OT_THEN(st, ot__read_type(&p->reader, kept, value));
     if (bytes)
         *bytes = kept;
     return st;
