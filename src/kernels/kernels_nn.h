@@ -132,7 +132,7 @@ void ot__ref_dropout_mask(uint8_t *mask, int64_t count, double ratio, ot__rng_ke
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// ---- ref_optimizer.c: updates of n elements of one tensor ----
+// ---- ref_optimizer.c, ref_accumulate.c: updates of n elements of one tensor ----
 
 typedef struct ot__adamw {
     double lr, beta1, beta2, epsilon, weight_decay;
@@ -147,8 +147,9 @@ typedef struct ot__sgd {
     void ot__ref_adamw_##suffix(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p);      \
     /* buffer NULL: without momentum */                                                            \
     void ot__ref_sgd_##suffix(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p);           \
-    double ot__ref_square_sum_##suffix(const T *x, int64_t n);                                     \
-    void ot__ref_scale_##suffix(T *x, int64_t n, double factor);
+    void ot__ref_scale_##suffix(T *x, int64_t n, double factor);                                   \
+    void ot__ref_accumulate_##suffix(T *buffer, const T *value, int64_t n); /* buffer += value */  \
+    double ot__ref_sum_square_##suffix(const T *x, int64_t n);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 

@@ -103,11 +103,4 @@ void ot__ref_range_i64(int64_t *y, int64_t start, int64_t delta, int64_t n);
 void ot__ref_range_i32(int32_t *y, int32_t start, int32_t delta, int64_t n);
 void ot__ref_range_i16(int16_t *y, int16_t start, int16_t delta, int64_t n);
 
-// ---- ref_accumulate.c ----
-
-void ot__ref_accumulate_f32(float *buffer, const float *value, int64_t n); // buffer += value
-void ot__ref_accumulate_f64(double *buffer, const double *value, int64_t n);
-double ot__ref_sum_square_f32(const float *x, int64_t n);
-double ot__ref_sum_square_f64(const double *x, int64_t n);
-
 #endif

@@ -39,21 +39,6 @@ void FN(ot__ref_sgd)(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p)
     }
 }
 
-double FN(ot__ref_square_sum)(const T *x, int64_t n)
-{
-    double lane[8] = {0}, sum = 0; // eight sums side by side, so that the loop becomes vector code
-    int64_t i = 0;
-
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++)
-            lane[k] += (double)x[i + k] * (double)x[i + k];
-    for (; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    for (int k = 0; k < 8; k++)
-        sum += lane[k];
-    return sum;
-}
-
 void FN(ot__ref_scale)(T *x, int64_t n, double factor)
 {
     for (int64_t i = 0; i < n; i++)

@@ -38,63 +38,12 @@ static ot_status adamw_prepare(ot_prep *p)
     return OT_OK;
 }
 
-// `update` serves f32; NULL: the reference.
-static ot_status adamw_update(const ot_run *r,
-                              void (*update)(float *, float *, float *, const float *, int64_t,
-                                             const ot__adamw *))
-{
-    const ot__pieces *pieces = r->state;
-    const double *number = pieces->numbers;
-    const double step = ot__scalar_f64(r->in[r->in_first[STEP]]);
-    const bool corrects = number[CORRECT] != 0;
-    const ot__adamw p = {
-        .lr = ot__scalar_f64(r->in[r->in_first[LR]]),
-        .beta1 = number[BETA1],
-        .beta2 = number[BETA2],
-        .epsilon = number[EPSILON],
-        .weight_decay = number[DECAY],
-        .c1 = corrects ? 1 - pow(number[BETA1], step) : 1,
-        .c2 = corrects ? 1 - pow(number[BETA2], step) : 1,
-        .mode = (int)number[MODE],
-    };
-    const bool is_f32 = pieces->n_pieces > 0 && r->in[r->in_first[WEIGHTS]]->dtype == OT_F32;
-
-    if (ot__update_is_off(r, SIGNAL)) {
-        ot__optimizer_set_flag(r, false);
-        return OT_OK;
-    }
-    if (corrects && step < 1)
-        return ot__error(OT_ERR_INVALID, "step is %g, the first update is number 1", step);
-#pragma omp parallel for schedule(static) num_threads(r->n_threads)
-    for (int64_t i = 0; i < pieces->n_pieces; i++) {
-        const ot__piece_of *piece = &pieces->piece[i];
-        void *w = ot__piece_data(r, WEIGHTS, piece), *m = ot__piece_data(r, MOMENTS1, piece);
-        void *v = ot__piece_data(r, MOMENTS2, piece), *g = ot__piece_data(r, GRADIENTS, piece);
-
-        if (update)
-            update(w, m, v, g, piece->count, &p);
-        else if (is_f32)
-            ot__ref_adamw_f32(w, m, v, g, piece->count, &p);
-        else
-            ot__ref_adamw_f64(w, m, v, g, piece->count, &p);
-    }
-    ot__optimizer_set_flag(r, true);
-    return OT_OK;
-}
-
-static ot_status adamw_run_ref(const ot_run *r)
-{
-    return adamw_update(r, NULL);
-}
+#define TEMPLATE "ops/optimizer/adamw.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 static ot_status adamw_run_simd(const ot_run *r)
 {
-    return adamw_update(r, ot__updates_best()->adamw);
-}
-
-static bool adamw_can_simd(const ot_prep *p)
-{
-    return ot__weights_are_f32(p, WEIGHTS);
+    return adamw_update_f32(r, ot__updates_best()->adamw);
 }
 
 static const ot_port adamw_in[] = {
@@ -118,15 +67,9 @@ static const ot_attr_spec adamw_attrs[] = {
     {0},
 };
 static const ot_kernel adamw_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = adamw_can_simd,
-     .prepare = adamw_prepare,
-     .run = adamw_run_simd},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = adamw_prepare,
-     .run = adamw_run_ref},
+    OT__SIMD_KERNEL("T: f32", NULL, adamw_prepare, adamw_run_simd),
+    OT__REF_KERNEL("T: f32", adamw_prepare, adamw_run_ref_f32),
+    OT__REF_KERNEL("T: f64", adamw_prepare, adamw_run_ref_f64),
     {0},
 };
 const ot_op_def ot__op_adamw_optimizer[] = {

@@ -41,11 +41,6 @@ ot__pieces *ot__pieces_make(ot_prep *p, int port, int n_others)
     return pieces;
 }
 
-bool ot__weights_are_f32(const ot_prep *p, int port)
-{
-    return p->in_first[port + 1] > p->in_first[port] && p->in[p->in_first[port]]->dtype == OT_F32;
-}
-
 double ot__scalar_f64(const ot_arg *x)
 {
     double value = 0;

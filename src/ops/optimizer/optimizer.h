@@ -24,8 +24,6 @@ typedef struct ot__pieces {
 ot__pieces *ot__pieces_make(ot_prep *p, int port, int n_others);
 // Whether the optional update signal at input port `port` says to leave everything as it is.
 bool ot__update_is_off(const ot_run *r, int port);
-// The weights at input port `port` are f32, which the vector code is for.
-bool ot__weights_are_f32(const ot_prep *p, int port);
 double ot__scalar_f64(const ot_arg *x);
 void *ot__piece_data(const ot_run *r, int port,
                      const ot__piece_of *piece); // address of its first element
@@ -33,13 +31,5 @@ void *ot__piece_data(const ot_run *r, int port,
 // Output 0 is the flag "updated", one bool; the sequences behind it are the updated inputs.
 void ot__optimizer_infer(ot_infer *c);
 void ot__optimizer_set_flag(const ot_run *r, bool updated);
-
-// ---- SGD (sgd.c): inputs lr, weights, gradients [, momentums], update_signal ----
-
-ot_status ot__sgd_prepare(ot_prep *p);
-ot_status ot__sgd_momentum_prepare(ot_prep *p); // attributes momentum, weight_decay, nesterov
-bool ot__sgd_can_simd(const ot_prep *p);
-ot_status ot__sgd_run_simd(const ot_run *r);
-ot_status ot__sgd_run_ref(const ot_run *r);
 
 #endif

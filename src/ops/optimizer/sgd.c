@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SGD with and without momentum share.
+// SGD over sequences of parameters and gradients: SGDOptimizerV2 is w = w - lr * gradient;
+// SGDMomentumOptimizer has momentum, Nesterov's form and weight decay, as PyTorch's SGD with
+// dampening 0.
 #include "ops/optimizer/optimizer.h"
 
 enum { LR, WEIGHTS, GRADIENTS, MOMENTUMS };
 enum { MOMENTUM, DECAY, NESTEROV, HAS_MOMENTUM }; // ot__pieces.numbers
 
-ot_status ot__sgd_prepare(ot_prep *p)
+static ot_status sgd_prepare(ot_prep *p)
 {
     ot__pieces *pieces = ot__pieces_make(p, WEIGHTS, 1);
 
     return pieces ? OT_OK : p->status;
 }
 
-ot_status ot__sgd_momentum_prepare(ot_prep *p)
+static ot_status sgd_momentum_prepare(ot_prep *p)
 {
     ot__pieces *pieces = ot__pieces_make(p, WEIGHTS, 2);
 
@@ -25,50 +27,55 @@ ot_status ot__sgd_momentum_prepare(ot_prep *p)
     return OT_OK;
 }
 
-// `update` serves f32; NULL: the reference.
-static ot_status sgd_update(const ot_run *r, void (*update)(float *, float *, const float *,
-                                                            int64_t, const ot__sgd *))
-{
-    const ot__pieces *pieces = r->state;
-    const bool has_momentum = pieces->numbers[HAS_MOMENTUM] != 0;
-    const ot__sgd p = {.lr = ot__scalar_f64(r->in[r->in_first[LR]]),
-                       .momentum = pieces->numbers[MOMENTUM],
-                       .weight_decay = pieces->numbers[DECAY],
-                       .nesterov = pieces->numbers[NESTEROV] != 0};
-    const bool is_f32 = pieces->n_pieces > 0 && r->in[r->in_first[WEIGHTS]]->dtype == OT_F32;
+#define TEMPLATE "ops/optimizer/sgd.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
-    if (ot__update_is_off(r, has_momentum ? MOMENTUMS + 1 : MOMENTUMS)) {
-        ot__optimizer_set_flag(r, false);
-        return OT_OK;
+static ot_status sgd_run_simd(const ot_run *r)
+{
+    return sgd_update_f32(r, ot__updates_best()->sgd);
+}
+
+#define SGD_IN                                                                                     \
+    {"lr", "f32", OT_PORT_F32}, {"weights", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},  \
+    {                                                                                              \
+        "gradients", "T", OT_PORT_SEQUENCE | OT_PORT_F32                                           \
     }
-#pragma omp parallel for schedule(static) num_threads(r->n_threads)
-    for (int64_t i = 0; i < pieces->n_pieces; i++) {
-        const ot__piece_of *piece = &pieces->piece[i];
-        void *w = ot__piece_data(r, WEIGHTS, piece), *g = ot__piece_data(r, GRADIENTS, piece);
-        void *buffer = has_momentum ? ot__piece_data(r, MOMENTUMS, piece) : NULL;
-
-        if (update)
-            update(w, buffer, g, piece->count, &p);
-        else if (is_f32)
-            ot__ref_sgd_f32(w, buffer, g, piece->count, &p);
-        else
-            ot__ref_sgd_f64(w, buffer, g, piece->count, &p);
+#define SGD_SIGNAL                                                                                 \
+    {                                                                                              \
+        "update_signal", "bool", OT_PORT_OPTIONAL                                                  \
     }
-    ot__optimizer_set_flag(r, true);
-    return OT_OK;
-}
+static const ot_port sgd_in[] = {SGD_IN, SGD_SIGNAL, {0}};
+static const ot_port sgd_momentum_in[] = {
+    SGD_IN,
+    {"momentums", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
+    SGD_SIGNAL,
+    {0},
+};
+static const ot_port sgd_out[] = {{"update_completed", "bool", 0}, {0}};
+static const ot_attr_spec sgd_momentum_attrs[] = {
+    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
+    {.name = "weight_decay", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT},
+    {.name = "nesterov", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    {0},
+};
 
-ot_status ot__sgd_run_ref(const ot_run *r)
-{
-    return sgd_update(r, NULL);
-}
-
-ot_status ot__sgd_run_simd(const ot_run *r)
-{
-    return sgd_update(r, ot__updates_best()->sgd);
-}
-
-bool ot__sgd_can_simd(const ot_prep *p)
-{
-    return ot__weights_are_f32(p, WEIGHTS);
-}
+#define SGD(symbol, domain_, name_, ports, attributes, prepare)                                    \
+    static const ot_kernel symbol##_kernels[] = {                                                  \
+        OT__SIMD_KERNEL("T: f32", NULL, prepare, sgd_run_simd),                                    \
+        OT__REF_KERNEL("T: f32", prepare, sgd_run_ref_f32),                                        \
+        OT__REF_KERNEL("T: f64", prepare, sgd_run_ref_f64),                                        \
+        {0}};                                                                                      \
+    const ot_op_def ot__op_##symbol[] = {{.domain = domain_,                                       \
+                                          .name = name_,                                           \
+                                          .since = 1,                                              \
+                                          .inputs = ports,                                         \
+                                          .outputs = sgd_out,                                      \
+                                          .attrs = attributes,                                     \
+                                          .types = "T: f32 f64",                                   \
+                                          .infer = ot__optimizer_infer,                            \
+                                          .kernels = symbol##_kernels,                             \
+                                          .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},              \
+                                         {0}};
+SGD(sgd_optimizer_v2, OT__MS, "SGDOptimizerV2", sgd_in, NULL, sgd_prepare)
+SGD(sgd_momentum_optimizer, "ai.onnxtrain", "SGDMomentumOptimizer", sgd_momentum_in,
+    sgd_momentum_attrs, sgd_momentum_prepare)

@@ -103,7 +103,7 @@ static void the_norm_is_over_all_elements(void **state)
     (void)state;
     for (int i = 0; i < 11; i++)
         x[i] = (float)(i + 1);
-    assert_true(ot__ref_square_sum_f32(x, 11) == 506);
+    assert_true(ot__ref_sum_square_f32(x, 11) == 506);
     ot__ref_scale_f32(x, 11, 0.5);
     assert_true(x[10] == 5.5f);
 }

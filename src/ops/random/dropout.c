@@ -44,37 +44,59 @@ static ot_status dropout_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static double number_of(const ot_arg *x)
+static const ot_arg *dropout_input(const ot_run *r, int port)
 {
-    double value = 0;
-
-    ot__convert(&value, OT_F64, x->data, x->dtype, 1);
-    return value;
+    return port < r->n_in ? r->in[port] : NULL;
 }
 
-static ot_status dropout_run(const ot_run *r)
+static double dropout_ratio(const ot_run *r, int port)
+{
+    const ot_arg *given = dropout_input(r, port);
+    double ratio = 0.5;
+
+    if (given)
+        ot__convert(&ratio, OT_F64, given->data, given->dtype, 1);
+    return ratio;
+}
+
+static ot_status check_ratio(double ratio)
+{
+    return ratio >= 0 && ratio < 1
+               ? OT_OK
+               : ot__error(OT_ERR_INVALID, "ratio is %g, expected at least 0 and below 1", ratio);
+}
+
+// Draws the mask; *scale is what kept elements are multiplied by.
+static ot_status dropout_draw(const ot_run *r, uint8_t **mask, double *scale)
 {
     const dropout_state *state = r->state;
-    const ot_arg *x = r->in[0];
-    const bool training = r->n_in > 2 && r->in[2] && *(const uint8_t *)r->in[2]->data != 0;
-    double ratio = r->n_in > 1 && r->in[1] ? number_of(r->in[1]) : 0.5;
-    uint8_t *mask = r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
+    const ot_arg *training = dropout_input(r, 2);
+    double ratio = dropout_ratio(r, 1);
 
-    if (!(ratio >= 0 && ratio < 1))
-        return ot__error(OT_ERR_INVALID, "ratio is %g, expected at least 0 and below 1", ratio);
-    if (!training)
+    OT_TRY(check_ratio(ratio));
+    if (!training || *(const uint8_t *)training->data == 0)
         ratio = 0;
-    ot__ref_dropout_mask(mask, x->count, ratio,
+    *mask = r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
+    *scale = 1 / (1 - ratio);
+    ot__ref_dropout_mask(*mask, r->in[0]->count, ratio,
                          ot__rng_key_make(state->has_seed ? state->seed : r->step->seed,
                                           r->step->counter, r->step->rank, state->name));
-    if (!r->out[0])
-        return OT_OK;
-    if (x->dtype == OT_F32)
-        ot__ref_mask_scale_f32(r->out[0]->data, x->data, mask, 1 / (1 - ratio), x->count);
-    else
-        ot__ref_mask_scale_f64(r->out[0]->data, x->data, mask, 1 / (1 - ratio), x->count);
     return OT_OK;
 }
+
+// dX = mask ? dY / (1 - ratio) : 0; without training_mode true, nothing was dropped: dX = dY.
+static ot_status dropout_grad_scale(const ot_run *r, double *scale)
+{
+    const ot_arg *training = dropout_input(r, 3);
+    const bool drops = !training || *(const uint8_t *)training->data != 0;
+    const double ratio = drops ? dropout_ratio(r, 2) : 0;
+
+    *scale = 1 / (1 - ratio);
+    return check_ratio(ratio);
+}
+
+#define TEMPLATE "ops/random/dropout.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 static void dropout_grad(ot_grad *g)
 {
@@ -93,7 +115,7 @@ static void dropout_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
-static bool is_zero(const ot_value *value)
+static bool is_known_zero(const ot_value *value)
 {
     return value->constant && ot_tensor_count(value->constant) == 1 &&
            ot__tensor_get_f64(value->constant, 0) == 0.0;
@@ -104,7 +126,7 @@ static bool drops_nothing(const ot_node *node)
     const ot_value *ratio = node->n_inputs > 1 ? node->inputs[1] : NULL;
     const ot_value *training = node->n_inputs > 2 ? node->inputs[2] : NULL;
 
-    return !training || is_zero(training) || (ratio && is_zero(ratio));
+    return !training || is_known_zero(training) || (ratio && is_known_zero(ratio));
 }
 
 static void ratio_to_input(ot_upgrade *u)
@@ -122,10 +144,8 @@ static const ot_attr_spec dropout_attrs_7[] = {
     {.name = "ratio", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.5f}, {0}};
 static const ot_attr_spec dropout_attrs[] = {{.name = "seed", .kind = OT_ATTRIBUTE_INT}, {0}};
 static const ot_kernel dropout_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = dropout_prepare,
-     .run = dropout_run},
+    OT__REF_KERNEL("T: f32", dropout_prepare, dropout_run_f32),
+    OT__REF_KERNEL("T: f64", dropout_prepare, dropout_run_f64),
     {0},
 };
 const ot_op_def ot__op_dropout[] = {
@@ -148,5 +168,38 @@ const ot_op_def ot__op_dropout[] = {
      .grad = dropout_grad,
      .flags = OT_OP_RANDOM,
      .identity_when = drops_nothing},
+    {0},
+};
+
+// ---- the gradient ----
+
+static void dropout_grad_infer(ot_infer *c)
+{
+    if (ot__infer_one_element(c, 2) && ot__infer_one_element(c, 3))
+        ot__infer_gradient(c);
+}
+
+static const ot_port dropout_grad_in[] = {{"dy", "T", 0},
+                                          {"mask", "bool", 0},
+                                          {"ratio", "T1", OT_PORT_OPTIONAL},
+                                          {"training_mode", "bool", OT_PORT_OPTIONAL},
+                                          {0}};
+static const ot_port dropout_grad_out[] = {{"dx", "T", 0}, {0}};
+static const ot_kernel dropout_grad_kernels[] = {
+    OT__REF_KERNEL("T: f32", NULL, dropout_grad_run_f32),
+    OT__REF_KERNEL("T: f64", NULL, dropout_grad_run_f64),
+    {0},
+};
+const ot_op_def ot__op_dropout_grad[] = {
+    {.domain = "com.microsoft",
+     .name = "DropoutGrad",
+     .since = 1,
+     .inputs = dropout_grad_in,
+     .outputs = dropout_grad_out,
+     .attrs = dropout_attrs,
+     .types = "T: f32 f64; T1: f16 f32 f64 bf16",
+     .infer = dropout_grad_infer,
+     .kernels = dropout_grad_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
     {0},
 };
