@@ -4,7 +4,7 @@
 
 #include "kernels/simd.h"
 
-static void adamw(float *w, float *m, float *v, const float *g, int64_t n, const ot__adamw *p)
+static void adamw_simd(float *w, float *m, float *v, const float *g, int64_t n, const ot__adamw *p)
 {
     const float beta1 = (float)p->beta1, beta2 = (float)p->beta2;
     const float rest1 = (float)(1 - p->beta1), rest2 = (float)(1 - p->beta2);
@@ -26,7 +26,7 @@ static void adamw(float *w, float *m, float *v, const float *g, int64_t n, const
     }
 }
 
-static void sgd(float *w, float *buffer, const float *g, int64_t n, const ot__sgd *p)
+static void sgd_simd(float *w, float *buffer, const float *g, int64_t n, const ot__sgd *p)
 {
     const float lr = (float)p->lr, momentum = (float)p->momentum, decay = (float)p->weight_decay;
     const float now = p->nesterov ? 1 : 0, later = p->nesterov ? momentum : 1;
@@ -46,4 +46,4 @@ static void sgd(float *w, float *buffer, const float *g, int64_t n, const ot__sg
     }
 }
 
-const ot__updates OT_ISA_NAME(ot__updates) = {.adamw = adamw, .sgd = sgd};
+const ot__updates OT_ISA_NAME(ot__updates) = {.adamw = adamw_simd, .sgd = sgd_simd};

@@ -81,7 +81,7 @@ typedef struct reduce_job {
 } reduce_job;
 
 // Offset in x of combination number `i` of the first n axes.
-static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *stride, int n)
+static int64_t reduction_offset(int64_t i, const int64_t *dim, const int64_t *stride, int n)
 {
     int64_t at = 0;
 

@@ -46,11 +46,11 @@ static void OP(rows)(void *context, int64_t first, int64_t last)
     const ot__reduction *r = j->r;
 
     for (int64_t o = first; o < last; o++) {
-        const T *x = (const T *)j->x + offset_of(o, r->kept_dim, r->kept_stride, r->n_kept);
+        const T *x = (const T *)j->x + reduction_offset(o, r->kept_dim, r->kept_stride, r->n_kept);
         ACC total = START;
 
         for (int64_t s = 0; s < r->n_steps; s++) {
-            const int64_t at = offset_of(s, r->reduced_dim, r->reduced_stride, r->n_outer);
+            const int64_t at = reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
             const ACC part = OP(row_total)(x + at, r->row);
 
             total = JOIN(total, part);
@@ -68,15 +68,15 @@ static void OP(columns)(void *context, int64_t first, int64_t last)
     for (int64_t item = first; item < last; item++) {
         const int64_t outer = item / r->n_blocks, from = item % r->n_blocks * COLUMNS;
         const int64_t n = OT_MIN(COLUMNS, r->columns - from);
-        const T *x =
-            (const T *)j->x + from + offset_of(outer, r->kept_dim, r->kept_stride, r->n_kept - 1);
+        const T *x = (const T *)j->x + from +
+                     reduction_offset(outer, r->kept_dim, r->kept_stride, r->n_kept - 1);
         T *y = (T *)j->y + outer * r->columns + from;
         ACC total[COLUMNS];
 
         for (int64_t c = 0; c < n; c++)
             total[c] = START;
         for (int64_t s = 0; s < r->n_steps; s++) {
-            const T *xs = x + offset_of(s, r->reduced_dim, r->reduced_stride, r->n_outer);
+            const T *xs = x + reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
 
             for (int64_t c = 0; c < n; c++) {
                 const ACC term = TERM(LOAD(xs[c]));

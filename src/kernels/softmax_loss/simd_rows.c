@@ -76,7 +76,7 @@ static float row_squares(const float *x, float centre, int64_t n)
 
 // ---- softmax ----
 
-static void softmax(void *context, int64_t first, int64_t last)
+static void softmax_rows(void *context, int64_t first, int64_t last)
 {
     const ot__row_lines *t = context;
     const int64_t n = t->n;
@@ -97,7 +97,7 @@ static void softmax(void *context, int64_t first, int64_t last)
 
 enum { BLOCK = 256 }; // of exponentials that need not be kept
 
-static void log_softmax(void *context, int64_t first, int64_t last)
+static void log_softmax_rows(void *context, int64_t first, int64_t last)
 {
     const ot__row_lines *t = context;
     const int64_t n = t->n;
@@ -123,7 +123,7 @@ static void log_softmax(void *context, int64_t first, int64_t last)
 }
 
 // x: dy, z: y
-static void softmax_grad(void *context, int64_t first, int64_t last)
+static void softmax_grad_rows(void *context, int64_t first, int64_t last)
 {
     const ot__row_lines *t = context;
     const int64_t n = t->n;
@@ -138,7 +138,7 @@ static void softmax_grad(void *context, int64_t first, int64_t last)
     }
 }
 
-static void log_softmax_grad(void *context, int64_t first, int64_t last)
+static void log_softmax_grad_rows(void *context, int64_t first, int64_t last)
 {
     const ot__row_lines *t = context;
     const int64_t n = t->n;
@@ -246,10 +246,10 @@ static void layer_norm_sums(void *context, int64_t first, int64_t last)
 }
 
 const ot__rows OT_ISA_NAME(ot__rows) = {
-    .softmax = softmax,
-    .log_softmax = log_softmax,
-    .softmax_grad = softmax_grad,
-    .log_softmax_grad = log_softmax_grad,
+    .softmax = softmax_rows,
+    .log_softmax = log_softmax_rows,
+    .softmax_grad = softmax_grad_rows,
+    .log_softmax_grad = log_softmax_grad_rows,
     .scaled_exp = scaled_exp,
     .layer_norm = layer_norm,
     .layer_norm_dx = layer_norm_dx,

@@ -75,14 +75,14 @@ static ot_shape shape_of(ot_infer *c, const extents *e, ot__recurrent_role role)
     }
 }
 
-static void settle(int64_t *extent, int64_t found)
+static void settle_extent(int64_t *extent, int64_t found)
 {
     if (!ot_dim_is_number(*extent) && (ot_dim_is_number(found) || *extent == ot_dim_unknown()))
         *extent = found;
 }
 
-static bool read_extents(ot_infer *c, const ot__recurrent_op *op, const ot__recurrent *p,
-                         extents *e)
+static bool read_layer_extents(ot_infer *c, const ot__recurrent_op *op, const ot__recurrent *p,
+                               extents *e)
 {
     const ot_node *node = ot_infer_node(c);
     const bool batch_first = ot_attr_int(node, "layout") == 1;
@@ -103,11 +103,11 @@ static bool read_extents(ot_infer *c, const ot__recurrent_op *op, const ot__recu
                    .gates = p->n_gates,
                    .directions = p->n_directions,
                    .batch_first = batch_first};
-    settle(&e->inputs, w->dim[2]);
+    settle_extent(&e->inputs, w->dim[2]);
     return true;
 }
 
-static bool check_input(ot_infer *c, const extents *e, int i, ot__recurrent_role role)
+static bool check_layer_input(ot_infer *c, const extents *e, int i, ot__recurrent_role role)
 {
     const ot_shape *found = ot_infer_shape(c, i), expected = shape_of(c, e, role);
 
@@ -126,7 +126,7 @@ static bool check_input(ot_infer *c, const extents *e, int i, ot__recurrent_role
     return true;
 }
 
-static bool has_role(const ot_infer *c, const ot__recurrent_op *op, ot__recurrent_role role)
+static bool has_layer_input(const ot_infer *c, const ot__recurrent_op *op, ot__recurrent_role role)
 {
     const int i = port_of(op->in, role);
 
@@ -143,18 +143,18 @@ void ot__recurrent_infer(ot_infer *c)
 
     ot__recurrent_op_read(node->op, &op);
     if (why == NULL && op.is_plain_only &&
-        (!ot__recurrent_is_plain(&p) || has_role(c, &op, OT__RR_LENGTHS) ||
-         has_role(c, &op, OT__RR_P)))
+        (!ot__recurrent_is_plain(&p) || has_layer_input(c, &op, OT__RR_LENGTHS) ||
+         has_layer_input(c, &op, OT__RR_P)))
         why = "only the forward direction, the default activations, no clip, no coupled gates and "
               "no sequence_lens or peepholes are defined";
     if (why != NULL) {
         ot_infer_fail(c, "%s", why);
         return;
     }
-    if (!read_extents(c, &op, &p, &e))
+    if (!read_layer_extents(c, &op, &p, &e))
         return;
     for (int i = 0; op.in[i] != OT__RR_NONE; i++)
-        if (ot_infer_has(c, i) && !check_input(c, &e, i, op.in[i]))
+        if (ot_infer_has(c, i) && !check_layer_input(c, &e, i, op.in[i]))
             return;
     for (int i = 0; op.out[i] != OT__RR_NONE; i++) {
         const ot_shape shape = shape_of(c, &e, op.out[i]);

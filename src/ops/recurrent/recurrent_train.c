@@ -9,7 +9,7 @@ enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H0, IN_C0, IN_P, N_IN };
 enum { OUT_Y, OUT_Y_H, OUT_Y_C, N_OUT };
 
 // What is wanted of a layer that stands for the node, or for a direction of it; else NULL.
-static void take_outputs(ot_grad *g, ot_node *layer, ot_value **out)
+static void take_layer_outputs(ot_grad *g, ot_node *layer, ot_value **out)
 {
     for (int i = 0; layer != NULL && i < layer->n_outputs; i++)
         if (!ot_expand_wants(g, i))
@@ -44,7 +44,7 @@ void ot__recurrent_steps_first(ot_grad *g)
     ot_emit_forward_attrs(g, layer);
     if (layer != NULL)
         ot__node_remove_attr(layer, "layout");
-    take_outputs(g, layer, out);
+    take_layer_outputs(g, layer, out);
     for (int i = 0; i < n_outputs; i++)
         ot_expand_set(g, i,
                       i == OUT_Y ? ot__emit_transpose(g, out[i], batch_first, 4)
@@ -85,7 +85,7 @@ static void emit_forward(ot_grad *g, ot_value *const *in, ot_value **out)
         ot_emit_int(g, layer, "hidden_size", ot_attr_int(node, "hidden_size"));
     if (!is_lstm)
         ot_emit_int(g, layer, "linear_before_reset", ot_attr_int(node, "linear_before_reset"));
-    take_outputs(g, layer, out);
+    take_layer_outputs(g, layer, out);
 }
 
 // Only what the forward direction of ONNX Runtime's training form has, in another direction.
