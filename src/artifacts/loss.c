@@ -247,7 +247,8 @@ static ot_status check_loss_options(const ot_loss_options *options)
     return OT_OK;
 }
 
-static ot_status loss_input(const ot_graph *graph, const ot_loss_options *options, ot_value **x)
+static ot_status find_loss_input(const ot_graph *graph, const ot_loss_options *options,
+                                 ot_value **x)
 {
     char op[160];
 
@@ -282,7 +283,7 @@ static ot_status attach_term(ot_block *block, const ot_loss_options *options, ot
     if (options->loss == OT_LOSS_CUSTOM) {
         OT_TRY(ot__loss_custom(block, options, term));
     } else {
-        OT_TRY(loss_input(block->build.graph, options, &x));
+        OT_TRY(find_loss_input(block->build.graph, options, &x));
         *term = loss_functions[options->loss](block, options, x);
         OT_TRY(block->build.status);
     }

@@ -5,11 +5,7 @@
 #include "artifacts/open_batch.h"
 #include "passes/passes.h"
 
-static const ot__prepare_step steps[] = {
-    ot__prepare_sharing,
-};
-
-ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_options *out)
+static ot_status prepare_options(const ot_prepare_options *given, ot_prepare_options *out)
 {
     OT_TRY(OT_OPTIONS_READ(ot_prepare_options, OT_PREPARE_OPTIONS_INIT, given, out));
     OT_TRY(OT_GIVEN_MANY(out->shared, out->n_shared));
@@ -19,14 +15,15 @@ ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_o
     return OT_OK;
 }
 
-ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_findings *findings)
+// Every step but the batch, on a model of the caller's that nothing has prepared.
+static ot_status prepare_steps(ot_model *model, const ot_prepare_options *options,
+                               ot_findings *findings)
 {
     // Names and readers inside functions, and those of fused operators, tell nothing yet.
     OT_TRY(ot__model_inline_functions(model));
     OT_TRY(ot__graph_sort(model->graph));
     OT_TRY(ot__fuse_undo(model));
-    for (size_t i = 0; i < OT_COUNT(steps); i++)
-        OT_TRY(steps[i](model, options, findings));
+    OT_TRY(ot__prepare_sharing(model, options, findings));
     return ot__pass_finished(model, "prepare_training");
 }
 
@@ -57,7 +54,7 @@ static ot_status prepare_copy(const ot_model *model, const ot_prepare_options *o
     ot_status st;
 
     OT_TRY(ot__model_clone(model, &copy));
-    st = ot__prepare(copy, options, findings);
+    st = prepare_steps(copy, options, findings);
     OT_THEN(st, prepare_open_batch(&copy, findings));
     return OT_HAND_OUT(st, out, copy, ot_model_destroy);
 }
@@ -73,7 +70,7 @@ ot_status ot_model_prepare_training(const ot_model *model, const ot_prepare_opti
         *findings = NULL;
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
-    OT_TRY(ot__prepare_options_take(options, &taken));
+    OT_TRY(prepare_options(options, &taken));
     OT_TRY(ot__findings_create(&found));
     st = prepare_copy(model, &taken, out, found);
     if (st == OT_OK && findings) {

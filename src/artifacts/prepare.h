@@ -12,16 +12,8 @@ ot_status ot__findings_create(ot_findings **out);
 ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int changes,
                            const char *name, const char *text);
 
-// prepare.c
-ot_status ot__prepare_options_take(const ot_prepare_options *given, ot_prepare_options *out);
-// Every step but the batch, in the order of their list, on a model of the caller's that nothing has
-// prepared.
-ot_status ot__prepare(ot_model *model, const ot_prepare_options *options, ot_findings *findings);
-
-// A step changes the model and adds what it found.
-typedef ot_status (*ot__prepare_step)(ot_model *model, const ot_prepare_options *options,
-                                      ot_findings *findings);
+// prepare_sharing.c: a step, which changes the model and adds what it found.
 ot_status ot__prepare_sharing(ot_model *model, const ot_prepare_options *options,
-                              ot_findings *findings); // prepare_sharing.c
+                              ot_findings *findings);
 
 #endif

@@ -257,6 +257,22 @@ bool ot__name_matches(const char *pattern,
                       const char *name); // '*' and '?' as in shells, whole name
 bool ot__starts_with(const char *text, const char *prefix);
 bool ot__ends_with(const char *text, const char *suffix);
+// The first `separator` ends the text; what is after it, NULL: there is none.
+char *ot__cut(char *text, char separator);
+size_t ot__count_char(const char *text, char c);
+// Of ASCII; locale does not matter.
+static inline bool ot__is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+static inline bool ot__is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+static inline bool ot__is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 // Whole text must be the number; locale does not matter.
 bool ot__parse_int(const char *text, int64_t *value);
 bool ot__parse_float(const char *text, double *value);

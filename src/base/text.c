@@ -91,9 +91,22 @@ bool ot__ends_with(const char *text, const char *suffix)
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static bool is_blank(char c)
+char *ot__cut(char *text, char separator)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    char *end = strchr(text, separator);
+
+    if (end)
+        *end++ = '\0';
+    return end;
+}
+
+size_t ot__count_char(const char *text, char c)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += *text == c;
+    return n;
 }
 
 bool ot__parse_int(const char *text, int64_t *value)
@@ -103,7 +116,7 @@ bool ot__parse_int(const char *text, int64_t *value)
     long long number;
 
     *value = 0;
-    if (is_blank(text[0]))
+    if (ot__is_space(text[0]))
         return false;
     errno = 0;
     number = strtoll(text, &end, 10);
@@ -155,7 +168,7 @@ bool ot__parse_float(const char *text, double *value)
 {
     const char *end;
 
-    if (!is_blank(text[0]) && ot__read_float(text, &end, value) && *end == '\0')
+    if (!ot__is_space(text[0]) && ot__read_float(text, &end, value) && *end == '\0')
         return true;
     *value = 0;
     return false;

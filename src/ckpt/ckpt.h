@@ -92,7 +92,6 @@ ot_status ot__ckpt_leave(const ot_checkpoint *checkpoint, ot_status status);
 void ot__ckpt_release(ot_checkpoint *checkpoint);
 // Make the parameter row-major if a session keeps it in another form.
 void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter);
-void ot__ckpt_group_deinit(ot__optimizer_group *group);
 const ot__property *ot__ckpt_property(const ot_checkpoint *checkpoint,
                                       const char *name); // NULL: none
 // properties.c: a string property that was written into `text`, which is freed, also on failure.

@@ -39,7 +39,7 @@ static void parameter_destroy(ot__parameter *parameter)
     ot__free(parameter);
 }
 
-void ot__ckpt_group_deinit(ot__optimizer_group *group)
+static void group_deinit(ot__optimizer_group *group)
 {
     for (int i = 0; i < group->n_states; i++) {
         ot__param_state *state = &group->states[i];
@@ -66,7 +66,7 @@ static void destroy_state(ot_checkpoint *checkpoint)
     }
     ot__free(checkpoint->properties);
     for (int i = 0; i < checkpoint->n_other_groups; i++)
-        ot__ckpt_group_deinit(&checkpoint->other_groups[i]);
+        group_deinit(&checkpoint->other_groups[i]);
     ot__free(checkpoint->other_groups);
     ot__guard_deinit(&checkpoint->guard);
     ot__free(checkpoint);

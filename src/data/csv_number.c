@@ -23,7 +23,7 @@ static bool fast_number(const char *text, size_t length, double *value)
     for (; i < length; i++) {
         if (text[i] == '.' && !is_behind) {
             is_behind = true;
-        } else if (text[i] >= '0' && text[i] <= '9' && n_digits < 15) {
+        } else if (ot__is_digit(text[i]) && n_digits < 15) {
             digits = digits * 10 + (uint64_t)(text[i] - '0');
             n_digits++;
             n_behind += is_behind;
@@ -41,7 +41,7 @@ static bool fast_number(const char *text, size_t length, double *value)
 
 static const char *skip_number_digits(const char *text)
 {
-    while (*text >= '0' && *text <= '9')
+    while (ot__is_digit(*text))
         text++;
     return text;
 }

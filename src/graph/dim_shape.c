@@ -92,15 +92,6 @@ bool ot__shape_may_equal(const ot_shape *a, const ot_shape *b)
     return true;
 }
 
-int64_t ot__dims_product(ot_model *model, const ot_shape *shape)
-{
-    int64_t product = 1;
-
-    for (int i = 0; i < shape->ndim; i++)
-        product = ot__dim_mul(model, product, shape->dim[i]);
-    return product;
-}
-
 // False when the extents can not be broadcast.
 static bool broadcast_dim(int64_t a, int64_t b, int64_t *y)
 {

@@ -66,7 +66,6 @@ bool ot__shape_is_static(const ot_shape *shape);                // all numbers
 bool ot__shape_may_equal(const ot_shape *a, const ot_shape *b); // as many axes, no extents differ
 bool ot__dims_are_numbers(const int64_t *dims, int n);
 bool ot__value_has_one_element(const ot_value *value); // its shape says so
-int64_t ot__dims_product(ot_model *model, const ot_shape *shape);
 // Broadcast with symbols: equal symbols stay, a symbol against a number > 1 gives the number,
 // against 1 the symbol, two different symbols an unknown extent.
 ot_status ot__dims_broadcast(const ot_shape *a, const ot_shape *b, ot_shape *y);

@@ -41,9 +41,6 @@ void ot__model_release_constants(ot_model *model,
 
 bool ot__domain_same(const char *a, const char *b); // "ai.onnx" is ""
 
-// node.c
-ot_graph *ot__graph_root(ot_graph *graph);
-
 // copy.c: copies of nodes and graphs, to another model or within one
 typedef struct ot__copy_scope {
     const ot_graph *from;
@@ -63,9 +60,6 @@ typedef struct ot__copier {
     const ot_value *omitted; // stands for an input that a call leaves out
 } ot__copier;
 
-// The copy of `value`; one that no scope owns stands for itself.
-ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_value *value,
-                         ot_value **out);
 ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const ot_node *node,
                         ot_node **out);
 ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope);

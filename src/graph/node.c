@@ -22,7 +22,7 @@ ot_value *ot__graph_find_visible(const ot_graph *graph, const char *name)
     return NULL;
 }
 
-ot_graph *ot__graph_root(ot_graph *graph)
+static ot_graph *root_graph(ot_graph *graph)
 {
     while (graph->parent)
         graph = graph->parent;
@@ -54,7 +54,7 @@ static ot_value *node_add_value(ot_graph *graph, const char *name)
         return NULL;
     value->name = name;
     if (graph->parent) {
-        ot_graph *root = ot__graph_root(graph);
+        ot_graph *root = root_graph(graph);
 
         if (!set_nested(root, name, count_nested(root, name) + 1))
             return NULL;
@@ -64,7 +64,7 @@ static ot_value *node_add_value(ot_graph *graph, const char *name)
 
 void ot__graph_forget_value(ot_graph *graph, const ot_value *value)
 {
-    ot_graph *root = ot__graph_root(graph);
+    ot_graph *root = root_graph(graph);
 
     if (ot__map_remove(&graph->values, value->name) && root != graph)
         set_nested(root, value->name, count_nested(root, value->name) - 1);
@@ -80,7 +80,7 @@ ot_value *ot__graph_value(ot_graph *graph, const char *name)
 // Subgraphs count too: a name that means two things in nested graphs is refused by other runtimes.
 static bool name_is_taken(ot_graph *graph, const char *name)
 {
-    const ot_graph *root = ot__graph_root(graph);
+    const ot_graph *root = root_graph(graph);
 
     return ot__graph_find(root, name) || count_nested(root, name) > 0;
 }

@@ -73,8 +73,6 @@ int ot__open_places_in_view(const ot__opener *o, const ot_value *x, const ot_sha
 ot__place ot__open_find_place(const ot__opener *o, const ot_node *node, const ot_value *y);
 
 // A new value over elements of the model's; never an initializer. NULL when out of memory.
-ot_value *ot__open_constant(ot__opener *o, const ot_node *node, const char *suffix,
-                            ot_tensor *tensor);
 ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbers, int n);
 // A new node of ONNX's with one output, checked and inferred; attributes as `like` has them (may be
 // NULL).

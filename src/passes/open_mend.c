@@ -275,7 +275,7 @@ static bool is_made_up(const char *name, size_t length)
 {
     size_t end = length;
 
-    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
+    while (end > 0 && ot__is_digit(name[end - 1]))
         end--;
     return (end < length && end > 0 && name[end - 1] == '_') || name[0] == '/' ||
            strncmp(name, "onnx::", 6) == 0 || strncmp(name, "zeros", 5) == 0;

@@ -16,14 +16,9 @@ enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_CALL = 16384, MAX_ELEMENTS = 64 }
 
 // ---- names ----
 
-static bool is_owner_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_owner_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_owner_digit(c) || c == '_';
+    return ot__is_letter(c) || ot__is_digit(c) || c == '_';
 }
 
 // "val_12", "slice_1": what the newer exporter calls values.
@@ -31,7 +26,7 @@ static bool is_owned_name(const char *name)
 {
     const char *digits = name + strlen(name);
 
-    while (digits > name && is_owner_digit(digits[-1]))
+    while (digits > name && ot__is_digit(digits[-1]))
         digits--;
     if (*digits == '\0' || digits - name < 2 || digits[-1] != '_')
         return false;
@@ -285,7 +280,7 @@ static size_t without_call_number(const char *element, size_t length)
 {
     size_t end = length;
 
-    while (end > 0 && is_owner_digit(element[end - 1]))
+    while (end > 0 && ot__is_digit(element[end - 1]))
         end--;
     return end < length && end >= 2 && element[end - 1] == '_' ? end - 1 : length;
 }

@@ -24,25 +24,18 @@ static ot_value *new_value(ot__opener *o, const ot_node *node, const char *suffi
     return name ? ot__graph_new_value(o->graph, name) : NULL;
 }
 
-ot_value *ot__open_constant(ot__opener *o, const ot_node *node, const char *suffix,
-                            ot_tensor *tensor)
+ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbers, int n)
 {
-    ot_value *value = tensor ? new_value(o, node, suffix) : NULL;
+    ot_tensor *tensor = ot__model_tensor_new(o->model, OT_I64, &OT_SHAPE(n));
+    ot_value *value = tensor ? new_value(o, node, "numbers") : NULL;
 
+    if (value && n > 0)
+        memcpy(tensor->data, numbers, (size_t)n * sizeof *numbers);
     if (value) {
         value->constant = tensor;
         ot__value_set(value, tensor->dtype, &tensor->shape);
     }
     return value;
-}
-
-ot_value *ot__open_list(ot__opener *o, const ot_node *node, const int64_t *numbers, int n)
-{
-    ot_tensor *tensor = ot__model_tensor_new(o->model, OT_I64, &OT_SHAPE(n));
-
-    if (tensor && n > 0)
-        memcpy(tensor->data, numbers, (size_t)n * sizeof *numbers);
-    return ot__open_constant(o, node, "numbers", tensor);
 }
 
 // Its attributes are still to come.

@@ -113,21 +113,15 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
 static ot_status split_lines(ot_model *model, const char *text, const char ***names, int *n_names)
 {
     char *copy = ot__arena_strdup(model->arena, text);
-    size_t n_lines = 1;
-    const char **list;
+    const char **list = ot__alloc_zero(ot__count_char(text, '\n') + 1, sizeof(*list));
 
-    for (const char *at = text; *at != '\0'; at++)
-        n_lines += *at == '\n';
-    list = ot__alloc_zero(n_lines, sizeof(*list));
     if (copy == NULL || list == NULL) {
         ot__free(list);
         return OT_ERR_NO_MEMORY;
     }
     *n_names = 0;
     for (char *at = copy, *end; at != NULL; at = end) {
-        end = strchr(at, '\n');
-        if (end != NULL)
-            *end++ = '\0';
+        end = ot__cut(at, '\n');
         list[(*n_names)++] = at;
     }
     *names = list;

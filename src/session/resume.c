@@ -30,7 +30,7 @@ static void schedule_text(const ot_schedule *s, ot__buf *out)
     }
 }
 
-ot_status ot__session_put_properties(ot_session *session)
+static ot_status put_properties(ot_session *session)
 {
     ot_checkpoint *checkpoint = session->checkpoint;
     ot__buf rate = {0}, schedule = {0};
@@ -54,7 +54,7 @@ ot_status ot_session_save(ot_session *session, const char *path)
 
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__session_enter(session));
-    st = ot__session_put_properties(session);
+    st = put_properties(session);
     OT_THEN(st, ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE));
     return ot__session_leave(session, st);
 }
@@ -66,7 +66,7 @@ ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity,
     OT_TRY(OT_GIVEN(n_bytes));
     *n_bytes = 0;
     OT_TRY(ot__session_enter(session));
-    st = ot__session_put_properties(session);
+    st = put_properties(session);
     OT_THEN(st, ot_checkpoint_save_buffer(session->checkpoint, OT_CHECKPOINT_OPTIMIZER_STATE, to,
                                           capacity, n_bytes));
     return ot__session_leave(session, st);
@@ -79,13 +79,10 @@ static bool split(char *text, char *words[FIELDS])
 {
     int n = 0;
 
-    for (char *at = text; *at != '\0';) {
+    for (char *at = text; at != NULL && *at != '\0'; at = ot__cut(at, ' ')) {
         if (n == FIELDS)
             return false;
         words[n++] = at;
-        at += strcspn(at, " ");
-        if (*at == ' ')
-            *at++ = '\0';
     }
     return n == FIELDS;
 }

@@ -218,7 +218,6 @@ void ot__moments_deinit(ot__fresh_moments *fresh);
 
 // resume.c: what the checkpoint format has no place for, as properties
 ot_status ot__session_resume(ot_session *session);
-ot_status ot__session_put_properties(ot_session *session);
 ot_status ot__schedule_check(const ot_schedule *schedule);
 
 // export_outputs.c: the caller frees *names, not the names

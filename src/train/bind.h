@@ -23,10 +23,8 @@ ot_status ot__inputs_bind(ot__inputs *inputs, const ot_dataset *dataset,
 ot_status ot__explain_class_axis(ot_status st, const ot_session *session, const ot_dataset *dataset,
                                  const ot__inputs *inputs);
 
-// fixed_batch.c: the rows that an input of the training model takes; 0: any number.
-ot_status ot__fixed_batch(const ot_session *session, int64_t *rows, const char **input);
-// A model that takes one number of rows alone gets that and no short batches; OT_ERR_INVALID when
-// another one is asked for.
+// fixed_batch.c: a model that takes one number of rows alone gets that and no short batches;
+// OT_ERR_INVALID when another one is asked for.
 ot_status ot__batch_size_settle(const ot_session *session, ot_batches_options *how, int64_t *fixed);
 ot_status ot__batch_size_check(const ot_batches *batches, int64_t fixed); // NULL is fine
 

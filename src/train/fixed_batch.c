@@ -4,7 +4,8 @@
 
 #include "train/bind.h"
 
-ot_status ot__fixed_batch(const ot_session *session, int64_t *rows, const char **input)
+// The rows that an input of the training model takes; 0: any number.
+static ot_status fixed_batch(const ot_session *session, int64_t *rows, const char **input)
 {
     *rows = 0;
     for (int i = 0; i < ot_session_input_count(session, OT_MODE_TRAIN); i++) {
@@ -25,7 +26,7 @@ ot_status ot__batch_size_settle(const ot_session *session, ot_batches_options *h
 {
     const char *input = NULL;
 
-    OT_TRY(ot__fixed_batch(session, fixed, &input));
+    OT_TRY(fixed_batch(session, fixed, &input));
     if (*fixed == 0)
         return OT_OK;
     if (how->batch_size == 0)

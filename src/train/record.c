@@ -16,23 +16,17 @@ static ot_status in_key(ot_status st, const char *key)
 // A comma behind each but the last.
 static ot_status read_record_numbers(ot__arena *arena, const char *text, const double **out, int *n)
 {
-    size_t count = 1;
-    double *numbers;
-    char *at;
+    const size_t count = ot__count_char(text, ',') + 1;
+    double *numbers = ot__arena_alloc(arena, count * sizeof *numbers);
+    char *at = ot__arena_strdup(arena, text);
 
-    for (const char *p = text; *p; p++)
-        count += *p == ',';
-    at = ot__arena_strdup(arena, text);
-    numbers = ot__arena_alloc(arena, count * sizeof *numbers);
     OT_TRY(ot__made(at && numbers));
     for (size_t i = 0; i < count; i++) {
-        char *comma = strchr(at, ',');
+        char *next = ot__cut(at, ',');
 
-        if (comma)
-            *comma = '\0';
         if (!ot__parse_float(at, &numbers[i]) || !isfinite(numbers[i]))
             return ot__error(OT_ERR_FORMAT, "'%.40s' is not a finite number", at);
-        at = comma ? comma + 1 : at;
+        at = next;
     }
     *out = numbers;
     *n = (int)OT_MIN(count, (size_t)INT32_MAX);

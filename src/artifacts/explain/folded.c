@@ -15,7 +15,7 @@ static bool names_folded(const char *name)
 {
     const char *digits = name + strlen(name);
 
-    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+    while (digits > name && ot__is_digit(digits[-1]))
         digits--;
     if (*digits == '\0' || digits - name < 2 || digits[-1] != '_')
         return false;

@@ -21,7 +21,7 @@ static const char *const loss_names[] = {
 static const char *const reduction_names[] = {
     [OT_REDUCTION_MEAN] = "mean", [OT_REDUCTION_SUM] = "sum", [OT_REDUCTION_NONE] = "none"};
 
-static int find_output(const char *const *names, size_t n, const char *name)
+static int word_index(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
@@ -194,16 +194,12 @@ ot_status ot__loss_write(ot_model *model, const ot__loss_term *terms, int n_term
 
 static ot_status read_weights(ot__arena *arena, ot__loss_term *term, char *text)
 {
-    size_t n = 1;
+    const size_t n = ot__count_char(text, ',') + 1;
 
-    for (const char *p = text; *p; p++)
-        n += *p == ',';
     term->weights = ot__arena_alloc(arena, n * sizeof *term->weights);
     OT_TRY(ot__made(term->weights));
     for (char *next; text; text = next) {
-        next = strchr(text, ',');
-        if (next)
-            *next++ = '\0';
+        next = ot__cut(text, ',');
         if (!ot__parse_float(text, &term->weights[term->n_weights]) ||
             !isfinite(term->weights[term->n_weights]) || term->weights[term->n_weights] < 0)
             return ot__error(OT_ERR_FORMAT, "'%.40s' is not a class weight", text);
@@ -214,7 +210,7 @@ static ot_status read_weights(ot__arena *arena, ot__loss_term *term, char *text)
 
 static ot_status read_detail(ot__arena *arena, ot__loss_term *term, const char *word, char *value)
 {
-    const int reduction = find_output(reduction_names, OT_COUNT(reduction_names), value);
+    const int reduction = word_index(reduction_names, OT_COUNT(reduction_names), value);
 
     if (strcmp(word, "over") == 0 && strcmp(value, "-1") == 0) {
         term->class_axis = -1;
@@ -239,25 +235,19 @@ static ot_status read_detail(ot__arena *arena, ot__loss_term *term, const char *
 // A loss, and pairs of words behind it.
 static ot_status read_loss(ot__arena *arena, ot__loss_term *term, char *text)
 {
-    char *rest = strchr(text, ' ');
-    int loss;
+    char *rest = ot__cut(text, ' ');
+    const int loss = word_index(loss_names, OT_COUNT(loss_names), text);
 
-    if (rest)
-        *rest++ = '\0';
-    loss = find_output(loss_names, OT_COUNT(loss_names), text);
     if (loss < 0)
         return ot__error(OT_ERR_FORMAT, "'%.40s' is not a loss", text);
     term->loss = (ot_loss)loss;
     term->class_axis = 1;
     while (rest) {
-        char *value = strchr(rest, ' '), *next;
+        char *value = ot__cut(rest, ' '), *next;
 
         if (!value)
             return ot__error(OT_ERR_FORMAT, "'%.40s' lacks its value", rest);
-        *value++ = '\0';
-        next = strchr(value, ' ');
-        if (next)
-            *next++ = '\0';
+        next = ot__cut(value, ' ');
         OT_TRY(read_detail(arena, term, rest, value));
         rest = next;
     }
@@ -272,9 +262,7 @@ static ot_status read_term(ot__arena *arena, ot__loss_term *term, char *line, co
 
     *term = (ot__loss_term){.targets = targets};
     for (char *next; line != NULL; line = next, field++) {
-        next = strchr(line, '\t');
-        if (next != NULL)
-            *next++ = '\0';
+        next = ot__cut(line, '\t');
         if (field == WEIGHT && (!ot__parse_float(line, &term->factor) || !isfinite(term->factor)))
             return ot__error(OT_ERR_FORMAT, "'%.40s' is not a weight", line);
         if (field == LOSS)
@@ -287,19 +275,10 @@ static ot_status read_term(ot__arena *arena, ot__loss_term *term, char *line, co
     return field > VALUE ? OT_OK : ot__error(OT_ERR_FORMAT, "lacks the loss or its value");
 }
 
-static size_t count_outputs_like(const char *text, char c)
-{
-    size_t n = 0;
-
-    for (; *text; text++)
-        n += *text == c;
-    return n;
-}
-
 ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **terms, int *n_terms)
 {
-    const size_t n_lines = count_outputs_like(note, '\n') + 1,
-                 n_fields = n_lines + count_outputs_like(note, '\t');
+    const size_t n_lines = ot__count_char(note, '\n') + 1,
+                 n_fields = n_lines + ot__count_char(note, '\t');
     char *line = ot__arena_strdup(arena, note);
     const char **targets = ot__arena_alloc(arena, n_fields * sizeof *targets);
 
@@ -310,10 +289,9 @@ ot_status ot__loss_parse(ot__arena *arena, const char *note, ot__loss_term **ter
         ot__loss_term *term = &(*terms)[*n_terms];
         ot_status st;
 
-        next = strchr(line, '\n');
+        next = ot__cut(line, '\n');
         if (next == NULL)
             return ot__error(OT_ERR_FORMAT, "line %d has no end", *n_terms + 1);
-        *next++ = '\0';
         st = read_term(arena, term, line, targets);
         if (st != OT_OK)
             return ot__error_prefix(st, "line %d", *n_terms + 1);

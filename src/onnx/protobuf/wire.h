@@ -64,7 +64,6 @@ typedef void (*ot__wire_message)(ot__wire *wire, const void *object);
 
 ot__wire ot__wire_to(ot__buf *buf);
 void ot__wire_raw(ot__wire *wire, const void *bytes, size_t n_bytes);
-void ot__wire_put_varint(ot__wire *wire, uint64_t value);
 void ot__wire_put_tag(ot__wire *wire, uint32_t number, unsigned wire_type);
 void ot__wire_put_int(ot__wire *wire, uint32_t number, int64_t value);
 void ot__wire_put_float(ot__wire *wire, uint32_t number, float value);

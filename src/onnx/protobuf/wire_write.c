@@ -22,7 +22,7 @@ void ot__wire_raw(ot__wire *wire, const void *bytes, size_t n_bytes)
         wire->status = wire->write(wire->context, bytes, n_bytes);
 }
 
-void ot__wire_put_varint(ot__wire *wire, uint64_t value)
+static void put_varint(ot__wire *wire, uint64_t value)
 {
     uint8_t bytes[10];
     size_t n = 0;
@@ -37,13 +37,13 @@ void ot__wire_put_varint(ot__wire *wire, uint64_t value)
 
 void ot__wire_put_tag(ot__wire *wire, uint32_t number, unsigned wire_type)
 {
-    ot__wire_put_varint(wire, (uint64_t)number << 3 | wire_type);
+    put_varint(wire, (uint64_t)number << 3 | wire_type);
 }
 
 void ot__wire_put_int(ot__wire *wire, uint32_t number, int64_t value)
 {
     ot__wire_put_tag(wire, number, OT_WIRE_VARINT);
-    ot__wire_put_varint(wire, (uint64_t)value);
+    put_varint(wire, (uint64_t)value);
 }
 
 void ot__wire_put_float(ot__wire *wire, uint32_t number, float value)
@@ -55,7 +55,7 @@ void ot__wire_put_float(ot__wire *wire, uint32_t number, float value)
 void ot__wire_put_bytes(ot__wire *wire, uint32_t number, const void *bytes, size_t n_bytes)
 {
     ot__wire_put_tag(wire, number, OT_WIRE_BYTES);
-    ot__wire_put_varint(wire, n_bytes);
+    put_varint(wire, n_bytes);
     ot__wire_raw(wire, bytes, n_bytes);
 }
 
@@ -81,7 +81,7 @@ void ot__wire_put_message(ot__wire *wire, uint32_t number, ot__wire_message mess
     counting.count = 0;
     message(&counting, object);
     ot__wire_put_tag(wire, number, OT_WIRE_BYTES);
-    ot__wire_put_varint(wire, counting.count);
+    put_varint(wire, counting.count);
     if (wire->is_counting)
         wire->count += counting.count;
     else

@@ -22,7 +22,7 @@ static bool is_made_by_node(const ot_graph *graph, const char *name)
     return value && value->producer;
 }
 
-void ot__write_value_infos(ot__wire *wire, uint32_t number, const ot_graph *graph)
+static void write_value_infos(ot__wire *wire, uint32_t number, const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
         for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
@@ -52,11 +52,11 @@ void ot__write_graph(ot__wire *wire, const void *object)
     ot__wire_put_text(wire, 10, graph->doc);
     write_values(wire, 11, graph->model, graph->inputs, graph->n_inputs);
     write_values(wire, 12, graph->model, graph->outputs, graph->n_outputs);
-    ot__write_value_infos(wire, 13, graph);
+    write_value_infos(wire, 13, graph);
     ot__wire_raw(wire, graph->extra.data, graph->extra.size);
 }
 
-void ot__write_opset(ot__wire *wire, const void *object)
+static void pb_write_opset(ot__wire *wire, const void *object)
 {
     const ot__opset *opset = object;
 
@@ -71,7 +71,7 @@ static void write_names(ot__wire *wire, uint32_t number, const char *const *name
         ot__wire_put_name(wire, number, names[i]);
 }
 
-void ot__write_function(ot__wire *wire, const void *object)
+static void write_function(ot__wire *wire, const void *object)
 {
     const ot__function *function = object;
 
@@ -83,11 +83,11 @@ void ot__write_function(ot__wire *wire, const void *object)
         ot__wire_put_message(wire, 7, ot__write_node, function->body->nodes[i]);
     ot__wire_put_text(wire, 8, function->doc);
     for (int i = 0; i < function->n_opsets; i++)
-        ot__wire_put_message(wire, 9, ot__write_opset, &function->opsets[i]);
+        ot__wire_put_message(wire, 9, pb_write_opset, &function->opsets[i]);
     ot__wire_put_text(wire, 10, function->domain);
     for (int i = 0; i < function->n_attr_defaults; i++)
         ot__wire_put_message(wire, 11, ot__write_attr, function->attr_defaults[i]);
-    ot__write_value_infos(wire, 12, function->body);
+    write_value_infos(wire, 12, function->body);
     ot__wire_put_text(wire, 13, function->overload);
     ot__wire_raw(wire, function->extra.data, function->extra.size);
 }
@@ -119,7 +119,7 @@ void ot__write_model(ot__wire *wire, const void *object)
     ot__wire_put_text(wire, 6, model->doc);
     ot__wire_put_message(wire, 7, ot__write_graph, model->graph);
     for (int i = 0; i < model->n_opsets; i++)
-        ot__wire_put_message(wire, 8, ot__write_opset, &model->opsets[i]);
+        ot__wire_put_message(wire, 8, pb_write_opset, &model->opsets[i]);
     for (int i = 0; i < model->n_metadata; i++) {
         const metadata entry = {&model->metadata[2 * i], i < model->n_metadata_extra
                                                              ? model->metadata_extra[i]
@@ -128,7 +128,7 @@ void ot__write_model(ot__wire *wire, const void *object)
         ot__wire_put_message(wire, 14, pb_write_metadata, &entry);
     }
     for (int i = 0; i < model->n_functions; i++)
-        ot__wire_put_message(wire, 25, ot__write_function, model->functions[i]);
+        ot__wire_put_message(wire, 25, write_function, model->functions[i]);
     ot__wire_raw(wire, model->extra.data, model->extra.size);
 }
 

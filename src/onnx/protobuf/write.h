@@ -16,10 +16,7 @@ int ot__compare_placements(const void *a,
 
 // write.c
 void ot__write_model(ot__wire *wire, const void *model); // an ot__wire_message
-void ot__write_function(ot__wire *wire, const void *function);
 void ot__write_graph(ot__wire *wire, const void *graph);
-void ot__write_opset(ot__wire *wire, const void *opset);
-void ot__write_value_infos(ot__wire *wire, uint32_t number, const ot_graph *graph);
 
 // write_node.c
 void ot__write_node(ot__wire *wire, const void *node);

@@ -8,24 +8,9 @@
 #include "onnx/text/parse.h"
 
 // ASCII only, whatever the locale.
-static bool is_lex_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_lex_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_word_start(char c)
 {
-    return is_letter(c) || c == '_';
+    return ot__is_letter(c) || c == '_';
 }
 
 static void skip_lex_space(ot__parser *p)
@@ -34,7 +19,7 @@ static void skip_lex_space(ot__parser *p)
         if (*p->at == '#')
             while (p->at < p->end && *p->at != '\n')
                 p->at++;
-        else if (is_lex_space(*p->at))
+        else if (ot__is_space(*p->at))
             p->at++;
         else
             return;
@@ -137,7 +122,7 @@ ot__bytes ot__parse_peek_word(ot__parser *p)
     skip_lex_space(p);
     at = p->at;
     if (at < p->end && is_word_start(*at))
-        while (at < p->end && (is_word_start(*at) || is_lex_digit(*at)))
+        while (at < p->end && (is_word_start(*at) || ot__is_digit(*at)))
             at++;
     return (ot__bytes){(const uint8_t *)p->at, (size_t)(at - p->at)};
 }
@@ -239,7 +224,7 @@ bool ot__parse_is_float_word(ot__parser *p)
 
 static const char *skip_lex_digits(const char *at, const char *end)
 {
-    while (at < end && is_lex_digit(*at))
+    while (at < end && ot__is_digit(*at))
         at++;
     return at;
 }

@@ -22,9 +22,7 @@ void ot__print_quoted(ot__buf *out, const void *bytes, size_t n_bytes)
 static bool is_text_word(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        bool is_letter = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z');
-
-        if (!is_letter && text[i] != '_' && (i == 0 || text[i] < '0' || text[i] > '9'))
+        if (!ot__is_letter(text[i]) && text[i] != '_' && (i == 0 || !ot__is_digit(text[i])))
             return false;
     }
     return n > 0;
