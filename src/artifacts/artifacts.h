@@ -49,6 +49,9 @@ struct ot_artifacts {
 };
 
 ot_status ot__artifacts_create(ot_artifacts **out); // store.c: empty
+// loss_note.c: "mse", "mean"; "?" for what is none
+const char *ot__loss_name(ot_loss loss);
+const char *ot__reduction_name(ot_reduction reduction);
 // loss_note.c: the training model's metadata into loss_terms; what is malformed is no note.
 ot_status ot__loss_read(ot_artifacts *artifacts);
 // Terms of a text as OT_METADATA_LOSS has it; OT_ERR_FORMAT naming the line.

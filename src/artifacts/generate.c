@@ -86,12 +86,10 @@ static ot_status warn_of_foreign(const ot_model *model)
     ot__buf lines = {0};
     ot_status st = ot__pass_unknown_operators(model, &lines);
 
-    for (char *line = lines.data; st == OT_OK && line && *line;) {
-        char *end = strchr(line, '\n');
-
-        *end = '\0'; // every line ends with one
+    // Every line ends with a line feed.
+    for (char *line = lines.data, *next; st == OT_OK && line && *line; line = next) {
+        next = ot__cut(line, '\n');
         ot__log(OT_LOG_WARNING, "operator %s is unknown here and passed through", line);
-        line = end + 1;
     }
     ot__buf_deinit(&lines);
     return st;
@@ -167,13 +165,6 @@ ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options 
     return OT_HAND_OUT(st, out, artifacts, ot_artifacts_destroy);
 }
 
-static ot_status generate(const ot_model *model, const ot_artifacts_options *options,
-                          ot__forward *forward, ot_artifacts **out)
-{
-    OT_TRY(ot__forward_build(model, options, OT_FOREIGN_CARRIED, forward));
-    return ot__artifacts_finish(forward, options, model, out);
-}
-
 ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
                                 ot_artifacts **out)
 {
@@ -184,7 +175,8 @@ ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_option
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
     st = ot__options_take(options, &taken);
-    OT_THEN(st, generate(model, &taken.options, &forward, out));
+    OT_THEN(st, ot__forward_build(model, &taken.options, OT_FOREIGN_CARRIED, &forward));
+    OT_THEN(st, ot__artifacts_finish(&forward, &taken.options, model, out));
     ot__forward_deinit(&forward);
     ot__options_drop(&taken);
     ot__memory_trim(); // a model of many small tensors was taken apart, copied and tried

@@ -172,7 +172,6 @@ static ot_value *rows_of_labels(ot_block *block, ot_value *labels)
 static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, ot_value *scores,
                               ot_value *labels)
 {
-    static const char *const reductions[] = {"mean", "sum", "none"};
     char *weight_name = ot__block_name(block, "celoss.weight");
     ot_value *loss = ot__block_value(block, "loss"), *log_prob = ot__block_value(block, "log_prob");
     ot_value *inputs[3] = {scores, labels}, *outputs[] = {loss, log_prob};
@@ -186,7 +185,7 @@ static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, o
     node = ot__block_node(block, "", "SoftmaxCrossEntropyLoss", inputs, n_inputs, outputs, 2);
     if (!node)
         return NULL;
-    if (!ot__node_set_string(node, "reduction", reductions[options->reduction]) ||
+    if (!ot__node_set_string(node, "reduction", ot__reduction_name(options->reduction)) ||
         (options->has_ignore_index &&
          !ot__node_set_int(node, "ignore_index", options->ignore_index)))
         ot__build_note(&block->build, OT_ERR_NO_MEMORY);

@@ -44,12 +44,11 @@ static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
     instead = remedy(arena, maker, scores);
     OT_TRY(ot__made(instead));
     const char *label = OT_LABEL(maker);
-    text = ot__arena_printf(
-        arena,
-        "%s takes '%s', which comes after %s, but expects scores: it applies %s "
-        "itself, and two of them train badly; %s",
-        term->loss == OT_LOSS_BCE_WITH_LOGITS ? "bce-with-logits" : "cross-entropy", scores->name,
-        label, applied, instead);
+    text =
+        ot__arena_printf(arena,
+                         "%s takes '%s', which comes after %s, but expects scores: it applies %s "
+                         "itself, and two of them train badly; %s",
+                         ot__loss_name(term->loss), scores->name, label, applied, instead);
     return ot__forward_note(forward, OT_LOG_WARNING, text);
 }
 

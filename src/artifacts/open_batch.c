@@ -31,12 +31,6 @@ static ot_status check_shapes(const ot_model *model, const ot__opened *opened)
     return st;
 }
 
-static ot_status try_opened(const ot_model *fixed, const ot_model *model, const ot__opened *opened)
-{
-    OT_TRY(check_shapes(model, opened));
-    return is_plain_extent(model->graph, opened) ? OT_OK : ot__open_try(fixed, model, opened);
-}
-
 static ot_status say_obstacle(ot__buf *line, int64_t batch, const char *obstacle)
 {
     ot__buf_printf(line,
@@ -68,7 +62,9 @@ static ot_status attempt(const ot_model *fixed, ot__choices *choices, ot_model *
     if (st == OT_OK && opened.obstacle) {
         st = say_obstacle(line, opened.batch, opened.obstacle);
     } else if (st == OT_OK) {
-        st = try_opened(fixed, copy, &opened);
+        st = check_shapes(copy, &opened);
+        if (!is_plain_extent(copy->graph, &opened))
+            OT_THEN(st, ot__open_try(fixed, copy, &opened));
         if (st == OT_OK) {
             ot__pass_mark_prepared(copy);
             *out = copy;

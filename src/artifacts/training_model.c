@@ -103,13 +103,6 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,
 
 // ---- the whole ----
 
-// ONNX wants an import for every domain; rules emit operators of these two.
-static ot_status import_domains(ot_model *model)
-{
-    OT_TRY(ot__model_set_opset(model, "com.microsoft", 1));
-    return ot__model_set_opset(model, "ai.onnxtrain", 1);
-}
-
 // ONNX Runtime need not hear of a domain that no node uses.
 static void drop_unused_import(ot_model *model, const char *domain)
 {
@@ -129,7 +122,9 @@ static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot
 {
     ot_model *model = forward->model;
 
-    OT_TRY(import_domains(model));
+    // ONNX wants an import for every domain; rules emit operators of these two.
+    OT_TRY(ot__model_set_opset(model, "com.microsoft", 1));
+    OT_TRY(ot__model_set_opset(model, "ai.onnxtrain", 1));
     OT_TRY(settle_batch_norms(model->graph, &forward->candidates));
     OT_TRY(ot__pass_train(model));
     OT_TRY(ot__pass_fold(model, 0));

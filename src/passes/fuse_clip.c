@@ -23,14 +23,6 @@ static bool clip_same_shape(const ot_value *a, const ot_value *b)
     return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
 }
 
-static bool clip_is_one_element(const ot_value *value)
-{
-    int64_t count;
-
-    return value->has_shape && ot__shape_is_static(&value->shape) &&
-           ot__shape_count(&value->shape, &count) && count == 1;
-}
-
 // Whether `mask`, which only `reader` reads, is a bound of the same X.
 static bool clip_take_bound(const ot__fusing *f, clip_mask *m, const ot_value *mask,
                             const ot_node *reader)
@@ -42,7 +34,7 @@ static bool clip_take_bound(const ot__fusing *f, clip_mask *m, const ot_value *m
 
     if (bound == 0 || m->input[bound] != NULL || ot__fuse_only_reader(f, mask) != reader ||
         (m->input[X] != NULL && m->input[X] != compare->inputs[0]) ||
-        !clip_is_one_element(compare->inputs[1]))
+        !ot__value_has_one_element(compare->inputs[1]))
         return false;
     m->input[X] = compare->inputs[0];
     m->input[bound] = compare->inputs[1];

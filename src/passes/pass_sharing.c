@@ -23,15 +23,6 @@ static ot_status say_lost(ot__separation *s)
     return n == 0 ? OT_OK : ot__sharing_say(s, OT_SHARING_LOST, names[0], names, n);
 }
 
-static ot_status run_all(ot__separation *s)
-{
-    OT_TRY(run_sharing(s, ot__sharing_find_equal));
-    OT_TRY(run_sharing(s, ot__sharing_join));
-    OT_TRY(run_sharing(s, ot__sharing_separate));
-    OT_TRY(run_sharing(s, ot__sharing_statistics));
-    return say_lost(s);
-}
-
 ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__sharings *out)
 {
     ot__separation s = {.graph = model->graph, .kept = kept, .out = out};
@@ -39,7 +30,11 @@ ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__shar
 
     *out = (ot__sharings){0};
     st = ot__owners_init(&s.owners, model->graph);
-    OT_THEN(st, run_all(&s));
+    OT_THEN(st, run_sharing(&s, ot__sharing_find_equal));
+    OT_THEN(st, run_sharing(&s, ot__sharing_join));
+    OT_THEN(st, run_sharing(&s, ot__sharing_separate));
+    OT_THEN(st, run_sharing(&s, ot__sharing_statistics));
+    OT_THEN(st, say_lost(&s));
     ot__owners_deinit(&s.owners);
     return st == OT_OK ? ot__pass_finished(model, "sharing") : st;
 }

@@ -22,13 +22,6 @@ static ot_status record_differs(const char *name, ot__buf *given, ot__buf *recor
     return st;
 }
 
-static void say_reduction(ot__buf *text, ot_reduction reduction)
-{
-    static const char *const names[] = {"mean", "sum", "none"};
-
-    ot__buf_text(text, (size_t)reduction < OT_COUNT(names) ? names[reduction] : "?");
-}
-
 static void say_weights(ot__buf *text, const ot_tensor *weights)
 {
     if (!weights)
@@ -118,8 +111,8 @@ static ot_status check_losses(const ot_record *record, const ot_record_given *gi
             *given->reduction != term->reduction) {
             ot__buf a = {0}, b = {0};
 
-            say_reduction(&a, *given->reduction);
-            say_reduction(&b, term->reduction);
+            ot__buf_text(&a, ot__reduction_name(*given->reduction));
+            ot__buf_text(&b, ot__reduction_name(term->reduction));
             return record_differs("reduction", &a, &b);
         }
         has_classes = has_classes || term->loss == OT_LOSS_CROSS_ENTROPY;

@@ -4,20 +4,6 @@
 
 enum { MAX_SHOWN = 8 };
 
-static const char *record_name(ot_loss loss)
-{
-    static const char *const names[] = {
-        [OT_LOSS_NONE] = "none",
-        [OT_LOSS_CROSS_ENTROPY] = "cross-entropy",
-        [OT_LOSS_MSE] = "mse",
-        [OT_LOSS_L1] = "l1",
-        [OT_LOSS_BCE_WITH_LOGITS] = "bce-with-logits",
-        [OT_LOSS_CUSTOM] = "a model",
-    };
-
-    return loss >= 0 && (size_t)loss < OT_COUNT(names) ? names[loss] : "?";
-}
-
 void ot__record_say_losses(ot__buf *text, const ot_loss_options *losses, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -28,7 +14,7 @@ void ot__record_say_losses(ot__buf *text, const ot_loss_options *losses, int n)
             ot__buf_float(text, term->factor, false);
             ot__buf_text(text, "*");
         }
-        ot__buf_text(text, record_name(term->loss));
+        ot__buf_text(text, term->loss == OT_LOSS_CUSTOM ? "a model" : ot__loss_name(term->loss));
         if (term->input)
             ot__buf_printf(text, ":%s", term->input);
         if (term->target)

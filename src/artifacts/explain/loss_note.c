@@ -21,6 +21,16 @@ static const char *const loss_names[] = {
 static const char *const reduction_names[] = {
     [OT_REDUCTION_MEAN] = "mean", [OT_REDUCTION_SUM] = "sum", [OT_REDUCTION_NONE] = "none"};
 
+const char *ot__loss_name(ot_loss loss)
+{
+    return (size_t)loss < OT_COUNT(loss_names) ? loss_names[loss] : "?";
+}
+
+const char *ot__reduction_name(ot_reduction reduction)
+{
+    return (size_t)reduction < OT_COUNT(reduction_names) ? reduction_names[reduction] : "?";
+}
+
 static int word_index(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)

@@ -53,13 +53,9 @@ ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)
         return OT_OK;
     line = ot__arena_strdup(o->arena, text);
     OT_TRY(ot__made(line));
-    while (st == OT_OK && line) {
-        char *end = strchr(line, '\n');
-
-        if (end)
-            *end = '\0';
+    for (char *next; st == OT_OK && line; line = next) {
+        next = ot__cut(line, '\n');
         st = read_line(o, line);
-        line = end ? end + 1 : NULL;
     }
     return st;
 }

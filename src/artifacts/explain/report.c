@@ -32,25 +32,17 @@ static ot_status add_problem(ot_report *report, const char *text)
     return report_line(report, &report->problems, text);
 }
 
-static ot_status add_missing(ot_report *report, const char *op)
-{
-    char *text = ot__arena_printf(report->arena, "operator %s is not supported", op);
-
-    return add_problem(report, text);
-}
-
 // One problem per operator that is missing.
 static ot_status add_unknown_operators(ot_report *report, const ot_model *model)
 {
     ot__buf lines = {0};
     ot_status st = ot__pass_unknown_operators(model, &lines);
 
-    for (char *line = lines.data; st == OT_OK && line && *line;) {
-        char *end = strchr(line, '\n');
-
-        *end = '\0'; // every line ends with one
-        st = add_missing(report, line);
-        line = end + 1;
+    // Every line ends with a line feed.
+    for (char *line = lines.data, *next; st == OT_OK && line && *line; line = next) {
+        next = ot__cut(line, '\n');
+        st = add_problem(report,
+                         ot__arena_printf(report->arena, "operator %s is not supported", line));
     }
     ot__buf_deinit(&lines);
     return st;
