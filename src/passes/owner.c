@@ -21,8 +21,7 @@ static bool is_owner_word(char c)
     return ot__is_letter(c) || ot__is_digit(c) || c == '_';
 }
 
-// "val_12", "slice_1": what the newer exporter calls values.
-static bool is_owned_name(const char *name)
+bool ot__is_value_name(const char *name)
 {
     const char *digits = name + strlen(name);
 
@@ -41,7 +40,7 @@ bool ot__is_parameter_name(const ot_graph *graph, const char *name)
     for (const char *p = name; *p; p++)
         if (!is_owner_word(*p) && *p != '.')
             return false;
-    return *name && !(ot__graph_metadata(graph, SIGNATURE) && is_owned_name(name));
+    return *name && !(ot__graph_metadata(graph, SIGNATURE) && ot__is_value_name(name));
 }
 
 static int by_text(const void *a, const void *b)

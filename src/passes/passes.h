@@ -22,6 +22,9 @@ ot_tensor *ot__match_constant(const ot_node *node);
 // What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
 // Add, "weight" of a Mul; "" otherwise.
 const char *ot__match_leaf(const ot_node *node);
+// owner.c: "val_12", "slice_1": what PyTorch's newer exporter calls values, not parameters of
+// modules.
+bool ot__is_value_name(const char *name);
 
 // ---- passes ----
 

@@ -5,26 +5,6 @@
 
 #include "artifacts/forward.h"
 
-static bool is_lower_or_line(char c)
-{
-    return (c >= 'a' && c <= 'z') || c == '_';
-}
-
-// "val_12", "slice_1": what PyTorch's exporter calls values, not parameters of modules.
-static bool names_folded(const char *name)
-{
-    const char *digits = name + strlen(name);
-
-    while (digits > name && ot__is_digit(digits[-1]))
-        digits--;
-    if (*digits == '\0' || digits - name < 2 || digits[-1] != '_')
-        return false;
-    for (const char *p = name; p < digits; p++)
-        if (!is_lower_or_line(*p))
-            return false;
-    return true;
-}
-
 bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
 {
     const char *name = item->value->name;
@@ -34,7 +14,7 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
     // "onnx::MatMul_37" is the classic exporter's; "0.weight_bias" is left of a BatchNormalization.
     if (strncmp(name, "onnx::", 6) == 0 || ot__ends_with(name, ".weight_bias"))
         return true;
-    return strcmp(model->producer_name, "pytorch") == 0 && names_folded(name);
+    return strcmp(model->producer_name, "pytorch") == 0 && ot__is_value_name(name);
 }
 
 bool ot__tensor_is_uniform(const ot_tensor *t)
