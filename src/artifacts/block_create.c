@@ -159,14 +159,13 @@ void ot_block_requires_grad(ot_block *block, const char *name, int trainable)
         }
     arena = block->forward.model->arena;
     copy = ot__arena_strdup(arena, name);
-    if (!copy ||
-        !ot__arena_grow(arena, &block->names, &block->names_capacity, block->n_names,
-                        sizeof *block->names) ||
-        !ot__arena_grow(arena, &block->trains, &block->trains_capacity, block->n_names,
-                        sizeof *block->trains)) {
-        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+    if (!ot__build_made(&block->build,
+                        copy &&
+                            ot__arena_grow(arena, &block->names, &block->names_capacity,
+                                           block->n_names, sizeof *block->names) &&
+                            ot__arena_grow(arena, &block->trains, &block->trains_capacity,
+                                           block->n_names, sizeof *block->trains)))
         return;
-    }
     block->names[block->n_names] = copy;
     block->trains[block->n_names++] = trainable == OT_PARAMETER_TRAINABLE;
 }

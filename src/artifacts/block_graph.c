@@ -74,10 +74,8 @@ static bool shape_of_input(ot_block *block, const char *name, const ot_shape *gi
         if (out->dim[k] >= 0)
             continue;
         symbol = ot__arena_printf(model->arena, "%s_%d", name, k);
-        if (!symbol) {
-            ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+        if (!ot__build_made(&block->build, symbol))
             return false;
-        }
         out->dim[k] = ot__dim_symbol(model, symbol);
     }
     return true;
@@ -178,8 +176,7 @@ static const char *output_token(ot_block *block, const char *op)
 {
     char *token = ot__arena_printf(block->build.graph->model->arena, "%s_output", op);
 
-    if (!token)
-        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+    ot__build_made(&block->build, token);
     for (char *c = token; c && *c; c++)
         if (*c >= 'A' && *c <= 'Z')
             *c = (char)(*c - 'A' + 'a');

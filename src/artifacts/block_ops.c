@@ -203,10 +203,9 @@ static ot_value *drawn(ot_block *block, const char *token, ot_dtype dtype, ot_sh
         return NULL;
     tensor = ot__model_tensor_new(block->build.graph->model, dtype, &shape);
     value = tensor ? ot__graph_new_value(block->build.graph, name) : NULL;
-    if (!value || !ot__graph_add_initializer(block->build.graph, value, tensor)) {
-        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+    if (!ot__build_made(&block->build,
+                        value && ot__graph_add_initializer(block->build.graph, value, tensor)))
         return NULL;
-    }
     ot__build_note(&block->build, ot__init_normal(tensor, block->seed, name));
     return ot__block_train(block, value);
 }
@@ -274,20 +273,15 @@ static void block_set_list(ot_block *block, ot_node *node, const char *floats, c
     const int n = (int)list->shape.dim[0];
     ot_attr *attr;
 
-    if (block->build.status != OT_OK)
+    if (list->dtype == OT_I64)
+        ot__build_ints(&block->build, node, ints, list->data, n);
+    if (list->dtype == OT_I64 || block->build.status != OT_OK)
         return;
-    if (list->dtype == OT_I64) {
-        if (!ot__node_set_ints(node, ints, list->data, n))
-            ot__build_note(&block->build, OT_ERR_NO_MEMORY);
-        return;
-    }
     attr = ot__node_add_attr(node, floats, OT_ATTR_FLOATS);
     if (attr)
         attr->floats =
             ot__arena_memdup(block->build.graph->model->arena, list->data, list->n_bytes);
-    if (!attr || !attr->floats)
-        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
-    else
+    if (ot__build_made(&block->build, attr && attr->floats))
         attr->n = n;
 }
 
@@ -307,8 +301,7 @@ ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
         return NULL;
     ot__build_float(&block->build, node, "default_float", (double)own.default_float);
     ot__build_int(&block->build, node, "default_int64", own.default_int64);
-    if (block->build.status == OT_OK && !ot__node_set_string(node, "default_string", "_Unused"))
-        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+    ot__build_string(&block->build, node, "default_string", "_Unused");
     block_set_list(block, node, "keys_floats", "keys_int64s", own.keys);
     block_set_list(block, node, "values_floats", "values_int64s", own.values);
     ot__op_settle(&block->build, node);

@@ -185,10 +185,9 @@ static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, o
     node = ot__block_node(block, "", "SoftmaxCrossEntropyLoss", inputs, n_inputs, outputs, 2);
     if (!node)
         return NULL;
-    if (!ot__node_set_string(node, "reduction", ot__reduction_name(options->reduction)) ||
-        (options->has_ignore_index &&
-         !ot__node_set_int(node, "ignore_index", options->ignore_index)))
-        ot__build_note(&block->build, OT_ERR_NO_MEMORY);
+    ot__build_string(&block->build, node, "reduction", ot__reduction_name(options->reduction));
+    if (options->has_ignore_index)
+        ot__build_int(&block->build, node, "ignore_index", options->ignore_index);
     ot__op_settle(&block->build, node);
     return block->build.status == OT_OK ? loss : NULL;
 }

@@ -26,7 +26,7 @@ static ot_status survey_init(survey *s, const ot__program *program)
     OT_TRY(ot__model_clone(program->model, &s->model));
     OT_TRY(ot__uses_build(s->model->graph, &s->uses));
     for (size_t i = 0; i < OT_COUNT(flags); i++) {
-        *flags[i] = ot__alloc_zero((size_t)s->uses.numbers.n_values + 1, sizeof(bool));
+        *flags[i] = ot__arena_alloc(s->model->arena, (size_t)s->uses.numbers.n_values + 1);
         OT_TRY(ot__made(*flags[i] != NULL));
     }
     for (int i = 0; i < program->n_inputs; i++)
@@ -38,12 +38,6 @@ static ot_status survey_init(survey *s, const ot__program *program)
 static void survey_deinit(survey *s)
 {
     ot__uses_deinit(&s->uses);
-    ot__free(s->is_parameter);
-    ot__free(s->feeds_parameter);
-    ot__free(s->has_target);
-    ot__free(s->has_data);
-    ot__free(s->is_derived);
-    ot__free(s->is_frontier);
     ot_model_destroy(s->model);
 }
 

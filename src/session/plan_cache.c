@@ -56,8 +56,7 @@ static ot_status input_shapes_init(ot__input_shapes *s, const ot__program *progr
     s->tensors = ot__alloc_zero(n, sizeof *s->tensors);
     s->lengths = ot__alloc_zero(n, sizeof *s->lengths);
     s->sequences = ot__alloc_zero(n, sizeof *s->sequences);
-    return s->tensors == NULL || s->lengths == NULL || s->sequences == NULL ? OT_ERR_NO_MEMORY
-                                                                            : OT_OK;
+    return ot__made(s->tensors != NULL && s->lengths != NULL && s->sequences != NULL);
 }
 
 static void input_shapes_deinit(ot__input_shapes *s)

@@ -15,7 +15,7 @@ static ot_status add_undo(ot__undo *undo, ot__parameter *p)
     undo->parameters[undo->n++] = p;
     undo->copies[i] = ot__alloc(p->value->n_bytes);
     undo->first_copies[i] = ot__alloc(p->value->n_bytes);
-    return undo->copies[i] == NULL || undo->first_copies[i] == NULL ? OT_ERR_NO_MEMORY : OT_OK;
+    return ot__made(undo->copies[i] != NULL && undo->first_copies[i] != NULL);
 }
 
 ot_status ot__undo_create(ot_session *session)
