@@ -93,12 +93,7 @@ ot_status ot_batches_create(const ot_dataset *dataset, const ot_binding *binding
     batches->dataset = dataset;
     batches->options = own;
     st = init(batches, dataset, bindings, n_bindings);
-    if (st == OT_OK) {
-        *out = batches;
-        batches = NULL;
-    }
-    ot_batches_destroy(batches);
-    return st;
+    return OT_HAND_OUT(st, out, batches, ot_batches_destroy);
 }
 
 void ot_batches_destroy(ot_batches *batches)

@@ -241,12 +241,7 @@ ot_status ot_dataset_open(const char *const *paths, int n_paths, const ot_datase
     for (int i = 0; st == OT_OK && i < n_paths; i++)
         st = paths[i] ? open_one(dataset, paths[i], &own)
                       : ot__error(OT_ERR_INVALID, "path %d is NULL", i);
-    if (st == OT_OK) {
-        *out = dataset;
-        dataset = NULL;
-    }
-    ot_dataset_destroy(dataset);
-    return st;
+    return OT_HAND_OUT(st, out, dataset, ot_dataset_destroy);
 }
 
 ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
@@ -265,13 +260,8 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
         ot__file_input_of(&source->input, &copy);
         st = add_source(dataset, source, "data", options ? options : &defaults);
     }
-    if (st == OT_OK) {
-        *out = dataset;
-        dataset = NULL;
-    }
     ot__file_map_close(&copy);
-    ot_dataset_destroy(dataset);
-    return st;
+    return OT_HAND_OUT(st, out, dataset, ot_dataset_destroy);
 }
 
 int64_t ot_dataset_rows(const ot_dataset *dataset)
