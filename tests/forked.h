@@ -20,7 +20,7 @@ enum { HANGS_AFTER_SECONDS = 100 };
 static inline void skip_under_an_emulator(void)
 {
     if (getenv("OT_TEST_EMULATED") != NULL)
-        skip();
+        skip(); // runs under qemu-user
 }
 
 // Runs `work` in a child; its result is returned, 0 .. 255, or -1 when a signal ended the child.

@@ -8,6 +8,14 @@
 typedef struct ot__two_words {
     uint64_t word[2];
 } ot__two_words;
+
+// The function `name` of a template for elements of `size` bytes.
+#define OT__BY_SIZE(name, size)                                                                    \
+    ((size) == 1   ? name##_1                                                                      \
+     : (size) == 2 ? name##_2                                                                      \
+     : (size) == 4 ? name##_4                                                                      \
+     : (size) == 8 ? name##_8                                                                      \
+                   : name##_16)
 #endif
 
 #define T uint8_t

@@ -153,8 +153,6 @@ struct ot_prep {
 // p->reproducible n_threads becomes 1 when only that makes the result independent of their number.
 // NULL: there is none (no error set).
 const ot_kernel *ot__kernel_select(ot_prep *p, bool reference_only);
-// The first reference kernel that takes the node's element types; NULL: there is none.
-const ot_kernel *ot__kernel_reference(const ot_node *node);
 bool ot__kernel_takes(const ot_kernel *kernel, const ot_node *node); // its element types
 // Why ot__kernel_select() gives NULL: OT_ERR_UNSUPPORTED, naming the element types that are taken.
 ot_status ot__kernel_refused(const ot_node *node);

@@ -39,14 +39,6 @@ const ot_kernel *ot__kernel_select(ot_prep *p, bool reference_only)
     return NULL;
 }
 
-const ot_kernel *ot__kernel_reference(const ot_node *node)
-{
-    for (const ot_kernel *k = node->op->kernels; k != NULL && k->run != NULL; k++)
-        if ((k->flags & OT_KERNEL_REFERENCE) != 0 && ot__kernel_takes(k, node))
-            return k;
-    return NULL;
-}
-
 // The types of `variable` that some kernel of the record takes.
 static uint64_t taken(const ot_op_def *op, const char *variable)
 {

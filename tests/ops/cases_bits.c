@@ -12,6 +12,7 @@ static const ot_op_case bitwise_and_cases[] = {
     {.name = "u32", .in = {"u32[4]{1,12,100,7}", "u32[4]{3,10,29,7}"}, .out = {"u32[4]{1,8,4,7}"}},
     {.name = "u64", .in = {"u64[4]{1,12,100,7}", "u64[4]{3,10,29,7}"}, .out = {"u64[4]{1,8,4,7}"}},
     {.name = "images", .in = {"i32[2,16,3,3]", "i32[16,1,1]"}, .out = {"i32[2,16,3,3]"}},
+    {.name = "two images", .in = {"i32[2,16,3,3]", "i32[2,16,3,3]"}, .out = {"i32[2,16,3,3]"}},
     {.name = "floats", .in = {"f32[2]", "f32[2]"}, .error = OT_ERR_UNSUPPORTED},
     {0},
 };
@@ -38,6 +39,7 @@ static const ot_op_case bitwise_or_cases[] = {
      .in = {"u64[4]{1,12,100,7}", "u64[4]{3,10,29,7}"},
      .out = {"u64[4]{3,14,125,7}"}},
     {.name = "images", .in = {"i32[2,16,3,3]", "i32[16,1,1]"}, .out = {"i32[2,16,3,3]"}},
+    {.name = "two images", .in = {"i32[2,16,3,3]", "i32[2,16,3,3]"}, .out = {"i32[2,16,3,3]"}},
     {.name = "floats", .in = {"f32[2]", "f32[2]"}, .error = OT_ERR_UNSUPPORTED},
     {0},
 };
@@ -64,6 +66,7 @@ static const ot_op_case bitwise_xor_cases[] = {
      .in = {"u64[4]{1,12,100,7}", "u64[4]{3,10,29,7}"},
      .out = {"u64[4]{2,6,121,0}"}},
     {.name = "images", .in = {"i32[2,16,3,3]", "i32[16,1,1]"}, .out = {"i32[2,16,3,3]"}},
+    {.name = "two images", .in = {"i32[2,16,3,3]", "i32[2,16,3,3]"}, .out = {"i32[2,16,3,3]"}},
     {.name = "floats", .in = {"f32[2]", "f32[2]"}, .error = OT_ERR_UNSUPPORTED},
     {0},
 };

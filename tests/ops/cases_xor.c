@@ -6,6 +6,7 @@ static const ot_op_case xor_cases[] = {
      .in = {"bool[4]{0,0,1,1}", "bool[4]{0,1,0,1}"},
      .out = {"bool[4]{0,1,1,0}"}},
     {.name = "broadcast", .in = {"bool[3,1]", "bool[4]"}, .out = {"bool[3,4]"}},
+    {.name = "images", .in = {"bool[2,16,3,3]", "bool[2,16,3,3]"}, .out = {"bool[2,16,3,3]"}},
     {.name = "opset 1",
      .in = {"bool[3,4]", "bool[4]"},
      .attrs = "broadcast = 1",

@@ -193,9 +193,18 @@ static void check_kernel(const ot_op_case *c, const call *plain, const oracle *e
     buffers_deinit(&second);
 }
 
+// The first reference kernel that takes the node's element types; NULL: there is none.
+static const ot_kernel *reference_kernel(const ot_node *node)
+{
+    for (const ot_kernel *k = node->op->kernels; k != NULL && k->run != NULL; k++)
+        if ((k->flags & OT_KERNEL_REFERENCE) != 0 && ot__kernel_takes(k, node))
+            return k;
+    return NULL;
+}
+
 static call reference_call(const one_node *one, const inputs *in)
 {
-    return (call){.one = one, .kernel = ot__kernel_reference(one->node), .in = in, .in_place = -1};
+    return (call){.one = one, .kernel = reference_kernel(one->node), .in = in, .in_place = -1};
 }
 
 static ot_status oracle_make(oracle *o, const ot_op_case *c, const one_node *one, const inputs *in)

@@ -59,8 +59,10 @@ OT_TILE_INT(sub)
 OT_TILE_INT(sum)
 #undef OT_TILE_INT
 
-// ---- comparing (ref_compare.c): y[k] = the row of compare.def for a[k] and b[k], or a[k] alone
-// ----
+// ---- y[k] = f(a[k], b[k]), or f(a[k]): rows of compare.def (ref_compare.c) and bits.def
+// (ref_bits.c); y may be a ----
+
+typedef void (*ot__pair_function)(void *y, const void *a, const void *b, int64_t n);
 
 typedef enum ot__comparison {
 #define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                  \
@@ -69,11 +71,7 @@ typedef enum ot__comparison {
 #include "kernels/elementwise/compare.def"
     OT__N_COMPARISONS
 } ot__comparison;
-typedef void (*ot__compare_function)(uint8_t *y, const void *a, const void *b, int64_t n);
-ot__compare_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype); // NULL: none
-
-// ---- bits (ref_bits.c): y[k] = the row of bits.def for a[k] and b[k], or a[k] alone; y may be a
-// ----
+ot__pair_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype); // NULL: none
 
 typedef enum ot__bits {
 #define OT_BITS(name, symbol, since, operands, y) OT__BITS_##symbol,
@@ -81,8 +79,14 @@ typedef enum ot__bits {
 #include "kernels/elementwise/bits.def"
     OT__N_BITS
 } ot__bits;
-typedef void (*ot__bits_function)(void *y, const void *a, const void *b, int64_t n);
-ot__bits_function ot__ref_bits_find(ot__bits bits, ot_dtype dtype); // NULL: none
+ot__pair_function ot__ref_bits_find(ot__bits bits, ot_dtype dtype); // NULL: none
+
+// ---- stretching (ref_stretch.c) ----
+
+// y[k] for k in 0..n-1 = element start + k of x, stretched over axes of extents `dim` by strides of
+// which the last is 0 or 1. Elements have 1, 2, 4, 8 or 16 bytes.
+void ot__ref_stretch(void *y, const void *x, int ndim, const int64_t *dim, const int64_t *stride,
+                     int64_t start, int64_t n, size_t size);
 
 // ---- choosing (ref_where.c): y[k] = condition[k] ? a[k] : b[k], by element size 1, 2, 4, 8 or 16
 // ----

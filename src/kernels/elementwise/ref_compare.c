@@ -5,97 +5,58 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/elementwise/pairs.h"
+
+#define LOAD(v) (v)
+#define NUMBER T
+#define IF_FLOAT(...)
+#define TEMPLATE "kernels/elementwise/ref_compare.tmpl.h"
+#include "kernels/by_integer.tmpl.h"
+#undef IF_FLOAT
+
+#define IF_FLOAT(...) __VA_ARGS__
 #define T float
 #define FN(name) name##_f32
-#define NUMBER float
-#define LOAD(v) (v)
-#define IF_FLOAT(...) __VA_ARGS__
 #include "ref_compare.tmpl.h"
+#undef T
+#undef FN
 #define T double
 #define FN(name) name##_f64
-#define NUMBER double
-#define LOAD(v) (v)
-#define IF_FLOAT(...) __VA_ARGS__
 #include "ref_compare.tmpl.h"
-#define T int8_t
-#define FN(name) name##_i8
-#define NUMBER int8_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T int16_t
-#define FN(name) name##_i16
-#define NUMBER int16_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T int32_t
-#define FN(name) name##_i32
-#define NUMBER int32_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T int64_t
-#define FN(name) name##_i64
-#define NUMBER int64_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T uint8_t
-#define FN(name) name##_u8
-#define NUMBER uint8_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T uint16_t
-#define FN(name) name##_u16
-#define NUMBER uint16_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T uint32_t
-#define FN(name) name##_u32
-#define NUMBER uint32_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
-#define T uint64_t
-#define FN(name) name##_u64
-#define NUMBER uint64_t
-#define LOAD(v) (v)
-#define IF_FLOAT(...)
-#include "ref_compare.tmpl.h"
+#undef T
+#undef FN
+#undef NUMBER
+#undef LOAD
+#define NUMBER float
 #define T uint16_t
 #define FN(name) name##_f16
-#define NUMBER float
 #define LOAD(v) ot__f16_to_f32(v)
-#define IF_FLOAT(...) __VA_ARGS__
 #include "ref_compare.tmpl.h"
-#define T uint16_t
+#undef FN
+#undef LOAD
 #define FN(name) name##_bf16
-#define NUMBER float
 #define LOAD(v) ot__bf16_to_f32(v)
-#define IF_FLOAT(...) __VA_ARGS__
 #include "ref_compare.tmpl.h"
 
 // Texts have an equality, and no order in ONNX.
-static void equal_texts(uint8_t *y, const void *x0, const void *x1, int64_t n)
+static void equal_texts(void *to, const void *x0, const void *x1, int64_t n)
 {
     const ot__bytes *a = x0, *b = x1;
+    uint8_t *y = to;
 
     for (int64_t k = 0; k < n; k++)
         y[k] = a[k].size == b[k].size &&
                (a[k].size == 0 || memcmp(a[k].data, b[k].data, a[k].size) == 0);
 }
 
-static const ot__compare_function compare_functions_texts[OT__N_COMPARISONS] = {
-    [OT__COMPARE_equal] = equal_texts};
+static const ot__pair_function compare_functions_texts[OT__N_COMPARISONS] = {[OT__COMPARE_equal] =
+                                                                                 equal_texts};
 
-ot__compare_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype)
+ot__pair_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype)
 {
     static const struct {
         ot_dtype dtype;
-        const ot__compare_function *functions;
+        const ot__pair_function *functions;
     } table[] = {
         {OT_F32, compare_functions_f32}, {OT_F64, compare_functions_f64},
         {OT_I8, compare_functions_i8},   {OT_I16, compare_functions_i16},

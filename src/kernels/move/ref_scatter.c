@@ -81,13 +81,10 @@ static part part_of_slice(const job *j, int64_t i, int64_t first, int64_t last)
 
 ot__scatter_function ot__ref_scatter_find(ot_dtype dtype, ot__scatter_op op)
 {
-    if (op == OT__SCATTER_NONE) {
-        static const ot__scatter_function by_size[] = {
-            [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8, [16] = set_16};
-        const size_t size = ot__element_size(dtype);
+    const size_t size = ot__element_size(dtype);
 
-        return size < OT_COUNT(by_size) ? by_size[size] : NULL;
-    }
+    if (op == OT__SCATTER_NONE)
+        return size == 0 ? NULL : OT__BY_SIZE(set, size);
     switch (dtype) {
     case OT_F32:
         return scatter_f32;

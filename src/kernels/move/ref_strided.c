@@ -70,16 +70,6 @@ static void outer_offsets(const job *j, int64_t i, int64_t *y_at, int64_t *x_at)
 #define TEMPLATE "kernels/move/ref_strided.tmpl.h"
 #include "kernels/by_size.tmpl.h"
 
-typedef void (*run_function)(void *context, int64_t first, int64_t last);
-typedef struct size_entry {
-    size_t size;
-    run_function rows, tiles;
-} size_entry;
-static const size_entry size_table[] = {
-    {1, rows_1, tiles_1}, {2, rows_2, tiles_2},    {4, rows_4, tiles_4},
-    {8, rows_8, tiles_8}, {16, rows_16, tiles_16},
-};
-
 // The axis along which x is contiguous when that is not the last one: -1 when rows do.
 static int find_transposed_axis(const ot__strided *s)
 {
@@ -122,12 +112,9 @@ void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s)
 {
     ot__strided moved;
     job j = {.s = s, .y = y, .x = x};
-    const size_entry *entry = size_table;
     int64_t per_item;
     const int axis = find_transposed_axis(s);
 
-    while (entry->size != s->size)
-        entry++;
     if (s->dim[s->ndim - 1] == 0)
         return;
     if (axis >= 0) {
@@ -145,5 +132,5 @@ void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s)
     j.n_split = (j.s->dim[j.n_outer_axes] + j.split - 1) / j.split;
     ot__parallel_for(product(j.s->dim, j.n_outer_axes) * j.n_split,
                      PAR_BYTES / (per_item * (int64_t)s->size) + 1,
-                     axis >= 0 ? entry->tiles : entry->rows, &j);
+                     axis >= 0 ? OT__BY_SIZE(tiles, s->size) : OT__BY_SIZE(rows, s->size), &j);
 }

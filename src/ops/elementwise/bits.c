@@ -6,34 +6,9 @@
 
 // ---- kernels ----
 
-typedef struct bits_state {
-    ot__elementwise plan; // first: ot__pieces_run
-    ot__bits_function function;
-} bits_state;
-
-static ot_status bits_prepare_as(ot_prep *p, ot__bits bits)
+static ot_status bits_prepare(ot_prep *p, ot__bits bits)
 {
-    bits_state *s = ot_prep_state(p, sizeof(*s));
-
-    if (s == NULL)
-        return p->status;
-    ot__elementwise_plan(&s->plan, p->out[0], p->in, p->n_in);
-    s->function = ot__ref_bits_find(bits, p->in[0]->dtype);
-    return OT_OK;
-}
-
-static ot_status bits_prepare(ot_prep *p)
-{
-    static const char *const names[OT__N_BITS] = {
-#define OT_BITS(name, symbol, since, operands, y) [OT__BITS_##symbol] = #name,
-#define OT_BITS_TILE(symbol, y) [OT__BITS_##symbol] = #symbol,
-#include "kernels/elementwise/bits.def"
-    };
-    int i = 0;
-
-    while (strcmp(names[i], p->node->op->name) != 0)
-        i++;
-    return bits_prepare_as(p, (ot__bits)i);
+    return ot__pairs_prepare(p, ot__ref_bits_find(bits, p->in[0]->dtype));
 }
 
 static bool is_left(const ot_node *node)
@@ -43,27 +18,21 @@ static bool is_left(const ot_node *node)
 
 static ot_status shift_prepare(ot_prep *p)
 {
-    return bits_prepare_as(p, is_left(p->node) ? OT__BITS_shift_left : OT__BITS_shift_right);
+    return bits_prepare(p, is_left(p->node) ? OT__BITS_shift_left : OT__BITS_shift_right);
 }
 
-static void bits_piece(void *y, const void *const *x, int64_t n, const void *context)
-{
-    ((const bits_state *)context)->function(y, x[0], x[1], n);
-}
-
-static ot_status bits_run(const ot_run *r)
-{
-    ot__pieces_run(r, bits_piece, r->state);
-    return OT_OK;
-}
-
-static const ot_kernel bits_kernels[] = {OT__REF_KERNEL(NULL, bits_prepare, bits_run), {0}};
-static const ot_kernel shift_kernels[] = {OT__REF_KERNEL(NULL, shift_prepare, bits_run), {0}};
+static const ot_kernel shift_kernels[] = {OT__REF_KERNEL(NULL, shift_prepare, ot__pairs_run), {0}};
 
 // ---- records ----
 
 #define INTEGERS "T: i8 i16 i32 i64 u8 u16 u32 u64"
 #define OT_BITS(name_, symbol, since_, operands, y)                                                \
+    static ot_status symbol##_prepare(ot_prep *p)                                                  \
+    {                                                                                              \
+        return bits_prepare(p, OT__BITS_##symbol);                                                 \
+    }                                                                                              \
+    static const ot_kernel symbol##_kernels[] = {                                                  \
+        OT__REF_KERNEL(NULL, symbol##_prepare, ot__pairs_run), {0}};                               \
     const ot_op_def ot__op_##symbol[] = {                                                          \
         {.name = #name_,                                                                           \
          .since = since_,                                                                          \
@@ -71,7 +40,7 @@ static const ot_kernel shift_kernels[] = {OT__REF_KERNEL(NULL, shift_prepare, bi
          .outputs = ot__##operands##_out,                                                          \
          .types = INTEGERS,                                                                        \
          .infer = ot__infer_broadcast,                                                             \
-         .kernels = bits_kernels,                                                                  \
+         .kernels = symbol##_kernels,                                                              \
          .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},                              \
         {0}};
 #define OT_BITS_TILE(symbol, y)

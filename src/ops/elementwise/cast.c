@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converting element types: what Cast and CastLike share.
+// Cast and CastLike: converting element types.
 #include "ops/elementwise/cast.h"
 
 #include "kernels/kernels.h"
 
-void ot__cast_infer(ot_infer *c, ot_dtype to)
+static void infer_cast_to(ot_infer *c, ot_dtype to)
 {
     const bool keeps_extents = to == OT_I64 || to == OT_I32;
     const int64_t *known;
@@ -20,9 +20,14 @@ void ot__cast_infer(ot_infer *c, ot_dtype to)
         ot_infer_set_values(c, 0, known, n);
 }
 
-static bool has_texts(const ot_arg *x, const ot_arg *y)
+static void cast_infer(ot_infer *c)
 {
-    return x->dtype == OT_STRING || y->dtype == OT_STRING;
+    infer_cast_to(c, (ot_dtype)ot_attr_int(ot_infer_node(c), "to"));
+}
+
+static void cast_like_infer(ot_infer *c)
+{
+    infer_cast_to(c, ot_infer_dtype(c, 1));
 }
 
 typedef bool (*convert_function)(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
@@ -31,22 +36,25 @@ typedef struct casting {
     convert_function convert;
 } casting;
 
+ot_status ot__cast_check(ot_prep *p, ot_dtype to, ot_dtype from)
+{
+    uint8_t nothing[16] = {0};
+
+    return ot__convert(nothing, to, nothing, from, 0)
+               ? OT_OK
+               : ot_prep_fail(p, OT_ERR_UNSUPPORTED, "cannot convert %s to %s",
+                              ot_dtype_name(ot_prep_in(p, 0)->dtype),
+                              ot_dtype_name(ot_prep_out(p, 0)->dtype));
+}
+
 static ot_status cast_prepare(ot_prep *p)
 {
-    const ot_dtype from = ot_prep_in(p, 0)->dtype, to = ot_prep_out(p, 0)->dtype;
-    uint8_t nothing[16] = {0};
-    casting *state;
+    casting *state = ot_prep_state(p, sizeof *state);
 
-    if (has_texts(ot_prep_in(p, 0), ot_prep_out(p, 0)))
-        return ot__cast_texts_prepare(p);
-    state = ot_prep_state(p, sizeof *state);
     if (state == NULL)
         return p->status;
     state->convert = ot_attr_int(p->node, "saturate") != 0 ? ot__convert : ot__convert_unsaturated;
-    if (!ot__convert(nothing, to, nothing, from, 0))
-        return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "cannot convert %s to %s", ot_dtype_name(from),
-                            ot_dtype_name(to));
-    return OT_OK;
+    return ot__cast_check(p, ot_prep_out(p, 0)->dtype, ot_prep_in(p, 0)->dtype);
 }
 
 static void cast_part(void *context, int64_t first, int64_t last)
@@ -63,13 +71,53 @@ static void cast_part(void *context, int64_t first, int64_t last)
 
 static ot_status cast_run(const ot_run *r)
 {
-    if (has_texts(r->in[0], r->out[0]))
-        return ot__cast_texts_run(r);
     ot__parallel_for(r->out[0]->count, OT_PAR_MIN, cast_part, (void *)r);
     return OT_OK;
 }
 
-const ot_kernel ot__cast_kernels[] = {
-    OT__REF_KERNEL(NULL, cast_prepare, cast_run),
+// Y = cast(X):  dX = cast(dY) to the type of X
+static void cast_grad(ot_grad *g)
+{
+    ot_grad_set_dx(g, 0, ot_emit_cast(g, ot_grad_dy(g, 0), ot_value_dtype(ot_grad_x(g, 0))));
+}
+
+static const ot_port cast_in[] = {{"input", "T1", 0}, {0}};
+static const ot_port cast_like_in[] = {
+    {"input", "T1", 0}, {"target_type", "T2", OT_PORT_NO_GRAD}, {0}};
+static const ot_port cast_out[] = {{"output", "T2", 0}, {0}};
+static const ot_attr_spec cast_attrs[] = {
+    {.name = "to", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, // not of CastLike
+    {.name = "round_mode", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "up"},
+    {.name = "saturate", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    {0},
+};
+static const ot_kernel cast_kernels[] = {
+    OT__REF_KERNEL("T1: string; T2: string", NULL, ot__cast_run_texts),
+    OT__REF_KERNEL("T1: string", ot__cast_prepare_to_numbers, ot__cast_run_to_numbers),
+    OT__REF_KERNEL("T2: string", ot__cast_prepare_to_texts, ot__cast_run_to_texts),
+    OT__REF_KERNEL("T1: any; T2: any", cast_prepare, cast_run),
+    {0},
+};
+#define CAST                                                                                       \
+    .outputs = cast_out, .types = "T1: any string; T2: any string", .kernels = cast_kernels,       \
+    .grad = cast_grad, .identity_when = ot__identity_of_type
+const ot_op_def ot__op_cast[] = {
+    {.name = "Cast",
+     .since = 6,
+     .inputs = cast_in,
+     .attrs = cast_attrs,
+     .infer = cast_infer,
+     .flags = OT_OP_ANY_LAYOUT | OT_OP_REARRANGE,
+     CAST},
+    {0},
+};
+const ot_op_def ot__op_cast_like[] = {
+    {.name = "CastLike",
+     .since = 15,
+     .inputs = cast_like_in,
+     .attrs = cast_attrs + 1,
+     .infer = cast_like_infer,
+     .flags = OT_OP_REARRANGE,
+     CAST},
     {0},
 };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converting element types: what Cast and CastLike share.
+// Converting element types: what Cast and CastLike do with texts (cast_texts.c).
 #ifndef OT_OPS_CAST_H
 #define OT_OPS_CAST_H
 
 #include "op/op.h"
 
-void ot__cast_infer(ot_infer *c,
-                    ot_dtype to); // output 0: input 0's shape and, as far as known, elements
-extern const ot_kernel ot__cast_kernels[]; // from input 0's type to output 0's
-
-// cast_texts.c: where one of the two types is string.
-ot_status ot__cast_texts_prepare(ot_prep *p);
-ot_status ot__cast_texts_run(const ot_run *r);
+// Fails where numbers of one type cannot become those of another.
+ot_status ot__cast_check(ot_prep *p, ot_dtype to, ot_dtype from);
+ot_status ot__cast_run_texts(const ot_run *r); // texts to texts
+ot_status ot__cast_prepare_to_numbers(ot_prep *p);
+ot_status ot__cast_run_to_numbers(const ot_run *r);
+ot_status ot__cast_prepare_to_texts(ot_prep *p);
+ot_status ot__cast_run_to_texts(const ot_run *r);
 
 #endif

@@ -19,26 +19,13 @@ typedef struct room {
     char text[ROOM];
 } room;
 
-ot_status ot__cast_texts_prepare(ot_prep *p)
+ot_status ot__cast_run_texts(const ot_run *r)
 {
-    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
-    const ot_dtype number = x->dtype == OT_STRING ? y->dtype : x->dtype;
-    const double nothing = 0;
-    size_t n_bytes;
-    uint64_t made;
+    const ot_arg *x = r->in[0];
 
-    if (number == OT_STRING)
-        return OT_OK;
-    if (!ot__convert(&made, number, &nothing, OT_F64, 0))
-        return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "cannot convert %s to %s",
-                            ot_dtype_name(x->dtype), ot_dtype_name(y->dtype));
-    if (x->dtype == OT_STRING)
-        return OT_OK;
-    if ((uint64_t)y->count >= SIZE_MAX ||
-        ot__size_mul_overflows((size_t)y->count + 1, sizeof(room), &n_bytes))
-        return ot_prep_fail(p, OT_ERR_NO_MEMORY, "%" PRId64 " texts are more than can be addressed",
-                            y->count);
-    return ot_prep_state(p, n_bytes) != NULL ? OT_OK : OT_ERR_NO_MEMORY;
+    if (x->count > 0)
+        memcpy(r->out[0]->data, x->data, (size_t)x->count * sizeof(ot__string));
+    return OT_OK;
 }
 
 // ---- to numbers ----
@@ -88,8 +75,14 @@ static ot_status no_number(const ot__string *text, int64_t k, ot_dtype dtype)
                      ot_dtype_name(dtype));
 }
 
-static ot_status to_numbers(const ot_arg *y, const ot_arg *x)
+ot_status ot__cast_prepare_to_numbers(ot_prep *p)
 {
+    return ot__cast_check(p, ot_prep_out(p, 0)->dtype, OT_F64);
+}
+
+ot_status ot__cast_run_to_numbers(const ot_run *r)
+{
+    const ot_arg *x = r->in[0], *y = r->out[0];
     const ot__string *texts = x->data;
     const size_t size = ot_dtype_size(y->dtype);
 
@@ -122,27 +115,29 @@ static void write_number(char *text, ot_dtype dtype, const void *from)
     }
 }
 
-static void to_texts(const ot_arg *y, const ot_arg *x, room *rooms)
+ot_status ot__cast_prepare_to_texts(ot_prep *p)
 {
+    const ot_arg *y = ot_prep_out(p, 0);
+    size_t n_bytes;
+
+    OT_TRY(ot__cast_check(p, ot_prep_in(p, 0)->dtype, OT_F64));
+    if ((uint64_t)y->count >= SIZE_MAX ||
+        ot__size_mul_overflows((size_t)y->count + 1, sizeof(room), &n_bytes))
+        return ot_prep_fail(p, OT_ERR_NO_MEMORY, "%" PRId64 " texts are more than can be addressed",
+                            y->count);
+    return ot_prep_state(p, n_bytes) != NULL ? OT_OK : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__cast_run_to_texts(const ot_run *r)
+{
+    const ot_arg *x = r->in[0];
     const size_t size = ot_dtype_size(x->dtype);
-    ot__string *texts = y->data;
+    ot__string *texts = r->out[0]->data;
+    room *rooms = r->state;
 
     for (int64_t k = 0; k < x->count; k++) {
         write_number(rooms[k].text, x->dtype, (const char *)x->data + (size_t)k * size);
         texts[k] = (ot__string){(const uint8_t *)rooms[k].text, strlen(rooms[k].text)};
     }
-}
-
-ot_status ot__cast_texts_run(const ot_run *r)
-{
-    const ot_arg *x = r->in[0];
-    ot_arg *y = r->out[0];
-
-    if (y->dtype != OT_STRING)
-        return to_numbers(y, x);
-    if (x->dtype != OT_STRING)
-        to_texts(y, x, r->state);
-    else if (x->count > 0)
-        memcpy(y->data, x->data, (size_t)x->count * sizeof(ot__string));
     return OT_OK;
 }

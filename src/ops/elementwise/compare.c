@@ -2,8 +2,6 @@
 // The records of kernels/elementwise/compare.def, IsNaN and IsInf.
 #include "ops/elementwise/elementwise.h"
 
-#include <string.h>
-
 #define TYPES_BOOL "T: bool"
 #define TYPES_NUMBERS "T: f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
 #define TYPES_ALL TYPES_NUMBERS " bool string"
@@ -35,35 +33,9 @@ static void infer_float_test(ot_infer *c)
 
 // ---- kernels ----
 
-typedef struct compare_state {
-    ot__elementwise plan; // first: ot__pieces_run
-    ot__compare_function compare;
-} compare_state;
-
-static ot_status compare_prepare_as(ot_prep *p, ot__comparison comparison)
+static ot_status compare_prepare(ot_prep *p, ot__comparison comparison)
 {
-    compare_state *s = ot_prep_state(p, sizeof(*s));
-
-    if (s == NULL)
-        return p->status;
-    ot__elementwise_plan(&s->plan, p->out[0], p->in, p->n_in);
-    s->compare = ot__ref_compare_find(comparison, p->in[0]->dtype);
-    return OT_OK;
-}
-
-static ot_status compare_prepare(ot_prep *p)
-{
-    static const char *const names[OT__N_COMPARISONS] = {
-#define OT_COMPARISON(name, symbol, since, age, operands, types, infer, flags, y)                  \
-    [OT__COMPARE_##symbol] = #name,
-#define OT_FLOAT_TEST(symbol, y) [OT__COMPARE_##symbol] = #symbol,
-#include "kernels/elementwise/compare.def"
-    };
-    int i = 0;
-
-    while (strcmp(names[i], p->node->op->name) != 0)
-        i++;
-    return compare_prepare_as(p, (ot__comparison)i);
+    return ot__pairs_prepare(p, ot__ref_compare_find(comparison, p->in[0]->dtype));
 }
 
 static ot_status is_inf_prepare(ot_prep *p)
@@ -73,29 +45,18 @@ static ot_status is_inf_prepare(ot_prep *p)
         {OT__COMPARE_is_positive_inf, OT__COMPARE_is_inf}};
     const bool positive = ot_attr_int(p->node, "detect_positive") != 0;
 
-    return compare_prepare_as(p, tests[positive][ot_attr_int(p->node, "detect_negative") != 0]);
+    return compare_prepare(p, tests[positive][ot_attr_int(p->node, "detect_negative") != 0]);
 }
 
 static ot_status is_nan_prepare(ot_prep *p)
 {
-    return compare_prepare_as(p, OT__COMPARE_is_nan);
+    return compare_prepare(p, OT__COMPARE_is_nan);
 }
 
-static void compare_piece(void *y, const void *const *x, int64_t n, const void *context)
-{
-    ((const compare_state *)context)->compare(y, x[0], x[1], n);
-}
-
-static ot_status compare_run(const ot_run *r)
-{
-    ot__pieces_run(r, compare_piece, r->state);
-    return OT_OK;
-}
-
-static const ot_kernel compare_kernels[] = {OT__REF_KERNEL(NULL, compare_prepare, compare_run),
-                                            {0}};
-static const ot_kernel is_nan_kernels[] = {OT__REF_KERNEL(NULL, is_nan_prepare, compare_run), {0}};
-static const ot_kernel is_inf_kernels[] = {OT__REF_KERNEL(NULL, is_inf_prepare, compare_run), {0}};
+static const ot_kernel is_nan_kernels[] = {OT__REF_KERNEL(NULL, is_nan_prepare, ot__pairs_run),
+                                           {0}};
+static const ot_kernel is_inf_kernels[] = {OT__REF_KERNEL(NULL, is_inf_prepare, ot__pairs_run),
+                                           {0}};
 
 // ---- opset 1 ----
 
@@ -126,6 +87,12 @@ static const ot_attr_spec broadcast_attrs[] = {
      .upgrade = compare_upgrade},
 
 #define OT_COMPARISON(name_, symbol, since_, age, operands, types_, infer_, more_flags, y)         \
+    static ot_status symbol##_prepare(ot_prep *p)                                                  \
+    {                                                                                              \
+        return compare_prepare(p, OT__COMPARE_##symbol);                                           \
+    }                                                                                              \
+    static const ot_kernel symbol##_kernels[] = {                                                  \
+        OT__REF_KERNEL(NULL, symbol##_prepare, ot__pairs_run), {0}};                               \
     const ot_op_def ot__op_##symbol[] = {                                                          \
         RECORD_##age(name_, types_){.name = #name_,                                                \
                                     .since = since_,                                               \
@@ -133,7 +100,7 @@ static const ot_attr_spec broadcast_attrs[] = {
                                     .outputs = ot__bool_out,                                       \
                                     .types = TYPES_##types_,                                       \
                                     .infer = infer_,                                               \
-                                    .kernels = compare_kernels,                                    \
+                                    .kernels = symbol##_kernels,                                   \
                                     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | (more_flags)},     \
         {0}};
 #define OT_FLOAT_TEST(symbol, y)

@@ -71,57 +71,6 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
 
 // ---- running ----
 
-#define T uint8_t
-#define FN(name) name##_1
-#include "elementwise.tmpl.h"
-#undef T
-#undef FN
-#define T uint16_t
-#define FN(name) name##_2
-#include "elementwise.tmpl.h"
-#undef T
-#undef FN
-#define T uint32_t
-#define FN(name) name##_4
-#include "elementwise.tmpl.h"
-#undef T
-#undef FN
-#define T uint64_t
-#define FN(name) name##_8
-#include "elementwise.tmpl.h"
-#undef T
-#undef FN
-typedef struct two_words {
-    uint64_t word[2];
-} two_words;
-#define T two_words
-#define FN(name) name##_16
-#include "elementwise.tmpl.h"
-#undef T
-#undef FN
-
-static void gather(const ot__elementwise *e, const ot__operand *o, void *to, const void *x,
-                   int64_t start, int64_t n)
-{
-    switch (o->size) {
-    case 1:
-        gather_1(e, o, to, x, start, n);
-        break;
-    case 2:
-        gather_2(e, o, to, x, start, n);
-        break;
-    case 4:
-        gather_4(e, o, to, x, start, n);
-        break;
-    case 8:
-        gather_8(e, o, to, x, start, n);
-        break;
-    default:
-        gather_16(e, o, to, x, start, n);
-        break;
-    }
-}
-
 typedef struct job {
     const ot__elementwise *e;
     uint8_t *y;
@@ -147,7 +96,7 @@ static void run_pieces(void *context, int64_t first, int64_t last)
             if (o->kind == OT__OPERAND_FULL)
                 x[i] = (const uint8_t *)j->x[i] + (size_t)start * o->size;
             else if (o->kind == OT__OPERAND_GATHER || (o->kind == OT__OPERAND_SCALAR && p == first))
-                gather(e, o, gathered, j->x[i], start, n);
+                ot__ref_stretch(gathered, j->x[i], e->ndim, e->dim, o->stride, start, n, o->size);
             if (o->kind == OT__OPERAND_GATHER || o->kind == OT__OPERAND_SCALAR)
                 x[i] = gathered; // later pieces are not longer than the first
         }
@@ -183,4 +132,31 @@ void ot__pieces_run(const ot_run *r, ot__piece piece, const void *context)
     for (int i = 0; i < r->n_in; i++)
         x[i] = r->in[i] == NULL ? NULL : r->in[i]->data;
     ot__elementwise_run(e, r->out[0]->data, x, piece, context);
+}
+
+typedef struct pairs {
+    ot__elementwise plan; // first: ot__pieces_run
+    ot__pair_function function;
+} pairs;
+
+ot_status ot__pairs_prepare(ot_prep *p, ot__pair_function function)
+{
+    pairs *s = ot_prep_state(p, sizeof(*s));
+
+    if (s == NULL)
+        return p->status;
+    ot__elementwise_plan(&s->plan, p->out[0], p->in, p->n_in);
+    s->function = function;
+    return OT_OK;
+}
+
+static void pairs_piece(void *y, const void *const *x, int64_t n, const void *context)
+{
+    ((const pairs *)context)->function(y, x[0], x[1], n);
+}
+
+ot_status ot__pairs_run(const ot_run *r)
+{
+    ot__pieces_run(r, pairs_piece, r->state);
+    return OT_OK;
 }

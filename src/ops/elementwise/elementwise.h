@@ -54,11 +54,16 @@ ot_status ot__tile_run_f32_ref(const ot_run *r); // by the f64 tile
 ot_status ot__tile_run_f64(const ot_run *r);
 ot_status ot__tile_run_i32(const ot_run *r);
 ot_status ot__tile_run_i64(const ot_run *r);
+ot_status ot__tile_run_divided_i32(const ot_run *r); // OT_ERR_INVALID when input 1 has a 0
+ot_status ot__tile_run_divided_i64(const ot_run *r);
 
 // Kernels for operators with another element type out than in: `prepare` plans, with the plan first
 // in the state, `run` calls ot__pieces_run.
 ot_status ot__pieces_prepare(ot_prep *p);
 void ot__pieces_run(const ot_run *r, ot__piece piece, const void *context);
+// The same by a function of one or two operands.
+ot_status ot__pairs_prepare(ot_prep *p, ot__pair_function function);
+ot_status ot__pairs_run(const ot_run *r);
 
 // ---- what many records share (elementwise_shared.c) ----
 
@@ -76,8 +81,6 @@ bool ot__tile_read(const char **at, const ot_tile **tile, float *attrs);
 void ot__infer_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b));
 // Both: shape and known elements.
 void ot__infer_broadcast_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b));
-// OT_ERR_INVALID when input 1 holds integers, one of which is 0.
-ot_status ot__check_divisors(const ot_run *r);
 // Output 0 has the shape of input 0, to which input 1, a bias, broadcasts.
 void ot__infer_bias(ot_infer *c);
 void ot__infer_bias_gradient(ot_infer *c); // inputs dY, X, bias

@@ -70,20 +70,6 @@ void ot__infer_bias_gradient(ot_infer *c)
         ot__infer_gradient(c);
 }
 
-ot_status ot__check_divisors(const ot_run *r)
-{
-    const ot_arg *b = r->in[1];
-
-    if (b->dtype != OT_I32 && b->dtype != OT_I64)
-        return OT_OK;
-    for (int64_t k = 0; k < b->count; k++)
-        if (b->dtype == OT_I32 ? ((const int32_t *)b->data)[k] == 0
-                               : ((const int64_t *)b->data)[k] == 0)
-            return ot__error(OT_ERR_INVALID,
-                             "integer division by zero at element %" PRId64 " of the divisor", k);
-    return OT_OK;
-}
-
 // ---- tiles by name ----
 
 static bool read_tile_name(const char **at, const ot_tile **tile)

@@ -16,18 +16,6 @@ static void div_infer(ot_infer *c)
     ot__infer_broadcast_known(c, div_known);
 }
 
-static ot_status div_run_i32(const ot_run *r)
-{
-    OT_TRY(ot__check_divisors(r));
-    return ot__tile_run_i32(r);
-}
-
-static ot_status div_run_i64(const ot_run *r)
-{
-    OT_TRY(ot__check_divisors(r));
-    return ot__tile_run_i64(r);
-}
-
 // C = A / B:  dA = dC / B and dB = -dC * A / B^2, each summed over the axes that were broadcast.
 static void div_grad(ot_grad *g)
 {
@@ -52,8 +40,8 @@ static const ot_kernel div_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
-    REF("T: i32", div_run_i32),
-    REF("T: i64", div_run_i64),
+    REF("T: i32", ot__tile_run_divided_i32),
+    REF("T: i64", ot__tile_run_divided_i64),
     {0},
 };
 static const ot_tile div_tile = {.f32 = ot__simd_div_f32,

@@ -32,18 +32,6 @@ static ot_status mod_prepare(ot_prep *p)
     return ot__tile_prepare_as(p, ot_attr_int(p->node, "fmod") != 0 ? &fmod_tile : &mod_tile);
 }
 
-static ot_status mod_run_i32(const ot_run *r)
-{
-    OT_TRY(ot__check_divisors(r));
-    return ot__tile_run_i32(r);
-}
-
-static ot_status mod_run_i64(const ot_run *r)
-{
-    OT_TRY(ot__check_divisors(r));
-    return ot__tile_run_i64(r);
-}
-
 // C = A - whole(A / B) * B, where whole is floor or trunc:  dA = dC and dB = -dC * (A - C) / B,
 // each summed over the axes that were broadcast.
 static void mod_grad(ot_grad *g)
@@ -67,30 +55,14 @@ static const ot_attr_spec mod_attrs[] = {
 static const ot_kernel mod_kernels[] = {
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
-    REF("T: i32", mod_run_i32),
-    REF("T: i64", mod_run_i64),
+    REF("T: i32", ot__tile_run_divided_i32),
+    REF("T: i64", ot__tile_run_divided_i64),
     {0},
 };
-const ot_op_def ot__op_mod[] = {
-    {.name = "Mod",
-     .since = 10,
-     .inputs = ot__binary_in,
-     .outputs = ot__binary_out,
-     .attrs = mod_attrs,
-     .types = "T: f32 f64 i32 i64",
-     .infer = mod_10_infer,
-     .kernels = mod_kernels,
-     .grad = mod_grad,
-     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
-    {.name = "Mod",
-     .since = 28,
-     .inputs = ot__binary_in,
-     .outputs = ot__binary_out,
-     .attrs = mod_attrs,
-     .types = "T: f32 f64 i32 i64",
-     .infer = mod_infer,
-     .kernels = mod_kernels,
-     .grad = mod_grad,
-     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
-    {0},
-};
+#define MOD(since_, infer_)                                                                        \
+    {                                                                                              \
+        .name = "Mod", .since = since_, .inputs = ot__binary_in, .outputs = ot__binary_out,        \
+        .attrs = mod_attrs, .types = "T: f32 f64 i32 i64", .infer = infer_,                        \
+        .kernels = mod_kernels, .grad = mod_grad, .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT       \
+    }
+const ot_op_def ot__op_mod[] = {MOD(10, mod_10_infer), MOD(28, mod_infer), {0}};

@@ -218,6 +218,32 @@ ot_status ot__tile_run_i64(const ot_run *r)
     return tile_run_pieces(r, tile_piece_i64);
 }
 
+static ot_status zero_divisor(int64_t k)
+{
+    return ot__error(OT_ERR_INVALID,
+                     "integer division by zero at element %" PRId64 " of the divisor", k);
+}
+
+ot_status ot__tile_run_divided_i32(const ot_run *r)
+{
+    const int32_t *b = r->in[1]->data;
+
+    for (int64_t k = 0; k < r->in[1]->count; k++)
+        if (b[k] == 0)
+            return zero_divisor(k);
+    return ot__tile_run_i32(r);
+}
+
+ot_status ot__tile_run_divided_i64(const ot_run *r)
+{
+    const int64_t *b = r->in[1]->data;
+
+    for (int64_t k = 0; k < r->in[1]->count; k++)
+        if (b[k] == 0)
+            return zero_divisor(k);
+    return ot__tile_run_i64(r);
+}
+
 static ot_status tile_run_converted(const ot_run *r)
 {
     return tile_run_pieces(r, tile_piece_narrow);
