@@ -96,11 +96,8 @@ void ot__ref_trilu(void *y, const void *x, int64_t batch, int64_t rows, int64_t 
 
 // ---- ref_range.c ----
 
-// y[i] = start + i * delta
-void ot__ref_range_f64(double *y, double start, double delta, int64_t n);
-void ot__ref_range_f32(float *y, float start, float delta, int64_t n);
-void ot__ref_range_i64(int64_t *y, int64_t start, int64_t delta, int64_t n);
-void ot__ref_range_i32(int32_t *y, int32_t start, int32_t delta, int64_t n);
-void ot__ref_range_i16(int16_t *y, int16_t start, int16_t delta, int64_t n);
+// y[i] = start + i * delta, of an integer or floating-point type
+void ot__ref_range_ints(void *y, ot_dtype dtype, int64_t start, int64_t delta, int64_t n);
+void ot__ref_range_reals(void *y, ot_dtype dtype, double start, double delta, int64_t n);
 
 #endif

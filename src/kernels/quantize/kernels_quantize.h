@@ -21,6 +21,9 @@ typedef struct ot__quantized_data {
     ot_dtype y_dtype, x_dtype, scale_dtype, zero_point_dtype;
 } ot__quantized_data;
 
+// The integers of at most 32 bits; false for other types.
+bool ot__ref_quantized_range(ot_dtype dtype, double *low, double *high);
+
 // y = x / scale, rounded to even, + zero_point, brought into the range of y
 void ot__ref_quantize(const ot__quantized_data *d, const ot__quantization *q);
 // y = (x - zero_point) * scale

@@ -9,11 +9,12 @@ enum { PIECE = 256 };
 typedef struct job {
     const ot__quantized_data *d;
     const ot__quantization *q;
+    void (*piece)(const struct job *j, int64_t first, int64_t n);
     double low, high; // of y
     bool is_wide;     // in f64
 } job;
 
-static bool range_of(ot_dtype dtype, double *low, double *high)
+bool ot__ref_quantized_range(ot_dtype dtype, double *low, double *high)
 {
     static const struct {
         ot_dtype dtype;
@@ -109,32 +110,30 @@ static void dequantize_piece(const job *j, int64_t first, int64_t n)
     (void)ot__convert((void *)element(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
 }
 
-static void quantize_part(void *context, int64_t first, int64_t last)
+static void run_part(void *context, int64_t first, int64_t last)
 {
+    const job *j = context;
+
     for (int64_t i = first; i < last; i += PIECE)
-        quantize_piece(context, i, OT_MIN((int64_t)PIECE, last - i));
+        j->piece(j, i, OT_MIN((int64_t)PIECE, last - i));
 }
 
-static void dequantize_part(void *context, int64_t first, int64_t last)
+static void run_job(job j)
 {
-    for (int64_t i = first; i < last; i += PIECE)
-        dequantize_piece(context, i, OT_MIN((int64_t)PIECE, last - i));
+    ot__parallel_for(j.q->outer * j.q->axis * j.q->inner, OT_PAR_MIN, run_part, &j);
 }
 
 void ot__ref_quantize(const ot__quantized_data *d, const ot__quantization *q)
 {
-    job j = {.d = d, .q = q, .is_wide = d->x_dtype == OT_F64};
+    job j = {.d = d, .q = q, .piece = quantize_piece, .is_wide = d->x_dtype == OT_F64};
 
-    if (!range_of(d->y_dtype, &j.low, &j.high))
-        j.low = j.high = 0;
-    ot__parallel_for(q->outer * q->axis * q->inner, OT_PAR_MIN, quantize_part, &j);
+    ot__ref_quantized_range(d->y_dtype, &j.low, &j.high);
+    run_job(j);
 }
 
 void ot__ref_dequantize(const ot__quantized_data *d, const ot__quantization *q)
 {
-    job j = {.d = d, .q = q, .is_wide = d->y_dtype == OT_F64};
-
-    ot__parallel_for(q->outer * q->axis * q->inner, OT_PAR_MIN, dequantize_part, &j);
+    run_job((job){.d = d, .q = q, .piece = dequantize_piece, .is_wide = d->y_dtype == OT_F64});
 }
 
 #define T float

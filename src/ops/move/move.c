@@ -35,6 +35,21 @@ ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size)
                                     ot_dtype_name(x->dtype));
 }
 
+void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whole, int axis,
+                      int64_t from, ot__parts_way way)
+{
+    int64_t part_stride[OT_MAX_NDIM], whole_stride[OT_MAX_NDIM];
+    const bool to_whole = way == OT__PART_TO_WHOLE;
+
+    *s = (ot__strided){0};
+    ot__shape_strides(part, part_stride);
+    ot__shape_strides(whole, whole_stride);
+    for (int k = 0; k < part->ndim; k++)
+        ot__strided_add_axis(s, part->dim[k], to_whole ? part_stride[k] : whole_stride[k],
+                             to_whole ? whole_stride[k] : part_stride[k]);
+    *(to_whole ? &s->y_offset : &s->x_offset) = from * whole_stride[axis];
+}
+
 void ot__infer_moved(ot_infer *c, int output, const ot__strided *s)
 {
     int n;
@@ -49,6 +64,17 @@ void ot__infer_moved(ot_infer *c, int output, const ot__strided *s)
     ot__strided_simplify(&move);
     ot__ref_strided_copy(y, x, &move);
     ot_infer_set_values(c, output, y, (int)count);
+}
+
+ot_status ot__prep_strided(ot_prep *p, const ot__strided *s)
+{
+    ot__strided *state = ot_prep_state(p, sizeof(*state));
+
+    if (state == NULL)
+        return OT_ERR_NO_MEMORY;
+    *state = *s;
+    ot__strided_simplify(state);
+    return ot__prep_element_size(p, ot_prep_in(p, 0), &state->size);
 }
 
 ot_status ot__run_strided(const ot_run *r)
@@ -68,7 +94,7 @@ static ot_status prep_view(ot_prep *p)
                               ot_dtype_name(x->dtype));
 }
 
-ot_status ot__run_view(const ot_run *r)
+static ot_status run_view(const ot_run *r)
 {
     size_t n_bytes = 0;
 
@@ -77,13 +103,17 @@ ot_status ot__run_view(const ot_run *r)
     return OT_OK;
 }
 
-const ot_kernel ot__view_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = prep_view,
-     .run = ot__run_view},
-    {0},
-};
+const ot_kernel ot__view_kernels[] = {OT__REF_KERNEL(NULL, prep_view, run_view), {0}};
+
+void ot__infer_view(ot_infer *c, const ot_shape *y)
+{
+    int n;
+    const int64_t *known = ot_infer_values(c, 0, &n);
+
+    ot_infer_set(c, 0, ot_infer_dtype(c, 0), y);
+    if (known != NULL)
+        ot_infer_set_values(c, 0, known, n);
+}
 
 ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t extent)
 {

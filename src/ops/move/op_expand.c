@@ -35,14 +35,10 @@ static void expand_infer(ot_infer *c)
 
 static ot_status expand_prep(ot_prep *p)
 {
-    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
-    ot__strided *s = ot_prep_state(p, sizeof(*s));
+    ot__strided s;
 
-    if (s == NULL)
-        return OT_ERR_NO_MEMORY;
-    expand_strides(s, &x->shape, &y->shape);
-    ot__strided_simplify(s);
-    return ot__prep_element_size(p, x, &s->size);
+    expand_strides(&s, &ot_prep_in(p, 0)->shape, &ot_prep_out(p, 0)->shape);
+    return ot__prep_strided(p, &s);
 }
 
 // dX = dY summed over the axes that were repeated.
@@ -53,13 +49,7 @@ static void expand_grad(ot_grad *g)
 
 static const ot_port expand_in[] = {{"input", "T", 0}, {"shape", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port expand_out[] = {{"output", "T", 0}, {0}};
-static const ot_kernel expand_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = expand_prep,
-     .run = ot__run_strided},
-    {0},
-};
+static const ot_kernel expand_kernels[] = {OT__REF_KERNEL(NULL, expand_prep, ot__run_strided), {0}};
 const ot_op_def ot__op_expand[] = {
     {.name = "Expand",
      .since = 8,

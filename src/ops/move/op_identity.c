@@ -1,18 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "op/op.h"
-
-#include <string.h>
-
-static ot_status identity_run(const ot_run *r)
-{
-    const ot_arg *x = r->in[0];
-    size_t n_bytes;
-
-    if (ot__element_bytes(x->dtype, x->count, &n_bytes) && r->out[0]->data != x->data &&
-        n_bytes > 0)
-        memcpy(r->out[0]->data, x->data, n_bytes);
-    return OT_OK;
-}
+#include "ops/move/move.h"
 
 // Y = X:  dX = dY
 static void identity_grad(ot_grad *g)
@@ -22,10 +9,6 @@ static void identity_grad(ot_grad *g)
 
 static const ot_port identity_in[] = {{"input", "V", 0}, {0}};
 static const ot_port identity_out[] = {{"output", "V", 0}, {0}};
-static const ot_kernel identity_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = identity_run},
-    {0},
-};
 const ot_op_def ot__op_identity[] = {
     {.name = "Identity",
      .since = 1,
@@ -33,7 +16,7 @@ const ot_op_def ot__op_identity[] = {
      .outputs = identity_out,
      .types = "V: any string",
      .infer = ot__infer_same_shape,
-     .kernels = identity_kernels,
+     .kernels = ot__view_kernels,
      .grad = identity_grad,
      .flags = OT_OP_IN_PLACE | OT_OP_VIEW | OT_OP_ANY_LAYOUT,
      .identity_when = ot__identity_always},

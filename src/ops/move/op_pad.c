@@ -323,13 +323,7 @@ static const ot_attr_spec pad_attrs_2[] = {
     {.name = "value", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.0F},
     {0},
 };
-static const ot_kernel pad_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = pad_prep,
-     .run = pad_run},
-    {0},
-};
+static const ot_kernel pad_kernels[] = {OT__REF_KERNEL(NULL, pad_prep, pad_run), {0}};
 const ot_op_def ot__op_pad[] = {
     {.name = "Pad",
      .since = 2,

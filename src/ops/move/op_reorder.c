@@ -55,7 +55,7 @@ static const ot_kernel reorder_kernels[] = {
      .prepare = reorder_prepare_dnnl,
      .run = reorder_run_dnnl,
      .release = reorder_release_dnnl},
-    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = reorder_run_ref},
+    OT__REF_KERNEL(NULL, NULL, reorder_run_ref),
     {0},
 };
 const ot_op_def ot__op_reorder[] = {

@@ -51,14 +51,10 @@ static void tile_infer(ot_infer *c)
 
 static ot_status tile_prep(ot_prep *p)
 {
-    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
-    ot__strided *s = ot_prep_state(p, sizeof(*s));
+    ot__strided s;
 
-    if (s == NULL)
-        return OT_ERR_NO_MEMORY;
-    tile_strides(s, &x->shape, &y->shape);
-    ot__strided_simplify(s);
-    return ot__prep_element_size(p, x, &s->size);
+    tile_strides(&s, &ot_prep_in(p, 0)->shape, &ot_prep_out(p, 0)->shape);
+    return ot__prep_strided(p, &s);
 }
 
 // dY as [r0, x0, r1, x1, ...]: a constant shape where repeats and X's shape are.
@@ -132,13 +128,7 @@ static void tile_grad(ot_grad *g)
 
 static const ot_port tile_in[] = {{"input", "T", 0}, {"repeats", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port tile_out[] = {{"output", "T", 0}, {0}};
-static const ot_kernel tile_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = tile_prep,
-     .run = ot__run_strided},
-    {0},
-};
+static const ot_kernel tile_kernels[] = {OT__REF_KERNEL(NULL, tile_prep, ot__run_strided), {0}};
 const ot_op_def ot__op_tile[] = {
     {.name = "Tile",
      .since = 6,

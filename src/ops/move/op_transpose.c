@@ -54,16 +54,13 @@ static void transpose_infer(ot_infer *c)
 static ot_status transpose_prep(ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
-    ot__strided *s = ot_prep_state(p, sizeof(*s));
+    ot__strided s;
     ot__axes perm;
 
-    if (s == NULL)
-        return OT_ERR_NO_MEMORY;
     if (!read_perm(ot_prep_node(p), x->shape.ndim, &perm))
         return ot_prep_fail(p, OT_ERR_INVALID, "perm is not a permutation");
-    transpose_strides(s, &x->shape, &y->shape, &perm);
-    ot__strided_simplify(s);
-    return ot__prep_element_size(p, x, &s->size);
+    transpose_strides(&s, &x->shape, &y->shape, &perm);
+    return ot__prep_strided(p, &s);
 }
 
 // dX = dY with the inverse permutation.
@@ -87,13 +84,8 @@ static void transpose_grad(ot_grad *g)
 static const ot_port transpose_in[] = {{"data", "T", 0}, {0}};
 static const ot_port transpose_out[] = {{"transposed", "T", 0}, {0}};
 static const ot_attr_spec transpose_attrs[] = {{.name = "perm", .kind = OT_ATTRIBUTE_INTS}, {0}};
-static const ot_kernel transpose_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = transpose_prep,
-     .run = ot__run_strided},
-    {0},
-};
+static const ot_kernel transpose_kernels[] = {OT__REF_KERNEL(NULL, transpose_prep, ot__run_strided),
+                                              {0}};
 const ot_op_def ot__op_transpose[] = {
     {.name = "Transpose",
      .since = 1,

@@ -59,13 +59,7 @@ static const ot_port trilu_in[] = {
 static const ot_port trilu_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec trilu_attrs[] = {
     {.name = "upper", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
-static const ot_kernel trilu_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = trilu_prep,
-     .run = trilu_run},
-    {0},
-};
+static const ot_kernel trilu_kernels[] = {OT__REF_KERNEL(NULL, trilu_prep, trilu_run), {0}};
 #define TRILU                                                                                      \
     .name = "Trilu", .inputs = trilu_in, .outputs = trilu_out, .attrs = trilu_attrs,               \
     .types = "T: any", .infer = trilu_infer, .kernels = trilu_kernels, .grad = trilu_grad,         \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and zero points: for a whole tensor, along an axis, or for blocks along it.
+// QuantizeLinear and DequantizeLinear, with scales and zero points for a whole tensor, along an
+// axis, or for blocks along it.
 #include "ops/quantize/quantize.h"
 
 static int64_t block_size(const ot_node *node)
@@ -52,7 +53,7 @@ static bool check_axis(ot_infer *c, const ot_shape *x, const ot_shape *scale, in
     return true;
 }
 
-bool ot__quantize_check(ot_infer *c)
+static bool scales_fit(ot_infer *c)
 {
     const ot_shape *x = ot_infer_shape(c, OT__Q_X), *scale = ot_infer_shape(c, OT__Q_SCALE);
     const int64_t block = block_size(ot_infer_node(c));
@@ -76,7 +77,61 @@ bool ot__quantize_check(ot_infer *c)
     return block > 0 ? check_blocks(c, x, scale, axis) : check_axis(c, x, scale, axis);
 }
 
-ot_status ot__quantize_prepare(ot_prep *p)
+// ---- QuantizeLinear: Y = X / y_scale, rounded to even, + y_zero_point, in the range of a small
+// integer type ----
+
+static ot_dtype output_type(ot_infer *c)
+{
+    const ot_node *node = ot_infer_node(c);
+
+    if (ot_infer_has(c, OT__Q_ZERO_POINT))
+        return ot_infer_dtype(c, OT__Q_ZERO_POINT);
+    return ot_attr_int(node, "output_dtype") != 0 ? (ot_dtype)ot_attr_int(node, "output_dtype")
+                                                  : OT_U8;
+}
+
+static bool is_output_type(ot_dtype dtype)
+{
+    return dtype == OT_I8 || dtype == OT_U8 || dtype == OT_I16 || dtype == OT_U16 ||
+           (dtype >= OT_F8E4M3FN && dtype <= OT_F8E5M2FNUZ);
+}
+
+static void quantize_infer(ot_infer *c)
+{
+    const ot_dtype dtype = output_type(c);
+    const int64_t wanted = ot_attr_int(ot_infer_node(c), "output_dtype");
+
+    if (!is_output_type(dtype))
+        ot_infer_fail(c, "cannot quantise to element type %d (%s)", (int)dtype,
+                      ot_dtype_name(dtype));
+    else if (wanted != 0 && wanted != (int64_t)dtype)
+        ot_infer_fail(c, "output_dtype is %" PRId64 ", y_zero_point has type %d (%s)", wanted,
+                      (int)dtype, ot_dtype_name(dtype));
+    else if (scales_fit(c))
+        ot_infer_set(c, 0, dtype, ot_infer_shape(c, OT__Q_X));
+}
+
+// ---- DequantizeLinear: Y = (X - x_zero_point) * x_scale ----
+
+static void dequantize_infer(ot_infer *c)
+{
+    const int64_t wanted = ot_attr_int(ot_infer_node(c), "output_dtype");
+    const ot_dtype dtype = wanted != 0 ? (ot_dtype)wanted : ot_infer_dtype(c, OT__Q_SCALE);
+
+    if (!ot__dtype_is_float(dtype))
+        ot_infer_fail(c, "output_dtype is %" PRId64 " (%s), expected a floating-point type", wanted,
+                      ot_dtype_name(dtype));
+    else if (ot_infer_has(c, OT__Q_ZERO_POINT) &&
+             ot_infer_dtype(c, OT__Q_ZERO_POINT) != ot_infer_dtype(c, OT__Q_X))
+        ot_infer_fail(c, "x has type %s, x_zero_point %s", ot_dtype_name(ot_infer_dtype(c, 0)),
+                      ot_dtype_name(ot_infer_dtype(c, OT__Q_ZERO_POINT)));
+    else if (scales_fit(c))
+        ot_infer_set(c, 0, dtype, ot_infer_shape(c, OT__Q_X));
+}
+
+// ---- kernels ----
+
+static ot_status quantize_prepare(ot_prep *p)
 {
     const ot_node *node = ot_prep_node(p);
     const ot_arg *x = ot_prep_in(p, OT__Q_X), *scale = ot_prep_in(p, OT__Q_SCALE);
@@ -104,7 +159,7 @@ ot_status ot__quantize_prepare(ot_prep *p)
     return OT_OK;
 }
 
-ot__quantized_data ot__quantize_data(const ot_run *r)
+static ot__quantized_data data_of_run(const ot_run *r)
 {
     const ot_arg *zero = r->n_in > OT__Q_ZERO_POINT ? r->in[OT__Q_ZERO_POINT] : NULL;
 
@@ -118,3 +173,76 @@ ot__quantized_data ot__quantize_data(const ot_run *r)
                                 .zero_point_dtype =
                                     zero != NULL ? zero->dtype : OT_DTYPE_UNDEFINED};
 }
+
+static ot_status quantize_run(const ot_run *r)
+{
+    const ot__quantized_data data = data_of_run(r);
+
+    ot__ref_quantize(&data, r->state);
+    return OT_OK;
+}
+
+static ot_status dequantize_run(const ot_run *r)
+{
+    const ot__quantized_data data = data_of_run(r);
+
+    ot__ref_dequantize(&data, r->state);
+    return OT_OK;
+}
+
+// ---- records ----
+
+#define FLOATS "f32 f64 f16 bf16"
+#define FLOATS_8 "f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz"
+#define QUANTIZED "u8 i8 u16 i16 " FLOATS_8
+static const ot_port quantize_in[] = {
+    {"x", "T1", 0}, {"y_scale", "T2", 0}, {"y_zero_point", "T3", OT_PORT_OPTIONAL}, {0}};
+static const ot_port dequantize_in[] = {
+    {"x", "T1", 0}, {"x_scale", "T2", 0}, {"x_zero_point", "T1", OT_PORT_OPTIONAL}, {0}};
+static const ot_port quantize_out[] = {{"y", "T3", 0}, {0}};
+#define NUMBER(name_, otherwise)                                                                   \
+    {                                                                                              \
+        .name = name_, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = otherwise      \
+    }
+#define AXIS NUMBER("axis", 1)
+#define BLOCK NUMBER("block_size", 0)
+#define TYPE NUMBER("output_dtype", 0)
+#define PRECISION NUMBER("precision", 0)
+#define SATURATE NUMBER("saturate", 1)
+static const ot_attr_spec attrs_10[] = {AXIS, {0}};
+static const ot_attr_spec quantize_attrs_19[] = {AXIS, SATURATE, {0}};
+static const ot_attr_spec quantize_attrs_21[] = {AXIS, BLOCK, TYPE, SATURATE, {0}};
+static const ot_attr_spec quantize_attrs_23[] = {AXIS, BLOCK, TYPE, PRECISION, SATURATE, {0}};
+static const ot_attr_spec dequantize_attrs_21[] = {AXIS, BLOCK, {0}};
+static const ot_attr_spec dequantize_attrs_23[] = {AXIS, BLOCK, TYPE, {0}};
+static const ot_kernel quantize_kernels[] = {OT__REF_KERNEL(NULL, quantize_prepare, quantize_run),
+                                             {0}};
+static const ot_kernel dequantize_kernels[] = {
+    OT__REF_KERNEL(NULL, quantize_prepare, dequantize_run), {0}};
+#define QUANTIZE(since_, attrs_)                                                                   \
+    {                                                                                              \
+        .name = "QuantizeLinear", .since = since_, .inputs = quantize_in, .outputs = quantize_out, \
+        .attrs = attrs_, .types = "T1: " FLOATS " i32; T2: " FLOATS "; T3: " QUANTIZED,            \
+        .infer = quantize_infer, .kernels = quantize_kernels, .flags = OT_OP_NO_GRAD               \
+    }
+const ot_op_def ot__op_quantize_linear[] = {
+    QUANTIZE(10, attrs_10),
+    QUANTIZE(19, quantize_attrs_19),
+    QUANTIZE(21, quantize_attrs_21),
+    QUANTIZE(23, quantize_attrs_23),
+    {0},
+};
+#define DEQUANTIZE(since_, attrs_)                                                                 \
+    {                                                                                              \
+        .name = "DequantizeLinear", .since = since_, .inputs = dequantize_in,                      \
+        .outputs = quantize_out, .attrs = attrs_,                                                  \
+        .types = "T1: u8 i8 u16 i16 i32 " FLOATS_8 "; T2: " FLOATS "; T3: " FLOATS,                \
+        .infer = dequantize_infer, .kernels = dequantize_kernels, .flags = OT_OP_NO_GRAD,          \
+        .train = ot__dequantize_train                                                              \
+    }
+const ot_op_def ot__op_dequantize_linear[] = {
+    DEQUANTIZE(10, attrs_10),
+    DEQUANTIZE(21, dequantize_attrs_21),
+    DEQUANTIZE(23, dequantize_attrs_23),
+    {0},
+};

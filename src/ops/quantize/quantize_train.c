@@ -39,28 +39,8 @@ static bool are_equal(const ot_value *a, const ot_value *b)
 }
 
 typedef struct range {
-    int64_t low, high;
+    double low, high; // integers
 } range;
-
-static bool range_of(ot_dtype dtype, range *out)
-{
-    switch (dtype) {
-    case OT_I8:
-        *out = (range){INT8_MIN, INT8_MAX};
-        return true;
-    case OT_U8:
-        *out = (range){0, UINT8_MAX};
-        return true;
-    case OT_I16:
-        *out = (range){INT16_MIN, INT16_MAX};
-        return true;
-    case OT_U16:
-        *out = (range){0, UINT16_MAX};
-        return true;
-    default:
-        return false;
-    }
-}
 
 typedef struct pair {
     ot_value *x, *scale, *zero; // zero may be NULL
@@ -101,7 +81,8 @@ static bool find_pair(const ot_node *dq, pair *p)
            has_type(p->scale, dtype) && are_equal(p->scale, input(dq, OT__Q_SCALE)) &&
            are_equal(p->zero, input(dq, OT__Q_ZERO_POINT)) && ot_attr_int(q, "block_size") == 0 &&
            ot_attr_int(dq, "block_size") == 0 && ot_attr_int(q, "precision") == 0 &&
-           range_of(q->outputs[0]->dtype, &p->range) && read_axis(q, dq, p);
+           ot__ref_quantized_range(q->outputs[0]->dtype, &p->range.low, &p->range.high) &&
+           read_axis(q, dq, p);
 }
 
 // ---- their form ----
@@ -114,8 +95,8 @@ static ot_value *emit_fake_quant(ot_grad *g, ot_value *x, ot_value *scale, ot_va
                         ? NULL
                         : ot_emit(g, "com.microsoft.FakeQuant", NULL, in, 3, 2);
 
-    ot_emit_int(g, node, "quant_min", r.low);
-    ot_emit_int(g, node, "quant_max", r.high);
+    ot_emit_int(g, node, "quant_min", (int64_t)r.low);
+    ot_emit_int(g, node, "quant_max", (int64_t)r.high);
     return ot_emit_output(g, node, 0);
 }
 
@@ -147,7 +128,7 @@ static ot_value *emit_scales(ot_grad *g, const pair *p)
 // Where zero points differ, too, it only rounds, and the range that is left of theirs is cut here.
 static ot_value *emit_by_axis(ot_grad *g, const pair *p)
 {
-    static const range all = {-(INT64_C(1) << 23), INT64_C(1) << 23}; // integers in f32
+    static const range all = {-8388608.0, 8388608.0}; // 2^23: integers in f32
     ot_value *scales = emit_scales(g, p), *x = ot_emit2(g, "Div", p->x, scales);
     ot_value *one = ot_emit_constant(g, 1, p->x), *zero = ot_emit_constant(g, 0, p->x);
     ot_value *y, *low, *high, *points, *lowered;
@@ -155,8 +136,8 @@ static ot_value *emit_by_axis(ot_grad *g, const pair *p)
     if (equals_zero(p->zero))
         return ot_emit2(g, "Mul", emit_fake_quant(g, x, one, zero, p->range), scales);
     points = along_axis(g, p, ot_emit_cast(g, p->zero, p->x->dtype));
-    low = ot_emit2(g, "Sub", ot_emit_constant(g, (double)p->range.low, p->x), points);
-    high = ot_emit2(g, "Sub", ot_emit_constant(g, (double)p->range.high, p->x), points);
+    low = ot_emit2(g, "Sub", ot_emit_constant(g, p->range.low, p->x), points);
+    high = ot_emit2(g, "Sub", ot_emit_constant(g, p->range.high, p->x), points);
     y = emit_fake_quant(g, x, one, zero, all);
     lowered = ot_emit3(g, "Where", ot_emit2(g, "Greater", y, high), high, y);
     y = ot_emit3(g, "Where", ot_emit2(g, "Less", y, low), low, lowered);

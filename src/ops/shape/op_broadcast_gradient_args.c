@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "op/op.h"
+#include "ops/move/move.h"
 
 // The axes, last to first, along which a value of shape `own` was stretched beside one of shape
 // `other`.
@@ -19,21 +19,13 @@ static int stretched_axes(const int64_t *own, int n_own, const int64_t *other, i
     return n;
 }
 
-static bool are_numbers(const int64_t *values, int n)
-{
-    for (int k = 0; k < n; k++)
-        if (!ot_dim_is_number(values[k]))
-            return false;
-    return true;
-}
-
 static void broadcast_gradient_args_infer(ot_infer *c)
 {
     int64_t axes[OT_MAX_KNOWN];
     int n_a, n_b, n;
     const int64_t *a = ot_infer_values(c, 0, &n_a), *b = ot_infer_values(c, 1, &n_b);
 
-    if (a == NULL || b == NULL || !are_numbers(a, n_a) || !are_numbers(b, n_b)) {
+    if (a == NULL || b == NULL || !ot__all_numbers(a, n_a) || !ot__all_numbers(b, n_b)) {
         for (int i = 0; i < 2; i++)
             ot_infer_set(c, i, OT_I64, &OT_SHAPE(ot_dim_unknown()));
         return;
@@ -71,13 +63,9 @@ static const ot_port broadcast_gradient_args_in[] = {
 static const ot_port broadcast_gradient_args_out[] = {
     {"a_axes", "i64", OT_PORT_OPTIONAL}, {"b_axes", "i64", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel broadcast_gradient_args_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .run = broadcast_gradient_args_run},
-    {0},
-};
+    OT__REF_KERNEL(NULL, NULL, broadcast_gradient_args_run), {0}};
 const ot_op_def ot__op_broadcast_gradient_args[] = {
-    {.domain = "com.microsoft",
+    {.domain = OT__MS,
      .name = "BroadcastGradientArgs",
      .since = 1,
      .inputs = broadcast_gradient_args_in,

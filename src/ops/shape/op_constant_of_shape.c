@@ -67,12 +67,7 @@ static const ot_port constant_of_shape_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec constant_of_shape_attrs[] = {
     {.name = "value", .kind = OT_ATTRIBUTE_TENSOR}, {0}};
 static const ot_kernel constant_of_shape_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = constant_of_shape_prep,
-     .run = constant_of_shape_run},
-    {0},
-};
+    OT__REF_KERNEL(NULL, constant_of_shape_prep, constant_of_shape_run), {0}};
 const ot_op_def ot__op_constant_of_shape[] = {
     {.name = "ConstantOfShape",
      .since = 9,

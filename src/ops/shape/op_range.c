@@ -119,48 +119,35 @@ static void range_infer(ot_infer *c)
         infer_reals(c);
 }
 
-// An element of a kernel's input as a real number.
-static double real_of(const ot_arg *x)
+static ot_status check_count(const ot_arg *y, int64_t count)
 {
-    double value = 0;
-
-    ot__convert(&value, OT_F64, x->data, x->dtype, 1);
-    return value;
+    return count == y->count
+               ? OT_OK
+               : ot__error(OT_ERR_INVALID, "%" PRId64 " elements, %" PRId64 " were planned", count,
+                           y->count);
 }
 
-static int64_t int_of(const ot_arg *x)
+static ot_status range_run_ints(const ot_run *r)
 {
-    int64_t value = 0;
+    const ot_arg *y = r->out[0];
+    int64_t in[3];
 
-    ot__convert(&value, OT_I64, x->data, x->dtype, 1);
-    return value;
+    for (int i = 0; i < 3; i++)
+        ot__convert(&in[i], OT_I64, r->in[i]->data, y->dtype, 1);
+    OT_TRY(check_count(y, count_ints(in[START], in[LIMIT], in[DELTA])));
+    ot__ref_range_ints(y->data, y->dtype, in[START], in[DELTA], y->count);
+    return OT_OK;
 }
 
-static ot_status range_run(const ot_run *r)
+static ot_status range_run_reals(const ot_run *r)
 {
-    const ot_arg *y = r->out[0], *in[3] = {r->in[START], r->in[LIMIT], r->in[DELTA]};
-    const bool is_int = ot__dtype_is_int(y->dtype);
-    const int64_t count = is_int ? count_ints(int_of(in[0]), int_of(in[1]), int_of(in[2]))
-                                 : count_reals(real_of(in[0]), real_of(in[1]), real_of(in[2]));
+    const ot_arg *y = r->out[0];
+    double in[3];
 
-    if (count != y->count)
-        return ot__error(OT_ERR_INVALID, "%" PRId64 " elements, %" PRId64 " were planned", count,
-                         y->count);
-    if (y->dtype == OT_I64)
-        ot__ref_range_i64(y->data, int_of(in[0]), int_of(in[2]), count);
-    else if (y->dtype == OT_I32)
-        ot__ref_range_i32(y->data, (int32_t)int_of(in[0]), (int32_t)int_of(in[2]), count);
-    else if (y->dtype == OT_I16)
-        ot__ref_range_i16(y->data, (int16_t)int_of(in[0]), (int16_t)int_of(in[2]), count);
-    else if (y->dtype == OT_F64)
-        ot__ref_range_f64(y->data, real_of(in[0]), real_of(in[2]), count);
-    else if (y->dtype == OT_F32)
-        ot__ref_range_f32(y->data, (float)real_of(in[0]), (float)real_of(in[2]), count);
-    for (int64_t i = 0; (y->dtype == OT_F16 || y->dtype == OT_BF16) && i < count; i++) {
-        const double value = real_of(in[0]) + (double)i * real_of(in[2]);
-
-        ot__convert((uint16_t *)y->data + i, y->dtype, &value, OT_F64, 1);
-    }
+    for (int i = 0; i < 3; i++)
+        ot__convert(&in[i], OT_F64, r->in[i]->data, y->dtype, 1);
+    OT_TRY(check_count(y, count_reals(in[START], in[LIMIT], in[DELTA])));
+    ot__ref_range_reals(y->data, y->dtype, in[START], in[DELTA], y->count);
     return OT_OK;
 }
 
@@ -174,7 +161,8 @@ static const ot_port range_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec range_attrs_27[] = {
     {.name = "stash_type", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
 static const ot_kernel range_kernels[] = {
-    {.name = "ref", .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .run = range_run},
+    OT__REF_KERNEL("T: i16 i32 i64", NULL, range_run_ints),
+    OT__REF_KERNEL("T: f32 f64 f16 bf16", NULL, range_run_reals),
     {0},
 };
 #define RANGE                                                                                      \

@@ -96,10 +96,7 @@ static void reshape_infer(ot_infer *c)
             y.dim[inferred] = ot_dim_unknown();
         settle_inferred(c, &sides, &y);
     }
-    ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
-    target = ot_infer_values(c, 0, &n); // integers keep what is known of them
-    if (target != NULL)
-        ot_infer_set_values(c, 0, target, n);
+    ot__infer_view(c, &y);
 }
 
 // dX = dY in X's shape.
@@ -114,9 +111,10 @@ static const ot_attr_spec reshape_attrs[] = {
     {.name = "allowzero", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
 #define RESHAPE                                                                                    \
     .name = "Reshape", .inputs = reshape_in, .outputs = reshape_out, .types = "T: any string",     \
-    .infer = reshape_infer, .kernels = ot__view_kernels, .grad = reshape_grad, .flags = OT_OP_VIEW
+    .infer = reshape_infer, .kernels = ot__view_kernels, .grad = reshape_grad,                     \
+    .flags = OT_OP_VIEW, .identity_when = ot__identity_of_shape
 const ot_op_def ot__op_reshape[] = {
-    {RESHAPE, .since = 5, .identity_when = ot__identity_of_shape},
-    {RESHAPE, .since = 14, .identity_when = ot__identity_of_shape, .attrs = reshape_attrs},
+    {RESHAPE, .since = 5},
+    {RESHAPE, .since = 14, .attrs = reshape_attrs},
     {0},
 };

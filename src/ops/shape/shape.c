@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape: the extents of a tensor, or of the axes start .. end-1.
+// Shape: the extents of a tensor, or of the axes start .. end-1. Size: the number of elements.
 #include "ops/move/move.h"
 
 // start and end brought to 0..ndim; both are clamped, never out of range.
@@ -24,7 +24,7 @@ static void shape_infer(ot_infer *c)
     ot_infer_set_values(c, 0, x->dim + start, end - start);
 }
 
-static ot_status shape_prep(ot_prep *p)
+static ot_status shape_prepare(ot_prep *p)
 {
     int *start = ot_prep_state(p, sizeof(*start));
     int end;
@@ -44,25 +44,43 @@ static ot_status shape_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port shape_in[] = {{"data", "T", OT_PORT_NO_GRAD}, {0}};
+static void size_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, 0);
+    int64_t count = 1;
+
+    for (int k = 0; k < x->ndim; k++)
+        count = ot_infer_mul(c, count, x->dim[k]);
+    ot_infer_set(c, 0, OT_I64, &OT_SHAPE_SCALAR);
+    ot_infer_set_values(c, 0, &count, 1);
+}
+
+static ot_status size_run(const ot_run *r)
+{
+    *(int64_t *)r->out[0]->data = r->in[0]->count;
+    return OT_OK;
+}
+
+static const ot_port extents_in[] = {{"data", "T", OT_PORT_NO_GRAD}, {0}};
 static const ot_port shape_out[] = {{"shape", "i64", 0}, {0}};
+static const ot_port size_out[] = {{"size", "i64", 0}, {0}};
 static const ot_attr_spec shape_attrs[] = {
     {.name = "start", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {.name = "end", .kind = OT_ATTRIBUTE_INT},
     {0},
 };
-static const ot_kernel shape_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = shape_prep,
-     .run = shape_run},
+static const ot_kernel shape_kernels[] = {OT__REF_KERNEL(NULL, shape_prepare, shape_run), {0}};
+static const ot_kernel size_kernels[] = {OT__REF_KERNEL(NULL, NULL, size_run), {0}};
+#define EXTENTS(name_, symbol, since_)                                                             \
+    .name = name_, .since = since_, .inputs = extents_in, .outputs = symbol##_out,                 \
+    .types = "T: any string", .infer = symbol##_infer, .kernels = symbol##_kernels,                \
+    .flags = OT_OP_NO_GRAD | OT_OP_SHAPE_ONLY
+const ot_op_def ot__op_shape[] = {
+    {EXTENTS("Shape", shape, 1)},
+    {EXTENTS("Shape", shape, 15), .attrs = shape_attrs},
     {0},
 };
-#define SHAPE                                                                                      \
-    .name = "Shape", .inputs = shape_in, .outputs = shape_out, .types = "T: any string",           \
-    .infer = shape_infer, .kernels = shape_kernels, .flags = OT_OP_NO_GRAD | OT_OP_SHAPE_ONLY
-const ot_op_def ot__op_shape[] = {
-    {SHAPE, .since = 1},
-    {SHAPE, .since = 15, .attrs = shape_attrs},
+const ot_op_def ot__op_size[] = {
+    {EXTENTS("Size", size, 1)},
     {0},
 };

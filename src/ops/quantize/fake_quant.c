@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FakeQuant: Y is what is left of X by quantising and back; the mask says where it was in the
-// range.
-#include "ops/move/move.h"
-
+// range. FakeQuantGrad: dX = dY where the mask is true, else 0.
 #include "kernels/kernels.h"
+#include "op/op.h"
 
 enum { IN_X, IN_SCALE, IN_ZERO_POINT };
 
@@ -22,13 +21,13 @@ static void fake_quant_infer(ot_infer *c)
     ot_infer_set(c, 1, OT_BOOL, ot_infer_shape(c, IN_X));
 }
 
-typedef struct range {
+typedef struct fake_quant_range {
     double low, high;
-} range;
+} fake_quant_range;
 
 static ot_status fake_quant_prepare(ot_prep *p)
 {
-    range *state = ot_prep_state(p, sizeof *state);
+    fake_quant_range *state = ot_prep_state(p, sizeof *state);
 
     if (state == NULL)
         return OT_ERR_NO_MEMORY;
@@ -37,26 +36,36 @@ static ot_status fake_quant_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static double number(const ot_arg *arg)
+static uint8_t *mask_of_run(const ot_run *r)
 {
-    return arg->dtype == OT_F32 ? (double)*(const float *)arg->data : *(const double *)arg->data;
+    return r->n_out > 1 && r->out[1] != NULL ? r->out[1]->data : NULL;
 }
 
-static ot_status fake_quant_run(const ot_run *r)
+static ot_status fake_quant_run_f32(const ot_run *r)
 {
-    const range *state = r->state;
+    const fake_quant_range *state = r->state;
     const ot_arg *x = r->in[IN_X];
-    const double scale = number(r->in[IN_SCALE]), zero = number(r->in[IN_ZERO_POINT]);
-    void *mask = r->n_out > 1 && r->out[1] != NULL ? r->out[1]->data : NULL;
+    const float scale = *(const float *)r->in[IN_SCALE]->data;
+    const float zero = *(const float *)r->in[IN_ZERO_POINT]->data;
 
     if (scale == 0)
         return ot__error(OT_ERR_INVALID, "the scale is 0");
-    if (x->dtype == OT_F32)
-        ot__ref_fake_quant_f32(r->out[0]->data, mask, x->data, x->count, (float)scale, (float)zero,
-                               (float)state->low, (float)state->high);
-    else
-        ot__ref_fake_quant_f64(r->out[0]->data, mask, x->data, x->count, scale, zero, state->low,
-                               state->high);
+    ot__ref_fake_quant_f32(r->out[0]->data, mask_of_run(r), x->data, x->count, scale, zero,
+                           (float)state->low, (float)state->high);
+    return OT_OK;
+}
+
+static ot_status fake_quant_run_f64(const ot_run *r)
+{
+    const fake_quant_range *state = r->state;
+    const ot_arg *x = r->in[IN_X];
+    const double scale = *(const double *)r->in[IN_SCALE]->data;
+    const double zero = *(const double *)r->in[IN_ZERO_POINT]->data;
+
+    if (scale == 0)
+        return ot__error(OT_ERR_INVALID, "the scale is 0");
+    ot__ref_fake_quant_f64(r->out[0]->data, mask_of_run(r), x->data, x->count, scale, zero,
+                           state->low, state->high);
     return OT_OK;
 }
 
@@ -101,10 +110,8 @@ static const ot_attr_spec fake_quant_attrs[] = {
     {0},
 };
 static const ot_kernel fake_quant_kernels[] = {
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = fake_quant_prepare,
-     .run = fake_quant_run},
+    OT__REF_KERNEL("T: f32", fake_quant_prepare, fake_quant_run_f32),
+    OT__REF_KERNEL("T: f64", fake_quant_prepare, fake_quant_run_f64),
     {0},
 };
 const ot_op_def ot__op_fake_quant[] = {
@@ -119,5 +126,53 @@ const ot_op_def ot__op_fake_quant[] = {
      .kernels = fake_quant_kernels,
      .grad = fake_quant_grad,
      .expand = fake_quant_expand},
+    {0},
+};
+
+// ---- FakeQuantGrad ----
+
+static void fake_quant_grad_infer(ot_infer *c)
+{
+    if (ot__infer_matches(c, 0, 1))
+        ot_infer_set(c, 0, ot_infer_dtype(c, 0), ot_infer_shape(c, 0));
+}
+
+static ot_status fake_quant_grad_run_f32(const ot_run *r)
+{
+    ot__ref_mask_scale_f32(r->out[0]->data, r->in[0]->data, r->in[1]->data, 1, r->in[0]->count);
+    return OT_OK;
+}
+
+static ot_status fake_quant_grad_run_f64(const ot_run *r)
+{
+    ot__ref_mask_scale_f64(r->out[0]->data, r->in[0]->data, r->in[1]->data, 1, r->in[0]->count);
+    return OT_OK;
+}
+
+static void fake_quant_grad_expand(ot_grad *g)
+{
+    ot_value *dy = ot_grad_x(g, 0);
+
+    ot_expand_set(g, 0, ot_emit3(g, "Where", ot_grad_x(g, 1), dy, ot_emit_constant(g, 0, dy)));
+}
+
+static const ot_port fake_quant_grad_in[] = {{"dY", "T", 0}, {"mask", "bool", 0}, {0}};
+static const ot_port fake_quant_grad_out[] = {{"dX", "T", 0}, {0}};
+static const ot_kernel fake_quant_grad_kernels[] = {
+    OT__REF_KERNEL("T: f32", NULL, fake_quant_grad_run_f32),
+    OT__REF_KERNEL("T: f64", NULL, fake_quant_grad_run_f64),
+    {0},
+};
+const ot_op_def ot__op_fake_quant_grad[] = {
+    {.domain = OT__MS,
+     .name = "FakeQuantGrad",
+     .since = 1,
+     .inputs = fake_quant_grad_in,
+     .outputs = fake_quant_grad_out,
+     .types = "T: f32 f64",
+     .infer = fake_quant_grad_infer,
+     .kernels = fake_quant_grad_kernels,
+     .flags = OT_OP_NO_GRAD,
+     .expand = fake_quant_grad_expand},
     {0},
 };
