@@ -38,7 +38,7 @@ static bool accept(reader *r, char c)
     return true;
 }
 
-static ot_status read_number(reader *r, number *out)
+static ot_status read_attr_number(reader *r, number *out)
 {
     char text[64];
     size_t length;
@@ -57,12 +57,12 @@ static ot_status read_number(reader *r, number *out)
     return OT_OK;
 }
 
-static ot_status read_numbers(reader *r, char end, number *list, int *n)
+static ot_status read_attr_numbers(reader *r, char end, number *list, int *n)
 {
     for (*n = 0; !accept(r, end); (*n)++) {
         if (*n == MAX_LIST)
             return malformed(r, "a shorter list");
-        OT_TRY(read_number(r, &list[*n]));
+        OT_TRY(read_attr_number(r, &list[*n]));
     }
     return OT_OK;
 }
@@ -83,7 +83,7 @@ static ot_status made(bool done)
     return done ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
-static ot_status set_list(reader *r)
+static ot_status set_attr_list(reader *r)
 {
     number list[MAX_LIST];
     int64_t ints[MAX_LIST];
@@ -92,7 +92,7 @@ static ot_status set_list(reader *r)
     ot_attr *a;
     int n;
 
-    OT_TRY(read_numbers(r, ']', list, &n));
+    OT_TRY(read_attr_numbers(r, ']', list, &n));
     for (int k = 0; k < n; k++) {
         all_int = all_int && list[k].is_int;
         ints[k] = list[k].i;
@@ -111,7 +111,7 @@ static ot_status set_list(reader *r)
 }
 
 // The rest of a string whose opening quote is read.
-static ot_status read_string(reader *r, const char **out)
+static ot_status read_attr_string(reader *r, const char **out)
 {
     const size_t length = strcspn(r->at, "\"");
 
@@ -126,7 +126,7 @@ static ot_status set_string(reader *r)
 {
     const char *text = NULL;
 
-    OT_TRY(read_string(r, &text));
+    OT_TRY(read_attr_string(r, &text));
     return made(ot__node_set_string(r->node, r->name, text));
 }
 
@@ -143,7 +143,7 @@ static ot_status set_strings(reader *r)
             return malformed(r, "a shorter list");
         if (!accept(r, '"'))
             return malformed(r, "a string");
-        OT_TRY(read_string(r, &text));
+        OT_TRY(read_attr_string(r, &text));
         list[n] = (ot__string){(const uint8_t *)text, strlen(text)};
     }
     kept = ot__arena_memdup(r->node->graph->model->arena, list, (size_t)n * sizeof *list);
@@ -173,7 +173,7 @@ static ot_status set_tensor(reader *r)
     if (!ot__dtype_from_name(name, &dtype))
         return malformed(r, "an element type");
     r->at += length + 1;
-    OT_TRY(read_numbers(r, ']', list, &n));
+    OT_TRY(read_attr_numbers(r, ']', list, &n));
     if (n > OT_MAX_NDIM)
         return malformed(r, "fewer axes");
     shape.ndim = n;
@@ -184,7 +184,7 @@ static ot_status set_tensor(reader *r)
         return OT_ERR_NO_MEMORY;
     if (!accept(r, '{'))
         return malformed(r, "'{'");
-    OT_TRY(read_numbers(r, '}', list, &n));
+    OT_TRY(read_attr_numbers(r, '}', list, &n));
     if (n != ot_tensor_count(tensor))
         return malformed(r, "as many elements as the shape has");
     for (int k = 0; k < n; k++) {
@@ -202,18 +202,18 @@ static ot_status set_number(reader *r)
 {
     number value;
 
-    OT_TRY(read_number(r, &value));
+    OT_TRY(read_attr_number(r, &value));
     if (value.is_int && wanted_kind(r) != OT_ATTR_FLOAT)
         return made(ot__node_set_int(r->node, r->name, value.i));
     return made(ot__node_set_float(r->node, r->name, (float)value.f));
 }
 
-static ot_status set_value(reader *r)
+static ot_status set_attr_value(reader *r)
 {
     skip(r);
     if (accept(r, '[')) {
         skip(r);
-        return *r->at == '"' ? set_strings(r) : set_list(r);
+        return *r->at == '"' ? set_strings(r) : set_attr_list(r);
     }
     if (accept(r, '"'))
         return set_string(r);
@@ -236,7 +236,7 @@ ot_status ot__node_set_attrs_text(ot_node *node, const char *text)
         r.at += length;
         if (!accept(&r, '='))
             return malformed(&r, "'='");
-        OT_TRY(set_value(&r));
+        OT_TRY(set_attr_value(&r));
     }
     return OT_OK;
 }

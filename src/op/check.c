@@ -163,7 +163,8 @@ ot_dtype ot__op_bound_type(const ot_op_def *op, const ot__op_types *types, const
     return OT_DTYPE_UNDEFINED;
 }
 
-static ot_status check_type(const ot_node *node, int i, const ot_port *port, ot__op_types *types)
+static ot_status check_input_type(const ot_node *node, int i, const ot_port *port,
+                                  ot__op_types *types)
 {
     const ot_dtype dtype = node->inputs[i]->dtype;
     const uint64_t set = ot__op_type_set(node->op, port->type);
@@ -212,7 +213,7 @@ ot_status ot__op_check_types(const ot_node *node, ot__op_types *types)
                                                             : "neither tensor nor sequence",
                              has_flag(port, OT_PORT_SEQUENCE) ? "a sequence" : "a tensor");
         if (x->dtype != OT_DTYPE_UNDEFINED)
-            OT_TRY(check_type(node, i, port, types));
+            OT_TRY(check_input_type(node, i, port, types));
     }
     return OT_OK;
 }
@@ -254,7 +255,7 @@ static const ot_attr_spec *find_spec(const ot_op_def *op, const char *name)
     return NULL;
 }
 
-static ot_status check_attrs(const ot_node *node)
+static ot_status check_node_attrs(const ot_node *node)
 {
     char label[160];
 
@@ -283,7 +284,7 @@ ot_status ot__op_check_node(const ot_node *node)
 {
     OT_TRY(check_ports(node, node->op->inputs, node->inputs, node->n_inputs, "input"));
     OT_TRY(check_ports(node, node->op->outputs, node->outputs, node->n_outputs, "output"));
-    return check_attrs(node);
+    return check_node_attrs(node);
 }
 
 // ---- attributes ----

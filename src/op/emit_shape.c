@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emitting what depends on a value's shape: the shape itself, reshapes, and the sum that undoes
 // broadcasting.
-#include "op/grad.h"
-
-static bool same_dims(const ot_value *a, const ot_value *b)
-{
-    if (!a->has_shape || !b->has_shape || a->shape.ndim != b->shape.ndim)
-        return false;
-    for (int k = 0; k < a->shape.ndim; k++)
-        if (!ot__dim_same(a->shape.dim[k], b->shape.dim[k]))
-            return false;
-    return true;
-}
+#include "op/expand.h"
 
 ot_value *ot_emit_shape(ot_grad *g, ot_value *x)
 {
@@ -24,19 +14,13 @@ ot_value *ot_emit_shape(ot_grad *g, ot_value *x)
 
 ot_value *ot_emit_zeros_like(ot_grad *g, ot_value *x)
 {
-    ot_value *shape = ot_emit_shape(g, x);
-    ot_node *node = shape == NULL ? NULL : ot_emit(g, "ConstantOfShape", NULL, &shape, 1, 1);
-
-    if (node == NULL)
-        return NULL;
-    ot__build_number(&g->build, node, "value", x->dtype, 0.0);
-    return ot_emit_output(g, node, 0);
+    return ot__emit_zeros(g, ot_emit_shape(g, x), x);
 }
 
 typedef enum reshape_way { BY_CONSTANT, BY_SHAPE, EMPTY } reshape_way;
 
 // Numbers and at most one other extent, which a Reshape finds by itself, make a constant target.
-static reshape_way find_target(const ot_value *x, ot_shape *target)
+static reshape_way reshape_target(const ot_value *x, ot_shape *target)
 {
     int n_open = 0, n_zero = 0;
 
@@ -61,9 +45,9 @@ ot_value *ot_emit_reshape_like(ot_grad *g, ot_value *v, ot_value *x)
     reshape_way way;
     ot_value *y;
 
-    if (g->build.status != OT_OK || v == NULL || x == NULL || same_dims(v, x))
+    if (g->build.status != OT_OK || v == NULL || x == NULL || ot__values_same_shape(v, x))
         return v;
-    way = find_target(x, &target);
+    way = reshape_target(x, &target);
     if (way == EMPTY)
         return ot_emit_zeros_like(g, x);
     y = ot_emit2(g, "Reshape", v,
@@ -104,9 +88,7 @@ static ot_value *reduce_static(ot_grad *g, ot_value *dy, ot_value *x, const int6
 {
     const int extra = dy->shape.ndim - x->shape.ndim;
     const bool keep = n > extra; // some axis of extent 1 stays
-    ot_value *inputs[] = {dy, ot_emit_constant_i64(g, axes, n)};
-    ot_value *sum = ot_emit_output(
-        g, ot_emit(g, "ReduceSum", keep ? "keepdims = 1" : "keepdims = 0", inputs, 2, 1), 0);
+    ot_value *sum = ot__emit_sum(g, dy, axes, n, keep);
 
     // The leading axes come first in `axes`.
     return keep && extra > 0 ? ot_emit2(g, "Squeeze", sum, ot_emit_constant_i64(g, axes, extra))

@@ -48,8 +48,8 @@ static ot_status evaluation_alloc(evaluation *e, int n_in, int n_out)
 
 // Values for the node's outputs under their own names (random operators draw by name) and for its
 // inputs.
-static ot_status make_values(evaluation *e, const ot_node *from, const ot_tensor *const *in,
-                             ot_value **inputs, ot_value **outputs)
+static ot_status make_scratch_values(evaluation *e, const ot_node *from, const ot_tensor *const *in,
+                                     ot_value **inputs, ot_value **outputs)
 {
     ot_graph *graph = e->model->graph;
 
@@ -70,7 +70,7 @@ static ot_status make_values(evaluation *e, const ot_node *from, const ot_tensor
     return OT_OK;
 }
 
-static ot_status build(evaluation *e, const ot_node *from, const ot_tensor *const *in)
+static ot_status build_scratch(evaluation *e, const ot_node *from, const ot_tensor *const *in)
 {
     ot_value **values;
     const ot_model *model = from->graph->model;
@@ -81,7 +81,7 @@ static ot_status build(evaluation *e, const ot_node *from, const ot_tensor *cons
     values =
         ot__arena_alloc(e->model->arena, (size_t)(e->n_in + e->n_out + 1) * sizeof(ot_value *));
     OT_TRY(no_memory_unless(values != NULL));
-    OT_TRY(make_values(e, from, in, values, values + e->n_in));
+    OT_TRY(make_scratch_values(e, from, in, values, values + e->n_in));
     e->node = ot__graph_add_node(e->model->graph, from->domain, from->op_type, from->name, values,
                                  e->n_in, values + e->n_in, e->n_out);
     OT_TRY(no_memory_unless(e->node != NULL && ot__node_copy_attrs(e->node, from)));
@@ -171,15 +171,15 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
     return st;
 }
 
-static ot_status evaluate(const ot_node *node, const ot_tensor *const *in, int n_in,
-                          ot_tensor **out, int n_out)
+static ot_status evaluate_node(const ot_node *node, const ot_tensor *const *in, int n_in,
+                               ot_tensor **out, int n_out)
 {
     evaluation e = {0};
     ot_status st;
 
     st = evaluation_alloc(&e, n_in, n_out);
     if (st == OT_OK)
-        st = build(&e, node, in);
+        st = build_scratch(&e, node, in);
     if (st == OT_OK)
         st = set_input_args(&e, in);
     if (st == OT_OK)
@@ -198,7 +198,7 @@ ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in,
     for (int i = 0; i < n_out; i++)
         out[i] = NULL;
     st = n_in == node->n_inputs && n_out == node->n_outputs
-             ? evaluate(node, in, n_in, out, n_out)
+             ? evaluate_node(node, in, n_in, out, n_out)
              : ot__error(OT_ERR_INVALID,
                          "evaluating '%s' with %d inputs and %d outputs of %d and %d", node->name,
                          n_in, n_out, node->n_inputs, node->n_outputs);

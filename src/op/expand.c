@@ -46,8 +46,7 @@ void ot_expand_set(ot_grad *g, int output, ot_value *value)
     g->node->outputs[output] = NULL;
 }
 
-// A node without a name is told apart by its first output.
-static const char *prefix_of(const ot_node *node)
+const char *ot__node_prefix(const ot_node *node)
 {
     for (int i = 0; node->name[0] == '\0' && i < node->n_outputs; i++)
         if (node->outputs[i] != NULL)
@@ -64,7 +63,7 @@ ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
 
     if (rewrite == NULL)
         return OT_OK;
-    g.prefix = prefix_of(node);
+    g.prefix = ot__node_prefix(node);
     if (g.prefix == NULL)
         return OT_ERR_NO_MEMORY;
     for (int i = 0; i < node->n_outputs; i++)
@@ -85,7 +84,7 @@ ot_status ot__op_recompute(ot_node *node, ot_value **y)
     ot_grad g = {.build = {.graph = graph},
                  .node = node,
                  .first_node = graph->n_nodes,
-                 .prefix = prefix_of(node)};
+                 .prefix = ot__node_prefix(node)};
     char label[160];
 
     *y = NULL;

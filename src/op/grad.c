@@ -171,28 +171,18 @@ const ot_tensor *ot_value_constant(const ot_value *value)
 
 // ---- contexts ----
 
-// A node without a name is told apart by its first output.
-static const char *prefix_of(const ot_node *node)
-{
-    ot__arena *arena = node->graph->model->arena;
-
-    if (node->name[0] != '\0')
-        return ot__arena_printf(arena, "%s_Grad", node->name);
-    for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] != NULL)
-            return ot__arena_printf(arena, "%s_%s_Grad", node->op_type, node->outputs[i]->name);
-    return ot__arena_printf(arena, "%s_Grad", node->op_type);
-}
-
 ot_status ot__op_grad(ot_node *node, const ot__grad_host *host)
 {
     ot_grad g = {.build = {.graph = node->graph}, .node = node, .host = host};
+    const char *prefix;
     char label[160];
 
     if (node->op == NULL || node->op->grad == NULL)
         return ot__error(OT_ERR_UNSUPPORTED, "%s has no gradient",
                          ot__node_label(node, label, sizeof(label)));
-    g.prefix = prefix_of(node);
+    prefix = ot__node_prefix(node);
+    if (ot__build_made(&g.build, prefix != NULL))
+        g.prefix = ot__arena_printf(node->graph->model->arena, "%s_Grad", prefix);
     if (ot__build_made(&g.build, g.prefix != NULL))
         node->op->grad(&g);
     return g.build.status;

@@ -14,6 +14,9 @@ struct ot_grad {
     int first_node; // of the graph that an expansion has emitted
 };
 
+// How what is emitted for a node is named (expand.c): by its name, or else by its first output.
+// NULL: no memory.
+const char *ot__node_prefix(const ot_node *node);
 // A new initializer of zeros; the rule fills its elements (value->constant).
 ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape);
 

@@ -13,16 +13,19 @@ bool ot__identity_of_type(const ot_node *node)
     return node->inputs[0]->dtype == node->outputs[0]->dtype;
 }
 
-bool ot__identity_of_shape(const ot_node *node)
+bool ot__values_same_shape(const ot_value *x, const ot_value *y)
 {
-    const ot_value *x = node->inputs[0], *y = node->outputs[0];
-
     if (!x->has_shape || !y->has_shape || x->shape.ndim != y->shape.ndim)
         return false;
     for (int k = 0; k < x->shape.ndim; k++)
         if (!ot__dim_same(x->shape.dim[k], y->shape.dim[k]))
             return false;
     return true;
+}
+
+bool ot__identity_of_shape(const ot_node *node)
+{
+    return ot__values_same_shape(node->inputs[0], node->outputs[0]);
 }
 
 bool ot__node_is_identity(const ot_node *node)

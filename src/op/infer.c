@@ -19,7 +19,7 @@ static ot_value *input_of(const ot_infer *c, int i)
     return i >= 0 && i < c->node->n_inputs ? c->node->inputs[i] : NULL;
 }
 
-static ot_value *output_of(const ot_infer *c, int i)
+static ot_value *infer_output(const ot_infer *c, int i)
 {
     return i >= 0 && i < c->node->n_outputs ? c->node->outputs[i] : NULL;
 }
@@ -61,7 +61,7 @@ bool ot_infer_has(const ot_infer *c, int input)
 
 bool ot_infer_wants(const ot_infer *c, int output)
 {
-    return output_of(c, output) != NULL;
+    return infer_output(c, output) != NULL;
 }
 
 ot_dtype ot_infer_dtype(const ot_infer *c, int input)
@@ -269,7 +269,8 @@ static void correct_shape(ot_infer *c, ot_value *y, const ot_shape *shape)
 }
 
 // Whether the bytes fit in 63 bits with every symbol at 1, so that rules may multiply extents.
-static bool check_size(ot_infer *c, const char *what, int i, ot_dtype dtype, const ot_shape *shape)
+static bool check_value_size(ot_infer *c, const char *what, int i, ot_dtype dtype,
+                             const ot_shape *shape)
 {
     int64_t product = OT_MAX((int64_t)ot_dtype_size(dtype), 1);
     char text[120];
@@ -286,7 +287,7 @@ static bool check_size(ot_infer *c, const char *what, int i, ot_dtype dtype, con
     return true;
 }
 
-static bool fits(ot_infer *c, ot_value *y, int output, ot_dtype dtype)
+static bool output_type_fits(ot_infer *c, ot_value *y, int output, ot_dtype dtype)
 {
     if (y->kind == OT_VALUE_UNTYPED || y->dtype == OT_DTYPE_UNDEFINED || y->dtype == dtype)
         return true;
@@ -297,12 +298,12 @@ static bool fits(ot_infer *c, ot_value *y, int output, ot_dtype dtype)
 
 void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape)
 {
-    ot_value *y = output_of(c, output);
+    ot_value *y = infer_output(c, output);
     char declared[120], inferred[120];
 
     ot_infer_set_unknown(c, output, dtype);
     if (y == NULL || c->status != OT_OK || y->kind != OT_VALUE_TENSOR ||
-        !check_size(c, "output", output, dtype, shape))
+        !check_value_size(c, "output", output, dtype, shape))
         return;
     if (c->is_stated)
         correct_shape(c, y, shape);
@@ -314,10 +315,10 @@ void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape
 
 void ot_infer_set_unknown(ot_infer *c, int output, ot_dtype dtype)
 {
-    ot_value *y = output_of(c, output);
+    ot_value *y = infer_output(c, output);
     const ot_port *port = ot__op_output_port(c->node->op, output);
 
-    if (y == NULL || c->status != OT_OK || !fits(c, y, output, dtype))
+    if (y == NULL || c->status != OT_OK || !output_type_fits(c, y, output, dtype))
         return;
     if (y->kind == OT_VALUE_UNTYPED)
         y->kind = port != NULL && (port->flags & OT_PORT_SEQUENCE) != 0 ? OT_VALUE_SEQUENCE
@@ -337,7 +338,7 @@ static void keep_known(ot_infer *c, ot_value *value, const int64_t *values, int 
 
 void ot_infer_set_values(ot_infer *c, int output, const int64_t *values, int n)
 {
-    ot_value *y = output_of(c, output);
+    ot_value *y = infer_output(c, output);
     bool any = false;
 
     if (y == NULL || c->status != OT_OK || n <= 0 || n > OT_MAX_KNOWN)
@@ -392,7 +393,7 @@ static void check_input_sizes(ot_infer *c)
         const ot_value *x = c->node->inputs[i];
 
         if (x != NULL && x->has_shape)
-            (void)check_size(c, "input", i, x->dtype, &x->shape);
+            (void)check_value_size(c, "input", i, x->dtype, &x->shape);
     }
 }
 

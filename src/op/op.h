@@ -115,7 +115,8 @@ ot_status ot__op_raise_node(ot_node *node, const ot_op_def *op);
 bool ot__identity_always(const ot_node *node);
 bool ot__identity_of_type(const ot_node *node);  // where the element type stays
 bool ot__identity_of_shape(const ot_node *node); // where the shape is known to stay
-bool ot__node_is_identity(const ot_node *node);  // by its record
+bool ot__values_same_shape(const ot_value *x, const ot_value *y); // as far as is known
+bool ot__node_is_identity(const ot_node *node);                   // by its record
 
 // ---- evaluating one node with the reference kernel (eval.c) ----
 

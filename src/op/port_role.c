@@ -23,7 +23,7 @@ ot__port_role ot__op_input_role(const ot_op_def *op, int i)
     return OT_PORT_ROLE_OTHER;
 }
 
-static bool is_product(const ot_node *node)
+static bool reads_weight(const ot_node *node)
 {
     const ot_op_def *op = node ? ot__node_record(node) : NULL;
 
@@ -38,7 +38,8 @@ static bool adds_to_product(const ot_node *node, int i)
     const int other = 1 - i;
 
     return node->domain[0] == '\0' && strcmp(node->op_type, "Add") == 0 && i <= 1 &&
-           node->n_inputs == 2 && node->inputs[other] && is_product(node->inputs[other]->producer);
+           node->n_inputs == 2 && node->inputs[other] &&
+           reads_weight(node->inputs[other]->producer);
 }
 
 ot__port_role ot__node_input_role(const ot_node *node, int i)

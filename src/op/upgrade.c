@@ -35,7 +35,7 @@ void ot_upgrade_fail(ot_upgrade *u, const char *format, ...)
 }
 
 // Make `value` input number `input`; inputs between are omitted.
-static void set_input(ot_upgrade *u, int input, ot_value *value)
+static void set_upgraded_input(ot_upgrade *u, int input, ot_value *value)
 {
     ot_node *node = u->node;
 
@@ -70,7 +70,7 @@ static ot_tensor *new_constant_input(ot_upgrade *u, const char *suffix, ot_dtype
                tensor != NULL && value != NULL && ot__graph_add_initializer(graph, value, tensor));
     if (u->status != OT_OK)
         return NULL;
-    set_input(u, input, value);
+    set_upgraded_input(u, input, value);
     return tensor;
 }
 

@@ -15,7 +15,7 @@ static int64_t floor_mod(int64_t a, int64_t n)
 
 // Index in 0..n-1 of the element that stands at position `at`, which may lie outside; -1: the
 // constant.
-static int64_t source_of(int64_t at, int64_t n, ot__pad_mode mode)
+static int64_t pad_source(int64_t at, int64_t n, ot__pad_mode mode)
 {
     if (at >= 0 && at < n)
         return at;
@@ -37,7 +37,7 @@ void ot__ref_pad_map(int64_t *map, int64_t extent, int64_t begin, int64_t end, o
     const int64_t kept = OT_MAX(last - first, 0), n = extent + begin + end;
 
     for (int64_t i = 0; i < n; i++) {
-        const int64_t source = source_of(i - OT_MAX(begin, 0), kept, mode);
+        const int64_t source = pad_source(i - OT_MAX(begin, 0), kept, mode);
 
         map[i] = source < 0 ? -1 : first + source;
     }

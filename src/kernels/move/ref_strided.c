@@ -99,7 +99,7 @@ static void move_axis_before_last(ot__strided *s, int axis)
     s->y_stride[to] = y_stride;
 }
 
-static int64_t product(const int64_t *dim, int n)
+static int64_t product_of_dims(const int64_t *dim, int n)
 {
     int64_t count = 1;
 
@@ -130,7 +130,7 @@ void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s)
         per_item = OT_MIN(j.split, s->dim[s->ndim - 1]);
     }
     j.n_split = (j.s->dim[j.n_outer_axes] + j.split - 1) / j.split;
-    ot__parallel_for(product(j.s->dim, j.n_outer_axes) * j.n_split,
+    ot__parallel_for(product_of_dims(j.s->dim, j.n_outer_axes) * j.n_split,
                      PAR_BYTES / (per_item * (int64_t)s->size) + 1,
                      axis >= 0 ? OT__BY_SIZE(tiles, s->size) : OT__BY_SIZE(rows, s->size), &j);
 }

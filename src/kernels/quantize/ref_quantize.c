@@ -33,7 +33,7 @@ bool ot__ref_quantized_range(ot_dtype dtype, double *low, double *high)
     return false;
 }
 
-static const void *element(const void *data, ot_dtype dtype, int64_t i)
+static const void *element_at(const void *data, ot_dtype dtype, int64_t i)
 {
     return (const char *)data + (size_t)i * ot_dtype_size(dtype);
 }
@@ -50,19 +50,19 @@ static int64_t scale_at(const ot__quantization *q, int64_t i)
     return (i / q->inner / q->axis * q->blocks + along / q->block) * q->inner + inner;
 }
 
-static double number(const void *data, ot_dtype dtype, int64_t i)
+static double number_at(const void *data, ot_dtype dtype, int64_t i)
 {
     double value = 0;
 
     if (dtype == OT_F32)
         return (double)((const float *)data)[i];
-    (void)ot__convert(&value, OT_F64, element(data, dtype, i), dtype, 1);
+    (void)ot__convert(&value, OT_F64, element_at(data, dtype, i), dtype, 1);
     return value;
 }
 
 static double zero_point(const ot__quantized_data *d, int64_t i)
 {
-    return d->zero_point == NULL ? 0 : number(d->zero_point, d->zero_point_dtype, i);
+    return d->zero_point == NULL ? 0 : number_at(d->zero_point, d->zero_point_dtype, i);
 }
 
 static double quotient(double x, double scale, bool is_wide)
@@ -76,11 +76,11 @@ static void quantize_piece(const job *j, int64_t first, int64_t n)
     double piece[PIECE];
     int64_t whole[PIECE];
 
-    (void)ot__convert(piece, OT_F64, element(d->x, d->x_dtype, first), d->x_dtype, n);
+    (void)ot__convert(piece, OT_F64, element_at(d->x, d->x_dtype, first), d->x_dtype, n);
     for (int64_t k = 0; k < n; k++) {
         const int64_t at = scale_at(j->q, first + k);
 
-        piece[k] = quotient(piece[k], number(d->scale, d->scale_dtype, at), j->is_wide);
+        piece[k] = quotient(piece[k], number_at(d->scale, d->scale_dtype, at), j->is_wide);
         if (j->high > j->low) {
             const double rounded = rint(piece[k]) + zero_point(d, at);
 
@@ -88,10 +88,11 @@ static void quantize_piece(const job *j, int64_t first, int64_t n)
         }
     }
     if (j->high > j->low)
-        (void)ot__convert((void *)element(d->y, d->y_dtype, first), d->y_dtype, whole, OT_I64, n);
+        (void)ot__convert((void *)element_at(d->y, d->y_dtype, first), d->y_dtype, whole, OT_I64,
+                          n);
     else
         (void)(j->q->saturates ? ot__convert : ot__convert_unsaturated)(
-            (void *)element(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
+            (void *)element_at(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
 }
 
 static void dequantize_piece(const job *j, int64_t first, int64_t n)
@@ -99,15 +100,15 @@ static void dequantize_piece(const job *j, int64_t first, int64_t n)
     const ot__quantized_data *d = j->d;
     double piece[PIECE];
 
-    (void)ot__convert(piece, OT_F64, element(d->x, d->x_dtype, first), d->x_dtype, n);
+    (void)ot__convert(piece, OT_F64, element_at(d->x, d->x_dtype, first), d->x_dtype, n);
     for (int64_t k = 0; k < n; k++) {
         const int64_t at = scale_at(j->q, first + k);
         const double from_zero = piece[k] - zero_point(d, at);
-        const double scale = number(d->scale, d->scale_dtype, at);
+        const double scale = number_at(d->scale, d->scale_dtype, at);
 
         piece[k] = j->is_wide ? from_zero * scale : (double)((float)from_zero * (float)scale);
     }
-    (void)ot__convert((void *)element(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
+    (void)ot__convert((void *)element_at(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
 }
 
 static void run_part(void *context, int64_t first, int64_t last)

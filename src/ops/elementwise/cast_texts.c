@@ -40,7 +40,7 @@ static bool read_int(const char *text, bool is_unsigned, uint64_t *number)
 }
 
 // The number that a text begins with, as element `to`.
-static bool read_number(const ot__string *from, ot_dtype dtype, void *to)
+static bool read_number_text(const ot__string *from, ot_dtype dtype, void *to)
 {
     char text[LONGEST_NUMBER];
     const char *end;
@@ -87,7 +87,7 @@ ot_status ot__cast_run_to_numbers(const ot_run *r)
     const size_t size = ot_dtype_size(y->dtype);
 
     for (int64_t k = 0; k < x->count; k++)
-        if (!read_number(&texts[k], y->dtype, (char *)y->data + (size_t)k * size))
+        if (!read_number_text(&texts[k], y->dtype, (char *)y->data + (size_t)k * size))
             return no_number(&texts[k], k, y->dtype);
     return OT_OK;
 }

@@ -28,7 +28,7 @@ static void merge_axes(ot__elementwise *e)
     e->ndim = n;
 }
 
-static ot__operand_kind kind_of(const ot_arg *y, const ot_arg *x)
+static ot__operand_kind operand_kind_of(const ot_arg *y, const ot_arg *x)
 {
     if (x == NULL)
         return OT__OPERAND_ABSENT;
@@ -51,7 +51,7 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
     for (int i = 0; i < n_operands; i++) {
         ot__operand *o = &e->operand[i];
 
-        o->kind = kind_of(y, x[i]);
+        o->kind = operand_kind_of(y, x[i]);
         if (x[i] == NULL)
             continue;
         o->size = ot__element_size(x[i]->dtype);

@@ -4,7 +4,7 @@
 #include <float.h>
 
 // ONNX wants scalars; ONNX Runtime takes, and its onnxblock writes, bounds of shape [1].
-static void clip_infer(ot_infer *c)
+static void clip_bounds_infer(ot_infer *c)
 {
     for (int i = 1; i <= 2; i++)
         if (ot_infer_has(c, i) && ot_infer_shape(c, i)->ndim > 1)
@@ -73,7 +73,7 @@ const ot_op_def ot__op_clip[] = {
      .inputs = clip_in,
      .outputs = ot__unary_out,
      .types = "T: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64 f16 bf16",
-     .infer = clip_infer,
+     .infer = clip_bounds_infer,
      .kernels = ot__tile_kernels,
      .tile = &clip_tile,
      .grad = clip_grad,

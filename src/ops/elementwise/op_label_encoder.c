@@ -48,7 +48,7 @@ static int compare_keys(const key *a, const key *b)
     return a->text.size < b->text.size ? -1 : a->text.size > b->text.size;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     const int order = compare_keys(&x->key, &y->key);
@@ -159,7 +159,7 @@ static ot_status label_encoder_prepare(ot_prep *p)
     values = (char *)(entries + count);
     for (int k = 0; k < n; k++)
         entries[k] = (entry){key_at(from, keys, k), k};
-    qsort(entries, count, sizeof(*entries), compare);
+    qsort(entries, count, sizeof(*entries), compare_entries);
     if (n > 0)
         memcpy(values, given, count * size);
     put_default(node, to, values + count * size);
@@ -168,7 +168,7 @@ static ot_status label_encoder_prepare(ot_prep *p)
 }
 
 // Where the value for a key stands; behind the last one: the default.
-static int find(const table *t, const key *wanted)
+static int find_label(const table *t, const key *wanted)
 {
     int low = 0, high = t->n;
 
@@ -193,7 +193,7 @@ static ot_status label_encoder_run(const ot_run *r)
         const key wanted = key_at(x->dtype, x->data, k);
 
         memcpy((char *)r->out[0]->data + (size_t)k * t->size,
-               t->values + (size_t)find(t, &wanted) * t->size, t->size);
+               t->values + (size_t)find_label(t, &wanted) * t->size, t->size);
     }
     return OT_OK;
 }

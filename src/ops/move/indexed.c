@@ -109,8 +109,8 @@ static void count_slices(ot__indexed *x, int64_t n_elements)
 }
 
 // Fill `offset`; -1, or the position of an index out of range, with the extent it exceeds.
-static int64_t find_offsets(const ot__indexed *x, const void *indices, size_t index_size,
-                            int64_t *offset, int64_t *extent)
+static int64_t find_slice_offsets(const ot__indexed *x, const void *indices, size_t index_size,
+                                  int64_t *offset, int64_t *extent)
 {
     const ot_shape *d = &x->data, *i = &x->indices;
     int64_t bad;
@@ -151,7 +151,7 @@ bool ot__infer_offsets(ot_infer *c, ot__indexed *x, int64_t n_elements, int64_t 
     x->indices = *ot_infer_shape(c, 1);
     x->axis = stated_axis(ot_infer_node(c), x);
     count_slices(x, n_elements);
-    *bad = find_offsets(x, indices, sizeof(*indices), offset, extent);
+    *bad = find_slice_offsets(x, indices, sizeof(*indices), offset, extent);
     return true;
 }
 
@@ -181,8 +181,8 @@ ot_status ot__prep_offsets(ot_prep *p, ot__indexed *x, int64_t n_elements)
 ot_status ot__run_offsets(const ot_run *r, const ot_arg *indices)
 {
     int64_t extent = 0;
-    const int64_t bad =
-        find_offsets(r->state, indices->data, ot_dtype_size(indices->dtype), r->scratch, &extent);
+    const int64_t bad = find_slice_offsets(r->state, indices->data, ot_dtype_size(indices->dtype),
+                                           r->scratch, &extent);
 
     return bad < 0 ? OT_OK : ot__index_error(indices, bad, extent);
 }

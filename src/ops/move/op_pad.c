@@ -46,7 +46,7 @@ static bool fill_maps(ot__pad *pad, int64_t *map, const ot_shape *x, const ot_sh
 }
 
 // Known elements: constant mode pads with a known value or 0.
-static void infer_values(ot_infer *c, const ot_shape *y, const int64_t *begin, const int64_t *end,
+static void infer_padded(ot_infer *c, const ot_shape *y, const int64_t *begin, const int64_t *end,
                          ot__pad_mode mode)
 {
     const ot_shape *x = ot_infer_shape(c, DATA);
@@ -137,7 +137,7 @@ static void pad_infer(ot_infer *c)
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, DATA), &y);
     if (is_known)
-        infer_values(c, &y, begin, end, mode);
+        infer_padded(c, &y, begin, end, mode);
 }
 
 // ---- kernel ----

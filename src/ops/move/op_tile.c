@@ -88,7 +88,7 @@ static ot_value *emit_split(ot_grad *g, ot_value *dy, ot_value *x, ot_value *rep
 }
 
 // Nothing of X is in Y, or X has no elements.
-static bool is_empty(const ot_value *x, const ot_value *repeats)
+static bool tiles_nothing(const ot_value *x, const ot_value *repeats)
 {
     const ot_shape *shape = ot_value_shape(x);
     int n;
@@ -110,7 +110,7 @@ static void tile_grad(ot_grad *g)
 
     if (!ot__grad_has_rank(g))
         return;
-    if (ndim == 0 || is_empty(x, ot_grad_x(g, 1))) {
+    if (ndim == 0 || tiles_nothing(x, ot_grad_x(g, 1))) {
         ot_grad_set_dx(g, 0, ndim == 0 ? ot_emit1(g, "Identity", dy) : ot_emit_zeros_like(g, x));
         return;
     }

@@ -94,7 +94,7 @@ typedef struct slice_inputs {
 } slice_inputs;
 
 // The entries of one input; ones when it is absent. False when there are not n.
-static bool read_list(ot_infer *c, int input, int n, int64_t *list)
+static bool read_slice_list(ot_infer *c, int input, int n, int64_t *list)
 {
     const ot_tensor *constant = ot_infer_constant(c, input);
     int n_known;
@@ -115,7 +115,8 @@ static bool read_list(ot_infer *c, int input, int n, int64_t *list)
 }
 
 // The extent of a range of a symbolic axis, as far as it can be proven.
-static int64_t symbolic_count(ot_infer *c, int64_t extent, int64_t start, int64_t end, int64_t step)
+static int64_t symbolic_slice_count(ot_infer *c, int64_t extent, int64_t start, int64_t end,
+                                    int64_t step)
 {
     const bool is_open = ot_dim_is_number(end) && end >= INT32_MAX;
     int64_t last;
@@ -153,8 +154,8 @@ static bool infer_axis(ot_infer *c, const slice_inputs *in, int i, int64_t *exte
         *extent = slice->count;
         return true;
     }
-    *extent =
-        ot_dim_is_number(step) ? symbolic_count(c, *extent, start, end, step) : ot_dim_unknown();
+    *extent = ot_dim_is_number(step) ? symbolic_slice_count(c, *extent, start, end, step)
+                                     : ot_dim_unknown();
     return false;
 }
 
@@ -174,8 +175,8 @@ static bool read_inputs(ot_infer *c, int ndim, slice_inputs *in)
         in->axes.n = k + 1;
     }
     in->n = in->axes.n;
-    if (n == in->n && read_list(c, 1, in->n, in->starts) && read_list(c, 2, in->n, in->ends) &&
-        read_list(c, 4, in->n, in->steps))
+    if (n == in->n && read_slice_list(c, 1, in->n, in->starts) &&
+        read_slice_list(c, 2, in->n, in->ends) && read_slice_list(c, 4, in->n, in->steps))
         return true;
     ot_infer_fail(c, "starts, ends, axes and steps differ in length, or exceed %d axes", ndim);
     return false;

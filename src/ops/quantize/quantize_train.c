@@ -6,7 +6,7 @@
 #include "ops/move/move.h"
 #include "ops/quantize/quantize.h"
 
-static const ot_value *input(const ot_node *node, int i)
+static const ot_value *input_or_none(const ot_node *node, int i)
 {
     return i < node->n_inputs ? node->inputs[i] : NULL;
 }
@@ -48,7 +48,7 @@ typedef struct pair {
     int axis; // of the scales; -1: one for all
 } pair;
 
-static bool has_type(const ot_value *v, ot_dtype dtype)
+static bool is_tensor_of(const ot_value *v, ot_dtype dtype)
 {
     return v->kind == OT_VALUE_TENSOR && v->dtype == dtype && v->has_shape;
 }
@@ -77,10 +77,11 @@ static bool find_pair(const ot_node *dq, pair *p)
     *p = (pair){.x = q->inputs[OT__Q_X],
                 .scale = q->inputs[OT__Q_SCALE],
                 .zero = q->n_inputs > OT__Q_ZERO_POINT ? q->inputs[OT__Q_ZERO_POINT] : NULL};
-    return (dtype == OT_F32 || dtype == OT_F64) && has_type(p->x, dtype) &&
-           has_type(p->scale, dtype) && are_equal(p->scale, input(dq, OT__Q_SCALE)) &&
-           are_equal(p->zero, input(dq, OT__Q_ZERO_POINT)) && ot_attr_int(q, "block_size") == 0 &&
-           ot_attr_int(dq, "block_size") == 0 && ot_attr_int(q, "precision") == 0 &&
+    return (dtype == OT_F32 || dtype == OT_F64) && is_tensor_of(p->x, dtype) &&
+           is_tensor_of(p->scale, dtype) && are_equal(p->scale, input_or_none(dq, OT__Q_SCALE)) &&
+           are_equal(p->zero, input_or_none(dq, OT__Q_ZERO_POINT)) &&
+           ot_attr_int(q, "block_size") == 0 && ot_attr_int(dq, "block_size") == 0 &&
+           ot_attr_int(q, "precision") == 0 &&
            ot__ref_quantized_range(q->outputs[0]->dtype, &p->range.low, &p->range.high) &&
            read_axis(q, dq, p);
 }

@@ -15,7 +15,7 @@ typedef struct constant_value {
     float real;
 } constant_value;
 
-static bool read_list(const ot_node *node, const char *name, constant_value *v)
+static bool read_constant_list(const ot_node *node, const char *name, constant_value *v)
 {
     int n;
     const int64_t *ints;
@@ -46,7 +46,7 @@ static bool read_texts(const ot_node *node, constant_value *v)
     return one != NULL || list != NULL;
 }
 
-static bool read_value(const ot_node *node, constant_value *v)
+static bool read_constant(const ot_node *node, constant_value *v)
 {
     const ot_tensor *tensor = ot_attr_tensor(node, "value");
 
@@ -69,11 +69,11 @@ static bool read_value(const ot_node *node, constant_value *v)
         v->data = &v->real;
         return true;
     }
-    return read_list(node, "value_ints", v) || read_list(node, "value_floats", v) ||
-           read_texts(node, v);
+    return read_constant_list(node, "value_ints", v) ||
+           read_constant_list(node, "value_floats", v) || read_texts(node, v);
 }
 
-static void infer_values(ot_infer *c, const constant_value *v)
+static void infer_constant(ot_infer *c, const constant_value *v)
 {
     int64_t values[OT_MAX_KNOWN], count;
 
@@ -87,9 +87,9 @@ static void constant_infer(ot_infer *c)
     const ot_node *node = ot_infer_node(c);
     constant_value v;
 
-    if (read_value(node, &v)) {
+    if (read_constant(node, &v)) {
         ot_infer_set(c, 0, v.dtype, &v.shape);
-        infer_values(c, &v);
+        infer_constant(c, &v);
     } else {
         ot_infer_fail(c, ot_attr_given(node, "sparse_value") ? "sparse values are not supported"
                                                              : "no value is given");
@@ -109,7 +109,7 @@ static ot_status constant_prep(ot_prep *p)
     int64_t count;
     size_t n_bytes;
 
-    if (!read_value(ot_prep_node(p), &v) || !ot__shape_count(&v.shape, &count) ||
+    if (!read_constant(ot_prep_node(p), &v) || !ot__shape_count(&v.shape, &count) ||
         !ot__element_bytes(v.dtype, count, &n_bytes))
         return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "a value of type %s cannot be computed with",
                             ot_dtype_name(ot_prep_out(p, 0)->dtype));

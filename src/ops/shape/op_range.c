@@ -29,7 +29,7 @@ static int64_t count_ints(int64_t start, int64_t limit, int64_t delta)
 }
 
 // Extent of integers that may be symbols.
-static int64_t symbolic_count(ot_infer *c, int64_t start, int64_t limit, int64_t delta)
+static int64_t symbolic_range_count(ot_infer *c, int64_t start, int64_t limit, int64_t delta)
 {
     const int64_t distance = ot_infer_sub(c, limit, start);
 
@@ -39,7 +39,7 @@ static int64_t symbolic_count(ot_infer *c, int64_t start, int64_t limit, int64_t
 }
 
 // The three inputs as numbers, constants also where they are too low for an extent; else false.
-static bool read_numbers(ot_infer *c, int64_t *number)
+static bool read_range_inputs(ot_infer *c, int64_t *number)
 {
     for (int i = 0; i < 3; i++) {
         const ot_tensor *constant = ot_infer_constant(c, i);
@@ -65,7 +65,7 @@ static void infer_ints(ot_infer *c)
 
     for (int i = 0; i < 3; i++)
         v[i] = in[i] == NULL || n[i] != 1 ? ot_dim_unknown() : in[i][0];
-    if (read_numbers(c, number)) {
+    if (read_range_inputs(c, number)) {
         count = count_ints(number[START], number[LIMIT], number[DELTA]);
         if (count < 0) {
             ot_infer_fail(c, "from %" PRId64 " to %" PRId64 " by %" PRId64 " has %s", number[START],
@@ -74,7 +74,7 @@ static void infer_ints(ot_infer *c)
             return;
         }
     } else {
-        count = symbolic_count(c, v[START], v[LIMIT], v[DELTA]);
+        count = symbolic_range_count(c, v[START], v[LIMIT], v[DELTA]);
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, START), &OT_SHAPE(count));
     if (!ot_dim_is_number(count) || count > OT_MAX_KNOWN)
@@ -119,7 +119,7 @@ static void range_infer(ot_infer *c)
         infer_reals(c);
 }
 
-static ot_status check_count(const ot_arg *y, int64_t count)
+static ot_status check_planned(const ot_arg *y, int64_t count)
 {
     return count == y->count
                ? OT_OK
@@ -134,7 +134,7 @@ static ot_status range_run_ints(const ot_run *r)
 
     for (int i = 0; i < 3; i++)
         ot__convert(&in[i], OT_I64, r->in[i]->data, y->dtype, 1);
-    OT_TRY(check_count(y, count_ints(in[START], in[LIMIT], in[DELTA])));
+    OT_TRY(check_planned(y, count_ints(in[START], in[LIMIT], in[DELTA])));
     ot__ref_range_ints(y->data, y->dtype, in[START], in[DELTA], y->count);
     return OT_OK;
 }
@@ -146,7 +146,7 @@ static ot_status range_run_reals(const ot_run *r)
 
     for (int i = 0; i < 3; i++)
         ot__convert(&in[i], OT_F64, r->in[i]->data, y->dtype, 1);
-    OT_TRY(check_count(y, count_reals(in[START], in[LIMIT], in[DELTA])));
+    OT_TRY(check_planned(y, count_reals(in[START], in[LIMIT], in[DELTA])));
     ot__ref_range_reals(y->data, y->dtype, in[START], in[DELTA], y->count);
     return OT_OK;
 }
