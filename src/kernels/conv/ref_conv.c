@@ -26,14 +26,5 @@ static inline int64_t input_offset(int64_t o, const int64_t k[OT__WINDOW_AXES], 
     return offset;
 }
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_conv.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_conv.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/conv/ref_conv.tmpl.h"
+#include "kernels/by_float.tmpl.h"

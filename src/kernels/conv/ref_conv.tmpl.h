@@ -38,7 +38,7 @@ static void FN(from_columns)(T *x, const T *columns, int64_t c, const ot__window
     }
 }
 
-void FN(conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *p, T *columns)
+void FN(ot__ref_conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *p, T *columns)
 {
     const ot__window *window = &p->window;
     const int64_t n_inner = p->c_in * window->n_kernel;
@@ -57,13 +57,13 @@ void FN(conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *p, T *co
     for (int64_t i = 0; i < p->batch * p->groups; i++) {
         const int64_t group = i % p->groups;
         FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
-        FN(gemm)
+        FN(ot__ref_gemm)
         (y + i * p->c_out * window->n_out, w + group * p->c_out * n_inner, columns,
          b ? b + group * p->c_out : NULL, &product, false);
     }
 }
 
-void FN(conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p, T *columns)
+void FN(ot__ref_conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p, T *columns)
 {
     const ot__window *window = &p->window;
     const int64_t n_inner = p->c_in * window->n_kernel;
@@ -83,14 +83,14 @@ void FN(conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p, 
 
         for (int64_t k = 0; k < p->c_in * window->n_in; k++)
             image[k] = b ? b[group * p->c_in + k / window->n_in] : 0;
-        FN(gemm)
+        FN(ot__ref_gemm)
         (columns, w + group * p->c_out * n_inner, dy + i * p->c_out * window->n_out, NULL, &product,
          false);
         FN(from_columns)(image, columns, p->c_in, window);
     }
 }
 
-void FN(conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns, bool adds)
+void FN(ot__ref_conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns, bool adds)
 {
     const ot__window *window = &p->window;
     const int64_t n_inner = p->c_in * window->n_kernel;
@@ -107,14 +107,14 @@ void FN(conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns, 
     for (int64_t i = 0; i < p->batch * p->groups; i++) {
         T *to = dw + i % p->groups * p->c_out * n_inner;
         FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
-        FN(gemm)
+        FN(ot__ref_gemm)
         (to, dy + i * p->c_out * window->n_out, columns, NULL, &product, adds || i >= p->groups);
     }
     for (int64_t k = 0; p->batch == 0 && !adds && k < p->groups * p->c_out * n_inner; k++)
         dw[k] = 0;
 }
 
-void FN(conv_db)(T *db, const T *dy, const ot__conv *p, bool adds)
+void FN(ot__ref_conv_db)(T *db, const T *dy, const ot__conv *p, bool adds)
 {
     const int64_t n_channels = p->groups * p->c_out, n_out = p->window.n_out;
 

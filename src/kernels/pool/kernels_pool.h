@@ -16,14 +16,15 @@ typedef struct ot__pool {
     bool column_major; // indices count the first axis fastest
 } ot__pool;
 #define OT_DECLARE(suffix, T)                                                                      \
-    /* indices (may be NULL): position in the whole tensor; the first of equal ones wins */        \
+    /* indices (may be NULL): position in the whole tensor; the first of equal                     \
+     * ones wins */                                                                                \
     void ot__ref_max_pool_##suffix(T *y, int64_t *indices, const T *x, const ot__pool *p);         \
     void ot__ref_average_pool_##suffix(T *y, const T *x, const ot__pool *p);                       \
     void ot__ref_average_pool_grad_##suffix(T *dx, const T *dy, const ot__pool *p);                \
-    /* dx[indices[i]] += dy[i] within each image of n_in elements; indices lie in it, or are       \
+    /* dx[indices[i]] += dy[i] within each image; indices lie in it, or are                        \
      * below 0 for none */                                                                         \
-    void ot__ref_max_pool_grad_##suffix(T *dx, const T *dy, const int64_t *indices, int64_t n,     \
-                                        int64_t n_in, int64_t n_out);                              \
+    void ot__ref_max_pool_grad_##suffix(T *dx, const T *dy, const int64_t *indices,                \
+                                        const ot__pool *p);                                        \
     /* one number an image of `inner` elements */                                                  \
     void ot__ref_plane_max_##suffix(T *y, const T *x, int64_t n, int64_t inner);                   \
     void ot__ref_plane_mean_##suffix(T *y, const T *x, int64_t n, int64_t inner);
@@ -47,8 +48,8 @@ typedef struct ot__maxima {
     uint8_t *cells;     // in the window, of at most 255; OT__NO_CELL: none
 } ot__maxima;
 
-// One table per instruction set; `c` is the pool's input, whose form y and the maxima have
-// too. Planes have at most INT32_MAX elements.
+// One table per instruction set; `c` is the pool's input, whose form y and the maxima have too.
+// Planes have at most INT32_MAX elements.
 typedef struct ot__pools {
     void (*max_pool)(float *y, const ot__maxima *at, const float *x, const ot__window *w,
                      const ot__channels *c);

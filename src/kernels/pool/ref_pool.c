@@ -148,14 +148,5 @@ int64_t ot__pool_check_indices(const int64_t *indices, const ot__window *w, cons
     return -1;
 }
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_pool.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_pool.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/pool/ref_pool.tmpl.h"
+#include "kernels/by_float.tmpl.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-void FN(max_pool)(T *y, int64_t *indices, const T *x, const ot__pool *p)
+void FN(ot__ref_max_pool)(T *y, int64_t *indices, const T *x, const ot__pool *p)
 {
     const ot__window *w = &p->window;
 
@@ -24,11 +24,12 @@ void FN(max_pool)(T *y, int64_t *indices, const T *x, const ot__pool *p)
     }
 }
 
-void FN(max_pool_grad)(T *dx, const T *dy, const int64_t *indices, int64_t n, int64_t n_in,
-                       int64_t n_out)
+void FN(ot__ref_max_pool_grad)(T *dx, const T *dy, const int64_t *indices, const ot__pool *p)
 {
-#pragma omp parallel for schedule(static) if (n * n_out > OT_PAR_MIN)
-    for (int64_t image = 0; image < n; image++) {
+    const int64_t n_in = p->window.n_in, n_out = p->window.n_out;
+
+#pragma omp parallel for schedule(static) if (p->n * n_out > OT_PAR_MIN)
+    for (int64_t image = 0; image < p->n; image++) {
         for (int64_t i = 0; i < n_in; i++)
             dx[image * n_in + i] = 0;
         for (int64_t o = image * n_out; o < (image + 1) * n_out; o++)
@@ -37,7 +38,7 @@ void FN(max_pool_grad)(T *dx, const T *dy, const int64_t *indices, int64_t n, in
     }
 }
 
-void FN(average_pool)(T *y, const T *x, const ot__pool *p)
+void FN(ot__ref_average_pool)(T *y, const T *x, const ot__pool *p)
 {
     const ot__window *w = &p->window;
 
@@ -56,7 +57,7 @@ void FN(average_pool)(T *y, const T *x, const ot__pool *p)
     }
 }
 
-void FN(average_pool_grad)(T *dx, const T *dy, const ot__pool *p)
+void FN(ot__ref_average_pool_grad)(T *dx, const T *dy, const ot__pool *p)
 {
     const ot__window *w = &p->window;
 
@@ -79,7 +80,7 @@ void FN(average_pool_grad)(T *dx, const T *dy, const ot__pool *p)
     }
 }
 
-void FN(plane_max)(T *y, const T *x, int64_t planes, int64_t inner)
+void FN(ot__ref_plane_max)(T *y, const T *x, int64_t planes, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)
     for (int64_t i = 0; i < planes; i++) {
@@ -93,7 +94,7 @@ void FN(plane_max)(T *y, const T *x, int64_t planes, int64_t inner)
     }
 }
 
-void FN(plane_mean)(T *y, const T *x, int64_t planes, int64_t inner)
+void FN(ot__ref_plane_mean)(T *y, const T *x, int64_t planes, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)
     for (int64_t i = 0; i < planes; i++) {

@@ -1,57 +1,175 @@
 // SPDX-License-Identifier: Apache-2.0
+// Y = convolution of X (N, C, spatial...) by W (M, C/group, kernel...) plus B (M), also with Relu;
+// and its gradients: dX, dW and dB from dY, X and W, of which each may be omitted.
 #include "ops/conv/conv.h"
+#include "ops/move/move.h"
 
-// The state of both kernels.
+enum { ADDS_DW = 1 << 1, ADDS_DB = 1 << 2 };
+
+extern const ot_op_def ot__op_conv_relu[], ot__op_conv_grad[];
+
+// ---- inference ----
+
+static void conv_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, 0), *w = ot_infer_shape(c, 1);
+    const int64_t groups = ot_attr_int(ot_infer_node(c), "group");
+    ot__geometry g;
+    ot_shape y = {0};
+    const char *wrong;
+    bool kernel_is_known = w->ndim == x->ndim;
+
+    if (x->ndim != w->ndim || x->ndim < 3) {
+        ot_infer_fail(c, "X and W must have the same three to five axes, got %d and %d", x->ndim,
+                      w->ndim);
+        return;
+    }
+    for (int i = 2; i < w->ndim; i++)
+        kernel_is_known = kernel_is_known && ot_dim_is_number(w->dim[i]);
+    wrong = kernel_is_known ? ot__geometry_read(&g, ot_infer_node(c), x, w->dim + 2)
+                            : "the kernel sizes of W must be numbers";
+    if (wrong) {
+        ot_infer_fail(c, "%s", wrong);
+        return;
+    }
+    if (groups < 1 || (ot_dim_is_number(w->dim[0]) && w->dim[0] % groups != 0)) {
+        ot_infer_fail(c, "W has %" PRId64 " output channels for %" PRId64 " groups", w->dim[0],
+                      groups);
+        return;
+    }
+    if (ot_dim_is_number(w->dim[1]) && ot__dim_differs(x->dim[1], w->dim[1] * groups)) {
+        ot_infer_fail(c, "X has %" PRId64 " channels, W expects %" PRId64, x->dim[1],
+                      w->dim[1] * groups);
+        return;
+    }
+    if (ot_infer_has(c, 2)) {
+        const ot_shape *b = ot_infer_shape(c, 2);
+        if (b->ndim != 1 || ot__dim_differs(b->dim[0], w->dim[0])) {
+            ot_infer_fail(c, "B must have the %" PRId64 " output channels of W", w->dim[0]);
+            return;
+        }
+    }
+    y.dim[0] = x->dim[0];
+    y.dim[1] = w->dim[0];
+    if (ot__geometry_infer(c, &g, x, &y))
+        ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
+}
+
+static void conv_grad_infer(ot_infer *c)
+{
+    const ot_shape *dy = ot_infer_shape(c, 0), *x = ot_infer_shape(c, 1), *w = ot_infer_shape(c, 2);
+
+    if (x->ndim < 3 || x->ndim != w->ndim || dy->ndim != x->ndim) {
+        ot_infer_fail(c, "dY, X and W must have the same three to five axes, got %d, %d and %d",
+                      dy->ndim, x->ndim, w->ndim);
+        return;
+    }
+    ot_infer_set(c, 0, ot_infer_dtype(c, 0), x);
+    ot_infer_set(c, 1, ot_infer_dtype(c, 0), w);
+    ot_infer_set(c, 2, ot_infer_dtype(c, 0), &OT_SHAPE(w->dim[0]));
+}
+
+// ---- the problem of a node ----
+
+typedef struct conv_args {
+    const ot_arg *x, *w, *y; // or dY
+} conv_args;
+
+static bool is_gradient(const ot_prep *p)
+{
+    return ot_prep_node(p)->op == ot__op_conv_grad;
+}
+
+static bool has_relu(const ot_prep *p)
+{
+    return ot_prep_node(p)->op == ot__op_conv_relu;
+}
+
+static conv_args args_of(const ot_prep *p)
+{
+    if (is_gradient(p))
+        return (conv_args){ot_prep_in(p, 1), ot_prep_in(p, 2), ot_prep_in(p, 0)};
+    return (conv_args){ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0)};
+}
+
+// ---- reference ----
+
 typedef struct conv_state {
-    ot__dnnl_program *program;
+    ot__conv conv;
+    bool relu;
 } conv_state;
 
-// What oneDNN is asked for; `geometry` keeps the numbers that it points to.
-static bool read_problem(const ot_prep *p, const ot_arg *x, const ot_arg *w, const ot_arg *y,
-                         ot__geometry *geometry, ot__dnnl_conv *c)
+// What inference has not checked fails only for gradients.
+static ot_status conv_prepare_ref(ot_prep *p)
 {
-    if (x->dtype != OT_F32 || x->shape.ndim != w->shape.ndim || x->shape.ndim != y->shape.ndim ||
-        ot__geometry_read(geometry, ot_prep_node(p), &x->shape, w->shape.dim + 2) != NULL)
+    const conv_args args = args_of(p);
+    const ot_shape *x = &args.x->shape, *w = &args.w->shape, *dy = &args.y->shape;
+    const int64_t groups = ot_attr_int(ot_prep_node(p), "group");
+    conv_state *state = ot_prep_state(p, sizeof(*state));
+    ot__geometry g;
+    const char *wrong;
+
+    if (!state)
+        return OT_ERR_NO_MEMORY;
+    wrong = ot__geometry_read(&g, ot_prep_node(p), x, w->dim + 2);
+    if (wrong)
+        return ot_prep_fail(p, OT_ERR_INVALID, "%s", wrong);
+    if (groups < 1 || w->dim[0] % groups != 0 || x->dim[1] != w->dim[1] * groups ||
+        dy->dim[0] != x->dim[0] || dy->dim[1] != w->dim[0])
+        return ot_prep_fail(p, OT_ERR_INVALID,
+                            "dY, X, W and group do not belong to one convolution");
+    for (int a = 0; a < g.n_axes; a++)
+        if (ot__geometry_out(&g, a, x->dim[2 + a]) != dy->dim[2 + a])
+            return ot_prep_fail(p, OT_ERR_INVALID,
+                                "dY has size %" PRId64 " along spatial axis %d, expected %" PRId64,
+                                dy->dim[2 + a], a, ot__geometry_out(&g, a, x->dim[2 + a]));
+    state->relu = has_relu(p);
+    state->conv = ot__conv_make(&g, x, w, dy, groups);
+    ot_prep_scratch(p, ot__conv_scratch_bytes(&state->conv, args.x->dtype));
+    return OT_OK;
+}
+
+#define TEMPLATE "ops/conv/conv.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+
+// ---- oneDNN; what is prepared as exact gives the same bits for any number of threads ----
+
+typedef struct dnnl_state {
+    ot__dnnl_program *program;
+} dnnl_state;
+
+// What oneDNN is asked for; `geometry` keeps the numbers that it points to.
+static bool conv_problem(const ot_prep *p, ot__geometry *geometry, ot__dnnl_conv *c)
+{
+    const conv_args args = args_of(p);
+    const ot_shape *x = &args.x->shape, *w = &args.w->shape, *y = &args.y->shape;
+
+    if (x->ndim != w->ndim || x->ndim != y->ndim ||
+        ot__geometry_read(geometry, ot_prep_node(p), x, w->dim + 2) != NULL)
         return false;
     for (int a = 0; a < geometry->n_axes; a++) // settles SAME padding
-        if (ot__geometry_out(geometry, a, x->shape.dim[2 + a]) != y->shape.dim[2 + a])
+        if (ot__geometry_out(geometry, a, x->dim[2 + a]) != y->dim[2 + a])
             return false;
-    *c = (ot__dnnl_conv){.x = &x->shape,
-                         .w = &w->shape,
-                         .y = &y->shape,
-                         .x_form = x->form,
-                         .w_form = w->form,
-                         .y_form = y->form,
+    *c = (ot__dnnl_conv){.x = x,
+                         .w = w,
+                         .y = y,
+                         .x_form = args.x->form,
+                         .w_form = args.w->form,
+                         .y_form = args.y->form,
                          .groups = ot_attr_int(ot_prep_node(p), "group"),
                          .strides = geometry->stride,
                          .dilations = geometry->dilation,
                          .pads = geometry->pad};
-    return c->groups >= 1 && w->shape.dim[0] % c->groups == 0 &&
-           x->shape.dim[1] == w->shape.dim[1] * c->groups && y->shape.dim[1] == w->shape.dim[0] &&
-           y->shape.dim[0] == x->shape.dim[0];
+    return c->groups >= 1 && w->dim[0] % c->groups == 0 && x->dim[1] == w->dim[1] * c->groups &&
+           y->dim[1] == w->dim[0] && y->dim[0] == x->dim[0];
 }
 
-static ot_status keep(ot_prep *p, ot__dnnl_program *program)
+static bool conv_can_dnnl(const ot_prep *p)
 {
-    conv_state *state = ot_prep_state(p, sizeof(*state));
+    ot__geometry geometry;
+    ot__dnnl_conv c;
 
-    if (!state) {
-        ot__dnnl_destroy(program);
-        return OT_ERR_NO_MEMORY;
-    }
-    state->program = program;
-    ot_prep_scratch(p, ot__dnnl_scratch_bytes(program));
-    return OT_OK;
-}
-
-void ot__conv_release_dnnl(void *state)
-{
-    ot__dnnl_destroy(((conv_state *)state)->program);
-}
-
-static void *data_of(const ot_arg *const *args, int n, int i)
-{
-    return i < n && args[i] ? args[i]->data : NULL;
+    return conv_problem(p, &geometry, &c) && ot__dnnl_can_conv(&c);
 }
 
 // The form of the weights, which are input i: what they have, where that is settled. What is
@@ -63,23 +181,12 @@ static const ot_form *weights_form(const ot_prep *p, int i, const ot__dnnl_conv 
     return ot__dnnl_conv_accepts_weights(c) ? ot_prep_offered_in(p, i) : NULL;
 }
 
-// ---- forward ----
-
-bool ot__conv_can_dnnl(const ot_prep *p)
+static void conv_forms_dnnl(ot_prep *p)
 {
     ot__geometry geometry;
     ot__dnnl_conv c;
 
-    return read_problem(p, ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0), &geometry, &c) &&
-           ot__dnnl_can_conv(&c);
-}
-
-void ot__conv_forms_dnnl(ot_prep *p)
-{
-    ot__geometry geometry;
-    ot__dnnl_conv c;
-
-    if (!read_problem(p, ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0), &geometry, &c))
+    if (!conv_problem(p, &geometry, &c))
         return;
     ot__dnnl_conv_forms(&c, &c.x_form, &c.y_form);
     ot_prep_want_in(p, 0, c.x_form);
@@ -87,71 +194,13 @@ void ot__conv_forms_dnnl(ot_prep *p)
     ot_prep_want_out(p, 0, c.y_form);
 }
 
-static ot_status prepare(ot_prep *p, bool relu, bool is_exact)
-{
-    ot__dnnl_program *program;
-    ot__geometry geometry;
-    ot__dnnl_conv c;
-
-    if (!read_problem(p, ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0), &geometry, &c))
-        return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
-    c.has_bias = ot_prep_in(p, 2) != NULL;
-    c.relu = relu;
-    c.is_exact = is_exact;
-    OT_TRY(ot__dnnl_conv_create(&c, &program));
-    return keep(p, program);
-}
-
-ot_status ot__conv_prepare_dnnl(ot_prep *p)
-{
-    return prepare(p, false, false);
-}
-
-ot_status ot__conv_prepare_dnnl_exact(ot_prep *p)
-{
-    return prepare(p, false, true);
-}
-
-ot_status ot__conv_relu_prepare_dnnl(ot_prep *p)
-{
-    return prepare(p, true, false);
-}
-
-ot_status ot__conv_relu_prepare_dnnl_exact(ot_prep *p)
-{
-    return prepare(p, true, true);
-}
-
-ot_status ot__conv_run_dnnl(const ot_run *r)
-{
-    void *const slots[] = {
-        [OT__DNNL_CONV_X] = r->in[0]->data,
-        [OT__DNNL_CONV_W] = r->in[1]->data,
-        [OT__DNNL_CONV_B] = data_of(r->in, r->n_in, 2),
-        [OT__DNNL_CONV_Y] = r->out[0]->data,
-    };
-
-    return ot__dnnl_run(((const conv_state *)r->state)->program, slots, r->scratch);
-}
-
-// ---- backward ----
-
-bool ot__conv_grad_can_dnnl(const ot_prep *p)
-{
-    ot__geometry geometry;
-    ot__dnnl_conv c;
-
-    return read_problem(p, ot_prep_in(p, 1), ot_prep_in(p, 2), ot_prep_in(p, 0), &geometry, &c) &&
-           ot__dnnl_can_conv(&c);
-}
-
-void ot__conv_grad_forms_dnnl(ot_prep *p)
+static void conv_grad_forms_dnnl(ot_prep *p)
 {
     const ot_form *w_form;
     ot__geometry geometry;
     ot__dnnl_conv c;
 
-    if (!read_problem(p, ot_prep_in(p, 1), ot_prep_in(p, 2), ot_prep_in(p, 0), &geometry, &c))
+    if (!conv_problem(p, &geometry, &c))
         return;
     ot__dnnl_conv_forms(&c, &c.x_form, &c.y_form);
     w_form = weights_form(p, 2, &c);
@@ -162,41 +211,163 @@ void ot__conv_grad_forms_dnnl(ot_prep *p)
     ot_prep_want_out(p, 1, w_form);
 }
 
-static ot_status prepare_grad(ot_prep *p, bool is_exact)
+static ot_status conv_prepare(ot_prep *p, bool is_exact)
 {
-    ot__dnnl_program *program;
+    dnnl_state *state = ot_prep_state(p, sizeof(*state));
     ot__geometry geometry;
     ot__dnnl_conv c;
 
-    if (!read_problem(p, ot_prep_in(p, 1), ot_prep_in(p, 2), ot_prep_in(p, 0), &geometry, &c))
-        return ot_prep_fail(p, OT_ERR_INVALID, "dY, X and W do not belong to one convolution");
+    if (!state)
+        return OT_ERR_NO_MEMORY;
+    if (!conv_problem(p, &geometry, &c))
+        return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.is_exact = is_exact;
-    OT_TRY(ot__dnnl_conv_grad_create(&c, ot_prep_out(p, 0) != NULL, ot_prep_out(p, 1) != NULL,
-                                     ot_prep_out(p, 2) != NULL, &program));
-    return keep(p, program);
+    c.relu = has_relu(p);
+    c.has_bias = !is_gradient(p) && ot_prep_in(p, 2) != NULL;
+    if (is_gradient(p))
+        OT_TRY(ot__dnnl_conv_grad_create(&c, ot_prep_out(p, 0) != NULL, ot_prep_out(p, 1) != NULL,
+                                         ot_prep_out(p, 2) != NULL, &state->program));
+    else
+        OT_TRY(ot__dnnl_conv_create(&c, &state->program));
+    ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
+    return OT_OK;
 }
 
-ot_status ot__conv_grad_prepare_dnnl(ot_prep *p)
+static ot_status conv_prepare_dnnl(ot_prep *p)
 {
-    return prepare_grad(p, false);
+    return conv_prepare(p, false);
 }
 
-ot_status ot__conv_grad_prepare_dnnl_exact(ot_prep *p)
+static ot_status conv_prepare_dnnl_exact(ot_prep *p)
 {
-    return prepare_grad(p, true);
+    return conv_prepare(p, true);
 }
 
-ot_status ot__conv_grad_run_dnnl(const ot_run *r)
+static void conv_release_dnnl(void *state)
 {
-    const ot_arg *const *out = (const ot_arg *const *)r->out;
+    ot__dnnl_destroy(((dnnl_state *)state)->program);
+}
+
+static ot_status conv_run_dnnl(const ot_run *r)
+{
     void *const slots[] = {
-        [OT__DNNL_CONV_GRAD_DY] = r->in[0]->data,
-        [OT__DNNL_CONV_GRAD_X] = r->in[1]->data,
-        [OT__DNNL_CONV_GRAD_W] = r->in[2]->data,
-        [OT__DNNL_CONV_GRAD_DX] = data_of(out, r->n_out, 0),
-        [OT__DNNL_CONV_GRAD_DW] = data_of(out, r->n_out, 1),
-        [OT__DNNL_CONV_GRAD_DB] = data_of(out, r->n_out, 2),
+        [OT__DNNL_CONV_X] = r->in[0]->data,
+        [OT__DNNL_CONV_W] = r->in[1]->data,
+        [OT__DNNL_CONV_B] = ot__run_in(r, 2),
+        [OT__DNNL_CONV_Y] = r->out[0]->data,
     };
 
-    return ot__dnnl_run(((const conv_state *)r->state)->program, slots, r->scratch);
+    return ot__dnnl_run(((const dnnl_state *)r->state)->program, slots, r->scratch);
 }
+
+static ot_status conv_grad_run_dnnl(const ot_run *r)
+{
+    void *const slots[] = {
+        [OT__DNNL_CONV_GRAD_DY] = r->in[0]->data,    [OT__DNNL_CONV_GRAD_X] = r->in[1]->data,
+        [OT__DNNL_CONV_GRAD_W] = r->in[2]->data,     [OT__DNNL_CONV_GRAD_DX] = ot__run_out(r, 0),
+        [OT__DNNL_CONV_GRAD_DW] = ot__run_out(r, 1), [OT__DNNL_CONV_GRAD_DB] = ot__run_out(r, 2),
+    };
+
+    return ot__dnnl_run(((const dnnl_state *)r->state)->program, slots, r->scratch);
+}
+
+// ---- gradient ----
+
+// All three gradients by one node; those that nobody wants are omitted.
+static void conv_rule(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, 0), *w = ot_grad_x(g, 1);
+    ot_value *in[] = {ot_grad_dy(g, 0), x, w};
+    ot__geometry geometry;
+    ot_node *node;
+
+    if (!ot__grad_knows_axes(g, x) || !ot__grad_knows_axes(g, w))
+        return;
+    (void)ot__geometry_read(&geometry, ot_grad_node(g), ot_value_shape(x),
+                            ot_value_shape(w)->dim + 2);
+    node = ot_emit(g, "com.microsoft.ConvGrad", NULL, in, 3, 3);
+    ot_emit_int(g, node, "group", ot_attr_int(ot_grad_node(g), "group"));
+    if (!ot__geometry_emit(g, node, &geometry, ot_value_shape(x), true))
+        return;
+    for (int i = 0; i < 3; i++)
+        if (!ot_grad_wants(g, i))
+            ot_emit_omit_output(g, node, i);
+    for (int i = 0; i < 3; i++)
+        if (ot_grad_wants(g, i))
+            ot_grad_set_dx(g, i, ot_emit_output(g, node, i));
+}
+
+// ---- records ----
+
+static const ot_port conv_in[] = {
+    {"X", "T", 0}, {"W", "T", OT_PORT_WEIGHT}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
+static const ot_port conv_out[] = {{"Y", "T", 0}, {0}};
+static const ot_port conv_grad_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"W", "T", 0}, {0}};
+static const ot_port conv_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
+                                        {"dW", "T", OT_PORT_OPTIONAL},
+                                        {"dB", "T", OT_PORT_OPTIONAL},
+                                        {0}};
+static const ot_kernel conv_kernels[] = {
+    OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_forms_dnnl, conv_prepare_dnnl, conv_run_dnnl,
+                          conv_release_dnnl),
+    OT__REF_KERNEL("T: f32", conv_prepare_ref, conv_run_f32),
+    OT__REF_KERNEL("T: f64", conv_prepare_ref, conv_run_f64),
+    {0},
+};
+static const ot_kernel conv_grad_kernels[] = {
+    OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_grad_forms_dnnl, conv_prepare_dnnl,
+                          conv_grad_run_dnnl, conv_release_dnnl),
+    {.name = "ref",
+     .types = "T: f32",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .adds = ADDS_DW | ADDS_DB,
+     .prepare = conv_prepare_ref,
+     .run = conv_grad_run_f32},
+    {.name = "ref",
+     .types = "T: f64",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
+     .adds = ADDS_DW | ADDS_DB,
+     .prepare = conv_prepare_ref,
+     .run = conv_grad_run_f64},
+    {0},
+};
+const ot_op_def ot__op_conv[] = {
+    {.name = "Conv",
+     .since = 1,
+     .inputs = conv_in,
+     .outputs = conv_out,
+     .attrs = ot__conv_attrs,
+     .types = "T: f32 f64",
+     .infer = conv_infer,
+     .kernels = conv_kernels,
+     .grad = conv_rule},
+    {0},
+};
+// Made of Conv and Relu by passes/fuse_conv.c.
+const ot_op_def ot__op_conv_relu[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "ConvRelu",
+     .since = 1,
+     .inputs = conv_in,
+     .outputs = conv_out,
+     .attrs = ot__conv_attrs,
+     .types = "T: f32 f64",
+     .infer = conv_infer,
+     .kernels = conv_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+    {0},
+};
+const ot_op_def ot__op_conv_grad[] = {
+    {.domain = OT__MS,
+     .name = "ConvGrad",
+     .since = 1,
+     .inputs = conv_grad_in,
+     .outputs = conv_grad_out,
+     .attrs = ot__conv_attrs,
+     .types = "T: f32 f64",
+     .infer = conv_grad_infer,
+     .kernels = conv_grad_kernels,
+     .flags = OT_OP_NO_GRAD,
+     .expand = ot__conv_grad_expand},
+    {0},
+};

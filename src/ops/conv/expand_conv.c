@@ -2,6 +2,7 @@
 // ConvGrad in ONNX's operators: dX is a transposed convolution of dY, dW a convolution of X by dY.
 #include "op/expand.h"
 #include "ops/conv/conv.h"
+#include "ops/norm/batch_norm.h"
 
 enum { DY, X, W };
 enum { DX, DW, DB };
@@ -30,8 +31,8 @@ static bool is_known(const ot_shape *shape, int n_axes)
 
 // What a window has not reached at the end of an axis is below its stride, so where the extents are
 // not known a stride less one more is made, and cut.
-ot_value *ot__emit_spread(ot_grad *g, const ot__spread *s, ot_value *dy, ot_value *w,
-                          const ot_shape *x, ot_value *extents)
+ot_value *ot__emit_spread(ot_grad *g, const ot__geometry *s, int64_t groups, ot_value *dy,
+                          ot_value *w, const ot_shape *x, ot_value *extents)
 {
     int64_t pads[2 * OT__WINDOW_AXES], extra[OT__WINDOW_AXES];
     ot_value *const in[] = {dy, w};
@@ -63,7 +64,7 @@ ot_value *ot__emit_spread(ot_grad *g, const ot__spread *s, ot_value *dy, ot_valu
     ot_emit_ints(g, node, "dilations", s->dilation, n);
     ot_emit_ints(g, node, "pads", pads, 2 * n);
     ot_emit_ints(g, node, "output_padding", extra, n);
-    ot_emit_int(g, node, "group", s->groups);
+    ot_emit_int(g, node, "group", groups);
     dx = ot_emit_output(g, node, 0);
     return cut ? slice_spatial(g, dx, n, extents) : dx;
 }
@@ -93,7 +94,7 @@ static ot_value *emit_dw(ot_grad *g, const ot__geometry *window, int64_t groups,
                          ot_value *x, const ot_value *w)
 {
     const int n = window->n_axes, ndim = n + 2;
-    int64_t pads[2 * OT__WINDOW_AXES], perm[OT_MAX_NDIM] = {1, 0};
+    int64_t perm[OT_MAX_NDIM] = {1, 0};
     ot_value *in[] = {exchange(g, x, groups, ot_value_shape(w)->dim[1]), NULL}, *dw;
     bool is_longer = false;
     ot_node *node;
@@ -107,29 +108,17 @@ static ot_value *emit_dw(ot_grad *g, const ot__geometry *window, int64_t groups,
         const int64_t rest = ot_value_shape(x)->dim[2 + a] + window->pad[a] + window->pad_end[a] -
                              (ot_value_shape(dy)->dim[2 + a] - 1) * window->stride[a] - 1;
 
-        pads[a] = window->pad[a];
-        pads[n + a] = window->pad_end[a];
         is_longer = is_longer || rest / window->dilation[a] + 1 > window->kernel[a];
     }
     node = ot_emit(g, "Conv", NULL, in, 2, 1);
     ot_emit_ints(g, node, "strides", window->dilation, n);
     ot_emit_ints(g, node, "dilations", window->stride, n);
-    ot_emit_ints(g, node, "pads", pads, 2 * n);
+    ot__geometry_emit_pads(g, node, window);
     ot_emit_int(g, node, "group", groups);
     dw = ot_emit_output(g, node, 0);
     if (is_longer)
         dw = slice_spatial(g, dw, n, ot_emit_constant_i64(g, window->kernel, n));
     return ot__emit_transpose(g, dw, perm, ndim);
-}
-
-static ot_value *emit_db(ot_grad *g, ot_value *dy)
-{
-    int64_t axes[OT_MAX_NDIM] = {0};
-    const int ndim = ot_value_shape(dy)->ndim;
-
-    for (int k = 2; k < ndim; k++)
-        axes[k - 1] = k;
-    return ot__emit_sum(g, dy, axes, ndim - 1, false);
 }
 
 void ot__conv_grad_expand(ot_grad *g)
@@ -152,22 +141,13 @@ void ot__conv_grad_expand(ot_grad *g)
     if (ot_expand_wants(g, DW) && !(is_known(ot_value_shape(x), window.n_axes) &&
                                     is_known(ot_value_shape(dy), window.n_axes)))
         return;
-    if (ot_expand_wants(g, DX)) {
-        const ot__spread spread = {.n_axes = window.n_axes,
-                                   .kernel = window.kernel,
-                                   .stride = window.stride,
-                                   .dilation = window.dilation,
-                                   .pad = window.pad,
-                                   .pad_end = window.pad_end,
-                                   .groups = groups};
-
-        out[DX] = ot__emit_spread(g, &spread, dy, w, ot_value_shape(x),
+    if (ot_expand_wants(g, DX))
+        out[DX] = ot__emit_spread(g, &window, groups, dy, w, ot_value_shape(x),
                                   ot__emit_extents(g, x, 2, 2 + window.n_axes));
-    }
     if (ot_expand_wants(g, DW))
         out[DW] = emit_dw(g, &window, groups, dy, x, w);
     if (ot_expand_wants(g, DB))
-        out[DB] = emit_db(g, dy);
+        out[DB] = ot__emit_channel_sum(g, dy, false);
     for (int i = DX; i <= DB; i++)
         ot_expand_set(g, i, out[i]);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = transposed convolution of X (N, C, spatial...) by W (C, M/group, kernel...) plus B (M): the
 // gradient of a convolution's input, where X stands for the gradient of its output.
-#include "ops/conv/window.h"
+#include "ops/conv/conv.h"
 #include "ops/move/move.h"
+#include "ops/norm/batch_norm.h"
 
 // Along spatial axis a, n elements of X reach stride * n + rest[a] elements of Y, before padding
 // takes some off at both ends.
@@ -68,11 +69,9 @@ static const char *check_channels(ot_infer *c, int64_t groups)
     const int64_t n_in = w->dim[0];
 
     if (groups < 1 || (ot_dim_is_number(n_in) && n_in % groups != 0) ||
-        (ot_dim_is_number(x->dim[1]) && ot_dim_is_number(n_in) && x->dim[1] != n_in) ||
-        !ot_dim_is_number(ot_infer_mul(c, w->dim[1], groups)))
+        ot__dim_differs(x->dim[1], n_in) || !ot_dim_is_number(ot_infer_mul(c, w->dim[1], groups)))
         return "the channels of X, W and group do not fit";
-    if (ot_infer_has(c, 2) &&
-        (b->ndim != 1 || (ot_dim_is_number(b->dim[0]) && b->dim[0] != w->dim[1] * groups)))
+    if (ot_infer_has(c, 2) && (b->ndim != 1 || ot__dim_differs(b->dim[0], w->dim[1] * groups)))
         return "B must have the output channels of W";
     return NULL;
 }
@@ -124,23 +123,12 @@ static ot_status conv_transpose_prepare(ot_prep *p)
         settle(&t, a, x->shape.dim[2 + a]);
     *conv =
         ot__conv_make(&t.g, &y->shape, &w->shape, &x->shape, ot_attr_int(ot_prep_node(p), "group"));
-    ot_prep_scratch(p, (size_t)(conv->c_in * conv->window.n_kernel * conv->window.n_out) *
-                           ot_dtype_size(x->dtype));
+    ot_prep_scratch(p, ot__conv_scratch_bytes(conv, x->dtype));
     return OT_OK;
 }
 
-static ot_status conv_transpose_run(const ot_run *r)
-{
-    const void *b = r->n_in > 2 && r->in[2] ? r->in[2]->data : NULL;
-
-    if (r->in[0]->dtype == OT_F32)
-        ot__ref_conv_dx_f32(r->out[0]->data, r->in[0]->data, r->in[1]->data, b, r->state,
-                            r->scratch);
-    else
-        ot__ref_conv_dx_f64(r->out[0]->data, r->in[0]->data, r->in[1]->data, b, r->state,
-                            r->scratch);
-    return OT_OK;
-}
+#define TEMPLATE "ops/conv/conv_transpose.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 // ---- oneDNN ----
 
@@ -152,12 +140,12 @@ typedef struct transpose_state {
 
 // The convolution whose input has Y's shape and whose output has X's; `t` keeps the numbers that it
 // points to. False where oneDNN has none: a whole stride of Y lies behind what the windows reach.
-static bool read_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c)
+static bool transposed_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c)
 {
     const ot_arg *x = ot_prep_in(p, 0), *w = ot_prep_in(p, 1), *y = ot_prep_out(p, 0);
     const ot_node *node = ot_prep_node(p);
 
-    if (x->dtype != OT_F32 || read_transposed(t, node, &x->shape, &w->shape) != NULL)
+    if (read_transposed(t, node, &x->shape, &w->shape) != NULL)
         return false;
     for (int a = 0; a < t->g.n_axes; a++) {
         const int64_t n = x->shape.dim[2 + a];
@@ -184,7 +172,7 @@ static bool conv_transpose_can_dnnl(const ot_prep *p)
     ot__dnnl_conv c;
     transposed t;
 
-    return read_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
+    return transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
 }
 
 static void conv_transpose_forms_dnnl(ot_prep *p)
@@ -193,7 +181,7 @@ static void conv_transpose_forms_dnnl(ot_prep *p)
     ot__dnnl_conv c;
     transposed t;
 
-    if (!read_problem(p, &t, &c))
+    if (!transposed_problem(p, &t, &c))
         return;
     ot__dnnl_conv_forms(&c, &y_form, &x_form);
     ot_prep_want_in(p, 0, x_form);
@@ -214,7 +202,7 @@ static ot_status prepare_bias(const ot_arg *y, transpose_state *state)
     return OT_OK;
 }
 
-static ot_status prepare_dnnl(ot_prep *p, bool is_exact)
+static ot_status prepare_transposed(ot_prep *p, bool is_exact)
 {
     transpose_state *state = ot_prep_state(p, sizeof(*state));
     ot__dnnl_conv c;
@@ -222,7 +210,7 @@ static ot_status prepare_dnnl(ot_prep *p, bool is_exact)
 
     if (!state)
         return OT_ERR_NO_MEMORY;
-    if (!read_problem(p, &t, &c))
+    if (!transposed_problem(p, &t, &c))
         return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.is_exact = is_exact;
     OT_TRY(ot__dnnl_conv_grad_create(&c, true, false, false, &state->program));
@@ -232,12 +220,12 @@ static ot_status prepare_dnnl(ot_prep *p, bool is_exact)
 
 static ot_status conv_transpose_prepare_dnnl(ot_prep *p)
 {
-    return prepare_dnnl(p, false);
+    return prepare_transposed(p, false);
 }
 
 static ot_status conv_transpose_prepare_dnnl_exact(ot_prep *p)
 {
-    return prepare_dnnl(p, true);
+    return prepare_transposed(p, true);
 }
 
 static ot_status conv_transpose_run_dnnl(const ot_run *r)
@@ -271,21 +259,6 @@ static void conv_transpose_release_dnnl(void *state)
 }
 
 // ---- gradient ----
-
-static ot_value *emit_sum_of_channels(ot_grad *g, ot_value *dy)
-{
-    int64_t axes[OT_MAX_NDIM];
-    int n = 0;
-    ot_value *in[2] = {dy, NULL};
-    ot_node *node;
-
-    for (int i = 0; i < ot_value_shape(dy)->ndim; i++)
-        if (i != 1)
-            axes[n++] = i;
-    in[1] = ot_emit_constant_i64(g, axes, n);
-    node = ot_emit(g, "ReduceSum", "keepdims = 0", in, 2, 1);
-    return ot_emit_output(g, node, 0);
-}
 
 // dY without the elements at the ends of axes that no window reaches; those that a stride skips
 // anyway may stay. Settles the pads: they then surround what is left.
@@ -351,7 +324,7 @@ static void conv_transpose_grad(ot_grad *g)
             ot_grad_set_dx(g, 1, ot_emit_output(g, node, 1));
     }
     if (ot_grad_wants(g, 2))
-        ot_grad_set_dx(g, 2, emit_sum_of_channels(g, dy));
+        ot_grad_set_dx(g, 2, ot__emit_channel_sum(g, dy, false));
 }
 
 static const ot_port conv_transpose_in[] = {
@@ -369,24 +342,11 @@ static const ot_attr_spec conv_transpose_attrs[] = {
     {0},
 };
 static const ot_kernel conv_transpose_kernels[] = {
-    {.name = "dnnl",
-     .flags = OT_KERNEL_LIBRARY,
-     .can_run = conv_transpose_can_dnnl,
-     .forms = conv_transpose_forms_dnnl,
-     .prepare = conv_transpose_prepare_dnnl,
-     .run = conv_transpose_run_dnnl,
-     .release = conv_transpose_release_dnnl},
-    {.name = "dnnl_exact",
-     .flags = OT_KERNEL_LIBRARY | OT_KERNEL_THREAD_EXACT,
-     .can_run = conv_transpose_can_dnnl,
-     .forms = conv_transpose_forms_dnnl,
-     .prepare = conv_transpose_prepare_dnnl_exact,
-     .run = conv_transpose_run_dnnl,
-     .release = conv_transpose_release_dnnl},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = conv_transpose_prepare,
-     .run = conv_transpose_run},
+    OT__CONV_DNNL_KERNELS(conv_transpose_can_dnnl, conv_transpose_forms_dnnl,
+                          conv_transpose_prepare_dnnl, conv_transpose_run_dnnl,
+                          conv_transpose_release_dnnl),
+    OT__REF_KERNEL("T: f32", conv_transpose_prepare, conv_transpose_run_f32),
+    OT__REF_KERNEL("T: f64", conv_transpose_prepare, conv_transpose_run_f64),
     {0},
 };
 const ot_op_def ot__op_conv_transpose[] = {

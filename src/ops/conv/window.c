@@ -112,6 +112,12 @@ int64_t ot__geometry_out(ot__geometry *g, int a, int64_t n)
     return out;
 }
 
+void ot__geometry_settle(ot__geometry *g, const ot_shape *x)
+{
+    for (int a = 0; a < g->n_axes; a++)
+        (void)ot__geometry_out(g, a, x->dim[2 + a]);
+}
+
 bool ot__geometry_infer(ot_infer *c, ot__geometry *g, const ot_shape *x, ot_shape *y)
 {
     y->ndim = x->ndim;
@@ -159,10 +165,21 @@ ot__window ot__window_make(const ot__geometry *g, const ot_shape *x, const ot_sh
     return w;
 }
 
+void ot__geometry_emit_pads(ot_grad *g, ot_node *node, const ot__geometry *geometry)
+{
+    int64_t pads[2 * OT__WINDOW_AXES];
+    const int n = geometry->n_axes;
+
+    for (int a = 0; a < n; a++) {
+        pads[a] = geometry->pad[a];
+        pads[n + a] = geometry->pad_end[a];
+    }
+    ot_emit_ints(g, node, "pads", pads, 2 * n);
+}
+
 bool ot__geometry_emit(ot_grad *g, ot_node *node, ot__geometry *geometry, const ot_shape *x,
                        bool with_kernel)
 {
-    int64_t pads[2 * OT__WINDOW_AXES];
     const int n = geometry->n_axes;
 
     for (int a = 0; a < n; a++) {
@@ -174,13 +191,9 @@ bool ot__geometry_emit(ot_grad *g, ot_node *node, ot__geometry *geometry, const 
             (void)ot__geometry_out(geometry, a, x->dim[2 + a]);
         }
     }
-    for (int a = 0; a < n; a++) {
-        pads[a] = geometry->pad[a];
-        pads[n + a] = geometry->pad_end[a];
-    }
     ot_emit_ints(g, node, "strides", geometry->stride, n);
     ot_emit_ints(g, node, "dilations", geometry->dilation, n);
-    ot_emit_ints(g, node, "pads", pads, 2 * n);
+    ot__geometry_emit_pads(g, node, geometry);
     if (with_kernel)
         ot_emit_ints(g, node, "kernel_shape", geometry->kernel, n);
     return true;
@@ -194,4 +207,9 @@ ot__conv ot__conv_make(const ot__geometry *g, const ot_shape *x, const ot_shape 
                       .c_in = x->dim[1] / groups,
                       .c_out = w->dim[0] / groups,
                       .window = ot__window_make(g, x, y)};
+}
+
+size_t ot__conv_scratch_bytes(const ot__conv *p, ot_dtype dtype)
+{
+    return (size_t)(p->c_in * p->window.n_kernel * p->window.n_out) * ot_dtype_size(dtype);
 }

@@ -23,6 +23,8 @@ const char *ot__geometry_read(ot__geometry *g, const ot_node *node, const ot_sha
 // Output extent along spatial axis a for input extent n (a number); also settles SAME padding for
 // that axis.
 int64_t ot__geometry_out(ot__geometry *g, int a, int64_t n);
+// Settles SAME padding for an input of shape x, whose spatial extents are numbers.
+void ot__geometry_settle(ot__geometry *g, const ot_shape *x);
 // Spatial extents of y from those of x, symbolic where x's are; false after a failure.
 bool ot__geometry_infer(ot_infer *c, ot__geometry *g, const ot_shape *x, ot_shape *y);
 // The window for concrete shapes x and y (batch, channels, spatial...).
@@ -32,11 +34,15 @@ ot__window ot__window_make(const ot__geometry *g, const ot_shape *x, const ot_sh
 bool ot__geometry_emit(ot_grad *g, ot_node *node, ot__geometry *geometry, const ot_shape *x,
                        bool with_kernel);
 
+// Sets attribute pads alone.
+void ot__geometry_emit_pads(ot_grad *g, ot_node *node, const ot__geometry *geometry);
+
 extern const ot_attr_spec
     ot__conv_attrs[]; // auto_pad, dilations, group, kernel_shape, pads, strides
 
 // The problem of a convolution of x by w; y's spatial extents are taken from `y`.
 ot__conv ot__conv_make(const ot__geometry *g, const ot_shape *x, const ot_shape *w,
                        const ot_shape *y, int64_t groups);
+size_t ot__conv_scratch_bytes(const ot__conv *p, ot_dtype dtype); // of the columns
 
 #endif

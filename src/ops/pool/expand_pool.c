@@ -40,7 +40,6 @@ static ot_value *emit_planes(ot_grad *g, ot_value *v)
 static ot_value *emit_counts(ot_grad *g, const ot__geometry *window, ot_value *shape,
                              const ot_value *dy, int64_t volume)
 {
-    int64_t pads[2 * OT__WINDOW_AXES];
     const int n = window->n_axes;
     const int64_t one_plane[] = {1, 1};
     ot_value *front = ot_emit_constant_i64(g, one_plane, 2);
@@ -51,31 +50,11 @@ static ot_value *emit_counts(ot_grad *g, const ot__geometry *window, ot_value *s
     if (!zeros)
         return NULL;
     ones = ot_emit2(g, "Add", zeros, ot_emit_constant(g, 1.0, dy));
-    for (int a = 0; a < n; a++) {
-        pads[a] = window->pad[a];
-        pads[n + a] = window->pad_end[a];
-    }
     node = ot_emit(g, "AveragePool", "count_include_pad = 1", &ones, 1, 1);
     ot_emit_ints(g, node, "kernel_shape", window->kernel, n);
     ot_emit_ints(g, node, "strides", window->stride, n);
-    ot_emit_ints(g, node, "pads", pads, 2 * n);
+    ot__geometry_emit_pads(g, node, window);
     return ot__emit_times(g, ot_emit_output(g, node, 0), (double)volume);
-}
-
-// A plane's window with the same weight everywhere.
-static ot_value *emit_window(ot_grad *g, const ot__geometry *window, const ot_value *like)
-{
-    ot_shape shape = {2 + window->n_axes, {1, 1}};
-    const double one = 1.0;
-    ot_value *w;
-
-    for (int a = 0; a < window->n_axes; a++)
-        shape.dim[2 + a] = window->kernel[a];
-    w = ot__emit_tensor(g, ot_value_dtype(like), &shape);
-    for (int64_t i = 0; w && i < ot_tensor_count(w->constant); i++)
-        (void)ot__convert((char *)w->constant->data + (size_t)i * ot_dtype_size(w->dtype), w->dtype,
-                          &one, OT_F64, 1);
-    return w;
 }
 
 // dX = for each element the sum of dY's shares of the windows that it is in. A window that reaches
@@ -87,7 +66,6 @@ void ot__average_pool_grad_expand(ot_grad *g)
     ot_value *dy = ot_grad_x(g, 0), *shape, *shares, *weights, *image, *dx;
     const ot_value *x = node->outputs[0];
     ot__geometry window;
-    ot__spread spread;
     int64_t volume = 1;
 
     if (!x->has_shape || !ot__pool_read(NULL, node, ot_value_shape(x), &window) ||
@@ -105,17 +83,10 @@ void ot__average_pool_grad_expand(ot_grad *g)
     shares = ot_attr_int(node, "count_include_pad") != 0
                  ? ot__emit_times(g, dy, 1.0 / (double)volume)
                  : ot_emit2(g, "Div", dy, emit_counts(g, &window, shape, dy, volume));
-    spread = (ot__spread){.n_axes = window.n_axes,
-                          .kernel = window.kernel,
-                          .stride = window.stride,
-                          .dilation = window.dilation,
-                          .pad = window.pad,
-                          .pad_end = window.pad_end,
-                          .groups = 1};
     if (!shares)
         return;
     image = ot__emit_part(g, shape, 2, 2 + window.n_axes);
-    weights = emit_window(g, &window, dy);
-    dx = ot__emit_spread(g, &spread, emit_planes(g, shares), weights, ot_value_shape(x), image);
+    weights = ot__pool_emit_window(g, &window, 1, 1.0, ot_value_dtype(dy));
+    dx = ot__emit_spread(g, &window, 1, emit_planes(g, shares), weights, ot_value_shape(x), image);
     ot_expand_set(g, 0, ot_emit2(g, "Reshape", dx, shape));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pool/pool.h"
+#include "op/grad.h"
 #include "ops/move/move.h"
 
 static const char extents_attr[] = "__input_extents";
@@ -42,57 +43,35 @@ bool ot__pool_infer(ot_infer *c, ot_shape *y)
     return ot__geometry_infer(c, &g, x, y);
 }
 
-static void describe(ot_prep *p, const ot_arg *x, const ot_arg *y, ot__pool *pool)
+static ot_status pool_describe(ot_prep *p, const ot_arg *x, const ot_arg *y)
 {
     const ot_node *node = ot_prep_node(p);
+    ot__pool_state *state = ot_prep_state(p, sizeof(*state));
     ot__geometry g;
-
-    (void)ot__pool_read(NULL, node, &x->shape, &g);
-    for (int a = 0; a < g.n_axes; a++)
-        (void)ot__geometry_out(&g, a, x->shape.dim[2 + a]); // settles SAME padding
-    *pool = (ot__pool){.n = x->shape.dim[0] * x->shape.dim[1],
-                       .window = ot__window_make(&g, &x->shape, &y->shape),
-                       .count_pads = ot_attr_int(node, "count_include_pad") != 0,
-                       .column_major = ot_attr_int(node, "storage_order") != 0};
-    for (int a = 0; a < g.n_axes; a++)
-        pool->pad_end[OT__WINDOW_AXES - g.n_axes + a] = g.pad_end[a];
-}
-
-ot_status ot__pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
-{
-    ot__pool *pool = ot_prep_state(p, sizeof(*pool));
-
-    if (!pool)
-        return OT_ERR_NO_MEMORY;
-    describe(p, x, y, pool);
-    return OT_OK;
-}
-
-bool ot__pool_has_any_form(const ot_arg *x, const ot_arg *y)
-{
-    return x->dtype == OT_F32 && x->count > 0 && y->count > 0 &&
-           ot__plane_elements(&x->shape) <= INT32_MAX;
-}
-
-ot_status ot__any_pool_prepare(ot_prep *p, const ot_arg *x, const ot_arg *y)
-{
-    ot__any_pool *state = ot_prep_state(p, sizeof(*state));
 
     if (!state)
         return OT_ERR_NO_MEMORY;
-    describe(p, x, y, &state->pool);
+    (void)ot__pool_read(NULL, node, &x->shape, &g);
+    ot__geometry_settle(&g, &x->shape);
+    state->pool = (ot__pool){.n = x->shape.dim[0] * x->shape.dim[1],
+                             .window = ot__window_make(&g, &x->shape, &y->shape),
+                             .count_pads = ot_attr_int(node, "count_include_pad") != 0,
+                             .column_major = ot_attr_int(node, "storage_order") != 0};
+    for (int a = 0; a < g.n_axes; a++)
+        state->pool.pad_end[OT__WINDOW_AXES - g.n_axes + a] = g.pad_end[a];
     if (!ot__channels_of(&x->shape, x->form, &state->channels))
         return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     return OT_OK;
 }
 
-ot__maxima ot__pool_maxima(const ot_arg *at)
+ot_status ot__pool_prepare(ot_prep *p)
 {
-    return (ot__maxima){
-        .indices = at != NULL && at->dtype == OT_I64 ? at->data : NULL,
-        .positions = at != NULL && at->dtype == OT_I32 ? at->data : NULL,
-        .cells = at != NULL && at->dtype == OT_U8 ? at->data : NULL,
-    };
+    return pool_describe(p, ot_prep_in(p, 0), ot_prep_out(p, 0));
+}
+
+ot_status ot__pool_grad_prepare(ot_prep *p)
+{
+    return pool_describe(p, ot_prep_out(p, 0), ot_prep_in(p, 0));
 }
 
 // ---- gradients ----
@@ -135,36 +114,28 @@ void ot__pool_emit_extents(ot_grad *g, ot_node *node, const ot_value *x)
     ot_emit_ints(g, node, extents_attr, shape->dim + 2, shape->ndim - 2);
 }
 
-ot_status ot__average_pool_grad_run(const ot_run *r)
+void ot__pool_fill(ot_tensor *tensor, int64_t i, double value)
 {
-    const ot__pool *p = r->state;
+    char *to = (char *)tensor->data + (size_t)i * ot_dtype_size(tensor->dtype);
 
-    if (r->in[0]->dtype == OT_F32)
-        ot__ref_average_pool_grad_f32(r->out[0]->data, r->in[0]->data, p);
-    else
-        ot__ref_average_pool_grad_f64(r->out[0]->data, r->in[0]->data, p);
-    return OT_OK;
+    (void)ot__convert(to, tensor->dtype, &value, OT_F64, 1);
 }
 
-// ---- global pools ----
-
-void ot__global_pool_infer(ot_infer *c)
+ot_value *ot__pool_emit_window(ot_grad *g, const ot__geometry *window, int64_t channels,
+                               double weight, ot_dtype dtype)
 {
-    ot_shape y = *ot_infer_shape(c, 0);
+    ot_shape shape = {2 + window->n_axes, {channels, 1}};
+    ot_value *w;
 
-    if (y.ndim < 3) {
-        ot_infer_fail(c, "X has %d axes, expected at least 3", y.ndim);
-        return;
-    }
-    for (int i = 2; i < y.ndim; i++) {
-        if (y.dim[i] == 0) {
-            ot_infer_fail(c, "X has no elements along axis %d", i);
-            return;
-        }
-        y.dim[i] = 1;
-    }
-    ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
+    for (int a = 0; a < window->n_axes; a++)
+        shape.dim[2 + a] = window->kernel[a];
+    w = ot__emit_tensor(g, dtype, &shape);
+    for (int64_t i = 0; w && i < ot_tensor_count(w->constant); i++)
+        ot__pool_fill(w->constant, i, weight);
+    return w;
 }
+
+// ---- planes ----
 
 bool ot__spatial_is_static(const ot_value *x)
 {
@@ -210,26 +181,26 @@ ot_value *ot__emit_spatial_axes(ot_grad *g, const ot_value *x)
 
 // ---- narrow types ----
 
-static bool is_narrow(const ot_arg *x)
-{
-    return x->dtype != OT_F32 && x->dtype != OT_F64;
-}
-
 void ot__pool_scratch_narrow(ot_prep *p)
 {
-    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
-
-    if (is_narrow(x))
-        ot_prep_scratch(p, (size_t)(x->count + y->count) * sizeof(float));
+    ot_prep_scratch(p,
+                    (size_t)(ot_prep_in(p, 0)->count + ot_prep_out(p, 0)->count) * sizeof(float));
 }
 
-void ot__pool_run_narrow(const ot_run *r, ot__narrow_pool pool)
+ot_status ot__pool_run_narrow(const ot_run *r, ot_status (*run)(const ot_run *r))
 {
-    const ot_arg *from = r->in[0];
-    ot_arg *to = r->out[0];
-    float *x = r->scratch, *y = x + from->count;
+    ot_arg x = *r->in[0], y = *r->out[0];
+    const ot_arg *const in[] = {&x};
+    ot_arg *const out[] = {&y, r->n_out > 1 ? r->out[1] : NULL};
+    ot_run copies = *r;
 
-    ot__convert(x, OT_F32, from->data, from->dtype, from->count);
-    pool(r, y, x);
-    ot__convert(to->data, to->dtype, y, OT_F32, to->count);
+    x.data = r->scratch;
+    y.data = (float *)x.data + x.count;
+    x.dtype = y.dtype = OT_F32;
+    copies.in = in;
+    copies.out = out;
+    (void)ot__convert(x.data, OT_F32, r->in[0]->data, r->in[0]->dtype, x.count);
+    OT_TRY(run(&copies));
+    (void)ot__convert(r->out[0]->data, r->out[0]->dtype, y.data, OT_F32, y.count);
+    return OT_OK;
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Y = the mean, or the maximum, of all spatial elements of each channel.
+#include "ops/pool/pool.h"
+
+static void global_pool_infer(ot_infer *c)
+{
+    ot_shape y = *ot_infer_shape(c, 0);
+
+    if (y.ndim < 3) {
+        ot_infer_fail(c, "X has %d axes, expected at least 3", y.ndim);
+        return;
+    }
+    for (int i = 2; i < y.ndim; i++) {
+        if (y.dim[i] == 0) {
+            ot_infer_fail(c, "X has no elements along axis %d", i);
+            return;
+        }
+        y.dim[i] = 1;
+    }
+    ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
+}
+
+#define TEMPLATE "ops/pool/global_pool.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+
+static ot_status global_max_prepare_narrow(ot_prep *p)
+{
+    ot__pool_scratch_narrow(p);
+    return OT_OK;
+}
+
+static ot_status global_max_run_narrow(const ot_run *r)
+{
+    return ot__pool_run_narrow(r, global_max_run_f32);
+}
+
+// dX = dY / n for every element of a mean of n.
+static void global_average_rule(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0);
+    ot_value *share = ot_emit2(g, "Div", dy, ot__emit_plane_elements(g, x, dy));
+
+    ot_grad_set_dx(g, 0, ot_emit2(g, "Expand", share, ot_emit_shape(g, x)));
+}
+
+// dY goes to the elements equal to the maximum, in equal shares.
+static void global_max_rule(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0);
+    ot_value *mask = ot_emit_cast(g, ot_emit2(g, "Equal", x, ot_grad_y(g, 0)), ot_value_dtype(x));
+    ot_value *const in[] = {mask, ot__emit_spatial_axes(g, x)};
+    ot_value *count = ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 1", in, 2, 1), 0);
+
+    ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
+}
+
+static const ot_kernel global_average_kernels[] = {
+    OT__REF_KERNEL("T: f32", NULL, global_average_run_f32),
+    OT__REF_KERNEL("T: f64", NULL, global_average_run_f64),
+    {0},
+};
+static const ot_kernel global_max_kernels[] = {
+    OT__REF_KERNEL("T: f32", NULL, global_max_run_f32),
+    OT__REF_KERNEL("T: f64", NULL, global_max_run_f64),
+    OT__REF_KERNEL("T: f16 bf16", global_max_prepare_narrow, global_max_run_narrow),
+    {0},
+};
+const ot_op_def ot__op_global_average_pool[] = {
+    {.name = "GlobalAveragePool",
+     .since = 1,
+     .inputs = ot__pool_in,
+     .outputs = ot__pool_out,
+     .types = "T: f32 f64",
+     .infer = global_pool_infer,
+     .kernels = global_average_kernels,
+     .grad = global_average_rule},
+    {0},
+};
+const ot_op_def ot__op_global_max_pool[] = {
+    {.name = "GlobalMaxPool",
+     .since = 1,
+     .inputs = ot__pool_in,
+     .outputs = ot__pool_out,
+     .types = "T: f32 f64 f16 bf16",
+     .infer = global_pool_infer,
+     .kernels = global_max_kernels,
+     .grad = global_max_rule},
+    {0},
+};
