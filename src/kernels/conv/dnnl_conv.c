@@ -116,7 +116,7 @@ static dnnl_status_t describe_primitive(const conv_parts *p, const ot__dnnl_conv
 }
 
 // n_chunks 0: the whole problem at once.
-static dnnl_status_t describe(const ot__dnnl_conv *c, int64_t n_chunks, conv_parts *p)
+static dnnl_status_t describe_conv(const ot__dnnl_conv *c, int64_t n_chunks, conv_parts *p)
 {
     const ot_shape bias = OT_SHAPE(c->y->dim[1]);
     ot_shape x = *c->x, y = *c->y;
@@ -192,7 +192,7 @@ static int64_t chunks_of_sums(const ot__dnnl_conv *c)
 
 // ---- programs ----
 
-static dnnl_status_t add(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd)
+static dnnl_status_t add_conv(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd)
 {
     return p->n_chunks > 0 ? ot__dnnl_add_chunks(out, pd, p->n_chunks) : ot__dnnl_add(out, pd);
 }
@@ -212,7 +212,7 @@ static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, 
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
 
     OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
-    OT__DNNL_TRY(add(out, p, p->forward));
+    OT__DNNL_TRY(add_conv(out, p, p->forward));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_X));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
     if (c->has_bias)
@@ -228,7 +228,7 @@ static dnnl_status_t add_dx_primitive(ot__dnnl_program *out, const conv_parts *p
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_W);
 
     OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
-    OT__DNNL_TRY(add(out, p, pd));
+    OT__DNNL_TRY(add_conv(out, p, pd));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
     return add_images(out, DNNL_ARG_DIFF_SRC, &p->x, OT__DNNL_CONV_GRAD_DX);
@@ -275,7 +275,7 @@ static dnnl_status_t add_dw_primitive(ot__dnnl_program *out, const conv_parts *p
     const ot__dnnl_place at = place_of_sums(out, p, dw_bytes, OT__DNNL_CONV_GRAD_DW, is_final);
     ot__dnnl_place db_at = db_slot;
 
-    OT__DNNL_TRY(add(out, p, pd));
+    OT__DNNL_TRY(add_conv(out, p, pd));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_GRAD_X));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_WEIGHTS, dw, at));
@@ -309,7 +309,7 @@ static dnnl_status_t build_forward(ot__dnnl_program *out, const ot__dnnl_conv *c
     dnnl_status_t st;
 
     ot__forks_hold();
-    st = describe(c, chunks_of_images(c), &p);
+    st = describe_conv(c, chunks_of_images(c), &p);
     if (st == dnnl_success)
         st = add_forward(out, c, &p);
     forget(&p);
@@ -323,7 +323,7 @@ static dnnl_status_t build_dx(ot__dnnl_program *out, const ot__dnnl_conv *c)
     dnnl_status_t st;
 
     ot__forks_hold();
-    st = describe(c, chunks_of_images(c), &p);
+    st = describe_conv(c, chunks_of_images(c), &p);
     if (st == dnnl_success)
         st = add_dx(out, &p);
     forget(&p);
@@ -339,7 +339,7 @@ static dnnl_status_t build_dw(ot__dnnl_program *out, const ot__dnnl_conv *c, boo
     dnnl_status_t st;
 
     ot__forks_hold();
-    st = describe(c, chunks_of_sums(c), &p);
+    st = describe_conv(c, chunks_of_sums(c), &p);
     if (st == dnnl_success)
         st = add_dw(out, &p, wants_dw, wants_db);
     forget(&p);
@@ -347,7 +347,7 @@ static dnnl_status_t build_dw(ot__dnnl_program *out, const ot__dnnl_conv *c, boo
     return st;
 }
 
-static ot_status finish(dnnl_status_t st, ot__dnnl_program **out)
+static ot_status finish_conv(dnnl_status_t st, ot__dnnl_program **out)
 {
     if (st != dnnl_success) {
         ot__dnnl_destroy(*out);
@@ -361,7 +361,7 @@ ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
     *out = ot__alloc_zero(1, sizeof **out);
     if (*out == NULL)
         return OT_ERR_NO_MEMORY;
-    return finish(build_forward(*out, c), out);
+    return finish_conv(build_forward(*out, c), out);
 }
 
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
@@ -376,7 +376,7 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
         st = build_dx(*out, c);
     if (st == dnnl_success && (wants_dw || wants_db))
         st = build_dw(*out, c, wants_dw, wants_db);
-    return finish(st, out);
+    return finish_conv(st, out);
 }
 
 // ---- the form of weights ----
@@ -408,7 +408,7 @@ const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c)
     typical.y = &y;
     typical.w_form = NULL;
     ot__forks_hold();
-    if (describe(&typical, 0, &p) == dnnl_success)
+    if (describe_conv(&typical, 0, &p) == dnnl_success)
         form = agreed_form(&typical, &p);
     forget(&p);
     ot__forks_release();

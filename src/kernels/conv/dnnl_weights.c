@@ -80,7 +80,8 @@ dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, in
 }
 
 // The description of known form `i`; not there when blocks would need padding.
-static dnnl_status_t describe(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups, size_t i)
+static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
+                                      size_t i)
 {
     const int row = w->ndim - FIRST_NDIM;
     const dnnl_format_tag_t tag = groups > 1 ? known[i].grouped[row] : known[i].tag[row];
@@ -112,7 +113,7 @@ dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int
         return ot__md_tagged(md, ndim, dims, plain[ndim - FIRST_NDIM]);
     for (size_t i = 0; i < OT_COUNT(known); i++)
         if (ot__form_equal(form, &known[i].form[w->ndim - FIRST_NDIM]))
-            return describe(md, w, groups, i);
+            return describe_weights(md, w, groups, i);
     return dnnl_unimplemented;
 }
 
@@ -122,7 +123,7 @@ const ot_form *ot__dnnl_weights_form(ot__md wanted, const ot_shape *w, int64_t g
         dnnl_memory_desc_t md;
         bool same;
 
-        if (describe(&md, w, groups, i) != dnnl_success)
+        if (describe_weights(&md, w, groups, i) != dnnl_success)
             continue;
         same = dnnl_memory_desc_equal(ot__md_of(&md), wanted) != 0;
         ot__md_release(&md);

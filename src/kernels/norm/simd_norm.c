@@ -18,7 +18,7 @@ typedef struct job {
     double *partial; // sums of g, then those of g * (x - mean), per unit and channel
 } job;
 
-static void fill(float *lanes, const float *from)
+static void fill_lanes(float *lanes, const float *from)
 {
     for (int k = 0; k < LANES; k++)
         lanes[k] = from[0];
@@ -44,7 +44,7 @@ static void unit_moments(const job *j, int64_t unit)
         if (rest.width > 0)
             moments_of(lanes, x + full.rows * LANES, &rest);
         for (int k = 0; k < LANES; k++)
-            merge(out, lanes[k].n, lanes[k].mean, lanes[k].m2);
+            merge_moments(out, lanes[k].n, lanes[k].mean, lanes[k].m2);
         return;
     }
     for (int64_t k = 0; k < c->width; k += TILE) {
@@ -66,9 +66,9 @@ static void unit_apply(const job *j, int64_t unit)
         const tile t = {c->inner / LANES, LANES, LANES}, rest = {1, LANES, (int)(c->inner % LANES)};
         ot__norm_apply q = {mean, factor, offset, p->x + at, shifted(p->z, at), p->y + at, p->relu};
 
-        fill(mean, p->mean + channel);
-        fill(factor, p->factor + channel);
-        fill(offset, p->offset + channel);
+        fill_lanes(mean, p->mean + channel);
+        fill_lanes(factor, p->factor + channel);
+        fill_lanes(offset, p->offset + channel);
         apply_tile(&q, &t);
         q.x += full, q.y += full, q.z = shifted(q.z, full);
         apply_tile(&q, &rest);
@@ -93,7 +93,7 @@ static const float *filled(float *lanes, const float *from, int64_t channel)
 {
     if (from == NULL)
         return NULL;
-    fill(lanes, from + channel);
+    fill_lanes(lanes, from + channel);
     return lanes;
 }
 
@@ -230,7 +230,7 @@ static void range_dx(void *context, int64_t first, int64_t last)
         unit_dx(context, unit);
 }
 
-static void for_units(job *j, void (*run)(void *context, int64_t first, int64_t last))
+static void for_norm_units(job *j, void (*run)(void *context, int64_t first, int64_t last))
 {
     const ot__channels *c = j->c;
 
@@ -243,25 +243,25 @@ static void moments(float *mean, float *var, const float *x, const ot__channels 
     job j = {.c = c, .x = x, .moments = scratch};
 
     memset(scratch, 0, (size_t)(c->outer * n_channels) * sizeof(moment));
-    for_units(&j, range_moments);
+    for_norm_units(&j, range_moments);
     for (int64_t k = 0; k < n_channels; k++) {
         moment all = {0};
 
         for (int64_t o = 0; o < c->outer; o++) {
             const moment *m = &j.moments[o * n_channels + k];
 
-            merge(&all, m->n, m->mean, m->m2);
+            merge_moments(&all, m->n, m->mean, m->m2);
         }
         mean[k] = (float)all.mean;
         var[k] = (float)(all.n > 0 ? all.m2 / all.n : 0.0);
     }
 }
 
-static void apply(const ot__norm_apply *p, const ot__channels *c)
+static void normalise(const ot__norm_apply *p, const ot__channels *c)
 {
     job j = {.c = c, .apply = p};
 
-    for_units(&j, range_apply);
+    for_norm_units(&j, range_apply);
 }
 
 static void sums(const ot__norm_sums *p, const ot__channels *c, void *scratch)
@@ -270,7 +270,7 @@ static void sums(const ot__norm_sums *p, const ot__channels *c, void *scratch)
     job j = {.c = c, .sums = p, .partial = scratch};
 
     memset(scratch, 0, 2 * (size_t)n * sizeof(double));
-    for_units(&j, range_sums);
+    for_norm_units(&j, range_sums);
     for (int64_t k = 0; k < n_channels; k++) {
         p->sum_g[k] = p->sum_gx[k] = 0.0;
         for (int64_t o = 0; o < c->outer; o++) {
@@ -284,7 +284,7 @@ static void dx(const ot__norm_dx *p, const ot__channels *c)
 {
     job j = {.c = c, .dx = p};
 
-    for_units(&j, range_dx);
+    for_norm_units(&j, range_dx);
 }
 
-const ot__norms OT_ISA_NAME(ot__norms) = {moments, apply, sums, dx, LANES, TILE, CHUNK};
+const ot__norms OT_ISA_NAME(ot__norms) = {moments, normalise, sums, dx, LANES, TILE, CHUNK};

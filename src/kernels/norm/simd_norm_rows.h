@@ -13,7 +13,7 @@ typedef struct moment {
     double n, mean, m2;
 } moment;
 
-static void merge(moment *a, double n, double mean, double m2)
+static void merge_moments(moment *a, double n, double mean, double m2)
 {
     const double delta = mean - a->mean, total = a->n + n;
 
@@ -76,7 +76,7 @@ OT_SIMD_INLINE void moments_of_width(moment *out, const float *x, const tile *t,
         for (int k = 0; k < width; k++) {
             const double exact = (double)sum[k] / (double)rows, off = exact - (double)mean[k];
 
-            merge(&out[k], (double)rows, exact, (double)m2[k] - (double)rows * off * off);
+            merge_moments(&out[k], (double)rows, exact, (double)m2[k] - (double)rows * off * off);
         }
     }
 }

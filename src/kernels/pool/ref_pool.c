@@ -9,7 +9,7 @@ typedef struct ot__range {
     int64_t first[OT__WINDOW_AXES], last[OT__WINDOW_AXES];
 } ot__range;
 
-static void range_of(ot__range *r, int64_t o, const ot__window *w)
+static void range_of_window(ot__range *r, int64_t o, const ot__window *w)
 {
     for (int a = OT__WINDOW_AXES - 1; a >= 0; a--) {
         const int64_t start = o % w->out[a] * w->stride[a] - w->pad[a];
@@ -64,7 +64,7 @@ static bool has_nothing(int64_t o, const ot__window *w)
 {
     ot__range r;
 
-    range_of(&r, o, w);
+    range_of_window(&r, o, w);
     for (int a = 0; a < OT__WINDOW_AXES; a++)
         if (r.first[a] >= OT_MIN(r.last[a], w->in[a]))
             return true;

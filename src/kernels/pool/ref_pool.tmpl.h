@@ -9,7 +9,7 @@ void FN(ot__ref_max_pool)(T *y, int64_t *indices, const T *x, const ot__pool *p)
         ot__range r;
         int64_t best = -1;
 
-        range_of(&r, i % w->n_out, w);
+        range_of_window(&r, i % w->n_out, w);
         for (int64_t a = r.first[0]; a < w->in[0] && a < r.last[0]; a += w->dilation[0])
             for (int64_t b = r.first[1]; b < w->in[1] && b < r.last[1]; b += w->dilation[1])
                 for (int64_t c = r.first[2]; c < w->in[2] && c < r.last[2]; c += w->dilation[2]) {
@@ -48,7 +48,7 @@ void FN(ot__ref_average_pool)(T *y, const T *x, const ot__pool *p)
         double sum = 0;
         ot__range r;
 
-        range_of(&r, i % w->n_out, w);
+        range_of_window(&r, i % w->n_out, w);
         for (int64_t a = r.first[0]; a < w->in[0] && a < r.last[0]; a += w->dilation[0])
             for (int64_t b = r.first[1]; b < w->in[1] && b < r.last[1]; b += w->dilation[1])
                 for (int64_t c = r.first[2]; c < w->in[2] && c < r.last[2]; c += w->dilation[2])
@@ -71,7 +71,7 @@ void FN(ot__ref_average_pool_grad)(T *dx, const T *dy, const ot__pool *p)
             const T share = (T)((double)dy[n * w->n_out + o] / average_count(o, p));
             ot__range r;
 
-            range_of(&r, o, w);
+            range_of_window(&r, o, w);
             for (int64_t a = r.first[0]; a < w->in[0] && a < r.last[0]; a += w->dilation[0])
                 for (int64_t b = r.first[1]; b < w->in[1] && b < r.last[1]; b += w->dilation[1])
                     for (int64_t c = r.first[2]; c < w->in[2] && c < r.last[2]; c += w->dilation[2])

@@ -38,7 +38,7 @@ typedef struct best {
     int32_t at[TILE]; // position in the plane, or cell of the window
 } best;
 
-OT_SIMD_INLINE void meet(best *b, const float *x, int32_t at, int width)
+OT_SIMD_INLINE void take_larger(best *b, const float *x, int32_t at, int width)
 {
     OT_SIMD_LOOP
     for (int k = 0; k < width; k++) {
@@ -65,7 +65,7 @@ static void find_inside(overlap *w, int a, const ot__window *window, int64_t o)
     w->origin[a] = o * window->stride[a] - window->pad[a];
 }
 
-static bool is_empty(const overlap *part)
+static bool misses_input(const overlap *part)
 {
     for (int a = 0; a < OT__WINDOW_AXES; a++)
         if (part->first[a] >= part->behind[a])
@@ -106,7 +106,8 @@ OT_SIMD_INLINE void window_maxima(best *b, const float *x, const ot__window *w, 
             for (int64_t v = part->first[2]; v < part->behind[2]; v++) {
                 const int64_t at = plane_position(w, part, d, h, v);
 
-                meet(b, x + at * stride, (int32_t)(cells ? cell_number(w, d, h, v) : at), width);
+                take_larger(b, x + at * stride, (int32_t)(cells ? cell_number(w, d, h, v) : at),
+                            width);
             }
 }
 
@@ -140,7 +141,7 @@ OT_SIMD_INLINE void maxima_of_width(const job *j, int64_t unit, int64_t first, i
                 find_inside(&part, 0, w, d);
                 find_inside(&part, 1, w, h);
                 find_inside(&part, 2, w, v);
-                const bool empty = is_empty(&part);
+                const bool empty = misses_input(&part);
 
                 window_maxima(&b, x, w, &part, c->width, width, empty, j->at.cells != NULL);
                 for (int k = 0; k < width; k++)
@@ -184,7 +185,7 @@ static void range_maxima(void *context, int64_t first, int64_t last)
 // ---- gradient ----
 
 // From a window's start to each of its cells, in the plane.
-static void find_offsets(const ot__window *w, int64_t offset[OT__NO_CELL + 1])
+static void cell_offsets(const ot__window *w, int64_t offset[OT__NO_CELL + 1])
 {
     for (int cell = 0; cell <= OT__NO_CELL; cell++) {
         const int64_t h = cell / w->kernel[2], d = h / w->kernel[1];
@@ -252,7 +253,7 @@ static void range_max_grad(void *context, int64_t first, int64_t last)
     bool all_inside = true;
 
     if (j->at.cells != NULL)
-        find_offsets(j->w, offset);
+        cell_offsets(j->w, offset);
     for (int64_t unit = first; unit < last; unit++) {
         int64_t i = unit * j->w->n_out * width;
         float *dx = j->dx + unit * n_in * width;
@@ -270,7 +271,7 @@ static void range_max_grad(void *context, int64_t first, int64_t last)
         atomic_store(&j->some_outside, true);
 }
 
-static void for_units(job *j, void (*run)(void *context, int64_t first, int64_t last))
+static void for_pool_units(job *j, void (*run)(void *context, int64_t first, int64_t last))
 {
     const ot__channels *c = j->c;
     const int64_t work = j->w->n_out * j->w->n_kernel * c->width;
@@ -283,7 +284,7 @@ static void max_pool(float *y, const ot__maxima *at, const float *x, const ot__w
 {
     job j = {.c = c, .w = w, .x = x, .y = y, .at = *at};
 
-    for_units(&j, range_maxima);
+    for_pool_units(&j, range_maxima);
 }
 
 static bool max_pool_grad(float *dx, const float *dy, const ot__maxima *at, const ot__window *w,
@@ -291,7 +292,7 @@ static bool max_pool_grad(float *dx, const float *dy, const ot__maxima *at, cons
 {
     job j = {.c = c, .w = w, .dy = dy, .dx = dx, .at = *at};
 
-    for_units(&j, range_max_grad);
+    for_pool_units(&j, range_max_grad);
     return !atomic_load(&j.some_outside);
 }
 

@@ -80,7 +80,7 @@ static bool is_gradient(const ot_prep *p)
     return ot_prep_node(p)->op == ot__op_conv_grad;
 }
 
-static bool has_relu(const ot_prep *p)
+static bool conv_has_relu(const ot_prep *p)
 {
     return ot_prep_node(p)->op == ot__op_conv_relu;
 }
@@ -123,7 +123,7 @@ static ot_status conv_prepare_ref(ot_prep *p)
             return ot_prep_fail(p, OT_ERR_INVALID,
                                 "dY has size %" PRId64 " along spatial axis %d, expected %" PRId64,
                                 dy->dim[2 + a], a, ot__geometry_out(&g, a, x->dim[2 + a]));
-    state->relu = has_relu(p);
+    state->relu = conv_has_relu(p);
     state->conv = ot__conv_make(&g, x, w, dy, groups);
     ot_prep_scratch(p, ot__conv_scratch_bytes(&state->conv, args.x->dtype));
     return OT_OK;
@@ -222,7 +222,7 @@ static ot_status conv_prepare(ot_prep *p, bool is_exact)
     if (!conv_problem(p, &geometry, &c))
         return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.is_exact = is_exact;
-    c.relu = has_relu(p);
+    c.relu = conv_has_relu(p);
     c.has_bias = !is_gradient(p) && ot_prep_in(p, 2) != NULL;
     if (is_gradient(p))
         OT_TRY(ot__dnnl_conv_grad_create(&c, ot_prep_out(p, 0) != NULL, ot_prep_out(p, 1) != NULL,

@@ -21,7 +21,7 @@ static ot_value *slice_spatial(ot_grad *g, ot_value *v, int n_axes, ot_value *en
     return ot_emit_output(g, ot_emit(g, "Slice", NULL, in, 4, 1), 0);
 }
 
-static bool is_known(const ot_shape *shape, int n_axes)
+static bool spatial_is_known(const ot_shape *shape, int n_axes)
 {
     for (int a = 0; a < n_axes; a++)
         if (!ot_dim_is_number(shape->dim[2 + a]))
@@ -43,7 +43,7 @@ ot_value *ot__emit_spread(ot_grad *g, const ot__geometry *s, int64_t groups, ot_
 
     if (!dy || !w)
         return NULL;
-    known = is_known(x, n) && is_known(ot_value_shape(dy), n);
+    known = spatial_is_known(x, n) && spatial_is_known(ot_value_shape(dy), n);
     for (int a = 0; a < n; a++) {
         int64_t end = s->pad_end[a] - (s->stride[a] - 1);
 
@@ -138,8 +138,8 @@ void ot__conv_grad_expand(ot_grad *g)
         window.padding != OT__PAD_GIVEN)
         return;
     // A convolution wants the extents of its kernel, which dY would be, as numbers.
-    if (ot_expand_wants(g, DW) && !(is_known(ot_value_shape(x), window.n_axes) &&
-                                    is_known(ot_value_shape(dy), window.n_axes)))
+    if (ot_expand_wants(g, DW) && !(spatial_is_known(ot_value_shape(x), window.n_axes) &&
+                                    spatial_is_known(ot_value_shape(dy), window.n_axes)))
         return;
     if (ot_expand_wants(g, DX))
         out[DX] = ot__emit_spread(g, &window, groups, dy, w, ot_value_shape(x),

@@ -37,7 +37,7 @@ static const char *read_transposed(transposed *t, const ot_node *node, const ot_
 
 // The pads of axis a for extent n of X, which matters only with output_shape. The end's is negative
 // where output_shape asks for more than the windows reach.
-static void settle(transposed *t, int a, int64_t n)
+static void settle_pads(transposed *t, int a, int64_t n)
 {
     ot__geometry *g = &t->g;
     int64_t total = t->rest[a];
@@ -63,7 +63,7 @@ static int64_t out_extent(ot_infer *c, const transposed *t, int a, int64_t n)
     return ot_infer_add(c, reached, t->rest[a] - t->g.pad[a] - t->g.pad_end[a]);
 }
 
-static const char *check_channels(ot_infer *c, int64_t groups)
+static const char *check_transposed_channels(ot_infer *c, int64_t groups)
 {
     const ot_shape *x = ot_infer_shape(c, 0), *w = ot_infer_shape(c, 1), *b = ot_infer_shape(c, 2);
     const int64_t n_in = w->dim[0];
@@ -92,7 +92,7 @@ static void conv_transpose_infer(ot_infer *c)
     if (!wrong)
         wrong = read_transposed(&t, ot_infer_node(c), x, w);
     if (!wrong)
-        wrong = check_channels(c, groups);
+        wrong = check_transposed_channels(c, groups);
     for (int a = 0; !wrong && a < t.g.n_axes; a++) {
         const int64_t n = x->dim[2 + a];
 
@@ -120,7 +120,7 @@ static ot_status conv_transpose_prepare(ot_prep *p)
         return OT_ERR_NO_MEMORY;
     (void)read_transposed(&t, ot_prep_node(p), &x->shape, &w->shape); // inference has checked it
     for (int a = 0; a < t.g.n_axes; a++)
-        settle(&t, a, x->shape.dim[2 + a]);
+        settle_pads(&t, a, x->shape.dim[2 + a]);
     *conv =
         ot__conv_make(&t.g, &y->shape, &w->shape, &x->shape, ot_attr_int(ot_prep_node(p), "group"));
     ot_prep_scratch(p, ot__conv_scratch_bytes(conv, x->dtype));
@@ -150,7 +150,7 @@ static bool transposed_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c
     for (int a = 0; a < t->g.n_axes; a++) {
         const int64_t n = x->shape.dim[2 + a];
 
-        settle(t, a, n);
+        settle_pads(t, a, n);
         if (y->shape.dim[2 + a] + t->g.pad[a] + t->extra[a] - t->rest[a] - t->g.stride[a] * n >=
             t->g.stride[a])
             return false;
@@ -304,7 +304,7 @@ static void conv_transpose_grad(ot_grad *g)
             ot_grad_fail(g, "output_shape needs spatial dim sizes that are numbers");
             return;
         }
-        settle(&t, a, extents->dim[2 + a]);
+        settle_pads(&t, a, extents->dim[2 + a]);
     }
     t.g.padding = OT__PAD_GIVEN;
     reached = emit_reached(g, &t, dy);

@@ -15,8 +15,8 @@ const ot_attr_spec ot__conv_attrs[] = {
 
 enum { EXTENT_MAX = 1 << 24 }; // of kernels, strides, dilations and pads: products cannot overflow
 
-static const char *read_list(const ot_node *node, const char *name, int n_axes, int64_t least,
-                             int64_t otherwise, int64_t *to)
+static const char *read_window_extents(const ot_node *node, const char *name, int n_axes,
+                                       int64_t least, int64_t otherwise, int64_t *to)
 {
     int n;
     const int64_t *values = ot_attr_ints(node, name, &n);
@@ -76,13 +76,13 @@ const char *ot__geometry_read(ot__geometry *g, const ot_node *node, const ot_sha
     } else {
         if (!ot_attr_ints(node, "kernel_shape", &n))
             return "kernel_shape is missing";
-        wrong = read_list(node, "kernel_shape", g->n_axes, 1, 1, g->kernel);
+        wrong = read_window_extents(node, "kernel_shape", g->n_axes, 1, 1, g->kernel);
         if (wrong)
             return wrong;
     }
-    wrong = read_list(node, "strides", g->n_axes, 1, 1, g->stride);
+    wrong = read_window_extents(node, "strides", g->n_axes, 1, 1, g->stride);
     if (!wrong)
-        wrong = read_list(node, "dilations", g->n_axes, 1, 1, g->dilation);
+        wrong = read_window_extents(node, "dilations", g->n_axes, 1, 1, g->dilation);
     return wrong ? wrong : read_pads(g, node);
 }
 

@@ -48,7 +48,7 @@ static void batch_norm_infer(ot_infer *c)
 
 // ---- what a node does ----
 
-static bool has_relu(const ot_op_def *op)
+static bool norm_has_relu(const ot_op_def *op)
 {
     return ot__op_input_port(op, OT__BN_Z) != NULL;
 }
@@ -61,7 +61,7 @@ bool ot__batch_norm_is_internal(const ot_op_def *op)
 // Before opset 14 there was no attribute: more outputs than one meant training.
 bool ot__batch_norm_is_training(const ot_node *node)
 {
-    if (has_relu(node->op))
+    if (norm_has_relu(node->op))
         return true;
     if (ot__batch_norm_is_internal(node->op) || node->op->since >= 14)
         return ot_attr_int(node, "training_mode") != 0;
@@ -100,7 +100,7 @@ static ot_status batch_norm_describe(ot_prep *p)
     norm->momentum = (double)ot_attr_float(node, "momentum");
     norm->is_training = ot__batch_norm_is_training(node);
     norm->is_internal = ot__batch_norm_is_internal(node->op);
-    norm->relu = has_relu(node->op);
+    norm->relu = norm_has_relu(node->op);
     return OT_OK;
 }
 

@@ -49,12 +49,12 @@ static ot_status layer_norm_grad_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static const void *mean_of(const ot_run *r)
+static const void *given_mean(const ot_run *r)
 {
     return ((const ot__layer_norm *)r->state)->is_centered ? r->in[MEAN]->data : NULL;
 }
 
-static const void *inv_std_of(const ot_run *r)
+static const void *given_inv_std(const ot_run *r)
 {
     return r->in[r->n_in - 1]->data;
 }
@@ -92,8 +92,8 @@ static ot_status layer_norm_grad_run_simd(const ot_run *r)
                               .dy = r->in[DY]->data,
                               .x = r->in[X]->data,
                               .scale = r->in[SCALE]->data,
-                              .mean = mean_of(r),
-                              .inv = inv_std_of(r),
+                              .mean = given_mean(r),
+                              .inv = given_inv_std(r),
                               .rows = p->rows,
                               .columns = p->columns};
 

@@ -5,7 +5,7 @@ static ot_status FN(layer_norm_grad_run)(const ot_run *r)
 
     FN(ot__ref_layer_norm_grad)
     (ot__run_out(r, DX), ot__run_out(r, DSCALE), ot__run_out(r, DB), r->in[DY]->data,
-     r->in[X]->data, r->in[SCALE]->data, mean_of(r), inv_std_of(r), p->rows, p->columns);
+     r->in[X]->data, r->in[SCALE]->data, given_mean(r), given_inv_std(r), p->rows, p->columns);
     return OT_OK;
 }
 
@@ -13,7 +13,7 @@ static ot_status FN(invertible_run)(const ot_run *r)
 {
     const ot__layer_norm *p = r->state;
     const T *y = r->in[X]->data, *scale = r->in[SCALE]->data, *bias = r->in[MEAN]->data;
-    const T *inv = inv_std_of(r);
+    const T *inv = given_inv_std(r);
     T *x = r->scratch, *mean = x + p->rows * p->columns;
 
     for (int64_t row = 0; row < p->rows; row++) {

@@ -54,7 +54,8 @@ static void average_pool_grad_like_infer(ot_infer *c)
 // ---- the gradient, spread over the windows by a transposed convolution ----
 
 // Elements of window `position` along spatial axis a that the mean is over; x has extent n.
-static int64_t counted(const ot__geometry *g, int a, int64_t n, int64_t position, bool counts_pads)
+static int64_t count_elements(const ot__geometry *g, int a, int64_t n, int64_t position,
+                              bool counts_pads)
 {
     const int64_t low = counts_pads ? -g->pad[a] : 0, high = n + (counts_pads ? g->pad_end[a] : 0);
     int64_t count = 0;
@@ -82,7 +83,7 @@ static ot_value *emit_shares(ot_grad *g, const ot__geometry *window, ot_value *x
         int64_t rest = i, count = 1;
 
         for (int a = window->n_axes - 1; a >= 0; a--) {
-            count *= counted(window, a, in->dim[a + 2], rest % out->dim[a + 2], counts_pads);
+            count *= count_elements(window, a, in->dim[a + 2], rest % out->dim[a + 2], counts_pads);
             rest /= out->dim[a + 2];
         }
         differ = differ || count != volume;
@@ -104,7 +105,7 @@ static ot_value *emit_share_sums(ot_grad *g, const ot__geometry *window, ot_valu
     return ot__emit_spread(g, window, channels, shares, weights, ot_value_shape(x), NULL);
 }
 
-static bool is_plain(const ot__geometry *g)
+static bool window_is_plain(const ot__geometry *g)
 {
     for (int i = 0; i < g->n_axes; i++)
         if (g->dilation[i] != 1)
@@ -136,7 +137,8 @@ static void average_pool_rule(ot_grad *g)
         return;
     (void)ot__pool_read(NULL, ot_grad_node(g), ot_value_shape(x), &window);
     if (ot__spatial_is_static(x) && ot_dim_is_number(ot_value_shape(x)->dim[1])) {
-        const bool has_kernel = ot_dim_is_number(ot_value_shape(x)->dim[0]) && is_plain(&window);
+        const bool has_kernel =
+            ot_dim_is_number(ot_value_shape(x)->dim[0]) && window_is_plain(&window);
 
         ot__geometry_settle(&window, ot_value_shape(x));
         ot_grad_set_dx(g, 0,

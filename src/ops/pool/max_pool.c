@@ -175,7 +175,7 @@ static ot_value *emit_maxima(ot_grad *g)
 }
 
 // Where X's extents are not known before run time: dY's elements added up at flat indices.
-static ot_value *emit_scatter(ot_grad *g, ot_value *dy, ot_value *indices, ot_value *x)
+static ot_value *emit_scattered_maxima(ot_grad *g, ot_value *dy, ot_value *indices, ot_value *x)
 {
     ot_value *all = ot_emit_constant_i64(g, &(int64_t){-1}, 1);
     ot_value *size = ot_emit2(g, "Reshape", ot_emit1(g, "Size", x), all);
@@ -197,7 +197,7 @@ static void max_pool_rule(ot_grad *g)
         return;
     in[1] = emit_maxima(g);
     if (!ot__spatial_is_static(x)) {
-        ot_grad_set_dx(g, 0, emit_scatter(g, dy, in[1], x));
+        ot_grad_set_dx(g, 0, emit_scattered_maxima(g, dy, in[1], x));
         return;
     }
     node = ot_emit(g, "MaxPoolGrad", NULL, in, 2, 1);
