@@ -17,8 +17,9 @@ typedef struct ot_model_options {
     size_t size;       ///< sizeof(ot_model_options), set by the initialiser
     int max_depth;     ///< nesting of messages and subgraphs (64)
     int64_t max_nodes; ///< nodes, values and attributes, each (4 million)
-    size_t max_memory; ///< bytes that reading may allocate, external data not counted (4 times the
-                       ///< file + 64 MiB), and the most that is read of a pipe or device (2 GiB)
+    size_t max_memory; ///< bytes that reading may allocate, external data not counted (64 times the
+                       ///< file + 64 MiB within ot_set_memory_max(), and always 4 times + 64 MiB),
+                       ///< and the most that is read of a pipe or device (2 GiB)
     size_t external_from; ///< saving: initializers of this many bytes or more go to
                           ///< `<path>.<id>.data`, where the id is made from them; SIZE_MAX: never;
                           ///< 0: those of 1 KiB or more, once the model exceeds 1.8 GiB

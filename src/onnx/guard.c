@@ -6,13 +6,21 @@
 #include "onnx/limits.h"
 #include "onnx/protobuf/wire.h"
 
+static size_t memory_for(size_t n_bytes, size_t per_byte, size_t slack)
+{
+    return n_bytes > (SIZE_MAX - slack) / per_byte ? SIZE_MAX : n_bytes * per_byte + slack;
+}
+
 ot__limits ot__limits_of(const ot_model_options *options, size_t n_bytes)
 {
     const int64_t default_nodes = 4000000;
-    const size_t slack = (size_t)64 << 20, per_byte = 4;
+    // What is read takes about its bytes; but a node with its output, which may be written in ten
+    // ("a=Neg(b)"), takes some 600. That much only while the process may take it.
+    const size_t slack = (size_t)64 << 20, usual = 4, most = 64;
     ot__limits limits = {.depth = 64, .nodes = default_nodes};
 
-    limits.memory = n_bytes > (SIZE_MAX - slack) / per_byte ? SIZE_MAX : n_bytes * per_byte + slack;
+    limits.memory = OT_MIN(memory_for(n_bytes, most, slack), ot__memory_left(0));
+    limits.memory = OT_MAX(limits.memory, memory_for(n_bytes, usual, slack));
     if (options && options->max_depth > 0)
         limits.depth = options->max_depth;
     if (options && options->max_nodes > 0)

@@ -95,11 +95,7 @@ static ot_status parse_model(ot__parser *p)
 ot_status ot__text_read_from(const char *folder, const char *text, size_t length,
                              const ot_model_options *options, const char *where, ot_model **out)
 {
-    // "1," is an element of up to eight bytes, and names and numbers take more in memory than in
-    // the text.
-    const size_t per_character = 4;
-    ot__limits limits =
-        ot__limits_of(options, length > SIZE_MAX / per_character ? length : length * per_character);
+    const ot__limits limits = ot__limits_of(options, length);
     ot__parser p = {.begin = text, .at = text, .end = text + length};
     ot_status st = ot__reader_init(&p.reader, folder, limits);
 

@@ -103,6 +103,29 @@ static void an_input_without_end_stops_at_the_memory_limit(void **state)
     assert_message_has("/dev/zero: has no end within 1048576 bytes");
 }
 
+// In memory a small node takes many times its bytes in a file.
+static void many_small_nodes_are_within_the_memory_limit(void **state)
+{
+    enum { N_NODES = 200000 };
+    ot__buf bytes = {0}, file = {0};
+    ot_model *model, *again;
+
+    (void)state;
+    ot__buf_text(&bytes, "g (float x) => (float y0) {");
+    for (int i = 0; i < N_NODES; i++)
+        ot__buf_printf(&bytes, "y%d=Neg(x)", i);
+    ot__buf_text(&bytes, "}");
+    assert_false(bytes.failed);
+    assert_int_equal(ot_model_load_buffer(bytes.data, bytes.length, NULL, &model), OT_OK);
+    assert_int_equal(ot__onnx_write(model, &file), OT_OK);
+    ot_model_destroy(model);
+    assert_int_equal(ot_model_load_buffer(file.data, file.length, NULL, &again), OT_OK);
+    assert_int_equal(ot_model_node_count(again), N_NODES);
+    ot_model_destroy(again);
+    ot__buf_deinit(&bytes);
+    ot__buf_deinit(&file);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -113,6 +136,7 @@ int main(void)
         TEST(messages_start_with_the_file),
         TEST(loading_survives_every_failing_allocation),
         TEST(an_input_without_end_stops_at_the_memory_limit),
+        TEST(many_small_nodes_are_within_the_memory_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
