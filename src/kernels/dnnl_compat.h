@@ -35,6 +35,12 @@ static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, int ndim, cons
     return dnnl_memory_desc_create_with_tag(md, ndim, dims, dnnl_f32, tag);
 }
 
+static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
+                                           const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_create_with_strides(md, ndim, dims, dnnl_f32, strides);
+}
+
 // `md` was made by one of the above or is all zeros.
 static inline void ot__md_release(dnnl_memory_desc_t *md)
 {
@@ -46,6 +52,12 @@ static inline dnnl_status_t ot__dnnl_append_eltwise(dnnl_post_ops_t ops, dnnl_al
                                                     float alpha, float beta)
 {
     return dnnl_post_ops_append_eltwise(ops, algorithm, alpha, beta);
+}
+
+// The result is added to what is in its memory.
+static inline dnnl_status_t ot__dnnl_append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1.0F, 0, dnnl_data_type_undef);
 }
 
 #else
@@ -63,6 +75,12 @@ static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, int ndim, cons
     return dnnl_memory_desc_init_by_tag(md, ndim, dims, dnnl_f32, tag);
 }
 
+static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
+                                           const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_init_by_strides(md, ndim, dims, dnnl_f32, strides);
+}
+
 static inline void ot__md_release(dnnl_memory_desc_t *md)
 {
     (void)md;
@@ -72,6 +90,11 @@ static inline dnnl_status_t ot__dnnl_append_eltwise(dnnl_post_ops_t ops, dnnl_al
                                                     float alpha, float beta)
 {
     return dnnl_post_ops_append_eltwise(ops, 1.0F, algorithm, alpha, beta);
+}
+
+static inline dnnl_status_t ot__dnnl_append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1.0F);
 }
 
 #endif
@@ -107,6 +130,14 @@ static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, d
     }
 }
 
+// `bias` NULL: none.
+static inline dnnl_status_t ot__dnnl_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                               ot__md a, ot__md b, ot__md bias, ot__md y,
+                                               const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_matmul_primitive_desc_create(pd, engine, a, b, bias, y, attr);
+}
+
 #else
 
 static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -133,6 +164,16 @@ static inline dnnl_status_t ot__dnnl_pd_convolution(dnnl_primitive_desc_t *pd, d
         break;
     }
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, forward);
+}
+
+static inline dnnl_status_t ot__dnnl_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                               ot__md a, ot__md b, ot__md bias, ot__md y,
+                                               const_dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t desc;
+
+    OT__DNNL_TRY(dnnl_matmul_desc_init(&desc, a, b, bias, y));
+    return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
 }
 
 #endif

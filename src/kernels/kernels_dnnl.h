@@ -33,6 +33,25 @@ enum {
     OT__DNNL_CONV_GRAD_SLOTS,
 };
 
+// A product as ot__gemm has it, f32 with alpha and beta 1, of batches that lie evenly apart; y's
+// follow each other.
+typedef struct ot__dnnl_gemm {
+    const struct ot__gemm *g;
+    int64_t n_batches, a_stride, b_stride; // in elements; 0: all batches share it
+    bool packs;                            // b is brought into the layout that oneDNN chooses first
+    bool has_bias;                         // a row, n elements
+    bool adds;                             // to what is in y; nothing comes after then
+    enum { OT__DNNL_GEMM_ENDS, OT__DNNL_GEMM_RELU, OT__DNNL_GEMM_ADD } after; // ADD: y + other
+} ot__dnnl_gemm;
+enum {
+    OT__DNNL_GEMM_A,
+    OT__DNNL_GEMM_B,
+    OT__DNNL_GEMM_BIAS,
+    OT__DNNL_GEMM_OTHER, // as y
+    OT__DNNL_GEMM_Y,
+    OT__DNNL_GEMM_SLOTS,
+};
+
 #if OT_WITH_ONEDNN
 
 // dnnl_program.c. `slots` are named by the enums of each problem.
@@ -57,6 +76,12 @@ bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c);
 ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out);
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
                                     bool wants_db, ot__dnnl_program **out);
+
+// dnnl_gemm.c
+bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p);
+// Whether this processor is faster so than with ot__gemm_best(), and then, with p->packs or not.
+bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p);
+ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out);
 
 #else
 
@@ -118,6 +143,23 @@ static inline ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool w
                                                   ot__dnnl_program **out)
 {
     (void)c, (void)wants_dx, (void)wants_dw, (void)wants_db;
+    *out = NULL;
+    return OT_ERR_UNSUPPORTED;
+}
+
+static inline bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
+{
+    (void)p;
+    return false;
+}
+static inline bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
+{
+    (void)p;
+    return false;
+}
+static inline ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out)
+{
+    (void)p;
     *out = NULL;
     return OT_ERR_UNSUPPORTED;
 }

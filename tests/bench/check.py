@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics of ./dev bench --against, on numbers whose result can be worked out by hand."""
+"""The statistics of ./dev bench --against, on numbers whose result can be worked out by hand, and the products of ./dev bench kernels."""
 
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import kernels
 import paired
 
 
@@ -79,6 +80,26 @@ class Decision(unittest.TestCase):
 
     def test_the_order_within_pairs_alternates(self):
         self.assertEqual([paired.new_goes_first(i) for i in range(4)], [True, False, True, False])
+
+
+class Products(unittest.TestCase):
+    """Of a layer of 5 rows, 3 inputs and 2 outputs."""
+
+    def forms(self, **stored):
+        return {form: tuple(product) for form, product in kernels.products_of(kernels.Layer("", 5, 3, 2, **stored))}
+
+    def test_weights_stored_as_inputs_by_outputs(self):
+        self.assertEqual(self.forms(), {"forward": (1, 5, 2, 3, False, False), "data": (1, 5, 3, 2, False, True),
+                                        "weights": (1, 3, 2, 5, True, False)})
+
+    def test_weights_stored_as_outputs_by_inputs(self):
+        self.assertEqual(self.forms(transposed=True), {"forward": (1, 5, 2, 3, False, True), "data": (1, 5, 3, 2, False, False),
+                                                       "weights": (1, 2, 3, 5, True, False)})
+
+    def test_a_product_of_several_layers_is_measured_once(self):
+        places = kernels.products(["encoder", "gpt"])
+        shared = kernels.Product(1, 1024, 1024, 256, False, False)
+        self.assertEqual([len(places[shared]), shared.operations()], [2, 2 * 1024 * 1024 * 256])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by oneDNN's matmul, and where it is ahead of our own kernels.
+#include <string.h>
+
+#include "kernels/dnnl_program.h"
+
+enum { MAX_AXES = 3 }; // batches, rows, columns
+
+// Everything that the primitive of one problem is made from.
+typedef struct gemm_parts {
+    dnnl_memory_desc_t a, b, b_any, bias, y;
+    dnnl_engine_t engine;
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t pd;
+} gemm_parts;
+
+static bool is_small(int64_t extent)
+{
+    return extent >= 1 && extent <= INT32_MAX;
+}
+
+bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
+{
+    return is_small(p->g->m) && is_small(p->g->n) && is_small(p->g->k) && is_small(p->n_batches);
+}
+
+// ---- where it is ahead ----
+
+// Multiplications of the smallest problem: oneDNN takes 1.5 MB once and 0.1 MB for each primitive,
+// which must be worth it. Of one product, and of batches, where it is further ahead.
+static const double LEAST_WORK = 0x1.8p27, LEAST_WORK_OF_BATCHES = 0x1p25;
+
+// From so many rows of a on, the faster kernel pays for packing b.
+enum { ROWS_TO_PACK = 512 };
+
+// On AMD's processors a * b is worth it from this k on.
+enum { DEEP = 1024 };
+
+// GFLOP/s of one thread, the best of many, by bench/kernels.py, oneDNN 2.6.3:
+//
+//                           Zen 5, AVX-512           Sapphire Rapids, AVX-512
+//                           own  oneDNN  packing     own         oneDNN      packed before
+//   a * b     1024 768 256  239  248     246         109 to 145  139 to 179  155 to 184
+//             1024 256 1024 241  255     248
+//   a * b^T   1024 256 768  240  241     242
+//             1024 256 1024 239  244     245
+//   a^T * b   256 1024 1024 224  238     221                     151 to 161  161 to 179
+//             256 768 1024  225  245     225
+//   64 times  128 128 32    213  245     245
+//             128 32 128    206  252     250
+//             128 32 128 ^T 142  203     203
+//
+// With AVX2 (Zen 3) nobody is ahead by more than 5 % but for weight gradients with k = 1024, where
+// oneDNN makes half of what our own kernel does.
+static bool is_intel(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("intel") != 0;
+#else
+    return false;
+#endif
+}
+
+// By 5 % and more, that is. On the other processors nothing was measured, they are taken for AMD's.
+static bool is_far_ahead(const ot__dnnl_gemm *p)
+{
+    const bool a_transposed = p->g->a_column != 1, b_transposed = p->g->b_column != 1;
+
+    return is_intel() || p->n_batches > 1 || a_transposed ||
+           (!b_transposed && p->g->k >= (int64_t)DEEP);
+}
+
+bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
+{
+    const ot__gemm *g = p->g;
+    const double work = (double)p->n_batches * (double)g->m * (double)g->n * (double)g->k;
+
+    p->packs = is_intel() && g->a_column == 1 && p->n_batches == 1 && g->m >= (int64_t)ROWS_TO_PACK;
+    return ot__isa_best() >= OT__ISA_AVX512 && is_far_ahead(p) &&
+           work >= (p->n_batches > 1 ? LEAST_WORK_OF_BATCHES : LEAST_WORK) && ot__dnnl_can_gemm(p);
+}
+
+// ---- descriptions ----
+
+// A matrix, or batches of them `stride` elements apart; 0: one for all batches.
+static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, int64_t rows,
+                             int64_t columns, int64_t row, int64_t column, int64_t stride)
+{
+    const int first = p->n_batches == 1; // no axis of batches
+    const dnnl_dims_t dims = {stride == 0 ? 1 : p->n_batches, rows, columns};
+    const dnnl_dims_t strides = {stride == 0 ? rows * columns : stride, row, column};
+    dnnl_dims_t d = {0}, s = {0};
+
+    for (int i = first; i < MAX_AXES; i++) {
+        d[i - first] = dims[i];
+        s[i - first] = strides[i];
+    }
+    return ot__md_strided(md, MAX_AXES - first, d, s);
+}
+
+static dnnl_status_t gemm_attr(const ot__dnnl_gemm *p, gemm_parts *parts)
+{
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t st;
+
+    OT__DNNL_TRY(ot__dnnl_attr(p->after == OT__DNNL_GEMM_RELU, &parts->attr));
+    if (!p->adds && p->after != OT__DNNL_GEMM_ADD)
+        return dnnl_success;
+    OT__DNNL_TRY(dnnl_post_ops_create(&ops));
+    st = p->adds ? ot__dnnl_append_sum(ops)
+                 : dnnl_post_ops_append_binary(ops, dnnl_binary_add, ot__md_of(&parts->y));
+    if (st == dnnl_success)
+        st = dnnl_primitive_attr_set_post_ops(parts->attr, ops);
+    dnnl_post_ops_destroy(ops);
+    return st;
+}
+
+static dnnl_status_t describe_gemm(const ot__dnnl_gemm *p, gemm_parts *parts)
+{
+    const ot__gemm *g = p->g;
+    const int64_t y_stride = g->m * g->n;
+    const int ndim = p->n_batches == 1 ? MAX_AXES - 1 : MAX_AXES;
+    dnnl_dims_t row = {1, 1, 1}, row_strides = {g->n, g->n, g->n}, b_dims = {0};
+
+    row[ndim - 1] = g->n;
+    row_strides[ndim - 1] = 1;
+    OT__DNNL_TRY(ot__dnnl_engine(&parts->engine));
+    OT__DNNL_TRY(gemm_md(&parts->a, p, g->m, g->k, g->a_row, g->a_column, p->a_stride));
+    OT__DNNL_TRY(gemm_md(&parts->b, p, g->k, g->n, g->b_row, g->b_column, p->b_stride));
+    OT__DNNL_TRY(gemm_md(&parts->y, p, g->m, g->n, g->y_row, 1, y_stride));
+    OT__DNNL_TRY(ot__md_strided(&parts->bias, ndim, row, row_strides));
+    if (ndim == MAX_AXES)
+        b_dims[0] = p->b_stride == 0 ? 1 : p->n_batches;
+    b_dims[ndim - 2] = g->k;
+    b_dims[ndim - 1] = g->n;
+    OT__DNNL_TRY(ot__md_tagged(&parts->b_any, ndim, b_dims, dnnl_format_tag_any));
+    OT__DNNL_TRY(gemm_attr(p, parts));
+    return ot__dnnl_pd_matmul(&parts->pd, parts->engine, ot__md_of(&parts->a),
+                              ot__md_of(p->packs ? &parts->b_any : &parts->b),
+                              p->has_bias ? ot__md_of(&parts->bias) : NULL, ot__md_of(&parts->y),
+                              parts->attr);
+}
+
+static void forget_gemm(gemm_parts *parts)
+{
+    dnnl_primitive_desc_destroy(parts->pd);
+    dnnl_primitive_attr_destroy(parts->attr);
+    ot__md_release(&parts->a);
+    ot__md_release(&parts->b);
+    ot__md_release(&parts->b_any);
+    ot__md_release(&parts->bias);
+    ot__md_release(&parts->y);
+}
+
+// ---- the program ----
+
+static dnnl_status_t add_gemm(ot__dnnl_program *out, const ot__dnnl_gemm *p,
+                              const gemm_parts *parts)
+{
+    const ot__md b = dnnl_primitive_desc_query_md(parts->pd, dnnl_query_weights_md, 0);
+    ot__dnnl_place b_place = OT__DNNL_SLOT(OT__DNNL_GEMM_B);
+
+    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&parts->b), b, &b_place));
+    OT__DNNL_TRY(ot__dnnl_add(out, parts->pd));
+    OT__DNNL_TRY(
+        ot__dnnl_arg(out, DNNL_ARG_SRC, ot__md_of(&parts->a), OT__DNNL_SLOT(OT__DNNL_GEMM_A)));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, b, b_place));
+    if (p->has_bias)
+        OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_BIAS, ot__md_of(&parts->bias),
+                                  OT__DNNL_SLOT(OT__DNNL_GEMM_BIAS)));
+    if (p->after == OT__DNNL_GEMM_ADD)
+        OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                                  ot__md_of(&parts->y), OT__DNNL_SLOT(OT__DNNL_GEMM_OTHER)));
+    return ot__dnnl_arg(out, DNNL_ARG_DST, ot__md_of(&parts->y), OT__DNNL_SLOT(OT__DNNL_GEMM_Y));
+}
+
+ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out)
+{
+    gemm_parts parts;
+    dnnl_status_t st;
+
+    memset(&parts, 0, sizeof(parts));
+    *out = ot__alloc_zero(1, sizeof **out);
+    if (*out == NULL)
+        return OT_ERR_NO_MEMORY;
+    ot__forks_hold();
+    st = describe_gemm(p, &parts);
+    if (st == dnnl_success)
+        st = add_gemm(*out, p, &parts);
+    forget_gemm(&parts);
+    ot__forks_release();
+    if (st != dnnl_success) {
+        ot__dnnl_destroy(*out);
+        *out = NULL;
+    }
+    return ot__dnnl_error(st, "product");
+}
