@@ -7,15 +7,7 @@
 
 enum { A, B, C, Z }; // inputs
 
-typedef struct fused_gemm {
-    ot__product product; // first: the product's kernels see this as their state
-    const ot_tile *tile; // NULL: none
-    float attrs[OT_TILE_MAX_ATTRS];
-} fused_gemm;
-
-// False when the operator is not known, or gives other bits at the end of a line than inside it:
-// where lines end depends on the number of threads.
-static bool read_activation(const ot_node *node, const ot_tile **tile, float *attrs)
+bool ot__product_activation(const ot_node *node, const ot_tile **tile, float *attrs)
 {
     const char *text = ot_attr_string(node, "activation");
 
@@ -69,7 +61,7 @@ static void fused_gemm_infer(ot_infer *c)
         ot_infer_fail(c, "A and B must have at least two axes, got %d and %d", a->ndim, b->ndim);
         return;
     }
-    if (!read_activation(node, &tile, attrs)) {
+    if (!ot__product_activation(node, &tile, attrs)) {
         ot_infer_fail(c, "activation '%.40s' is not supported", ot_attr_string(node, "activation"));
         return;
     }
@@ -78,75 +70,6 @@ static void fused_gemm_infer(ot_infer *c)
         (!ot_infer_has(c, C) || addend_fits(c, &y, ot_infer_shape(c, C))) &&
         (!ot_infer_has(c, Z) || fits_exactly(c, &y, ot_infer_shape(c, Z))))
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
-}
-
-static ot_status fused_gemm_prepare(ot_prep *p)
-{
-    const ot_node *node = ot_prep_node(p);
-    const ot_arg *y = ot_prep_out(p, 0), *addend = ot_prep_in(p, C);
-    fused_gemm *s = ot_prep_state(p, sizeof(*s));
-    int64_t strides[OT_MAX_NDIM];
-
-    if (!s)
-        return OT_ERR_NO_MEMORY;
-    (void)read_activation(node, &s->tile, s->attrs); // inference has checked it
-    ot__product_plan(&s->product, &ot_prep_in(p, A)->shape, &ot_prep_in(p, B)->shape,
-                     ot_attr_int(node, "transA") != 0, ot_attr_int(node, "transB") != 0,
-                     (double)ot_attr_float(node, "alpha"));
-    if (addend) {
-        s->product.gemm.beta = (double)ot_attr_float(node, "beta");
-        ot__broadcast_strides(&addend->shape, &y->shape, strides);
-        s->product.gemm.c_row = strides[y->shape.ndim - 2];
-        s->product.gemm.c_column = strides[y->shape.ndim - 1];
-    }
-    return OT_OK;
-}
-
-static ot_status fused_gemm_prepare_simd(ot_prep *p)
-{
-    OT_TRY(fused_gemm_prepare(p));
-    return ot__product_prepare_simd(p, p->state);
-}
-
-static const void *data_of(const ot_run *r, int i)
-{
-    return i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
-}
-
-// f in f64 whatever the type, a few elements at a time.
-static ot_status fused_gemm_run_ref(const ot_run *r)
-{
-    enum { CHUNK = 64 };
-    double value[CHUNK], other[CHUNK];
-    const double *x[OT__TILE_INPUTS] = {value, data_of(r, Z) != NULL ? other : NULL};
-    const fused_gemm *s = r->state;
-    const ot_arg *y = r->out[0];
-    const size_t size = ot_dtype_size(y->dtype);
-
-    ot__product_compute_ref(&s->product, r, y->data, data_of(r, C));
-    for (int64_t at = 0; s->tile != NULL && at < y->count; at += CHUNK) {
-        const int64_t n = OT_MIN((int64_t)CHUNK, y->count - at);
-        uint8_t *yk = (uint8_t *)y->data + (size_t)at * size;
-
-        ot__convert(value, OT_F64, yk, y->dtype, n);
-        if (x[1] != NULL)
-            ot__convert(other, OT_F64, (const uint8_t *)data_of(r, Z) + (size_t)at * size, y->dtype,
-                        n);
-        s->tile->f64(value, x, n, s->attrs);
-        ot__convert(yk, y->dtype, value, OT_F64, n);
-    }
-    return OT_OK;
-}
-
-static ot_status fused_gemm_run_simd(const ot_run *r)
-{
-    const fused_gemm *s = r->state;
-    ot__gemm_data first = {.y = r->out[0]->data, .c = data_of(r, C)};
-
-    if (s->tile != NULL)
-        first.epilogue = (ot__epilogue){s->tile->f32, s->attrs, data_of(r, Z)};
-    ot__product_compute_simd(&s->product, r, &first);
-    return OT_OK;
 }
 
 static const ot_port fused_gemm_in[] = {{"A", "T", 0},
@@ -163,18 +86,6 @@ static const ot_attr_spec fused_gemm_attrs[] = {
     {.name = "transB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
-static const ot_kernel fused_gemm_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .can_run = ot__product_can_simd,
-     .prepare = fused_gemm_prepare_simd,
-     .run = fused_gemm_run_simd},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .prepare = fused_gemm_prepare,
-     .run = fused_gemm_run_ref},
-    {0},
-};
 const ot_op_def ot__op_fused_gemm[] = {
     {.domain = "ai.onnxtrain",
      .name = "FusedGemm",
@@ -184,7 +95,7 @@ const ot_op_def ot__op_fused_gemm[] = {
      .attrs = fused_gemm_attrs,
      .types = "T: f32 f64",
      .infer = fused_gemm_infer,
-     .kernels = fused_gemm_kernels,
+     .kernels = ot__product_activation_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
     {0},
 };

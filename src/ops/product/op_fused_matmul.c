@@ -27,25 +27,6 @@ static void fused_matmul_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
-static ot_status fused_matmul_prepare(ot_prep *p)
-{
-    const ot_node *node = ot_prep_node(p);
-    ot__product *product = ot_prep_state(p, sizeof(*product));
-
-    if (!product)
-        return OT_ERR_NO_MEMORY;
-    ot__product_plan(product, &ot_prep_in(p, 0)->shape, &ot_prep_in(p, 1)->shape,
-                     ot_attr_int(node, "transA") != 0, ot_attr_int(node, "transB") != 0,
-                     (double)ot_attr_float(node, "alpha"));
-    return OT_OK;
-}
-
-static ot_status fused_matmul_prepare_simd(ot_prep *p)
-{
-    OT_TRY(fused_matmul_prepare(p));
-    return ot__product_prepare_simd(p, p->state);
-}
-
 static ot_value *emit_product(ot_grad *g, ot_value *a, ot_value *b, bool transpose_a,
                               bool transpose_b)
 {
@@ -119,20 +100,6 @@ static const ot_attr_spec fused_matmul_attrs[] = {
     {.name = "transBatchB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
     {0},
 };
-static const ot_kernel fused_matmul_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .adds = 1,
-     .can_run = ot__product_can_simd,
-     .prepare = fused_matmul_prepare_simd,
-     .run = ot__product_run_simd},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .adds = 1,
-     .prepare = fused_matmul_prepare,
-     .run = ot__product_run_ref},
-    {0},
-};
 const ot_op_def ot__op_fused_matmul[] = {
     {.domain = "com.microsoft",
      .name = "FusedMatMul",
@@ -142,7 +109,7 @@ const ot_op_def ot__op_fused_matmul[] = {
      .attrs = fused_matmul_attrs,
      .types = "T: f32 f64",
      .infer = fused_matmul_infer,
-     .kernels = fused_matmul_kernels,
+     .kernels = ot__product_kernels,
      .grad = fused_matmul_grad,
      .expand = fused_matmul_expand},
     {0},

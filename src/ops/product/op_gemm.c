@@ -34,33 +34,6 @@ static void gemm_infer(ot_infer *c)
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
-static ot_status gemm_prepare(ot_prep *p)
-{
-    const ot_node *node = ot_prep_node(p);
-    const ot_arg *bias = ot_prep_input_count(p) > 2 ? ot_prep_in(p, 2) : NULL;
-    ot__product *product = ot_prep_state(p, sizeof(*product));
-    int64_t strides[OT_MAX_NDIM];
-
-    if (!product)
-        return OT_ERR_NO_MEMORY;
-    ot__product_plan(product, &ot_prep_in(p, 0)->shape, &ot_prep_in(p, 1)->shape,
-                     is_transposed(node, "transA"), is_transposed(node, "transB"),
-                     (double)ot_attr_float(node, "alpha"));
-    if (bias) {
-        product->gemm.beta = (double)ot_attr_float(node, "beta");
-        ot__broadcast_strides(&bias->shape, &ot_prep_out(p, 0)->shape, strides);
-        product->gemm.c_row = strides[0];
-        product->gemm.c_column = strides[1];
-    }
-    return OT_OK;
-}
-
-static ot_status gemm_prepare_simd(ot_prep *p)
-{
-    OT_TRY(gemm_prepare(p));
-    return ot__product_prepare_simd(p, p->state);
-}
-
 // One of the two products of the gradient: alpha * first * second.
 static ot_value *emit_product(ot_grad *g, ot_value *first, ot_value *second, bool transpose_first,
                               bool transpose_second)
@@ -108,20 +81,6 @@ static const ot_attr_spec gemm_attrs[] = {
     {.name = "transB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
-static const ot_kernel gemm_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .adds = 1,
-     .can_run = ot__product_can_simd,
-     .prepare = gemm_prepare_simd,
-     .run = ot__product_run_simd},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .adds = 1,
-     .prepare = gemm_prepare,
-     .run = ot__product_run_ref},
-    {0},
-};
 const ot_op_def ot__op_gemm[] = {
     {.name = "Gemm",
      .since = 7,
@@ -130,7 +89,7 @@ const ot_op_def ot__op_gemm[] = {
      .attrs = gemm_attrs,
      .types = "T: f32 f64",
      .infer = gemm_infer,
-     .kernels = gemm_kernels,
+     .kernels = ot__product_kernels,
      .grad = gemm_grad},
     {0},
 };

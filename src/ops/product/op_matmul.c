@@ -12,23 +12,6 @@ static void matmul_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
-static ot_status matmul_prepare(ot_prep *p)
-{
-    ot__product *product = ot_prep_state(p, sizeof(*product));
-
-    if (!product)
-        return OT_ERR_NO_MEMORY;
-    ot__product_plan(product, &ot_prep_in(p, 0)->shape, &ot_prep_in(p, 1)->shape, false, false,
-                     1.0);
-    return OT_OK;
-}
-
-static ot_status matmul_prepare_simd(ot_prep *p)
-{
-    OT_TRY(matmul_prepare(p));
-    return ot__product_prepare_simd(p, p->state);
-}
-
 static ot_value *emit_product(ot_grad *g, const char *op, ot_value *a, ot_value *b,
                               bool transpose_a, bool transpose_b)
 {
@@ -124,20 +107,6 @@ static void matmul_grad(ot_grad *g)
 
 static const ot_port matmul_in[] = {{"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {0}};
 static const ot_port matmul_out[] = {{"Y", "T", 0}, {0}};
-static const ot_kernel matmul_kernels[] = {
-    {.name = "simd",
-     .flags = OT_KERNEL_THREAD_EXACT,
-     .adds = 1,
-     .can_run = ot__product_can_simd,
-     .prepare = matmul_prepare_simd,
-     .run = ot__product_run_simd},
-    {.name = "ref",
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .adds = 1,
-     .prepare = matmul_prepare,
-     .run = ot__product_run_ref},
-    {0},
-};
 const ot_op_def ot__op_matmul[] = {
     {.name = "MatMul",
      .since = 1,
@@ -145,7 +114,7 @@ const ot_op_def ot__op_matmul[] = {
      .outputs = matmul_out,
      .types = "T: f32 f64",
      .infer = matmul_infer,
-     .kernels = matmul_kernels,
+     .kernels = ot__product_kernels,
      .grad = matmul_grad},
     {0},
 };

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of all products: oneDNN's matmul where it is ahead, our own vector code, the
+// references.
+#include <string.h>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/product/product.h"
+
+enum { A, B, C, Z }; // inputs; Z only of FusedGemm
+
+// ---- reading the node ----
+
+static const ot_arg *input(const ot_prep *p, int i)
+{
+    return i < ot_prep_input_count(p) ? ot_prep_in(p, i) : NULL;
+}
+
+// What is to be computed, by the attributes that the record has.
+static void product_read(const ot_prep *p, ot__product *product)
+{
+    const ot_node *node = ot_prep_node(p);
+    const ot_arg *c = input(p, C);
+    const ot_shape *y = &ot_prep_out(p, 0)->shape;
+    const bool is_plain = node->op->attrs == NULL; // MatMul
+    int64_t strides[OT_MAX_NDIM];
+
+    ot__product_plan(product, &ot_prep_in(p, A)->shape, &ot_prep_in(p, B)->shape,
+                     ot_attr_int(node, "transA") != 0, ot_attr_int(node, "transB") != 0,
+                     is_plain ? 1.0 : (double)ot_attr_float(node, "alpha"));
+    (void)ot__product_activation(node, &product->tile, product->attrs); // inference has checked it
+    if (c == NULL)
+        return;
+    product->gemm.beta = (double)ot_attr_float(node, "beta");
+    ot__broadcast_strides(&c->shape, y, strides);
+    product->gemm.c_row = strides[y->ndim - 2];
+    product->gemm.c_column = strides[y->ndim - 1];
+}
+
+static ot_status product_prepare(ot_prep *p)
+{
+    ot__product *product = ot_prep_state(p, sizeof(*product));
+
+    if (!product)
+        return OT_ERR_NO_MEMORY;
+    product_read(p, product);
+    return OT_OK;
+}
+
+static const void *data_of(const ot_run *r, int i)
+{
+    return i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
+}
+
+// Where the operands of one batch begin, in elements.
+static void batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b)
+{
+    *a = *b = 0;
+    for (int i = p->n_batch_axes - 1; i >= 0; i--) {
+        *a += batch % p->batch_dim[i] * p->a_stride[i];
+        *b += batch % p->batch_dim[i] * p->b_stride[i];
+        batch /= p->batch_dim[i];
+    }
+}
+
+// ---- references ----
+
+typedef void (*ref_gemm)(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
+                         bool adds);
+
+static void ref_gemm_f32(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
+                         bool adds)
+{
+    ot__ref_gemm_f32(y, a, b, c, g, adds);
+}
+
+static void ref_gemm_f64(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
+                         bool adds)
+{
+    ot__ref_gemm_f64(y, a, b, c, g, adds);
+}
+
+// The activation in f64 whatever the type, a few elements at a time.
+static void activate_ref(const ot__product *p, const ot_arg *y, const void *z)
+{
+    enum { CHUNK = 64 };
+    double value[CHUNK], other[CHUNK];
+    const double *x[OT__TILE_INPUTS] = {value, z != NULL ? other : NULL};
+    const size_t size = ot_dtype_size(y->dtype);
+
+    for (int64_t at = 0; at < y->count; at += CHUNK) {
+        const int64_t n = OT_MIN((int64_t)CHUNK, y->count - at);
+        uint8_t *yk = (uint8_t *)y->data + (size_t)at * size;
+
+        ot__convert(value, OT_F64, yk, y->dtype, n);
+        if (z != NULL)
+            ot__convert(other, OT_F64, (const uint8_t *)z + (size_t)at * size, y->dtype, n);
+        p->tile->f64(value, x, n, p->attrs);
+        ot__convert(yk, y->dtype, value, OT_F64, n);
+    }
+}
+
+static ot_status product_run_ref(const ot_run *r, ref_gemm gemm, size_t size)
+{
+    const ot__product *p = r->state;
+    uint8_t *y = r->out[0]->data;
+    const uint8_t *a = r->in[A]->data, *b = r->in[B]->data;
+
+    for (int64_t batch = 0; batch < p->n_batches; batch++) {
+        int64_t a_at, b_at;
+
+        batch_at(p, batch, &a_at, &b_at);
+        gemm(y + (size_t)(batch * p->y_stride) * size, a + (size_t)a_at * size,
+             b + (size_t)b_at * size, data_of(r, C), &p->gemm, r->adds != 0);
+    }
+    if (p->tile != NULL)
+        activate_ref(p, r->out[0], data_of(r, Z));
+    return OT_OK;
+}
+
+static ot_status product_run_ref_f32(const ot_run *r)
+{
+    return product_run_ref(r, ref_gemm_f32, sizeof(float));
+}
+
+static ot_status product_run_ref_f64(const ot_run *r)
+{
+    return product_run_ref(r, ref_gemm_f64, sizeof(double));
+}
+
+// ---- vector code ----
+
+static bool product_can_simd(const ot_prep *p)
+{
+    return ot_prep_in(p, A)->count > 0 && ot_prep_in(p, B)->count > 0;
+}
+
+static ot_status product_prepare_simd(ot_prep *p)
+{
+    const int n_threads = ot_prep_threads(p);
+    ot__product *product;
+
+    OT_TRY(product_prepare(p));
+    product = p->state;
+    product->kernel = ot__gemm_kernel_best();
+    // Whole products are shared out before parts of one.
+    ot__gemm_plan_make(&product->plan, product->kernel, &product->gemm,
+                       product->n_batches >= n_threads ? 1 : n_threads);
+    ot_prep_scratch(p, product->plan.scratch_bytes * (size_t)n_threads);
+    return OT_OK;
+}
+
+typedef struct batches {
+    const ot__product *product;
+    ot__gemm_data first; // of batch 0
+} batches;
+
+static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
+{
+    const batches *all = context;
+    int64_t a, b;
+
+    batch_at(all->product, batch, &a, &b);
+    *data = all->first;
+    data->y += batch * all->product->y_stride;
+    data->a += a;
+    data->b += b;
+    if (data->epilogue.other != NULL)
+        data->epilogue.other += batch * all->product->y_stride;
+}
+
+static ot_status product_run_simd(const ot_run *r)
+{
+    const ot__product *p = r->state;
+    batches all = {p,
+                   {.y = r->out[0]->data,
+                    .a = r->in[A]->data,
+                    .b = r->in[B]->data,
+                    .c = data_of(r, C),
+                    .adds = r->adds != 0}};
+
+    if (p->tile != NULL)
+        all.first.epilogue = (ot__epilogue){p->tile->f32, p->attrs, data_of(r, Z)};
+    ot__gemm_run(p->kernel, &p->plan,
+                 &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
+                 r->scratch, r->n_threads);
+    return OT_OK;
+}
+
+// ---- oneDNN ----
+
+// Elements from one batch to the next, 0 where all share one; false where they do not lie evenly.
+static bool even_stride(const ot__product *p, const int64_t *strides, int64_t *stride)
+{
+    int64_t inner = 1;
+
+    *stride = 0;
+    for (int i = p->n_batch_axes - 1; i >= 0; i--) {
+        if (p->batch_dim[i] == 1)
+            continue;
+        if (inner == 1)
+            *stride = strides[i];
+        else if (strides[i] != *stride * inner)
+            return false;
+        inner *= p->batch_dim[i];
+    }
+    return true;
+}
+
+// False where oneDNN's matmul is not the same problem, or not ahead.
+static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__dnnl_gemm *d)
+{
+    const char *activation = ot_attr_string(ot_prep_node(p), "activation");
+    const ot__gemm *g = &product->gemm;
+
+    *d = (ot__dnnl_gemm){
+        .g = g,
+        .n_batches = product->n_batches,
+        .has_bias = input(p, C) != NULL,
+        .after = strcmp(activation, "Relu") == 0  ? OT__DNNL_GEMM_RELU
+                 : strcmp(activation, "Add") == 0 ? OT__DNNL_GEMM_ADD
+                                                  : OT__DNNL_GEMM_ENDS,
+    };
+    return g->alpha == 1.0 &&
+           (!d->has_bias || (g->beta == 1.0 && g->c_row == 0 && g->c_column == 1)) &&
+           (product->tile == NULL || d->after != OT__DNNL_GEMM_ENDS) &&
+           even_stride(product, product->a_stride, &d->a_stride) &&
+           even_stride(product, product->b_stride, &d->b_stride) && ot__dnnl_gemm_is_ahead(d);
+}
+
+static bool product_can_dnnl(const ot_prep *p)
+{
+    ot__product product;
+    ot__dnnl_gemm d;
+
+    if (!product_can_simd(p))
+        return false;
+    product_read(p, &product);
+    return product_read_dnnl(p, &product, &d);
+}
+
+// Gradients of weights, the only ones that are summed: a second primitive is memory.
+static bool product_can_dnnl_adding(const ot_prep *p)
+{
+    return ot_attr_int(ot_prep_node(p), "transA") != 0 && product_can_dnnl(p);
+}
+
+static ot_status add_program(ot_prep *p, bool adds, ot__dnnl_program **out)
+{
+    ot__dnnl_gemm d;
+
+    (void)product_read_dnnl(p, p->state, &d); // product_can_dnnl has checked it
+    d.adds = adds;
+    OT_TRY(ot__dnnl_gemm_create(&d, out));
+    ot_prep_scratch(p, OT_MAX(p->scratch_bytes, ot__dnnl_scratch_bytes(*out)));
+    return OT_OK;
+}
+
+static ot_status product_prepare_dnnl(ot_prep *p)
+{
+    OT_TRY(product_prepare(p));
+    return add_program(p, false, &((ot__product *)p->state)->program);
+}
+
+static ot_status product_prepare_dnnl_adding(ot_prep *p)
+{
+    OT_TRY(product_prepare_dnnl(p));
+    return add_program(p, true, &((ot__product *)p->state)->adding);
+}
+
+static ot_status product_run_dnnl(const ot_run *r)
+{
+    const ot__product *p = r->state;
+    void *const slots[OT__DNNL_GEMM_SLOTS] = {
+        [OT__DNNL_GEMM_A] = r->in[A]->data,
+        [OT__DNNL_GEMM_B] = r->in[B]->data,
+        [OT__DNNL_GEMM_BIAS] = (void *)(uintptr_t)data_of(r, C),
+        [OT__DNNL_GEMM_OTHER] = (void *)(uintptr_t)data_of(r, Z),
+        [OT__DNNL_GEMM_Y] = r->out[0]->data,
+    };
+
+    return ot__dnnl_run(r->adds != 0 ? p->adding : p->program, slots, r->scratch);
+}
+
+static void product_release_dnnl(void *state)
+{
+    ot__product *p = state;
+
+    ot__dnnl_destroy(p->program);
+    ot__dnnl_destroy(p->adding);
+}
+
+// ---- the lists ----
+
+#define ENTRY_DNNL                                                                                 \
+    {                                                                                              \
+        .name = "dnnl", .types = "T: f32", .flags = OT_KERNEL_LIBRARY,                             \
+        .can_run = product_can_dnnl, .prepare = product_prepare_dnnl, .run = product_run_dnnl,     \
+        .release = product_release_dnnl                                                            \
+    }
+#define ENTRY_DNNL_ADDING                                                                          \
+    {                                                                                              \
+        .name = "dnnl", .types = "T: f32", .flags = OT_KERNEL_LIBRARY, .adds = 1,                  \
+        .can_run = product_can_dnnl_adding, .prepare = product_prepare_dnnl_adding,                \
+        .run = product_run_dnnl, .release = product_release_dnnl                                   \
+    }
+#define ENTRY_SIMD(sums)                                                                           \
+    {                                                                                              \
+        .name = "simd", .types = "T: f32", .flags = OT_KERNEL_THREAD_EXACT, .adds = (sums),        \
+        .can_run = product_can_simd, .prepare = product_prepare_simd, .run = product_run_simd      \
+    }
+#define ENTRY_REF(type, sums)                                                                      \
+    {                                                                                              \
+        .name = "ref", .types = "T: " #type,                                                       \
+        .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .adds = (sums),                     \
+        .prepare = product_prepare, .run = product_run_ref_##type                                  \
+    }
+
+const ot_kernel ot__product_kernels[] = {
+    ENTRY_DNNL_ADDING, ENTRY_DNNL, ENTRY_SIMD(1), ENTRY_REF(f32, 1), ENTRY_REF(f64, 1), {0},
+};
+const ot_kernel ot__product_activation_kernels[] = {
+    ENTRY_DNNL, ENTRY_SIMD(0), ENTRY_REF(f32, 0), ENTRY_REF(f64, 0), {0},
+};
