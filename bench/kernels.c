@@ -87,7 +87,7 @@ static int own_entries(const problem *p, entry *entries)
     static const char *const names[] = {"own base", "own avx2", "own avx512"};
     int n = 0;
 
-    for (const ot__gemm_kernel *k = ot__gemm_at(0); k != NULL; k = ot__gemm_at(n)) {
+    for (const ot__gemm_kernel *k = ot__gemm_kernel_at(0); k != NULL; k = ot__gemm_kernel_at(n)) {
         entries[n] = (entry){.name = names[n], .kernel = k};
         ot__gemm_plan_make(&entries[n].plan, k, &p->g,
                            p->n_batches >= p->n_threads ? 1 : p->n_threads);

@@ -79,7 +79,8 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
 
 // dnnl_gemm.c
 bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p);
-// Whether this processor is faster so than with ot__gemm_best(), and then, with p->packs or not.
+// Whether this processor is faster so than with ot__gemm_kernel_best(), and then, with p->packs or
+// not.
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p);
 ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out);
 

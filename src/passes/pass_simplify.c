@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that hand on an input unchanged: gone.
+// Nodes that hand on an input unchanged: gone. What only they kept may go after them: a Dropout
+// that drops nothing, after its gradient, the reader of its mask.
 #include "passes/passes.h"
 
 static bool is_captured(const ot__uses *uses, const ot_value *value)
@@ -32,9 +33,9 @@ static void drop_outputs(ot_graph *graph, const ot_node *node)
     }
 }
 
-ot_status ot__pass_simplify(ot_model *model)
+// One walk over the graph; *changed when a node has gone.
+static ot_status drop_identities(ot_graph *graph, bool *changed)
 {
-    ot_graph *graph = model->graph;
     ot__uses uses;
     ot_value **stands_for;
     int kept = 0;
@@ -58,8 +59,18 @@ ot_status ot__pass_simplify(ot_model *model)
             graph->nodes[kept++] = node;
         }
     }
+    *changed = kept < graph->n_nodes;
     graph->n_nodes = kept;
     ot__free(stands_for);
     ot__uses_deinit(&uses);
+    return OT_OK;
+}
+
+ot_status ot__pass_simplify(ot_model *model)
+{
+    bool changed = true;
+
+    while (changed)
+        OT_TRY(drop_identities(model->graph, &changed));
     return ot__pass_finished(model, "simplify");
 }

@@ -129,6 +129,16 @@ static bool drops_nothing(const ot_node *node)
     return !training || is_known_zero(training) || (ratio && is_known_zero(ratio));
 }
 
+// The mask of a Dropout that drops nothing, and nothing to scale by.
+static bool passes_all(const ot_node *node)
+{
+    const ot_value *mask = node->inputs[1], *ratio = node->n_inputs > 2 ? node->inputs[2] : NULL;
+
+    return mask->producer != NULL && mask->producer->op != NULL &&
+           (mask->producer->op->flags & OT_OP_RANDOM) != 0 &&
+           ot__node_is_identity(mask->producer) && ratio != NULL && is_known_zero(ratio);
+}
+
 static void ratio_to_input(ot_upgrade *u)
 {
     ot_upgrade_float_to_input(u, "ratio", 0.5f, 1);
@@ -200,6 +210,7 @@ const ot_op_def ot__op_dropout_grad[] = {
      .types = "T: f32 f64; T1: f16 f32 f64 bf16",
      .infer = dropout_grad_infer,
      .kernels = dropout_grad_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE,
+     .identity_when = passes_all},
     {0},
 };

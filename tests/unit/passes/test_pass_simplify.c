@@ -8,7 +8,7 @@ static int nodes_left(const char *nodes)
     int n;
 
     snprintf(text, sizeof text,
-             "<ir_version: 8, opset_import: [\"\" : 17]>"
+             "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]>"
              "g (float[2, 3] x) => (float[2, 3] y)"
              "<float half = {0.5}, float zero = {0}, bool on = {1}, bool off = {0},"
              " int64[2] same = {2, 3}, int64[2] flat = {6, 1}> { %s }",
@@ -53,6 +53,24 @@ static void a_dropout_whose_mask_is_read_stays(void **state)
                      3);
 }
 
+// The gradient of what drops nothing is the identity, and then nobody reads the mask.
+static void a_dropout_that_drops_nothing_goes_with_its_gradient(void **state)
+{
+    (void)state;
+    assert_int_equal(nodes_left("a, m = Dropout(x, zero, on) b = Relu(a)"
+                                " c = com.microsoft.DropoutGrad(b, m, zero, on) y = Neg(c)"),
+                     2);
+    assert_int_equal(nodes_left("a, m = Dropout(x, half, on) b = Relu(a)"
+                                " c = com.microsoft.DropoutGrad(b, m, half, on) y = Neg(c)"),
+                     4);
+    assert_int_equal(nodes_left("a, m = Dropout(x, half, off) b = Relu(a)"
+                                " c = com.microsoft.DropoutGrad(b, m, half, on) y = Neg(c)"),
+                     4);
+    assert_int_equal(nodes_left("a, m = Dropout(x, zero, on) b = Relu(a) l = Less(x, b)"
+                                " c = com.microsoft.DropoutGrad(b, l, zero, on) y = Neg(c)"),
+                     4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -60,6 +78,7 @@ int main(void)
         cmocka_unit_test(nodes_that_change_something_stay),
         cmocka_unit_test(outputs_of_the_graph_keep_their_node),
         cmocka_unit_test(a_dropout_whose_mask_is_read_stays),
+        cmocka_unit_test(a_dropout_that_drops_nothing_goes_with_its_gradient),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
