@@ -346,7 +346,7 @@ static void add_up(const runner *r, const ot__dnnl_step *s)
     ot__parallel_for(s->n_floats, OT_PAR_MIN / s->n_chunks, sum_range, &all);
 }
 
-static dnnl_status_t run_step(const runner *r, const ot__dnnl_step *s)
+static dnnl_status_t run_program_step(const runner *r, const ot__dnnl_step *s)
 {
     if (s->primitive == NULL) {
         add_up(r, s);
@@ -361,7 +361,7 @@ ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scra
     dnnl_status_t st = stream(&r.stream);
 
     for (int s = 0; s < p->n_steps && st == dnnl_success; s++)
-        st = run_step(&r, &p->step[s]);
+        st = run_program_step(&r, &p->step[s]);
     if (st == dnnl_success)
         st = dnnl_stream_wait(r.stream);
     return ot__dnnl_error(st, "run");

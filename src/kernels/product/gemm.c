@@ -76,7 +76,8 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
 }
 
 // Part number i of n of the range 0 .. count - 1, in whole tiles.
-static void cut(int64_t count, int64_t tile, int64_t i, int64_t n, int64_t *first, int64_t *end)
+static void cut_tiles(int64_t count, int64_t tile, int64_t i, int64_t n, int64_t *first,
+                      int64_t *end)
 {
     const int64_t n_tiles = (count + tile - 1) / tile;
 
@@ -93,9 +94,9 @@ static void run_item(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
     ot__gemm_data data;
 
     batches->at(batches->context, item / n_parts, &data);
-    cut(plan->g.m, 1, i / plan->n_col_parts, plan->n_row_parts, &part.row, &part.row_end);
-    cut(plan->g.n, kernel->tile_columns, i % plan->n_col_parts, plan->n_col_parts, &part.column,
-        &part.column_end);
+    cut_tiles(plan->g.m, 1, i / plan->n_col_parts, plan->n_row_parts, &part.row, &part.row_end);
+    cut_tiles(plan->g.n, kernel->tile_columns, i % plan->n_col_parts, plan->n_col_parts,
+              &part.column, &part.column_end);
     kernel->run(plan, &data, &part, scratch);
 }
 

@@ -240,8 +240,9 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
 }
 
 // One row of tiles: `rows` rows of a against all copied panels of b.
-static void tile_row(const ot__gemm_plan *plan, const ot__gemm_part *part, float *y, const float *a,
-                     const float *b, int64_t rows, int64_t depth, bool adds)
+static void multiply_tile_row(const ot__gemm_plan *plan, const ot__gemm_part *part, float *y,
+                              const float *a, const float *b, int64_t rows, int64_t depth,
+                              bool adds)
 {
     float buffer[TILE_ROWS * TILE_COLUMNS];
     const bool by_rows = plan->g.a_column == 1;
@@ -283,7 +284,8 @@ static void finish_line(const ot__gemm_plan *plan, const ot__gemm_data *data, fl
     data->epilogue.function(y, x, n, data->epilogue.attrs);
 }
 
-static void finish(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *p)
+static void finish_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *p)
 {
     const ot__gemm *g = &plan->g;
     const float *c = data->c;
@@ -324,15 +326,15 @@ static void block(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot
             const int64_t row_end = part->row + rows * (t + 1) / n_tiles;
 
             copy_a(a_copy, a, g, row, row_end - row, k, depth);
-            tile_row(plan, part, data->y + row * g->y_row, a_copy, b_copy, row_end - row, depth,
-                     d > 0 || data->adds);
+            multiply_tile_row(plan, part, data->y + row * g->y_row, a_copy, b_copy, row_end - row,
+                              depth, d > 0 || data->adds);
         }
     }
-    finish(plan, data, part);
+    finish_part(plan, data, part);
 }
 
-static void run(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
-                float *scratch)
+static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                     const ot__gemm_part *part, float *scratch)
 {
     ot__gemm_part p = *part;
 
@@ -344,7 +346,7 @@ static void run(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__
 }
 
 const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
-    .run = run,
+    .run = run_part,
     .lanes = LANES,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,

@@ -5,7 +5,7 @@
 
 // transBatchA and transBatchB move the first axis behind the others; no gradient or exporter writes
 // them.
-static bool check_attrs(ot_infer *c)
+static bool fused_matmul_check(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
 
@@ -21,14 +21,14 @@ static void fused_matmul_infer(ot_infer *c)
     const ot_node *node = ot_infer_node(c);
     ot_shape y;
 
-    if (check_attrs(c) &&
+    if (fused_matmul_check(c) &&
         ot__product_shape(c, ot_infer_shape(c, 0), ot_infer_shape(c, 1),
                           ot_attr_int(node, "transA") != 0, ot_attr_int(node, "transB") != 0, &y))
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
-static ot_value *emit_product(ot_grad *g, ot_value *a, ot_value *b, bool transpose_a,
-                              bool transpose_b)
+static ot_value *emit_fused_matmul(ot_grad *g, ot_value *a, ot_value *b, bool transpose_a,
+                                   bool transpose_b)
 {
     ot_value *in[] = {a, b};
     ot_node *node = ot_emit(g, "com.microsoft.FusedMatMul", NULL, in, 2, 1);
@@ -51,15 +51,17 @@ static void fused_matmul_grad(ot_grad *g)
         return;
     }
     if (ot_grad_wants(g, 0))
-        ot_grad_set_dx(
-            g, 0,
-            ot_emit_sum_to(
-                g, ta ? emit_product(g, b, dy, tb, true) : emit_product(g, dy, b, false, !tb), a));
+        ot_grad_set_dx(g, 0,
+                       ot_emit_sum_to(g,
+                                      ta ? emit_fused_matmul(g, b, dy, tb, true)
+                                         : emit_fused_matmul(g, dy, b, false, !tb),
+                                      a));
     if (ot_grad_wants(g, 1))
-        ot_grad_set_dx(
-            g, 1,
-            ot_emit_sum_to(
-                g, tb ? emit_product(g, dy, a, true, ta) : emit_product(g, a, dy, !ta, false), b));
+        ot_grad_set_dx(g, 1,
+                       ot_emit_sum_to(g,
+                                      tb ? emit_fused_matmul(g, dy, a, true, ta)
+                                         : emit_fused_matmul(g, a, dy, !ta, false),
+                                      b));
 }
 
 static ot_value *transpose_last(ot_grad *g, ot_value *v)

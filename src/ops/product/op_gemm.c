@@ -35,8 +35,8 @@ static void gemm_infer(ot_infer *c)
 }
 
 // One of the two products of the gradient: alpha * first * second.
-static ot_value *emit_product(ot_grad *g, ot_value *first, ot_value *second, bool transpose_first,
-                              bool transpose_second)
+static ot_value *emit_gemm(ot_grad *g, ot_value *first, ot_value *second, bool transpose_first,
+                           bool transpose_second)
 {
     ot_value *in[] = {first, second};
     ot_node *node = ot_emit(g, "Gemm", NULL, in, 2, 1);
@@ -58,11 +58,9 @@ static void gemm_grad(ot_grad *g)
     ot_value *a = ot_grad_x(g, 0), *b = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
 
     if (ot_grad_wants(g, 0))
-        ot_grad_set_dx(g, 0,
-                       ta ? emit_product(g, b, dy, tb, true) : emit_product(g, dy, b, false, !tb));
+        ot_grad_set_dx(g, 0, ta ? emit_gemm(g, b, dy, tb, true) : emit_gemm(g, dy, b, false, !tb));
     if (ot_grad_wants(g, 1))
-        ot_grad_set_dx(g, 1,
-                       tb ? emit_product(g, dy, a, true, ta) : emit_product(g, a, dy, !ta, false));
+        ot_grad_set_dx(g, 1, tb ? emit_gemm(g, dy, a, true, ta) : emit_gemm(g, a, dy, !ta, false));
     if (ot_grad_wants(g, 2)) {
         ot_value *dc = ot_emit_sum_to(g, dy, ot_grad_x(g, 2));
         if (beta != 1.0f)

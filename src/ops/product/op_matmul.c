@@ -12,8 +12,8 @@ static void matmul_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
-static ot_value *emit_product(ot_grad *g, const char *op, ot_value *a, ot_value *b,
-                              bool transpose_a, bool transpose_b)
+static ot_value *emit_gradient_product(ot_grad *g, const char *op, ot_value *a, ot_value *b,
+                                       bool transpose_a, bool transpose_b)
 {
     ot_value *in[] = {a, b};
     ot_node *node = ot_emit(g, op, NULL, in, 2, 1);
@@ -81,25 +81,27 @@ static void matmul_grad(ot_grad *g)
         return;
     is_plain = ot_value_shape(left)->ndim == 2 && ot_value_shape(right)->ndim == 2;
     if (ot_grad_wants(g, 0)) {
-        ot_value *da =
-            is_plain ? emit_product(g, "Gemm", dy, right, false, true)
-                     : ot_emit_sum_to(
-                           g, emit_product(g, "com.microsoft.FusedMatMul", dy, right, false, true),
-                           left);
+        ot_value *da = is_plain
+                           ? emit_gradient_product(g, "Gemm", dy, right, false, true)
+                           : ot_emit_sum_to(g,
+                                            emit_gradient_product(g, "com.microsoft.FusedMatMul",
+                                                                  dy, right, false, true),
+                                            left);
         ot_grad_set_dx(g, 0, a_is_vector ? ot_emit_reshape_like(g, da, a) : da);
     }
     if (ot_grad_wants(g, 1)) {
         ot_value *db;
 
         if (is_plain) {
-            db = emit_product(g, "Gemm", left, dy, true, false);
+            db = emit_gradient_product(g, "Gemm", left, dy, true, false);
         } else if (ot_value_shape(right)->ndim == 2) {
             ot_value *rows = emit_rows(g, dy);
 
-            db = emit_product(g, "Gemm", emit_rows(g, left), rows, true, false);
+            db = emit_gradient_product(g, "Gemm", emit_rows(g, left), rows, true, false);
         } else {
             db = ot_emit_sum_to(
-                g, emit_product(g, "com.microsoft.FusedMatMul", left, dy, true, false), right);
+                g, emit_gradient_product(g, "com.microsoft.FusedMatMul", left, dy, true, false),
+                right);
         }
         ot_grad_set_dx(g, 1, b_is_vector ? ot_emit_reshape_like(g, db, b) : db);
     }

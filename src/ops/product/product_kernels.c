@@ -10,7 +10,7 @@ enum { A, B, C, Z }; // inputs; Z only of FusedGemm
 
 // ---- reading the node ----
 
-static const ot_arg *input(const ot_prep *p, int i)
+static const ot_arg *product_input(const ot_prep *p, int i)
 {
     return i < ot_prep_input_count(p) ? ot_prep_in(p, i) : NULL;
 }
@@ -19,7 +19,7 @@ static const ot_arg *input(const ot_prep *p, int i)
 static void product_read(const ot_prep *p, ot__product *product)
 {
     const ot_node *node = ot_prep_node(p);
-    const ot_arg *c = input(p, C);
+    const ot_arg *c = product_input(p, C);
     const ot_shape *y = &ot_prep_out(p, 0)->shape;
     const bool is_plain = node->op->attrs == NULL; // MatMul
     int64_t strides[OT_MAX_NDIM];
@@ -46,7 +46,7 @@ static ot_status product_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static const void *data_of(const ot_run *r, int i)
+static const void *product_data(const ot_run *r, int i)
 {
     return i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
 }
@@ -110,10 +110,10 @@ static ot_status product_run_ref(const ot_run *r, ref_gemm gemm, size_t size)
 
         batch_at(p, batch, &a_at, &b_at);
         gemm(y + (size_t)(batch * p->y_stride) * size, a + (size_t)a_at * size,
-             b + (size_t)b_at * size, data_of(r, C), &p->gemm, r->adds != 0);
+             b + (size_t)b_at * size, product_data(r, C), &p->gemm, r->adds != 0);
     }
     if (p->tile != NULL)
-        activate_ref(p, r->out[0], data_of(r, Z));
+        activate_ref(p, r->out[0], product_data(r, Z));
     return OT_OK;
 }
 
@@ -175,11 +175,11 @@ static ot_status product_run_simd(const ot_run *r)
                    {.y = r->out[0]->data,
                     .a = r->in[A]->data,
                     .b = r->in[B]->data,
-                    .c = data_of(r, C),
+                    .c = product_data(r, C),
                     .adds = r->adds != 0}};
 
     if (p->tile != NULL)
-        all.first.epilogue = (ot__epilogue){p->tile->f32, p->attrs, data_of(r, Z)};
+        all.first.epilogue = (ot__epilogue){p->tile->f32, p->attrs, product_data(r, Z)};
     ot__gemm_run(p->kernel, &p->plan,
                  &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
                  r->scratch, r->n_threads);
@@ -215,7 +215,7 @@ static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__
     *d = (ot__dnnl_gemm){
         .g = g,
         .n_batches = product->n_batches,
-        .has_bias = input(p, C) != NULL,
+        .has_bias = product_input(p, C) != NULL,
         .after = strcmp(activation, "Relu") == 0  ? OT__DNNL_GEMM_RELU
                  : strcmp(activation, "Add") == 0 ? OT__DNNL_GEMM_ADD
                                                   : OT__DNNL_GEMM_ENDS,
@@ -273,8 +273,8 @@ static ot_status product_run_dnnl(const ot_run *r)
     void *const slots[OT__DNNL_GEMM_SLOTS] = {
         [OT__DNNL_GEMM_A] = r->in[A]->data,
         [OT__DNNL_GEMM_B] = r->in[B]->data,
-        [OT__DNNL_GEMM_BIAS] = (void *)(uintptr_t)data_of(r, C),
-        [OT__DNNL_GEMM_OTHER] = (void *)(uintptr_t)data_of(r, Z),
+        [OT__DNNL_GEMM_BIAS] = (void *)(uintptr_t)product_data(r, C),
+        [OT__DNNL_GEMM_OTHER] = (void *)(uintptr_t)product_data(r, Z),
         [OT__DNNL_GEMM_Y] = r->out[0]->data,
     };
 
