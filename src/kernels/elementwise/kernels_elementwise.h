@@ -104,6 +104,13 @@ typedef struct ot__div_grad {
     double *da_sum, *db_sum; // scratch of a_count and b_count; NULL: that gradient is not wanted
 } ot__div_grad;
 void ot__ref_div_grad(void *da, void *db, const void *dy, const void *a, const void *b,
-                      const ot__div_grad *p, ot_dtype dtype); // f32 or f64
+                      const ot__div_grad *p, ot_dtype dtype);
+// ---- div_grad_rows.c ----
+
+// The same in f32 where each row of a (rows, columns) has one divisor: b and db (rows). da or db
+// may be NULL.
+void ot__div_grad_rows(float *da, float *db, const float *dy, const float *a, const float *b,
+                       int64_t rows, int64_t columns);
+// f32 or f64
 
 #endif

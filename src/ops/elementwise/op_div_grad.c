@@ -55,6 +55,35 @@ static ot_status div_grad_op_run(const ot_run *r)
     return OT_OK;
 }
 
+// ---- one divisor a row, as in a normalisation ----
+
+// B has the first axes of dY, then none or ones, and A has all.
+static bool div_grad_can_rows(const ot_prep *p)
+{
+    const ot_shape *dy = &ot_prep_in(p, 0)->shape, *b = &ot_prep_in(p, 2)->shape;
+    const ot_shape *a = &ot_prep_in(p, 1)->shape;
+    int axis = 0;
+
+    if (a->ndim != dy->ndim || b->ndim != dy->ndim || ot_prep_in(p, 2)->count == 0 ||
+        ot_prep_in(p, 1)->count != ot_prep_in(p, 0)->count)
+        return false;
+    while (axis < dy->ndim && b->dim[axis] == dy->dim[axis])
+        axis++;
+    while (axis < dy->ndim && b->dim[axis] == 1)
+        axis++;
+    return axis == dy->ndim;
+}
+
+static ot_status div_grad_run_rows(const ot_run *r)
+{
+    ot_arg *da = r->out[0], *db = r->n_out > 1 ? r->out[1] : NULL;
+    const ot_arg *dy = r->in[0], *b = r->in[2];
+
+    ot__div_grad_rows(da == NULL ? NULL : da->data, db == NULL ? NULL : db->data, dy->data,
+                      r->in[1]->data, b->data, b->count, dy->count / b->count);
+    return OT_OK;
+}
+
 // dA = dC / B and dB = -dC * A / B^2
 static void div_grad_expand(ot_grad *g)
 {
@@ -74,6 +103,11 @@ static const ot_port div_grad_in[] = {{"dY", "T", 0}, {"A", "T", 0}, {"B", "T", 
 static const ot_port div_grad_out[] = {
     {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel div_grad_kernels[] = {
+    {.name = "rows",
+     .types = "T: f32",
+     .flags = OT_KERNEL_THREAD_EXACT,
+     .can_run = div_grad_can_rows,
+     .run = div_grad_run_rows},
     OT__REF_KERNEL(NULL, div_grad_op_prepare, div_grad_op_run),
     {0},
 };
