@@ -17,10 +17,9 @@ extern "C" {
 typedef struct ot_dataset ot_dataset;
 
 typedef struct ot_dataset_options {
-    size_t size;    ///< sizeof(ot_dataset_options)
-    int csv_header; ///< -1: found out from the first row (all text, no numbers), 0: none, 1: there
-                    ///< is one
-    char csv_separator;      ///< 0: found out among , ; tab
+    size_t size;        ///< sizeof(ot_dataset_options)
+    int csv_header;     ///< -1: detected from the first row (all text, no numbers); 0: no; 1: yes
+    char csv_separator; ///< 0: detected among , ; tab
     const char *temp_folder; ///< for unpacked files; NULL: TMPDIR or /tmp
     uint64_t max_unpacked;   ///< bytes a packed file may become; 0: 1,000 times its own, or 64 MiB
                              ///< where that is more, and at most 64 GiB. Never more than the free
@@ -32,9 +31,8 @@ typedef struct ot_dataset_options {
     }
 
 /**
- * Open files together: all must have the same number of rows; of the arrays of an .npz only those
- * that are bound. "name=path" gives an .npy or IDX file's field that
- * name.
+ * Open files together. All must have the same number of rows; of the arrays of an .npz only those
+ * that are bound. "name=path" gives the field of an .npy or IDX file that name.
  *
  * @param out the caller destroys it
  * @return OT_ERR_FORMAT naming file, row and column
@@ -72,7 +70,7 @@ typedef struct ot_binding {
                         ///< position, last included; "#3" is always a position, -1 the last)
     double scale;       ///< multiplied first (1)
     const double *mean, *std; ///< subtracted, then divided; NULL: nothing; n_channels of them: 1,
-                              ///< or the row's first extent
+                              ///< or the size of the row's axis 0
     int n_channels;
     int is_class;       ///< labels: text becomes classes (sorted), numbers must be whole
     int is_probability; ///< numbers must be in 0..1, as targets of binary cross entropy are
@@ -122,8 +120,7 @@ OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t bat
  * @param n_tensors how many `tensors` has room for: as many as there are bindings
  * @return OT_ERR_INVALID when that is another number, and with row and column for NaN features,
  * labels out of range, text where a number is wanted, fractions for integers, numbers outside the
- * input's type or, of
- * probabilities, outside 0..1
+ * input's type, and probabilities outside 0..1
  */
 OT_API ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors, int n_tensors);
 /** Names of the classes of a text label binding, sorted; NULL when labels are numbers. Owned by

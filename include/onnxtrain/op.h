@@ -91,8 +91,8 @@ enum {
                             ///< been made in the memory of input 0
     OT_OP_REARRANGE = 256,  ///< output 0 is input 0's elements, each once, in another order or of
                             ///< another type; every OT_OP_VIEW is as much
-    OT_OP_LATE_PARTS = 512, ///< what it adds to the gradient of a value is numbered after that of
-                            ///< others, as ONNX Runtime does it: by this names of values go
+    OT_OP_LATE_PARTS = 512, ///< its part of a value's gradient is numbered after the parts of other
+                            ///< nodes, as in ONNX Runtime; generated names depend on it
 };
 
 /** One tensor as a kernel sees it. */
@@ -192,9 +192,9 @@ struct ot_op_def {
                                 ///< it stays
     void (*eval)(ot_grad *g);   ///< as expand, in the eval model: the node in operators that also
                                 ///< ONNX Runtime runs; NULL: it stays
-    ot_value *(*recompute)(ot_grad *g); ///< emits one node that makes output 0 again from inputs
-                                        ///< and other outputs, cheaper than keeping it; NULL, also
-                                        ///< as its answer: this one cannot be made again
+    ot_value *(*recompute)(ot_grad *g); ///< emits one node that recomputes output 0 from inputs
+                                        ///< and other outputs, cheaper than keeping it; NULL, or a
+                                        ///< result of NULL: it cannot be recomputed
     bool (*identity_when)(const ot_node *node); ///< whether output 0 is input 0 unchanged; both are
                                                 ///< given; NULL: never
     void (*raise)(ot_upgrade *u); ///< as upgrade, of a record with kernels, where a model is raised

@@ -30,7 +30,7 @@ OT_API void ot_record_destroy(ot_record *record); ///< NULL is fine
 /**
  * Terms of the loss, for ot_artifacts_options, owned by the record. NULL: the loss is not recorded.
  *
- * @param n_losses how many there are, each `size` bytes behind the one before. OT_LOSS_CUSTOM terms
+ * @param n_losses how many there are, each `size` bytes after the one before. OT_LOSS_CUSTOM terms
  * lack their model
  */
 OT_API const ot_loss_options *ot_record_losses(const ot_record *record, int *n_losses);

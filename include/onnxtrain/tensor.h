@@ -48,7 +48,7 @@ typedef enum ot_dtype {
 #undef OT_DTYPE_ENUM
 } ot_dtype;
 
-/** "f32" for OT_F32; "unknown" for a number that is none. Static. */
+/** "f32" for OT_F32; "unknown" for any other number. Static. */
 OT_API const char *ot_dtype_name(ot_dtype dtype);
 
 /** Bytes per element; 0 for strings, undefined and types below 8 bits. */
@@ -81,18 +81,18 @@ OT_API ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *dat
                                 ot_tensor **out);
 
 /**
- * A new tensor of OT_STRING, for inputs that take texts. The results of a run that are texts are
- * tensors like it.
+ * A new tensor of OT_STRING, for inputs that take strings. String outputs of a run are such
+ * tensors.
  *
  * @param texts   one per element, row-major; copied. NULL is fine where there are no elements
- * @param n_bytes of each text, which may hold zeros; NULL: each ends with one
- * @param out     the caller destroys it. Its data is the library's own form
+ * @param n_bytes length of each string, which may contain zero bytes; NULL: each ends with one
+ * @param out     the caller destroys it. ot_tensor_text() reads its elements
  */
 OT_API ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts,
                                         const size_t *n_bytes, ot_tensor **out);
 
-/** Element `index` of a tensor of OT_STRING, in row-major order: `*n_bytes` of it, without a zero
- * behind them. Owned by the tensor; NULL where there is no such element. */
+/** Element `index` of a tensor of OT_STRING, in row-major order: `*n_bytes` bytes, not counting
+ * a terminating zero. Owned by the tensor; NULL where there is no such element. */
 OT_API const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_bytes);
 
 /** A new tensor with its own copy of the elements. */

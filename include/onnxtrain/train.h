@@ -30,10 +30,10 @@ typedef struct ot_data_options {
                              ///< name, else for a single target the last column of a CSV
     const char *const *bind; ///< "input=fields", the fields as in ot_binding
     int n_bind;
-    double scale;             ///< of inputs of real numbers that are no targets: multiplied first
+    double scale;             ///< of float inputs that are not targets: multiplied first
     const double *mean, *std; ///< subtracted from them, then divided; NULL: nothing
-    int n_channels;           ///< numbers of mean and std: 1, or the rows' first extent
-    double split; ///< part of the rows that is held out, chosen by the seed of `batches`; 0: none
+    int n_channels;           ///< numbers of mean and std: 1, or the size of the row's axis 0
+    double split; ///< fraction of the rows held out, chosen by the seed of `batches`; 0: none
     const ot_batches_options *batches; ///< of the training data, NULL: their defaults; validation
                                        ///< data are not shuffled
 } ot_data_options;
@@ -139,9 +139,8 @@ typedef struct ot_train_options {
  * Train. Batches give the session's user inputs in order.
  *
  * A state is saved when a train step from it has given a finite loss and all that is trained is
- * finite; until then the checkpoint before it stays. For the last state one step more is made, and
- * undone. After an error in the data the state of the last
- * whole step is saved.
+ * finite; until then the checkpoint before it stays. To confirm the last state, one more step is
+ * made and undone. After an error in the data the state of the last whole step is saved.
  *
  * @param training,validation validation may be NULL
  * @param options NULL for defaults
@@ -163,8 +162,8 @@ OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batc
  * @param data    `forward` says whether they were made from it; receives targets and probabilities
  * (owned by `artifacts`; targets that are given stay)
  * @param batches receives number of classes and ignored label; NULL: not wanted
- * @param train   receives task, metric_output and, by the targets of `data`, metric_input. Of
- * artifacts of another maker the output behind the loss counts as scores when the target is a class
+ * @param train   receives task, metric_output and, by the targets of `data`, metric_input. In
+ * artifacts of another tool the output after the loss counts as scores when the target is a class
  */
 OT_API ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_session *session,
                                    ot_data_options *data, ot_batches_options *batches,
