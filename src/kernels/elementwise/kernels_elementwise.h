@@ -43,7 +43,7 @@ OT_TILE_FUNCTION_F64(ot__ref_mod_f64) // sign of the divisor
     void ot__ref_##name##_i64(int64_t *y, const int64_t *const *x, int64_t n, const float *attrs);
 OT_TILE_INT(abs)
 OT_TILE_INT(add)
-OT_TILE_INT(clip)
+OT_TILE_INT(clip_integers)
 OT_TILE_INT(div)  // towards zero; divisors are not 0
 OT_TILE_INT(fmod) // sign of the dividend; divisors are not 0
 OT_TILE_INT(max)

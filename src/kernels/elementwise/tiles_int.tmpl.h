@@ -79,7 +79,7 @@ INT_N(max, a > b ? a : b)
 INT_N(min, a < b ? a : b)
 INT_N(sum, (T)((U)a + (U)b))
 
-void FN(clip)(T *y, const T *const *x, int64_t n, const float *attrs)
+void FN(clip_integers)(T *y, const T *const *x, int64_t n, const float *attrs)
 {
     const T *a = x[0], *low = x[1], *high = x[2];
 

@@ -111,7 +111,7 @@ static void dequantize_piece(const job *j, int64_t first, int64_t n)
     (void)ot__convert((void *)element_at(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
 }
 
-static void run_part(void *context, int64_t first, int64_t last)
+static void quantize_part(void *context, int64_t first, int64_t last)
 {
     const job *j = context;
 
@@ -121,7 +121,7 @@ static void run_part(void *context, int64_t first, int64_t last)
 
 static void run_job(job j)
 {
-    ot__parallel_for(j.q->outer * j.q->axis * j.q->inner, OT_PAR_MIN, run_part, &j);
+    ot__parallel_for(j.q->outer * j.q->axis * j.q->inner, OT_PAR_MIN, quantize_part, &j);
 }
 
 void ot__ref_quantize(const ot__quantized_data *d, const ot__quantization *q)

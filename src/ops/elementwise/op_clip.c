@@ -58,8 +58,8 @@ static const ot_port clip_in[] = {{"input", "T", 0},
                                   {0}};
 static const ot_tile clip_tile = {.f32 = ot__simd_clip_f32,
                                   .f64 = ot__ref_clip_f64,
-                                  .i32 = ot__ref_clip_i32,
-                                  .i64 = ot__ref_clip_i64};
+                                  .i32 = ot__ref_clip_integers_i32,
+                                  .i64 = ot__ref_clip_integers_i64};
 const ot_op_def ot__op_clip[] = {
     {.name = "Clip",
      .since = 6,
