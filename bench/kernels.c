@@ -27,7 +27,7 @@ typedef struct entry {
     const char *name;
     const ot__gemm_kernel *kernel; // NULL: oneDNN's
     ot__gemm_plan plan;
-    ot__dnnl_program *program;
+    ot__dnnl_primitives *program;
     void *scratch;
 } entry;
 

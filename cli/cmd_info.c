@@ -205,7 +205,7 @@ static int print_model(const ot_model *model)
     if (ot_model_to_text(model, &text) != OT_OK)
         return report_error();
     fputs(text, stdout);
-    ot_text_free(text);
+    ot_string_free(text);
     return EXIT_SUCCESS;
 }
 
@@ -245,7 +245,7 @@ static int info_run(const void *values, const char *const *arguments)
             write_json(stdout, json_incref(info), JSON_INDENT(1));
         json_decref(info);
     }
-    ot_text_free(step.plan);
+    ot_string_free(step.plan);
     model_setup_deinit(&setup);
     ot_model_destroy(model);
     return code;

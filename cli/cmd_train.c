@@ -300,7 +300,7 @@ static void set_options(train_run *r)
     }
     options->epochs = v->epochs;
     options->max_steps = v->max_steps;
-    options->checkpoint_folder = v->checkpoint_dir;
+    options->checkpoint_dir = v->checkpoint_dir;
     options->save_every = v->save_every;
     options->resume = v->resume && r->resumed != NULL;
     options->overwrite = v->overwrite || v->resume;

@@ -87,29 +87,29 @@ static int check_text(const char *text)
     return check_weight(text, rest);
 }
 
-int loss_texts_check(const text_list *texts)
+int loss_strings_check(const text_list *strings)
 {
-    for (int i = 0; i < texts->count; i++) {
-        const int code = check_text(texts->items[i]);
+    for (int i = 0; i < strings->count; i++) {
+        const int code = check_text(strings->items[i]);
 
         if (code != EXIT_SUCCESS)
             return code;
         for (int k = 0; k < i; k++)
-            if (strcmp(texts->items[k], texts->items[i]) == 0)
-                return report_usage("--loss: '%s' is given twice", texts->items[i]);
+            if (strcmp(strings->items[k], strings->items[i]) == 0)
+                return report_usage("--loss: '%s' is given twice", strings->items[i]);
     }
     return EXIT_SUCCESS;
 }
 
-bool loss_texts_name(const text_list *texts, ot_loss loss)
+bool loss_strings_name(const text_list *strings, ot_loss loss)
 {
-    for (int i = 0; i < texts->count; i++) {
-        const char *rest = behind_weight(texts->items[i]);
+    for (int i = 0; i < strings->count; i++) {
+        const char *rest = behind_weight(strings->items[i]);
 
         if (loss_of_name(rest, strcspn(rest, ":")) == loss)
             return true;
     }
-    return texts->count == 0 && loss == OT_LOSS_CROSS_ENTROPY;
+    return strings->count == 0 && loss == OT_LOSS_CROSS_ENTROPY;
 }
 
 bool loss_text_has_value(const char *text)
@@ -229,7 +229,7 @@ static bool same_text(const char *a, const char *b)
 }
 
 // Weights apart, the same term twice: a slip, and never needed.
-static int check_twice(const loss_terms *terms, const text_list *texts, const ot_model *model)
+static int check_twice(const loss_terms *terms, const text_list *strings, const ot_model *model)
 {
     const int last = terms->count - 1;
     const ot_loss_options *b = &terms->items[last];
@@ -240,8 +240,8 @@ static int check_twice(const loss_terms *terms, const text_list *texts, const ot
         if (a->loss == b->loss && a->loss != OT_LOSS_CUSTOM &&
             same_text(a->input ? a->input : output, b->input ? b->input : output) &&
             same_text(loss_target(a), loss_target(b)))
-            return report_text("--loss: '%s' and '%s' are the same term", texts->items[i],
-                               texts->items[last]);
+            return report_text("--loss: '%s' and '%s' are the same term", strings->items[i],
+                               strings->items[last]);
     }
     return EXIT_SUCCESS;
 }
@@ -257,15 +257,15 @@ int loss_terms_init(loss_terms *terms, int most)
                                                          : report_text("out of memory");
 }
 
-int loss_terms_parse(loss_terms *terms, const text_list *texts, const ot_model *model)
+int loss_terms_parse(loss_terms *terms, const text_list *strings, const ot_model *model)
 {
-    if (loss_terms_init(terms, texts->count) != EXIT_SUCCESS)
+    if (loss_terms_init(terms, strings->count) != EXIT_SUCCESS)
         return EXIT_FAILED;
-    for (int i = 0; i < texts->count; i++) {
+    for (int i = 0; i < strings->count; i++) {
         ot_loss_options *term = &terms->items[i];
         const char *rest;
         double weight;
-        int code = parse_weight(texts->items[i], &weight, &rest);
+        int code = parse_weight(strings->items[i], &weight, &rest);
         if (code != EXIT_SUCCESS)
             return code;
         terms->names[i] = strdup(rest);
@@ -276,7 +276,7 @@ int loss_terms_parse(loss_terms *terms, const text_list *texts, const ot_model *
         term->factor = weight;
         code = parse_term(terms->names[i], model, term, &terms->custom[i]);
         if (code == EXIT_SUCCESS)
-            code = check_twice(terms, texts, model);
+            code = check_twice(terms, strings, model);
         if (code != EXIT_SUCCESS)
             return code;
     }

@@ -153,7 +153,7 @@ static int check_classes(const model_values *values)
                                                    : NULL;
     int64_t label;
 
-    if (option && !loss_texts_name(&values->loss, OT_LOSS_CROSS_ENTROPY))
+    if (option && !loss_strings_name(&values->loss, OT_LOSS_CROSS_ENTROPY))
         return report_usage("--%s: no --loss is cross-entropy", option);
     if (values->class_weights && read_weights(values->class_weights, NULL) < 0)
         return EXIT_USAGE;
@@ -181,7 +181,7 @@ static int check_init(const char *text)
 int model_values_check(const model_values *values)
 {
     const char *name = values->loss_input ? "loss-input" : values->target ? "target" : NULL;
-    int code = loss_texts_check(&values->loss);
+    int code = loss_strings_check(&values->loss);
 
     if (code == EXIT_SUCCESS && name &&
         (values->loss.count > 1 ||
@@ -243,11 +243,11 @@ static int set_classes(model_setup *setup, const model_values *values, const ot_
 static int set_loss(model_setup *setup, const model_values *values, const ot_model *model)
 {
     static const char *default_loss[] = {"cross-entropy"};
-    const text_list texts =
+    const text_list strings =
         values->loss.count > 0 ? values->loss : (text_list){.items = default_loss, .count = 1};
     int code = values->loss.count == 0 && recorded_has_loss(setup->record)
                    ? recorded_terms(setup)
-                   : loss_terms_parse(&setup->loss, &texts, model);
+                   : loss_terms_parse(&setup->loss, &strings, model);
 
     if (code == EXIT_SUCCESS)
         code = set_names(&setup->loss.items[0], values);

@@ -19,7 +19,7 @@ typedef struct train_output {
 int train_output_init(train_output *o, const char *out, const char *model, const char *folder,
                       bool overwrite);
 int train_output_check_folder(const char *folder);
-// `forward` NULL: from artifacts. Labels that are texts get into `data`, for what is recorded.
+// `forward` NULL: from artifacts. Labels that are strings get into `data`, for what is recorded.
 int train_output_describe(train_output *o, const ot_model *forward, const ot_batches *training,
                           ot_batches_options *options);
 // With how it was trained, so that `eval` and a later `train` do the same.

@@ -146,21 +146,21 @@ typedef struct ot_artifacts ot_artifacts;
 OT_API ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
                                        ot_artifacts **out);
 
-/** Write <folder>/<prefix>training_model.onnx, eval_model.onnx, optimizer_model.onnx and
- * checkpoint; folders are made. With ort_format, training_model.ort, eval_model.ort and
+/** Write <directory>/<prefix>training_model.onnx, eval_model.onnx, optimizer_model.onnx and
+ * checkpoint; directories are made. With ort_format, training_model.ort, eval_model.ort and
  * optimizer_model.ort stand beside them, and OT_ERR_UNSUPPORTED names an operator for which ONNX
  * Runtime has no kernel. */
-OT_API ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *folder,
+OT_API ot_status ot_artifacts_save(const ot_artifacts *artifacts, const char *directory,
                                    const char *prefix);
 
-/** Write <folder>/<prefix>nominal_checkpoint: names and element types of the parameters, without
+/** Write <directory>/<prefix>nominal_checkpoint: names and element types of the parameters, without
  * values. */
-OT_API ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const char *folder,
+OT_API ot_status ot_artifacts_save_nominal(const ot_artifacts *artifacts, const char *directory,
                                            const char *prefix);
 
 /** Read what ot_artifacts_save() or ONNX Runtime's generate_artifacts wrote; eval and optimizer
  * model may be absent. Each model is its .onnx file or, where there is none, its .ort file. */
-OT_API ot_status ot_artifacts_load(const char *folder, const char *prefix, ot_artifacts **out);
+OT_API ot_status ot_artifacts_load(const char *directory, const char *prefix, ot_artifacts **out);
 
 /** Owned by the artifacts; NULL when absent. */
 OT_API const ot_model *ot_artifacts_training_model(const ot_artifacts *artifacts);

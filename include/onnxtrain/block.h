@@ -94,11 +94,11 @@ OT_API const char *ot_block_value_name(const ot_value *value); ///< owned by the
  * A new input of the graph.
  *
  * @param name  NULL: one is made
- * @param shape NULL: not even the rank is known; an extent below 0 may differ from step to step
+ * @param shape NULL: not even the rank is known; a dim size below 0 may differ from step to step
  */
 OT_API ot_value *ot_block_input(ot_block *block, const char *name, ot_dtype dtype,
                                 const ot_shape *shape);
-/** The same with type and shape of `like`, symbolic extents included. */
+/** The same with type and shape of `like`, symbolic dim sizes included. */
 OT_API ot_value *ot_block_input_like(ot_block *block, const ot_value *like, const char *name);
 /** A sequence of tensors, as optimizer models take them. */
 OT_API ot_value *ot_block_input_sequence(ot_block *block, const char *name, ot_dtype dtype);
@@ -140,7 +140,7 @@ OT_API ot_value *ot_block_cast(ot_block *block, ot_value *x, ot_dtype to);
 
 typedef enum ot_keepdims {
     OT_SCALAR,   ///< the result has no axes
-    OT_KEEPDIMS, ///< the result has the axes of the argument, of extent 1
+    OT_KEEPDIMS, ///< the result has the axes of the argument, of size 1
 } ot_keepdims;
 /** Over all axes. */
 OT_API ot_value *ot_block_reduce_mean(ot_block *block, ot_value *x, ot_keepdims keepdims);

@@ -17,13 +17,13 @@ extern "C" {
 typedef struct ot_dataset ot_dataset;
 
 typedef struct ot_dataset_options {
-    size_t size;        ///< sizeof(ot_dataset_options)
-    int csv_header;     ///< -1: detected from the first row (all text, no numbers); 0: no; 1: yes
-    char csv_separator; ///< 0: detected among , ; tab
-    const char *temp_folder; ///< for unpacked files; NULL: TMPDIR or /tmp
-    uint64_t max_unpacked;   ///< bytes a packed file may become; 0: 1,000 times its own, or 64 MiB
-                             ///< where that is more, and at most 64 GiB. Never more than the free
-                             ///< space less 1 GiB
+    size_t size;          ///< sizeof(ot_dataset_options)
+    int csv_header;       ///< -1: detected from the first row (all text, no numbers); 0: no; 1: yes
+    char csv_separator;   ///< 0: detected among , ; tab
+    const char *temp_dir; ///< for unpacked files; NULL: TMPDIR or /tmp
+    uint64_t max_unpacked; ///< bytes a packed file may become; 0: 1,000 times its own, or 64 MiB
+                           ///< where that is more, and at most 64 GiB. Never more than the free
+                           ///< space less 1 GiB
 } ot_dataset_options;
 #define OT_DATASET_OPTIONS_INIT                                                                    \
     {                                                                                              \

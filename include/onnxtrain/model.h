@@ -24,7 +24,7 @@ typedef struct ot_model_options {
                           ///< `<path>.<id>.data`, where the id is made from them; SIZE_MAX: never;
                           ///< 0: those of 1 KiB or more, once the model exceeds 1.8 GiB
     const char
-        *folder; ///< where ot_model_load_buffer() looks for external data; NULL: it is refused
+        *directory; ///< where ot_model_load_buffer() looks for external data; NULL: it is refused
 } ot_model_options;
 #define OT_MODEL_OPTIONS_INIT                                                                      \
     {                                                                                              \
@@ -39,7 +39,7 @@ typedef struct ot_model_options {
  * path), or ONNX's textual syntax when the path ends in ".onnxtxt" or the bytes are text.
  *
  * @param path    "-" is standard input; external data is looked for beside the file and may not
- * leave its folder
+ * leave its directory
  * @param options NULL for defaults
  * @param out     the caller destroys it; NULL on failure
  * @return OT_ERR_FORMAT, naming file, node or tensor, for anything malformed; OT_ERR_IO;
@@ -48,7 +48,7 @@ typedef struct ot_model_options {
 OT_API ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out);
 
 /** As ot_model_load() from memory, which is copied. External data is looked for in
- * `options->folder`. */
+ * `options->directory`. */
 OT_API ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes,
                                       const ot_model_options *options, ot_model **out);
 
@@ -76,9 +76,9 @@ OT_API ot_status ot_model_to_bytes(const ot_model *model, ot_tensor **out);
 OT_API ot_status ot_model_infer(ot_model *model);
 
 /** The model in ONNX's textual syntax; large initializers shortened. The caller releases it with
- * ot_text_free(). */
+ * ot_string_free(). */
 OT_API ot_status ot_model_to_text(const ot_model *model, char **out);
-OT_API void ot_text_free(char *text); ///< NULL is fine
+OT_API void ot_string_free(char *text); ///< NULL is fine
 
 /** NULL is fine. */
 OT_API void ot_model_destroy(ot_model *model);
@@ -112,7 +112,7 @@ OT_API const char *ot_model_value_dim(const ot_model *model, const char *name, i
 OT_API int ot_model_initializer_count(const ot_model *model);
 OT_API const char *ot_model_initializer_name(const ot_model *model, int index);
 /** A copy of its elements, which the caller destroys. OT_ERR_NOT_FOUND; OT_ERR_UNSUPPORTED for
- * texts. */
+ * strings. */
 OT_API ot_status ot_model_get_initializer(const ot_model *model, const char *name, ot_tensor **out);
 
 /** Nodes of the main graph, in order, and the operator each calls ("Gemm", "com.microsoft.Gelu");
@@ -125,7 +125,7 @@ OT_API const char *ot_model_metadata(const ot_model *model, const char *key);
 /** Keys of the metadata, in order; NULL out of range. */
 OT_API int ot_model_metadata_count(const ot_model *model);
 OT_API const char *ot_model_metadata_key(const ot_model *model, int index);
-/** Set or replace; both texts are copied. */
+/** Set or replace; both strings are copied. */
 OT_API ot_status ot_model_set_metadata(ot_model *model, const char *key, const char *value);
 
 /** What a model file says about itself. */

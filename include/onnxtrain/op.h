@@ -25,7 +25,7 @@ typedef struct ot_infer ot_infer;
 typedef struct ot_grad ot_grad;
 typedef struct ot_upgrade ot_upgrade;
 typedef struct ot_prep ot_prep;
-typedef struct ot_form ot_form;
+typedef struct ot_layout ot_layout;
 
 // ---- the record ----
 
@@ -83,8 +83,8 @@ enum {
     OT_OP_VIEW = 8, ///< output 0 is input 0's bytes under another shape: no kernel runs when memory
                     ///< is shared
     OT_OP_SHAPE_ONLY = 16,  ///< reads input 0's shape, never its elements
-    OT_OP_ANY_LAYOUT = 32,  ///< elementwise: any form, as long as all full-shape operands share it;
-                            ///< with sequences: the tensors at one position share it
+    OT_OP_ANY_LAYOUT = 32,  ///< elementwise: any layout, as long as all full-shape operands share
+                            ///< it; with sequences: the tensors at one position share it
     OT_OP_INTERNAL = 64,    ///< made by a fuse pass, never written to a file
     OT_OP_ACCUMULATE = 128, ///< input 0, which is state, becomes itself plus input 1, or input 1
                             ///< where input 2 is true; nothing is left to do where input 1 has
@@ -99,9 +99,9 @@ enum {
 typedef struct ot_arg {
     void *data; ///< NULL while preparing
     ot_dtype dtype;
-    ot_shape shape;      ///< logical, concrete
-    int64_t count;       ///< elements (without padding of the form)
-    const ot_form *form; ///< NULL: row-major
+    ot_shape shape;          ///< logical, concrete
+    int64_t count;           ///< elements (without padding of the layout)
+    const ot_layout *layout; ///< NULL: row-major
 } ot_arg;
 
 /** What changes from step to step. */
@@ -124,8 +124,8 @@ typedef struct ot_run {
     void *scratch; ///< of ot_prep_scratch(); undefined contents
     const ot_step *step;
     int n_threads;
-    unsigned adds; ///< bit i: output i is to be added to what is in its memory; only bits that
-                   ///< ot_kernel.adds has
+    unsigned accumulates; ///< bit i: output i is to be added to what is in its memory; only bits
+                          ///< that ot_kernel.accumulates has
 } ot_run;
 
 enum {
@@ -140,13 +140,14 @@ typedef struct ot_kernel {
     const char
         *types; ///< "T: f32", as ot_op_def.types; variables not named: all types of the record
     unsigned flags;
-    unsigned adds; ///< bit i: output i can be added to what is in its memory (ot_run.adds)
+    unsigned
+        accumulates; ///< bit i: output i can be added to what is in its memory (ot_run.accumulates)
     bool (*can_run)(const ot_prep *p); ///< NULL: always
     /**
-     * NULL: all ports row-major. Otherwise state with ot_prep_want() the forms wanted, given the
-     * forms that ot_prep_offered() shows; called before prepare.
+     * NULL: all ports row-major. Otherwise state with ot_prep_want() the layouts wanted, given the
+     * layouts that ot_prep_offered() shows; called before prepare.
      */
-    void (*forms)(ot_prep *p);
+    void (*layouts)(ot_prep *p);
     ot_status (*prepare)(ot_prep *p); ///< once per plan; NULL: nothing to prepare
     ot_status (*run)(
         const ot_run *r); ///< allocates nothing; fails only for bad values (index out of range)
@@ -186,7 +187,7 @@ struct ot_op_def {
     void (*upgrade)(ot_upgrade *u);
     unsigned flags;
     void (*expand)(ot_grad *g); ///< operators that ONNX does not have: the same in ONNX's own;
-                                ///< NULL: there is no such form
+                                ///< NULL: ONNX cannot say it
     void (*train)(ot_grad *g);  ///< as expand, before gradients are built: the node in operators
                                 ///< whose gradient there is, here or also in ONNX Runtime; NULL:
                                 ///< it stays
@@ -197,8 +198,9 @@ struct ot_op_def {
                                         ///< result of NULL: it cannot be recomputed
     bool (*identity_when)(const ot_node *node); ///< whether output 0 is input 0 unchanged; both are
                                                 ///< given; NULL: never
-    void (*raise)(ot_upgrade *u); ///< as upgrade, of a record with kernels, where a model is raised
-                                  ///< to an opset of the next record; NULL: the form is the same
+    void (*raise)(
+        ot_upgrade *u); ///< as upgrade, of a record with kernels, where a model is raised
+                        ///< to an opset of the next record; NULL: the contract is the same
 };
 
 // ---- attributes: the node's, or the default of its record ----
@@ -214,8 +216,8 @@ OT_API const ot_tensor *ot_attr_tensor(const ot_node *node, const char *name); /
 
 // ---- shape inference ----
 //
-// Called when all inputs' types fit the record and the rank of every input is known. Extents below
-// 0 are symbolic or unknown.
+// Called when all inputs' types fit the record and the rank of every input is known. Dim sizes
+// below 0 are symbolic or unknown.
 
 OT_API const ot_node *ot_infer_node(const ot_infer *c);
 OT_API int ot_infer_input_count(const ot_infer *c);
@@ -228,7 +230,7 @@ OT_API const ot_shape *ot_infer_shape(const ot_infer *c,
 /** Elements when they are constant (initializers and folded values that do not train), else NULL.
  */
 OT_API const ot_tensor *ot_infer_constant(const ot_infer *c, int input);
-/** Elements of a small integer tensor as far as known: numbers or symbolic extents. NULL: nothing
+/** Elements of a small integer tensor as far as known: numbers or symbolic dim sizes. NULL: nothing
  * known. */
 OT_API const int64_t *ot_infer_values(const ot_infer *c, int input, int *n);
 /** Set an output's type and shape. Outputs beyond those present are ignored. */
@@ -238,8 +240,8 @@ OT_API void ot_infer_set_unknown(ot_infer *c, int output, ot_dtype dtype); ///< 
 OT_API void ot_infer_set_values(ot_infer *c, int output, const int64_t *values, int n);
 OT_API void ot_infer_fail(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);
 enum { OT_MAX_KNOWN = 64 };
-/** Arithmetic on extents and known elements; works with symbols, gives unknown where nothing can be
- * said. */
+/** Arithmetic on dim sizes and known elements; works with symbols, gives unknown where nothing can
+ * be said. */
 OT_API int64_t ot_infer_add(ot_infer *c, int64_t a, int64_t b);
 OT_API int64_t ot_infer_sub(ot_infer *c, int64_t a, int64_t b);
 OT_API int64_t ot_infer_mul(ot_infer *c, int64_t a, int64_t b);
@@ -271,15 +273,15 @@ OT_API void ot_grad_set_dx(ot_grad *g, int input, ot_value *dx);
 OT_API void ot_grad_fail(ot_grad *g, const char *format, ...) OT_PRINTF(2, 3);
 OT_API ot_dtype ot_value_dtype(const ot_value *value);
 OT_API const ot_shape *
-ot_value_shape(const ot_value *value); ///< extents below 0 are symbolic or unknown
+ot_value_shape(const ot_value *value); ///< dim sizes below 0 are symbolic or unknown
 OT_API bool ot_value_has_shape(const ot_value *value);
 OT_API const ot_tensor *
 ot_value_constant(const ot_value *value); ///< elements when constant, else NULL
 /** Known elements of a small integer value, as ot_infer_values(). */
 OT_API const int64_t *ot_value_known(const ot_value *value, int *n);
 
-/** Append a node; `attrs` in ONNX's textual form without brackets ("transA = 1, alpha = 0.5"), NULL
- * for none. */
+/** Append a node; `attrs` in ONNX's textual form without brackets ("transA = 1, alpha = 0.5"),
+ * NULL for none. */
 OT_API ot_node *ot_emit(ot_grad *g, const char *op, const char *attrs, ot_value *const *inputs,
                         int n_inputs, int n_outputs);
 OT_API ot_value *ot_emit_output(ot_grad *g, ot_node *node,
@@ -352,14 +354,14 @@ OT_API bool ot_prep_reproducible(const ot_prep *p); ///< same bits wanted for an
 OT_API void *ot_prep_state(ot_prep *p, size_t n_bytes);
 /** Bytes that run needs as scratch, 64-byte aligned. */
 OT_API void ot_prep_scratch(ot_prep *p, size_t n_bytes);
-/** The tensor that input or output port is offered in, before forms are settled. */
-OT_API const ot_form *ot_prep_offered_in(const ot_prep *p, int i);
-/** Input i is a parameter whose form is chosen now, for all kernels that read it and for its
- * gradient: want what is fastest. Else want, of an input that is a parameter, the form it is
+/** The tensor that input or output port is offered in, before layouts are settled. */
+OT_API const ot_layout *ot_prep_offered_in(const ot_prep *p, int i);
+/** Input i is a parameter whose layout is chosen now, for all kernels that read it and for its
+ * gradient: want what is fastest. Else want, of an input that is a parameter, the layout it is
  * offered in if the kernel can do with it. */
 OT_API bool ot_prep_is_open(const ot_prep *p, int i);
-OT_API void ot_prep_want_in(ot_prep *p, int i, const ot_form *form);
-OT_API void ot_prep_want_out(ot_prep *p, int i, const ot_form *form);
+OT_API void ot_prep_want_in(ot_prep *p, int i, const ot_layout *layout);
+OT_API void ot_prep_want_out(ot_prep *p, int i, const ot_layout *layout);
 OT_API ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
     OT_PRINTF(3, 4);
 

@@ -105,7 +105,8 @@ OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, 
  *
  * @param inputs   borrowed for the call; order of the training model's user inputs
  * @param outputs  outputs[i] NULL: receives a new tensor that the caller destroys; else it is
- * written into (the loss is first); of texts it must be NULL. n_outputs may be less than there are.
+ * written into (the loss is first); of strings it must be NULL. n_outputs may be less than there
+ * are.
  * @return OT_ERR_INVALID when an input has the wrong type or shape or bad values, or a given output
  * does not fit; OT_ERR_STATE when the checkpoint is nominal. After an error no parameter has
  * changed and no new tensor is given; the gradients may have changed
@@ -244,7 +245,7 @@ OT_API size_t ot_session_state_bytes(const ot_session *session);
 OT_API size_t ot_session_plan_bytes(const ot_session *session);
 
 /** The plan for the given input shapes, one line a step. The caller releases it with
- * ot_text_free(). */
+ * ot_string_free(). */
 OT_API ot_status ot_session_describe_plan(ot_session *session, ot_mode mode,
                                           const ot_shape *input_shapes, int n_inputs, char **out);
 

@@ -56,7 +56,7 @@ OT_API size_t ot_dtype_size(ot_dtype dtype);
 
 enum { OT_MAX_NDIM = 16 };
 
-/** Extents of a tensor's axes. ndim 0 is a scalar with one element. */
+/** Dim sizes of a tensor's axes. ndim 0 is a scalar with one element. */
 typedef struct ot_shape {
     int ndim;
     int64_t dim[OT_MAX_NDIM];
@@ -71,8 +71,8 @@ typedef struct ot_shape {
 /** A dense row-major array of one element type. Owns its buffer unless made by ot_tensor_wrap(). */
 typedef struct ot_tensor ot_tensor;
 
-/** New zero-filled tensor; the caller destroys it. OT_ERR_INVALID for negative extents, strings or
- * sizes that overflow. */
+/** New zero-filled tensor; the caller destroys it. OT_ERR_INVALID for negative dim sizes, strings
+ * or sizes that overflow. */
 OT_API ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **out);
 
 /** New tensor over the caller's buffer, which must hold n_bytes = elements * element size and
@@ -84,16 +84,16 @@ OT_API ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *dat
  * A new tensor of OT_STRING, for inputs that take strings. String outputs of a run are such
  * tensors.
  *
- * @param texts   one per element, row-major; copied. NULL is fine where there are no elements
+ * @param strings   one per element, row-major; copied. NULL is fine where there are no elements
  * @param n_bytes length of each string, which may contain zero bytes; NULL: each ends with one
- * @param out     the caller destroys it. ot_tensor_text() reads its elements
+ * @param out     the caller destroys it. ot_tensor_string() reads its elements
  */
-OT_API ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts,
-                                        const size_t *n_bytes, ot_tensor **out);
+OT_API ot_status ot_tensor_create_strings(const ot_shape *shape, const char *const *strings,
+                                          const size_t *n_bytes, ot_tensor **out);
 
 /** Element `index` of a tensor of OT_STRING, in row-major order: `*n_bytes` bytes, not counting
  * a terminating zero. Owned by the tensor; NULL where there is no such element. */
-OT_API const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_bytes);
+OT_API const char *ot_tensor_string(const ot_tensor *tensor, int64_t index, size_t *n_bytes);
 
 /** A new tensor with its own copy of the elements. */
 OT_API ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out);

@@ -113,8 +113,8 @@ typedef struct ot_train_options {
     int metric_output; ///< output of the training and eval model that carries scores or
                        ///< predictions; -1: none
     int metric_input;  ///< input (position among the user inputs) that carries labels or targets
-    const char *checkpoint_folder; ///< NULL: nothing is saved
-    int64_t save_every;            ///< optimizer steps between checkpoints; 0: once an epoch
+    const char *checkpoint_dir; ///< NULL: nothing is saved
+    int64_t save_every;         ///< optimizer steps between checkpoints; 0: once an epoch
     int resume; ///< 1: go on from the checkpoint's position (its properties "onnxtrain.epoch",
                 ///< "onnxtrain.batch")
     int64_t patience; ///< epochs without a better validation loss before stopping; 0: never
@@ -122,8 +122,9 @@ typedef struct ot_train_options {
     ot_train_callback callback; ///< NULL: none
     void *callback_context;
     int class_axis; ///< axis of the scores that has the classes: 1, or -1: the last
-    int overwrite; ///< 1: the folder may have the checkpoint of another run; 0: with `resume` alone
-    const char *const *outputs; ///< of models that ot_model_export_view() makes from the folder;
+    int overwrite;  ///< 1: the directory may have the checkpoint of another run; 0: with `resume`
+                    ///< alone
+    const char *const *outputs; ///< of models that ot_model_export_view() makes from the directory;
                                 ///< NULL: as ot_session_export()
     int n_outputs;
     const ot_artifacts *artifacts; ///< for ot_record_write(), into such models; NULL: no record
@@ -149,8 +150,8 @@ typedef struct ot_train_options {
  * max_steps ends the run within an epoch, of a validation there, or of the epoch so far. rows 0:
  * not known. After an error only those of the best epoch, if the parameters are its. May be NULL
  * @return OT_ERR_INTERRUPTED when the callback asked to stop (the state is saved if there is a
- * checkpoint folder); OT_ERR_NOT_FINITE when the loss or a parameter is not finite, and why;
- * OT_ERR_STATE when the folder has the checkpoint of another run, or another run works in it.
+ * checkpoint directory); OT_ERR_NOT_FINITE when the loss or a parameter is not finite, and why;
+ * OT_ERR_STATE when the directory has the checkpoint of another run, or another run works in it.
  * OT_OK and OT_ERR_INTERRUPTED promise parameters that are finite and give a finite loss
  */
 OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,

@@ -52,7 +52,7 @@ static PyObject *model_load_bytes(PyObject *class, PyObject *args)
     (void)class;
     if (!PyArg_ParseTuple(args, "S|O&", &bytes, PyUnicode_FSConverter, &folder))
         return NULL;
-    options.folder = folder != NULL ? PyBytes_AsString(folder) : NULL;
+    options.directory = folder != NULL ? PyBytes_AsString(folder) : NULL;
     Py_BEGIN_ALLOW_THREADS
     st = ot_model_load_buffer(PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes), &options,
                               &model);

@@ -118,11 +118,11 @@ static PyObject *tensor_wrap(PyObject *class, PyObject *args)
     return st == OT_OK ? new_over(tensor, owner) : core_raise(st);
 }
 
-// texts(shape, list of bytes) -> Tensor
-static PyObject *tensor_texts(PyObject *class, PyObject *args)
+// strings(shape, list of bytes) -> Tensor
+static PyObject *tensor_strings(PyObject *class, PyObject *args)
 {
     PyObject *sequence, *list, *result = NULL;
-    const char **texts;
+    const char **strings;
     size_t *n_bytes;
     ot_shape shape;
     ot_tensor *tensor;
@@ -134,29 +134,29 @@ static PyObject *tensor_texts(PyObject *class, PyObject *args)
         core_shape_take(sequence, &shape) != 0)
         return NULL;
     n = PyList_Size(list);
-    texts = calloc((size_t)n + 1, sizeof(*texts));
+    strings = calloc((size_t)n + 1, sizeof(*strings));
     n_bytes = calloc((size_t)n + 1, sizeof(*n_bytes));
-    for (Py_ssize_t i = 0; texts != NULL && n_bytes != NULL && i < n; i++) {
+    for (Py_ssize_t i = 0; strings != NULL && n_bytes != NULL && i < n; i++) {
         PyObject *item = PyList_GetItem(list, i); // held by the list: nothing of Python's runs here
 
-        texts[i] = PyBytes_AsString(item);
-        n_bytes[i] = texts[i] != NULL ? (size_t)PyBytes_Size(item) : 0;
-        if (texts[i] == NULL)
+        strings[i] = PyBytes_AsString(item);
+        n_bytes[i] = strings[i] != NULL ? (size_t)PyBytes_Size(item) : 0;
+        if (strings[i] == NULL)
             goto done;
     }
-    if (texts == NULL || n_bytes == NULL) {
+    if (strings == NULL || n_bytes == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     if (shape_count(&shape) != n) {
-        PyErr_Format(core_error_class(OT_ERR_INVALID), "%zd texts for a tensor of another count",
+        PyErr_Format(core_error_class(OT_ERR_INVALID), "%zd strings for a tensor of another count",
                      n);
         goto done;
     }
-    st = ot_tensor_create_texts(&shape, texts, n_bytes, &tensor);
+    st = ot_tensor_create_strings(&shape, strings, n_bytes, &tensor);
     result = st == OT_OK ? core_tensor_new(tensor) : core_raise(st);
 done:
-    free(texts);
+    free(strings);
     free(n_bytes);
     return result;
 }
@@ -438,12 +438,12 @@ static PyObject *tensor_to_bytes(PyObject *self, PyObject *unused)
 
     (void)unused;
     if (ot_tensor_dtype(tensor) == OT_STRING)
-        return PyErr_Format(core_type_class, "texts are no bytes of one size");
+        return PyErr_Format(core_type_class, "strings are no bytes of one size");
     return PyBytes_FromStringAndSize(ot_tensor_data_const(tensor),
                                      (Py_ssize_t)ot_tensor_bytes(tensor));
 }
 
-static PyObject *tensor_to_texts(PyObject *self, PyObject *unused)
+static PyObject *tensor_to_strings(PyObject *self, PyObject *unused)
 {
     const ot_tensor *tensor = ((tensor_object *)self)->tensor;
     const Py_ssize_t n = (Py_ssize_t)ot_tensor_count(tensor);
@@ -451,12 +451,12 @@ static PyObject *tensor_to_texts(PyObject *self, PyObject *unused)
 
     (void)unused;
     if (ot_tensor_dtype(tensor) != OT_STRING)
-        return PyErr_Format(core_type_class, "a tensor of %s, expected texts",
+        return PyErr_Format(core_type_class, "a tensor of %s, expected strings",
                             ot_dtype_name(ot_tensor_dtype(tensor)));
     list = PyList_New(n);
     for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
         size_t n_bytes;
-        const char *text = ot_tensor_text(tensor, i, &n_bytes);
+        const char *text = ot_tensor_string(tensor, i, &n_bytes);
         PyObject *item = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n_bytes, NULL);
 
         if (item == NULL || PyList_SetItem(list, i, item) != 0)
@@ -469,12 +469,13 @@ static PyMethodDef methods[] = {
     {"zeros", tensor_zeros, METH_VARARGS | METH_STATIC, "zeros(dtype, shape) -> Tensor"},
     {"wrap", tensor_wrap, METH_VARARGS | METH_STATIC,
      "wrap(dtype, shape, address, n_bytes, owner) -> Tensor over the owner's memory"},
-    {"texts", tensor_texts, METH_VARARGS | METH_STATIC, "texts(shape, list of bytes) -> Tensor"},
+    {"strings", tensor_strings, METH_VARARGS | METH_STATIC,
+     "strings(shape, list of bytes) -> Tensor"},
     {"from_dlpack", tensor_from_dlpack, METH_O | METH_STATIC, "from_dlpack(capsule) -> Tensor"},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "A DLPack capsule over the same memory."},
     {"to_bytes", tensor_to_bytes, METH_NOARGS, "A copy of the elements, row-major."},
-    {"to_texts", tensor_to_texts, METH_NOARGS, "The texts, row-major."},
+    {"to_strings", tensor_to_strings, METH_NOARGS, "The strings, row-major."},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
     {NULL, NULL, 0, NULL},
 };

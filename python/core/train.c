@@ -85,7 +85,7 @@ static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
     o->task = (ot_task)task;
     o->save_every = save_every;
     o->patience = patience;
-    o->checkpoint_folder = PyBytes_Size(a->folder) > 0 ? PyBytes_AsString(a->folder) : NULL;
+    o->checkpoint_dir = PyBytes_Size(a->folder) > 0 ? PyBytes_AsString(a->folder) : NULL;
     return 0;
 }
 
@@ -111,7 +111,7 @@ static PyObject *run(const train_arguments *a, ot_train_options *options)
     if (l.saved && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
         PyErr_Format(PyExc_KeyboardInterrupt,
                      "interrupted; saved in '%s', from where resume=True goes on",
-                     options->checkpoint_folder);
+                     options->checkpoint_dir);
     if (l.failed)
         return NULL;
     if (st != OT_OK && st != OT_ERR_INTERRUPTED)
@@ -119,8 +119,8 @@ static PyObject *run(const train_arguments *a, ot_train_options *options)
     return Py_BuildValue("(NO)", metrics_tuple(&last), st == OT_OK ? Py_False : Py_True);
 }
 
-// With the texts that the options point to.
-static PyObject *run_with_texts(const train_arguments *a, ot_train_options *options)
+// With the strings that the options point to.
+static PyObject *run_with_strings(const train_arguments *a, ot_train_options *options)
 {
     core_strings outputs;
     core_trained trained;
@@ -152,7 +152,7 @@ static PyObject *train(PyObject *module, PyObject *args)
     if (a.validation != Py_None && !PyObject_TypeCheck(a.validation, core_batches_type))
         PyErr_SetString(PyExc_TypeError, "expected Batches or None");
     else
-        result = run_with_texts(&a, &options);
+        result = run_with_strings(&a, &options);
     Py_DECREF(a.folder);
     return result;
 }

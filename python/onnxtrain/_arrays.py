@@ -70,7 +70,7 @@ def number_of(dtype: Any) -> int:
     name = np.dtype(dtype).name
     if np.dtype(dtype).kind in "USO":
         raise _core.InvalidType(
-            f"arrays of {name} are not supported, only those of numbers: texts must become numbers first"
+            f"arrays of {name} are not supported, only those of numbers: strings must become numbers first"
         )
     if name not in NUMBERS:
         raise _core.InvalidType(f"arrays of {name} are not supported")
@@ -78,9 +78,9 @@ def number_of(dtype: Any) -> int:
 
 
 def _texts_of(tensor: _core.Tensor) -> np.ndarray:
-    texts = tensor.to_texts()
-    array = np.empty(len(texts), object)
-    array[:] = texts
+    strings = tensor.to_strings()
+    array = np.empty(len(strings), object)
+    array[:] = strings
     return array.reshape(tensor.shape)
 
 
@@ -109,13 +109,13 @@ def _from_dlpack(array: Any) -> _core.Tensor:
     return _core.Tensor.from_dlpack(array.__dlpack__())
 
 
-def _from_texts(array: Any, what: str) -> _core.Tensor:
-    """Texts, bytes, or objects by what they are as texts; numbers are refused."""
+def _from_strings(array: Any, what: str) -> _core.Tensor:
+    """Texts, bytes, or objects by what they are as strings; numbers are refused."""
     array = np.asarray(array, None if isinstance(array, np.ndarray) else object)
     if array.dtype.kind not in "USO":
-        raise _core.InvalidArgument(f"{what or 'the argument'} is an array of {array.dtype.name}, expected texts")
+        raise _core.InvalidArgument(f"{what or 'the argument'} is an array of {array.dtype.name}, expected strings")
     items = (one if isinstance(one, bytes) else str(one).encode() for one in array.ravel().tolist())
-    return _core.Tensor.texts(array.shape, list(items))
+    return _core.Tensor.strings(array.shape, list(items))
 
 
 def _foreign_value(array: Any) -> Any:
@@ -133,7 +133,7 @@ def _from_value(value: Any, what: str) -> _core.Tensor:
     if shares and value.data_type() not in ("tensor(bool)", "tensor(string)"):
         return _core.Tensor.from_dlpack(value.__dlpack__())
     array = np.asarray(value.numpy())
-    return _from_texts(array, what) if value.data_type() == "tensor(string)" else _from_numpy(array)
+    return _from_strings(array, what) if value.data_type() == "tensor(string)" else _from_numpy(array)
 
 
 def to_tensor(array: Any, what: str = "", number: int | None = None) -> _core.Tensor:
@@ -147,7 +147,7 @@ def to_tensor(array: Any, what: str = "", number: int | None = None) -> _core.Te
     if isinstance(array, _core.Tensor):
         return array
     if number == STRING and isinstance(array, (np.ndarray, np.generic, str, bytes, list, tuple)):
-        return _from_texts(array, what)
+        return _from_strings(array, what)
     if isinstance(array, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(array))
     own = getattr(array, "_tensor", None)  # OrtValue
@@ -178,7 +178,7 @@ def is_torch(array: Any) -> bool:
 
 
 def to_torch(tensor: _core.Tensor) -> Any:
-    """A torch tensor over the tensor's elements; torch has no texts, which become an array of str."""
+    """A torch tensor over the tensor's elements; torch has no strings, which become an array of str."""
     if tensor.dtype == STRING:
         return to_numpy(tensor)
     return sys.modules["torch"].from_dlpack(tensor)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `artifacts`: loss graphs, optimizer graphs, the four files.
+// Interface of `artifacts`: loss graphs, optimizer graphs, the four files.
 #ifndef OT_ARTIFACTS_ARTIFACTS_H
 #define OT_ARTIFACTS_ARTIFACTS_H
 

@@ -13,7 +13,7 @@ typedef struct ot__forward {
     int n_inputs;
     bool is_classified;
     bool has_lost;   // parameters that preparing has named
-    ot__note *notes; // texts of the model's arena
+    ot__note *notes; // strings of the model's arena
     int n_notes, notes_capacity;
 } ot__forward;
 

@@ -8,7 +8,7 @@
 
 // findings.c
 ot_status ot__findings_create(ot_findings **out);
-// Both texts are copied; NULL: out of memory. `changes`: 1 when the model was changed.
+// Both strings are copied; NULL: out of memory. `changes`: 1 when the model was changed.
 ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int changes,
                            const char *name, const char *text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `autodiff`: appends gradient nodes to a graph by walking its nodes backwards.
+// Interface of `autodiff`: appends gradient nodes to a graph by walking its nodes backwards.
 #ifndef OT_AUTODIFF_AUTODIFF_H
 #define OT_AUTODIFF_AUTODIFF_H
 

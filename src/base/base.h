@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `base`: errors, allocation, arenas, growable bytes, name maps, files, random numbers,
-// threads, log.
+// Interface of `base`: errors, allocation, arenas, growable bytes, name maps, files, random
+// numbers, threads, log.
 #ifndef OT_BASE_BASE_H
 #define OT_BASE_BASE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlatBuffers tables, as checkpoints and .ort models use them: bounds-checked reading,
-// front-to-back writing (flatbuf.c). Part of the face of `base`.
+// front-to-back writing (flatbuf.c). Part of the interface of `base`.
 #ifndef OT_BASE_BASE_FLATBUF_H
 #define OT_BASE_BASE_FLATBUF_H
 
@@ -14,7 +14,8 @@ typedef struct ot__fb {
     size_t size;
     const char *where; // file name for messages; NULL: the caller puts it before them
     ot_status status;
-    uint64_t n_text; // bytes of the texts read so far: a small file may have one of them everywhere
+    uint64_t
+        n_text; // bytes of the strings read so far: a small file may have one of them everywhere
 } ot__fb;
 typedef struct ot__fb_table {
     size_t position, vtable, vtable_size, size;
@@ -39,7 +40,7 @@ ot__fb_table ot__fb_element(ot__fb *fb, ot__fb_vector vector,
                             size_t index); // of a vector of tables
 // Takes the first one off a vector of tables. False at the end, or after an error.
 bool ot__fb_next(ot__fb *fb, ot__fb_vector *vector, ot__fb_table *out);
-// Of a vector of texts: as ot__fb_string(), or as bytes, which may hold zeros.
+// Of a vector of strings: as ot__fb_string(), or as bytes, which may hold zeros.
 const char *ot__fb_string_element(ot__fb *fb, ot__fb_vector vector, size_t index);
 ot__fb_vector ot__fb_bytes_element(ot__fb *fb, ot__fb_vector vector, size_t index);
 
@@ -58,12 +59,12 @@ static inline const char *ot__fb_given(const char *text)
 }
 void ot__fb_align(ot__buf *buf, size_t alignment,
                   size_t remainder); // length % alignment == remainder
-// Writes vtable and table, then the texts in the order of their fields; returns the table's
+// Writes vtable and table, then the strings in the order of their fields; returns the table's
 // position, 8-aligned.
 size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields);
 // The same in two steps, for what stands between them.
 size_t ot__fb_begin_table(ot__buf *buf, ot__fb_field *fields, int n_fields);
-void ot__fb_write_texts(ot__buf *buf, const ot__fb_field *fields, int n_fields);
+void ot__fb_write_strings(ot__buf *buf, const ot__fb_field *fields, int n_fields);
 void ot__fb_patch(ot__buf *buf, size_t field_position, size_t target);
 size_t ot__fb_write_string(ot__buf *buf, const char *text);
 size_t ot__fb_write_text(ot__buf *buf, const void *text, size_t length); // may hold zeros

@@ -130,7 +130,7 @@ static ot__file_kind kind_of_bytes(const uint8_t *data, size_t size, const char 
 
 ot_status ot__file_kind_check(const void *data, size_t size, const char *path, ot__file_kind wanted)
 {
-    static const char *const wanted_texts[] = {
+    static const char *const wanted_strings[] = {
         [OT_FILE_MODEL] = "a model",
         [OT_FILE_CHECKPOINT] = "a checkpoint",
         [OT_FILE_DATA] = "data: .npz, .npy, CSV or IDX",
@@ -140,5 +140,5 @@ ot_status ot__file_kind_check(const void *data, size_t size, const char *path, o
 
     if (kind == OT_FILE_UNKNOWN || kind == wanted)
         return OT_OK;
-    return ot__error(OT_ERR_FORMAT, "%s: is %s, not %s", path, text, wanted_texts[wanted]);
+    return ot__error(OT_ERR_FORMAT, "%s: is %s, not %s", path, text, wanted_strings[wanted]);
 }

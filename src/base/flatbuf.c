@@ -282,7 +282,7 @@ size_t ot__fb_begin_table(ot__buf *buf, ot__fb_field *fields, int n_fields)
     return table;
 }
 
-void ot__fb_write_texts(ot__buf *buf, const ot__fb_field *fields, int n_fields)
+void ot__fb_write_strings(ot__buf *buf, const ot__fb_field *fields, int n_fields)
 {
     for (int i = 0; i < n_fields; i++)
         if (fields[i].text)
@@ -293,7 +293,7 @@ size_t ot__fb_write_table(ot__buf *buf, ot__fb_field *fields, int n_fields)
 {
     const size_t position = ot__fb_begin_table(buf, fields, n_fields);
 
-    ot__fb_write_texts(buf, fields, n_fields);
+    ot__fb_write_strings(buf, fields, n_fields);
     return position;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `ckpt`: training state and its file formats.
+// Interface of `ckpt`: training state and its file formats.
 #ifndef OT_CKPT_CKPT_H
 #define OT_CKPT_CKPT_H
 
@@ -24,9 +24,9 @@ typedef struct ot__parameter {
     ot_tensor *gradient;                // NULL before a session exists and for frozen ones
     bool gradient_is_given;             // by the user before there was a session, which keeps it
     ot_tensor *moments[OT_MAX_MOMENTS]; // NULL when the optimizer has not made them
-    const ot_form
-        *form;  // of value, gradient and moments; NULL, which is row-major, outside sessions
-    int number; // of the session that has the checkpoint: among its parameters; -1: none of them
+    const ot_layout
+        *layout; // of value, gradient and moments; NULL, which is row-major, outside sessions
+    int number;  // of the session that has the checkpoint: among its parameters; -1: none of them
     bool is_undone; // and whether it keeps a copy, for steps that fail
 } ot__parameter;
 
@@ -72,7 +72,7 @@ struct ot_checkpoint {
     bool is_nominal, has_external_data;
     void *session;    // the session that works on it now, or NULL
     bool is_released; // by its owner: it goes with the session
-    // Set while a session keeps parameters in forms of its own: makes one row-major. The session
+    // Set while a session keeps parameters in layouts of its own: makes one row-major. The session
     // brings it back before it computes.
     void (*unpack)(void *session, ot__parameter *parameter);
 };
@@ -90,7 +90,7 @@ ot_status ot__ckpt_enter(const ot_checkpoint *checkpoint);
 ot_status ot__ckpt_leave(const ot_checkpoint *checkpoint, ot_status status);
 // Its session is gone: what the owner has destroyed meanwhile is now freed.
 void ot__ckpt_release(ot_checkpoint *checkpoint);
-// Make the parameter row-major if a session keeps it in another form.
+// Make the parameter row-major if a session keeps it in another layout.
 void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter);
 const ot__property *ot__ckpt_property(const ot_checkpoint *checkpoint,
                                       const char *name); // NULL: none

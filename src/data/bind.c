@@ -108,7 +108,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-// The different texts of the label column, sorted.
+// The different strings of the label column, sorted.
 static ot_status find_classes(ot__bound *bound)
 {
     ot__map seen = {0};

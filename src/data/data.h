@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `data`: rows of named fields from files, and batches of them.
+// Interface of `data`: rows of named fields from files, and batches of them.
 #ifndef OT_DATA_DATA_H
 #define OT_DATA_DATA_H
 

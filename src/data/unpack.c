@@ -24,7 +24,7 @@ static uint64_t max_of_size(uint64_t packed)
 
 static const char *folder_of(const ot_dataset_options *options)
 {
-    const char *folder = options->temp_folder ? options->temp_folder : getenv("TMPDIR");
+    const char *folder = options->temp_dir ? options->temp_dir : getenv("TMPDIR");
 
     return folder && folder[0] ? folder : "/tmp";
 }

@@ -32,7 +32,7 @@ static bool can_be_direct(const ot__plan *plan, int s)
            value->source == OT_SOURCE_PLANNED && !value->is_written && !value->is_direct &&
            value->n_bytes == buffer->n_bytes && value->n_bytes > 0 &&
            in[BUFFER]->dtype == in[VALUE]->dtype &&
-           ot__form_equal(in[BUFFER]->form, in[VALUE]->form);
+           ot__layout_equal(in[BUFFER]->layout, in[VALUE]->layout);
 }
 
 // The entry of the flag; -1: there is none. What is computed is not known before the run.
@@ -50,7 +50,7 @@ static bool find_flag(const ot__plan *plan, const ot_run *run, int *flag)
 }
 
 // The step that makes the value, when it can add it to the buffer and only step s reads it; `bit`:
-// of the output in ot_run.adds.
+// of the output in ot_run.accumulates.
 static int find_adder(const ot__plan *plan, int value, int s, unsigned *bit)
 {
     const int maker = plan->entries[value].first;
@@ -65,7 +65,7 @@ static int find_adder(const ot__plan *plan, int value, int s, unsigned *bit)
     for (int i = 0; i < step->run.n_out; i++) {
         *bit = i < 32 ? 1U << i : 0;
         if (uses(plan, step->run.out[i], value))
-            return (step->kernel->adds & *bit) != 0 ? maker : -1;
+            return (step->kernel->accumulates & *bit) != 0 ? maker : -1;
     }
     return -1;
 }
@@ -98,14 +98,15 @@ void ot__plan_direct_gradients(ot__plan *plan)
 {
     for (int i = 0; i < plan->n_direct; i++) {
         const ot__direct *d = &plan->direct[i];
-        const bool adds = d->flag < 0 || *(const uint8_t *)plan->entries[d->flag].arg.data == 0;
+        const bool accumulates =
+            d->flag < 0 || *(const uint8_t *)plan->entries[d->flag].arg.data == 0;
         void *data = plan->entries[d->buffer].arg.data;
 
         if (d->adder >= 0) {
             ot_run *run = &plan->steps[d->adder].run;
 
-            run->adds = adds ? run->adds | d->bit : run->adds & ~d->bit;
-        } else if (adds) {
+            run->accumulates = accumulates ? run->accumulates | d->bit : run->accumulates & ~d->bit;
+        } else if (accumulates) {
             data = plan->block + plan->entries[d->value].offset;
         }
         for (int k = d->value; k >= 0; k = plan->entries[k].next)

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of every value. A node asks for forms through its kernel; elementwise nodes take that of
-// their operands, so whole regions come to share one and Reorder nodes stand only at their borders.
-// What the plan hands out or others own (outputs, state, inputs whose form is not given) is
-// row-major.
+// The layout of every value. A node asks for layouts through its kernel; elementwise nodes take
+// that of their operands, so whole regions come to share one and Reorder nodes stand only at their
+// borders. What the plan hands out or others own (outputs, state, inputs whose layout is not given)
+// is row-major.
 #include <assert.h>
 
 #include "exec/plan.h"
 
-// A copy of a value in another form that is already there.
+// A copy of a value in another layout that is already there.
 typedef struct copy {
     ot_value *value;
-    const ot_form *form;
+    const ot_layout *layout;
 } copy;
 
-typedef struct layout {
+typedef struct chooser {
     ot__plan_builder *b;
     ot_graph *graph;
     ot_node **nodes; // the new list
     int n_nodes;
     copy *copies; // the latest of each value
     int capacity; // values there is room for
-} layout;
+} chooser;
 
 // ---- new nodes ----
 
-static int layout_number(const layout *l, const ot_value *value)
+static int layout_number(const chooser *l, const ot_value *value)
 {
     return ot__value_number(&l->b->numbers, value);
 }
 
-static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_form *form)
+static ot_value *layout_of_new_value(chooser *l, const ot_value *like, const ot_layout *layout)
 {
     ot_value *value = ot__graph_new_value(l->graph, like->name);
 
@@ -38,11 +38,11 @@ static ot_value *form_of_new_value(layout *l, const ot_value *like, const ot_for
     ot__value_set(value, like->dtype, like->constant ? &like->constant->shape : &like->shape);
     if (ot__numbers_add(&l->b->numbers, value) != OT_OK)
         return NULL;
-    l->b->forms[layout_number(l, value)] = form;
+    l->b->layouts[layout_number(l, value)] = layout;
     return value;
 }
 
-static ot_status add_reorder(layout *l, ot_value *from, ot_value *to)
+static ot_status add_reorder(chooser *l, ot_value *from, ot_value *to)
 {
     const int n_before = l->graph->n_nodes;
     ot__builder b = {.graph = l->graph};
@@ -54,29 +54,29 @@ static ot_status add_reorder(layout *l, ot_value *from, ot_value *to)
     return b.status;
 }
 
-static ot_status bring_input(layout *l, ot_node *node, int i, const ot_form *form)
+static ot_status bring_input(chooser *l, ot_node *node, int i, const ot_layout *layout)
 {
     ot_value *value = node->inputs[i];
     copy *have = &l->copies[layout_number(l, value)];
 
-    if (ot__form_equal(l->b->forms[layout_number(l, value)], form))
+    if (ot__layout_equal(l->b->layouts[layout_number(l, value)], layout))
         return OT_OK;
-    if (have->value == NULL || !ot__form_equal(have->form, form)) {
-        ot_value *to = form_of_new_value(l, value, form);
+    if (have->value == NULL || !ot__layout_equal(have->layout, layout)) {
+        ot_value *to = layout_of_new_value(l, value, layout);
 
         OT_TRY(ot__made(to != NULL));
         OT_TRY(add_reorder(l, value, to));
-        *have = (copy){to, form};
+        *have = (copy){to, layout};
     }
     node->inputs[i] = have->value;
     return OT_OK;
 }
 
-// An output that must be row-major while its kernel writes another form.
-static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *form)
+// An output that must be row-major while its kernel writes another layout.
+static ot_status bring_output(chooser *l, ot_node *node, int i, const ot_layout *layout)
 {
     ot_value *value = node->outputs[i];
-    ot_value *made = form_of_new_value(l, value, form);
+    ot_value *made = layout_of_new_value(l, value, layout);
 
     OT_TRY(ot__made(made != NULL));
     made->producer = node;
@@ -84,7 +84,7 @@ static ot_status bring_output(layout *l, ot_node *node, int i, const ot_form *fo
     node->outputs[i] = made;
     value->producer = NULL;
     OT_TRY(add_reorder(l, made, value));
-    l->copies[layout_number(l, value)] = (copy){made, form};
+    l->copies[layout_number(l, value)] = (copy){made, layout};
     return OT_OK;
 }
 
@@ -95,28 +95,28 @@ static bool is_scalar(const ot_arg *x)
     return x->count == 1;
 }
 
-// How many operands have a form. There are few forms, but there may be many operands.
+// How many operands have a layout. There are few layouts, but there may be many operands.
 typedef struct tally {
-    const ot_form *form;
+    const ot_layout *layout;
     int n;
 } tally;
 
-static tally *tally_of(tally *tallies, int *n_tallies, const ot_form *form)
+static tally *tally_of(tally *tallies, int *n_tallies, const ot_layout *layout)
 {
     int i = 0;
 
-    while (i < *n_tallies && !ot__form_equal(tallies[i].form, form))
+    while (i < *n_tallies && !ot__layout_equal(tallies[i].layout, layout))
         i++;
     if (i == *n_tallies)
-        tallies[(*n_tallies)++] = (tally){form, 0};
+        tallies[(*n_tallies)++] = (tally){layout, 0};
     return &tallies[i];
 }
 
-// The form most operands of full shape have, and of equally frequent ones not the row-major one.
+// The layout most operands of full shape have, and of equally frequent ones not the row-major one.
 // NULL too when an operand is stretched: positions in it follow from row-major ones.
-static const ot_form *elementwise_form(const ot_node *node, const ot__view *v, tally *tallies)
+static const ot_layout *elementwise_layout(const ot_node *node, const ot__view *v, tally *tallies)
 {
-    const ot_form *best = NULL;
+    const ot_layout *best = NULL;
     int most = 0, n_tallies = 0;
 
     for (int i = 0; i < node->n_outputs; i++)
@@ -127,40 +127,40 @@ static const ot_form *elementwise_form(const ot_node *node, const ot__view *v, t
             continue;
         if (!is_scalar(v->in[i]) && !ot__shape_equal(&v->in[i]->shape, &v->out[0]->shape))
             return NULL;
-        tally_of(tallies, &n_tallies, v->in[i]->form)->n++;
+        tally_of(tallies, &n_tallies, v->in[i]->layout)->n++;
     }
     for (int i = 0; i < node->n_inputs; i++) {
         if (v->in[i] == NULL || is_scalar(v->in[i]))
             continue;
-        const int n = tally_of(tallies, &n_tallies, v->in[i]->form)->n;
+        const int n = tally_of(tallies, &n_tallies, v->in[i]->layout)->n;
 
         if (n > most || (n == most && best == NULL)) {
             most = n;
-            best = v->in[i]->form;
+            best = v->in[i]->layout;
         }
     }
     return best;
 }
 
-static ot_status ask_elementwise(const layout *l, const ot_node *node, ot__view *v)
+static ot_status ask_elementwise(const chooser *l, const ot_node *node, ot__view *v)
 {
     tally *tallies = ot__arena_alloc(l->b->arena, ((size_t)node->n_inputs + 1) * sizeof *tallies);
-    const ot_form *form;
+    const ot_layout *layout;
 
     OT_TRY(ot__made(tallies != NULL));
-    form = v->out[0] == NULL ? NULL : elementwise_form(node, v, tallies);
+    layout = v->out[0] == NULL ? NULL : elementwise_layout(node, v, tallies);
     for (int i = 0; i < node->n_inputs; i++)
         if (v->in[i] != NULL && !is_scalar(v->in[i]))
-            v->want_in[i] = form;
+            v->want_in[i] = layout;
     for (int i = 0; i < node->n_outputs; i++)
-        v->want_out[i] = form;
+        v->want_out[i] = layout;
     return OT_OK;
 }
 
-// A form that does not fit its tensor would lose elements, so it is not taken.
-static const ot_form *fitting(const ot_form *form, const ot_arg *arg)
+// A layout that does not fit its tensor would lose elements, so it is not taken.
+static const ot_layout *fitting(const ot_layout *layout, const ot_arg *arg)
 {
-    return arg != NULL && ot__form_fits(form, &arg->shape) ? form : NULL;
+    return arg != NULL && ot__layout_fits(layout, &arg->shape) ? layout : NULL;
 }
 
 static bool must_be_plain(const ot_node *node, int i_output)
@@ -170,7 +170,7 @@ static bool must_be_plain(const ot_node *node, int i_output)
     return node->outputs[i_output]->is_output || (port->flags & OT_PORT_STATE) != 0;
 }
 
-static ot_status lay_out(layout *l, ot_node *node)
+static ot_status lay_out(chooser *l, ot_node *node)
 {
     ot__view v;
 
@@ -186,27 +186,27 @@ static ot_status lay_out(layout *l, ot_node *node)
             OT_TRY(bring_input(l, node, i, fitting(v.want_in[i], v.in[i])));
     l->nodes[l->n_nodes++] = node;
     for (int i = 0; i < node->n_outputs; i++) {
-        const ot_form *form;
+        const ot_layout *layout;
 
         if (node->outputs[i] == NULL)
             continue;
-        form = fitting(v.want_out[i], v.out[i]);
-        if (form != NULL && must_be_plain(node, i))
-            OT_TRY(bring_output(l, node, i, form));
+        layout = fitting(v.want_out[i], v.out[i]);
+        if (layout != NULL && must_be_plain(node, i))
+            OT_TRY(bring_output(l, node, i, layout));
         else
-            l->b->forms[layout_number(l, node->outputs[i])] = form;
+            l->b->layouts[layout_number(l, node->outputs[i])] = layout;
     }
     return OT_OK;
 }
 
-// A parameter in a form of its own that is an output too is handed out row-major.
-static ot_status lay_out_output(layout *l, int i_output)
+// A parameter in a layout of its own that is an output too is handed out row-major.
+static ot_status lay_out_output(chooser *l, int i_output)
 {
     ot_value *value = l->graph->outputs[i_output], *to;
 
-    if (l->b->forms[layout_number(l, value)] == NULL)
+    if (l->b->layouts[layout_number(l, value)] == NULL)
         return OT_OK;
-    to = form_of_new_value(l, value, NULL);
+    to = layout_of_new_value(l, value, NULL);
     OT_TRY(ot__made(to != NULL));
     value->is_output = false;
     to->is_output = true;
@@ -216,7 +216,7 @@ static ot_status lay_out_output(layout *l, int i_output)
 
 // ---- the stage ----
 
-static ot_status prepare_layouts(layout *l)
+static ot_status prepare_layouts(chooser *l)
 {
     ot__arena *arena = l->b->arena;
     const ot_graph *g = l->graph;
@@ -229,18 +229,18 @@ static ot_status prepare_layouts(layout *l)
     }
     l->nodes = ot__arena_alloc(g->model->arena, ((size_t)n_nodes + 1) * sizeof *l->nodes);
     l->copies = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->copies);
-    l->b->forms = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->b->forms);
-    OT_TRY(ot__made(l->nodes != NULL && l->copies != NULL && l->b->forms != NULL));
-    for (int i = 0; i < g->n_inputs && l->b->options->input_forms != NULL; i++) {
-        assert(ot__form_fits(l->b->options->input_forms[i], &g->inputs[i]->shape));
-        l->b->forms[layout_number(l, g->inputs[i])] = l->b->options->input_forms[i];
+    l->b->layouts = ot__arena_alloc(arena, ((size_t)l->capacity + 1) * sizeof *l->b->layouts);
+    OT_TRY(ot__made(l->nodes != NULL && l->copies != NULL && l->b->layouts != NULL));
+    for (int i = 0; i < g->n_inputs && l->b->options->input_layouts != NULL; i++) {
+        assert(ot__layout_fits(l->b->options->input_layouts[i], &g->inputs[i]->shape));
+        l->b->layouts[layout_number(l, g->inputs[i])] = l->b->options->input_layouts[i];
     }
     return OT_OK;
 }
 
 ot_status ot__build_layout(ot__plan_builder *b)
 {
-    layout l = {.b = b, .graph = b->graph};
+    chooser l = {.b = b, .graph = b->graph};
 
     OT_TRY(ot__numbers_build(b->graph, &b->numbers));
     OT_TRY(prepare_layouts(&l));

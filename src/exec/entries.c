@@ -18,7 +18,7 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
     *e = (ot__entry){.source = source, .root = plan->n_entries, .next = -1, .usage = -1};
     e->arg.dtype = value->dtype;
     e->arg.shape = *shape;
-    e->arg.form = b->forms[ot__value_number(&b->numbers, value)];
+    e->arg.layout = b->layouts[ot__value_number(&b->numbers, value)];
     if (!ot__shape_count(shape, &e->arg.count) ||
         !ot__element_bytes(value->dtype, e->arg.count, &e->n_bytes))
         return ot__error(OT_ERR_UNSUPPORTED,

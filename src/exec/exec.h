@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `exec`: from a specialised graph to a plan (order, kernels, forms, memory) and running
-// it.
+// Interface of `exec`: from a specialised graph to a plan (order, kernels, layouts, memory) and
+// running it.
 #ifndef OT_EXEC_EXEC_H
 #define OT_EXEC_EXEC_H
 
@@ -32,7 +32,7 @@ typedef struct ot__plan_options {
     bool borrow_block;   // the block of memory is the caller's: ot__plan_set_block
     size_t memory_max; // 0: no ceiling; else a plan that needs more is refused, naming its largest
                        // values
-    const ot_form *const *input_forms; // per graph input; NULL: all are row-major
+    const ot_layout *const *input_layouts; // per graph input; NULL: all are row-major
 } ot__plan_options;
 
 // `graph` is sorted, checked and specialised (every shape static). Planning puts Reorder nodes into
@@ -45,24 +45,24 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           ot__plan **out);
 void ot__plan_destroy(ot__plan *plan);
 
-// Home forms (parameter_layouts.c) of the parameters of a training graph, which is as for
-// ot__plan_create and not changed: the form that all kernels reading a parameter want, when its
+// Packed layouts (parameter_layouts.c) of the parameters of a training graph, which is as for
+// ot__plan_create and not changed: the layout that all kernels reading a parameter want, when its
 // gradient's kernel writes it into the accumulation buffer too; else NULL, which is row-major.
 // parameter_of[i]: number of the parameter that graph input i holds, buffer_of[i]: of the one whose
 // gradient is accumulated there; -1: none. Forms live as long as the program.
-ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options,
-                                const int *parameter_of, const int *buffer_of,
-                                const ot_form **forms, int n_parameters);
+ot_status ot__plan_choose_layouts(ot_graph *graph, const ot__plan_options *options,
+                                  const int *parameter_of, const int *buffer_of,
+                                  const ot_layout **layouts, int n_parameters);
 
 // Inputs and outputs by position in the graph; a sequence input has several entries. Bound memory
-// is row-major or in the form that the options gave, must hold the value's bytes, and stays bound
+// is row-major or in the layout that the options gave, must hold the value's bytes, and stays bound
 // until bound anew. Inputs that are constants of the model are not bound.
 int ot__plan_input_entries(const ot__plan *plan, int i_input);
 void ot__plan_bind_input(ot__plan *plan, int i_input, int entry,
                          const void *data); // STATE inputs are written
 // Output NULL: stays in the plan's own memory, readable by ot__plan_output until the next run.
 void ot__plan_bind_output(ot__plan *plan, int i_output, void *data);
-const ot_arg *ot__plan_input(const ot__plan *plan, int i_input, int entry); // type, shape, form
+const ot_arg *ot__plan_input(const ot__plan *plan, int i_input, int entry); // type, shape, layout
 const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
 bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node changes it in place
 // Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
@@ -71,7 +71,7 @@ size_t ot__plan_bytes(const ot__plan *plan); // activations and scratch
 // For plans that borrow: ot__plan_bytes bytes, 64-byte aligned, which plans that never run at the
 // same time may share. Outputs that were left to the plan are gone when another plan runs.
 void ot__plan_set_block(ot__plan *plan, void *block);
-// One line per step: operator, kernel, shapes, forms, offsets; for `info --plan` and OT_PROFILE
+// One line per step: operator, kernel, shapes, layouts, offsets; for `info --plan` and OT_PROFILE
 // (with times).
 ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out);
 

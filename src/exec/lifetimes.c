@@ -54,7 +54,8 @@ static bool may_replace(const ot__plan *plan, const ot__plan_step *step, const o
     const ot__entry *root;
 
     if (x == NULL || x->dtype != y->dtype || x->count != y->count ||
-        !ot__form_equal(x->form, y->form) || (i > 0 && !ot__shape_equal(&x->shape, &y->shape)))
+        !ot__layout_equal(x->layout, y->layout) ||
+        (i > 0 && !ot__shape_equal(&x->shape, &y->shape)))
         return false;
     root = &plan->entries[entry_of(x)->root];
     if (root->source != OT_SOURCE_PLANNED || root->is_written || root->last != s ||

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Home forms: how a parameter lies in memory for as long as a session lives, and with it its
+// Packed layouts: how a parameter lies in memory for as long as a session lives, and with it its
 // gradient and its moments. Chosen once, so that all plans of the session agree.
 #include <string.h>
 
 #include "exec/plan.h"
 
 typedef struct choice {
-    const ot_form *form;   // what the readers asked so far want
-    const ot_value *value; // of the parameter
+    const ot_layout *layout; // what the readers asked so far want
+    const ot_value *value;   // of the parameter
     int n_readers;
     bool is_plain; // somebody disagrees
 } choice;
@@ -16,7 +16,7 @@ typedef struct packing {
     ot__plan_builder b;
     choice *choices;
     int *choice_of;              // per value: number of the parameter; -1: not one
-    const ot_form **written;     // per value: the form that its producer would write
+    const ot_layout **written;   // per value: the layout that its producer would write
     int *n_reads;                // per value
     const ot_node **accumulator; // per value: who adds to it
 } packing;
@@ -31,12 +31,12 @@ static ot_status prepare_parameters(packing *p, const int *parameter_of, int n_p
     OT_TRY(ot__numbers_build(g, &p->b.numbers));
     n = (size_t)p->b.numbers.n_values + 1;
     open = ot__arena_alloc(arena, n);
-    p->b.forms = ot__arena_alloc(arena, n * sizeof *p->b.forms);
+    p->b.layouts = ot__arena_alloc(arena, n * sizeof *p->b.layouts);
     p->choices = ot__arena_alloc(arena, ((size_t)n_parameters + 1) * sizeof *p->choices);
     p->choice_of = ot__arena_alloc(arena, n * sizeof *p->choice_of);
     p->written = ot__arena_alloc(arena, n * sizeof *p->written);
     p->n_reads = ot__arena_alloc(arena, n * sizeof *p->n_reads);
-    OT_TRY(ot__made(open != NULL && p->b.forms != NULL && p->choices != NULL &&
+    OT_TRY(ot__made(open != NULL && p->b.layouts != NULL && p->choices != NULL &&
                     p->choice_of != NULL && p->written != NULL && p->n_reads != NULL));
     p->b.open = open;
     for (int v = 0; v < p->b.numbers.n_values; v++)
@@ -55,12 +55,12 @@ static ot_status prepare_parameters(packing *p, const int *parameter_of, int n_p
 
 // ---- what the kernels that read parameters want ----
 
-static void take_wish(choice *c, const ot_form *form)
+static void take_wish(choice *c, const ot_layout *layout)
 {
-    if (form == NULL || !ot__form_fits(form, &c->value->shape) ||
-        (c->n_readers > 0 && !ot__form_equal(form, c->form)))
+    if (layout == NULL || !ot__layout_fits(layout, &c->value->shape) ||
+        (c->n_readers > 0 && !ot__layout_equal(layout, c->layout)))
         c->is_plain = true;
-    c->form = form;
+    c->layout = layout;
     c->n_readers++;
 }
 
@@ -114,7 +114,7 @@ static ot_status find_accumulators(packing *p)
     return OT_OK;
 }
 
-// The gradient is made in `form` and added to a buffer that nothing else uses.
+// The gradient is made in `layout` and added to a buffer that nothing else uses.
 static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
 {
     const ot_node *node = p->accumulator[ot__value_number(&p->b.numbers, buffer)];
@@ -125,19 +125,20 @@ static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
     c->is_plain = true;
     if (node == NULL || buffer->is_output ||
         p->n_reads[ot__value_number(&p->b.numbers, buffer)] != 1 || node->inputs[VALUE] == NULL ||
-        !ot__form_equal(p->written[ot__value_number(&p->b.numbers, node->inputs[VALUE])], c->form))
+        !ot__layout_equal(p->written[ot__value_number(&p->b.numbers, node->inputs[VALUE])],
+                          c->layout))
         return OT_OK;
-    p->b.forms[ot__value_number(&p->b.numbers, buffer)] = c->form;
+    p->b.layouts[ot__value_number(&p->b.numbers, buffer)] = c->layout;
     OT_TRY(ot__view_make(&p->b, node, &v));
     if (v.is_complete)
         ot__view_ask(&p->b, node, &v);
-    c->is_plain =
-        !ot__form_equal(v.want_in[BUFFER], c->form) || !ot__form_equal(v.want_in[VALUE], c->form);
+    c->is_plain = !ot__layout_equal(v.want_in[BUFFER], c->layout) ||
+                  !ot__layout_equal(v.want_in[VALUE], c->layout);
     return OT_OK;
 }
 
 static ot_status choose_parameter(packing *p, const int *parameter_of, const int *buffer_of,
-                                  const ot_form **forms, int n_parameters)
+                                  const ot_layout **layouts, int n_parameters)
 {
     const ot_graph *g = p->b.graph;
 
@@ -149,22 +150,22 @@ static ot_status choose_parameter(packing *p, const int *parameter_of, const int
         if (buffer_of[i] >= 0)
             OT_TRY(check_gradient(p, g->inputs[i], &p->choices[buffer_of[i]]));
     for (int k = 0; k < n_parameters; k++)
-        forms[k] = p->choices[k].is_plain ? NULL : p->choices[k].form; // NULL too when unread
+        layouts[k] = p->choices[k].is_plain ? NULL : p->choices[k].layout; // NULL too when unread
     return OT_OK;
 }
 
-ot_status ot__plan_choose_forms(ot_graph *graph, const ot__plan_options *options,
-                                const int *parameter_of, const int *buffer_of,
-                                const ot_form **forms, int n_parameters)
+ot_status ot__plan_choose_layouts(ot_graph *graph, const ot__plan_options *options,
+                                  const int *parameter_of, const int *buffer_of,
+                                  const ot_layout **layouts, int n_parameters)
 {
     ot__plan plan = {.n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_max()};
     packing p = {.b = {.graph = graph, .options = options, .plan = &plan}};
     ot_status st;
 
-    memset(forms, 0, (size_t)n_parameters * sizeof *forms);
+    memset(layouts, 0, (size_t)n_parameters * sizeof *layouts);
     p.b.arena = ot__arena_create();
     OT_TRY(ot__made(p.b.arena != NULL));
-    st = choose_parameter(&p, parameter_of, buffer_of, forms, n_parameters);
+    st = choose_parameter(&p, parameter_of, buffer_of, layouts, n_parameters);
     ot__numbers_deinit(&p.b.numbers);
     ot__arena_destroy(p.b.arena);
     return st;

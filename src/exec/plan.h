@@ -71,7 +71,7 @@ typedef struct ot__direct {
     int value, buffer;
     int flag; // -1: none, it adds
     int adder;
-    unsigned bit; // in ot_run.adds
+    unsigned bit; // in ot_run.accumulates
 } ot__direct;
 
 struct ot__plan {
@@ -104,11 +104,11 @@ typedef struct ot__plan_builder {
     const int *sequence_lengths;
     const ot_shape *const *sequence_shapes;
     ot__plan *plan;
-    ot__arena *arena;      // for the time of building
-    ot__numbers numbers;   // of the graph; ot__numbers_deinit() is left to whoever built them
-    ot__range *ranges;     // per value
-    const ot_form **forms; // per value; NULL is row-major
-    const bool *open;      // per value: its form is still to be chosen; NULL: none is
+    ot__arena *arena;          // for the time of building
+    ot__numbers numbers;       // of the graph; ot__numbers_deinit() is left to whoever built them
+    ot__range *ranges;         // per value
+    const ot_layout **layouts; // per value; NULL is row-major
+    const bool *open;          // per value: its layout is still to be chosen; NULL: none is
     int entries_capacity;
     ot_node **order; // nodes as they run
     bool *is_view;   // per node: runs no kernel
@@ -129,7 +129,7 @@ typedef struct ot__view {
     ot_arg *args; // inputs, then outputs
     const ot_arg **in, **out;
     const void **constant;
-    const ot_form **want_in, **want_out;
+    const ot_layout **want_in, **want_out;
     int *first;
     bool *open;
     bool is_complete; // every argument is a tensor of known shape; else the node keeps to row-major
@@ -138,7 +138,7 @@ ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view
 void ot__view_ask(const ot__plan_builder *b, const ot_node *node,
                   ot__view *v); // sets want_in, want_out
 
-// layout.c: the form of every value, and Reorder nodes between forms.
+// layout.c: the layout of every value, and Reorder nodes between layouts.
 ot_status ot__build_layout(ot__plan_builder *b);
 // entries.c
 // values become entries; which of them share memory.

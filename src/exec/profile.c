@@ -15,7 +15,7 @@ bool ot__profile_wanted(void)
 static void describe_args(ot__buf *out, const ot_arg *const *args, int n)
 {
     enum { SHOWN = 8 };
-    char form[64];
+    char layout[64];
 
     for (int i = 0; i < OT_MIN(n, (int)SHOWN); i++) {
         ot__buf_text(out, i > 0 ? ", " : " ");
@@ -23,8 +23,8 @@ static void describe_args(ot__buf *out, const ot_arg *const *args, int n)
             ot__buf_text(out, "-");
         else
             ot__buf_printf(out, "%s%s%s%s", ot_dtype_name(args[i]->dtype),
-                           OT_SHAPE_TEXT(&args[i]->shape), args[i]->form != NULL ? " as " : "",
-                           ot__form_text(args[i]->form, form, sizeof form));
+                           OT_SHAPE_TEXT(&args[i]->shape), args[i]->layout != NULL ? " as " : "",
+                           ot__layout_text(args[i]->layout, layout, sizeof layout));
     }
     if (n > SHOWN)
         ot__buf_printf(out, ", ... (%d)", n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel of a node would like its arguments' forms to be.
+// What the kernel of a node would like its arguments' layouts to be.
 #include "exec/plan.h"
 
 static bool set_arg(const ot__plan_builder *b, const ot_value *value, ot_arg *arg)
@@ -11,7 +11,7 @@ static bool set_arg(const ot__plan_builder *b, const ot_value *value, ot_arg *ar
     shape = value->constant != NULL ? &value->constant->shape : &value->shape;
     *arg = (ot_arg){.dtype = value->dtype,
                     .shape = *shape,
-                    .form = b->forms[ot__value_number(&b->numbers, value)]};
+                    .layout = b->layouts[ot__value_number(&b->numbers, value)]};
     return ot__shape_count(shape, &arg->count);
 }
 
@@ -75,6 +75,6 @@ void ot__view_ask(const ot__plan_builder *b, const ot_node *node, ot__view *v)
                     .want_out = v->want_out};
     const ot_kernel *kernel = ot__kernel_select(&prep, b->options->reference_only);
 
-    if (kernel != NULL && kernel->forms != NULL)
-        kernel->forms(&prep);
+    if (kernel != NULL && kernel->layouts != NULL)
+        kernel->layouts(&prep);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `graph`: model, graph, node, value, attribute; symbolic extents; edit, order, verify.
-// Knows no operator.
+// Interface of `graph`: model, graph, node, value, attribute; symbolic extents; edit, order,
+// verify. Knows no operator.
 #ifndef OT_GRAPH_GRAPH_H
 #define OT_GRAPH_GRAPH_H
 
@@ -308,7 +308,7 @@ ot_status ot__model_drop_metadata(ot_model *model, const char *key);
 const char *ot__node_metadata(const ot_node *node, const char *key);
 const char *ot__value_metadata(const ot_value *value, const char *key);
 const char *ot__graph_metadata(const ot_graph *graph, const char *key);
-// metadata_list.c: the texts of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many;
+// metadata_list.c: the strings of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many;
 // -1 when `text` is no such list, and then nothing is allocated for it. Of the arena; NULL when out
 // of memory.
 const char *const *ot__metadata_list(ot__arena *arena, const char *text, int *n);

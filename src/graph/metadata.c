@@ -107,7 +107,7 @@ const char *ot_model_text(const ot_model *model, ot_model_field field)
     static const ot_graph no_graph;
     const ot_model *of = OT_IS_LIVE(model) ? model : &none;
     const ot_graph *graph = OT_IS_LIVE(model) ? model->graph : &no_graph;
-    const char *const texts[] = {
+    const char *const strings[] = {
         [OT_MODEL_PRODUCER_NAME] = of->producer_name,
         [OT_MODEL_PRODUCER_VERSION] = of->producer_version,
         [OT_MODEL_DOMAIN] = of->domain,
@@ -115,9 +115,9 @@ const char *ot_model_text(const ot_model *model, ot_model_field field)
         [OT_MODEL_GRAPH_NAME] = graph->name,
         [OT_MODEL_GRAPH_DESCRIPTION] = graph->doc,
     };
-    const bool is_known = (size_t)field < sizeof texts / sizeof texts[0];
+    const bool is_known = (size_t)field < sizeof strings / sizeof strings[0];
 
-    return is_known && texts[field] ? texts[field] : "";
+    return is_known && strings[field] ? strings[field] : "";
 }
 
 int64_t ot_model_version(const ot_model *model)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of texts in metadata, as Python's repr() writes them, and lines of signatures.
+// Lists of strings in metadata, as Python's repr() writes them, and lines of signatures.
 #include <limits.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static const char *find_end(const char *p)
     return *p ? p : NULL;
 }
 
-// How many texts the list has; -1: it is no list of texts.
-static int count_texts(const char *p)
+// How many strings the list has; -1: it is no list of strings.
+static int count_strings(const char *p)
 {
     if (*p++ != '[')
         return -1;
@@ -39,7 +39,7 @@ static int count_texts(const char *p)
 const char *const *ot__metadata_list(ot__arena *arena, const char *text, int *n)
 {
     static const char *const none[1];
-    const int count = count_texts(text);
+    const int count = count_strings(text);
     const char **items;
     char *to;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `kernels`: loops over raw pointers, grouped by the file they are in. They know no graph
-// and cannot fail; sizes and indices are checked before they are called. Portable loops are `ref_`,
-// vector code `simd_`, oneDNN `dnnl_`.
+// Interface of `kernels`: loops over raw pointers, grouped by the file they are in. They know no
+// graph and cannot fail; sizes and indices are checked before they are called. Portable loops are
+// `ref_`, vector code `simd_`, oneDNN `dnnl_`.
 #ifndef OT_KERNELS_KERNELS_H
 #define OT_KERNELS_KERNELS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: what oneDNN computes. Only kernels.h includes this. Built without
-// oneDNN, nothing can be run by it.
+// Part of the interface of `kernels`: what oneDNN computes. Only kernels.h includes this. Built
+// without oneDNN, nothing can be run by it.
 #ifndef OT_KERNELS_KERNELS_DNNL_H
 #define OT_KERNELS_KERNELS_DNNL_H
 
@@ -8,13 +8,13 @@
 
 // A prepared problem. Made with the number of threads that it will run with; many may be run at
 // once.
-typedef struct ot__dnnl_program ot__dnnl_program;
+typedef struct ot__dnnl_primitives ot__dnnl_primitives;
 
 // A convolution as ONNX has it, f32: x (n, c, spatial ...), w (m, c / groups, kernel ...), y (n, m,
-// spatial ...). The bias is row-major; w and its gradient have one form.
+// spatial ...). The bias is row-major; w and its gradient have one layout.
 typedef struct ot__dnnl_conv {
     const ot_shape *x, *w, *y;
-    const ot_form *x_form, *w_form, *y_form;
+    const ot_layout *x_layout, *w_layout, *y_layout;
     int64_t groups;
     const int64_t *strides, *dilations, *pads; // one number a spatial axis
     bool has_bias, relu;                       // forward only
@@ -40,7 +40,7 @@ typedef struct ot__dnnl_gemm {
     int64_t n_batches, a_stride, b_stride; // in elements; 0: all batches share it
     bool packs;                            // b is brought into the layout that oneDNN chooses first
     bool has_bias;                         // a row, n elements
-    bool adds;                             // to what is in y; nothing comes after then
+    bool accumulates;                      // to what is in y; nothing comes after then
     enum { OT__DNNL_GEMM_ENDS, OT__DNNL_GEMM_RELU, OT__DNNL_GEMM_ADD } after; // ADD: y + other
 } ot__dnnl_gemm;
 enum {
@@ -54,60 +54,63 @@ enum {
 
 #if OT_WITH_ONEDNN
 
-// dnnl_program.c. `slots` are named by the enums of each problem.
-ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch);
-size_t ot__dnnl_scratch_bytes(const ot__dnnl_program *p);
-void ot__dnnl_destroy(ot__dnnl_program *p); // NULL is fine
+// dnnl_primitives.c. `slots` are named by the enums of each problem.
+ot_status ot__dnnl_run(const ot__dnnl_primitives *p, void *const *slots, void *scratch);
+size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p);
+void ot__dnnl_destroy(ot__dnnl_primitives *p); // NULL is fine
 
-// dnnl_reorder.c: the same f32 elements in another form; false where oneDNN does not know the forms
-bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_form *from, const ot_form *to);
-ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, const ot_form *to,
-                                  ot__dnnl_program **out); // slots: from, to
+// dnnl_reorder.c: the same f32 elements in another layout; false where oneDNN does not know the
+// layouts
+bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_layout *from, const ot_layout *to);
+ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from, const ot_layout *to,
+                                  ot__dnnl_primitives **out); // slots: from, to
 
 // dnnl_conv.c
 bool ot__dnnl_can_conv(const ot__dnnl_conv *c);
-// The forms of x and y that are fastest on this processor.
-void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form, const ot_form **y_form);
-// The form of w that the forward kernel reads without a copy and the gradient's kernel writes, for
-// x and y in the forms above. The same for every batch size. NULL: there is none.
-const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c);
-// Whether w may come in c->w_form.
+// The layouts of x and y that are fastest on this processor.
+void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
+                           const ot_layout **y_layout);
+// The layout of w that the forward kernel reads without a copy and the gradient's kernel writes,
+// for x and y in the layouts above. The same for every batch size. NULL: there is none.
+const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c);
+// Whether w may come in c->w_layout.
 bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c);
-ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out);
+ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out);
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
-                                    bool wants_db, ot__dnnl_program **out);
+                                    bool wants_db, ot__dnnl_primitives **out);
 
 // dnnl_gemm.c
 bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p);
 // Whether this processor is faster so than with ot__gemm_kernel_best(), and then, with p->packs or
 // not.
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p);
-ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out);
+ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out);
 
 #else
 
-static inline ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch)
+static inline ot_status ot__dnnl_run(const ot__dnnl_primitives *p, void *const *slots,
+                                     void *scratch)
 {
     (void)p, (void)slots, (void)scratch;
     return OT_ERR_UNSUPPORTED;
 }
-static inline size_t ot__dnnl_scratch_bytes(const ot__dnnl_program *p)
+static inline size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p)
 {
     (void)p;
     return 0;
 }
-static inline void ot__dnnl_destroy(ot__dnnl_program *p)
+static inline void ot__dnnl_destroy(ot__dnnl_primitives *p)
 {
     (void)p;
 }
-static inline bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_form *from,
-                                        const ot_form *to)
+static inline bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_layout *from,
+                                        const ot_layout *to)
 {
     (void)shape, (void)from, (void)to;
     return false;
 }
-static inline ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from,
-                                                const ot_form *to, ot__dnnl_program **out)
+static inline ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from,
+                                                const ot_layout *to, ot__dnnl_primitives **out)
 {
     (void)shape, (void)from, (void)to;
     *out = NULL;
@@ -118,22 +121,22 @@ static inline bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
     (void)c;
     return false;
 }
-static inline void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form,
-                                       const ot_form **y_form)
+static inline void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
+                                         const ot_layout **y_layout)
 {
     (void)c;
-    *x_form = *y_form = NULL;
+    *x_layout = *y_layout = NULL;
 }
-static inline const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c)
+static inline const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c)
 {
     (void)c;
     return NULL;
 }
 static inline bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c)
 {
-    return c->w_form == NULL;
+    return c->w_layout == NULL;
 }
-static inline ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
+static inline ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out)
 {
     (void)c;
     *out = NULL;
@@ -141,7 +144,7 @@ static inline ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_pr
 }
 static inline ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx,
                                                   bool wants_dw, bool wants_db,
-                                                  ot__dnnl_program **out)
+                                                  ot__dnnl_primitives **out)
 {
     (void)c, (void)wants_dx, (void)wants_dw, (void)wants_db;
     *out = NULL;
@@ -158,7 +161,7 @@ static inline bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
     (void)p;
     return false;
 }
-static inline ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out)
+static inline ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out)
 {
     (void)p;
     *out = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: products, normalisation over rows, losses, dropout, optimizers.
-// Only kernels.h includes this.
+// Part of the interface of `kernels`: products, normalisation over rows, losses, dropout,
+// optimizers. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_NN_H
 #define OT_KERNELS_KERNELS_NN_H
 
@@ -22,7 +22,7 @@ typedef struct ot__gemm {
 } ot__gemm;
 #define OT_DECLARE(suffix, T)                                                                      \
     void ot__ref_gemm_##suffix(T *y, const T *a, const T *b, const T *c, const ot__gemm *g,        \
-                               bool adds);
+                               bool accumulates);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
@@ -50,7 +50,7 @@ typedef struct ot__gemm_plan {
 typedef struct ot__gemm_data {
     float *y;
     const float *a, *b, *c; // as in ot__gemm, in its order
-    bool adds;              // to what is in y
+    bool accumulates;       // to what is in y
     ot__epilogue epilogue;
 } ot__gemm_data;
 typedef struct ot__gemm_part {

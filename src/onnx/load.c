@@ -124,11 +124,11 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     OT_TRY(OT_GIVEN(bytes));
     OT_TRY(OT_OPTIONS_READ(ot_model_options, OT_MODEL_OPTIONS_INIT, options, &own));
     if (looks_like_text(bytes, n_bytes))
-        return ot__text_read_from(own.folder, bytes, n_bytes, &own, where, out);
+        return ot__text_read_from(own.directory, bytes, n_bytes, &own, where, out);
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
-    st = read_binary(copy->data, n_bytes, &own, where, own.folder, out);
+    st = read_binary(copy->data, n_bytes, &own, where, own.directory, out);
     st = explain_kind(st, copy->data, n_bytes, where);
     if (st == OT_OK) {
         st = ot__model_hold_tensor(*out, copy); // taken over, also on failure

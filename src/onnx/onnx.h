@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `onnx`: ONNX bytes and ONNX's textual syntax to and from a model; external data; limits
-// on untrusted bytes.
+// Interface of `onnx`: ONNX bytes and ONNX's textual syntax to and from a model; external data;
+// limits on untrusted bytes.
 #ifndef OT_ONNX_ONNX_H
 #define OT_ONNX_ONNX_H
 

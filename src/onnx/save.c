@@ -306,7 +306,7 @@ ot_status ot_model_to_text(const ot_model *model, char **out)
     return st;
 }
 
-void ot_text_free(char *text)
+void ot_string_free(char *text)
 {
     ot__free(text);
 }

@@ -79,7 +79,7 @@ static uint64_t type_bit(const char *name)
     return ot__dtype_from_name(name, &dtype) ? UINT64_C(1) << dtype : 0;
 }
 
-// But texts, whose elements have no size of their own: what carries them says so.
+// But strings, whose elements have no size of their own: what carries them says so.
 static uint64_t every_type(void)
 {
     uint64_t set = 0;

@@ -144,7 +144,7 @@ struct ot_prep {
     bool reproducible;
     const bool *open; // per input entry: its form is still to be chosen; NULL: none is
     // results
-    const ot_form **want_in, **want_out; // NULL arrays while forms are not asked for
+    const ot_layout **want_in, **want_out; // NULL arrays while layouts are not asked for
     size_t scratch_bytes;
     void *state; // owned by whoever prepares; ot__prep_release frees it
     ot_status status;
@@ -182,7 +182,7 @@ static inline void *ot__run_out(const ot_run *r, int i)
 #define OT__FORMS_KERNEL(types_, can_run_, forms_, prepare_, run_)                                 \
     {                                                                                              \
         .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
-        .forms = forms_, .prepare = prepare_, .run = run_                                          \
+        .layouts = forms_, .prepare = prepare_, .run = run_                                        \
     }
 #define OT__REF_KERNEL(types_, prepare_, run_)                                                     \
     {                                                                                              \

@@ -55,11 +55,11 @@ void ot_prep_scratch(ot_prep *p, size_t n_bytes)
     p->scratch_bytes = n_bytes;
 }
 
-const ot_form *ot_prep_offered_in(const ot_prep *p, int i)
+const ot_layout *ot_prep_offered_in(const ot_prep *p, int i)
 {
     const ot_arg *x = ot_prep_in(p, i);
 
-    return x == NULL ? NULL : x->form;
+    return x == NULL ? NULL : x->layout;
 }
 
 bool ot_prep_is_open(const ot_prep *p, int i)
@@ -67,16 +67,16 @@ bool ot_prep_is_open(const ot_prep *p, int i)
     return p->open != NULL && i >= 0 && i < p->n_in && p->open[i];
 }
 
-void ot_prep_want_in(ot_prep *p, int i, const ot_form *form)
+void ot_prep_want_in(ot_prep *p, int i, const ot_layout *layout)
 {
     if (p->want_in != NULL && i >= 0 && i < p->n_in)
-        p->want_in[i] = form;
+        p->want_in[i] = layout;
 }
 
-void ot_prep_want_out(ot_prep *p, int i, const ot_form *form)
+void ot_prep_want_out(ot_prep *p, int i, const ot_layout *layout)
 {
     if (p->want_out != NULL && i >= 0 && i < p->n_out)
-        p->want_out[i] = form;
+        p->want_out[i] = layout;
 }
 
 ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Longer texts of a file say nothing.
+// Longer strings of a file say nothing.
 enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_CALL = 16384, MAX_ELEMENTS = 64 };
 
 #define SCOPES "pkg.torch.onnx.name_scopes"
@@ -441,7 +441,8 @@ static ot_status find_owner(const ot__owners *p, const ot_node *node, const char
     return strlen(scopes) <= MAX_SCOPES ? find_newer(p, node, scopes, leaf, out) : OT_OK;
 }
 
-// A node may read parameters in very many places: its texts are looked through once for each leaf.
+// A node may read parameters in very many places: its strings are looked through once for each
+// leaf.
 ot_status ot__owner_find(const ot__owners *p, const ot_node *node, const char *leaf, ot__owner *out)
 {
     node_owners *of = find_node(p, node);

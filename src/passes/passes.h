@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `passes`: graph to graph. Each pass leaves a graph that ot__graph_verify accepts.
+// Interface of `passes`: graph to graph. Each pass leaves a graph that ot__graph_verify accepts.
 #ifndef OT_PASSES_PASSES_H
 #define OT_PASSES_PASSES_H
 

@@ -2,7 +2,7 @@
 // A program: one model, prepared once, and what is made of it.
 #include "session/session_internal.h"
 
-static ot_status prepare_compiled(ot__program *program)
+static ot_status prepare_compiled(ot__compiled_model *program)
 {
     ot_model *copy;
     ot_status st;
@@ -19,7 +19,7 @@ static ot_status prepare_compiled(ot__program *program)
     return st == OT_OK || program->what == NULL ? st : ot__error_prefix(st, "%s", program->what);
 }
 
-static ot_status make_lists(ot__program *program)
+static ot_status make_lists(ot__compiled_model *program)
 {
     const ot_graph *g = program->model->graph;
     const size_t n = (size_t)g->n_inputs + 1;
@@ -35,9 +35,9 @@ static ot_status make_lists(ot__program *program)
     return OT_OK;
 }
 
-ot_status ot__program_create(ot__program *program, const char *what, ot_model *model)
+ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model)
 {
-    *program = (ot__program){.what = what, .model = model};
+    *program = (ot__compiled_model){.what = what, .model = model};
     OT_TRY(prepare_compiled(program));
     return make_lists(program);
 }
@@ -57,24 +57,24 @@ void ot__cached_plan_deinit(ot__cached_plan *slot)
     *slot = (ot__cached_plan){0};
 }
 
-void ot__program_drop_plans(ot__program *program)
+void ot__compiled_model_drop_plans(ot__compiled_model *program)
 {
     for (int k = 0; k < OT_PLAN_CACHE; k++)
         ot__cached_plan_deinit(&program->plans[k]);
 }
 
-void ot__program_deinit(ot__program *program)
+void ot__compiled_model_deinit(ot__compiled_model *program)
 {
-    ot__program_drop_plans(program);
+    ot__compiled_model_drop_plans(program);
     ot__input_gradients_deinit(program);
     given_deinit(&program->given);
     if (program->arena != NULL)
         ot__arena_destroy(program->arena);
     ot_model_destroy(program->model);
-    *program = (ot__program){.what = program->what};
+    *program = (ot__compiled_model){.what = program->what};
 }
 
-ot_status ot__program_reserve(ot__program *program, int n_shapes)
+ot_status ot__compiled_model_reserve(ot__compiled_model *program, int n_shapes)
 {
     ot__given *given = &program->given;
     ot_shape *grown;

@@ -22,13 +22,13 @@ static ot_status take_type(const ot_model *from, ot_model *to, ot_value *value)
 }
 
 // The outputs of `model` are being replaced, those of the program are whole.
-static ot_status unknown_output(const ot__program *program, const char *name)
+static ot_status unknown_output(const ot__compiled_model *program, const char *name)
 {
     return ot__graph_no_value(program->model->graph, name, "the eval model computes no value '%s'",
                               name);
 }
 
-static ot_status export_set_outputs(const ot__program *program, ot_model *model,
+static ot_status export_set_outputs(const ot__compiled_model *program, ot_model *model,
                                     const char *const *names, int n_names)
 {
     ot_graph *g = model->graph;
@@ -56,8 +56,8 @@ static ot_status by_copy(const ot_checkpoint *checkpoint, ot__parameter *p, ot_t
 {
     (void)checkpoint;
     OT_TRY(ot_tensor_create(p->value->dtype, &p->value->shape, out));
-    ot__form_convert((*out)->data, NULL, p->value->data, p->form, &(*out)->shape,
-                     ot_dtype_size((*out)->dtype));
+    ot__layout_convert((*out)->data, NULL, p->value->data, p->layout, &(*out)->shape,
+                       ot_dtype_size((*out)->dtype));
     return OT_OK;
 }
 
@@ -129,8 +129,8 @@ static ot_status split_lines(ot_model *model, const char *text, const char ***na
 }
 
 // The names are the model's or the program's, the list is the caller's.
-static ot_status usual_outputs(const ot__program *program, ot_model *model, const char ***names,
-                               int *n_names)
+static ot_status usual_outputs(const ot__compiled_model *program, ot_model *model,
+                               const char ***names, int *n_names)
 {
     const char *stated = ot_model_metadata(model, OT_METADATA_OUTPUTS);
 
@@ -143,7 +143,7 @@ static ot_status usual_outputs(const ot__program *program, ot_model *model, cons
 // What an exported model is made from.
 typedef struct source {
     const ot_model *model; // the eval model as given
-    const ot__program *program;
+    const ot__compiled_model *program;
     const ot_checkpoint *checkpoint;
 } source;
 
@@ -208,7 +208,7 @@ ot_status ot_session_export_view(ot_session *session, const char *const *output_
 static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpoint,
                               const char *const *output_names, int n_outputs, ot_model **out)
 {
-    ot__program program;
+    ot__compiled_model program;
     const source from = {eval, &program, checkpoint};
     ot_model *model;
     ot_status st;
@@ -216,10 +216,10 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
     OT_TRY(ot__model_acquire(eval, &model));
-    st = ot__program_create(&program, "eval model", model);
-    OT_THEN(st, ot__program_sort(&program, checkpoint));
+    st = ot__compiled_model_create(&program, "eval model", model);
+    OT_THEN(st, ot__compiled_model_sort(&program, checkpoint));
     OT_THEN(st, export_from(&from, output_names, n_outputs, by_reference, out));
-    ot__program_deinit(&program);
+    ot__compiled_model_deinit(&program);
     return st;
 }
 

@@ -9,7 +9,7 @@
 #include "session/session_internal.h"
 
 typedef struct survey {
-    const ot__program *program;
+    const ot__compiled_model *program;
     ot_model *model; // a copy of the program's, which others may have too, for its numbers
     ot__uses uses;
     bool *is_parameter, *feeds_parameter, *has_target, *has_data;
@@ -17,7 +17,7 @@ typedef struct survey {
     bool *is_frontier;
 } survey;
 
-static ot_status survey_init(survey *s, const ot__program *program)
+static ot_status survey_init(survey *s, const ot__compiled_model *program)
 {
     bool **const flags[] = {&s->is_parameter, &s->feeds_parameter, &s->has_target,
                             &s->has_data,     &s->is_derived,      &s->is_frontier};
@@ -145,7 +145,7 @@ static int list_frontier(const survey *s, const char **names)
     return n;
 }
 
-ot_status ot__export_outputs(const ot__program *program, const char ***names, int *n_names)
+ot_status ot__export_outputs(const ot__compiled_model *program, const char ***names, int *n_names)
 {
     survey s;
     ot_status st = survey_init(&s, program);

@@ -5,7 +5,7 @@
 
 #include "session/session_internal.h"
 
-static ot_status make_input_gradient(const ot_session *session, const ot__program *program,
+static ot_status make_input_gradient(const ot_session *session, const ot__compiled_model *program,
                                      ot__input *input)
 {
     const ot_shape *shape = &program->given.shapes[input->i_user];
@@ -23,7 +23,7 @@ static ot_status make_input_gradient(const ot_session *session, const ot__progra
     return ot_tensor_create(value->dtype, shape, &input->gradient);
 }
 
-ot_status ot__input_gradients_make(const ot_session *session, ot__program *program)
+ot_status ot__input_gradients_make(const ot_session *session, ot__compiled_model *program)
 {
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_INPUT_GRADIENT)
@@ -31,7 +31,7 @@ ot_status ot__input_gradients_make(const ot_session *session, ot__program *progr
     return OT_OK;
 }
 
-size_t ot__input_gradients_bytes(const ot__program *program)
+size_t ot__input_gradients_bytes(const ot__compiled_model *program)
 {
     size_t sum = 0;
 
@@ -41,7 +41,7 @@ size_t ot__input_gradients_bytes(const ot__program *program)
     return sum;
 }
 
-void ot__input_gradients_deinit(ot__program *program)
+void ot__input_gradients_deinit(ot__compiled_model *program)
 {
     for (int i = 0; i < program->n_inputs; i++)
         ot_tensor_destroy(program->inputs[i].gradient);
@@ -49,7 +49,7 @@ void ot__input_gradients_deinit(ot__program *program)
 
 static ot_status get_input_gradient(const ot_session *session, const char *name, ot_tensor **out)
 {
-    const ot__program *program = &session->training;
+    const ot__compiled_model *program = &session->training;
 
     for (int i = 0; i < program->n_inputs; i++) {
         const ot__input *input = &program->inputs[i];

@@ -174,7 +174,7 @@ typedef struct grant {
     size_t n_bytes; // of moments that are still to come
 } grant;
 
-static ot_status plan_of_optimizer(void *owner, const ot__program *program, ot_graph *graph,
+static ot_status plan_of_optimizer(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                    const ot__input_shapes *shapes, ot__plan **plan)
 {
     const grant *g = owner;
@@ -196,7 +196,7 @@ static ot_status make_plan(ot_session *session, size_t n_bytes)
         shapes[k] = o->parameters[k]->value->shape;
     o->program.entry_shapes = shapes;
     o->program.n_entries = o->n_parameters;
-    return ot__program_plan(&o->program, plan_of_optimizer, &g, &o->plan);
+    return ot__compiled_model_plan(&o->program, plan_of_optimizer, &g, &o->plan);
 }
 
 // Made when the parameters have values: at once, or for a nominal checkpoint with the first step.
@@ -221,7 +221,7 @@ static ot_status create_optimizer(ot_session *session, ot_model *model, bool is_
 {
     ot__optimizer *o = &session->optimizer;
 
-    OT_TRY(ot__program_create(&o->program, "optimizer model", model));
+    OT_TRY(ot__compiled_model_create(&o->program, "optimizer model", model));
     OT_TRY(sort_optimizer_inputs(o));
     OT_TRY(check_one_rule(o));
     o->moments_of = find_moments_user(o);
@@ -238,7 +238,7 @@ ot_status ot__optimizer_create(ot_session *session, ot_model *model)
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)
 {
-    ot__program_deinit(&optimizer->program);
+    ot__compiled_model_deinit(&optimizer->program);
     ot__free(optimizer->parameters);
 }
 
@@ -250,10 +250,10 @@ static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
 
     if (optimizer != NULL)
         OT_TRY(ot__model_acquire(optimizer, &model));
-    // The forms of parameters depend on the optimizer: they are chosen anew with the next plan.
-    ot__homes_leave(session);
-    ot__program_drop_plans(&session->training);
-    ot__program_drop_plans(&session->eval);
+    // The layouts of parameters depend on the optimizer: they are chosen anew with the next plan.
+    ot__packing_leave(session);
+    ot__compiled_model_drop_plans(&session->training);
+    ot__compiled_model_drop_plans(&session->eval);
     if (old.moments_of != NULL) // the next rule must know
         st = ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old.moments_of);
     if (st != OT_OK) {
@@ -318,7 +318,7 @@ static ot_status optimizer_step(ot_session *session)
     OT_TRY(ot__session_lend_block(session, o->plan));
     o->learning_rate = (float)session->learning_rate;
     o->step = session->checkpoint->step + 1;
-    ot__homes_enter(session); // sums over elements are the same whoever has looked at them
+    ot__packing_enter(session); // sums over elements are the same whoever has looked at them
     bind_optimizer(o);
     OT_TRY(ot__plan_run(o->plan, &step));
     if (o->program.model->graph->n_outputs == 0 || was_applied(o->plan))

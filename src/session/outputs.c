@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors for what a plan computes. Of texts the plan has only where they are, in its inputs,
+// Tensors for what a plan computes. Of strings the plan has only where they are, in its inputs,
 // constants and kernels; what is handed out has characters of its own.
 #include "session/session_internal.h"
 
@@ -18,5 +18,5 @@ ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out)
 {
     const ot_arg *y = ot__plan_output(plan, i_output);
 
-    return y->dtype == OT_STRING ? ot__tensor_copy_texts(&y->shape, y->data, out) : OT_OK;
+    return y->dtype == OT_STRING ? ot__tensor_copy_strings(&y->shape, y->data, out) : OT_OK;
 }

@@ -59,16 +59,16 @@ static ot_status check_vector(const ot_session *session, int which, int64_t coun
     return OT_OK;
 }
 
-// The elements of a tensor in row-major f32, from it or to it. Only f32 tensors have forms of their
-// own.
-static void move_elements(ot_tensor *tensor, const ot_form *form, float *to, const float *from)
+// The elements of a tensor in row-major f32, from it or to it. Only f32 tensors have layouts of
+// their own.
+static void move_elements(ot_tensor *tensor, const ot_layout *layout, float *to, const float *from)
 {
     const int64_t count = ot_tensor_count(tensor);
 
-    if (form != NULL && to != NULL)
-        ot__form_convert(to, NULL, tensor->data, form, &tensor->shape, sizeof *to);
-    else if (form != NULL)
-        ot__form_convert(tensor->data, form, from, NULL, &tensor->shape, sizeof *from);
+    if (layout != NULL && to != NULL)
+        ot__layout_convert(to, NULL, tensor->data, layout, &tensor->shape, sizeof *to);
+    else if (layout != NULL)
+        ot__layout_convert(tensor->data, layout, from, NULL, &tensor->shape, sizeof *from);
     else if (to != NULL)
         (void)ot__convert(to, OT_F32, tensor->data, tensor->dtype, count);
     else
@@ -87,7 +87,7 @@ static void move_vector(ot_session *session, int which, bool gradients, float *t
 
         if (tensor == NULL || !is_selected(p, which))
             continue;
-        move_elements(tensor, p->form, to ? to + at : NULL, from ? from + at : NULL);
+        move_elements(tensor, p->layout, to ? to + at : NULL, from ? from + at : NULL);
         at += ot_tensor_count(tensor);
     }
 }
@@ -231,7 +231,7 @@ static ot_status check_scalable(const char *what, const char *name, ot_dtype dty
 
 static ot_status scale_gradients(ot_session *session, double factor)
 {
-    const ot__program *program = &session->training;
+    const ot__compiled_model *program = &session->training;
 
     OT_TRY(ot__session_check_values(session));
     for (int i = 0; i < session->n_parameters; i++)

@@ -32,7 +32,7 @@ static ot_status given_copy(const ot__given *from, int n_inputs, ot__given *to)
     return OT_OK;
 }
 
-static ot__cached_plan *oldest(ot__program *program)
+static ot__cached_plan *oldest(ot__compiled_model *program)
 {
     ot__cached_plan *found = &program->plans[0];
 
@@ -49,7 +49,7 @@ static ot__cached_plan *oldest(ot__program *program)
 
 // ---- shapes of all inputs ----
 
-static ot_status input_shapes_init(ot__input_shapes *s, const ot__program *program)
+static ot_status input_shapes_init(ot__input_shapes *s, const ot__compiled_model *program)
 {
     const size_t n = (size_t)program->n_inputs + 1;
 
@@ -67,8 +67,8 @@ static void input_shapes_deinit(ot__input_shapes *s)
 }
 
 // The user's as given, the others as they are in the checkpoint. *at: position among the given.
-static void set_shape(ot__input_shapes *s, const ot__program *program, const ot__given *given,
-                      int i, int *at)
+static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
+                      const ot__given *given, int i, int *at)
 {
     const ot__input *input = &program->inputs[i];
     const ot_value *value = program->model->graph->inputs[i];
@@ -108,7 +108,7 @@ static void set_shape(ot__input_shapes *s, const ot__program *program, const ot_
 
 // ---- plans ----
 
-static ot_status build_cached(const ot__program *program, ot__planner planner, void *owner,
+static ot_status build_cached(const ot__compiled_model *program, ot__planner planner, void *owner,
                               ot__cached_plan *slot)
 {
     ot__input_shapes shapes = {0};
@@ -127,7 +127,8 @@ static ot_status build_cached(const ot__program *program, ot__planner planner, v
     return st;
 }
 
-ot_status ot__program_plan(ot__program *program, ot__planner planner, void *owner, ot__plan **out)
+ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner planner, void *owner,
+                                  ot__plan **out)
 {
     ot__cached_plan made = {0}, *slot;
     ot_status st;

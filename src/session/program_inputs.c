@@ -11,15 +11,15 @@ static const char *const gradient_suffixes[] = {OT_SUFFIX_BUFFER, OT_SUFFIX_ACCU
                                                 SUFFIX_GRADIENT};
 
 // `name` without the suffix; NULL when it does not end so.
-static const char *base_of(const ot__program *program, const char *name, const char *suffix)
+static const char *base_of(const ot__compiled_model *program, const char *name, const char *suffix)
 {
     return ot__ends_with(name, suffix)
                ? ot__arena_strndup(program->arena, name, strlen(name) - strlen(suffix))
                : NULL;
 }
 
-static ot__parameter *find_gradient(const ot__program *program, const ot_checkpoint *checkpoint,
-                                    const char *name)
+static ot__parameter *find_gradient(const ot__compiled_model *program,
+                                    const ot_checkpoint *checkpoint, const char *name)
 {
     ot__parameter *p = NULL;
 
@@ -32,7 +32,7 @@ static ot__parameter *find_gradient(const ot__program *program, const ot_checkpo
 }
 
 // The user input that a gradient's buffer or output belongs to; NULL: none. `users`: by name.
-static const ot__input *find_user_input(const ot__program *program, const ot__map *users,
+static const ot__input *find_user_input(const ot__compiled_model *program, const ot__map *users,
                                         const char *name)
 {
     const ot__input *input = NULL;
@@ -46,7 +46,7 @@ static const ot__input *find_user_input(const ot__program *program, const ot__ma
 }
 
 // Type and shape of what is in the checkpoint against what the model declares.
-static ot_status check_parameter(const ot__program *program, const ot_checkpoint *checkpoint,
+static ot_status check_parameter(const ot__compiled_model *program, const ot_checkpoint *checkpoint,
                                  const ot_value *value, const ot__parameter *p)
 {
     const ot_tensor *t = p->value;
@@ -64,7 +64,7 @@ static ot_status check_parameter(const ot__program *program, const ot_checkpoint
                      checkpoint->is_nominal ? "" : OT_SHAPE_TEXT(&t->shape));
 }
 
-static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoint,
+static ot_status sort_input(ot__compiled_model *program, const ot_checkpoint *checkpoint,
                             const ot_value *value, ot__input *input)
 {
     const ot_shape one = OT_SHAPE(1);
@@ -101,7 +101,7 @@ static ot_status sort_input(ot__program *program, const ot_checkpoint *checkpoin
 }
 
 // Once the user inputs are known.
-static ot_status find_inputs_of_gradients(const ot__program *program, const ot__map *users)
+static ot_status find_inputs_of_gradients(const ot__compiled_model *program, const ot__map *users)
 {
     const ot_graph *g = program->model->graph;
 
@@ -128,13 +128,13 @@ static ot_status find_inputs_of_gradients(const ot__program *program, const ot__
     return OT_OK;
 }
 
-static void add_user_input(ot__program *program, int i)
+static void add_user_input(ot__compiled_model *program, int i)
 {
     program->inputs[i].i_user = program->n_user_inputs;
     program->user_inputs[program->n_user_inputs++] = i;
 }
 
-static ot_status sort_program_inputs(ot__program *program, const ot_checkpoint *checkpoint,
+static ot_status sort_program_inputs(ot__compiled_model *program, const ot_checkpoint *checkpoint,
                                      ot__map *users)
 {
     const ot_graph *g = program->model->graph;
@@ -154,7 +154,7 @@ static ot_status sort_program_inputs(ot__program *program, const ot_checkpoint *
     return find_inputs_of_gradients(program, users);
 }
 
-static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpoint,
+static ot_status sort_outputs(ot__compiled_model *program, const ot_checkpoint *checkpoint,
                               const ot__map *users)
 {
     const ot_graph *g = program->model->graph;
@@ -173,7 +173,8 @@ static ot_status sort_outputs(ot__program *program, const ot_checkpoint *checkpo
 }
 
 // What the model has inside would be used instead of what is trained.
-static ot_status check_initializers(const ot__program *program, const ot_checkpoint *checkpoint)
+static ot_status check_initializers(const ot__compiled_model *program,
+                                    const ot_checkpoint *checkpoint)
 {
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         const char *name = checkpoint->parameters[i]->name;
@@ -188,16 +189,16 @@ static ot_status check_initializers(const ot__program *program, const ot_checkpo
 }
 
 // The user's tensors are one each.
-static ot_status expect_tensors(ot__program *program)
+static ot_status expect_tensors(ot__compiled_model *program)
 {
-    OT_TRY(ot__program_reserve(program, program->n_user_inputs));
+    OT_TRY(ot__compiled_model_reserve(program, program->n_user_inputs));
     for (int i = 0; i < program->n_user_inputs; i++)
         program->given.lengths[i] = 1;
     program->given.n_shapes = program->n_user_inputs;
     return OT_OK;
 }
 
-ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint)
+ot_status ot__compiled_model_sort(ot__compiled_model *program, const ot_checkpoint *checkpoint)
 {
     ot__map users = {0};
     ot_status st = check_initializers(program, checkpoint);
@@ -208,7 +209,7 @@ ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint
     return st == OT_OK ? expect_tensors(program) : st;
 }
 
-ot_status ot__program_sort_by_hand(ot__program *program)
+ot_status ot__compiled_model_sort_by_hand(ot__compiled_model *program)
 {
     const ot_graph *g = program->model->graph;
 

@@ -8,7 +8,7 @@
 
 struct ot_runner {
     ot__guard guard;
-    ot__program program; // its user inputs are those that have no initializer
+    ot__compiled_model program; // its user inputs are those that have no initializer
     ot_session_options options;
     ot__plan_options plan_options;
     uint64_t n_runs;
@@ -24,8 +24,8 @@ static ot_status build_runner(ot_runner *runner, const ot_model *given,
     OT_TRY(ot__session_options_take(options, &runner->options, &runner->plan_options));
     runner->plan_options.borrow_block = false;
     OT_TRY(ot__model_acquire(given, &model));
-    OT_TRY(ot__program_create(&runner->program, NULL, model));
-    return ot__program_sort_by_hand(&runner->program);
+    OT_TRY(ot__compiled_model_create(&runner->program, NULL, model));
+    return ot__compiled_model_sort_by_hand(&runner->program);
 }
 
 ot_status ot_runner_create(const ot_model *model, const ot_session_options *options,
@@ -48,7 +48,7 @@ void ot_runner_destroy(ot_runner *runner)
 {
     if (runner == NULL || ot__guard_enter(runner, OT_KIND_RUNNER) != OT_OK)
         return;
-    ot__program_deinit(&runner->program);
+    ot__compiled_model_deinit(&runner->program);
     ot__guard_deinit(&runner->guard);
     ot__free(runner);
 }
@@ -93,13 +93,13 @@ static ot_status check_feeds(const ot_runner *runner, const ot_feed *feeds, int 
     return OT_OK;
 }
 
-static ot_status runner_shapes(ot__program *program, const ot_feed *feeds)
+static ot_status runner_shapes(ot__compiled_model *program, const ot_feed *feeds)
 {
     int n_shapes = 0;
 
     for (int i = 0; i < program->n_user_inputs; i++)
         n_shapes += feeds[i].count;
-    OT_TRY(ot__program_reserve(program, n_shapes));
+    OT_TRY(ot__compiled_model_reserve(program, n_shapes));
     program->given.n_shapes = 0;
     for (int i = 0; i < program->n_user_inputs; i++) {
         program->given.lengths[i] = feeds[i].count;
@@ -109,7 +109,7 @@ static ot_status runner_shapes(ot__program *program, const ot_feed *feeds)
     return OT_OK;
 }
 
-static ot_status plan_of_runner(void *owner, const ot__program *program, ot_graph *graph,
+static ot_status plan_of_runner(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                 const ot__input_shapes *shapes, ot__plan **plan)
 {
     const ot_runner *runner = owner;
@@ -165,7 +165,7 @@ static ot_status run_runner(ot_runner *runner, const ot_feed *feeds, int n_feeds
     OT_TRY(check_feeds(runner, feeds, n_feeds));
     OT_TRY(check_runner_outputs(runner->program.model->graph, which, n_outputs));
     OT_TRY(runner_shapes(&runner->program, feeds));
-    OT_TRY(ot__program_plan(&runner->program, plan_of_runner, runner, &plan));
+    OT_TRY(ot__compiled_model_plan(&runner->program, plan_of_runner, runner, &plan));
     OT_TRY(bind_runner(runner, plan, feeds, which, outputs, n_outputs));
     OT_TRY(ot__plan_run(plan, &step));
     for (int i = 0; i < n_outputs; i++)

@@ -40,7 +40,7 @@ ot_status ot__session_check_values(const ot_session *session)
 // leave it out.
 static ot_status check_trainable(const ot_session *session)
 {
-    const ot__program *program = &session->training;
+    const ot__compiled_model *program = &session->training;
     enum { IS_INPUT = 1, HAS_GRADIENT = 2 }; // in ot__parameter.number, which nobody uses yet
     bool has_reset = false, has_gradient = false;
 
@@ -81,7 +81,7 @@ static ot_status check_trainable(const ot_session *session)
 
 static ot_status list_parameters(ot_session *session)
 {
-    const ot__program *program = &session->training;
+    const ot__compiled_model *program = &session->training;
 
     session->parameters = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof(ot__parameter *));
     OT_TRY(ot__made(session->parameters != NULL));
@@ -153,11 +153,11 @@ void ot__models_drop(ot__models *models)
     *models = (ot__models){0};
 }
 
-static ot_status make_program(ot_session *session, ot__program *program, const char *what,
+static ot_status make_program(ot_session *session, ot__compiled_model *program, const char *what,
                               ot_model *model)
 {
-    OT_TRY(ot__program_create(program, what, model));
-    return ot__program_sort(program, session->checkpoint);
+    OT_TRY(ot__compiled_model_create(program, what, model));
+    return ot__compiled_model_sort(program, session->checkpoint);
 }
 
 static ot_status build_session(ot_session *session, ot__models *m)
@@ -186,9 +186,9 @@ static ot_status build_session(ot_session *session, ot__models *m)
 
 static void destroy_session(ot_session *session)
 {
-    ot__homes_leave(session);
-    ot__program_deinit(&session->training);
-    ot__program_deinit(&session->eval);
+    ot__packing_leave(session);
+    ot__compiled_model_deinit(&session->training);
+    ot__compiled_model_deinit(&session->eval);
     ot__optimizer_deinit(&session->optimizer);
     ot__undo_deinit(&session->undo);
     ot_model_destroy(session->eval_source);
@@ -284,9 +284,9 @@ static ot_status check_mode(ot_mode mode)
     return ot__error(OT_ERR_INVALID, "mode %d is neither training nor evaluation", (int)mode);
 }
 
-static const ot__program *program_of(const ot_session *session, ot_mode mode)
+static const ot__compiled_model *program_of(const ot_session *session, ot_mode mode)
 {
-    static const ot__program none = {.what = "the session"};
+    static const ot__compiled_model none = {.what = "the session"};
 
     if (!OT_IS_LIVE(session) || (mode != OT_MODE_TRAIN && mode != OT_MODE_EVAL))
         return &none;
@@ -307,7 +307,7 @@ int ot_session_input_count(const ot_session *session, ot_mode mode)
 
 const char *ot_session_input_name(const ot_session *session, ot_mode mode, int index)
 {
-    const ot__program *program = program_of(session, mode);
+    const ot__compiled_model *program = program_of(session, mode);
 
     if (index < 0 || index >= program->n_user_inputs)
         return NULL;
@@ -321,7 +321,7 @@ int ot_session_output_count(const ot_session *session, ot_mode mode)
 
 const char *ot_session_output_name(const ot_session *session, ot_mode mode, int index)
 {
-    const ot__program *program = program_of(session, mode);
+    const ot__compiled_model *program = program_of(session, mode);
 
     if (index < 0 || index >= program->n_user_outputs)
         return NULL;
@@ -366,7 +366,7 @@ size_t ot_session_plan_bytes(const ot_session *session)
     return OT_IS_LIVE(session) ? session->plan_bytes : 0;
 }
 
-static ot_status describe_plan(ot_session *session, ot__program *program,
+static ot_status describe_plan(ot_session *session, ot__compiled_model *program,
                                const ot_shape *input_shapes, int n_inputs, char **out)
 {
     ot__buf text = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `session`: steps over artifacts.
+// Interface of `session`: steps over artifacts.
 #ifndef OT_SESSION_SESSION_H
 #define OT_SESSION_SESSION_H
 

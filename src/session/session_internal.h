@@ -53,7 +53,7 @@ typedef struct ot__cached_plan {
 
 // The one holder of a compiled model: the prepared graph, what its inputs stand for, plans by
 // shapes. Training, evaluation, the optimizer and runners have one each.
-typedef struct ot__program {
+typedef struct ot__compiled_model {
     const char *what; // "training model", for messages
     ot_model *model;  // prepared, perhaps shared: it does not change any more
     ot__arena *arena; // of the lists
@@ -66,9 +66,9 @@ typedef struct ot__program {
     ot__given given; // for the present step
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
-} ot__program;
+} ot__compiled_model;
 
-static inline const ot_value *ot__user_input(const ot__program *program, int i)
+static inline const ot_value *ot__user_input(const ot__compiled_model *program, int i)
 {
     return program->model->graph->inputs[program->user_inputs[i]];
 }
@@ -81,7 +81,7 @@ typedef struct ot__input_shapes {
 } ot__input_shapes;
 
 // Makes a plan of a specialised and fused graph, by what its owner grants.
-typedef ot_status (*ot__planner)(void *owner, const ot__program *program, ot_graph *graph,
+typedef ot_status (*ot__planner)(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                  const ot__input_shapes *shapes, ot__plan **plan);
 
 // Parameters that a train step itself changes (running statistics), to undo a failed one, or all
@@ -94,8 +94,8 @@ typedef struct ot__undo {
 } ot__undo;
 
 typedef struct ot__optimizer {
-    ot__program program; // program.model NULL: no optimizer
-    ot__plan *plan;      // of the program; NULL before the parameters have values
+    ot__compiled_model program; // program.model NULL: no optimizer
+    ot__plan *plan;             // of the program; NULL before the parameters have values
     int n_moments;
     const char *moments_of;     // the operator that keeps them, NULL: none does
     ot__parameter **parameters; // the trainable ones, in the order of the training model
@@ -105,24 +105,24 @@ typedef struct ot__optimizer {
 } ot__optimizer;
 
 // How parameters lie in memory while the session works, chosen with the first training plan.
-typedef struct ot__homes {
+typedef struct ot__packing {
     bool is_chosen;
-    const ot_form **forms; // per parameter of the session; NULL before
-    void *buffer;          // to change forms in place
+    const ot_layout **layouts; // per parameter of the session; NULL before
+    void *buffer;              // to change layouts in place
     size_t buffer_bytes;
-} ot__homes;
+} ot__packing;
 
 struct ot_session {
     ot__guard guard;
     ot_checkpoint *checkpoint;
     ot_session_options options;
     ot__plan_options plan_options;
-    ot__program training, eval; // eval.model NULL: none
-    ot_model *eval_source;      // the eval model as given, for export
+    ot__compiled_model training, eval; // eval.model NULL: none
+    ot_model *eval_source;             // the eval model as given, for export
     ot__optimizer optimizer;
     ot__parameter **parameters; // of the training model, in the order of its inputs
     int n_parameters;
-    ot__homes homes;
+    ot__packing packing;
     ot__undo undo;
     void *block; // activations of whatever plan runs
     size_t block_bytes;
@@ -161,41 +161,43 @@ void ot__undo_keep(ot_session *session);
 void ot__undo_restore(const ot__undo *undo);
 void ot__undo_deinit(ot__undo *undo);
 
-// parameter_layout.c: forms of parameters. Choosing looks at the specialised training graph.
-ot_status ot__homes_choose(ot_session *session, ot_graph *graph);
-// The forms of a program's inputs, per graph input; the caller frees it. NULL: no memory.
-const ot_form **ot__homes_of_inputs(const ot_session *session, const ot__program *program);
-void ot__homes_enter(ot_session *session); // before anything computes with parameters
-void ot__homes_leave(ot_session *session); // all row-major, for good
+// parameter_layout.c: layouts of parameters. Choosing looks at the specialised training graph.
+ot_status ot__packing_choose(ot_session *session, ot_graph *graph);
+// The layouts of a program's inputs, per graph input; the caller frees it. NULL: no memory.
+const ot_layout **ot__packing_of_inputs(const ot_session *session,
+                                        const ot__compiled_model *program);
+void ot__packing_enter(ot_session *session); // before anything computes with parameters
+void ot__packing_leave(ot_session *session); // all row-major, for good
 
 // compiled_model.c: takes `model` over, also on failure, and prepares it unless it is. What comes
-// after a failure is ot__program_deinit in any case.
-ot_status ot__program_create(ot__program *program, const char *what, ot_model *model);
+// after a failure is ot__compiled_model_deinit in any case.
+ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model);
 // program_inputs.c: the roles of the training or eval model's inputs and outputs; of any model's
 // inputs. There is room for the roles of all inputs, which are 0 before.
-ot_status ot__program_sort(ot__program *program, const ot_checkpoint *checkpoint);
-ot_status ot__program_sort_by_hand(ot__program *program);
-void ot__program_deinit(ot__program *program);
-void ot__program_drop_plans(ot__program *program);
+ot_status ot__compiled_model_sort(ot__compiled_model *program, const ot_checkpoint *checkpoint);
+ot_status ot__compiled_model_sort_by_hand(ot__compiled_model *program);
+void ot__compiled_model_deinit(ot__compiled_model *program);
+void ot__compiled_model_drop_plans(ot__compiled_model *program);
 void ot__cached_plan_deinit(ot__cached_plan *slot);
 // Room in program->given for so many tensors.
-ot_status ot__program_reserve(ot__program *program, int n_shapes);
+ot_status ot__compiled_model_reserve(ot__compiled_model *program, int n_shapes);
 // plan_cache.c: the plan for program->given.
-ot_status ot__program_plan(ot__program *program, ot__planner planner, void *owner, ot__plan **out);
+ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner planner, void *owner,
+                                  ot__plan **out);
 
 // input_gradients.c: buffers for gradients of user inputs, whose shapes are those of the step.
 // Those of the present step, which adds to what is there unless a reset is due.
-ot_status ot__input_gradients_make(const ot_session *session, ot__program *program);
-size_t ot__input_gradients_bytes(const ot__program *program);
-void ot__input_gradients_deinit(ot__program *program);
+ot_status ot__input_gradients_make(const ot_session *session, ot__compiled_model *program);
+size_t ot__input_gradients_bytes(const ot__compiled_model *program);
+void ot__input_gradients_deinit(ot__compiled_model *program);
 
 // outputs.c: a new tensor for an output, which is bound before a run and complete behind it; one of
-// texts is made only then.
+// strings is made only then.
 ot_status ot__output_make(ot__plan *plan, int i_output, ot_tensor **out);
 ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
 
 // session_plan.c: the plan of the training or eval model for program->given.
-ot_status ot__session_plan(ot_session *session, ot__program *program, ot__plan **out);
+ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);
 // Give `plan` the session's block, which grows when it must.
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
 // What a plan may take; `n_bytes` more of state are to come.
@@ -221,7 +223,7 @@ ot_status ot__session_resume(ot_session *session);
 ot_status ot__schedule_check(const ot_schedule *schedule);
 
 // export_outputs.c: the caller frees *names, not the names
-ot_status ot__export_outputs(const ot__program *program, const char ***names, int *n_names);
+ot_status ot__export_outputs(const ot__compiled_model *program, const char ***names, int *n_names);
 
 // dump.c: OT_DUMP_GRAPH
 void ot__dump_start(void);

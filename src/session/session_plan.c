@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session grants its plans: memory, forms of parameters, what they may write.
+// What a session grants its plans: memory, layouts of parameters, what they may write.
 #include "session/session_internal.h"
 
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
 {
-    const size_t state = ot_session_state_bytes(session) + session->homes.buffer_bytes + n_bytes;
+    const size_t state = ot_session_state_bytes(session) + session->packing.buffer_bytes + n_bytes;
 
     *options = session->plan_options;
     options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);
@@ -19,7 +19,7 @@ ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_op
 }
 
 // Evaluation must change nothing, and in training only parameters and gradients may change.
-static ot_status check_written(const ot_session *session, const ot__program *program,
+static ot_status check_written(const ot_session *session, const ot__compiled_model *program,
                                const ot__plan *plan)
 {
     for (int i = 0; i < program->n_inputs; i++) {
@@ -35,22 +35,22 @@ static ot_status check_written(const ot_session *session, const ot__program *pro
 }
 
 // Of the training or the eval model.
-static ot_status plan_of_session(void *owner, const ot__program *program, ot_graph *graph,
+static ot_status plan_of_session(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                  const ot__input_shapes *shapes, ot__plan **plan)
 {
     ot_session *session = owner;
     ot__plan_options options;
-    const ot_form **forms;
+    const ot_layout **layouts;
     ot_status st;
 
     if (program == &session->training)
-        OT_TRY(ot__homes_choose(session, graph));
+        OT_TRY(ot__packing_choose(session, graph));
     OT_TRY(ot__plan_budget(session, 0, &options));
-    forms = ot__homes_of_inputs(session, program);
-    OT_TRY(ot__made(forms != NULL));
-    options.input_forms = forms;
+    layouts = ot__packing_of_inputs(session, program);
+    OT_TRY(ot__made(layouts != NULL));
+    options.input_layouts = layouts;
     st = ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
-    ot__free(forms);
+    ot__free(layouts);
     return st == OT_OK ? check_written(session, program, *plan) : st;
 }
 
@@ -75,8 +75,8 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
     return OT_OK;
 }
 
-ot_status ot__session_plan(ot_session *session, ot__program *program, ot__plan **out)
+ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
-    OT_TRY(ot__program_plan(program, plan_of_session, session, out));
+    OT_TRY(ot__compiled_model_plan(program, plan_of_session, session, out));
     return ot__session_lend_block(session, *out);
 }

@@ -4,7 +4,7 @@
 
 // ---- inputs ----
 
-static ot_status check_input_count(const ot__program *program, int n_inputs)
+static ot_status check_input_count(const ot__compiled_model *program, int n_inputs)
 {
     ot__buf names = {0};
     ot_status st;
@@ -19,7 +19,7 @@ static ot_status check_input_count(const ot__program *program, int n_inputs)
     return st;
 }
 
-static ot_status check_step_input(const ot__program *program, int i_user, const ot_tensor *t)
+static ot_status check_step_input(const ot__compiled_model *program, int i_user, const ot_tensor *t)
 {
     const ot_value *value = ot__user_input(program, i_user);
 
@@ -35,7 +35,8 @@ static ot_status check_step_input(const ot__program *program, int i_user, const 
                      OT_SHAPE_TEXT(&t->shape), OT_DIMS_TEXT(program->model, &value->shape));
 }
 
-static ot_status step_shapes(ot__program *program, const ot_tensor *const *inputs, int n_inputs)
+static ot_status step_shapes(ot__compiled_model *program, const ot_tensor *const *inputs,
+                             int n_inputs)
 {
     OT_TRY(check_input_count(program, n_inputs));
     for (int i = 0; i < n_inputs; i++) {
@@ -45,8 +46,8 @@ static ot_status step_shapes(ot__program *program, const ot_tensor *const *input
     return OT_OK;
 }
 
-static void bind_step_inputs(const ot_session *session, const ot__program *program, ot__plan *plan,
-                             const ot_tensor *const *inputs)
+static void bind_step_inputs(const ot_session *session, const ot__compiled_model *program,
+                             ot__plan *plan, const ot_tensor *const *inputs)
 {
     int i_user = 0;
 
@@ -77,7 +78,7 @@ static void bind_step_inputs(const ot_session *session, const ot__program *progr
 
 // ---- outputs ----
 
-static ot_status check_step_outputs(const ot__program *program, const ot__plan *plan,
+static ot_status check_step_outputs(const ot__compiled_model *program, const ot__plan *plan,
                                     ot_tensor *const *outputs, int n_outputs)
 {
     if (n_outputs > program->n_user_outputs)
@@ -102,8 +103,8 @@ static ot_status check_step_outputs(const ot__program *program, const ot__plan *
 }
 
 // Makes the tensors that are not there; `is_new` marks them.
-static ot_status bind_outputs(const ot__program *program, ot__plan *plan, ot_tensor **outputs,
-                              int n_outputs, uint64_t *is_new)
+static ot_status bind_outputs(const ot__compiled_model *program, ot__plan *plan,
+                              ot_tensor **outputs, int n_outputs, uint64_t *is_new)
 {
     for (int i = 0; i < program->n_user_outputs; i++)
         ot__plan_bind_output(plan, program->user_outputs[i], NULL);
@@ -123,7 +124,7 @@ static bool is_marked(const uint64_t *is_new, int i)
     return (is_new[i / 64] >> i % 64 & 1) != 0;
 }
 
-static ot_status take_step_outputs(const ot__program *program, const ot__plan *plan,
+static ot_status take_step_outputs(const ot__compiled_model *program, const ot__plan *plan,
                                    ot_tensor **outputs, int n_outputs, const uint64_t *is_new)
 {
     for (int i = 0; i < n_outputs; i++)
@@ -143,14 +144,14 @@ static void take_back(ot_tensor **outputs, int n_outputs, const uint64_t *is_new
 
 // ---- steps ----
 
-static ot_status check_state(const ot_session *session, const ot__program *program)
+static ot_status check_state(const ot_session *session, const ot__compiled_model *program)
 {
     if (program->model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no %s", program->what);
     return ot__session_check_values(session);
 }
 
-static ot_status run_session_step(ot_session *session, ot__program *program,
+static ot_status run_session_step(ot_session *session, ot__compiled_model *program,
                                   const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
                                   int n_outputs)
 {
@@ -165,7 +166,7 @@ static ot_status run_session_step(ot_session *session, ot__program *program,
     OT_TRY(ot__input_gradients_make(session, program));
     OT_TRY(ot__session_plan(session, program, &plan));
     OT_TRY(check_step_outputs(program, plan, outputs, n_outputs));
-    ot__homes_enter(session);
+    ot__packing_enter(session);
     bind_step_inputs(session, program, plan, inputs);
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {

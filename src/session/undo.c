@@ -88,12 +88,12 @@ static void swap_undo(uint8_t *a, uint8_t *b, size_t n)
     }
 }
 
-// The copies are in the forms that the step has met.
+// The copies are in the layouts that the step has met.
 static void swap_all(ot_session *session)
 {
     const ot__undo *undo = &session->undo;
 
-    ot__homes_enter(session);
+    ot__packing_enter(session);
     for (int i = 0; i < undo->n; i++)
         swap_undo(undo->parameters[i]->value->data, undo->copies[i],
                   undo->parameters[i]->value->n_bytes);
@@ -115,7 +115,7 @@ void ot__session_drop_steps(ot_session *session)
 {
     if (session->overwrite_gradients)
         return; // there has been none
-    ot__homes_enter(session);
+    ot__packing_enter(session);
     restore(&session->undo, session->undo.first_copies);
     session->counter = session->undo.first_counter;
     session->overwrite_gradients = true;

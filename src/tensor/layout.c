@@ -8,12 +8,12 @@
 
 enum { FIRST_NDIM = 3, N_NDIM = 3, CHANNELS = 1 };
 
-static const ot_form channels_last[N_NDIM] = {
+static const ot_layout channels_last[N_NDIM] = {
     {.ndim = 3, .order = {0, 2, 1}},
     {.ndim = 4, .order = {0, 2, 3, 1}},
     {.ndim = 5, .order = {0, 2, 3, 4, 1}},
 };
-static const ot_form blocked[2][N_NDIM] = {
+static const ot_layout blocked[2][N_NDIM] = {
     {{.ndim = 3, .order = {0, 1, 2}, .n_blocks = 1, .block = {{CHANNELS, 8}}},
      {.ndim = 4, .order = {0, 1, 2, 3}, .n_blocks = 1, .block = {{CHANNELS, 8}}},
      {.ndim = 5, .order = {0, 1, 2, 3, 4}, .n_blocks = 1, .block = {{CHANNELS, 8}}}},
@@ -22,32 +22,32 @@ static const ot_form blocked[2][N_NDIM] = {
      {.ndim = 5, .order = {0, 1, 2, 3, 4}, .n_blocks = 1, .block = {{CHANNELS, 16}}}},
 };
 
-const ot_form *ot__form_channels_last(int ndim)
+const ot_layout *ot__layout_channels_last(int ndim)
 {
     return ndim < FIRST_NDIM || ndim >= FIRST_NDIM + N_NDIM ? NULL
                                                             : &channels_last[ndim - FIRST_NDIM];
 }
 
-const ot_form *ot__form_blocked(int ndim, int block)
+const ot_layout *ot__layout_blocked(int ndim, int block)
 {
     if (ndim < FIRST_NDIM || ndim >= FIRST_NDIM + N_NDIM || (block != 8 && block != 16))
         return NULL;
     return &blocked[block == 16][ndim - FIRST_NDIM];
 }
 
-bool ot__form_is_channels_last(const ot_form *form)
+bool ot__layout_is_channels_last(const ot_layout *layout)
 {
-    return form != NULL && ot__form_equal(form, ot__form_channels_last(form->ndim));
+    return layout != NULL && ot__layout_equal(layout, ot__layout_channels_last(layout->ndim));
 }
 
-int ot__form_channel_block(const ot_form *form)
+int ot__layout_channel_block(const ot_layout *layout)
 {
-    return form != NULL && form->n_blocks == 1 && form->block[0].axis == CHANNELS
-               ? form->block[0].size
+    return layout != NULL && layout->n_blocks == 1 && layout->block[0].axis == CHANNELS
+               ? layout->block[0].size
                : 1;
 }
 
-bool ot__form_equal(const ot_form *a, const ot_form *b)
+bool ot__layout_equal(const ot_layout *a, const ot_layout *b)
 {
     if (a == b || a == NULL || b == NULL)
         return a == b;
@@ -63,97 +63,98 @@ bool ot__form_equal(const ot_form *a, const ot_form *b)
 }
 
 // How many elements of an axis stand together: the product of its blocks.
-static int64_t block_of(const ot_form *form, int axis)
+static int64_t block_of(const ot_layout *layout, int axis)
 {
     int64_t size = 1;
 
-    for (int k = 0; k < form->n_blocks; k++)
-        if (form->block[k].axis == axis)
-            size *= form->block[k].size;
+    for (int k = 0; k < layout->n_blocks; k++)
+        if (layout->block[k].axis == axis)
+            size *= layout->block[k].size;
     return size;
 }
 
-bool ot__form_fits(const ot_form *form, const ot_shape *shape)
+bool ot__layout_fits(const ot_layout *layout, const ot_shape *shape)
 {
-    if (form == NULL)
+    if (layout == NULL)
         return true;
-    if (form->ndim != shape->ndim)
+    if (layout->ndim != shape->ndim)
         return false;
-    for (int k = 0; k < form->ndim; k++)
-        if (shape->dim[k] % block_of(form, k) != 0)
+    for (int k = 0; k < layout->ndim; k++)
+        if (shape->dim[k] % block_of(layout, k) != 0)
             return false;
     return true;
 }
 
-int64_t ot__form_offset(const ot_form *form, const ot_shape *shape, const int64_t *index)
+int64_t ot__layout_offset(const ot_layout *layout, const ot_shape *shape, const int64_t *index)
 {
     int64_t inside[OT_MAX_NDIM], offset = 0;
 
-    if (form == NULL) {
+    if (layout == NULL) {
         for (int k = 0; k < shape->ndim; k++)
             offset = offset * shape->dim[k] + index[k];
         return offset;
     }
-    for (int k = 0; k < form->ndim; k++) {
-        const int axis = form->order[k];
+    for (int k = 0; k < layout->ndim; k++) {
+        const int axis = layout->order[k];
 
-        inside[axis] = block_of(form, axis);
+        inside[axis] = block_of(layout, axis);
         offset = offset * (shape->dim[axis] / inside[axis]) + index[axis] / inside[axis];
     }
-    for (int k = 0; k < form->n_blocks; k++) {
-        const int axis = form->block[k].axis;
+    for (int k = 0; k < layout->n_blocks; k++) {
+        const int axis = layout->block[k].axis;
 
-        inside[axis] /= form->block[k].size;
-        offset = offset * form->block[k].size + index[axis] / inside[axis] % form->block[k].size;
+        inside[axis] /= layout->block[k].size;
+        offset =
+            offset * layout->block[k].size + index[axis] / inside[axis] % layout->block[k].size;
     }
     return offset;
 }
 
-char *ot__form_text(const ot_form *form, char *text, size_t size)
+char *ot__layout_text(const ot_layout *layout, char *text, size_t size)
 {
     size_t at = 0;
 
     if (size == 0)
         return text;
     text[0] = '\0';
-    for (int k = 0; form != NULL && k < form->ndim + form->n_blocks && at < size; k++) {
-        const int b = k - form->ndim;
-        const int n = b < 0 ? snprintf(text + at, size - at, "%d", form->order[k])
-                            : snprintf(text + at, size - at, ":%dx%d", form->block[b].axis,
-                                       form->block[b].size);
+    for (int k = 0; layout != NULL && k < layout->ndim + layout->n_blocks && at < size; k++) {
+        const int b = k - layout->ndim;
+        const int n = b < 0 ? snprintf(text + at, size - at, "%d", layout->order[k])
+                            : snprintf(text + at, size - at, ":%dx%d", layout->block[b].axis,
+                                       layout->block[b].size);
 
         at += n > 0 ? (size_t)n : 0;
     }
     return text;
 }
 
-// ---- from one form to another ----
+// ---- from one layout to another ----
 
-// The loops over all elements in the order of `form`: extents, and steps in row-major memory.
+// The loops over all elements in the order of `layout`: extents, and steps in row-major memory.
 typedef struct nest {
     int n;
     int64_t extent[OT_MAX_NDIM + OT_FORM_BLOCKS], step[OT_MAX_NDIM + OT_FORM_BLOCKS];
 } nest;
 
-static void make_nest(nest *loops, const ot_form *form, const ot_shape *shape)
+static void make_nest(nest *loops, const ot_layout *layout, const ot_shape *shape)
 {
     int64_t inside[OT_MAX_NDIM], strides[OT_MAX_NDIM];
 
     ot__shape_strides(shape, strides);
-    loops->n = form->ndim + form->n_blocks;
-    for (int k = 0; k < form->ndim; k++) {
-        const int axis = form->order[k];
+    loops->n = layout->ndim + layout->n_blocks;
+    for (int k = 0; k < layout->ndim; k++) {
+        const int axis = layout->order[k];
 
-        inside[axis] = block_of(form, axis);
+        inside[axis] = block_of(layout, axis);
         loops->extent[k] = shape->dim[axis] / inside[axis];
         loops->step[k] = strides[axis] * inside[axis];
     }
-    for (int k = 0; k < form->n_blocks; k++) {
-        const int axis = form->block[k].axis;
+    for (int k = 0; k < layout->n_blocks; k++) {
+        const int axis = layout->block[k].axis;
 
-        inside[axis] /= form->block[k].size;
-        loops->extent[form->ndim + k] = form->block[k].size;
-        loops->step[form->ndim + k] = strides[axis] * inside[axis];
+        inside[axis] /= layout->block[k].size;
+        loops->extent[layout->ndim + k] = layout->block[k].size;
+        loops->step[layout->ndim + k] = strides[axis] * inside[axis];
     }
 }
 
@@ -170,15 +171,15 @@ static void copy_line(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t
                from + i * from_step * (int64_t)element_size, element_size);
 }
 
-// One of the two is row-major, the other in `form`.
-static void convert_plain(uint8_t *to, const uint8_t *from, bool to_plain, const ot_form *form,
+// One of the two is row-major, the other in `layout`.
+static void convert_plain(uint8_t *to, const uint8_t *from, bool to_plain, const ot_layout *layout,
                           const ot_shape *shape, size_t element_size)
 {
     int64_t index[OT_MAX_NDIM + OT_FORM_BLOCKS] = {0}, plain = 0, formed = 0, lines = 1, line;
     nest loops;
     int last;
 
-    make_nest(&loops, form, shape);
+    make_nest(&loops, layout, shape);
     last = loops.n - 1;
     line = loops.extent[last];
     for (int k = 0; k < last; k++)
@@ -210,62 +211,63 @@ static int64_t layout_count(const ot_shape *shape)
     return count;
 }
 
-void ot__form_convert(void *to, const ot_form *to_form, const void *from, const ot_form *from_form,
-                      const ot_shape *shape, size_t element_size)
+void ot__layout_convert(void *to, const ot_layout *to_layout, const void *from,
+                        const ot_layout *from_layout, const ot_shape *shape, size_t element_size)
 {
     const int64_t count = layout_count(shape);
     int64_t index[OT_MAX_NDIM] = {0};
 
     if (count == 0)
         return;
-    if (ot__form_equal(to_form, from_form)) {
+    if (ot__layout_equal(to_layout, from_layout)) {
         memcpy(to, from, (size_t)count * element_size);
         return;
     }
-    if (to_form == NULL || from_form == NULL) {
-        convert_plain(to, from, to_form == NULL, to_form == NULL ? from_form : to_form, shape,
-                      element_size);
+    if (to_layout == NULL || from_layout == NULL) {
+        convert_plain(to, from, to_layout == NULL, to_layout == NULL ? from_layout : to_layout,
+                      shape, element_size);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        memcpy((uint8_t *)to + (size_t)ot__form_offset(to_form, shape, index) * element_size,
+        memcpy((uint8_t *)to + (size_t)ot__layout_offset(to_layout, shape, index) * element_size,
                (const uint8_t *)from +
-                   (size_t)ot__form_offset(from_form, shape, index) * element_size,
+                   (size_t)ot__layout_offset(from_layout, shape, index) * element_size,
                element_size);
         for (int k = shape->ndim - 1; k >= 0 && ++index[k] == shape->dim[k]; k--)
             index[k] = 0;
     }
 }
 
-// Indices of axis 0 that lie in one piece of memory in the form and in row-major memory.
-static int64_t rows_of_part(const ot_form *form, const ot_shape *shape)
+// Indices of axis 0 that lie in one piece of memory in the layout and in row-major memory.
+static int64_t rows_of_part(const ot_layout *layout, const ot_shape *shape)
 {
-    return form->order[0] == 0 ? block_of(form, 0) : shape->dim[0];
+    return layout->order[0] == 0 ? block_of(layout, 0) : shape->dim[0];
 }
 
-size_t ot__form_part_bytes(const ot_form *form, const ot_shape *shape, size_t element_size)
+size_t ot__layout_part_bytes(const ot_layout *layout, const ot_shape *shape, size_t element_size)
 {
     ot_shape part = *shape;
 
-    part.dim[0] = rows_of_part(form, shape);
+    part.dim[0] = rows_of_part(layout, shape);
     return (size_t)layout_count(&part) * element_size;
 }
 
-void ot__form_convert_in_place(void *data, const ot_form *to_form, const ot_form *from_form,
-                               const ot_shape *shape, size_t element_size, void *buffer)
+void ot__layout_convert_in_place(void *data, const ot_layout *to_layout,
+                                 const ot_layout *from_layout, const ot_shape *shape,
+                                 size_t element_size, void *buffer)
 {
-    const ot_form *form = to_form == NULL ? from_form : to_form;
+    const ot_layout *layout = to_layout == NULL ? from_layout : to_layout;
     ot_shape part = *shape;
     uint8_t *at = data;
     size_t n_bytes;
 
-    assert(to_form == NULL || from_form == NULL);
-    if (form == NULL || layout_count(shape) == 0)
+    assert(to_layout == NULL || from_layout == NULL);
+    if (layout == NULL || layout_count(shape) == 0)
         return;
-    n_bytes = ot__form_part_bytes(form, shape, element_size);
-    part.dim[0] = rows_of_part(form, shape);
+    n_bytes = ot__layout_part_bytes(layout, shape, element_size);
+    part.dim[0] = rows_of_part(layout, shape);
     for (int64_t i = 0; i < shape->dim[0]; i += part.dim[0], at += n_bytes) {
         memcpy(buffer, at, n_bytes);
-        ot__form_convert(at, to_form, buffer, from_form, &part, element_size);
+        ot__layout_convert(at, to_layout, buffer, from_layout, &part, element_size);
     }
 }

@@ -78,9 +78,9 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
     return make_over(dtype, shape, n_bytes, data, out);
 }
 
-// ---- texts: the array of them, and behind it their bytes ----
+// ---- strings: the array of them, and behind it their bytes ----
 
-static ot_status text_sizes(const ot_shape *shape, const ot__bytes *texts, int64_t count,
+static ot_status text_sizes(const ot_shape *shape, const ot__bytes *strings, int64_t count,
                             size_t *n_array, size_t *n_all)
 {
     if (!ot__element_bytes(OT_STRING, count, n_array))
@@ -88,40 +88,41 @@ static ot_status text_sizes(const ot_shape *shape, const ot__bytes *texts, int64
                          ot_dtype_name(OT_STRING), OT_SHAPE_TEXT(shape));
     *n_all = *n_array;
     for (int64_t i = 0; i < count; i++) {
-        if (texts[i].size > SIZE_MAX - *n_all)
+        if (strings[i].size > SIZE_MAX - *n_all)
             return ot__error_memory(SIZE_MAX);
-        *n_all += texts[i].size;
+        *n_all += strings[i].size;
     }
     return OT_OK;
 }
 
-static ot_status make_texts(const ot_shape *shape, const ot__bytes *texts, int64_t count,
-                            ot_tensor **out)
+static ot_status make_strings(const ot_shape *shape, const ot__bytes *strings, int64_t count,
+                              ot_tensor **out)
 {
     size_t n_array = 0, n_all = 0;
     ot__bytes *copies;
     uint8_t *to;
 
-    OT_TRY(text_sizes(shape, texts, count, &n_array, &n_all));
+    OT_TRY(text_sizes(shape, strings, count, &n_array, &n_all));
     OT_TRY(new_tensor(OT_STRING, shape, n_all, out));
     (*out)->n_bytes = n_array;
     copies = (*out)->data;
     to = (uint8_t *)(*out)->data + n_array;
     for (int64_t i = 0; i < count; i++) {
-        copies[i] = (ot__bytes){to, texts[i].size};
-        if (texts[i].size > 0)
-            memcpy(to, texts[i].data, texts[i].size);
-        to += texts[i].size;
+        copies[i] = (ot__bytes){to, strings[i].size};
+        if (strings[i].size > 0)
+            memcpy(to, strings[i].data, strings[i].size);
+        to += strings[i].size;
     }
     return OT_OK;
 }
 
-ot_status ot__tensor_copy_texts(const ot_shape *shape, const ot__bytes *texts, ot_tensor **out)
+ot_status ot__tensor_copy_strings(const ot_shape *shape, const ot__bytes *strings, ot_tensor **out)
 {
     int64_t count;
 
     *out = NULL;
-    return ot__shape_count(shape, &count) ? make_texts(shape, texts, count, out) : OT_ERR_INVALID;
+    return ot__shape_count(shape, &count) ? make_strings(shape, strings, count, out)
+                                          : OT_ERR_INVALID;
 }
 
 static ot_status check_extents(const ot_shape *shape, int64_t *count)
@@ -132,8 +133,8 @@ static ot_status check_extents(const ot_shape *shape, int64_t *count)
     return ot__shape_count(shape, count) ? OT_OK : OT_ERR_INVALID;
 }
 
-ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts,
-                                 const size_t *n_bytes, ot_tensor **out)
+ot_status ot_tensor_create_strings(const ot_shape *shape, const char *const *strings,
+                                   const size_t *n_bytes, ot_tensor **out)
 {
     ot__bytes *list;
     int64_t count;
@@ -143,22 +144,22 @@ ot_status ot_tensor_create_texts(const ot_shape *shape, const char *const *texts
     OT_TRY(OT_GIVEN(shape));
     OT_TRY(check_extents(shape, &count));
     if (count > 0)
-        OT_TRY(OT_GIVEN(texts));
+        OT_TRY(OT_GIVEN(strings));
     list = ot__alloc_zero((size_t)count + 1, sizeof *list);
     OT_TRY(ot__made(list));
     for (int64_t i = 0; i < count && st == OT_OK; i++) {
-        if (!texts[i])
+        if (!strings[i])
             st = ot__error(OT_ERR_INVALID, "text %" PRId64 " of a tensor is NULL", i);
         else
             list[i] =
-                (ot__bytes){(const uint8_t *)texts[i], n_bytes ? n_bytes[i] : strlen(texts[i])};
+                (ot__bytes){(const uint8_t *)strings[i], n_bytes ? n_bytes[i] : strlen(strings[i])};
     }
-    OT_THEN(st, make_texts(shape, list, count, out));
+    OT_THEN(st, make_strings(shape, list, count, out));
     ot__free(list);
     return st;
 }
 
-const char *ot_tensor_text(const ot_tensor *tensor, int64_t index, size_t *n_bytes)
+const char *ot_tensor_string(const ot_tensor *tensor, int64_t index, size_t *n_bytes)
 {
     const ot__bytes *text;
 
@@ -177,7 +178,7 @@ ot_status ot_tensor_clone(const ot_tensor *tensor, ot_tensor **out)
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(tensor));
     if (tensor->dtype == OT_STRING)
-        return make_texts(&tensor->shape, tensor->data, ot_tensor_count(tensor), out);
+        return make_strings(&tensor->shape, tensor->data, ot_tensor_count(tensor), out);
     OT_TRY(new_tensor(tensor->dtype, &tensor->shape, tensor->n_bytes, out));
     if (tensor->n_bytes)
         memcpy((*out)->data, tensor->data, tensor->n_bytes);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `tensor`: shapes, broadcasting, element conversion, tensors.
+// Interface of `tensor`: shapes, broadcasting, element conversion, tensors.
 #ifndef OT_TENSOR_TENSOR_H
 #define OT_TENSOR_TENSOR_H
 
 #include "base/base.h"
-#include "onnxtrain/op.h" // ot_form
+#include "onnxtrain/op.h" // ot_layout
 #include "onnxtrain/tensor.h"
 
 // ---- element types (dtype.c) ----
@@ -35,13 +35,13 @@ char *ot__shape_text(const ot_shape *shape, char *text, size_t size);
 // -ndim <= axis < ndim, brought to 0..ndim-1; false when out of range.
 bool ot__axis_normalize(int64_t axis, int ndim, int *out);
 
-// ---- forms (layout.c): how the elements of a tensor lie in memory ----
+// ---- layouts (layout.c): how the elements of a tensor lie in memory ----
 
 enum { OT_FORM_BLOCKS = 2 };
 // Axes from the outermost to the innermost, then blocks of some of them: element i of a blocked
-// axis is in block i / size, at place i % size. A form of NULL is row-major. Blocks divide their
-// axes, so that no form needs padding.
-struct ot_form {
+// axis is in block i / size, at place i % size. A layout of NULL is row-major. Blocks divide their
+// axes, so that no layout needs padding.
+struct ot_layout {
     int ndim;
     int order[OT_MAX_NDIM];
     int n_blocks;
@@ -50,23 +50,26 @@ struct ot_form {
     } block[OT_FORM_BLOCKS]; // outermost first
 };
 // Images (n, c, spatial ...) of 3 to 5 axes with the channels innermost; NULL for other ndim.
-const ot_form *ot__form_channels_last(int ndim);
+const ot_layout *ot__layout_channels_last(int ndim);
 // With blocks of channels innermost; NULL when there is none of that size (8, 16) or ndim.
-const ot_form *ot__form_blocked(int ndim, int block);
-bool ot__form_is_channels_last(const ot_form *form);
-int ot__form_channel_block(const ot_form *form); // 1: not blocked
-bool ot__form_equal(const ot_form *a, const ot_form *b);
-bool ot__form_fits(const ot_form *form, const ot_shape *shape); // axes, and blocks divide them
-int64_t ot__form_offset(const ot_form *form, const ot_shape *shape, const int64_t *index);
-// The same elements of `element_size` bytes in another form; the memories do not overlap.
-void ot__form_convert(void *to, const ot_form *to_form, const void *from, const ot_form *from_form,
-                      const ot_shape *shape, size_t element_size);
-// The same in one memory, where one of the forms is row-major, by way of a buffer for a part of it.
-void ot__form_convert_in_place(void *data, const ot_form *to_form, const ot_form *from_form,
-                               const ot_shape *shape, size_t element_size, void *buffer);
-size_t ot__form_part_bytes(const ot_form *form, const ot_shape *shape, size_t element_size);
+const ot_layout *ot__layout_blocked(int ndim, int block);
+bool ot__layout_is_channels_last(const ot_layout *layout);
+int ot__layout_channel_block(const ot_layout *layout); // 1: not blocked
+bool ot__layout_equal(const ot_layout *a, const ot_layout *b);
+bool ot__layout_fits(const ot_layout *layout,
+                     const ot_shape *shape); // axes, and blocks divide them
+int64_t ot__layout_offset(const ot_layout *layout, const ot_shape *shape, const int64_t *index);
+// The same elements of `element_size` bytes in another layout; the memories do not overlap.
+void ot__layout_convert(void *to, const ot_layout *to_layout, const void *from,
+                        const ot_layout *from_layout, const ot_shape *shape, size_t element_size);
+// The same in one memory, where one of the layouts is row-major, by way of a buffer for a part of
+// it.
+void ot__layout_convert_in_place(void *data, const ot_layout *to_layout,
+                                 const ot_layout *from_layout, const ot_shape *shape,
+                                 size_t element_size, void *buffer);
+size_t ot__layout_part_bytes(const ot_layout *layout, const ot_shape *shape, size_t element_size);
 // "0231", "0123:1x16"; "" for NULL. As ot__shape_text().
-char *ot__form_text(const ot_form *form, char *text, size_t size);
+char *ot__layout_text(const ot_layout *layout, char *text, size_t size);
 
 // ---- broadcasting (broadcast.c) ----
 
@@ -105,8 +108,8 @@ struct ot_tensor {
     void *data;
     bool owns_data;
 };
-// A new tensor with its own copy of the texts and of their characters.
-ot_status ot__tensor_copy_texts(const ot_shape *shape, const ot__bytes *texts, ot_tensor **out);
+// A new tensor with its own copy of the strings and of their characters.
+ot_status ot__tensor_copy_strings(const ot_shape *shape, const ot__bytes *strings, ot_tensor **out);
 // Constants of model files may lie at any byte; kernels want their type's alignment.
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index); // any numeric type

@@ -184,7 +184,7 @@ static ot_status add_class_name(ot__arena *arena, const char **at, const char **
 ot_status ot__class_names_read(ot__arena *arena, const char *text, const char ***names, int *n)
 {
     const char *at = skip_class_space(text);
-    const size_t most = ot__count_char(text, ',') + 1; // texts there may be
+    const size_t most = ot__count_char(text, ',') + 1; // strings there may be
 
     *n = 0;
     *names = ot__arena_alloc(arena, OT_MIN(most, (size_t)MAX_CLASSES) * sizeof **names);

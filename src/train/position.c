@@ -145,7 +145,7 @@ static const char *text_of(const ot_checkpoint *checkpoint, const char *name)
     return ot_checkpoint_get_string(checkpoint, name, &text) == OT_OK ? text : NULL;
 }
 
-static ot_status get_texts(const ot_checkpoint *checkpoint, ot__position *p)
+static ot_status get_strings(const ot_checkpoint *checkpoint, ot__position *p)
 {
     const char *const loss = text_of(checkpoint, OT_PROPERTY_BEST_LOSS),
                       *const sums = text_of(checkpoint, OT_PROPERTY_SUMS),
@@ -184,5 +184,5 @@ ot_status ot__position_get(const ot_checkpoint *checkpoint, int64_t n_batches,
     position->first_step = 0;
     (void)ot_checkpoint_get_int(checkpoint, OT_PROPERTY_FIRST_STEP, &position->first_step);
     (void)ot_checkpoint_get_int(checkpoint, OT_PROPERTY_BAD_EPOCHS, &position->bad_epochs);
-    return get_texts(checkpoint, position);
+    return get_strings(checkpoint, position);
 }

@@ -6,7 +6,7 @@
 
 // ---- messages ----
 
-// The two texts, which are then freed, as what is given and what is recorded under `name`.
+// The two strings, which are then freed, as what is given and what is recorded under `name`.
 static ot_status record_differs(const char *name, ot__buf *given, ot__buf *recorded)
 {
     const ot_status failed = given->failed || recorded->failed ? OT_ERR_NO_MEMORY : OT_OK;

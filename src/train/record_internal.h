@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records in memory and as texts. Private to `train`.
+// Records in memory and as strings. Private to `train`.
 #ifndef OT_TRAIN_RECORD_INTERNAL_H
 #define OT_TRAIN_RECORD_INTERNAL_H
 
@@ -25,9 +25,9 @@ void ot__record_say_numbers(ot__buf *text, const double *numbers, int n);
 
 ot_status ot__record_say(ot_record *record); // sets its text
 
-// class_names.c: a JSON list of texts, whatever their bytes.
+// class_names.c: a JSON list of strings, whatever their bytes.
 void ot__class_names_write(ot__buf *text, const char *const *names, int n);
-// OT_ERR_FORMAT when it is no list of different texts in order.
+// OT_ERR_FORMAT when it is no list of different strings in order.
 ot_status ot__class_names_read(ot__arena *arena, const char *text, const char ***names, int *n);
 
 #endif

@@ -12,7 +12,7 @@
 // Two runs into one folder would each resume from, and replace, what the other has saved.
 static ot_status take_folder(ot__loop *l)
 {
-    const char *folder = l->options->checkpoint_folder;
+    const char *folder = l->options->checkpoint_dir;
     char *path;
     ot_status st;
 
@@ -39,7 +39,7 @@ static ot_status check_unused(const ot__loop *l)
 
 ot_status ot__save_open(ot__loop *l)
 {
-    const char *folder = l->options->checkpoint_folder;
+    const char *folder = l->options->checkpoint_dir;
 
     if (!folder)
         return OT_OK;
@@ -140,7 +140,7 @@ ot_status ot__save_restore_best(ot__loop *l)
 // That of the run that this one overwrites, where this one has none.
 static void drop_old_best(ot__loop *l)
 {
-    char *data = ot__path_join(l->options->checkpoint_folder, "best.data");
+    char *data = ot__path_join(l->options->checkpoint_dir, "best.data");
 
     ot__file_remove(l->best_path);
     if (data)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of `train`: the loop that the command and the bindings share.
+// Interface of `train`: the loop that the command and the bindings share.
 #ifndef OT_TRAIN_TRAIN_H
 #define OT_TRAIN_TRAIN_H
 

@@ -168,8 +168,8 @@ static bool texts_agree(const ot_tensor *y, const ot_tensor *expected)
 {
     for (int64_t i = 0; i < ot_tensor_count(y); i++) {
         size_t n, n_expected;
-        const char *text = ot_tensor_text(y, i, &n),
-                   *wanted = ot_tensor_text(expected, i, &n_expected);
+        const char *text = ot_tensor_string(y, i, &n),
+                   *wanted = ot_tensor_string(expected, i, &n_expected);
 
         if (n != n_expected || memcmp(text, wanted, n) != 0)
             return false;

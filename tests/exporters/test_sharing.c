@@ -15,10 +15,10 @@ typedef struct one_case {
 
 static bool read_case(FILE *file, one_case *c)
 {
-    const int n_texts = 6;
+    const int n_strings = 6;
 
     if (fscanf(file, "%127s %127s %127s %127s %d %d", c->file, c->inputs, c->labels, c->frozen,
-               &c->n_tensors, &c->n_elements) != n_texts)
+               &c->n_tensors, &c->n_elements) != n_strings)
         return false;
     for (int i = 0; i < STEPS; i++)
         assert_int_equal(fscanf(file, "%lf", &c->losses[i]), 1);

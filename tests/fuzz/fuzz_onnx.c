@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     check_round_trip(model, &options);
     expect(ot_model_to_text(model, &text) == OT_OK, "shown as text");
     expect(ot__model_clone(model, &clone) == OT_OK, "cloned");
-    ot_text_free(text);
+    ot_string_free(text);
     if (ot__model_inline_functions(clone) == OT_OK) {
         expect(ot__graph_sort(clone->graph) == OT_OK, "sorted");
         expect(ot__graph_verify(clone->graph) == OT_OK, "verified when inlined");

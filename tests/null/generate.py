@@ -29,7 +29,7 @@ OPTIONAL = {
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
-    "ot_session_set_optimizer.optimizer", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_texts.n_bytes",
+    "ot_session_set_optimizer.optimizer", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
 # Counts and positions: any number may come.

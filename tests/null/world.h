@@ -160,7 +160,7 @@ static inline void world_free(world *w)
     ot_dataset_destroy(w->out_dataset);
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);
-    ot_text_free(w->out_text);
+    ot_string_free(w->out_text);
     ot_session_destroy(w->session);
     ot_artifacts_destroy(w->artifacts);
     ot_artifacts_destroy(w->more);

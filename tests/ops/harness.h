@@ -4,10 +4,10 @@
 //
 // From one case the harness checks: the node fits its record; the inferred types and shapes are
 // those stated; every kernel agrees with the reference kernel computed in f64, in every combination
-// of forms that it takes, reads nothing that is undefined, writes every element of its outputs and
-// nothing else, gives the same in place, and the same bits at 1 to 4 threads when it says so; and
-// the gradient of every differentiable input agrees with central differences
-// in f64, with static and with symbolic extents.
+// of layouts that it takes, reads nothing that is undefined, writes every element of its outputs
+// and nothing else, gives the same in place, and the same bits at 1 to 4 threads when it says so;
+// and the gradient of every differentiable input agrees with central differences in f64, with
+// static and with symbolic extents.
 #ifndef OT_TESTS_OPS_HARNESS_H
 #define OT_TESTS_OPS_HARNESS_H
 

@@ -27,7 +27,7 @@ static int64_t tile_extent(const char *name)
         {"norm_channels", ot__norms_best()->channels},
         {"norm_chunk", ot__norms_best()->chunk},
         {"pool_channels", ot__pools_best()->channels},
-        {"channel_block", CHANNEL_BLOCK}, // of ot__form_blocked
+        {"channel_block", CHANNEL_BLOCK}, // of ot__layout_blocked
     };
 
     for (size_t k = 0; k < sizeof(tiles) / sizeof(tiles[0]); k++)

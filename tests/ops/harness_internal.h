@@ -60,10 +60,10 @@ typedef struct buffers {
 void buffers_deinit(buffers *b);
 bool buffers_same(const buffers *a, const buffers *b); // bits
 
-// The form of every port; NULL is row-major.
-typedef struct forms {
-    const ot_form *in[OT_CASE_MAX_PORTS], *out[OT_CASE_MAX_PORTS];
-} forms;
+// The layout of every port; NULL is row-major.
+typedef struct layouts {
+    const ot_layout *in[OT_CASE_MAX_PORTS], *out[OT_CASE_MAX_PORTS];
+} layouts;
 
 typedef struct call {
     const one_node *one;
@@ -72,7 +72,7 @@ typedef struct call {
     int in_place;        // the input whose memory output 0 takes; -1: none
     const buffers *sums; // what is in outputs that the kernel can add to, and then adds to; NULL:
                          // nothing is
-    const forms *forms;  // NULL: all row-major
+    const layouts *layouts; // NULL: all row-major
 } call;
 
 // Prepares the kernel and runs it; `second`, when not NULL, receives a second run's results over
@@ -116,10 +116,10 @@ bool only_moves(const ot_op_def *op);
 void check_elements(const ot_tensor *found, const oracle *o, int i, double tolerance,
                     const char *what);
 
-// Every form that the kernel takes (harness_forms.c).
-void check_forms(const ot_op_case *c, const call *plain, const oracle *expected);
-// Whether that has offered the kernel another form than row-major.
-bool was_offered_forms(const ot_kernel *kernel);
+// Every layout that the kernel takes (harness_layouts.c).
+void check_layouts(const ot_op_case *c, const call *plain, const oracle *expected);
+// Whether that has offered the kernel another layout than row-major.
+bool was_offered_layouts(const ot_kernel *kernel);
 void check_against(const ot_op_case *c, const buffers *found, const oracle *expected,
                    const char *what);
 void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,

@@ -68,7 +68,7 @@ static void check_adding(const ot_op_case *c, const call *plain, const buffers *
     buffers sums;
     int at = 0;
 
-    if (kernel->adds == 0)
+    if (kernel->accumulates == 0)
         return;
     adding.sums = first;
     if (call_run(&adding, &sums, NULL) != OT_OK) {
@@ -77,7 +77,7 @@ static void check_adding(const ot_op_case *c, const call *plain, const buffers *
         return;
     }
     for (int i = 0; i < node->n_outputs; i++) {
-        const double times = (kernel->adds >> i & 1U) != 0 ? 2.0 : 1.0;
+        const double times = (kernel->accumulates >> i & 1U) != 0 ? 2.0 : 1.0;
         ot_tensor *expected = NULL;
         char what[64];
 
@@ -184,7 +184,7 @@ static void check_kernel(const ot_op_case *c, const call *plain, const oracle *e
             check_threads(plain, &b);
         check_expected(c, &b, plain->one, kernel->name);
         check_against(c, &b, expected, what);
-        check_forms(c, plain, expected);
+        check_layouts(c, plain, expected);
         check_isas(c, plain, expected);
     } else if (should_run(kernel, st)) {
         fail("kernel '%s': %s", kernel->name, ot_error_message());

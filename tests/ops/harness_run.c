@@ -86,7 +86,7 @@ static const ot_tensor *input_of(const call *c, int i)
                                                       : x->constant;
 }
 
-static void slot_make(slot *s, ot_dtype dtype, const ot_shape *shape, const ot_form *form,
+static void slot_make(slot *s, ot_dtype dtype, const ot_shape *shape, const ot_layout *layout,
                       int poison)
 {
     int64_t count = 0;
@@ -99,12 +99,13 @@ static void slot_make(slot *s, ot_dtype dtype, const ot_shape *shape, const ot_f
                       .dtype = dtype,
                       .shape = *shape,
                       .count = count,
-                      .form = form};
+                      .layout = layout};
 }
 
 static void slot_put(slot *s, const ot_tensor *t)
 {
-    ot__form_convert(s->arg.data, s->arg.form, t->data, NULL, &t->shape, ot_dtype_size(t->dtype));
+    ot__layout_convert(s->arg.data, s->arg.layout, t->data, NULL, &t->shape,
+                       ot_dtype_size(t->dtype));
 }
 
 static const ot_tensor *result_at(const buffers *b, int at)
@@ -125,9 +126,9 @@ static void memory_make(memory *m, const call *c, int poison)
 
         if (y == NULL)
             continue;
-        slot_make(s, y->dtype, &y->shape, c->forms == NULL ? NULL : c->forms->out[i], poison);
+        slot_make(s, y->dtype, &y->shape, c->layouts == NULL ? NULL : c->layouts->out[i], poison);
         m->outs[i] = &s->arg;
-        if (c->sums != NULL && (c->kernel->adds >> i & 1U) != 0)
+        if (c->sums != NULL && (c->kernel->accumulates >> i & 1U) != 0)
             slot_put(s, result_at(c->sums, at));
         if (c->in_place >= 0 && i == 0)
             slot_put(s, c->in->tensor[c->in_place]);
@@ -139,7 +140,7 @@ static void memory_make(memory *m, const call *c, int poison)
 
         if (t == NULL)
             continue;
-        slot_make(s, t->dtype, &t->shape, c->forms == NULL ? NULL : c->forms->in[i], poison);
+        slot_make(s, t->dtype, &t->shape, c->layouts == NULL ? NULL : c->layouts->in[i], poison);
         slot_put(s, t);
         if (i == c->in_place)
             s->arg.data = m->outs[0]->data;
@@ -173,7 +174,8 @@ static void add_result(buffers *b, const slot *s)
         fail("cannot keep a result: %s", ot_error_message());
         exit(1);
     }
-    ot__form_convert(t->data, NULL, s->arg.data, s->arg.form, &t->shape, ot_dtype_size(t->dtype));
+    ot__layout_convert(t->data, NULL, s->arg.data, s->arg.layout, &t->shape,
+                       ot_dtype_size(t->dtype));
     b->tensor[b->n++] = t;
 }
 
@@ -189,7 +191,7 @@ static void check_unchanged(const call *c, const slot *s, int i)
     const ot_tensor *t = input_of(c, i);
     slot again;
 
-    slot_make(&again, t->dtype, &t->shape, s->arg.form, s->memory.poison);
+    slot_make(&again, t->dtype, &t->shape, s->arg.layout, s->memory.poison);
     slot_put(&again, t);
     if (memcmp(again.arg.data, guarded_data(&s->memory), s->memory.n_bytes) != 0)
         fail("kernel '%s' writes to input %d", c->kernel->name, i);
@@ -244,7 +246,7 @@ static ot_status run_prepared(const call *c, const ot_prep *p, const int *first,
                                   .scratch = guarded_data(&m->scratch),
                                   .step = &step,
                                   .n_threads = p->n_threads,
-                                  .adds = c->sums == NULL ? 0 : c->kernel->adds});
+                                  .accumulates = c->sums == NULL ? 0 : c->kernel->accumulates});
     collect(c, m, b);
     memory_deinit(m);
     free(m);
@@ -265,7 +267,7 @@ void preparation_make(preparation *q, const call *c)
         q->arg[i] = (ot_arg){.dtype = t->dtype,
                              .shape = t->shape,
                              .count = ot_tensor_count(t),
-                             .form = c->forms == NULL ? NULL : c->forms->in[i]};
+                             .layout = c->layouts == NULL ? NULL : c->layouts->in[i]};
         q->in[i] = &q->arg[i];
         q->constant[i] = node->inputs[i]->constant == NULL ? NULL : t->data;
     }
@@ -278,7 +280,7 @@ void preparation_make(preparation *q, const call *c)
             continue;
         *arg = (ot_arg){.dtype = y->dtype,
                         .shape = y->shape,
-                        .form = c->forms == NULL ? NULL : c->forms->out[i]};
+                        .layout = c->layouts == NULL ? NULL : c->layouts->out[i]};
         ot__shape_count(&y->shape, &arg->count);
         q->out[i] = arg;
     }

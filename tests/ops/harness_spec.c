@@ -182,12 +182,12 @@ static void fill_others(inputs *in, int i, ot__rng_key key)
                                (s->high - s->low + 1.0)));
 }
 
-static int count_texts(const char *const *texts)
+static int count_strings(const char *const *strings)
 {
     int n = 0;
 
     for (int i = 0; i < OT_CASE_MAX_PORTS; i++)
-        if (texts[i] != NULL)
+        if (strings[i] != NULL)
             n = i + 1;
     return n;
 }
@@ -197,7 +197,7 @@ ot_status inputs_make(const ot_op_case *c, inputs *out)
     const ot__rng_key key = {hash(c->name), hash(c->in[0])};
 
     memset(out, 0, sizeof(*out));
-    out->n = count_texts(c->in);
+    out->n = count_strings(c->in);
     for (int i = 0; i < out->n; i++) {
         spec *s = &out->spec[i];
 

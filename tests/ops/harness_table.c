@@ -75,8 +75,8 @@ static bool is_left_out(const ot_kernel *kernel)
     return !OT_WITH_ONEDNN && (kernel->flags & OT_KERNEL_LIBRARY) != 0;
 }
 
-// Elements of cases are numbers: entries for texts have tests of their own.
-static bool takes_texts(const ot_op_def *op, const ot_kernel *kernel)
+// Elements of cases are numbers: entries for strings have tests of their own.
+static bool takes_strings(const ot_op_def *op, const ot_kernel *kernel)
 {
     uint64_t set;
 
@@ -89,16 +89,17 @@ static bool takes_texts(const ot_op_def *op, const ot_kernel *kernel)
     return false;
 }
 
-// Every kernel that takes forms has been offered some, if the operator's cases run kernels at all.
+// Every kernel that takes layouts has been offered some, if the operator's cases run kernels at
+// all.
 static void check_formed(const ot_op_def *op, const char *name, const ot_op_test *test)
 {
     if (op->kernels == NULL || test->cases->name == NULL)
         return;
     for (const ot_kernel *k = op->kernels; k->name != NULL; k++)
-        if ((k->forms != NULL || (op->flags & OT_OP_ANY_LAYOUT) != 0) && !is_left_out(k) &&
-            !takes_texts(op, k) && !was_offered_forms(k))
-            fail("%s %d: no case tries kernel '%s' on another form than row-major", name, op->since,
-                 k->name);
+        if ((k->layouts != NULL || (op->flags & OT_OP_ANY_LAYOUT) != 0) && !is_left_out(k) &&
+            !takes_strings(op, k) && !was_offered_layouts(k))
+            fail("%s %d: no case tries kernel '%s' on another layout than row-major", name,
+                 op->since, k->name);
 }
 
 void check_table(ot_op_test *tests)

@@ -491,7 +491,7 @@ class TextsTest(NetworkTest):
             self.assertAlmostEqual(float(module.eval()(texts, target)), 9.166667, places=5)
         w = np.arange(6).reshape(3, 2)
         np.testing.assert_allclose(state.parameters["w"].grad, w / 3, atol=1e-6)
-        with self.assertRaisesRegex(RuntimeError, "expected texts"):
+        with self.assertRaisesRegex(RuntimeError, "expected strings"):
             module(target, target)
 
 

@@ -63,7 +63,7 @@ class InferenceTest(unittest.TestCase):
             with self.subTest(given):
                 self.assertEqual(session.run(None, {"s": given})[0].tolist(), expected)
         for given, error, text in (
-            (np.array([1.0, 2.0]), RuntimeError, "input 's' is an array of float64, expected texts"),
+            (np.array([1.0, 2.0]), RuntimeError, "input 's' is an array of float64, expected strings"),
             (np.array([["a"]]), RuntimeError, "input 's' has 2 axes|shape"),
             (np.array("a"), RuntimeError, "input 's' has 0 axes|shape"),
             (OrtValue.ortvalue_from_numpy(np.zeros(2, np.int64)), RuntimeError, "'s' is i64, expected string"),
@@ -83,7 +83,7 @@ class InferenceTest(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 session.run(names, feed)
-        with self.assertRaisesRegex(TypeError, "texts must become numbers"):
+        with self.assertRaisesRegex(TypeError, "strings must become numbers"):
             session.run(None, {"x": np.array([["a", "b", "c"]])})
         with self.assertRaises(OSError):
             InferenceSession("/no/such.onnx")

@@ -180,7 +180,7 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     options.epochs = plan->epochs;
     options.max_steps = plan->max_steps;
     options.accumulation = plan->accumulation > 0 ? plan->accumulation : ACCUMULATION;
-    options.checkpoint_folder = plan->has_no_folder ? NULL : folder;
+    options.checkpoint_dir = plan->has_no_folder ? NULL : folder;
     options.overwrite = plan->overwrite;
     options.save_every = plan->save_every;
     options.patience = plan->patience;

@@ -110,7 +110,7 @@ ot_status ot__origins_find(const ot__origins *o, const ot_value *value, ot__orig
 
 // ---- modules ----
 
-enum { MAX_SCOPES = 4096 }; // longer texts say nothing
+enum { MAX_SCOPES = 4096 }; // longer strings say nothing
 
 typedef struct scope_path {
     const char *const *modules;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/dnnl_program.h"
+#include "kernels/dnnl_primitives.h"
 
 enum { SPATIAL = 2, MAX_SPATIAL = 3, TYPICAL_BATCH = 16 };
 // Chunks of a batch, and how many times the images the sums of all chunks may be, beyond the least.
 enum { CHUNKS_MIN = 4, CHUNKS_MAX = 16, SUM_SHARE = 2 };
 
-// ---- forms ----
+// ---- layouts ----
 
 // Channels that stand together in oneDNN's fastest kernels here; 1: it has none with blocks.
 static int channel_block(void)
@@ -28,27 +28,28 @@ static bool is_blocked(const ot__dnnl_conv *c, int64_t channels, int block)
     return channels / c->groups % block == 0;
 }
 
-void ot__dnnl_conv_forms(const ot__dnnl_conv *c, const ot_form **x_form, const ot_form **y_form)
+void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
+                           const ot_layout **y_layout)
 {
     const int block = channel_block(), ndim = c->x->ndim;
     const bool few = c->groups == 1 && (c->x->dim[1] == 1 || c->x->dim[1] == 3);
 
-    *x_form = *y_form = NULL;
+    *x_layout = *y_layout = NULL;
     if (block == 1)
         return;
-    *x_form = *y_form = ot__form_channels_last(ndim);
+    *x_layout = *y_layout = ot__layout_channels_last(ndim);
     if (!is_blocked(c, c->y->dim[1], block) || (!few && !is_blocked(c, c->x->dim[1], block)))
         return;
     // The kernels for the first layer of image models read colours row-major.
-    *x_form = few ? NULL : ot__form_blocked(ndim, block);
-    *y_form = ot__form_blocked(ndim, block);
+    *x_layout = few ? NULL : ot__layout_blocked(ndim, block);
+    *y_layout = ot__layout_blocked(ndim, block);
 }
 
 // ---- descriptions ----
 
 // Everything that the primitives of one problem are made from.
 typedef struct conv_parts {
-    dnnl_memory_desc_t x, y, b, w_any, w; // w: in the form it comes in
+    dnnl_memory_desc_t x, y, b, w_any, w; // w: in the layout it comes in
     dnnl_dims_t strides, dilations, pads, pads_end;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr, plain_attr;
@@ -129,10 +130,10 @@ static dnnl_status_t describe_conv(const ot__dnnl_conv *c, int64_t n_chunks, con
     OT__DNNL_TRY(ot__dnnl_engine(&p->engine));
     OT__DNNL_TRY(ot__dnnl_attr(c->relu, &p->attr));
     OT__DNNL_TRY(ot__dnnl_attr(false, &p->plain_attr));
-    OT__DNNL_TRY(ot__dnnl_md(&p->x, &x, c->x_form));
-    OT__DNNL_TRY(ot__dnnl_md(&p->y, &y, c->y_form));
+    OT__DNNL_TRY(ot__dnnl_md(&p->x, &x, c->x_layout));
+    OT__DNNL_TRY(ot__dnnl_md(&p->y, &y, c->y_layout));
     OT__DNNL_TRY(ot__dnnl_md(&p->b, &bias, NULL));
-    OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->w, c->groups, c->w_form));
+    OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->w, c->groups, c->w_layout));
     OT__DNNL_TRY(ot__dnnl_weights_any(&p->w_any, c->w, c->groups));
     describe_window(c, p);
     forward = convolution_of(p, OT__DNNL_FORWARD, c->has_bias);
@@ -192,13 +193,14 @@ static int64_t chunks_of_sums(const ot__dnnl_conv *c)
 
 // ---- programs ----
 
-static dnnl_status_t add_conv(ot__dnnl_program *out, const conv_parts *p, dnnl_primitive_desc_t pd)
+static dnnl_status_t add_conv(ot__dnnl_primitives *out, const conv_parts *p,
+                              dnnl_primitive_desc_t pd)
 {
     return p->n_chunks > 0 ? ot__dnnl_add_chunks(out, pd, p->n_chunks) : ot__dnnl_add(out, pd);
 }
 
 // Images of `md`, in a slot.
-static dnnl_status_t add_images(ot__dnnl_program *out, int arg, const dnnl_memory_desc_t *md,
+static dnnl_status_t add_images(ot__dnnl_primitives *out, int arg, const dnnl_memory_desc_t *md,
                                 int slot)
 {
     const size_t n_bytes = dnnl_memory_desc_get_size(ot__md_of(md));
@@ -206,7 +208,8 @@ static dnnl_status_t add_images(ot__dnnl_program *out, int arg, const dnnl_memor
     return ot__dnnl_arg(out, arg, ot__md_of(md), OT__DNNL_SLOT_CHUNKS(slot, n_bytes));
 }
 
-static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, const conv_parts *p)
+static dnnl_status_t add_forward(ot__dnnl_primitives *out, const ot__dnnl_conv *c,
+                                 const conv_parts *p)
 {
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
@@ -221,7 +224,7 @@ static dnnl_status_t add_forward(ot__dnnl_program *out, const ot__dnnl_conv *c, 
     return add_images(out, DNNL_ARG_DST, &p->y, OT__DNNL_CONV_Y);
 }
 
-static dnnl_status_t add_dx_primitive(ot__dnnl_program *out, const conv_parts *p,
+static dnnl_status_t add_dx_primitive(ot__dnnl_primitives *out, const conv_parts *p,
                                       dnnl_primitive_desc_t pd)
 {
     const ot__md w = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
@@ -234,7 +237,7 @@ static dnnl_status_t add_dx_primitive(ot__dnnl_program *out, const conv_parts *p
     return add_images(out, DNNL_ARG_DIFF_SRC, &p->x, OT__DNNL_CONV_GRAD_DX);
 }
 
-static dnnl_status_t add_dx(ot__dnnl_program *out, const conv_parts *p)
+static dnnl_status_t add_dx(ot__dnnl_primitives *out, const conv_parts *p)
 {
     const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_DATA, false);
     dnnl_primitive_desc_t pd = NULL;
@@ -247,7 +250,7 @@ static dnnl_status_t add_dx(ot__dnnl_program *out, const conv_parts *p)
 }
 
 // Where a primitive leaves a gradient of weights, and whether that is where it is wanted.
-static ot__dnnl_place place_of_sums(ot__dnnl_program *out, const conv_parts *p, size_t n_bytes,
+static ot__dnnl_place place_of_sums(ot__dnnl_primitives *out, const conv_parts *p, size_t n_bytes,
                                     int slot, bool is_final)
 {
     if (p->n_chunks > 1)
@@ -256,14 +259,14 @@ static ot__dnnl_place place_of_sums(ot__dnnl_program *out, const conv_parts *p, 
 }
 
 // From where the primitive left `n_bytes` at `from` to slot `slot`, the chunks added up.
-static dnnl_status_t add_sums(ot__dnnl_program *out, const conv_parts *p, ot__dnnl_place from,
+static dnnl_status_t add_sums(ot__dnnl_primitives *out, const conv_parts *p, ot__dnnl_place from,
                               size_t n_bytes, ot__dnnl_place to)
 {
     return p->n_chunks > 1 ? ot__dnnl_add_sum(out, from, p->n_chunks, n_bytes, to) : dnnl_success;
 }
 
-// dw is made where it is wanted when the primitive writes the form that w has, else in scratch.
-static dnnl_status_t add_dw_primitive(ot__dnnl_program *out, const conv_parts *p,
+// dw is made where it is wanted when the primitive writes the layout that w has, else in scratch.
+static dnnl_status_t add_dw_primitive(ot__dnnl_primitives *out, const conv_parts *p,
                                       dnnl_primitive_desc_t pd, bool wants_dw, bool wants_db)
 {
     const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
@@ -290,7 +293,7 @@ static dnnl_status_t add_dw_primitive(ot__dnnl_program *out, const conv_parts *p
     return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, w, dw_slot);
 }
 
-static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, bool wants_dw,
+static dnnl_status_t add_dw(ot__dnnl_primitives *out, const conv_parts *p, bool wants_dw,
                             bool wants_db)
 {
     const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, wants_db);
@@ -303,7 +306,7 @@ static dnnl_status_t add_dw(ot__dnnl_program *out, const conv_parts *p, bool wan
     return st;
 }
 
-static dnnl_status_t build_forward(ot__dnnl_program *out, const ot__dnnl_conv *c)
+static dnnl_status_t build_forward(ot__dnnl_primitives *out, const ot__dnnl_conv *c)
 {
     conv_parts p = {.attr = NULL};
     dnnl_status_t st;
@@ -317,7 +320,7 @@ static dnnl_status_t build_forward(ot__dnnl_program *out, const ot__dnnl_conv *c
     return st;
 }
 
-static dnnl_status_t build_dx(ot__dnnl_program *out, const ot__dnnl_conv *c)
+static dnnl_status_t build_dx(ot__dnnl_primitives *out, const ot__dnnl_conv *c)
 {
     conv_parts p = {.attr = NULL};
     dnnl_status_t st;
@@ -332,7 +335,7 @@ static dnnl_status_t build_dx(ot__dnnl_program *out, const ot__dnnl_conv *c)
     return st;
 }
 
-static dnnl_status_t build_dw(ot__dnnl_program *out, const ot__dnnl_conv *c, bool wants_dw,
+static dnnl_status_t build_dw(ot__dnnl_primitives *out, const ot__dnnl_conv *c, bool wants_dw,
                               bool wants_db)
 {
     conv_parts p = {.attr = NULL};
@@ -347,7 +350,7 @@ static dnnl_status_t build_dw(ot__dnnl_program *out, const ot__dnnl_conv *c, boo
     return st;
 }
 
-static ot_status finish_conv(dnnl_status_t st, ot__dnnl_program **out)
+static ot_status finish_conv(dnnl_status_t st, ot__dnnl_primitives **out)
 {
     if (st != dnnl_success) {
         ot__dnnl_destroy(*out);
@@ -356,7 +359,7 @@ static ot_status finish_conv(dnnl_status_t st, ot__dnnl_program **out)
     return ot__dnnl_error(st, "convolution");
 }
 
-ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
+ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out)
 {
     *out = ot__alloc_zero(1, sizeof **out);
     if (*out == NULL)
@@ -365,7 +368,7 @@ ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_program **out)
 }
 
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
-                                    bool wants_db, ot__dnnl_program **out)
+                                    bool wants_db, ot__dnnl_primitives **out)
 {
     dnnl_status_t st = dnnl_success;
 
@@ -379,47 +382,47 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
     return finish_conv(st, out);
 }
 
-// ---- the form of weights ----
+// ---- the layout of weights ----
 
-static const ot_form *agreed_form(const ot__dnnl_conv *c, const conv_parts *p)
+static const ot_layout *agreed_layout(const ot__dnnl_conv *c, const conv_parts *p)
 {
     const ot__dnnl_convolution gradient = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, false);
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
     dnnl_primitive_desc_t pd = NULL;
-    const ot_form *form = NULL;
+    const ot_layout *layout = NULL;
 
     if (describe_primitive(p, &gradient, p->plain_attr, &pd) != dnnl_success)
         return NULL;
     if (dnnl_memory_desc_equal(w, dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0)))
-        form = ot__dnnl_weights_form(w, c->w, c->groups);
+        layout = ot__dnnl_weights_layout(w, c->w, c->groups);
     dnnl_primitive_desc_destroy(pd);
-    return form;
+    return layout;
 }
 
-const ot_form *ot__dnnl_conv_weights_form(const ot__dnnl_conv *c)
+const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c)
 {
     ot_shape x = *c->x, y = *c->y;
     ot__dnnl_conv typical = *c;
     conv_parts p = {.attr = NULL};
-    const ot_form *form = NULL;
+    const ot_layout *layout = NULL;
 
     x.dim[0] = y.dim[0] = TYPICAL_BATCH;
     typical.x = &x;
     typical.y = &y;
-    typical.w_form = NULL;
+    typical.w_layout = NULL;
     ot__forks_hold();
     if (describe_conv(&typical, 0, &p) == dnnl_success)
-        form = agreed_form(&typical, &p);
+        layout = agreed_layout(&typical, &p);
     forget(&p);
     ot__forks_release();
-    return form;
+    return layout;
 }
 
 bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c)
 {
     dnnl_memory_desc_t md;
 
-    if (ot__dnnl_weights_md(&md, c->w, c->groups, c->w_form) != dnnl_success)
+    if (ot__dnnl_weights_md(&md, c->w, c->groups, c->w_layout) != dnnl_success)
         return false;
     ot__md_release(&md);
     return true;

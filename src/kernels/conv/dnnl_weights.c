@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of weights that oneDNN's convolutions want, as forms of ours.
-#include "kernels/dnnl_program.h"
+// The layouts of weights that oneDNN's convolutions want, as layouts of ours.
+#include "kernels/dnnl_primitives.h"
 
 enum { FIRST_NDIM = 3, N_NDIM = 3, OUT = 0, IN = 1 };
 
@@ -20,42 +20,42 @@ enum { FIRST_NDIM = 3, N_NDIM = 3, OUT = 0, IN = 1 };
 // Weights (m, c / groups, kernel ...) of 3 to 5 axes. With groups oneDNN counts them as an axis of
 // their own, which makes no difference to where an element lies as long as blocks do not span
 // groups.
-typedef struct weights_form {
-    ot_form form[N_NDIM];
+typedef struct weights_layout {
+    ot_layout layout[N_NDIM];
     dnnl_format_tag_t tag[N_NDIM], grouped[N_NDIM]; // 0: none
-} weights_form;
+} weights_layout;
 
-static const weights_form known[] = {
+static const weights_layout known[] = {
     // blocks of input channels, each element a block of output channels
-    {.form = {FORM_3(.n_blocks = 2, .block = {{IN, 16}, {OUT, 16}}),
-              FORM_4(.n_blocks = 2, .block = {{IN, 16}, {OUT, 16}}),
-              FORM_5(.n_blocks = 2, .block = {{IN, 16}, {OUT, 16}})},
+    {.layout = {FORM_3(.n_blocks = 2, .block = {{IN, 16}, {OUT, 16}}),
+                FORM_4(.n_blocks = 2, .block = {{IN, 16}, {OUT, 16}}),
+                FORM_5(.n_blocks = 2, .block = {{IN, 16}, {OUT, 16}})},
      .tag = {dnnl_OIw16i16o, dnnl_OIhw16i16o, dnnl_OIdhw16i16o},
      .grouped = {dnnl_gOIw16i16o, dnnl_gOIhw16i16o, dnnl_gOIdhw16i16o}},
-    {.form = {FORM_3(.n_blocks = 2, .block = {{IN, 8}, {OUT, 8}}),
-              FORM_4(.n_blocks = 2, .block = {{IN, 8}, {OUT, 8}}),
-              FORM_5(.n_blocks = 2, .block = {{IN, 8}, {OUT, 8}})},
+    {.layout = {FORM_3(.n_blocks = 2, .block = {{IN, 8}, {OUT, 8}}),
+                FORM_4(.n_blocks = 2, .block = {{IN, 8}, {OUT, 8}}),
+                FORM_5(.n_blocks = 2, .block = {{IN, 8}, {OUT, 8}})},
      .tag = {dnnl_OIw8i8o, dnnl_OIhw8i8o, dnnl_OIdhw8i8o},
      .grouped = {dnnl_gOIw8i8o, dnnl_gOIhw8i8o, dnnl_gOIdhw8i8o}},
     // the first layer of image models: few input channels, innermost but for the block
-    {.form = {{.ndim = 3, .order = {0, 2, 1}, .n_blocks = 1, .block = {{OUT, 16}}},
-              {.ndim = 4, .order = {0, 2, 3, 1}, .n_blocks = 1, .block = {{OUT, 16}}},
-              {.ndim = 5, .order = {0, 2, 3, 4, 1}, .n_blocks = 1, .block = {{OUT, 16}}}},
+    {.layout = {{.ndim = 3, .order = {0, 2, 1}, .n_blocks = 1, .block = {{OUT, 16}}},
+                {.ndim = 4, .order = {0, 2, 3, 1}, .n_blocks = 1, .block = {{OUT, 16}}},
+                {.ndim = 5, .order = {0, 2, 3, 4, 1}, .n_blocks = 1, .block = {{OUT, 16}}}},
      .tag = {dnnl_Owi16o, dnnl_Ohwi16o, dnnl_Odhwi16o},
      .grouped = {dnnl_gOwi16o, dnnl_gOhwi16o, dnnl_gOdhwi16o}},
-    {.form = {{.ndim = 3, .order = {0, 2, 1}, .n_blocks = 1, .block = {{OUT, 8}}},
-              {.ndim = 4, .order = {0, 2, 3, 1}, .n_blocks = 1, .block = {{OUT, 8}}},
-              {.ndim = 5, .order = {0, 2, 3, 4, 1}, .n_blocks = 1, .block = {{OUT, 8}}}},
+    {.layout = {{.ndim = 3, .order = {0, 2, 1}, .n_blocks = 1, .block = {{OUT, 8}}},
+                {.ndim = 4, .order = {0, 2, 3, 1}, .n_blocks = 1, .block = {{OUT, 8}}},
+                {.ndim = 5, .order = {0, 2, 3, 4, 1}, .n_blocks = 1, .block = {{OUT, 8}}}},
      .tag = {dnnl_Owi8o, dnnl_Ohwi8o, dnnl_Odhwi8o},
      .grouped = {dnnl_gOwi8o, dnnl_gOhwi8o, dnnl_gOdhwi8o}},
     // one channel a group: blocks of groups
-    {.form = {FORM_3(.n_blocks = 1, .block = {{OUT, 16}}),
-              FORM_4(.n_blocks = 1, .block = {{OUT, 16}}),
-              FORM_5(.n_blocks = 1, .block = {{OUT, 16}})},
+    {.layout = {FORM_3(.n_blocks = 1, .block = {{OUT, 16}}),
+                FORM_4(.n_blocks = 1, .block = {{OUT, 16}}),
+                FORM_5(.n_blocks = 1, .block = {{OUT, 16}})},
      .grouped = {dnnl_Goiw16g, dnnl_Goihw16g, dnnl_Goidhw16g}},
-    {.form = {FORM_3(.n_blocks = 1, .block = {{OUT, 8}}),
-              FORM_4(.n_blocks = 1, .block = {{OUT, 8}}),
-              FORM_5(.n_blocks = 1, .block = {{OUT, 8}})},
+    {.layout = {FORM_3(.n_blocks = 1, .block = {{OUT, 8}}),
+                FORM_4(.n_blocks = 1, .block = {{OUT, 8}}),
+                FORM_5(.n_blocks = 1, .block = {{OUT, 8}})},
      .grouped = {dnnl_Goiw8g, dnnl_Goihw8g}},
 };
 
@@ -79,7 +79,7 @@ dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, in
     return ot__md_tagged(md, ndim, dims, dnnl_format_tag_any);
 }
 
-// The description of known form `i`; not there when blocks would need padding.
+// The description of known layout `i`; not there when blocks would need padding.
 static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
                                       size_t i)
 {
@@ -90,7 +90,7 @@ static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w,
     const int ndim = dims_of(w, groups, dims);
     dnnl_status_t st;
 
-    if (tag == dnnl_format_tag_undef || !ot__form_fits(&known[i].form[row], w) ||
+    if (tag == dnnl_format_tag_undef || !ot__layout_fits(&known[i].layout[row], w) ||
         !ot__shape_count(w, &count))
         return dnnl_unimplemented;
     st = ot__md_tagged(md, ndim, dims, tag);
@@ -103,21 +103,21 @@ static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w,
 }
 
 dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
-                                  const ot_form *form)
+                                  const ot_layout *layout)
 {
     static const dnnl_format_tag_t plain[] = {dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
     dnnl_dims_t dims;
     const int ndim = dims_of(w, groups, dims);
 
-    if (form == NULL)
+    if (layout == NULL)
         return ot__md_tagged(md, ndim, dims, plain[ndim - FIRST_NDIM]);
     for (size_t i = 0; i < OT_COUNT(known); i++)
-        if (ot__form_equal(form, &known[i].form[w->ndim - FIRST_NDIM]))
+        if (ot__layout_equal(layout, &known[i].layout[w->ndim - FIRST_NDIM]))
             return describe_weights(md, w, groups, i);
     return dnnl_unimplemented;
 }
 
-const ot_form *ot__dnnl_weights_form(ot__md wanted, const ot_shape *w, int64_t groups)
+const ot_layout *ot__dnnl_weights_layout(ot__md wanted, const ot_shape *w, int64_t groups)
 {
     for (size_t i = 0; i < OT_COUNT(known); i++) {
         dnnl_memory_desc_t md;
@@ -128,7 +128,7 @@ const ot_form *ot__dnnl_weights_form(ot__md wanted, const ot_shape *w, int64_t g
         same = dnnl_memory_desc_equal(ot__md_of(&md), wanted) != 0;
         ot__md_release(&md);
         if (same)
-            return &known[i].form[w->ndim - FIRST_NDIM];
+            return &known[i].layout[w->ndim - FIRST_NDIM];
     }
     return NULL;
 }

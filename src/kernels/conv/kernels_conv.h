@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: sliding windows, and convolution over them. Only kernels.h
+// Part of the interface of `kernels`: sliding windows, and convolution over them. Only kernels.h
 // includes this.
 #ifndef OT_KERNELS_KERNELS_CONV_H
 #define OT_KERNELS_KERNELS_CONV_H
@@ -33,10 +33,10 @@ typedef struct ot__conv {
      * c_in) or NULL */                                                                            \
     void ot__ref_conv_dx_##suffix(T *dx, const T *dy, const T *w, const T *b, const ot__conv *p,   \
                                   T *columns);                                                     \
-    /* adds: to what is in dw or db */                                                             \
+    /* accumulates: to what is in dw or db */                                                      \
     void ot__ref_conv_dw_##suffix(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns,   \
-                                  bool adds);                                                      \
-    void ot__ref_conv_db_##suffix(T *db, const T *dy, const ot__conv *p, bool adds);
+                                  bool accumulates);                                               \
+    void ot__ref_conv_db_##suffix(T *db, const T *dy, const ot__conv *p, bool accumulates);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 

@@ -90,7 +90,8 @@ void FN(ot__ref_conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__c
     }
 }
 
-void FN(ot__ref_conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns, bool adds)
+void FN(ot__ref_conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *columns,
+                         bool accumulates)
 {
     const ot__window *window = &p->window;
     const int64_t n_inner = p->c_in * window->n_kernel;
@@ -108,19 +109,20 @@ void FN(ot__ref_conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *c
         T *to = dw + i % p->groups * p->c_out * n_inner;
         FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
         FN(ot__ref_gemm)
-        (to, dy + i * p->c_out * window->n_out, columns, NULL, &product, adds || i >= p->groups);
+        (to, dy + i * p->c_out * window->n_out, columns, NULL, &product,
+         accumulates || i >= p->groups);
     }
-    for (int64_t k = 0; p->batch == 0 && !adds && k < p->groups * p->c_out * n_inner; k++)
+    for (int64_t k = 0; p->batch == 0 && !accumulates && k < p->groups * p->c_out * n_inner; k++)
         dw[k] = 0;
 }
 
-void FN(ot__ref_conv_db)(T *db, const T *dy, const ot__conv *p, bool adds)
+void FN(ot__ref_conv_db)(T *db, const T *dy, const ot__conv *p, bool accumulates)
 {
     const int64_t n_channels = p->groups * p->c_out, n_out = p->window.n_out;
 
 #pragma omp parallel for schedule(static) if (p->batch * n_channels * n_out > OT_PAR_MIN)
     for (int64_t c = 0; c < n_channels; c++) {
-        double sum = adds ? (double)db[c] : 0;
+        double sum = accumulates ? (double)db[c] : 0;
         for (int64_t i = 0; i < p->batch; i++)
             for (int64_t o = 0; o < n_out; o++)
                 sum += (double)dy[(i * n_channels + c) * n_out + o];

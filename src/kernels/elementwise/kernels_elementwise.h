@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: elementwise loops. Only kernels.h includes this.
+// Part of the interface of `kernels`: elementwise loops. Only kernels.h includes this.
 //
 // A tile computes y[k] = f(x[0][k], x[1][k], ...) for k in 0..n-1, all contiguous; y may be any x.
 // There are OT__TILE_INPUTS entries in x, NULL where there is no operand.
@@ -29,7 +29,7 @@ typedef struct ot__tiles {
 #define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)
 #include "kernels/elementwise/tiles.def"
 
-// f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c), and those without a vector form.
+// f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c), and those without vector code.
 #define OT_TILE(name) OT_TILE_FUNCTION_F64(ot__ref_##name##_f64)
 #define OT_TILE_LIBRARY(name) OT_TILE(name)
 #include "kernels/elementwise/tiles.def"

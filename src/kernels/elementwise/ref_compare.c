@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of every numeric element type, and of texts.
+// Comparisons of every numeric element type, and of strings.
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@
 #include "ref_compare.tmpl.h"
 
 // Texts have an equality, and no order in ONNX.
-static void equal_texts(void *to, const void *x0, const void *x1, int64_t n)
+static void equal_strings(void *to, const void *x0, const void *x1, int64_t n)
 {
     const ot__bytes *a = x0, *b = x1;
     uint8_t *y = to;
@@ -49,8 +49,8 @@ static void equal_texts(void *to, const void *x0, const void *x1, int64_t n)
                (a[k].size == 0 || memcmp(a[k].data, b[k].data, a[k].size) == 0);
 }
 
-static const ot__pair_function compare_functions_texts[OT__N_COMPARISONS] = {[OT__COMPARE_equal] =
-                                                                                 equal_texts};
+static const ot__pair_function compare_functions_strings[OT__N_COMPARISONS] = {[OT__COMPARE_equal] =
+                                                                                   equal_strings};
 
 ot__pair_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype)
 {
@@ -64,7 +64,7 @@ ot__pair_function ot__ref_compare_find(ot__comparison comparison, ot_dtype dtype
         {OT_U8, compare_functions_u8},   {OT_U16, compare_functions_u16},
         {OT_U32, compare_functions_u32}, {OT_U64, compare_functions_u64},
         {OT_F16, compare_functions_f16}, {OT_BF16, compare_functions_bf16},
-        {OT_BOOL, compare_functions_u8}, {OT_STRING, compare_functions_texts},
+        {OT_BOOL, compare_functions_u8}, {OT_STRING, compare_functions_strings},
     };
 
     for (size_t i = 0; i < OT_COUNT(table); i++)

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/dnnl_program.h"
+#include "kernels/dnnl_primitives.h"
 
-static bool knows(const ot_shape *shape, const ot_form *form)
+static bool knows(const ot_shape *shape, const ot_layout *layout)
 {
     dnnl_memory_desc_t md = {0};
-    const bool known = ot__dnnl_md(&md, shape, form) == dnnl_success;
+    const bool known = ot__dnnl_md(&md, shape, layout) == dnnl_success;
 
     if (known)
         ot__md_release(&md);
     return known;
 }
 
-bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_form *from, const ot_form *to)
+bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_layout *from, const ot_layout *to)
 {
     return knows(shape, from) && knows(shape, to);
 }
 
-ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_form *from, const ot_form *to,
-                                  ot__dnnl_program **out)
+ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from, const ot_layout *to,
+                                  ot__dnnl_primitives **out)
 {
     dnnl_memory_desc_t x = {0}, y = {0};
     dnnl_status_t st;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: normalisation. Only kernels.h includes this.
+// Part of the interface of `kernels`: normalisation. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_NORM_H
 #define OT_KERNELS_KERNELS_NORM_H
 
 #include "kernels/kernels_nn.h"
 
-// ---- channels.c, simd_norm.c: batch normalisation in f32 on any form ----
+// ---- channels.c, simd_norm.c: batch normalisation in f32 on any layout ----
 
 // x[outer][blocks][inner][width] with channel = block * width + its place in the last axis: what
 // row-major, channels-last and blocked images have in common.
 typedef struct ot__channels {
     int64_t outer, blocks, inner, width;
 } ot__channels;
-// False for a form that is none of the three.
-bool ot__channels_of(const ot_shape *shape, const ot_form *form, ot__channels *c);
+// False for any other layout.
+bool ot__channels_of(const ot_shape *shape, const ot_layout *layout, ot__channels *c);
 
 // y = (x - mean) * factor + offset (+ z), then max(., 0) when relu. z NULL: none. y may be x or z.
 typedef struct ot__norm_apply {

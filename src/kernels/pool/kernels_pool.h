@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: pools. Only kernels.h includes this.
+// Part of the interface of `kernels`: pools. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_POOL_H
 #define OT_KERNELS_KERNELS_POOL_H
 
@@ -39,7 +39,7 @@ void ot__ref_max_pool_shorten(uint8_t *cells, int32_t *positions, const int64_t 
 bool ot__ref_max_pool_lengthen(int64_t *indices, const uint8_t *cells, const int32_t *positions,
                                const ot__pool *p);
 
-// ---- simd_pool.c: maximum pools in f32 on any form ----
+// ---- simd_pool.c: maximum pools in f32 on any layout ----
 
 // Where the maxima are that the first of equal ones wins, by the one that is not NULL.
 typedef struct ot__maxima {
@@ -48,7 +48,7 @@ typedef struct ot__maxima {
     uint8_t *cells;     // in the window, of at most 255; OT__NO_CELL: none
 } ot__maxima;
 
-// One table per instruction set; `c` is the pool's input, whose form y and the maxima have too.
+// One table per instruction set; `c` is the pool's input, whose layout y and the maxima have too.
 // Planes have at most INT32_MAX elements.
 typedef struct ot__pools {
     void (*max_pool)(float *y, const ot__maxima *at, const float *x, const ot__window *w,

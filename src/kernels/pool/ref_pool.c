@@ -49,7 +49,7 @@ static int64_t column_major(int64_t at, const ot__window *w)
     return rest / w->in[1] + w->in[0] * (rest % w->in[1] + w->in[1] * last);
 }
 
-// ---- short forms of indices ----
+// ---- short indices ----
 
 // Where window o starts along each axis; it may be in the padding.
 static void start_of(int64_t start[OT__WINDOW_AXES], int64_t o, const ot__window *w)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools in f32 on any form, compiled once per instruction set (OT_ISA): a lane is a channel.
+// Pools in f32 on any layout, compiled once per instruction set (OT_ISA): a lane is a channel.
 #include "kernels/kernels.h"
 
 #include <stdatomic.h>

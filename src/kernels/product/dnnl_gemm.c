@@ -2,7 +2,7 @@
 // Products by oneDNN's matmul, and where it is ahead of our own kernels.
 #include <string.h>
 
-#include "kernels/dnnl_program.h"
+#include "kernels/dnnl_primitives.h"
 
 enum { MAX_AXES = 3 }; // batches, rows, columns
 
@@ -104,11 +104,11 @@ static dnnl_status_t gemm_attr(const ot__dnnl_gemm *p, gemm_parts *parts)
     dnnl_status_t st;
 
     OT__DNNL_TRY(ot__dnnl_attr(p->after == OT__DNNL_GEMM_RELU, &parts->attr));
-    if (!p->adds && p->after != OT__DNNL_GEMM_ADD)
+    if (!p->accumulates && p->after != OT__DNNL_GEMM_ADD)
         return dnnl_success;
     OT__DNNL_TRY(dnnl_post_ops_create(&ops));
-    st = p->adds ? ot__dnnl_append_sum(ops)
-                 : dnnl_post_ops_append_binary(ops, dnnl_binary_add, ot__md_of(&parts->y));
+    st = p->accumulates ? ot__dnnl_append_sum(ops)
+                        : dnnl_post_ops_append_binary(ops, dnnl_binary_add, ot__md_of(&parts->y));
     if (st == dnnl_success)
         st = dnnl_primitive_attr_set_post_ops(parts->attr, ops);
     dnnl_post_ops_destroy(ops);
@@ -154,7 +154,7 @@ static void forget_gemm(gemm_parts *parts)
 
 // ---- the program ----
 
-static dnnl_status_t add_gemm(ot__dnnl_program *out, const ot__dnnl_gemm *p,
+static dnnl_status_t add_gemm(ot__dnnl_primitives *out, const ot__dnnl_gemm *p,
                               const gemm_parts *parts)
 {
     const ot__md b = dnnl_primitive_desc_query_md(parts->pd, dnnl_query_weights_md, 0);
@@ -174,7 +174,7 @@ static dnnl_status_t add_gemm(ot__dnnl_program *out, const ot__dnnl_gemm *p,
     return ot__dnnl_arg(out, DNNL_ARG_DST, ot__md_of(&parts->y), OT__DNNL_SLOT(OT__DNNL_GEMM_Y));
 }
 
-ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_program **out)
+ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out)
 {
     gemm_parts parts;
     dnnl_status_t st;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One block of y: at most BLOCK_M by BLOCK_N, all of k.
-static void FN(gemm_block)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool adds,
-                           int64_t i0, int64_t j0)
+static void FN(gemm_block)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g,
+                           bool accumulates, int64_t i0, int64_t j0)
 {
     const int64_t m = OT_MIN(g->m - i0, (int64_t)BLOCK_M), n = OT_MIN(g->n - j0, (int64_t)BLOCK_N);
     double sum[BLOCK_M][BLOCK_N] = {{0}};
@@ -24,13 +24,13 @@ static void FN(gemm_block)(T *y, const T *a, const T *b, const T *c, const ot__g
             double value = g->alpha * sum[i][j];
             if (c)
                 value += g->beta * (double)c[(i0 + i) * g->c_row + (j0 + j) * g->c_column];
-            if (adds)
+            if (accumulates)
                 value += (double)y[(i0 + i) * g->y_row + j0 + j];
             y[(i0 + i) * g->y_row + j0 + j] = (T)value;
         }
 }
 
-void FN(gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool adds)
+void FN(gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool accumulates)
 {
     const int64_t n_rows = (g->m + BLOCK_M - 1) / BLOCK_M,
                   n_columns = (g->n + BLOCK_N - 1) / BLOCK_N;
@@ -38,5 +38,5 @@ void FN(gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool 
 #pragma omp parallel for schedule(static) if (n_rows * n_columns > 8)
     for (int64_t block = 0; block < n_rows * n_columns; block++)
         FN(gemm_block)
-    (y, a, b, c, g, adds, block / n_columns * BLOCK_M, block % n_columns * BLOCK_N);
+    (y, a, b, c, g, accumulates, block / n_columns * BLOCK_M, block % n_columns * BLOCK_N);
 }

@@ -33,7 +33,7 @@ typedef struct target {
     float *y;
     int64_t y_row;
     float alpha;
-    bool adds;
+    bool accumulates;
 } target;
 
 // (rows, depth) * (depth, vectors) of copied operands. `a` has a_row floats between rows and a_k
@@ -69,7 +69,7 @@ OT_SIMD_INLINE void tile(const target *t, const float *a, const float *b, int64_
         float *y = t->y + i * t->y_row + v * LANES;
         ot__vector value = t->alpha * sum[i][v];
 
-        if (t->adds)
+        if (t->accumulates)
             value += ot__vector_load(y);
         ot__vector_store(y, value);
     }
@@ -220,14 +220,15 @@ static void copy_b(float *to, const float *b, const ot__gemm *g, int64_t column,
 
 // From a whole tile in `buffer` what belongs to y.
 static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
-                  int64_t columns, bool adds)
+                  int64_t columns, bool accumulates)
 {
     if (plan->y_column == 1) {
         for (int64_t i = 0; i < rows; i++)
             for (int64_t j = 0; j < columns; j++) {
                 float *to = y + i * plan->g.y_row + j;
 
-                *to = adds ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
+                *to =
+                    accumulates ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
             }
         return;
     }
@@ -235,14 +236,14 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
         for (int64_t i = 0; i < rows; i++) {
             float *to = y + i * plan->g.y_row + j * plan->y_column;
 
-            *to = adds ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
+            *to = accumulates ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
         }
 }
 
 // One row of tiles: `rows` rows of a against all copied panels of b.
 static void multiply_tile_row(const ot__gemm_plan *plan, const ot__gemm_part *part, float *y,
                               const float *a, const float *b, int64_t rows, int64_t depth,
-                              bool adds)
+                              bool accumulates)
 {
     float buffer[TILE_ROWS * TILE_COLUMNS];
     const bool by_rows = plan->g.a_column == 1;
@@ -253,12 +254,12 @@ static void multiply_tile_row(const ot__gemm_plan *plan, const ot__gemm_part *pa
         float *to = y + j * plan->y_column;
         const bool fits = plan->y_column == 1 && (columns == TILE_COLUMNS || columns == LANES);
         const target t = {fits ? to : buffer, fits ? plan->g.y_row : TILE_COLUMNS,
-                          (float)plan->g.alpha, fits && adds};
+                          (float)plan->g.alpha, fits && accumulates};
 
         (by_rows ? tile_rows : tile_columns)((int)rows, columns <= LANES ? 1 : TILE_VECTORS, &t, a,
                                              b, depth);
         if (!fits)
-            spill(plan, to, buffer, rows, columns, adds);
+            spill(plan, to, buffer, rows, columns, accumulates);
     }
 }
 
@@ -327,7 +328,7 @@ static void block(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot
 
             copy_a(a_copy, a, g, row, row_end - row, k, depth);
             multiply_tile_row(plan, part, data->y + row * g->y_row, a_copy, b_copy, row_end - row,
-                              depth, d > 0 || data->adds);
+                              depth, d > 0 || data->accumulates);
         }
     }
     finish_part(plan, data, part);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: quantising. Only kernels.h includes this.
+// Part of the interface of `kernels`: quantising. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_QUANTIZE_H
 #define OT_KERNELS_KERNELS_QUANTIZE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: recurrent layers, forward and back through time. Only kernels.h
-// includes this.
+// Part of the interface of `kernels`: recurrent layers, forward and back through time. Only
+// kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_RECURRENT_H
 #define OT_KERNELS_KERNELS_RECURRENT_H
 
@@ -48,7 +48,7 @@ typedef struct ot__recurrent {
 // behind the end of a sequence, as y is.
 #define OT_DECLARE(suffix, T)                                                                      \
     typedef struct ot__recurrent_math_##suffix {                                                   \
-        void (*product)(const void *context, T *y, const T *a, const T *b, bool adds,              \
+        void (*product)(const void *context, T *y, const T *a, const T *b, bool accumulates,       \
                         const ot__gemm *g);                                                        \
         void (*activate)(T * y, int64_t n, const ot__activation *f, double clip);                  \
         const void *context;                                                                       \

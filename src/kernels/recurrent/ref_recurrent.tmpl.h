@@ -8,11 +8,11 @@ static void FN(ot__ref_activate)(T *y, int64_t n, const ot__activation *f, doubl
         y[k] = (T)activated(clipped((double)y[k], clip), f);
 }
 
-static void FN(recurrent_product)(const void *context, T *y, const T *a, const T *b, bool adds,
-                                  const ot__gemm *g)
+static void FN(recurrent_product)(const void *context, T *y, const T *a, const T *b,
+                                  bool accumulates, const ot__gemm *g)
 {
     (void)context;
-    FN(ot__ref_gemm)(y, a, b, NULL, g, adds);
+    FN(ot__ref_gemm)(y, a, b, NULL, g, accumulates);
 }
 
 const FN(ot__recurrent_math) FN(ot__ref_recurrent_math) = {.product = FN(recurrent_product),
@@ -150,14 +150,14 @@ static void FN(reset_rows)(void *context, int64_t first, int64_t last)
 
 // y (batch, parts of the gates; rows y_row apart) [+]= a * r^T from `gate` on
 static void FN(state_product)(const FN(recurrent_pass) * s, T *y, int64_t y_row, const T *a,
-                              int64_t gate, int64_t n_gates, bool adds)
+                              int64_t gate, int64_t n_gates, bool accumulates)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
     const T *r = s->d->r + (s->direction * p->n_gates + gate) * n * n;
     const ot__gemm g = product_of_b_transposed(p->batch, n_gates * n, n, n, y_row);
 
-    s->math->product(s->math->context, y, a, r, adds, &g);
+    s->math->product(s->math->context, y, a, r, accumulates, &g);
 }
 
 static void FN(recurrent_step)(FN(recurrent_pass) * s)

@@ -170,14 +170,14 @@ static void FN(reset_rows_back)(void *context, int64_t first, int64_t last)
 
 // y (batch, hidden) [+]= a (batch, n_gates of hidden; rows a_row apart) * r from `gate` on
 static void FN(state_product_back)(const FN(recurrent_back) * s, T *y, const T *a, int64_t a_row,
-                                   int64_t gate, int64_t n_gates, bool adds)
+                                   int64_t gate, int64_t n_gates, bool accumulates)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
     const T *r = s->d->r + (s->direction * p->n_gates + gate) * n * n;
     const ot__gemm g = product_of(p->batch, n, n_gates * n, a_row, n);
 
-    s->math->product(s->math->context, y, a, r, adds, &g);
+    s->math->product(s->math->context, y, a, r, accumulates, &g);
 }
 
 static void FN(step_back)(FN(recurrent_back) * s)

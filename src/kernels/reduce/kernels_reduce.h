@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: reducing axes. Only kernels.h includes this.
+// Part of the interface of `kernels`: reducing axes. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_REDUCE_H
 #define OT_KERNELS_KERNELS_REDUCE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the face of `kernels`: vector code over contiguous rows in f32. Only kernels.h includes
-// this.
+// Part of the interface of `kernels`: vector code over contiguous rows in f32. Only kernels.h
+// includes this.
 #ifndef OT_KERNELS_KERNELS_ROWS_H
 #define OT_KERNELS_KERNELS_ROWS_H
 

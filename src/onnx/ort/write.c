@@ -53,7 +53,7 @@ static size_t ort_write_model(ot__ort_writer *w)
 
     ot__fb_patch(w->buf, fields[ORT_MODEL_OPSETS].position,
                  ot__ort_write_list(w, (size_t)m->n_opsets, write_opset, m->opsets));
-    ot__fb_write_texts(w->buf, fields, ORT_MODEL_SLOTS);
+    ot__fb_write_strings(w->buf, fields, ORT_MODEL_SLOTS);
     if (m->n_metadata > 0)
         ot__fb_patch(w->buf, fields[ORT_MODEL_METADATA].position,
                      ot__ort_write_list(w, (size_t)m->n_metadata, ort_write_metadata, m->metadata));

@@ -29,7 +29,7 @@ static size_t ort_write_extent(ot__ort_writer *w, const void *context, size_t i)
 
     if (is_number || symbol)
         ot__fb_patch(w->buf, fields[0].position, ot__fb_write_table(w->buf, value, 3));
-    ot__fb_write_texts(w->buf, fields, 2);
+    ot__fb_write_strings(w->buf, fields, 2);
     return position;
 }
 

@@ -119,7 +119,7 @@ enum {
     GRAPH_METADATA = 16,
 };
 
-static ot_status read_graph_texts(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
+static ot_status read_graph_strings(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
 {
     const uint64_t kept = OT_FIELD_BIT(GRAPH_NAME) | OT_FIELD_BIT(GRAPH_DOC);
     const uint64_t apart = OT_FIELD_BIT(GRAPH_NODE) | OT_FIELD_BIT(GRAPH_INITIALIZER) |
@@ -292,7 +292,7 @@ void ot__drop_initialized_inputs(ot_graph *graph)
 
 ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph)
 {
-    OT_TRY(read_graph_texts(reader, bytes, graph));
+    OT_TRY(read_graph_strings(reader, bytes, graph));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_INPUT, read_input));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_INITIALIZER, read_initializer));
     OT_TRY(read_all(reader, graph, bytes, GRAPH_SPARSE, read_sparse_initializer));

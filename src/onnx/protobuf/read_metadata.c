@@ -7,7 +7,7 @@
 
 enum { KEY = 1, VALUE = 2, MAX_ENTRIES = 1024 };
 
-// *out: NULL when the entry has none. The guard has seen to it that texts have no zero bytes.
+// *out: NULL when the entry has none. The guard has seen to it that strings have no zero bytes.
 static ot_status read_text(ot__reader *reader, ot__bytes entry, uint32_t number, const char **out)
 {
     ot__walk walk = ot__walk_over(entry);

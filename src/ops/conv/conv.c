@@ -135,7 +135,7 @@ static ot_status conv_prepare_ref(ot_prep *p)
 // ---- oneDNN; what is prepared as exact gives the same bits for any number of threads ----
 
 typedef struct dnnl_state {
-    ot__dnnl_program *program;
+    ot__dnnl_primitives *program;
 } dnnl_state;
 
 // What oneDNN is asked for; `geometry` keeps the numbers that it points to.
@@ -153,9 +153,9 @@ static bool conv_problem(const ot_prep *p, ot__geometry *geometry, ot__dnnl_conv
     *c = (ot__dnnl_conv){.x = x,
                          .w = w,
                          .y = y,
-                         .x_form = args.x->form,
-                         .w_form = args.w->form,
-                         .y_form = args.y->form,
+                         .x_layout = args.x->layout,
+                         .w_layout = args.w->layout,
+                         .y_layout = args.y->layout,
                          .groups = ot_attr_int(ot_prep_node(p), "group"),
                          .strides = geometry->stride,
                          .dilations = geometry->dilation,
@@ -172,43 +172,43 @@ static bool conv_can_dnnl(const ot_prep *p)
     return conv_problem(p, &geometry, &c) && ot__dnnl_can_conv(&c);
 }
 
-// The form of the weights, which are input i: what they have, where that is settled. What is
+// The layout of the weights, which are input i: what they have, where that is settled. What is
 // fastest may follow from the number of threads.
-static const ot_form *weights_form(const ot_prep *p, int i, const ot__dnnl_conv *c)
+static const ot_layout *weights_layout(const ot_prep *p, int i, const ot__dnnl_conv *c)
 {
     if (ot_prep_is_open(p, i))
-        return ot_prep_reproducible(p) ? NULL : ot__dnnl_conv_weights_form(c);
+        return ot_prep_reproducible(p) ? NULL : ot__dnnl_conv_weights_layout(c);
     return ot__dnnl_conv_accepts_weights(c) ? ot_prep_offered_in(p, i) : NULL;
 }
 
-static void conv_forms_dnnl(ot_prep *p)
+static void conv_layouts_dnnl(ot_prep *p)
 {
     ot__geometry geometry;
     ot__dnnl_conv c;
 
     if (!conv_problem(p, &geometry, &c))
         return;
-    ot__dnnl_conv_forms(&c, &c.x_form, &c.y_form);
-    ot_prep_want_in(p, 0, c.x_form);
-    ot_prep_want_in(p, 1, weights_form(p, 1, &c));
-    ot_prep_want_out(p, 0, c.y_form);
+    ot__dnnl_conv_layouts(&c, &c.x_layout, &c.y_layout);
+    ot_prep_want_in(p, 0, c.x_layout);
+    ot_prep_want_in(p, 1, weights_layout(p, 1, &c));
+    ot_prep_want_out(p, 0, c.y_layout);
 }
 
-static void conv_grad_forms_dnnl(ot_prep *p)
+static void conv_grad_layouts_dnnl(ot_prep *p)
 {
-    const ot_form *w_form;
+    const ot_layout *w_layout;
     ot__geometry geometry;
     ot__dnnl_conv c;
 
     if (!conv_problem(p, &geometry, &c))
         return;
-    ot__dnnl_conv_forms(&c, &c.x_form, &c.y_form);
-    w_form = weights_form(p, 2, &c);
-    ot_prep_want_in(p, 0, c.y_form);
-    ot_prep_want_in(p, 1, c.x_form);
-    ot_prep_want_in(p, 2, w_form);
-    ot_prep_want_out(p, 0, c.x_form);
-    ot_prep_want_out(p, 1, w_form);
+    ot__dnnl_conv_layouts(&c, &c.x_layout, &c.y_layout);
+    w_layout = weights_layout(p, 2, &c);
+    ot_prep_want_in(p, 0, c.y_layout);
+    ot_prep_want_in(p, 1, c.x_layout);
+    ot_prep_want_in(p, 2, w_layout);
+    ot_prep_want_out(p, 0, c.x_layout);
+    ot_prep_want_out(p, 1, w_layout);
 }
 
 static ot_status conv_prepare(ot_prep *p, bool is_exact)
@@ -308,25 +308,25 @@ static const ot_port conv_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
                                         {"dB", "T", OT_PORT_OPTIONAL},
                                         {0}};
 static const ot_kernel conv_kernels[] = {
-    OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_forms_dnnl, conv_prepare_dnnl, conv_run_dnnl,
+    OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_layouts_dnnl, conv_prepare_dnnl, conv_run_dnnl,
                           conv_release_dnnl),
     OT__REF_KERNEL("T: f32", conv_prepare_ref, conv_run_f32),
     OT__REF_KERNEL("T: f64", conv_prepare_ref, conv_run_f64),
     {0},
 };
 static const ot_kernel conv_grad_kernels[] = {
-    OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_grad_forms_dnnl, conv_prepare_dnnl,
+    OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_grad_layouts_dnnl, conv_prepare_dnnl,
                           conv_grad_run_dnnl, conv_release_dnnl),
     {.name = "ref",
      .types = "T: f32",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .adds = ADDS_DW | ADDS_DB,
+     .accumulates = ADDS_DW | ADDS_DB,
      .prepare = conv_prepare_ref,
      .run = conv_grad_run_f32},
     {.name = "ref",
      .types = "T: f64",
      .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
-     .adds = ADDS_DW | ADDS_DB,
+     .accumulates = ADDS_DW | ADDS_DB,
      .prepare = conv_prepare_ref,
      .run = conv_grad_run_f64},
     {0},

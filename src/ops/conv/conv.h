@@ -7,19 +7,19 @@
 
 // Entries of oneDNN: as fast as may be, and `prepare`_exact with the same bits for any number of
 // threads.
-#define OT__CONV_DNNL_KERNELS(can_run_, forms_, prepare_, run_, release_)                          \
+#define OT__CONV_DNNL_KERNELS(can_run_, layouts_, prepare_, run_, release_)                        \
     {.name = "dnnl",                                                                               \
      .types = "T: f32",                                                                            \
      .flags = OT_KERNEL_LIBRARY,                                                                   \
      .can_run = can_run_,                                                                          \
-     .forms = forms_,                                                                              \
+     .layouts = layouts_,                                                                          \
      .prepare = prepare_,                                                                          \
      .run = run_,                                                                                  \
      .release = release_},                                                                         \
     {                                                                                              \
         .name = "dnnl_exact", .types = "T: f32",                                                   \
-        .flags = OT_KERNEL_LIBRARY | OT_KERNEL_THREAD_EXACT, .can_run = can_run_, .forms = forms_, \
-        .prepare = prepare_##_exact, .run = run_, .release = release_                              \
+        .flags = OT_KERNEL_LIBRARY | OT_KERNEL_THREAD_EXACT, .can_run = can_run_,                  \
+        .layouts = layouts_, .prepare = prepare_##_exact, .run = run_, .release = release_         \
     }
 
 // ---- expansions (expand_conv.c) ----

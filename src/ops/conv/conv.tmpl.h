@@ -20,8 +20,8 @@ static ot_status FN(conv_grad_run)(const ot_run *r)
     if (dx)
         FN(ot__ref_conv_dx)(dx, dy, w, NULL, &p->conv, r->scratch);
     if (dw)
-        FN(ot__ref_conv_dw)(dw, dy, x, &p->conv, r->scratch, (r->adds & ADDS_DW) != 0);
+        FN(ot__ref_conv_dw)(dw, dy, x, &p->conv, r->scratch, (r->accumulates & ADDS_DW) != 0);
     if (db)
-        FN(ot__ref_conv_db)(db, dy, &p->conv, (r->adds & ADDS_DB) != 0);
+        FN(ot__ref_conv_db)(db, dy, &p->conv, (r->accumulates & ADDS_DB) != 0);
     return OT_OK;
 }

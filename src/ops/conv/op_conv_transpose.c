@@ -133,7 +133,7 @@ static ot_status conv_transpose_prepare(ot_prep *p)
 // ---- oneDNN ----
 
 typedef struct transpose_state {
-    ot__dnnl_program *program;
+    ot__dnnl_primitives *program;
     ot__channels channels; // of Y, for B
     float *ones, *zeros;   // one a channel; NULL without B
 } transpose_state;
@@ -158,8 +158,8 @@ static bool transposed_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c
     *c = (ot__dnnl_conv){.x = &y->shape,
                          .w = &w->shape,
                          .y = &x->shape,
-                         .x_form = y->form,
-                         .y_form = x->form,
+                         .x_layout = y->layout,
+                         .y_layout = x->layout,
                          .groups = ot_attr_int(node, "group"),
                          .strides = t->g.stride,
                          .dilations = t->g.dilation,
@@ -175,24 +175,24 @@ static bool conv_transpose_can_dnnl(const ot_prep *p)
     return transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
 }
 
-static void conv_transpose_forms_dnnl(ot_prep *p)
+static void conv_transpose_layouts_dnnl(ot_prep *p)
 {
-    const ot_form *x_form, *y_form;
+    const ot_layout *x_layout, *y_layout;
     ot__dnnl_conv c;
     transposed t;
 
     if (!transposed_problem(p, &t, &c))
         return;
-    ot__dnnl_conv_forms(&c, &y_form, &x_form);
-    ot_prep_want_in(p, 0, x_form);
-    ot_prep_want_out(p, 0, y_form);
+    ot__dnnl_conv_layouts(&c, &y_layout, &x_layout);
+    ot_prep_want_in(p, 0, x_layout);
+    ot_prep_want_out(p, 0, y_layout);
 }
 
 static ot_status prepare_bias(const ot_arg *y, transpose_state *state)
 {
     const int64_t n = y->shape.dim[1];
 
-    (void)ot__channels_of(&y->shape, y->form, &state->channels);
+    (void)ot__channels_of(&y->shape, y->layout, &state->channels);
     state->ones = ot__alloc_zero((size_t)n, sizeof(float));
     state->zeros = ot__alloc_zero((size_t)n, sizeof(float));
     if (!state->ones || !state->zeros)
@@ -342,7 +342,7 @@ static const ot_attr_spec conv_transpose_attrs[] = {
     {0},
 };
 static const ot_kernel conv_transpose_kernels[] = {
-    OT__CONV_DNNL_KERNELS(conv_transpose_can_dnnl, conv_transpose_forms_dnnl,
+    OT__CONV_DNNL_KERNELS(conv_transpose_can_dnnl, conv_transpose_layouts_dnnl,
                           conv_transpose_prepare_dnnl, conv_transpose_run_dnnl,
                           conv_transpose_release_dnnl),
     OT__REF_KERNEL("T: f32", conv_transpose_prepare, conv_transpose_run_f32),

@@ -92,9 +92,9 @@ static const ot_attr_spec cast_attrs[] = {
     {0},
 };
 static const ot_kernel cast_kernels[] = {
-    OT__REF_KERNEL("T1: string; T2: string", NULL, ot__cast_run_texts),
+    OT__REF_KERNEL("T1: string; T2: string", NULL, ot__cast_run_strings),
     OT__REF_KERNEL("T1: string", ot__cast_prepare_to_numbers, ot__cast_run_to_numbers),
-    OT__REF_KERNEL("T2: string", ot__cast_prepare_to_texts, ot__cast_run_to_texts),
+    OT__REF_KERNEL("T2: string", ot__cast_prepare_to_strings, ot__cast_run_to_strings),
     OT__REF_KERNEL("T1: any; T2: any", cast_prepare, cast_run),
     {0},
 };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is compared: integers as they are, floats by their bits, all zeros and all NaNs alike; texts
-// by their bytes.
+// What is compared: integers as they are, floats by their bits, all zeros and all NaNs alike;
+// strings by their bytes.
 typedef struct key {
     int64_t number;
     ot__string text;
@@ -69,15 +69,15 @@ static key key_at(ot_dtype dtype, const void *elements, int64_t i)
 // The keys for inputs of a type; NULL: there are none.
 static const void *keys_for(const ot_node *node, ot_dtype dtype, int *n)
 {
-    const ot_attr *texts = ot__node_attr(node, "keys_strings");
+    const ot_attr *strings = ot__node_attr(node, "keys_strings");
 
     *n = 0;
     if (dtype == OT_F32)
         return ot_attr_floats(node, "keys_floats", n);
     if (dtype == OT_I64)
         return ot_attr_ints(node, "keys_int64s", n);
-    *n = texts != NULL ? texts->n : 0;
-    return texts != NULL ? texts->strings : NULL;
+    *n = strings != NULL ? strings->n : 0;
+    return strings != NULL ? strings->strings : NULL;
 }
 
 static const char *keys_name(ot_dtype dtype)
@@ -88,17 +88,17 @@ static const char *keys_name(ot_dtype dtype)
 // The values that the node gives, and of which type; undefined: none, or of several types.
 static ot_dtype values_of(const ot_node *node, const void **values, int *n)
 {
-    const ot_attr *texts = ot__node_attr(node, "values_strings");
+    const ot_attr *strings = ot__node_attr(node, "values_strings");
     const bool has_floats = ot_attr_given(node, "values_floats");
     const bool has_ints = ot_attr_given(node, "values_int64s");
 
     *values = NULL;
     *n = 0;
-    if (has_floats + has_ints + (texts != NULL) != 1)
+    if (has_floats + has_ints + (strings != NULL) != 1)
         return OT_DTYPE_UNDEFINED;
-    if (texts != NULL) {
-        *n = texts->n;
-        *values = texts->strings;
+    if (strings != NULL) {
+        *n = strings->n;
+        *values = strings->strings;
         return OT_STRING;
     }
     *values = has_floats ? (const void *)ot_attr_floats(node, "values_floats", n)

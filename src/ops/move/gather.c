@@ -143,7 +143,7 @@ static ot_status run_gather_grad(const ot_run *r)
     const uint64_t zero = 0;
 
     OT_TRY(ot__run_offsets(r, r->in[at.indices]));
-    if (r->adds == 0)
+    if (r->accumulates == 0)
         ot__ref_fill(dx->data, &zero, dx->count, x->size);
     x->scatter(dx->data, r->scratch, r->in[at.dy]->data, x->n, x->slice, dx->count,
                OT__SCATTER_ADD);
@@ -186,7 +186,7 @@ static const ot_attr_spec batch_attrs[] = {
     static const ot_kernel symbol##_grad_kernels[] = {                                             \
         {.name = "ref",                                                                            \
          .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,                                    \
-         .adds = 1,                                                                                \
+         .accumulates = 1,                                                                         \
          .prepare = symbol##_grad_prepare,                                                         \
          .run = run_gather_grad},                                                                  \
         {0}};

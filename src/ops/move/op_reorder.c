@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements in another form. Put into graphs by the plan only.
+// The same elements in another layout. Put into graphs by the plan only.
 #include "kernels/kernels.h"
 #include "op/op.h"
 
 typedef struct reorder_state {
-    ot__dnnl_program *program;
+    ot__dnnl_primitives *program;
 } reorder_state;
 
 static bool reorder_can_dnnl(const ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
 
-    return x->dtype == OT_F32 && x->count > 0 && ot__dnnl_can_reorder(&x->shape, x->form, y->form);
+    return x->dtype == OT_F32 && x->count > 0 &&
+           ot__dnnl_can_reorder(&x->shape, x->layout, y->layout);
 }
 
 static ot_status reorder_prepare_dnnl(ot_prep *p)
@@ -21,7 +22,7 @@ static ot_status reorder_prepare_dnnl(ot_prep *p)
 
     if (!state)
         return OT_ERR_NO_MEMORY;
-    OT_TRY(ot__dnnl_reorder_create(&x->shape, x->form, y->form, &state->program));
+    OT_TRY(ot__dnnl_reorder_create(&x->shape, x->layout, y->layout, &state->program));
     ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
     return OT_OK;
 }
@@ -42,7 +43,8 @@ static ot_status reorder_run_ref(const ot_run *r)
 {
     const ot_arg *x = r->in[0], *y = r->out[0];
 
-    ot__form_convert(y->data, y->form, x->data, x->form, &x->shape, ot__element_size(x->dtype));
+    ot__layout_convert(y->data, y->layout, x->data, x->layout, &x->shape,
+                       ot__element_size(x->dtype));
     return OT_OK;
 }
 

@@ -85,7 +85,7 @@ ot_status ot__batch_norm_state(ot_prep *p, int x)
     for (int i = 2; i < shape->ndim; i++)
         norm->inner *= shape->dim[i];
     norm->epsilon = (double)ot_attr_float(ot_prep_node(p), "epsilon");
-    if (!ot__channels_of(shape, arg->form, &norm->layout))
+    if (!ot__channels_of(shape, arg->layout, &norm->layout))
         return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     return OT_OK;
 }
@@ -123,20 +123,20 @@ static ot_status batch_norm_again_prepare_ref(ot_prep *p)
 #define TEMPLATE "ops/norm/batch_norm.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-// ---- f32 by vector code, in whatever form X has ----
+// ---- f32 by vector code, in whatever layout X has ----
 
 static bool batch_norm_can_simd(const ot_prep *p)
 {
     return ot_prep_in(p, OT__BN_X)->count > 0;
 }
 
-static void batch_norm_forms(ot_prep *p)
+static void batch_norm_layouts(ot_prep *p)
 {
-    const ot_form *form = ot_prep_offered_in(p, OT__BN_X);
+    const ot_layout *layout = ot_prep_offered_in(p, OT__BN_X);
 
-    ot_prep_want_in(p, OT__BN_X, form);
-    ot_prep_want_in(p, OT__BN_Z, form);
-    ot_prep_want_out(p, OT__BN_Y, form);
+    ot_prep_want_in(p, OT__BN_X, layout);
+    ot_prep_want_in(p, OT__BN_Z, layout);
+    ot_prep_want_out(p, OT__BN_Y, layout);
 }
 
 static ot_status batch_norm_prepare_simd(ot_prep *p)
@@ -290,15 +290,15 @@ static const ot_attr_spec internal_attrs[] = {
 };
 
 static const ot_kernel batch_norm_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_forms, batch_norm_prepare_simd,
+    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts, batch_norm_prepare_simd,
                      batch_norm_run_simd),
     OT__REF_KERNEL("T: f32", batch_norm_prepare_ref, batch_norm_run_f32),
     OT__REF_KERNEL("T: f64", batch_norm_prepare_ref, batch_norm_run_f64),
     {0},
 };
 static const ot_kernel batch_norm_again_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_forms, batch_norm_again_prepare_simd,
-                     batch_norm_again_run_simd),
+    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts,
+                     batch_norm_again_prepare_simd, batch_norm_again_run_simd),
     OT__REF_KERNEL("T: f32", batch_norm_again_prepare_ref, batch_norm_again_run_f32),
     OT__REF_KERNEL("T: f64", batch_norm_again_prepare_ref, batch_norm_again_run_f64),
     {0},

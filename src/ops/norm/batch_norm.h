@@ -12,7 +12,7 @@ enum { OT__BN_Y, OT__BN_RUNNING_MEAN, OT__BN_RUNNING_VAR, OT__BN_SAVED_MEAN, OT_
 typedef struct ot__batch_norm {
     int64_t n, channels, inner;
     double epsilon, momentum;
-    ot__channels layout; // of X in its form, for the vector kernels
+    ot__channels layout; // of X in its layout, for the vector kernels
     bool is_training;    // normalise by the batch's statistics
     bool is_internal;    // as ot__batch_norm_is_internal() says
     bool relu;           // Y = max(normalised (+ Z), 0)

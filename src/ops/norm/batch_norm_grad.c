@@ -51,22 +51,22 @@ static ot_status batch_norm_grad_prepare_ref(ot_prep *p)
 #define TEMPLATE "ops/norm/batch_norm_grad.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-// ---- f32 by vector code, in whatever form X has ----
+// ---- f32 by vector code, in whatever layout X has ----
 
 static bool batch_norm_grad_can_simd(const ot_prep *p)
 {
     return ot_prep_in(p, X)->count > 0;
 }
 
-static void batch_norm_grad_forms(ot_prep *p)
+static void batch_norm_grad_layouts(ot_prep *p)
 {
-    const ot_form *form = ot_prep_offered_in(p, X);
+    const ot_layout *layout = ot_prep_offered_in(p, X);
 
-    ot_prep_want_in(p, DY, form);
-    ot_prep_want_in(p, X, form);
-    ot_prep_want_in(p, Y, form);
-    ot_prep_want_out(p, DX, form);
-    ot_prep_want_out(p, DZ, form);
+    ot_prep_want_in(p, DY, layout);
+    ot_prep_want_in(p, X, layout);
+    ot_prep_want_in(p, Y, layout);
+    ot_prep_want_out(p, DX, layout);
+    ot_prep_want_out(p, DZ, layout);
 }
 
 static ot_status batch_norm_grad_prepare_simd(ot_prep *p)
@@ -161,7 +161,7 @@ static const ot_port batch_norm_relu_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL}
 static const ot_attr_spec batch_norm_grad_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
 static const ot_kernel batch_norm_grad_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", batch_norm_grad_can_simd, batch_norm_grad_forms,
+    OT__FORMS_KERNEL("T: f32", batch_norm_grad_can_simd, batch_norm_grad_layouts,
                      batch_norm_grad_prepare_simd, batch_norm_grad_run_simd),
     OT__REF_KERNEL("T: f32", batch_norm_grad_prepare_ref, batch_norm_grad_run_f32),
     OT__REF_KERNEL("T: f64", batch_norm_grad_prepare_ref, batch_norm_grad_run_f64),

@@ -101,7 +101,7 @@ static ot_status max_pool_run_narrow(const ot_run *r)
     return ot__pool_run_narrow(r, max_pool_run_f32);
 }
 
-// ---- f32 in any form ----
+// ---- f32 in any layout ----
 
 static bool planes_are_small(const ot_arg *x, const ot_arg *y)
 {
@@ -114,13 +114,13 @@ static bool max_pool_can_simd(const ot_prep *p)
            ot_attr_int(ot_prep_node(p), "storage_order") == 0;
 }
 
-static void max_pool_forms(ot_prep *p)
+static void max_pool_layouts(ot_prep *p)
 {
-    const ot_form *form = ot_prep_offered_in(p, 0);
+    const ot_layout *layout = ot_prep_offered_in(p, 0);
 
-    ot_prep_want_in(p, 0, form);
-    ot_prep_want_out(p, 0, form);
-    ot_prep_want_out(p, 1, form);
+    ot_prep_want_in(p, 0, layout);
+    ot_prep_want_out(p, 0, layout);
+    ot_prep_want_out(p, 1, layout);
 }
 
 static ot_status max_pool_run_simd(const ot_run *r)
@@ -138,13 +138,13 @@ static bool max_pool_grad_can_simd(const ot_prep *p)
 }
 
 // That of the indices.
-static void max_pool_grad_forms(ot_prep *p)
+static void max_pool_grad_layouts(ot_prep *p)
 {
-    const ot_form *form = ot_prep_offered_in(p, 1);
+    const ot_layout *layout = ot_prep_offered_in(p, 1);
 
-    ot_prep_want_in(p, 0, form);
-    ot_prep_want_in(p, 1, form);
-    ot_prep_want_out(p, 0, form);
+    ot_prep_want_in(p, 0, layout);
+    ot_prep_want_in(p, 1, layout);
+    ot_prep_want_out(p, 0, layout);
 }
 
 static ot_status max_pool_grad_run_simd(const ot_run *r)
@@ -215,7 +215,7 @@ static const ot_port max_pool_grad_in[] = {{"dY", "T", 0}, {"Indices", "i64", 0}
 static const ot_port max_pool_short_grad_in[] = {{"dY", "T", 0}, {"Maxima", "M", 0}, {0}};
 static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel max_pool_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_can_simd, max_pool_forms, ot__pool_prepare,
+    OT__FORMS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
                      max_pool_run_simd),
     OT__REF_KERNEL("T: f32", ot__pool_prepare, max_pool_run_f32),
     OT__REF_KERNEL("T: f64", ot__pool_prepare, max_pool_run_f64),
@@ -223,21 +223,21 @@ static const ot_kernel max_pool_kernels[] = {
     {0},
 };
 static const ot_kernel max_pool_short_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_can_simd, max_pool_forms, ot__pool_prepare,
+    OT__FORMS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
                      max_pool_run_simd),
     OT__REF_KERNEL("T: f32", max_pool_short_prepare, max_pool_short_run_f32),
     OT__REF_KERNEL("T: f64", max_pool_short_prepare, max_pool_short_run_f64),
     {0},
 };
 static const ot_kernel max_pool_grad_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_forms, ot__pool_grad_prepare,
+    OT__FORMS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts, ot__pool_grad_prepare,
                      max_pool_grad_run_simd),
     OT__REF_KERNEL("T: f32", ot__pool_grad_prepare, max_pool_grad_run_f32),
     OT__REF_KERNEL("T: f64", ot__pool_grad_prepare, max_pool_grad_run_f64),
     {0},
 };
 static const ot_kernel max_pool_short_grad_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_forms, ot__pool_grad_prepare,
+    OT__FORMS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts, ot__pool_grad_prepare,
                      max_pool_grad_run_simd),
     OT__REF_KERNEL("T: f32", max_pool_short_grad_prepare, max_pool_short_grad_run_f32),
     OT__REF_KERNEL("T: f64", max_pool_short_grad_prepare, max_pool_short_grad_run_f64),

@@ -59,7 +59,7 @@ static ot_status pool_describe(ot_prep *p, const ot_arg *x, const ot_arg *y)
                              .column_major = ot_attr_int(node, "storage_order") != 0};
     for (int a = 0; a < g.n_axes; a++)
         state->pool.pad_end[OT__WINDOW_AXES - g.n_axes + a] = g.pad_end[a];
-    if (!ot__channels_of(&x->shape, x->form, &state->channels))
+    if (!ot__channels_of(&x->shape, x->layout, &state->channels))
         return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     return OT_OK;
 }

@@ -13,7 +13,7 @@ bool ot__pool_infer(ot_infer *c, ot_shape *y);
 // State of the pool of input 0, or of the gradient that goes from input 0 to output 0.
 typedef struct ot__pool_state {
     ot__pool pool;
-    ot__channels channels; // of the pool's input, in any form
+    ot__channels channels; // of the pool's input, in any layout
 } ot__pool_state;
 ot_status ot__pool_prepare(ot_prep *p);
 ot_status ot__pool_grad_prepare(ot_prep *p);

@@ -19,7 +19,7 @@ typedef struct ot__product {
     float attrs[OT_TILE_MAX_ATTRS];
     const ot__gemm_kernel *kernel; // vector code only
     ot__gemm_plan plan;
-    ot__dnnl_program *program, *adding; // oneDNN only; the second adds to what is in y
+    ot__dnnl_primitives *program, *adding; // oneDNN only; the second adds to what is in y
 } ot__product;
 
 // Shape of op(a) * op(b) as numpy's matmul; false and a failure when they do not fit.

@@ -65,18 +65,18 @@ static void batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b
 // ---- references ----
 
 typedef void (*ref_gemm)(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
-                         bool adds);
+                         bool accumulates);
 
 static void ref_gemm_f32(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
-                         bool adds)
+                         bool accumulates)
 {
-    ot__ref_gemm_f32(y, a, b, c, g, adds);
+    ot__ref_gemm_f32(y, a, b, c, g, accumulates);
 }
 
 static void ref_gemm_f64(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
-                         bool adds)
+                         bool accumulates)
 {
-    ot__ref_gemm_f64(y, a, b, c, g, adds);
+    ot__ref_gemm_f64(y, a, b, c, g, accumulates);
 }
 
 // The activation in f64 whatever the type, a few elements at a time.
@@ -110,7 +110,7 @@ static ot_status product_run_ref(const ot_run *r, ref_gemm gemm, size_t size)
 
         batch_at(p, batch, &a_at, &b_at);
         gemm(y + (size_t)(batch * p->y_stride) * size, a + (size_t)a_at * size,
-             b + (size_t)b_at * size, product_data(r, C), &p->gemm, r->adds != 0);
+             b + (size_t)b_at * size, product_data(r, C), &p->gemm, r->accumulates != 0);
     }
     if (p->tile != NULL)
         activate_ref(p, r->out[0], product_data(r, Z));
@@ -176,7 +176,7 @@ static ot_status product_run_simd(const ot_run *r)
                     .a = r->in[A]->data,
                     .b = r->in[B]->data,
                     .c = product_data(r, C),
-                    .adds = r->adds != 0}};
+                    .accumulates = r->accumulates != 0}};
 
     if (p->tile != NULL)
         all.first.epilogue = (ot__epilogue){p->tile->f32, p->attrs, product_data(r, Z)};
@@ -244,12 +244,12 @@ static bool product_can_dnnl_adding(const ot_prep *p)
     return ot_attr_int(ot_prep_node(p), "transA") != 0 && product_can_dnnl(p);
 }
 
-static ot_status add_program(ot_prep *p, bool adds, ot__dnnl_program **out)
+static ot_status add_program(ot_prep *p, bool accumulates, ot__dnnl_primitives **out)
 {
     ot__dnnl_gemm d;
 
     (void)product_read_dnnl(p, p->state, &d); // product_can_dnnl has checked it
-    d.adds = adds;
+    d.accumulates = accumulates;
     OT_TRY(ot__dnnl_gemm_create(&d, out));
     ot_prep_scratch(p, OT_MAX(p->scratch_bytes, ot__dnnl_scratch_bytes(*out)));
     return OT_OK;
@@ -278,7 +278,7 @@ static ot_status product_run_dnnl(const ot_run *r)
         [OT__DNNL_GEMM_Y] = r->out[0]->data,
     };
 
-    return ot__dnnl_run(r->adds != 0 ? p->adding : p->program, slots, r->scratch);
+    return ot__dnnl_run(r->accumulates != 0 ? p->adding : p->program, slots, r->scratch);
 }
 
 static void product_release_dnnl(void *state)
@@ -299,19 +299,19 @@ static void product_release_dnnl(void *state)
     }
 #define ENTRY_DNNL_ADDING                                                                          \
     {                                                                                              \
-        .name = "dnnl", .types = "T: f32", .flags = OT_KERNEL_LIBRARY, .adds = 1,                  \
+        .name = "dnnl", .types = "T: f32", .flags = OT_KERNEL_LIBRARY, .accumulates = 1,           \
         .can_run = product_can_dnnl_adding, .prepare = product_prepare_dnnl_adding,                \
         .run = product_run_dnnl, .release = product_release_dnnl                                   \
     }
 #define ENTRY_SIMD(sums)                                                                           \
     {                                                                                              \
-        .name = "simd", .types = "T: f32", .flags = OT_KERNEL_THREAD_EXACT, .adds = (sums),        \
+        .name = "simd", .types = "T: f32", .flags = OT_KERNEL_THREAD_EXACT, .accumulates = (sums), \
         .can_run = product_can_simd, .prepare = product_prepare_simd, .run = product_run_simd      \
     }
 #define ENTRY_REF(type, sums)                                                                      \
     {                                                                                              \
         .name = "ref", .types = "T: " #type,                                                       \
-        .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .adds = (sums),                     \
+        .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT, .accumulates = (sums),              \
         .prepare = product_prepare, .run = product_run_ref_##type                                  \
     }
 

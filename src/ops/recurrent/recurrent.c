@@ -285,11 +285,11 @@ static void the_only_one(const void *context, int64_t batch, ot__gemm_data *data
     *data = *(const ot__gemm_data *)context;
 }
 
-static void simd_product(const void *context, float *y, const float *a, const float *b, bool adds,
-                         const ot__gemm *g)
+static void simd_product(const void *context, float *y, const float *a, const float *b,
+                         bool accumulates, const ot__gemm *g)
 {
     const product_context *p = context;
-    const ot__gemm_data data = {.y = y, .a = a, .b = b, .adds = adds};
+    const ot__gemm_data data = {.y = y, .a = a, .b = b, .accumulates = accumulates};
     ot__gemm_plan plan;
 
     ot__gemm_plan_make(&plan, p->kernel, g, p->n_threads);

@@ -35,7 +35,7 @@ static bool read_constant_list(const ot_node *node, const char *name, constant_v
     return true;
 }
 
-static bool read_texts(const ot_node *node, constant_value *v)
+static bool read_strings(const ot_node *node, constant_value *v)
 {
     const ot_attr *one = ot__node_attr(node, "value_string");
     const ot_attr *list = ot__node_attr(node, "value_strings");
@@ -70,7 +70,7 @@ static bool read_constant(const ot_node *node, constant_value *v)
         return true;
     }
     return read_constant_list(node, "value_ints", v) ||
-           read_constant_list(node, "value_floats", v) || read_texts(node, v);
+           read_constant_list(node, "value_floats", v) || read_strings(node, v);
 }
 
 static void infer_constant(ot_infer *c, const constant_value *v)

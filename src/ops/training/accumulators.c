@@ -79,14 +79,14 @@ static void in_place_accumulator_v2_infer(ot_infer *c)
     ot_infer_set(c, 1, ot_infer_dtype(c, SUM), ot_infer_shape(c, SUM));
 }
 
-// The buffer stays as it is: what is added takes its form.
-static void in_place_accumulator_v2_forms(ot_prep *p)
+// The buffer stays as it is: what is added takes its layout.
+static void in_place_accumulator_v2_layouts(ot_prep *p)
 {
-    const ot_form *form = ot_prep_offered_in(p, SUM);
+    const ot_layout *layout = ot_prep_offered_in(p, SUM);
 
-    ot_prep_want_in(p, SUM, form);
-    ot_prep_want_in(p, VALUE, form);
-    ot_prep_want_out(p, 1, form);
+    ot_prep_want_in(p, SUM, layout);
+    ot_prep_want_in(p, VALUE, layout);
+    ot_prep_want_out(p, 1, layout);
 }
 
 static ot_status in_place_accumulator_v2_prep(ot_prep *p)
@@ -111,7 +111,7 @@ static const ot_port in_place_accumulator_v2_out[] = {
 #define ACCUMULATOR_V2(types_, run_)                                                               \
     {                                                                                              \
         .name = "ref", .types = types_, .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,     \
-        .forms = in_place_accumulator_v2_forms, .prepare = in_place_accumulator_v2_prep,           \
+        .layouts = in_place_accumulator_v2_layouts, .prepare = in_place_accumulator_v2_prep,       \
         .run = run_                                                                                \
     }
 static const ot_kernel in_place_accumulator_v2_kernels[] = {

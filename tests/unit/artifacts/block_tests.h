@@ -51,7 +51,7 @@ static inline void assert_nodes(const ot_model *model, const char *expected)
     nodes = strstr(text, "{\n") + strlen("{\n");
     text[strlen(text) - strlen("}\n")] = '\0';
     assert_string_equal(nodes, expected);
-    ot_text_free(text);
+    ot_string_free(text);
 }
 
 // The loss trains; the builder is gone.

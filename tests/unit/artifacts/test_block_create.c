@@ -125,7 +125,7 @@ static void a_loss_built_by_hand_is_the_loss_of_generate(void **state)
     ot_block *b = block_over(forward);
     ot_value *y = ot_block_output(b, 0), *t = ot_block_input_like(b, y, "target");
     ot_value *square = ot_block_pow(b, ot_block_sub(b, y, t), 2.0);
-    char *texts[2];
+    char *strings[2];
 
     (void)state;
     by_hand = train_with(b, ot_block_reduce_mean(b, square, OT_SCALAR), NULL);
@@ -133,15 +133,15 @@ static void a_loss_built_by_hand_is_the_loss_of_generate(void **state)
     options.losses = &mse;
     options.n_losses = 1;
     assert_ok(ot_artifacts_generate(model, &options, &generated));
-    texts[0] = bytes_of(ot_artifacts_eval_model(by_hand));
-    texts[1] = bytes_of(ot_artifacts_eval_model(generated));
+    strings[0] = bytes_of(ot_artifacts_eval_model(by_hand));
+    strings[1] = bytes_of(ot_artifacts_eval_model(generated));
     // Only the order in which names are counted differs: the target's, the exponent's.
     assert_int_equal(ot_artifacts_eval_model(by_hand)->graph->n_nodes, 4);
-    assert_int_equal(strlen(texts[0]), strlen(texts[1]));
+    assert_int_equal(strlen(strings[0]), strlen(strings[1]));
     assert_string_equal(ot_artifacts_eval_model(by_hand)->graph->outputs[0]->name,
                         "onnx::reducemean_output::6");
-    ot__free(texts[0]);
-    ot__free(texts[1]);
+    ot__free(strings[0]);
+    ot__free(strings[1]);
     assert_string_equal(ot_model_input_name(ot_artifacts_training_model(by_hand), 1), "target");
     ot_artifacts_destroy(by_hand);
     ot_artifacts_destroy(generated);

@@ -7,18 +7,18 @@ static void an_optimizer_built_from_its_parts_is_the_one_of_generate(void **stat
     ot_block_options empty = OT_BLOCK_OPTIONS_INIT;
     ot_value *in[6], *flag;
     ot_model *whole, *parts;
-    char *texts[3];
+    char *strings[3];
     ot_block *b;
 
     (void)state;
     empty.opset = 17;
     options.max_norm = 2.5;
     assert_ok(ot__optimizer_model(&options, OT_F32, 17, &whole));
-    texts[0] = bytes_of(whole);
+    strings[0] = bytes_of(whole);
     ot_model_destroy(whole);
     assert_ok(ot_block_create_empty(&empty, &b));
     whole = finished(b, ot_block_optimizer(b, &options, OT_F32));
-    texts[1] = bytes_of(whole);
+    strings[1] = bytes_of(whole);
     ot_model_destroy(whole);
     assert_ok(ot_block_create_empty(&empty, &b));
     in[0] = ot_block_input(b, "learning_rate", OT_F32, &OT_SHAPE(1));
@@ -30,12 +30,12 @@ static void an_optimizer_built_from_its_parts_is_the_one_of_generate(void **stat
     in[3] = ot_block_clip_grad_norm(b, in[3], 2.5);
     flag = ot_block_adamw(b, in[0], in[1], in[2], in[3], in[4], in[5], &options);
     parts = finished(b, flag);
-    texts[2] = bytes_of(parts);
+    strings[2] = bytes_of(parts);
     ot_model_destroy(parts);
-    assert_string_equal(texts[0], texts[1]);
-    assert_string_equal(texts[0], texts[2]);
+    assert_string_equal(strings[0], strings[1]);
+    assert_string_equal(strings[0], strings[2]);
     for (int i = 0; i < 3; i++)
-        ot__free(texts[i]);
+        ot__free(strings[i]);
 }
 
 static void sgd_takes_its_three_inputs_only(void **state)

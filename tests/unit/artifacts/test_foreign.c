@@ -103,7 +103,7 @@ static void an_unknown_operator_between_parameter_and_loss_is_refused_by_name(vo
     ot_artifacts_destroy(artifacts);
 }
 
-static void integers_and_texts_end_the_way(void **state)
+static void integers_and_strings_end_the_way(void **state)
 {
     ot_artifacts *artifacts;
 
@@ -190,7 +190,7 @@ int main(void)
         cmocka_unit_test(nodes_of_unknown_operators_are_carried_unchanged),
         cmocka_unit_test(what_an_unknown_operator_makes_has_the_type_of_what_it_meets),
         cmocka_unit_test(an_unknown_operator_between_parameter_and_loss_is_refused_by_name),
-        cmocka_unit_test(integers_and_texts_end_the_way),
+        cmocka_unit_test(integers_and_strings_end_the_way),
         cmocka_unit_test(what_a_subgraph_reads_counts_as_read),
         cmocka_unit_test(nodes_with_subgraphs_are_carried_where_no_gradient_passes_them),
         cmocka_unit_test(opsets_that_would_have_to_be_raised_are_refused),

@@ -44,28 +44,28 @@ static double number(const char *text)
 
 static void numbers_are_those_of_strtod_bit_for_bit(void **state)
 {
-    const char *texts[] = {"0",
-                           "1",
-                           "-1",
-                           "0.1",
-                           "255",
-                           "3.14159265358979",
-                           ".5",
-                           "5.",
-                           "1e3",
-                           "1e-3",
-                           "123456789.1",
-                           "999999999999999",
-                           "1e308",
-                           "-0.0",
-                           "4e-320",
-                           "0.300",
-                           "9007199254740993"};
+    const char *strings[] = {"0",
+                             "1",
+                             "-1",
+                             "0.1",
+                             "255",
+                             "3.14159265358979",
+                             ".5",
+                             "5.",
+                             "1e3",
+                             "1e-3",
+                             "123456789.1",
+                             "999999999999999",
+                             "1e308",
+                             "-0.0",
+                             "4e-320",
+                             "0.300",
+                             "9007199254740993"};
     uint32_t seed = 1;
 
     (void)state;
-    for (size_t i = 0; i < OT_COUNT(texts); i++)
-        assert_true(number(texts[i]) == strtod(texts[i], NULL));
+    for (size_t i = 0; i < OT_COUNT(strings); i++)
+        assert_true(number(strings[i]) == strtod(strings[i], NULL));
     for (int i = 0; i < 2000; i++) {
         char text[32];
         seed = seed * 1664525 + 1013904223;
@@ -80,14 +80,14 @@ static void numbers_are_those_of_strtod_bit_for_bit(void **state)
 
 static void text_is_no_number(void **state)
 {
-    const char *texts[] = {"x",     "1x",       "1,5",      "--1",   "1e",    ".",
-                           "-",     "1 2",      "0x10",     "0x1p3", "nan",   "NaN",
-                           "-inf",  "infinity", "1e+",      "e5",    "1e5.",  "1_000",
-                           "1.2.3", "+-1",      "nan(123)", "1d5",   "1e999", "\xd9\xa3"};
+    const char *strings[] = {"x",     "1x",       "1,5",      "--1",   "1e",    ".",
+                             "-",     "1 2",      "0x10",     "0x1p3", "nan",   "NaN",
+                             "-inf",  "infinity", "1e+",      "e5",    "1e5.",  "1_000",
+                             "1.2.3", "+-1",      "nan(123)", "1d5",   "1e999", "\xd9\xa3"};
 
     (void)state;
-    for (size_t i = 0; i < OT_COUNT(texts); i++) {
-        const ot__cell cell = {.text = texts[i], .length = strlen(texts[i])};
+    for (size_t i = 0; i < OT_COUNT(strings); i++) {
+        const ot__cell cell = {.text = strings[i], .length = strlen(strings[i])};
         double value;
         assert_false(ot__cell_number(&cell, &value));
     }

@@ -54,8 +54,8 @@ static void forget(planned *p)
     ot_model_destroy(p->model);
 }
 
-// Every output within `tolerance` of what the reference kernels make in row-major form. Returns how
-// often a value is brought into another form.
+// Every output within `tolerance` of what the reference kernels make in row-major layout. Returns
+// how often a value is brought into another layout.
 static int compare(const char *text, double tolerance)
 {
     planned fast = {0}, reference = {0};
@@ -66,7 +66,7 @@ static int compare(const char *text, double tolerance)
     for (int o = 0; o < fast.model->graph->n_outputs; o++) {
         const ot_arg *a = ot__plan_output(fast.plan, o), *b = ot__plan_output(reference.plan, o);
 
-        assert_null(a->form);
+        assert_null(a->layout);
         for (int64_t k = 0; k < a->count; k++)
             assert_float_equal(((const float *)a->data)[k], ((const float *)b->data)[k], tolerance);
     }
@@ -101,7 +101,7 @@ static void a_transposed_convolution_takes_part_in_a_region(void **state)
     assert_int_equal(n, HAS_LAYOUTS ? 2 : 0);
 }
 
-static void a_value_is_brought_into_a_form_once(void **state)
+static void a_value_is_brought_into_a_layout_once(void **state)
 {
     const int n = compare(HEAD "g (float[2,16,6,6] x, float[16,16,1,1] v, float[16,16,1,1] w)"
                                " => (float[2,16,6,6] y)"
@@ -184,7 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_region_is_reordered_only_at_its_borders),
         cmocka_unit_test(a_transposed_convolution_takes_part_in_a_region),
-        cmocka_unit_test(a_value_is_brought_into_a_form_once),
+        cmocka_unit_test(a_value_is_brought_into_a_layout_once),
         cmocka_unit_test(a_stretched_operand_keeps_elementwise_nodes_row_major),
         cmocka_unit_test(channels_that_do_not_fill_blocks_stand_last),
         cmocka_unit_test(blocks_go_through_pools_norms_and_gradients),

@@ -29,8 +29,8 @@ static void a_clone_is_the_same_model(void **state)
     assert_int_equal(ot__model_verify(clone), OT_OK);
     after = text_of(clone);
     assert_string_equal(before, after);
-    ot_text_free(before);
-    ot_text_free(after);
+    ot_string_free(before);
+    ot_string_free(after);
     ot_model_destroy(clone);
 }
 
@@ -49,8 +49,8 @@ static void changing_a_clone_leaves_the_original(void **state)
     ot_model_destroy(clone);
     after = text_of(model);
     assert_string_equal(before, after);
-    ot_text_free(before);
-    ot_text_free(after);
+    ot_string_free(before);
+    ot_string_free(after);
     ot_model_destroy(model);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of texts as Python's repr() writes them, from files that anybody may have written.
+// Lists of strings as Python's repr() writes them, from files that anybody may have written.
 #include <stdlib.h>
 
 #include "unit/graph/model_text.h"
@@ -34,7 +34,7 @@ static void lists_are_read_as_python_prints_them(void **state)
 
 static void malformed_lists_are_none(void **state)
 {
-    static const char *const texts[] = {
+    static const char *const strings[] = {
         "",        "[",     "['",        "['a",    "['a'",   "['a', ", "['a',]",  "['a' 'b']",
         "[a]",     "'a'",   "['a', b]",  "['a\\",  "['a\\'", "[,]",    "['a', ]", "['a'; 'b']",
         "[['a']]", "[[]]",  "['a', []]", "[]]",    "[] ",    "['a']]", "[' ",     "['a'], ['b']",
@@ -42,14 +42,14 @@ static void malformed_lists_are_none(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < OT_COUNT(texts); i++)
-        assert_list(texts[i], -1, NULL);
+    for (size_t i = 0; i < OT_COUNT(strings); i++)
+        assert_list(strings[i], -1, NULL);
 }
 
 enum { MANY = 1000000, ITEM = 4 };
 
 // "['', '', ...": without its end.
-static char *many_texts(size_t room)
+static char *many_strings(size_t room)
 {
     char *text = malloc(1 + (size_t)MANY * ITEM + room);
 
@@ -60,9 +60,9 @@ static char *many_texts(size_t room)
     return text;
 }
 
-static void a_million_texts_are_read_once(void **state)
+static void a_million_strings_are_read_once(void **state)
 {
-    char *text = many_texts(sizeof "'z']");
+    char *text = many_strings(sizeof "'z']");
     ot__arena *arena = ot__arena_create();
     const char *const *found;
     int n;
@@ -81,7 +81,7 @@ static void a_million_texts_are_read_once(void **state)
 
 static void what_is_no_list_takes_no_memory(void **state)
 {
-    char *text = many_texts(1);
+    char *text = many_strings(1);
     ot__arena *arena = ot__arena_create();
     const size_t before = ot__arena_bytes(arena);
     int n;
@@ -102,7 +102,7 @@ static void failing_allocations_are_said(void **state)
 
     (void)state;
     while (!found) {
-        char *text = many_texts(sizeof "'z']"); // more than an arena has from the start
+        char *text = many_strings(sizeof "'z']"); // more than an arena has from the start
         ot__arena *arena = ot__arena_create();
         int n;
 
@@ -122,7 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_read_as_python_prints_them),
         cmocka_unit_test(malformed_lists_are_none),
-        cmocka_unit_test(a_million_texts_are_read_once),
+        cmocka_unit_test(a_million_strings_are_read_once),
         cmocka_unit_test(what_is_no_list_takes_no_memory),
         cmocka_unit_test(failing_allocations_are_said),
     };

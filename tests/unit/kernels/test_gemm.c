@@ -139,25 +139,28 @@ static void products_agree_with_sums_in_f64(void **state)
 }
 
 // Of a * b + bias, or of what is there + a * b.
-static void check_library(const problem *p, bool packs, bool adds)
+static void check_library(const problem *p, bool packs, bool accumulates)
 {
     ot__gemm g = gemm_of(p);
     matrices x = matrices_make(p);
-    const ot__dnnl_gemm d = {
-        .g = &g, .n_batches = 1, .packs = packs, .has_bias = !adds, .adds = adds};
+    const ot__dnnl_gemm d = {.g = &g,
+                             .n_batches = 1,
+                             .packs = packs,
+                             .has_bias = !accumulates,
+                             .accumulates = accumulates};
     void *const slots[OT__DNNL_GEMM_SLOTS] = {[OT__DNNL_GEMM_A] = x.a,
                                               [OT__DNNL_GEMM_B] = x.b,
                                               [OT__DNNL_GEMM_BIAS] = x.c,
                                               [OT__DNNL_GEMM_Y] = x.y};
-    ot__dnnl_program *program;
+    ot__dnnl_primitives *program;
     void *scratch;
 
     g.alpha = 1;
-    g.beta = adds ? 0 : 1;
+    g.beta = accumulates ? 0 : 1;
     assert_int_equal(ot__dnnl_gemm_create(&d, &program), OT_OK);
     scratch = ot__alloc_aligned(ot__dnnl_scratch_bytes(program));
     assert_int_equal(ot__dnnl_run(program, slots, scratch), OT_OK);
-    assert_true(worst_error(&g, &x, adds ? 0.5 : 0) < 1e-6 * (double)(g.k + 4));
+    assert_true(worst_error(&g, &x, accumulates ? 0.5 : 0) < 1e-6 * (double)(g.k + 4));
     check_guard(&x);
     ot__free_aligned(scratch);
     ot__dnnl_destroy(program);
@@ -171,8 +174,8 @@ static void products_of_the_library_agree_with_sums_in_f64(void **state)
         skip();
     for (size_t i = 0; i < OT_COUNT(problems); i++)
         for (int packs = 0; packs < 2; packs++)
-            for (int adds = 0; adds < 2; adds++)
-                check_library(&problems[i], packs != 0, adds != 0);
+            for (int accumulates = 0; accumulates < 2; accumulates++)
+                check_library(&problems[i], packs != 0, accumulates != 0);
 }
 
 static void products_can_be_added_to_what_is_there(void **state)
@@ -184,7 +187,8 @@ static void products_can_be_added_to_what_is_there(void **state)
         for (size_t i = 0; i < OT_COUNT(problems); i++) {
             const ot__gemm g = gemm_of(&problems[i]);
             matrices x = matrices_make(&problems[i]);
-            const ot__gemm_data data = {.y = x.y, .a = x.a, .b = x.b, .c = x.c, .adds = true};
+            const ot__gemm_data data = {
+                .y = x.y, .a = x.a, .b = x.b, .c = x.c, .accumulates = true};
 
             run(kernel, &g, &data, 2);
             assert_true(worst_error(&g, &x, 0.5) < 1e-6 * (double)(g.k + 4));

@@ -267,7 +267,7 @@ static void models_in_memory_find_them_in_the_folder_that_is_told(void **state)
     write_file("w.bin", elements, sizeof elements);
     assert_int_equal(ot_model_load_buffer(text, strlen(text), &options, &model), OT_ERR_FORMAT);
     assert_null(model);
-    options.folder = folder;
+    options.directory = folder;
     assert_int_equal(ot_model_load_buffer(text, strlen(text), &options, &model), OT_OK);
     assert_true(ot__tensor_get_f64(ot__graph_find(model->graph, "w")->constant, 3) == 4);
     ot_model_destroy(model);

@@ -171,7 +171,7 @@ static void nodes_come_in_an_order_in_which_they_can_run(void **state)
     ot_model_destroy(model);
 }
 
-static void model_texts_and_metadata_are_read(void **state)
+static void model_strings_and_metadata_are_read(void **state)
 {
     ot_model *model = load("parts.ort");
 
@@ -409,7 +409,7 @@ int main(void)
         cmocka_unit_test(a_file_with_the_least_that_is_needed_is_read),
         cmocka_unit_test(files_of_onnx_runtime_hold_what_it_finds_in_them),
         cmocka_unit_test(nodes_come_in_an_order_in_which_they_can_run),
-        cmocka_unit_test(model_texts_and_metadata_are_read),
+        cmocka_unit_test(model_strings_and_metadata_are_read),
         cmocka_unit_test(a_version_that_the_model_does_not_have_is_none),
         cmocka_unit_test(sparse_initializers_become_dense),
         cmocka_unit_test(the_bytes_decide_what_a_file_is),

@@ -131,8 +131,8 @@ static void text_is_shortened_for_people(void **state)
     (void)state;
     assert_int_equal(ot_model_to_text(model, &shown), OT_OK);
     assert_non_null(strstr(shown, "13,14,15,...}"));
-    ot_text_free(shown);
-    ot_text_free(NULL);
+    ot_string_free(shown);
+    ot_string_free(NULL);
     ot_model_destroy(model);
 }
 

@@ -44,7 +44,7 @@ static void the_mask_follows_seed_counter_and_name(void **state)
 
 static void a_softmax_below_opset_13_takes_all_axes_behind_as_one(void **state)
 {
-    static const char *const texts[] = {
+    static const char *const strings[] = {
         "<ir_version: 7, opset_import: [\"\" : 11]> g (float[2,3,2] x) => (float[2,3,2] y) { y = "
         "Softmax <axis = 1> (x) }",
         "<ir_version: 7, opset_import: [\"\" : 11]> g (float[2,3,2] x) => (float[2,3,2] y) "
@@ -56,8 +56,8 @@ static void a_softmax_below_opset_13_takes_all_axes_behind_as_one(void **state)
     for (int i = 0; i < 12; i++)
         elements[i] = (float)(i % 5) * 0.5f;
     assert_ok(ot_tensor_wrap(OT_F32, &OT_SHAPE(2, 3, 2), elements, sizeof(elements), &x));
-    for (size_t t = 0; t < OT_COUNT(texts); t++) {
-        ot_model *model = read_text(texts[t]);
+    for (size_t t = 0; t < OT_COUNT(strings); t++) {
+        ot_model *model = read_text(strings[t]);
         y = NULL;
         assert_ok(ot_model_run(model, NULL, (const ot_tensor *const[]){x}, 1, &y, 1));
         for (int row = 0; row < 2; row++) {

@@ -188,19 +188,19 @@ static void assert_default(const char *text, const char *const *expected, int n)
 {
     ot_model *model = mlp_model(text, "float");
     ot_checkpoint *checkpoint = mlp_checkpoint(OT_F32);
-    ot__program program;
+    ot__compiled_model program;
     const char **names;
     int n_names;
 
-    assert_int_equal(ot__program_create(&program, "eval model", model), OT_OK);
-    assert_int_equal(ot__program_sort(&program, checkpoint), OT_OK);
+    assert_int_equal(ot__compiled_model_create(&program, "eval model", model), OT_OK);
+    assert_int_equal(ot__compiled_model_sort(&program, checkpoint), OT_OK);
     if (ot__export_outputs(&program, &names, &n_names) != OT_OK)
         fail_msg("%s", ot_error_message());
     assert_int_equal(n_names, n);
     for (int i = 0; i < n; i++)
         assert_string_equal(names[i], expected[i]);
     ot__free(names);
-    ot__program_deinit(&program);
+    ot__compiled_model_deinit(&program);
     ot_checkpoint_destroy(checkpoint);
 }
 

@@ -182,7 +182,7 @@ static void a_session_lives_through_every_failure(void **state)
     assert_true(until_it_works(&l, export_view) > 20);
     drop_model(&l);
     assert_true(until_it_works(&l, describe) > 20);
-    ot_text_free(l.text);
+    ot_string_free(l.text);
     assert_true(until_it_works(&l, get_parameter) > 0);
     drop_tensor(&l);
     assert_int_equal(ot_session_step_count(l.f.session), 1);

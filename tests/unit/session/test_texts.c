@@ -10,11 +10,11 @@ static const char model_text[] =
     "      values_floats: floats = [2, 1, 3, 9], default_float: float = -1> (x)\n"
     "  s = Shape (x) }";
 
-static ot_tensor *texts(const ot_shape *shape, const char *const *items, const size_t *n_bytes)
+static ot_tensor *strings(const ot_shape *shape, const char *const *items, const size_t *n_bytes)
 {
     ot_tensor *tensor;
 
-    assert_ok(ot_tensor_create_texts(shape, items, n_bytes, &tensor));
+    assert_ok(ot_tensor_create_strings(shape, items, n_bytes, &tensor));
     return tensor;
 }
 
@@ -24,13 +24,13 @@ static void texts_become_what_their_table_has(void **state)
     static const size_t n_bytes[] = {1, 1, 2, 3, 0, 2}; // the last is a and a zero
     static const double expected[] = {1, 2, 3, -1, -1, -1};
     ot_model *model = read_text(model_text);
-    ot_tensor *x = texts(&OT_SHAPE(2, 3), items, n_bytes), *copy, *outputs[2] = {NULL, NULL};
+    ot_tensor *x = strings(&OT_SHAPE(2, 3), items, n_bytes), *copy, *outputs[2] = {NULL, NULL};
     const ot_tensor *inputs[1];
 
     (void)state;
     assert_int_equal(ot_tensor_dtype(x), OT_STRING);
     assert_ok(ot_tensor_clone(x, &copy));
-    ot_tensor_destroy(x); // the copy has texts of its own
+    ot_tensor_destroy(x); // the copy has strings of its own
     inputs[0] = copy;
     assert_ok(ot_model_run(model, NULL, inputs, 1, outputs, 2));
     for (int i = 0; i < 6; i++)
@@ -48,13 +48,13 @@ static void texts_that_are_none_are_refused(void **state)
     ot_tensor *tensor;
 
     (void)state;
-    assert_fails(ot_tensor_create_texts(&OT_SHAPE(2), items, NULL, &tensor), OT_ERR_INVALID,
+    assert_fails(ot_tensor_create_strings(&OT_SHAPE(2), items, NULL, &tensor), OT_ERR_INVALID,
                  "text 1 of a tensor is NULL");
     assert_null(tensor);
-    assert_int_equal(ot_tensor_create_texts(&OT_SHAPE(-1), items, NULL, &tensor), OT_ERR_INVALID);
-    assert_int_equal(ot_tensor_create_texts(&OT_SHAPE(2), NULL, NULL, &tensor), OT_ERR_INVALID);
+    assert_int_equal(ot_tensor_create_strings(&OT_SHAPE(-1), items, NULL, &tensor), OT_ERR_INVALID);
+    assert_int_equal(ot_tensor_create_strings(&OT_SHAPE(2), NULL, NULL, &tensor), OT_ERR_INVALID);
     assert_int_equal(ot_tensor_create(OT_STRING, &OT_SHAPE(2), &tensor), OT_ERR_INVALID);
-    tensor = texts(&OT_SHAPE(0), NULL, NULL);
+    tensor = strings(&OT_SHAPE(0), NULL, NULL);
     assert_int_equal(ot_tensor_count(tensor), 0);
     ot_tensor_destroy(tensor);
 }
@@ -67,14 +67,14 @@ static const char carrying[] =
     "      values_strings: strings = [\"A\"], default_string: string = \"\"> (t)\n"
     "  c = Constant <value_strings: strings = [\"p\", \"\"]> () }";
 
-static void expect_texts(const ot_tensor *tensor, const char *joined)
+static void expect_strings(const ot_tensor *tensor, const char *joined)
 {
     char text[80];
     size_t at = 0, n;
 
     assert_int_equal(ot_tensor_dtype(tensor), OT_STRING);
     for (int64_t i = 0; i < ot_tensor_count(tensor); i++) {
-        const char *one = ot_tensor_text(tensor, i, &n);
+        const char *one = ot_tensor_string(tensor, i, &n);
 
         assert_non_null(one);
         for (size_t k = 0; k < n; k++)
@@ -98,7 +98,7 @@ static void results_have_characters_of_their_own(void **state)
     for (int n = 0; st == OT_ERR_NO_MEMORY; n++) {
         ot_model *model = read_text(carrying);
 
-        in[0] = texts(&OT_SHAPE(2, 2), items, n_bytes);
+        in[0] = strings(&OT_SHAPE(2, 2), items, n_bytes);
         assert_ok(ot_tensor_wrap(OT_I64, &OT_SHAPE(3), indices, sizeof indices, &in[1]));
         ot__alloc_fail_after(n);
         st = ot_model_run(model, NULL, (const ot_tensor *const *)in, 2, outputs, 4);
@@ -110,21 +110,21 @@ static void results_have_characters_of_their_own(void **state)
             assert_null(outputs[i]);
     }
     assert_int_equal(st, OT_OK);
-    expect_texts(outputs[0], "bb,d0e,a,,bb,d0e,");
-    expect_texts(outputs[1], "a,bb,,d0e,");
-    expect_texts(outputs[2], "A,,,,");
-    expect_texts(outputs[3], "p,,");
-    assert_null(ot_tensor_text(outputs[3], 2, &(size_t){0}));
+    expect_strings(outputs[0], "bb,d0e,a,,bb,d0e,");
+    expect_strings(outputs[1], "a,bb,,d0e,");
+    expect_strings(outputs[2], "A,,,,");
+    expect_strings(outputs[3], "p,,");
+    assert_null(ot_tensor_string(outputs[3], 2, &(size_t){0}));
     for (int i = 0; i < 4; i++)
         ot_tensor_destroy(outputs[i]);
 }
 
-static void operators_on_numbers_refuse_texts(void **state)
+static void operators_on_numbers_refuse_strings(void **state)
 {
     static const char *const items[] = {"a"};
     ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>\n"
                                 "f (string[n,m] x) => (string[n,m] y) { y = Trilu (x) }");
-    ot_tensor *x = texts(&OT_SHAPE(1, 1), items, NULL), *y = NULL;
+    ot_tensor *x = strings(&OT_SHAPE(1, 1), items, NULL), *y = NULL;
     const ot_tensor *inputs[] = {x};
 
     (void)state;
@@ -143,7 +143,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     for (int n = 0; st == OT_ERR_NO_MEMORY; n++) {
         ot__alloc_fail_after(n);
-        st = ot_tensor_create_texts(&OT_SHAPE(2), items, NULL, &tensor);
+        st = ot_tensor_create_strings(&OT_SHAPE(2), items, NULL, &tensor);
         ot__alloc_fail_after(-1);
     }
     assert_int_equal(st, OT_OK);
@@ -156,7 +156,7 @@ int main(void)
         cmocka_unit_test(texts_become_what_their_table_has),
         cmocka_unit_test(texts_that_are_none_are_refused),
         cmocka_unit_test(results_have_characters_of_their_own),
-        cmocka_unit_test(operators_on_numbers_refuse_texts),
+        cmocka_unit_test(operators_on_numbers_refuse_strings),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

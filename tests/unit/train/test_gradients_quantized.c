@@ -157,7 +157,7 @@ static void what_is_quantised_once_may_be_read_twice(void **state)
 // Another scale on the way back, blocks, and floats of 8 bits are not the pair.
 static void other_pairs_have_no_gradient(void **state)
 {
-    static const char *const texts[] = {
+    static const char *const strings[] = {
         HEAD
         "g (float[N,4] x) => (float[N,4] y) <float s = {0.5}, float other = {0.25}, int8 z = {0}>"
         "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, other, z) }",
@@ -173,8 +173,8 @@ static void other_pairs_have_no_gradient(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < OT_COUNT(texts); i++) {
-        ot_model *model = model_of(texts[i]);
+    for (size_t i = 0; i < OT_COUNT(strings); i++) {
+        ot_model *model = model_of(strings[i]);
         ot_gradients *g = NULL;
 
         assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, NULL, &g),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that lie in the forms of their kernels while a session works: nobody outside sees it.
+// Parameters that lie in the layouts of their kernels while a session works: nobody outside sees
+// it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +15,12 @@
 #include "session/session_internal.h"
 
 #if OT_WITH_ONEDNN && defined(__x86_64__)
-enum { HAS_FORMS = 1 };
+enum { HAS_LAYOUTS = 1 };
 #else
-enum { HAS_FORMS = 0 };
+enum { HAS_LAYOUTS = 0 };
 #endif
 enum { CLASSES = 5, STEPS = 3 };
-static const char path[] = "homes_checkpoint";
+static const char path[] = "packing_checkpoint";
 
 // Convolutions whose channels are whole blocks (v, w, depthwise d), and ones whose are not (u).
 static const char model_text[] = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
@@ -156,19 +157,19 @@ static float *look(fixture *f, int64_t *n)
 
 // ---- tests ----
 
-static void whole_blocks_of_channels_get_a_form_and_others_none(void **state)
+static void whole_blocks_of_channels_get_a_layout_and_others_none(void **state)
 {
     fixture f;
 
     (void)state;
     open_session(&f, 0);
     for (size_t k = 0; k < OT_COUNT(names); k++)
-        assert_null(find(&f, names[k])->form);
+        assert_null(find(&f, names[k])->layout);
     (void)step(f.session, OT_MODE_TRAIN, 0, 4);
-    assert_int_equal(find(&f, "v")->form != NULL, HAS_FORMS);
-    assert_int_equal(find(&f, "w")->form != NULL, HAS_FORMS);
-    assert_null(find(&f, "u")->form);
-    assert_null(find(&f, "f")->form);
+    assert_int_equal(find(&f, "v")->layout != NULL, HAS_LAYOUTS);
+    assert_int_equal(find(&f, "w")->layout != NULL, HAS_LAYOUTS);
+    assert_null(find(&f, "u")->layout);
+    assert_null(find(&f, "f")->layout);
     close_session(&f);
 }
 
@@ -182,7 +183,7 @@ static void the_reference_kernels_train_alike(void **state)
     open_session(&fast, 0);
     open_session(&reference, 1);
     for (int i = 0; i < STEPS; i++) {
-        const int64_t rows = i == 1 ? 3 : 4; // another plan, the same forms
+        const int64_t rows = i == 1 ? 3 : 4; // another plan, the same layouts
 
         assert_float_equal(step(fast.session, OT_MODE_TRAIN, i, rows),
                            step(reference.session, OT_MODE_TRAIN, i, rows), 1e-4);
@@ -192,7 +193,7 @@ static void the_reference_kernels_train_alike(void **state)
         }
         assert_float_equal(step(fast.session, OT_MODE_EVAL, i, 5),
                            step(reference.session, OT_MODE_EVAL, i, 5), 1e-4);
-        assert_null(find(&reference, "w")->form);
+        assert_null(find(&reference, "w")->layout);
         a = look(&fast, &n);
         b = look(&reference, &n);
         for (int64_t k = 0; k < n; k++)
@@ -247,7 +248,7 @@ static void flat_vectors_are_row_major(void **state)
     gradients = calloc((size_t)n, sizeof *gradients);
     need(ot_session_get_parameters(f.session, OT_PARAMETERS_ALL, values, n));
     need(ot_session_get_gradients(f.session, gradients, n));
-    assert_int_equal(find(&f, "w")->form != NULL, HAS_FORMS); // read where they are
+    assert_int_equal(find(&f, "w")->layout != NULL, HAS_LAYOUTS); // read where they are
     at = values;
     for (int k = 0; k < f.session->n_parameters; k++) {
         const char *name = f.session->parameters[k]->name;
@@ -287,7 +288,7 @@ static void assert_same_parameters(const fixture *f, const fixture *g)
     }
 }
 
-static void the_optimizer_may_change_while_parameters_have_forms(void **state)
+static void the_optimizer_may_change_while_parameters_have_layouts(void **state)
 {
     const ot_model *optimizer;
     fixture f, g;
@@ -299,11 +300,11 @@ static void the_optimizer_may_change_while_parameters_have_forms(void **state)
     for (int k = 0; k < STEPS; k++) {
         (void)step(f.session, OT_MODE_TRAIN, k, 4);
         (void)step(g.session, OT_MODE_TRAIN, k, 4);
-        assert_int_equal(find(&f, "w")->form != NULL, HAS_FORMS);
+        assert_int_equal(find(&f, "w")->layout != NULL, HAS_LAYOUTS);
         if (k == 1) // none for a while
             need(ot_session_set_optimizer(f.session, NULL));
         need(ot_session_set_optimizer(f.session, optimizer)); // with the moments there are
-        assert_null(find(&f, "w")->form);
+        assert_null(find(&f, "w")->layout);
         update(f.session);
         update(g.session);
         assert_same_parameters(&f, &g);
@@ -369,7 +370,7 @@ static void a_saved_checkpoint_has_what_the_session_has(void **state)
     }
     need(ot_session_save(f.session, path));
     need(ot_checkpoint_load(path, &loaded));
-    (void)step(f.session, OT_MODE_EVAL, 0, 4); // back into the forms
+    (void)step(f.session, OT_MODE_EVAL, 0, 4); // back into the layouts
     for (size_t k = 0; k < OT_COUNT(names); k++) {
         const ot__parameter *p = ot__ckpt_find(loaded, names[k]);
         ot_tensor *value;
@@ -444,11 +445,11 @@ static void the_checkpoint_of_a_closed_session_is_row_major(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_blocks_of_channels_get_a_form_and_others_none),
+        cmocka_unit_test(whole_blocks_of_channels_get_a_layout_and_others_none),
         cmocka_unit_test(the_reference_kernels_train_alike),
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(flat_vectors_are_row_major),
-        cmocka_unit_test(the_optimizer_may_change_while_parameters_have_forms),
+        cmocka_unit_test(the_optimizer_may_change_while_parameters_have_layouts),
         cmocka_unit_test(gradients_that_are_set_are_row_major),
         cmocka_unit_test(a_saved_checkpoint_has_what_the_session_has),
         cmocka_unit_test(an_exported_model_has_row_major_parameters),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts to numbers and numbers to texts, as ONNX Runtime does: a text may go on behind its number,
-// and a float is written with 8 digits.
+// Texts to numbers and numbers to strings, as ONNX Runtime does: a text may go on behind its
+// number, and a float is written with 8 digits.
 #include "ops/elementwise/cast.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@ enum {
     ROOM = 24
 }; // ROOM: "-9223372036854775808", "-1.2345678e-308"
 
-// The characters of texts that are made: they last as long as the plan, and so as the texts.
+// The characters of strings that are made: they last as long as the plan, and so as the strings.
 typedef struct room {
     char text[ROOM];
 } room;
 
-ot_status ot__cast_run_texts(const ot_run *r)
+ot_status ot__cast_run_strings(const ot_run *r)
 {
     const ot_arg *x = r->in[0];
 
@@ -83,16 +83,16 @@ ot_status ot__cast_prepare_to_numbers(ot_prep *p)
 ot_status ot__cast_run_to_numbers(const ot_run *r)
 {
     const ot_arg *x = r->in[0], *y = r->out[0];
-    const ot__string *texts = x->data;
+    const ot__string *strings = x->data;
     const size_t size = ot_dtype_size(y->dtype);
 
     for (int64_t k = 0; k < x->count; k++)
-        if (!read_number_text(&texts[k], y->dtype, (char *)y->data + (size_t)k * size))
-            return no_number(&texts[k], k, y->dtype);
+        if (!read_number_text(&strings[k], y->dtype, (char *)y->data + (size_t)k * size))
+            return no_number(&strings[k], k, y->dtype);
     return OT_OK;
 }
 
-// ---- to texts ----
+// ---- to strings ----
 
 static void write_number(char *text, ot_dtype dtype, const void *from)
 {
@@ -115,7 +115,7 @@ static void write_number(char *text, ot_dtype dtype, const void *from)
     }
 }
 
-ot_status ot__cast_prepare_to_texts(ot_prep *p)
+ot_status ot__cast_prepare_to_strings(ot_prep *p)
 {
     const ot_arg *y = ot_prep_out(p, 0);
     size_t n_bytes;
@@ -123,21 +123,21 @@ ot_status ot__cast_prepare_to_texts(ot_prep *p)
     OT_TRY(ot__cast_check(p, ot_prep_in(p, 0)->dtype, OT_F64));
     if ((uint64_t)y->count >= SIZE_MAX ||
         ot__size_mul_overflows((size_t)y->count + 1, sizeof(room), &n_bytes))
-        return ot_prep_fail(p, OT_ERR_NO_MEMORY, "%" PRId64 " texts are more than can be addressed",
-                            y->count);
+        return ot_prep_fail(p, OT_ERR_NO_MEMORY,
+                            "%" PRId64 " strings are more than can be addressed", y->count);
     return ot_prep_state(p, n_bytes) != NULL ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
-ot_status ot__cast_run_to_texts(const ot_run *r)
+ot_status ot__cast_run_to_strings(const ot_run *r)
 {
     const ot_arg *x = r->in[0];
     const size_t size = ot_dtype_size(x->dtype);
-    ot__string *texts = r->out[0]->data;
+    ot__string *strings = r->out[0]->data;
     room *rooms = r->state;
 
     for (int64_t k = 0; k < x->count; k++) {
         write_number(rooms[k].text, x->dtype, (const char *)x->data + (size_t)k * size);
-        texts[k] = (ot__string){(const uint8_t *)rooms[k].text, strlen(rooms[k].text)};
+        strings[k] = (ot__string){(const uint8_t *)rooms[k].text, strlen(rooms[k].text)};
     }
     return OT_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/dnnl_program.h"
+#include "kernels/dnnl_primitives.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static size_t aligned(size_t n_bytes)
     return (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes)
+ot__dnnl_place ot__dnnl_scratch(ot__dnnl_primitives *p, size_t n_bytes)
 {
     const ot__dnnl_place place = {.slot = -1, .offset = p->scratch_used};
 
@@ -95,7 +95,7 @@ ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes)
     return place;
 }
 
-ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_program *p, size_t n_bytes, int64_t n_chunks)
+ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_primitives *p, size_t n_bytes, int64_t n_chunks)
 {
     ot__dnnl_place place = ot__dnnl_scratch(p, aligned(n_bytes) * (size_t)n_chunks);
 
@@ -103,7 +103,7 @@ ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_program *p, size_t n_bytes, int6
     return place;
 }
 
-ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_program *p, size_t n_bytes)
+ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_primitives *p, size_t n_bytes)
 {
     ot__dnnl_place place = ot__dnnl_scratch(p, aligned(n_bytes) * (size_t)ot__parallel_max());
 
@@ -111,12 +111,12 @@ ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_program *p, size_t n_bytes)
     return place;
 }
 
-void ot__dnnl_scratch_reuse(ot__dnnl_program *p)
+void ot__dnnl_scratch_reuse(ot__dnnl_primitives *p)
 {
     p->scratch_used = 0;
 }
 
-dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_place place)
+dnnl_status_t ot__dnnl_arg(ot__dnnl_primitives *p, int arg, ot__md md, ot__dnnl_place place)
 {
     ot__dnnl_step *s = &p->step[p->n_steps - 1];
     dnnl_engine_t engine;
@@ -136,7 +136,7 @@ dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_pla
 }
 
 // A step of `n_threads` rows of arguments.
-static dnnl_status_t new_step(ot__dnnl_program *p, int n_threads, ot__dnnl_step **out)
+static dnnl_status_t new_step(ot__dnnl_primitives *p, int n_threads, ot__dnnl_step **out)
 {
     ot__dnnl_step *s = &p->step[p->n_steps];
 
@@ -157,7 +157,7 @@ static size_t scratch_of(const_dnnl_primitive_desc_t pd, ot__md *md)
     return *md == NULL ? 0 : dnnl_memory_desc_get_size(*md);
 }
 
-dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd)
+dnnl_status_t ot__dnnl_add(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd)
 {
     ot__dnnl_step *s;
     ot__md scratch;
@@ -170,7 +170,7 @@ dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd)
                : ot__dnnl_arg(p, DNNL_ARG_SCRATCHPAD, scratch, ot__dnnl_scratch(p, n_bytes));
 }
 
-dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd,
+dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd,
                                   int64_t n_chunks)
 {
     const int n_threads = ot__parallel_max();
@@ -189,7 +189,7 @@ dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_program *p, const_dnnl_primitive_desc
                                                              ot__dnnl_scratch_threads(p, n_bytes));
 }
 
-dnnl_status_t ot__dnnl_add_sum(ot__dnnl_program *p, ot__dnnl_place from, int64_t n_chunks,
+dnnl_status_t ot__dnnl_add_sum(ot__dnnl_primitives *p, ot__dnnl_place from, int64_t n_chunks,
                                size_t n_bytes, ot__dnnl_place to)
 {
     ot__dnnl_step *s;
@@ -202,7 +202,7 @@ dnnl_status_t ot__dnnl_add_sum(ot__dnnl_program *p, ot__dnnl_place from, int64_t
     return dnnl_success;
 }
 
-dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place from_place,
+dnnl_status_t ot__dnnl_reorder(ot__dnnl_primitives *p, ot__md from, ot__dnnl_place from_place,
                                ot__md to, ot__dnnl_place to_place)
 {
     dnnl_primitive_attr_t attr = NULL;
@@ -223,7 +223,8 @@ dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place 
     return st == dnnl_success ? ot__dnnl_arg(p, DNNL_ARG_TO, to, to_place) : st;
 }
 
-dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot__dnnl_place *place)
+dnnl_status_t ot__dnnl_packed(ot__dnnl_primitives *p, ot__md have, ot__md want,
+                              ot__dnnl_place *place)
 {
     const ot__dnnl_place from = *place;
 
@@ -233,24 +234,24 @@ dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot_
     return ot__dnnl_reorder(p, have, from, want, *place);
 }
 
-dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form)
+dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_layout *layout)
 {
     static const dnnl_format_tag_t plain[] = {0, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
     static const dnnl_format_tag_t blocked[2][3] = {{dnnl_nCw8c, dnnl_nChw8c, dnnl_nCdhw8c},
                                                     {dnnl_nCw16c, dnnl_nChw16c, dnnl_nCdhw16c}};
     static const dnnl_format_tag_t last[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
-    const int block = ot__form_channel_block(form);
+    const int block = ot__layout_channel_block(layout);
     dnnl_dims_t dims;
 
-    if (shape->ndim < 1 || shape->ndim > 5 || (form != NULL && form->ndim != shape->ndim))
+    if (shape->ndim < 1 || shape->ndim > 5 || (layout != NULL && layout->ndim != shape->ndim))
         return dnnl_unimplemented;
     for (int k = 0; k < shape->ndim; k++)
         dims[k] = shape->dim[k];
-    if (form == NULL)
+    if (layout == NULL)
         return ot__md_tagged(md, shape->ndim, dims, plain[shape->ndim]);
-    if (ot__form_is_channels_last(form))
+    if (ot__layout_is_channels_last(layout))
         return ot__md_tagged(md, shape->ndim, dims, last[shape->ndim - 3]);
-    if (!ot__form_equal(form, ot__form_blocked(shape->ndim, block)))
+    if (!ot__layout_equal(layout, ot__layout_blocked(shape->ndim, block)))
         return dnnl_unimplemented;
     return ot__md_tagged(md, shape->ndim, dims, blocked[block == 16][shape->ndim - 3]);
 }
@@ -355,7 +356,7 @@ static dnnl_status_t run_program_step(const runner *r, const ot__dnnl_step *s)
     return s->n_chunks > 0 ? execute_chunks(r, s) : execute(r, s, 0, 0);
 }
 
-ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scratch)
+ot_status ot__dnnl_run(const ot__dnnl_primitives *p, void *const *slots, void *scratch)
 {
     runner r = {.slots = slots, .scratch = scratch};
     dnnl_status_t st = stream(&r.stream);
@@ -367,12 +368,12 @@ ot_status ot__dnnl_run(const ot__dnnl_program *p, void *const *slots, void *scra
     return ot__dnnl_error(st, "run");
 }
 
-size_t ot__dnnl_scratch_bytes(const ot__dnnl_program *p)
+size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p)
 {
     return p->scratch_bytes;
 }
 
-void ot__dnnl_destroy(ot__dnnl_program *p)
+void ot__dnnl_destroy(ot__dnnl_primitives *p)
 {
     if (p == NULL)
         return;

@@ -31,7 +31,7 @@ typedef struct ot__dnnl_step {
 } ot__dnnl_step;
 
 // Starts as zeros. Everything is made while preparing, with the number of threads it will run with.
-struct ot__dnnl_program {
+struct ot__dnnl_primitives {
     ot__dnnl_step step[OT__DNNL_MAX_STEPS];
     int n_steps;
     size_t scratch_used, scratch_bytes;
@@ -41,36 +41,37 @@ dnnl_status_t ot__dnnl_engine(dnnl_engine_t *out); // one for the process, made 
 ot_status ot__dnnl_error(dnnl_status_t status, const char *what); // OT_OK for dnnl_success
 // Scratch memory as the caller's, so that it can be planned; `relu` behind the primitive.
 dnnl_status_t ot__dnnl_attr(bool relu, dnnl_primitive_attr_t *out);
-ot__dnnl_place ot__dnnl_scratch(ot__dnnl_program *p, size_t n_bytes);
-void ot__dnnl_scratch_reuse(ot__dnnl_program *p); // steps that follow need nothing that is in it
+ot__dnnl_place ot__dnnl_scratch(ot__dnnl_primitives *p, size_t n_bytes);
+void ot__dnnl_scratch_reuse(ot__dnnl_primitives *p); // steps that follow need nothing that is in it
 // Append the primitive of `pd`, with its own scratch bound; its other arguments follow.
-dnnl_status_t ot__dnnl_add(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd);
+dnnl_status_t ot__dnnl_add(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd);
 // The same for n_chunks parts of the problem, `pd` being that of one of them, made with one thread.
 // Which chunks there are says the problem alone, so the number of threads changes no bit.
-dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_program *p, const_dnnl_primitive_desc_t pd,
+dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd,
                                   int64_t n_chunks);
 // What n_chunks chunks of a step have left at `from`, added in their order; `to` may be the first.
-dnnl_status_t ot__dnnl_add_sum(ot__dnnl_program *p, ot__dnnl_place from, int64_t n_chunks,
+dnnl_status_t ot__dnnl_add_sum(ot__dnnl_primitives *p, ot__dnnl_place from, int64_t n_chunks,
                                size_t n_bytes, ot__dnnl_place to);
 // Scratch for each of n_chunks chunks, or for each thread.
-ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_program *p, size_t n_bytes, int64_t n_chunks);
-ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_program *p, size_t n_bytes);
-dnnl_status_t ot__dnnl_arg(ot__dnnl_program *p, int arg, ot__md md, ot__dnnl_place place);
+ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_primitives *p, size_t n_bytes, int64_t n_chunks);
+ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_primitives *p, size_t n_bytes);
+dnnl_status_t ot__dnnl_arg(ot__dnnl_primitives *p, int arg, ot__md md, ot__dnnl_place place);
 // Append a copy from one description to another.
-dnnl_status_t ot__dnnl_reorder(ot__dnnl_program *p, ot__md from, ot__dnnl_place from_place,
+dnnl_status_t ot__dnnl_reorder(ot__dnnl_primitives *p, ot__md from, ot__dnnl_place from_place,
                                ot__md to, ot__dnnl_place to_place);
 // What lies at *place as `have`, brought to `want` in scratch unless they are equal.
-dnnl_status_t ot__dnnl_packed(ot__dnnl_program *p, ot__md have, ot__md want, ot__dnnl_place *place);
-// f32 memory of `shape` in a form that oneDNN knows; `md` is released with ot__md_release().
-dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_form *form);
+dnnl_status_t ot__dnnl_packed(ot__dnnl_primitives *p, ot__md have, ot__md want,
+                              ot__dnnl_place *place);
+// f32 memory of `shape` in a layout that oneDNN knows; `md` is released with ot__md_release().
+dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_layout *layout);
 
 // dnnl_weights.c: weights of convolutions, of 3 to 5 axes.
-// Memory in a form that ot__dnnl_weights_form() may return, or row-major.
+// Memory in a layout that ot__dnnl_weights_layout() may return, or row-major.
 dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
-                                  const ot_form *form);
-// Memory in whatever form a primitive likes.
+                                  const ot_layout *layout);
+// Memory in whatever layout a primitive likes.
 dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups);
-// The form of `wanted`; NULL when it is none of ours or has padding.
-const ot_form *ot__dnnl_weights_form(ot__md wanted, const ot_shape *w, int64_t groups);
+// The layout of `wanted`; NULL when it is not one of ours or has padding.
+const ot_layout *ot__dnnl_weights_layout(ot__md wanted, const ot_shape *w, int64_t groups);
 
 #endif
