@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that hand on an input unchanged: gone. What only they kept may go after them: a Dropout
-// that drops nothing, after its gradient, the reader of its mask.
+// Nodes that hand on an input unchanged: gone.
 #include "passes/passes.h"
 
 static bool is_captured(const ot__uses *uses, const ot_value *value)
@@ -33,8 +32,7 @@ static void drop_outputs(ot_graph *graph, const ot_node *node)
     }
 }
 
-// One walk over the graph; *changed when a node has gone.
-static ot_status drop_identities(ot_graph *graph, bool *changed)
+static ot_status drop_identities(ot_graph *graph)
 {
     ot__uses uses;
     ot_value **stands_for;
@@ -59,7 +57,6 @@ static ot_status drop_identities(ot_graph *graph, bool *changed)
             graph->nodes[kept++] = node;
         }
     }
-    *changed = kept < graph->n_nodes;
     graph->n_nodes = kept;
     ot__free(stands_for);
     ot__uses_deinit(&uses);
@@ -68,9 +65,9 @@ static ot_status drop_identities(ot_graph *graph, bool *changed)
 
 ot_status ot__pass_simplify(ot_model *model)
 {
-    bool changed = true;
-
-    while (changed)
-        OT_TRY(drop_identities(model->graph, &changed));
+    // A second walk for what only nodes that went had kept: a Dropout that drops nothing, whose
+    // gradient was the reader of its mask. Not until nothing changes: each walk costs as much.
+    OT_TRY(drop_identities(model->graph));
+    OT_TRY(drop_identities(model->graph));
     return ot__pass_finished(model, "simplify");
 }
