@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of Clip is Where(X >= min And X <= max, dY, 0) in files, also in ONNX Runtime's:
-// four operators, of which three make and read masks. Here it becomes one.
+// The gradient of Clip is Where(X >= min And X <= max, dY, 0) in files, also in ONNX Runtime's.
+// Here Clip makes that mask itself: X, four times as large, need not be kept or read again for it.
 #include "passes/fuse.h"
 
-enum { DY, X, MIN, MAX, N_INPUTS }; // of ClipGrad
+enum { X, MIN, MAX, N_INPUTS }; // of Clip
+// Readers of an X that are looked at: many Clips of one value must not cost the square of them.
+enum { MAX_READERS = 64 };
 
-typedef struct clip_mask {
-    ot_value *input[N_INPUTS]; // NULL: no such bound
-    ot_node *node[3];          // the comparisons and what joins them
-    int n_nodes;
-} clip_mask;
-
-static bool clip_is_zero(const ot_value *value)
+// The comparison of X with a bound that is there; NULL: none.
+static ot_node *clip_find_comparison(const ot__fusing *f, const ot_node *clip, int bound)
 {
-    const ot_tensor *number = ot_value_constant(value);
+    const char *op_type = bound == MIN ? "GreaterOrEqual" : "LessOrEqual";
+    const ot_value *x = clip->inputs[X];
 
-    return number != NULL && ot_tensor_count(number) == 1 && ot__tensor_get_f64(number, 0) == 0.0;
+    if (ot__uses_count(&f->uses, x) > MAX_READERS)
+        return NULL;
+    for (int u = ot__uses_first(&f->uses, x); u < ot__uses_end(&f->uses, x); u++) {
+        ot_node *node = f->uses.use[u].node;
+
+        if (f->uses.use[u].i_input == 0 && node->graph != NULL && ot__node_is(node, "", op_type) &&
+            node->inputs[1] == clip->inputs[bound])
+            return node;
+    }
+    return NULL;
+}
+
+// What joins the comparisons, which have no other reader; NULL: nothing.
+static ot_node *clip_find_and(const ot__fusing *f, const ot_node *above, const ot_node *below)
+{
+    ot_node *both = ot__fuse_only_reader(f, above->outputs[0]);
+
+    return ot__node_is(both, "", "And") && ot__fuse_only_reader(f, below->outputs[0]) == both
+               ? both
+               : NULL;
 }
 
 static bool clip_same_shape(const ot_value *a, const ot_value *b)
@@ -23,57 +40,37 @@ static bool clip_same_shape(const ot_value *a, const ot_value *b)
     return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
 }
 
-// Whether `mask`, which only `reader` reads, is a bound of the same X.
-static bool clip_take_bound(const ot__fusing *f, clip_mask *m, const ot_value *mask,
-                            const ot_node *reader)
+static ot_status fuse_clip(ot__fusing *f, ot_node *clip)
 {
-    ot_node *compare = mask->producer;
-    const int bound = ot__node_is(compare, "", "GreaterOrEqual") ? MIN
-                      : ot__node_is(compare, "", "LessOrEqual")  ? MAX
-                                                                 : 0;
+    ot_value *inputs[N_INPUTS] = {NULL}, *outputs[2];
+    ot_node *compare[N_INPUTS] = {NULL}, *last = NULL, *fused;
+    bool is_bounded = true;
 
-    if (bound == 0 || m->input[bound] != NULL || ot__fuse_only_reader(f, mask) != reader ||
-        (m->input[X] != NULL && m->input[X] != compare->inputs[0]) ||
-        !ot__value_has_one_element(compare->inputs[1]))
-        return false;
-    m->input[X] = compare->inputs[0];
-    m->input[bound] = compare->inputs[1];
-    m->node[m->n_nodes++] = compare;
-    return true;
-}
-
-static bool clip_find_mask(const ot__fusing *f, const ot_node *where, clip_mask *m)
-{
-    const ot_value *mask = where->inputs[0];
-    ot_node *both = mask->producer;
-
-    if (!ot__node_is(both, "", "And"))
-        return clip_take_bound(f, m, mask, where);
-    if (ot__fuse_only_reader(f, mask) != where || !clip_take_bound(f, m, both->inputs[0], both) ||
-        !clip_take_bound(f, m, both->inputs[1], both))
-        return false;
-    m->node[m->n_nodes++] = both;
-    return true;
-}
-
-static ot_status fuse_clip(ot__fusing *f, ot_node *where)
-{
-    clip_mask m = {{NULL}, {NULL}, 0};
-    ot_node *fused;
-
-    if (!ot__node_is(where, "", "Where") || !clip_is_zero(where->inputs[2]) ||
-        !ot__dtype_is_float(where->outputs[0]->dtype) || !clip_find_mask(f, where, &m) ||
-        !clip_same_shape(m.input[X], where->outputs[0]) ||
-        !clip_same_shape(where->inputs[1], where->outputs[0]) ||
-        m.input[X]->dtype != where->outputs[0]->dtype ||
-        (where->outputs[0]->dtype != OT_F32 && where->outputs[0]->dtype != OT_F64))
+    if (!ot__node_is(clip, "", "Clip") ||
+        (clip->outputs[0]->dtype != OT_F32 && clip->outputs[0]->dtype != OT_F64))
         return OT_OK;
-    m.input[DY] = where->inputs[1];
-    ot__node_detach(where);
-    for (int i = m.n_nodes - 1; i >= 0; i--)
-        ot__node_detach(m.node[i]);
-    OT_TRY(ot__fuse_add(f, "ClipGrad", where->name, m.input, m.input[MAX] != NULL ? N_INPUTS : MAX,
-                        where->outputs, 1, &fused));
+    for (int i = 0; i < clip->n_inputs; i++)
+        inputs[i] = clip->inputs[i];
+    for (int i = MIN; i <= MAX; i++)
+        if (inputs[i] != NULL) {
+            compare[i] = clip_find_comparison(f, clip, i);
+            is_bounded = is_bounded && compare[i] != NULL && ot__value_has_one_element(inputs[i]);
+            last = compare[i];
+        }
+    if (!is_bounded || last == NULL)
+        return OT_OK;
+    if (compare[MIN] != NULL && compare[MAX] != NULL)
+        last = clip_find_and(f, compare[MIN], compare[MAX]);
+    if (last == NULL || !clip_same_shape(last->outputs[0], inputs[X]))
+        return OT_OK;
+    outputs[0] = clip->outputs[0];
+    outputs[1] = last->outputs[0];
+    ot__node_detach(clip);
+    ot__node_detach(last);
+    for (int i = MIN; i <= MAX; i++)
+        if (compare[i] != NULL)
+            ot__node_detach(compare[i]);
+    OT_TRY(ot__fuse_add(f, "ClipMask", clip->name, inputs, clip->n_inputs, outputs, 2, &fused));
     return ot__op_infer(fused);
 }
 

@@ -23,6 +23,8 @@ enum { OT__TILE_INPUTS = 8 };
 typedef struct ot__tiles {
 #define OT_TILE(name) void (*name)(float *y, const float *const *x, int64_t n, const float *attrs);
 #include "kernels/elementwise/tiles.def"
+    void (*clip_mask)(void *context, int64_t first, int64_t last);
+    void (*where)(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n);
 } ot__tiles;
 
 // ot__simd_<name>_f32: that of the best table (tiles.c).
@@ -88,8 +90,19 @@ ot__pair_function ot__ref_bits_find(ot__bits bits, ot_dtype dtype); // NULL: non
 void ot__ref_stretch(void *y, const void *x, int ndim, const int64_t *dim, const int64_t *stride,
                      int64_t start, int64_t n, size_t size);
 
-// ---- choosing (ref_where.c): y[k] = condition[k] ? a[k] : b[k], by element size 1, 2, 4, 8 or 16
-// ----
+// ---- Clip and its mask (ref_clip_mask.c): mask = low <= x <= high, y may be x; for
+// ot__parallel_for() ----
+
+typedef struct ot__clip_mask {
+    void *y;
+    uint8_t *mask;
+    const void *x, *low, *high; // the bounds: one element, NULL when there is none
+} ot__clip_mask;
+void ot__ref_clip_mask_f32(void *context, int64_t first, int64_t last);
+void ot__ref_clip_mask_f64(void *context, int64_t first, int64_t last);
+
+// ---- choosing (ref_where.c): y[k] = condition[k] ? a[k] : b[k], by element size 1, 2, 4, 8 or 16;
+// y may be any operand of its size ----
 
 void ot__ref_where(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n,
                    size_t size);

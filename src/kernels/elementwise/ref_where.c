@@ -2,7 +2,8 @@
 // Choosing between two arrays element by element, by element size.
 #include "kernels/kernels.h"
 
-#define TEMPLATE "kernels/elementwise/ref_where.tmpl.h"
+#define SIMD_LOOP
+#define TEMPLATE "kernels/elementwise/where.tmpl.h"
 #include "kernels/by_size.tmpl.h"
 
 void ot__ref_where(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n,

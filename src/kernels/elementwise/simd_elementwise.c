@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise tiles in f32, compiled once per instruction set (OT_ISA).
+// Elementwise loops in f32, compiled once per instruction set (OT_ISA).
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -25,7 +25,12 @@
 #define LIBRARY_1(symbol, attributes, given, formula)
 #include "tiles.tmpl.h"
 
+#include "clip_mask.tmpl.h"
+#include "where.tmpl.h"
+
 const ot__tiles OT_ISA_NAME(ot__tiles) = {
 #define OT_TILE(name) .name = name##_f32,
 #include "tiles.def"
+    .clip_mask = clip_mask_f32,
+    .where = where_f32,
 };

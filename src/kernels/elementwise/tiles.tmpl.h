@@ -160,36 +160,6 @@ LINKAGE void FN(clip)(T *y, const T *const *x, int64_t n, const float *attrs)
     }
 }
 
-// dY where X is within the bounds, themselves included; not where X is NaN.
-LINKAGE void FN(clip_grad)(T *y, const T *const *x, int64_t n, const float *attrs)
-{
-    const T *dy = x[0], *a = x[1], *low = x[2], *high = x[3];
-
-    (void)attrs;
-    if (low != NULL && high != NULL) {
-        SIMD_LOOP
-        for (int64_t k = 0; k < n; k++) {
-            const T g = dy[k];
-
-            y[k] = ((a[k] >= low[k]) & (a[k] <= high[k])) ? g : 0;
-        }
-    } else if (low != NULL) {
-        SIMD_LOOP
-        for (int64_t k = 0; k < n; k++) {
-            const T g = dy[k];
-
-            y[k] = a[k] >= low[k] ? g : 0;
-        }
-    } else {
-        SIMD_LOOP
-        for (int64_t k = 0; k < n; k++) {
-            const T g = dy[k];
-
-            y[k] = high == NULL || a[k] <= high[k] ? g : 0;
-        }
-    }
-}
-
 LINKAGE void FN(pow)(T *y, const T *const *x, int64_t n, const float *attrs)
 {
     const T *a = x[0], *b = x[1];

@@ -81,31 +81,58 @@ const ot_op_def ot__op_clip[] = {
     {0},
 };
 
-// ---- the gradient as one operator (passes/fuse_clip.c) ----
+// ---- Clip and the mask that its gradient reads, as one operator (passes/fuse_clip.c) ----
 
-static void clip_grad_infer(ot_infer *c)
+static void clip_mask_infer(ot_infer *c)
 {
-    if (ot__infer_one_element(c, 2) && ot__infer_one_element(c, 3))
-        ot__infer_gradient(c);
+    clip_bounds_infer(c);
+    ot_infer_set(c, 1, OT_BOOL, ot_infer_shape(c, 0));
 }
 
-static const ot_port clip_grad_in[] = {{"dY", "T", 0},
-                                       {"X", "T", 0},
-                                       {"min", "T", OT_PORT_OPTIONAL},
-                                       {"max", "T", OT_PORT_OPTIONAL},
-                                       {0}};
-static const ot_tile clip_grad_tile = {
-    .f32 = ot__simd_clip_grad_f32, .f64 = ot__ref_clip_grad_f64, .rounds_once = true};
-const ot_op_def ot__op_clip_grad[] = {
+static ot_status clip_mask_run(const ot_run *r,
+                               void (*kernel)(void *context, int64_t first, int64_t last))
+{
+    ot__clip_mask range = {.y = r->out[0]->data,
+                           .mask = r->out[1]->data,
+                           .x = r->in[0]->data,
+                           .low = ot__run_in(r, 1),
+                           .high = ot__run_in(r, 2)};
+
+    ot__parallel_for(r->out[0]->count, OT_PAR_MIN, kernel, &range);
+    return OT_OK;
+}
+
+static ot_status clip_mask_run_simd(const ot_run *r)
+{
+    return clip_mask_run(r, ot__tiles_best()->clip_mask);
+}
+
+static ot_status clip_mask_run_f32(const ot_run *r)
+{
+    return clip_mask_run(r, ot__ref_clip_mask_f32);
+}
+
+static ot_status clip_mask_run_f64(const ot_run *r)
+{
+    return clip_mask_run(r, ot__ref_clip_mask_f64);
+}
+
+static const ot_port clip_mask_out[] = {{"Y", "T", 0}, {"mask", "bool", 0}, {0}};
+static const ot_kernel clip_mask_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", NULL, NULL, clip_mask_run_simd),
+    OT__REF_KERNEL("T: f32", NULL, clip_mask_run_f32),
+    OT__REF_KERNEL("T: f64", NULL, clip_mask_run_f64),
+    {0},
+};
+const ot_op_def ot__op_clip_mask[] = {
     {.domain = "ai.onnxtrain",
-     .name = "ClipGrad",
+     .name = "ClipMask",
      .since = 1,
-     .inputs = clip_grad_in,
-     .outputs = ot__gradient_out,
+     .inputs = clip_in,
+     .outputs = clip_mask_out,
      .types = "T: f32 f64",
-     .infer = clip_grad_infer,
-     .kernels = ot__tile_kernels,
-     .tile = &clip_grad_tile,
+     .infer = clip_mask_infer,
+     .kernels = clip_mask_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_INTERNAL | OT_OP_ANY_LAYOUT},
     {0},
 };

@@ -40,6 +40,18 @@ static void where_piece(void *y, const void *const *x, int64_t n, const void *co
     ot__ref_where(y, x[0], x[1], x[2], n, *(const size_t *)context);
 }
 
+static void where_piece_f32(void *y, const void *const *x, int64_t n, const void *context)
+{
+    (void)context;
+    ot__tiles_best()->where(y, x[0], x[1], x[2], n);
+}
+
+static ot_status where_run_simd(const ot_run *r)
+{
+    ot__pieces_run(r, where_piece_f32, NULL);
+    return OT_OK;
+}
+
 static ot_status where_run(const ot_run *r)
 {
     const size_t size = ot__element_size(r->out[0]->dtype);
@@ -64,6 +76,7 @@ static const ot_port where_in[] = {
     {"condition", "bool", OT_PORT_NO_GRAD}, {"X", "T", 0}, {"Y", "T", 0}, {0}};
 static const ot_port where_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel where_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", NULL, ot__pieces_prepare, where_run_simd),
     OT__REF_KERNEL(NULL, ot__pieces_prepare, where_run),
     {0},
 };
@@ -76,6 +89,6 @@ const ot_op_def ot__op_where[] = {
      .infer = where_infer,
      .kernels = where_kernels,
      .grad = where_grad,
-     .flags = OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
     {0},
 };

@@ -2,10 +2,12 @@
 #include "evaluate.h"
 #include "passes/fuse.h"
 
-#define HEAD "<ir_version: 8, opset_import: [\"\" : 17]> g (float[6] dy, float[6] x) => (float[6] y"
+#define HEAD                                                                                       \
+    "<ir_version: 8, opset_import: [\"\" : 17]> g (float[6] dy, float[6] x) => (float[6] y, "      \
+    "float[6] dx"
 #define BOUNDS ") <float low = {-1}, float high = {2}, float zero = {0}> "
 
-// Fuses a copy, checks that y stays the same and gives the number of nodes left.
+// Fuses a copy, checks that its outputs stay the same and gives the number of nodes left.
 static int fused_nodes(const char *text)
 {
     static const double dy[] = {1, 2, 3, 4, 5, 6}, x[] = {-2, -1, 0, 2, 3, 1};
@@ -21,8 +23,10 @@ static int fused_nodes(const char *text)
     feed(&after, "x", new_tensor(OT_F32, OT_SHAPE(6), x));
     compute(&before, model);
     compute(&after, fused);
-    for (int64_t k = 0; k < 6; k++)
+    for (int64_t k = 0; k < 6; k++) {
         assert_true(element(&after, "y", k) == element(&before, "y", k));
+        assert_true(element(&after, "dx", k) == element(&before, "dx", k));
+    }
     n = fused->graph->n_nodes;
     evaluation_deinit(&before);
     evaluation_deinit(&after);
@@ -31,50 +35,59 @@ static int fused_nodes(const char *text)
     return n;
 }
 
-static void the_gradient_of_clip_becomes_one_node(void **state)
+static void clip_makes_the_mask_of_its_gradient(void **state)
 {
     (void)state;
-    assert_int_equal(fused_nodes(HEAD BOUNDS "{ a = GreaterOrEqual(x, low) b = LessOrEqual(x, high)"
-                                             " m = And(a, b) y = Where(m, dy, zero) }"),
-                     1);
-    assert_int_equal(fused_nodes(HEAD BOUNDS "{ a = GreaterOrEqual(x, low) b = LessOrEqual(x, high)"
-                                             " m = And(b, a) y = Where(m, dy, zero) }"),
-                     1);
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x, low, high)"
+                                             " a = GreaterOrEqual(x, low) b = LessOrEqual(x, high)"
+                                             " m = And(a, b) dx = Where(m, dy, zero) }"),
+                     2);
+    assert_int_equal(fused_nodes(HEAD ", bool[6] m" BOUNDS "{ y = Clip(x, low, high)"
+                                      " a = GreaterOrEqual(x, low) b = LessOrEqual(x, high)"
+                                      " m = And(b, a) dx = Where(m, dy, zero) }"),
+                     2);
 }
 
 static void one_bound_will_do(void **state)
 {
     (void)state;
-    assert_int_equal(
-        fused_nodes(HEAD BOUNDS "{ a = GreaterOrEqual(x, low) y = Where(a, dy, zero) }"), 1);
-    assert_int_equal(fused_nodes(HEAD BOUNDS "{ a = LessOrEqual(x, high) y = Where(a, dy, zero) }"),
-                     1);
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x, low) a = GreaterOrEqual(x, low)"
+                                             " dx = Where(a, dy, zero) }"),
+                     2);
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x, , high) a = LessOrEqual(x, high)"
+                                             " dx = Where(a, dy, zero) }"),
+                     2);
 }
 
-static void what_is_not_that_gradient_stays(void **state)
+static void what_is_not_that_mask_stays(void **state)
 {
     (void)state;
-    // Another value than 0, bounds of two values, the same bound twice, a mask with other readers.
-    assert_int_equal(
-        fused_nodes(HEAD BOUNDS "{ a = GreaterOrEqual(x, low) y = Where(a, dy, high) }"), 2);
-    assert_int_equal(fused_nodes(HEAD BOUNDS
-                                 "{ a = GreaterOrEqual(x, low) b = LessOrEqual(dy, high)"
-                                 " m = And(a, b) y = Where(m, dy, zero) }"),
-                     4);
-    assert_int_equal(fused_nodes(HEAD BOUNDS "{ a = LessOrEqual(x, low) b = LessOrEqual(x, high)"
-                                             " m = And(a, b) y = Where(m, dy, zero) }"),
-                     4);
-    assert_int_equal(fused_nodes(HEAD ", bool[6] m" BOUNDS
-                                      "{ m = GreaterOrEqual(x, low) y = Where(m, dy, zero) }"),
-                     2);
+    // No bounds, another bound, another X, one bound of two, a comparison with other readers.
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x) a = GreaterOrEqual(x, low)"
+                                             " dx = Where(a, dy, zero) }"),
+                     3);
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x, low) a = GreaterOrEqual(x, zero)"
+                                             " dx = Where(a, dy, zero) }"),
+                     3);
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x, low, high)"
+                                             " a = GreaterOrEqual(x, low) b = LessOrEqual(dy, high)"
+                                             " m = And(a, b) dx = Where(m, dy, zero) }"),
+                     5);
+    assert_int_equal(fused_nodes(HEAD BOUNDS "{ y = Clip(x, low, high) a = GreaterOrEqual(x, low)"
+                                             " dx = Where(a, dy, zero) }"),
+                     3);
+    assert_int_equal(fused_nodes(HEAD ", bool[6] a" BOUNDS "{ y = Clip(x, low, high)"
+                                      " a = GreaterOrEqual(x, low) b = LessOrEqual(x, high)"
+                                      " m = And(a, b) dx = Where(m, dy, zero) }"),
+                     5);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_gradient_of_clip_becomes_one_node),
+        cmocka_unit_test(clip_makes_the_mask_of_its_gradient),
         cmocka_unit_test(one_bound_will_do),
-        cmocka_unit_test(what_is_not_that_gradient_stays),
+        cmocka_unit_test(what_is_not_that_mask_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
