@@ -179,10 +179,10 @@ static inline void *ot__run_out(const ot_run *r, int i)
         .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
         .prepare = prepare_, .run = run_                                                           \
     }
-#define OT__FORMS_KERNEL(types_, can_run_, forms_, prepare_, run_)                                 \
+#define OT__LAYOUTS_KERNEL(types_, can_run_, layouts_, prepare_, run_)                             \
     {                                                                                              \
         .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
-        .layouts = forms_, .prepare = prepare_, .run = run_                                        \
+        .layouts = layouts_, .prepare = prepare_, .run = run_                                      \
     }
 #define OT__REF_KERNEL(types_, prepare_, run_)                                                     \
     {                                                                                              \

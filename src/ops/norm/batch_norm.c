@@ -290,15 +290,15 @@ static const ot_attr_spec internal_attrs[] = {
 };
 
 static const ot_kernel batch_norm_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts, batch_norm_prepare_simd,
-                     batch_norm_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts, batch_norm_prepare_simd,
+                       batch_norm_run_simd),
     OT__REF_KERNEL("T: f32", batch_norm_prepare_ref, batch_norm_run_f32),
     OT__REF_KERNEL("T: f64", batch_norm_prepare_ref, batch_norm_run_f64),
     {0},
 };
 static const ot_kernel batch_norm_again_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts,
-                     batch_norm_again_prepare_simd, batch_norm_again_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts,
+                       batch_norm_again_prepare_simd, batch_norm_again_run_simd),
     OT__REF_KERNEL("T: f32", batch_norm_again_prepare_ref, batch_norm_again_run_f32),
     OT__REF_KERNEL("T: f64", batch_norm_again_prepare_ref, batch_norm_again_run_f64),
     {0},

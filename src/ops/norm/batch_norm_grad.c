@@ -161,8 +161,8 @@ static const ot_port batch_norm_relu_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL}
 static const ot_attr_spec batch_norm_grad_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
 static const ot_kernel batch_norm_grad_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", batch_norm_grad_can_simd, batch_norm_grad_layouts,
-                     batch_norm_grad_prepare_simd, batch_norm_grad_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", batch_norm_grad_can_simd, batch_norm_grad_layouts,
+                       batch_norm_grad_prepare_simd, batch_norm_grad_run_simd),
     OT__REF_KERNEL("T: f32", batch_norm_grad_prepare_ref, batch_norm_grad_run_f32),
     OT__REF_KERNEL("T: f64", batch_norm_grad_prepare_ref, batch_norm_grad_run_f64),
     {0},

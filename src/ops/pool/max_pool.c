@@ -215,30 +215,30 @@ static const ot_port max_pool_grad_in[] = {{"dY", "T", 0}, {"Indices", "i64", 0}
 static const ot_port max_pool_short_grad_in[] = {{"dY", "T", 0}, {"Maxima", "M", 0}, {0}};
 static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel max_pool_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
-                     max_pool_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
+                       max_pool_run_simd),
     OT__REF_KERNEL("T: f32", ot__pool_prepare, max_pool_run_f32),
     OT__REF_KERNEL("T: f64", ot__pool_prepare, max_pool_run_f64),
     OT__REF_KERNEL("T: f16 bf16 i8 u8", max_pool_narrow_prepare, max_pool_run_narrow),
     {0},
 };
 static const ot_kernel max_pool_short_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
-                     max_pool_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
+                       max_pool_run_simd),
     OT__REF_KERNEL("T: f32", max_pool_short_prepare, max_pool_short_run_f32),
     OT__REF_KERNEL("T: f64", max_pool_short_prepare, max_pool_short_run_f64),
     {0},
 };
 static const ot_kernel max_pool_grad_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts, ot__pool_grad_prepare,
-                     max_pool_grad_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts,
+                       ot__pool_grad_prepare, max_pool_grad_run_simd),
     OT__REF_KERNEL("T: f32", ot__pool_grad_prepare, max_pool_grad_run_f32),
     OT__REF_KERNEL("T: f64", ot__pool_grad_prepare, max_pool_grad_run_f64),
     {0},
 };
 static const ot_kernel max_pool_short_grad_kernels[] = {
-    OT__FORMS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts, ot__pool_grad_prepare,
-                     max_pool_grad_run_simd),
+    OT__LAYOUTS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts,
+                       ot__pool_grad_prepare, max_pool_grad_run_simd),
     OT__REF_KERNEL("T: f32", max_pool_short_grad_prepare, max_pool_short_grad_run_f32),
     OT__REF_KERNEL("T: f64", max_pool_short_grad_prepare, max_pool_short_grad_run_f64),
     {0},
