@@ -49,19 +49,34 @@ static bool find_flag(const ot__plan *plan, const ot_run *run, int *flag)
            e->arg.dtype == OT_BOOL && e->n_bytes > 0;
 }
 
+// Per entry: whether a step after the one that makes it and before its last reads it.
+static ot_status find_earlier_readers(const ot__plan_builder *b, bool **out)
+{
+    const ot__plan *plan = b->plan;
+
+    *out = ot__arena_alloc(b->arena, (size_t)plan->n_entries + 1);
+    OT_TRY(ot__made(*out != NULL));
+    for (int s = 0; s < plan->n_steps; s++)
+        for (int i = 0; i < plan->steps[s].run.n_in; i++) {
+            const ot_arg *arg = plan->steps[s].run.in[i];
+            const int root = arg != NULL ? plan->entries[entry_number(plan, arg)].root : -1;
+
+            if (root >= 0 && s > plan->entries[root].first && s < plan->entries[root].last)
+                (*out)[root] = true;
+        }
+    return OT_OK;
+}
+
 // The step that makes the value, when it can add it to the buffer and only step s reads it; `bit`:
 // of the output in ot_run.accumulates.
-static int find_adder(const ot__plan *plan, int value, int s, unsigned *bit)
+static int find_adder(const ot__plan *plan, const bool *has_earlier_reader, int value, int s,
+                      unsigned *bit)
 {
     const int maker = plan->entries[value].first;
     const ot__plan_step *step = &plan->steps[maker];
 
-    if (plan->entries[value].last != s)
+    if (plan->entries[value].last != s || has_earlier_reader[value])
         return -1;
-    for (int k = maker + 1; k < s; k++)
-        for (int i = 0; i < plan->steps[k].run.n_in; i++)
-            if (uses(plan, plan->steps[k].run.in[i], value))
-                return -1;
     for (int i = 0; i < step->run.n_out; i++) {
         *bit = i < 32 ? 1U << i : 0;
         if (uses(plan, step->run.out[i], value))
@@ -73,7 +88,9 @@ static int find_adder(const ot__plan *plan, int value, int s, unsigned *bit)
 ot_status ot__build_accumulation(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
+    bool *has_earlier_reader;
 
+    OT_TRY(find_earlier_readers(b, &has_earlier_reader));
     plan->direct = ot__arena_alloc(plan->arena, ((size_t)plan->n_steps + 1) * sizeof *plan->direct);
     OT_TRY(ot__made(plan->direct != NULL));
     for (int s = 0; s < plan->n_steps; s++) {
@@ -85,7 +102,7 @@ ot_status ot__build_accumulation(ot__plan_builder *b)
             continue;
         d.buffer = entry_number(plan, run->in[BUFFER]);
         d.value = plan->entries[entry_number(plan, run->in[VALUE])].root;
-        d.adder = find_adder(plan, d.value, s, &d.bit);
+        d.adder = find_adder(plan, has_earlier_reader, d.value, s, &d.bit);
         if (d.flag < 0 && d.adder < 0)
             continue;
         plan->entries[d.value].is_direct = true;
