@@ -71,7 +71,7 @@ static const scale_case cases[] = {
     {"long branches", write_deep, 5000, 100000, {SAVE, INFO, ARTIFACTS}, FEW_ROWS},
     {"norms", write_norms, 500, 5000, {ALL}, FEW_ROWS},
     {"fixed batch", write_fixed_batch, 2000, 20000, {SAVE, INFO, CHECK, ARTIFACTS}, FEW_ROWS},
-    {"shared norm", write_shared_norm, 500, 20000, {ALL}, FEW_ROWS},
+    {"shared norm", write_shared_norm, 500, 8000, {ALL}, FEW_ROWS}, // twice: 64,000 parameters
     {"quantized", write_quantized, 2000, 50000, {ALL}, FEW_ROWS},
     {"shapes", write_shapes, 1000, 20000, {ALL}, FEW_ROWS},
     {"sequences", write_sequences, 2000, 50000, {SAVE, INFO, ARTIFACTS}, FEW_ROWS},
