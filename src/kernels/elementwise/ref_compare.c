@@ -15,16 +15,8 @@
 #undef IF_FLOAT
 
 #define IF_FLOAT(...) __VA_ARGS__
-#define T float
-#define FN(name) name##_f32
-#include "ref_compare.tmpl.h"
-#undef T
-#undef FN
-#define T double
-#define FN(name) name##_f64
-#include "ref_compare.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/elementwise/ref_compare.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 #undef NUMBER
 #undef LOAD
 #define NUMBER float

@@ -4,16 +4,8 @@
 
 #include <string.h>
 
-#define T float
-#define FN(name) name##_f32
-#include "ref_div_grad.tmpl.h"
-#undef T
-#undef FN
-#define T double
-#define FN(name) name##_f64
-#include "ref_div_grad.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/elementwise/ref_div_grad.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 void ot__ref_div_grad(void *da, void *db, const void *dy, const void *a, const void *b,
                       const ot__div_grad *p, ot_dtype dtype)

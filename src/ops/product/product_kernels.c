@@ -46,11 +46,6 @@ static ot_status product_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static const void *product_data(const ot_run *r, int i)
-{
-    return i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
-}
-
 // Where the operands of one batch begin, in elements.
 static void batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b)
 {
@@ -110,10 +105,10 @@ static ot_status product_run_ref(const ot_run *r, ref_gemm gemm, size_t size)
 
         batch_at(p, batch, &a_at, &b_at);
         gemm(y + (size_t)(batch * p->y_stride) * size, a + (size_t)a_at * size,
-             b + (size_t)b_at * size, product_data(r, C), &p->gemm, r->accumulates != 0);
+             b + (size_t)b_at * size, ot__run_in(r, C), &p->gemm, r->accumulates != 0);
     }
     if (p->tile != NULL)
-        activate_ref(p, r->out[0], product_data(r, Z));
+        activate_ref(p, r->out[0], ot__run_in(r, Z));
     return OT_OK;
 }
 
@@ -175,11 +170,11 @@ static ot_status product_run_simd(const ot_run *r)
                    {.y = r->out[0]->data,
                     .a = r->in[A]->data,
                     .b = r->in[B]->data,
-                    .c = product_data(r, C),
+                    .c = ot__run_in(r, C),
                     .accumulates = r->accumulates != 0}};
 
     if (p->tile != NULL)
-        all.first.epilogue = (ot__epilogue){p->tile->f32, p->attrs, product_data(r, Z)};
+        all.first.epilogue = (ot__epilogue){p->tile->f32, p->attrs, ot__run_in(r, Z)};
     ot__gemm_run(p->kernel, &p->plan,
                  &(ot__gemm_batches){.n_batches = p->n_batches, .at = batch_data, .context = &all},
                  r->scratch, r->n_threads);
@@ -271,10 +266,8 @@ static ot_status product_run_dnnl(const ot_run *r)
 {
     const ot__product *p = r->state;
     void *const slots[OT__DNNL_GEMM_SLOTS] = {
-        [OT__DNNL_GEMM_A] = r->in[A]->data,
-        [OT__DNNL_GEMM_B] = r->in[B]->data,
-        [OT__DNNL_GEMM_BIAS] = (void *)(uintptr_t)product_data(r, C),
-        [OT__DNNL_GEMM_OTHER] = (void *)(uintptr_t)product_data(r, Z),
+        [OT__DNNL_GEMM_A] = r->in[A]->data,      [OT__DNNL_GEMM_B] = r->in[B]->data,
+        [OT__DNNL_GEMM_BIAS] = ot__run_in(r, C), [OT__DNNL_GEMM_OTHER] = ot__run_in(r, Z),
         [OT__DNNL_GEMM_Y] = r->out[0]->data,
     };
 

@@ -128,16 +128,11 @@ static ot_status loss_grad_prepare(ot_prep *p)
     return loss_prepare_as(p, G_SCORES, G_LABELS);
 }
 
-static const void *loss_input_data(const ot_run *r, int port)
-{
-    return port < r->n_in && r->in[port] ? r->in[port]->data : NULL;
-}
-
 // The state, with the ignored label of input port `ignore` if that is given;
 // checks the labels.
 static ot_status loss_begin(const ot_run *r, int labels, int ignore, ot__nll *p)
 {
-    const void *given = loss_input_data(r, ignore);
+    const void *given = ot__run_in(r, ignore);
     int64_t at;
 
     *p = *(const ot__nll *)r->state;
@@ -182,8 +177,7 @@ static ot_status sce_run_simd(const ot_run *r)
     lines.n = p.classes;
     ot__parallel_for(p.n, OT_PAR_MIN / p.classes + 1, ot__rows_best()->log_softmax, &lines);
     if (r->out[0])
-        ot__ref_nll_f32(r->out[0]->data, lines.y, r->in[LABELS]->data, loss_input_data(r, WEIGHT),
-                        &p);
+        ot__ref_nll_f32(r->out[0]->data, lines.y, r->in[LABELS]->data, ot__run_in(r, WEIGHT), &p);
     return OT_OK;
 }
 
@@ -230,7 +224,7 @@ static ot_status sce_grad_run_simd(const ot_run *r)
                       .dx = r->out[0]->data,
                       .dy = r->in[G_DY]->data,
                       .log_prob = r->in[G_SCORES]->data,
-                      .weight = loss_input_data(r, G_WEIGHT),
+                      .weight = ot__run_in(r, G_WEIGHT),
                       .labels = r->in[G_LABELS]->data};
 
     OT_TRY(loss_begin(r, G_LABELS, G_IGNORE, &p));

@@ -7,7 +7,7 @@ static ot_status FN(nll_run)(const ot_run *r)
     ot__nll p;
 
     OT_TRY(loss_begin(r, LABELS, IGNORE, &p));
-    FN(ot__ref_nll)(r->out[0]->data, x, labels, loss_input_data(r, WEIGHT), &p);
+    FN(ot__ref_nll)(r->out[0]->data, x, labels, ot__run_in(r, WEIGHT), &p);
     return OT_OK;
 }
 
@@ -20,14 +20,14 @@ static ot_status FN(sce_run)(const ot_run *r)
     OT_TRY(loss_begin(r, LABELS, IGNORE, &p));
     FN(ot__ref_log_softmax)(log_prob, x, &(ot__lines){p.n, p.classes, p.inner});
     if (r->out[0])
-        FN(ot__ref_nll)(r->out[0]->data, log_prob, labels, loss_input_data(r, WEIGHT), &p);
+        FN(ot__ref_nll)(r->out[0]->data, log_prob, labels, ot__run_in(r, WEIGHT), &p);
     return OT_OK;
 }
 
 static ot_status FN(loss_grad_run)(const ot_run *r, const T *log_prob, bool softmax)
 {
     const void *dy = r->in[G_DY]->data, *labels = r->in[G_LABELS]->data;
-    const void *weight = loss_input_data(r, G_WEIGHT);
+    const void *weight = ot__run_in(r, G_WEIGHT);
     ot__nll p;
 
     OT_TRY(loss_begin(r, G_LABELS, G_IGNORE, &p));

@@ -171,7 +171,7 @@ static void products_of_the_library_agree_with_sums_in_f64(void **state)
 {
     (void)state;
     if (!OT_WITH_ONEDNN)
-        skip();
+        skip(); // a build without oneDNN
     for (size_t i = 0; i < OT_COUNT(problems); i++)
         for (int packs = 0; packs < 2; packs++)
             for (int accumulates = 0; accumulates < 2; accumulates++)
