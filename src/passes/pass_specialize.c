@@ -1,51 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // One set of input shapes: every extent becomes a number, shape arithmetic becomes constants.
-#include <string.h>
-
 #include "passes/passes.h"
-
-// The number each symbol of axis 0 has got, and from which input.
-typedef struct binding {
-    const char *symbol;
-    int64_t extent;
-    const char *input;
-} binding;
 
 typedef struct specializing {
     ot_model *model;
-    binding *bindings; // one per extent of all inputs at most
-    int n_bindings;
+    ot__map
+        first; // symbol of axis 0 -> the first input that has it, whose axis 0 is a number by then
 } specializing;
 
 // Inputs have as many rows as each other. That other axes have one name says little: some exporters
 // call every open axis the same.
-static ot_status bind_symbol(specializing *s, const ot_value *input, int axis, int64_t extent)
+static ot_status bind_rows(specializing *s, ot_value *input, int64_t n_rows)
+{
+    const char *symbol = ot__dim_name(s->model, input->shape.dim[0]);
+    const ot_value *first = symbol ? ot__map_get(&s->first, symbol) : NULL;
+
+    if (first && first->shape.dim[0] != n_rows)
+        return ot__error(OT_ERR_INVALID,
+                         "input '%s': axis 0 ('%s') has size %" PRId64 ", but %" PRId64
+                         " in input '%s'",
+                         input->name, symbol, n_rows, first->shape.dim[0], first->name);
+    if (!symbol || first)
+        return OT_OK;
+    return ot__made(ot__map_put(&s->first, symbol, input));
+}
+
+static ot_status check_number(const ot_value *input, int axis, int64_t extent)
 {
     const int64_t declared = input->shape.dim[axis];
-    const char *symbol;
 
-    if (ot__dim_is_number(declared)) {
-        if (declared == extent)
-            return OT_OK;
-        return ot__error(OT_ERR_INVALID,
-                         "input '%s': axis %d has size %" PRId64 ", expected %" PRId64, input->name,
-                         axis, extent, declared);
-    }
-    symbol = ot__dim_name(s->model, declared);
-    if (!symbol || axis != 0)
+    if (!ot__dim_is_number(declared) || declared == extent)
         return OT_OK;
-    for (int i = 0; i < s->n_bindings; i++) {
-        if (strcmp(s->bindings[i].symbol, symbol) != 0)
-            continue;
-        if (s->bindings[i].extent == extent)
-            return OT_OK;
-        return ot__error(
-            OT_ERR_INVALID,
-            "input '%s': axis %d ('%s') has size %" PRId64 ", but %" PRId64 " in input '%s'",
-            input->name, axis, symbol, extent, s->bindings[i].extent, s->bindings[i].input);
-    }
-    s->bindings[s->n_bindings++] = (binding){symbol, extent, input->name};
-    return OT_OK;
+    return ot__error(OT_ERR_INVALID, "input '%s': axis %d has size %" PRId64 ", expected %" PRId64,
+                     input->name, axis, extent, declared);
 }
 
 static ot_status specialize_input(specializing *s, ot_value *input, const ot_shape *shape)
@@ -56,7 +43,9 @@ static ot_status specialize_input(specializing *s, ot_value *input, const ot_sha
         return ot__error(OT_ERR_INVALID, "input '%s' has shape %s, expected %s", input->name,
                          OT_SHAPE_TEXT(shape), OT_DIMS_TEXT(s->model, &input->shape));
     for (int k = 0; input->has_shape && k < shape->ndim; k++)
-        OT_TRY(bind_symbol(s, input, k, shape->dim[k]));
+        OT_TRY(check_number(input, k, shape->dim[k]));
+    if (input->has_shape && shape->ndim > 0)
+        OT_TRY(bind_rows(s, input, shape->dim[0]));
     ot__value_set(input, input->dtype, shape);
     return OT_OK;
 }
@@ -64,15 +53,10 @@ static ot_status specialize_input(specializing *s, ot_value *input, const ot_sha
 static ot_status set_inputs(specializing *s, const ot_shape *shapes, int n_shapes)
 {
     const ot_graph *graph = s->model->graph;
-    size_t n_axes = 0;
 
     if (n_shapes != graph->n_inputs)
         return ot__error(OT_ERR_INVALID, "%d input shapes for %d inputs", n_shapes,
                          graph->n_inputs);
-    for (int i = 0; i < n_shapes; i++)
-        n_axes += (size_t)shapes[i].ndim;
-    s->bindings = ot__alloc_zero(n_axes, sizeof *s->bindings);
-    OT_TRY(ot__made(s->bindings));
     for (int i = 0; i < n_shapes; i++)
         OT_TRY(specialize_input(s, graph->inputs[i], &shapes[i]));
     return OT_OK;
@@ -123,7 +107,7 @@ ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int
     specializing s = {.model = model};
     ot_status st = set_inputs(&s, input_shapes, n_inputs);
 
-    ot__free(s.bindings);
+    ot__map_deinit(&s.first);
     OT_TRY(st);
     forget_symbols(model->graph);
     OT_TRY(ot__pass_fold(model, 0)); // infers on its way
