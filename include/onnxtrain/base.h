@@ -13,9 +13,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define OT_API __attribute__((visibility("default")))
 #define OT_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
+#define OT_COLD __attribute__((cold))
 #else
 #define OT_API
 #define OT_PRINTF(format_at, args_at)
+#define OT_COLD
 #endif
 
 #define OT_VERSION_MAJOR 0

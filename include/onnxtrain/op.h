@@ -238,7 +238,7 @@ OT_API void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape
 OT_API void ot_infer_set_unknown(ot_infer *c, int output, ot_dtype dtype); ///< rank unknown
 /** Say what is known of an integer output's elements (at most OT_MAX_KNOWN of them are kept). */
 OT_API void ot_infer_set_values(ot_infer *c, int output, const int64_t *values, int n);
-OT_API void ot_infer_fail(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);
+OT_API OT_COLD void ot_infer_fail(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);
 enum { OT_MAX_KNOWN = 64 };
 /** Arithmetic on dim sizes and known elements; works with symbols, gives unknown where nothing can
  * be said. */
@@ -270,7 +270,7 @@ OT_API ot_value *ot_grad_dy(ot_grad *g, int output); ///< its gradient; NULL whe
 OT_API ot_value *ot_grad_dy_or_zeros(ot_grad *g, int output);
 OT_API bool ot_grad_wants(const ot_grad *g, int input);
 OT_API void ot_grad_set_dx(ot_grad *g, int input, ot_value *dx);
-OT_API void ot_grad_fail(ot_grad *g, const char *format, ...) OT_PRINTF(2, 3);
+OT_API OT_COLD void ot_grad_fail(ot_grad *g, const char *format, ...) OT_PRINTF(2, 3);
 OT_API ot_dtype ot_value_dtype(const ot_value *value);
 OT_API const ot_shape *
 ot_value_shape(const ot_value *value); ///< dim sizes below 0 are symbolic or unknown
@@ -323,7 +323,7 @@ OT_API void ot_expand_set(ot_grad *g, int output, ot_value *value);
 // ---- upgrades: rewrite a node of an older opset into the next contract ----
 
 OT_API ot_node *ot_upgrade_node(ot_upgrade *u); ///< edit attributes through the functions below
-OT_API void ot_upgrade_fail(ot_upgrade *u, const char *format, ...) OT_PRINTF(2, 3);
+OT_API OT_COLD void ot_upgrade_fail(ot_upgrade *u, const char *format, ...) OT_PRINTF(2, 3);
 /** Turn an ints (or int) attribute into input number `input`, a constant of shape [n]; nothing when
  * absent. */
 OT_API void ot_upgrade_ints_to_input(ot_upgrade *u, const char *attr, int input);
@@ -362,7 +362,7 @@ OT_API const ot_layout *ot_prep_offered_in(const ot_prep *p, int i);
 OT_API bool ot_prep_is_open(const ot_prep *p, int i);
 OT_API void ot_prep_want_in(ot_prep *p, int i, const ot_layout *layout);
 OT_API void ot_prep_want_out(ot_prep *p, int i, const ot_layout *layout);
-OT_API ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
+OT_API OT_COLD ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
     OT_PRINTF(3, 4);
 
 #ifdef __cplusplus

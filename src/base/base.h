@@ -43,12 +43,12 @@ static inline ot_status ot__made(bool made)
 
 // Set this thread's message and return `status`. Text from files is made printable (control bytes
 // become '?').
-ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
-ot_status ot__error_v(ot_status status, const char *format, va_list args) OT_PRINTF(2, 0);
+OT_COLD ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
+OT_COLD ot_status ot__error_v(ot_status status, const char *format, va_list args) OT_PRINTF(2, 0);
 // Put "<context>: " before the present message, for callers that know more (file, node).
-ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
+OT_COLD ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
 // OT_ERR_IO: "<path>: <what>: <text of errno>".
-ot_status ot__error_errno(const char *path, const char *what);
+OT_COLD ot_status ot__error_errno(const char *path, const char *what);
 // OT_ERR_NO_MEMORY with the size that could not be had.
 ot_status ot__error_memory(size_t n_bytes);
 void ot__error_clear(void);
