@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { MAX_STEPS = 16, MAX_INPUTS = 8 };
+enum { MAX_COPIES = 4 }; // of a node, one for each reader
 
 // The nodes of one chain in order; the last one's output is the chain's.
 typedef struct chain {
@@ -113,6 +114,82 @@ static bool merge_expr(const chain *before, const chain *c, chain *out)
     return true;
 }
 
+// ---- what is cheaper recomputed than kept ----
+
+// One rounding for each element of one operand: whoever reads y may as well read that operand.
+static bool is_cheap(const ot_node *node)
+{
+    const ot_value *y = node->outputs[0];
+    int n_operands = 0;
+
+    if (!is_elementwise(node) || !node->op->tile->rounds_once || node->n_attrs > 0 || y->is_output)
+        return false;
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (node->inputs[i] == NULL || ot__value_has_one_element(node->inputs[i]))
+            continue;
+        if (!expr_same_dims(node->inputs[i], y))
+            return false;
+        n_operands++;
+    }
+    return n_operands == 1;
+}
+
+// All that read `y` can have the node that makes it in their chains.
+static bool is_read_by_chains(const ot__uses *uses, const ot_value *y)
+{
+    for (int u = ot__uses_first(uses, y); u < ot__uses_end(uses, y); u++)
+        if (uses->use[u].i_input < 0 || !is_elementwise(uses->use[u].node) ||
+            !expr_same_dims(uses->use[u].node->outputs[0], y))
+            return false;
+    return true;
+}
+
+static ot_value *copy_step(ot__builder *b, const ot_node *node)
+{
+    ot_value *y = ot__build_value(b, ot__build_name(b, "%s_copy", node->outputs[0]->name));
+
+    ot__op_settle(b, ot__op_build(b, node->domain, node->op_type,
+                                  ot__build_name(b, "%s_copy", node->name), node->inputs,
+                                  node->n_inputs, &y, 1));
+    return y;
+}
+
+// A cheap node is copied for every reader, so that none has another.
+static ot_status copy_cheap_steps(ot_graph *graph, const ot__uses *uses)
+{
+    const int n_nodes = graph->n_nodes;
+    ot__builder b = {.graph = graph};
+
+    for (int n = 0; n < n_nodes && b.status == OT_OK; n++) {
+        const ot_node *node = graph->nodes[n], *reader = NULL;
+        ot_value *y = node->n_outputs > 0 ? node->outputs[0] : NULL, *copy = y;
+
+        if (y == NULL || ot__uses_count(uses, y) > MAX_COPIES || !is_cheap(node) ||
+            !is_read_by_chains(uses, y))
+            continue;
+        for (int u = ot__uses_first(uses, y); u < ot__uses_end(uses, y); u++) {
+            const ot__use *use = &uses->use[u];
+
+            if (reader != NULL && use->node != reader)
+                copy = copy_step(&b, node);
+            reader = use->node;
+            use->node->inputs[use->i_input] = copy;
+        }
+    }
+    return b.status;
+}
+
+static ot_status copy_cheap(ot_graph *graph)
+{
+    ot__uses uses;
+    ot_status st;
+
+    OT_TRY(ot__uses_build(graph, &uses));
+    st = copy_cheap_steps(graph, &uses);
+    ot__uses_deinit(&uses);
+    return st;
+}
+
 static ot_status collect_expr(ot_graph *graph, chains *all)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
@@ -205,10 +282,12 @@ static ot_status replace_all(ot_model *model, const chains *all, int n_nodes)
 ot_status ot__fuse_elementwise(ot_model *model)
 {
     chains all = {0};
-    const int n_nodes = model->graph->n_nodes;
+    int n_nodes;
     ot_status st;
 
+    OT_TRY(copy_cheap(model->graph));
     OT_TRY(ot__graph_sort(model->graph)); // producers before readers
+    n_nodes = model->graph->n_nodes;
     st = ot__uses_build(model->graph, &all.uses);
     if (st == OT_OK) {
         all.of_node = ot__alloc_zero((size_t)n_nodes + 1, sizeof(*all.of_node));

@@ -60,11 +60,50 @@ static void both_operands_may_be_chains(void **state)
 static void a_value_with_two_readers_is_kept(void **state)
 {
     ot_model *model = fuse(HEAD "g (float[4] a) => (float[4] y, float[4] z)"
-                                "{ s = Neg(a) y = Abs(s) z = Exp(s) }");
+                                "{ s = Exp(a) y = Abs(s) z = Neg(s) }");
 
     (void)state;
     assert_int_equal(model->graph->n_nodes, 3);
     ot_model_destroy(model);
+}
+
+// x / sqrt(2) of a GELU, which its gradient reads too: x is there anyway.
+static void a_cheap_step_is_made_by_each_reader(void **state)
+{
+    ot_model *model = fuse(HEAD "g (float[3,4] a, float c) => (float[3,4] y, float[3,4] z)"
+                                "{ s = Div(a, c) y = Erf(s) e = Mul(s, s) z = Exp(e) }");
+
+    (void)state;
+    assert_int_equal(model->graph->n_nodes, 2);
+    for (int n = 0; n < 2; n++)
+        assert_string_equal(model->graph->nodes[n]->op_type, "ElementwiseChain");
+    ot_model_destroy(model);
+}
+
+static void what_is_not_cheap_or_must_be_there_is_made_once(void **state)
+{
+    static const char *const graphs[] = {
+        // two operands to read instead of one value
+        HEAD "g (float[4] a, float[4] b) => (float[4] y, float[4] z)"
+             "{ s = Add(a, b) y = Erf(s) z = Exp(s) }",
+        // its reader is no chain
+        HEAD "g (float[4] a) => (float[4] y, float[4] z) <int64 axis = {0}>"
+             "{ s = Neg(a) y = Erf(s) z = CumSum(s, axis) }",
+        // it is an output
+        HEAD "g (float[4] a) => (float[4] y, float[4] z, float[4] s)"
+             "{ s = Neg(a) y = Erf(s) z = Exp(s) }",
+        // a reader of another shape
+        HEAD "g (float[1] a, float[4] b) => (float[1] y, float[4] z)"
+             "{ s = Neg(a) y = Erf(s) z = Div(s, b) }",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(graphs); i++) {
+        ot_model *model = fuse(graphs[i]);
+
+        assert_int_equal(model->graph->n_nodes, 3);
+        ot_model_destroy(model);
+    }
 }
 
 static void a_node_that_reads_a_value_twice_is_one_reader(void **state)
@@ -147,6 +186,8 @@ int main(void)
         cmocka_unit_test(a_line_of_nodes_becomes_one),
         cmocka_unit_test(both_operands_may_be_chains),
         cmocka_unit_test(a_value_with_two_readers_is_kept),
+        cmocka_unit_test(a_cheap_step_is_made_by_each_reader),
+        cmocka_unit_test(what_is_not_cheap_or_must_be_there_is_made_once),
         cmocka_unit_test(a_node_that_reads_a_value_twice_is_one_reader),
         cmocka_unit_test(an_output_of_the_graph_is_kept),
         cmocka_unit_test(a_value_that_is_stretched_later_is_kept),
