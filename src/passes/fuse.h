@@ -17,6 +17,11 @@ ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
+ot_status ot__fuse_transpose(ot_model *model);
+
+// Gemm, MatMul or FusedMatMul of matrices, or batches of them, whose shapes are known
+// (fuse_gemm.c).
+bool ot__fuse_is_product(const ot_node *node);
 
 // ---- fuse.c ----
 

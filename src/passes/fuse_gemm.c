@@ -14,7 +14,7 @@ typedef struct pattern {
     ot_value *c, *z;
 } pattern;
 
-static bool is_gemm_product(const ot_node *node)
+bool ot__fuse_is_product(const ot_node *node)
 {
     return (ot__node_is(node, "", "Gemm") || ot__node_is(node, "", "MatMul") ||
             ot__node_is(node, "com.microsoft", "FusedMatMul")) &&
@@ -133,7 +133,7 @@ static ot_status fuse_gemm(ot__fusing *f, ot_node *node)
 {
     pattern p = {.product = node};
 
-    if (!is_gemm_product(node))
+    if (!ot__fuse_is_product(node))
         return OT_OK;
     if (node->n_inputs > C)
         p.c = node->inputs[C];

@@ -6,6 +6,7 @@ static const ot__fusion fusions[] = {
     {"fuse_batch_norm", ot__fuse_batch_norm},
     {"fuse_pool", ot__fuse_pool},
     {"fuse_conv", ot__fuse_conv},
+    {"fuse_transpose", ot__fuse_transpose}, // before the product has another form
     {"fuse_gemm", ot__fuse_gemm},
     {"fuse_clip", ot__fuse_clip},
     {"fuse_elementwise", ot__fuse_elementwise}, // last: it takes what the others leave
