@@ -97,6 +97,27 @@ void *ot__alloc_zero(size_t count, size_t size)
     return block;
 }
 
+bool ot__grow(void *array_pointer, int *capacity, int count, size_t item_size)
+{
+    const size_t wanted = *capacity > 0 ? (size_t)*capacity * 2 : 16;
+    size_t n_bytes;
+    void *old, *grown;
+
+    if (count < *capacity)
+        return true;
+    if (wanted > INT32_MAX || ot__size_mul_overflows(wanted, item_size, &n_bytes)) {
+        ot__error_memory(SIZE_MAX);
+        return false;
+    }
+    memcpy(&old, array_pointer, sizeof(old));
+    grown = ot__realloc(old, n_bytes);
+    if (!grown)
+        return false;
+    memcpy(array_pointer, &grown, sizeof(grown));
+    *capacity = (int)wanted;
+    return true;
+}
+
 void ot__free(void *block)
 {
     if (block)

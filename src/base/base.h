@@ -45,8 +45,9 @@ static inline ot_status ot__made(bool made)
 // become '?').
 OT_COLD ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
 OT_COLD ot_status ot__error_v(ot_status status, const char *format, va_list args) OT_PRINTF(2, 0);
-// Put "<context>: " before the present message, for callers that know more (file, node).
-OT_COLD ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
+// Put "<context>: " before the present message, for callers that know more (file, node). Returns
+// `status`; of OT_OK there is no message, so it is not cold.
+ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
 // OT_ERR_IO: "<path>: <what>: <text of errno>".
 OT_COLD ot_status ot__error_errno(const char *path, const char *what);
 // OT_ERR_NO_MEMORY with the size that could not be had.
@@ -171,6 +172,8 @@ void *ot__alloc(size_t n_bytes); // n_bytes 0 gives a pointer that may be freed
 void *ot__alloc_zero(size_t count, size_t size);
 void *ot__realloc(void *block, size_t n_bytes); // on failure the old block stays
 void ot__free(void *block);
+// Room for one more in an array: grows by doubling. False when out of memory.
+bool ot__grow(void *array_pointer, int *capacity, int count, size_t item_size);
 // 64-byte aligned, zeroed, counted against the ceiling of memory.c; release with ot__free_aligned.
 void *ot__alloc_aligned(size_t n_bytes);
 void ot__free_aligned(void *block);
@@ -213,7 +216,7 @@ void *ot__arena_memdup(ot__arena *arena, const void *bytes, size_t n_bytes);
 // A handle in the arena's memory, which is none any more when the arena goes. False when out of
 // memory.
 bool ot__arena_enter(ot__arena *arena, const void *handle, const char *kind);
-// Room for one more in an arena array: grows by doubling. False when out of memory.
+// Room for one more in an arena array, as ot__grow().
 bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count,
                     size_t item_size);
 size_t ot__arena_bytes(const ot__arena *arena);

@@ -65,6 +65,8 @@ ot_status ot__error_prefix(ot_status status, const char *format, ...)
     char prefix[MESSAGE_MAX / 2], old[MESSAGE_MAX];
     va_list args;
 
+    if (status == OT_OK)
+        return OT_OK;
     va_start(args, format);
     if (vsnprintf(prefix, sizeof(prefix), format, args) < 0)
         prefix[0] = '\0';

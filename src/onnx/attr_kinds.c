@@ -45,3 +45,26 @@ ot__attr_items ot__attr_items_of(const ot_attr *attr)
     memcpy(&items.data, (const char *)attr + row->offset, sizeof items.data);
     return items;
 }
+
+void *ot__attr_room(ot__arena *arena, ot_attr *attr, size_t n)
+{
+    const ot__attr_row *row = &ot__attr_rows[attr->kind];
+    char *place = (char *)attr + row->offset;
+    void *list;
+
+    if (row->element == OT_ATTR_UNDEFINED)
+        return place;
+    list = ot__arena_alloc(arena, n * row->size);
+    memcpy(place, &list, sizeof list);
+    attr->n = (int)n;
+    return list;
+}
+
+bool ot__attr_set_list(ot__arena *arena, ot_attr *attr, const void *elements, size_t n)
+{
+    void *room = ot__attr_room(arena, attr, n);
+
+    if (room && n > 0)
+        memcpy(room, elements, n * ot__attr_rows[attr->kind].size);
+    return room != NULL;
+}

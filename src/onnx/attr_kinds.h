@@ -24,5 +24,9 @@ typedef struct ot__attr_items {
     bool is_list;
 } ot__attr_items;
 ot__attr_items ot__attr_items_of(const ot_attr *attr);
+// Where the elements of the value go: of a list kind new room in the arena for n. NULL: no memory.
+void *ot__attr_room(ot__arena *arena, ot_attr *attr, size_t n);
+// The value is a list with these elements.
+bool ot__attr_set_list(ot__arena *arena, ot_attr *attr, const void *elements, size_t n);
 
 #endif

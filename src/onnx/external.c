@@ -97,12 +97,9 @@ static ot_status note_range(ot__external *all, const ot__stored *s, const uint8_
         return OT_OK;
     OT_TRY(ot__made(ot__arena_grow(all->arena, &all->ranges, &all->ranges_capacity, all->n_ranges,
                                    sizeof *all->ranges)));
-    all->ranges[all->n_ranges].location = ot__arena_strdup(all->arena, s->location);
-    OT_TRY(ot__made(all->ranges[all->n_ranges].location));
-    all->ranges[all->n_ranges].first = first;
-    all->ranges[all->n_ranges].offset = s->offset;
-    all->ranges[all->n_ranges++].n_bytes = n_bytes;
-    return OT_OK;
+    all->ranges[all->n_ranges] =
+        (ot__stored_range){first, n_bytes, ot__arena_strdup(all->arena, s->location), s->offset};
+    return ot__made(all->ranges[all->n_ranges++].location);
 }
 
 ot_status ot__external_read(ot_model *model, ot__external *all, const ot__stored *s,

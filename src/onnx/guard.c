@@ -87,7 +87,7 @@ static ot_status check_packed(const guard *g, const ProtobufCFieldDescriptor *kn
     return OT_OK;
 }
 
-static ot_status count(int64_t *counter, const ot__limits *limits, const char *what)
+ot_status ot__count_one(const ot__limits *limits, int64_t *counter, const char *what)
 {
     if (++*counter > limits->nodes)
         return ot__error(OT_ERR_NO_MEMORY, "more than %" PRId64 " %s", limits->nodes, what);
@@ -101,13 +101,13 @@ static ot_status count_field(guard *g, const ProtobufCMessageDescriptor *message
     const void *inner = known->type == PROTOBUF_C_TYPE_MESSAGE ? known->descriptor : NULL;
 
     if (inner == &onnx__node_proto__descriptor)
-        return count(&g->n_nodes, &g->limits, "nodes");
+        return ot__count_one(&g->limits, &g->n_nodes, "nodes");
     if (inner == &onnx__attribute_proto__descriptor)
-        return count(&g->n_attrs, &g->limits, "attributes");
+        return ot__count_one(&g->limits, &g->n_attrs, "attributes");
     if (inner == &onnx__value_info_proto__descriptor || inner == &onnx__tensor_proto__descriptor ||
         (message == &onnx__node_proto__descriptor && known->type == PROTOBUF_C_TYPE_STRING &&
          known->label == PROTOBUF_C_LABEL_REPEATED))
-        return count(&g->n_values, &g->limits, "values");
+        return ot__count_one(&g->limits, &g->n_values, "values");
     return OT_OK;
 }
 
@@ -158,8 +158,7 @@ ot_status ot__onnx_guard(const void *bytes, size_t n_bytes, const ot_model_optio
                          const char *where)
 {
     guard g = {.begin = bytes, .limits = ot__limits_of(options, n_bytes)};
-    ot_status st =
-        check_message(&g, &onnx__model_proto__descriptor, (ot__bytes){bytes, n_bytes}, 1);
-
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "%s", where);
+    return ot__error_prefix(
+        check_message(&g, &onnx__model_proto__descriptor, (ot__bytes){bytes, n_bytes}, 1), "%s",
+        where);
 }

@@ -11,6 +11,9 @@ typedef struct ot__limits {
     size_t memory;
 } ot__limits;
 
-ot__limits ot__limits_of(const ot_model_options *options, size_t n_bytes); // guard.c
+// guard.c
+ot__limits ot__limits_of(const ot_model_options *options, size_t n_bytes);
+// One more of what the limit on counts is about.
+ot_status ot__count_one(const ot__limits *limits, int64_t *counter, const char *what);
 
 #endif

@@ -12,15 +12,14 @@ static bool looks_like_text(const void *bytes, size_t n_bytes)
     uint8_t first = 0;
 
     for (size_t i = 0; i < OT_MIN(n_bytes, n_examined); i++) {
-        bool is_space = text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r');
+        bool is_space = ot__is_space((char)text[i]);
 
         if ((text[i] < ' ' && !is_space) || text[i] == 0x7f)
             return false;
         if (first == 0 && !is_space)
             first = text[i];
     }
-    return first == '<' || first == '#' || first == '_' || (first >= 'a' && first <= 'z') ||
-           (first >= 'A' && first <= 'Z');
+    return first == '<' || first == '#' || first == '_' || ot__is_letter((char)first);
 }
 
 // What is no model may well be something else that is known.
@@ -94,9 +93,7 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
     if (ot__path_is_folder(path))
         return refuse_model_folder(path);
     st = ot__file_map_open_within(&map, path, own.max_memory > 0 ? own.max_memory : OT_STREAM_MAX);
-    if (st != OT_OK)
-        goto done;
-    if (!is_standard_input) {
+    if (st == OT_OK && !is_standard_input) {
         folder = ot__path_folder(path);
         st = ot__made(folder);
     }
@@ -105,7 +102,6 @@ ot_status ot_model_load(const char *path, const ot_model_options *options, ot_mo
 
         st = explain_kind(load_map(&map, where, folder, &own, out), map.data, map.size, where);
     }
-done:
     ot__file_map_close(&map);
     ot__free(folder);
     return st;

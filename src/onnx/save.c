@@ -28,14 +28,8 @@ static ot_status place_external(saving *s, const ot_value *value)
     if (value->constant->dtype == OT_STRING || value->constant->n_bytes < s->external_from ||
         value->constant->n_bytes == 0)
         return OT_OK;
-    if (s->n_placements == s->capacity) {
-        int capacity = OT_MAX(2 * s->capacity, 64);
-        ot__placement *grown = ot__realloc(s->placements, (size_t)capacity * sizeof *s->placements);
-
-        OT_TRY(ot__made(grown));
-        s->placements = grown;
-        s->capacity = capacity;
-    }
+    OT_TRY(
+        ot__made(ot__grow(&s->placements, &s->capacity, s->n_placements, sizeof *s->placements)));
     s->placements[s->n_placements++] = (ot__placement){value, offset};
     s->n_data = offset + value->constant->n_bytes;
     return OT_OK;
@@ -234,21 +228,11 @@ static ot_status save_protobuf(const ot_model *model, const char *path,
     return st;
 }
 
-static ot_status save_text(const ot_model *model, const char *path)
-{
-    const ot__text_options all = {0};
-    ot__buf text = {0};
-    ot_status st = ot__text_write(model, &all, &text);
-
-    OT_THEN(st, ot__file_write(path, text.data, text.length));
-    ot__buf_deinit(&text);
-    return st;
-}
-
-static ot_status save_ort(const ot_model *model, const char *path)
+// Of the other forms.
+static ot_status save_whole(const ot_model *model, const char *path, bool is_text)
 {
     ot__buf bytes = {0};
-    ot_status st = ot__ort_write(model, &bytes);
+    ot_status st = is_text ? ot__text_write(model, NULL, &bytes) : ot__ort_write(model, &bytes);
 
     OT_THEN(st, ot__file_write(path, bytes.data, bytes.length));
     ot__buf_deinit(&bytes);
@@ -258,14 +242,14 @@ static ot_status save_ort(const ot_model *model, const char *path)
 ot_status ot_model_save(const ot_model *model, const char *path, const ot_model_options *options)
 {
     ot_model_options own;
+    bool is_text;
 
     OT_TRY(OT_GIVEN(model));
     OT_TRY(OT_GIVEN(path));
     OT_TRY(OT_OPTIONS_READ(ot_model_options, OT_MODEL_OPTIONS_INIT, options, &own));
-    if (ot__ends_with(path, ".onnxtxt"))
-        return save_text(model, path);
-    if (ot__ends_with(path, ".ort"))
-        return save_ort(model, path);
+    is_text = ot__ends_with(path, ".onnxtxt");
+    if (is_text || ot__ends_with(path, ".ort"))
+        return save_whole(model, path, is_text);
     return save_protobuf(model, path, &own);
 }
 

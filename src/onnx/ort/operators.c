@@ -125,8 +125,7 @@ static size_t ort_operator_type(ot__ort_writer *w, const void *context, size_t i
     ot__fb_field fields[2] = {{.text = type->name}, {.n_bytes = 4}};
     const size_t position = ot__fb_write_table(w->buf, fields, 2);
 
-    ot__fb_patch(w->buf, fields[1].position,
-                 ot__ort_write_list(w, (size_t)type->n, write_argument, type));
+    ot__ort_write_list_of(w, &fields[1], (size_t)type->n, write_argument, type);
     return position;
 }
 
@@ -158,7 +157,7 @@ static size_t write_call(ot__ort_writer *w, const void *context, size_t i)
     for (const char *at = call->op->arguments; *at; n++)
         at = take_arguments(at, &types[n]);
     qsort(types, n, sizeof types[0], compare_types);
-    ot__fb_patch(w->buf, fields[1].position, ot__ort_write_list(w, n, ort_operator_type, types));
+    ot__ort_write_list_of(w, &fields[1], n, ort_operator_type, types);
     return position;
 }
 
@@ -169,7 +168,6 @@ size_t ot__ort_write_resolver(ot__ort_writer *w)
 
     if (w->n_calls > 0)
         qsort(w->calls, (size_t)w->n_calls, sizeof *w->calls, compare_calls);
-    ot__fb_patch(w->buf, field.position,
-                 ot__ort_write_list(w, (size_t)w->n_calls, write_call, w->calls));
+    ot__ort_write_list_of(w, &field, (size_t)w->n_calls, write_call, w->calls);
     return position;
 }

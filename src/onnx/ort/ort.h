@@ -95,8 +95,6 @@ typedef struct ot__ort_reader {
 } ot__ort_reader;
 
 // read.c
-// One more of what the limit on counts is about.
-ot_status ot__ort_count(ot__ort_reader *r, int64_t *counter, const char *what);
 ot_status ot__ort_check_depth(ot__ort_reader *r, int depth);
 ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_graph *graph,
                              int depth);
@@ -145,6 +143,9 @@ ot_status ot__ort_prepare(ot_model *model);
 typedef size_t (*ot__ort_element)(ot__ort_writer *w, const void *context, size_t i);
 size_t ot__ort_write_list(ot__ort_writer *w, size_t n, ot__ort_element element,
                           const void *context);
+// The same, to which `field` leads.
+void ot__ort_write_list_of(ot__ort_writer *w, const ot__fb_field *field, size_t n,
+                           ot__ort_element element, const void *context);
 
 // write_graph.c
 size_t ot__ort_write_graph(ot__ort_writer *w, ot_graph *graph);

@@ -8,14 +8,6 @@
 
 // ---- limits ----
 
-ot_status ot__ort_count(ot__ort_reader *r, int64_t *counter, const char *what)
-{
-    if (++*counter > r->reader.limits.nodes)
-        return ot__error(OT_ERR_NO_MEMORY, "more than %" PRId64 " %s", r->reader.limits.nodes,
-                         what);
-    return OT_OK;
-}
-
 ot_status ot__ort_check_depth(ot__ort_reader *r, int depth)
 {
     if (depth > r->reader.limits.depth)
@@ -37,11 +29,12 @@ ot_status ot__ort_read_text(ot__ort_reader *r, const ot__fb_table *table, int sl
 
 // ---- the values of a graph ----
 
-static ot_status ort_read_graph_ends(ot__ort_reader *r, const ot__fb_table *table, int slot,
-                                     ot_graph *graph,
-                                     ot_status (*take)(ot_graph *graph, const char *name))
+static ot_status
+ort_read_graph_ends(ot__ort_reader *r, const ot__fb_table *table, int slot, ot_graph *graph,
+                    ot_status (*take)(ot_graph *graph, const char *name, ot_value **out))
 {
     ot__fb_vector names = ot__fb_subvector(&r->fb, table, slot, 4);
+    ot_value *value;
 
     for (size_t i = 0; i < names.count; i++) {
         const char *name = ot__fb_string_element(&r->fb, names, i);
@@ -50,26 +43,16 @@ static ot_status ort_read_graph_ends(ot__ort_reader *r, const ot__fb_table *tabl
         if (!name || !*name)
             return ot__error(OT_ERR_FORMAT, "%s %zu of graph '%s' has no name",
                              slot == ORT_GRAPH_INPUTS ? "input" : "output", i, graph->name);
-        OT_TRY(ot__ort_count(r, &r->n_values, "values"));
-        OT_TRY(take(graph, name));
+        OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
+        OT_TRY(take(graph, name, &value));
     }
     return r->fb.status;
 }
 
-static ot_status take_input(ot_graph *graph, const char *name)
+static ot_status take_output(ot_graph *graph, const char *name, ot_value **out)
 {
-    if (ot__graph_find(graph, name))
-        return ot__error(OT_ERR_FORMAT, "input '%s' of graph '%s' is defined twice", name,
-                         graph->name);
-    return ot__made(ot__graph_add_input(graph, ot__graph_value(graph, name)));
-}
-
-static ot_status take_output(ot_graph *graph, const char *name)
-{
-    ot_value *value;
-
-    OT_TRY(ot__find_node_input(graph, name, &value));
-    return ot__made(ot__graph_add_output(graph, value));
+    OT_TRY(ot__find_node_input(graph, name, out));
+    return ot__made(ot__graph_add_output(graph, *out));
 }
 
 typedef ot_status (*tensor_reading)(ot__ort_reader *r, const ot__fb_table *table,
@@ -84,7 +67,7 @@ static ot_status read_initializers(ot__ort_reader *r, const ot__fb_table *table,
     while (ot__fb_next(&r->fb, &tensors, &tensor)) {
         ot__read_tensor read;
 
-        OT_TRY(ot__ort_count(r, &r->n_values, "values"));
+        OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
         OT_TRY(read_one(r, &tensor, &read));
         OT_TRY(ot__add_initializer(&r->reader, graph, &read));
     }
@@ -97,12 +80,11 @@ static ot_status read_value_info(ot__ort_reader *r, const ot__fb_table *info, ot
 {
     const char *name = ot__fb_string(&r->fb, info, ORT_VALUE_NAME), *doc;
     ot_value *value;
-    ot_status st;
 
     OT_TRY(r->fb.status);
     if (!name)
         return ot__error(OT_ERR_FORMAT, "a value of graph '%s' has no name", graph->name);
-    OT_TRY(ot__ort_count(r, &r->n_values, "values"));
+    OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
     if (ot__map_get(seen, name))
         return ot__error(OT_ERR_FORMAT, "value '%s' of graph '%s' is described twice", name,
                          graph->name);
@@ -112,8 +94,7 @@ static ot_status read_value_info(ot__ort_reader *r, const ot__fb_table *info, ot
         return OT_OK;
     OT_TRY(ot__ort_read_text(r, info, ORT_VALUE_DOC, &doc));
     value->doc = doc[0] ? doc : NULL;
-    st = ot__ort_read_type(r, info, value, depth + 1);
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "value '%s'", name);
+    return ot__error_prefix(ot__ort_read_type(r, info, value, depth + 1), "value '%s'", name);
 }
 
 static ot_status check_described(const ot_graph *graph, const ot__map *seen)
@@ -160,7 +141,7 @@ static ot_status declare_outputs(ot__ort_reader *r, ot__fb_vector nodes, ot_grap
             const char *name = ot__fb_string_element(&r->fb, names, k);
 
             OT_TRY(r->fb.status);
-            OT_TRY(ot__ort_count(r, &r->n_values, "values"));
+            OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
             if (*name && !ot__graph_value(graph, name))
                 return OT_ERR_NO_MEMORY;
         }
@@ -176,7 +157,7 @@ ot_status ot__ort_read_graph(ot__ort_reader *r, const ot__fb_table *table, ot_gr
     ot__fb_table node;
 
     OT_TRY(ot__ort_check_depth(r, depth));
-    OT_TRY(ort_read_graph_ends(r, table, ORT_GRAPH_INPUTS, graph, take_input));
+    OT_TRY(ort_read_graph_ends(r, table, ORT_GRAPH_INPUTS, graph, ot__define_input));
     OT_TRY(read_initializers(r, table, ORT_GRAPH_INITIALIZERS, ot__ort_read_tensor, graph));
     OT_TRY(read_initializers(r, table, ORT_GRAPH_SPARSE_INITIALIZERS, ot__ort_read_sparse, graph));
     nodes = ot__fb_subvector(&r->fb, table, ORT_GRAPH_NODES, 4);

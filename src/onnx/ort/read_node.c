@@ -8,22 +8,14 @@ enum { MAX_ATTRS = 1024 }; // as in protobuf
 
 // ---- attributes ----
 
-// Element positions of a list attribute, checked to lie in the file.
-static ot_status ort_read_list(ot__ort_reader *r, const ot__fb_table *table, int slot, size_t width,
-                               const void **out, int *n)
+static ot_status ort_read_numbers(ot__ort_reader *r, const ot__fb_table *table, int slot,
+                                  ot_attr *attr)
 {
-    ot__fb_vector list = ot__fb_subvector(&r->fb, table, slot, width);
+    ot__fb_vector list = ot__fb_subvector(&r->fb, table, slot, ot__attr_rows[attr->kind].size);
 
-    *out = NULL;
     OT_TRY(r->fb.status);
-    if (list.count > INT32_MAX)
-        return ot__error(OT_ERR_FORMAT, "has more elements than can be counted");
-    *n = (int)list.count;
-    if (list.count == 0)
-        return OT_OK;
-    *out =
-        ot__arena_memdup(r->reader.model->arena, r->fb.bytes + list.position, list.count * width);
-    return ot__made(*out);
+    return ot__made(
+        ot__attr_set_list(r->reader.model->arena, attr, r->fb.bytes + list.position, list.count));
 }
 
 static ot_status copy_string(ot__ort_reader *r, ot__fb_vector bytes, ot__string *out)
@@ -38,14 +30,10 @@ static ot_status ort_read_attr_strings(ot__ort_reader *r, const ot__fb_table *ta
     ot__string *strings;
 
     OT_TRY(r->fb.status);
-    if (list.count == 0)
-        return OT_OK;
-    strings = ot__arena_alloc(r->reader.model->arena, list.count * sizeof *strings);
+    strings = ot__attr_room(r->reader.model->arena, attr, list.count);
     OT_TRY(ot__made(strings));
     for (size_t i = 0; i < list.count; i++)
         OT_TRY(copy_string(r, ot__fb_bytes_element(&r->fb, list, i), &strings[i]));
-    attr->strings = strings;
-    attr->n = (int)list.count;
     return OT_OK;
 }
 
@@ -60,9 +48,7 @@ static ot_status ort_read_tensors(ot__ort_reader *r, const ot__fb_table *table, 
     if (!is_one)
         list = ot__fb_subvector(&r->fb, table, ORT_ATTR_TENSORS, 4);
     OT_TRY(r->fb.status);
-    if (list.count == 0)
-        return OT_OK;
-    tensors = ot__arena_alloc(arena, list.count * sizeof *tensors);
+    tensors = ot__attr_room(arena, attr, list.count);
     notes = ot__arena_alloc(arena, list.count * sizeof *notes);
     OT_TRY(ot__made(tensors && notes));
     for (size_t i = 0; i < list.count; i++) {
@@ -71,15 +57,12 @@ static ot_status ort_read_tensors(ot__ort_reader *r, const ot__fb_table *table, 
         ot__read_tensor read;
 
         OT_TRY(r->fb.status);
-        OT_TRY(ot__ort_count(r, &r->n_values, "values"));
+        OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
         OT_TRY(ot__ort_read_tensor(r, &tensor, &read));
         notes[i] = (ot__tensor_note){.name = read.name, .doc = read.doc};
         tensors[i] = read.tensor;
     }
     attr->notes = notes;
-    attr->t = is_one ? tensors[0] : NULL;
-    attr->tensors = is_one ? NULL : tensors;
-    attr->n = is_one ? 0 : (int)list.count;
     return OT_OK;
 }
 
@@ -128,9 +111,8 @@ static ot_status ort_read_attr_value(ot__ort_reader *r, const ot__fb_table *tabl
     case OT_ATTR_STRING:
         return copy_string(r, ot__fb_subvector(&r->fb, table, ORT_ATTR_S, 1), &attr->s);
     case OT_ATTR_FLOATS:
-        return ort_read_list(r, table, slot, sizeof(float), (const void **)&attr->floats, &attr->n);
     case OT_ATTR_INTS:
-        return ort_read_list(r, table, slot, sizeof(int64_t), (const void **)&attr->ints, &attr->n);
+        return ort_read_numbers(r, table, slot, attr);
     case OT_ATTR_STRINGS:
         return ort_read_attr_strings(r, table, attr);
     case OT_ATTR_GRAPH:
@@ -146,10 +128,9 @@ static ot_status ort_read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_
     const char *name, *doc;
     ot_attr *attr;
     int64_t kind = ot__fb_int(&r->fb, table, ORT_ATTR_TYPE, 4, 0);
-    ot_status st;
 
     OT_TRY(ot__ort_check_depth(r, depth));
-    OT_TRY(ot__ort_count(r, &r->n_attrs, "attributes"));
+    OT_TRY(ot__count_one(&r->reader.limits, &r->n_attrs, "attributes"));
     OT_TRY(ot__ort_read_text(r, table, ORT_ATTR_NAME, &name));
     OT_TRY(ot__ort_read_text(r, table, ORT_ATTR_DOC, &doc));
     if (!name[0])
@@ -159,8 +140,8 @@ static ot_status ort_read_attr(ot__ort_reader *r, const ot__fb_table *table, ot_
     attr = ot__node_add_attr(node, name, (ot_attr_kind)kind);
     OT_TRY(ot__made(attr));
     attr->doc = doc[0] ? doc : NULL;
-    st = ort_read_attr_value(r, table, node->graph, attr, depth);
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "attribute '%s'", name);
+    return ot__error_prefix(ort_read_attr_value(r, table, node->graph, attr, depth),
+                            "attribute '%s'", name);
 }
 
 static ot_status ort_read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot_node *node,
@@ -190,7 +171,7 @@ static ot_status ort_read_node_ends(ot__ort_reader *r, ot__fb_vector names, ot_g
         const char *name = ot__fb_string_element(&r->fb, names, i);
 
         OT_TRY(r->fb.status);
-        OT_TRY(ot__ort_count(r, &r->n_values, "values"));
+        OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
         if (*name)
             OT_TRY(find(graph, name, &(*out)[i]));
     }
@@ -240,13 +221,11 @@ ot_status ot__ort_read_node(ot__ort_reader *r, const ot__fb_table *table, ot_gra
 
     OT_TRY(st);
     OT_TRY(ot__ort_check_depth(r, depth));
-    OT_TRY(ot__ort_count(r, &r->n_nodes, "nodes"));
+    OT_TRY(ot__count_one(&r->reader.limits, &r->n_nodes, "nodes"));
     if (!op_type || !*op_type)
         st = ot__error(OT_ERR_FORMAT, "no op_type");
     else
         st = ort_read_node(r, table, graph, op_type, name, depth);
-    if (st == OT_OK)
-        return OT_OK;
     if (name && *name)
         return ot__error_prefix(st, "node '%s'", name);
     return ot__error_prefix(st, "%s node %d", op_type ? op_type : "", i_node);

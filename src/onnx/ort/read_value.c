@@ -13,12 +13,6 @@ typedef struct type {
     int depth;
 } type;
 
-static void fail(const type *t, const char *what)
-{
-    if (t->r->fb.status == OT_OK)
-        t->r->fb.status = ot__error(OT_ERR_FORMAT, "%s", what);
-}
-
 static void write_extent(ot__wire *wire, const void *object)
 {
     const type *t = object;
@@ -32,7 +26,7 @@ static void write_extent(ot__wire *wire, const void *object)
     } else if (kind == ORT_DIM_SYMBOL) {
         symbol = ot__fb_string(fb, &value, 2);
         if (!symbol)
-            fail(t, "a symbolic dim has no name");
+            ot__fb_fail(fb, "a symbolic dim has no name");
         ot__wire_put_text(wire, 2, symbol);
     }
     ot__wire_put_text(wire, 3, denotation);
@@ -45,7 +39,7 @@ static void write_shape(ot__wire *wire, const void *object)
     ot__fb_vector dims = ot__fb_subvector(fb, t->table, 0, 4);
 
     if (dims.count > OT_MAX_NDIM)
-        fail(t, "more axes than are supported");
+        ot__fb_fail(fb, "more axes than are supported");
     for (size_t i = 0; i < dims.count && fb->status == OT_OK; i++) {
         const ot__fb_table dim = ot__fb_element(fb, dims, i);
 
@@ -61,7 +55,7 @@ static void write_tensor_type(ot__wire *wire, const void *object)
     int64_t dtype = ot__fb_int(fb, t->table, 0, 4, 0);
 
     if (dtype == 0)
-        fail(t, "a tensor type has no element type");
+        ot__fb_fail(fb, "a tensor type has no element type");
     ot__wire_put_int(wire, 1, dtype);
     if (ot__fb_has(fb, t->table, 1))
         ot__wire_put_message(wire, 2, write_shape, &(type){t->r, &shape, t->depth});
@@ -74,7 +68,7 @@ static void write_element_type(ot__wire *wire, const type *t, uint32_t number, i
     const ot__fb_table element = ot__fb_subtable(&t->r->fb, t->table, slot);
 
     if (element.position == 0)
-        fail(t, "a sequence or map type has no element type");
+        ot__fb_fail(&t->r->fb, "a sequence or map type has no element type");
     else
         ot__wire_put_message(wire, number, write_type, &(type){t->r, &element, t->depth + 1});
 }
@@ -107,7 +101,7 @@ static void write_type(ot__wire *wire, const void *object)
     const ot__fb_table value = ot__fb_subtable(fb, t->table, ORT_TYPE_TABLE);
 
     if (tag == ORT_TAG_NONE || tag > ORT_TAG_MAP || value.position == 0)
-        fail(t, "a type is of no kind that is known");
+        ot__fb_fail(fb, "a type is of no kind that is known");
     if (fb->status == OT_OK)
         fb->status = ot__ort_check_depth(t->r, t->depth);
     if (fb->status != OT_OK)
@@ -147,20 +141,10 @@ static ot_status ort_read_dims(ot__ort_reader *r, const ot__fb_table *table, int
     ot__fb_vector dims = ot__fb_subvector(&r->fb, table, slot, 8);
     int64_t count;
 
-    *shape = (ot_shape){0};
     OT_TRY(r->fb.status);
     if (!ot__fb_has(&r->fb, table, slot))
         return ot__error(OT_ERR_FORMAT, "has no dims");
-    if (dims.count > OT_MAX_NDIM)
-        return ot__error(OT_ERR_UNSUPPORTED, "%zu axes, at most %d are supported", dims.count,
-                         OT_MAX_NDIM);
-    shape->ndim = (int)dims.count;
-    if (dims.count > 0)
-        memcpy(shape->dim, r->fb.bytes + dims.position, dims.count * sizeof(int64_t));
-    for (int i = 0; i < shape->ndim; i++)
-        if (shape->dim[i] < 0)
-            return ot__error(OT_ERR_FORMAT, "size %" PRId64 " of axis %d is negative",
-                             shape->dim[i], i);
+    OT_TRY(ot__read_dims(r->fb.bytes + dims.position, dims.count, shape));
     if (!ot__shape_count(shape, &count))
         return ot__error(OT_ERR_FORMAT, "the shape has more elements than can be counted");
     return OT_OK;
@@ -205,27 +189,24 @@ static ot_status read_raw(ot__ort_reader *r, const ot__fb_table *table, ot_dtype
 
 static ot_status read_elements(ot__ort_reader *r, const ot__fb_table *table, ot_tensor **out)
 {
-    int64_t dtype = ot__fb_int(&r->fb, table, ORT_TENSOR_TYPE, 4, 0);
+    int64_t number = ot__fb_int(&r->fb, table, ORT_TENSOR_TYPE, 4, 0);
+    ot_dtype dtype;
     ot_shape shape;
 
     OT_TRY(r->fb.status);
-    if (dtype <= 0 || strcmp(ot_dtype_name((ot_dtype)dtype), "unknown") == 0)
-        return ot__error(OT_ERR_FORMAT, "element type %" PRId64 " is not known", dtype);
+    OT_TRY(ot__read_dtype(number, &dtype));
     OT_TRY(ort_read_dims(r, table, ORT_TENSOR_DIMS, &shape));
     if (dtype == OT_STRING)
         return ort_read_strings(r, table, &shape, out);
-    return read_raw(r, table, (ot_dtype)dtype, &shape, out);
+    return read_raw(r, table, dtype, &shape, out);
 }
 
 ot_status ot__ort_read_tensor(ot__ort_reader *r, const ot__fb_table *table, ot__read_tensor *out)
 {
-    ot_status st;
-
     *out = (ot__read_tensor){0};
     OT_TRY(ot__ort_read_text(r, table, ORT_TENSOR_NAME, &out->name));
     OT_TRY(ot__ort_read_text(r, table, ORT_TENSOR_DOC, &out->doc));
-    st = read_elements(r, table, &out->tensor);
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", out->name);
+    return ot__error_prefix(read_elements(r, table, &out->tensor), "tensor '%s'", out->name);
 }
 
 // ---- sparse tensors ----
@@ -236,7 +217,6 @@ ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__
     ot__fb_table values = ot__fb_subtable(&r->fb, table, ORT_SPARSE_VALUES);
     ot__fb_table indices = ot__fb_subtable(&r->fb, table, ORT_SPARSE_INDICES);
     ot__read_tensor places;
-    ot_tensor *dense = NULL;
     ot_shape shape;
     ot_status st;
 
@@ -246,7 +226,7 @@ ot_status ot__ort_read_sparse(ot__ort_reader *r, const ot__fb_table *table, ot__
     OT_TRY(ot__ort_read_tensor(r, &values, out));
     OT_TRY(ot__ort_read_tensor(r, &indices, &places));
     st = ort_read_dims(r, table, ORT_SPARSE_DIMS, &shape);
-    OT_THEN(st, ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &dense));
-    out->tensor = dense;
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", out->name);
+    OT_THEN(st,
+            ot__sparse_to_dense(r->reader.model, out->tensor, places.tensor, &shape, &out->tensor));
+    return ot__error_prefix(st, "tensor '%s'", out->name);
 }

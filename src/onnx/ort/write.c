@@ -14,6 +14,12 @@ size_t ot__ort_write_list(ot__ort_writer *w, size_t n, ot__ort_element element, 
     return list;
 }
 
+void ot__ort_write_list_of(ot__ort_writer *w, const ot__fb_field *field, size_t n,
+                           ot__ort_element element, const void *context)
+{
+    ot__fb_patch(w->buf, field->position, ot__ort_write_list(w, n, element, context));
+}
+
 static size_t write_opset(ot__ort_writer *w, const void *context, size_t i)
 {
     const ot__opset *opset = (const ot__opset *)context + i;
@@ -51,12 +57,12 @@ static size_t ort_write_model(ot__ort_writer *w)
     };
     const size_t position = ot__fb_begin_table(w->buf, fields, ORT_MODEL_SLOTS);
 
-    ot__fb_patch(w->buf, fields[ORT_MODEL_OPSETS].position,
-                 ot__ort_write_list(w, (size_t)m->n_opsets, write_opset, m->opsets));
+    ot__ort_write_list_of(w, &fields[ORT_MODEL_OPSETS], (size_t)m->n_opsets, write_opset,
+                          m->opsets);
     ot__fb_write_strings(w->buf, fields, ORT_MODEL_SLOTS);
     if (m->n_metadata > 0)
-        ot__fb_patch(w->buf, fields[ORT_MODEL_METADATA].position,
-                     ot__ort_write_list(w, (size_t)m->n_metadata, ort_write_metadata, m->metadata));
+        ot__ort_write_list_of(w, &fields[ORT_MODEL_METADATA], (size_t)m->n_metadata,
+                              ort_write_metadata, m->metadata);
     ot__fb_patch(w->buf, fields[ORT_MODEL_GRAPH].position, ot__ort_write_graph(w, m->graph));
     return position;
 }

@@ -298,15 +298,15 @@ static size_t write_node(ot__ort_writer *w, const void *context, size_t i)
         return 0;
     f[ORT_NODE_SINCE_VERSION].value = (uint64_t)call.since;
     position = ot__fb_write_table(w->buf, f, ORT_NODE_SLOTS);
-    ot__fb_patch(w->buf, f[ORT_NODE_INPUTS].position,
-                 ot__ort_write_list(w, (size_t)node->n_inputs, ort_write_name, node->inputs));
-    ot__fb_patch(w->buf, f[ORT_NODE_OUTPUTS].position,
-                 ot__ort_write_list(w, (size_t)node->n_outputs, ort_write_name, node->outputs));
+    ot__ort_write_list_of(w, &f[ORT_NODE_INPUTS], (size_t)node->n_inputs, ort_write_name,
+                          node->inputs);
+    ot__ort_write_list_of(w, &f[ORT_NODE_OUTPUTS], (size_t)node->n_outputs, ort_write_name,
+                          node->outputs);
     ot__fb_patch(w->buf, f[ORT_NODE_INPUT_COUNTS].position, write_input_counts(w, node, &call));
-    ot__fb_patch(w->buf, f[ORT_NODE_IMPLICIT_INPUTS].position,
-                 ot__ort_write_list(w, (size_t)implicit->n, ort_write_name, implicit->items));
-    ot__fb_patch(w->buf, f[ORT_NODE_ATTRIBUTES].position,
-                 ot__ort_write_list(w, (size_t)node->n_attrs, write_attr, node->attrs));
+    ot__ort_write_list_of(w, &f[ORT_NODE_IMPLICIT_INPUTS], (size_t)implicit->n, ort_write_name,
+                          implicit->items);
+    ot__ort_write_list_of(w, &f[ORT_NODE_ATTRIBUTES], (size_t)node->n_attrs, write_attr,
+                          node->attrs);
     return position;
 }
 
@@ -345,22 +345,19 @@ static size_t write_graph(writing *g)
     const size_t position = ot__fb_write_table(w->buf, f, ORT_GRAPH_SLOTS);
     const size_t n_values = (size_t)g->values.n + g->has_omitted;
 
-    ot__fb_patch(w->buf, f[ORT_GRAPH_INITIALIZERS].position,
-                 ot__ort_write_list(w, (size_t)graph->n_initializers, write_initializer,
-                                    graph->initializers));
-    ot__fb_patch(w->buf, f[ORT_GRAPH_VALUES].position,
-                 ot__ort_write_list(w, n_values, ort_write_attr_value, &g->values));
-    ot__fb_patch(w->buf, f[ORT_GRAPH_INPUTS].position,
-                 ot__ort_write_list(w, (size_t)graph->n_inputs, ort_write_name, graph->inputs));
-    ot__fb_patch(w->buf, f[ORT_GRAPH_OUTPUTS].position,
-                 ot__ort_write_list(w, (size_t)graph->n_outputs, ort_write_name, graph->outputs));
+    ot__ort_write_list_of(w, &f[ORT_GRAPH_INITIALIZERS], (size_t)graph->n_initializers,
+                          write_initializer, graph->initializers);
+    ot__ort_write_list_of(w, &f[ORT_GRAPH_VALUES], n_values, ort_write_attr_value, &g->values);
+    ot__ort_write_list_of(w, &f[ORT_GRAPH_INPUTS], (size_t)graph->n_inputs, ort_write_name,
+                          graph->inputs);
+    ot__ort_write_list_of(w, &f[ORT_GRAPH_OUTPUTS], (size_t)graph->n_outputs, ort_write_name,
+                          graph->outputs);
     ot__fb_patch(w->buf, f[ORT_GRAPH_SPARSE_INITIALIZERS].position,
                  ot__fb_write_offsets(w->buf, 0));
     if (w->status == OT_OK)
         ot__fb_patch(w->buf, f[ORT_GRAPH_EDGES].position, write_edges(g));
     if (w->status == OT_OK)
-        ot__fb_patch(w->buf, f[ORT_GRAPH_NODES].position,
-                     ot__ort_write_list(w, (size_t)graph->n_nodes, write_node, g));
+        ot__ort_write_list_of(w, &f[ORT_GRAPH_NODES], (size_t)graph->n_nodes, write_node, g);
     return position;
 }
 

@@ -38,8 +38,7 @@ static size_t ort_write_shape(ot__ort_writer *w, const Onnx__TensorShapeProto *s
     ot__fb_field field = {.n_bytes = 4};
     const size_t position = ot__fb_write_table(w->buf, &field, 1);
 
-    ot__fb_patch(w->buf, field.position,
-                 ot__ort_write_list(w, shape->n_dim, ort_write_extent, shape));
+    ot__ort_write_list_of(w, &field, shape->n_dim, ort_write_extent, shape);
     return position;
 }
 
@@ -56,30 +55,17 @@ static size_t ort_write_tensor_type(ot__ort_writer *w, const Onnx__TypeProto__Te
     return position;
 }
 
-static size_t ort_write_element_type(ot__ort_writer *w, const ot__fb_field *field,
-                                     const Onnx__TypeProto *element, size_t position)
+// A sequence, or a map, which has a key type before that of its elements.
+static size_t ort_write_container(ot__ort_writer *w, ot__fb_field *fields, int n_fields,
+                                  const Onnx__TypeProto *element)
 {
+    const size_t position = ot__fb_write_table(w->buf, fields, n_fields);
+
     if (element)
-        ot__fb_patch(w->buf, field->position, ort_write_type(w, element));
+        ot__fb_patch(w->buf, fields[n_fields - 1].position, ort_write_type(w, element));
     else
         w->status = ot__error(OT_ERR_INVALID, "a sequence or map has no element type");
     return position;
-}
-
-static size_t ort_write_sequence_type(ot__ort_writer *w, const Onnx__TypeProto__Sequence *sequence)
-{
-    ot__fb_field field = {.n_bytes = 4};
-    const size_t position = ot__fb_write_table(w->buf, &field, 1);
-
-    return ort_write_element_type(w, &field, sequence->elem_type, position);
-}
-
-static size_t ort_write_map_type(ot__ort_writer *w, const Onnx__TypeProto__Map *map)
-{
-    ot__fb_field fields[2] = {{.n_bytes = 4, .value = (uint64_t)map->key_type}, {.n_bytes = 4}};
-    const size_t position = ot__fb_write_table(w->buf, fields, 2);
-
-    return ort_write_element_type(w, &fields[1], map->value_type, position);
 }
 
 static size_t ort_write_type(ot__ort_writer *w, const Onnx__TypeProto *type)
@@ -96,14 +82,17 @@ static size_t ort_write_type(ot__ort_writer *w, const Onnx__TypeProto *type)
     };
     const size_t position = ot__fb_write_table(w->buf, fields, ORT_TYPE_SLOTS);
     const size_t field = fields[ORT_TYPE_TABLE].position;
+    ot__fb_field parts[2] = {{.n_bytes = 4}, {.n_bytes = 4}};
 
     if (tag == ORT_TAG_TENSOR)
         ot__fb_patch(w->buf, field, ort_write_tensor_type(w, type->tensor_type));
     else if (tag == ORT_TAG_SEQUENCE)
-        ot__fb_patch(w->buf, field, ort_write_sequence_type(w, type->sequence_type));
-    else if (tag == ORT_TAG_MAP)
-        ot__fb_patch(w->buf, field, ort_write_map_type(w, type->map_type));
-    else
+        ot__fb_patch(w->buf, field,
+                     ort_write_container(w, parts, 1, type->sequence_type->elem_type));
+    else if (tag == ORT_TAG_MAP) {
+        parts[0].value = (uint64_t)type->map_type->key_type;
+        ot__fb_patch(w->buf, field, ort_write_container(w, parts, 2, type->map_type->value_type));
+    } else
         w->status = ot__error(OT_ERR_UNSUPPORTED, "is neither tensor nor sequence nor map, which "
                                                   "is all that .ort files hold");
     return position;
@@ -162,8 +151,7 @@ size_t ot__ort_write_value(ot__ort_writer *w, const ot_value *value)
     if (!value)
         return position;
     ot__fb_patch(w->buf, fields[ORT_VALUE_TYPE].position, write_value_type(w, value));
-    if (w->status != OT_OK)
-        w->status = ot__error_prefix(w->status, "value '%s'", value->name);
+    w->status = ot__error_prefix(w->status, "value '%s'", value->name);
     return position;
 }
 
@@ -199,9 +187,8 @@ size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const ch
     ot__fb_patch(w->buf, fields[ORT_TENSOR_DIMS].position,
                  ot__fb_write_i64s(w->buf, tensor->shape.dim, tensor->shape.ndim));
     if (is_text)
-        ot__fb_patch(w->buf, fields[ORT_TENSOR_STRINGS].position,
-                     ot__ort_write_list(w, tensor->n_bytes / sizeof(ot__string), write_string,
-                                        tensor->data));
+        ot__ort_write_list_of(w, &fields[ORT_TENSOR_STRINGS], tensor->n_bytes / sizeof(ot__string),
+                              write_string, tensor->data);
     else
         ot__fb_patch(w->buf, fields[ORT_TENSOR_RAW].position,
                      ot__fb_write_bytes(w->buf, tensor->data, tensor->n_bytes));

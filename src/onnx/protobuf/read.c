@@ -70,7 +70,7 @@ ot_status ot__keep_bytes(ot__reader *reader, ot_status status, ot__buf *from, ot
     if (status == OT_OK && from->length > 0) {
         out->size = from->length;
         out->data = ot__arena_memdup(reader->model->arena, from->data, from->length);
-        status = out->data ? OT_OK : OT_ERR_NO_MEMORY;
+        status = ot__made(out->data);
     }
     ot__buf_deinit(from);
     return status;
@@ -180,14 +180,21 @@ static ot_status take_value_info_apart(ot__reader *reader, ot__bytes bytes, valu
 
 static ot_status apply_value_info(ot__reader *reader, const value_info *info, ot_value *value)
 {
-    ot_status st = OT_OK;
-
     value->doc = info->doc[0] ? info->doc : NULL;
     value->extra = info->extra;
     value->metadata = info->metadata;
-    if (info->type.data)
-        st = ot__read_type(reader, info->type, value);
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "value '%s'", value->name);
+    return info->type.data ? ot__error_prefix(ot__read_type(reader, info->type, value),
+                                              "value '%s'", value->name)
+                           : OT_OK;
+}
+
+ot_status ot__define_input(ot_graph *graph, const char *name, ot_value **out)
+{
+    if (ot__graph_find(graph, name))
+        return ot__error(OT_ERR_FORMAT, "input '%s' of graph '%s' is defined twice", name,
+                         graph->name);
+    *out = ot__graph_value(graph, name);
+    return ot__made(ot__graph_add_input(graph, *out));
 }
 
 static ot_status read_input(ot__reader *reader, ot_graph *graph, ot__bytes bytes)
@@ -199,11 +206,7 @@ static ot_status read_input(ot__reader *reader, ot_graph *graph, ot__bytes bytes
     if (!info.name[0])
         return ot__error(OT_ERR_FORMAT, "input %d of graph '%s' has no name", graph->n_inputs,
                          graph->name);
-    if (ot__graph_find(graph, info.name))
-        return ot__error(OT_ERR_FORMAT, "input '%s' of graph '%s' is defined twice", info.name,
-                         graph->name);
-    value = ot__graph_value(graph, info.name);
-    OT_TRY(ot__made(ot__graph_add_input(graph, value)));
+    OT_TRY(ot__define_input(graph, info.name, &value));
     return apply_value_info(reader, &info, value);
 }
 

@@ -45,6 +45,8 @@ ot_status ot__read_string(ot__reader *reader, const void *bytes, size_t n_bytes,
 void ot__drop_initialized_inputs(ot_graph *graph);
 ot_status ot__read_graph(ot__reader *reader, ot__bytes bytes, ot_graph *graph);
 ot_status ot__read_value_info(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
+// A new input of that name.
+ot_status ot__define_input(ot_graph *graph, const char *name, ot_value **out);
 
 // read_node.c
 ot_status ot__read_node(ot__reader *reader, ot_graph *graph, ot__bytes bytes);
@@ -64,6 +66,7 @@ ot_status ot__add_metadata(ot__reader *reader, const ot__metadata *metadata, ot_
 
 // read_function.c
 ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out);
+ot_status ot__add_function_outputs(const ot__function *function); // to its body
 // Of a domain that is in the list already, the version changes.
 ot_status ot__add_opset(ot_model *model, ot__opset **list, int *n, int *capacity, ot__opset opset);
 ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *opsets, size_t n,
@@ -72,6 +75,7 @@ ot_status ot__read_opsets(ot__reader *reader, Onnx__OperatorSetIdProto *const *o
 // read_type.c
 // Set the value's kind, type and shape from a TypeProto's bytes.
 ot_status ot__read_type(ot__reader *reader, ot__bytes bytes, ot_value *value);
+ot_status ot__read_dtype(int64_t number, ot_dtype *dtype);
 
 // read_tensor.c
 typedef struct ot__read_tensor {
@@ -86,6 +90,8 @@ ot_status ot__read_external(ot__reader *reader, const char *const *entries, size
 ot_status ot__read_raw(ot__reader *reader, ot_dtype dtype, const ot_shape *shape, ot__bytes raw,
                        ot_tensor **out);
 ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_tensor *out);
+// The shape of n sizes, which lie anywhere; callers check that its elements can be counted.
+ot_status ot__read_dims(const void *dims, size_t n, ot_shape *shape);
 ot_status ot__add_initializer(ot__reader *reader, ot_graph *graph,
                               const ot__read_tensor *read); // read.c
 

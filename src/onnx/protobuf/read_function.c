@@ -89,7 +89,7 @@ static ot_status pb_define_inputs(const ot__function *function)
     return OT_OK;
 }
 
-static ot_status pb_add_outputs(const ot__function *function)
+ot_status ot__add_function_outputs(const ot__function *function)
 {
     for (int i = 0; i < function->n_outputs; i++)
         OT_TRY(ot__made(ot__graph_add_output(
@@ -131,7 +131,7 @@ static ot_status read_body(ot__reader *reader, ot__bytes bytes, ot__function *fu
     walk = ot__walk_over(bytes);
     while (ot__wire_next_of(&walk, FUNCTION_VALUE_INFO, &info))
         OT_TRY(ot__read_value_info(reader, function->body, info));
-    return pb_add_outputs(function);
+    return ot__add_function_outputs(function);
 }
 
 ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **out)
@@ -151,7 +151,5 @@ ot_status ot__read_function(ot__reader *reader, ot__bytes bytes, ot__function **
     st = read_fields(reader, (const Onnx__FunctionProto *)unpacked.message, function);
     ot__unpacked_deinit(&unpacked);
     OT_THEN(st, read_body(reader, bytes, function));
-    if (st != OT_OK)
-        st = ot__error_prefix(st, "function '%s'", function->name ? function->name : "");
-    return st;
+    return ot__error_prefix(st, "function '%s'", function->name ? function->name : "");
 }

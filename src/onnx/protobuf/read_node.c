@@ -57,7 +57,7 @@ static ot_status pb_read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *a
 {
     ot__arena *arena = reader->model->arena;
     ot__walk walk = ot__walk_over(bytes);
-    ot_tensor **tensors = ot__arena_alloc(arena, (size_t)count * sizeof *tensors);
+    ot_tensor **tensors = ot__attr_room(arena, attr, (size_t)count);
     ot__tensor_note *notes = ot__arena_alloc(arena, (size_t)count * sizeof *notes);
     int n = 0;
     ot__bytes inner;
@@ -71,8 +71,6 @@ static ot_status pb_read_tensors(ot__reader *reader, ot__bytes bytes, ot_attr *a
         tensors[n++] = read.tensor;
     }
     attr->notes = notes;
-    attr->t = attr->kind == OT_ATTR_TENSOR ? tensors[0] : NULL;
-    attr->tensors = attr->kind == OT_ATTR_TENSORS ? tensors : NULL;
     return OT_OK;
 }
 
@@ -80,7 +78,7 @@ static ot_status read_graphs(ot__reader *reader, ot_graph *parent, ot__bytes byt
                              uint32_t number, int count)
 {
     ot__walk walk = ot__walk_over(bytes);
-    ot_graph **graphs = ot__arena_alloc(reader->model->arena, (size_t)count * sizeof *graphs);
+    ot_graph **graphs = ot__attr_room(reader->model->arena, attr, (size_t)count);
     int n = 0;
     ot__bytes inner;
 
@@ -90,8 +88,6 @@ static ot_status read_graphs(ot__reader *reader, ot_graph *parent, ot__bytes byt
         OT_TRY(ot__made(graphs[n]));
         OT_TRY(ot__read_graph(reader, inner, graphs[n++]));
     }
-    attr->g = attr->kind == OT_ATTR_GRAPH ? graphs[0] : NULL;
-    attr->graphs = attr->kind == OT_ATTR_GRAPHS ? graphs : NULL;
     return OT_OK;
 }
 
@@ -120,15 +116,11 @@ static ot_status read_parts(ot__reader *reader, ot_graph *graph, ot__bytes bytes
         break;
     case OT_ATTR_TENSORS:
     case OT_ATTR_GRAPHS:
-        attr->n = count;
         break;
-    case OT_ATTR_SPARSE_TENSOR:
-    case OT_ATTR_SPARSE_TENSORS:
-    case OT_ATTR_TYPE_PROTO:
-    case OT_ATTR_TYPE_PROTOS:
-        return count ? read_verbatim(reader, bytes, attr, number) : OT_OK;
     default:
-        return OT_OK;
+        return count && ot__attr_rows[attr->kind].size == 0
+                   ? read_verbatim(reader, bytes, attr, number)
+                   : OT_OK;
     }
     if (count == 0)
         return OT_OK;
@@ -137,34 +129,22 @@ static ot_status read_parts(ot__reader *reader, ot_graph *graph, ot__bytes bytes
     return read_graphs(reader, graph, bytes, attr, number, count);
 }
 
-static ot_status pb_read_list(ot__reader *reader, const void *items, size_t n, size_t size,
-                              const void **out)
-{
-    *out = NULL;
-    if (n == 0)
-        return OT_OK;
-    *out = ot__arena_memdup(reader->model->arena, items, n * size);
-    return ot__made(*out);
-}
-
 static ot_status pb_read_strings(ot__reader *reader, const Onnx__AttributeProto *proto,
                                  ot_attr *attr)
 {
     ot__string *strings;
 
-    if (proto->n_strings == 0)
-        return OT_OK;
-    strings = ot__arena_alloc(reader->model->arena, proto->n_strings * sizeof *strings);
+    strings = ot__attr_room(reader->model->arena, attr, proto->n_strings);
     OT_TRY(ot__made(strings));
     for (size_t i = 0; i < proto->n_strings; i++)
         OT_TRY(ot__read_string(reader, proto->strings[i].data, proto->strings[i].len, &strings[i]));
-    attr->strings = strings;
-    attr->n = (int)proto->n_strings;
     return OT_OK;
 }
 
 static ot_status read_values(ot__reader *reader, const Onnx__AttributeProto *proto, ot_attr *attr)
 {
+    ot__arena *arena = reader->model->arena;
+
     if (proto->n_floats > INT32_MAX || proto->n_ints > INT32_MAX || proto->n_strings > INT32_MAX)
         return ot__error(OT_ERR_FORMAT, "has more elements than can be counted");
     attr->f = proto->f;
@@ -173,13 +153,9 @@ static ot_status read_values(ot__reader *reader, const Onnx__AttributeProto *pro
     case OT_ATTR_STRING:
         return ot__read_string(reader, proto->s.data, proto->s.len, &attr->s);
     case OT_ATTR_FLOATS:
-        attr->n = (int)proto->n_floats;
-        return pb_read_list(reader, proto->floats, proto->n_floats, sizeof(float),
-                            (const void **)&attr->floats);
+        return ot__made(ot__attr_set_list(arena, attr, proto->floats, proto->n_floats));
     case OT_ATTR_INTS:
-        attr->n = (int)proto->n_ints;
-        return pb_read_list(reader, proto->ints, proto->n_ints, sizeof(int64_t),
-                            (const void **)&attr->ints);
+        return ot__made(ot__attr_set_list(arena, attr, proto->ints, proto->n_ints));
     case OT_ATTR_STRINGS:
         return pb_read_strings(reader, proto, attr);
     default:

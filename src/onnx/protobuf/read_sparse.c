@@ -93,7 +93,6 @@ ot_status ot__read_sparse_tensor(ot__reader *reader, ot__bytes bytes, ot__read_t
 {
     enum { VALUES = 1, INDICES = 2, DIMS = 3 };
     ot__read_tensor indices = {0};
-    ot_tensor *dense = NULL;
     ot_shape shape = {0};
     ot__walk walk = ot__walk_over(bytes);
     ot__field field;
@@ -113,9 +112,6 @@ ot_status ot__read_sparse_tensor(ot__reader *reader, ot__bytes bytes, ot__read_t
     OT_TRY(st);
     if (!out->tensor || !indices.tensor)
         return ot__error(OT_ERR_FORMAT, "a sparse initializer has no values or no indices");
-    st = ot__sparse_to_dense(reader->model, out->tensor, indices.tensor, &shape, &dense);
-    if (st != OT_OK)
-        return ot__error_prefix(st, "sparse initializer '%s'", out->name);
-    out->tensor = dense;
-    return OT_OK;
+    st = ot__sparse_to_dense(reader->model, out->tensor, indices.tensor, &shape, &out->tensor);
+    return ot__error_prefix(st, "sparse initializer '%s'", out->name);
 }

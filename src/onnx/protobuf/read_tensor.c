@@ -13,34 +13,18 @@ static const uint64_t kept_fields = OT_FIELD_BIT(1) | OT_FIELD_BIT(2) | OT_FIELD
                                     OT_FIELD_BIT(8) | OT_FIELD_BIT(12) | OT_FIELD_BIT(13) |
                                     OT_FIELD_BIT(14);
 
-static ot_status pb_read_dims(const Onnx__TensorProto *proto, ot_shape *shape)
+ot_status ot__read_dims(const void *dims, size_t n, ot_shape *shape)
 {
-    int64_t count;
-
     *shape = (ot_shape){0};
-    if (proto->n_dims > OT_MAX_NDIM)
-        return ot__error(OT_ERR_UNSUPPORTED, "%zu axes, at most %d are supported", proto->n_dims,
-                         OT_MAX_NDIM);
-    shape->ndim = (int)proto->n_dims;
-    for (int i = 0; i < shape->ndim; i++) {
-        shape->dim[i] = proto->dims[i];
+    if (n > OT_MAX_NDIM)
+        return ot__error(OT_ERR_UNSUPPORTED, "%zu axes, at most %d are supported", n, OT_MAX_NDIM);
+    shape->ndim = (int)n;
+    if (n > 0)
+        memcpy(shape->dim, dims, n * sizeof shape->dim[0]);
+    for (int i = 0; i < shape->ndim; i++)
         if (shape->dim[i] < 0)
             return ot__error(OT_ERR_FORMAT, "size %" PRId64 " of axis %d is negative",
                              shape->dim[i], i);
-    }
-    if (!ot__shape_count(shape, &count)) {
-
-        return ot__error(OT_ERR_FORMAT, "shape %s has more elements than can be counted",
-                         OT_SHAPE_TEXT(shape));
-    }
-    return OT_OK;
-}
-
-static ot_status read_dtype(const Onnx__TensorProto *proto, ot_dtype *dtype)
-{
-    *dtype = (ot_dtype)proto->data_type;
-    if (proto->data_type <= 0 || strcmp(ot_dtype_name(*dtype), "unknown") == 0)
-        return ot__error(OT_ERR_FORMAT, "element type %d is not known", (int)proto->data_type);
     return OT_OK;
 }
 
@@ -171,9 +155,13 @@ static ot_status pb_read_data(ot__reader *reader, const Onnx__TensorProto *proto
     bool has_typed, has_raw = find_raw(bytes, &raw, &has_typed);
     ot_dtype dtype;
     ot_shape shape;
+    int64_t count;
 
-    OT_TRY(read_dtype(proto, &dtype));
-    OT_TRY(pb_read_dims(proto, &shape));
+    OT_TRY(ot__read_dtype(proto->data_type, &dtype));
+    OT_TRY(ot__read_dims(proto->dims, proto->n_dims, &shape));
+    if (!ot__shape_count(&shape, &count))
+        return ot__error(OT_ERR_FORMAT, "shape %s has more elements than can be counted",
+                         OT_SHAPE_TEXT(&shape));
     if (proto->segment)
         return ot__error(OT_ERR_UNSUPPORTED, "tensors in segments are not supported");
     if (proto->has_data_location && (int)proto->data_location == EXTERNAL)
@@ -203,8 +191,7 @@ ot_status ot__read_tensor_proto(ot__reader *reader, ot__bytes bytes, ot__read_te
     st =
         out->name && out->doc ? pb_read_data(reader, proto, bytes, &out->tensor) : OT_ERR_NO_MEMORY;
     OT_THEN(st, ot__read_metadata(reader, bytes, METADATA, &out->metadata));
-    if (st != OT_OK)
-        st = ot__error_prefix(st, "tensor '%s'", proto->name ? proto->name : "");
+    st = ot__error_prefix(st, "tensor '%s'", proto->name ? proto->name : "");
     ot__unpacked_deinit(&unpacked);
     return st;
 }

@@ -4,9 +4,12 @@
 
 #include "onnx/protobuf/read.h"
 
-static bool is_known_dtype(int32_t number)
+ot_status ot__read_dtype(int64_t number, ot_dtype *dtype)
 {
-    return number > 0 && strcmp(ot_dtype_name((ot_dtype)number), "unknown") != 0;
+    if (number <= 0 || strcmp(ot_dtype_name((ot_dtype)number), "unknown") == 0)
+        return ot__error(OT_ERR_FORMAT, "element type %" PRId64 " is not known", number);
+    *dtype = (ot_dtype)number;
+    return OT_OK;
 }
 
 static bool has_more(const ProtobufCMessage *message, const char *denotation)
@@ -61,13 +64,8 @@ static ot_status read_tensor_type(ot__reader *reader, const Onnx__TypeProto__Ten
     value->has_shape = tensor->shape != NULL;
     if (tensor->shape)
         OT_TRY(pb_read_shape(reader, tensor->shape, &value->shape));
-    if (tensor->elem_type == 0)
-        value->dtype = OT_DTYPE_UNDEFINED;
-    else if (is_known_dtype(tensor->elem_type))
-        value->dtype = (ot_dtype)tensor->elem_type;
-    else
-        return ot__error(OT_ERR_FORMAT, "element type %d is not known", (int)tensor->elem_type);
-    return OT_OK;
+    value->dtype = OT_DTYPE_UNDEFINED;
+    return tensor->elem_type == 0 ? OT_OK : ot__read_dtype(tensor->elem_type, &value->dtype);
 }
 
 static ot_status read_type(ot__reader *reader, const Onnx__TypeProto *type, ot__bytes bytes,

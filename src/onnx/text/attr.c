@@ -140,16 +140,15 @@ static ot_status unify(ot__parser *p, list *items, ot_attr_kind *element)
 // As the list of `attr`, in `storage`; `notes` of tensors.
 static void store_items(const list *items, ot_attr *attr, char *storage, ot__tensor_note *notes)
 {
-    const ot__attr_row *row = &ot__attr_rows[attr->kind];
+    const size_t size = ot__attr_rows[attr->kind].size;
 
     for (int i = 0; i < items->n; i++) {
         const ot_attr *item = &items->items[i];
 
-        memcpy(storage + (size_t)i * row->size, ot__attr_items_of(item).data, row->size);
+        memcpy(storage + (size_t)i * size, ot__attr_items_of(item).data, size);
         if (notes)
             notes[i] = item->notes ? *item->notes : (ot__tensor_note){"", "", {0}};
     }
-    memcpy((char *)attr + row->offset, &storage, sizeof storage);
     attr->notes = notes;
 }
 
@@ -183,11 +182,10 @@ static ot_status parse_list(ot__parser *p, ot_graph *graph, ot_attr *attr)
     OT_TRY(parse_items(p, graph, element, &items));
     OT_TRY(unify(p, &items, &element));
     attr->kind = list_kind(element);
-    attr->n = items.n;
     OT_TRY(ot__parse_expect(p, ']'));
     if (element == OT_ATTR_TYPE_PROTO)
         return store_types(p, &items, attr);
-    storage = ot__arena_alloc(p->model->arena, (size_t)items.n * ot__attr_rows[attr->kind].size);
+    storage = ot__attr_room(p->model->arena, attr, (size_t)items.n);
     if (element == OT_ATTR_TENSOR)
         notes = ot__arena_alloc(p->model->arena, (size_t)items.n * sizeof *notes);
     if (!storage || (element == OT_ATTR_TENSOR && !notes))

@@ -150,10 +150,7 @@ static ot_status parse_function(ot__parser *p, ot__function *function)
     OT_TRY(parse_ends(p, function, false));
     OT_TRY(skip_infos(p));
     OT_TRY(ot__parse_nodes(p, function->body));
-    for (int i = 0; i < function->n_outputs; i++)
-        OT_TRY(ot__made(ot__graph_add_output(
-            function->body, ot__graph_value(function->body, function->outputs[i]))));
-    return OT_OK;
+    return ot__add_function_outputs(function);
 }
 
 ot_status ot__parse_function(ot__parser *p, ot__function **out)

@@ -22,6 +22,7 @@ void ot__print_graph(ot__printer *printer, const ot_graph *graph);
 
 // type.c: a TypeProto
 void ot__print_type(ot__buf *out, ot__bytes bytes);
+bool ot__is_type_word(ot__bytes word);
 
 // tensor.c: type, name and elements; `equals`: with the sign that initializers have
 void ot__print_tensor(ot__printer *printer, const ot_tensor *tensor, const char *name, bool equals);

@@ -68,7 +68,7 @@ static ot_status parse_external(ot__parser *p, const ot_value *type, const char 
     } while (ot__parse_accept(p, ','));
     OT_TRY(ot__parse_expect(p, ']'));
     st = ot__read_external(&p->reader, entries, n, type->dtype, &type->shape, out);
-    return ot__parse_locate(p, st == OT_OK ? OT_OK : ot__error_prefix(st, "tensor '%s'", name));
+    return ot__parse_locate(p, ot__error_prefix(st, "tensor '%s'", name));
 }
 
 ot_status ot__parse_tensor(ot__parser *p, const ot_value *type, const char *name, ot_tensor **out)

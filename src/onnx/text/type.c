@@ -36,12 +36,16 @@ static uint32_t constructor_field(ot__bytes word)
     return 0;
 }
 
-bool ot__parse_is_type(ot__parser *p)
+bool ot__is_type_word(ot__bytes word)
 {
-    ot__bytes word = ot__parse_peek_word(p);
     ot_dtype dtype;
 
     return word_dtype(word, &dtype) || constructor_field(word) != 0;
+}
+
+bool ot__parse_is_type(ot__parser *p)
+{
+    return ot__is_type_word(ot__parse_peek_word(p));
 }
 
 // ---- reading ----

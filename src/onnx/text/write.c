@@ -44,13 +44,7 @@ void ot__print_id(ot__buf *out, const char *name)
 // A name where a type may stand as well: one that is the name of a type needs quotes.
 static void print_value_name(ot__printer *printer, const char *name)
 {
-    static const char *const constructors[] = {"seq", "map", "optional", "sparse_tensor", "opaque"};
-    ot_dtype dtype;
-    bool is_type = ot__dtype_from_onnx_name(name, &dtype);
-
-    for (size_t i = 0; i < OT_COUNT(constructors); i++)
-        is_type = is_type || strcmp(name, constructors[i]) == 0;
-    if (is_type)
+    if (ot__is_type_word((ot__bytes){(const uint8_t *)name, strlen(name)}))
         ot__print_quoted(printer->out, name, strlen(name));
     else
         ot__print_id(printer->out, name);
