@@ -78,11 +78,6 @@ static int wanted_kind(const reader *r)
     return OT_ATTR_UNDEFINED;
 }
 
-static ot_status made(bool done)
-{
-    return done ? OT_OK : OT_ERR_NO_MEMORY;
-}
-
 static ot_status set_attr_list(reader *r)
 {
     number list[MAX_LIST];
@@ -98,13 +93,13 @@ static ot_status set_attr_list(reader *r)
         ints[k] = list[k].i;
     }
     if (all_int && wanted_kind(r) != OT_ATTR_FLOATS)
-        return made(ot__node_set_ints(r->node, r->name, ints, n));
+        return ot__made(ot__node_set_ints(r->node, r->name, ints, n));
     floats = ot__arena_alloc(r->node->graph->model->arena, ((size_t)n + 1) * sizeof(*floats));
-    OT_TRY(made(floats != NULL));
+    OT_TRY(ot__made(floats != NULL));
     for (int k = 0; k < n; k++)
         floats[k] = (float)list[k].f;
     a = ot__node_add_attr(r->node, r->name, OT_ATTR_FLOATS);
-    OT_TRY(made(a != NULL));
+    OT_TRY(ot__made(a != NULL));
     a->n = n;
     a->floats = floats;
     return OT_OK;
@@ -119,7 +114,7 @@ static ot_status read_attr_string(reader *r, const char **out)
         return malformed(r, "a closing quote");
     *out = ot__arena_strndup(r->node->graph->model->arena, r->at, length);
     r->at += length + 1;
-    return made(*out != NULL);
+    return ot__made(*out != NULL);
 }
 
 static ot_status set_string(reader *r)
@@ -127,7 +122,7 @@ static ot_status set_string(reader *r)
     const char *text = NULL;
 
     OT_TRY(read_attr_string(r, &text));
-    return made(ot__node_set_string(r->node, r->name, text));
+    return ot__made(ot__node_set_string(r->node, r->name, text));
 }
 
 static ot_status set_strings(reader *r)
@@ -147,9 +142,9 @@ static ot_status set_strings(reader *r)
         list[n] = (ot__string){(const uint8_t *)text, strlen(text)};
     }
     kept = ot__arena_memdup(r->node->graph->model->arena, list, (size_t)n * sizeof *list);
-    OT_TRY(made(kept != NULL));
+    OT_TRY(ot__made(kept != NULL));
     a = ot__node_add_attr(r->node, r->name, OT_ATTR_STRINGS);
-    OT_TRY(made(a != NULL));
+    OT_TRY(ot__made(a != NULL));
     a->n = n;
     a->strings = kept;
     return OT_OK;
@@ -180,8 +175,7 @@ static ot_status set_tensor(reader *r)
     for (int k = 0; k < n; k++)
         shape.dim[k] = list[k].i;
     tensor = ot__model_tensor_new(r->node->graph->model, dtype, &shape);
-    if (tensor == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(tensor));
     if (!accept(r, '{'))
         return malformed(r, "'{'");
     OT_TRY(read_attr_numbers(r, '}', list, &n));
@@ -195,7 +189,7 @@ static ot_status set_tensor(reader *r)
         if (!done)
             return malformed(r, "another element type");
     }
-    return made(ot__node_set_tensor(r->node, r->name, tensor));
+    return ot__made(ot__node_set_tensor(r->node, r->name, tensor));
 }
 
 static ot_status set_number(reader *r)
@@ -204,8 +198,8 @@ static ot_status set_number(reader *r)
 
     OT_TRY(read_attr_number(r, &value));
     if (value.is_int && wanted_kind(r) != OT_ATTR_FLOAT)
-        return made(ot__node_set_int(r->node, r->name, value.i));
-    return made(ot__node_set_float(r->node, r->name, (float)value.f));
+        return ot__made(ot__node_set_int(r->node, r->name, value.i));
+    return ot__made(ot__node_set_float(r->node, r->name, (float)value.f));
 }
 
 static ot_status set_attr_value(reader *r)
@@ -232,7 +226,7 @@ ot_status ot__node_set_attrs_text(ot_node *node, const char *text)
         const size_t length = strcspn(r.at, " =");
 
         r.name = ot__arena_strndup(node->graph->model->arena, r.at, length);
-        OT_TRY(made(r.name != NULL));
+        OT_TRY(ot__made(r.name != NULL));
         r.at += length;
         if (!accept(&r, '='))
             return malformed(&r, "'='");

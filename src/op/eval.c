@@ -16,11 +16,6 @@ typedef struct evaluation {
     int n_in, n_out;
 } evaluation;
 
-static ot_status no_memory_unless(bool made)
-{
-    return made ? OT_OK : OT_ERR_NO_MEMORY;
-}
-
 static void evaluation_deinit(evaluation *e)
 {
     for (int i = 0; e->copy != NULL && i < e->n_in; i++)
@@ -42,8 +37,8 @@ static ot_status evaluation_alloc(evaluation *e, int n_in, int n_out)
     e->out = ot__alloc_zero((size_t)n_out + 1, sizeof(*e->out));
     e->constant = ot__alloc_zero((size_t)n_in + 1, sizeof(*e->constant));
     e->copy = ot__alloc_zero((size_t)n_in + 1, sizeof(*e->copy));
-    return no_memory_unless(e->args != NULL && e->in != NULL && e->out != NULL &&
-                            e->constant != NULL && e->copy != NULL);
+    return ot__made(e->args != NULL && e->in != NULL && e->out != NULL && e->constant != NULL &&
+                    e->copy != NULL);
 }
 
 // Values for the node's outputs under their own names (random operators draw by name) and for its
@@ -57,13 +52,13 @@ static ot_status make_scratch_values(evaluation *e, const ot_node *from, const o
         if (from->outputs[i] == NULL)
             continue;
         outputs[i] = ot__graph_value(graph, from->outputs[i]->name);
-        OT_TRY(no_memory_unless(outputs[i] != NULL));
+        OT_TRY(ot__made(outputs[i] != NULL));
     }
     for (int i = 0; i < e->n_in; i++) {
         if (in[i] == NULL)
             continue;
         inputs[i] = ot__graph_new_value(graph, "x");
-        OT_TRY(no_memory_unless(inputs[i] != NULL));
+        OT_TRY(ot__made(inputs[i] != NULL));
         ot__value_set(inputs[i], in[i]->dtype, &in[i]->shape);
         inputs[i]->constant = (ot_tensor *)in[i]; // only read
     }
@@ -80,11 +75,11 @@ static ot_status build_scratch(evaluation *e, const ot_node *from, const ot_tens
         OT_TRY(ot__model_set_opset(e->model, model->opsets[i].domain, model->opsets[i].version));
     values =
         ot__arena_alloc(e->model->arena, (size_t)(e->n_in + e->n_out + 1) * sizeof(ot_value *));
-    OT_TRY(no_memory_unless(values != NULL));
+    OT_TRY(ot__made(values != NULL));
     OT_TRY(make_scratch_values(e, from, in, values, values + e->n_in));
     e->node = ot__graph_add_node(e->model->graph, from->domain, from->op_type, from->name, values,
                                  e->n_in, values + e->n_in, e->n_out);
-    OT_TRY(no_memory_unless(e->node != NULL && ot__node_copy_attrs(e->node, from)));
+    OT_TRY(ot__made(e->node != NULL && ot__node_copy_attrs(e->node, from)));
     e->node->op = from->op;
     return ot__op_infer(e->node);
 }
@@ -149,10 +144,9 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
     int *first = ot__alloc_zero((size_t)n_in + 1, sizeof(*first));
     const ot_kernel *kernel;
     void *scratch = NULL;
-    ot_status st = no_memory_unless(first != NULL);
+    ot_status st;
 
-    if (st != OT_OK)
-        return st;
+    OT_TRY(ot__made(first));
     for (int i = 0; i <= n_in; i++)
         first[i] = i;
     p.in_first = r.in_first = first;
@@ -175,17 +169,12 @@ static ot_status evaluate_node(const ot_node *node, const ot_tensor *const *in, 
                                ot_tensor **out, int n_out)
 {
     evaluation e = {0};
-    ot_status st;
+    ot_status st = evaluation_alloc(&e, n_in, n_out);
 
-    st = evaluation_alloc(&e, n_in, n_out);
-    if (st == OT_OK)
-        st = build_scratch(&e, node, in);
-    if (st == OT_OK)
-        st = set_input_args(&e, in);
-    if (st == OT_OK)
-        st = make_outputs(&e, out);
-    if (st == OT_OK)
-        st = run_reference(e.node, e.in, e.constant, n_in, e.out, n_out);
+    OT_THEN(st, build_scratch(&e, node, in));
+    OT_THEN(st, set_input_args(&e, in));
+    OT_THEN(st, make_outputs(&e, out));
+    OT_THEN(st, run_reference(e.node, e.in, e.constant, n_in, e.out, n_out));
     evaluation_deinit(&e);
     return st;
 }

@@ -64,8 +64,7 @@ ot_status ot__rewrite_node(ot_node *node, void (*rewrite)(ot_grad *g))
     if (rewrite == NULL)
         return OT_OK;
     g.prefix = ot__node_prefix(node);
-    if (g.prefix == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(g.prefix));
     for (int i = 0; i < node->n_outputs; i++)
         n_given += node->outputs[i] != NULL;
     rewrite(&g);
@@ -90,8 +89,7 @@ ot_status ot__op_recompute(ot_node *node, ot_value **y)
     *y = NULL;
     if (node->op->recompute == NULL)
         return OT_OK;
-    if (g.prefix == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(g.prefix));
     *y = node->op->recompute(&g);
     OT_TRY(g.build.status);
     if (*y == NULL)

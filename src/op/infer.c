@@ -24,17 +24,33 @@ static ot_value *infer_output(const ot_infer *c, int i)
     return i >= 0 && i < c->node->n_outputs ? c->node->outputs[i] : NULL;
 }
 
-void ot_infer_fail(ot_infer *c, const char *format, ...)
+static void infer_fail_v(ot_infer *c, const char *format, va_list args)
 {
     char label[160];
-    va_list args;
 
     if (c->status != OT_OK)
         return;
-    va_start(args, format);
     c->status = ot__error_v(OT_ERR_INVALID, format, args);
-    va_end(args);
     ot__error_prefix(c->status, "%s", ot__node_label(c->node, label, sizeof(label)));
+}
+
+void ot_infer_fail(ot_infer *c, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    infer_fail_v(c, format, args);
+    va_end(args);
+}
+
+bool ot__refuse(ot_infer *c, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    infer_fail_v(c, format, args);
+    va_end(args);
+    return false;
 }
 
 // ---- what the record asks ----
@@ -193,10 +209,9 @@ bool ot_infer_broadcast(ot_infer *c, const ot_shape *a, const ot_shape *b, ot_sh
         return false;
     if (ot__dims_broadcast(a, b, y) == OT_OK)
         return true;
-    ot_infer_fail(c, "shapes %s and %s do not broadcast",
-                  ot__dims_text(c->model, a, a_text, sizeof(a_text)),
-                  ot__dims_text(c->model, b, b_text, sizeof(b_text)));
-    return false;
+    return ot__refuse(c, "shapes %s and %s do not broadcast",
+                      ot__dims_text(c->model, a, a_text, sizeof(a_text)),
+                      ot__dims_text(c->model, b, b_text, sizeof(b_text)));
 }
 
 bool ot_infer_axis(ot_infer *c, int64_t axis, int ndim, int *out)
@@ -204,8 +219,7 @@ bool ot_infer_axis(ot_infer *c, int64_t axis, int ndim, int *out)
     *out = 0;
     if (c->status == OT_OK && ot__axis_normalize(axis, ndim, out))
         return true;
-    ot_infer_fail(c, "axis %" PRId64 " is outside %d axes", axis, ndim);
-    return false;
+    return ot__refuse(c, "axis %" PRId64 " is outside %d axes", axis, ndim);
 }
 
 // ---- what the record sets ----
@@ -291,9 +305,8 @@ static bool output_type_fits(ot_infer *c, ot_value *y, int output, ot_dtype dtyp
 {
     if (y->kind == OT_VALUE_UNTYPED || y->dtype == OT_DTYPE_UNDEFINED || y->dtype == dtype)
         return true;
-    ot_infer_fail(c, "output %d '%s' is declared %s, inferred %s", output, y->name,
-                  ot_dtype_name(y->dtype), ot_dtype_name(dtype));
-    return false;
+    return ot__refuse(c, "output %d '%s' is declared %s, inferred %s", output, y->name,
+                      ot_dtype_name(y->dtype), ot_dtype_name(dtype));
 }
 
 void ot_infer_set(ot_infer *c, int output, ot_dtype dtype, const ot_shape *shape)

@@ -31,11 +31,9 @@ bool ot__infer_one_element(ot_infer *c, int i)
     char text[120];
 
     for (int k = 0; k < x->ndim; k++)
-        if (ot__dim_is_number(x->dim[k]) && x->dim[k] != 1) {
-            ot_infer_fail(c, "input %d has shape %s, expected one element", i,
-                          ot__dims_text(ot_infer_node(c)->graph->model, x, text, sizeof(text)));
-            return false;
-        }
+        if (ot__dim_is_number(x->dim[k]) && x->dim[k] != 1)
+            return ot__refuse(c, "input %d has shape %s, expected one element", i,
+                              ot__dims_text(ot_infer_node(c)->graph->model, x, text, sizeof(text)));
     return true;
 }
 

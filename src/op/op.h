@@ -89,6 +89,8 @@ ot_status ot__op_infer(ot_node *node);
 // it.
 ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong);
 // Helpers for records
+// As ot_infer_fail(); false, for checks that return it.
+OT_COLD bool ot__refuse(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);
 void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
 // Whether inputs a and b may have the same shape, or input i one element (absent ones may); else a
 // failure. Kernels rely on it: without, a file could make them read beyond a tensor.
@@ -189,6 +191,9 @@ static inline void *ot__run_out(const ot_run *r, int i)
         .name = "ref", .types = types_, .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,     \
         .prepare = prepare_, .run = run_                                                           \
     }
+// Of both types that a template was included for.
+#define OT__REF_KERNELS(prepare_, run_)                                                            \
+    OT__REF_KERNEL("T: f32", prepare_, run_##_f32), OT__REF_KERNEL("T: f64", prepare_, run_##_f64)
 
 // ---- writing gradients (grad.c): used by autodiff ----
 

@@ -109,8 +109,7 @@ static ot_status conv_prepare_ref(ot_prep *p)
     ot__geometry g;
     const char *wrong;
 
-    if (!state)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     wrong = ot__geometry_read(&g, ot_prep_node(p), x, w->dim + 2);
     if (wrong)
         return ot_prep_fail(p, OT_ERR_INVALID, "%s", wrong);
@@ -217,8 +216,7 @@ static ot_status conv_prepare(ot_prep *p, bool is_exact)
     ot__geometry geometry;
     ot__dnnl_conv c;
 
-    if (!state)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     if (!conv_problem(p, &geometry, &c))
         return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.is_exact = is_exact;
@@ -310,8 +308,7 @@ static const ot_port conv_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
 static const ot_kernel conv_kernels[] = {
     OT__CONV_DNNL_KERNELS(conv_can_dnnl, conv_layouts_dnnl, conv_prepare_dnnl, conv_run_dnnl,
                           conv_release_dnnl),
-    OT__REF_KERNEL("T: f32", conv_prepare_ref, conv_run_f32),
-    OT__REF_KERNEL("T: f64", conv_prepare_ref, conv_run_f64),
+    OT__REF_KERNELS(conv_prepare_ref, conv_run),
     {0},
 };
 static const ot_kernel conv_grad_kernels[] = {

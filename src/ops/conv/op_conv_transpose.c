@@ -116,8 +116,7 @@ static ot_status conv_transpose_prepare(ot_prep *p)
     ot__conv *conv = ot_prep_state(p, sizeof(*conv));
     transposed t;
 
-    if (!conv)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(conv));
     (void)read_transposed(&t, ot_prep_node(p), &x->shape, &w->shape); // inference has checked it
     for (int a = 0; a < t.g.n_axes; a++)
         settle_pads(&t, a, x->shape.dim[2 + a]);
@@ -208,8 +207,7 @@ static ot_status prepare_transposed(ot_prep *p, bool is_exact)
     ot__dnnl_conv c;
     transposed t;
 
-    if (!state)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     if (!transposed_problem(p, &t, &c))
         return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.is_exact = is_exact;
@@ -345,8 +343,7 @@ static const ot_kernel conv_transpose_kernels[] = {
     OT__CONV_DNNL_KERNELS(conv_transpose_can_dnnl, conv_transpose_layouts_dnnl,
                           conv_transpose_prepare_dnnl, conv_transpose_run_dnnl,
                           conv_transpose_release_dnnl),
-    OT__REF_KERNEL("T: f32", conv_transpose_prepare, conv_transpose_run_f32),
-    OT__REF_KERNEL("T: f64", conv_transpose_prepare, conv_transpose_run_f64),
+    OT__REF_KERNELS(conv_transpose_prepare, conv_transpose_run),
     {0},
 };
 const ot_op_def ot__op_conv_transpose[] = {

@@ -125,13 +125,11 @@ bool ot__geometry_infer(ot_infer *c, ot__geometry *g, const ot_shape *x, ot_shap
         const int64_t n = x->dim[2 + a];
         if (ot_dim_is_number(n)) {
             y->dim[2 + a] = ot__geometry_out(g, a, n);
-            if (y->dim[2 + a] < 1 && n > 0) {
-                ot_infer_fail(c,
-                              "the window spans %" PRId64 " along spatial axis %d, X has %" PRId64
-                              " with padding",
-                              span(g, a), a, n + g->pad[a] + g->pad_end[a]);
-                return false;
-            }
+            if (y->dim[2 + a] < 1 && n > 0)
+                return ot__refuse(c,
+                                  "the window spans %" PRId64
+                                  " along spatial axis %d, X has %" PRId64 " with padding",
+                                  span(g, a), a, n + g->pad[a] + g->pad_end[a]);
         } else if (g->padding != OT__PAD_GIVEN && g->stride[a] == 1) {
             y->dim[2 + a] = n;
         } else if (g->padding == OT__PAD_GIVEN && !g->ceil_mode) {

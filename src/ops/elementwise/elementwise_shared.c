@@ -51,10 +51,8 @@ static bool bias_fits(ot_infer *c, int bias)
     if (!ot_infer_broadcast(c, x, b, &y))
         return false;
     for (int k = 0; k < y.ndim; k++)
-        if (y.ndim != x->ndim || (x->dim[k] == 1 && y.dim[k] != 1)) {
-            ot_infer_fail(c, "input %d is larger than input 0", bias);
-            return false;
-        }
+        if (y.ndim != x->ndim || (x->dim[k] == 1 && y.dim[k] != 1))
+            return ot__refuse(c, "input %d is larger than input 0", bias);
     return true;
 }
 

@@ -120,8 +120,7 @@ static ot_status clip_mask_run_f64(const ot_run *r)
 static const ot_port clip_mask_out[] = {{"Y", "T", 0}, {"mask", "bool", 0}, {0}};
 static const ot_kernel clip_mask_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, NULL, clip_mask_run_simd),
-    OT__REF_KERNEL("T: f32", NULL, clip_mask_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, clip_mask_run_f64),
+    OT__REF_KERNELS(NULL, clip_mask_run),
     {0},
 };
 const ot_op_def ot__op_clip_mask[] = {

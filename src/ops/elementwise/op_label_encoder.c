@@ -153,8 +153,7 @@ static ot_status label_encoder_prepare(ot_prep *p)
     entry *entries;
     char *values;
 
-    if (t == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(t));
     entries = (entry *)(t + 1);
     values = (char *)(entries + count);
     for (int k = 0; k < n; k++)

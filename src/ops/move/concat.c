@@ -45,10 +45,8 @@ static bool infer_concat(ot_infer *c, int axis, ot_shape *y)
     for (int i = 1; i < ot_infer_input_count(c); i++) {
         const ot_shape *x = ot_infer_shape(c, i);
 
-        if (x->ndim != y->ndim) {
-            ot_infer_fail(c, "input %d has %d axes, input 0 has %d", i, x->ndim, y->ndim);
-            return false;
-        }
+        if (x->ndim != y->ndim)
+            return ot__refuse(c, "input %d has %d axes, input 0 has %d", i, x->ndim, y->ndim);
         for (int k = 0; k < y->ndim; k++) {
             if (k == axis) {
                 const int64_t sum = ot_infer_add(c, y->dim[k], x->dim[k]);
@@ -57,10 +55,9 @@ static bool infer_concat(ot_infer *c, int axis, ot_shape *y)
                     return false;
                 y->dim[k] = sum;
             } else if (!merge_extent(&y->dim[k], x->dim[k])) {
-                ot_infer_fail(c,
-                              "input %d has size %" PRId64 " at axis %d, the ones before %" PRId64,
-                              i, x->dim[k], k, y->dim[k]);
-                return false;
+                return ot__refuse(
+                    c, "input %d has size %" PRId64 " at axis %d, the ones before %" PRId64, i,
+                    x->dim[k], k, y->dim[k]);
             }
         }
     }
@@ -100,8 +97,7 @@ static ot_status concat_prepare(ot_prep *p)
     concat_state *state = ot_prep_state(p, sizeof(*state) + (size_t)n * sizeof(ot__strided));
     int64_t from = 0;
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), y->shape.ndim, &state->axis))
         return ot_prep_fail(p, OT_ERR_INVALID, "the axis is out of range");
     for (int i = 0; i < n; i++) {

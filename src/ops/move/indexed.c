@@ -7,17 +7,13 @@
 
 static bool infer_elements(ot_infer *c, const ot_shape *data, const ot_shape *indices, int axis)
 {
-    if (indices->ndim != data->ndim) {
-        ot_infer_fail(c, "indices have %d axes, data has %d", indices->ndim, data->ndim);
-        return false;
-    }
+    if (indices->ndim != data->ndim)
+        return ot__refuse(c, "indices have %d axes, data has %d", indices->ndim, data->ndim);
     for (int k = 0; k < data->ndim; k++) {
         if (k != axis && ot_dim_is_number(data->dim[k]) && ot_dim_is_number(indices->dim[k]) &&
-            indices->dim[k] > data->dim[k]) {
-            ot_infer_fail(c, "indices have size %" PRId64 " at axis %d, data has %" PRId64,
-                          indices->dim[k], k, data->dim[k]);
-            return false;
-        }
+            indices->dim[k] > data->dim[k])
+            return ot__refuse(c, "indices have size %" PRId64 " at axis %d, data has %" PRId64,
+                              indices->dim[k], k, data->dim[k]);
     }
     return true;
 }
@@ -28,34 +24,26 @@ static bool infer_nd(ot_infer *c, const ot_shape *data, const ot_shape *indices,
     const int64_t depth = indices->ndim > 0 ? indices->dim[indices->ndim - 1] : 0;
 
     if (indices->ndim < 1 || data->ndim < 1 || batch_dims < 0 || batch_dims >= indices->ndim ||
-        batch_dims >= data->ndim) {
-        ot_infer_fail(c, "data has %d axes, indices %d, of which %" PRId64 " count batches",
-                      data->ndim, indices->ndim, batch_dims);
-        return false;
-    }
+        batch_dims >= data->ndim)
+        return ot__refuse(c, "data has %d axes, indices %d, of which %" PRId64 " count batches",
+                          data->ndim, indices->ndim, batch_dims);
     if (!ot_dim_is_number(depth))
         return false;
-    if (depth < 1 || depth > data->ndim - batch_dims) {
-        ot_infer_fail(c, "indices name %" PRId64 " axes, data has %" PRId64, depth,
-                      data->ndim - batch_dims);
-        return false;
-    }
+    if (depth < 1 || depth > data->ndim - batch_dims)
+        return ot__refuse(c, "indices name %" PRId64 " axes, data has %" PRId64, depth,
+                          data->ndim - batch_dims);
     *slices = (ot_shape){0};
-    if (indices->ndim - 1 + data->ndim - batch_dims - depth > OT_MAX_NDIM) {
-        ot_infer_fail(c, "the result has more than %d axes", OT_MAX_NDIM);
-        return false;
-    }
+    if (indices->ndim - 1 + data->ndim - batch_dims - depth > OT_MAX_NDIM)
+        return ot__refuse(c, "the result has more than %d axes", OT_MAX_NDIM);
     for (int k = 0; k < indices->ndim - 1; k++)
         slices->dim[slices->ndim++] = indices->dim[k];
     for (int k = (int)(batch_dims + depth); k < data->ndim; k++)
         slices->dim[slices->ndim++] = data->dim[k];
     for (int k = 0; k < batch_dims; k++) {
         if (ot_dim_is_number(data->dim[k]) && ot_dim_is_number(indices->dim[k]) &&
-            data->dim[k] != indices->dim[k]) {
-            ot_infer_fail(c, "batch axis %d is %" PRId64 " in data and %" PRId64 " in indices", k,
-                          data->dim[k], indices->dim[k]);
-            return false;
-        }
+            data->dim[k] != indices->dim[k])
+            return ot__refuse(c, "batch axis %d is %" PRId64 " in data and %" PRId64 " in indices",
+                              k, data->dim[k], indices->dim[k]);
     }
     return true;
 }
@@ -79,10 +67,8 @@ bool ot__infer_indexed(ot_infer *c, enum ot__index_way way, ot_shape *slices)
         *slices = *indices;
         return infer_elements(c, data, indices, at);
     }
-    if (data->ndim - 1 + indices->ndim > OT_MAX_NDIM) {
-        ot_infer_fail(c, "the result has more than %d axes", OT_MAX_NDIM);
-        return false;
-    }
+    if (data->ndim - 1 + indices->ndim > OT_MAX_NDIM)
+        return ot__refuse(c, "the result has more than %d axes", OT_MAX_NDIM);
     *slices = (ot_shape){0};
     for (int k = 0; k < at; k++)
         slices->dim[slices->ndim++] = data->dim[k];

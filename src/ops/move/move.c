@@ -70,8 +70,7 @@ ot_status ot__prep_strided(ot_prep *p, const ot__strided *s)
 {
     ot__strided *state = ot_prep_state(p, sizeof(*state));
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     *state = *s;
     ot__strided_simplify(state);
     return ot__prep_element_size(p, ot_prep_in(p, 0), &state->size);

@@ -83,10 +83,8 @@ static bool infer_pads(ot_infer *c, int ndim, int64_t *begin, int64_t *end)
     if (given == OT__FAILED)
         return false;
     if (list->ndim != 1 ||
-        (given != OT__UNKNOWN && ot_dim_is_number(list->dim[0]) && list->dim[0] != 2 * n_axes)) {
-        ot_infer_fail(c, "pads must be a list of %d numbers", 2 * n_axes);
-        return false;
-    }
+        (given != OT__UNKNOWN && ot_dim_is_number(list->dim[0]) && list->dim[0] != 2 * n_axes))
+        return ot__refuse(c, "pads must be a list of %d numbers", 2 * n_axes);
     for (int k = 0; k < ndim; k++)
         begin[k] = end[k] = given == OT__GIVEN ? 0 : ot_dim_unknown();
     if (given == OT__UNKNOWN)
@@ -153,8 +151,7 @@ static ot_status pad_prep(ot_prep *p)
     pad_state *state = ot_prep_state(p, sizeof(*state));
     int64_t n = 0;
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     read_mode(ot_prep_node(p), &state->mode);
     if (y->count > 0) {
         for (int k = 0; k < y->shape.ndim; k++)

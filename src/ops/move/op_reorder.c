@@ -20,8 +20,7 @@ static ot_status reorder_prepare_dnnl(ot_prep *p)
     const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
     reorder_state *state = ot_prep_state(p, sizeof(*state));
 
-    if (!state)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     OT_TRY(ot__dnnl_reorder_create(&x->shape, x->layout, y->layout, &state->program));
     ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
     return OT_OK;

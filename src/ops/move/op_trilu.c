@@ -21,8 +21,7 @@ static ot_status trilu_prep(ot_prep *p)
 {
     trilu_state *state = ot_prep_state(p, sizeof(*state));
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     state->is_upper = ot_attr_int(ot_prep_node(p), "upper") != 0;
     return ot__prep_element_size(p, ot_prep_in(p, 0), &state->size);
 }

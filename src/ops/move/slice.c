@@ -144,10 +144,8 @@ static bool infer_axis(ot_infer *c, const slice_inputs *in, int i, int64_t *exte
 {
     const int64_t start = in->starts[i], end = in->ends[i], step = in->steps[i];
 
-    if (step == 0) {
-        ot_infer_fail(c, "step of entry %d is 0", i);
-        return false;
-    }
+    if (step == 0)
+        return ot__refuse(c, "step of entry %d is 0", i);
     if (ot_dim_is_number(*extent) && ot_dim_is_number(start) && ot_dim_is_number(end) &&
         ot_dim_is_number(step)) {
         *slice = clamp_slice(*extent, start, end, step);
@@ -178,8 +176,7 @@ static bool read_inputs(ot_infer *c, int ndim, slice_inputs *in)
     if (n == in->n && read_slice_list(c, 1, in->n, in->starts) &&
         read_slice_list(c, 2, in->n, in->ends) && read_slice_list(c, 4, in->n, in->steps))
         return true;
-    ot_infer_fail(c, "starts, ends, axes and steps differ in length, or exceed %d axes", ndim);
-    return false;
+    return ot__refuse(c, "starts, ends, axes and steps differ in length, or exceed %d axes", ndim);
 }
 
 static void slice_infer(ot_infer *c)

@@ -8,19 +8,15 @@ static bool even_sizes(ot_infer *c, int64_t extent, int n, bool is_last_smaller,
 {
     int64_t part, rest;
 
-    if (!is_last_smaller && ot_dim_is_number(extent) && extent % n != 0) {
-        ot_infer_fail(c, "size %" PRId64 " cannot be split into %d equal parts", extent, n);
-        return false;
-    }
+    if (!is_last_smaller && ot_dim_is_number(extent) && extent % n != 0)
+        return ot__refuse(c, "size %" PRId64 " cannot be split into %d equal parts", extent, n);
     part = ot_infer_div(c, is_last_smaller ? ot_infer_add(c, extent, n - 1) : extent, n);
     for (int i = 0; i < n; i++)
         sizes[i] = part;
     if (is_last_smaller) {
         rest = ot_infer_sub(c, extent, ot_infer_mul(c, part, n - 1));
-        if (ot_dim_is_number(rest) && rest < 0) {
-            ot_infer_fail(c, "size %" PRId64 " is too small for %d parts", extent, n);
-            return false;
-        }
+        if (ot_dim_is_number(rest) && rest < 0)
+            return ot__refuse(c, "size %" PRId64 " is too small for %d parts", extent, n);
         sizes[n - 1] = rest;
     }
     return true;
@@ -33,16 +29,12 @@ static bool listed_sizes(ot_infer *c, int64_t extent, int n, int64_t *sizes)
     const int64_t *list = ot_infer_values(c, 1, &n_listed);
 
     (void)extent;
-    if (list != NULL && n_listed != n) {
-        ot_infer_fail(c, "%d sizes for %d outputs", n_listed, n);
-        return false;
-    }
+    if (list != NULL && n_listed != n)
+        return ot__refuse(c, "%d sizes for %d outputs", n_listed, n);
     for (int i = 0; i < n; i++) {
         sizes[i] = list == NULL ? ot_dim_unknown() : list[i];
-        if (ot_dim_is_number(sizes[i]) && sizes[i] < 0) {
-            ot_infer_fail(c, "split %d has size %" PRId64, i, sizes[i]);
-            return false;
-        }
+        if (ot_dim_is_number(sizes[i]) && sizes[i] < 0)
+            return ot__refuse(c, "split %d has size %" PRId64, i, sizes[i]);
     }
     return true;
 }
@@ -54,22 +46,18 @@ static bool stated_sizes(ot_infer *c, int64_t extent, int n, int64_t *sizes)
     const bool has_number = ot_attr_given(node, "num_outputs");
     int64_t sum = 0;
 
-    if (has_number && ot_attr_int(node, "num_outputs") != n) {
-        ot_infer_fail(c, "num_outputs is %" PRId64 ", there are %d outputs",
-                      ot_attr_int(node, "num_outputs"), n);
-        return false;
-    }
+    if (has_number && ot_attr_int(node, "num_outputs") != n)
+        return ot__refuse(c, "num_outputs is %" PRId64 ", there are %d outputs",
+                          ot_attr_int(node, "num_outputs"), n);
     if (!ot_infer_has(c, 1))
         return even_sizes(c, extent, n, has_number, sizes);
     if (!listed_sizes(c, extent, n, sizes))
         return false;
     for (int i = 0; i < n; i++)
         sum = ot_infer_add(c, sum, sizes[i]);
-    if (ot_dim_is_number(sum) && ot_dim_is_number(extent) && sum != extent) {
-        ot_infer_fail(c, "the sizes in split add up to %" PRId64 ", the axis has %" PRId64, sum,
-                      extent);
-        return false;
-    }
+    if (ot_dim_is_number(sum) && ot_dim_is_number(extent) && sum != extent)
+        return ot__refuse(c, "the sizes in split add up to %" PRId64 ", the axis has %" PRId64, sum,
+                          extent);
     return true;
 }
 
@@ -137,8 +125,7 @@ static ot_status split_prepare(ot_prep *p)
     split_state *state = ot_prep_state(p, sizeof(*state) + (size_t)n * sizeof(ot__strided));
     int64_t stride[OT_MAX_NDIM];
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &state->axis))
         return ot_prep_fail(p, OT_ERR_INVALID, "the axis is out of range");
     ot__shape_strides(&x->shape, stride);

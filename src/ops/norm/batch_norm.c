@@ -11,18 +11,14 @@ bool ot__infer_channels(ot_infer *c, int x, int n_axes, int first, int last, int
 {
     const ot_shape *shape = ot_infer_shape(c, x);
 
-    if (shape->ndim < n_axes) {
-        ot_infer_fail(c, "X has %d axes, expected at least %d", shape->ndim, n_axes);
-        return false;
-    }
+    if (shape->ndim < n_axes)
+        return ot__refuse(c, "X has %d axes, expected at least %d", shape->ndim, n_axes);
     *channels = shape->dim[1];
     for (int i = first; i <= last; i++) {
         const ot_shape *v = ot_infer_shape(c, i);
 
-        if (v->ndim != 1 || ot__dim_differs(*channels, v->dim[0])) {
-            ot_infer_fail(c, "input %d must have one element a channel", i);
-            return false;
-        }
+        if (v->ndim != 1 || ot__dim_differs(*channels, v->dim[0]))
+            return ot__refuse(c, "input %d must have one element a channel", i);
         if (!ot_dim_is_number(*channels))
             *channels = v->dim[0];
     }
@@ -77,8 +73,7 @@ ot_status ot__batch_norm_state(ot_prep *p, int x)
     const ot_shape *shape = &arg->shape;
     ot__batch_norm *norm = ot_prep_state(p, sizeof(*norm));
 
-    if (!norm)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(norm));
     norm->n = shape->dim[0];
     norm->channels = shape->dim[1];
     norm->inner = 1;
@@ -292,15 +287,13 @@ static const ot_attr_spec internal_attrs[] = {
 static const ot_kernel batch_norm_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts, batch_norm_prepare_simd,
                        batch_norm_run_simd),
-    OT__REF_KERNEL("T: f32", batch_norm_prepare_ref, batch_norm_run_f32),
-    OT__REF_KERNEL("T: f64", batch_norm_prepare_ref, batch_norm_run_f64),
+    OT__REF_KERNELS(batch_norm_prepare_ref, batch_norm_run),
     {0},
 };
 static const ot_kernel batch_norm_again_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts,
                        batch_norm_again_prepare_simd, batch_norm_again_run_simd),
-    OT__REF_KERNEL("T: f32", batch_norm_again_prepare_ref, batch_norm_again_run_f32),
-    OT__REF_KERNEL("T: f64", batch_norm_again_prepare_ref, batch_norm_again_run_f64),
+    OT__REF_KERNELS(batch_norm_again_prepare_ref, batch_norm_again_run),
     {0},
 };
 

@@ -163,8 +163,7 @@ static const ot_attr_spec batch_norm_grad_attrs[] = {
 static const ot_kernel batch_norm_grad_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", batch_norm_grad_can_simd, batch_norm_grad_layouts,
                        batch_norm_grad_prepare_simd, batch_norm_grad_run_simd),
-    OT__REF_KERNEL("T: f32", batch_norm_grad_prepare_ref, batch_norm_grad_run_f32),
-    OT__REF_KERNEL("T: f64", batch_norm_grad_prepare_ref, batch_norm_grad_run_f64),
+    OT__REF_KERNELS(batch_norm_grad_prepare_ref, batch_norm_grad_run),
     {0},
 };
 const ot_op_def ot__op_batch_normalization_grad[] = {

@@ -21,9 +21,8 @@ static bool check_normalised(ot_infer *c, const ot_shape *x, int axis, int input
         normalised.dim[i - axis] = x->dim[i];
     if (ot__shape_may_equal(ot_infer_shape(c, input), &normalised))
         return true;
-    ot_infer_fail(c, "input %d must have the shape of the normalised axes %d to %d", input, axis,
-                  x->ndim - 1);
-    return false;
+    return ot__refuse(c, "input %d must have the shape of the normalised axes %d to %d", input,
+                      axis, x->ndim - 1);
 }
 
 bool ot__layer_norm_check(ot_infer *c, int x, int scale, int bias, ot_shape *stats)
@@ -33,10 +32,8 @@ bool ot__layer_norm_check(ot_infer *c, int x, int scale, int bias, ot_shape *sta
     int axis;
 
     // Means are kept in the type of X, which is f32 or wider.
-    if (stash != OT_F32 && stash != (int64_t)ot_infer_dtype(c, x)) {
-        ot_infer_fail(c, "stash_type is %" PRId64 ", expected %d", stash, OT_F32);
-        return false;
-    }
+    if (stash != OT_F32 && stash != (int64_t)ot_infer_dtype(c, x))
+        return ot__refuse(c, "stash_type is %" PRId64 ", expected %d", stash, OT_F32);
     if (!ot_infer_axis(c, ot_attr_int(ot_infer_node(c), "axis"), shape->ndim, &axis) ||
         !check_normalised(c, shape, axis, scale) ||
         (bias >= 0 && ot_infer_has(c, bias) && !check_normalised(c, shape, axis, bias)))
@@ -86,8 +83,7 @@ static ot_status layer_norm_prepare(ot_prep *p)
 {
     ot__layer_norm *norm = ot__layer_norm_state(p, X);
 
-    if (!norm)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(norm));
     norm->is_centered = is_centered(ot_prep_node(p)->op);
     return OT_OK;
 }
@@ -162,8 +158,7 @@ static const ot_port layer_norm_out[] = {
 static const ot_port simplified_out[] = {{"Y", "T", 0}, {"inv_std_var", "T", KEPT}, {0}};
 static const ot_kernel layer_norm_kernels[] = {
     OT__SIMD_KERNEL("T: f32", layer_norm_can_simd, layer_norm_prepare, layer_norm_run_simd),
-    OT__REF_KERNEL("T: f32", layer_norm_prepare, layer_norm_run_f32),
-    OT__REF_KERNEL("T: f64", layer_norm_prepare, layer_norm_run_f64),
+    OT__REF_KERNELS(layer_norm_prepare, layer_norm_run),
     {0},
 };
 // ONNX has it from opset 17 on, ONNX Runtime at any.

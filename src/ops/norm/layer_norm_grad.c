@@ -43,8 +43,7 @@ static ot_status layer_norm_grad_prepare(ot_prep *p)
 {
     ot__layer_norm *norm = ot__layer_norm_state(p, X);
 
-    if (!norm)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(norm));
     norm->is_centered = ot_prep_input_count(p) - 1 > MEAN;
     return OT_OK;
 }
@@ -64,8 +63,7 @@ static ot_status invertible_prepare(ot_prep *p)
     const ot__layer_norm *norm = ot__layer_norm_state(p, X);
     size_t elements;
 
-    if (!norm)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(norm));
     // X, centered, and the zeros that are then its means
     if (ot__size_mul_overflows((size_t)norm->rows, (size_t)norm->columns + 1, &elements) ||
         elements > SIZE_MAX / sizeof(double))
@@ -179,15 +177,11 @@ static const ot_port simplified_grad_out[] = {
 static const ot_kernel layer_norm_grad_kernels[] = {
     OT__SIMD_KERNEL("T: f32", layer_norm_grad_can_simd, layer_norm_grad_prepare,
                     layer_norm_grad_run_simd),
-    OT__REF_KERNEL("T: f32", layer_norm_grad_prepare, layer_norm_grad_run_f32),
-    OT__REF_KERNEL("T: f64", layer_norm_grad_prepare, layer_norm_grad_run_f64),
+    OT__REF_KERNELS(layer_norm_grad_prepare, layer_norm_grad_run),
     {0},
 };
-static const ot_kernel invertible_kernels[] = {
-    OT__REF_KERNEL("T: f32", invertible_prepare, invertible_run_f32),
-    OT__REF_KERNEL("T: f64", invertible_prepare, invertible_run_f64),
-    {0},
-};
+static const ot_kernel invertible_kernels[] = {OT__REF_KERNELS(invertible_prepare, invertible_run),
+                                               {0}};
 
 #define LAYER_NORM_GRAD(name_, symbol, inputs_, outputs_, infer_, kernels_, expand_)               \
     const ot_op_def ot__op_##symbol[] = {{.domain = OT__MS,                                        \

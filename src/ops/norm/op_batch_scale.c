@@ -19,8 +19,7 @@ static ot_status batch_scale_prepare(ot_prep *p)
 {
     scales *state = ot_prep_state(p, sizeof *state);
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     for (int i = 0; i < MAX_OUTPUTS; i++)
         state->of[i] = (double)ot_attr_float(ot_prep_node(p), scale_names[i]);
     return OT_OK;
@@ -57,10 +56,7 @@ static const ot_attr_spec batch_scale_attrs[] = {
     {0},
 };
 static const ot_kernel batch_scale_kernels[] = {
-    OT__REF_KERNEL("T: f32", batch_scale_prepare, batch_scale_run_f32),
-    OT__REF_KERNEL("T: f64", batch_scale_prepare, batch_scale_run_f64),
-    {0},
-};
+    OT__REF_KERNELS(batch_scale_prepare, batch_scale_run), {0}};
 const ot_op_def ot__op_batch_scale[] = {
     {.domain = "com.microsoft",
      .name = "BatchScale",

@@ -74,10 +74,7 @@ static const ot_port instance_norm_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec instance_norm_attrs[] = {
     {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
 static const ot_kernel instance_norm_kernels[] = {
-    OT__REF_KERNEL("T: f32", instance_norm_prepare, instance_norm_run_f32),
-    OT__REF_KERNEL("T: f64", instance_norm_prepare, instance_norm_run_f64),
-    {0},
-};
+    OT__REF_KERNELS(instance_norm_prepare, instance_norm_run), {0}};
 const ot_op_def ot__op_instance_normalization[] = {
     {.name = "InstanceNormalization",
      .since = 6,

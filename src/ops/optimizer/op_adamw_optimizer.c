@@ -68,8 +68,7 @@ static const ot_attr_spec adamw_attrs[] = {
 };
 static const ot_kernel adamw_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, adamw_prepare, adamw_run_simd),
-    OT__REF_KERNEL("T: f32", adamw_prepare, adamw_run_ref_f32),
-    OT__REF_KERNEL("T: f64", adamw_prepare, adamw_run_ref_f64),
+    OT__REF_KERNELS(adamw_prepare, adamw_run_ref),
     {0},
 };
 const ot_op_def ot__op_adamw_optimizer[] = {

@@ -62,8 +62,7 @@ static const ot_attr_spec sgd_momentum_attrs[] = {
 #define SGD(symbol, domain_, name_, ports, attributes, prepare)                                    \
     static const ot_kernel symbol##_kernels[] = {                                                  \
         OT__SIMD_KERNEL("T: f32", NULL, prepare, sgd_run_simd),                                    \
-        OT__REF_KERNEL("T: f32", prepare, sgd_run_ref_f32),                                        \
-        OT__REF_KERNEL("T: f64", prepare, sgd_run_ref_f64),                                        \
+        OT__REF_KERNELS(prepare, sgd_run_ref),                                                     \
         {0}};                                                                                      \
     const ot_op_def ot__op_##symbol[] = {{.domain = domain_,                                       \
                                           .name = name_,                                           \

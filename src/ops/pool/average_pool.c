@@ -158,15 +158,9 @@ static const ot_port average_pool_grad_in[] = {{"dY", "T", 0}, {0}};
 static const ot_port average_pool_grad_like_in[] = {{"dY", "T", 0}, {"shape", "i64", 0}, {0}};
 static const ot_port average_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel average_pool_kernels[] = {
-    OT__REF_KERNEL("T: f32", ot__pool_prepare, average_pool_run_f32),
-    OT__REF_KERNEL("T: f64", ot__pool_prepare, average_pool_run_f64),
-    {0},
-};
+    OT__REF_KERNELS(ot__pool_prepare, average_pool_run), {0}};
 static const ot_kernel average_pool_grad_kernels[] = {
-    OT__REF_KERNEL("T: f32", ot__pool_grad_prepare, average_pool_grad_run_f32),
-    OT__REF_KERNEL("T: f64", ot__pool_grad_prepare, average_pool_grad_run_f64),
-    {0},
-};
+    OT__REF_KERNELS(ot__pool_grad_prepare, average_pool_grad_run), {0}};
 const ot_op_def ot__op_average_pool[] = {
     {.name = "AveragePool",
      .since = 7,

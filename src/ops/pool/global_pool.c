@@ -54,14 +54,9 @@ static void global_max_rule(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
 }
 
-static const ot_kernel global_average_kernels[] = {
-    OT__REF_KERNEL("T: f32", NULL, global_average_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, global_average_run_f64),
-    {0},
-};
+static const ot_kernel global_average_kernels[] = {OT__REF_KERNELS(NULL, global_average_run), {0}};
 static const ot_kernel global_max_kernels[] = {
-    OT__REF_KERNEL("T: f32", NULL, global_max_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, global_max_run_f64),
+    OT__REF_KERNELS(NULL, global_max_run),
     OT__REF_KERNEL("T: f16 bf16", global_max_prepare_narrow, global_max_run_narrow),
     {0},
 };

@@ -217,30 +217,26 @@ static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel max_pool_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
                        max_pool_run_simd),
-    OT__REF_KERNEL("T: f32", ot__pool_prepare, max_pool_run_f32),
-    OT__REF_KERNEL("T: f64", ot__pool_prepare, max_pool_run_f64),
+    OT__REF_KERNELS(ot__pool_prepare, max_pool_run),
     OT__REF_KERNEL("T: f16 bf16 i8 u8", max_pool_narrow_prepare, max_pool_run_narrow),
     {0},
 };
 static const ot_kernel max_pool_short_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
                        max_pool_run_simd),
-    OT__REF_KERNEL("T: f32", max_pool_short_prepare, max_pool_short_run_f32),
-    OT__REF_KERNEL("T: f64", max_pool_short_prepare, max_pool_short_run_f64),
+    OT__REF_KERNELS(max_pool_short_prepare, max_pool_short_run),
     {0},
 };
 static const ot_kernel max_pool_grad_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts,
                        ot__pool_grad_prepare, max_pool_grad_run_simd),
-    OT__REF_KERNEL("T: f32", ot__pool_grad_prepare, max_pool_grad_run_f32),
-    OT__REF_KERNEL("T: f64", ot__pool_grad_prepare, max_pool_grad_run_f64),
+    OT__REF_KERNELS(ot__pool_grad_prepare, max_pool_grad_run),
     {0},
 };
 static const ot_kernel max_pool_short_grad_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", max_pool_grad_can_simd, max_pool_grad_layouts,
                        ot__pool_grad_prepare, max_pool_grad_run_simd),
-    OT__REF_KERNEL("T: f32", max_pool_short_grad_prepare, max_pool_short_grad_run_f32),
-    OT__REF_KERNEL("T: f64", max_pool_short_grad_prepare, max_pool_short_grad_run_f64),
+    OT__REF_KERNELS(max_pool_short_grad_prepare, max_pool_short_grad_run),
     {0},
 };
 const ot_op_def ot__op_max_pool[] = {

@@ -49,8 +49,7 @@ static ot_status pool_describe(ot_prep *p, const ot_arg *x, const ot_arg *y)
     ot__pool_state *state = ot_prep_state(p, sizeof(*state));
     ot__geometry g;
 
-    if (!state)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     (void)ot__pool_read(NULL, node, &x->shape, &g);
     ot__geometry_settle(&g, &x->shape);
     state->pool = (ot__pool){.n = x->shape.dim[0] * x->shape.dim[1],

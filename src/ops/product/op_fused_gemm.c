@@ -37,15 +37,12 @@ static bool addend_fits(ot_infer *c, const ot_shape *y, const ot_shape *addend)
         return false;
     for (int k = 0; k < with_addend.ndim; k++)
         if (with_addend.ndim != y->ndim ||
-            (ot_dim_is_number(y->dim[k]) && with_addend.dim[k] != y->dim[k])) {
-            ot_infer_fail(c, "C is larger than the product along axis %d", k);
-            return false;
-        }
+            (ot_dim_is_number(y->dim[k]) && with_addend.dim[k] != y->dim[k]))
+            return ot__refuse(c, "C is larger than the product along axis %d", k);
     for (int k = 0; y->ndim > 2 && k + 1 < addend->ndim; k++)
-        if (addend->dim[k] != 1) {
-            ot_infer_fail(c, "C must be a row, has %" PRId64 " along axis %d", addend->dim[k], k);
-            return false;
-        }
+        if (addend->dim[k] != 1)
+            return ot__refuse(c, "C must be a row, has %" PRId64 " along axis %d", addend->dim[k],
+                              k);
     return true;
 }
 

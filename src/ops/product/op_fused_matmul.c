@@ -9,10 +9,8 @@ static bool fused_matmul_check(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
 
-    if (ot_attr_int(node, "transBatchA") != 0 || ot_attr_int(node, "transBatchB") != 0) {
-        ot_infer_fail(c, "transBatchA and transBatchB must be 0");
-        return false;
-    }
+    if (ot_attr_int(node, "transBatchA") != 0 || ot_attr_int(node, "transBatchB") != 0)
+        return ot__refuse(c, "transBatchA and transBatchB must be 0");
     return true;
 }
 

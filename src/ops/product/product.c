@@ -28,17 +28,14 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
     matrix ma, mb;
     ot_shape a_batch = *a, b_batch = *b;
 
-    if (a->ndim == 0 || b->ndim == 0) {
-        ot_infer_fail(c, "A and B must have at least one axis, got %d and %d", a->ndim, b->ndim);
-        return false;
-    }
+    if (a->ndim == 0 || b->ndim == 0)
+        return ot__refuse(c, "A and B must have at least one axis, got %d and %d", a->ndim,
+                          b->ndim);
     ma = matrix_of(a, a_transposed, true);
     mb = matrix_of(b, b_transposed, false);
-    if (ot_dim_is_number(ma.columns) && ot_dim_is_number(mb.rows) && ma.columns != mb.rows) {
-        ot_infer_fail(c, "inner dimensions differ: A has %" PRId64 ", B has %" PRId64, ma.columns,
-                      mb.rows);
-        return false;
-    }
+    if (ot_dim_is_number(ma.columns) && ot_dim_is_number(mb.rows) && ma.columns != mb.rows)
+        return ot__refuse(c, "inner dimensions differ: A has %" PRId64 ", B has %" PRId64,
+                          ma.columns, mb.rows);
     a_batch.ndim = ma.n_batch_axes;
     b_batch.ndim = mb.n_batch_axes;
     if (!ot_infer_broadcast(c, &a_batch, &b_batch, y))

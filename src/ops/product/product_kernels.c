@@ -40,8 +40,7 @@ static ot_status product_prepare(ot_prep *p)
 {
     ot__product *product = ot_prep_state(p, sizeof(*product));
 
-    if (!product)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(product));
     product_read(p, product);
     return OT_OK;
 }

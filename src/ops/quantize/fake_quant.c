@@ -29,8 +29,7 @@ static ot_status fake_quant_prepare(ot_prep *p)
 {
     fake_quant_range *state = ot_prep_state(p, sizeof *state);
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     state->low = (double)ot_attr_int(ot_prep_node(p), "quant_min");
     state->high = (double)ot_attr_int(ot_prep_node(p), "quant_max");
     return OT_OK;
@@ -109,11 +108,8 @@ static const ot_attr_spec fake_quant_attrs[] = {
     {.name = "quant_min", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
     {0},
 };
-static const ot_kernel fake_quant_kernels[] = {
-    OT__REF_KERNEL("T: f32", fake_quant_prepare, fake_quant_run_f32),
-    OT__REF_KERNEL("T: f64", fake_quant_prepare, fake_quant_run_f64),
-    {0},
-};
+static const ot_kernel fake_quant_kernels[] = {OT__REF_KERNELS(fake_quant_prepare, fake_quant_run),
+                                               {0}};
 const ot_op_def ot__op_fake_quant[] = {
     {.domain = OT__MS,
      .name = "FakeQuant",
@@ -158,11 +154,8 @@ static void fake_quant_grad_expand(ot_grad *g)
 
 static const ot_port fake_quant_grad_in[] = {{"dY", "T", 0}, {"mask", "bool", 0}, {0}};
 static const ot_port fake_quant_grad_out[] = {{"dX", "T", 0}, {0}};
-static const ot_kernel fake_quant_grad_kernels[] = {
-    OT__REF_KERNEL("T: f32", NULL, fake_quant_grad_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, fake_quant_grad_run_f64),
-    {0},
-};
+static const ot_kernel fake_quant_grad_kernels[] = {OT__REF_KERNELS(NULL, fake_quant_grad_run),
+                                                    {0}};
 const ot_op_def ot__op_fake_quant_grad[] = {
     {.domain = OT__MS,
      .name = "FakeQuantGrad",

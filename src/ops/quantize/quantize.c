@@ -18,10 +18,9 @@ static bool check_blocks(ot_infer *c, const ot_shape *x, const ot_shape *scale, 
 {
     const int64_t block = block_size(ot_infer_node(c));
 
-    if (scale->ndim != x->ndim) {
-        ot_infer_fail(c, "the scales of blocks have %d axes, expected %d", scale->ndim, x->ndim);
-        return false;
-    }
+    if (scale->ndim != x->ndim)
+        return ot__refuse(c, "the scales of blocks have %d axes, expected %d", scale->ndim,
+                          x->ndim);
     for (int k = 0; k < x->ndim; k++) {
         int64_t expected = x->dim[k];
 
@@ -29,27 +28,21 @@ static bool check_blocks(ot_infer *c, const ot_shape *x, const ot_shape *scale, 
             continue;
         if (k == axis)
             expected = expected / block + (expected % block != 0);
-        if (scale->dim[k] != expected) {
-            ot_infer_fail(c, "there are %" PRId64 " scales along axis %d, expected %" PRId64,
-                          scale->dim[k], k, expected);
-            return false;
-        }
+        if (scale->dim[k] != expected)
+            return ot__refuse(c, "there are %" PRId64 " scales along axis %d, expected %" PRId64,
+                              scale->dim[k], k, expected);
     }
     return true;
 }
 
 static bool check_axis(ot_infer *c, const ot_shape *x, const ot_shape *scale, int axis)
 {
-    if (scale->ndim != 1) {
-        ot_infer_fail(c, "the scale has %d axes, expected 0 or 1", scale->ndim);
-        return false;
-    }
+    if (scale->ndim != 1)
+        return ot__refuse(c, "the scale has %d axes, expected 0 or 1", scale->ndim);
     if (ot_dim_is_number(scale->dim[0]) && ot_dim_is_number(x->dim[axis]) &&
-        scale->dim[0] != x->dim[axis]) {
-        ot_infer_fail(c, "there are %" PRId64 " scales for %" PRId64 " elements of axis %d",
-                      scale->dim[0], x->dim[axis], axis);
-        return false;
-    }
+        scale->dim[0] != x->dim[axis])
+        return ot__refuse(c, "there are %" PRId64 " scales for %" PRId64 " elements of axis %d",
+                          scale->dim[0], x->dim[axis], axis);
     return true;
 }
 
@@ -59,10 +52,8 @@ static bool scales_fit(ot_infer *c)
     const int64_t block = block_size(ot_infer_node(c));
     int axis;
 
-    if (block < 0) {
-        ot_infer_fail(c, "block_size is %" PRId64 ", expected 0 or more", block);
-        return false;
-    }
+    if (block < 0)
+        return ot__refuse(c, "block_size is %" PRId64 ", expected 0 or more", block);
     if (ot_infer_has(c, OT__Q_ZERO_POINT)) {
         const ot_shape *zero = ot_infer_shape(c, OT__Q_ZERO_POINT);
 
@@ -138,8 +129,7 @@ static ot_status quantize_prepare(ot_prep *p)
     ot__quantization *q = ot_prep_state(p, sizeof *q);
     int axis = 0;
 
-    if (q == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(q));
     *q = (ot__quantization){
         .outer = 1,
         .axis = x->count,

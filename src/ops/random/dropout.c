@@ -34,8 +34,7 @@ static ot_status dropout_prepare(ot_prep *p)
     const char *name = node->outputs[0] ? node->outputs[0]->name : "";
     dropout_state *state = ot_prep_state(p, sizeof(*state) + strlen(name) + 1);
 
-    if (!state)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     strcpy(state->name, name);
     state->has_seed = ot_attr_given(node, "seed");
     state->seed = state->has_seed ? (uint64_t)ot_attr_int(node, "seed") : 0;
@@ -153,11 +152,7 @@ static const ot_port dropout_out[] = {{"output", "T", 0}, {"mask", "bool", OT_PO
 static const ot_attr_spec dropout_attrs_7[] = {
     {.name = "ratio", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.5f}, {0}};
 static const ot_attr_spec dropout_attrs[] = {{.name = "seed", .kind = OT_ATTRIBUTE_INT}, {0}};
-static const ot_kernel dropout_kernels[] = {
-    OT__REF_KERNEL("T: f32", dropout_prepare, dropout_run_f32),
-    OT__REF_KERNEL("T: f64", dropout_prepare, dropout_run_f64),
-    {0},
-};
+static const ot_kernel dropout_kernels[] = {OT__REF_KERNELS(dropout_prepare, dropout_run), {0}};
 const ot_op_def ot__op_dropout[] = {
     {.name = "Dropout",
      .since = 7,
@@ -195,11 +190,7 @@ static const ot_port dropout_grad_in[] = {{"dy", "T", 0},
                                           {"training_mode", "bool", OT_PORT_OPTIONAL},
                                           {0}};
 static const ot_port dropout_grad_out[] = {{"dx", "T", 0}, {0}};
-static const ot_kernel dropout_grad_kernels[] = {
-    OT__REF_KERNEL("T: f32", NULL, dropout_grad_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, dropout_grad_run_f64),
-    {0},
-};
+static const ot_kernel dropout_grad_kernels[] = {OT__REF_KERNELS(NULL, dropout_grad_run), {0}};
 const ot_op_def ot__op_dropout_grad[] = {
     {.domain = "com.microsoft",
      .name = "DropoutGrad",

@@ -90,11 +90,9 @@ static bool read_layer_extents(ot_infer *c, const ot__recurrent_op *op, const ot
     const ot_shape *w = ot_infer_shape(c, port_of(op->in, OT__RR_W));
     const ot_shape *r = ot_infer_shape(c, port_of(op->in, OT__RR_R));
 
-    if (x->ndim != 3 || w->ndim != 3 || r->ndim != 3) {
-        ot_infer_fail(c, "X, W and R have %d, %d and %d axes, expected 3", x->ndim, w->ndim,
-                      r->ndim);
-        return false;
-    }
+    if (x->ndim != 3 || w->ndim != 3 || r->ndim != 3)
+        return ot__refuse(c, "X, W and R have %d, %d and %d axes, expected 3", x->ndim, w->ndim,
+                          r->ndim);
     *e = (extents){.steps = x->dim[batch_first ? 1 : 0],
                    .batch = x->dim[batch_first ? 0 : 1],
                    .inputs = x->dim[2],
@@ -111,18 +109,14 @@ static bool check_layer_input(ot_infer *c, const extents *e, int i, ot__recurren
 {
     const ot_shape *found = ot_infer_shape(c, i), expected = shape_of(c, e, role);
 
-    if (found->ndim != expected.ndim) {
-        ot_infer_fail(c, "%s has %d axes, expected %d", role_names[role], found->ndim,
-                      expected.ndim);
-        return false;
-    }
+    if (found->ndim != expected.ndim)
+        return ot__refuse(c, "%s has %d axes, expected %d", role_names[role], found->ndim,
+                          expected.ndim);
     for (int k = 0; k < found->ndim; k++)
         if (ot_dim_is_number(found->dim[k]) && ot_dim_is_number(expected.dim[k]) &&
-            found->dim[k] != expected.dim[k]) {
-            ot_infer_fail(c, "%s has %" PRId64 " elements along axis %d, expected %" PRId64,
-                          role_names[role], found->dim[k], k, expected.dim[k]);
-            return false;
-        }
+            found->dim[k] != expected.dim[k])
+            return ot__refuse(c, "%s has %" PRId64 " elements along axis %d, expected %" PRId64,
+                              role_names[role], found->dim[k], k, expected.dim[k]);
     return true;
 }
 
@@ -232,8 +226,7 @@ static ot_status recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
     recurrent_state *state = ot_prep_state(p, sizeof *state);
     const ot_shape *x, *r;
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     ot__recurrent_op_read(node->op, &state->op);
     x = &ot_prep_in(p, port_of(state->op.in, OT__RR_X))->shape;
     r = &ot_prep_in(p, port_of(state->op.in, OT__RR_R))->shape;
@@ -337,14 +330,12 @@ static ot_status recurrent_grad_run_simd(const ot_run *r)
 
 const ot_kernel ot__recurrent_kernels[] = {
     OT__SIMD_KERNEL("T: f32", recurrent_has_elements, recurrent_prepare_simd, recurrent_run_simd),
-    OT__REF_KERNEL("T: f32", recurrent_prepare, recurrent_run_ref_f32),
-    OT__REF_KERNEL("T: f64", recurrent_prepare, recurrent_run_ref_f64),
+    OT__REF_KERNELS(recurrent_prepare, recurrent_run_ref),
     {0},
 };
 const ot_kernel ot__recurrent_grad_kernels[] = {
     OT__SIMD_KERNEL("T: f32", recurrent_has_elements, recurrent_grad_prepare_simd,
                     recurrent_grad_run_simd),
-    OT__REF_KERNEL("T: f32", recurrent_grad_prepare, recurrent_grad_run_ref_f32),
-    OT__REF_KERNEL("T: f64", recurrent_grad_prepare, recurrent_grad_run_ref_f64),
+    OT__REF_KERNELS(recurrent_grad_prepare, recurrent_grad_run_ref),
     {0},
 };

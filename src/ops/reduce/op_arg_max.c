@@ -34,8 +34,7 @@ static ot_status arg_prepare(ot_prep *p, bool is_max)
     const ot_arg *x = ot_prep_in(p, 0);
     arg_state *state = ot_prep_state(p, sizeof(*state));
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     state->is_max = is_max;
     state->is_last = ot_attr_int(ot_prep_node(p), "select_last_index") != 0;
     if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &state->axis) ||

@@ -48,8 +48,7 @@ static ot_status cum_sum_prep(ot_prep *p)
 {
     cum_sum_state *state = ot_prep_state(p, sizeof(*state));
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     state->is_exclusive = ot_attr_int(ot_prep_node(p), "exclusive") != 0;
     state->is_reverse = ot_attr_int(ot_prep_node(p), "reverse") != 0;
     return OT_OK;
@@ -98,8 +97,7 @@ static const ot_attr_spec cum_sum_attrs[] = {
     {0},
 };
 static const ot_kernel cum_sum_kernels[] = {
-    OT__REF_KERNEL("T: f32", cum_sum_prep, cum_sum_run_f32),
-    OT__REF_KERNEL("T: f64", cum_sum_prep, cum_sum_run_f64),
+    OT__REF_KERNELS(cum_sum_prep, cum_sum_run),
     OT__REF_KERNEL("T: i32 u32", cum_sum_prep, cum_sum_run_i32),
     OT__REF_KERNEL("T: i64 u64", cum_sum_prep, cum_sum_run_i64),
     {0},

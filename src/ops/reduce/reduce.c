@@ -112,8 +112,7 @@ static ot_status reduce_prepare(ot_prep *p)
     ot__axes axes;
     ot__given given;
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     given = ot__prep_axes(p, "axes", 1, x->ndim, &axes);
     if (given == OT__FAILED)
         return p->status;

@@ -114,8 +114,7 @@ static ot_status constant_prep(ot_prep *p)
         return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "a value of type %s cannot be computed with",
                             ot_dtype_name(ot_prep_out(p, 0)->dtype));
     state = ot_prep_state(p, sizeof(*state) + n_bytes);
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     state->n_bytes = n_bytes;
     if (n_bytes > 0)
         memcpy(state->bytes, v.data, n_bytes);

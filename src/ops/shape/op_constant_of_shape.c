@@ -46,8 +46,7 @@ static ot_status constant_of_shape_prep(ot_prep *p)
     const ot_tensor *value = ot_attr_tensor(ot_prep_node(p), "value");
     fill_state *state = ot_prep_state(p, sizeof(*state));
 
-    if (state == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(state));
     OT_TRY(ot__prep_element_size(p, ot_prep_out(p, 0), &state->size));
     if (value != NULL)
         memcpy(state->value, ot_tensor_data_const(value), state->size);

@@ -18,18 +18,15 @@ static bool read_target(ot_infer *c, const int64_t *target, ot_shape *y, bool *i
     for (int k = 0; k < y->ndim; k++) {
         y->dim[k] = target[k];
         if (target[k] == 0 && !allow_zero) {
-            if (k >= x->ndim) {
-                ot_infer_fail(c, "shape copies axis %d, data has %d axes", k, x->ndim);
-                return false;
-            }
+            if (k >= x->ndim)
+                return ot__refuse(c, "shape copies axis %d, data has %d axes", k, x->ndim);
             y->dim[k] = x->dim[k];
             is_copied[k] = true;
         } else if (target[k] == -1 && *inferred < 0) {
             *inferred = k;
         } else if (ot_dim_is_number(target[k]) && target[k] < 0) {
-            ot_infer_fail(c, "shape has %" PRId64 " at axis %d, expected a size%s", target[k], k,
-                          target[k] == -1 ? " (-1 stands once)" : "");
-            return false;
+            return ot__refuse(c, "shape has %" PRId64 " at axis %d, expected a size%s", target[k],
+                              k, target[k] == -1 ? " (-1 stands once)" : "");
         }
     }
     return true;

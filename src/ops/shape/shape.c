@@ -29,8 +29,7 @@ static ot_status shape_prepare(ot_prep *p)
     int *start = ot_prep_state(p, sizeof(*start));
     int end;
 
-    if (start == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(start));
     read_range(ot_prep_node(p), ot_prep_in(p, 0)->shape.ndim, start, &end);
     return OT_OK;
 }

@@ -10,25 +10,19 @@ bool ot__infer_shape_input(ot_infer *c, int input, ot_shape *shape)
     const int64_t *values = ot_infer_values(c, input, &n);
 
     *shape = (ot_shape){0};
-    if (list->ndim != 1) {
-        ot_infer_fail(c, "input %d is a shape and must have 1 axis, has %d", input, list->ndim);
-        return false;
-    }
+    if (list->ndim != 1)
+        return ot__refuse(c, "input %d is a shape and must have 1 axis, has %d", input, list->ndim);
     if (!ot_dim_is_number(list->dim[0]))
         return false;
-    if (list->dim[0] > OT_MAX_NDIM) {
-        ot_infer_fail(c, "input %d gives %" PRId64 " axes, at most %d are possible", input,
-                      list->dim[0], OT_MAX_NDIM);
-        return false;
-    }
+    if (list->dim[0] > OT_MAX_NDIM)
+        return ot__refuse(c, "input %d gives %" PRId64 " axes, at most %d are possible", input,
+                          list->dim[0], OT_MAX_NDIM);
     shape->ndim = (int)list->dim[0];
     for (int k = 0; k < shape->ndim; k++) {
         shape->dim[k] = values == NULL ? ot_dim_unknown() : values[k];
-        if (ot_dim_is_number(shape->dim[k]) && shape->dim[k] < 0) {
-            ot_infer_fail(c, "input %d gives size %" PRId64 " for axis %d", input, shape->dim[k],
-                          k);
-            return false;
-        }
+        if (ot_dim_is_number(shape->dim[k]) && shape->dim[k] < 0)
+            return ot__refuse(c, "input %d gives size %" PRId64 " for axis %d", input,
+                              shape->dim[k], k);
     }
     return true;
 }

@@ -38,26 +38,20 @@ static bool loss_check_inputs(ot_infer *c, int scores, int labels, int weight,
     const ot_shape *x = ot_infer_shape(c, scores), *t = ot_infer_shape(c, labels);
     bool fits = x->ndim >= 2 && t->ndim == x->ndim - 1;
 
-    if (!loss_reduction_of(ot_infer_node(c), reduction)) {
-        ot_infer_fail(c, "reduction is '%s', expected none, sum or mean",
-                      ot_attr_string(ot_infer_node(c), "reduction"));
-        return false;
-    }
+    if (!loss_reduction_of(ot_infer_node(c), reduction))
+        return ot__refuse(c, "reduction is '%s', expected none, sum or mean",
+                          ot_attr_string(ot_infer_node(c), "reduction"));
     for (int i = 0; fits && i < t->ndim; i++)
         fits = same_or_symbolic(t->dim[i], x->dim[i == 0 ? 0 : i + 1]);
-    if (!fits) {
-        ot_infer_fail(c,
-                      "labels must have the shape of the scores without axis 1, "
-                      "got %d and %d axes",
-                      t->ndim, x->ndim);
-        return false;
-    }
+    if (!fits)
+        return ot__refuse(c,
+                          "labels must have the shape of the scores without axis 1, "
+                          "got %d and %d axes",
+                          t->ndim, x->ndim);
     if (ot_infer_has(c, weight) &&
         (ot_infer_shape(c, weight)->ndim != 1 ||
-         !same_or_symbolic(ot_infer_shape(c, weight)->dim[0], x->dim[1]))) {
-        ot_infer_fail(c, "weight must have one element a class");
-        return false;
-    }
+         !same_or_symbolic(ot_infer_shape(c, weight)->dim[0], x->dim[1])))
+        return ot__refuse(c, "weight must have one element a class");
     return true;
 }
 
@@ -96,8 +90,7 @@ static ot_status loss_prepare_as(ot_prep *p, int scores, int labels)
     const ot_shape *x = &ot_prep_in(p, scores)->shape;
     ot__nll *nll = ot_prep_state(p, sizeof(*nll));
 
-    if (!nll)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(nll));
     *nll = (ot__nll){.n = x->dim[0], .classes = x->dim[1], .inner = 1};
     for (int i = 2; i < x->ndim; i++)
         nll->inner *= x->dim[i];
@@ -233,24 +226,16 @@ static ot_status sce_grad_run_simd(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_kernel nll_kernels[] = {OT__REF_KERNEL("T: f32", loss_prepare, nll_run_f32),
-                                        OT__REF_KERNEL("T: f64", loss_prepare, nll_run_f64),
-                                        {0}};
-static const ot_kernel nll_grad_kernels[] = {
-    OT__REF_KERNEL("T: f32", loss_grad_prepare, nll_grad_run_f32),
-    OT__REF_KERNEL("T: f64", loss_grad_prepare, nll_grad_run_f64),
-    {0},
-};
+static const ot_kernel nll_kernels[] = {OT__REF_KERNELS(loss_prepare, nll_run), {0}};
+static const ot_kernel nll_grad_kernels[] = {OT__REF_KERNELS(loss_grad_prepare, nll_grad_run), {0}};
 static const ot_kernel sce_kernels[] = {
     OT__SIMD_KERNEL("T: f32", sce_can_simd, sce_prepare, sce_run_simd),
-    OT__REF_KERNEL("T: f32", sce_prepare, sce_run_f32),
-    OT__REF_KERNEL("T: f64", sce_prepare, sce_run_f64),
+    OT__REF_KERNELS(sce_prepare, sce_run),
     {0},
 };
 static const ot_kernel sce_grad_kernels[] = {
     OT__SIMD_KERNEL("T: f32", sce_grad_can_simd, loss_grad_prepare, sce_grad_run_simd),
-    OT__REF_KERNEL("T: f32", loss_grad_prepare, sce_grad_run_f32),
-    OT__REF_KERNEL("T: f64", loss_grad_prepare, sce_grad_run_f64),
+    OT__REF_KERNELS(loss_grad_prepare, sce_grad_run),
     {0},
 };
 

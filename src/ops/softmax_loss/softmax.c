@@ -27,8 +27,7 @@ static ot_status lines_prepare_from(ot_prep *p, bool is_flat)
     ot__lines *lines = ot_prep_state(p, sizeof(*lines));
     int axis = 0;
 
-    if (!lines)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(lines));
     ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->ndim, &axis);
     *lines = (ot__lines){1, 1, 1};
     for (int i = 0; i < x->ndim; i++)

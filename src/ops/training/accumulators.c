@@ -50,10 +50,7 @@ static const ot_port in_place_accumulator_in[] = {
 };
 static const ot_port in_place_accumulator_out[] = {{"new_sum", "T", OT_PORT_F32}, {0}};
 static const ot_kernel in_place_accumulator_kernels[] = {
-    OT__REF_KERNEL("T: f32", NULL, in_place_accumulator_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, in_place_accumulator_run_f64),
-    {0},
-};
+    OT__REF_KERNELS(NULL, in_place_accumulator_run), {0}};
 const ot_op_def ot__op_in_place_accumulator[] = {
     {.domain = OT__MS,
      .name = "InPlaceAccumulator",

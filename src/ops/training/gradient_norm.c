@@ -21,11 +21,7 @@ static void reduce_all_l2_infer(ot_infer *c)
 
 static const ot_port reduce_all_l2_in[] = {{"X", "T", OT_PORT_VARIADIC | OT_PORT_F32}, {0}};
 static const ot_port reduce_all_l2_out[] = {{"Y", "T", OT_PORT_F32}, {0}};
-static const ot_kernel reduce_all_l2_kernels[] = {
-    OT__REF_KERNEL("T: f32", NULL, reduce_all_l2_run_f32),
-    OT__REF_KERNEL("T: f64", NULL, reduce_all_l2_run_f64),
-    {0},
-};
+static const ot_kernel reduce_all_l2_kernels[] = {OT__REF_KERNELS(NULL, reduce_all_l2_run), {0}};
 const ot_op_def ot__op_reduce_all_l2[] = {
     {.domain = OT__MS,
      .name = "ReduceAllL2",
@@ -74,11 +70,8 @@ static const ot_attr_spec clip_norm_attrs[] = {
     {.name = "norm_type", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "fro"},
     {0},
 };
-static const ot_kernel clip_norm_kernels[] = {
-    OT__REF_KERNEL("T: f32", clip_norm_prepare, clip_norm_run_f32),
-    OT__REF_KERNEL("T: f64", clip_norm_prepare, clip_norm_run_f64),
-    {0},
-};
+static const ot_kernel clip_norm_kernels[] = {OT__REF_KERNELS(clip_norm_prepare, clip_norm_run),
+                                              {0}};
 const ot_op_def ot__op_inplace_clip_grad_norm[] = {
     {.domain = OT__MS,
      .name = "InplaceClipGradNorm",
