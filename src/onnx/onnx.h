@@ -35,8 +35,6 @@ typedef struct ot__text_options {
                       // reads back the same
 } ot__text_options;
 ot_status ot__text_write(const ot_model *model, const ot__text_options *options, ot__buf *out);
-ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *options,
-                               ot__buf *out);
 
 // external_open.c: the regular file at a relative path below `folder`; links are followed within
 // the folder only. OT_ERR_FORMAT when the path leaves it.

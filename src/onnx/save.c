@@ -158,22 +158,23 @@ static ot_status write_both(saving *s, const char *location, ot__file_writer *da
     return write_model_file(s, location, file);
 }
 
-static ot_status save_both(saving *s, const char *path)
+static ot_status save_files(saving *s, const char *path)
 {
     ot__file_writer *data = NULL, *file = NULL;
     ot__buf data_path = {0};
     char id[OT_HEX_ID_LENGTH + 1];
-    data_names names = {saved_base_name(path), NULL};
-    ot_status st;
+    data_names names = {saved_base_name(path), ""}; // of a model before
+    ot_status st = ot__file_writer_open(&file, path);
 
-    ot__id_text(data_id(s), id);
-    ot__buf_printf(&data_path, "%s.%s" DATA_SUFFIX, path, id);
-    st = ot__buf_status(&data_path);
-    OT_THEN(st, ot__file_writer_open(&file, path));
-    OT_THEN(st, ot__file_writer_open(&data, data_path.data));
-    if (st == OT_OK) {
-        names.present = saved_base_name(data_path.data);
-        st = write_both(s, names.present, data, file);
+    if (s->n_placements == 0) {
+        OT_THEN(st, write_model_file(s, NULL, file));
+    } else {
+        ot__id_text(data_id(s), id);
+        ot__buf_printf(&data_path, "%s.%s" DATA_SUFFIX, path, id);
+        OT_THEN(st, ot__buf_status(&data_path));
+        OT_THEN(st, ot__file_writer_open(&data, data_path.data));
+        names.present = st == OT_OK ? saved_base_name(data_path.data) : "";
+        OT_THEN(st, write_both(s, names.present, data, file));
     }
     if (st == OT_OK) {
         st = ot__file_pair_commit(path, data, file, &(ot__file_names){is_old_data, &names});
@@ -183,21 +184,6 @@ static ot_status save_both(saving *s, const char *path)
     }
     ot__buf_deinit(&data_path);
     return st;
-}
-
-static ot_status save_model_file(const saving *s, const char *path)
-{
-    const data_names names = {saved_base_name(path), ""}; // of a model before
-    ot__file_writer *file;
-    ot_status st;
-
-    OT_TRY(ot__file_writer_open(&file, path));
-    st = write_model_file(s, NULL, file);
-    if (st != OT_OK) {
-        ot__file_writer_abort(file);
-        return st;
-    }
-    return ot__file_pair_commit(path, NULL, file, &(ot__file_names){is_old_data, &names});
 }
 
 static uint64_t embedded_size(const ot_model *model)
@@ -223,7 +209,7 @@ static ot_status save_protobuf(const ot_model *model, const char *path,
             "a model of %" PRIu64 " bytes with external data cannot go to standard output", size);
     if (s.external_from != SIZE_MAX)
         st = place_graph(&s, model->graph);
-    OT_THEN(st, s.n_placements > 0 ? save_both(&s, path) : save_model_file(&s, path));
+    OT_THEN(st, save_files(&s, path));
     ot__free(s.placements);
     return st;
 }

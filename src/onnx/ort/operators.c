@@ -125,7 +125,7 @@ static size_t ort_operator_type(ot__ort_writer *w, const void *context, size_t i
     ot__fb_field fields[2] = {{.text = type->name}, {.n_bytes = 4}};
     const size_t position = ot__fb_write_table(w->buf, fields, 2);
 
-    ot__ort_write_list_of(w, &fields[1], (size_t)type->n, write_argument, type);
+    ot__ort_put_list(w, &fields[1], type->n, write_argument, type);
     return position;
 }
 
@@ -150,14 +150,15 @@ static size_t write_call(ot__ort_writer *w, const void *context, size_t i)
     char id[128];
     ot__fb_field fields[2] = {{.text = id}, {.n_bytes = 4}};
     type_arguments types[TYPES_MAX];
-    size_t position, n = 0;
+    size_t position;
+    int n = 0;
 
     call_id(call, id, sizeof id);
     position = ot__fb_write_table(w->buf, fields, 2);
     for (const char *at = call->op->arguments; *at; n++)
         at = take_arguments(at, &types[n]);
-    qsort(types, n, sizeof types[0], compare_types);
-    ot__ort_write_list_of(w, &fields[1], n, ort_operator_type, types);
+    qsort(types, (size_t)n, sizeof types[0], compare_types);
+    ot__ort_put_list(w, &fields[1], n, ort_operator_type, types);
     return position;
 }
 
@@ -168,6 +169,6 @@ size_t ot__ort_write_resolver(ot__ort_writer *w)
 
     if (w->n_calls > 0)
         qsort(w->calls, (size_t)w->n_calls, sizeof *w->calls, compare_calls);
-    ot__ort_write_list_of(w, &field, (size_t)w->n_calls, write_call, w->calls);
+    ot__ort_put_list(w, &field, w->n_calls, write_call, w->calls);
     return position;
 }

@@ -144,8 +144,8 @@ typedef size_t (*ot__ort_element)(ot__ort_writer *w, const void *context, size_t
 size_t ot__ort_write_list(ot__ort_writer *w, size_t n, ot__ort_element element,
                           const void *context);
 // The same, to which `field` leads.
-void ot__ort_write_list_of(ot__ort_writer *w, const ot__fb_field *field, size_t n,
-                           ot__ort_element element, const void *context);
+void ot__ort_put_list(ot__ort_writer *w, const ot__fb_field *field, int n, ot__ort_element element,
+                      const void *context);
 
 // write_graph.c
 size_t ot__ort_write_graph(ot__ort_writer *w, ot_graph *graph);

@@ -14,10 +14,10 @@ size_t ot__ort_write_list(ot__ort_writer *w, size_t n, ot__ort_element element, 
     return list;
 }
 
-void ot__ort_write_list_of(ot__ort_writer *w, const ot__fb_field *field, size_t n,
-                           ot__ort_element element, const void *context)
+void ot__ort_put_list(ot__ort_writer *w, const ot__fb_field *field, int n, ot__ort_element element,
+                      const void *context)
 {
-    ot__fb_patch(w->buf, field->position, ot__ort_write_list(w, n, element, context));
+    ot__fb_patch(w->buf, field->position, ot__ort_write_list(w, (size_t)n, element, context));
 }
 
 static size_t write_opset(ot__ort_writer *w, const void *context, size_t i)
@@ -57,12 +57,11 @@ static size_t ort_write_model(ot__ort_writer *w)
     };
     const size_t position = ot__fb_begin_table(w->buf, fields, ORT_MODEL_SLOTS);
 
-    ot__ort_write_list_of(w, &fields[ORT_MODEL_OPSETS], (size_t)m->n_opsets, write_opset,
-                          m->opsets);
+    ot__ort_put_list(w, &fields[ORT_MODEL_OPSETS], m->n_opsets, write_opset, m->opsets);
     ot__fb_write_strings(w->buf, fields, ORT_MODEL_SLOTS);
     if (m->n_metadata > 0)
-        ot__ort_write_list_of(w, &fields[ORT_MODEL_METADATA], (size_t)m->n_metadata,
-                              ort_write_metadata, m->metadata);
+        ot__ort_put_list(w, &fields[ORT_MODEL_METADATA], m->n_metadata, ort_write_metadata,
+                         m->metadata);
     ot__fb_patch(w->buf, fields[ORT_MODEL_GRAPH].position, ot__ort_write_graph(w, m->graph));
     return position;
 }

@@ -75,8 +75,8 @@ static ot_status collect_node(ot__ort_writer *w, const ot_node *node, value_set 
 // ---- a graph on the way out ----
 
 typedef struct edge {
-    uint32_t from, to;
-    uint32_t output, input; // of those nodes
+    uint32_t node, other;
+    uint32_t output, input; // of the one that makes the value, and of the one that reads it
 } edge;
 
 typedef struct writing {
@@ -86,7 +86,7 @@ typedef struct writing {
     value_set *implicit; // per node
     value_set values;
     bool has_omitted;
-    edge *edges;
+    edge *edges; // of nodes that read
     int n_edges, edges_capacity;
 } writing;
 
@@ -98,7 +98,7 @@ static ot_status ort_add_edge(writing *g, const ot_value *value, int to, int inp
         return OT_OK;
     OT_TRY(ot__made(ot__arena_grow(g->w->model->arena, &g->edges, &g->edges_capacity, g->n_edges,
                                    sizeof *g->edges)));
-    g->edges[g->n_edges++] = (edge){(uint32_t)ot__node_number(&g->numbers, from), (uint32_t)to,
+    g->edges[g->n_edges++] = (edge){(uint32_t)to, (uint32_t)ot__node_number(&g->numbers, from),
                                     (uint32_t)value->i_producer_output, (uint32_t)input};
     return OT_OK;
 }
@@ -148,43 +148,30 @@ static void writing_deinit(writing *g)
 
 // ---- edges ----
 
-static int compare_numbers(const uint32_t *a, const uint32_t *b, int n)
+static int compare_edges(const void *a, const void *b)
 {
-    for (int i = 0; i < n; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
+    const edge *const e = a, *const f = b;
+    const uint32_t x[] = {e->node, e->other, e->output, e->input};
+    const uint32_t y[] = {f->node, f->other, f->output, f->input};
+
+    for (size_t i = 0; i < OT_COUNT(x); i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
     return 0;
 }
 
-static int by_producer(const void *a, const void *b)
-{
-    const edge *x = a, *y = b;
-
-    return compare_numbers((uint32_t[]){x->from, x->to, x->output, x->input},
-                           (uint32_t[]){y->from, y->to, y->output, y->input}, 4);
-}
-
-static int by_consumer(const void *a, const void *b)
-{
-    const edge *x = a, *y = b;
-
-    return compare_numbers((uint32_t[]){x->to, x->from, x->output, x->input},
-                           (uint32_t[]){y->to, y->from, y->output, y->input}, 4);
-}
-
 // The edges of node n, from *at on: the other node, its end and this one's.
-static size_t write_edge_list(const writing *g, const edge *edges, bool is_input, uint32_t n,
-                              int *at)
+static size_t write_edge_list(const writing *g, const edge *edges, uint32_t n, int *at)
 {
     ot__buf *buf = g->w->buf;
     int end = *at;
     size_t list;
 
-    while (end < g->n_edges && (is_input ? edges[end].to : edges[end].from) == n)
+    while (end < g->n_edges && edges[end].node == n)
         end++;
     list = ot__fb_write_count(buf, (size_t)(end - *at));
     for (; *at < end; ++*at) {
-        ot__fb_write_word(buf, is_input ? edges[*at].from : edges[*at].to);
+        ot__fb_write_word(buf, edges[*at].other);
         ot__fb_write_word(buf, edges[*at].output);
         ot__fb_write_word(buf, edges[*at].input);
     }
@@ -205,8 +192,8 @@ static size_t write_edges_of_node(ot__ort_writer *w, const void *context, size_t
     ot__fb_field fields[3] = {{.n_bytes = n ? 4 : 0, .value = n}, {.n_bytes = 4}, {.n_bytes = 4}};
     const size_t position = ot__fb_write_table(w->buf, fields, 3);
 
-    ot__fb_patch(w->buf, fields[1].position, write_edge_list(e->g, e->in, true, n, e->at_in));
-    ot__fb_patch(w->buf, fields[2].position, write_edge_list(e->g, e->out, false, n, e->at_out));
+    ot__fb_patch(w->buf, fields[1].position, write_edge_list(e->g, e->in, n, e->at_in));
+    ot__fb_patch(w->buf, fields[2].position, write_edge_list(e->g, e->out, n, e->at_out));
     return position;
 }
 
@@ -224,8 +211,12 @@ static size_t write_edges(writing *g)
         g->w->status = OT_ERR_NO_MEMORY;
         return 0;
     }
-    qsort(g->edges, (size_t)g->n_edges, sizeof *g->edges, by_consumer);
-    qsort(out, (size_t)g->n_edges, sizeof *out, by_producer);
+    for (int i = 0; i < g->n_edges; i++) {
+        out[i].node = g->edges[i].other;
+        out[i].other = g->edges[i].node;
+    }
+    qsort(g->edges, (size_t)g->n_edges, sizeof *g->edges, compare_edges);
+    qsort(out, (size_t)g->n_edges, sizeof *out, compare_edges);
     return ot__ort_write_list(g->w, (size_t)g->graph->n_nodes, write_edges_of_node,
                               &(edge_lists){g, g->edges, out, &at_in, &at_out});
 }
@@ -298,15 +289,11 @@ static size_t write_node(ot__ort_writer *w, const void *context, size_t i)
         return 0;
     f[ORT_NODE_SINCE_VERSION].value = (uint64_t)call.since;
     position = ot__fb_write_table(w->buf, f, ORT_NODE_SLOTS);
-    ot__ort_write_list_of(w, &f[ORT_NODE_INPUTS], (size_t)node->n_inputs, ort_write_name,
-                          node->inputs);
-    ot__ort_write_list_of(w, &f[ORT_NODE_OUTPUTS], (size_t)node->n_outputs, ort_write_name,
-                          node->outputs);
+    ot__ort_put_list(w, &f[ORT_NODE_INPUTS], node->n_inputs, ort_write_name, node->inputs);
+    ot__ort_put_list(w, &f[ORT_NODE_OUTPUTS], node->n_outputs, ort_write_name, node->outputs);
     ot__fb_patch(w->buf, f[ORT_NODE_INPUT_COUNTS].position, write_input_counts(w, node, &call));
-    ot__ort_write_list_of(w, &f[ORT_NODE_IMPLICIT_INPUTS], (size_t)implicit->n, ort_write_name,
-                          implicit->items);
-    ot__ort_write_list_of(w, &f[ORT_NODE_ATTRIBUTES], (size_t)node->n_attrs, write_attr,
-                          node->attrs);
+    ot__ort_put_list(w, &f[ORT_NODE_IMPLICIT_INPUTS], implicit->n, ort_write_name, implicit->items);
+    ot__ort_put_list(w, &f[ORT_NODE_ATTRIBUTES], node->n_attrs, write_attr, node->attrs);
     return position;
 }
 
@@ -343,21 +330,19 @@ static size_t write_graph(writing *g)
         [ORT_GRAPH_SPARSE_INITIALIZERS] = {.n_bytes = 4},
     };
     const size_t position = ot__fb_write_table(w->buf, f, ORT_GRAPH_SLOTS);
-    const size_t n_values = (size_t)g->values.n + g->has_omitted;
+    const int n_values = g->values.n + g->has_omitted;
 
-    ot__ort_write_list_of(w, &f[ORT_GRAPH_INITIALIZERS], (size_t)graph->n_initializers,
-                          write_initializer, graph->initializers);
-    ot__ort_write_list_of(w, &f[ORT_GRAPH_VALUES], n_values, ort_write_attr_value, &g->values);
-    ot__ort_write_list_of(w, &f[ORT_GRAPH_INPUTS], (size_t)graph->n_inputs, ort_write_name,
-                          graph->inputs);
-    ot__ort_write_list_of(w, &f[ORT_GRAPH_OUTPUTS], (size_t)graph->n_outputs, ort_write_name,
-                          graph->outputs);
+    ot__ort_put_list(w, &f[ORT_GRAPH_INITIALIZERS], graph->n_initializers, write_initializer,
+                     graph->initializers);
+    ot__ort_put_list(w, &f[ORT_GRAPH_VALUES], n_values, ort_write_attr_value, &g->values);
+    ot__ort_put_list(w, &f[ORT_GRAPH_INPUTS], graph->n_inputs, ort_write_name, graph->inputs);
+    ot__ort_put_list(w, &f[ORT_GRAPH_OUTPUTS], graph->n_outputs, ort_write_name, graph->outputs);
     ot__fb_patch(w->buf, f[ORT_GRAPH_SPARSE_INITIALIZERS].position,
                  ot__fb_write_offsets(w->buf, 0));
     if (w->status == OT_OK)
         ot__fb_patch(w->buf, f[ORT_GRAPH_EDGES].position, write_edges(g));
     if (w->status == OT_OK)
-        ot__ort_write_list_of(w, &f[ORT_GRAPH_NODES], (size_t)graph->n_nodes, write_node, g);
+        ot__ort_put_list(w, &f[ORT_GRAPH_NODES], graph->n_nodes, write_node, g);
     return position;
 }
 

@@ -38,7 +38,7 @@ static size_t ort_write_shape(ot__ort_writer *w, const Onnx__TensorShapeProto *s
     ot__fb_field field = {.n_bytes = 4};
     const size_t position = ot__fb_write_table(w->buf, &field, 1);
 
-    ot__ort_write_list_of(w, &field, shape->n_dim, ort_write_extent, shape);
+    ot__ort_put_list(w, &field, (int)shape->n_dim, ort_write_extent, shape);
     return position;
 }
 
@@ -187,8 +187,8 @@ size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const ch
     ot__fb_patch(w->buf, fields[ORT_TENSOR_DIMS].position,
                  ot__fb_write_i64s(w->buf, tensor->shape.dim, tensor->shape.ndim));
     if (is_text)
-        ot__ort_write_list_of(w, &fields[ORT_TENSOR_STRINGS], tensor->n_bytes / sizeof(ot__string),
-                              write_string, tensor->data);
+        ot__ort_put_list(w, &fields[ORT_TENSOR_STRINGS],
+                         (int)(tensor->n_bytes / sizeof(ot__string)), write_string, tensor->data);
     else
         ot__fb_patch(w->buf, fields[ORT_TENSOR_RAW].position,
                      ot__fb_write_bytes(w->buf, tensor->data, tensor->n_bytes));

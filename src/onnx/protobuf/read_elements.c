@@ -14,25 +14,15 @@ typedef struct storage {
 
 static storage storage_of(ot_dtype dtype)
 {
-    switch (dtype) {
-    case OT_F32:
-        return (storage){4, "float_data", 4, 1};
-    case OT_C64:
-        return (storage){4, "float_data", 4, 2};
-    case OT_F64:
-        return (storage){10, "double_data", 8, 1};
-    case OT_C128:
-        return (storage){10, "double_data", 8, 2};
-    case OT_I64:
-        return (storage){7, "int64_data", 0, 1};
-    case OT_U32:
-    case OT_U64:
-        return (storage){11, "uint64_data", 0, 1};
-    case OT_STRING:
-        return (storage){6, "string_data", 0, 1};
-    default:
-        return (storage){5, "int32_data", 0, 1};
-    }
+    static const storage others[] = {
+        [OT_F32] = {4, "float_data", 4, 1},   [OT_C64] = {4, "float_data", 4, 2},
+        [OT_F64] = {10, "double_data", 8, 1}, [OT_C128] = {10, "double_data", 8, 2},
+        [OT_U32] = {11, "uint64_data", 0, 1}, [OT_U64] = {11, "uint64_data", 0, 1},
+        [OT_I64] = {7, "int64_data", 0, 1},   [OT_STRING] = {6, "string_data", 0, 1},
+    };
+    const bool is_other = (size_t)dtype < OT_COUNT(others) && others[dtype].name;
+
+    return is_other ? others[dtype] : (storage){5, "int32_data", 0, 1};
 }
 
 bool ot__is_float_storage(ot_dtype dtype)

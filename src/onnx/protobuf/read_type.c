@@ -75,30 +75,22 @@ static ot_status read_type(ot__reader *reader, const Onnx__TypeProto *type, ot__
     const Onnx__TypeProto *element;
 
     value->type_bytes = (ot__bytes){0};
-    switch (type->value_case) {
-    case ONNX__TYPE_PROTO__VALUE__NOT_SET:
+    if (type->value_case == ONNX__TYPE_PROTO__VALUE__NOT_SET)
         return OT_OK;
-    case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+    value->kind = OT_VALUE_OTHER;
+    if (type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
         tensor = type->tensor_type;
         value->kind = OT_VALUE_TENSOR;
-        if (has_more(&type->base, type->denotation) || has_more(&tensor->base, NULL) ||
-            shape_has_more(tensor->shape))
-            value->type_bytes = bytes;
-        break;
-    case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+    } else if (type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) {
         element = type->sequence_type->elem_type;
-        value->type_bytes = bytes;
-        value->kind = OT_VALUE_OTHER;
         if (element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
             tensor = element->tensor_type;
             value->kind = OT_VALUE_SEQUENCE;
         }
-        break;
-    default:
-        value->kind = OT_VALUE_OTHER;
-        value->type_bytes = bytes;
-        break;
     }
+    if (value->kind != OT_VALUE_TENSOR || has_more(&type->base, type->denotation) ||
+        has_more(&tensor->base, NULL) || shape_has_more(tensor->shape))
+        value->type_bytes = bytes;
     return tensor ? read_tensor_type(reader, tensor, value) : OT_OK;
 }
 

@@ -52,39 +52,27 @@ static void print_value_name(ot__printer *printer, const char *name)
 
 // ---- values ----
 
-static void print_shape(ot__printer *printer, const ot_value *value)
+// The type, by way of protobuf's form.
+static void print_value_type(ot__printer *printer, const ot_value *value)
 {
-    if (!value->has_shape)
-        ot__buf_text(printer->out, "[]");
-    for (int i = 0; value->has_shape && i < value->shape.ndim; i++) {
-        const char *name = ot__dim_name(printer->model, value->shape.dim[i]);
+    ot_value type = *value;
+    ot__buf proto = {0};
+    ot__wire wire = ot__wire_to(&proto);
 
-        ot__buf_text(printer->out, i ? "," : "[");
-        if (name)
-            ot__print_id(printer->out, name);
-        else if (ot__dim_is_number(value->shape.dim[i]))
-            ot__buf_printf(printer->out, "%" PRId64, value->shape.dim[i]);
-        else
-            ot__buf_text(printer->out, "?");
-    }
-    if (value->has_shape && value->shape.ndim > 0)
-        ot__buf_text(printer->out, "]");
+    if (type.kind == OT_VALUE_TENSOR) // what else a file says of it has no textual form
+        type.type_bytes = (ot__bytes){0};
+    ot__write_type(&wire, &(ot__typed_value){printer->model, &type});
+    ot__print_type(printer->out, (ot__bytes){(const uint8_t *)proto.data, proto.length});
+    ot__buf_text(printer->out, " ");
+    printer->out->failed = printer->out->failed || proto.failed;
+    ot__buf_deinit(&proto);
 }
 
 static void print_text_value(ot__printer *printer, const ot_value *value)
 {
-    if (value->kind == OT_VALUE_TENSOR && value->dtype != OT_DTYPE_UNDEFINED) {
-        ot__buf_text(printer->out, ot__dtype_onnx_name(value->dtype));
-        print_shape(printer, value);
-        ot__buf_text(printer->out, " ");
-    } else if (value->kind == OT_VALUE_SEQUENCE && value->type_bytes.size == 0) {
-        ot__buf_printf(printer->out, "seq(%s", ot__dtype_onnx_name(value->dtype));
-        print_shape(printer, value);
-        ot__buf_text(printer->out, ") ");
-    } else if (value->kind == OT_VALUE_SEQUENCE || value->kind == OT_VALUE_OTHER) {
-        ot__print_type(printer->out, value->type_bytes);
-        ot__buf_text(printer->out, " ");
-    }
+    if (value->kind != OT_VALUE_UNTYPED &&
+        (value->kind != OT_VALUE_TENSOR || value->dtype != OT_DTYPE_UNDEFINED))
+        print_value_type(printer, value);
     print_value_name(printer, value->name);
 }
 
@@ -300,36 +288,17 @@ static void print_header(ot__buf *out, const ot_model *model)
     ot__buf_text(out, model->n_metadata ? "]\n>\n" : "\n>\n");
 }
 
-static ot__printer printer_to(ot__buf *out, const ot_model *model, const ot__text_options *options)
-{
-    return (ot__printer){.out = out,
-                         .model = model,
-                         .max_elements = options ? options->max_elements : 0,
-                         .indent = 3};
-}
-
-static ot_status finish_text(const ot__printer *printer)
-{
-    return printer->status != OT_OK ? printer->status : ot__buf_status(printer->out);
-}
-
-ot_status ot__text_write_graph(const ot_graph *graph, const ot__text_options *options, ot__buf *out)
-{
-    ot__printer printer = printer_to(out, graph->model, options);
-
-    ot__print_graph(&printer, graph);
-    ot__buf_text(out, "\n");
-    return finish_text(&printer);
-}
-
 ot_status ot__text_write(const ot_model *model, const ot__text_options *options, ot__buf *out)
 {
-    ot__printer printer = printer_to(out, model, options);
+    ot__printer printer = {.out = out,
+                           .model = model,
+                           .max_elements = options ? options->max_elements : 0,
+                           .indent = 3};
 
     print_header(out, model);
     ot__print_graph(&printer, model->graph);
     ot__buf_text(out, "\n");
     for (int i = 0; i < model->n_functions; i++)
         print_function(&printer, model->functions[i]);
-    return finish_text(&printer);
+    return printer.status != OT_OK ? printer.status : ot__buf_status(out);
 }

@@ -46,8 +46,8 @@ static void subgraphs_are_indented(void **state)
     ot__buf buf = {0};
 
     (void)state;
-    assert_int_equal(ot__text_write_graph(model->graph, NULL, &buf), OT_OK);
-    assert_string_equal(buf.data, graph);
+    assert_int_equal(ot__text_write(model, NULL, &buf), OT_OK);
+    assert_true(ot__ends_with(buf.data, graph));
     ot__buf_deinit(&buf);
     ot_model_destroy(model);
 }
