@@ -19,32 +19,25 @@
 enum { MARK_LENGTH = sizeof(DATA_ID_MARK) - 1, ID_LENGTH = OT_HEX_ID_LENGTH };
 
 typedef struct data_paths {
-    char *present, *old;
+    const char *present, *old;
+    ot__buf texts[2];
 } data_paths;
-
-static char *with_suffix(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), m = strlen(suffix) + 1;
-    char *text = ot__alloc(n + m);
-
-    if (text) {
-        memcpy(text, path, n);
-        memcpy(text + n, suffix, m);
-    }
-    return text;
-}
 
 static ot_status paths_init(data_paths *paths, const char *path)
 {
-    paths->present = with_suffix(path, ".data");
-    paths->old = with_suffix(path, ".data.old");
-    return ot__made(paths->present && paths->old);
+    *paths = (data_paths){0};
+    ot__buf_printf(&paths->texts[0], "%s.data", path);
+    ot__buf_printf(&paths->texts[1], "%s.data.old", path);
+    paths->present = paths->texts[0].data;
+    paths->old = paths->texts[1].data;
+    OT_TRY(ot__buf_status(&paths->texts[0]));
+    return ot__buf_status(&paths->texts[1]);
 }
 
 static void paths_deinit(data_paths *paths)
 {
-    ot__free(paths->present);
-    ot__free(paths->old);
+    ot__buf_deinit(&paths->texts[0]);
+    ot__buf_deinit(&paths->texts[1]);
 }
 
 // ---- whose data ----

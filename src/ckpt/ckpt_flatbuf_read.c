@@ -347,13 +347,8 @@ static ot_status read_root(reader *r, const char *path, unsigned flags)
 static ot_status finish_states(reader *r, ot_status st, ot_checkpoint **out)
 {
     *out = NULL;
-    if (st == OT_OK) {
-        *out = r->checkpoint;
-        r->checkpoint = NULL;
-    }
-    ot_checkpoint_destroy(r->checkpoint);
     ot__file_map_close(&r->data);
-    return st;
+    return OT_HAND_OUT(st, out, r->checkpoint, ot_checkpoint_destroy);
 }
 
 ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned flags,

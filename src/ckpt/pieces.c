@@ -10,21 +10,6 @@ static const size_t large_from = 4096; // bytes; copying less is cheaper than a 
 // file, so that whoever aligns one aligns the other.
 enum { UNIT = 16 };
 
-static bool grow_pieces(ot__pieces *pieces)
-{
-    const int capacity = OT_MAX(2 * pieces->capacity, 16);
-    ot__piece *grown;
-
-    if (pieces->n_large < pieces->capacity)
-        return true;
-    grown = ot__realloc(pieces->large, (size_t)capacity * sizeof *grown);
-    if (!grown)
-        return false;
-    pieces->large = grown;
-    pieces->capacity = capacity;
-    return true;
-}
-
 void ot__pieces_append(ot__pieces *pieces, const void *bytes, size_t n_bytes)
 {
     const size_t n_referred = n_bytes < large_from ? 0 : n_bytes / UNIT * UNIT;
@@ -32,7 +17,7 @@ void ot__pieces_append(ot__pieces *pieces, const void *bytes, size_t n_bytes)
     if (pieces->own.failed)
         return;
     if (n_referred > 0) {
-        if (!grow_pieces(pieces)) {
+        if (!ot__grow(&pieces->large, &pieces->capacity, pieces->n_large, sizeof *pieces->large)) {
             pieces->own.failed = true;
             return;
         }

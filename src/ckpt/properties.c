@@ -110,22 +110,24 @@ static ot_status find_property(const ot_checkpoint *checkpoint, const char *name
     return *out ? OT_OK : no_property(checkpoint, name);
 }
 
-static ot_status get_property(const ot_checkpoint *checkpoint, const char *name,
-                              ot_property_kind kind, ot__property *out)
+enum { ANY_KIND = OT_PROPERTY_STRING + 1 };
+
+static ot_status get_property(const ot_checkpoint *checkpoint, const char *name, int kind,
+                              ot__property *out)
 {
     static const char *const kind_names[] = {"an int", "a float", "a string"};
     ot__property *property;
 
     OT_TRY(find_property(checkpoint, name, &property, NULL));
-    if (property->kind != kind)
+    if (kind != ANY_KIND && (int)property->kind != kind)
         return ot__error(OT_ERR_INVALID, "property '%s' is %s, not %s", name,
                          kind_names[property->kind], kind_names[kind]);
     *out = *property;
     return OT_OK;
 }
 
-static ot_status property_get(const ot_checkpoint *checkpoint, const char *name,
-                              ot_property_kind kind, ot__property *out)
+static ot_status property_get(const ot_checkpoint *checkpoint, const char *name, int kind,
+                              ot__property *out)
 {
     OT_TRY(ot__ckpt_enter(checkpoint));
     return ot__ckpt_leave(checkpoint, get_property(checkpoint, name, kind, out));
@@ -179,24 +181,17 @@ const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint, int ind
     return checkpoint->properties[index].name;
 }
 
-static ot_status property_kind(const ot_checkpoint *checkpoint, const char *name,
-                               ot_property_kind *out)
-{
-    ot__property *property;
-
-    OT_TRY(find_property(checkpoint, name, &property, NULL));
-    *out = property->kind;
-    return OT_OK;
-}
-
 ot_status ot_checkpoint_property_kind_of(const ot_checkpoint *checkpoint, const char *name,
                                          ot_property_kind *out)
 {
+    ot__property property;
+
     OT_TRY(OT_GIVEN(out));
     *out = OT_PROPERTY_INT;
     OT_TRY(OT_GIVEN(name));
-    OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, property_kind(checkpoint, name, out));
+    OT_TRY(property_get(checkpoint, name, ANY_KIND, &property));
+    *out = property.kind;
+    return OT_OK;
 }
 
 static ot_status property_remove(ot_checkpoint *checkpoint, const char *name)

@@ -93,22 +93,11 @@ void ot__ckpt_release(ot_checkpoint *checkpoint)
 
 ot_status ot__ckpt_grow(void *array_pointer, int *capacity, int count, int max, size_t item_size)
 {
-    void *old, *grown;
-    int wanted;
-
-    if (count < *capacity)
-        return OT_OK;
     if (count >= max)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "a checkpoint holds at most %d parameters and %d properties",
                          OT_MAX_PARAMETERS, OT_MAX_PROPERTIES);
-    wanted = *capacity ? *capacity * 2 : 8;
-    memcpy(&old, array_pointer, sizeof(old));
-    grown = ot__realloc(old, (size_t)wanted * item_size);
-    OT_TRY(ot__made(grown));
-    memcpy(array_pointer, &grown, sizeof(grown));
-    *capacity = wanted;
-    return OT_OK;
+    return ot__made(ot__grow(array_pointer, capacity, count, item_size));
 }
 
 // ---- parameters ----
@@ -148,24 +137,23 @@ ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *v
     bool found;
     int position = parameter_position(checkpoint, name, &found);
     ot__parameter *parameter = NULL;
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot_status st = OT_OK;
 
     if (out)
         *out = NULL;
-    if (found) {
+    if (found)
         st = ot__error(OT_ERR_INVALID, "parameter '%s' is there already", name);
-        goto fail;
+    OT_THEN(st,
+            ot__ckpt_grow(&checkpoint->parameters, &checkpoint->parameters_capacity,
+                          checkpoint->n_parameters, OT_MAX_PARAMETERS, sizeof(ot__parameter *)));
+    if (st == OT_OK) {
+        parameter = ot__alloc_zero(1, sizeof(*parameter));
+        st = ot__made(parameter && (parameter->name = ot__strdup(name)));
     }
-    st = ot__ckpt_grow(&checkpoint->parameters, &checkpoint->parameters_capacity,
-                       checkpoint->n_parameters, OT_MAX_PARAMETERS, sizeof(ot__parameter *));
-    if (st != OT_OK)
-        goto fail;
-    parameter = ot__alloc_zero(1, sizeof(*parameter));
-    if (parameter)
-        parameter->name = ot__strdup(name);
-    if (!parameter || !parameter->name) {
-        st = OT_ERR_NO_MEMORY;
-        goto fail;
+    if (st != OT_OK) {
+        parameter_destroy(parameter);
+        ot_tensor_destroy(value);
+        return st;
     }
     parameter->value = value;
     parameter->trainable = trainable;
@@ -176,10 +164,6 @@ ot_status ot__ckpt_add(ot_checkpoint *checkpoint, const char *name, ot_tensor *v
     if (out)
         *out = parameter;
     return OT_OK;
-fail:
-    parameter_destroy(parameter);
-    ot_tensor_destroy(value);
-    return st;
 }
 
 int ot_checkpoint_is_nominal(const ot_checkpoint *checkpoint)
@@ -217,8 +201,8 @@ ot_status ot__ckpt_no_parameter(const ot_checkpoint *checkpoint, const char *nam
                      ot__names_hint(&names));
 }
 
-static ot_status find_complete(const ot_checkpoint *checkpoint, const char *name,
-                               ot__parameter **out)
+static ot_status find_state(const ot_checkpoint *checkpoint, const char *name, bool is_gradient,
+                            ot__parameter **out)
 {
     *out = ot__ckpt_find(checkpoint, name);
     if (!*out)
@@ -226,14 +210,7 @@ static ot_status find_complete(const ot_checkpoint *checkpoint, const char *name
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "parameter '%s' has no value: the checkpoint is nominal",
                          name);
-    return OT_OK;
-}
-
-static ot_status find_trainable(const ot_checkpoint *checkpoint, const char *name,
-                                ot__parameter **out)
-{
-    OT_TRY(find_complete(checkpoint, name, out));
-    if (!(*out)->trainable)
+    if (is_gradient && !(*out)->trainable)
         return ot__error(OT_ERR_STATE, "parameter '%s' is frozen and has no gradient", name);
     return OT_OK;
 }
@@ -264,13 +241,18 @@ ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const ch
     return OT_OK;
 }
 
-static ot_status get_value(const ot_checkpoint *checkpoint, const char *name, ot_tensor **out)
+// A parameter, or its gradient.
+static ot_status get_state(const ot_checkpoint *checkpoint, const char *name, bool is_gradient,
+                           ot_tensor **out)
 {
     ot__parameter *parameter;
 
-    OT_TRY(find_complete(checkpoint, name, &parameter));
+    OT_TRY(find_state(checkpoint, name, is_gradient, &parameter));
+    if (is_gradient && !parameter->gradient)
+        return ot__error(OT_ERR_STATE, "parameter '%s' has no gradient before a session exists",
+                         name);
     ot__ckpt_unpack(checkpoint, parameter);
-    return ot_tensor_clone(parameter->value, out);
+    return ot_tensor_clone(is_gradient ? parameter->gradient : parameter->value, out);
 }
 
 ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const char *name,
@@ -279,32 +261,38 @@ ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, const cha
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, get_value(checkpoint, name, out));
+    return ot__ckpt_leave(checkpoint, get_state(checkpoint, name, false, out));
 }
 
-// `what` is "parameter", or "the gradient of parameter".
-static ot_status check_fits(const char *what, const ot__parameter *parameter,
+static ot_status check_fits(const ot__parameter *parameter, bool is_gradient,
                             const ot_tensor *given)
 {
     const ot_tensor *value = parameter->value;
 
     if (given->dtype == value->dtype && ot__shape_equal(&given->shape, &value->shape))
         return OT_OK;
-    return ot__error(OT_ERR_INVALID, "%s '%s' is %s%s, got %s%s", what, parameter->name,
+    return ot__error(OT_ERR_INVALID, "%sparameter '%s' is %s%s, got %s%s",
+                     is_gradient ? "the gradient of " : "", parameter->name,
                      ot_dtype_name(value->dtype), OT_SHAPE_TEXT(&value->shape),
                      ot_dtype_name(given->dtype), OT_SHAPE_TEXT(&given->shape));
 }
 
-static ot_status set_state_value(const ot_checkpoint *checkpoint, const char *name,
-                                 const ot_tensor *value)
+static ot_status set_state(const ot_checkpoint *checkpoint, const char *name, bool is_gradient,
+                           const ot_tensor *given)
 {
     ot__parameter *parameter;
+    ot_tensor **to;
 
-    OT_TRY(find_complete(checkpoint, name, &parameter));
-    OT_TRY(check_fits("parameter", parameter, value));
+    OT_TRY(find_state(checkpoint, name, is_gradient, &parameter));
+    OT_TRY(check_fits(parameter, is_gradient, given));
     ot__ckpt_unpack(checkpoint, parameter);
-    if (value->n_bytes)
-        memcpy(parameter->value->data, value->data, value->n_bytes);
+    to = is_gradient ? &parameter->gradient : &parameter->value;
+    if (!*to)
+        OT_TRY(ot_tensor_create(given->dtype, &given->shape, to));
+    if (is_gradient)
+        parameter->gradient_is_given = checkpoint->session == NULL;
+    if (given->n_bytes)
+        memcpy((*to)->data, given->data, given->n_bytes);
     return OT_OK;
 }
 
@@ -314,19 +302,7 @@ ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *nam
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(value));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, set_state_value(checkpoint, name, value));
-}
-
-static ot_status get_gradient(const ot_checkpoint *checkpoint, const char *name, ot_tensor **out)
-{
-    ot__parameter *parameter;
-
-    OT_TRY(find_trainable(checkpoint, name, &parameter));
-    if (!parameter->gradient)
-        return ot__error(OT_ERR_STATE, "parameter '%s' has no gradient before a session exists",
-                         name);
-    ot__ckpt_unpack(checkpoint, parameter);
-    return ot_tensor_clone(parameter->gradient, out);
+    return ot__ckpt_leave(checkpoint, set_state(checkpoint, name, false, value));
 }
 
 ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
@@ -335,23 +311,7 @@ ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(name));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, get_gradient(checkpoint, name, out));
-}
-
-static ot_status set_gradient(const ot_checkpoint *checkpoint, const char *name,
-                              const ot_tensor *gradient)
-{
-    ot__parameter *parameter;
-
-    OT_TRY(find_trainable(checkpoint, name, &parameter));
-    OT_TRY(check_fits("the gradient of parameter", parameter, gradient));
-    ot__ckpt_unpack(checkpoint, parameter);
-    if (!parameter->gradient)
-        OT_TRY(ot_tensor_create(gradient->dtype, &gradient->shape, &parameter->gradient));
-    parameter->gradient_is_given = checkpoint->session == NULL;
-    if (gradient->n_bytes)
-        memcpy(parameter->gradient->data, gradient->data, gradient->n_bytes);
-    return OT_OK;
+    return ot__ckpt_leave(checkpoint, get_state(checkpoint, name, true, out));
 }
 
 ot_status ot_checkpoint_set_gradient(ot_checkpoint *checkpoint, const char *name,
@@ -360,7 +320,7 @@ ot_status ot_checkpoint_set_gradient(ot_checkpoint *checkpoint, const char *name
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(gradient));
     OT_TRY(ot__ckpt_enter(checkpoint));
-    return ot__ckpt_leave(checkpoint, set_gradient(checkpoint, name, gradient));
+    return ot__ckpt_leave(checkpoint, set_state(checkpoint, name, true, gradient));
 }
 
 static ot_status add_state(ot_checkpoint *checkpoint, const char *name, const ot_tensor *value,

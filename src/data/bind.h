@@ -32,7 +32,8 @@ ot_status ot__bound_init(ot__bound *bound, const ot_binding *binding,
                          const ot_batches_options *options);
 void ot__bound_deinit(ot__bound *bound);
 // OT_ERR_INVALID: what is wrong with an element of a row, with file, row and column.
-ot_status ot__bound_bad_value(ot__bound *bound, int64_t row, int64_t i, const char *what);
+ot_status ot__bound_bad_value(ot__bound *bound, int64_t row, int64_t i, const char *format, ...)
+    OT_PRINTF(4, 5);
 // Row `row` of the data, which has `rows`, into row `at` of the batch tensor. n_classes 0: labels
 // are not bounded.
 ot_status ot__bound_read(ot__bound *bound, int64_t row, int64_t at, int64_t rows,

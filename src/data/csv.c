@@ -185,8 +185,8 @@ enum { INDEX_CHUNK = 1 << 20 }; // offsets kept in memory; more go to a temporar
 
 typedef struct row_index {
     uint64_t *chunk;
-    size_t count, capacity; // of the chunk
-    ot__spill spill;        // fd below 0: not needed yet
+    int count, capacity; // of the chunk
+    ot__spill spill;     // fd below 0: not needed yet
 } row_index;
 
 static ot_status index_flush(row_index *index, const ot__source *source,
@@ -194,7 +194,8 @@ static ot_status index_flush(row_index *index, const ot__source *source,
 {
     if (index->spill.fd < 0)
         OT_TRY(ot__spill_open(&index->spill, source, options));
-    OT_TRY(ot__spill_write(&index->spill, index->chunk, index->count * sizeof(*index->chunk)));
+    OT_TRY(
+        ot__spill_write(&index->spill, index->chunk, (size_t)index->count * sizeof(*index->chunk)));
     index->count = 0;
     return OT_OK;
 }
@@ -204,13 +205,8 @@ static ot_status index_add(row_index *index, const ot__source *source,
 {
     if (index->count == INDEX_CHUNK)
         OT_TRY(index_flush(index, source, options));
-    if (index->count == index->capacity) {
-        size_t capacity = OT_MAX(index->capacity * 2, (size_t)1024);
-        uint64_t *grown = ot__realloc(index->chunk, capacity * sizeof(*grown));
-        OT_TRY(ot__made(grown));
-        index->chunk = grown;
-        index->capacity = capacity;
-    }
+    OT_TRY(
+        ot__made(ot__grow(&index->chunk, &index->capacity, index->count, sizeof(*index->chunk))));
     index->chunk[index->count++] = start;
     return OT_OK;
 }
@@ -342,7 +338,9 @@ static ot_status index_rows(ot__source *source, const ot_dataset_options *option
 static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__cell *names,
                              const ot__cell *first_row)
 {
-    for (int i = 0; i < source->n_columns; i++) {
+    ot_status st = OT_OK;
+
+    for (int i = 0; st == OT_OK && i < source->n_columns; i++) {
         ot__buf name = {0};
         ot__field field = {.source = source,
                            .column = i,
@@ -353,10 +351,11 @@ static ot_status add_columns(ot_dataset *dataset, ot__source *source, const ot__
             ot__cell_text(&names[i], &name);
         if (name.length == 0)
             ot__buf_printf(&name, "%d", i);
-        OT_TRY(ot__buf_status(&name));
-        OT_TRY(ot__dataset_add(dataset, name.data, field));
+        st = ot__buf_status(&name);
+        OT_THEN(st, ot__dataset_add(dataset, name.data, field));
+        ot__buf_deinit(&name);
     }
-    return OT_OK;
+    return st;
 }
 
 // What stands in the first row, and in the first that has data.

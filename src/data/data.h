@@ -57,9 +57,12 @@ ot_dataset *ot__dataset_create(void); // empty; NULL when out of memory
 void ot__dataset_retain(const ot_dataset *dataset);
 void ot__dataset_release(const ot_dataset *dataset);
 
-// dataset.c: takes `name` and field.fault over. Fields of an archive may have other numbers of rows
-// than the rest: it may hold more than what is trained with.
-ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field);
+// dataset.c: takes field.fault over. Fields of an archive may have other numbers of rows than the
+// rest: it may hold more than what is trained with.
+ot_status ot__dataset_add(ot_dataset *dataset, const char *name, ot__field field);
+// The same of an array, whose first axis are the rows.
+ot_status ot__dataset_add_array(ot_dataset *dataset, const char *name, const ot_shape *shape,
+                                ot__field field);
 ot__source *ot__dataset_add_source(ot_dataset *dataset,
                                    const char *path); // NULL when out of memory
 
@@ -71,6 +74,7 @@ ot_status ot__dataset_open_bytes(const void *bytes, size_t n_bytes,
 // fields.c: the field of that name, else at that position; "#3" is a position even where a field is
 // named "3", -1 the last. -1: there is none.
 int ot__dataset_find(const ot_dataset *dataset, const char *name, size_t length);
+int ot__dataset_find_name(const ot_dataset *dataset, const char *name, size_t length); // name only
 // OT_ERR_NOT_FOUND, with the fields there are and the one that was probably meant.
 ot_status ot__dataset_no_field(const ot_dataset *dataset, const char *name);
 // The next fields, first to last, of a text as ot_binding has it; *text moves behind them, and is

@@ -49,21 +49,7 @@ static ot_status check_rows(ot_dataset *dataset, const char *name, ot__field *fi
     return OT_OK;
 }
 
-static ot_status make_row_room(ot_dataset *dataset)
-{
-    const int capacity = OT_MAX(dataset->fields_capacity * 2, 16);
-    ot__field *grown;
-
-    if (dataset->n_fields < dataset->fields_capacity)
-        return OT_OK;
-    grown = ot__realloc(dataset->fields, (size_t)capacity * sizeof(*grown));
-    OT_TRY(ot__made(grown));
-    dataset->fields = grown;
-    dataset->fields_capacity = capacity;
-    return OT_OK;
-}
-
-ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field)
+ot_status ot__dataset_add(ot_dataset *dataset, const char *name, ot__field field)
 {
     ot_status st = OT_OK;
 
@@ -71,29 +57,35 @@ ot_status ot__dataset_add(ot_dataset *dataset, char *name, ot__field field)
         st = ot__error(OT_ERR_FORMAT, "%s: field '%s' is there already", field.source->path, name);
     else if (!field.fault)
         st = check_rows(dataset, name, &field);
-    OT_THEN(st, make_row_room(dataset));
-    if (st == OT_OK && !ot__map_put(&dataset->names, name, name))
-        st = OT_ERR_NO_MEMORY;
+    OT_THEN(st, ot__made(ot__grow(&dataset->fields, &dataset->fields_capacity, dataset->n_fields,
+                                  sizeof(field))));
+    if (st == OT_OK) {
+        field.name = ot__strdup(name);
+        st = ot__made(field.name && ot__map_put(&dataset->names, field.name, field.name));
+    }
     if (st != OT_OK) {
-        ot__free(name);
+        ot__free(field.name);
         ot__free(field.fault);
         return st;
     }
-    field.name = name;
     dataset->fields[dataset->n_fields++] = field;
     return OT_OK;
+}
+
+ot_status ot__dataset_add_array(ot_dataset *dataset, const char *name, const ot_shape *shape,
+                                ot__field field)
+{
+    field.rows = shape->dim[0];
+    field.row_shape.ndim = shape->ndim - 1;
+    memcpy(field.row_shape.dim, shape->dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
+    return ot__dataset_add(dataset, name, field);
 }
 
 ot_status ot__dataset_add_fault(ot_dataset *dataset, ot__source *source, const char *name)
 {
     ot__field field = {.source = source, .fault = ot__strdup(ot_error_message())};
-    char *copy = ot__strdup(name);
 
-    if (field.fault && copy)
-        return ot__dataset_add(dataset, copy, field);
-    ot__free(field.fault);
-    ot__free(copy);
-    return OT_ERR_NO_MEMORY;
+    return field.fault ? ot__dataset_add(dataset, name, field) : OT_ERR_NO_MEMORY;
 }
 
 ot_dataset *ot__dataset_create(void)

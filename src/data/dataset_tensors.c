@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of named fields from tensors in memory.
-#include <string.h>
-
 #include "data/data.h"
 
 static ot_status dataset_add_tensor(ot_dataset *dataset, ot__source *source, const char *name,
@@ -10,7 +8,6 @@ static ot_status dataset_add_tensor(ot_dataset *dataset, ot__source *source, con
     ot__field field = {
         .source = source, .dtype = tensor->dtype, .is_array = true, .data = tensor->data};
     double number;
-    char *copy;
 
     if (tensor->shape.ndim < 1)
         return ot__error(OT_ERR_INVALID, "array '%s' has no axis of rows", name);
@@ -18,12 +15,7 @@ static ot_status dataset_add_tensor(ot_dataset *dataset, ot__source *source, con
         !ot__convert(&number, OT_F64, tensor->data, tensor->dtype, 0))
         return ot__error(OT_ERR_UNSUPPORTED, "array '%s' is %s, expected real numbers", name,
                          ot_dtype_name(tensor->dtype));
-    field.rows = tensor->shape.dim[0];
-    field.row_shape.ndim = tensor->shape.ndim - 1;
-    memcpy(field.row_shape.dim, tensor->shape.dim + 1,
-           (size_t)field.row_shape.ndim * sizeof(int64_t));
-    copy = ot__strdup(name);
-    return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
+    return ot__dataset_add_array(dataset, name, &tensor->shape, field);
 }
 
 ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *const *tensors, int n,
@@ -31,7 +23,7 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
 {
     ot_dataset *dataset;
     ot__source *source;
-    ot_status st = OT_OK;
+    ot_status st;
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN_MANY(names, n));
@@ -46,8 +38,7 @@ ot_status ot_dataset_from_tensors(const char *const *names, const ot_tensor *con
     dataset = ot__dataset_create();
     OT_TRY(ot__made(dataset));
     source = ot__dataset_add_source(dataset, "data");
-    if (!source)
-        st = OT_ERR_NO_MEMORY;
+    st = ot__made(source);
     for (int i = 0; st == OT_OK && i < n; i++)
         st = dataset_add_tensor(dataset, source, names[i], tensors[i]);
     return OT_HAND_OUT(st, out, dataset, ot_dataset_destroy);

@@ -6,7 +6,7 @@
 
 enum { MOST_LETTERS = 128 }; // of a name in a message
 
-static int find_field_name(const ot_dataset *dataset, const char *name, size_t length)
+int ot__dataset_find_name(const ot_dataset *dataset, const char *name, size_t length)
 {
     for (int i = 0; i < dataset->n_fields; i++)
         if (strlen(dataset->fields[i].name) == length &&
@@ -17,7 +17,7 @@ static int find_field_name(const ot_dataset *dataset, const char *name, size_t l
 
 int ot__dataset_find(const ot_dataset *dataset, const char *name, size_t length)
 {
-    const int found = find_field_name(dataset, name, length);
+    const int found = ot__dataset_find_name(dataset, name, length);
     char copy[64];
     int64_t position;
 
@@ -62,7 +62,7 @@ ot_status ot__dataset_next_fields(const ot_dataset *dataset, const char *input, 
     size_t first_length;
 
     *last = *first =
-        find_field_name(dataset, from, strlen(from)); // names may hold commas and colons
+        ot__dataset_find_name(dataset, from, strlen(from)); // names may hold commas and colons
     if (*first >= 0) {
         *text = NULL;
         return OT_OK;

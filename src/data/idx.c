@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One array of the IDX format (MNIST): 0 0 type ndim, big-endian extents, big-endian elements.
-#include <string.h>
-
 #include "data/data.h"
 
-static ot_dtype dtype_of(uint8_t code)
-{
-    switch (code) {
-    case 0x08:
-        return OT_U8;
-    case 0x09:
-        return OT_I8;
-    case 0x0b:
-        return OT_I16;
-    case 0x0c:
-        return OT_I32;
-    case 0x0d:
-        return OT_F32;
-    case 0x0e:
-        return OT_F64;
-    default:
-        return OT_DTYPE_UNDEFINED;
-    }
-}
+static const ot_dtype dtypes[UINT8_MAX + 1] = {
+    [0x08] = OT_U8,  [0x09] = OT_I8,  [0x0b] = OT_I16,
+    [0x0c] = OT_I32, [0x0d] = OT_F32, [0x0e] = OT_F64,
+};
 
 ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
 {
@@ -32,13 +15,12 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
     ot_shape shape = {0};
     int64_t count;
     size_t start, needed;
-    char *copy;
 
     OT_TRY(ot__file_input_read(&source->input, source->path, 0, bytes,
                                (size_t)OT_MIN(n_bytes, (uint64_t)sizeof(bytes))));
     if (n_bytes < 4 || bytes[0] != 0 || bytes[1] != 0)
         return ot__error(OT_ERR_FORMAT, "%s: is not an IDX file", source->path);
-    field.dtype = dtype_of(bytes[2]);
+    field.dtype = dtypes[bytes[2]];
     shape.ndim = bytes[3];
     start = 4 + 4 * (size_t)bytes[3];
     if (field.dtype == OT_DTYPE_UNDEFINED || shape.ndim < 1 || shape.ndim > OT_MAX_NDIM ||
@@ -57,9 +39,5 @@ ot_status ot__idx_add(ot_dataset *dataset, ot__source *source, const char *name)
                          n_bytes - start);
     ot__field_place(&field, start);
     field.swap_bytes = ot_dtype_size(field.dtype) > 1;
-    field.row_shape.ndim = shape.ndim - 1;
-    memcpy(field.row_shape.dim, shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
-    field.rows = shape.dim[0];
-    copy = ot__strdup(name);
-    return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
+    return ot__dataset_add_array(dataset, name, &shape, field);
 }

@@ -129,7 +129,7 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
     header h = {.dtype = OT_F32};
     size_t at = 0, needed;
     int64_t count;
-    char where[512], *copy;
+    char where[512];
     ot__field field = {.source = source};
 
     if (source->is_archive)
@@ -145,12 +145,8 @@ ot_status ot__npy_add(ot_dataset *dataset, ot__source *source, uint64_t start, u
     field.dtype = h.dtype;
     field.swap_bytes = h.swap_bytes && ot_dtype_size(h.dtype) > 1;
     field.fortran_order = h.fortran_order && h.shape.ndim > 1;
-    field.row_shape.ndim = h.shape.ndim - 1;
-    memcpy(field.row_shape.dim, h.shape.dim + 1, (size_t)field.row_shape.ndim * sizeof(int64_t));
-    field.rows = h.shape.dim[0];
     OT_TRY(place_npy(&field, start + at, options));
-    copy = ot__strdup(name);
-    return copy ? ot__dataset_add(dataset, copy, field) : OT_ERR_NO_MEMORY;
+    return ot__dataset_add_array(dataset, name, &h.shape, field);
 }
 
 // ---- writing ----

@@ -70,11 +70,17 @@ static void read_array(const ot__field *field, const uint8_t *elements, int64_t 
     }
 }
 
-ot_status ot__bound_bad_value(ot__bound *bound, int64_t row, int64_t i, const char *what)
+ot_status ot__bound_bad_value(ot__bound *bound, int64_t row, int64_t i, const char *format, ...)
 {
     const ot__field *field = bound->fields[bound->fields[0]->is_array ? 0 : i];
+    char what[128];
     int64_t line;
+    va_list args;
 
+    va_start(args, format);
+    if (vsnprintf(what, sizeof what, format, args) < 0)
+        what[0] = '\0';
+    va_end(args);
     if (field->is_array)
         return ot__error(OT_ERR_INVALID, "%s: array '%s', row %" PRId64 ", element %" PRId64 ": %s",
                          field->source->path, field->name, row + 1, i + 1, what);
@@ -86,11 +92,8 @@ ot_status ot__bound_bad_value(ot__bound *bound, int64_t row, int64_t i, const ch
 static ot_status bad_cell(ot__bound *bound, int64_t row, int64_t i, const ot__cell *cell,
                           const char *expected)
 {
-    char what[128];
-
-    snprintf(what, sizeof(what), "'%.*s' is not a %s", (int)OT_MIN(cell->length, (size_t)40),
-             cell->text, expected);
-    return ot__bound_bad_value(bound, row, i, what);
+    return ot__bound_bad_value(bound, row, i, "'%.*s' is not a %s",
+                               (int)OT_MIN(cell->length, (size_t)40), cell->text, expected);
 }
 
 // Position of the cell's text among the sorted class names.
@@ -136,23 +139,19 @@ static ot_status read_cells(ot__bound *bound, int64_t row)
 
 static ot_status check_labels(ot__bound *bound, int64_t row, int64_t n_classes)
 {
-    char what[128];
-
     for (int64_t i = 0; i < bound->row_count; i++) {
         const double label = bound->values[i];
         if (bound->has_ignored_label && label == (double)bound->ignored_label)
             continue;
         if (isnan(label))
             return ot__bound_bad_value(bound, row, i, "is missing or not a number");
-        if (label != floor(label) || fabs(label) > 0x1p53) {
-            snprintf(what, sizeof(what),
-                     "label %g is not a whole number; the loss mse takes such targets", label);
-            return ot__bound_bad_value(bound, row, i, what);
-        }
-        if (n_classes > 0 && (label < 0 || label >= (double)n_classes)) {
-            snprintf(what, sizeof(what), "label %g is outside 0..%" PRId64, label, n_classes - 1);
-            return ot__bound_bad_value(bound, row, i, what);
-        }
+        if (label != floor(label) || fabs(label) > 0x1p53)
+            return ot__bound_bad_value(
+                bound, row, i, "label %g is not a whole number; the loss mse takes such targets",
+                label);
+        if (n_classes > 0 && (label < 0 || label >= (double)n_classes))
+            return ot__bound_bad_value(bound, row, i, "label %g is outside 0..%" PRId64, label,
+                                       n_classes - 1);
     }
     return OT_OK;
 }
@@ -170,7 +169,7 @@ static ot_status scale_values(ot__bound *bound, int64_t row)
         if (bound->std)
             value /= bound->std[channel];
         if (!isfinite(value))
-            return ot__bound_bad_value(bound, row, i,
+            return ot__bound_bad_value(bound, row, i, "%s",
                                        isnan(value) ? "is missing or not a number" : "is infinite");
         bound->values[i] = value;
     }
@@ -180,16 +179,12 @@ static ot_status scale_values(ot__bound *bound, int64_t row)
 // Beyond 0..1 binary cross entropy has no least value: training would go down for ever.
 static ot_status check_probabilities(ot__bound *bound, int64_t row)
 {
-    char what[128];
-
     for (int64_t i = 0; i < bound->row_count; i++) {
         const double value = bound->values[i];
 
-        if (value >= 0 && value <= 1)
-            continue;
-        snprintf(what, sizeof what, "%.16g is outside 0..1, which binary cross entropy takes",
-                 value);
-        return ot__bound_bad_value(bound, row, i, what);
+        if (!(value >= 0 && value <= 1))
+            return ot__bound_bad_value(
+                bound, row, i, "%.16g is outside 0..1, which binary cross entropy takes", value);
     }
     return OT_OK;
 }
@@ -220,7 +215,6 @@ static ot_status check_range(ot__bound *bound, int64_t row)
     const bool is_whole = bound->dtype != OT_F16 && bound->dtype != OT_BF16 &&
                           bound->dtype != OT_F32 && bound->dtype != OT_F64;
     double min = -DBL_MAX, max = DBL_MAX;
-    char what[128];
 
     for (size_t i = 0; i < OT_COUNT(ranges); i++)
         if (ranges[i].dtype == bound->dtype) {
@@ -233,12 +227,12 @@ static ot_status check_range(ot__bound *bound, int64_t row)
         if (value >= min && value <= max && (!is_whole || value == floor(value)))
             continue;
         if (value >= min && value <= max)
-            snprintf(what, sizeof(what), "%.16g is not a whole number, the input takes %s", value,
-                     ot_dtype_name(bound->dtype));
-        else
-            snprintf(what, sizeof(what), "%.16g is outside %.16g..%.16g, the input takes %s", value,
-                     min, max, ot_dtype_name(bound->dtype));
-        return ot__bound_bad_value(bound, row, i, what);
+            return ot__bound_bad_value(bound, row, i,
+                                       "%.16g is not a whole number, the input takes %s", value,
+                                       ot_dtype_name(bound->dtype));
+        return ot__bound_bad_value(bound, row, i,
+                                   "%.16g is outside %.16g..%.16g, the input takes %s", value, min,
+                                   max, ot_dtype_name(bound->dtype));
     }
     return OT_OK;
 }

@@ -46,7 +46,7 @@ ot_status ot__spill_open(ot__spill *spill, const ot__source *source,
     }
     spill->fd = mkstemp(name);
     if (spill->fd < 0)
-        st = ot__error(OT_ERR_IO, "%s: cannot be made: %s", name, strerror(errno));
+        st = ot__error_errno(name, "cannot be made");
     else
         unlink(name);
     ot__free(name);
@@ -71,8 +71,7 @@ ot_status ot__spill_write(ot__spill *spill, const void *bytes, size_t n_bytes)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return ot__error(OT_ERR_IO, "%s: cannot be unpacked: %s", spill->source->path,
-                             strerror(errno));
+            return ot__error_errno(spill->source->path, "cannot be unpacked");
         next += n;
         n_bytes -= (size_t)n;
     }
@@ -91,8 +90,7 @@ ot_status ot__spill_map(ot__spill *spill, ot__file_map *map)
     data = mmap(NULL, (size_t)spill->size, PROT_READ, MAP_PRIVATE, spill->fd, 0);
     ot__spill_close(spill);
     if (data == MAP_FAILED)
-        return ot__error(OT_ERR_IO, "%s: cannot be mapped: %s", spill->source->path,
-                         strerror(errno));
+        return ot__error_errno(spill->source->path, "cannot be mapped");
     *map = (ot__file_map){.data = data, .size = (size_t)spill->size, .is_mapped = true};
     return OT_OK;
 }

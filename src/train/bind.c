@@ -13,14 +13,6 @@ typedef struct binder {
     bool *taken; // per field
 } binder;
 
-static int field_of_name(const ot_dataset *dataset, const char *name)
-{
-    for (int i = 0; i < dataset->n_fields; i++)
-        if (strcmp(dataset->fields[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 // Columns of CSV files and nothing else.
 static bool is_csv(const ot_dataset *dataset)
 {
@@ -91,7 +83,7 @@ static ot_status bind_target(binder *b)
     if (target->fields != NULL)
         return OT_OK;
     field = label != NULL ? ot__dataset_find(b->dataset, label, strlen(label))
-                          : field_of_name(b->dataset, target->input);
+                          : ot__dataset_find_name(b->dataset, target->input, strlen(target->input));
     if (field < 0 && label != NULL)
         return no_label(b->dataset, label);
     if (field < 0 && b->inputs->n_targets == 1 && is_csv(b->dataset))
@@ -106,7 +98,8 @@ static void bind_by_name(binder *b)
     for (int i = 0; i < b->inputs->count; i++) {
         ot_binding *binding = &b->inputs->bindings[i];
 
-        if (binding->fields == NULL && field_of_name(b->dataset, binding->input) >= 0)
+        if (binding->fields == NULL &&
+            ot__dataset_find_name(b->dataset, binding->input, strlen(binding->input)) >= 0)
             binding->fields = binding->input;
     }
 }
