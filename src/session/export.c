@@ -5,27 +5,19 @@
 #include "session/session_internal.h"
 
 // Types of values inside a file's graph need not be there, those of outputs must.
-static ot_status take_type(const ot_model *from, ot_model *to, ot_value *value)
+static void take_type(const ot_model *from, ot_model *to, ot_value *value)
 {
     const ot_value *known = ot__graph_find(from->graph, value->name);
     ot_shape shape;
 
     if (known == NULL || known->kind != OT_VALUE_TENSOR)
-        return OT_OK;
+        return;
     shape = known->shape;
     for (int k = 0; known->has_shape && k < shape.ndim; k++)
         if (!ot__dim_is_number(shape.dim[k]))
             shape.dim[k] = ot__dim_symbol(to, ot__dim_name(from, shape.dim[k]));
     value->kind = OT_VALUE_TENSOR;
     ot__value_set(value, known->dtype, known->has_shape ? &shape : NULL);
-    return OT_OK;
-}
-
-// The outputs of `model` are being replaced, those of the program are whole.
-static ot_status unknown_output(const ot__compiled_model *program, const char *name)
-{
-    return ot__graph_no_value(program->model->graph, name, "the eval model computes no value '%s'",
-                              name);
 }
 
 static ot_status export_set_outputs(const ot__compiled_model *program, ot_model *model,
@@ -35,15 +27,17 @@ static ot_status export_set_outputs(const ot__compiled_model *program, ot_model 
 
     ot__graph_clear_outputs(g);
     for (int i = 0; i < n_names; i++) {
-        ot_value *value = names[i] == NULL ? NULL : ot__graph_find(g, names[i]);
+        const char *name = names[i] == NULL ? "" : names[i];
+        ot_value *value = ot__graph_find(g, name);
 
-        if (value == NULL)
-            return unknown_output(program, names[i] == NULL ? "" : names[i]);
+        if (value == NULL) // those of the program are whole
+            return ot__graph_no_value(program->model->graph, name,
+                                      "the eval model computes no value '%s'", name);
         if (value->producer == NULL)
-            return ot__error(OT_ERR_NOT_FOUND, "the eval model computes no value '%s'", names[i]);
+            return ot__error(OT_ERR_NOT_FOUND, "the eval model computes no value '%s'", name);
         if (value->is_output)
-            return ot__error(OT_ERR_INVALID, "output '%s' is named twice", names[i]);
-        OT_TRY(take_type(program->model, model, value));
+            return ot__error(OT_ERR_INVALID, "output '%s' is named twice", name);
+        take_type(program->model, model, value);
         OT_TRY(ot__made(ot__graph_add_output(g, value)));
     }
     return OT_OK;

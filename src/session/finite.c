@@ -13,14 +13,15 @@ static bool take_not_finite(const ot_tensor *tensor, const char *what, const cha
     return at >= 0;
 }
 
-static bool find_trained(const ot_session *session, ot__not_finite *found)
+static bool find_parameter(const ot_session *session, bool is_trained, ot__not_finite *found)
 {
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        if (!p->trainable && !p->is_undone)
+        if ((p->trainable || p->is_undone) != is_trained)
             continue;
-        if (take_not_finite(p->value, "parameter", p->name, found))
+        if (take_not_finite(p->value, is_trained ? "parameter" : "frozen parameter", p->name,
+                            found))
             return true;
         for (int k = 0; p->trainable && k < OT_MAX_MOMENTS; k++)
             if (take_not_finite(p->moments[k], "the optimizer's moment of parameter", p->name,
@@ -48,24 +49,13 @@ static bool find_constant(const ot_graph *g, ot__map *seen, ot__not_finite *foun
     return false;
 }
 
-static bool find_fixed(const ot_session *session, ot__not_finite *found)
-{
-    ot__map seen = {0};
-    bool is_found;
-
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
-
-        if (!p->trainable && !p->is_undone &&
-            take_not_finite(p->value, "frozen parameter", p->name, found))
-            return true;
-    }
-    is_found = find_constant(session->training.model->graph, &seen, found);
-    ot__map_deinit(&seen);
-    return is_found;
-}
-
 bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot__not_finite *found)
 {
-    return is_trained ? find_trained(session, found) : find_fixed(session, found);
+    ot__map seen = {0};
+    bool is_found = find_parameter(session, is_trained, found);
+
+    if (!is_found && !is_trained)
+        is_found = find_constant(session->training.model->graph, &seen, found);
+    ot__map_deinit(&seen);
+    return is_found;
 }

@@ -217,7 +217,7 @@ static ot_status optimizer_ready(ot_session *session, bool is_switch)
     return st;
 }
 
-static ot_status create_optimizer(ot_session *session, ot_model *model, bool is_switch)
+ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_switch)
 {
     ot__optimizer *o = &session->optimizer;
 
@@ -229,11 +229,6 @@ static ot_status create_optimizer(ot_session *session, ot_model *model, bool is_
     OT_TRY(list_trainable(session));
     OT_TRY(check_dtypes(o));
     return session->checkpoint->is_nominal ? OT_OK : optimizer_ready(session, is_switch);
-}
-
-ot_status ot__optimizer_create(ot_session *session, ot_model *model)
-{
-    return create_optimizer(session, model, false);
 }
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)
@@ -262,7 +257,7 @@ static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
     }
     session->optimizer = (ot__optimizer){0};
     if (model != NULL)
-        st = create_optimizer(session, model, old.program.model != NULL);
+        st = ot__optimizer_create(session, model, old.program.model != NULL);
     if (st != OT_OK) {
         ot__optimizer_deinit(&session->optimizer);
         session->optimizer = old;
@@ -282,17 +277,15 @@ ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimize
 static void bind_optimizer(ot__optimizer *o)
 {
     for (int i = 0; i < o->program.model->graph->n_inputs; i++) {
-        if (o->program.inputs[i].role == OT_ROLE_LEARNING_RATE) {
+        const ot__input_role role = o->program.inputs[i].role;
+
+        if (role == OT_ROLE_LEARNING_RATE)
             ot__plan_bind_input(o->plan, i, 0, &o->learning_rate);
-            continue;
-        }
-        if (o->program.inputs[i].role == OT_ROLE_STEP) {
+        else if (role == OT_ROLE_STEP)
             ot__plan_bind_input(o->plan, i, 0, &o->step);
-            continue;
-        }
-        for (int k = 0; k < o->n_parameters; k++)
-            ot__plan_bind_input(
-                o->plan, i, k, optimizer_tensor(o->parameters[k], o->program.inputs[i].role)->data);
+        else
+            for (int k = 0; k < o->n_parameters; k++)
+                ot__plan_bind_input(o->plan, i, k, optimizer_tensor(o->parameters[k], role)->data);
     }
 }
 

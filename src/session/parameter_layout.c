@@ -24,20 +24,17 @@ static ot_status ask_layout(ot_session *session, ot_graph *graph)
     const size_t n = (size_t)program->n_inputs + 1;
     int *parameter_of = ot__alloc_zero(n, sizeof *parameter_of);
     int *buffer_of = ot__alloc_zero(n, sizeof *buffer_of);
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(parameter_of != NULL && buffer_of != NULL);
 
-    if (parameter_of == NULL || buffer_of == NULL)
-        goto done;
-    for (int i = 0; i < program->n_inputs; i++) {
+    for (int i = 0; st == OT_OK && i < program->n_inputs; i++) {
         const ot__input *input = &program->inputs[i];
         const int k = input->parameter == NULL ? -1 : input->parameter->number;
 
         parameter_of[i] = input->role == OT_ROLE_PARAMETER ? k : -1;
         buffer_of[i] = input->role == OT_ROLE_GRADIENT ? k : -1;
     }
-    st = ot__plan_choose_layouts(graph, &session->plan_options, parameter_of, buffer_of,
-                                 session->packing.layouts, session->n_parameters);
-done:
+    OT_THEN(st, ot__plan_choose_layouts(graph, &session->plan_options, parameter_of, buffer_of,
+                                        session->packing.layouts, session->n_parameters));
     ot__free(parameter_of);
     ot__free(buffer_of);
     return st;

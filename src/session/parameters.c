@@ -12,17 +12,16 @@ static bool is_selected(const ot__parameter *p, int which)
 // From the model's declarations: a nominal checkpoint has no shapes.
 static int64_t count_parameter(const ot_session *session, const ot__parameter *p)
 {
+    const ot_value *value;
     int64_t count;
 
-    if (session->checkpoint->is_nominal) {
-        const ot_value *value = ot__graph_find(session->training.model->graph, p->name);
-
-        return value->has_shape && ot__shape_is_static(&value->shape) &&
-                       ot__shape_count(&value->shape, &count)
-                   ? count
-                   : 0;
-    }
-    return ot_tensor_count(p->value);
+    if (!session->checkpoint->is_nominal)
+        return ot_tensor_count(p->value);
+    value = ot__graph_find(session->training.model->graph, p->name);
+    return value->has_shape && ot__shape_is_static(&value->shape) &&
+                   ot__shape_count(&value->shape, &count)
+               ? count
+               : 0;
 }
 
 int64_t ot_session_parameters_size(const ot_session *session, int which)
@@ -92,11 +91,12 @@ static void move_vector(ot_session *session, int which, bool gradients, float *t
     }
 }
 
-static ot_status get_parameters(ot_session *session, int which, float *to, int64_t count)
+static ot_status move_checked(ot_session *session, int which, bool gradients, float *to,
+                              const float *from, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
     OT_TRY(check_vector(session, which, count));
-    move_vector(session, which, false, to, NULL);
+    move_vector(session, which, gradients, to, from);
     return OT_OK;
 }
 
@@ -104,7 +104,7 @@ ot_status ot_session_get_parameters(ot_session *session, int which, float *to, i
 {
     OT_TRY(OT_GIVEN_MANY(to, count));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, get_parameters(session, which, to, count));
+    return ot__session_leave(session, move_checked(session, which, false, to, NULL, count));
 }
 
 // The vector must have a value for every parameter, and the model declare its shape.
@@ -170,10 +170,7 @@ ot_status ot_session_set_parameters(ot_session *session, int which, const float 
 
 static ot_status move_gradients(ot_session *session, float *to, const float *from, int64_t count)
 {
-    OT_TRY(ot__session_check_values(session));
-    OT_TRY(check_vector(session, OT_PARAMETERS_TRAINABLE, count));
-    move_vector(session, OT_PARAMETERS_TRAINABLE, true, to, from);
-    return OT_OK;
+    return move_checked(session, OT_PARAMETERS_TRAINABLE, true, to, from, count);
 }
 
 ot_status ot_session_set_gradients(ot_session *session, const float *from, int64_t count)

@@ -145,14 +145,6 @@ static ot_model *take_artifacts(ot_model **model)
     return taken;
 }
 
-void ot__models_drop(ot__models *models)
-{
-    ot_model_destroy(models->training);
-    ot_model_destroy(models->eval);
-    ot_model_destroy(models->optimizer);
-    *models = (ot__models){0};
-}
-
 static ot_status make_program(ot_session *session, ot__compiled_model *program, const char *what,
                               ot_model *model)
 {
@@ -180,7 +172,7 @@ static ot_status build_session(ot_session *session, ot__models *m)
         OT_TRY(make_program(session, &session->eval, "eval model", model));
     }
     if (m->optimizer != NULL)
-        OT_TRY(ot__optimizer_create(session, take_artifacts(&m->optimizer)));
+        OT_TRY(ot__optimizer_create(session, take_artifacts(&m->optimizer), false));
     return ot__session_resume(session);
 }
 
@@ -226,14 +218,15 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
     return OT_OK;
 }
 
-ot_status ot__session_create(ot__models *models, ot_checkpoint *checkpoint,
+ot_status ot__session_create(ot__models *models, ot_status status, ot_checkpoint *checkpoint,
                              const ot_session_options *options, ot_session **out)
 {
-    ot_status st = ot__ckpt_enter(checkpoint);
-
-    OT_THEN(st, ot__ckpt_leave(checkpoint, create_session(models, checkpoint, options, out)));
-    ot__models_drop(models);
-    return st;
+    OT_THEN(status, ot__ckpt_enter(checkpoint));
+    OT_THEN(status, ot__ckpt_leave(checkpoint, create_session(models, checkpoint, options, out)));
+    ot_model_destroy(models->training);
+    ot_model_destroy(models->eval);
+    ot_model_destroy(models->optimizer);
+    return status;
 }
 
 ot_status ot_session_create(const ot_model *training, const ot_model *eval,
@@ -248,14 +241,9 @@ ot_status ot_session_create(const ot_model *training, const ot_model *eval,
     OT_TRY(OT_OPTIONAL(eval, "eval"));
     OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
     st = ot__model_acquire(training, &m.training);
-    if (st == OT_OK && eval != NULL)
-        st = ot__model_acquire(eval, &m.eval);
-    if (st == OT_OK && optimizer != NULL)
-        st = ot__model_acquire(optimizer, &m.optimizer);
-    if (st == OT_OK)
-        return ot__session_create(&m, checkpoint, options, out);
-    ot__models_drop(&m);
-    return st;
+    OT_THEN(st, eval != NULL ? ot__model_acquire(eval, &m.eval) : OT_OK);
+    OT_THEN(st, optimizer != NULL ? ot__model_acquire(optimizer, &m.optimizer) : OT_OK);
+    return ot__session_create(&m, st, checkpoint, options, out);
 }
 
 void ot_session_destroy(ot_session *session)

@@ -12,15 +12,6 @@ ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
         ot_artifacts_optimizer_model(artifacts), ot_artifacts_checkpoint(artifacts), options, out);
 }
 
-static ot_status create_from_artifacts(ot__models *m, ot_status status, ot_checkpoint *checkpoint,
-                                       const ot_session_options *options, ot_session **out)
-{
-    if (status == OT_OK)
-        return ot__session_create(m, checkpoint, options, out);
-    ot__models_drop(m);
-    return status;
-}
-
 ot_status ot_session_load(const char *training, const char *eval, const char *optimizer,
                           ot_checkpoint *checkpoint, const ot_session_options *options,
                           ot_session **out)
@@ -32,21 +23,17 @@ ot_status ot_session_load(const char *training, const char *eval, const char *op
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_GIVEN(checkpoint));
     st = ot_model_load(training, NULL, &m.training);
-    if (st == OT_OK && eval != NULL)
-        st = ot_model_load(eval, NULL, &m.eval);
-    if (st == OT_OK && optimizer != NULL)
-        st = ot_model_load(optimizer, NULL, &m.optimizer);
-    return create_from_artifacts(&m, st, checkpoint, options, out);
+    OT_THEN(st, eval != NULL ? ot_model_load(eval, NULL, &m.eval) : OT_OK);
+    OT_THEN(st, optimizer != NULL ? ot_model_load(optimizer, NULL, &m.optimizer) : OT_OK);
+    return ot__session_create(&m, st, checkpoint, options, out);
 }
 
 static ot_status read_artifacts(const char *what, const ot_bytes *bytes, ot_model **out)
 {
-    ot_status st;
-
     if (bytes == NULL || bytes->n_bytes == 0)
         return OT_OK;
-    st = ot_model_load_buffer(bytes->data, bytes->n_bytes, NULL, out);
-    return st == OT_OK ? OT_OK : ot__error_prefix(st, "%s", what);
+    return ot__error_prefix(ot_model_load_buffer(bytes->data, bytes->n_bytes, NULL, out), "%s",
+                            what);
 }
 
 ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval,
@@ -64,5 +51,5 @@ ot_status ot_session_load_buffers(const ot_bytes *training, const ot_bytes *eval
     st = read_artifacts("training model", training, &m.training);
     OT_THEN(st, read_artifacts("eval model", eval, &m.eval));
     OT_THEN(st, read_artifacts("optimizer model", optimizer, &m.optimizer));
-    return create_from_artifacts(&m, st, checkpoint, options, out);
+    return ot__session_create(&m, st, checkpoint, options, out);
 }

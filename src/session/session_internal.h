@@ -148,9 +148,9 @@ ot_status ot__session_make_gradients(ot_session *session); // zeroed
 typedef struct ot__models {
     ot_model *training, *eval, *optimizer;
 } ot__models;
-void ot__models_drop(ot__models *models);
-// ot_session_create() without copies; drops what it does not take.
-ot_status ot__session_create(ot__models *models, ot_checkpoint *checkpoint,
+// ot_session_create() without copies; drops what it does not take. `status`: of getting the models,
+// OT_OK or what is returned.
+ot_status ot__session_create(ot__models *models, ot_status status, ot_checkpoint *checkpoint,
                              const ot_session_options *options, ot_session **out);
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options);
@@ -203,8 +203,9 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
 // What a plan may take; `n_bytes` more of state are to come.
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options);
 
-// optimizer_step.c: takes `model` over, also on failure.
-ot_status ot__optimizer_create(ot_session *session, ot_model *model);
+// optimizer_step.c: takes `model` over, also on failure. `is_switch`: moments of another rule make
+// room.
+ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_switch);
 void ot__optimizer_deinit(ot__optimizer *optimizer);
 
 // moments.c: those that an optimizer needs and the checkpoint does not have. They are made, then

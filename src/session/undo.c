@@ -46,36 +46,32 @@ ot_status ot__undo_create(ot_session *session)
     return OT_OK;
 }
 
-static void keep_undo(const ot__undo *undo, void **copies)
+// The values into the copies, or back.
+static void copy_undo(const ot__undo *undo, void *const *copies, bool is_back)
 {
-    for (int i = 0; i < undo->n; i++)
-        if (undo->parameters[i]->value->n_bytes > 0)
-            memcpy(copies[i], undo->parameters[i]->value->data,
-                   undo->parameters[i]->value->n_bytes);
-}
+    for (int i = 0; i < undo->n; i++) {
+        const ot_tensor *value = undo->parameters[i]->value;
 
-static void restore(const ot__undo *undo, void *const *copies)
-{
-    for (int i = 0; i < undo->n; i++)
-        if (undo->parameters[i]->value->n_bytes > 0)
-            memcpy(undo->parameters[i]->value->data, copies[i],
-                   undo->parameters[i]->value->n_bytes);
+        if (value->n_bytes > 0)
+            memcpy(is_back ? value->data : copies[i], is_back ? copies[i] : value->data,
+                   value->n_bytes);
+    }
 }
 
 void ot__undo_keep(ot_session *session)
 {
     ot__undo *undo = &session->undo;
 
-    keep_undo(undo, undo->copies);
+    copy_undo(undo, undo->copies, false);
     if (!session->overwrite_gradients)
         return;
-    keep_undo(undo, undo->first_copies);
+    copy_undo(undo, undo->first_copies, false);
     undo->first_counter = session->counter;
 }
 
 void ot__undo_restore(const ot__undo *undo)
 {
-    restore(undo, undo->copies);
+    copy_undo(undo, undo->copies, true);
 }
 
 static void swap_undo(uint8_t *a, uint8_t *b, size_t n)
@@ -116,7 +112,7 @@ void ot__session_drop_steps(ot_session *session)
     if (session->overwrite_gradients)
         return; // there has been none
     ot__packing_enter(session);
-    restore(&session->undo, session->undo.first_copies);
+    copy_undo(&session->undo, session->undo.first_copies, true);
     session->counter = session->undo.first_counter;
     session->overwrite_gradients = true;
 }

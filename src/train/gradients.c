@@ -177,10 +177,9 @@ static ot_status check_paths(const build *b)
 {
     ot__path_status *status = ot__alloc_zero((size_t)b->n_wrt, sizeof *status);
     ot_node **blocker = ot__alloc_zero((size_t)b->n_wrt, sizeof(ot_node *));
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot_status st = ot__made(status != NULL && blocker != NULL);
 
-    if (status != NULL && blocker != NULL)
-        st = ot__autodiff_paths(b->model->graph, b->of, b->wrt, b->n_wrt, status, blocker);
+    OT_THEN(st, ot__autodiff_paths(b->model->graph, b->of, b->wrt, b->n_wrt, status, blocker));
     for (int i = 0; st == OT_OK && i < b->n_wrt; i++)
         st = refuse_path(b, b->wrt[i], status[i], blocker[i]);
     ot__free(status);

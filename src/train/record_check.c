@@ -9,14 +9,11 @@
 // The two strings, which are then freed, as what is given and what is recorded under `name`.
 static ot_status record_differs(const char *name, ot__buf *given, ot__buf *recorded)
 {
-    const ot_status failed = given->failed || recorded->failed ? OT_ERR_NO_MEMORY : OT_OK;
-    ot_status st = failed;
+    ot_status st = ot__buf_status(given);
 
-    if (failed == OT_OK)
-        st = ot__error(OT_ERR_INVALID, "%s: %s is given, the model was trained with %s", name,
-                       given->data, recorded->data);
-    else
-        st = ot__buf_status(given->failed ? given : recorded);
+    OT_THEN(st, ot__buf_status(recorded));
+    OT_THEN(st, ot__error(OT_ERR_INVALID, "%s: %s is given, the model was trained with %s", name,
+                          given->data, recorded->data));
     ot__buf_deinit(given);
     ot__buf_deinit(recorded);
     return st;
