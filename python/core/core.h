@@ -84,8 +84,15 @@ typedef struct batches_object {
     PyObject *dataset;
 } batches_object;
 
+// dlpack.c: methods of Tensor
+PyObject *core_from_dlpack(PyObject *class, PyObject *capsule);
+PyObject *core_to_dlpack(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *core_dlpack_device(PyObject *self, PyObject *unused);
+
 // tensor.c
 PyObject *core_tensor_new(ot_tensor *tensor); // takes the tensor over, also on failure
+// The same of elements that `owner` keeps.
+PyObject *core_tensor_over(ot_tensor *tensor, PyObject *owner);
 PyObject *core_shape_tuple(const ot_shape *shape);
 int core_shape_take(PyObject *sequence, ot_shape *shape); // 0, or -1 with an exception
 typedef struct core_tensors {
