@@ -3,13 +3,9 @@
 // an element. Includable again and again.
 
 #define T float
-#define FN(name) name##_f32
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX f32
+#include "kernels/by_one.tmpl.h"
 #define T double
-#define FN(name) name##_f64
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX f64
+#include "kernels/by_one.tmpl.h"
 #undef TEMPLATE

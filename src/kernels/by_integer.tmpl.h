@@ -4,50 +4,34 @@
 
 #define T int8_t
 #define U uint8_t
-#define FN(name) name##_i8
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i8
+#include "kernels/by_one.tmpl.h"
 #define T uint8_t
-#define FN(name) name##_u8
-#include TEMPLATE
-#undef T
+#define SUFFIX u8
+#include "kernels/by_one.tmpl.h"
 #undef U
-#undef FN
 #define T int16_t
 #define U uint16_t
-#define FN(name) name##_i16
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i16
+#include "kernels/by_one.tmpl.h"
 #define T uint16_t
-#define FN(name) name##_u16
-#include TEMPLATE
-#undef T
+#define SUFFIX u16
+#include "kernels/by_one.tmpl.h"
 #undef U
-#undef FN
 #define T int32_t
 #define U uint32_t
-#define FN(name) name##_i32
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i32
+#include "kernels/by_one.tmpl.h"
 #define T uint32_t
-#define FN(name) name##_u32
-#include TEMPLATE
-#undef T
+#define SUFFIX u32
+#include "kernels/by_one.tmpl.h"
 #undef U
-#undef FN
 #define T int64_t
 #define U uint64_t
-#define FN(name) name##_i64
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i64
+#include "kernels/by_one.tmpl.h"
 #define T uint64_t
-#define FN(name) name##_u64
-#include TEMPLATE
-#undef T
+#define SUFFIX u64
+#include "kernels/by_one.tmpl.h"
 #undef U
-#undef FN
 #undef TEMPLATE

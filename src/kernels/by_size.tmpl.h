@@ -19,28 +19,18 @@ typedef struct ot__two_words {
 #endif
 
 #define T uint8_t
-#define FN(name) name##_1
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX 1
+#include "kernels/by_one.tmpl.h"
 #define T uint16_t
-#define FN(name) name##_2
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX 2
+#include "kernels/by_one.tmpl.h"
 #define T uint32_t
-#define FN(name) name##_4
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX 4
+#include "kernels/by_one.tmpl.h"
 #define T uint64_t
-#define FN(name) name##_8
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX 8
+#include "kernels/by_one.tmpl.h"
 #define T ot__two_words
-#define FN(name) name##_16
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX 16
+#include "kernels/by_one.tmpl.h"
 #undef TEMPLATE

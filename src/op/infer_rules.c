@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of shape inference that many records share.
+// Ports and rules of shape inference that many records share.
 #include "op/check.h"
+
+const ot_port ot__unary_in[] = {{"X", "T", 0}, {0}};
+const ot_port ot__unary_out[] = {{"Y", "T", 0}, {0}};
+const ot_port ot__input_in[] = {{"input", "T", 0}, {0}};
+const ot_port ot__output_out[] = {{"output", "T", 0}, {0}};
+const ot_port ot__data_in[] = {{"data", "T", 0}, {0}};
+const ot_port ot__gradient_out[] = {{"dX", "T", 0}, {0}};
 
 void ot__infer_same_shape(ot_infer *c)
 {

@@ -162,6 +162,12 @@ ot_status ot__kernel_refused(const ot_node *node);
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills state and scratch_bytes
 void ot__kernel_release(const ot_kernel *kernel, void *state);
 
+// ---- ports of many records (infer_rules.c), each of type T ----
+
+extern const ot_port ot__unary_in[], ot__unary_out[];   // X -> Y
+extern const ot_port ot__input_in[], ot__output_out[];  // input -> output
+extern const ot_port ot__data_in[], ot__gradient_out[]; // data; dX
+
 // ---- memory of an input or output in ot_kernel.run; NULL where it is absent ----
 
 static inline void *ot__run_in(const ot_run *r, int i)
@@ -173,6 +179,25 @@ static inline void *ot__run_out(const ot_run *r, int i)
 {
     return i < r->n_out && r->out[i] != NULL ? r->out[i]->data : NULL;
 }
+
+// ---- can_run of kernels that want something to compute (prep.c) ----
+
+bool ot__prep_has_elements(const ot_prep *p); // input 0 is not empty
+
+// ---- attributes that have a default ----
+
+#define OT__INT_ATTR(name_, otherwise)                                                             \
+    {                                                                                              \
+        .name = name_, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = (otherwise)    \
+    }
+#define OT__FLOAT_ATTR(name_, otherwise)                                                           \
+    {                                                                                              \
+        .name = name_, .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = (otherwise)  \
+    }
+#define OT__STRING_ATTR(name_, otherwise)                                                          \
+    {                                                                                              \
+        .name = name_, .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = (otherwise) \
+    }
 
 // ---- entries of kernel lists that give the same bits for any number of threads ----
 

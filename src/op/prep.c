@@ -37,6 +37,11 @@ int ot_prep_threads(const ot_prep *p)
     return p->n_threads;
 }
 
+bool ot__prep_has_elements(const ot_prep *p)
+{
+    return p->in[0]->count > 0;
+}
+
 bool ot_prep_reproducible(const ot_prep *p)
 {
     return p->reproducible;

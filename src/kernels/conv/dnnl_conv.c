@@ -55,6 +55,7 @@ typedef struct conv_parts {
     dnnl_primitive_attr_t attr, plain_attr;
     dnnl_primitive_desc_t forward;
     int64_t n_chunks; // of whole images, x and y being those of one; 0: all at once
+    bool has_bias, wants_dw, wants_db;
 } conv_parts;
 
 bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
@@ -208,8 +209,7 @@ static dnnl_status_t add_images(ot__dnnl_primitives *out, int arg, const dnnl_me
     return ot__dnnl_arg(out, arg, ot__md_of(md), OT__DNNL_SLOT_CHUNKS(slot, n_bytes));
 }
 
-static dnnl_status_t add_forward(ot__dnnl_primitives *out, const ot__dnnl_conv *c,
-                                 const conv_parts *p)
+static dnnl_status_t add_forward(ot__dnnl_primitives *out, const conv_parts *p)
 {
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
@@ -218,7 +218,7 @@ static dnnl_status_t add_forward(ot__dnnl_primitives *out, const ot__dnnl_conv *
     OT__DNNL_TRY(add_conv(out, p, p->forward));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_X));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
-    if (c->has_bias)
+    if (p->has_bias)
         OT__DNNL_TRY(
             ot__dnnl_arg(out, DNNL_ARG_BIAS, ot__md_of(&p->b), OT__DNNL_SLOT(OT__DNNL_CONV_B)));
     return add_images(out, DNNL_ARG_DST, &p->y, OT__DNNL_CONV_Y);
@@ -267,12 +267,12 @@ static dnnl_status_t add_sums(ot__dnnl_primitives *out, const conv_parts *p, ot_
 
 // dw is made where it is wanted when the primitive writes the layout that w has, else in scratch.
 static dnnl_status_t add_dw_primitive(ot__dnnl_primitives *out, const conv_parts *p,
-                                      dnnl_primitive_desc_t pd, bool wants_dw, bool wants_db)
+                                      dnnl_primitive_desc_t pd)
 {
     const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
     const ot__md w = ot__md_of(&p->w), b = ot__md_of(&p->b);
     const size_t dw_bytes = dnnl_memory_desc_get_size(dw), db_bytes = dnnl_memory_desc_get_size(b);
-    const bool is_final = wants_dw && dnnl_memory_desc_equal(dw, w) != 0;
+    const bool is_final = p->wants_dw && dnnl_memory_desc_equal(dw, w) != 0;
     const ot__dnnl_place dw_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW),
                          db_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DB);
     const ot__dnnl_place at = place_of_sums(out, p, dw_bytes, OT__DNNL_CONV_GRAD_DW, is_final);
@@ -282,69 +282,39 @@ static dnnl_status_t add_dw_primitive(ot__dnnl_primitives *out, const conv_parts
     OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_GRAD_X));
     OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_WEIGHTS, dw, at));
-    if (wants_db) {
+    if (p->wants_db) {
         db_at = place_of_sums(out, p, db_bytes, OT__DNNL_CONV_GRAD_DB, true);
         OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_BIAS, b, db_at));
         OT__DNNL_TRY(add_sums(out, p, db_at, db_bytes, db_slot));
     }
-    if (!wants_dw)
+    if (!p->wants_dw)
         return dnnl_success;
     OT__DNNL_TRY(add_sums(out, p, at, dw_bytes, is_final ? dw_slot : at));
     return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, w, dw_slot);
 }
 
-static dnnl_status_t add_dw(ot__dnnl_primitives *out, const conv_parts *p, bool wants_dw,
-                            bool wants_db)
+static dnnl_status_t add_dw(ot__dnnl_primitives *out, const conv_parts *p)
 {
-    const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, wants_db);
+    const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, p->wants_db);
     dnnl_primitive_desc_t pd = NULL;
     dnnl_status_t st;
 
     OT__DNNL_TRY(describe_primitive(p, &problem, p->plain_attr, &pd));
-    st = add_dw_primitive(out, p, pd, wants_dw, wants_db);
+    st = add_dw_primitive(out, p, pd);
     dnnl_primitive_desc_destroy(pd);
     return st;
 }
 
-static dnnl_status_t build_forward(ot__dnnl_primitives *out, const ot__dnnl_conv *c)
+// What `add` makes of a convolution that is described as `p` wants it.
+static dnnl_status_t build_conv(ot__dnnl_primitives *out, const ot__dnnl_conv *c, conv_parts p,
+                                dnnl_status_t (*add)(ot__dnnl_primitives *, const conv_parts *))
 {
-    conv_parts p = {.attr = NULL};
     dnnl_status_t st;
 
     ot__forks_hold();
-    st = describe_conv(c, chunks_of_images(c), &p);
+    st = describe_conv(c, p.n_chunks, &p);
     if (st == dnnl_success)
-        st = add_forward(out, c, &p);
-    forget(&p);
-    ot__forks_release();
-    return st;
-}
-
-static dnnl_status_t build_dx(ot__dnnl_primitives *out, const ot__dnnl_conv *c)
-{
-    conv_parts p = {.attr = NULL};
-    dnnl_status_t st;
-
-    ot__forks_hold();
-    st = describe_conv(c, chunks_of_images(c), &p);
-    if (st == dnnl_success)
-        st = add_dx(out, &p);
-    forget(&p);
-    ot__forks_release();
-    ot__dnnl_scratch_reuse(out);
-    return st;
-}
-
-static dnnl_status_t build_dw(ot__dnnl_primitives *out, const ot__dnnl_conv *c, bool wants_dw,
-                              bool wants_db)
-{
-    conv_parts p = {.attr = NULL};
-    dnnl_status_t st;
-
-    ot__forks_hold();
-    st = describe_conv(c, chunks_of_sums(c), &p);
-    if (st == dnnl_success)
-        st = add_dw(out, &p, wants_dw, wants_db);
+        st = add(out, &p);
     forget(&p);
     ot__forks_release();
     return st;
@@ -362,9 +332,11 @@ static ot_status finish_conv(dnnl_status_t st, ot__dnnl_primitives **out)
 ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out)
 {
     *out = ot__alloc_zero(1, sizeof **out);
-    if (*out == NULL)
-        return OT_ERR_NO_MEMORY;
-    return finish_conv(build_forward(*out, c), out);
+    OT_TRY(ot__made(*out));
+    return finish_conv(
+        build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c), .has_bias = c->has_bias},
+                   add_forward),
+        out);
 }
 
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
@@ -373,12 +345,16 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
     dnnl_status_t st = dnnl_success;
 
     *out = ot__alloc_zero(1, sizeof **out);
-    if (*out == NULL)
-        return OT_ERR_NO_MEMORY;
-    if (wants_dx)
-        st = build_dx(*out, c);
+    OT_TRY(ot__made(*out));
+    if (wants_dx) {
+        st = build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c)}, add_dx);
+        ot__dnnl_scratch_reuse(*out);
+    }
     if (st == dnnl_success && (wants_dw || wants_db))
-        st = build_dw(*out, c, wants_dw, wants_db);
+        st = build_conv(
+            *out, c,
+            (conv_parts){.n_chunks = chunks_of_sums(c), .wants_dw = wants_dw, .wants_db = wants_db},
+            add_dw);
     return finish_conv(st, out);
 }
 

@@ -42,42 +42,24 @@ static part part_of_slice(const job *j, int64_t i, int64_t first, int64_t last)
 #define TEMPLATE "kernels/move/ref_scatter_set.tmpl.h"
 #include "kernels/by_size.tmpl.h"
 
-#define T float
-#define FN(name) name##_f32
 #define ADD(a, b) ((a) + (b))
 #define MUL(a, b) ((a) * (b))
 #define IS_NAN(v) ((v) != (v))
-#include "ref_scatter.tmpl.h"
-#undef T
-#undef FN
-#define T double
-#define FN(name) name##_f64
-#include "ref_scatter.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/move/ref_scatter.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 #undef ADD
 #undef MUL
 #undef IS_NAN
+#define ADD(a, b) ((T)add_i64(a, b))
+#define MUL(a, b) ((T)mul_i64(a, b))
 #define IS_NAN(v) false
+#define TEMPLATE "kernels/move/ref_scatter.tmpl.h"
 #define T int32_t
-#define FN(name) name##_i32
-#define ADD(a, b) ((int32_t)add_i64(a, b))
-#define MUL(a, b) ((int32_t)mul_i64(a, b))
-#include "ref_scatter.tmpl.h"
-#undef T
-#undef FN
-#undef ADD
-#undef MUL
+#define SUFFIX i32
+#include "kernels/by_one.tmpl.h"
 #define T int64_t
-#define FN(name) name##_i64
-#define ADD(a, b) add_i64(a, b)
-#define MUL(a, b) mul_i64(a, b)
-#include "ref_scatter.tmpl.h"
-#undef T
-#undef FN
-#undef ADD
-#undef MUL
-#undef IS_NAN
+#define SUFFIX i64
+#include "kernels/by_one.tmpl.h"
 
 ot__scatter_function ot__ref_scatter_find(ot_dtype dtype, ot__scatter_op op)
 {

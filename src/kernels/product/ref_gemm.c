@@ -4,14 +4,5 @@
 
 enum { BLOCK_M = 8, BLOCK_N = 32, BLOCK_K = 16 }; // 6 KiB on a thread's stack
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#include "ref_gemm.tmpl.h"
-#undef T
-#undef FN
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#include "ref_gemm.tmpl.h"
-#undef T
-#undef FN
+#define TEMPLATE "kernels/product/ref_gemm.tmpl.h"
+#include "kernels/by_float.tmpl.h"

@@ -30,7 +30,7 @@ static void FN(gemm_block)(T *y, const T *a, const T *b, const T *c, const ot__g
         }
 }
 
-void FN(gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool accumulates)
+void FN(ot__ref_gemm)(T *y, const T *a, const T *b, const T *c, const ot__gemm *g, bool accumulates)
 {
     const int64_t n_rows = (g->m + BLOCK_M - 1) / BLOCK_M,
                   n_columns = (g->n + BLOCK_N - 1) / BLOCK_N;

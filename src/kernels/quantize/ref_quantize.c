@@ -137,18 +137,6 @@ void ot__ref_dequantize(const ot__quantized_data *d, const ot__quantization *q)
     run_job((job){.d = d, .q = q, .piece = dequantize_piece, .is_wide = d->y_dtype == OT_F64});
 }
 
-#define T float
-#define FN(name) ot__ref_##name##_f32
-#define RINT rintf
-#include "ref_quantize.tmpl.h"
-#undef T
-#undef FN
-#undef RINT
-
-#define T double
-#define FN(name) ot__ref_##name##_f64
-#define RINT rint
-#include "ref_quantize.tmpl.h"
-#undef T
-#undef FN
-#undef RINT
+#define RINT(v) _Generic((v), float : rintf, double : rint)(v)
+#define TEMPLATE "kernels/quantize/ref_quantize.tmpl.h"
+#include "kernels/by_float.tmpl.h"

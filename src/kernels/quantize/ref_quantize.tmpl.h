@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-void FN(fake_quant)(T *y, uint8_t *mask, const T *x, int64_t n, T scale, T zero_point, T low,
-                    T high)
+void FN(ot__ref_fake_quant)(T *y, uint8_t *mask, const T *x, int64_t n, T scale, T zero_point,
+                            T low, T high)
 {
 #pragma omp parallel for schedule(static) if (n > OT_PAR_MIN)
     for (int64_t i = 0; i < n; i++) {

@@ -7,54 +7,40 @@
 #define LOAD(v) (v)
 #define STORE(a) (a)
 #define T float
-#define FN(name) name##_f32
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX f32
+#include "kernels/by_one.tmpl.h"
 #define T double
-#define FN(name) name##_f64
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX f64
+#include "kernels/by_one.tmpl.h"
 #define T int64_t
-#define FN(name) name##_i64
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i64
+#include "kernels/by_one.tmpl.h"
 #define T int32_t
-#define FN(name) name##_i32
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i32
+#include "kernels/by_one.tmpl.h"
 #define T int8_t
-#define FN(name) name##_i8
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX i8
+#include "kernels/by_one.tmpl.h"
 #define T uint8_t
-#define FN(name) name##_u8
-#include TEMPLATE
-#undef T
-#undef FN
+#define SUFFIX u8
+#include "kernels/by_one.tmpl.h"
 #undef ACC
 #undef LOAD
 #undef STORE
 #define ACC float
 #define T uint16_t
+#define SUFFIX f16
 #define LOAD(v) ot__f16_to_f32(v)
 #define STORE(a) ot__f32_to_f16(a)
-#define FN(name) name##_f16
-#include TEMPLATE
+#include "kernels/by_one.tmpl.h"
 #undef LOAD
 #undef STORE
-#undef FN
+#define T uint16_t
+#define SUFFIX bf16
 #define LOAD(v) ot__bf16_to_f32(v)
 #define STORE(a) ot__f32_to_bf16(a)
-#define FN(name) name##_bf16
-#include TEMPLATE
+#include "kernels/by_one.tmpl.h"
 #undef LOAD
 #undef STORE
-#undef FN
-#undef T
 #undef ACC
 #undef TEMPLATE

@@ -15,11 +15,10 @@ typedef struct cumsum_job {
 #undef ACC
 
 #define ACC uint64_t // integers wrap around
+#define TEMPLATE "kernels/reduce/ref_cumsum.tmpl.h"
 #define T int32_t
-#define FN(name) name##_i32
-#include "ref_cumsum.tmpl.h"
-#undef T
-#undef FN
+#define SUFFIX i32
+#include "kernels/by_one.tmpl.h"
 #define T int64_t
-#define FN(name) name##_i64
-#include "ref_cumsum.tmpl.h"
+#define SUFFIX i64
+#include "kernels/by_one.tmpl.h"

@@ -130,16 +130,14 @@ static exponentials join_exponentials(exponentials a, exponentials b)
 #define ROOT(v) ((uint64_t)sqrt((double)(v)))
 #define MEAN(sum, n) ((n) == 0 ? 0 : (uint64_t)((int64_t)(sum) / (n)))
 #define MAGNITUDE(v) ((int64_t)(v) < 0 ? 0 - (v) : (v))
+#define TEMPLATE "kernels/reduce/ref_reduce_sums.tmpl.h"
 #define T int64_t
-#define FN(name) name##_i64
-#include "ref_reduce_sums.tmpl.h"
-#undef T
-#undef FN
+#define SUFFIX i64
+#include "kernels/by_one.tmpl.h"
 #define T int32_t
-#define FN(name) name##_i32
-#include "ref_reduce_sums.tmpl.h"
-#undef T
-#undef FN
+#define SUFFIX i32
+#include "kernels/by_one.tmpl.h"
+#undef TEMPLATE
 #undef ACC
 #undef LOAD
 #undef STORE

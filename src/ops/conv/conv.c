@@ -37,17 +37,13 @@ static void conv_infer(ot_infer *c)
                       groups);
         return;
     }
-    if (ot_dim_is_number(w->dim[1]) && ot__dim_differs(x->dim[1], w->dim[1] * groups)) {
+    if (ot_dim_is_number(w->dim[1]) && ot__dim_differs(x->dim[1], w->dim[1] * groups))
         ot_infer_fail(c, "X has %" PRId64 " channels, W expects %" PRId64, x->dim[1],
                       w->dim[1] * groups);
-        return;
-    }
     if (ot_infer_has(c, 2)) {
         const ot_shape *b = ot_infer_shape(c, 2);
-        if (b->ndim != 1 || ot__dim_differs(b->dim[0], w->dim[0])) {
+        if (b->ndim != 1 || ot__dim_differs(b->dim[0], w->dim[0]))
             ot_infer_fail(c, "B must have the %" PRId64 " output channels of W", w->dim[0]);
-            return;
-        }
     }
     y.dim[0] = x->dim[0];
     y.dim[1] = w->dim[0];
@@ -59,11 +55,9 @@ static void conv_grad_infer(ot_infer *c)
 {
     const ot_shape *dy = ot_infer_shape(c, 0), *x = ot_infer_shape(c, 1), *w = ot_infer_shape(c, 2);
 
-    if (x->ndim < 3 || x->ndim != w->ndim || dy->ndim != x->ndim) {
+    if (x->ndim < 3 || x->ndim != w->ndim || dy->ndim != x->ndim)
         ot_infer_fail(c, "dY, X and W must have the same three to five axes, got %d, %d and %d",
                       dy->ndim, x->ndim, w->ndim);
-        return;
-    }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), x);
     ot_infer_set(c, 1, ot_infer_dtype(c, 0), w);
     ot_infer_set(c, 2, ot_infer_dtype(c, 0), &OT_SHAPE(w->dim[0]));
@@ -299,7 +293,6 @@ static void conv_rule(ot_grad *g)
 
 static const ot_port conv_in[] = {
     {"X", "T", 0}, {"W", "T", OT_PORT_WEIGHT}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
-static const ot_port conv_out[] = {{"Y", "T", 0}, {0}};
 static const ot_port conv_grad_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"W", "T", 0}, {0}};
 static const ot_port conv_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
                                         {"dW", "T", OT_PORT_OPTIONAL},
@@ -332,7 +325,7 @@ const ot_op_def ot__op_conv[] = {
     {.name = "Conv",
      .since = 1,
      .inputs = conv_in,
-     .outputs = conv_out,
+     .outputs = ot__unary_out,
      .attrs = ot__conv_attrs,
      .types = "T: f32 f64",
      .infer = conv_infer,
@@ -346,7 +339,7 @@ const ot_op_def ot__op_conv_relu[] = {
      .name = "ConvRelu",
      .since = 1,
      .inputs = conv_in,
-     .outputs = conv_out,
+     .outputs = ot__unary_out,
      .attrs = ot__conv_attrs,
      .types = "T: f32 f64",
      .infer = conv_infer,

@@ -327,11 +327,10 @@ static void conv_transpose_grad(ot_grad *g)
 
 static const ot_port conv_transpose_in[] = {
     {"X", "T", 0}, {"W", "T", OT_PORT_WEIGHT}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
-static const ot_port conv_transpose_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec conv_transpose_attrs[] = {
-    {.name = "auto_pad", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "NOTSET"},
+    OT__STRING_ATTR("auto_pad", "NOTSET"),
     {.name = "dilations", .kind = OT_ATTRIBUTE_INTS},
-    {.name = "group", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    OT__INT_ATTR("group", 1),
     {.name = "kernel_shape", .kind = OT_ATTRIBUTE_INTS},
     {.name = "output_padding", .kind = OT_ATTRIBUTE_INTS},
     {.name = "output_shape", .kind = OT_ATTRIBUTE_INTS},
@@ -350,7 +349,7 @@ const ot_op_def ot__op_conv_transpose[] = {
     {.name = "ConvTranspose",
      .since = 1,
      .inputs = conv_transpose_in,
-     .outputs = conv_transpose_out,
+     .outputs = ot__unary_out,
      .attrs = conv_transpose_attrs,
      .types = "T: f32 f64",
      .infer = conv_transpose_infer,

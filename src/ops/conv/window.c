@@ -4,9 +4,9 @@
 #include <string.h>
 
 const ot_attr_spec ot__conv_attrs[] = {
-    {.name = "auto_pad", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "NOTSET"},
+    OT__STRING_ATTR("auto_pad", "NOTSET"),
     {.name = "dilations", .kind = OT_ATTRIBUTE_INTS},
-    {.name = "group", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    OT__INT_ATTR("group", 1),
     {.name = "kernel_shape", .kind = OT_ATTRIBUTE_INTS},
     {.name = "pads", .kind = OT_ATTRIBUTE_INTS},
     {.name = "strides", .kind = OT_ATTRIBUTE_INTS},

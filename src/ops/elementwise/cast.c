@@ -10,10 +10,8 @@ static void infer_cast_to(ot_infer *c, ot_dtype to)
     const int64_t *known;
     int n;
 
-    if (ot__element_size(to) == 0) {
+    if (ot__element_size(to) == 0)
         ot_infer_fail(c, "cannot convert to element type %d (%s)", (int)to, ot_dtype_name(to));
-        return;
-    }
     ot_infer_set(c, 0, to, ot_infer_shape(c, 0));
     known = ot_infer_values(c, 0, &n);
     if (known != NULL && n > 0 && keeps_extents)
@@ -51,8 +49,7 @@ static ot_status cast_prepare(ot_prep *p)
 {
     casting *state = ot_prep_state(p, sizeof *state);
 
-    if (state == NULL)
-        return p->status;
+    OT_TRY(p->status);
     state->convert = ot_attr_int(p->node, "saturate") != 0 ? ot__convert : ot__convert_unsaturated;
     return ot__cast_check(p, ot_prep_out(p, 0)->dtype, ot_prep_in(p, 0)->dtype);
 }
@@ -87,8 +84,8 @@ static const ot_port cast_like_in[] = {
 static const ot_port cast_out[] = {{"output", "T2", 0}, {0}};
 static const ot_attr_spec cast_attrs[] = {
     {.name = "to", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, // not of CastLike
-    {.name = "round_mode", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "up"},
-    {.name = "saturate", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    OT__STRING_ATTR("round_mode", "up"),
+    OT__INT_ATTR("saturate", 1),
     {0},
 };
 static const ot_kernel cast_kernels[] = {

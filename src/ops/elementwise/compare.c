@@ -70,7 +70,7 @@ static void compare_upgrade(ot_upgrade *u)
 
 static const ot_attr_spec broadcast_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT},
-    {.name = "broadcast", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__INT_ATTR("broadcast", 0),
     {0},
 };
 
@@ -119,8 +119,8 @@ const ot_op_def ot__op_is_nan[] = {
 };
 
 static const ot_attr_spec is_inf_attrs[] = {
-    {.name = "detect_negative", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
-    {.name = "detect_positive", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    OT__INT_ATTR("detect_negative", 1),
+    OT__INT_ATTR("detect_positive", 1),
     {0},
 };
 const ot_op_def ot__op_is_inf[] = {

@@ -143,8 +143,7 @@ ot_status ot__pairs_prepare(ot_prep *p, ot__pair_function function)
 {
     pairs *s = ot_prep_state(p, sizeof(*s));
 
-    if (s == NULL)
-        return p->status;
+    OT_TRY(p->status);
     ot__elementwise_plan(&s->plan, p->out[0], p->in, p->n_in);
     s->function = function;
     return OT_OK;

@@ -67,11 +67,9 @@ ot_status ot__pairs_run(const ot_run *r);
 
 // ---- what many records share (elementwise_shared.c) ----
 
-extern const ot_port ot__unary_in[], ot__unary_out[];   // X -> Y, type T
 extern const ot_port ot__binary_in[], ot__binary_out[]; // A, B -> C, type T
 extern const ot_port ot__bool_out[];
-extern const ot_port ot__gradient_in_x[], ot__gradient_in_y[],
-    ot__gradient_out[]; // dY, X or Y -> dX
+extern const ot_port ot__gradient_in_x[], ot__gradient_in_y[]; // dY, X or Y
 
 // The tile of "Add" or "com.microsoft.LeakyReluGrad[0.1]" and its attributes (at most
 // OT_TILE_MAX_ATTRS; those not given stay); *at moves behind what is understood.

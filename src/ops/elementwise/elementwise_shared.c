@@ -4,14 +4,11 @@
 
 #include <string.h>
 
-const ot_port ot__unary_in[] = {{"X", "T", 0}, {0}};
-const ot_port ot__unary_out[] = {{"Y", "T", 0}, {0}};
 const ot_port ot__binary_in[] = {{"A", "T", 0}, {"B", "T", 0}, {0}};
 const ot_port ot__binary_out[] = {{"C", "T", 0}, {0}};
 const ot_port ot__bool_out[] = {{"Y", "bool", 0}, {0}};
 const ot_port ot__gradient_in_x[] = {{"dY", "T", 0}, {"X", "T", 0}, {0}};
 const ot_port ot__gradient_in_y[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
-const ot_port ot__gradient_out[] = {{"dX", "T", 0}, {0}};
 
 // Shape arithmetic works on vectors and scalars: equal counts, or one of them 1.
 void ot__infer_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b))

@@ -40,10 +40,7 @@ static void gelu_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, op, ot_grad_dy(g, 0), ot_grad_x(g, 0)));
 }
 
-static const ot_attr_spec gelu_attrs[] = {
-    {.name = "approximate", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "none"},
-    {0},
-};
+static const ot_attr_spec gelu_attrs[] = {OT__STRING_ATTR("approximate", "none"), {0}};
 static const ot_kernel gelu_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, gelu_prepare, ot__tile_run_f32),
     OT__REF_KERNEL("T: f32", gelu_prepare, ot__tile_run_f32_ref),

@@ -48,8 +48,8 @@ static void clip_upgrade(ot_upgrade *u)
 }
 
 static const ot_attr_spec clip_6_attrs[] = {
-    {.name = "min", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = -FLT_MAX},
-    {.name = "max", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = FLT_MAX},
+    OT__FLOAT_ATTR("min", -FLT_MAX),
+    OT__FLOAT_ATTR("max", FLT_MAX),
     {0},
 };
 static const ot_port clip_in[] = {{"input", "T", 0},

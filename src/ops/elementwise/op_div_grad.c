@@ -6,18 +6,11 @@ static void div_grad_op_infer(ot_infer *c)
 {
     const ot_shape *dy = ot_infer_shape(c, 0);
     ot_shape y;
-    bool fits;
 
     if (!ot_infer_broadcast(c, ot_infer_shape(c, 1), ot_infer_shape(c, 2), &y))
         return;
-    fits = dy->ndim == y.ndim;
-    for (int k = 0; fits && k < y.ndim; k++)
-        fits =
-            dy->dim[k] == y.dim[k] || !ot_dim_is_number(dy->dim[k]) || !ot_dim_is_number(y.dim[k]);
-    if (!fits) {
+    if (!ot__shape_may_equal(dy, &y))
         ot_infer_fail(c, "dY has not the shape to which A and B broadcast");
-        return;
-    }
     for (int i = 0; i < 2; i++)
         ot_infer_set(c, i, ot_infer_dtype(c, 0), ot_infer_shape(c, i + 1));
 }
@@ -27,8 +20,7 @@ static ot_status div_grad_op_prepare(ot_prep *p)
     ot__div_grad *s = ot_prep_state(p, sizeof(*s));
     const ot_arg *dy = ot_prep_in(p, 0), *a = ot_prep_in(p, 1), *b = ot_prep_in(p, 2);
 
-    if (s == NULL)
-        return p->status;
+    OT_TRY(p->status);
     s->ndim = dy->shape.ndim;
     for (int k = 0; k < s->ndim; k++)
         s->dim[k] = dy->shape.dim[k];

@@ -121,8 +121,7 @@ static ot_status chain_prepare(ot_prep *p)
     program read = {text, p->n_in};
     chain *c = ot_prep_state(p, sizeof(*c));
 
-    if (c == NULL)
-        return p->status;
+    OT_TRY(p->status);
     if (p->n_in > OT__MAX_OPERANDS)
         return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "%d inputs, at most %d are supported", p->n_in,
                             OT__MAX_OPERANDS);

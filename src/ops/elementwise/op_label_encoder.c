@@ -200,12 +200,9 @@ static ot_status label_encoder_run(const ot_run *r)
 static const ot_port label_encoder_in[] = {{"X", "T1", 0}, {0}};
 static const ot_port label_encoder_out[] = {{"Y", "T2", 0}, {0}};
 static const ot_attr_spec label_encoder_attrs[] = {
-    {.name = "default_float", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = -0.0F},
-    {.name = "default_int64", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = -1},
-    {.name = "default_string",
-     .kind = OT_ATTRIBUTE_STRING,
-     .flags = OT_ATTR_HAS_DEFAULT,
-     .s = "_Unused"},
+    OT__FLOAT_ATTR("default_float", -0.0F),
+    OT__INT_ATTR("default_int64", -1),
+    OT__STRING_ATTR("default_string", "_Unused"),
     {.name = "keys_floats", .kind = OT_ATTRIBUTE_FLOATS},
     {.name = "keys_int64s", .kind = OT_ATTRIBUTE_INTS},
     {.name = "keys_strings", .kind = OT_ATTRIBUTE_STRINGS},

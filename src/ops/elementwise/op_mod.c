@@ -47,10 +47,7 @@ static void mod_grad(ot_grad *g)
     }
 }
 
-static const ot_attr_spec mod_attrs[] = {
-    {.name = "fmod", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {0},
-};
+static const ot_attr_spec mod_attrs[] = {OT__INT_ATTR("fmod", 0), {0}};
 #define REF(types, run) OT__REF_KERNEL(types, mod_prepare, run)
 static const ot_kernel mod_kernels[] = {
     REF("T: f32", ot__tile_run_f32_ref),

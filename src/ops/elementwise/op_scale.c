@@ -44,8 +44,7 @@ static ot_status scale_prepare(ot_prep *p)
 {
     scale_state *s = ot_prep_state(p, sizeof(*s));
 
-    if (s == NULL)
-        return p->status;
+    OT_TRY(p->status);
     ot__elementwise_plan(&s->plan, p->out[0], p->in, 1);
     s->is_down = ot_attr_int(p->node, "scale_down") != 0;
     return OT_OK;
@@ -73,11 +72,7 @@ static void scale_grad(ot_grad *g)
 }
 
 static const ot_port scale_in[] = {{"input", "T", 0}, {"scale", "ScaleT", OT_PORT_NO_GRAD}, {0}};
-static const ot_port scale_out[] = {{"output", "T", 0}, {0}};
-static const ot_attr_spec scale_attrs[] = {
-    {.name = "scale_down", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {0},
-};
+static const ot_attr_spec scale_attrs[] = {OT__INT_ATTR("scale_down", 0), {0}};
 static const ot_kernel scale_kernels[] = {
     OT__REF_KERNEL(NULL, scale_prepare, scale_run),
     {0},
@@ -87,7 +82,7 @@ const ot_op_def ot__op_scale[] = {
      .name = "Scale",
      .since = 1,
      .inputs = scale_in,
-     .outputs = scale_out,
+     .outputs = ot__output_out,
      .attrs = scale_attrs,
      .types = "T: f32 f64; ScaleT: f32 f64 f16 bf16 i32 i64",
      .infer = scale_infer,

@@ -34,11 +34,10 @@ static void scaled_sum_grad(ot_grad *g)
 
 static const ot_port scaled_sum_in[] = {
     {"input_0", "T", 0}, {"input_1", "T", 0}, {"input_2", "T", OT_PORT_OPTIONAL}, {0}};
-static const ot_port scaled_sum_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec scaled_sum_attrs[] = {
     {.name = "scale_0", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_REQUIRED},
     {.name = "scale_1", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_REQUIRED},
-    {.name = "scale_2", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__FLOAT_ATTR("scale_2", 0),
     {0},
 };
 static const ot_tile scaled_sum_tile = {.f64 = scaled_sum_f64};
@@ -47,7 +46,7 @@ const ot_op_def ot__op_scaled_sum[] = {
      .name = "ScaledSum",
      .since = 1,
      .inputs = scaled_sum_in,
-     .outputs = scaled_sum_out,
+     .outputs = ot__output_out,
      .attrs = scaled_sum_attrs,
      .types = "T: f32 f64",
      .infer = scaled_sum_infer,

@@ -74,7 +74,6 @@ static void where_grad(ot_grad *g)
 
 static const ot_port where_in[] = {
     {"condition", "bool", OT_PORT_NO_GRAD}, {"X", "T", 0}, {"Y", "T", 0}, {0}};
-static const ot_port where_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel where_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, ot__pieces_prepare, where_run_simd),
     OT__REF_KERNEL(NULL, ot__pieces_prepare, where_run),
@@ -84,7 +83,7 @@ const ot_op_def ot__op_where[] = {
     {.name = "Where",
      .since = 9,
      .inputs = where_in,
-     .outputs = where_out,
+     .outputs = ot__output_out,
      .types = "T: any string",
      .infer = where_infer,
      .kernels = where_kernels,

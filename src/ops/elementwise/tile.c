@@ -41,8 +41,7 @@ ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
     const int n_plans = tile_count_plans(p->n_in);
     tile_state *s = ot_prep_state(p, sizeof(*s) + (size_t)n_plans * sizeof(s->plan[0]));
 
-    if (s == NULL)
-        return p->status;
+    OT_TRY(p->status);
     s->tile = tile;
     s->dtype = p->out[0]->dtype;
     s->n_plans = n_plans;

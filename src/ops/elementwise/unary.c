@@ -102,8 +102,7 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
 #define ATTRS(symbol, attributes)                                                                  \
     static const ot_attr_spec symbol##_attrs[] = {                                                 \
         {.name = "consumed_inputs", .kind = OT_ATTRIBUTE_INTS}, UNPACKED attributes{0}};
-#define ATTR(attr, value)                                                                          \
-    {.name = #attr, .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = (value)},
+#define ATTR(attr, value) OT__FLOAT_ATTR(#attr, (value)),
 
 #define RULE_NO_GRADIENT(text)
 #define RULE_BY_FORMULA(text) .dx = {"", text},

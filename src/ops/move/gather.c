@@ -81,13 +81,8 @@ static void emit_gather_grad(ot_grad *g, enum ot__index_way way, const char *op)
 
 static void infer_gather_grad(ot_infer *c, enum ot__index_way way)
 {
-    const ot_dtype dtype = ot_infer_dtype(c, gradient_inputs_of[way].dy);
-    ot_shape x;
-
-    if (ot__infer_shape_input(c, gradient_inputs_of[way].shape, &x))
-        ot_infer_set(c, 0, dtype, &x);
-    else
-        ot_infer_set_unknown(c, 0, dtype);
+    ot__infer_stated(c, gradient_inputs_of[way].shape,
+                     ot_infer_dtype(c, gradient_inputs_of[way].dy));
 }
 
 // infer saw neither dY nor, perhaps, the shape's elements: what the offsets rely on is checked
@@ -128,8 +123,7 @@ static ot_status prep_gather_grad(ot_prep *p, enum ot__index_way way)
     const ot_arg *dy = ot_prep_in(p, gradient_inputs_of[way].dy), *dx = ot_prep_out(p, 0);
     ot__indexed *x = ot__prep_indexed(p, way, dx, ot_prep_in(p, gradient_inputs_of[way].indices));
 
-    if (x == NULL)
-        return p->status;
+    OT_TRY(p->status);
     OT_TRY(check_gather_grad(p, x, dy));
     x->scatter = ot__ref_scatter_find(dx->dtype, OT__SCATTER_ADD);
     return ot__prep_offsets(p, x, dy->count);
@@ -152,12 +146,8 @@ static ot_status run_gather_grad(const ot_run *r)
 
 // ---- the records ----
 
-static const ot_port gather_out[] = {{"output", "T", 0}, {0}};
-static const ot_port gather_grad_out[] = {{"dX", "T", 0}, {0}};
-static const ot_attr_spec axis_attrs[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
-static const ot_attr_spec batch_attrs[] = {
-    {.name = "batch_dims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
+static const ot_attr_spec axis_attrs[] = {OT__INT_ATTR("axis", 0), {0}};
+static const ot_attr_spec batch_attrs[] = {OT__INT_ATTR("batch_dims", 0), {0}};
 
 // What the callbacks of operator `symbol` and of its gradient know: the way of its indices.
 #define CALLBACKS(symbol, way, gradient)                                                           \
@@ -192,14 +182,14 @@ static const ot_attr_spec batch_attrs[] = {
         {0}};
 #define GATHER(name_, symbol, since_, attrs_, index)                                               \
     {                                                                                              \
-        .name = name_, .since = since_, .inputs = symbol##_in, .outputs = gather_out,              \
+        .name = name_, .since = since_, .inputs = symbol##_in, .outputs = ot__output_out,          \
         .attrs = attrs_, .types = "T: any string" index, .infer = symbol##_infer,                  \
         .kernels = symbol##_kernels, .grad = symbol##_grad                                         \
     }
 #define GATHER_GRAD(name_, symbol, attrs_, index)                                                  \
     {                                                                                              \
         .domain = OT__MS, .name = name_, .since = 1, .inputs = symbol##_grad_in,                   \
-        .outputs = gather_grad_out, .attrs = attrs_, .types = "T: f32 f64" index,                  \
+        .outputs = ot__gradient_out, .attrs = attrs_, .types = "T: f32 f64" index,                 \
         .infer = symbol##_grad_infer, .kernels = symbol##_grad_kernels, .flags = OT_OP_NO_GRAD,    \
         .expand = ot__##symbol##_grad_expand                                                       \
     }

@@ -40,8 +40,7 @@ static bool infer_nd(ot_infer *c, const ot_shape *data, const ot_shape *indices,
     for (int k = (int)(batch_dims + depth); k < data->ndim; k++)
         slices->dim[slices->ndim++] = data->dim[k];
     for (int k = 0; k < batch_dims; k++) {
-        if (ot_dim_is_number(data->dim[k]) && ot_dim_is_number(indices->dim[k]) &&
-            data->dim[k] != indices->dim[k])
+        if (ot__dim_differs(data->dim[k], indices->dim[k]))
             return ot__refuse(c, "batch axis %d is %" PRId64 " in data and %" PRId64 " in indices",
                               k, data->dim[k], indices->dim[k]);
     }

@@ -92,6 +92,8 @@ ot_status ot__run_offsets(const ot_run *r, const ot_arg *indices); // into scrat
 // The shape that the elements of integer input `input` state; extents may be symbols or unknown.
 // False: rank unknown, or failed.
 bool ot__infer_shape_input(ot_infer *c, int input, ot_shape *shape);
+// Output 0 has it, if it is known, and type `dtype`.
+void ot__infer_stated(ot_infer *c, int input, ot_dtype dtype);
 
 // ---- expansions (expand_scatter.c) ----
 

@@ -48,13 +48,12 @@ static void expand_grad(ot_grad *g)
 }
 
 static const ot_port expand_in[] = {{"input", "T", 0}, {"shape", "i64", OT_PORT_NO_GRAD}, {0}};
-static const ot_port expand_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel expand_kernels[] = {OT__REF_KERNEL(NULL, expand_prep, ot__run_strided), {0}};
 const ot_op_def ot__op_expand[] = {
     {.name = "Expand",
      .since = 8,
      .inputs = expand_in,
-     .outputs = expand_out,
+     .outputs = ot__output_out,
      .types = "T: any string",
      .infer = expand_infer,
      .kernels = expand_kernels,

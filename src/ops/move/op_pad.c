@@ -295,7 +295,6 @@ static void pad_upgrade(ot_upgrade *u)
     ot_upgrade_float_to_input(u, "value", 0.0F, VALUE);
 }
 
-static const ot_port pad_in_2[] = {{"data", "T", 0}, {0}};
 static const ot_port pad_in_11[] = {
     {"data", "T", 0},
     {"pads", "i64", OT_PORT_NO_GRAD},
@@ -309,23 +308,19 @@ static const ot_port pad_in_18[] = {
     {"axes", "I", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
     {0},
 };
-static const ot_port pad_out[] = {{"output", "T", 0}, {0}};
-static const ot_attr_spec pad_attrs[] = {
-    {.name = "mode", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "constant"},
-    {0},
-};
+static const ot_attr_spec pad_attrs[] = {OT__STRING_ATTR("mode", "constant"), {0}};
 static const ot_attr_spec pad_attrs_2[] = {
-    {.name = "mode", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "constant"},
+    OT__STRING_ATTR("mode", "constant"),
     {.name = "pads", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED},
-    {.name = "value", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.0F},
+    OT__FLOAT_ATTR("value", 0.0F),
     {0},
 };
 static const ot_kernel pad_kernels[] = {OT__REF_KERNEL(NULL, pad_prep, pad_run), {0}};
 const ot_op_def ot__op_pad[] = {
     {.name = "Pad",
      .since = 2,
-     .inputs = pad_in_2,
-     .outputs = pad_out,
+     .inputs = ot__data_in,
+     .outputs = ot__output_out,
      .attrs = pad_attrs_2,
      .types = "T: f16 f32 f64",
      .infer = pad_infer,
@@ -333,7 +328,7 @@ const ot_op_def ot__op_pad[] = {
     {.name = "Pad",
      .since = 11,
      .inputs = pad_in_11,
-     .outputs = pad_out,
+     .outputs = ot__output_out,
      .attrs = pad_attrs,
      .types = "T: any",
      .infer = pad_infer,
@@ -342,7 +337,7 @@ const ot_op_def ot__op_pad[] = {
     {.name = "Pad",
      .since = 18,
      .inputs = pad_in_18,
-     .outputs = pad_out,
+     .outputs = ot__output_out,
      .attrs = pad_attrs,
      .types = "T: any; I: i32 i64",
      .infer = pad_infer,

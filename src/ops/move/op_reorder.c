@@ -47,8 +47,6 @@ static ot_status reorder_run_ref(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port reorder_in[] = {{"X", "T", 0}, {0}};
-static const ot_port reorder_out[] = {{"Y", "T", 0}, {0}};
 static const ot_kernel reorder_kernels[] = {
     {.name = "dnnl",
      .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_LIBRARY,
@@ -63,8 +61,8 @@ const ot_op_def ot__op_reorder[] = {
     {.domain = "ai.onnxtrain",
      .name = "Reorder",
      .since = 1,
-     .inputs = reorder_in,
-     .outputs = reorder_out,
+     .inputs = ot__unary_in,
+     .outputs = ot__unary_out,
      .types = "T: any string",
      .infer = ot__infer_same_shape,
      .kernels = reorder_kernels,

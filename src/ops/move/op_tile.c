@@ -114,11 +114,9 @@ static void tile_grad(ot_grad *g)
         ot_grad_set_dx(g, 0, ndim == 0 ? ot_emit1(g, "Identity", dy) : ot_emit_zeros_like(g, x));
         return;
     }
-    if (2 * ndim > OT_MAX_NDIM) {
+    if (2 * ndim > OT_MAX_NDIM)
         ot_grad_fail(g, "the gradient of repeating %d axes needs %d, at most %d are possible", ndim,
                      2 * ndim, OT_MAX_NDIM);
-        return;
-    }
     for (int k = 0; k < ndim; k++)
         axes[k] = 2 * k;
     in[0] = emit_split(g, dy, x, ot_grad_x(g, 1));
@@ -127,13 +125,12 @@ static void tile_grad(ot_grad *g)
 }
 
 static const ot_port tile_in[] = {{"input", "T", 0}, {"repeats", "i64", OT_PORT_NO_GRAD}, {0}};
-static const ot_port tile_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel tile_kernels[] = {OT__REF_KERNEL(NULL, tile_prep, ot__run_strided), {0}};
 const ot_op_def ot__op_tile[] = {
     {.name = "Tile",
      .since = 6,
      .inputs = tile_in,
-     .outputs = tile_out,
+     .outputs = ot__output_out,
      .types = "T: any string",
      .infer = tile_infer,
      .kernels = tile_kernels,

@@ -81,7 +81,6 @@ static void transpose_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
-static const ot_port transpose_in[] = {{"data", "T", 0}, {0}};
 static const ot_port transpose_out[] = {{"transposed", "T", 0}, {0}};
 static const ot_attr_spec transpose_attrs[] = {{.name = "perm", .kind = OT_ATTRIBUTE_INTS}, {0}};
 static const ot_kernel transpose_kernels[] = {OT__REF_KERNEL(NULL, transpose_prep, ot__run_strided),
@@ -89,7 +88,7 @@ static const ot_kernel transpose_kernels[] = {OT__REF_KERNEL(NULL, transpose_pre
 const ot_op_def ot__op_transpose[] = {
     {.name = "Transpose",
      .since = 1,
-     .inputs = transpose_in,
+     .inputs = ot__data_in,
      .outputs = transpose_out,
      .attrs = transpose_attrs,
      .types = "T: any string",

@@ -55,12 +55,10 @@ static void trilu_grad(ot_grad *g)
 
 static const ot_port trilu_in[] = {
     {"input", "T", 0}, {"k", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
-static const ot_port trilu_out[] = {{"output", "T", 0}, {0}};
-static const ot_attr_spec trilu_attrs[] = {
-    {.name = "upper", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
+static const ot_attr_spec trilu_attrs[] = {OT__INT_ATTR("upper", 1), {0}};
 static const ot_kernel trilu_kernels[] = {OT__REF_KERNEL(NULL, trilu_prep, trilu_run), {0}};
 #define TRILU                                                                                      \
-    .name = "Trilu", .inputs = trilu_in, .outputs = trilu_out, .attrs = trilu_attrs,               \
+    .name = "Trilu", .inputs = trilu_in, .outputs = ot__output_out, .attrs = trilu_attrs,          \
     .types = "T: any", .infer = trilu_infer, .kernels = trilu_kernels, .grad = trilu_grad,         \
     .flags = OT_OP_IN_PLACE
 const ot_op_def ot__op_trilu[] = {

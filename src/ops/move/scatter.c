@@ -47,20 +47,13 @@ static void infer_scatter(ot_infer *c, enum ot__index_way way)
     const ot_shape *data = ot_infer_shape(c, 0), *updates = ot_infer_shape(c, 2);
     ot__scatter_op op;
     ot_shape slices;
-    bool fits;
 
-    if (!read_reduction(ot_infer_node(c), &op)) {
+    if (!read_reduction(ot_infer_node(c), &op))
         ot_infer_fail(c, unknown_reduction, ot_attr_string(ot_infer_node(c), "reduction"));
-        return;
-    }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), data);
     if (!ot__infer_indexed(c, way, &slices))
         return;
-    fits = slices.ndim == updates->ndim;
-    for (int k = 0; fits && k < slices.ndim; k++)
-        fits = !ot_dim_is_number(slices.dim[k]) || !ot_dim_is_number(updates->dim[k]) ||
-               slices.dim[k] == updates->dim[k];
-    if (!fits)
+    if (!ot__shape_may_equal(&slices, updates))
         ot_infer_fail(c, "updates do not have the shape that data and indices name");
     else if (op == OT__SCATTER_NONE)
         infer_scattered(c, way);
@@ -71,8 +64,7 @@ static ot_status prep_scatter(ot_prep *p, enum ot__index_way way)
     const ot_arg *data = ot_prep_in(p, 0);
     ot__indexed *x = ot__prep_indexed(p, way, data, ot_prep_in(p, 1));
 
-    if (x == NULL)
-        return p->status;
+    OT_TRY(p->status);
     read_reduction(ot_prep_node(p), &x->op);
     x->scatter = ot__ref_scatter_find(data->dtype, x->op);
     if (x->scatter == NULL)
@@ -257,21 +249,19 @@ static const ot_port scatter_elements_in[] = {
     {"data", "T", 0}, {"indices", "I", OT_PORT_NO_GRAD}, {"updates", "T", 0}, {0}};
 static const ot_port scatter_nd_in[] = {
     {"data", "T", 0}, {"indices", "i64", OT_PORT_NO_GRAD}, {"updates", "T", 0}, {0}};
-static const ot_port scatter_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec scatter_attrs[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {.name = "reduction", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "none"},
+    OT__INT_ATTR("axis", 0),
+    OT__STRING_ATTR("reduction", "none"),
     {0},
 };
-static const ot_attr_spec axis_attrs[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
+static const ot_attr_spec axis_attrs[] = {OT__INT_ATTR("axis", 0), {0}};
 static const ot_kernel scatter_elements_kernels[] = {
     OT__REF_KERNEL(NULL, scatter_elements_prepare, run_scatter), {0}};
 static const ot_kernel scatter_nd_kernels[] = {
     OT__REF_KERNEL(NULL, scatter_nd_prepare, run_scatter), {0}};
 #define SCATTER(name_, symbol, since_, attrs_, types_)                                             \
     {                                                                                              \
-        .name = name_, .since = since_, .inputs = symbol##_in, .outputs = scatter_out,             \
+        .name = name_, .since = since_, .inputs = symbol##_in, .outputs = ot__output_out,          \
         .attrs = attrs_, .types = types_, .infer = symbol##_infer, .kernels = symbol##_kernels,    \
         .grad = symbol##_grad, .flags = OT_OP_IN_PLACE                                             \
     }
@@ -280,7 +270,7 @@ const ot_op_def ot__op_scatter[] = {
     {.name = "Scatter",
      .since = 9,
      .inputs = scatter_elements_in,
-     .outputs = scatter_out,
+     .outputs = ot__output_out,
      .attrs = axis_attrs,
      .types = TYPES,
      .infer = scatter_elements_infer,

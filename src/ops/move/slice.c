@@ -282,7 +282,6 @@ static void slice_upgrade(ot_upgrade *u)
     ot_upgrade_ints_to_input(u, "axes", 3);
 }
 
-static const ot_port slice_in_1[] = {{"data", "T", 0}, {0}};
 static const ot_port slice_in[] = {
     {"data", "T", 0},
     {"starts", "I", OT_PORT_NO_GRAD},
@@ -291,7 +290,6 @@ static const ot_port slice_in[] = {
     {"steps", "I", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
     {0},
 };
-static const ot_port slice_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec slice_attrs_1[] = {
     {.name = "starts", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED},
     {.name = "ends", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED},
@@ -302,8 +300,8 @@ static const ot_kernel slice_kernels[] = {OT__REF_KERNEL(NULL, slice_prepare, sl
 const ot_op_def ot__op_slice[] = {
     {.name = "Slice",
      .since = 1,
-     .inputs = slice_in_1,
-     .outputs = slice_out,
+     .inputs = ot__data_in,
+     .outputs = ot__output_out,
      .attrs = slice_attrs_1,
      .types = "T: any string",
      .infer = slice_infer,
@@ -311,7 +309,7 @@ const ot_op_def ot__op_slice[] = {
     {.name = "Slice",
      .since = 10,
      .inputs = slice_in,
-     .outputs = slice_out,
+     .outputs = ot__output_out,
      .types = "T: any string; I: i32 i64",
      .infer = slice_infer,
      .kernels = slice_kernels,
@@ -323,12 +321,7 @@ const ot_op_def ot__op_slice[] = {
 
 static void slice_grad_infer(ot_infer *c)
 {
-    ot_shape x;
-
-    if (ot__infer_shape_input(c, 1, &x))
-        ot_infer_set(c, 0, ot_infer_dtype(c, 0), &x);
-    else
-        ot_infer_set_unknown(c, 0, ot_infer_dtype(c, 0));
+    ot__infer_stated(c, 1, ot_infer_dtype(c, 0));
 }
 
 static ot_status slice_grad_run(const ot_run *r)
@@ -361,14 +354,13 @@ static const ot_port slice_grad_in[] = {
     {"steps", "I", OT_PORT_OPTIONAL},
     {0},
 };
-static const ot_port slice_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel slice_grad_kernels[] = {OT__REF_KERNEL(NULL, NULL, slice_grad_run), {0}};
 const ot_op_def ot__op_slice_grad[] = {
     {.domain = OT__MS,
      .name = "SliceGrad",
      .since = 1,
      .inputs = slice_grad_in,
-     .outputs = slice_grad_out,
+     .outputs = ot__gradient_out,
      .types = "T: f32 f64; I: i32 i64",
      .infer = slice_grad_infer,
      .kernels = slice_grad_kernels,

@@ -55,7 +55,7 @@ static bool stated_sizes(ot_infer *c, int64_t extent, int n, int64_t *sizes)
         return false;
     for (int i = 0; i < n; i++)
         sum = ot_infer_add(c, sum, sizes[i]);
-    if (ot_dim_is_number(sum) && ot_dim_is_number(extent) && sum != extent)
+    if (ot__dim_differs(sum, extent))
         return ot__refuse(c, "the sizes in split add up to %" PRId64 ", the axis has %" PRId64, sum,
                           extent);
     return true;
@@ -204,27 +204,22 @@ static void split_raise(ot_upgrade *u)
         ot_upgrade_set_int(u, "num_outputs", node->n_outputs);
 }
 
-static const ot_port split_in_2[] = {{"input", "T", 0}, {0}};
 static const ot_port split_in[] = {
     {"input", "T", 0}, {"split", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
 static const ot_port split_training_in[] = {
     {"input", "T", 0}, {"split", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port split_out[] = {{"outputs", "T", OT_PORT_VARIADIC}, {0}};
-#define AXIS                                                                                       \
-    {                                                                                              \
-        .name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0             \
-    }
 static const ot_attr_spec split_attrs_2[] = {
-    {.name = "split", .kind = OT_ATTRIBUTE_INTS}, AXIS, {0}};
+    {.name = "split", .kind = OT_ATTRIBUTE_INTS}, OT__INT_ATTR("axis", 0), {0}};
 static const ot_attr_spec split_attrs_18[] = {
-    {.name = "num_outputs", .kind = OT_ATTRIBUTE_INT}, AXIS, {0}};
+    {.name = "num_outputs", .kind = OT_ATTRIBUTE_INT}, OT__INT_ATTR("axis", 0), {0}};
 static const ot_kernel split_kernels[] = {OT__REF_KERNEL(NULL, split_prepare, split_run), {0}};
 #define SPLIT .outputs = split_out, .types = "T: any string"
 #define SPLIT_13                                                                                   \
     SPLIT, .name = "Split", .inputs = split_in, .infer = split_infer, .kernels = split_kernels,    \
            .grad = split_grad
 const ot_op_def ot__op_split[] = {
-    {SPLIT, .name = "Split", .since = 2, .inputs = split_in_2, .attrs = split_attrs_2,
+    {SPLIT, .name = "Split", .since = 2, .inputs = ot__input_in, .attrs = split_attrs_2,
      .infer = split_infer, .upgrade = split_upgrade},
     {SPLIT_13, .since = 13, .attrs = split_attrs_18 + 1, .raise = split_raise},
     {SPLIT_13, .since = 18, .attrs = split_attrs_18},

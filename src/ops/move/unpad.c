@@ -98,8 +98,7 @@ static void pad_rows_infer(ot_infer *c)
     const int64_t *dims = ot_infer_values(c, 2, &n);
 
     if (x->ndim < 1 || x->ndim >= OT_MAX_NDIM || indices->ndim != 1 ||
-        (ot_dim_is_number(x->dim[0]) && ot_dim_is_number(indices->dim[0]) &&
-         x->dim[0] != indices->dim[0])) {
+        ot__dim_differs(x->dim[0], indices->dim[0])) {
         ot_infer_fail(c, "indices must have one number for each row of the input");
         return;
     }
@@ -113,10 +112,8 @@ static void pad_rows_infer(ot_infer *c)
     for (int k = 1; k < x->ndim; k++)
         y.dim[k + 1] = x->dim[k];
     for (int k = 0; k < 2; k++)
-        if (ot_dim_is_number(y.dim[k]) && y.dim[k] < 0) {
+        if (ot_dim_is_number(y.dim[k]) && y.dim[k] < 0)
             ot_infer_fail(c, "unflatten_dims has %" PRId64, y.dim[k]);
-            return;
-        }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
@@ -147,14 +144,13 @@ static const ot_port pad_rows_in[] = {{"input", "T", 0},
                                       {"indices", "I", OT_PORT_NO_GRAD},
                                       {"unflatten_dims", "I", OT_PORT_NO_GRAD},
                                       {0}};
-static const ot_port pad_rows_out[] = {{"output", "T", 0}, {0}};
 static const ot_kernel pad_rows_kernels[] = {OT__REF_KERNEL(NULL, NULL, pad_rows_run), {0}};
 const ot_op_def ot__op_pad_and_unflatten[] = {
     {.domain = OT__MS,
      .name = "PadAndUnflatten",
      .since = 1,
      .inputs = pad_rows_in,
-     .outputs = pad_rows_out,
+     .outputs = ot__output_out,
      .types = "T: f32 f64 i32 i64; I: i64 i32",
      .infer = pad_rows_infer,
      .kernels = pad_rows_kernels,

@@ -31,10 +31,8 @@ static void batch_norm_infer(ot_infer *c)
     const ot_dtype dtype = ot_infer_dtype(c, OT__BN_X);
     int64_t channels;
 
-    if (ot_infer_has(c, OT__BN_Z) && !ot__shape_equal(ot_infer_shape(c, OT__BN_Z), x)) {
+    if (ot_infer_has(c, OT__BN_Z) && !ot__shape_equal(ot_infer_shape(c, OT__BN_Z), x))
         ot_infer_fail(c, "X and Z have different shapes");
-        return;
-    }
     if (!ot__infer_channels(c, OT__BN_X, 2, OT__BN_SCALE, OT__BN_VAR, &channels))
         return;
     ot_infer_set(c, OT__BN_Y, dtype, x);
@@ -119,11 +117,6 @@ static ot_status batch_norm_again_prepare_ref(ot_prep *p)
 #include "kernels/by_float.tmpl.h"
 
 // ---- f32 by vector code, in whatever layout X has ----
-
-static bool batch_norm_can_simd(const ot_prep *p)
-{
-    return ot_prep_in(p, OT__BN_X)->count > 0;
-}
 
 static void batch_norm_layouts(ot_prep *p)
 {
@@ -219,25 +212,17 @@ enum {
     STATISTIC = OT_PORT_NO_GRAD | OT_PORT_STATISTIC | OT_PORT_F32
 };
 
-static const ot_port batch_norm_in[] = {{"X", "T", 0},
-                                        {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
-                                        {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
-                                        {"input_mean", "T", STATISTIC},
-                                        {"input_var", "T", STATISTIC},
-                                        {0}};
-static const ot_port internal_in[] = {{"X", "T", 0},
-                                      {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
-                                      {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
-                                      {"input_mean", "T", STATISTIC | OT_PORT_STATE},
-                                      {"input_var", "T", STATISTIC | OT_PORT_STATE},
-                                      {0}};
-static const ot_port batch_norm_relu_in[] = {{"X", "T", 0},
-                                             {"scale", "T", OT_PORT_F32},
-                                             {"B", "T", OT_PORT_F32},
-                                             {"input_mean", "T", STATISTIC | OT_PORT_STATE},
-                                             {"input_var", "T", STATISTIC | OT_PORT_STATE},
-                                             {"Z", "T", OT_PORT_OPTIONAL},
-                                             {0}};
+#define NORM_IN(scale, bias, statistic)                                                            \
+    {"X", "T", 0}, {"scale", "T", (scale) | OT_PORT_F32}, {"B", "T", (bias) | OT_PORT_F32},        \
+        {"input_mean", "T", statistic},                                                            \
+    {                                                                                              \
+        "input_var", "T", statistic                                                                \
+    }
+static const ot_port batch_norm_in[] = {NORM_IN(OT_PORT_SCALE, OT_PORT_BIAS, STATISTIC), {0}};
+static const ot_port internal_in[] = {
+    NORM_IN(OT_PORT_SCALE, OT_PORT_BIAS, STATISTIC | OT_PORT_STATE), {0}};
+static const ot_port batch_norm_relu_in[] = {
+    NORM_IN(0, 0, STATISTIC | OT_PORT_STATE), {"Z", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_port batch_norm_again_in[] = {{"X", "T", 0},
                                               {"scale", "T", OT_PORT_F32},
                                               {"B", "T", OT_PORT_F32},
@@ -258,40 +243,22 @@ static const ot_port internal_out[] = {{"Y", "T", 0},
                                        {"saved_mean", "T", KEPT},
                                        {"saved_inv_std", "T", KEPT},
                                        {0}};
-static const ot_port batch_norm_again_out[] = {{"Y", "T", 0}, {0}};
 
-static const ot_attr_spec batch_norm_attrs_7[] = {
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
-    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
-    {.name = "spatial", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
-    {0},
-};
-static const ot_attr_spec batch_norm_attrs_9[] = {
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
-    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
-    {0},
-};
-static const ot_attr_spec batch_norm_attrs[] = {
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
-    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
-    {.name = "training_mode", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
-    {0},
-};
-static const ot_attr_spec internal_attrs[] = {
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
-    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
-    {.name = "training_mode", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
-    {0},
-};
+#define NUMBERS OT__FLOAT_ATTR("epsilon", 1e-5f), OT__FLOAT_ATTR("momentum", 0.9f)
+const ot_attr_spec ot__epsilon_attrs[] = {OT__FLOAT_ATTR("epsilon", 1e-5f), {0}};
+static const ot_attr_spec batch_norm_attrs_7[] = {NUMBERS, OT__INT_ATTR("spatial", 1), {0}};
+static const ot_attr_spec batch_norm_attrs_9[] = {NUMBERS, {0}};
+static const ot_attr_spec batch_norm_attrs[] = {NUMBERS, OT__INT_ATTR("training_mode", 0), {0}};
+static const ot_attr_spec internal_attrs[] = {NUMBERS, OT__INT_ATTR("training_mode", 1), {0}};
 
 static const ot_kernel batch_norm_kernels[] = {
-    OT__LAYOUTS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts, batch_norm_prepare_simd,
+    OT__LAYOUTS_KERNEL("T: f32", ot__prep_has_elements, batch_norm_layouts, batch_norm_prepare_simd,
                        batch_norm_run_simd),
     OT__REF_KERNELS(batch_norm_prepare_ref, batch_norm_run),
     {0},
 };
 static const ot_kernel batch_norm_again_kernels[] = {
-    OT__LAYOUTS_KERNEL("T: f32", batch_norm_can_simd, batch_norm_layouts,
+    OT__LAYOUTS_KERNEL("T: f32", ot__prep_has_elements, batch_norm_layouts,
                        batch_norm_again_prepare_simd, batch_norm_again_run_simd),
     OT__REF_KERNELS(batch_norm_again_prepare_ref, batch_norm_again_run),
     {0},
@@ -305,74 +272,35 @@ static void drop_spatial(ot_upgrade *u)
     ot_upgrade_remove_attr(u, "spatial");
 }
 
+#define BATCH_NORM .types = "T: f32 f64", .infer = batch_norm_infer
+#define BATCH_NORMALIZATION BATCH_NORM, .name = "BatchNormalization", .inputs = batch_norm_in
+#define RUNS .kernels = batch_norm_kernels, .grad = ot__batch_norm_rule
 const ot_op_def ot__op_batch_normalization[] = {
-    {.name = "BatchNormalization",
-     .since = 7,
-     .inputs = batch_norm_in,
-     .outputs = batch_norm_out_7,
-     .attrs = batch_norm_attrs_7,
-     .types = "T: f32 f64",
-     .infer = batch_norm_infer,
+    {BATCH_NORMALIZATION, .since = 7, .outputs = batch_norm_out_7, .attrs = batch_norm_attrs_7,
      .upgrade = drop_spatial},
-    {.name = "BatchNormalization",
-     .since = 9,
-     .inputs = batch_norm_in,
-     .outputs = batch_norm_out_7,
-     .attrs = batch_norm_attrs_9,
-     .types = "T: f32 f64",
-     .infer = batch_norm_infer,
-     .kernels = batch_norm_kernels,
-     .grad = ot__batch_norm_rule},
-    {.name = "BatchNormalization",
-     .since = 14,
-     .inputs = batch_norm_in,
-     .outputs = batch_norm_out,
-     .attrs = batch_norm_attrs,
-     .types = "T: f32 f64",
-     .infer = batch_norm_infer,
-     .kernels = batch_norm_kernels,
-     .grad = ot__batch_norm_rule},
+    {BATCH_NORMALIZATION, RUNS, .since = 9, .outputs = batch_norm_out_7,
+     .attrs = batch_norm_attrs_9},
+    {BATCH_NORMALIZATION, RUNS, .since = 14, .outputs = batch_norm_out, .attrs = batch_norm_attrs},
     {0},
 };
 const ot_op_def ot__op_batch_norm_internal[] = {
-    {.domain = OT__MS,
-     .name = "BatchNormInternal",
-     .since = 1,
-     .inputs = internal_in,
-     .outputs = internal_out,
-     .attrs = internal_attrs,
-     .types = "T: f32 f64",
-     .infer = batch_norm_infer,
-     .kernels = batch_norm_kernels,
-     .grad = ot__batch_norm_rule},
+    {BATCH_NORM, RUNS, .domain = OT__MS, .name = "BatchNormInternal", .since = 1,
+     .inputs = internal_in, .outputs = internal_out, .attrs = internal_attrs},
     {0},
 };
 // BatchNormInternal, an optional sum with Z, and Relu: what lies between them is never stored.
 const ot_op_def ot__op_batch_norm_relu[] = {
-    {.domain = "ai.onnxtrain",
-     .name = "BatchNormRelu",
-     .since = 1,
-     .inputs = batch_norm_relu_in,
-     .outputs = internal_out,
-     .attrs = batch_norm_attrs_9,
-     .types = "T: f32 f64",
-     .infer = batch_norm_infer,
-     .kernels = batch_norm_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+    {BATCH_NORM, .domain = "ai.onnxtrain", .name = "BatchNormRelu", .since = 1,
+     .inputs = batch_norm_relu_in, .outputs = internal_out, .attrs = batch_norm_attrs_9,
+     .kernels = batch_norm_kernels, .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
      .recompute = batch_norm_recompute},
     {0},
 };
 // Its Y without Z once more, from the statistics that it saved: what is cheap to make again need
 // not be kept until the backward pass.
 const ot_op_def ot__op_batch_norm_relu_again[] = {
-    {.domain = "ai.onnxtrain",
-     .name = "BatchNormReluAgain",
-     .since = 1,
-     .inputs = batch_norm_again_in,
-     .outputs = batch_norm_again_out,
-     .types = "T: f32 f64",
-     .infer = batch_norm_infer,
-     .kernels = batch_norm_again_kernels,
+    {BATCH_NORM, .domain = "ai.onnxtrain", .name = "BatchNormReluAgain", .since = 1,
+     .inputs = batch_norm_again_in, .outputs = ot__unary_out, .kernels = batch_norm_again_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
     {0},
 };

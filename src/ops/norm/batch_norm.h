@@ -21,6 +21,7 @@ typedef struct ot__batch_norm {
 // Input `x` has at least n_axes axes and the inputs first .. last one element a channel; so many
 // are they, as far as known. False with the failure.
 bool ot__infer_channels(ot_infer *c, int x, int n_axes, int first, int last, int64_t *channels);
+extern const ot_attr_spec ot__epsilon_attrs[]; // 1e-5 by default
 // State with what follows from input `x`.
 ot_status ot__batch_norm_state(ot_prep *p, int x);
 

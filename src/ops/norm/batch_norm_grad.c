@@ -16,21 +16,15 @@ static void batch_norm_grad_infer(ot_infer *c)
     const ot_shape *dy = ot_infer_shape(c, DY), *x = ot_infer_shape(c, X);
     int64_t channels;
 
-    if (follows_relu(ot_infer_node(c)->op) && !ot_infer_has(c, Y) && !ot_infer_has(c, BIAS)) {
+    if (follows_relu(ot_infer_node(c)->op) && !ot_infer_has(c, Y) && !ot_infer_has(c, BIAS))
         ot_infer_fail(c, "neither Y nor B is given");
-        return;
-    }
-    if (x->ndim < 2 || dy->ndim != x->ndim) {
+    if (x->ndim < 2 || dy->ndim != x->ndim)
         ot_infer_fail(c, "X and dY have %d and %d axes, expected the same, at least 2", x->ndim,
                       dy->ndim);
-        return;
-    }
     for (int i = 0; i < x->ndim; i++)
-        if (ot__dim_differs(x->dim[i], dy->dim[i])) {
+        if (ot__dim_differs(x->dim[i], dy->dim[i]))
             ot_infer_fail(c, "X and dY differ along axis %d: %" PRId64 " and %" PRId64, i,
                           x->dim[i], dy->dim[i]);
-            return;
-        }
     if (!ot__infer_channels(c, X, 2, SCALE, INV_STD, &channels))
         return;
     for (int i = DX; i <= DZ; i++)
@@ -52,11 +46,6 @@ static ot_status batch_norm_grad_prepare_ref(ot_prep *p)
 #include "kernels/by_float.tmpl.h"
 
 // ---- f32 by vector code, in whatever layout X has ----
-
-static bool batch_norm_grad_can_simd(const ot_prep *p)
-{
-    return ot_prep_in(p, X)->count > 0;
-}
 
 static void batch_norm_grad_layouts(ot_prep *p)
 {
@@ -135,33 +124,24 @@ static ot_status batch_norm_grad_run_simd(const ot_run *r)
 
 // ---- records ----
 
-static const ot_port batch_norm_grad_in[] = {{"dY", "T", 0},
-                                             {"X", "T", 0},
-                                             {"scale", "T", OT_PORT_F32},
-                                             {"saved_mean", "T", OT_PORT_F32},
-                                             {"saved_inv_std", "T", OT_PORT_F32},
-                                             {0}};
-static const ot_port batch_norm_relu_grad_in[] = {{"dY", "T", 0},
-                                                  {"X", "T", 0},
-                                                  {"scale", "T", OT_PORT_F32},
-                                                  {"saved_mean", "T", OT_PORT_F32},
-                                                  {"saved_inv_std", "T", OT_PORT_F32},
-                                                  {"Y", "T", OT_PORT_OPTIONAL},
-                                                  {"B", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
-                                                  {0}};
-static const ot_port batch_norm_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
-                                              {"dScale", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
-                                              {"dB", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
-                                              {0}};
-static const ot_port batch_norm_relu_grad_out[] = {{"dX", "T", OT_PORT_OPTIONAL},
-                                                   {"dScale", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
-                                                   {"dB", "T", OT_PORT_OPTIONAL | OT_PORT_F32},
-                                                   {"dZ", "T", OT_PORT_OPTIONAL},
-                                                   {0}};
-static const ot_attr_spec batch_norm_grad_attrs[] = {
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
+#define GRADIENT_IN                                                                                \
+    {"dY", "T", 0}, {"X", "T", 0}, {"scale", "T", OT_PORT_F32}, {"saved_mean", "T", OT_PORT_F32},  \
+    {                                                                                              \
+        "saved_inv_std", "T", OT_PORT_F32                                                          \
+    }
+#define GRADIENT_OUT                                                                               \
+    {"dX", "T", OT_PORT_OPTIONAL}, {"dScale", "T", OT_PORT_OPTIONAL | OT_PORT_F32},                \
+    {                                                                                              \
+        "dB", "T", OT_PORT_OPTIONAL | OT_PORT_F32                                                  \
+    }
+static const ot_port batch_norm_grad_in[] = {GRADIENT_IN, {0}};
+static const ot_port batch_norm_relu_grad_in[] = {
+    GRADIENT_IN, {"Y", "T", OT_PORT_OPTIONAL}, {"B", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
+static const ot_port batch_norm_grad_out[] = {GRADIENT_OUT, {0}};
+static const ot_port batch_norm_relu_grad_out[] = {
+    GRADIENT_OUT, {"dZ", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel batch_norm_grad_kernels[] = {
-    OT__LAYOUTS_KERNEL("T: f32", batch_norm_grad_can_simd, batch_norm_grad_layouts,
+    OT__LAYOUTS_KERNEL("T: f32", ot__prep_has_elements, batch_norm_grad_layouts,
                        batch_norm_grad_prepare_simd, batch_norm_grad_run_simd),
     OT__REF_KERNELS(batch_norm_grad_prepare_ref, batch_norm_grad_run),
     {0},
@@ -172,7 +152,7 @@ const ot_op_def ot__op_batch_normalization_grad[] = {
      .since = 1,
      .inputs = batch_norm_grad_in,
      .outputs = batch_norm_grad_out,
-     .attrs = batch_norm_grad_attrs,
+     .attrs = ot__epsilon_attrs,
      .types = "T: f32 f64",
      .infer = batch_norm_grad_infer,
      .kernels = batch_norm_grad_kernels,

@@ -7,9 +7,9 @@ enum { X, SCALE, BIAS };
 enum { Y, MEAN, INV_STD };
 
 const ot_attr_spec ot__layer_norm_attrs[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = -1},
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f},
-    {.name = "stash_type", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = OT_F32},
+    OT__INT_ATTR("axis", -1),
+    OT__FLOAT_ATTR("epsilon", 1e-5f),
+    OT__INT_ATTR("stash_type", OT_F32),
     {0},
 };
 
@@ -101,11 +101,6 @@ static void *inv_std_of(const ot_run *r)
 #define TEMPLATE "ops/norm/layer_norm.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-static bool layer_norm_can_simd(const ot_prep *p)
-{
-    return ot_prep_in(p, X)->count > 0;
-}
-
 static ot_status layer_norm_run_simd(const ot_run *r)
 {
     const ot__layer_norm *p = r->state;
@@ -157,7 +152,7 @@ static const ot_port layer_norm_out[] = {
     {"Y", "T", 0}, {"Mean", "T", KEPT}, {"InvStdDev", "T", KEPT}, {0}};
 static const ot_port simplified_out[] = {{"Y", "T", 0}, {"inv_std_var", "T", KEPT}, {0}};
 static const ot_kernel layer_norm_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", layer_norm_can_simd, layer_norm_prepare, layer_norm_run_simd),
+    OT__SIMD_KERNEL("T: f32", ot__prep_has_elements, layer_norm_prepare, layer_norm_run_simd),
     OT__REF_KERNELS(layer_norm_prepare, layer_norm_run),
     {0},
 };

@@ -16,15 +16,11 @@ static void infer_gradients(ot_infer *c, int bias)
 
     if (!ot__layer_norm_check(c, X, SCALE, bias, &stats))
         return;
-    if (!ot__shape_may_equal(ot_infer_shape(c, DY), x)) {
+    if (!ot__shape_may_equal(ot_infer_shape(c, DY), x))
         ot_infer_fail(c, "dY and X must have the same shape");
-        return;
-    }
     for (int i = SCALE + 1; i < node->n_inputs; i++)
-        if (i != bias && !ot__shape_may_equal(ot_infer_shape(c, i), &stats)) {
+        if (i != bias && !ot__shape_may_equal(ot_infer_shape(c, i), &stats))
             ot_infer_fail(c, "input %d must have X's shape with size 1 where it is normalised", i);
-            return;
-        }
     for (int i = 0; i < node->n_outputs; i++)
         ot_infer_set(c, i, ot_infer_dtype(c, X), i == DX ? x : scale);
 }
@@ -74,11 +70,6 @@ static ot_status invertible_prepare(ot_prep *p)
 
 #define TEMPLATE "ops/norm/layer_norm_grad.tmpl.h"
 #include "kernels/by_float.tmpl.h"
-
-static bool layer_norm_grad_can_simd(const ot_prep *p)
-{
-    return ot_prep_in(p, X)->count > 0;
-}
 
 static ot_status layer_norm_grad_run_simd(const ot_run *r)
 {
@@ -175,7 +166,7 @@ static const ot_port layer_norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
 static const ot_port simplified_grad_out[] = {
     {"X_grad", "T", OT_PORT_OPTIONAL}, {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
 static const ot_kernel layer_norm_grad_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", layer_norm_grad_can_simd, layer_norm_grad_prepare,
+    OT__SIMD_KERNEL("T: f32", ot__prep_has_elements, layer_norm_grad_prepare,
                     layer_norm_grad_run_simd),
     OT__REF_KERNELS(layer_norm_grad_prepare, layer_norm_grad_run),
     {0},

@@ -46,13 +46,12 @@ static void batch_scale_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, dx);
 }
 
-static const ot_port batch_scale_in[] = {{"input", "T", 0}, {0}};
 static const ot_port batch_scale_out[] = {
     {"output_0", "T", 0}, {"output_1", "T", 0}, {"output_2", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_attr_spec batch_scale_attrs[] = {
     {.name = "scale_0", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_REQUIRED},
     {.name = "scale_1", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_REQUIRED},
-    {.name = "scale_2", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__FLOAT_ATTR("scale_2", 0),
     {0},
 };
 static const ot_kernel batch_scale_kernels[] = {
@@ -61,7 +60,7 @@ const ot_op_def ot__op_batch_scale[] = {
     {.domain = "com.microsoft",
      .name = "BatchScale",
      .since = 1,
-     .inputs = batch_scale_in,
+     .inputs = ot__input_in,
      .outputs = batch_scale_out,
      .attrs = batch_scale_attrs,
      .types = "T: f32 f64",

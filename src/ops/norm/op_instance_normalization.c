@@ -70,17 +70,14 @@ static const ot_port instance_norm_in[] = {{"input", "T", 0},
                                            {"scale", "T", OT_PORT_SCALE | OT_PORT_F32},
                                            {"B", "T", OT_PORT_BIAS | OT_PORT_F32},
                                            {0}};
-static const ot_port instance_norm_out[] = {{"output", "T", 0}, {0}};
-static const ot_attr_spec instance_norm_attrs[] = {
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-5f}, {0}};
 static const ot_kernel instance_norm_kernels[] = {
     OT__REF_KERNELS(instance_norm_prepare, instance_norm_run), {0}};
 const ot_op_def ot__op_instance_normalization[] = {
     {.name = "InstanceNormalization",
      .since = 6,
      .inputs = instance_norm_in,
-     .outputs = instance_norm_out,
-     .attrs = instance_norm_attrs,
+     .outputs = ot__output_out,
+     .attrs = ot__epsilon_attrs,
      .types = "T: f32 f64",
      .infer = instance_norm_infer,
      .kernels = instance_norm_kernels,

@@ -27,8 +27,7 @@ static ot_status adamw_prepare(ot_prep *p)
     const ot_node *node = ot_prep_node(p);
     ot__pieces *pieces = ot__pieces_make(p, WEIGHTS, 3);
 
-    if (!pieces)
-        return p->status;
+    OT_TRY(p->status);
     pieces->numbers[BETA1] = (double)ot_attr_float(node, "alpha");
     pieces->numbers[BETA2] = (double)ot_attr_float(node, "beta");
     pieces->numbers[EPSILON] = (double)ot_attr_float(node, "epsilon");
@@ -58,12 +57,12 @@ static const ot_port adamw_in[] = {
 };
 static const ot_port adamw_out[] = {{"updated_flag", "bool", 0}, {0}};
 static const ot_attr_spec adamw_attrs[] = {
-    {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
-    {.name = "beta", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.999f},
-    {.name = "epsilon", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1e-8f},
-    {.name = "weight_decay", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.01f},
-    {.name = "adam_mode", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {.name = "correct_bias", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    OT__FLOAT_ATTR("alpha", 0.9f),
+    OT__FLOAT_ATTR("beta", 0.999f),
+    OT__FLOAT_ATTR("epsilon", 1e-8f),
+    OT__FLOAT_ATTR("weight_decay", 0.01f),
+    OT__INT_ATTR("adam_mode", 0),
+    OT__INT_ATTR("correct_bias", 1),
     {0},
 };
 static const ot_kernel adamw_kernels[] = {

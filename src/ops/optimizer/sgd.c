@@ -9,17 +9,15 @@ enum { MOMENTUM, DECAY, NESTEROV, HAS_MOMENTUM }; // ot__pieces.numbers
 
 static ot_status sgd_prepare(ot_prep *p)
 {
-    ot__pieces *pieces = ot__pieces_make(p, WEIGHTS, 1);
-
-    return pieces ? OT_OK : p->status;
+    (void)ot__pieces_make(p, WEIGHTS, 1);
+    return p->status;
 }
 
 static ot_status sgd_momentum_prepare(ot_prep *p)
 {
     ot__pieces *pieces = ot__pieces_make(p, WEIGHTS, 2);
 
-    if (!pieces)
-        return p->status;
+    OT_TRY(p->status);
     pieces->numbers[MOMENTUM] = (double)ot_attr_float(ot_prep_node(p), "momentum");
     pieces->numbers[DECAY] = (double)ot_attr_float(ot_prep_node(p), "weight_decay");
     pieces->numbers[NESTEROV] = (double)ot_attr_int(ot_prep_node(p), "nesterov");
@@ -53,9 +51,9 @@ static const ot_port sgd_momentum_in[] = {
 };
 static const ot_port sgd_out[] = {{"update_completed", "bool", 0}, {0}};
 static const ot_attr_spec sgd_momentum_attrs[] = {
-    {.name = "momentum", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.9f},
-    {.name = "weight_decay", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT},
-    {.name = "nesterov", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__FLOAT_ATTR("momentum", 0.9f),
+    OT__FLOAT_ATTR("weight_decay", 0),
+    OT__INT_ATTR("nesterov", 0),
     {0},
 };
 

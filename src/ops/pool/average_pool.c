@@ -156,7 +156,6 @@ static void average_pool_rule(ot_grad *g)
 
 static const ot_port average_pool_grad_in[] = {{"dY", "T", 0}, {0}};
 static const ot_port average_pool_grad_like_in[] = {{"dY", "T", 0}, {"shape", "i64", 0}, {0}};
-static const ot_port average_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel average_pool_kernels[] = {
     OT__REF_KERNELS(ot__pool_prepare, average_pool_run), {0}};
 static const ot_kernel average_pool_grad_kernels[] = {
@@ -164,8 +163,8 @@ static const ot_kernel average_pool_grad_kernels[] = {
 const ot_op_def ot__op_average_pool[] = {
     {.name = "AveragePool",
      .since = 7,
-     .inputs = ot__pool_in,
-     .outputs = ot__pool_out,
+     .inputs = ot__unary_in,
+     .outputs = ot__unary_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64",
      .infer = average_pool_infer,
@@ -177,7 +176,7 @@ const ot_op_def ot__op_average_pool_grad[] = {
     {.name = "AveragePoolGrad", // ONNX Runtime has it in ONNX's own domain
      .since = 9,
      .inputs = average_pool_grad_in,
-     .outputs = average_pool_grad_out,
+     .outputs = ot__gradient_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64",
      .infer = average_pool_grad_infer,
@@ -192,7 +191,7 @@ const ot_op_def ot__op_average_pool_grad_like[] = {
      .name = "AveragePoolGrad",
      .since = 1,
      .inputs = average_pool_grad_like_in,
-     .outputs = average_pool_grad_out,
+     .outputs = ot__gradient_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64",
      .infer = average_pool_grad_like_infer,

@@ -6,15 +6,11 @@ static void global_pool_infer(ot_infer *c)
 {
     ot_shape y = *ot_infer_shape(c, 0);
 
-    if (y.ndim < 3) {
+    if (y.ndim < 3)
         ot_infer_fail(c, "X has %d axes, expected at least 3", y.ndim);
-        return;
-    }
     for (int i = 2; i < y.ndim; i++) {
-        if (y.dim[i] == 0) {
+        if (y.dim[i] == 0)
             ot_infer_fail(c, "X has no elements along axis %d", i);
-            return;
-        }
         y.dim[i] = 1;
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
@@ -63,8 +59,8 @@ static const ot_kernel global_max_kernels[] = {
 const ot_op_def ot__op_global_average_pool[] = {
     {.name = "GlobalAveragePool",
      .since = 1,
-     .inputs = ot__pool_in,
-     .outputs = ot__pool_out,
+     .inputs = ot__unary_in,
+     .outputs = ot__unary_out,
      .types = "T: f32 f64",
      .infer = global_pool_infer,
      .kernels = global_average_kernels,
@@ -74,8 +70,8 @@ const ot_op_def ot__op_global_average_pool[] = {
 const ot_op_def ot__op_global_max_pool[] = {
     {.name = "GlobalMaxPool",
      .since = 1,
-     .inputs = ot__pool_in,
-     .outputs = ot__pool_out,
+     .inputs = ot__unary_in,
+     .outputs = ot__unary_out,
      .types = "T: f32 f64 f16 bf16",
      .infer = global_pool_infer,
      .kernels = global_max_kernels,

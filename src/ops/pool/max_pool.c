@@ -36,10 +36,8 @@ static void max_pool_grad_infer(ot_infer *c)
     const ot_shape *dy = ot_infer_shape(c, 0);
     ot_shape x;
 
-    if (!ot__shape_may_equal(dy, ot_infer_shape(c, 1))) {
+    if (!ot__shape_may_equal(dy, ot_infer_shape(c, 1)))
         ot_infer_fail(c, "dY and the indices must have the same shape");
-        return;
-    }
     ot__pool_infer_input(c, dy, &x);
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &x);
 }
@@ -213,7 +211,6 @@ static const ot_port max_pool_out[] = {
 static const ot_port max_pool_short_out[] = {{"Y", "T", 0}, {"Maxima", "M", 0}, {0}};
 static const ot_port max_pool_grad_in[] = {{"dY", "T", 0}, {"Indices", "i64", 0}, {0}};
 static const ot_port max_pool_short_grad_in[] = {{"dY", "T", 0}, {"Maxima", "M", 0}, {0}};
-static const ot_port max_pool_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel max_pool_kernels[] = {
     OT__LAYOUTS_KERNEL("T: f32", max_pool_can_simd, max_pool_layouts, ot__pool_prepare,
                        max_pool_run_simd),
@@ -242,7 +239,7 @@ static const ot_kernel max_pool_short_grad_kernels[] = {
 const ot_op_def ot__op_max_pool[] = {
     {.name = "MaxPool",
      .since = 1,
-     .inputs = ot__pool_in,
+     .inputs = ot__unary_in,
      .outputs = max_pool_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64 f16 bf16 i8 u8",
@@ -255,7 +252,7 @@ const ot_op_def ot__op_max_pool_grad[] = {
     {.name = "MaxPoolGrad", // ONNX Runtime has it in ONNX's own domain
      .since = 9,
      .inputs = max_pool_grad_in,
-     .outputs = max_pool_grad_out,
+     .outputs = ot__gradient_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64",
      .infer = max_pool_grad_infer,
@@ -270,7 +267,7 @@ const ot_op_def ot__op_max_pool_short[] = {
     {.domain = "ai.onnxtrain",
      .name = "MaxPoolShort",
      .since = 1,
-     .inputs = ot__pool_in,
+     .inputs = ot__unary_in,
      .outputs = max_pool_short_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64; M: u8 i32",
@@ -284,7 +281,7 @@ const ot_op_def ot__op_max_pool_short_grad[] = {
      .name = "MaxPoolShortGrad",
      .since = 1,
      .inputs = max_pool_short_grad_in,
-     .outputs = max_pool_grad_out,
+     .outputs = ot__gradient_out,
      .attrs = ot__pool_attrs,
      .types = "T: f32 f64; M: u8 i32",
      .infer = max_pool_grad_infer,

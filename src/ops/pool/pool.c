@@ -6,18 +6,16 @@
 static const char extents_attr[] = "__input_extents";
 
 const ot_attr_spec ot__pool_attrs[] = {
-    {.name = "auto_pad", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "NOTSET"},
-    {.name = "ceil_mode", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
-    {.name = "count_include_pad", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__STRING_ATTR("auto_pad", "NOTSET"),
+    OT__INT_ATTR("ceil_mode", 0),
+    OT__INT_ATTR("count_include_pad", 0),
     {.name = "dilations", .kind = OT_ATTRIBUTE_INTS},
     {.name = "kernel_shape", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED},
     {.name = "pads", .kind = OT_ATTRIBUTE_INTS},
-    {.name = "storage_order", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__INT_ATTR("storage_order", 0),
     {.name = "strides", .kind = OT_ATTRIBUTE_INTS},
     {0},
 };
-const ot_port ot__pool_in[] = {{"X", "T", 0}, {0}};
-const ot_port ot__pool_out[] = {{"Y", "T", 0}, {0}};
 
 bool ot__pool_read(ot_infer *c, const ot_node *node, const ot_shape *x, ot__geometry *g)
 {

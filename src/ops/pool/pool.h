@@ -40,8 +40,7 @@ int64_t ot__plane_elements(const ot_shape *x); // behind the first two axes
 ot_value *ot__emit_plane_elements(ot_grad *g, ot_value *x, ot_value *y);
 ot_value *ot__emit_spatial_axes(ot_grad *g, const ot_value *x);
 
-extern const ot_attr_spec ot__pool_attrs[];         // of every pool: superset of all versions
-extern const ot_port ot__pool_in[], ot__pool_out[]; // X; Y
+extern const ot_attr_spec ot__pool_attrs[]; // of every pool: superset of all versions
 
 // ---- expansions (expand_pool.c) ----
 

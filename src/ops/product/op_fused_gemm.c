@@ -16,18 +16,6 @@ bool ot__product_activation(const ot_node *node, const ot_tile **tile, float *at
            (ot__tile_read(&text, tile, attrs) && *text == '\0' && (*tile)->rounds_once);
 }
 
-static bool fits_exactly(ot_infer *c, const ot_shape *y, const ot_shape *z)
-{
-    bool fits = y->ndim == z->ndim;
-
-    for (int k = 0; fits && k < y->ndim; k++)
-        fits =
-            !ot_dim_is_number(y->dim[k]) || !ot_dim_is_number(z->dim[k]) || y->dim[k] == z->dim[k];
-    if (!fits)
-        ot_infer_fail(c, "Z must have the product's shape");
-    return fits;
-}
-
 // Batches share C, which is one row then.
 static bool addend_fits(ot_infer *c, const ot_shape *y, const ot_shape *addend)
 {
@@ -54,18 +42,15 @@ static void fused_gemm_infer(ot_infer *c)
     const ot_tile *tile;
     ot_shape y;
 
-    if (a->ndim < 2 || b->ndim < 2) {
+    if (a->ndim < 2 || b->ndim < 2)
         ot_infer_fail(c, "A and B must have at least two axes, got %d and %d", a->ndim, b->ndim);
-        return;
-    }
-    if (!ot__product_activation(node, &tile, attrs)) {
+    if (!ot__product_activation(node, &tile, attrs))
         ot_infer_fail(c, "activation '%.40s' is not supported", ot_attr_string(node, "activation"));
-        return;
-    }
     if (ot__product_shape(c, a, b, ot_attr_int(node, "transA") != 0,
                           ot_attr_int(node, "transB") != 0, &y) &&
         (!ot_infer_has(c, C) || addend_fits(c, &y, ot_infer_shape(c, C))) &&
-        (!ot_infer_has(c, Z) || fits_exactly(c, &y, ot_infer_shape(c, Z))))
+        (!ot_infer_has(c, Z) || ot__shape_may_equal(&y, ot_infer_shape(c, Z)) ||
+         ot__refuse(c, "Z must have the product's shape")))
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 
@@ -74,21 +59,16 @@ static const ot_port fused_gemm_in[] = {{"A", "T", 0},
                                         {"C", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS},
                                         {"Z", "T", OT_PORT_OPTIONAL},
                                         {0}};
-static const ot_port fused_gemm_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec fused_gemm_attrs[] = {
-    {.name = "activation", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = ""},
-    {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
-    {.name = "beta", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
-    {.name = "transA", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {.name = "transB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {0},
+    OT__STRING_ATTR("activation", ""), OT__FLOAT_ATTR("alpha", 1.0f), OT__FLOAT_ATTR("beta", 1.0f),
+    OT__INT_ATTR("transA", 0),         OT__INT_ATTR("transB", 0),     {0},
 };
 const ot_op_def ot__op_fused_gemm[] = {
     {.domain = "ai.onnxtrain",
      .name = "FusedGemm",
      .since = 1,
      .inputs = fused_gemm_in,
-     .outputs = fused_gemm_out,
+     .outputs = ot__unary_out,
      .attrs = fused_gemm_attrs,
      .types = "T: f32 f64",
      .infer = fused_gemm_infer,

@@ -44,10 +44,8 @@ static void fused_matmul_grad(ot_grad *g)
     const bool tb = ot_attr_int(ot_grad_node(g), "transB") != 0;
     ot_value *a = ot_grad_x(g, 0), *b = ot_grad_x(g, 1), *dy = ot_grad_dy(g, 0);
 
-    if (ot_value_shape(a)->ndim < 2 || ot_value_shape(b)->ndim < 2) {
+    if (ot_value_shape(a)->ndim < 2 || ot_value_shape(b)->ndim < 2)
         ot_grad_fail(g, "A and B must have at least two axes");
-        return;
-    }
     if (ot_grad_wants(g, 0))
         ot_grad_set_dx(g, 0,
                        ot_emit_sum_to(g,
@@ -91,21 +89,16 @@ static void fused_matmul_expand(ot_grad *g)
 }
 
 static const ot_port fused_matmul_in[] = {{"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {0}};
-static const ot_port fused_matmul_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec fused_matmul_attrs[] = {
-    {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
-    {.name = "transA", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
-    {.name = "transB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
-    {.name = "transBatchA", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
-    {.name = "transBatchB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
-    {0},
+    OT__FLOAT_ATTR("alpha", 1.0f),  OT__INT_ATTR("transA", 0),      OT__INT_ATTR("transB", 0),
+    OT__INT_ATTR("transBatchA", 0), OT__INT_ATTR("transBatchB", 0), {0},
 };
 const ot_op_def ot__op_fused_matmul[] = {
     {.domain = "com.microsoft",
      .name = "FusedMatMul",
      .since = 1,
      .inputs = fused_matmul_in,
-     .outputs = fused_matmul_out,
+     .outputs = ot__unary_out,
      .attrs = fused_matmul_attrs,
      .types = "T: f32 f64",
      .infer = fused_matmul_infer,

@@ -14,10 +14,8 @@ static void gemm_infer(ot_infer *c)
     const ot_node *node = ot_infer_node(c);
     ot_shape y, with_bias;
 
-    if (a->ndim != 2 || b->ndim != 2) {
+    if (a->ndim != 2 || b->ndim != 2)
         ot_infer_fail(c, "A and B must be matrices, got %d and %d axes", a->ndim, b->ndim);
-        return;
-    }
     if (!ot__product_shape(c, a, b, is_transposed(node, "transA"), is_transposed(node, "transB"),
                            &y))
         return;
@@ -25,11 +23,8 @@ static void gemm_infer(ot_infer *c)
         if (!ot_infer_broadcast(c, &y, bias, &with_bias))
             return;
         for (int i = 0; i < 2; i++)
-            if (with_bias.ndim != 2 ||
-                (ot_dim_is_number(y.dim[i]) && with_bias.dim[i] != y.dim[i])) {
+            if (with_bias.ndim != 2 || (ot_dim_is_number(y.dim[i]) && with_bias.dim[i] != y.dim[i]))
                 ot_infer_fail(c, "C is larger than the product along axis %d", i);
-                return;
-            }
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
@@ -71,19 +66,18 @@ static void gemm_grad(ot_grad *g)
 
 static const ot_port gemm_in[] = {
     {"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {"C", "T", OT_PORT_OPTIONAL | OT_PORT_BIAS}, {0}};
-static const ot_port gemm_out[] = {{"Y", "T", 0}, {0}};
 static const ot_attr_spec gemm_attrs[] = {
-    {.name = "alpha", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
-    {.name = "beta", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
-    {.name = "transA", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {.name = "transB", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    OT__FLOAT_ATTR("alpha", 1.0f),
+    OT__FLOAT_ATTR("beta", 1.0f),
+    OT__INT_ATTR("transA", 0),
+    OT__INT_ATTR("transB", 0),
     {0},
 };
 const ot_op_def ot__op_gemm[] = {
     {.name = "Gemm",
      .since = 7,
      .inputs = gemm_in,
-     .outputs = gemm_out,
+     .outputs = ot__unary_out,
      .attrs = gemm_attrs,
      .types = "T: f32 f64",
      .infer = gemm_infer,

@@ -108,12 +108,11 @@ static void matmul_grad(ot_grad *g)
 }
 
 static const ot_port matmul_in[] = {{"A", "T", 0}, {"B", "T", OT_PORT_WEIGHT}, {0}};
-static const ot_port matmul_out[] = {{"Y", "T", 0}, {0}};
 const ot_op_def ot__op_matmul[] = {
     {.name = "MatMul",
      .since = 1,
      .inputs = matmul_in,
-     .outputs = matmul_out,
+     .outputs = ot__unary_out,
      .types = "T: f32 f64",
      .infer = matmul_infer,
      .kernels = ot__product_kernels,

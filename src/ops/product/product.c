@@ -33,7 +33,7 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
                           b->ndim);
     ma = matrix_of(a, a_transposed, true);
     mb = matrix_of(b, b_transposed, false);
-    if (ot_dim_is_number(ma.columns) && ot_dim_is_number(mb.rows) && ma.columns != mb.rows)
+    if (ot__dim_differs(ma.columns, mb.rows))
         return ot__refuse(c, "inner dimensions differ: A has %" PRId64 ", B has %" PRId64,
                           ma.columns, mb.rows);
     a_batch.ndim = ma.n_batch_axes;

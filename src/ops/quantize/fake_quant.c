@@ -12,11 +12,9 @@ static void fake_quant_infer(ot_infer *c)
 
     if (!ot__infer_one_element(c, IN_SCALE) || !ot__infer_one_element(c, IN_ZERO_POINT))
         return;
-    if (ot_attr_int(node, "quant_min") >= ot_attr_int(node, "quant_max")) {
+    if (ot_attr_int(node, "quant_min") >= ot_attr_int(node, "quant_max"))
         ot_infer_fail(c, "quant_min is %" PRId64 ", quant_max %" PRId64,
                       ot_attr_int(node, "quant_min"), ot_attr_int(node, "quant_max"));
-        return;
-    }
     ot_infer_set(c, 0, ot_infer_dtype(c, IN_X), ot_infer_shape(c, IN_X));
     ot_infer_set(c, 1, OT_BOOL, ot_infer_shape(c, IN_X));
 }
@@ -35,38 +33,8 @@ static ot_status fake_quant_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static uint8_t *mask_of_run(const ot_run *r)
-{
-    return r->n_out > 1 && r->out[1] != NULL ? r->out[1]->data : NULL;
-}
-
-static ot_status fake_quant_run_f32(const ot_run *r)
-{
-    const fake_quant_range *state = r->state;
-    const ot_arg *x = r->in[IN_X];
-    const float scale = *(const float *)r->in[IN_SCALE]->data;
-    const float zero = *(const float *)r->in[IN_ZERO_POINT]->data;
-
-    if (scale == 0)
-        return ot__error(OT_ERR_INVALID, "the scale is 0");
-    ot__ref_fake_quant_f32(r->out[0]->data, mask_of_run(r), x->data, x->count, scale, zero,
-                           (float)state->low, (float)state->high);
-    return OT_OK;
-}
-
-static ot_status fake_quant_run_f64(const ot_run *r)
-{
-    const fake_quant_range *state = r->state;
-    const ot_arg *x = r->in[IN_X];
-    const double scale = *(const double *)r->in[IN_SCALE]->data;
-    const double zero = *(const double *)r->in[IN_ZERO_POINT]->data;
-
-    if (scale == 0)
-        return ot__error(OT_ERR_INVALID, "the scale is 0");
-    ot__ref_fake_quant_f64(r->out[0]->data, mask_of_run(r), x->data, x->count, scale, zero,
-                           state->low, state->high);
-    return OT_OK;
-}
+#define TEMPLATE "ops/quantize/fake_quant.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 
 // Straight through: dX = dY where X was in the range, else 0.
 static void fake_quant_grad(ot_grad *g)
@@ -104,8 +72,8 @@ static const ot_port fake_quant_in[] = {
 static const ot_port fake_quant_out[] = {
     {"Y", "T", 0}, {"mask", "bool", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
 static const ot_attr_spec fake_quant_attrs[] = {
-    {.name = "quant_max", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 255},
-    {.name = "quant_min", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    OT__INT_ATTR("quant_max", 255),
+    OT__INT_ATTR("quant_min", 0),
     {0},
 };
 static const ot_kernel fake_quant_kernels[] = {OT__REF_KERNELS(fake_quant_prepare, fake_quant_run),
@@ -133,18 +101,6 @@ static void fake_quant_grad_infer(ot_infer *c)
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), ot_infer_shape(c, 0));
 }
 
-static ot_status fake_quant_grad_run_f32(const ot_run *r)
-{
-    ot__ref_mask_scale_f32(r->out[0]->data, r->in[0]->data, r->in[1]->data, 1, r->in[0]->count);
-    return OT_OK;
-}
-
-static ot_status fake_quant_grad_run_f64(const ot_run *r)
-{
-    ot__ref_mask_scale_f64(r->out[0]->data, r->in[0]->data, r->in[1]->data, 1, r->in[0]->count);
-    return OT_OK;
-}
-
 static void fake_quant_grad_expand(ot_grad *g)
 {
     ot_value *dy = ot_grad_x(g, 0);
@@ -153,7 +109,6 @@ static void fake_quant_grad_expand(ot_grad *g)
 }
 
 static const ot_port fake_quant_grad_in[] = {{"dY", "T", 0}, {"mask", "bool", 0}, {0}};
-static const ot_port fake_quant_grad_out[] = {{"dX", "T", 0}, {0}};
 static const ot_kernel fake_quant_grad_kernels[] = {OT__REF_KERNELS(NULL, fake_quant_grad_run),
                                                     {0}};
 const ot_op_def ot__op_fake_quant_grad[] = {
@@ -161,7 +116,7 @@ const ot_op_def ot__op_fake_quant_grad[] = {
      .name = "FakeQuantGrad",
      .since = 1,
      .inputs = fake_quant_grad_in,
-     .outputs = fake_quant_grad_out,
+     .outputs = ot__gradient_out,
      .types = "T: f32 f64",
      .infer = fake_quant_grad_infer,
      .kernels = fake_quant_grad_kernels,

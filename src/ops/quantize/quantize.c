@@ -39,8 +39,7 @@ static bool check_axis(ot_infer *c, const ot_shape *x, const ot_shape *scale, in
 {
     if (scale->ndim != 1)
         return ot__refuse(c, "the scale has %d axes, expected 0 or 1", scale->ndim);
-    if (ot_dim_is_number(scale->dim[0]) && ot_dim_is_number(x->dim[axis]) &&
-        scale->dim[0] != x->dim[axis])
+    if (ot__dim_differs(scale->dim[0], x->dim[axis]))
         return ot__refuse(c, "there are %" PRId64 " scales for %" PRId64 " elements of axis %d",
                           scale->dim[0], x->dim[axis], axis);
     return true;
@@ -190,15 +189,11 @@ static const ot_port quantize_in[] = {
 static const ot_port dequantize_in[] = {
     {"x", "T1", 0}, {"x_scale", "T2", 0}, {"x_zero_point", "T1", OT_PORT_OPTIONAL}, {0}};
 static const ot_port quantize_out[] = {{"y", "T3", 0}, {0}};
-#define NUMBER(name_, otherwise)                                                                   \
-    {                                                                                              \
-        .name = name_, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = otherwise      \
-    }
-#define AXIS NUMBER("axis", 1)
-#define BLOCK NUMBER("block_size", 0)
-#define TYPE NUMBER("output_dtype", 0)
-#define PRECISION NUMBER("precision", 0)
-#define SATURATE NUMBER("saturate", 1)
+#define AXIS OT__INT_ATTR("axis", 1)
+#define BLOCK OT__INT_ATTR("block_size", 0)
+#define TYPE OT__INT_ATTR("output_dtype", 0)
+#define PRECISION OT__INT_ATTR("precision", 0)
+#define SATURATE OT__INT_ATTR("saturate", 1)
 static const ot_attr_spec attrs_10[] = {AXIS, {0}};
 static const ot_attr_spec quantize_attrs_19[] = {AXIS, SATURATE, {0}};
 static const ot_attr_spec quantize_attrs_21[] = {AXIS, BLOCK, TYPE, SATURATE, {0}};

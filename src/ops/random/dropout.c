@@ -13,10 +13,8 @@ static void dropout_infer(ot_infer *c)
     for (int i = 1; i <= 2; i++) { // exporters and ONNX Runtime's blocks write [1] too
         const ot_shape *scalar = ot_infer_shape(c, i);
         if (scalar->ndim > 1 ||
-            (scalar->ndim == 1 && ot_dim_is_number(scalar->dim[0]) && scalar->dim[0] != 1)) {
+            (scalar->ndim == 1 && ot_dim_is_number(scalar->dim[0]) && scalar->dim[0] != 1))
             ot_infer_fail(c, "%s must have one element", i == 1 ? "ratio" : "training_mode");
-            return;
-        }
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), x);
     ot_infer_set(c, 1, OT_BOOL, x);
@@ -143,20 +141,18 @@ static void ratio_to_input(ot_upgrade *u)
     ot_upgrade_float_to_input(u, "ratio", 0.5f, 1);
 }
 
-static const ot_port dropout_in_7[] = {{"data", "T", 0}, {0}};
 static const ot_port dropout_in[] = {{"data", "T", 0},
                                      {"ratio", "T1", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                      {"training_mode", "bool", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
                                      {0}};
 static const ot_port dropout_out[] = {{"output", "T", 0}, {"mask", "bool", OT_PORT_OPTIONAL}, {0}};
-static const ot_attr_spec dropout_attrs_7[] = {
-    {.name = "ratio", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 0.5f}, {0}};
+static const ot_attr_spec dropout_attrs_7[] = {OT__FLOAT_ATTR("ratio", 0.5f), {0}};
 static const ot_attr_spec dropout_attrs[] = {{.name = "seed", .kind = OT_ATTRIBUTE_INT}, {0}};
 static const ot_kernel dropout_kernels[] = {OT__REF_KERNELS(dropout_prepare, dropout_run), {0}};
 const ot_op_def ot__op_dropout[] = {
     {.name = "Dropout",
      .since = 7,
-     .inputs = dropout_in_7,
+     .inputs = ot__data_in,
      .outputs = dropout_out,
      .attrs = dropout_attrs_7,
      .types = "T: f32 f64 f16",

@@ -113,8 +113,7 @@ static bool check_layer_input(ot_infer *c, const extents *e, int i, ot__recurren
         return ot__refuse(c, "%s has %d axes, expected %d", role_names[role], found->ndim,
                           expected.ndim);
     for (int k = 0; k < found->ndim; k++)
-        if (ot_dim_is_number(found->dim[k]) && ot_dim_is_number(expected.dim[k]) &&
-            found->dim[k] != expected.dim[k])
+        if (ot__dim_differs(found->dim[k], expected.dim[k]))
             return ot__refuse(c, "%s has %" PRId64 " elements along axis %d, expected %" PRId64,
                               role_names[role], found->dim[k], k, expected.dim[k]);
     return true;

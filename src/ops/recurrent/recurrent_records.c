@@ -15,26 +15,20 @@
     {.name = "activation_alpha", .kind = OT_ATTRIBUTE_FLOATS},                                     \
         {.name = "activation_beta", .kind = OT_ATTRIBUTE_FLOATS},                                  \
         {.name = "activations", .kind = OT_ATTRIBUTE_STRINGS},                                     \
-        {.name = "clip", .kind = OT_ATTRIBUTE_FLOAT},                                              \
-        {.name = "direction",                                                                      \
-         .kind = OT_ATTRIBUTE_STRING,                                                              \
-         .flags = OT_ATTR_HAS_DEFAULT,                                                             \
-         .s = "forward"},                                                                          \
+        {.name = "clip", .kind = OT_ATTRIBUTE_FLOAT}, OT__STRING_ATTR("direction", "forward"),     \
     {                                                                                              \
         .name = "hidden_size", .kind = OT_ATTRIBUTE_INT                                            \
     }
-#define INT_ATTR(text)                                                                             \
-    {                                                                                              \
-        .name = text, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT                       \
-    }
 static const ot_attr_spec rnn_attrs_7[] = {RECURRENT_ATTRS_7, {0}};
-static const ot_attr_spec rnn_attrs[] = {RECURRENT_ATTRS_7, INT_ATTR("layout"), {0}};
-static const ot_attr_spec gru_attrs_7[] = {RECURRENT_ATTRS_7, INT_ATTR("linear_before_reset"), {0}};
+static const ot_attr_spec rnn_attrs[] = {RECURRENT_ATTRS_7, OT__INT_ATTR("layout", 0), {0}};
+static const ot_attr_spec gru_attrs_7[] = {
+    RECURRENT_ATTRS_7, OT__INT_ATTR("linear_before_reset", 0), {0}};
 static const ot_attr_spec gru_attrs[] = {
-    RECURRENT_ATTRS_7, INT_ATTR("layout"), INT_ATTR("linear_before_reset"), {0}};
-static const ot_attr_spec lstm_attrs_7[] = {RECURRENT_ATTRS_7, INT_ATTR("input_forget"), {0}};
+    RECURRENT_ATTRS_7, OT__INT_ATTR("layout", 0), OT__INT_ATTR("linear_before_reset", 0), {0}};
+static const ot_attr_spec lstm_attrs_7[] = {
+    RECURRENT_ATTRS_7, OT__INT_ATTR("input_forget", 0), {0}};
 static const ot_attr_spec lstm_attrs[] = {
-    RECURRENT_ATTRS_7, INT_ATTR("input_forget"), INT_ATTR("layout"), {0}};
+    RECURRENT_ATTRS_7, OT__INT_ATTR("input_forget", 0), OT__INT_ATTR("layout", 0), {0}};
 
 // ---- ports; recurrent_attrs.c knows their names ----
 

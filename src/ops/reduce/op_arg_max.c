@@ -11,10 +11,8 @@ static void arg_max_infer(ot_infer *c)
 
     if (!ot_infer_axis(c, ot_attr_int(node, "axis"), x->ndim, &axis))
         return;
-    if (x->dim[axis] == 0) {
+    if (x->dim[axis] == 0)
         ot_infer_fail(c, "axis %d has no elements", axis);
-        return;
-    }
     for (int k = 0; k < x->ndim; k++) {
         if (k != axis)
             y.dim[y.ndim++] = x->dim[k];
@@ -70,9 +68,9 @@ static ot_status arg_run(const ot_run *r,
 static const ot_port arg_max_in[] = {{"data", "T", OT_PORT_NO_GRAD}, {0}};
 static const ot_port arg_max_out[] = {{"reduced", "i64", 0}, {0}};
 static const ot_attr_spec arg_max_attrs[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {.name = "keepdims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
-    {.name = "select_last_index", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    OT__INT_ATTR("axis", 0),
+    OT__INT_ATTR("keepdims", 1),
+    OT__INT_ATTR("select_last_index", 0),
     {0},
 };
 #define RUN(symbol, type)                                                                          \

@@ -33,10 +33,8 @@ static void cum_sum_infer(ot_infer *c)
     int n, at;
     const int64_t *known = ot_infer_values(c, 1, &n);
 
-    if (axis->ndim > 1) {
+    if (axis->ndim > 1)
         ot_infer_fail(c, "axis must be a scalar, has %d axes", axis->ndim);
-        return;
-    }
     if (known != NULL && n == 1 && ot_dim_is_number(known[0]) &&
         !ot_infer_axis(c, known[0], ot_infer_shape(c, 0)->ndim, &at))
         return;
@@ -92,8 +90,8 @@ static void cum_sum_grad(ot_grad *g)
 static const ot_port cum_sum_in[] = {{"x", "T", 0}, {"axis", "I", OT_PORT_NO_GRAD}, {0}};
 static const ot_port cum_sum_out[] = {{"y", "T", 0}, {0}};
 static const ot_attr_spec cum_sum_attrs[] = {
-    {.name = "exclusive", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
-    {.name = "reverse", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    OT__INT_ATTR("exclusive", 0),
+    OT__INT_ATTR("reverse", 0),
     {0},
 };
 static const ot_kernel cum_sum_kernels[] = {

@@ -173,7 +173,6 @@ static void axes_to_input(ot_upgrade *u)
     ot_upgrade_ints_to_input(u, "axes", 1);
 }
 
-static const ot_port reduce_in_1[] = {{"data", "T", 0}, {0}};
 static const ot_port reduce_in[] = {
     {"data", "T", 0}, {"axes", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
 static const ot_port reduce_training_in[] = {
@@ -181,12 +180,12 @@ static const ot_port reduce_training_in[] = {
 static const ot_port reduce_out[] = {{"reduced", "T", 0}, {0}};
 static const ot_attr_spec reduce_attrs_1[] = {
     {.name = "axes", .kind = OT_ATTRIBUTE_INTS},
-    {.name = "keepdims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
+    OT__INT_ATTR("keepdims", 1),
     {0},
 };
 static const ot_attr_spec reduce_attrs[] = {
-    {.name = "keepdims", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1},
-    {.name = "noop_with_empty_axes", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT},
+    OT__INT_ATTR("keepdims", 1),
+    OT__INT_ATTR("noop_with_empty_axes", 0),
     {0},
 };
 
@@ -198,7 +197,7 @@ static const ot_attr_spec reduce_attrs[] = {
     }
 #define REDUCTION(name, symbol, infer, gradient)                                                   \
     const ot_op_def ot__op_##symbol[] = {                                                          \
-        RECORD(name, symbol, reduce_in_1, reduce_attrs_1, infer, gradient, .since = 1,             \
+        RECORD(name, symbol, ot__data_in, reduce_attrs_1, infer, gradient, .since = 1,             \
                .raise = axes_to_input),                                                            \
         RECORD(name, symbol, reduce_in, reduce_attrs, infer, gradient, .since = 18),               \
         {0}};
@@ -216,7 +215,7 @@ REDUCTION("ReduceMin", reduce_min, reduce_infer_min, ot__reduce_extreme_grad)
 const ot_op_def ot__op_reduce_sum[] = {
     {.name = "ReduceSum",
      .since = 1,
-     .inputs = reduce_in_1,
+     .inputs = ot__data_in,
      .outputs = reduce_out,
      .attrs = reduce_attrs_1,
      .types = reduce_sum_types,

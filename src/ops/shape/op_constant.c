@@ -129,7 +129,6 @@ static ot_status constant_run(const ot_run *r)
     return OT_OK;
 }
 
-static const ot_port constant_out[] = {{"output", "T", 0}, {0}};
 static const ot_port constant_in[] = {{0}};
 static const ot_attr_spec constant_attrs[] = {
     {.name = "value", .kind = OT_ATTRIBUTE_TENSOR},
@@ -148,7 +147,7 @@ const ot_op_def ot__op_constant[] = {
     {.name = "Constant",
      .since = 1,
      .inputs = constant_in,
-     .outputs = constant_out,
+     .outputs = ot__output_out,
      .attrs = constant_attrs,
      .types = "T: any string",
      .infer = constant_infer,

@@ -62,7 +62,6 @@ static ot_status constant_of_shape_run(const ot_run *r)
 }
 
 static const ot_port constant_of_shape_in[] = {{"input", "i64", OT_PORT_NO_GRAD}, {0}};
-static const ot_port constant_of_shape_out[] = {{"output", "T", 0}, {0}};
 static const ot_attr_spec constant_of_shape_attrs[] = {
     {.name = "value", .kind = OT_ATTRIBUTE_TENSOR}, {0}};
 static const ot_kernel constant_of_shape_kernels[] = {
@@ -71,7 +70,7 @@ const ot_op_def ot__op_constant_of_shape[] = {
     {.name = "ConstantOfShape",
      .since = 9,
      .inputs = constant_of_shape_in,
-     .outputs = constant_of_shape_out,
+     .outputs = ot__output_out,
      .attrs = constant_of_shape_attrs,
      .types = "T: any",
      .infer = constant_of_shape_infer,

@@ -108,10 +108,8 @@ static void range_infer(ot_infer *c)
     for (int i = 0; i < 3; i++) {
         const ot_shape *x = ot_infer_shape(c, i);
 
-        if (x->ndim > 1 || (x->ndim == 1 && ot_dim_is_number(x->dim[0]) && x->dim[0] != 1)) {
+        if (x->ndim > 1 || (x->ndim == 1 && ot_dim_is_number(x->dim[0]) && x->dim[0] != 1))
             ot_infer_fail(c, "input %d must be a scalar", i);
-            return;
-        }
     }
     if (ot__dtype_is_int(ot_infer_dtype(c, START)))
         infer_ints(c);
@@ -157,16 +155,14 @@ static const ot_port range_in[] = {
     {"delta", "T", OT_PORT_NO_GRAD},
     {0},
 };
-static const ot_port range_out[] = {{"output", "T", 0}, {0}};
-static const ot_attr_spec range_attrs_27[] = {
-    {.name = "stash_type", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
+static const ot_attr_spec range_attrs_27[] = {OT__INT_ATTR("stash_type", 1), {0}};
 static const ot_kernel range_kernels[] = {
     OT__REF_KERNEL("T: i16 i32 i64", NULL, range_run_ints),
     OT__REF_KERNEL("T: f32 f64 f16 bf16", NULL, range_run_reals),
     {0},
 };
 #define RANGE                                                                                      \
-    .name = "Range", .inputs = range_in, .outputs = range_out, .infer = range_infer,               \
+    .name = "Range", .inputs = range_in, .outputs = ot__output_out, .infer = range_infer,          \
     .kernels = range_kernels, .flags = OT_OP_NO_GRAD
 const ot_op_def ot__op_range[] = {
     {RANGE, .since = 11, .types = "T: f32 f64 i16 i32 i64"},

@@ -104,8 +104,7 @@ static void reshape_grad(ot_grad *g)
 
 static const ot_port reshape_in[] = {{"data", "T", 0}, {"shape", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port reshape_out[] = {{"reshaped", "T", 0}, {0}};
-static const ot_attr_spec reshape_attrs[] = {
-    {.name = "allowzero", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0}, {0}};
+static const ot_attr_spec reshape_attrs[] = {OT__INT_ATTR("allowzero", 0), {0}};
 #define RESHAPE                                                                                    \
     .name = "Reshape", .inputs = reshape_in, .outputs = reshape_out, .types = "T: any string",     \
     .infer = reshape_infer, .kernels = ot__view_kernels, .grad = reshape_grad,                     \

@@ -64,7 +64,7 @@ static const ot_port extents_in[] = {{"data", "T", OT_PORT_NO_GRAD}, {0}};
 static const ot_port shape_out[] = {{"shape", "i64", 0}, {0}};
 static const ot_port size_out[] = {{"size", "i64", 0}, {0}};
 static const ot_attr_spec shape_attrs[] = {
-    {.name = "start", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 0},
+    OT__INT_ATTR("start", 0),
     {.name = "end", .kind = OT_ATTRIBUTE_INT},
     {0},
 };

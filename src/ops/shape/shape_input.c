@@ -26,3 +26,13 @@ bool ot__infer_shape_input(ot_infer *c, int input, ot_shape *shape)
     }
     return true;
 }
+
+void ot__infer_stated(ot_infer *c, int input, ot_dtype dtype)
+{
+    ot_shape shape;
+
+    if (ot__infer_shape_input(c, input, &shape))
+        ot_infer_set(c, 0, dtype, &shape);
+    else
+        ot_infer_set_unknown(c, 0, dtype);
+}

@@ -10,11 +10,9 @@ static void flatten_infer(ot_infer *c)
 
     if (axis < 0)
         axis += x->ndim;
-    if (axis < 0 || axis > x->ndim) {
+    if (axis < 0 || axis > x->ndim)
         ot_infer_fail(c, "axis %" PRId64 " is outside %d axes",
                       ot_attr_int(ot_infer_node(c), "axis"), x->ndim);
-        return;
-    }
     for (int k = 0; k < x->ndim; k++)
         y.dim[k >= axis] = ot_infer_mul(c, y.dim[k >= axis], x->dim[k]);
     ot__infer_view(c, &y);
@@ -117,14 +115,12 @@ static void axes_upgrade(ot_upgrade *u)
 
 static const ot_port flatten_in[] = {{"input", "T", 0}, {0}};
 static const ot_port flatten_out[] = {{"output", "T", 0}, {0}};
-static const ot_port squeeze_in_1[] = {{"data", "T", 0}, {0}};
 static const ot_port squeeze_in[] = {
     {"data", "T", 0}, {"axes", "i64", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD}, {0}};
 static const ot_port squeeze_out[] = {{"squeezed", "T", 0}, {0}};
 static const ot_port unsqueeze_in[] = {{"data", "T", 0}, {"axes", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port unsqueeze_out[] = {{"expanded", "T", 0}, {0}};
-static const ot_attr_spec flatten_attrs[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
+static const ot_attr_spec flatten_attrs[] = {OT__INT_ATTR("axis", 1), {0}};
 static const ot_attr_spec squeeze_attrs_1[] = {{.name = "axes", .kind = OT_ATTRIBUTE_INTS}, {0}};
 static const ot_attr_spec unsqueeze_attrs_1[] = {
     {.name = "axes", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED}, {0}};
@@ -132,7 +128,7 @@ static const ot_attr_spec unsqueeze_attrs_1[] = {
     .name = name_, .since = since_, .outputs = symbol##_out, .types = "T: any string",             \
     .infer = symbol##_infer, .flags = OT_OP_VIEW
 #define RUNS(symbol) .inputs = symbol##_in, .kernels = ot__view_kernels, .grad = symbol##_grad
-#define OLD(symbol) .inputs = squeeze_in_1, .attrs = symbol##_attrs_1, .upgrade = axes_upgrade
+#define OLD(symbol) .inputs = ot__data_in, .attrs = symbol##_attrs_1, .upgrade = axes_upgrade
 const ot_op_def ot__op_flatten[] = {
     {VIEW("Flatten", flatten, 1), RUNS(flatten), .attrs = flatten_attrs,
      .identity_when = ot__identity_of_shape},

@@ -71,10 +71,8 @@ static void loss_grad_infer(ot_infer *c)
 {
     ot__loss_reduction reduction;
 
-    if (ot_infer_has(c, G_BIAS)) {
+    if (ot_infer_has(c, G_BIAS))
         ot_infer_fail(c, "a bias is not supported");
-        return;
-    }
     if (ot__infer_one_element(c, G_IGNORE) &&
         loss_check_inputs(c, G_SCORES, G_LABELS, G_WEIGHT, &reduction) &&
         (reduction == OT__LOSS_NONE ? ot__infer_matches(c, G_DY, G_LABELS)
@@ -304,7 +302,7 @@ static void sce_internal_grad(ot_grad *g)
         "weight", "T", OT_PORT_OPTIONAL | OT_PORT_F32                                              \
     }
 #define LOSS_ATTRS                                                                                 \
-    {.name = "reduction", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "mean"}, \
+    OT__STRING_ATTR("reduction", "mean"),                                                          \
     {                                                                                              \
         .name = "ignore_index", .kind = OT_ATTRIBUTE_INT                                           \
     }

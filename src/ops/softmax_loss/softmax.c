@@ -179,27 +179,22 @@ static void softmax_upgrade(ot_upgrade *u)
 
 // ---- records ----
 
-static const ot_port softmax_in[] = {{"input", "T", 0}, {0}};
-static const ot_port softmax_out[] = {{"output", "T", 0}, {0}};
 static const ot_port softmax_grad_in[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
-static const ot_port softmax_grad_out[] = {{"dX", "T", 0}, {0}};
-static const ot_attr_spec axis_last[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = -1}, {0}};
-static const ot_attr_spec axis_first[] = {
-    {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = 1}, {0}};
+static const ot_attr_spec axis_last[] = {OT__INT_ATTR("axis", -1), {0}};
+static const ot_attr_spec axis_first[] = {OT__INT_ATTR("axis", 1), {0}};
 
 #define OPERATOR(name_, symbol)                                                                    \
     const ot_op_def ot__op_##symbol[] = {{.name = name_,                                           \
                                           .since = 1,                                              \
-                                          .inputs = softmax_in,                                    \
-                                          .outputs = softmax_out,                                  \
+                                          .inputs = ot__input_in,                                  \
+                                          .outputs = ot__output_out,                               \
                                           .attrs = axis_first,                                     \
                                           .types = "T: f32 f64",                                   \
                                           .upgrade = softmax_upgrade},                             \
                                          {.name = name_,                                           \
                                           .since = 13,                                             \
-                                          .inputs = softmax_in,                                    \
-                                          .outputs = softmax_out,                                  \
+                                          .inputs = ot__input_in,                                  \
+                                          .outputs = ot__output_out,                               \
                                           .attrs = axis_last,                                      \
                                           .types = "T: f32 f64",                                   \
                                           .infer = softmax_infer,                                  \
@@ -212,7 +207,7 @@ static const ot_attr_spec axis_first[] = {
                                           .name = name_,                                           \
                                           .since = 1,                                              \
                                           .inputs = softmax_grad_in,                               \
-                                          .outputs = softmax_grad_out,                             \
+                                          .outputs = ot__gradient_out,                             \
                                           .attrs = attributes,                                     \
                                           .types = "T: f32 f64",                                   \
                                           .infer = softmax_grad_infer,                             \

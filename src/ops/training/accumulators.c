@@ -8,13 +8,7 @@ enum { SUM, VALUE, SIGNAL }; // inputs; SUM: the sum so far, or the buffer; SIGN
 
 static bool accumulator_fits(ot_infer *c)
 {
-    const ot_shape *sum = ot_infer_shape(c, SUM), *value = ot_infer_shape(c, VALUE);
-    bool fits = sum->ndim == value->ndim;
-
-    for (int k = 0; fits && k < sum->ndim; k++)
-        fits = !ot_dim_is_number(sum->dim[k]) || !ot_dim_is_number(value->dim[k]) ||
-               sum->dim[k] == value->dim[k];
-    return fits;
+    return ot__shape_may_equal(ot_infer_shape(c, SUM), ot_infer_shape(c, VALUE));
 }
 
 static size_t accumulator_bytes(const ot_arg *x)
@@ -68,10 +62,8 @@ const ot_op_def ot__op_in_place_accumulator[] = {
 
 static void in_place_accumulator_v2_infer(ot_infer *c)
 {
-    if (!accumulator_fits(c)) {
+    if (!accumulator_fits(c))
         ot_infer_fail(c, "buffer and value have different shapes");
-        return;
-    }
     ot_infer_set(c, 0, OT_BOOL, &OT_SHAPE(1));
     ot_infer_set(c, 1, ot_infer_dtype(c, SUM), ot_infer_shape(c, SUM));
 }

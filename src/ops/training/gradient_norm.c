@@ -54,8 +54,7 @@ static ot_status clip_norm_prepare(ot_prep *p)
 {
     ot__pieces *pieces = ot__pieces_make(p, 0, 0);
 
-    if (!pieces)
-        return p->status;
+    OT_TRY(p->status);
     pieces->numbers[MAX_NORM] = (double)ot_attr_float(ot_prep_node(p), "max_norm");
     ot_prep_scratch(p, (size_t)pieces->n_pieces * sizeof(double));
     return OT_OK;
@@ -66,8 +65,8 @@ static const ot_port clip_norm_in[] = {
 static const ot_port clip_norm_out[] = {
     {"clipped_gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32}, {0}};
 static const ot_attr_spec clip_norm_attrs[] = {
-    {.name = "max_norm", .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = 1.0f},
-    {.name = "norm_type", .kind = OT_ATTRIBUTE_STRING, .flags = OT_ATTR_HAS_DEFAULT, .s = "fro"},
+    OT__FLOAT_ATTR("max_norm", 1.0f),
+    OT__STRING_ATTR("norm_type", "fro"),
     {0},
 };
 static const ot_kernel clip_norm_kernels[] = {OT__REF_KERNELS(clip_norm_prepare, clip_norm_run),
