@@ -168,12 +168,11 @@ static ot_status save_buffer(const ot_checkpoint *checkpoint, unsigned flags, vo
 {
     const ot__ckpt_write_options options = {.flags = flags,
                                             .nominal = (flags & OT_CHECKPOINT_NOMINAL) != 0};
+    const size_t total = parameter_bytes(checkpoint) +
+                         (flags & OT_CHECKPOINT_OPTIMIZER_STATE ? moment_bytes(checkpoint) : 0);
     ot__pieces pieces = {0};
-    size_t total;
     ot_status st;
 
-    total = parameter_bytes(checkpoint) +
-            (flags & OT_CHECKPOINT_OPTIMIZER_STATE ? moment_bytes(checkpoint) : 0);
     if (total >= external_from)
         return ot__error(OT_ERR_UNSUPPORTED, "a checkpoint of %zu bytes in one file", total);
     for (int i = 0; i < checkpoint->n_parameters; i++)

@@ -36,8 +36,7 @@ static ot_status read_state_shape(reader *r, const char *name, const ot__fb_tabl
     if (r->fb.status == OT_OK && dims.count > OT_MAX_NDIM)
         ot__fb_fail(&r->fb, "tensor '%s' has %zu axes, more than %d", name, dims.count,
                     OT_MAX_NDIM);
-    if (r->fb.status != OT_OK)
-        return r->fb.status;
+    OT_TRY(r->fb.status);
     shape->ndim = (int)dims.count;
     if (shape->ndim > 0)
         memcpy(shape->dim, r->fb.bytes + dims.position, dims.count * sizeof shape->dim[0]);
@@ -138,8 +137,7 @@ static ot_status read_parameters(reader *r, const ot__fb_table *module, int slot
         OT_TRY(read_tensor(r, &table, name, &value));
         OT_TRY(ot__ckpt_add(r->checkpoint, name, value, trainable, &parameter));
         doc = ot__fb_string(&r->fb, &table, 1);
-        if (doc && !(parameter->doc = ot__strdup(doc)))
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(!doc || (parameter->doc = ot__strdup(doc))));
     }
     return r->fb.status;
 }

@@ -44,7 +44,7 @@ struct ot_dataset {
     ot__guard guard;      // of the caller's handle, which is spent once destroyed
     _Atomic int n_owners; // the caller and batches
     ot__source **sources;
-    int n_sources;
+    int n_sources, sources_capacity;
     ot__field *fields;
     int n_fields, fields_capacity;
     ot__map names;       // of the fields

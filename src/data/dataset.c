@@ -7,18 +7,14 @@
 
 ot__source *ot__dataset_add_source(ot_dataset *dataset, const char *path)
 {
-    ot__source **grown =
-        ot__realloc(dataset->sources, (size_t)(dataset->n_sources + 1) * sizeof(*grown));
-    ot__source *source;
+    ot__source *source = ot__alloc_zero(1, sizeof(*source));
 
-    if (!grown)
-        return NULL;
-    dataset->sources = grown;
-    source = ot__alloc_zero(1, sizeof(*source));
     if (!source)
         return NULL;
     source->path = ot__strdup(path);
-    if (!source->path) {
+    if (!source->path || !ot__grow(&dataset->sources, &dataset->sources_capacity,
+                                   dataset->n_sources, sizeof(source))) {
+        ot__free(source->path);
         ot__free(source);
         return NULL;
     }

@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 
 enum { OT_ATTR_KINDS = OT_ATTR_TYPE_PROTOS + 1 };
+enum { OT_MAX_ATTRS = 1024 }; // of a node
 
 typedef struct ot__attr_row {
     const char *name, *word; // "FLOATS" in messages, "floats" in the textual syntax

@@ -67,15 +67,14 @@ static ot_status read_binary(const void *bytes, size_t n_bytes, const ot_model_o
 static ot_status load_map(ot__file_map *map, const char *path, const char *folder,
                           const ot_model_options *options, ot_model **out)
 {
+    ot_model *model;
+    ot_status st;
+
     if (ot__ends_with(path, ".onnxtxt") || looks_like_text(map->data, map->size))
         return ot__text_read_from(folder, (const char *)map->data, map->size, options, path, out);
-    OT_TRY(read_binary(map->data, map->size, options, path, folder, out));
-    if (ot__model_hold_map(*out, NULL, map) != OT_OK) {
-        ot_model_destroy(*out);
-        *out = NULL;
-        return OT_ERR_NO_MEMORY;
-    }
-    return OT_OK;
+    OT_TRY(read_binary(map->data, map->size, options, path, folder, &model));
+    st = ot__model_hold_map(model, NULL, map);
+    return OT_HAND_OUT(st, out, model, ot_model_destroy);
 }
 
 ot_status ot_model_load(const char *path, const ot_model_options *options, ot_model **out)
@@ -113,6 +112,7 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     const char *where = "model in memory";
     ot_model_options own;
     ot_tensor *copy = NULL;
+    ot_model *model = NULL;
     ot_shape shape = OT_SHAPE((int64_t)n_bytes);
     ot_status st;
 
@@ -124,16 +124,12 @@ ot_status ot_model_load_buffer(const void *bytes, size_t n_bytes, const ot_model
     OT_TRY(ot_tensor_create(OT_U8, &shape, &copy));
     if (n_bytes > 0)
         memcpy(copy->data, bytes, n_bytes);
-    st = read_binary(copy->data, n_bytes, &own, where, own.directory, out);
+    st = read_binary(copy->data, n_bytes, &own, where, own.directory, &model);
     st = explain_kind(st, copy->data, n_bytes, where);
     if (st == OT_OK) {
-        st = ot__model_hold_tensor(*out, copy); // taken over, also on failure
+        st = ot__model_hold_tensor(model, copy); // taken over, also on failure
         copy = NULL;
     }
-    if (st != OT_OK) {
-        ot_model_destroy(*out);
-        *out = NULL;
-    }
     ot_tensor_destroy(copy);
-    return st;
+    return OT_HAND_OUT(st, out, model, ot_model_destroy);
 }

@@ -68,8 +68,7 @@ void ot__compiled_model_deinit(ot__compiled_model *program)
     ot__compiled_model_drop_plans(program);
     ot__input_gradients_deinit(program);
     given_deinit(&program->given);
-    if (program->arena != NULL)
-        ot__arena_destroy(program->arena);
+    ot__arena_destroy(program->arena);
     ot_model_destroy(program->model);
     *program = (ot__compiled_model){.what = program->what};
 }

@@ -63,12 +63,6 @@ static ot_status bind_as_told(binder *b)
     return OT_OK;
 }
 
-static ot_status no_label(const ot_dataset *dataset, const char *label)
-{
-    (void)ot__dataset_no_field(dataset, label);
-    return ot__error_prefix(OT_ERR_INVALID, "label");
-}
-
 // The first target takes the field of the label, or that of its name, or being the only one the
 // last column of a CSV.
 static ot_status bind_target(binder *b)
@@ -84,8 +78,10 @@ static ot_status bind_target(binder *b)
         return OT_OK;
     field = label != NULL ? ot__dataset_find(b->dataset, label, strlen(label))
                           : ot__dataset_find_name(b->dataset, target->input, strlen(target->input));
-    if (field < 0 && label != NULL)
-        return no_label(b->dataset, label);
+    if (field < 0 && label != NULL) {
+        (void)ot__dataset_no_field(b->dataset, label);
+        return ot__error_prefix(OT_ERR_INVALID, "label");
+    }
     if (field < 0 && b->inputs->n_targets == 1 && is_csv(b->dataset))
         field = b->dataset->n_fields - 1;
     if (field >= 0)

@@ -102,8 +102,8 @@ static ot_status hold_values(build *b)
             x->constant = NULL;
             x->n_known = 0;
             OT_TRY(ot__made(ot__graph_add_input(graph, x)));
-        } else if (x->producer != NULL && !ot__graph_add_output(graph, x)) {
-            return OT_ERR_NO_MEMORY;
+        } else if (x->producer != NULL) {
+            OT_TRY(ot__made(ot__graph_add_output(graph, x)));
         }
     }
     ot__graph_drop_detached(graph);
@@ -136,9 +136,8 @@ static ot_status release_grads(build *b, const ot__uses *uses, bool *is_named)
     }
     ot__graph_relist(graph);
     for (int i = 0; i < b->n_wrt; i++)
-        if (b->constant[i] != NULL && ot__uses_count(uses, b->wrt[i]) > 0 &&
-            !ot__graph_add_initializer(graph, b->wrt[i], b->constant[i]))
-            return OT_ERR_NO_MEMORY;
+        if (b->constant[i] != NULL && ot__uses_count(uses, b->wrt[i]) > 0)
+            OT_TRY(ot__made(ot__graph_add_initializer(graph, b->wrt[i], b->constant[i])));
     return OT_OK;
 }
 

@@ -151,7 +151,7 @@ void ot__ort_put_list(ot__ort_writer *w, const ot__fb_field *field, int n, ot__o
 size_t ot__ort_write_graph(ot__ort_writer *w, ot_graph *graph);
 
 // write_value.c
-size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr);
+size_t ot__ort_write_attr(ot__ort_writer *w, const void *attrs, size_t i); // an ot__ort_element
 size_t ot__ort_write_tensor(ot__ort_writer *w, const ot_tensor *tensor, const char *name,
                             const char *doc);
 size_t ot__ort_write_value(ot__ort_writer *w, const ot_value *value); // NULL: the omitted one

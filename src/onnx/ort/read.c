@@ -29,9 +29,8 @@ ot_status ot__ort_read_text(ot__ort_reader *r, const ot__fb_table *table, int sl
 
 // ---- the values of a graph ----
 
-static ot_status
-ort_read_graph_ends(ot__ort_reader *r, const ot__fb_table *table, int slot, ot_graph *graph,
-                    ot_status (*take)(ot_graph *graph, const char *name, ot_value **out))
+static ot_status ort_read_graph_ends(ot__ort_reader *r, const ot__fb_table *table, int slot,
+                                     ot_graph *graph, ot__finding take)
 {
     ot__fb_vector names = ot__fb_subvector(&r->fb, table, slot, 4);
     ot_value *value;
@@ -142,8 +141,7 @@ static ot_status declare_outputs(ot__ort_reader *r, ot__fb_vector nodes, ot_grap
 
             OT_TRY(r->fb.status);
             OT_TRY(ot__count_one(&r->reader.limits, &r->n_values, "values"));
-            if (*name && !ot__graph_value(graph, name))
-                return OT_ERR_NO_MEMORY;
+            OT_TRY(ot__made(!*name || ot__graph_value(graph, name)));
         }
         OT_TRY(r->fb.status);
     }

@@ -4,8 +4,6 @@
 
 #include "onnx/ort/ort.h"
 
-enum { MAX_ATTRS = 1024 }; // as in protobuf
-
 // ---- attributes ----
 
 static ot_status ort_read_numbers(ot__ort_reader *r, const ot__fb_table *table, int slot,
@@ -150,8 +148,8 @@ static ot_status ort_read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot
     ot__fb_vector attrs = ot__fb_subvector(&r->fb, table, ORT_NODE_ATTRIBUTES, 4);
     ot__fb_table attr;
 
-    if (attrs.count > MAX_ATTRS)
-        return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", MAX_ATTRS);
+    if (attrs.count > OT_MAX_ATTRS)
+        return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", OT_MAX_ATTRS);
     while (ot__fb_next(&r->fb, &attrs, &attr))
         OT_TRY(ort_read_attr(r, &attr, node, depth + 1));
     return r->fb.status;
@@ -159,11 +157,9 @@ static ot_status ort_read_attrs(ot__ort_reader *r, const ot__fb_table *table, ot
 
 // ---- nodes ----
 
-typedef ot_status (*finding)(ot_graph *graph, const char *name, ot_value **out);
-
 // *out is freed by the caller; "" is an omitted end.
 static ot_status ort_read_node_ends(ot__ort_reader *r, ot__fb_vector names, ot_graph *graph,
-                                    finding find, ot_value ***out)
+                                    ot__finding find, ot_value ***out)
 {
     *out = ot__alloc_zero(names.count + 1, sizeof **out);
     OT_TRY(ot__made(*out));

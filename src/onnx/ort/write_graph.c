@@ -255,11 +255,6 @@ static ot_status note_call(ot__ort_writer *w, const ot__ort_call *call)
     return OT_OK;
 }
 
-static size_t write_attr(ot__ort_writer *w, const void *context, size_t i)
-{
-    return ot__ort_write_attr(w, ((ot_attr *const *)context)[i]);
-}
-
 static size_t write_node(ot__ort_writer *w, const void *context, size_t i)
 {
     const writing *g = context;
@@ -293,7 +288,7 @@ static size_t write_node(ot__ort_writer *w, const void *context, size_t i)
     ot__ort_put_list(w, &f[ORT_NODE_OUTPUTS], node->n_outputs, ort_write_name, node->outputs);
     ot__fb_patch(w->buf, f[ORT_NODE_INPUT_COUNTS].position, write_input_counts(w, node, &call));
     ot__ort_put_list(w, &f[ORT_NODE_IMPLICIT_INPUTS], implicit->n, ort_write_name, implicit->items);
-    ot__ort_put_list(w, &f[ORT_NODE_ATTRIBUTES], node->n_attrs, write_attr, node->attrs);
+    ot__ort_put_list(w, &f[ORT_NODE_ATTRIBUTES], node->n_attrs, ot__ort_write_attr, node->attrs);
     return position;
 }
 

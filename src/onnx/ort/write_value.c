@@ -244,8 +244,9 @@ static size_t write_attr_value(ot__ort_writer *w, const ot_attr *attr)
     }
 }
 
-size_t ot__ort_write_attr(ot__ort_writer *w, const ot_attr *attr)
+size_t ot__ort_write_attr(ot__ort_writer *w, const void *attrs, size_t i)
 {
+    const ot_attr *attr = ((ot_attr *const *)attrs)[i];
     const int slot = ot__ort_slot_of(attr->kind);
     const bool is_number = attr->kind == OT_ATTR_FLOAT || attr->kind == OT_ATTR_INT;
     ot__fb_field fields[ORT_ATTR_SLOTS] = {

@@ -326,8 +326,7 @@ static ot_status pb_read_metadata(ot__reader *reader, const Onnx__ModelProto *pr
     for (size_t i = 0; i < proto->n_metadata_props; i++) {
         model->metadata[2 * i] = ot__read_text(reader, proto->metadata_props[i]->key);
         model->metadata[2 * i + 1] = ot__read_text(reader, proto->metadata_props[i]->value);
-        if (!model->metadata[2 * i] || !model->metadata[2 * i + 1])
-            return OT_ERR_NO_MEMORY;
+        OT_TRY(ot__made(model->metadata[2 * i] && model->metadata[2 * i + 1]));
         OT_TRY(ot__read_unknown(reader, &proto->metadata_props[i]->base, &extra[i]));
     }
     model->n_metadata_extra = (int)proto->n_metadata_props;

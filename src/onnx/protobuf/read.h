@@ -56,6 +56,7 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
 // left for ot__graph_verify to name; making what exists already is an error.
 ot_status ot__find_node_input(ot_graph *graph, const char *name, ot_value **out);
 ot_status ot__find_node_output(ot_graph *graph, const char *name, ot_value **out);
+typedef ot_status (*ot__finding)(ot_graph *graph, const char *name, ot_value **out);
 ot_status ot__check_node_outputs(const ot_node *node); // none is listed twice
 
 // read_metadata.c

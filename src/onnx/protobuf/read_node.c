@@ -4,7 +4,7 @@
 
 #include "onnx/protobuf/read.h"
 
-enum { NODE_ATTRIBUTE = 5, NODE_METADATA = 9, MAX_ATTRS = 1024 };
+enum { NODE_ATTRIBUTE = 5, NODE_METADATA = 9 };
 
 // ---- attributes ----
 
@@ -193,21 +193,19 @@ ot_status ot__read_attr(ot__reader *reader, ot_graph *graph, ot__bytes bytes, ot
     const Onnx__AttributeProto *proto;
     uint64_t apart = 0;
     ot__unpacked unpacked;
-    ot_status st = OT_OK;
+    ot_status st;
 
     for (int kind = OT_ATTR_FLOAT; kind < OT_ATTR_KINDS; kind++)
         apart |= OT_FIELD_BIT(ot__attr_rows[kind].field) & ~kept;
     OT_TRY(ot__unpack(reader, &onnx__attribute_proto__descriptor, bytes, kept, apart, &unpacked));
     proto = (const Onnx__AttributeProto *)unpacked.message;
     *attr = (ot_attr){.name = ot__read_text(reader, proto->name), .extra = unpacked.parts.rest};
-    if (!attr->name)
-        st = OT_ERR_NO_MEMORY;
-    else if (!attr->name[0])
+    st = ot__made(attr->name);
+    if (st == OT_OK && !attr->name[0])
         st = ot__error(OT_ERR_FORMAT, "an attribute has no name");
-    else
-        st = pb_read_attr(reader, graph, bytes, proto, attr);
-    if (st != OT_OK && attr->name && attr->name[0])
-        st = ot__error_prefix(st, "attribute '%s'", attr->name);
+    else if (st == OT_OK)
+        st = ot__error_prefix(pb_read_attr(reader, graph, bytes, proto, attr), "attribute '%s'",
+                              attr->name);
     ot__unpacked_deinit(&unpacked);
     return st;
 }
@@ -221,8 +219,8 @@ static ot_status pb_read_attrs(ot__reader *reader, ot_node *node, ot__bytes byte
         ot_attr read, *attr;
         const char *name;
 
-        if (node->n_attrs == MAX_ATTRS)
-            return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", MAX_ATTRS);
+        if (node->n_attrs == OT_MAX_ATTRS)
+            return ot__error(OT_ERR_NO_MEMORY, "more than %d attributes", OT_MAX_ATTRS);
         OT_TRY(ot__read_attr(reader, node->graph, inner, &read));
         if (ot__node_attr(node, read.name))
             return ot__error(OT_ERR_FORMAT, "attribute '%s' is given twice", read.name);
@@ -267,8 +265,7 @@ ot_status ot__check_node_outputs(const ot_node *node)
     return OT_OK;
 }
 
-static ot_status find_ends(ot_graph *graph, char *const *names, size_t n,
-                           ot_status (*find)(ot_graph *graph, const char *name, ot_value **out),
+static ot_status find_ends(ot_graph *graph, char *const *names, size_t n, ot__finding find,
                            ot_value **values)
 {
     for (size_t i = 0; i < n; i++)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "onnx/protobuf/read.h"
-#include "onnx/protobuf/wire.h"
 
 // Where element i of the values belongs: a linear index, or one coordinate per axis.
 static ot_status find_place(const ot_tensor *indices, int64_t i, const ot_shape *shape,

@@ -44,8 +44,7 @@ static ot_status pb_read_shape(ot__reader *reader, const Onnx__TensorShapeProto 
         if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
             dim->dim_param && dim->dim_param[0]) {
             *out = ot__dim_symbol(reader->model, dim->dim_param);
-            if (*out == OT_DIM_UNKNOWN)
-                return OT_ERR_NO_MEMORY;
+            OT_TRY(ot__made(*out != OT_DIM_UNKNOWN));
         } else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
             *out = dim->dim_value;
             // -1 is how some exporters say "any".

@@ -6,8 +6,6 @@
 #include "onnx/text/parse.h"
 #include "onnx/text/print.h"
 
-enum { MAX_ATTRS = 1024 };
-
 static ot_attr_kind list_kind(ot_attr_kind element)
 {
     int kind = OT_ATTR_FLOATS;
@@ -188,8 +186,7 @@ static ot_status parse_list(ot__parser *p, ot_graph *graph, ot_attr *attr)
     storage = ot__attr_room(p->model->arena, attr, (size_t)items.n);
     if (element == OT_ATTR_TENSOR)
         notes = ot__arena_alloc(p->model->arena, (size_t)items.n * sizeof *notes);
-    if (!storage || (element == OT_ATTR_TENSOR && !notes))
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(storage && (element != OT_ATTR_TENSOR || notes)));
     store_items(&items, attr, storage, notes);
     return OT_OK;
 }
@@ -241,8 +238,8 @@ ot_status ot__parse_attr_list(ot__parser *p, ot_node *node)
         const char *name;
         ot_attr read, *attr;
 
-        if (node->n_attrs == MAX_ATTRS)
-            return ot__parse_error(p, "more than %d attributes", MAX_ATTRS);
+        if (node->n_attrs == OT_MAX_ATTRS)
+            return ot__parse_error(p, "more than %d attributes", OT_MAX_ATTRS);
         OT_TRY(ot__parse_name(p, &name));
         if (ot__node_attr(node, name))
             return ot__parse_error(p, "attribute '%s' is given twice", name);

@@ -185,9 +185,7 @@ static ot_status parse_names(ot__parser *p, names *list)
 }
 
 static ot_status text_find_values(ot__parser *p, ot_graph *graph, const names *list,
-                                  ot_status (*find)(ot_graph *graph, const char *name,
-                                                    ot_value **out),
-                                  ot_value ***out)
+                                  ot__finding find, ot_value ***out)
 {
     *out = ot__arena_alloc(p->model->arena, ((size_t)list->n + 1) * sizeof **out);
     OT_TRY(ot__made(*out));

@@ -69,7 +69,8 @@ ot_status ot__parse_error(ot__parser *p, const char *format, ...)
     return ot__parse_locate(p, OT_ERR_FORMAT);
 }
 
-// What stands at the present position, for messages.
+// What stands at the present position, for messages; in a buffer of the block around it.
+#define FOUND(p) found((p), (char[64]){""}, 64)
 static const char *found(ot__parser *p, char *text, size_t size)
 {
     ot__bytes word = ot__parse_peek_word(p);
@@ -85,22 +86,18 @@ static const char *found(ot__parser *p, char *text, size_t size)
 
 ot_status ot__parse_expect(ot__parser *p, char c)
 {
-    char text[64];
-
     if (ot__parse_accept(p, c))
         return OT_OK;
-    return ot__parse_error(p, "expected '%c', found %s", c, found(p, text, sizeof text));
+    return ot__parse_error(p, "expected '%c', found %s", c, FOUND(p));
 }
 
 ot_status ot__parse_arrow(ot__parser *p)
 {
-    char text[64];
-
     if (ot__parse_peek(p) == '=' && p->end - p->at >= 2 && p->at[1] == '>') {
         p->at += 2;
         return OT_OK;
     }
-    return ot__parse_error(p, "expected '=>', found %s", found(p, text, sizeof text));
+    return ot__parse_error(p, "expected '=>', found %s", FOUND(p));
 }
 
 ot_status ot__parse_enter(ot__parser *p)
@@ -143,10 +140,8 @@ static ot_status lex_word(ot__parser *p, const char **out)
 
 ot_status ot__parse_word(ot__parser *p, const char **out)
 {
-    char text[64];
-
     if (ot__parse_peek_word(p).size == 0)
-        return ot__parse_error(p, "expected a name, found %s", found(p, text, sizeof text));
+        return ot__parse_error(p, "expected a name, found %s", FOUND(p));
     return lex_word(p, out);
 }
 
@@ -170,11 +165,8 @@ ot_status ot__parse_quoted(ot__parser *p, ot__string *out)
     size_t n = 0;
 
     *out = (ot__string){0};
-    if (ot__parse_peek(p) != '"') {
-        char text[64];
-
-        return ot__parse_error(p, "expected a string, found %s", found(p, text, sizeof text));
-    }
+    if (ot__parse_peek(p) != '"')
+        return ot__parse_error(p, "expected a string, found %s", FOUND(p));
     start = p->at + 1;
     for (at = start; at < p->end && *at != '"'; at++)
         at += *at == '\\';
@@ -253,7 +245,6 @@ static const char *end_of_number(const char *at, const char *end, bool *is_float
 
 ot_status ot__parse_number(ot__parser *p, ot__number *out)
 {
-    char text[64];
     bool is_negative = ot__parse_accept(p, '-');
     const char *end;
     int n;
@@ -267,7 +258,7 @@ ot_status ot__parse_number(ot__parser *p, ot__number *out)
         end = end_of_number(p->at, p->end, &out->is_float);
     }
     if (end == p->at)
-        return ot__parse_error(p, "expected a number, found %s", found(p, text, sizeof text));
+        return ot__parse_error(p, "expected a number, found %s", FOUND(p));
     n = snprintf(out->text, sizeof out->text, "%s%.*s", is_negative ? "-" : "",
                  (int)OT_MIN(end - p->at, (ptrdiff_t)sizeof out->text), p->at);
     if (n < 0 || (size_t)n >= sizeof out->text)
