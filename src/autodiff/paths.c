@@ -4,40 +4,21 @@
 
 #include "autodiff/reach.h"
 
-// Per value, found by one walk backwards.
+// Of a value, found by one walk backwards.
+typedef struct obstacle {
+    bool leads;           // to the target through edges of any kind
+    ot_node *unsupported; // the next operator without gradient on a path, or NULL
+    ot_node *stopper;     // where its paths end that lead to the target only in other ways
+} obstacle;
+
 typedef struct obstacles {
     const ot__reach *reach;
-    bool *leads;           // per value: to the target through edges of any kind
-    ot_node **unsupported; // per value: the next operator without gradient on a path, or NULL
-    ot_node **stopper;     // per value: where its paths end that lead to the target only in other
-                           // ways
+    obstacle *of; // per value
 } obstacles;
 
-static ot_status obstacles_create(const ot__reach *reach, obstacles *o)
+static obstacle *obstacle_of(const obstacles *o, const ot_value *value)
 {
-    const size_t n = (size_t)reach->uses.numbers.n_values;
-
-    *o = (obstacles){.reach = reach};
-    o->leads = ot__alloc_zero(n, sizeof *o->leads);
-    o->unsupported = ot__alloc_zero(n, sizeof(ot_node *));
-    o->stopper = ot__alloc_zero(n, sizeof(ot_node *));
-    return ot__made(o->leads && o->unsupported && o->stopper);
-}
-
-static void obstacles_deinit(obstacles *o)
-{
-    ot__free(o->leads);
-    ot__free(o->unsupported);
-    ot__free(o->stopper);
-}
-
-static bool lies_on_way(const ot__reach *reach, const ot_node *node)
-{
-    for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && reach->to[ot__reach_number(reach, node->outputs[i])] &&
-            ot__output_passes(node, i))
-            return true;
-    return false;
+    return &o->of[ot__reach_number(o->reach, value)];
 }
 
 typedef struct capture_walk {
@@ -49,45 +30,40 @@ static void note_capture(void *context, const ot_value *value)
 {
     const capture_walk *walk = context;
 
-    walk->o->leads[ot__reach_number(walk->o->reach, value)] = true;
-    walk->o->unsupported[ot__reach_number(walk->o->reach, value)] = walk->node;
+    obstacle_of(walk->o, value)->leads = true;
+    obstacle_of(walk->o, value)->unsupported = walk->node;
 }
 
 static void path_visit(obstacles *o, ot_node *node)
 {
-    const bool on_way = lies_on_way(o->reach, node);
+    const bool on_way = ot__reach_goes_on(o->reach, node);
     ot_node *unsupported = NULL, *stopper = NULL;
     bool leads = false;
 
     for (int i = 0; i < node->n_outputs; i++) {
-        const ot_value *y = node->outputs[i];
+        const obstacle *y = node->outputs[i] ? obstacle_of(o, node->outputs[i]) : NULL;
 
-        if (!y)
+        leads = leads || (y && y->leads);
+        if (!y || !ot__output_passes(node, i))
             continue;
-        leads = leads || o->leads[ot__reach_number(o->reach, y)];
-        if (o->reach->to[ot__reach_number(o->reach, y)] && ot__output_passes(node, i) &&
-            o->unsupported[ot__reach_number(o->reach, y)])
-            unsupported = o->unsupported[ot__reach_number(o->reach, y)];
-        if (ot__output_passes(node, i) && o->stopper[ot__reach_number(o->reach, y)])
-            stopper = o->stopper[ot__reach_number(o->reach, y)];
+        if (o->reach->to[ot__reach_number(o->reach, node->outputs[i])] && y->unsupported)
+            unsupported = y->unsupported;
+        stopper = y->stopper ? y->stopper : stopper;
     }
     if (!leads)
         return;
     if (on_way && !ot__op_is_differentiable(node->op))
         unsupported = node;
     for (int i = 0; i < node->n_inputs; i++) {
-        const ot_value *x = node->inputs[i];
+        obstacle *x = node->inputs[i] ? obstacle_of(o, node->inputs[i]) : NULL;
 
         if (!x)
             continue;
-        o->leads[ot__reach_number(o->reach, x)] = true;
-        if (on_way && ot__edge_passes(node, i)) {
-            if (unsupported)
-                o->unsupported[ot__reach_number(o->reach, x)] = unsupported;
-        } else {
-            o->stopper[ot__reach_number(o->reach, x)] =
-                ot__edge_passes(node, i) && stopper ? stopper : node;
-        }
+        x->leads = true;
+        if (!on_way || !ot__edge_passes(node, i))
+            x->stopper = ot__edge_passes(node, i) && stopper ? stopper : node;
+        else if (unsupported)
+            x->unsupported = unsupported;
     }
     if (on_way) {
         capture_walk captures = {o, node};
@@ -96,23 +72,28 @@ static void path_visit(obstacles *o, ot_node *node)
     }
 }
 
-static void find_obstacles(obstacles *o)
+// o->of is for the caller to free.
+static ot_status find_obstacles(const ot__reach *reach, obstacles *o)
 {
-    o->leads[ot__reach_number(o->reach, o->reach->target)] = true;
-    for (int n = o->reach->n_nodes - 1; n >= 0; n--)
-        path_visit(o, o->reach->graph->nodes[n]);
+    o->reach = reach;
+    o->of = ot__alloc_zero((size_t)reach->uses.numbers.n_values, sizeof *o->of);
+    OT_TRY(ot__made(o->of));
+    obstacle_of(o, reach->target)->leads = true;
+    for (int n = reach->n_nodes - 1; n >= 0; n--)
+        path_visit(o, reach->graph->nodes[n]);
+    return OT_OK;
 }
 
 static ot__path_status path_status(const obstacles *o, const ot_value *value, ot_node **blocker)
 {
     *blocker = NULL;
-    if (!ot__reach_knows(o->reach, value) || !o->leads[ot__reach_number(o->reach, value)])
+    if (!ot__reach_knows(o->reach, value) || !obstacle_of(o, value)->leads)
         return OT_PATH_NONE;
     if (!o->reach->to[ot__reach_number(o->reach, value)]) {
-        *blocker = o->stopper[ot__reach_number(o->reach, value)];
+        *blocker = obstacle_of(o, value)->stopper;
         return OT_PATH_STOPPED;
     }
-    *blocker = o->unsupported[ot__reach_number(o->reach, value)];
+    *blocker = obstacle_of(o, value)->unsupported;
     return *blocker ? OT_PATH_UNSUPPORTED : OT_PATH_OK;
 }
 
@@ -123,18 +104,15 @@ ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const 
     obstacles o = {0};
     ot_status st = ot__reach_build(graph, target, from, n_from, &reach);
 
-    OT_THEN(st, obstacles_create(&reach, &o));
-    if (st == OT_OK) {
-        find_obstacles(&o);
-        for (int i = 0; i < n_from; i++) {
-            ot_node *found;
+    OT_THEN(st, find_obstacles(&reach, &o));
+    for (int i = 0; st == OT_OK && i < n_from; i++) {
+        ot_node *found;
 
-            status[i] = path_status(&o, from[i], &found);
-            if (blocker)
-                blocker[i] = found;
-        }
+        status[i] = path_status(&o, from[i], &found);
+        if (blocker)
+            blocker[i] = found;
     }
-    obstacles_deinit(&o);
+    ot__free(o.of);
     ot__reach_deinit(&reach);
     return st;
 }
@@ -168,10 +146,8 @@ ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, 
     obstacles o;
     ot__buf text = {0};
     int n_lost = 0;
-    ot_status st = obstacles_create(reach, &o);
+    ot_status st = find_obstacles(reach, &o);
 
-    if (st == OT_OK)
-        find_obstacles(&o);
     for (int i = 0; st == OT_OK && i < n_from; i++) {
         if (ot__reach_knows(reach, from[i]) && reach->to[ot__reach_number(reach, from[i])] &&
             ot__value_is_differentiable(from[i]))
@@ -188,7 +164,7 @@ ot_status ot__reach_check_values(const ot__reach *reach, ot_value *const *from, 
         st = ot__error(OT_ERR_INVALID, "no gradient reaches from '%s' to %s", reach->target->name,
                        text.data);
     ot__buf_deinit(&text);
-    obstacles_deinit(&o);
+    ot__free(o.of);
     return st;
 }
 
@@ -197,23 +173,10 @@ static const char *path_name(const ot_node *node)
     return node->name[0] ? node->name : node->op_type;
 }
 
-typedef struct capture_search {
-    const ot__reach *reach;
-    const ot_value *found;
-} capture_search;
-
-static void find_capture(void *context, const ot_value *value)
-{
-    capture_search *search = context;
-
-    if (!search->found && search->reach->from[ot__reach_number(search->reach, value)])
-        search->found = value;
-}
-
 // Backwards from `node` along values that come from a parameter; their producers only get earlier.
 static const ot_node *previous(const ot__reach *reach, const ot_node *node, const ot_value **from)
 {
-    capture_search captured = {reach, NULL};
+    const ot_value *captured;
 
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
@@ -225,11 +188,11 @@ static const ot_node *previous(const ot__reach *reach, const ot_node *node, cons
             return x->producer;
         return NULL;
     }
-    ot__reach_visit_captures(reach, node, find_capture, &captured);
-    if (!captured.found)
+    captured = ot__reach_find_capture(reach, node);
+    if (!captured)
         return NULL;
-    *from = captured.found;
-    return captured.found->producer;
+    *from = captured;
+    return captured->producer;
 }
 
 // "Foo 'f' (from 'w' by a > b > ... > y > z)"
@@ -267,12 +230,10 @@ static ot_status say_freeze(ot__buf *text, const ot__reach *reach, ot_value *con
 {
     obstacles o;
     int n = 0;
-    ot_status st = obstacles_create(reach, &o);
+    ot_status st = find_obstacles(reach, &o);
 
-    if (st == OT_OK)
-        find_obstacles(&o);
     for (int i = 0; st == OT_OK && i < n_from; i++) {
-        if (!ot__reach_knows(reach, from[i]) || !o.unsupported[ot__reach_number(reach, from[i])])
+        if (!ot__reach_knows(reach, from[i]) || !obstacle_of(&o, from[i])->unsupported)
             continue;
         if (n++ < NAMES_SHOWN)
             ot__buf_printf(text, "%s'%s'", n == 1 ? "; freeze " : ", ", from[i]->name);
@@ -283,7 +244,7 @@ static ot_status say_freeze(ot__buf *text, const ot__reach *reach, ot_value *con
         ot__buf_text(text, ", which leaves nothing to train");
     else
         ot__buf_text(text, " to train the rest");
-    obstacles_deinit(&o);
+    ot__free(o.of);
     return st;
 }
 

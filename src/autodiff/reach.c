@@ -65,16 +65,25 @@ void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,
         ot__node_visit_captures(node, visit_capture, &list);
 }
 
-typedef struct coming {
+typedef struct capture_search {
     const ot__reach *reach;
-    bool any;
-} coming;
+    const ot_value *found;
+} capture_search;
 
-static void note_coming(void *context, const ot_value *value)
+static void find_capture(void *context, const ot_value *value)
 {
-    coming *c = context;
+    capture_search *search = context;
 
-    c->any = c->any || c->reach->from[ot__reach_number(c->reach, value)];
+    if (!search->found && search->reach->from[ot__reach_number(search->reach, value)])
+        search->found = value;
+}
+
+const ot_value *ot__reach_find_capture(const ot__reach *reach, const ot_node *node)
+{
+    capture_search search = {reach, NULL};
+
+    ot__reach_visit_captures(reach, node, find_capture, &search);
+    return search.found;
 }
 
 static void note_going(void *context, const ot_value *value)
@@ -86,17 +95,14 @@ static void note_going(void *context, const ot_value *value)
 
 static bool any_input_passes(const ot__reach *reach, const ot_node *node)
 {
-    coming captured = {reach, false};
-
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] && reach->from[ot__reach_number(reach, node->inputs[i])] &&
             ot__edge_passes(node, i))
             return true;
-    ot__reach_visit_captures(reach, node, note_coming, &captured);
-    return captured.any;
+    return ot__reach_find_capture(reach, node) != NULL;
 }
 
-static bool any_output_passes(const ot__reach *reach, const ot_node *node)
+bool ot__reach_goes_on(const ot__reach *reach, const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] && reach->to[ot__reach_number(reach, node->outputs[i])] &&
@@ -124,7 +130,7 @@ static void walk_backward(ot__reach *reach)
     for (int n = reach->n_nodes - 1; n >= 0; n--) {
         const ot_node *node = reach->graph->nodes[n];
 
-        if (!any_output_passes(reach, node)) {
+        if (!ot__reach_goes_on(reach, node)) {
             reach->is_active[n] = false;
             continue;
         }

@@ -35,9 +35,14 @@ static inline int ot__reach_number(const ot__reach *reach, const ot_value *value
     return ot__value_number(&reach->uses.numbers, value);
 }
 
+// Does an output of the node that goes to the target pass on a gradient?
+bool ot__reach_goes_on(const ot__reach *reach, const ot_node *node);
+
 // What subgraphs of a foreign node read of this graph and could be differentiated.
 void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,
                               void (*visit)(void *context, const ot_value *value), void *context);
+// The first of it that comes from a `from` value; NULL: none does.
+const ot_value *ot__reach_find_capture(const ot__reach *reach, const ot_node *node);
 
 // Refuse: every active operator without a gradient rule in one message.
 ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *from, int n_from);

@@ -9,13 +9,12 @@ enum { BUFFER, VALUE, FLAG }; // inputs of an operator with OT_OP_ACCUMULATE
 
 static int entry_number(const ot__plan *plan, const ot_arg *arg)
 {
-    // Every argument is the first member of its entry.
-    return (int)((const ot__entry *)(const void *)arg - plan->entries);
+    return (int)(ot__entry_of(arg) - plan->entries);
 }
 
-static bool uses(const ot__plan *plan, const ot_arg *arg, int root)
+static bool uses(const ot_arg *arg, int root)
 {
-    return arg != NULL && plan->entries[entry_number(plan, arg)].root == root;
+    return arg != NULL && ot__entry_of(arg)->root == root;
 }
 
 // Nothing but this step uses the buffer, so nobody can see that it is written earlier.
@@ -26,8 +25,8 @@ static bool can_be_direct(const ot__plan *plan, int s)
 
     if (plan->steps[s].run.n_in <= VALUE || in[BUFFER] == NULL || in[VALUE] == NULL)
         return false;
-    buffer = ot__plan_root(plan, entry_number(plan, in[BUFFER]));
-    value = ot__plan_root(plan, entry_number(plan, in[VALUE]));
+    buffer = &plan->entries[ot__entry_of(in[BUFFER])->root];
+    value = &plan->entries[ot__entry_of(in[VALUE])->root];
     return buffer->source == OT_SOURCE_INPUT && buffer->first == s && buffer->last == s &&
            value->source == OT_SOURCE_PLANNED && !value->is_written && !value->is_direct &&
            value->n_bytes == buffer->n_bytes && value->n_bytes > 0 &&
@@ -59,7 +58,7 @@ static ot_status find_earlier_readers(const ot__plan_builder *b, bool **out)
     for (int s = 0; s < plan->n_steps; s++)
         for (int i = 0; i < plan->steps[s].run.n_in; i++) {
             const ot_arg *arg = plan->steps[s].run.in[i];
-            const int root = arg != NULL ? plan->entries[entry_number(plan, arg)].root : -1;
+            const int root = arg != NULL ? ot__entry_of(arg)->root : -1;
 
             if (root >= 0 && s > plan->entries[root].first && s < plan->entries[root].last)
                 (*out)[root] = true;
@@ -79,7 +78,7 @@ static int find_adder(const ot__plan *plan, const bool *has_earlier_reader, int 
         return -1;
     for (int i = 0; i < step->run.n_out; i++) {
         *bit = i < 32 ? 1U << i : 0;
-        if (uses(plan, step->run.out[i], value))
+        if (uses(step->run.out[i], value))
             return (step->kernel->accumulates & *bit) != 0 ? maker : -1;
     }
     return -1;
@@ -101,7 +100,7 @@ ot_status ot__build_accumulation(ot__plan_builder *b)
             !find_flag(plan, run, &d.flag))
             continue;
         d.buffer = entry_number(plan, run->in[BUFFER]);
-        d.value = plan->entries[entry_number(plan, run->in[VALUE])].root;
+        d.value = ot__entry_of(run->in[VALUE])->root;
         d.adder = find_adder(plan, has_earlier_reader, d.value, s, &d.bit);
         if (d.flag < 0 && d.adder < 0)
             continue;

@@ -13,8 +13,7 @@ static void touch(ot__plan *plan, const ot_arg *arg, int step)
 
     if (arg == NULL)
         return;
-    // Every argument is the first member of its entry.
-    root = ot__plan_root(plan, (int)((const ot__entry *)(const void *)arg - plan->entries));
+    root = &plan->entries[ot__entry_of(arg)->root];
     root->first = OT_MIN(root->first, step);
     root->last = OT_MAX(root->last, step);
 }
@@ -40,11 +39,6 @@ static void find_plan_lifetimes(ot__plan_builder *b)
         ot__plan_root(plan, plan->outputs[i].first)->last = plan->n_steps;
 }
 
-static const ot__entry *entry_of(const ot_arg *arg)
-{
-    return (const ot__entry *)(const void *)arg;
-}
-
 // Input i of a step may be replaced by output 0: nothing else needs its memory then or later.
 static bool may_replace(const ot__plan *plan, const ot__plan_step *step, const ot_op_def *op, int i,
                         int s)
@@ -57,28 +51,28 @@ static bool may_replace(const ot__plan *plan, const ot__plan_step *step, const o
         !ot__layout_equal(x->layout, y->layout) ||
         (i > 0 && !ot__shape_equal(&x->shape, &y->shape)))
         return false;
-    root = &plan->entries[entry_of(x)->root];
+    root = &plan->entries[ot__entry_of(x)->root];
     if (root->source != OT_SOURCE_PLANNED || root->is_written || root->last != s ||
-        root->n_bytes != entry_of(y)->n_bytes)
+        root->n_bytes != ot__entry_of(y)->n_bytes)
         return false;
     // Elementwise kernels read element k of every input before they write it; others may not.
     for (int k = 0; k < step->run.n_in; k++)
         if (k != i && step->run.in[k] != NULL && op->tile == NULL &&
-            entry_of(step->run.in[k])->root == entry_of(x)->root)
+            ot__entry_of(step->run.in[k])->root == ot__entry_of(x)->root)
             return false;
     return true;
 }
 
 static int find_alias(const ot__plan *plan, const ot__plan_step *step, const ot_op_def *op, int s)
 {
-    const ot__entry *y = step->run.n_out > 0 ? entry_of(step->run.out[0]) : NULL;
+    const ot__entry *y = step->run.n_out > 0 ? ot__entry_of(step->run.out[0]) : NULL;
 
     if ((op->flags & OT_OP_IN_PLACE) == 0 || y == NULL || y->is_written ||
         plan->entries[y->root].usage >= 0 || &plan->entries[y->root] != y)
         return -1;
     for (int i = 0; i < 2; i++)
         if (may_replace(plan, step, op, i, s))
-            return plan->entries[entry_of(step->run.in[i])->root].usage;
+            return plan->entries[ot__entry_of(step->run.in[i])->root].usage;
     return -1;
 }
 
@@ -119,7 +113,8 @@ static int make_usages(ot__plan_builder *b, ot__usage *usages)
 
         for (int i = 0; i < step->run.n_out; i++)
             if (step->run.out[i] != NULL)
-                add_usage(plan, usages, &n, entry_of(step->run.out[i])->root, i == 0 ? alias : -1);
+                add_usage(plan, usages, &n, ot__entry_of(step->run.out[i])->root,
+                          i == 0 ? alias : -1);
     }
     for (int s = 0; s < plan->n_steps; s++)
         if (plan->steps[s].scratch_bytes > 0)

@@ -7,7 +7,6 @@
 // few are tried and the smallest block is kept. That is quadratic, so only so many records are
 // placed that way, and the rest by lists of free places above them.
 #include <stdlib.h>
-#include <string.h>
 
 #include "exec/exec.h"
 
@@ -26,13 +25,16 @@ typedef struct block {
 } block;
 
 typedef struct packing {
+    ot__arena *arena;
     block *blocks;
     int n_blocks;
     int *placed; // blocks placed so far, by offset
     size_t *best;
-    int *group;  // per record: its block
-    int *next;   // per block: the next of its list, -1: none
-    int *ending; // per step: the first of the blocks whose last step that is
+    int *group;   // per record: its block, before the blocks are sorted
+    int *owner;   // per record: the owner of its block
+    size_t *live; // per step: bytes that begin, bytes that end
+    int *next;    // per block: the next of its list, -1: none
+    int *ending;  // per step: the first of the blocks whose last step that is
     int n_steps;
 } packing;
 
@@ -65,6 +67,7 @@ static void make_blocks(const ot__usage *usages, int n_usages, packing *p)
             p->group[i] = p->n_blocks;
             p->blocks[p->n_blocks++] = (block){u->first, u->last, i, i, n_bytes, 0};
         }
+        p->owner[i] = p->blocks[p->group[i]].owner;
     }
 }
 
@@ -207,19 +210,18 @@ static size_t place_all(packing *p)
     return n < p->n_blocks ? place_rest(p, n, total) : total;
 }
 
-static size_t peak(const block *blocks, int n_blocks, int n_steps, size_t *live)
+static size_t peak(const packing *p)
 {
     size_t most = 0, now = 0;
 
-    memset(live, 0, ((size_t)n_steps + 1) * 2 * sizeof *live);
-    for (int i = 0; i < n_blocks; i++) {
-        live[2 * blocks[i].first] += blocks[i].n_bytes;
-        live[2 * blocks[i].last + 1] += blocks[i].n_bytes;
+    for (int i = 0; i < p->n_blocks; i++) {
+        p->live[2 * p->blocks[i].first] += p->blocks[i].n_bytes;
+        p->live[2 * p->blocks[i].last + 1] += p->blocks[i].n_bytes;
     }
-    for (int s = 0; s <= n_steps; s++) {
-        now += live[2 * s];
+    for (int s = 0; s < p->n_steps; s++) {
+        now += p->live[2 * s];
         most = OT_MAX(most, now);
-        now -= live[2 * s + 1];
+        now -= p->live[2 * s + 1];
     }
     return most;
 }
@@ -237,38 +239,29 @@ static bool sizes_fit(const ot__usage *usages, int n_usages)
     return true;
 }
 
-static int last_step(const ot__usage *usages, int n_usages)
+// False when out of memory; the arena is for the caller to destroy.
+static bool packing_init(packing *p, const ot__usage *usages, int n_usages)
 {
-    int last = 0;
+    const size_t n = (size_t)n_usages + 1;
 
+    *p = (packing){.arena = ot__arena_create(), .n_steps = 1};
+    if (p->arena == NULL)
+        return false;
     for (int i = 0; i < n_usages; i++)
-        last = OT_MAX(last, usages[i].last);
-    return last;
-}
-
-static bool packing_init(packing *p, int n_usages, int last)
-{
-    const size_t n = (size_t)n_usages;
-
-    p->n_steps = last + 1;
-    p->next = ot__alloc_zero(n, sizeof *p->next);
-    p->ending = ot__alloc_zero((size_t)p->n_steps, sizeof *p->ending);
-    p->blocks = ot__alloc_zero(n, sizeof *p->blocks);
-    p->placed = ot__alloc_zero(n, sizeof *p->placed);
-    p->best = ot__alloc_zero(n, sizeof *p->best);
-    p->group = ot__alloc_zero(n, sizeof *p->group);
-    return p->blocks != NULL && p->placed != NULL && p->best != NULL && p->group != NULL &&
-           p->next != NULL && p->ending != NULL;
-}
-
-static void packing_deinit(packing *p)
-{
-    ot__free(p->blocks);
-    ot__free(p->placed);
-    ot__free(p->best);
-    ot__free(p->group);
-    ot__free(p->next);
-    ot__free(p->ending);
+        p->n_steps = OT_MAX(p->n_steps, usages[i].last + 1);
+    p->blocks = ot__arena_alloc(p->arena, n * sizeof *p->blocks);
+    p->placed = ot__arena_alloc(p->arena, n * sizeof *p->placed);
+    p->best = ot__arena_alloc(p->arena, n * sizeof *p->best);
+    p->group = ot__arena_alloc(p->arena, n * sizeof *p->group);
+    p->owner = ot__arena_alloc(p->arena, n * sizeof *p->owner);
+    p->next = ot__arena_alloc(p->arena, n * sizeof *p->next);
+    p->live = ot__arena_alloc(p->arena, (size_t)p->n_steps * 2 * sizeof *p->live);
+    p->ending = ot__arena_alloc(p->arena, (size_t)p->n_steps * sizeof *p->ending);
+    if (p->blocks == NULL || p->placed == NULL || p->best == NULL || p->group == NULL ||
+        p->owner == NULL || p->next == NULL || p->live == NULL || p->ending == NULL)
+        return false;
+    make_blocks(usages, n_usages, p);
+    return true;
 }
 
 // Try the orders; best[record] is the offset of the record's block.
@@ -295,45 +288,26 @@ static size_t pack_memory(packing *p, size_t bound)
 
 ot_status ot__memory_plan(ot__usage *usages, int n_usages, size_t *total)
 {
-    const int last = last_step(usages, n_usages);
-    packing p = {0};
-    size_t *live = ot__alloc_zero((size_t)last + 1, 2 * sizeof *live);
-    int *owner = ot__alloc_zero((size_t)n_usages, sizeof *owner);
-    ot_status st = OT_ERR_NO_MEMORY;
+    packing p;
+    ot_status st;
 
     *total = 0;
-    if (live == NULL || owner == NULL || !packing_init(&p, n_usages, last))
-        goto done;
-    if (!sizes_fit(usages, n_usages)) {
-        st = ot__error(OT_ERR_NO_MEMORY, "the values of a step exceed the address space");
-        goto done;
-    }
-    make_blocks(usages, n_usages, &p);
-    for (int i = 0; i < n_usages; i++)
-        owner[i] = p.blocks[p.group[i]].owner; // sorting the blocks breaks `group`
-    *total = pack_memory(&p, peak(p.blocks, p.n_blocks, last, live));
-    for (int i = 0; i < n_usages; i++)
-        usages[i].offset = p.best[owner[i]];
-    st = OT_OK;
-done:
-    packing_deinit(&p);
-    ot__free(owner);
-    ot__free(live);
+    if (!sizes_fit(usages, n_usages))
+        return ot__error(OT_ERR_NO_MEMORY, "the values of a step exceed the address space");
+    st = ot__made(packing_init(&p, usages, n_usages));
+    if (st == OT_OK)
+        *total = pack_memory(&p, peak(&p));
+    for (int i = 0; st == OT_OK && i < n_usages; i++)
+        usages[i].offset = p.best[p.owner[i]];
+    ot__arena_destroy(p.arena);
     return st;
 }
 
 size_t ot__memory_lower_bound(const ot__usage *usages, int n_usages)
 {
-    const int last = last_step(usages, n_usages);
-    packing p = {0};
-    size_t *live = ot__alloc_zero((size_t)last + 1, 2 * sizeof *live);
-    size_t bound = 0;
+    packing p;
+    const size_t bound = packing_init(&p, usages, n_usages) ? peak(&p) : 0;
 
-    if (live != NULL && packing_init(&p, n_usages, last)) {
-        make_blocks(usages, n_usages, &p);
-        bound = peak(p.blocks, p.n_blocks, last, live);
-    }
-    packing_deinit(&p);
-    ot__free(live);
+    ot__arena_destroy(p.arena);
     return bound;
 }

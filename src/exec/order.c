@@ -30,6 +30,7 @@ typedef bool (*before)(const scheduler *s, int a, int b);
 
 struct scheduler {
     const ot__order_problem *problem;
+    ot__arena *arena;
     adjacency readers;     // of a value, in the file's order
     adjacency reads;       // of a node: values, each once
     adjacency writers;     // of a value: who overwrites it, in the file's order
@@ -40,6 +41,7 @@ struct scheduler {
     int64_t *net;          // per node: live bytes after it ran less those before
     int64_t *chain;        // per node that is ready: the greedy order's measure
     int *count, *mark;     // while indices are made
+    int *other;            // the greedy order
     int *ready, *ready_at; // a heap, and where a node is in it; -1: nowhere
     int n_ready;
     before runs_before;
@@ -159,8 +161,8 @@ static ot_status index_by(scheduler *s, adjacency *x, int n, void (*add)(schedul
     if (x->n_items > EDGES_MAX)
         return ot__error(OT_ERR_UNSUPPORTED,
                          "the nodes depend on one another in more than %d places", EDGES_MAX);
-    x->first = ot__alloc_zero((size_t)n + 1, sizeof *x->first);
-    x->item = ot__alloc_zero((size_t)x->n_items + 1, sizeof *x->item);
+    x->first = ot__arena_alloc(s->arena, ((size_t)n + 1) * sizeof *x->first);
+    x->item = ot__arena_alloc(s->arena, ((size_t)x->n_items + 1) * sizeof *x->item);
     OT_TRY(ot__made(x->first != NULL && x->item != NULL));
     for (int i = 0; i < n; i++)
         x->first[i + 1] = x->first[i] + s->count[i];
@@ -207,38 +209,20 @@ static ot_status scheduler_init(scheduler *s, const ot__order_problem *p)
 {
     const size_t n_values = (size_t)p->n_values + 1, n_nodes = (size_t)p->n_nodes + 1;
 
-    *s = (scheduler){.problem = p};
-    s->unread = ot__alloc_zero(n_values, sizeof *s->unread);
-    s->waiting = ot__alloc_zero(n_nodes, sizeof *s->waiting);
-    s->net = ot__alloc_zero(n_nodes, sizeof *s->net);
-    s->chain = ot__alloc_zero(n_nodes, sizeof *s->chain);
-    s->count = ot__alloc_zero(OT_MAX(n_values, n_nodes), sizeof *s->count);
-    s->mark = ot__alloc_zero(OT_MAX(n_values, n_nodes), sizeof *s->mark);
-    s->ready = ot__alloc_zero(n_nodes, sizeof *s->ready);
-    s->ready_at = ot__alloc_zero(n_nodes, sizeof *s->ready_at);
+    s->problem = p;
+    s->unread = ot__arena_alloc(s->arena, n_values * sizeof *s->unread);
+    s->waiting = ot__arena_alloc(s->arena, n_nodes * sizeof *s->waiting);
+    s->net = ot__arena_alloc(s->arena, n_nodes * sizeof *s->net);
+    s->chain = ot__arena_alloc(s->arena, n_nodes * sizeof *s->chain);
+    s->count = ot__arena_alloc(s->arena, OT_MAX(n_values, n_nodes) * sizeof *s->count);
+    s->mark = ot__arena_alloc(s->arena, OT_MAX(n_values, n_nodes) * sizeof *s->mark);
+    s->other = ot__arena_alloc(s->arena, n_nodes * sizeof *s->other);
+    s->ready = ot__arena_alloc(s->arena, n_nodes * sizeof *s->ready);
+    s->ready_at = ot__arena_alloc(s->arena, n_nodes * sizeof *s->ready_at);
     OT_TRY(ot__made(s->unread != NULL && s->waiting != NULL && s->net != NULL && s->chain != NULL &&
-                    s->count != NULL && s->mark != NULL && s->ready != NULL &&
+                    s->count != NULL && s->mark != NULL && s->other != NULL && s->ready != NULL &&
                     s->ready_at != NULL));
     return index_all(s);
-}
-
-static void scheduler_deinit(scheduler *s)
-{
-    const adjacency *const indices[] = {&s->readers, &s->reads, &s->writers, &s->becomes,
-                                        &s->followers};
-
-    for (size_t i = 0; i < OT_COUNT(indices); i++) {
-        ot__free(indices[i]->first);
-        ot__free(indices[i]->item);
-    }
-    ot__free(s->unread);
-    ot__free(s->waiting);
-    ot__free(s->net);
-    ot__free(s->chain);
-    ot__free(s->count);
-    ot__free(s->mark);
-    ot__free(s->ready);
-    ot__free(s->ready_at);
 }
 
 // ---- the nodes that are ready ----
@@ -443,32 +427,33 @@ static int schedule(scheduler *s, before runs_before, int *order)
     return n_run;
 }
 
+static ot_status choose_order(scheduler *s, int *order, size_t *peak, int *stuck)
+{
+    const int n = s->problem->n_nodes;
+
+    if (schedule(s, in_file_order, order) < n) {
+        for (int i = n - 1; i >= 0; i--)
+            if (s->waiting[i].count > 0)
+                *stuck = i;
+        return OT_ERR_INVALID;
+    }
+    *peak = s->peak;
+    if (schedule(s, by_chain, s->other) == n && s->peak < *peak) {
+        memcpy(order, s->other, (size_t)n * sizeof *order);
+        *peak = s->peak;
+    }
+    return OT_OK;
+}
+
 ot_status ot__order(const ot__order_problem *problem, int *order, size_t *peak, int *stuck)
 {
-    const int n = problem->n_nodes;
-    int *other = ot__alloc_zero((size_t)n + 1, sizeof *other);
-    scheduler s = {0};
-    ot_status st = ot__made(other != NULL);
+    scheduler s = {.arena = ot__arena_create()};
+    ot_status st = ot__made(s.arena != NULL);
 
     *stuck = -1;
     *peak = 0;
     OT_THEN(st, scheduler_init(&s, problem));
-    if (st != OT_OK)
-        goto done;
-    if (schedule(&s, in_file_order, order) < n) {
-        for (int i = n - 1; i >= 0; i--)
-            if (s.waiting[i].count > 0)
-                *stuck = i;
-        st = OT_ERR_INVALID;
-        goto done;
-    }
-    *peak = s.peak;
-    if (schedule(&s, by_chain, other) == n && s.peak < *peak) {
-        memcpy(order, other, (size_t)n * sizeof *order);
-        *peak = s.peak;
-    }
-done:
-    scheduler_deinit(&s);
-    ot__free(other);
+    OT_THEN(st, choose_order(&s, order, peak, stuck));
+    ot__arena_destroy(s.arena);
     return st;
 }

@@ -15,11 +15,18 @@ typedef struct choice {
 typedef struct packing {
     ot__plan_builder b;
     choice *choices;
-    int *choice_of;              // per value: number of the parameter; -1: not one
-    const ot_layout **written;   // per value: the layout that its producer would write
-    int *n_reads;                // per value
-    const ot_node **accumulator; // per value: who adds to it
+    struct packed_value {
+        choice *choice;             // of the parameter; NULL: not one
+        const ot_layout *written;   // the layout that its producer would write
+        const ot_node *accumulator; // the first that adds to it
+        int n_reads;
+    } * values; // by number
 } packing;
+
+static struct packed_value *packed(const packing *p, const ot_value *value)
+{
+    return &p->values[ot__value_number(&p->b.numbers, value)];
+}
 
 static ot_status prepare_parameters(packing *p, const int *parameter_of, int n_parameters)
 {
@@ -33,19 +40,15 @@ static ot_status prepare_parameters(packing *p, const int *parameter_of, int n_p
     open = ot__arena_alloc(arena, n);
     p->b.layouts = ot__arena_alloc(arena, n * sizeof *p->b.layouts);
     p->choices = ot__arena_alloc(arena, ((size_t)n_parameters + 1) * sizeof *p->choices);
-    p->choice_of = ot__arena_alloc(arena, n * sizeof *p->choice_of);
-    p->written = ot__arena_alloc(arena, n * sizeof *p->written);
-    p->n_reads = ot__arena_alloc(arena, n * sizeof *p->n_reads);
-    OT_TRY(ot__made(open != NULL && p->b.layouts != NULL && p->choices != NULL &&
-                    p->choice_of != NULL && p->written != NULL && p->n_reads != NULL));
+    p->values = ot__arena_alloc(arena, n * sizeof *p->values);
+    OT_TRY(
+        ot__made(open != NULL && p->b.layouts != NULL && p->choices != NULL && p->values != NULL));
     p->b.open = open;
-    for (int v = 0; v < p->b.numbers.n_values; v++)
-        p->choice_of[v] = -1;
     for (int i = 0; i < g->n_inputs; i++) {
         if (parameter_of[i] < 0 || g->inputs[i]->constant != NULL)
             continue;
         open[ot__value_number(&p->b.numbers, g->inputs[i])] = true;
-        p->choice_of[ot__value_number(&p->b.numbers, g->inputs[i])] = parameter_of[i];
+        packed(p, g->inputs[i])->choice = &p->choices[parameter_of[i]];
         p->choices[parameter_of[i]] =
             (choice){.value = g->inputs[i],
                      .is_plain = g->inputs[i]->is_output || g->inputs[i]->dtype != OT_F32};
@@ -71,26 +74,20 @@ static ot_status ask_kernels(packing *p, const ot_node *node)
 
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL) {
-            p->n_reads[ot__value_number(&p->b.numbers, node->inputs[i])]++;
-            reads_parameter = reads_parameter ||
-                              p->choice_of[ot__value_number(&p->b.numbers, node->inputs[i])] >= 0;
+            packed(p, node->inputs[i])->n_reads++;
+            reads_parameter = reads_parameter || packed(p, node->inputs[i])->choice != NULL;
         }
     if (!reads_parameter)
         return OT_OK;
     OT_TRY(ot__view_make(&p->b, node, &v));
     if (v.is_complete)
         ot__view_ask(&p->b, node, &v);
-    for (int i = 0; i < node->n_inputs; i++) {
-        const int k = node->inputs[i] == NULL
-                          ? -1
-                          : p->choice_of[ot__value_number(&p->b.numbers, node->inputs[i])];
-
-        if (k >= 0)
-            take_wish(&p->choices[k], v.want_in[i]);
-    }
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL && packed(p, node->inputs[i])->choice != NULL)
+            take_wish(packed(p, node->inputs[i])->choice, v.want_in[i]);
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] != NULL)
-            p->written[ot__value_number(&p->b.numbers, node->outputs[i])] = v.want_out[i];
+            packed(p, node->outputs[i])->written = v.want_out[i];
     return OT_OK;
 }
 
@@ -98,35 +95,28 @@ static ot_status ask_kernels(packing *p, const ot_node *node)
 
 enum { BUFFER, VALUE }; // inputs of an operator with OT_OP_ACCUMULATE
 
-// The first that adds to each buffer.
-static ot_status find_accumulators(packing *p)
+static void find_accumulators(packing *p)
 {
     const ot_graph *g = p->b.graph;
 
-    p->accumulator =
-        ot__arena_alloc(p->b.arena, ((size_t)p->b.numbers.n_values + 1) * sizeof(ot_node *));
-    OT_TRY(ot__made(p->accumulator != NULL));
     for (int n = g->n_nodes - 1; n >= 0; n--)
         if ((g->nodes[n]->op->flags & OT_OP_ACCUMULATE) != 0 && g->nodes[n]->n_inputs > VALUE &&
             g->nodes[n]->inputs[BUFFER] != NULL)
-            p->accumulator[ot__value_number(&p->b.numbers, g->nodes[n]->inputs[BUFFER])] =
-                g->nodes[n];
-    return OT_OK;
+            packed(p, g->nodes[n]->inputs[BUFFER])->accumulator = g->nodes[n];
 }
 
 // The gradient is made in `layout` and added to a buffer that nothing else uses.
 static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
 {
-    const ot_node *node = p->accumulator[ot__value_number(&p->b.numbers, buffer)];
+    const ot_node *node = packed(p, buffer)->accumulator;
     ot__view v;
 
     if (c->is_plain)
         return OT_OK;
     c->is_plain = true;
-    if (node == NULL || buffer->is_output ||
-        p->n_reads[ot__value_number(&p->b.numbers, buffer)] != 1 || node->inputs[VALUE] == NULL ||
-        !ot__layout_equal(p->written[ot__value_number(&p->b.numbers, node->inputs[VALUE])],
-                          c->layout))
+    if (node == NULL || buffer->is_output || packed(p, buffer)->n_reads != 1 ||
+        node->inputs[VALUE] == NULL ||
+        !ot__layout_equal(packed(p, node->inputs[VALUE])->written, c->layout))
         return OT_OK;
     p->b.layouts[ot__value_number(&p->b.numbers, buffer)] = c->layout;
     OT_TRY(ot__view_make(&p->b, node, &v));
@@ -145,7 +135,7 @@ static ot_status choose_parameter(packing *p, const int *parameter_of, const int
     OT_TRY(prepare_parameters(p, parameter_of, n_parameters));
     for (int n = 0; n < g->n_nodes; n++)
         OT_TRY(ask_kernels(p, g->nodes[n]));
-    OT_TRY(find_accumulators(p));
+    find_accumulators(p);
     for (int i = 0; i < g->n_inputs; i++)
         if (buffer_of[i] >= 0)
             OT_TRY(check_gradient(p, g->inputs[i], &p->choices[buffer_of[i]]));

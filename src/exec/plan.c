@@ -79,7 +79,7 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
 
     OT_TRY(ot__made(constant != NULL));
     for (int i = 0; i < step->run.n_in; i++) {
-        const ot__entry *e = (const ot__entry *)(const void *)step->run.in[i];
+        const ot__entry *e = ot__entry_of(step->run.in[i]);
 
         if (e != NULL && e->source == OT_SOURCE_CONSTANT)
             constant[i] = e->arg.data;
@@ -178,28 +178,21 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           .options = options,
                           .sequence_lengths = sequence_lengths,
                           .sequence_shapes = sequence_shapes};
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot_status st;
 
     *out = NULL;
     b.arena = ot__arena_create();
     b.plan = ot__alloc_zero(1, sizeof *b.plan);
-    if (b.arena == NULL || b.plan == NULL)
-        goto done;
-    b.plan->arena = ot__arena_create();
-    if (b.plan->arena == NULL)
-        goto done;
-    b.plan->n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_max();
-    b.plan->profile = ot__profile_wanted();
-    st = build_plan(&b);
-    if (st != OT_OK)
-        goto done;
-    *out = b.plan;
-    b.plan = NULL;
-done:
+    if (b.plan != NULL) {
+        b.plan->arena = ot__arena_create();
+        b.plan->n_threads = options->n_threads > 0 ? options->n_threads : ot__parallel_max();
+        b.plan->profile = ot__profile_wanted();
+    }
+    st = ot__made(b.arena != NULL && b.plan != NULL && b.plan->arena != NULL);
+    OT_THEN(st, build_plan(&b));
     ot__numbers_deinit(&b.numbers);
-    ot__plan_destroy(b.plan);
     ot__arena_destroy(b.arena);
-    return st;
+    return OT_HAND_OUT(st, out, b.plan, ot__plan_destroy);
 }
 
 void ot__plan_destroy(ot__plan *plan)

@@ -119,6 +119,11 @@ static inline ot__range ot__builder_range(const ot__plan_builder *b, const ot_va
 {
     return b->ranges[ot__value_number(&b->numbers, value)];
 }
+// Every argument is the first member of its entry.
+static inline const ot__entry *ot__entry_of(const ot_arg *arg)
+{
+    return (const ot__entry *)(const void *)arg;
+}
 static inline ot__entry *ot__plan_root(const ot__plan *plan, int entry)
 {
     return &plan->entries[plan->entries[entry].root];

@@ -33,7 +33,7 @@ static void describe_args(ot__buf *out, const ot_arg *const *args, int n)
 static void describe_place(ot__buf *out, const ot__plan *plan, const ot_run *run)
 {
     for (int i = 0; i < run->n_out; i++) {
-        const ot__entry *e = (const ot__entry *)(const void *)run->out[i];
+        const ot__entry *e = ot__entry_of(run->out[i]);
         const ot__entry *root = e == NULL ? NULL : &plan->entries[e->root];
 
         if (root == NULL || root->source != OT_SOURCE_PLANNED)
