@@ -16,7 +16,7 @@ from pathlib import Path
 FOLDERS = ("passes", "autodiff", "exec", "artifacts", "session", "train")
 PATTERNS = ("fuse_", "match_")
 INSERTS = {"ot__graph_add_node", "ot__build_node", "ot__op_build", "ot__op_find", "ot__open_node", "open_add_node", "ot_emit", "ot_emit1", "ot_emit2", "ot_emit3",
-           "ot__block_node", "ot__block_node_as", "ot__block_name", "ot__block_unary", "ot__block_binary", "ot__block_reduce", "ot__block_enter",
+           "ot__block_node", "ot__block_node_as", "ot__block_maker", "ot__block_name", "ot__block_unary", "ot__block_binary", "ot__block_reduce", "ot__block_enter",
            "unary", "binary", "block_reduce", "takes_all"}
 BECOMES = re.compile(r'\bop_type = \Z')
 OPERATOR = re.compile(r'^OT_OP\("[^"]*", (\w+),', re.MULTILINE)

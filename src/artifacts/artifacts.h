@@ -71,6 +71,8 @@ ot_status ot__to_inference(ot_model *model);
 // targets.
 ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_losses,
                           ot_value **loss);
+// The value that a term takes, unless it is a custom one; NULL: there is none.
+ot_value *ot__loss_input(const ot_graph *graph, const ot_loss_options *term);
 // Name of the input that a term compares with, unless it is a custom one.
 const char *ot__loss_target(const ot_loss_options *term);
 // optimizer.c: the optimizer model over `n` parameters of element type `dtype`.

@@ -141,6 +141,20 @@ ot_node *ot__block_node(ot_block *block, const char *domain, const char *op,
     return ot__block_node_as(block, op, domain, op, inputs, n_inputs, outputs, n_outputs);
 }
 
+ot_node *ot__block_maker(ot_block *block, const char *domain, const char *op, const char *token,
+                         ot_value *const *inputs, int n_inputs)
+{
+    ot_value *y = ot__block_value(block, token);
+
+    return ot__block_node(block, domain, op, inputs, n_inputs, &y, 1);
+}
+
+ot_value *ot__block_settle(ot_block *block, ot_node *node)
+{
+    ot__op_settle(&block->build, node);
+    return block->build.status == OT_OK ? node->outputs[0] : NULL;
+}
+
 ot_value *ot__block_unary(ot_block *block, const char *op, const char *token, ot_value *a)
 {
     return ot__block_binary(block, op, token, a, NULL);
@@ -149,20 +163,16 @@ ot_value *ot__block_unary(ot_block *block, const char *op, const char *token, ot
 ot_value *ot__block_binary(ot_block *block, const char *op, const char *token, ot_value *a,
                            ot_value *b)
 {
-    ot_value *inputs[] = {a, b}, *y = ot__block_value(block, token);
-    ot_node *node = ot__block_node(block, "", op, inputs, b ? 2 : 1, &y, 1);
+    ot_value *inputs[] = {a, b};
 
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, ot__block_maker(block, "", op, token, inputs, b ? 2 : 1));
 }
 
 ot_value *ot__block_reduce(ot_block *block, const char *op, const char *token, ot_value *x,
                            ot_keepdims keepdims)
 {
-    ot_value *y = ot__block_value(block, token);
-    ot_node *node = ot__block_node(block, "", op, &x, 1, &y, 1);
+    ot_node *node = ot__block_maker(block, "", op, token, &x, 1);
 
     ot__build_int(&block->build, node, "keepdims", keepdims == OT_KEEPDIMS);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, node);
 }

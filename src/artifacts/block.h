@@ -18,10 +18,11 @@ struct ot_block {
     const char *scope;              // the block that the user called last; NULL: not by a user
     // of those that users make
     ot__forward forward;
-    const char **names; // of ot_block_requires_grad, in the model's arena
-    bool *trains;       // likewise
-    int n_names;
-    int names_capacity, trains_capacity;
+    struct ot__block_wish { // of ot_block_requires_grad
+        const char *name;   // in the model's arena, as the list is
+        bool trains;
+    } * wishes;
+    int n_wishes, wishes_capacity;
     uint64_t seed;
 };
 
@@ -34,6 +35,8 @@ bool ot__block_takes(ot_block *block, const ot_value *value);
 
 char *ot__block_name(ot_block *block, const char *token);
 ot_value *ot__block_value(ot_block *block, const char *token);
+// What the node makes, its first output, once it has its attributes; NULL after an error.
+ot_value *ot__block_settle(ot_block *block, ot_node *node);
 // An initializer called `name` with the elements of `tensor`, converted to `dtype`.
 ot_value *ot__block_tensor(ot_block *block, const char *name, const ot_tensor *tensor,
                            ot_dtype dtype);
@@ -48,6 +51,9 @@ ot_node *ot__block_node_as(ot_block *block, const char *token, const char *domai
 ot_node *ot__block_node(ot_block *block, const char *domain, const char *op,
                         ot_value *const *inputs, int n_inputs, ot_value *const *outputs,
                         int n_outputs);
+// The same with one output, a new value called by `token`.
+ot_node *ot__block_maker(ot_block *block, const char *domain, const char *op, const char *token,
+                         ot_value *const *inputs, int n_inputs);
 // One output, called by `token`; no attributes.
 ot_value *ot__block_unary(ot_block *block, const char *op, const char *token, ot_value *a);
 ot_value *ot__block_binary(ot_block *block, const char *op, const char *token, ot_value *a,

@@ -91,15 +91,12 @@ static ot_status new_block(const ot_model *model, const ot_block_options *given,
     artifacts.prepare = OT_PREPARE_NONE; // what is built on a model counts on its names
     st = model ? ot__forward_open(model, &artifacts, OT_FOREIGN_CARRIED, &block->forward)
                : open_empty(&block->forward, options.opset);
-    if (st != OT_OK) {
-        ot_block_destroy(block);
-        return st;
+    if (st == OT_OK) {
+        block->build.graph = block->forward.model->graph;
+        block->build.failed = ot__block_failed;
+        count_names(block);
     }
-    block->build.graph = block->forward.model->graph;
-    block->build.failed = ot__block_failed;
-    count_names(block);
-    *out = block;
-    return OT_OK;
+    return OT_HAND_OUT(st, out, block, ot_block_destroy);
 }
 
 ot_status ot_block_create(const ot_model *model, const ot_block_options *options, ot_block **out)
@@ -140,8 +137,8 @@ ot_status ot_block_status(const ot_block *block)
 
 void ot_block_requires_grad(ot_block *block, const char *name, int trainable)
 {
+    struct ot__block_wish wish = {.trains = trainable == OT_PARAMETER_TRAINABLE};
     ot__arena *arena;
-    const char *copy;
 
     if (!ot__block_enter(block, "requires grad"))
         return;
@@ -152,43 +149,36 @@ void ot_block_requires_grad(ot_block *block, const char *name, int trainable)
                  : ot__error(OT_ERR_INVALID, "a name is NULL"));
         return;
     }
-    for (int i = 0; i < block->n_names; i++)
-        if (strcmp(block->names[i], name) == 0) {
-            block->trains[i] = trainable == OT_PARAMETER_TRAINABLE;
+    for (int i = 0; i < block->n_wishes; i++)
+        if (strcmp(block->wishes[i].name, name) == 0) {
+            block->wishes[i].trains = wish.trains;
             return;
         }
     arena = block->forward.model->arena;
-    copy = ot__arena_strdup(arena, name);
-    if (!ot__build_made(&block->build,
-                        copy &&
-                            ot__arena_grow(arena, &block->names, &block->names_capacity,
-                                           block->n_names, sizeof *block->names) &&
-                            ot__arena_grow(arena, &block->trains, &block->trains_capacity,
-                                           block->n_names, sizeof *block->trains)))
-        return;
-    block->names[block->n_names] = copy;
-    block->trains[block->n_names++] = trainable == OT_PARAMETER_TRAINABLE;
+    wish.name = ot__arena_strdup(arena, name);
+    ot__build_made(&block->build,
+                   wish.name && ot__arena_push(arena, &block->wishes, &block->wishes_capacity,
+                                               &block->n_wishes, &wish, sizeof wish));
 }
 
 // The list of the options and the names of that kind.
 static ot_status join_names(const ot_block *block, bool trains, const char *const **list, int *n)
 {
-    const size_t most = (size_t)*n + (size_t)block->n_names;
+    const size_t most = (size_t)*n + (size_t)block->n_wishes;
     const char **joined;
+    int first = 0;
 
-    for (int i = 0; i <= block->n_names; i++) {
-        if (i == block->n_names)
-            return OT_OK; // none: the list stays, also the absence of one
-        if (block->trains[i] == trains)
-            break;
-    }
+    while (first < block->n_wishes && block->wishes[first].trains != trains)
+        first++;
+    if (first == block->n_wishes)
+        return OT_OK; // none: the list stays, also the absence of one
     joined = ot__arena_alloc(block->forward.model->arena, most * sizeof *joined);
     OT_TRY(ot__made(joined));
     if (*n > 0)
         memcpy(joined, *list, (size_t)*n * sizeof *joined);
-    for (int i = 0; i < block->n_names; i++)
-        if (block->trains[i] == trains)
-            joined[(*n)++] = block->names[i];
+    for (int i = first; i < block->n_wishes; i++)
+        if (block->wishes[i].trains == trains)
+            joined[(*n)++] = block->wishes[i].name;
     *list = joined;
     return OT_OK;
 }

@@ -149,12 +149,9 @@ static ot_value *block_hold(ot_block *block, const char *name, const ot_tensor *
 
 ot_value *ot_block_initializer(ot_block *block, const char *name, const ot_tensor *tensor)
 {
-    ot_value *value;
-
-    if (!ot__block_enter(block, "initializer"))
-        return NULL;
-    value = block_hold(block, name, tensor);
-    return ot__block_train(block, value);
+    return ot__block_enter(block, "initializer")
+               ? ot__block_train(block, block_hold(block, name, tensor))
+               : NULL;
 }
 
 ot_value *ot_block_constant(ot_block *block, double number, ot_dtype dtype)

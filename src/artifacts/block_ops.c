@@ -82,8 +82,7 @@ static ot_value *bound(ot_block *block, const char *token, double number, ot_dty
 
 ot_value *ot_block_clip(ot_block *block, ot_value *x, double low, double high)
 {
-    ot_value *inputs[3] = {x}, *y;
-    ot_node *node;
+    ot_value *inputs[3] = {x};
 
     if (!ot__block_enter(block, "Clip") || !ot__block_takes(block, x))
         return NULL;
@@ -91,26 +90,23 @@ ot_value *ot_block_clip(ot_block *block, ot_value *x, double low, double high)
         ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "bounds %g and %g", low, high));
     inputs[1] = bound(block, "clip_min", low, x->dtype);
     inputs[2] = bound(block, "clip_max", high, x->dtype);
-    y = ot__block_value(block, "clip_output");
-    node = ot__block_node(block, "", "Clip", inputs, inputs[2] ? 3 : inputs[1] ? 2 : 1, &y, 1);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, ot__block_maker(block, "", "Clip", "clip_output", inputs,
+                                                   inputs[2]   ? 3
+                                                   : inputs[1] ? 2
+                                                               : 1));
 }
 
 // ---- with attributes ----
 
 ot_value *ot_block_cast(ot_block *block, ot_value *x, ot_dtype to)
 {
-    ot_value *y;
     ot_node *node;
 
     if (!ot__block_enter(block, "Cast") || !ot__block_takes(block, x))
         return NULL;
-    y = ot__block_value(block, "cast.output");
-    node = ot__block_node(block, "", "Cast", &x, 1, &y, 1);
+    node = ot__block_maker(block, "", "Cast", "cast.output", &x, 1);
     ot__build_int(&block->build, node, "to", (int64_t)to);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, node);
 }
 
 static ot_value *block_reduce(ot_block *block, const char *op, const char *token, ot_value *x,
@@ -149,14 +145,10 @@ static bool takes_all(ot_block *block, const char *scope, ot_value *const *value
 
 ot_value *ot_block_reduce_all_l2(ot_block *block, ot_value *const *values, int n_values)
 {
-    ot_value *y;
-
     if (!takes_all(block, "ReduceAllL2", values, n_values))
         return NULL;
-    y = ot__block_value(block, "reducealll2_output");
-    ot__op_settle(&block->build,
-                  ot__block_node(block, "com.microsoft", "ReduceAllL2", values, n_values, &y, 1));
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, ot__block_maker(block, "com.microsoft", "ReduceAllL2",
+                                                   "reducealll2_output", values, n_values));
 }
 
 ot_value *ot_block_sequence_construct(ot_block *block, ot_value *const *values, int n_values)
@@ -196,17 +188,10 @@ ot_value *ot_block_pass_through(ot_block *block, ot_value *const *values, int n_
 static ot_value *drawn(ot_block *block, const char *token, ot_dtype dtype, ot_shape shape)
 {
     const char *name = ot__block_name(block, token);
-    ot_value *value;
-    ot_tensor *tensor;
+    ot_value *value = ot__build_initializer(&block->build, name, dtype, &shape);
 
-    if (block->build.status != OT_OK)
-        return NULL;
-    tensor = ot__model_tensor_new(block->build.graph->model, dtype, &shape);
-    value = tensor ? ot__graph_new_value(block->build.graph, name) : NULL;
-    if (!ot__build_made(&block->build,
-                        value && ot__graph_add_initializer(block->build.graph, value, tensor)))
-        return NULL;
-    ot__build_note(&block->build, ot__init_normal(tensor, block->seed, name));
+    if (value)
+        ot__build_note(&block->build, ot__init_normal(value->constant, block->seed, name));
     return ot__block_train(block, value);
 }
 
@@ -239,8 +224,7 @@ ot_value *ot_block_linear(ot_block *block, ot_value *x, int64_t in_features, int
     node = ot__block_node_as(block, "linear", "", "Gemm", inputs, o.has_bias ? 3 : 2, &y, 1);
     ot__build_float(&block->build, node, "alpha", (double)o.alpha);
     ot__build_float(&block->build, node, "beta", (double)o.beta);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, node);
 }
 
 // ---- LabelEncoder ----
@@ -289,14 +273,12 @@ ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
                                  const ot_label_encoder_options *options)
 {
     ot_label_encoder_options own;
-    ot_value *y;
     ot_node *node;
 
     if (!ot__block_enter(block, "LabelEncoder") || !ot__block_takes(block, x))
         return NULL;
     ot__build_note(&block->build, take_encoder(options, &own));
-    y = ot__block_value(block, "label_encoder.output");
-    node = ot__block_node(block, "ai.onnx.ml", "LabelEncoder", &x, 1, &y, 1);
+    node = ot__block_maker(block, "ai.onnx.ml", "LabelEncoder", "label_encoder.output", &x, 1);
     if (block->build.status != OT_OK)
         return NULL;
     ot__build_float(&block->build, node, "default_float", (double)own.default_float);
@@ -304,6 +286,5 @@ ot_value *ot_block_label_encoder(ot_block *block, ot_value *x,
     ot__build_string(&block->build, node, "default_string", "_Unused");
     block_set_list(block, node, "keys_floats", "keys_int64s", own.keys);
     block_set_list(block, node, "values_floats", "values_int64s", own.values);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? y : NULL;
+    return ot__block_settle(block, node);
 }

@@ -33,10 +33,7 @@ ot_status ot__eval_model(const ot_model *model, ot_model **out)
     OT_THEN(st, ot__to_inference(copy));
     OT_THEN(st, ot__pass_eval(copy));
     OT_THEN(st, ot__pass_prune(copy));
-    if (st != OT_OK) {
-        ot_model_destroy(copy);
-        return ot__error_prefix(st, "eval model");
-    }
-    *out = copy;
-    return OT_OK;
+    if (st != OT_OK)
+        ot__error_prefix(st, "eval model");
+    return OT_HAND_OUT(st, out, copy, ot_model_destroy);
 }

@@ -67,11 +67,6 @@ void ot__options_drop(ot__options_taken *taken)
 
 // ---- outputs ----
 
-static ot_status forward_output(ot_graph *graph, ot_value *value)
-{
-    return ot__made(ot__graph_add_output(graph, value));
-}
-
 // The loss, then the additional outputs as they are listed; a pass-through keeps the model's own
 // outputs first, and adds what is not among them.
 static ot_status forward_set_outputs(ot_graph *graph, ot_value *loss,
@@ -80,7 +75,7 @@ static ot_status forward_set_outputs(ot_graph *graph, ot_value *loss,
     if (options->n_losses > 0)
         ot__graph_clear_outputs(graph);
     if (!loss->is_output)
-        OT_TRY(forward_output(graph, loss));
+        OT_TRY(ot__made(ot__graph_add_output(graph, loss)));
     for (int i = 0; i < options->n_additional_outputs; i++) {
         const char *name = options->additional_outputs[i];
         ot_value *value = ot__graph_find(graph, name);
@@ -94,7 +89,7 @@ static ot_status forward_set_outputs(ot_graph *graph, ot_value *loss,
             return ot__error(OT_ERR_INVALID, "additional output '%s' is computed by no operator",
                              name);
         if (options->n_losses > 0 || !value->is_output)
-            OT_TRY(forward_output(graph, value));
+            OT_TRY(ot__made(ot__graph_add_output(graph, value)));
     }
     return OT_OK;
 }
@@ -119,22 +114,12 @@ static ot_status check_names(const char *what, ot_value *const *values, int n)
 
 ot_status ot__forward_note(ot__forward *forward, ot_log_level level, const char *text)
 {
-    OT_TRY(ot__made(text &&
-                    ot__arena_grow(forward->model->arena, &forward->notes, &forward->notes_capacity,
-                                   forward->n_notes, sizeof *forward->notes)));
-    forward->notes[forward->n_notes++] = (ot__note){level, text};
-    return OT_OK;
+    return ot__made(text &&
+                    ot__arena_push(forward->model->arena, &forward->notes, &forward->notes_capacity,
+                                   &forward->n_notes, &(ot__note){level, text}, sizeof(ot__note)));
 }
 
 // ---- the whole ----
-
-static bool forward_names(const ot_artifacts_options *options, const char *name)
-{
-    for (int i = 0; i < options->n_trainable; i++)
-        if (strcmp(options->trainable[i], name) == 0)
-            return true;
-    return false;
-}
 
 // Inputs that are to have a gradient, too.
 static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options *options)
@@ -149,7 +134,7 @@ static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options 
     for (int i = 0; i < graph->n_inputs; i++) {
         ot_value *input = graph->inputs[i];
 
-        if (!forward_names(options, input->name))
+        if (ot__index_of(options->trainable, options->n_trainable, input->name) < 0)
             continue;
         if (input->kind != OT_VALUE_TENSOR || !ot__dtype_is_float(input->dtype))
             return ot__error(OT_ERR_INVALID,
@@ -164,7 +149,6 @@ static ot_status choose_inputs(ot__forward *forward, const ot_artifacts_options 
 static ot_status say_nothing_trains(const ot__forward *forward, const ot_artifacts_options *options)
 {
     const ot__candidates *c = &forward->candidates;
-    const bool is_refused = options->optimizer->optimizer != OT_OPTIMIZER_NONE;
     ot_status st;
 
     if (c->n == 0)
@@ -172,7 +156,7 @@ static ot_status say_nothing_trains(const ot__forward *forward, const ot_artifac
     else
         st = ot__error(OT_ERR_INVALID, "nothing to train: no parameter reaches '%s' ('%s': %s)",
                        forward->loss->name, c->items[0].value->name, c->items[0].reason);
-    if (is_refused)
+    if (options->optimizer->optimizer != OT_OPTIMIZER_NONE)
         return st;
     ot__log(OT_LOG_WARNING, "%s", ot_error_message());
     return OT_OK;

@@ -44,36 +44,35 @@ static ot_status fill_checkpoint(ot_artifacts *artifacts, const ot__candidates *
 
 // ---- optimizer ----
 
-static ot_dtype trained_type(const ot__candidates *c)
+// The element type of all that train; undefined: nothing does.
+static ot_status trained_type(const ot__candidates *c, ot_dtype *dtype)
 {
-    for (int i = 0; i < c->n; i++)
-        if (c->items[i].role == OT_ROLE_TRAINABLE)
-            return c->items[i].value->dtype;
-    return OT_DTYPE_UNDEFINED;
-}
+    *dtype = OT_DTYPE_UNDEFINED;
+    for (int i = 0; i < c->n; i++) {
+        const ot_value *value = c->items[i].value;
 
-static ot_status check_one_type(const ot__candidates *c, ot_dtype dtype)
-{
-    for (int i = 0; i < c->n; i++)
-        if (c->items[i].role == OT_ROLE_TRAINABLE && c->items[i].value->dtype != dtype)
+        if (c->items[i].role != OT_ROLE_TRAINABLE)
+            continue;
+        if (*dtype == OT_DTYPE_UNDEFINED)
+            *dtype = value->dtype;
+        if (value->dtype != *dtype)
             return ot__error(OT_ERR_UNSUPPORTED,
                              "parameter '%s' is %s, but others are %s: an optimizer takes one type",
-                             c->items[i].value->name, ot_dtype_name(c->items[i].value->dtype),
-                             ot_dtype_name(dtype));
+                             value->name, ot_dtype_name(value->dtype), ot_dtype_name(*dtype));
+    }
     return OT_OK;
 }
 
 static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *forward,
                                     const ot_optimizer_options *options)
 {
-    const ot_dtype dtype = trained_type(&forward->candidates);
+    ot_dtype dtype;
 
-    if (dtype == OT_DTYPE_UNDEFINED) {
-        if (options->optimizer == OT_OPTIMIZER_NONE)
-            return OT_OK;
+    OT_TRY(trained_type(&forward->candidates, &dtype));
+    if (dtype == OT_DTYPE_UNDEFINED && options->optimizer == OT_OPTIMIZER_NONE)
+        return OT_OK;
+    if (dtype == OT_DTYPE_UNDEFINED)
         return ot__error(OT_ERR_INVALID, "an optimizer for a model without trainable parameters");
-    }
-    OT_TRY(check_one_type(&forward->candidates, dtype));
     return ot__optimizer_model(options, dtype, ot__model_opset(forward->model, ""),
                                &artifacts->optimizer);
 }

@@ -73,11 +73,6 @@ static double float_attr(const ot_node *node, const char *name, double otherwise
     return attr && attr->kind == OT_ATTR_FLOAT ? (double)attr->f : otherwise;
 }
 
-static const ot_tensor *init_constant(const ot_value *value)
-{
-    return value->constant ? value->constant : ot__match_constant(value->producer);
-}
-
 // False when the shape follows only at run time: then the node is noise, not an initial value.
 static bool constant_type(const ot_node *node, bool is_like, ot_dtype *dtype, ot_shape *shape)
 {
@@ -85,8 +80,10 @@ static bool constant_type(const ot_node *node, bool is_like, ot_dtype *dtype, ot
 
     *dtype = OT_F32;
     if (is_like) {
-        const ot_tensor *like =
-            node->n_inputs > 0 && node->inputs[0] ? init_constant(node->inputs[0]) : NULL;
+        const ot_value *x = node->n_inputs > 0 ? node->inputs[0] : NULL;
+        const ot_tensor *like = x && !x->constant ? ot__match_constant(x->producer)
+                                : x               ? x->constant
+                                                  : NULL;
 
         if (!like)
             return false;
@@ -104,8 +101,8 @@ static bool constant_type(const ot_node *node, bool is_like, ot_dtype *dtype, ot
     return true;
 }
 
-static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator *op, uint64_t seed,
-                           bool *replaced)
+// The node is detached where values take its place.
+static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator *op, uint64_t seed)
 {
     const ot_attr *own_seed = ot__node_attr(node, "seed");
     const distribution d = {.is_normal = op->is_normal,
@@ -118,7 +115,6 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
     int64_t count;
     size_t n_bytes;
 
-    *replaced = false;
     if (!value || value->is_output || !constant_type(node, op->is_like, &dtype, &shape))
         return OT_OK;
     if (!ot__dtype_is_float(dtype))
@@ -138,27 +134,21 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator
                                     : OT_ERR_INVALID,
                                 "%s", OT_LABEL(node));
     OT_TRY(draw_values(tensor, d, seed, value->name));
-    value->producer = NULL;
-    ot__value_set(value, dtype, &shape);
-    *replaced = true;
+    ot__node_detach(node);
     return ot__made(ot__graph_add_initializer(graph, value, tensor));
 }
 
 static ot_status draw_nodes(ot_graph *graph, uint64_t seed)
 {
-    int kept = 0;
     ot_status st = OT_OK;
 
-    for (int n = 0; n < graph->n_nodes; n++) {
+    for (int n = 0; st == OT_OK && n < graph->n_nodes; n++) {
         const random_operator *op = find_random(graph->nodes[n]);
-        bool replaced = false;
 
-        if (op && st == OT_OK)
-            st = draw_node(graph, graph->nodes[n], op, seed, &replaced);
-        if (!replaced)
-            graph->nodes[kept++] = graph->nodes[n];
+        if (op)
+            st = draw_node(graph, graph->nodes[n], op, seed);
     }
-    graph->n_nodes = kept;
+    ot__graph_drop_detached(graph);
     return st;
 }
 
@@ -258,13 +248,13 @@ static ot_status parse_init(const char *text, const struct init_row **row, size_
 
     *row = NULL;
     *length = equals ? (size_t)(equals - text) : 0;
-    for (size_t i = 0; equals && i < OT_COUNT(init_rows); i++)
-        if (strcmp(equals + 1, init_rows[i].name) == 0)
+    for (size_t i = 0; i < OT_COUNT(init_rows); i++) {
+        if (equals && strcmp(equals + 1, init_rows[i].name) == 0)
             *row = &init_rows[i];
+        ot__names_add(&kinds, init_rows[i].name);
+    }
     if (*row)
         return OT_OK;
-    for (size_t i = 0; i < OT_COUNT(init_rows); i++)
-        ot__names_add(&kinds, init_rows[i].name);
     return ot__error(OT_ERR_INVALID, "init '%s': expected <pattern>=<kind> with kind %s%s", text,
                      ot__names_list(&kinds, "kinds"), equals ? ot__names_hint(&kinds) : "");
 }

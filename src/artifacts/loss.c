@@ -146,26 +146,16 @@ static ot_status check_scores(const ot_graph *graph, const ot_loss_options *opti
 // Scores [N, d..., C] are rows [N*d..., C], and labels [N, d...] one of each: nothing is moved.
 static ot_value *rows_of_scores(ot_block *block, ot_value *scores)
 {
-    ot_value *rows = ot__block_value(block, "flatten_output");
-    ot_node *node = ot__block_node(block, "", "Flatten", &scores, 1, &rows, 1);
+    ot_node *node = ot__block_maker(block, "", "Flatten", "flatten_output", &scores, 1);
 
     ot__build_int(&block->build, node, "axis", scores->shape.ndim - 1);
-    ot__op_settle(&block->build, node);
-    return rows;
+    return ot__block_settle(block, node);
 }
 
 static ot_value *rows_of_labels(ot_block *block, ot_value *labels)
 {
-    const ot_shape one = {.ndim = 1, .dim = {1}};
-    int64_t all = -1;
-    ot_tensor *shape = NULL;
-    ot_value *to = NULL;
-
-    ot__build_note(&block->build, ot_tensor_wrap(OT_I64, &one, &all, sizeof all, &shape));
-    if (shape)
-        to = ot__block_tensor(block, ot__block_name(block, "reshape_shape"), shape, OT_I64);
-    ot_tensor_destroy(shape);
-    return ot__block_binary(block, "Reshape", "reshape_output", labels, to);
+    return ot__block_binary(block, "Reshape", "reshape_output", labels,
+                            ot__block_constant(block, "reshape_shape", -1, OT_I64));
 }
 
 // Of scores [N, C, ...].
@@ -188,8 +178,7 @@ static ot_value *softmax_loss(ot_block *block, const ot_loss_options *options, o
     ot__build_string(&block->build, node, "reduction", ot__reduction_name(options->reduction));
     if (options->has_ignore_index)
         ot__build_int(&block->build, node, "ignore_index", options->ignore_index);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? loss : NULL;
+    return ot__block_settle(block, node);
 }
 
 static ot_value *cross_entropy(ot_block *block, const ot_loss_options *options, ot_value *scores)
@@ -241,8 +230,14 @@ static ot_status check_loss_options(const ot_loss_options *options)
         return ot__error(OT_ERR_INVALID, "custom loss without a model");
     OT_TRY(OT_OPTIONAL(options->custom, "custom"));
     OT_TRY(OT_OPTIONAL(options->weight, "weight"));
-    OT_TRY(OT_OPTIONAL(options->pos_weight, "pos_weight"));
-    return OT_OK;
+    return OT_OPTIONAL(options->pos_weight, "pos_weight");
+}
+
+ot_value *ot__loss_input(const ot_graph *graph, const ot_loss_options *term)
+{
+    return term->input            ? ot__graph_find(graph, term->input)
+           : graph->n_outputs > 0 ? graph->outputs[0]
+                                  : NULL;
 }
 
 static ot_status find_loss_input(const ot_graph *graph, const ot_loss_options *options,
@@ -250,18 +245,12 @@ static ot_status find_loss_input(const ot_graph *graph, const ot_loss_options *o
 {
     char op[160];
 
-    *x = NULL;
-    if (options->input) {
-        *x = ot__graph_find(graph, options->input);
-        if (!*x)
-            return ot__graph_no_value(graph, options->input,
-                                      "loss input '%s' is not a value of the model",
-                                      options->input);
-    } else if (graph->n_outputs > 0) {
-        *x = graph->outputs[0];
-    } else {
+    *x = ot__loss_input(graph, options);
+    if (!*x && options->input)
+        return ot__graph_no_value(graph, options->input,
+                                  "loss input '%s' is not a value of the model", options->input);
+    if (!*x)
         return ot__error(OT_ERR_INVALID, "the model has no output to take a loss of");
-    }
     if ((*x)->kind == OT_VALUE_UNTYPED && (*x)->producer && ot__op_is_foreign((*x)->producer))
         return ot__error(OT_ERR_UNSUPPORTED,
                          "operator %s is not supported: it makes '%s', which the loss takes",

@@ -30,9 +30,7 @@ static ot_status judge_term(ot__forward *forward, const ot_loss_options *term)
     const char *applied = ot__loss_applies(term->loss);
     const ot_graph *graph = forward->model->graph;
     ot__arena *arena = forward->model->arena;
-    const ot_value *scores = term->input            ? ot__graph_find(graph, term->input)
-                             : graph->n_outputs > 0 ? graph->outputs[0]
-                                                    : NULL;
+    const ot_value *scores = ot__loss_input(graph, term);
     const ot_node *maker;
     const char *instead, *text;
 

@@ -12,10 +12,11 @@ enum { ANY_EXTENT = 8 }; // of other symbolic axes
 typedef struct trial {
     const ot_model *opened;
     const ot__opened *places;
-    ot_tensor **whole, **half[2]; // inputs
     int n_inputs, n_outputs;
-    ot_tensor **y, **y_half[2]; // outputs
+    ot_tensor **x[3], **y[3]; // inputs and outputs: of each half, and of the whole
 } trial;
+
+enum { WHOLE = 2 };
 
 void ot__open_shape_of(const ot_value *input, const ot__place *place, int64_t batch, ot_shape *out)
 {
@@ -146,37 +147,29 @@ static ot_status make_input(trial *t, const ot_value *input, const ot__place *pl
     if (input->kind != OT_VALUE_TENSOR || !input->has_shape)
         return ot__error(OT_ERR_UNSUPPORTED, "input '%s' has no shape", input->name);
     ot__open_shape_of(input, place, 2 * batch, &shape);
-    OT_TRY(ot_tensor_create(input->dtype, &shape, &t->whole[i]));
-    OT_TRY(fill_trial(t->whole[i], t->opened->graph, input));
+    OT_TRY(ot_tensor_create(input->dtype, &shape, &t->x[WHOLE][i]));
+    OT_TRY(fill_trial(t->x[WHOLE][i], t->opened->graph, input));
     ot__open_shape_of(input, place, batch, &shape);
-    for (int h = 0; h < 2; h++) {
-        const char *from = t->whole[i]->data;
+    for (int h = 0; h < WHOLE; h++) {
+        const char *from = t->x[WHOLE][i]->data;
 
-        OT_TRY(ot_tensor_create(input->dtype, &shape, &t->half[h][i]));
+        OT_TRY(ot_tensor_create(input->dtype, &shape, &t->x[h][i]));
         if (place->axis == 0)
-            from += (size_t)h * ot_tensor_bytes(t->half[h][i]);
-        memcpy(t->half[h][i]->data, from, ot_tensor_bytes(t->half[h][i]));
+            from += (size_t)h * ot_tensor_bytes(t->x[h][i]);
+        memcpy(t->x[h][i]->data, from, ot_tensor_bytes(t->x[h][i]));
     }
     return OT_OK;
-}
-
-static ot_tensor **tensors(int n)
-{
-    return ot__alloc_zero((size_t)n + 1, sizeof(ot_tensor *));
 }
 
 static ot_status make_inputs(trial *t)
 {
     const ot_graph *graph = t->opened->graph;
 
-    t->whole = tensors(graph->n_inputs);
-    t->y = tensors(graph->n_outputs);
-    for (int h = 0; h < 2; h++) {
-        t->half[h] = tensors(graph->n_inputs);
-        t->y_half[h] = tensors(graph->n_outputs);
-        OT_TRY(ot__made(t->half[h] && t->y_half[h]));
+    for (int k = 0; k <= WHOLE; k++) {
+        t->x[k] = ot__alloc_zero((size_t)graph->n_inputs + 1, sizeof(ot_tensor *));
+        t->y[k] = ot__alloc_zero((size_t)graph->n_outputs + 1, sizeof(ot_tensor *));
+        OT_TRY(ot__made(t->x[k] && t->y[k]));
     }
-    OT_TRY(ot__made(t->whole && t->y));
     t->n_outputs = graph->n_outputs;
     for (int i = 0; i < graph->n_inputs; i++)
         if (!graph->inputs[i]->constant)
@@ -257,8 +250,8 @@ static ot_status compare_output(const trial *t, int i, bool *tells)
 {
     const char *name = t->opened->graph->outputs[i]->name;
     const ot__place *place = &t->places->outputs[i];
-    const ot_tensor *const half[2] = {t->y_half[0][i], t->y_half[1][i]};
-    const ot_tensor *y = t->y[i];
+    const ot_tensor *const half[2] = {t->y[0][i], t->y[1][i]};
+    const ot_tensor *y = t->y[WHOLE][i];
     distance d = {0};
     layout l;
 
@@ -293,11 +286,9 @@ static ot_status compare_trials(const trial *t, bool *tells)
 static ot_status run_trial(trial *t, const ot_model *fixed, const ot_model *opened, bool *tells)
 {
     OT_TRY(make_inputs(t));
-    OT_TRY(ot_model_run(opened, NULL, (const ot_tensor *const *)t->whole, t->n_inputs, t->y,
-                        t->n_outputs));
-    for (int h = 0; h < 2; h++)
-        OT_TRY(ot_model_run(fixed, NULL, (const ot_tensor *const *)t->half[h], t->n_inputs,
-                            t->y_half[h], t->n_outputs));
+    for (int k = WHOLE; k >= 0; k--)
+        OT_TRY(ot_model_run(k == WHOLE ? opened : fixed, NULL, (const ot_tensor *const *)t->x[k],
+                            t->n_inputs, t->y[k], t->n_outputs));
     return compare_trials(t, tells);
 }
 
@@ -321,11 +312,9 @@ static ot_status try_once(const ot_model *fixed, const ot_model *opened, const o
     if (st == OT_OK && draws)
         st = draw_uniform_parameters(a, b);
     OT_THEN(st, run_trial(&t, a, b, tells));
-    destroy_all(t.whole, n_in);
-    destroy_all(t.y, n_out);
-    for (int h = 0; h < 2; h++) {
-        destroy_all(t.half[h], n_in);
-        destroy_all(t.y_half[h], n_out);
+    for (int k = 0; k <= WHOLE; k++) {
+        destroy_all(t.x[k], n_in);
+        destroy_all(t.y[k], n_out);
     }
     ot_model_destroy(a);
     ot_model_destroy(b);

@@ -28,13 +28,11 @@ static ot_value *add_sequence(ot_block *block, const char *name, ot_dtype dtype)
 
 static ot_value *clip(ot_block *block, double max_norm, ot_value *gradients)
 {
-    ot_value *clipped = ot__block_value(block, "clip_grad_norm_output");
-    ot_node *node =
-        ot__block_node(block, "com.microsoft", "InplaceClipGradNorm", &gradients, 1, &clipped, 1);
+    ot_node *node = ot__block_maker(block, "com.microsoft", "InplaceClipGradNorm",
+                                    "clip_grad_norm_output", &gradients, 1);
 
     ot__build_float(&block->build, node, "max_norm", max_norm);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? clipped : NULL;
+    return ot__block_settle(block, node);
 }
 
 typedef struct optimizer_ends {
@@ -46,9 +44,8 @@ static ot_value *adamw_model(ot_block *block, const ot_optimizer_options *o,
 {
     ot_value *inputs[] = {ends->lr,        ends->step,    ends->params,
                           ends->gradients, ends->moment1, ends->moment2};
-    ot_value *flag = ot__block_value(block, "adamw.updated_flag");
-    ot_node *node = ot__block_node(block, "com.microsoft", "AdamWOptimizer", inputs,
-                                   (int)OT_COUNT(inputs), &flag, 1);
+    ot_node *node = ot__block_maker(block, "com.microsoft", "AdamWOptimizer", "adamw.updated_flag",
+                                    inputs, (int)OT_COUNT(inputs));
 
     ot__build_float(&block->build, node, "alpha", o->beta1);
     ot__build_float(&block->build, node, "beta", o->beta2);
@@ -56,43 +53,39 @@ static ot_value *adamw_model(ot_block *block, const ot_optimizer_options *o,
     ot__build_float(&block->build, node, "weight_decay", o->weight_decay);
     ot__build_int(&block->build, node, "correct_bias", o->correct_bias);
     ot__build_int(&block->build, node, "adam_mode", o->adam_mode);
-    ot__op_settle(&block->build, node);
-    return block->build.status == OT_OK ? flag : NULL;
+    return ot__block_settle(block, node);
 }
 
 // The shape stays undeclared: ONNX Runtime's own schema says scalar, its files [1].
-static ot_value *without_shape(const ot_block *block, ot_value *flag)
+static ot_value *settle_without_shape(ot_block *block, ot_node *node)
 {
-    if (block->build.status != OT_OK)
-        return NULL;
-    flag->has_shape = false;
+    ot_value *flag = ot__block_settle(block, node);
+
+    if (flag)
+        flag->has_shape = false;
     return flag;
 }
 
 static ot_value *sgd_model(ot_block *block, const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr, ends->params, ends->gradients};
-    ot_value *flag = ot__block_value(block, "update_completed");
-    ot_node *node = ot__block_node(block, "com.microsoft", "SGDOptimizerV2", inputs,
-                                   (int)OT_COUNT(inputs), &flag, 1);
 
-    ot__op_settle(&block->build, node);
-    return without_shape(block, flag);
+    return settle_without_shape(block,
+                                ot__block_maker(block, "com.microsoft", "SGDOptimizerV2",
+                                                "update_completed", inputs, (int)OT_COUNT(inputs)));
 }
 
 static ot_value *sgd_momentum(ot_block *block, const ot_optimizer_options *o,
                               const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr, ends->params, ends->gradients, ends->moment1};
-    ot_value *flag = ot__block_value(block, "update_completed");
-    ot_node *node = ot__block_node(block, "ai.onnxtrain", "SGDMomentumOptimizer", inputs,
-                                   (int)OT_COUNT(inputs), &flag, 1);
+    ot_node *node = ot__block_maker(block, "ai.onnxtrain", "SGDMomentumOptimizer",
+                                    "update_completed", inputs, (int)OT_COUNT(inputs));
 
     ot__build_float(&block->build, node, "momentum", o->momentum);
     ot__build_float(&block->build, node, "weight_decay", o->weight_decay);
     ot__build_int(&block->build, node, "nesterov", o->nesterov);
-    ot__op_settle(&block->build, node);
-    return without_shape(block, flag);
+    return settle_without_shape(block, node);
 }
 
 static ot_value *add_optimizer(ot_block *block, const ot_optimizer_options *o, ot_dtype dtype)

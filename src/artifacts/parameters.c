@@ -8,10 +8,10 @@
 
 ot_status ot__candidates_add(ot__candidates *c, ot_value *value)
 {
-    OT_TRY(ot__made(
-        ot__arena_grow(c->graph->model->arena, &c->items, &c->capacity, c->n, sizeof *c->items)));
-    c->items[c->n++] = (ot__candidate){.value = value, .reason = ""};
-    return OT_OK;
+    const ot__candidate item = {.value = value, .reason = ""};
+
+    return ot__made(
+        ot__arena_push(c->graph->model->arena, &c->items, &c->capacity, &c->n, &item, sizeof item));
 }
 
 ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out)
@@ -30,10 +30,8 @@ ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out)
 ot_status ot__selection_init(ot__selection *selection, const ot_artifacts_options *options)
 {
     *selection = (ot__selection){.options = options};
-    OT_TRY(ot__patterns_init(&selection->trainable, options->trainable,
-                             options->trainable ? options->n_trainable : 0));
-    return ot__patterns_init(&selection->frozen, options->frozen,
-                             options->frozen ? options->n_frozen : 0);
+    OT_TRY(ot__patterns_init(&selection->trainable, options->trainable, options->n_trainable));
+    return ot__patterns_init(&selection->frozen, options->frozen, options->n_frozen);
 }
 
 void ot__selection_deinit(ot__selection *selection)
@@ -63,7 +61,7 @@ static ot_status roles_unmatched(const ot_graph *graph, const char *list, const 
                      list, pattern, ot__names_hint(&names));
 }
 
-static bool is_input(const ot_graph *graph, const char *name)
+bool ot__has_input(const ot_graph *graph, const char *name)
 {
     const ot_value *value = ot__graph_find(graph, name);
 
@@ -77,7 +75,7 @@ static ot_status check_patterns(const ot__candidates *c, const char *list,
 
     OT_TRY(ot__patterns_matches(patterns, c, &matches));
     for (int p = 0; p < patterns->n; p++)
-        if (!matches[p].first && !(with_inputs && is_input(c->graph, patterns->items[p])))
+        if (!matches[p].first && !(with_inputs && ot__has_input(c->graph, patterns->items[p])))
             return roles_unmatched(c->graph, list, patterns->items[p]);
     return OT_OK;
 }
@@ -307,13 +305,15 @@ static ot_status classify_candidate(ot__candidates *c, ot_value *loss,
                                     const ot__selection *selection)
 {
     const ot_artifacts_options *options = selection->options;
-    const size_t n = (size_t)c->n;
-    ot_value **values;
-    ot__path_status *status;
-    ot_node **blocker;
-    ot_model *copy = NULL, *trained = NULL;
-    ot_status st = OT_ERR_NO_MEMORY;
+    ot__arena *arena = c->graph->model->arena;
+    const size_t n = (size_t)c->n + 1;
+    ot_value **values = ot__arena_alloc(arena, n * sizeof *values);
+    ot__path_status *status = ot__arena_alloc(arena, n * sizeof *status);
+    ot_node **blocker = ot__arena_alloc(arena, n * sizeof *blocker);
+    ot_model *copy = NULL, *trained;
+    ot_status st;
 
+    OT_TRY(ot__made(values && status && blocker));
     OT_TRY(check_overlap(selection));
     if (!options->train_buffers)
         OT_TRY(ot__candidates_hold(c));
@@ -323,16 +323,9 @@ static ot_status classify_candidate(ot__candidates *c, ot_value *loss,
     if (options->names_of_module == 0 && options->ignore_unknown_frozen == 0)
         OT_TRY(check_patterns(c, "frozen", &selection->frozen, false));
     OT_TRY(ot__candidates_find_places(c));
-    values = ot__alloc_zero(n, sizeof(ot_value *));
-    status = ot__alloc_zero(n, sizeof *status);
-    blocker = ot__alloc_zero(n, sizeof(ot_node *));
-    if (values && status && blocker)
-        st = has_training_form(c->graph->model, &copy, &trained);
+    st = has_training_form(c->graph->model, &copy, &trained);
     OT_THEN(st, classify_all(c, trained, loss->name, selection, values, status, blocker));
     ot_model_destroy(copy);
-    ot__free(values);
-    ot__free(status);
-    ot__free(blocker);
     return st;
 }
 

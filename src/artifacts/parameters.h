@@ -65,6 +65,7 @@ typedef struct ot__selection {
 ot_status ot__selection_init(ot__selection *selection, const ot_artifacts_options *options);
 void ot__selection_deinit(ot__selection *selection); // also after ot__selection_init failed
 
+bool ot__has_input(const ot_graph *graph, const char *name);
 // All initializers of the graph; also drops them from its inputs, where old models list them.
 ot_status ot__candidates_collect(ot_graph *graph, ot__candidates *out);
 ot_status ot__candidates_add(ot__candidates *candidates, ot_value *value);
@@ -97,7 +98,6 @@ ot_status ot__candidates_check_module(const ot__candidates *candidates,
 ot_status ot__candidates_hold(ot__candidates *candidates);
 // examine.c: as ot__candidates_classify, by the structure alone, for graphs with unknown operators.
 ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_options *options);
-bool ot__tensor_is_uniform(const ot_tensor *tensor); // folded.c: all elements are the same
 // folded.c: by its name, computed by an exporter from parameters that are gone.
 bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
 // An earlier candidate with the same elements, for each; NULL: none. Of the model's arena.

@@ -89,21 +89,13 @@ static ot_status separate_parameters(ot_model *model, const ot__kept_names *kept
     return check_used(kept);
 }
 
-static bool keeps_all(const ot_prepare_options *options)
-{
-    for (int i = 0; i < options->n_shared; i++)
-        if (strcmp(options->shared[i], KEEP) == 0)
-            return true;
-    return false;
-}
-
 ot_status ot__prepare_sharing(ot_model *model, const ot_prepare_options *options,
                               ot_findings *findings)
 {
     ot__kept_names kept = {.patterns = options->shared, .n = options->n_shared};
     ot_status st;
 
-    if (keeps_all(options))
+    if (ot__index_of(options->shared, options->n_shared, KEEP) >= 0)
         return OT_OK;
     kept.used = ot__alloc_zero((size_t)kept.n + 1, sizeof *kept.used);
     st = kept.used ? separate_parameters(model, &kept, findings) : OT_ERR_NO_MEMORY;

@@ -14,16 +14,15 @@
 
 ot_status ot__artifacts_create(ot_artifacts **out)
 {
-    *out = ot__alloc_zero(1, sizeof **out);
-    OT_TRY(ot__made(*out));
-    (*out)->arena = ot__arena_create();
-    if ((*out)->arena) {
-        OT_ENTER(*out);
-        return OT_OK;
-    }
-    ot__free(*out);
+    ot_artifacts *artifacts = ot__alloc_zero(1, sizeof *artifacts);
+    ot_status st;
+
     *out = NULL;
-    return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(artifacts));
+    OT_ENTER(artifacts);
+    artifacts->arena = ot__arena_create();
+    st = ot__made(artifacts->arena);
+    return OT_HAND_OUT(st, out, artifacts, ot_artifacts_destroy);
 }
 
 int ot_artifacts_note_count(const ot_artifacts *artifacts)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training model: forward, loss, gradients, accumulators.
-#include <string.h>
-
 #include "artifacts/training_model.h"
 
 // ---- parameters ----
@@ -103,20 +101,6 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,
 
 // ---- the whole ----
 
-// ONNX Runtime need not hear of a domain that no node uses.
-static void drop_unused_import(ot_model *model, const char *domain)
-{
-    int kept = 0;
-
-    for (int n = 0; n < model->graph->n_nodes; n++)
-        if (strcmp(model->graph->nodes[n]->domain, domain) == 0)
-            return;
-    for (int i = 0; i < model->n_opsets; i++)
-        if (strcmp(model->opsets[i].domain, domain) != 0)
-            model->opsets[kept++] = model->opsets[i];
-    model->n_opsets = kept;
-}
-
 static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot_value **gradients,
                                     int n)
 {
@@ -132,7 +116,8 @@ static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot
     if (n > 0)
         OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, trained, n, gradients));
     OT_TRY(add_accumulators(model->graph, trained, gradients, n));
-    drop_unused_import(model, "ai.onnxtrain");
+    // ONNX Runtime need not hear of a domain that no node uses.
+    ot__pass_drop_imports(model, "ai.onnxtrain");
     OT_TRY(ot__pass_prune(model));
     return ot__note_loadable(model);
 }
@@ -140,22 +125,17 @@ static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot
 ot_status ot__training_model(ot__forward *forward)
 {
     const ot__candidates *c = &forward->candidates;
-    const size_t n_max = (size_t)c->n + (size_t)forward->n_inputs;
-    ot_value **trained = ot__alloc_zero(n_max, sizeof *trained);
-    ot_value **gradients = ot__alloc_zero(n_max, sizeof *gradients);
-    ot_status st = OT_ERR_NO_MEMORY;
+    const size_t n_max = (size_t)c->n + (size_t)forward->n_inputs + 1;
+    ot__arena *arena = forward->model->arena;
+    ot_value **trained = ot__arena_alloc(arena, n_max * sizeof *trained);
+    ot_value **gradients = ot__arena_alloc(arena, n_max * sizeof *gradients);
     int n = 0;
 
-    if (trained && gradients) {
-        for (int i = 0; i < forward->n_inputs;
-             i++) // before parameters, as among the graph's inputs
-            trained[n++] = forward->inputs[i];
-        for (int i = 0; i < c->n; i++)
-            if (c->items[i].role == OT_ROLE_TRAINABLE)
-                trained[n++] = c->items[i].value;
-        st = training_gradients(forward, trained, gradients, n);
-    }
-    ot__free(trained);
-    ot__free(gradients);
-    return st;
+    OT_TRY(ot__made(trained && gradients));
+    for (int i = 0; i < forward->n_inputs; i++) // before parameters, as among the graph's inputs
+        trained[n++] = forward->inputs[i];
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role == OT_ROLE_TRAINABLE)
+            trained[n++] = c->items[i].value;
+    return training_gradients(forward, trained, gradients, n);
 }

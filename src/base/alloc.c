@@ -84,10 +84,8 @@ void *ot__alloc_zero(size_t count, size_t size)
     size_t n_bytes;
     void *block;
 
-    if (ot__size_mul_overflows(count, size, &n_bytes)) {
-        ot__error_memory(SIZE_MAX);
-        return NULL;
-    }
+    if (ot__size_mul_overflows(count, size, &n_bytes))
+        return ot__no_memory(SIZE_MAX);
     // calloc does not touch fresh pages: what is never used costs nothing.
     if (current.reallocate == standard_reallocate)
         return counted_alloc(is_allowed() ? calloc(1, n_bytes ? n_bytes : 1) : NULL, n_bytes);
@@ -152,10 +150,8 @@ void *ot__alloc_aligned(size_t n_bytes)
     prefix before = {.n_bytes = n_bytes};
     char *aligned;
 
-    if (total < n_bytes) {
-        ot__error_memory(n_bytes);
-        return NULL;
-    }
+    if (total < n_bytes)
+        return ot__no_memory(n_bytes);
     if (!ot__memory_take(n_bytes))
         return NULL;
     before.start = ot__alloc_zero(1, total);

@@ -54,10 +54,8 @@ static block *add_block(ot__arena *arena, size_t n_bytes)
     size_t with_header;
     block *added;
 
-    if (ot__size_add_overflows(header_size, size, &with_header)) {
-        ot__error_memory(n_bytes);
-        return NULL;
-    }
+    if (ot__size_add_overflows(header_size, size, &with_header))
+        return ot__no_memory(n_bytes);
     added = ot__alloc_zero(1, with_header);
     if (!added)
         return NULL;
@@ -88,10 +86,8 @@ void *ot__arena_alloc(ot__arena *arena, size_t n_bytes)
     size_t rounded;
     char *result;
 
-    if (ot__size_add_overflows(n_bytes, ALIGNMENT - 1, &rounded)) {
-        ot__error_memory(n_bytes);
-        return NULL;
-    }
+    if (ot__size_add_overflows(n_bytes, ALIGNMENT - 1, &rounded))
+        return ot__no_memory(n_bytes);
     rounded = rounded / ALIGNMENT * ALIGNMENT;
     if (!ot__arena_charge(arena, rounded))
         return NULL;
@@ -152,10 +148,8 @@ char *ot__arena_vprintf(ot__arena *arena, const char *format, va_list args)
     va_copy(again, args);
     length = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    if (length < 0) { // longer than an int can say
-        ot__error_memory(SIZE_MAX);
-        return NULL;
-    }
+    if (length < 0) // longer than an int can say
+        return ot__no_memory(SIZE_MAX);
     text = ot__arena_alloc(arena, (size_t)length + 1);
     if (text)
         vsnprintf(text, (size_t)length + 1, format, args);
@@ -183,16 +177,12 @@ bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int co
     if (count < *capacity)
         return true;
     while (wanted <= count) {
-        if (wanted > INT_MAX / 2) {
-            ot__error_memory(SIZE_MAX);
-            return false;
-        }
+        if (wanted > INT_MAX / 2)
+            return ot__no_memory(SIZE_MAX);
         wanted *= 2;
     }
-    if (ot__size_mul_overflows((size_t)wanted, item_size, &n_bytes)) {
-        ot__error_memory(SIZE_MAX);
-        return false;
-    }
+    if (ot__size_mul_overflows((size_t)wanted, item_size, &n_bytes))
+        return ot__no_memory(SIZE_MAX);
     grown = ot__arena_alloc(arena, n_bytes);
     if (!grown)
         return false;
@@ -201,6 +191,18 @@ bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int co
         memcpy(grown, old, (size_t)count * item_size);
     memcpy(array_pointer, &grown, sizeof(grown));
     *capacity = wanted;
+    return true;
+}
+
+bool ot__arena_push(ot__arena *arena, void *array_pointer, int *capacity, int *count,
+                    const void *item, size_t item_size)
+{
+    char *array;
+
+    if (!ot__arena_grow(arena, array_pointer, capacity, *count, item_size))
+        return false;
+    memcpy(&array, array_pointer, sizeof array);
+    memcpy(array + (size_t)(*count)++ * item_size, item, item_size);
     return true;
 }
 

@@ -50,8 +50,9 @@ OT_COLD ot_status ot__error_v(ot_status status, const char *format, va_list args
 ot_status ot__error_prefix(ot_status status, const char *format, ...) OT_PRINTF(2, 3);
 // OT_ERR_IO: "<path>: <what>: <text of errno>".
 OT_COLD ot_status ot__error_errno(const char *path, const char *what);
-// OT_ERR_NO_MEMORY with the size that could not be had.
+// OT_ERR_NO_MEMORY with the size that could not be had; the second returns NULL.
 ot_status ot__error_memory(size_t n_bytes);
+void *ot__no_memory(size_t n_bytes);
 void ot__error_clear(void);
 
 // ---- arguments of public functions (argument.c) ----
@@ -219,6 +220,9 @@ bool ot__arena_enter(ot__arena *arena, const void *handle, const char *kind);
 // Room for one more in an arena array, as ot__grow().
 bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int count,
                     size_t item_size);
+// A copy of *item behind the others.
+bool ot__arena_push(ot__arena *arena, void *array_pointer, int *capacity, int *count,
+                    const void *item, size_t item_size);
 size_t ot__arena_bytes(const ot__arena *arena);
 void ot__arena_limit(ot__arena *arena,
                      size_t max_bytes); // allocations above it fail with OT_ERR_NO_MEMORY
@@ -286,7 +290,10 @@ void ot__print_float(char *text, size_t size, int digits, double value); // as %
 void ot__buf_float(ot__buf *buf, double value,
                    bool is_f32); // shortest text that reads back the same
 
-// ---- names in messages (names.c) ----
+// ---- names, and those in messages (names.c) ----
+
+// Where the name stands in the list; -1: nowhere.
+int ot__index_of(const char *const *names, int n, const char *name);
 
 // The names there are, when one was asked for that is not among them. Start with {.wanted = name};
 // the names are borrowed.

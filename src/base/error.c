@@ -85,6 +85,12 @@ ot_status ot__error_memory(size_t n_bytes)
     return ot__error(OT_ERR_NO_MEMORY, "out of memory: %zu bytes could not be had", n_bytes);
 }
 
+void *ot__no_memory(size_t n_bytes)
+{
+    ot__error_memory(n_bytes);
+    return NULL;
+}
+
 void ot__error_clear(void)
 {
     message[0] = '\0';

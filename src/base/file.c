@@ -52,12 +52,12 @@ static bool fault(size_t *n_bytes)
     }
 }
 
-static int open_for_writing(const char *path, int flags, mode_t mode)
+static int open_counted(const char *path, int flags, mode_t mode)
 {
     int fd;
 
     do {
-        fd = fault(NULL) ? -1 : open(path, flags | O_WRONLY | O_CLOEXEC, mode);
+        fd = fault(NULL) ? -1 : open(path, flags | O_CLOEXEC, mode);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -153,7 +153,7 @@ static int create_temporary(ot__file_writer *w, size_t size, mode_t mode)
         ot__id_text(fresh_number(), id);
         snprintf(w->temporary, size, "%s/.%.*s.%s" OT_TEMPORARY_SUFFIX, w->folder,
                  OT_TEMPORARY_KEPT, file_base_name(w->path), id);
-        fd = open_for_writing(w->temporary, O_CREAT | O_EXCL, mode);
+        fd = open_counted(w->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
         if (fd < 0 && errno != EEXIST)
             return fd;
         if (fd >= 0 && ot__file_hold(fd))
@@ -200,7 +200,7 @@ static ot_status open_path(ot__file_writer *w, const char *path)
     if (exists && !S_ISREG(info.st_mode)) { // a device or pipe is written to, not replaced
         w->path = ot__strdup(path);
         OT_TRY(ot__made(w->path));
-        w->fd = open_for_writing(path, 0, 0);
+        w->fd = open_counted(path, O_WRONLY, 0);
         w->owns_fd = w->fd >= 0;
         return w->owns_fd ? OT_OK : ot__error_errno(path, "cannot be written");
     }
@@ -250,12 +250,9 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
 
 static ot_status sync_folder(const char *folder)
 {
+    const int fd = open_counted(folder, O_RDONLY | O_DIRECTORY, 0);
     ot_status st = OT_OK;
-    int fd;
 
-    do {
-        fd = fault(NULL) ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (fd < 0 && errno == EINTR);
     if (fd < 0 && errno == EACCES) // writable, but not readable: there is no way to synchronise it
         return OT_OK;
     if (fd < 0)

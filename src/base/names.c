@@ -4,6 +4,14 @@
 
 #include "base/base.h"
 
+int ot__index_of(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
 enum { MOST_LETTERS = 128 }; // of names that are compared letter by letter
 
 // People mix up cases, and the signs between words.

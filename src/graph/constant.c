@@ -21,18 +21,6 @@ ot_tensor *ot__model_tensor_over(ot_model *model, ot_dtype dtype, const ot_shape
     return tensor;
 }
 
-static bool constant_bytes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
-{
-    int64_t count;
-
-    if (!ot__shape_count(shape, &count))
-        return false;
-    if (dtype == OT_STRING)
-        return (uint64_t)count <= SIZE_MAX &&
-               !ot__size_mul_overflows((size_t)count, sizeof(ot__string), n_bytes);
-    return ot__dtype_bytes(dtype, count, n_bytes);
-}
-
 // Counted like the arena's bytes, for whoever limits what a file may take.
 static ot_tensor *own_memory(ot_model *model, ot_dtype dtype, const ot_shape *shape, size_t n_bytes)
 {
@@ -47,11 +35,12 @@ static ot_tensor *own_memory(ot_model *model, ot_dtype dtype, const ot_shape *sh
 ot_tensor *ot__model_tensor_new(ot_model *model, ot_dtype dtype, const ot_shape *shape)
 {
     const size_t alignment = 64;
+    int64_t count;
     size_t n_bytes;
     char *data;
 
-    if (!constant_bytes(dtype, shape, &n_bytes) || n_bytes > SIZE_MAX - alignment) {
-
+    if (!ot__shape_count(shape, &count) || !ot__element_bytes(dtype, count, &n_bytes) ||
+        n_bytes > SIZE_MAX - alignment) {
         ot__error(OT_ERR_INVALID, "%s constant of shape %s has no size", ot_dtype_name(dtype),
                   OT_SHAPE_TEXT(shape));
         return NULL;
@@ -122,12 +111,9 @@ typedef struct references {
 
 static void add_constant_value(references *r, const ot_tensor *tensor)
 {
-    if (!tensor || r->failed)
-        return;
-    if (!ot__arena_grow(r->arena, &r->items, &r->capacity, r->n, sizeof *r->items))
-        r->failed = true;
-    else
-        r->items[r->n++] = tensor;
+    if (tensor && !r->failed)
+        r->failed =
+            !ot__arena_push(r->arena, &r->items, &r->capacity, &r->n, &tensor, sizeof tensor);
 }
 
 static void add_attr(references *r, const ot_attr *attr)
@@ -206,9 +192,8 @@ ot_status ot__graph_list_constants(ot_graph *graph)
         for (int i = 0; i < graph->nodes[n]->n_inputs; i++) {
             ot_value *x = graph->nodes[n]->inputs[i];
 
-            if (x && x->constant && !x->is_initializer && !x->producer &&
-                !ot__graph_add_initializer(graph, x, x->constant))
-                return OT_ERR_NO_MEMORY;
+            if (x && x->constant && !x->is_initializer && !x->producer)
+                OT_TRY(ot__made(ot__graph_add_initializer(graph, x, x->constant)));
         }
     }
     return OT_OK;

@@ -5,11 +5,6 @@
 
 #include "graph/graph_internal.h"
 
-static ot_status copy_status(const void *made)
-{
-    return ot__made(made);
-}
-
 // ---- values ----
 
 static void copy_knowledge(const ot__copier *copier, const ot_value *from, ot_value *to)
@@ -44,7 +39,7 @@ static ot_status copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_
         return OT_OK;
     if (!copier->rename) {
         *out = ot__graph_value(scope->to, value->name);
-        return copy_status(*out);
+        return ot__made(*out);
     }
     *out = ot__map_get(&scope->renamed, value->name);
     if (*out)
@@ -152,7 +147,7 @@ static ot_status copy_ends(const ot__copier *copier, ot__copy_scope *scope, ot_v
         if (to[i] == copier->omitted)
             to[i] = NULL;
     }
-    return copy_status(to);
+    return ot__made(to);
 }
 
 ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const ot_node *node,
@@ -237,7 +232,7 @@ static ot_status copy_model(const ot_model *from, ot_model *to)
     const ot__copier copier = {0};
     ot__copy_scope scope = {.from = from->graph, .to = to->graph};
 
-    OT_TRY(ot__holdings_share(from, to)); // strings and constants stay where they are
+    OT_TRY(ot__model_keep(to, from)); // strings and constants stay where they are
     OT_TRY(ot__symbols_copy(from, to));
     to->ir_version = from->ir_version;
     to->model_version = from->model_version;

@@ -41,9 +41,8 @@ ot_status ot__symbols_copy(const ot_model *from, ot_model *to)
         OT_TRY(ot__made(new->items));
     }
     new->n = new->capacity = old->n;
-    OT_TRY(ot__made(copy_map(&old->names, &new->names) &&
-                    copy_map(&old->expressions, &new->expressions)));
-    return OT_OK;
+    return ot__made(copy_map(&old->names, &new->names) &&
+                    copy_map(&old->expressions, &new->expressions));
 }
 
 static int64_t dim_code(int index)
@@ -121,27 +120,26 @@ const char *ot__dim_text(const ot_model *model, int64_t dim, char *text, size_t 
 
 // ---- numbers ----
 
-static int64_t number_or_unknown(bool overflows, int64_t value)
+static int64_t number_or_unknown(int64_t value)
 {
-    return overflows || !ot__dim_is_number(value) ? OT_DIM_UNKNOWN : value;
+    return ot__dim_is_number(value) ? value : OT_DIM_UNKNOWN;
 }
 
 int64_t ot__number_add(int64_t a, int64_t b)
 {
     if ((b > 0 && a > INT64_MAX - b) || (b < 0 && a < OT_DIM_SYMBOL_END - b))
         return OT_DIM_UNKNOWN;
-    return number_or_unknown(false, a + b);
+    return number_or_unknown(a + b);
 }
 
 int64_t ot__number_mul(int64_t a, int64_t b)
 {
     int64_t product;
-    // Numbers are above INT64_MIN, so that their magnitudes fit.
-    bool overflows = ot__mul_overflows(a < 0 ? -a : a, b < 0 ? -b : b, &product);
 
-    if (overflows)
+    // Numbers are above INT64_MIN, so that their magnitudes fit.
+    if (ot__mul_overflows(a < 0 ? -a : a, b < 0 ? -b : b, &product))
         return OT_DIM_UNKNOWN;
-    return number_or_unknown(false, (a < 0) != (b < 0) ? -product : product);
+    return number_or_unknown((a < 0) != (b < 0) ? -product : product);
 }
 
 int64_t ot__number_div(int64_t a, int64_t b)

@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing graphs: removing, replacing, pruning.
+// Changing graphs: removing, renaming, pruning.
 #include <string.h>
 
 #include "graph/graph_internal.h"
 
 // ---- subgraphs ----
 
+bool ot__next_subgraph(ot__subgraphs *s)
+{
+    for (; s->i_attr < s->node->n_attrs; s->i_attr++, s->i = 0) {
+        const ot_attr *attr = s->node->attrs[s->i_attr];
+
+        if (s->i >= (attr->g ? 1 : attr->graphs ? attr->n : 0))
+            continue;
+        s->graph = attr->g ? attr->g : attr->graphs[s->i];
+        s->i++;
+        return true;
+    }
+    return false;
+}
+
 void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, ot_value *value),
                              void *context)
 {
-    for (int a = 0; a < node->n_attrs; a++) {
-        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++) {
-            const ot_graph *inner = ot__attr_graph(node->attrs[a], g);
-
-            for (int n = 0; n < inner->n_nodes; n++) {
-                for (int i = 0; i < inner->nodes[n]->n_inputs; i++)
-                    visit(context, inner->nodes[n]->inputs[i]);
-                ot__node_visit_captures(inner->nodes[n], visit, context);
-            }
-            for (int i = 0; i < inner->n_outputs; i++)
-                visit(context, inner->outputs[i]);
+    for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);) {
+        for (int n = 0; n < s.graph->n_nodes; n++) {
+            for (int i = 0; i < s.graph->nodes[n]->n_inputs; i++)
+                visit(context, s.graph->nodes[n]->inputs[i]);
+            ot__node_visit_captures(s.graph->nodes[n], visit, context);
         }
+        for (int i = 0; i < s.graph->n_outputs; i++)
+            visit(context, s.graph->outputs[i]);
     }
 }
 
-// ---- removing and replacing ----
+// ---- removing ----
 
 void ot__node_detach(ot_node *node)
 {
@@ -32,6 +42,16 @@ void ot__node_detach(ot_node *node)
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] && node->outputs[i]->producer == node)
             node->outputs[i]->producer = NULL;
+}
+
+void ot__node_remove(ot_node *node)
+{
+    ot_graph *graph = node->graph;
+
+    ot__node_detach(node);
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i])
+            ot__graph_forget_value(graph, node->outputs[i]);
 }
 
 void ot__graph_drop_detached(ot_graph *graph)
@@ -42,32 +62,6 @@ void ot__graph_drop_detached(ot_graph *graph)
         if (graph->nodes[n]->graph)
             graph->nodes[n_nodes++] = graph->nodes[n];
     graph->n_nodes = n_nodes;
-}
-
-static void replace_in_list(ot_value **list, int n, const ot_value *from, ot_value *to)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == from)
-            list[i] = to;
-}
-
-void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to)
-{
-    for (int n = 0; n < graph->n_nodes; n++) {
-        ot_node *node = graph->nodes[n];
-
-        replace_in_list(node->inputs, node->n_inputs, from, to);
-        for (int a = 0; a < node->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-                ot__graph_replace_uses(ot__attr_graph(node->attrs[a], g), from, to);
-    }
-    for (int i = 0; i < graph->n_outputs; i++) {
-        if (graph->outputs[i] != from)
-            continue;
-        graph->outputs[i] = to;
-        from->is_output = false;
-        to->is_output = true;
-    }
 }
 
 void ot__graph_relist(ot_graph *graph)
@@ -160,23 +154,12 @@ static void mark_needed(pruning *p, ot__keep_function keep)
 static void drop_unneeded(pruning *p)
 {
     ot_graph *graph = p->graph;
-    int n_nodes = 0, n_initializers = 0;
+    int n_initializers = 0;
 
-    for (int n = 0; n < graph->n_nodes; n++) {
-        ot_node *node = graph->nodes[n];
-
-        if (p->is_taken[n]) {
-            graph->nodes[n_nodes++] = node;
-            continue;
-        }
-        for (int i = 0; i < node->n_outputs; i++) {
-            if (!node->outputs[i])
-                continue;
-            node->outputs[i]->producer = NULL;
-            ot__graph_forget_value(graph, node->outputs[i]);
-        }
-    }
-    graph->n_nodes = n_nodes;
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (!p->is_taken[n])
+            ot__node_remove(graph->nodes[n]);
+    ot__graph_drop_detached(graph);
     for (int i = 0; i < graph->n_initializers; i++) {
         ot_value *value = graph->initializers[i];
 
@@ -198,9 +181,8 @@ ot_status ot__graph_prune(ot_graph *graph, ot__keep_function keep)
 
     // Innermost first: what only a dropped inner node reads is not needed outside either.
     for (int n = 0; n < graph->n_nodes; n++)
-        for (int a = 0; a < graph->nodes[n]->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(graph->nodes[n]->attrs[a]); g++)
-                OT_TRY(ot__graph_prune(ot__attr_graph(graph->nodes[n]->attrs[a], g), keep));
+        for (ot__subgraphs s = {.node = graph->nodes[n]}; ot__next_subgraph(&s);)
+            OT_TRY(ot__graph_prune(s.graph, keep));
     OT_TRY(ot__numbers_build(graph, &p.numbers));
     p.stack = ot__alloc((size_t)graph->n_nodes * sizeof *p.stack);
     p.is_needed = ot__alloc_zero((size_t)p.numbers.n_values, sizeof *p.is_needed);

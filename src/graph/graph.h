@@ -169,16 +169,6 @@ struct ot_attr {
     const char *doc;
 };
 
-// Subgraphs of an attribute, whichever of the two kinds it has.
-static inline int ot__attr_n_graphs(const ot_attr *attr)
-{
-    return attr->g ? 1 : attr->graphs ? attr->n : 0;
-}
-static inline ot_graph *ot__attr_graph(const ot_attr *attr, int i)
-{
-    return attr->g ? attr->g : attr->graphs[i];
-}
-
 // ---- nodes, graphs, models ----
 
 struct ot_node {
@@ -305,9 +295,7 @@ ot_status ot__model_set_metadata_text(ot_model *model, const char *key, ot__buf 
 // metadata.c: the model's without what it says under `key`
 ot_status ot__model_drop_metadata(ot_model *model, const char *key);
 // metadata.c: what the file says under `key`; NULL when absent
-const char *ot__node_metadata(const ot_node *node, const char *key);
-const char *ot__value_metadata(const ot_value *value, const char *key);
-const char *ot__graph_metadata(const ot_graph *graph, const char *key);
+const char *ot__metadata_get(const ot__metadata *metadata, const char *key);
 // metadata_list.c: the strings of a list as Python prints it: "['', 'enc', 'enc.0']". *n: how many;
 // -1 when `text` is no such list, and then nothing is allocated for it. Of the arena; NULL when out
 // of memory.
@@ -402,12 +390,19 @@ void ot__graph_clear_outputs(ot_graph *graph);
 // Removing nodes takes two steps, so that removing many takes one walk: a detached node's outputs
 // lose their producer, and it belongs to no graph, but stays in the list until those are dropped.
 void ot__node_detach(ot_node *node);
+void ot__node_remove(ot_node *node); // detached, and the names of its outputs are free again
 void ot__graph_drop_detached(ot_graph *graph);
-// Node inputs and graph outputs, subgraphs too.
-void ot__graph_replace_uses(ot_graph *graph, ot_value *from, ot_value *to);
 // Give `value` the name `base`, or base_1, base_2, ... when that is taken. False when out of
 // memory.
 bool ot__graph_rename_value(ot_graph *graph, ot_value *value, const char *base);
+// The subgraphs in the attributes of a node, each in its turn:
+// for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+typedef struct ot__subgraphs {
+    const ot_node *node;
+    ot_graph *graph; // the one at hand
+    int i_attr, i;   // where the next one is
+} ot__subgraphs;
+bool ot__next_subgraph(ot__subgraphs *subgraphs);
 // Calls visit(context, value) for every value that the subgraphs of `node` read, at any depth.
 void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, ot_value *value),
                              void *context);

@@ -30,7 +30,6 @@ ot_status ot__symbols_copy(const ot_model *from, ot_model *to); // extents keep 
 void ot__symbols_deinit(ot_model *model);
 
 // model.c
-ot_status ot__holdings_share(const ot_model *from, ot_model *to);
 // As ot__model_hold_tensor, for what ot__model_release_constants may let go of.
 ot_status ot__model_hold_constant(ot_model *model, ot_tensor *tensor);
 // The held map in which these bytes are; NULL: none.

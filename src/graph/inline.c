@@ -94,9 +94,8 @@ static ot_status count_graph(inlining *in, const ot_graph *graph, int depth, int
         if (called)
             OT_TRY(count_function(in, called, depth + 1, count));
         ++*count;
-        for (int a = 0; a < node->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-                OT_TRY(count_graph(in, ot__attr_graph(node->attrs[a], g), depth, count));
+        for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+            OT_TRY(count_graph(in, s.graph, depth, count));
         if (*count > MAX_INLINED_NODES)
             return ot__error(OT_ERR_NO_MEMORY, "inlining functions makes more than %d nodes",
                              MAX_INLINED_NODES);
@@ -115,12 +114,10 @@ static ot_status resolve_attr(void *context, const ot_node *node, const ot_attr 
     for (int i = 0; i < c->function->n_attr_defaults && !found; i++)
         if (strcmp(c->function->attr_defaults[i]->name, attr->ref_name) == 0)
             found = c->function->attr_defaults[i];
-    if (found && attr->kind != OT_ATTR_UNDEFINED && attr->kind != found->kind) {
-
+    if (found && attr->kind != OT_ATTR_UNDEFINED && attr->kind != found->kind)
         return ot__error(
             OT_ERR_FORMAT, "%s in function '%s': attribute '%s' has kind %d, but '%s' has kind %d",
             OT_LABEL(node), c->function->name, attr->name, attr->kind, found->name, found->kind);
-    }
     *out = found;
     return OT_OK;
 }
@@ -150,9 +147,8 @@ static ot_status bind_inlined(const call *c, ot__copy_scope *scope, ot_value *om
         OT_TRY(ot__made(ot__map_put(&scope->renamed, f->inputs[i], given ? given : omitted)));
     }
     for (int i = 0; i < c->node->n_outputs; i++)
-        if (c->node->outputs[i] && !ot__map_get(&scope->renamed, f->outputs[i]) &&
-            !ot__map_put(&scope->renamed, f->outputs[i], c->node->outputs[i]))
-            return OT_ERR_NO_MEMORY;
+        if (c->node->outputs[i] && !ot__map_get(&scope->renamed, f->outputs[i]))
+            OT_TRY(ot__made(ot__map_put(&scope->renamed, f->outputs[i], c->node->outputs[i])));
     return OT_OK;
 }
 
@@ -164,12 +160,10 @@ static ot_status copy_repeated_outputs(const call *c, ot__copy_scope *scope,
 
         if (!c->node->outputs[i] || made == c->node->outputs[i])
             continue;
-        if (made == omitted) {
-
+        if (made == omitted)
             return ot__error(OT_ERR_FORMAT,
                              "%s leaves out input '%s', which the function gives back as output %d",
                              OT_LABEL(c->node), c->function->outputs[i], i);
-        }
         OT_TRY(ot__made(ot__graph_add_node(scope->to, "", "Identity", c->node->name, &made, 1,
                                            &c->node->outputs[i], 1)));
     }
@@ -239,12 +233,10 @@ static ot_status inline_node(inlining *in, ot_node *node)
         ot__map_deinit(&scope.renamed);
         return st;
     }
-    OT_TRY(ot__made(ot__arena_grow(in->model->arena, &graph->nodes, &graph->nodes_capacity,
-                                   graph->n_nodes, sizeof(ot_node *))));
-    graph->nodes[graph->n_nodes++] = node;
-    for (int a = 0; a < node->n_attrs; a++)
-        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-            OT_TRY(inline_graph(in, ot__attr_graph(node->attrs[a], g)));
+    OT_TRY(ot__made(ot__arena_push(in->model->arena, &graph->nodes, &graph->nodes_capacity,
+                                   &graph->n_nodes, &node, sizeof(ot_node *))));
+    for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+        OT_TRY(inline_graph(in, s.graph));
     return OT_OK;
 }
 

@@ -127,25 +127,10 @@ int64_t ot_model_version(const ot_model *model)
 
 // ---- nodes, values and graphs ----
 
-static const char *look_up_metadata(const ot__metadata *metadata, const char *key)
+const char *ot__metadata_get(const ot__metadata *metadata, const char *key)
 {
     for (int i = 0; i < metadata->n; i++)
         if (strcmp(metadata->pairs[2 * i], key) == 0)
             return metadata->pairs[2 * i + 1];
     return NULL;
-}
-
-const char *ot__node_metadata(const ot_node *node, const char *key)
-{
-    return look_up_metadata(&node->metadata, key);
-}
-
-const char *ot__value_metadata(const ot_value *value, const char *key)
-{
-    return look_up_metadata(&value->metadata, key);
-}
-
-const char *ot__graph_metadata(const ot_graph *graph, const char *key)
-{
-    return look_up_metadata(&graph->metadata, key);
 }

@@ -32,11 +32,8 @@ static bool hold_owned(ot_model *model, ot__held *held)
 {
     struct ot__holdings *holdings = model->holdings;
 
-    if (!ot__arena_grow(model->arena, &holdings->items, &holdings->items_capacity,
-                        holdings->n_items, sizeof(ot__held *)))
-        return false;
-    holdings->items[holdings->n_items++] = held;
-    return true;
+    return ot__arena_push(model->arena, &holdings->items, &holdings->items_capacity,
+                          &holdings->n_items, &held, sizeof held);
 }
 
 static ot__held *held_create(void)
@@ -48,18 +45,13 @@ static ot__held *held_create(void)
     return held;
 }
 
-ot_status ot__holdings_share(const ot_model *from, ot_model *to)
-{
-    for (int i = 0; i < from->holdings->n_items; i++) {
-        OT_TRY(ot__made(hold_owned(to, from->holdings->items[i])));
-        atomic_fetch_add(&from->holdings->items[i]->count, 1);
-    }
-    return OT_OK;
-}
-
 ot_status ot__model_keep(ot_model *model, const ot_model *other)
 {
-    return ot__holdings_share(other, model);
+    for (int i = 0; i < other->holdings->n_items; i++) {
+        OT_TRY(ot__made(hold_owned(model, other->holdings->items[i])));
+        atomic_fetch_add(&other->holdings->items[i]->count, 1);
+    }
+    return OT_OK;
 }
 
 ot_status ot__model_hold_map(ot_model *model, const char *name, ot__file_map *map)
@@ -103,7 +95,7 @@ const ot__file_map *ot__model_map_around(const ot_model *model, const void *byte
     return NULL;
 }
 
-static ot_status hold_tensor(ot_model *model, ot_tensor *tensor, bool is_constant)
+ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)
 {
     ot__held *held = held_create();
 
@@ -113,18 +105,14 @@ static ot_status hold_tensor(ot_model *model, ot_tensor *tensor, bool is_constan
         return OT_ERR_NO_MEMORY;
     }
     held->tensor = tensor;
-    held->is_constant = is_constant;
     return OT_OK;
-}
-
-ot_status ot__model_hold_tensor(ot_model *model, ot_tensor *tensor)
-{
-    return hold_tensor(model, tensor, false);
 }
 
 ot_status ot__model_hold_constant(ot_model *model, ot_tensor *tensor)
 {
-    return hold_tensor(model, tensor, true);
+    OT_TRY(ot__model_hold_tensor(model, tensor));
+    model->holdings->items[model->holdings->n_items - 1]->is_constant = true;
+    return OT_OK;
 }
 
 void ot__model_release_constants(ot_model *model,
@@ -218,17 +206,17 @@ ot_graph *ot__graph_create(ot_model *model, ot_graph *parent, const char *name)
     struct ot__holdings *holdings = model->holdings;
     ot_graph *graph = ot__arena_alloc(model->arena, sizeof *graph);
 
-    if (!graph || !ot__arena_grow(model->arena, &holdings->graphs, &holdings->graphs_capacity,
-                                  holdings->n_graphs, sizeof(ot_graph *)))
+    if (!graph)
         return NULL;
     graph->model = model;
     graph->parent = parent;
     graph->doc = "";
     graph->name = ot__arena_strdup(model->arena, name ? name : "");
-    if (!graph->name)
-        return NULL;
-    holdings->graphs[holdings->n_graphs++] = graph;
-    return graph;
+    return graph->name &&
+                   ot__arena_push(model->arena, &holdings->graphs, &holdings->graphs_capacity,
+                                  &holdings->n_graphs, &graph, sizeof graph)
+               ? graph
+               : NULL;
 }
 
 // ---- opset imports ----
@@ -260,11 +248,9 @@ ot_status ot__model_set_opset(ot_model *model, const char *domain, int64_t versi
         }
     }
     opset.domain = ot__arena_strdup(model->arena, domain ? domain : "");
-    OT_TRY(ot__made(opset.domain &&
-                    ot__arena_grow(model->arena, &model->opsets, &model->opsets_capacity,
-                                   model->n_opsets, sizeof *model->opsets)));
-    model->opsets[model->n_opsets++] = opset;
-    return OT_OK;
+    return ot__made(opset.domain &&
+                    ot__arena_push(model->arena, &model->opsets, &model->opsets_capacity,
+                                   &model->n_opsets, &opset, sizeof opset));
 }
 
 // ---- questions ----

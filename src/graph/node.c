@@ -120,18 +120,10 @@ void ot__value_set(ot_value *value, ot_dtype dtype, const ot_shape *shape)
         value->shape = *shape;
 }
 
-static bool add_to_list(ot_graph *graph, ot_value ***list, int *capacity, int *count,
-                        ot_value *value)
-{
-    if (!value || !ot__arena_grow(graph->model->arena, list, capacity, *count, sizeof(ot_value *)))
-        return false;
-    (*list)[(*count)++] = value;
-    return true;
-}
-
 bool ot__graph_add_input(ot_graph *graph, ot_value *value)
 {
-    if (!add_to_list(graph, &graph->inputs, &graph->inputs_capacity, &graph->n_inputs, value))
+    if (!value || !ot__arena_push(graph->model->arena, &graph->inputs, &graph->inputs_capacity,
+                                  &graph->n_inputs, &value, sizeof value))
         return false;
     value->is_input = true;
     return true;
@@ -139,7 +131,8 @@ bool ot__graph_add_input(ot_graph *graph, ot_value *value)
 
 bool ot__graph_add_output(ot_graph *graph, ot_value *value)
 {
-    if (!add_to_list(graph, &graph->outputs, &graph->outputs_capacity, &graph->n_outputs, value))
+    if (!value || !ot__arena_push(graph->model->arena, &graph->outputs, &graph->outputs_capacity,
+                                  &graph->n_outputs, &value, sizeof value))
         return false;
     value->is_output = true;
     return true;
@@ -147,8 +140,9 @@ bool ot__graph_add_output(ot_graph *graph, ot_value *value)
 
 bool ot__graph_add_initializer(ot_graph *graph, ot_value *value, ot_tensor *constant)
 {
-    if (!constant || !add_to_list(graph, &graph->initializers, &graph->initializers_capacity,
-                                  &graph->n_initializers, value))
+    if (!constant || !value ||
+        !ot__arena_push(graph->model->arena, &graph->initializers, &graph->initializers_capacity,
+                        &graph->n_initializers, &value, sizeof value))
         return false;
     value->is_initializer = true;
     value->constant = constant;
@@ -184,10 +178,9 @@ ot_node *ot__graph_add_node(ot_graph *graph, const char *domain, const char *op_
     node->n_outputs = n_outputs;
     node->graph = graph;
     if (!node->domain || !node->op_type || !node->name || !node->inputs || !node->outputs ||
-        !ot__arena_grow(arena, &graph->nodes, &graph->nodes_capacity, graph->n_nodes,
-                        sizeof(ot_node *)))
+        !ot__arena_push(arena, &graph->nodes, &graph->nodes_capacity, &graph->n_nodes, &node,
+                        sizeof node))
         return NULL;
-    graph->nodes[graph->n_nodes++] = node;
     for (int i = 0; i < n_outputs; i++) {
         if (!outputs[i])
             continue;
@@ -332,8 +325,7 @@ static bool is_listed_before(const ot_graph *graph, int n, bool (*is_listed)(con
 {
     for (int k = 0; k < n; k++)
         if (is_listed(graph->nodes[k]) &&
-            strcmp(graph->nodes[k]->op_type, graph->nodes[n]->op_type) == 0 &&
-            strcmp(graph->nodes[k]->domain, graph->nodes[n]->domain) == 0)
+            ot__node_is(graph->nodes[k], graph->nodes[n]->domain, graph->nodes[n]->op_type))
             return true;
     return false;
 }

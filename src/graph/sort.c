@@ -12,7 +12,7 @@ typedef struct sorting {
     int *n_missing; // per node: reads of outputs of nodes not taken yet
     int *ready;     // binary heap of node indices, smallest first
     int n_ready;
-    int *order;
+    ot_node **order;
     int n_order;
 } sorting;
 
@@ -52,9 +52,9 @@ static int reader(const sorting *s, int u)
 
 static void take_sorted(sorting *s, int i_node)
 {
-    const ot_node *node = s->graph->nodes[i_node];
+    ot_node *node = s->graph->nodes[i_node];
 
-    s->order[s->n_order++] = i_node;
+    s->order[s->n_order++] = node;
     for (int i = 0; i < node->n_outputs; i++) {
         const ot_value *value = node->outputs[i];
 
@@ -74,7 +74,7 @@ static ot_status sort(sorting *s, ot_graph *graph)
     OT_TRY(ot__uses_build(graph, &s->uses));
     s->n_missing = ot__alloc_zero(n, sizeof *s->n_missing);
     s->ready = ot__alloc_zero(n, sizeof *s->ready);
-    s->order = ot__alloc_zero(n, sizeof *s->order);
+    s->order = ot__alloc_zero(n, sizeof(ot_node *));
     OT_TRY(ot__made(s->n_missing && s->ready && s->order));
     for (int v = 0; v < s->uses.numbers.n_values; v++) {
         const ot_node *producer = s->uses.numbers.values[v]->producer;
@@ -142,21 +142,12 @@ const ot_node *ot__graph_find_cycle(ot_graph *graph)
 
 static ot_status reorder(sorting *s)
 {
-    ot_graph *graph = s->graph;
     const ot_node *on_cycle = node_on_cycle(s);
-    ot_node **nodes;
 
-    if (on_cycle) {
-
+    if (on_cycle)
         return ot__error(OT_ERR_FORMAT, "%s depends on its own output", OT_LABEL(on_cycle));
-    }
-    nodes = ot__alloc((size_t)graph->n_nodes * sizeof *nodes);
-    OT_TRY(ot__made(nodes));
-    for (int i = 0; i < graph->n_nodes; i++)
-        nodes[i] = graph->nodes[s->order[i]];
-    for (int i = 0; i < graph->n_nodes; i++)
-        graph->nodes[i] = nodes[i];
-    ot__free(nodes);
+    for (int i = 0; i < s->graph->n_nodes; i++)
+        s->graph->nodes[i] = s->order[i];
     return OT_OK;
 }
 

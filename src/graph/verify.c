@@ -78,15 +78,6 @@ static ot_status undefined_input(const scope *s, const ot_node *node, int i_inpu
 
 static ot_status verify_graph(const ot_graph *graph, scope *outer);
 
-static ot_status verify_subgraphs(const ot_node *node, scope *s)
-{
-    for (int a = 0; a < node->n_attrs; a++) {
-        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-            OT_TRY(verify_graph(ot__attr_graph(node->attrs[a], g), s));
-    }
-    return OT_OK;
-}
-
 static ot_status verify_node(const ot_node *node, scope *s)
 {
     if (node->graph != s->graph)
@@ -94,7 +85,8 @@ static ot_status verify_node(const ot_node *node, scope *s)
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] && !is_defined(s, node->inputs[i]))
             return undefined_input(s, node, i);
-    OT_TRY(verify_subgraphs(node, s));
+    for (ot__subgraphs inner = {.node = node}; ot__next_subgraph(&inner);)
+        OT_TRY(verify_graph(inner.graph, s));
     for (int i = 0; i < node->n_outputs; i++) {
         const ot_value *value = node->outputs[i];
 

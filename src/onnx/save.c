@@ -40,9 +40,8 @@ static ot_status place_graph(saving *s, const ot_graph *graph)
     for (int i = 0; i < graph->n_initializers; i++)
         OT_TRY(place_external(s, graph->initializers[i]));
     for (int n = 0; n < graph->n_nodes; n++)
-        for (int a = 0; a < graph->nodes[n]->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(graph->nodes[n]->attrs[a]); g++)
-                OT_TRY(place_graph(s, ot__attr_graph(graph->nodes[n]->attrs[a], g)));
+        for (ot__subgraphs inner = {.node = graph->nodes[n]}; ot__next_subgraph(&inner);)
+            OT_TRY(place_graph(s, inner.graph));
     return OT_OK;
 }
 

@@ -305,7 +305,8 @@ static bool is_zero_state(const ot_value *value)
 
     return n_bytes > 0 && data[0] == 0 && memcmp(data, data + 1, n_bytes - 1) == 0 &&
            is_made_up(value->name, strlen(value->name)) &&
-           !names_parameter(ot__value_metadata(value, "pkg.onnxscript.optimizer.folded_from"));
+           !names_parameter(
+               ot__metadata_get(&value->metadata, "pkg.onnxscript.optimizer.folded_from"));
 }
 
 static ot_status give_zeros(ot__opener *o, ot_node *node, int i_input, int axis)

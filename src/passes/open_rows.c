@@ -7,12 +7,11 @@
 
 enum { MAX_FOLDED = 16 << 20 }; // bytes of a value that is computed to look at its rows
 
-static int extent_of(const ot__opener *o, const ot_value *value, int axis, int64_t *extent)
+static int64_t extent_of(const ot__opener *o, const ot_value *value, int axis)
 {
     const ot_shape *was = ot__open_was(o, value);
 
-    *extent = was && axis >= 0 && axis < was->ndim ? was->dim[axis] : OT_DIM_UNKNOWN;
-    return was ? was->ndim : -1;
+    return was && axis >= 0 && axis < was->ndim ? was->dim[axis] : OT_DIM_UNKNOWN;
 }
 
 // ---- constants ----
@@ -56,15 +55,6 @@ static ot_status cut_row(ot__opener *o, const ot_tensor *t, int axis, ot_tensor 
     return OT_OK;
 }
 
-static ot_status note_row(ot__opener *o, const ot_value *from, ot_value *to)
-{
-    OT_TRY(ot__made(
-        ot__arena_grow(o->model->arena, &o->rows, &o->rows_capacity, o->n_rows, sizeof *o->rows)));
-    o->rows[o->n_rows].from = from;
-    o->rows[o->n_rows++].to = to;
-    return OT_OK;
-}
-
 static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_tensor *t, int axis,
                                  ot_value **out)
 {
@@ -84,8 +74,9 @@ static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_
     to->metadata = value->metadata;
     *out = to;
     if (value->is_initializer)
-        return ot__graph_add_initializer(o->graph, to, row) ? note_row(o, value, to)
-                                                            : OT_ERR_NO_MEMORY;
+        return ot__made(ot__graph_add_initializer(o->graph, to, row) &&
+                        ot__arena_push(o->model->arena, &o->rows, &o->rows_capacity, &o->n_rows,
+                                       &(struct ot__open_rows_of){value, to}, sizeof *o->rows));
     to->constant = row;
     ot__value_set(to, row->dtype, &row->shape);
     return OT_OK;
@@ -108,10 +99,8 @@ static ot_status again(ot__opener *o, const ot_node *node, int i_input, ot_value
 static ot_status through(ot__opener *o, const ot_node *node, int i_input, int axis, ot_value **out)
 {
     ot_value *row;
-    int64_t extent;
 
-    extent_of(o, node->inputs[i_input], axis, &extent);
-    if (extent != o->batch)
+    if (extent_of(o, node->inputs[i_input], axis) != o->batch)
         return OT_OK;
     OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, &row));
     return row ? again(o, node, i_input, row, out) : OT_OK;
@@ -119,9 +108,9 @@ static ot_status through(ot__opener *o, const ot_node *node, int i_input, int ax
 
 static ot_status constant_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
 {
-    const ot_attr *value = ot__node_attr(node, "value");
+    const ot_tensor *t = ot__match_constant(node);
 
-    return value && value->t ? row_of_constant(o, node->outputs[0], value->t, axis, out) : OT_OK;
+    return t ? row_of_constant(o, node->outputs[0], t, axis, out) : OT_OK;
 }
 
 // All inputs that have the rows give one; the others are broadcast along them already.
@@ -133,14 +122,12 @@ static ot_status broadcast_row(ot__opener *o, ot_node *node, int axis, ot_value 
 
     OT_TRY(ot__made(inputs));
     for (int i = 0; i < node->n_inputs; i++) {
-        int64_t extent;
-        const int ndim = extent_of(o, node->inputs[i], 0, &extent);
-        const int k = axis - (y->ndim - ndim);
+        const ot_shape *x = ot__open_was(o, node->inputs[i]);
+        const int k = x ? axis - (y->ndim - x->ndim) : -1;
 
-        if (!node->inputs[i] || ndim < 0)
+        if (!x)
             return OT_OK;
-        extent_of(o, node->inputs[i], k, &extent);
-        if (k < 0 || extent == 1)
+        if (k < 0 || extent_of(o, node->inputs[i], k) == 1)
             continue;
         OT_TRY(ot__open_one_row(o, node->inputs[i], k, &inputs[i]));
         if (!inputs[i])
@@ -201,10 +188,9 @@ static ot_status constant_of_shape_row(ot__opener *o, ot_node *node, int axis, o
 
 static ot_status open_tile_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
 {
+    const int64_t extent = extent_of(o, node->inputs[0], axis);
     ot_value *repeats;
-    int64_t extent;
 
-    extent_of(o, node->inputs[0], axis, &extent);
     if (extent == o->batch)
         return through(o, node, 0, axis, out);
     if (extent != 1)
@@ -377,9 +363,8 @@ static ot_status folded_row(ot__opener *o, const ot_value *value, int axis, ot_v
 
 static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
 {
-    int64_t extent;
+    const int64_t extent = extent_of(o, value, axis);
 
-    extent_of(o, value, axis, &extent);
     if (extent != o->batch || ot__open_place(o, value)->axis != -1 || value->is_input)
         return OT_OK;
     if (extent == 1) {
@@ -393,22 +378,24 @@ static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **o
     return *out || !value->producer ? OT_OK : folded_row(o, value, axis, out);
 }
 
-static char *key_of(const ot__opener *o, const char *what, const ot_value *value, int axis)
+// *out: what has been made of the value; NULL: nothing yet.
+static ot_status look_up_made(const ot__opener *o, const char *what, const ot_value *value,
+                              int axis, const char **key, ot_value **out)
 {
-    return ot__arena_printf(o->model->arena, "%s %d %s", what, axis, value->name);
+    *key = ot__arena_printf(o->model->arena, "%s %d %s", what, axis, value->name);
+    *out = *key ? ot__map_get(&o->made, *key) : NULL;
+    return ot__made(*key);
 }
 
 ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
 {
-    const char *key = key_of(o, "row", value, axis);
+    const char *key;
 
-    *out = NULL;
-    OT_TRY(ot__made(key));
-    *out = ot__map_get(&o->made, key);
+    OT_TRY(look_up_made(o, "row", value, axis, &key, out));
     if (*out)
         return OT_OK;
     OT_TRY(make_row(o, value, axis, out));
-    return !*out || ot__map_put(&o->made, key, *out) ? OT_OK : OT_ERR_NO_MEMORY;
+    return ot__made(!*out || ot__map_put(&o->made, key, *out));
 }
 
 ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
@@ -416,12 +403,10 @@ ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int
 {
     const ot_shape *was = ot__open_was(o, value);
     int64_t ones[OT_MAX_NDIM];
-    const char *key = key_of(o, "rows", value, axis);
+    const char *key;
     ot_value *pair[2];
 
-    *out = NULL;
-    OT_TRY(ot__made(key));
-    *out = ot__map_get(&o->made, key);
+    OT_TRY(look_up_made(o, "rows", value, axis, &key, out));
     if (*out)
         return OT_OK;
     OT_TRY(ot__open_one_row(o, value, axis, &pair[0]));

@@ -40,7 +40,7 @@ bool ot__is_parameter_name(const ot_graph *graph, const char *name)
     for (const char *p = name; *p; p++)
         if (!is_owner_word(*p) && *p != '.')
             return false;
-    return *name && !(ot__graph_metadata(graph, SIGNATURE) && ot__is_value_name(name));
+    return *name && !(ot__metadata_get(&graph->metadata, SIGNATURE) && ot__is_value_name(name));
 }
 
 static int by_text(const void *a, const void *b)
@@ -87,11 +87,9 @@ static ot_status owner_line(ot__owners *p, const char *line, size_t length)
     OT_TRY(ot__made(made));
     made->target = target;
     made->is_buffer = !ot__starts_with(kind, "PARAMETER");
-    OT_TRY(ot__made(
-        ot__arena_grow(arena, &p->inputs, &p->inputs_capacity, p->n_inputs, sizeof *p->inputs)));
-    p->inputs[p->n_inputs++] = made;
-    return ot__made(ot__map_put(&p->signature, name, made) &&
-                    ot__map_put(&p->targets, made->target, made));
+    return ot__made(
+        ot__arena_push(arena, &p->inputs, &p->inputs_capacity, &p->n_inputs, &made, sizeof made) &&
+        ot__map_put(&p->signature, name, made) && ot__map_put(&p->targets, made->target, made));
 }
 
 static ot_status read_signature(ot__owners *p, const char *text)
@@ -105,25 +103,19 @@ static ot_status read_signature(ot__owners *p, const char *text)
     return OT_OK;
 }
 
-static bool is_any_of(const char *target, const char *const *leaves)
-{
-    for (; *leaves; leaves++)
-        if (ot__ends_with(target, *leaves))
-            return true;
-    return false;
-}
-
 // Is this the parameter of its operator that the node reads so?
 static bool owner_fits(const ot_node *node, const char *leaf, const char *target)
 {
-    static const char *const others[] = {"bias", "running_mean", "running_var", NULL};
+    static const char *const others[] = {"bias", "running_mean", "running_var"};
 
     if (*leaf == '\0' && strcmp(ot__match_leaf(node), "bias") == 0)
         leaf = "bias";
-    for (size_t i = 0; others[i]; i++)
-        if (strcmp(leaf, others[i]) == 0)
-            return ot__ends_with(target, leaf);
-    return !is_any_of(target, others);
+    if (ot__index_of(others, (int)OT_COUNT(others), leaf) >= 0)
+        return ot__ends_with(target, leaf);
+    for (size_t i = 0; i < OT_COUNT(others); i++)
+        if (ot__ends_with(target, others[i]))
+            return false;
+    return true;
 }
 
 // The next input of the program among the arguments of a call, "(args = (%x, %p_l_weight), ...)";
@@ -173,7 +165,7 @@ static const placeholder *find_argument(const ot__owners *p, const ot_node *node
 // What the exporter made of several tensors is none of them.
 static ot_status take_folded(const ot__owners *p, const ot_value *value)
 {
-    const char *folded = ot__value_metadata(value, FOLDED_FROM);
+    const char *folded = ot__metadata_get(&value->metadata, FOLDED_FROM);
     const char *const *list;
     int n;
 
@@ -196,7 +188,7 @@ ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
     *names = ot__arena_alloc(p->graph->model->arena, ((size_t)p->n_inputs + 1) * sizeof **names);
     OT_TRY(ot__made(*names));
     for (int k = 0; k < p->graph->n_nodes; k++) {
-        const char *call = ot__node_metadata(p->graph->nodes[k], CALL);
+        const char *call = ot__metadata_get(&p->graph->nodes[k]->metadata, CALL);
         const char *at = call ? strchr(call, '(') : NULL;
 
         for (placeholder *taken; (taken = next_argument(p, &at)) != NULL;)
@@ -216,7 +208,7 @@ ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
 
 ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *out)
 {
-    const char *folded = ot__value_metadata(value, FOLDED_FROM);
+    const char *folded = ot__metadata_get(&value->metadata, FOLDED_FROM);
     const char *const *list;
     int n;
 
@@ -244,7 +236,7 @@ static bool is_unscaled(const ot_node *node, const char *call)
 static ot_status find_newer(const ot__owners *p, const ot_node *node, const char *scopes,
                             const char *leaf, ot__owner *out)
 {
-    const char *call = ot__node_metadata(node, CALL);
+    const char *call = ot__metadata_get(&node->metadata, CALL);
     const placeholder *argument;
     const char *const *path;
     int n;
@@ -421,7 +413,7 @@ ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
     qsort(p->parameters, (size_t)p->n_parameters, sizeof(char *), by_text);
     qsort(p->nodes, (size_t)p->n_nodes, sizeof(char *), by_text);
     qsort(p->found, (size_t)p->n_nodes, sizeof *p->found, by_node);
-    return read_signature(p, ot__graph_metadata(graph, SIGNATURE));
+    return read_signature(p, ot__metadata_get(&graph->metadata, SIGNATURE));
 }
 
 void ot__owners_deinit(ot__owners *p)
@@ -433,7 +425,7 @@ void ot__owners_deinit(ot__owners *p)
 static ot_status find_owner(const ot__owners *p, const ot_node *node, const char *leaf,
                             ot__owner *out)
 {
-    const char *scopes = ot__node_metadata(node, SCOPES);
+    const char *scopes = ot__metadata_get(&node->metadata, SCOPES);
 
     *out = (ot__owner){0};
     if (!scopes)

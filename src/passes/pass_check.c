@@ -45,14 +45,8 @@ static ot_status list_unknown(unknown_list *list, const ot_graph *graph)
 
         if (!is_known_op(graph->model, node))
             OT_TRY(note_unknown(list, graph->model, node));
-        for (int a = 0; a < node->n_attrs; a++) {
-            const ot_attr *attr = node->attrs[a];
-
-            if (attr->g)
-                OT_TRY(list_unknown(list, attr->g));
-            for (int g = 0; attr->graphs && g < attr->n; g++)
-                OT_TRY(list_unknown(list, attr->graphs[g]));
-        }
+        for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+            OT_TRY(list_unknown(list, s.graph));
     }
     return OT_OK;
 }
@@ -115,17 +109,11 @@ static ot_status for_each_node(ot_graph *graph,
                                ot_status (*visit)(const ot_model *model, ot_node *node))
 {
     for (int n = 0; n < graph->n_nodes; n++) {
-        const ot_node *node = graph->nodes[n];
+        ot__subgraphs s = {.node = graph->nodes[n]};
 
         // What a foreign node has inside is its own affair.
-        for (int a = 0; a < node->n_attrs && !ot__op_is_foreign(node); a++) {
-            const ot_attr *attr = node->attrs[a];
-
-            if (attr->g)
-                OT_TRY(for_each_node(attr->g, visit));
-            for (int g = 0; attr->graphs && g < attr->n; g++)
-                OT_TRY(for_each_node(attr->graphs[g], visit));
-        }
+        while (!ot__op_is_foreign(s.node) && ot__next_subgraph(&s))
+            OT_TRY(for_each_node(s.graph, visit));
         OT_TRY(visit(graph->model, graph->nodes[n]));
     }
     return OT_OK;
@@ -160,21 +148,14 @@ ot_status ot__pass_check(ot_model *model)
 
 // ---- carrying what is not known ----
 
-static bool has_subgraph(const ot_node *node)
-{
-    for (int a = 0; a < node->n_attrs; a++)
-        if (ot__attr_n_graphs(node->attrs[a]) > 0)
-            return true;
-    return false;
-}
-
 // Raising the opset of a model changes what its nodes of ai.onnx mean, which only records know.
 static ot_status check_raising(const ot_model *model, const ot_node *node)
 {
     const int64_t opset = ot__model_opset(model, "");
+    const bool has_subgraph = ot__next_subgraph(&(ot__subgraphs){.node = node});
 
     if (opset == 0 || opset >= OT_OP_BASE_OPSET ||
-        (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0 && !has_subgraph(node)))
+        (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0 && !has_subgraph))
         return OT_OK;
     return ot__error(OT_ERR_UNSUPPORTED,
                      "%s: the operator is not known, and the model's opset %" PRId64
@@ -186,13 +167,9 @@ static ot_status check_raising(const ot_model *model, const ot_node *node)
 static void carry(ot_node *node)
 {
     node->op = ot__op_foreign;
-    for (int a = 0; a < node->n_attrs; a++)
-        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++) {
-            const ot_graph *inner = ot__attr_graph(node->attrs[a], g);
-
-            for (int n = 0; n < inner->n_nodes; n++)
-                carry(inner->nodes[n]);
-        }
+    for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+        for (int n = 0; n < s.graph->n_nodes; n++)
+            carry(s.graph->nodes[n]);
 }
 
 ot_status ot__pass_check_carrying(ot_model *model)

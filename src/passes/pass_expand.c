@@ -15,21 +15,19 @@ static bool has_outputs(const ot_node *node)
 // Nodes that have been expanded are left without outputs.
 static void drop_expanded(ot_graph *graph)
 {
-    int kept = 0;
-
     for (int n = 0; n < graph->n_nodes; n++)
-        if (has_outputs(graph->nodes[n]))
-            graph->nodes[kept++] = graph->nodes[n];
-    graph->n_nodes = kept;
+        if (!has_outputs(graph->nodes[n]))
+            ot__node_detach(graph->nodes[n]);
+    ot__graph_drop_detached(graph);
 }
 
-static void drop_unused_imports(ot_model *model)
+void ot__pass_drop_imports(ot_model *model, const char *of)
 {
     int kept = 0;
 
     for (int i = 0; i < model->n_opsets; i++) {
         const char *domain = model->opsets[i].domain;
-        bool is_used = domain[0] == '\0';
+        bool is_used = domain[0] == '\0' || (of && strcmp(domain, of) != 0);
 
         for (int n = 0; !is_used && n < model->graph->n_nodes; n++)
             is_used = strcmp(model->graph->nodes[n]->domain, domain) == 0;
@@ -39,28 +37,18 @@ static void drop_unused_imports(ot_model *model)
     model->n_opsets = kept;
 }
 
-typedef void (*rewriting)(ot_grad *g);
-
-static rewriting expansion(const ot_op_def *op)
-{
-    return op->expand;
-}
-
-static rewriting expand_training_form(const ot_op_def *op)
-{
-    return op->train;
-}
-
-static rewriting eval_form(const ot_op_def *op)
-{
-    return op->eval;
-}
+typedef enum form { EXPANDED, TRAINING, EVALUATING } form;
 
 // What a rewriting emits stands behind, and has its turn too.
-static ot_status expand_rewrite(ot_graph *graph, rewriting (*of)(const ot_op_def *op))
+static ot_status rewrite_nodes(ot_graph *graph, form to)
 {
-    for (int n = 0; n < graph->n_nodes; n++)
-        OT_TRY(ot__rewrite_node(graph->nodes[n], of(graph->nodes[n]->op)));
+    for (int n = 0; n < graph->n_nodes; n++) {
+        const ot_op_def *op = graph->nodes[n]->op;
+        void (*const rewritings[])(ot_grad * g) = {
+            [EXPANDED] = op->expand, [TRAINING] = op->train, [EVALUATING] = op->eval};
+
+        OT_TRY(ot__rewrite_node(graph->nodes[n], rewritings[to]));
+    }
     drop_expanded(graph);
     return ot__graph_sort(graph);
 }
@@ -69,11 +57,11 @@ ot_status ot__pass_expand(ot_model *model)
 {
     const int64_t opset = ot__model_opset(model, "");
 
-    OT_TRY(expand_rewrite(model->graph, expansion));
+    OT_TRY(rewrite_nodes(model->graph, EXPANDED));
     if (ot__model_opset(model, "") != opset)
         OT_TRY(ot__pass_check(model));
     OT_TRY(ot__pass_prune(model));
-    drop_unused_imports(model);
+    ot__pass_drop_imports(model, NULL);
     return ot__pass_finished(model, "expand");
 }
 
@@ -87,12 +75,12 @@ bool ot__pass_has_training_form(const ot_model *model)
 
 ot_status ot__pass_train(ot_model *model)
 {
-    OT_TRY(expand_rewrite(model->graph, expand_training_form));
+    OT_TRY(rewrite_nodes(model->graph, TRAINING));
     return ot__pass_finished(model, "train");
 }
 
 ot_status ot__pass_eval(ot_model *model)
 {
-    OT_TRY(expand_rewrite(model->graph, eval_form));
+    OT_TRY(rewrite_nodes(model->graph, EVALUATING));
     return ot__pass_finished(model, "eval");
 }

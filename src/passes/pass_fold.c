@@ -9,12 +9,8 @@ static const size_t default_max_bytes = (size_t)64 << 20;
 
 static bool is_deterministic(const ot_node *node)
 {
-    if ((node->op->flags & (OT_OP_RANDOM | OT_OP_INTERNAL)) != 0 || ot__op_writes_state(node))
-        return false;
-    for (int a = 0; a < node->n_attrs; a++)
-        if (node->attrs[a]->g || node->attrs[a]->graphs)
-            return false;
-    return true;
+    return (node->op->flags & (OT_OP_RANDOM | OT_OP_INTERNAL)) == 0 && !ot__op_writes_state(node) &&
+           !ot__next_subgraph(&(ot__subgraphs){.node = node});
 }
 
 // Outputs of the graph keep their node, so that every output of a file is computed by one.

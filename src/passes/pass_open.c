@@ -244,54 +244,43 @@ static bool lost_its_readers(const ot__uses *before, const ot__uses *after, int 
            before->first[i + 1] > before->first[i];
 }
 
-// What is known of values by their number in `after`.
+// What becomes of a value.
+typedef struct fate {
+    bool is_needed;  // it was there before, and did not lose its readers
+    bool is_gone;    // an initializer that is dropped, or stands in the place of such a one
+    ot_value *row;   // one row that is made of it
+    ot_value *place; // who takes its place among the initializers
+} fate;
+
 typedef struct left_over {
     ot__uses after;
-    bool *is_needed;  // of the values there were before: it did not lose its readers
-    bool *is_gone;    // an initializer that is dropped, or stands in the place of such a one
-    ot_value **row;   // one row that is made of it
-    ot_value **place; // who takes its place among the initializers
+    fate *fates; // by number in `after`
 } left_over;
 
-static int open_number(const left_over *l, const ot_value *value)
+static fate *fate_of(const left_over *l, const ot_value *value)
 {
-    return ot__value_number(&l->after.numbers, value);
+    return &l->fates[ot__value_number(&l->after.numbers, value)];
 }
 
 static ot_status left_over_init(left_over *l, const ot__opener *o, const ot__uses *before)
 {
-    size_t n;
-
     OT_TRY(ot__uses_build(o->graph, &l->after));
-    n = (size_t)l->after.numbers.n_values;
-    l->is_needed = ot__alloc_zero(n, sizeof *l->is_needed);
-    l->is_gone = ot__alloc_zero(n, sizeof *l->is_gone);
-    l->row = ot__alloc_zero(n, sizeof(ot_value *));
-    l->place = ot__alloc_zero(n, sizeof(ot_value *));
-    OT_TRY(ot__made(l->is_needed && l->is_gone && l->row && l->place));
+    l->fates = ot__alloc_zero((size_t)l->after.numbers.n_values, sizeof *l->fates);
+    OT_TRY(ot__made(l->fates));
     for (int i = 0; i < before->numbers.n_values; i++)
         if (ot__has_number(&l->after.numbers, before->numbers.values[i]))
-            l->is_needed[open_number(l, before->numbers.values[i])] =
+            fate_of(l, before->numbers.values[i])->is_needed =
                 !lost_its_readers(before, &l->after, i);
     for (int i = o->n_rows - 1; i >= 0; i--)
         if (ot__has_number(&l->after.numbers, o->rows[i].from))
-            l->row[open_number(l, o->rows[i].from)] = o->rows[i].to;
+            fate_of(l, o->rows[i].from)->row = o->rows[i].to;
     return OT_OK;
-}
-
-static void left_over_deinit(left_over *l)
-{
-    ot__uses_deinit(&l->after);
-    ot__free(l->is_needed);
-    ot__free(l->is_gone);
-    ot__free(l->row);
-    ot__free(l->place);
 }
 
 static bool is_left_over(const left_over *l, const ot_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++)
-        if (node->outputs[i] && l->is_needed[open_number(l, node->outputs[i])])
+        if (node->outputs[i] && fate_of(l, node->outputs[i])->is_needed)
             return false;
     return true;
 }
@@ -299,15 +288,15 @@ static bool is_left_over(const left_over *l, const ot_node *node)
 // One row in place of an initializer that nobody reads any more takes its name and its place.
 static ot_status drop_initializer(left_over *l, ot_graph *graph, ot_value *value)
 {
-    const int v = open_number(l, value);
-    ot_value *row = l->row[v];
+    fate *f = fate_of(l, value);
 
-    l->is_gone[v] = true;
-    l->place[v] = row;
-    if (row)
-        l->is_gone[open_number(l, row)] = true;
+    f->is_gone = true;
+    f->place = f->row;
     ot__graph_forget_value(graph, value);
-    return !row || ot__graph_rename_value(graph, row, value->name) ? OT_OK : OT_ERR_NO_MEMORY;
+    if (!f->row)
+        return OT_OK;
+    fate_of(l, f->row)->is_gone = true;
+    return ot__made(ot__graph_rename_value(graph, f->row, value->name));
 }
 
 static void list_initializers(const left_over *l, ot_graph *graph)
@@ -315,10 +304,10 @@ static void list_initializers(const left_over *l, ot_graph *graph)
     int kept = 0;
 
     for (int i = 0; i < graph->n_initializers; i++) {
-        ot_value *value = graph->initializers[i], *row = l->place[open_number(l, value)];
+        const fate *f = fate_of(l, graph->initializers[i]);
 
-        if (row || !l->is_gone[open_number(l, value)])
-            graph->initializers[kept++] = row ? row : value;
+        if (f->place || !f->is_gone)
+            graph->initializers[kept++] = f->place ? f->place : graph->initializers[i];
     }
     graph->n_initializers = kept;
 }
@@ -341,19 +330,15 @@ static ot_status drop_left_over(ot__opener *o, const ot__uses *before, bool *any
             st = drop_initializer(&l, o->graph, value);
             *any = true;
         } else if (value->producer && is_left_over(&l, value->producer)) {
-            ot_node *node = value->producer;
-
-            ot__node_detach(node);
-            for (int k = 0; k < node->n_outputs; k++)
-                if (node->outputs[k])
-                    ot__graph_forget_value(o->graph, node->outputs[k]);
+            ot__node_remove(value->producer);
             *any = true;
         }
     }
     if (st == OT_OK)
         list_initializers(&l, o->graph);
     ot__graph_drop_detached(o->graph);
-    left_over_deinit(&l);
+    ot__uses_deinit(&l.after);
+    ot__free(l.fates);
     return st;
 }
 

@@ -55,10 +55,9 @@ static bool is_resolved(const ot_graph *graph)
 
         if (!node->op || ot__op_is_foreign(node))
             return false;
-        for (int a = 0; a < node->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-                if (!is_resolved(ot__attr_graph(node->attrs[a], g)))
-                    return false;
+        for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+            if (!is_resolved(s.graph))
+                return false;
     }
     return true;
 }

@@ -94,6 +94,8 @@ ot_status ot__pass_simplify(ot_model *model);
 // pass_expand.c: operators that ONNX does not have become those it has, where there is such a form;
 // imports that nothing needs any more go. For files, not for speed.
 ot_status ot__pass_expand(ot_model *model);
+// Imports that no node needs go: of this domain, NULL: of any but ai.onnx.
+void ot__pass_drop_imports(ot_model *model, const char *domain);
 // pass_expand.c: nodes become what gradients are built of (ot_op_def.train): QuantizeLinear and
 // DequantizeLinear FakeQuant, recurrent layers those that ONNX Runtime trains.
 ot_status ot__pass_train(ot_model *model);

@@ -24,10 +24,8 @@ ot_status ot__sharing_say(ot__separation *s, ot__sharing_kind kind, const char *
     ot__sharing item = {.kind = kind, .name = name, .n_parts = n_parts};
 
     item.parts = ot__arena_memdup(arena, parts, (size_t)n_parts * sizeof *parts);
-    OT_TRY(ot__made(item.parts && ot__arena_grow(arena, &s->out->items, &s->out->capacity,
-                                                 s->out->n, sizeof item)));
-    s->out->items[s->out->n++] = item;
-    return OT_OK;
+    return ot__made(item.parts && ot__arena_push(arena, &s->out->items, &s->out->capacity,
+                                                 &s->out->n, &item, sizeof item));
 }
 
 // ---- values ----
@@ -37,14 +35,6 @@ bool ot__is_parameter(const ot_value *value)
     const ot_tensor *t = value->is_initializer ? value->constant : NULL;
 
     return t && ot__dtype_is_float(t->dtype) && t->shape.ndim > 0 && ot_tensor_count(t) > 0;
-}
-
-bool ot__is_uniform(const ot_tensor *tensor)
-{
-    const size_t n_bytes = ot_tensor_bytes(tensor), size = ot_dtype_size(tensor->dtype);
-    const char *data = tensor->data;
-
-    return memcmp(data, data + size, n_bytes - size) == 0;
 }
 
 uint64_t ot__elements_hash(const ot_tensor *tensor)
@@ -103,10 +93,8 @@ ot__port_role ot__sharing_role(const ot__separation *s, const ot__use *use, cons
 
 ot_status ot__sharing_forget(ot__separation *s, ot_value *value)
 {
-    OT_TRY(ot__made(ot__arena_grow(s->graph->model->arena, &s->forgotten, &s->forgotten_capacity,
-                                   s->n_forgotten, sizeof *s->forgotten)));
-    s->forgotten[s->n_forgotten++] = value;
-    return OT_OK;
+    return ot__made(ot__arena_push(s->graph->model->arena, &s->forgotten, &s->forgotten_capacity,
+                                   &s->n_forgotten, &value, sizeof value));
 }
 
 // Identities whose outputs have become tensors have none.
@@ -117,16 +105,11 @@ static bool is_empty_copy(const ot_node *node)
 
 static void compact(ot_graph *graph)
 {
-    int n_nodes = 0, n_initializers = 0;
-
     for (int n = 0; n < graph->n_nodes; n++)
-        if (!is_empty_copy(graph->nodes[n]))
-            graph->nodes[n_nodes++] = graph->nodes[n];
-    graph->n_nodes = n_nodes;
-    for (int i = 0; i < graph->n_initializers; i++)
-        if (graph->initializers[i]->is_initializer)
-            graph->initializers[n_initializers++] = graph->initializers[i];
-    graph->n_initializers = n_initializers;
+        if (is_empty_copy(graph->nodes[n]))
+            ot__node_detach(graph->nodes[n]);
+    ot__graph_drop_detached(graph);
+    ot__graph_relist(graph);
 }
 
 static void drop(ot_graph *graph, ot_value *value)

@@ -30,7 +30,6 @@ ot_status ot__sharing_say(ot__separation *s, ot__sharing_kind kind, const char *
 // what PyTorch calls a parameter that is read so; "" when nothing says.
 ot__port_role ot__sharing_role(const ot__separation *s, const ot__use *use, const char **leaf);
 bool ot__is_parameter(const ot_value *value);        // an initializer that could train
-bool ot__is_uniform(const ot_tensor *tensor);        // all elements are the same
 ot_status ot__sharing_find_equal(ot__separation *s); // has_equal and has_small_equal
 // Sums over the bytes of elements, whatever their order.
 uint64_t ot__elements_hash(const ot_tensor *tensor);

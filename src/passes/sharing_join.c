@@ -153,7 +153,7 @@ static bool may_join(const ot__separation *s, const ot_value *copy)
 static ot_status join_one(ot__separation *s, const matrix *sorted, int n, int i, bool *changed)
 {
     ot_value *copy = sorted[i].value, *parameter = NULL;
-    const char *folded = ot__value_metadata(copy, FOLDED_FROM);
+    const char *folded = ot__metadata_get(&copy->metadata, FOLDED_FROM);
 
     // Once joined it is none any more.
     if (!is_matrix(copy) || ot__is_parameter_name(s->graph, copy->name))
@@ -163,7 +163,7 @@ static ot_status join_one(ot__separation *s, const matrix *sorted, int n, int i,
         if (parameter &&
             (!is_matrix(parameter) || !is_transpose(copy->constant, parameter->constant)))
             parameter = NULL;
-    } else if (!ot__is_uniform(copy->constant)) {
+    } else if (!ot__tensor_is_uniform(copy->constant)) {
         parameter = find_equal(s, sorted, n, i);
     }
     if (!parameter || parameter == copy || !may_join(s, copy))
@@ -179,7 +179,7 @@ static bool needs_elements(const ot_graph *graph)
         const ot_value *value = graph->initializers[i];
 
         if (is_matrix(value) && !ot__is_parameter_name(graph, value->name) &&
-            !ot__value_metadata(value, FOLDED_FROM))
+            !ot__metadata_get(&value->metadata, FOLDED_FROM))
             return true;
     }
     return false;

@@ -387,7 +387,8 @@ static ot_status say_left(const tensor *t, const group *g)
 // "val_2", folded from "l.weight" alone, is what that weight became.
 static ot_status name_folded(tensor *t)
 {
-    const char *folded = ot__value_metadata(t->value, "pkg.onnxscript.optimizer.folded_from");
+    const char *folded =
+        ot__metadata_get(&t->value->metadata, "pkg.onnxscript.optimizer.folded_from");
     const char *const *list;
     int n;
 
@@ -420,7 +421,8 @@ static ot_status separate_by(tensor *t, ot__map *by_name)
         OT_TRY(make_separate(t));
         give(t, by_name);
     } else if (t->n_groups == 1) {
-        if (t->groups[0].is_buffer && t->is_generated && !ot__value_metadata(t->value, KIND))
+        if (t->groups[0].is_buffer && t->is_generated &&
+            !ot__metadata_get(&t->value->metadata, KIND))
             OT_TRY(set_buffer(t->s->graph->model, t->value));
         OT_TRY(name_folded(t));
     }
@@ -434,7 +436,7 @@ static ot_status separate_value(ot__separation *s, ot_value *value)
     tensor t = {.s = s,
                 .value = value,
                 .is_generated = !ot__is_parameter_name(s->graph, value->name),
-                .is_uniform = ot__is_uniform(value->constant)};
+                .is_uniform = ot__tensor_is_uniform(value->constant)};
     ot__map by_name = {0};
     bool is_nobodys;
     ot_status st;

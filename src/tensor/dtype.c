@@ -69,19 +69,8 @@ bool ot__dtype_is_float(ot_dtype dtype)
 
 bool ot__dtype_is_int(ot_dtype dtype)
 {
-    switch (dtype) {
-    case OT_U8:
-    case OT_I8:
-    case OT_U16:
-    case OT_I16:
-    case OT_I32:
-    case OT_I64:
-    case OT_U32:
-    case OT_U64:
-        return true;
-    default:
-        return false;
-    }
+    return dtype == OT_U8 || dtype == OT_I8 || dtype == OT_U16 || dtype == OT_I16 ||
+           dtype == OT_I32 || dtype == OT_I64 || dtype == OT_U32 || dtype == OT_U64;
 }
 
 bool ot__dtype_from_name(const char *name, ot_dtype *dtype)
@@ -117,12 +106,9 @@ bool ot__dtype_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes)
     int64_t bits;
 
     *n_bytes = 0;
-    if (!is_dtype(dtype) || rows[dtype].bits == 0 || count < 0)
+    if (!is_dtype(dtype) || rows[dtype].bits == 0 || count < 0 ||
+        ot__mul_overflows(count, rows[dtype].bits, &bits)) // more than any machine holds
         return false;
-    if (ot__mul_overflows(count, rows[dtype].bits, &bits)) {
-        // more than 2^60 elements of 8 bytes: no machine holds them
-        return false;
-    }
     *n_bytes = (size_t)(bits / 8 + (bits % 8 != 0));
     return true;
 }

@@ -202,22 +202,12 @@ static void convert_plain(uint8_t *to, const uint8_t *from, bool to_plain, const
     }
 }
 
-static int64_t layout_count(const ot_shape *shape)
-{
-    int64_t count = 1;
-
-    for (int k = 0; k < shape->ndim; k++)
-        count *= shape->dim[k];
-    return count;
-}
-
 void ot__layout_convert(void *to, const ot_layout *to_layout, const void *from,
                         const ot_layout *from_layout, const ot_shape *shape, size_t element_size)
 {
-    const int64_t count = layout_count(shape);
-    int64_t index[OT_MAX_NDIM] = {0};
+    int64_t index[OT_MAX_NDIM] = {0}, count;
 
-    if (count == 0)
+    if (!ot__shape_count(shape, &count) || count == 0)
         return;
     if (ot__layout_equal(to_layout, from_layout)) {
         memcpy(to, from, (size_t)count * element_size);
@@ -247,9 +237,10 @@ static int64_t rows_of_part(const ot_layout *layout, const ot_shape *shape)
 size_t ot__layout_part_bytes(const ot_layout *layout, const ot_shape *shape, size_t element_size)
 {
     ot_shape part = *shape;
+    int64_t count;
 
     part.dim[0] = rows_of_part(layout, shape);
-    return (size_t)layout_count(&part) * element_size;
+    return ot__shape_count(&part, &count) ? (size_t)count * element_size : 0;
 }
 
 void ot__layout_convert_in_place(void *data, const ot_layout *to_layout,
@@ -262,9 +253,9 @@ void ot__layout_convert_in_place(void *data, const ot_layout *to_layout,
     size_t n_bytes;
 
     assert(to_layout == NULL || from_layout == NULL);
-    if (layout == NULL || layout_count(shape) == 0)
+    n_bytes = layout == NULL ? 0 : ot__layout_part_bytes(layout, shape, element_size);
+    if (n_bytes == 0)
         return;
-    n_bytes = ot__layout_part_bytes(layout, shape, element_size);
     part.dim[0] = rows_of_part(layout, shape);
     for (int64_t i = 0; i < shape->dim[0]; i += part.dim[0], at += n_bytes) {
         memcpy(buffer, at, n_bytes);

@@ -234,6 +234,16 @@ bool ot__tensor_is_aligned(const ot_tensor *tensor)
     return (uintptr_t)tensor->data % OT_MIN(OT_MAX(size, (size_t)1), largest) == 0;
 }
 
+bool ot__tensor_is_uniform(const ot_tensor *t)
+{
+    const int64_t n = t ? ot_tensor_count(t) : 0;
+    const size_t n_bytes = n > 0 ? ot_tensor_bytes(t) : 0;
+    const size_t element = n > 0 ? n_bytes / (size_t)n : 0;
+    const char *data = t ? t->data : NULL;
+
+    return n == 0 || memcmp(data, data + element, n_bytes - element) == 0;
+}
+
 static void get_element(const ot_tensor *tensor, int64_t index, void *to, ot_dtype dtype)
 {
     const size_t size = ot_dtype_size(tensor->dtype);

@@ -112,6 +112,7 @@ struct ot_tensor {
 ot_status ot__tensor_copy_strings(const ot_shape *shape, const ot__bytes *strings, ot_tensor **out);
 // Constants of model files may lie at any byte; kernels want their type's alignment.
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
+bool ot__tensor_is_uniform(const ot_tensor *tensor); // all elements are the same; NULL: yes
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index); // any numeric type
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index);
 // finite.c: of 16, 32 and 64 bit floats; elements of other types are taken to be finite.

@@ -16,15 +16,15 @@ static const char *const words[] = {
 
 ot_status ot__findings_create(ot_findings **out)
 {
-    *out = ot__alloc_zero(1, sizeof **out);
-    OT_TRY(ot__made(*out));
-    OT_ENTER(*out);
-    (*out)->arena = ot__arena_create();
-    if ((*out)->arena)
-        return OT_OK;
-    ot_findings_destroy(*out);
+    ot_findings *findings = ot__alloc_zero(1, sizeof *findings);
+    ot_status st;
+
     *out = NULL;
-    return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(findings));
+    OT_ENTER(findings);
+    findings->arena = ot__arena_create();
+    st = ot__made(findings->arena);
+    return OT_HAND_OUT(st, out, findings, ot_findings_destroy);
 }
 
 ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int changes,
@@ -34,11 +34,9 @@ ot_status ot__findings_add(ot_findings *findings, ot_finding_kind kind, int chan
 
     item.name = name ? ot__arena_strdup(findings->arena, name) : NULL;
     item.text = text ? ot__arena_strdup(findings->arena, text) : NULL;
-    OT_TRY(ot__made(item.name && item.text &&
-                    ot__arena_grow(findings->arena, &findings->items, &findings->capacity,
-                                   findings->n, sizeof *findings->items)));
-    findings->items[findings->n++] = item;
-    return OT_OK;
+    return ot__made(item.name && item.text &&
+                    ot__arena_push(findings->arena, &findings->items, &findings->capacity,
+                                   &findings->n, &item, sizeof item));
 }
 
 int ot_findings_count(const ot_findings *findings)

@@ -17,16 +17,6 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
     return strcmp(model->producer_name, "pytorch") == 0 && ot__is_value_name(name);
 }
 
-bool ot__tensor_is_uniform(const ot_tensor *t)
-{
-    const int64_t n = t ? ot_tensor_count(t) : 0;
-    const size_t n_bytes = n > 0 ? ot_tensor_bytes(t) : 0;
-    const size_t element = n > 0 ? n_bytes / (size_t)n : 0;
-    const char *data = t ? t->data : NULL;
-
-    return n == 0 || memcmp(data, data + element, n_bytes - element) == 0;
-}
-
 // ---- twins ----
 
 enum { SAMPLE = 256 }; // bytes at either end

@@ -31,14 +31,6 @@ const char *ot__reduction_name(ot_reduction reduction)
     return (size_t)reduction < OT_COUNT(reduction_names) ? reduction_names[reduction] : "?";
 }
 
-static int word_index(const char *const *names, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return (int)i;
-    return -1;
-}
-
 static ot_status find_probabilities(ot_artifacts *artifacts)
 {
     int n = 0;
@@ -60,14 +52,6 @@ static ot_status find_probabilities(ot_artifacts *artifacts)
 
 // ---- what the options say ----
 
-static bool is_input_of(const ot_graph *graph, const char *name)
-{
-    for (int i = 0; i < graph->n_inputs; i++)
-        if (strcmp(graph->inputs[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 static ot_status copy_name(ot__arena *arena, const char *name, const char **out)
 {
     *out = ot__arena_strdup(arena, name);
@@ -85,7 +69,7 @@ static ot_status take_targets(ot__arena *arena, const ot_graph *graph, const ot_
     for (int i = 0; i < graph->n_inputs; i++) {
         const ot_value *input = graph->inputs[i];
 
-        if (!input->is_initializer && !is_input_of(original, input->name))
+        if (!input->is_initializer && !ot__has_input(original, input->name))
             OT_TRY(copy_name(arena, input->name, &term->targets[term->n_targets++]));
     }
     return OT_OK;
@@ -220,7 +204,7 @@ static ot_status read_weights(ot__arena *arena, ot__loss_term *term, char *text)
 
 static ot_status read_detail(ot__arena *arena, ot__loss_term *term, const char *word, char *value)
 {
-    const int reduction = word_index(reduction_names, OT_COUNT(reduction_names), value);
+    const int reduction = ot__index_of(reduction_names, OT_COUNT(reduction_names), value);
 
     if (strcmp(word, "over") == 0 && strcmp(value, "-1") == 0) {
         term->class_axis = -1;
@@ -246,7 +230,7 @@ static ot_status read_detail(ot__arena *arena, ot__loss_term *term, const char *
 static ot_status read_loss(ot__arena *arena, ot__loss_term *term, char *text)
 {
     char *rest = ot__cut(text, ' ');
-    const int loss = word_index(loss_names, OT_COUNT(loss_names), text);
+    const int loss = ot__index_of(loss_names, OT_COUNT(loss_names), text);
 
     if (loss < 0)
         return ot__error(OT_ERR_FORMAT, "'%.40s' is not a loss", text);

@@ -20,11 +20,8 @@ static bool is_origin_word(const char *text, const char *word)
 
 static ot__origin origin_of(const char *kind)
 {
-    static const char *const others[] = {"BUFFER", "CONSTANT_TENSOR"};
-
-    for (size_t i = 0; i < OT_COUNT(others); i++)
-        if (is_origin_word(kind, others[i]))
-            return OT_ORIGIN_BUFFER;
+    if (is_origin_word(kind, "BUFFER") || is_origin_word(kind, "CONSTANT_TENSOR"))
+        return OT_ORIGIN_BUFFER;
     return is_origin_word(kind, "PARAMETER") ? OT_ORIGIN_PARAMETER : OT_ORIGIN_UNKNOWN;
 }
 
@@ -44,7 +41,7 @@ static ot_status read_line(ot__origins *o, char *line)
 
 ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)
 {
-    const char *text = ot__graph_metadata(graph, KEY_SIGNATURE);
+    const char *text = ot__metadata_get(&graph->metadata, KEY_SIGNATURE);
     char *line;
     ot_status st = OT_OK;
 
@@ -98,8 +95,8 @@ static ot_status find_folded(const ot__origins *o, const char *text, ot__origin 
 ot_status ot__origins_find(const ot__origins *o, const ot_value *value, ot__origin *origin,
                            const char **name)
 {
-    const char *kind = ot__value_metadata(value, KEY_KIND),
-               *folded = ot__value_metadata(value, KEY_FOLDED);
+    const char *kind = ot__metadata_get(&value->metadata, KEY_KIND),
+               *folded = ot__metadata_get(&value->metadata, KEY_FOLDED);
 
     *name = value->name;
     *origin = kind ? origin_of(kind) : look_up_origin(o, value->name);
@@ -143,7 +140,7 @@ static bool is_of_module(const char *name, const char *module)
 ot_status ot__origins_place(ot__origins *o, const ot_node *reader, const char *name,
                             ot__nearness *out)
 {
-    const char *scopes = ot__node_metadata(reader, KEY_SCOPES);
+    const char *scopes = ot__metadata_get(&reader->metadata, KEY_SCOPES);
     const scope_path *path;
 
     *out = OT_PLACE_OWN;

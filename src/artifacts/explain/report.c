@@ -21,10 +21,8 @@ static ot_status report_line(ot_report *report, text_lines *to, const char *text
 {
     char *copy = text ? ot__arena_strdup(report->arena, text) : NULL;
 
-    OT_TRY(ot__made(copy && ot__arena_grow(report->arena, &to->items, &to->capacity, to->n,
-                                           sizeof(const char *))));
-    to->items[to->n++] = copy;
-    return OT_OK;
+    return ot__made(copy && ot__arena_push(report->arena, &to->items, &to->capacity, &to->n, &copy,
+                                           sizeof copy));
 }
 
 static ot_status add_problem(ot_report *report, const char *text)

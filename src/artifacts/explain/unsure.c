@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trains although nothing says that it is a parameter: neither the file nor the port of an
 // operator that is made for one.
-#include <inttypes.h>
 #include <math.h>
 
 #include "artifacts/forward.h"
@@ -103,29 +102,18 @@ typedef struct groups {
 static group *find_group(groups *all, ot__arena *arena, const ot__candidate *item)
 {
     const ot_value *value = item->value;
-    ot__buf kind = {0};
-    group *g = NULL;
-    const char *key;
+    const char *kind =
+        ot__arena_printf(arena, "%d%s %s %s", (int)value->dtype, OT_SHAPE_TEXT(&value->shape),
+                         item->reader->domain, item->reader->op_type);
+    group *g = kind ? ot__map_get(&all->by_kind, kind) : NULL;
 
-    ot__buf_printf(&kind, "%d", (int)value->dtype);
-    for (int k = 0; k < value->shape.ndim; k++)
-        ot__buf_printf(&kind, ",%" PRId64, value->shape.dim[k]);
-    ot__buf_printf(&kind, " %s %s", item->reader->domain, item->reader->op_type);
-    if (ot__buf_status(&kind) == OT_OK)
-        g = ot__map_get(&all->by_kind, kind.data);
-    if (!g && ot__buf_status(&kind) == OT_OK) {
-        key = ot__arena_strdup(arena, kind.data);
-        g = ot__arena_alloc(arena, sizeof *g);
-        if (g && key &&
-            ot__arena_grow(arena, &all->all, &all->capacity, all->n, sizeof *all->all) &&
-            ot__map_put(&all->by_kind, key, g)) {
-            *g = (group){.min = INFINITY, .max = -INFINITY};
-            all->all[all->n++] = g;
-        } else {
-            g = NULL;
-        }
-    }
-    ot__buf_deinit(&kind);
+    if (g || !kind)
+        return g;
+    g = ot__arena_alloc(arena, sizeof *g);
+    if (!g || !ot__map_put(&all->by_kind, kind, g) ||
+        !ot__arena_push(arena, &all->all, &all->capacity, &all->n, &g, sizeof g))
+        return NULL;
+    *g = (group){.min = INFINITY, .max = -INFINITY};
     return g;
 }
 
@@ -163,8 +151,7 @@ ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_optio
 
     if (options->train_buffers)
         return OT_OK;
-    st = ot__patterns_init(&trainable, options->trainable,
-                           options->trainable ? options->n_trainable : 0);
+    st = ot__patterns_init(&trainable, options->trainable, options->n_trainable);
     OT_THEN(st, say_all(forward, &trainable, &all));
     ot__patterns_deinit(&trainable);
     ot__map_deinit(&all.by_kind);

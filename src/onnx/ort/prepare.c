@@ -39,10 +39,9 @@ static bool calls_defined(const ot_graph *graph, const ot_model *library)
             if (strcmp(node->op_type, library->functions[f]->name) == 0 &&
                 strcmp(node->domain, library->functions[f]->domain) == 0)
                 return true;
-        for (int a = 0; a < node->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-                if (calls_defined(ot__attr_graph(node->attrs[a], g), library))
-                    return true;
+        for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+            if (calls_defined(s.graph, library))
+                return true;
     }
     return false;
 }
@@ -85,10 +84,9 @@ static bool has_untyped(const ot_graph *graph)
         for (int i = 0; i < node->n_outputs; i++)
             if (is_untyped(node->outputs[i]))
                 return true;
-        for (int a = 0; a < node->n_attrs; a++)
-            for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-                if (has_untyped(ot__attr_graph(node->attrs[a], g)))
-                    return true;
+        for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+            if (has_untyped(s.graph))
+                return true;
     }
     return false;
 }
@@ -146,9 +144,8 @@ static ot_status prepare_graph(ot_graph *graph);
 
 static ot_status prepare_subgraphs(const ot_node *node)
 {
-    for (int a = 0; a < node->n_attrs; a++)
-        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-            OT_TRY(prepare_graph(ot__attr_graph(node->attrs[a], g)));
+    for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+        OT_TRY(prepare_graph(s.graph));
     return OT_OK;
 }
 

@@ -66,9 +66,8 @@ static ot_status collect_graph(ot__ort_writer *w, const ot_graph *graph, value_s
 
 static ot_status collect_node(ot__ort_writer *w, const ot_node *node, value_set *outer)
 {
-    for (int a = 0; a < node->n_attrs; a++)
-        for (int g = 0; g < ot__attr_n_graphs(node->attrs[a]); g++)
-            OT_TRY(collect_graph(w, ot__attr_graph(node->attrs[a], g), outer));
+    for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+        OT_TRY(collect_graph(w, s.graph, outer));
     return OT_OK;
 }
 

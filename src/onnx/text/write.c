@@ -130,10 +130,8 @@ static void print_attrs(ot__printer *printer, const ot_node *node)
 
 static void print_node(ot__printer *printer, const ot_node *node)
 {
-    bool has_subgraph = false;
+    const bool has_subgraph = ot__next_subgraph(&(ot__subgraphs){.node = node});
 
-    for (int i = 0; i < node->n_attrs; i++)
-        has_subgraph = has_subgraph || ot__attr_n_graphs(node->attrs[i]) > 0;
     ot__buf_printf(printer->out, "%*s", printer->indent, "");
     if (*node->name) {
         ot__buf_text(printer->out, "[");

@@ -151,7 +151,7 @@ static void nodes_with_subgraphs_are_carried_where_no_gradient_passes_them(void 
     assert_ok(generate(text, NULL, 0, &artifacts));
     node = node_of(ot_artifacts_training_model(artifacts), "If");
     assert_non_null(node);
-    assert_int_equal(ot__attr_graph(ot__node_attr(node, "else_branch"), 0)->n_nodes, 3);
+    assert_int_equal(ot__node_attr(node, "else_branch")->g->n_nodes, 3);
     assert_non_null(node_of(ot_artifacts_eval_model(artifacts), "If"));
     ot_artifacts_destroy(artifacts);
 }

@@ -87,6 +87,25 @@ static void an_array_grows_and_keeps_its_items(void **state)
     ot__arena_destroy(arena);
 }
 
+static void an_item_is_put_behind_the_others_or_nothing_changes(void **state)
+{
+    ot__arena *arena = ot__arena_create();
+    int64_t *items = NULL;
+    int capacity = 0, count = 0;
+
+    (void)state;
+    for (int64_t i = 0; i < 9; i++)
+        assert_true(ot__arena_push(arena, &items, &capacity, &count, &i, sizeof i));
+    assert_int_equal(count, 9);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(items[i], i);
+    ot__arena_limit(arena, 0);
+    count = capacity;
+    assert_false(ot__arena_push(arena, &items, &capacity, &count, items, sizeof *items));
+    assert_int_equal(count, capacity);
+    ot__arena_destroy(arena);
+}
+
 static void an_array_of_too_many_items_is_refused(void **state)
 {
     ot__arena *arena = ot__arena_create();
@@ -168,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_large_block_between_small_ones_keeps_them),
         cmocka_unit_test(text_and_bytes_are_copied),
         cmocka_unit_test(an_array_grows_and_keeps_its_items),
+        cmocka_unit_test(an_item_is_put_behind_the_others_or_nothing_changes),
         cmocka_unit_test(an_array_of_too_many_items_is_refused),
         cmocka_unit_test(the_limit_holds_for_small_and_large_blocks),
         cmocka_unit_test(every_allocation_may_fail),

@@ -46,16 +46,16 @@ static void assert_tells(const ot_model *m)
     const ot_node *neg = maker(m, "y2");
     const ot_value *w = ot__graph_find(m->graph, "w");
 
-    assert_string_equal(ot__node_metadata(neg, "scope"), "enc.0");
-    assert_string_equal(ot__node_metadata(neg, "trace"), "line 3");
-    assert_null(ot__node_metadata(neg, "kind"));
-    assert_string_equal(ot__value_metadata(neg->outputs[0], "of"), "made");
-    assert_string_equal(ot__value_metadata(w, "kind"), "PARAMETER");
-    assert_string_equal(ot__value_metadata(w, "of"), "tensor");
-    assert_null(ot__value_metadata(w, "scope"));
-    assert_null(ot__value_metadata(ot__graph_find(m->graph, "x"), "of"));
-    assert_string_equal(ot__graph_metadata(m->graph, "signature"), "w: PARAMETER");
-    assert_null(ot__graph_metadata(m->graph, "of"));
+    assert_string_equal(ot__metadata_get(&neg->metadata, "scope"), "enc.0");
+    assert_string_equal(ot__metadata_get(&neg->metadata, "trace"), "line 3");
+    assert_null(ot__metadata_get(&neg->metadata, "kind"));
+    assert_string_equal(ot__metadata_get(&neg->outputs[0]->metadata, "of"), "made");
+    assert_string_equal(ot__metadata_get(&w->metadata, "kind"), "PARAMETER");
+    assert_string_equal(ot__metadata_get(&w->metadata, "of"), "tensor");
+    assert_null(ot__metadata_get(&w->metadata, "scope"));
+    assert_null(ot__metadata_get(&ot__graph_find(m->graph, "x")->metadata, "of"));
+    assert_string_equal(ot__metadata_get(&m->graph->metadata, "signature"), "w: PARAMETER");
+    assert_null(ot__metadata_get(&m->graph->metadata, "of"));
 }
 
 static void nodes_values_initializers_and_graphs_tell(void **state)
@@ -114,7 +114,7 @@ static void nodes_of_functions_tell_where_they_are_called(void **state)
     put_message(&m, 25, &f);
     read = read_message(&m);
     assert_int_equal(ot__model_inline_functions(read), OT_OK);
-    assert_string_equal(ot__node_metadata(maker(read, "y2"), "scope"), "inner");
+    assert_string_equal(ot__metadata_get(&maker(read, "y2")->metadata, "scope"), "inner");
     ot_model_destroy(read);
 }
 
@@ -131,8 +131,8 @@ static void incomplete_entries_are_passed_through(void **state)
     put_entry(&neg, NODE_PROPS, "scope", "enc");
     m = model_with_node(&neg);
     read = read_message(&m);
-    assert_string_equal(ot__node_metadata(maker(read, "y2"), "scope"), "enc");
-    assert_null(ot__node_metadata(maker(read, "y2"), "lonely"));
+    assert_string_equal(ot__metadata_get(&maker(read, "y2")->metadata, "scope"), "enc");
+    assert_null(ot__metadata_get(&maker(read, "y2")->metadata, "lonely"));
     assert_int_equal(ot__onnx_write(read, &out), OT_OK);
     assert_int_equal(out.length, m.n);
     ot_model_destroy(read);
@@ -155,7 +155,8 @@ static void a_value_described_again_and_again_is_read(void **state)
     }
     m = model(&g);
     read = read_message(&m);
-    assert_string_equal(ot__value_metadata(ot__graph_find(read->graph, "w"), "k"), "first");
+    assert_string_equal(ot__metadata_get(&ot__graph_find(read->graph, "w")->metadata, "k"),
+                        "first");
     ot_model_destroy(read);
 }
 

@@ -256,8 +256,8 @@ static void the_call_before_the_export_tells_the_parameter_itself(void **state)
     run(model);
     assert_input(model, "a", 1, "g2");
     assert_input(model, "y", 1, "ones");
-    assert_string_equal(ot__value_metadata(maker(model, "y")->inputs[1],
-                                           "pkg.torch.export.graph_signature.InputSpec.kind"),
+    assert_string_equal(ot__metadata_get(&maker(model, "y")->inputs[1]->metadata,
+                                         "pkg.torch.export.graph_signature.InputSpec.kind"),
                         "BUFFER");
     assert_null(ot__graph_find(model->graph, "enc.n1.weight"));
     ot_model_destroy(model);

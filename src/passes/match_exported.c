@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What exporters write as nodes: copies where two names are the same tensor, tensors that are no
+// initializers, and parameters that no layer reads, which are added or multiplied.
+#include <string.h>
+
+#include "passes/passes.h"
+
+bool ot__match_copy(const ot_node *node)
+{
+    return ot__node_is(node, "", "Identity");
+}
+
+ot_tensor *ot__match_constant(const ot_node *node)
+{
+    const ot_attr *value = ot__node_is(node, "", "Constant") ? ot__node_attr(node, "value") : NULL;
+
+    return value ? value->t : NULL;
+}
+
+const char *ot__match_leaf(const ot_node *node)
+{
+    return strcmp(node->op_type, "Add") == 0   ? "bias"
+           : strcmp(node->op_type, "Mul") == 0 ? "weight"
+                                               : "";
+}
