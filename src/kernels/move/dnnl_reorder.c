@@ -23,8 +23,7 @@ ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from, 
     dnnl_status_t st;
 
     *out = ot__alloc_zero(1, sizeof **out);
-    if (*out == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     ot__forks_hold();
     st = ot__dnnl_md(&x, shape, from);
     if (st == dnnl_success)

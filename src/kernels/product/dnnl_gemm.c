@@ -181,8 +181,7 @@ ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out
 
     memset(&parts, 0, sizeof(parts));
     *out = ot__alloc_zero(1, sizeof **out);
-    if (*out == NULL)
-        return OT_ERR_NO_MEMORY;
+    OT_TRY(ot__made(*out));
     ot__forks_hold();
     st = describe_gemm(p, &parts);
     if (st == dnnl_success)

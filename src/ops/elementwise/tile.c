@@ -57,46 +57,6 @@ ot_status ot__tile_prepare(ot_prep *p)
     return ot__tile_prepare_as(p, p->node->op->tile);
 }
 
-static void tile_piece_f32(void *y, const void *const *x, int64_t n, const void *context)
-{
-    const tile_state *s = context;
-    const float *xs[OT__MAX_OPERANDS];
-
-    for (int i = 0; i < OT__MAX_OPERANDS; i++)
-        xs[i] = x[i];
-    s->tile->f32(y, xs, n, s->attrs);
-}
-
-static void tile_piece_f64(void *y, const void *const *x, int64_t n, const void *context)
-{
-    const tile_state *s = context;
-    const double *xs[OT__MAX_OPERANDS];
-
-    for (int i = 0; i < OT__MAX_OPERANDS; i++)
-        xs[i] = x[i];
-    s->tile->f64(y, xs, n, s->attrs);
-}
-
-static void tile_piece_i32(void *y, const void *const *x, int64_t n, const void *context)
-{
-    const tile_state *s = context;
-    const int32_t *xs[OT__MAX_OPERANDS];
-
-    for (int i = 0; i < OT__MAX_OPERANDS; i++)
-        xs[i] = x[i];
-    s->tile->i32(y, xs, n, s->attrs);
-}
-
-static void tile_piece_i64(void *y, const void *const *x, int64_t n, const void *context)
-{
-    const tile_state *s = context;
-    const int64_t *xs[OT__MAX_OPERANDS];
-
-    for (int i = 0; i < OT__MAX_OPERANDS; i++)
-        xs[i] = x[i];
-    s->tile->i64(y, xs, n, s->attrs);
-}
-
 enum { CHUNK = 64 }; // elements on a thread's stack, of each operand
 static const uint64_t top_bit = UINT64_C(1) << 63;
 
@@ -192,29 +152,19 @@ static ot_status tile_run_pieces(const ot_run *r, ot__piece piece)
     return OT_OK;
 }
 
-ot_status ot__tile_run_f32(const ot_run *r)
-{
-    return tile_run_pieces(r, tile_piece_f32);
-}
+#define TEMPLATE "ops/elementwise/tile.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+#define TEMPLATE "ops/elementwise/tile.tmpl.h"
+#define T int32_t
+#define SUFFIX i32
+#include "kernels/by_one.tmpl.h"
+#define T int64_t
+#define SUFFIX i64
+#include "kernels/by_one.tmpl.h"
 
 ot_status ot__tile_run_f32_ref(const ot_run *r)
 {
     return tile_run_pieces(r, tile_piece_f32_ref);
-}
-
-ot_status ot__tile_run_f64(const ot_run *r)
-{
-    return tile_run_pieces(r, tile_piece_f64);
-}
-
-ot_status ot__tile_run_i32(const ot_run *r)
-{
-    return tile_run_pieces(r, tile_piece_i32);
-}
-
-ot_status ot__tile_run_i64(const ot_run *r)
-{
-    return tile_run_pieces(r, tile_piece_i64);
 }
 
 static ot_status zero_divisor(int64_t k)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pad: elements put around a tensor, or (where negative) taken off.
+#include "op/expand.h"
 #include "ops/move/move.h"
 
 #include <string.h>
@@ -267,8 +268,7 @@ static void repeating_grad(ot_grad *g)
         for (int k = 0; k < ndim; k++)
             order[k] = k == axis ? ndim : k; // dY's shape so far, but X's extent along the axis
         list = ot_emit_constant_i64(g, order, ndim);
-        in[0] = ot_emit2(g, "Gather",
-                         ot_emit_output(g, ot_emit(g, "Concat", "axis = 0", shape, 2, 1), 0), list);
+        in[0] = ot_emit2(g, "Gather", ot__emit_concat(g, shape, 2, 0), list);
         in[1] = emit_sources(g, extent, ot_grad_x(g, PADS), i, n);
         in[2] = d;
         node = ot_emit(g, "com.microsoft.GatherGrad", NULL, in, 3, 1);

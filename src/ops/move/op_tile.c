@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tile: the whole tensor repeated along each axis.
+#include "op/expand.h"
 #include "ops/move/move.h"
 
 // Each axis of y is two of the copy: the repetition, which x does not move along, and the axis of
@@ -79,8 +80,7 @@ static ot_value *emit_split(ot_grad *g, ot_value *dy, ot_value *x, ot_value *rep
     pair[0] = ot_emit2(g, "Unsqueeze", repeats, column);
     pair[1] = ot_emit2(g, "Unsqueeze", ot_emit_shape(g, x), column);
     flat = ot_emit_constant_i64(g, &minus_one, 1);
-    in[1] = ot_emit2(g, "Reshape",
-                     ot_emit_output(g, ot_emit(g, "Concat", "axis = 1", pair, 2, 1), 0), flat);
+    in[1] = ot_emit2(g, "Reshape", ot__emit_concat(g, pair, 2, 1), flat);
     node = ot_emit(g, "Reshape", NULL, in, 2, 1);
     if (ot__model_opset(ot_grad_node(g)->graph->model, "") >= 14)
         ot_emit_int(g, node, "allowzero", 1); // an extent may turn out to be 0

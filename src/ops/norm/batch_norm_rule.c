@@ -77,14 +77,10 @@ static ot_value *emit_channel_mean(ot_grad *g, ot_value *x, ot_value *count)
     return ot_emit2(g, "Div", ot__emit_channel_sum(g, x, true), count);
 }
 
-static ot_value *emit_flat(ot_grad *g, ot_value *v)
-{
-    return ot_emit2(g, "Reshape", v, ot_emit_constant_i64(g, &(int64_t){-1}, 1));
-}
-
 // The batch's statistics are not among the outputs, so the gradient computes them again.
 static void own_batch_grad(ot_grad *g)
 {
+    const int64_t all = -1;
     ot_value *x = ot_grad_x(g, OT__BN_X), *scale = ot_grad_x(g, OT__BN_SCALE);
     const ot_dtype dtype = ot_value_dtype(x);
     const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
@@ -94,9 +90,9 @@ static void own_batch_grad(ot_grad *g)
     ot_value *var = emit_channel_mean(g, ot_emit2(g, "Mul", centred, centred), count);
     ot_value *spread =
         ot_emit1(g, "Sqrt", ot_emit2(g, "Add", var, ot_emit_constant(g, epsilon, x)));
-    ot_value *factor = emit_flat(g, ot_emit1(g, "Reciprocal", spread));
+    ot_value *factor = ot__emit_reshape(g, ot_emit1(g, "Reciprocal", spread), &all, 1);
 
-    batch_grad(g, emit_flat(g, mean), factor);
+    batch_grad(g, ot__emit_reshape(g, mean, &all, 1), factor);
 }
 
 void ot__batch_norm_rule(ot_grad *g)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = A * B as numpy's matmul: batches broadcast, vectors count as a row on the left and as a
 // column on the right.
+#include "op/expand.h"
 #include "ops/move/move.h"
 #include "ops/product/product.h"
 
@@ -37,11 +38,9 @@ static ot_value *emit_rows(ot_grad *g, ot_value *x)
     } else {
         ot_value *parts[2] = {ot_emit_constant_i64(g, rows, 1), NULL};
         ot_value *last = ot_emit_constant_i64(g, &(int64_t){-1}, 1);
-        ot_node *concat;
 
         parts[1] = ot_emit2(g, "Gather", ot_emit_shape(g, x), last);
-        concat = ot_emit(g, "Concat", "axis = 0", parts, 2, 1);
-        target = ot_emit_output(g, concat, 0);
+        target = ot__emit_concat(g, parts, 2, 0);
     }
     return ot_emit2(g, "Reshape", x, target);
 }
