@@ -29,12 +29,12 @@ static ot_status leaves(const walk *w)
                      w->n_links > 0 ? "is a link that leaves" : "leaves");
 }
 
-static ot_status not_there(const walk *w)
+static ot_status not_there(const walk *w, int cause)
 {
-    if (errno == ENOENT || errno == ENOTDIR)
+    if (cause == ENOENT || cause == ENOTDIR)
         return ot__error(OT_ERR_IO, "external data file '%s' is not there", w->path);
     return ot__error(OT_ERR_IO, "external data file '%s' cannot be opened: %s", w->path,
-                     strerror(errno));
+                     strerror(cause));
 }
 
 // The next step's name leaves w->rest for `name`; false when none is left.
@@ -54,10 +54,10 @@ static ot_status follow_path(walk *w, const char *target)
 {
     const size_t n = strlen(target), n_rest = strlen(w->rest);
 
-    if (++w->n_links > LINKS_MAX || n + 1 + n_rest >= sizeof w->rest) {
-        errno = n + 1 + n_rest >= sizeof w->rest ? ENAMETOOLONG : ELOOP;
-        return not_there(w);
-    }
+    if (n + 1 + n_rest >= sizeof w->rest)
+        return not_there(w, ENAMETOOLONG);
+    if (++w->n_links > LINKS_MAX)
+        return not_there(w, ELOOP);
     if (target[0] == '/')
         return leaves(w);
     memmove(w->rest + n + 1, w->rest, n_rest + 1);
@@ -83,10 +83,8 @@ static ot_status open_step(walk *w, const char *name, bool is_last, int *fd)
         return OT_OK;
     cause = errno; // systems differ in what they say of a link
     n = readlinkat(at, name, target, sizeof target - 1);
-    if (n < 0) {
-        errno = cause;
-        return not_there(w);
-    }
+    if (n < 0)
+        return not_there(w, cause);
     target[n] = '\0';
     return follow_path(w, target);
 }
@@ -121,10 +119,8 @@ static ot_status walk_down(walk *w, int *out)
         bool is_last;
         int fd;
 
-        if (!next_name(w, name)) {
-            errno = EISDIR;
-            return not_there(w);
-        }
+        if (!next_name(w, name))
+            return not_there(w, EISDIR);
         is_last = w->rest[strspn(w->rest, "/")] == '\0';
         if (strcmp(name, ".") == 0)
             continue;
@@ -168,10 +164,8 @@ ot_status ot__external_open(ot__file_map *map, const char *folder, const char *p
     *map = (ot__file_map){0};
     if (!path[0] || path[0] == '/')
         return leaves(&w);
-    if (strlen(path) >= sizeof w.rest) {
-        errno = ENAMETOOLONG;
-        return not_there(&w);
-    }
+    if (strlen(path) >= sizeof w.rest)
+        return not_there(&w, ENAMETOOLONG);
     strcpy(w.rest, path);
     w.folders[0] = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (w.folders[0] < 0)

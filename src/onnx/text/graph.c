@@ -81,35 +81,21 @@ static ot_status parse_inputs(ot__parser *p, ot_graph *graph)
     return ot__parse_expect(p, ')');
 }
 
-static ot_status parse_outputs(ot__parser *p, descriptions *outputs)
+// Values up to `close`, of which those of `graph` (NULL: none) may be initializers.
+static ot_status parse_values(ot__parser *p, ot_graph *graph, char close, descriptions *values)
 {
-    OT_TRY(ot__parse_expect(p, '('));
-    if (ot__parse_accept(p, ')'))
+    if (ot__parse_accept(p, close))
         return OT_OK;
     do {
         described item;
 
         OT_TRY(parse_described(p, &item));
-        OT_TRY(text_remember(p, outputs, &item));
-    } while (ot__parse_accept(p, ','));
-    return ot__parse_expect(p, ')');
-}
-
-// <...>: initializers, and types of inner values
-static ot_status parse_values(ot__parser *p, ot_graph *graph, descriptions *infos)
-{
-    if (!ot__parse_accept(p, '<') || ot__parse_accept(p, '>'))
-        return OT_OK;
-    do {
-        described item;
-
-        OT_TRY(parse_described(p, &item));
-        if (ot__parse_accept(p, '='))
+        if (graph && ot__parse_accept(p, '='))
             OT_TRY(parse_initializer(p, graph, &item));
         else
-            OT_TRY(text_remember(p, infos, &item));
+            OT_TRY(text_remember(p, values, &item));
     } while (ot__parse_accept(p, ','));
-    return ot__parse_expect(p, '>');
+    return ot__parse_expect(p, close);
 }
 
 static ot_status text_add_outputs(ot_graph *graph, const descriptions *outputs)
@@ -142,8 +128,10 @@ static ot_status parse_graph(ot__parser *p, ot_graph *graph)
     OT_TRY(ot__parse_name(p, &graph->name));
     OT_TRY(parse_inputs(p, graph));
     OT_TRY(ot__parse_arrow(p));
-    OT_TRY(parse_outputs(p, &outputs));
-    OT_TRY(parse_values(p, graph, &infos));
+    OT_TRY(ot__parse_expect(p, '('));
+    OT_TRY(parse_values(p, NULL, ')', &outputs));
+    if (ot__parse_accept(p, '<'))
+        OT_TRY(parse_values(p, graph, '>', &infos));
     ot__drop_initialized_inputs(graph);
     OT_TRY(ot__parse_nodes(p, graph));
     apply_infos(graph, &infos);
