@@ -218,10 +218,13 @@ static ot_status find_parameters(ot_artifacts *artifacts)
     for (int i = 0; i < graph->n_inputs; i++) {
         const ot__parameter *parameter =
             ot__ckpt_find(artifacts->checkpoint, graph->inputs[i]->name);
+        const char **name = &artifacts->parameter_order[artifacts->n_parameters];
 
-        if (parameter)
-            artifacts->parameter_order[artifacts->n_parameters++] =
-                ot__arena_strdup(artifacts->arena, parameter->name);
+        if (!parameter)
+            continue;
+        *name = ot__arena_strdup(artifacts->arena, parameter->name);
+        OT_TRY(ot__made(*name));
+        artifacts->n_parameters++;
     }
     return OT_OK;
 }

@@ -150,31 +150,28 @@ static void log_softmax_grad_expand(ot_grad *g)
 static void softmax_upgrade(ot_upgrade *u)
 {
     ot_node *node = ot_upgrade_node(u);
-    ot_graph *graph = node->graph;
     ot_value *x = node->inputs[0], *y = node->outputs[0];
     const int64_t axis = ot_attr_int(node, "axis");
-    ot_value *flat, *line, *shape;
-    ot_node *flatten;
+    ot__builder b = {.graph = node->graph};
+    ot_value *ends[2], *flat;
 
     ot_upgrade_set_int(u, "axis", -1);
     if (axis == -1 || (x && x->has_shape && axis == x->shape.ndim - 1) || !x || !y)
         return;
-    flat = ot__graph_new_value(graph, "softmax_lines");
-    line = flat ? ot__graph_new_value(graph, "softmax_line_result") : NULL;
-    shape = line ? ot__graph_new_value(graph, "softmax_shape") : NULL;
-    if (!shape) {
+    flat = ot__build_value(&b, "softmax_lines");
+    ends[0] = ot__build_value(&b, "softmax_line_result");
+    ends[1] = ot__build_value(&b, "softmax_shape");
+    ot__build_int(&b, ot__build_node(&b, "", "Flatten", "", &x, 1, &flat, 1), "axis", axis);
+    ot__build_node(&b, "", "Shape", "", &x, 1, &ends[1], 1);
+    ot__build_node(&b, "", "Reshape", "", ends, 2, &y, 1);
+    if (b.status != OT_OK) {
         ot_upgrade_fail(u, "%s", ot_error_message());
         return;
     }
-    flatten = ot__graph_add_node(graph, "", "Flatten", "", &x, 1, &flat, 1);
     node->inputs[0] = flat;
-    node->outputs[0] = line;
-    line->producer = node;
-    line->i_producer_output = 0;
-    if (!flatten || !ot__node_set_int(flatten, "axis", axis) ||
-        !ot__graph_add_node(graph, "", "Shape", "", &x, 1, &shape, 1) ||
-        !ot__graph_add_node(graph, "", "Reshape", "", (ot_value *[]){line, shape}, 2, &y, 1))
-        ot_upgrade_fail(u, "%s", ot_error_message());
+    node->outputs[0] = ends[0];
+    ends[0]->producer = node;
+    ends[0]->i_producer_output = 0;
 }
 
 // ---- records ----
