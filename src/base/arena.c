@@ -4,7 +4,8 @@
 
 #include "base/base.h"
 
-enum { BLOCK_MIN = 64 << 10, ALIGNMENT = 16 };
+// A model has many arenas, most of them small: each block is twice the one before.
+enum { BLOCK_MIN = 8 << 10, BLOCK_MAX = 64 << 10, ALIGNMENT = 16 };
 
 typedef struct block {
     struct block *next;
@@ -50,7 +51,9 @@ void ot__arena_destroy(ot__arena *arena)
 // A block with room for n_bytes; large requests get their own, behind the one being filled.
 static block *add_block(ot__arena *arena, size_t n_bytes)
 {
-    const size_t size = OT_MAX(n_bytes, (size_t)BLOCK_MIN);
+    const size_t usual =
+        arena->blocks ? OT_MIN(arena->blocks->size * 2, (size_t)BLOCK_MAX) : (size_t)BLOCK_MIN;
+    const size_t size = OT_MAX(n_bytes, usual);
     size_t with_header;
     block *added;
 
@@ -60,7 +63,7 @@ static block *add_block(ot__arena *arena, size_t n_bytes)
     if (!added)
         return NULL;
     added->size = size;
-    if (arena->blocks && n_bytes > BLOCK_MIN / 2) {
+    if (arena->blocks && n_bytes > usual / 2) {
         added->next = arena->blocks->next;
         arena->blocks->next = added;
     } else {
