@@ -184,7 +184,7 @@ const char *ot_checkpoint_property_name(const ot_checkpoint *checkpoint, int ind
 ot_status ot_checkpoint_property_kind_of(const ot_checkpoint *checkpoint, const char *name,
                                          ot_property_kind *out)
 {
-    ot__property property;
+    ot__property property = {0};
 
     OT_TRY(OT_GIVEN(out));
     *out = OT_PROPERTY_INT;

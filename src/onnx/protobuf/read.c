@@ -190,6 +190,7 @@ static ot_status apply_value_info(ot__reader *reader, const value_info *info, ot
 
 ot_status ot__define_input(ot_graph *graph, const char *name, ot_value **out)
 {
+    *out = NULL;
     if (ot__graph_find(graph, name))
         return ot__error(OT_ERR_FORMAT, "input '%s' of graph '%s' is defined twice", name,
                          graph->name);
