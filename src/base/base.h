@@ -260,6 +260,8 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
 // Replace what may not be shown (control characters, malformed UTF-8) by '?', -nan by nan, in
 // place.
 void ot__text_printable(char *text);
+// Length and code of the UTF-8 character at `text`; 0 for bytes that are none.
+int ot__utf8_read(const char *text, uint32_t *code);
 bool ot__name_matches(const char *pattern,
                       const char *name); // '*' and '?' as in shells, whole name
 bool ot__starts_with(const char *text, const char *prefix);
@@ -449,8 +451,9 @@ void ot__log(ot_log_level level, const char *format, ...) OT_PRINTF(2, 3);
 // What somebody asked for by name: written whatever OT_LOG says, to a hook as information.
 void ot__log_asked(const char *format, ...) OT_PRINTF(1, 2);
 
-// ---- FlatBuffers ----
+// ---- FlatBuffers, JSON ----
 
 #include "base/base_flatbuf.h"
+#include "base/base_json.h"
 
 #endif

@@ -9,25 +9,35 @@
 
 #include "base/base.h"
 
-// Length of the well-formed UTF-8 character at `text` that may be shown; 0 when there is none.
-static int printable_length(const unsigned char *text)
+int ot__utf8_read(const char *text, uint32_t *code)
 {
-    uint32_t code, least;
-    int n;
+    const unsigned char *bytes = (const unsigned char *)text;
+    const int n = bytes[0] < 0x80 ? 1 : bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
 
-    if (text[0] < 0x80)
-        return text[0] >= 0x20 && text[0] != 0x7f;
-    if (text[0] < 0xc2 || text[0] > 0xf4)
+    *code = bytes[0];
+    if (n == 1)
+        return 1;
+    if (bytes[0] < 0xc2 || bytes[0] > 0xf4)
         return 0;
-    n = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    least = n == 2 ? 0xa0 : n == 3 ? 0x800 : 0x10000; // 0x80 to 0x9f are control characters
-    code = text[0] & (0xffu >> (n + 1));
+    *code &= 0xffu >> (n + 1);
     for (int i = 1; i < n; i++) {
-        if ((text[i] & 0xc0) != 0x80)
+        if ((bytes[i] & 0xc0) != 0x80)
             return 0;
-        code = code << 6 | (text[i] & 0x3f);
+        *code = *code << 6 | (bytes[i] & 0x3f);
     }
-    if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+    if ((n == 3 && *code < 0x800) || (n == 4 && (*code < 0x10000 || *code > 0x10ffff)) ||
+        (*code >= 0xd800 && *code <= 0xdfff)) // overlong, or half of a pair
+        return 0;
+    return n;
+}
+
+// Length of the character at `text` where it may be shown, else 0.
+static int printable_length(const char *text)
+{
+    uint32_t code;
+    const int n = ot__utf8_read(text, &code);
+
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) // control characters
         return 0;
     // Line separators and marks that reorder text would let a name hide what is said about it.
     if ((code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
@@ -48,7 +58,7 @@ void ot__text_printable(char *text)
 {
     drop_nan_signs(text);
     while (*text) {
-        int n = printable_length((const unsigned char *)text);
+        int n = printable_length(text);
 
         if (n == 0)
             *text = '?';

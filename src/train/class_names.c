@@ -15,35 +15,13 @@ enum {
 
 // ---- writing ----
 
-// Length of the UTF-8 character at `text`; 0 when there is none.
-static int character_length(const unsigned char *text)
-{
-    uint32_t code;
-    int n;
-
-    if (text[0] < 0x80)
-        return 1;
-    if (text[0] < 0xc2 || text[0] > 0xf4)
-        return 0;
-    n = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    code = text[0] & (0xffu >> (n + 1));
-    for (int i = 1; i < n; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10ffff)) ||
-        (code >= SURROGATES && code < SURROGATES_END))
-        return 0;
-    return n;
-}
-
 static void write_class_name(ot__buf *text, const char *name)
 {
     ot__buf_text(text, "\"");
     while (*name) {
         const unsigned char first = (unsigned char)*name;
-        const int n = character_length((const unsigned char *)name);
+        uint32_t code;
+        const int n = ot__utf8_read(name, &code);
 
         if (n == 0)
             ot__buf_printf(text, "\\u%04x", ESCAPED_BYTE + first);
