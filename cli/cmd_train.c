@@ -209,7 +209,7 @@ static int set_schedule(train_run *r)
         updates = v->max_steps;
     schedule.kind = (ot_schedule_kind)v->schedule;
     schedule.initial_lr = v->lr;
-    schedule.warmup_steps = v->warmup;
+    schedule.warmup_steps = (double)v->warmup;
     schedule.total_steps = v->total_steps > 0 ? v->total_steps : updates;
     schedule.step_size = v->step_size;
     schedule.gamma = v->gamma;

@@ -6,6 +6,7 @@
 
 #include "onnxtrain/artifacts.h"
 #include "onnxtrain/checkpoint.h"
+#include "onnxtrain/schedule.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -148,28 +149,6 @@ OT_API double ot_session_learning_rate(const ot_session *session); ///< 0.001 un
 OT_API int64_t
 ot_session_step_count(const ot_session *session); ///< optimizer steps done, also before a resume
 
-/** What the learning rate does after the steps of the warm-up, over which it rises from 0. */
-typedef enum ot_schedule_kind {
-    OT_SCHEDULE_CONSTANT,    ///< 1
-    OT_SCHEDULE_LINEAR,      ///< down to end_factor at total_steps
-    OT_SCHEDULE_COSINE,      ///< half a cosine down to end_factor
-    OT_SCHEDULE_STEP,        ///< gamma every step_size steps
-    OT_SCHEDULE_EXPONENTIAL, ///< gamma every step
-    OT_SCHEDULE_POLYNOMIAL,  ///< (1 - progress)^power down to end_factor
-} ot_schedule_kind;
-
-typedef struct ot_schedule {
-    size_t size; ///< sizeof(ot_schedule)
-    ot_schedule_kind kind;
-    double initial_lr;
-    int64_t warmup_steps, total_steps, step_size;
-    double gamma, power, end_factor;
-} ot_schedule;
-#define OT_SCHEDULE_INIT                                                                           \
-    {                                                                                              \
-        sizeof(ot_schedule), OT_SCHEDULE_CONSTANT, 1e-3, 0, 0, 1, 0.1, 1.0, 0.0                    \
-    }
-
 /** Use a schedule from now on, instead of an earlier one: sets initial_lr, and the learning rate
  * for the next step from the steps done. It is saved and restored with the session. */
 OT_API ot_status ot_session_set_schedule(ot_session *session, const ot_schedule *schedule);
@@ -177,9 +156,6 @@ OT_API ot_status ot_session_set_schedule(ot_session *session, const ot_schedule 
  * OT_ERR_STATE without a schedule. */
 OT_API ot_status ot_session_schedule_step(ot_session *session);
 OT_API int ot_session_has_schedule(const ot_session *session); ///< 1 or 0
-/** The learning rate after `step` finished optimizer steps; 0 for a schedule that
- * ot_session_set_schedule() refuses. Pure. */
-OT_API double ot_schedule_value(const ot_schedule *schedule, int64_t step);
 
 // ---- randomness ----
 

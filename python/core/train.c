@@ -196,7 +196,7 @@ static PyObject *set_schedule(PyObject *module, PyObject *args)
                           &warmup, &total, &step_size, &s.gamma, &s.power, &s.end_factor))
         return NULL;
     s.kind = (ot_schedule_kind)kind;
-    s.warmup_steps = warmup;
+    s.warmup_steps = (double)warmup;
     s.total_steps = total;
     s.step_size = step_size;
     if (core_session_look(session) == NULL)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning rates. The formulas and where they come from are in docs/learning-rate.md.
 #include <math.h>
+#include <string.h>
 
 #include "session/session_internal.h"
 
@@ -27,43 +28,59 @@ ot_status ot__schedule_check(const ot_schedule *s)
                          "schedule: gamma %g, power %g, end_factor %g, expected finite numbers of "
                          "at least 0",
                          s->gamma, s->power, s->end_factor);
-    if (s->warmup_steps < 0 || s->total_steps < 0)
-        return ot__error(OT_ERR_INVALID, "schedule: %" PRId64 " warm-up steps of %" PRId64 " steps",
+    if (!is_non_negative(s->warmup_steps) || s->total_steps < 0)
+        return ot__error(OT_ERR_INVALID, "schedule: %g warm-up steps of %" PRId64 " steps",
                          s->warmup_steps, s->total_steps);
+    if (!is_non_negative(s->cycles))
+        return ot__error(OT_ERR_INVALID,
+                         "schedule: cycles is %g, expected a finite number of at least 0",
+                         s->cycles);
     if (s->kind == OT_SCHEDULE_STEP && s->step_size < 1)
         return ot__error(OT_ERR_INVALID, "schedule: step_size is %" PRId64, s->step_size);
     return OT_OK;
 }
 
+// Steps from the end of the warm-up to total_steps.
+static double length(const ot_schedule *s)
+{
+    return OT_MAX((double)s->total_steps - s->warmup_steps, 1.0);
+}
+
 // 1 before the end of the warm-up, 0 at total_steps and after.
 static double remaining(const ot_schedule *s, int64_t step)
 {
-    const double length = (double)OT_MAX(s->total_steps - s->warmup_steps, (int64_t)1);
+    return OT_MAX(0.0, (double)(s->total_steps - step) / length(s));
+}
 
-    return OT_MAX(0.0, (double)(s->total_steps - step) / length);
+static double cosine(const ot_schedule *s, int64_t step)
+{
+    if (s->cycles > 0) // on and on
+        return OT_MAX(0.0, 0.5 * (1.0 + cos(2.0 * pi * s->cycles *
+                                            ((double)step - s->warmup_steps) / length(s))));
+    return 0.5 * (1.0 + cos(pi * (1.0 - remaining(s, step))));
 }
 
 static double factor(const ot_schedule *s, int64_t step)
 {
-    const int64_t since = step - s->warmup_steps; // steps after the warm-up
+    const double since = (double)step - s->warmup_steps; // steps after the warm-up
     double share;
 
     if (since < 0)
-        return (double)step / (double)s->warmup_steps;
+        return (double)step / OT_MAX(s->warmup_steps, 1.0);
     switch (s->kind) {
     case OT_SCHEDULE_LINEAR:
         share = remaining(s, step);
         break;
     case OT_SCHEDULE_COSINE:
-        share = 0.5 * (1.0 + cos(pi * (1.0 - remaining(s, step))));
+        share = cosine(s, step);
         break;
     case OT_SCHEDULE_POLYNOMIAL:
         share = pow(remaining(s, step), s->power);
         break;
     case OT_SCHEDULE_STEP:
-        return pow(s->gamma, (double)(since / s->step_size));
+        return pow(s->gamma, floor(since / (double)s->step_size));
     case OT_SCHEDULE_EXPONENTIAL:
-        return pow(s->gamma, (double)since);
+        return pow(s->gamma, since);
     case OT_SCHEDULE_CONSTANT:
     default:
         return 1.0;
@@ -71,13 +88,25 @@ static double factor(const ot_schedule *s, int64_t step)
     return s->end_factor + (1.0 - s->end_factor) * share;
 }
 
+// Callers from before `cycles` have a whole number in the place of warmup_steps.
+static ot_status read_schedule(const ot_schedule *given, ot_schedule *own)
+{
+    int64_t whole;
+
+    OT_TRY(OT_OPTIONS_READ(ot_schedule, OT_SCHEDULE_INIT, given, own));
+    if (given->size > offsetof(ot_schedule, warmup_steps) &&
+        given->size <= offsetof(ot_schedule, cycles)) {
+        memcpy(&whole, &given->warmup_steps, sizeof whole);
+        own->warmup_steps = (double)whole;
+    }
+    return ot__schedule_check(own);
+}
+
 double ot_schedule_value(const ot_schedule *schedule, int64_t step)
 {
     ot_schedule own;
 
-    if (schedule == NULL ||
-        OT_OPTIONS_READ(ot_schedule, OT_SCHEDULE_INIT, schedule, &own) != OT_OK ||
-        ot__schedule_check(&own) != OT_OK)
+    if (schedule == NULL || read_schedule(schedule, &own) != OT_OK)
         return 0.0;
     return own.initial_lr * factor(&own, OT_MAX(step, (int64_t)0));
 }
@@ -114,8 +143,7 @@ static ot_status set_schedule(ot_session *session, const ot_schedule *schedule)
 {
     ot_schedule own;
 
-    OT_TRY(OT_OPTIONS_READ(ot_schedule, OT_SCHEDULE_INIT, schedule, &own));
-    OT_TRY(ot__schedule_check(&own));
+    OT_TRY(read_schedule(schedule, &own));
     session->schedule = own;
     session->has_schedule = true;
     session->checkpoint->initial_lr = (float)own.initial_lr;

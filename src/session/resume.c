@@ -11,20 +11,23 @@ static const char *const kind_names[] = {
     [OT_SCHEDULE_EXPONENTIAL] = "exponential", [OT_SCHEDULE_POLYNOMIAL] = "polynomial",
 };
 
-// "linear 0.001 0 100 1 0.1 1 0": kind, initial_lr, warm-up, total, step size, gamma, power, end
-enum { FIELDS = 8 };
+// "cosine 0.001 0 100 1 0.1 1 0 2": kind, initial_lr, warm-up, total, step size, gamma, power, end,
+// cycles; the last is missing where it is 0, which earlier versions read.
+enum { FIELDS = 9 };
 
 // ---- writing ----
 
 static void schedule_text(const ot_schedule *s, ot__buf *out)
 {
-    const double last[] = {s->gamma, s->power, s->end_factor};
+    const double last[] = {s->gamma, s->power, s->end_factor, s->cycles};
+    const size_t n_last = OT_COUNT(last) - (s->cycles == 0);
 
     ot__buf_printf(out, "%s ", kind_names[s->kind]);
     ot__buf_float(out, s->initial_lr, false);
-    ot__buf_printf(out, " %" PRId64 " %" PRId64 " %" PRId64, s->warmup_steps, s->total_steps,
-                   s->step_size);
-    for (size_t i = 0; i < OT_COUNT(last); i++) {
+    ot__buf_text(out, " ");
+    ot__buf_float(out, s->warmup_steps, false);
+    ot__buf_printf(out, " %" PRId64 " %" PRId64, s->total_steps, s->step_size);
+    for (size_t i = 0; i < n_last; i++) {
         ot__buf_text(out, " ");
         ot__buf_float(out, last[i], false);
     }
@@ -74,8 +77,9 @@ ot_status ot_session_save_buffer(ot_session *session, void *to, size_t capacity,
 
 // ---- reading ----
 
-// Splits a copy of `text` at blanks; false unless there are FIELDS words.
-static bool split(char *text, char *words[FIELDS])
+// Splits a copy of `text` at blanks; false unless there are FIELDS words, of which the last may be
+// missing.
+static bool split(char *text, const char *words[FIELDS])
 {
     int n = 0;
 
@@ -84,10 +88,12 @@ static bool split(char *text, char *words[FIELDS])
             return false;
         words[n++] = at;
     }
+    if (n == FIELDS - 1)
+        words[n++] = "0";
     return n == FIELDS;
 }
 
-static bool parse_schedule(char *const words[FIELDS], ot_schedule *s)
+static bool parse_schedule(const char *const words[FIELDS], ot_schedule *s)
 {
     size_t kind = 0;
 
@@ -95,17 +101,18 @@ static bool parse_schedule(char *const words[FIELDS], ot_schedule *s)
         kind++;
     s->kind = (ot_schedule_kind)kind;
     return kind < OT_COUNT(kind_names) && ot__parse_float(words[1], &s->initial_lr) &&
-           ot__parse_int(words[2], &s->warmup_steps) && ot__parse_int(words[3], &s->total_steps) &&
-           ot__parse_int(words[4], &s->step_size) && ot__parse_float(words[5], &s->gamma) &&
-           ot__parse_float(words[6], &s->power) && ot__parse_float(words[7], &s->end_factor) &&
+           ot__parse_float(words[2], &s->warmup_steps) &&
+           ot__parse_int(words[3], &s->total_steps) && ot__parse_int(words[4], &s->step_size) &&
+           ot__parse_float(words[5], &s->gamma) && ot__parse_float(words[6], &s->power) &&
+           ot__parse_float(words[7], &s->end_factor) && ot__parse_float(words[8], &s->cycles) &&
            ot__schedule_check(s) == OT_OK;
 }
 
 static ot_status take_schedule(ot_session *session)
 {
     const ot_schedule defaults = OT_SCHEDULE_INIT;
-    char *words[FIELDS], *copy;
-    const char *text;
+    const char *words[FIELDS], *text;
+    char *copy;
     bool ok;
 
     if (!ot__ckpt_property(session->checkpoint, OT_PROPERTY_SCHEDULE))

@@ -87,6 +87,8 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_bytes *": "&w.bytes",
     "const ot_binding *": "&w.binding",
     "const ot_schedule *": "&w.schedule",
+    "const ot_step_info *": "&w.step_info",
+    "ot_loss_scaler *": "&w.loss_scaler",
     "const ot_shape *": "&w.shape",
     "ot_shape *": "&w.out_shape",
     "ot_dtype *": "&w.out_dtype",

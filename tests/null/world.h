@@ -47,6 +47,8 @@ typedef struct world {
     ot_bytes bytes;
     ot_binding binding;
     ot_schedule schedule;
+    ot_step_info step_info;
+    ot_loss_scaler loss_scaler;
     ot_data_options data;
     ot_batches_options batches_options;
     ot_record_given given;
@@ -123,6 +125,8 @@ static inline void world_make(world *w)
     w->path = path_in_folder;
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
+    w->step_info = (ot_step_info)OT_STEP_INFO_INIT;
+    w->loss_scaler = (ot_loss_scaler)OT_LOSS_SCALER_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
     w->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
     w->given = (ot_record_given)OT_RECORD_GIVEN_INIT;

@@ -351,6 +351,22 @@ static inline ot_status use_schedule(world *w, void *options)
     return ot_session_set_schedule(w->session, options);
 }
 
+static inline ot_status use_loss_scaler(world *w, void *options)
+{
+    const ot_step_info info = OT_STEP_INFO_INIT;
+
+    (void)w;
+    return ot_loss_scaler_update(options, &info) > 0 ? OT_OK : OT_ERR_INVALID;
+}
+
+static inline ot_status use_step_info(world *w, void *options)
+{
+    ot_loss_scaler scaler = OT_LOSS_SCALER_INIT;
+
+    (void)w;
+    return ot_loss_scaler_update(&scaler, options) > 0 ? OT_OK : OT_ERR_INVALID;
+}
+
 static inline ot_status use_given(world *w, void *options)
 {
     (void)w;

@@ -149,6 +149,48 @@ static void another_seed_and_another_counter_drop_other_elements(void **state)
     end(&c);
 }
 
+static double rate_after_save(const ot_schedule *schedule, const char *text, int64_t step)
+{
+    const char *saved;
+    ot_checkpoint *loaded;
+    double rate;
+    run r;
+
+    begin(&r, mlp_sgd_text, mlp_checkpoint(OT_F32));
+    assert_int_equal(ot_session_set_schedule(r.session, schedule), OT_OK);
+    assert_int_equal(ot_session_save(r.session, path), OT_OK);
+    end(&r);
+    assert_int_equal(ot_checkpoint_load(path, &loaded), OT_OK);
+    assert_int_equal(ot_checkpoint_get_string(loaded, "onnxtrain.schedule", &saved), OT_OK);
+    assert_string_equal(saved, text);
+    loaded->step = step;
+    begin(&r, mlp_sgd_text, loaded);
+    assert_int_equal(ot_session_schedule_step(r.session), OT_OK);
+    rate = ot_session_learning_rate(r.session);
+    end(&r);
+    unlink(path);
+    return rate;
+}
+
+// What the version before writes, and reads, has neither fractions nor cycles.
+static void schedules_are_saved_exactly(void **state)
+{
+    ot_schedule s = OT_SCHEDULE_INIT;
+
+    (void)state;
+    s.kind = OT_SCHEDULE_COSINE;
+    s.warmup_steps = 2;
+    s.total_steps = 12;
+    assert_true(rate_after_save(&s, "cosine 0.001 2 12 1 0.1 1 0", 7) == ot_schedule_value(&s, 7));
+    s.warmup_steps = 0.002 * 97;
+    assert_true(rate_after_save(&s, "cosine 0.001 0.194 12 1 0.1 1 0", 7) ==
+                ot_schedule_value(&s, 7));
+    s.warmup_steps = 1.0 / 3.0;
+    s.cycles = 1.5;
+    assert_true(rate_after_save(&s, "cosine 0.001 0.3333333333333333 12 1 0.1 1 0 1.5", 14) ==
+                ot_schedule_value(&s, 14));
+}
+
 static void assert_refused(const char *name, const char *text, const char *message)
 {
     ot_model *training = mlp_model(mlp_training_text, "float");
@@ -174,6 +216,9 @@ static void properties_that_make_no_sense_are_refused(void **state)
                    "property 'onnxtrain.schedule' is not a schedule: 'round 0.1 0 1 1 0.1 1 0'");
     assert_refused("onnxtrain.schedule", "step 0.1 0 1 0 0.1 1 0",
                    "property 'onnxtrain.schedule' is not a schedule: 'step 0.1 0 1 0 0.1 1 0'");
+    assert_refused("onnxtrain.schedule", "cosine 0.1 0 1 1 0.1 1 0 -1",
+                   "property 'onnxtrain.schedule' is not a schedule: "
+                   "'cosine 0.1 0 1 1 0.1 1 0 -1'");
 }
 
 int main(void)
@@ -182,6 +227,7 @@ int main(void)
         cmocka_unit_test(adamw_with_dropout_and_schedule_resumes_bit_for_bit),
         cmocka_unit_test(sgd_with_dropout_and_schedule_resumes_bit_for_bit),
         cmocka_unit_test(another_seed_and_another_counter_drop_other_elements),
+        cmocka_unit_test(schedules_are_saved_exactly),
         cmocka_unit_test(properties_that_make_no_sense_are_refused),
     };
 
