@@ -99,7 +99,12 @@ int main(int argc, char **argv)
     loss.class_axis = atoi(argv[5]);
     options.losses = &loss;
     options.n_losses = 1;
+#if __has_include("onnxtrain/optimizer.h")
+    optimizer.hyper = &(const ot_hyper){"adam_mode", 0};
+    optimizer.n_hyper = 1;
+#else // an earlier version
     optimizer.adam_mode = 0;
+#endif
     // Earlier versions have the struct itself there.
     memcpy(&options.optimizer,
            sizeof options.optimizer == sizeof optimizer ? (const void *)&optimizer

@@ -256,7 +256,8 @@ static void note_left_over(const train_run *r, const ot_batches *batches, const 
 // after plain SGD. A checkpoint of another maker does not say.
 static void note_moments(const train_run *r)
 {
-    const bool is_plain = r->model.optimizer.optimizer == OT_OPTIMIZER_SGD;
+    const bool is_plain =
+        r->model.optimizer.name && strcmp(r->model.optimizer.name, "SGDOptimizerV2") == 0;
     ot_property_kind kind;
     char text[200];
 

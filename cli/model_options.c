@@ -14,8 +14,8 @@ static const char *const reductions[] = {"mean", "sum", "none", NULL};
 static const char *const class_axes[] = {"1", "-1", NULL};
 static const char *const adam_modes[] = {"0", "1", NULL};
 static const char *const optimizers[] = {"adamw", "sgd", "sgd-momentum", "none", NULL};
-static const ot_optimizer optimizer_numbers[] = {OT_OPTIMIZER_ADAMW, OT_OPTIMIZER_SGD,
-                                                 OT_OPTIMIZER_SGD_MOMENTUM, OT_OPTIMIZER_NONE};
+static const char *const optimizer_operators[] = {"AdamWOptimizer", "SGDOptimizerV2",
+                                                  "SGDMomentumOptimizer", NULL};
 static const char *const batch_norms[] = {"auto", "batch", "stored", NULL};
 
 const option_spec model_option_table[] = {
@@ -93,7 +93,7 @@ int check_threads(int64_t n_threads)
 
 bool optimizer_is_none(const model_values *values)
 {
-    return optimizer_numbers[values->optimizer] == OT_OPTIMIZER_NONE;
+    return optimizer_operators[values->optimizer] == NULL;
 }
 
 const char *optimizer_name(const model_values *values)
@@ -256,6 +256,48 @@ static int set_loss(model_setup *setup, const model_values *values, const ot_mod
     return code == EXIT_SUCCESS ? set_classes(setup, values, model) : code;
 }
 
+// ---- the optimizer ----
+
+// The hyper-parameter that an option is for this optimizer; NULL: it has none of these names.
+static const char *hyper_called(const char *optimizer, const char *const names[])
+{
+    ot_hyper_info info = OT_HYPER_INFO_INIT;
+
+    for (int i = 0; ot_optimizer_hyper(optimizer, i, &info) == OT_OK; i++)
+        for (int k = 0; names[k]; k++)
+            if (strcmp(info.name, names[k]) == 0)
+                return info.name;
+    return NULL;
+}
+
+// What is not given is left to the optimizer.
+static void set_optimizer(model_setup *setup, const model_values *values)
+{
+    const struct {
+        const char *option, *names[3];
+        double value;
+    } numbers[MOST_HYPER] = {
+        {"beta1", {"alpha"}, values->beta1},
+        {"beta2", {"beta"}, values->beta2},
+        {"epsilon", {"epsilon"}, values->epsilon},
+        {"weight-decay", {"weight_decay"}, values->weight_decay},
+        {"adam-mode", {"adam_mode"}, values->adam_mode}, // the choices are the numbers
+        {"momentum", {"momentum"}, values->momentum},
+        {"nesterov", {"nesterov"}, values->nesterov},
+    };
+    ot_optimizer_options *o = &setup->optimizer;
+
+    o->name = optimizer_operators[values->optimizer];
+    o->max_norm = values->clip_norm;
+    o->hyper = setup->hyper;
+    for (int i = 0; i < MOST_HYPER && o->name; i++) {
+        const char *name = hyper_called(o->name, numbers[i].names);
+
+        if (name && option_is_given(numbers[i].option))
+            setup->hyper[o->n_hyper++] = (ot_hyper){name, numbers[i].value};
+    }
+}
+
 // ---- the whole ----
 
 // All outputs of the model stay what they are, or the trained model would lack those that no loss
@@ -303,15 +345,7 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
             return code;
     }
     options->optimizer = &setup->optimizer;
-    setup->optimizer.optimizer = optimizer_numbers[values->optimizer];
-    setup->optimizer.beta1 = values->beta1;
-    setup->optimizer.beta2 = values->beta2;
-    setup->optimizer.epsilon = values->epsilon;
-    setup->optimizer.weight_decay = values->weight_decay;
-    setup->optimizer.adam_mode = values->adam_mode; // the choices are the numbers
-    setup->optimizer.momentum = values->momentum;
-    setup->optimizer.nesterov = values->nesterov;
-    setup->optimizer.max_norm = values->clip_norm;
+    set_optimizer(setup, values);
     options->trainable = values->train.count ? values->train.items : NULL;
     options->n_trainable = values->train.count;
     options->frozen = values->freeze.items;

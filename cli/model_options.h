@@ -26,10 +26,13 @@ typedef struct model_values {
 
 extern const option_spec model_option_table[];
 
-// Filled-in options and what they point to.
+enum { MOST_HYPER = 7 };
+
+// Filled-in options and what they point to: it stays where it is.
 typedef struct model_setup {
     ot_artifacts_options options;
     ot_optimizer_options optimizer;
+    ot_hyper hyper[MOST_HYPER];
     loss_terms loss; // at least one; metrics are those of the first
     ot_tensor *class_weights;
     const char **outputs; // what the first term takes and the model's outputs, none twice

@@ -5,6 +5,7 @@
 
 #include "onnxtrain/checkpoint.h"
 #include "onnxtrain/model.h"
+#include "onnxtrain/optimizer.h"
 #include "onnxtrain/prepare.h"
 
 #ifdef __cplusplus
@@ -43,30 +44,6 @@ typedef struct ot_loss_options {
     {                                                                                              \
         sizeof(ot_loss_options), OT_LOSS_CROSS_ENTROPY, 1.0, NULL, NULL, OT_REDUCTION_MEAN, NULL,  \
             NULL, 0, 0, NULL, 1                                                                    \
-    }
-
-typedef enum ot_optimizer {
-    OT_OPTIMIZER_NONE,
-    OT_OPTIMIZER_ADAMW,       ///< com.microsoft AdamWOptimizer
-    OT_OPTIMIZER_SGD,         ///< com.microsoft SGDOptimizerV2
-    OT_OPTIMIZER_SGD_MOMENTUM ///< ai.onnxtrain SGDMomentumOptimizer; not loadable by ONNX Runtime
-} ot_optimizer;
-
-typedef struct ot_optimizer_options {
-    size_t size; ///< sizeof(ot_optimizer_options)
-    ot_optimizer optimizer;
-    double beta1, beta2, epsilon,
-        weight_decay; ///< AdamW: 0.9, 0.999, 1e-6, 0; SGD with momentum uses weight_decay
-    int adam_mode; ///< 1: decay after the update (ONNX Runtime's artifacts); 0: before (PyTorch's
-                   ///< AdamW)
-    int correct_bias; ///< 1
-    double momentum;  ///< SGD with momentum: 0.9
-    int nesterov;     ///< 0
-    double max_norm;  ///< clip the global gradient norm to this; 0: no clipping
-} ot_optimizer_options;
-#define OT_OPTIMIZER_OPTIONS_INIT                                                                  \
-    {                                                                                              \
-        sizeof(ot_optimizer_options), OT_OPTIMIZER_ADAMW, 0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0 \
     }
 
 typedef enum ot_batch_norm {

@@ -196,7 +196,7 @@ OT_API ot_value *ot_block_loss(ot_block *block, ot_value *x, const ot_loss_optio
 
 /** Scales all gradients together, in place, to a norm of `max_norm` at most. */
 OT_API ot_value *ot_block_clip_grad_norm(ot_block *block, ot_value *gradients, double max_norm);
-/** A flag: updated. Of `options` the numbers of AdamW count. */
+/** A flag: updated. Of `options`, which name AdamWOptimizer, the hyper-parameters count. */
 OT_API ot_value *ot_block_adamw(ot_block *block, ot_value *lr, ot_value *step, ot_value *params,
                                 ot_value *gradients, ot_value *moments1, ot_value *moments2,
                                 const ot_optimizer_options *options);

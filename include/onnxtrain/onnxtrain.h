@@ -12,6 +12,7 @@
 #include "onnxtrain/loss_scaler.h"
 #include "onnxtrain/model.h"
 #include "onnxtrain/op.h"
+#include "onnxtrain/optimizer.h"
 #include "onnxtrain/prepare.h"
 #include "onnxtrain/record.h"
 #include "onnxtrain/schedule.h"

@@ -26,6 +26,7 @@ typedef struct ot_grad ot_grad;
 typedef struct ot_upgrade ot_upgrade;
 typedef struct ot_prep ot_prep;
 typedef struct ot_layout ot_layout;
+typedef struct ot_update_rule ot_update_rule; ///< optimizers: of the library
 
 // ---- the record ----
 
@@ -73,6 +74,9 @@ typedef struct ot_attr_spec {
     int64_t i;     ///< the default of an int
     float f;       ///< of a float
     const char *s; ///< of a string
+    double low,
+        high; ///< bounds of each number, where low < high: low <= number < high, and none above
+              ///< where high is infinite
 } ot_attr_spec;
 
 enum {
@@ -199,8 +203,9 @@ struct ot_op_def {
     bool (*identity_when)(const ot_node *node); ///< whether output 0 is input 0 unchanged; both are
                                                 ///< given; NULL: never
     void (*raise)(
-        ot_upgrade *u); ///< as upgrade, of a record with kernels, where a model is raised
-                        ///< to an opset of the next record; NULL: the contract is the same
+        ot_upgrade *u);         ///< as upgrade, of a record with kernels, where a model is raised
+                                ///< to an opset of the next record; NULL: the contract is the same
+    const ot_update_rule *rule; ///< optimizers: what they keep of each parameter; NULL: none is
 };
 
 // ---- attributes: the node's, or the default of its record ----

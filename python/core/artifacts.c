@@ -73,17 +73,26 @@ int core_losses_take(PyObject *list, ot_loss_options losses[CORE_MAX_LOSSES], in
     return 0;
 }
 
-// (kind, beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov,
-// max_norm)
-static int take_optimizer(PyObject *tuple, ot_optimizer_options *o)
+// (operator or None, [(hyper-parameter, number), ...], max_norm)
+static int take_optimizer(PyObject *tuple, core_artifacts_options *a)
 {
-    int kind;
+    ot_optimizer_options *o = &a->optimizer;
+    PyObject *numbers;
 
-    if (!PyArg_ParseTuple(tuple, "iddddiidid", &kind, &o->beta1, &o->beta2, &o->epsilon,
-                          &o->weight_decay, &o->adam_mode, &o->correct_bias, &o->momentum,
-                          &o->nesterov, &o->max_norm))
+    if (!PyArg_ParseTuple(tuple, "zO!d", &o->name, &PyList_Type, &numbers, &o->max_norm))
         return -1;
-    o->optimizer = (ot_optimizer)kind;
+    if (PyList_Size(numbers) > CORE_MAX_HYPER) {
+        PyErr_Format(core_error_class(OT_ERR_INVALID),
+                     "%zd hyper-parameters, at most %d are possible", PyList_Size(numbers),
+                     CORE_MAX_HYPER);
+        return -1;
+    }
+    o->n_hyper = (int)PyList_Size(numbers);
+    o->hyper = a->hyper;
+    for (int i = 0; i < o->n_hyper; i++)
+        if (!PyArg_ParseTuple(PyList_GetItem(numbers, i), "sd", &a->hyper[i].name,
+                              &a->hyper[i].value))
+            return -1;
     return 0;
 }
 
@@ -103,8 +112,7 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
                           &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
                           &is_prepared, &o->unrecorded) ||
         core_losses_take(losses, a->losses, &o->n_losses) != 0 ||
-        take_optimizer(optimizer, &a->optimizer) != 0 ||
-        core_strings_take(trainable, &a->trainable) != 0 ||
+        take_optimizer(optimizer, a) != 0 || core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
         core_strings_take(additional, &a->additional) != 0 ||
         core_strings_take(init, &a->init) != 0 || core_strings_take(shared, &a->shared) != 0)

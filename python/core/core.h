@@ -120,10 +120,11 @@ typedef struct artifacts_object {
     PyObject_HEAD ot_artifacts *artifacts;
 } artifacts_object;
 // The tuples of Artifacts.generate() in the library's form.
-enum { CORE_MAX_LOSSES = 16 };
+enum { CORE_MAX_LOSSES = 16, CORE_MAX_HYPER = 16 };
 typedef struct core_artifacts_options {
     ot_artifacts_options options;
     ot_optimizer_options optimizer;
+    ot_hyper hyper[CORE_MAX_HYPER];
     ot_loss_options losses[CORE_MAX_LOSSES];
     core_strings trainable, frozen, additional, init, shared; // memory of what `options` points to
 } core_artifacts_options;

@@ -9,11 +9,7 @@ from onnxtrain import _core
 
 _LOG = logging.getLogger("onnxtrain")
 
-# ot_optimizer and ot_batch_norm of the C headers.
-NO_OPTIMIZER, ADAMW, SGD = 0, 1, 2
-_BATCH_STATISTICS = 1
-# beta1, beta2, epsilon, weight_decay, adam_mode, correct_bias, momentum, nesterov, max_norm
-_OPTIMIZER_DEFAULTS = (0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)
+_BATCH_STATISTICS = 1  # ot_batch_norm of the C headers
 
 
 def build(
@@ -22,7 +18,7 @@ def build(
     requires_grad: list[str] | None,
     frozen_params: list[str] | None,
     additional_output_names: list[str] | None = None,
-    optimizer: int = NO_OPTIMIZER,
+    optimizer: str | None = None,
     ort_format: bool = False,
 ) -> _core.Artifacts:
     """Without losses the model's first output is the loss. Names that are frozen and that the model lacks do not
@@ -32,7 +28,7 @@ def build(
     built = _core.Artifacts.generate(
         forward,
         losses,
-        (optimizer, *_OPTIMIZER_DEFAULTS),
+        (optimizer, [], 0.0),
         requires_grad,
         frozen_params,
         additional_output_names,

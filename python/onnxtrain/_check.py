@@ -11,7 +11,7 @@ from onnxtrain._options import BATCH_NORMS, choose, load_model
 from onnxtrain._ort_value import type_text
 from onnxtrain._prepare import shared_names
 
-_NO_OPTIMIZER = (0, 0.9, 0.999, 1e-6, 0.0, 1, 1, 0.9, 0, 0.0)
+_NO_OPTIMIZER: tuple = (None, [], 0.0)
 
 
 @dataclasses.dataclass(frozen=True)

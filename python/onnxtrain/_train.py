@@ -16,8 +16,24 @@ from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Log, Progress
 from onnxtrain._run import DataOptions, Event, Run, TrainingResult, listen, make_batches, rows_of
 
-# ot_optimizer of the C headers
-_OPTIMIZERS = {"adamw": 1, "sgd": 2, "sgd-momentum": 3}
+# The operators, and which arguments are their hyper-parameters.
+_OPTIMIZERS: dict[str, tuple[str, dict[str, str]]] = {
+    "adamw": (
+        "AdamWOptimizer",
+        {
+            "beta1": "alpha",
+            "beta2": "beta",
+            "epsilon": "epsilon",
+            "weight_decay": "weight_decay",
+            "adam_mode": "adam_mode",
+        },
+    ),
+    "sgd": ("SGDOptimizerV2", {}),
+    "sgd-momentum": (
+        "SGDMomentumOptimizer",
+        {"momentum": "momentum", "weight_decay": "weight_decay", "nesterov": "nesterov"},
+    ),
+}
 
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
@@ -37,18 +53,9 @@ def _load_folder(folder: str, given: Mapping[str, Any]) -> _core.Artifacts:
 
 def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[str, Any]) -> _core.Artifacts:
     terms, additional = _record.losses(record, given, forward.output_names())
-    optimizer = (
-        choose("optimizer", given["optimizer"], _OPTIMIZERS),
-        given["beta1"],
-        given["beta2"],
-        given["epsilon"],
-        given["weight_decay"],
-        given["adam_mode"],
-        1,
-        given["momentum"],
-        int(given["nesterov"]),
-        given["clip_norm"],
-    )
+    operator_name, numbers = choose("optimizer", given["optimizer"], _OPTIMIZERS)
+    hyper = [(name, float(given[argument])) for argument, name in numbers.items()]
+    optimizer = (operator_name, hyper, given["clip_norm"])
     statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS)
     init = [f"{pattern}={how}" for pattern, how in (given["init"] or {}).items()]
     names = _module.choose(forward, given["trainable"], given["frozen"], given["module"])

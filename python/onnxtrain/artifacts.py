@@ -45,7 +45,7 @@ class OptimType(Enum):
     SGD = 2
 
 
-# What the library calls them: ot_loss and ot_optimizer of the C headers.
+# What the library calls them: ot_loss of the C headers, and the operators.
 _LOSSES = {
     LossType.CrossEntropyLoss: 1,
     LossType.MSELoss: 2,
@@ -53,7 +53,7 @@ _LOSSES = {
     LossType.BCEWithLogitsLoss: 4,
 }
 _PASS_THROUGH = 0
-_OPTIMIZERS = {OptimType.AdamW: _build.ADAMW, OptimType.SGD: _build.SGD}
+_OPTIMIZERS = {OptimType.AdamW: "AdamWOptimizer", OptimType.SGD: "SGDOptimizerV2"}
 
 
 def _check_model(model: Any) -> None:
@@ -158,7 +158,7 @@ def generate_artifacts(
         outputs = None
     else:
         forward = load_model(model)
-    kind = _OPTIMIZERS[optimizer] if isinstance(optimizer, OptimType) else _build.NO_OPTIMIZER
+    kind = _OPTIMIZERS[optimizer] if isinstance(optimizer, OptimType) else None
     built = _build.build(forward, terms, requires_grad, frozen_params, outputs, kind, ort_format)
     if not requires_grad and not built.trains():
         warnings.warn("nothing trains: no parameter requires a gradient, so the training model has none", stacklevel=2)

@@ -156,7 +156,7 @@ static ot_status say_nothing_trains(const ot__forward *forward, const ot_artifac
     else
         st = ot__error(OT_ERR_INVALID, "nothing to train: no parameter reaches '%s' ('%s': %s)",
                        forward->loss->name, c->items[0].value->name, c->items[0].reason);
-    if (options->optimizer->optimizer != OT_OPTIMIZER_NONE)
+    if (options->optimizer->name != NULL)
         return st;
     ot__log(OT_LOG_WARNING, "%s", ot_error_message());
     return OT_OK;

@@ -69,7 +69,7 @@ static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *
     ot_dtype dtype;
 
     OT_TRY(trained_type(&forward->candidates, &dtype));
-    if (dtype == OT_DTYPE_UNDEFINED && options->optimizer == OT_OPTIMIZER_NONE)
+    if (dtype == OT_DTYPE_UNDEFINED && options->name == NULL)
         return OT_OK;
     if (dtype == OT_DTYPE_UNDEFINED)
         return ot__error(OT_ERR_INVALID, "an optimizer for a model without trainable parameters");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizer model: sequences of parameters, gradients and moments into one node.
+#include <string.h>
+
 #include "artifacts/block.h"
 
 // ---- inputs ----
@@ -39,58 +41,63 @@ typedef struct optimizer_ends {
     ot_value *lr, *step, *params, *gradients, *moment1, *moment2;
 } optimizer_ends;
 
+static double hyper_of(const ot_op_def *op, const ot_optimizer_options *o, const ot_attr_spec *spec)
+{
+    double value = ot__hyper_fallback(op, spec);
+
+    for (int i = 0; i < o->n_hyper; i++)
+        if (strcmp(o->hyper[i].name, spec->name) == 0)
+            value = o->hyper[i].value;
+    return value;
+}
+
+// All hyper-parameters, in the order of the record.
+static void set_hyper(ot_block *block, ot_node *node, const ot_optimizer_options *o)
+{
+    const ot_attr_spec *spec;
+
+    for (int i = 0; node && (spec = ot__hyper_at(node->op, i)) != NULL; i++) {
+        const double value = hyper_of(node->op, o, spec);
+
+        if (spec->kind == OT_ATTRIBUTE_INT)
+            ot__build_int(&block->build, node, spec->name, (int64_t)value);
+        else
+            ot__build_float(&block->build, node, spec->name, value);
+    }
+}
+
 static ot_value *adamw_model(ot_block *block, const ot_optimizer_options *o,
                              const optimizer_ends *ends)
 {
     ot_value *inputs[] = {ends->lr,        ends->step,    ends->params,
                           ends->gradients, ends->moment1, ends->moment2};
-    ot_node *node = ot__block_maker(block, "com.microsoft", "AdamWOptimizer", "adamw.updated_flag",
-                                    inputs, (int)OT_COUNT(inputs));
+    ot_node *node = ot__block_maker(block, OT__MS, "AdamWOptimizer", "adamw.updated_flag", inputs,
+                                    (int)OT_COUNT(inputs));
 
-    ot__build_float(&block->build, node, "alpha", o->beta1);
-    ot__build_float(&block->build, node, "beta", o->beta2);
-    ot__build_float(&block->build, node, "epsilon", o->epsilon);
-    ot__build_float(&block->build, node, "weight_decay", o->weight_decay);
-    ot__build_int(&block->build, node, "correct_bias", o->correct_bias);
-    ot__build_int(&block->build, node, "adam_mode", o->adam_mode);
+    set_hyper(block, node, o);
     return ot__block_settle(block, node);
 }
 
 // The shape stays undeclared: ONNX Runtime's own schema says scalar, its files [1].
-static ot_value *settle_without_shape(ot_block *block, ot_node *node)
+static ot_value *sgd_model(ot_block *block, const ot_op_def *op, const ot_optimizer_options *o,
+                           const optimizer_ends *ends)
 {
-    ot_value *flag = ot__block_settle(block, node);
+    ot_value *inputs[] = {ends->lr, ends->params, ends->gradients, ends->moment1};
+    ot_node *node = ot__block_maker(block, op->domain, op->name, "update_completed", inputs,
+                                    (int)OT_COUNT(inputs) - (op->rule->n_slots == 0));
+    ot_value *flag;
 
+    set_hyper(block, node, o);
+    flag = ot__block_settle(block, node);
     if (flag)
         flag->has_shape = false;
     return flag;
 }
 
-static ot_value *sgd_model(ot_block *block, const optimizer_ends *ends)
-{
-    ot_value *inputs[] = {ends->lr, ends->params, ends->gradients};
-
-    return settle_without_shape(block,
-                                ot__block_maker(block, "com.microsoft", "SGDOptimizerV2",
-                                                "update_completed", inputs, (int)OT_COUNT(inputs)));
-}
-
-static ot_value *sgd_momentum(ot_block *block, const ot_optimizer_options *o,
-                              const optimizer_ends *ends)
-{
-    ot_value *inputs[] = {ends->lr, ends->params, ends->gradients, ends->moment1};
-    ot_node *node = ot__block_maker(block, "ai.onnxtrain", "SGDMomentumOptimizer",
-                                    "update_completed", inputs, (int)OT_COUNT(inputs));
-
-    ot__build_float(&block->build, node, "momentum", o->momentum);
-    ot__build_float(&block->build, node, "weight_decay", o->weight_decay);
-    ot__build_int(&block->build, node, "nesterov", o->nesterov);
-    return settle_without_shape(block, node);
-}
-
 static ot_value *add_optimizer(ot_block *block, const ot_optimizer_options *o, ot_dtype dtype)
 {
-    const bool is_adamw = o->optimizer == OT_OPTIMIZER_ADAMW;
+    const ot_op_def *op = ot__optimizer_find(o->name);
+    const bool has_two = op->rule->n_slots == 2;
     optimizer_ends ends;
 
     ends.lr = optimizer_input(block, "learning_rate", OT_F32);
@@ -98,41 +105,44 @@ static ot_value *add_optimizer(ot_block *block, const ot_optimizer_options *o, o
     ends.params = add_sequence(block, "params", dtype);
     ends.gradients = add_sequence(block, "gradients", dtype);
     ends.moment1 = add_sequence(block, "first_order_moments", dtype);
-    ends.moment2 = is_adamw ? add_sequence(block, "second_order_moments", dtype) : NULL;
+    ends.moment2 = has_two ? add_sequence(block, "second_order_moments", dtype) : NULL;
     if (o->max_norm > 0.0)
         ends.gradients = clip(block, o->max_norm, ends.gradients);
-    if (is_adamw)
-        return adamw_model(block, o, &ends);
-    return o->optimizer == OT_OPTIMIZER_SGD ? sgd_model(block, &ends)
-                                            : sgd_momentum(block, o, &ends);
+    return has_two ? adamw_model(block, o, &ends) : sgd_model(block, op, o, &ends);
 }
 
 // ---- model ----
 
+static ot_status check_hyper(const ot_op_def *op, const ot_hyper *hyper, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const ot_attr_spec *spec;
+        ot_status st;
+
+        OT_TRY(ot__hyper_lookup(op, hyper[i].name, &spec));
+        st = ot__attr_check_bounds(spec, hyper[i].value);
+        if (st != OT_OK)
+            return ot__error_prefix(st, "%s", op->name);
+    }
+    return OT_OK;
+}
+
 static ot_status check_optimizer_options(const ot_optimizer_options *o)
 {
-    const struct {
-        const char *name;
-        double value, low, high; // low <= value < high
-    } ranges[] = {
-        {"beta1", o->beta1, 0.0, 1.0},        {"beta2", o->beta2, 0.0, 1.0},
-        {"epsilon", o->epsilon, 0.0, 1e30},   {"weight_decay", o->weight_decay, 0.0, 1e30},
-        {"momentum", o->momentum, 0.0, 1e30}, {"max_norm", o->max_norm, 0.0, 1e30}};
+    const double most = 1e30;
+    const ot_op_def *op;
 
-    if ((unsigned)o->optimizer > OT_OPTIMIZER_SGD_MOMENTUM)
-        return ot__error(OT_ERR_INVALID,
-                         "unknown optimizer %d (known: none, adamw, sgd, sgd-momentum)",
-                         (int)o->optimizer);
-    for (size_t i = 0; i < OT_COUNT(ranges); i++)
-        if (!(ranges[i].value >= ranges[i].low && ranges[i].value < ranges[i].high))
-            return ot__error(OT_ERR_INVALID, "%s is %g, expected at least %g and below %g",
-                             ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high);
-    if (o->adam_mode != 0 && o->adam_mode != 1)
-        return ot__error(OT_ERR_INVALID, "adam_mode is %d, expected 0 or 1", o->adam_mode);
-    if (o->correct_bias != 0 && o->correct_bias != 1)
-        return ot__error(OT_ERR_INVALID, "correct_bias is %d, expected 0 or 1", o->correct_bias);
-    if (o->optimizer == OT_OPTIMIZER_ADAMW && o->adam_mode == 0 && o->correct_bias == 0)
-        return ot__error(OT_ERR_INVALID, "adam_mode 0 is defined with bias correction only");
+    if (o->name == NULL)
+        return OT_OK;
+    OT_TRY(ot__optimizer_lookup(o->name, &op));
+    OT_TRY(check_hyper(op, o->hyper, o->n_hyper));
+    if (!(o->max_norm >= 0 && o->max_norm < most))
+        return ot__error(OT_ERR_INVALID, "max_norm is %g, expected at least 0 and below %g",
+                         o->max_norm, most);
+    if (!(o->lr >= 0 && o->lr < most))
+        return ot__error(OT_ERR_INVALID, "lr is %g, expected at least 0 and below %g", o->lr, most);
+    if (o->n_groups > 0 || o->average_decay != 0)
+        return ot__error(OT_ERR_UNSUPPORTED, "groups of parameters and averages of them");
     return OT_OK;
 }
 
@@ -157,7 +167,7 @@ ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtyp
 
     *out = NULL;
     OT_TRY(check_optimizer_options(options));
-    if (options->optimizer == OT_OPTIMIZER_NONE)
+    if (options->name == NULL)
         return OT_OK;
     OT_TRY(ot__model_create(&model));
     st = build_optimizer(model, options, dtype, opset);
@@ -201,6 +211,12 @@ ot_value *ot_block_adamw(ot_block *block, ot_value *lr, ot_value *step, ot_value
         !ot__block_takes(block, gradients) || !ot__block_takes(block, moments1) ||
         !ot__block_takes(block, moments2) || !takes_options(block, options, &own))
         return NULL;
+    if (own.name == NULL ||
+        ot__optimizer_find(own.name) != ot__op_find(OT__MS, "AdamWOptimizer", 1)) {
+        ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "its options are those of %s",
+                                                own.name ? own.name : "no optimizer"));
+        return NULL;
+    }
     return adamw_model(block, &own, &ends);
 }
 
@@ -211,7 +227,8 @@ ot_value *ot_block_sgd(ot_block *block, ot_value *lr, ot_value *params, ot_value
     if (!ot__block_enter(block, "sgd") || !ot__block_takes(block, lr) ||
         !ot__block_takes(block, params) || !ot__block_takes(block, gradients))
         return NULL;
-    return sgd_model(block, &ends);
+    return sgd_model(block, ot__op_find(OT__MS, "SGDOptimizerV2", 1),
+                     &(const ot_optimizer_options)OT_OPTIMIZER_OPTIONS_INIT, &ends);
 }
 
 ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *options, ot_dtype dtype)
@@ -221,7 +238,7 @@ ot_value *ot_block_optimizer(ot_block *block, const ot_optimizer_options *option
 
     if (!ot__block_enter(block, "optimizer") || !takes_options(block, options, &own))
         return NULL;
-    if (own.optimizer == OT_OPTIMIZER_NONE) {
+    if (own.name == NULL) {
         ot__build_note(&block->build, ot__error(OT_ERR_INVALID, "none is asked for"));
         return NULL;
     }

@@ -2,6 +2,7 @@
 // Does a node fit its operator's record: arity, attributes, element types.
 #include "op/check.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool has_flag(const ot_port *port, unsigned flag)
@@ -255,6 +256,39 @@ static const ot_attr_spec *find_spec(const ot_op_def *op, const char *name)
     return NULL;
 }
 
+ot_status ot__attr_check_bounds(const ot_attr_spec *spec, double value)
+{
+    const bool is_whole = spec->kind == OT_ATTRIBUTE_INT || spec->kind == OT_ATTRIBUTE_INTS;
+
+    if (!(spec->low < spec->high) ||
+        (value >= spec->low && (value < spec->high || isinf(spec->high)) &&
+         (!is_whole || floor(value) == value)))
+        return OT_OK;
+    if (is_whole && spec->low == 0 && spec->high == 2)
+        return ot__error(OT_ERR_INVALID, "%s is %g, expected 0 or 1", spec->name, value);
+    if (isinf(spec->high))
+        return ot__error(OT_ERR_INVALID, "%s is %g, expected %sat least %g", spec->name, value,
+                         is_whole ? "a whole number of " : "", spec->low);
+    return ot__error(OT_ERR_INVALID, "%s is %g, expected %sat least %g and below %g", spec->name,
+                     value, is_whole ? "a whole number of " : "", spec->low, spec->high);
+}
+
+static ot_status check_attr_numbers(const ot_node *node, const ot_attr *a, const ot_attr_spec *spec)
+{
+    const bool is_list = a->kind == OT_ATTR_FLOATS || a->kind == OT_ATTR_INTS;
+    const int n = is_list ? a->n : a->kind == OT_ATTR_FLOAT || a->kind == OT_ATTR_INT;
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < n && st == OT_OK; i++)
+        st = ot__attr_check_bounds(spec, a->kind == OT_ATTR_FLOAT    ? (double)a->f
+                                         : a->kind == OT_ATTR_INT    ? (double)a->i
+                                         : a->kind == OT_ATTR_FLOATS ? (double)a->floats[i]
+                                                                     : (double)a->ints[i]);
+    if (st != OT_OK)
+        ot__error_prefix(st, "%s", OT_LABEL(node));
+    return st;
+}
+
 static ot_status check_node_attrs(const ot_node *node)
 {
     char label[160];
@@ -272,6 +306,7 @@ static ot_status check_node_attrs(const ot_node *node)
             return ot__error(OT_ERR_INVALID, "%s: attribute '%s' is %s, expected %s",
                              ot__node_label(node, label, sizeof(label)), a->name,
                              attr_kind_name((int)a->kind), attr_kind_name(spec->kind));
+        OT_TRY(check_attr_numbers(node, a, spec));
     }
     for (const ot_attr_spec *s = node->op->attrs; s != NULL && s->name != NULL; s++)
         if ((s->flags & OT_ATTR_REQUIRED) != 0 && ot__node_attr(node, s->name) == NULL)

@@ -6,6 +6,7 @@
 
 #include "graph/graph.h"
 #include "onnxtrain/op.h"
+#include "onnxtrain/optimizer.h"
 
 #define OT__MS "com.microsoft" // the domain of ONNX Runtime's operators
 
@@ -19,6 +20,27 @@ int ot__op_count(void);                     // operators (names)
 const ot_op_def *ot__op_records(int index); // all records of one operator, ended by a zeroed one
 extern const int ot__op_newest_opset;       // of ai.onnx that the table knows
 enum { OT_OP_BASE_OPSET = 13 };             // graphs below it are raised to it
+
+// ---- optimizers (rule.c): records with a rule ----
+
+struct ot_update_rule {
+    const char *state; // what it keeps of a parameter: optimizers of one state can go on from each
+                       // other's; "": nothing
+    int n_slots;       // tensors of the parameter's shape, at most
+    const ot_hyper *artifacts; // numbers that artifacts have where the attributes have another
+                               // default; ended by {0}; NULL: none
+};
+// The newest record of the optimizer `name`, in whatever domain; NULL: there is none (no error
+// set).
+const ot_op_def *ot__optimizer_find(const char *name);
+// As above; OT_ERR_NOT_FOUND names those that there are.
+ot_status ot__optimizer_lookup(const char *name, const ot_op_def **out);
+// The attribute that is the hyper-parameter `name`; OT_ERR_NOT_FOUND names those that there are.
+ot_status ot__hyper_lookup(const ot_op_def *op, const char *name, const ot_attr_spec **out);
+// From 0; NULL behind the last.
+const ot_attr_spec *ot__hyper_at(const ot_op_def *op, int index);
+// Its value where none is given.
+double ot__hyper_fallback(const ot_op_def *op, const ot_attr_spec *spec);
 
 // ---- operators without a record (custom.c) ----
 
@@ -34,6 +56,8 @@ ot_status ot__op_check_node(const ot_node *node); // structure; node->op must be
 // The port that input number i belongs to (the last one for variadics); NULL when there is none.
 const ot_port *ot__op_input_port(const ot_op_def *op, int i);
 const ot_port *ot__op_output_port(const ot_op_def *op, int i);
+// Whether a number lies within an attribute's bounds; OT_ERR_INVALID says which do.
+ot_status ot__attr_check_bounds(const ot_attr_spec *spec, double value);
 // What a node's tile takes, at most OT_TILE_MAX_ATTRS; gives their number.
 int ot__op_tile_attrs(const ot_node *node, float *attrs);
 bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
@@ -193,6 +217,17 @@ bool ot__prep_has_elements(const ot_prep *p); // input 0 is not empty
 #define OT__FLOAT_ATTR(name_, otherwise)                                                           \
     {                                                                                              \
         .name = name_, .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = (otherwise)  \
+    }
+// The same with bounds: low <= value < high.
+#define OT__FLOAT_IN(name_, otherwise, low_, high_)                                                \
+    {                                                                                              \
+        .name = name_, .kind = OT_ATTRIBUTE_FLOAT, .flags = OT_ATTR_HAS_DEFAULT, .f = (otherwise), \
+        .low = (low_), .high = (high_)                                                             \
+    }
+#define OT__FLAG_ATTR(name_, otherwise)                                                            \
+    {                                                                                              \
+        .name = name_, .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_HAS_DEFAULT, .i = (otherwise),   \
+        .low = 0, .high = 2                                                                        \
     }
 #define OT__STRING_ATTR(name_, otherwise)                                                          \
     {                                                                                              \

@@ -164,7 +164,7 @@ static void assert_torch_losses(const char *file, const char *losses, const char
     options.losses = &loss;
     options.n_losses = 1;
     options.optimizer = &optimizer;
-    optimizer.optimizer = OT_OPTIMIZER_SGD;
+    optimizer.name = "SGDOptimizerV2";
     options.frozen = frozen;
     options.n_frozen = n_frozen;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)

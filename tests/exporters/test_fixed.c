@@ -150,7 +150,7 @@ static void check_losses(const char *model, const char *kind)
     options.losses = &loss;
     options.n_losses = 1;
     options.optimizer = &optimizer;
-    optimizer.optimizer = OT_OPTIMIZER_SGD;
+    optimizer.name = "SGDOptimizerV2";
     if (ot_artifacts_generate(fixed, &options, &artifacts) != OT_OK ||
         ot_session_create_from_artifacts(artifacts, NULL, &session) != OT_OK)
         fail_msg("%s_%s: %s", model, kind, ot_error_message());

@@ -39,7 +39,7 @@ static ot_artifacts *artifacts_of(const one_case *c)
     options.losses = &loss;
     options.n_losses = 1;
     options.optimizer = &optimizer;
-    optimizer.optimizer = OT_OPTIMIZER_SGD;
+    optimizer.name = "SGDOptimizerV2";
     options.frozen = frozen;
     options.n_frozen = strcmp(c->frozen, "-") != 0;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)

@@ -12,14 +12,14 @@ static const double f64_tolerance = 1e-9, f32_factor = 4.0, f32_half_unit = 0x1p
 
 static const struct {
     const char *name;
-    ot_optimizer optimizer;
+    const char *optimizer;
     int adam_mode;
     double learning_rate;
 } kinds[] = {
-    {"sgd", OT_OPTIMIZER_SGD, 0, 0.1},
-    {"momentum", OT_OPTIMIZER_SGD_MOMENTUM, 0, 0.02},
-    {"adamw0", OT_OPTIMIZER_ADAMW, 0, 0.01},
-    {"adamw1", OT_OPTIMIZER_ADAMW, 1, 0.01},
+    {"sgd", "SGDOptimizerV2", 0, 0.1},
+    {"momentum", "SGDMomentumOptimizer", 0, 0.02},
+    {"adamw0", "AdamWOptimizer", 0, 0.01},
+    {"adamw1", "AdamWOptimizer", 1, 0.01},
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -30,16 +30,19 @@ static ot_artifacts *generate(const char *name, int kind, ot_dtype dtype)
     const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
     ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
+    const ot_hyper adamw[] = {{"weight_decay", 0.01}, {"adam_mode", kinds[kind].adam_mode}};
+    const ot_hyper momentum[] = {{"weight_decay", 0.01}, {"nesterov", 1}};
+    const ot_hyper *hyper = strcmp(kinds[kind].optimizer, "AdamWOptimizer") == 0 ? adamw : momentum;
     ot_model *model = load_model(name, dtype);
     ot_artifacts *artifacts;
 
     options.losses = &loss;
     options.n_losses = 1;
     options.optimizer = &optimizer;
-    optimizer.optimizer = kinds[kind].optimizer;
-    optimizer.adam_mode = kinds[kind].adam_mode;
-    optimizer.weight_decay = kinds[kind].optimizer == OT_OPTIMIZER_SGD ? 0.0 : 0.01;
-    optimizer.nesterov = 1;
+    optimizer.name = kinds[kind].optimizer;
+    optimizer.hyper = hyper;
+    if (strcmp(optimizer.name, "SGDOptimizerV2") != 0)
+        optimizer.n_hyper = 2;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
         fail_msg("%s: %s", name, ot_error_message());
     ot_model_destroy(model);

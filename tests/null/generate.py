@@ -94,6 +94,7 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_dtype *": "&w.out_dtype",
     "ot_property_kind *": "&w.out_kind",
     "ot_metrics *": "&w.out_metrics",
+    "ot_hyper_info *": "&w.out_hyper",
     "ot_data_options *": "&w.data",
     "ot_batches_options *": "&w.batches_options",
     "ot_train_options *": "&w.train",

@@ -83,6 +83,7 @@ typedef struct world {
     ot_property_kind out_kind;
     ot_log_level out_level;
     ot_metrics out_metrics;
+    ot_hyper_info out_hyper;
     char *out_text;
     const char *out_name;
 } world;
@@ -128,6 +129,7 @@ static inline void world_make(world *w)
     w->step_info = (ot_step_info)OT_STEP_INFO_INIT;
     w->loss_scaler = (ot_loss_scaler)OT_LOSS_SCALER_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
+    w->out_hyper = (ot_hyper_info)OT_HYPER_INFO_INIT;
     w->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
     w->given = (ot_record_given)OT_RECORD_GIVEN_INIT;
     w->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;

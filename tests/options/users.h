@@ -224,6 +224,12 @@ static inline ot_status use_encoder(world *w, void *options)
     return in_block(w, options, add_encoder);
 }
 
+static inline ot_status fill_hyper(world *w, void *options)
+{
+    (void)w;
+    return ot_optimizer_hyper("AdamWOptimizer", 0, options);
+}
+
 static inline ot_status use_block_optimizer(world *w, void *options)
 {
     ot_block *block;

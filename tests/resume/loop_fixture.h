@@ -125,7 +125,8 @@ static inline ot_artifacts *make_artifacts(void)
     options.n_losses = 1;
     options.seed = 3;
     options.optimizer = &optimizer;
-    optimizer.weight_decay = 0.01;
+    optimizer.hyper = &(const ot_hyper){"weight_decay", 0.01};
+    optimizer.n_hyper = 1;
     optimizer.max_norm = 0.8;
     need(ot_model_load_buffer(model_text, sizeof model_text - 1, NULL, &model));
     need(ot_artifacts_generate(model, &options, &artifacts));

@@ -10,13 +10,9 @@ enum { BETA1, BETA2, EPSILON, DECAY, CORRECT, MODE }; // ot__pieces.numbers
 
 static void adamw_infer(ot_infer *c)
 {
-    const int64_t mode = ot_attr_int(ot_infer_node(c), "adam_mode");
-    const int64_t correct = ot_attr_int(ot_infer_node(c), "correct_bias");
+    const ot_node *node = ot_infer_node(c);
 
-    if (mode < 0 || mode > 1 || correct < 0 || correct > 1)
-        ot_infer_fail(c, "adam_mode and correct_bias must be 0 or 1, got %" PRId64 " and %" PRId64,
-                      mode, correct);
-    else if (mode == 0 && correct == 0)
+    if (ot_attr_int(node, "adam_mode") == 0 && ot_attr_int(node, "correct_bias") == 0)
         ot_infer_fail(c, "adam_mode 0 needs correct_bias 1");
     else
         ot__optimizer_infer(c);
@@ -57,14 +53,19 @@ static const ot_port adamw_in[] = {
 };
 static const ot_port adamw_out[] = {{"updated_flag", "bool", 0}, {0}};
 static const ot_attr_spec adamw_attrs[] = {
-    OT__FLOAT_ATTR("alpha", 0.9f),
-    OT__FLOAT_ATTR("beta", 0.999f),
-    OT__FLOAT_ATTR("epsilon", 1e-8f),
-    OT__FLOAT_ATTR("weight_decay", 0.01f),
-    OT__INT_ATTR("adam_mode", 0),
-    OT__INT_ATTR("correct_bias", 1),
+    OT__FLOAT_IN("alpha", 0.9f, 0, 1),
+    OT__FLOAT_IN("beta", 0.999f, 0, 1),
+    OT__FLOAT_IN("epsilon", 1e-8f, 0, 1e30),
+    OT__FLOAT_IN("weight_decay", 0.01f, 0, 1e30),
+    OT__FLAG_ATTR("correct_bias", 1),
+    OT__FLAG_ATTR("adam_mode", 0),
     {0},
 };
+// ONNX Runtime's artifacts have these numbers.
+static const ot_hyper adamw_artifacts[] = {
+    {"epsilon", 1e-6}, {"weight_decay", 0}, {"adam_mode", 1}, {0}};
+static const ot_update_rule adamw_rule = {
+    .state = "adam", .n_slots = 2, .artifacts = adamw_artifacts};
 static const ot_kernel adamw_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, adamw_prepare, adamw_run_simd),
     OT__REF_KERNELS(adamw_prepare, adamw_run_ref),
@@ -80,6 +81,7 @@ const ot_op_def ot__op_adamw_optimizer[] = {
      .types = "T: f32 f64",
      .infer = adamw_infer,
      .kernels = adamw_kernels,
+     .rule = &adamw_rule,
      .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
     {0},
 };

@@ -51,13 +51,15 @@ static const ot_port sgd_momentum_in[] = {
 };
 static const ot_port sgd_out[] = {{"update_completed", "bool", 0}, {0}};
 static const ot_attr_spec sgd_momentum_attrs[] = {
-    OT__FLOAT_ATTR("momentum", 0.9f),
-    OT__FLOAT_ATTR("weight_decay", 0),
-    OT__INT_ATTR("nesterov", 0),
+    OT__FLOAT_IN("momentum", 0.9f, 0, 1e30),
+    OT__FLOAT_IN("weight_decay", 0, 0, 1e30),
+    OT__FLAG_ATTR("nesterov", 0),
     {0},
 };
+static const ot_update_rule sgd_rule = {.state = ""};
+static const ot_update_rule sgd_momentum_rule = {.state = "momentum", .n_slots = 1};
 
-#define SGD(symbol, domain_, name_, ports, attributes, prepare)                                    \
+#define SGD(symbol, domain_, name_, ports, attributes, prepare, rule_)                             \
     static const ot_kernel symbol##_kernels[] = {                                                  \
         OT__SIMD_KERNEL("T: f32", NULL, prepare, sgd_run_simd),                                    \
         OT__REF_KERNELS(prepare, sgd_run_ref),                                                     \
@@ -71,8 +73,9 @@ static const ot_attr_spec sgd_momentum_attrs[] = {
                                           .types = "T: f32 f64",                                   \
                                           .infer = ot__optimizer_infer,                            \
                                           .kernels = symbol##_kernels,                             \
+                                          .rule = &(rule_),                                        \
                                           .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},              \
                                          {0}};
-SGD(sgd_optimizer_v2, OT__MS, "SGDOptimizerV2", sgd_in, NULL, sgd_prepare)
+SGD(sgd_optimizer_v2, OT__MS, "SGDOptimizerV2", sgd_in, NULL, sgd_prepare, sgd_rule)
 SGD(sgd_momentum_optimizer, "ai.onnxtrain", "SGDMomentumOptimizer", sgd_momentum_in,
-    sgd_momentum_attrs, sgd_momentum_prepare)
+    sgd_momentum_attrs, sgd_momentum_prepare, sgd_momentum_rule)

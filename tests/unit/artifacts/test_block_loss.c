@@ -84,7 +84,7 @@ static ot_artifacts *loss_artifacts(const loss_case *c)
     loss.has_ignore_index = c->ignored >= 0;
     loss.ignore_index = c->ignored;
     options.optimizer = &optimizer;
-    optimizer.optimizer = OT_OPTIMIZER_SGD;
+    optimizer.name = "SGDOptimizerV2";
     artifacts = train_with(b, ot_block_loss(b, ot_block_output(b, 0), &loss), &options);
     ot_tensor_destroy(weight);
     ot_tensor_destroy(positive);

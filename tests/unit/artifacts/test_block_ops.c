@@ -326,7 +326,7 @@ static void train_once(build_function build, double *loss, double *w)
     ot_session *session;
 
     options.optimizer = &optimizer;
-    optimizer.optimizer = OT_OPTIMIZER_SGD;
+    optimizer.name = "SGDOptimizerV2";
     assert_ok(ot_block_finish_training(b, &value, 1, &options, &artifacts));
     ot_block_destroy(b);
     assert_ok(ot_session_create_from_artifacts(artifacts, NULL, &session));

@@ -110,7 +110,7 @@ static ot_value *new_optimizer(game *g)
 {
     ot_optimizer_options options = OT_OPTIMIZER_OPTIONS_INIT;
 
-    options.optimizer = (ot_optimizer)draw(g, 4);
+    options.name = ot_optimizer_name(draw(g, ot_optimizer_count() + 1));
     options.max_norm = any_number(g);
     return ot_block_optimizer(g->b, &options, any_dtype(g));
 }

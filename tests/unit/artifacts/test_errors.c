@@ -33,52 +33,55 @@ typedef struct bad_wish {
     const char *what; // for the reader
     const char *model;
     const char *trainable, *frozen, *output, *loss_input;
-    int loss, optimizer;
+    int loss;
+    const char *optimizer;
     ot_status status;
     const char *message;
 } bad_wish;
 
 static const bad_wish wishes[] = {
     // names
-    {"trainable and frozen", two_outputs, "w", "w", NULL, NULL, OT_LOSS_MSE, OT_OPTIMIZER_ADAMW,
+    {"trainable and frozen", two_outputs, "w", "w", NULL, NULL, OT_LOSS_MSE, "AdamWOptimizer",
      OT_ERR_INVALID, "trainable and frozen at the same time: 'w'"},
     {"trainable, not in the graph", two_outputs, "nope", NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "trainable 'nope' matches no initializer of the model"},
+     "AdamWOptimizer", OT_ERR_NOT_FOUND, "trainable 'nope' matches no initializer of the model"},
     {"frozen, not in the graph", two_outputs, NULL, "nope", NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "frozen 'nope' matches no initializer of the model"},
+     "AdamWOptimizer", OT_ERR_NOT_FOUND, "frozen 'nope' matches no initializer of the model"},
     {"trainable without consumer", two_outputs, "unused", NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_INVALID, "to 'unused' (no path of operators)"},
+     "AdamWOptimizer", OT_ERR_INVALID, "to 'unused' (no path of operators)"},
     {"trainable, not reaching the loss", two_outputs, "side", NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_INVALID, "to 'side' (no path of operators)"},
+     "AdamWOptimizer", OT_ERR_INVALID, "to 'side' (no path of operators)"},
     {"trainable, at an input without gradient", statistics, "mean", NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_INVALID,
+     "AdamWOptimizer", OT_ERR_INVALID,
      "to 'mean' (only through input 'input_mean' of BatchNormalization 'norm')"},
     {"an additional output that is none", two_outputs, NULL, NULL, "nope", NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "additional output 'nope' is not a tensor of the model"},
+     "AdamWOptimizer", OT_ERR_NOT_FOUND, "additional output 'nope' is not a tensor of the model"},
     // losses
-    {"a loss that is none", two_outputs, NULL, NULL, NULL, NULL, NO_LOSS, OT_OPTIMIZER_ADAMW,
+    {"a loss that is none", two_outputs, NULL, NULL, NULL, NULL, NO_LOSS, "AdamWOptimizer",
      OT_ERR_INVALID,
      "unknown loss 99 (known: none, cross-entropy, mse, l1, bce-with-logits, "
      "custom)"},
     {"a loss of what is not a value", two_outputs, NULL, NULL, NULL, "nope", OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_NOT_FOUND, "loss input 'nope' is not a value of the model"},
+     "AdamWOptimizer", OT_ERR_NOT_FOUND, "loss input 'nope' is not a value of the model"},
     {"a custom loss without a model", two_outputs, NULL, NULL, NULL, NULL, OT_LOSS_CUSTOM,
-     OT_OPTIMIZER_ADAMW, OT_ERR_INVALID, "custom loss without a model"},
-    {"a loss of integers", of_integers, NULL, NULL, NULL, NULL, OT_LOSS_MSE, OT_OPTIMIZER_ADAMW,
+     "AdamWOptimizer", OT_ERR_INVALID, "custom loss without a model"},
+    {"a loss of integers", of_integers, NULL, NULL, NULL, NULL, OT_LOSS_MSE, "AdamWOptimizer",
      OT_ERR_INVALID, "loss input 'y' is i64, expected a tensor of a float type"},
-    {"no loss, of integers", of_integers, NULL, NULL, NULL, NULL, OT_LOSS_NONE, OT_OPTIMIZER_ADAMW,
+    {"no loss, of integers", of_integers, NULL, NULL, NULL, NULL, OT_LOSS_NONE, "AdamWOptimizer",
      OT_ERR_INVALID, "loss input 'y' is i64, expected a tensor of a float type"},
     // optimizers
-    {"an optimizer that is none", two_outputs, NULL, NULL, NULL, NULL, OT_LOSS_MSE, 77,
-     OT_ERR_INVALID, "unknown optimizer 77 (known: none, adamw, sgd, sgd-momentum)"},
+    {"an optimizer that is none", two_outputs, NULL, NULL, NULL, NULL, OT_LOSS_MSE, "AdamW",
+     OT_ERR_NOT_FOUND, "unknown optimizer 'AdamW', known: "},
+    {"one that is meant", two_outputs, NULL, NULL, NULL, NULL, OT_LOSS_MSE, "adamwoptimizer",
+     OT_ERR_NOT_FOUND, "; did you mean 'AdamWOptimizer'?"},
     // operators in the way, all of them at once
-    {"unknown operators", unknown_operators, NULL, NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_UNSUPPORTED, "com.acme.Twist 'first' (from 'w' by Mul)"},
+    {"unknown operators", unknown_operators, NULL, NULL, NULL, NULL, OT_LOSS_MSE, "AdamWOptimizer",
+     OT_ERR_UNSUPPORTED, "com.acme.Twist 'first' (from 'w' by Mul)"},
     {"unknown operators, the second", unknown_operators, NULL, NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_UNSUPPORTED,
+     "AdamWOptimizer", OT_ERR_UNSUPPORTED,
      "com.acme.Turn 'second' (from 'w' by Mul > first); freeze 'w'"},
     {"behind an operator without gradient", before_unknown, "v", NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_ERR_UNSUPPORTED,
+     "AdamWOptimizer", OT_ERR_UNSUPPORTED,
      "1 operator on the way to 'onnx::reducemean_output::6' without gradient: Hardmax 'sinh' (from "
      "'v' "
      "by Mul); freeze 'v'"},
@@ -98,7 +101,7 @@ static void assert_wish(const bad_wish *wish)
     options.losses = &loss;
     options.n_losses = 1;
     options.optimizer = &optimizer;
-    optimizer.optimizer = (ot_optimizer)wish->optimizer;
+    optimizer.name = wish->optimizer;
     options.trainable = wish->trainable ? &wish->trainable : NULL;
     options.n_trainable = wish->trainable != NULL;
     options.frozen = &wish->frozen;
@@ -124,15 +127,15 @@ static void wrong_wishes_are_refused_with_the_name(void **state)
 static const bad_wish fine[] = {
     // There, one more output becomes the name of the target.
     {"a loss of the first of two outputs", two_outputs, "w", NULL, NULL, NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_OK, ""},
+     "AdamWOptimizer", OT_OK, ""},
     // There, Pad has a gradient in constant mode only.
-    {"reflecting borders", padded, NULL, NULL, NULL, NULL, OT_LOSS_MSE, OT_OPTIMIZER_ADAMW, OT_OK,
+    {"reflecting borders", padded, NULL, NULL, NULL, NULL, OT_LOSS_MSE, "AdamWOptimizer", OT_OK,
      ""},
     // There as here, what is before an operator without gradient may stay frozen.
     {"frozen before an operator without gradient", before_unknown, "w", "v", NULL, NULL,
-     OT_LOSS_MSE, OT_OPTIMIZER_ADAMW, OT_OK, ""},
+     OT_LOSS_MSE, "AdamWOptimizer", OT_OK, ""},
     {"an additional output from inside", two_outputs, "w", NULL, "z", NULL, OT_LOSS_MSE,
-     OT_OPTIMIZER_ADAMW, OT_OK, ""},
+     "AdamWOptimizer", OT_OK, ""},
 };
 
 static void what_is_an_error_elsewhere_need_not_be_one(void **state)

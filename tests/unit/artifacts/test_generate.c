@@ -258,7 +258,7 @@ static void without_trainable_parameters_there_are_no_gradients(void **state)
     options.trainable = none;
     options.n_trainable = 0;
     options.optimizer = &optimizer;
-    optimizer.optimizer = OT_OPTIMIZER_NONE;
+    optimizer.name = NULL;
     artifacts = generate(model, options);
     assert_int_equal(artifacts->training->graph->n_nodes, 4);
     assert_string_equal(

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+
 #include "artifacts/artifacts.h"
 #include "evaluate.h"
 
@@ -63,7 +65,7 @@ static void sgd_has_step_and_moments_that_its_node_does_not_read(void **state)
     ot_model *model;
 
     (void)state;
-    options.optimizer = OT_OPTIMIZER_SGD;
+    options.name = "SGDOptimizerV2";
     model = make(options);
     assert_inputs(model, names, 5);
     assert_string_equal(model->graph->nodes[0]->op_type, "SGDOptimizerV2");
@@ -96,19 +98,22 @@ static void clipping_stands_between_gradients_and_optimizer(void **state)
 
 static void what_onnx_runtime_cannot_load_says_so(void **state)
 {
+    static const ot_hyper nesterov = {"nesterov", 1}, mode = {"adam_mode", 0};
     ot_optimizer_options options = defaults;
     ot_model *model;
 
     (void)state;
-    options.optimizer = OT_OPTIMIZER_SGD_MOMENTUM;
-    options.nesterov = 1;
+    options.name = "SGDMomentumOptimizer";
+    options.hyper = &nesterov;
+    options.n_hyper = 1;
     model = make(options);
     assert_string_equal(model->graph->nodes[0]->domain, "ai.onnxtrain");
     assert_int_equal(model->n_metadata, 1);
     assert_non_null(strstr(model->metadata[1], "not loadable"));
     ot_model_destroy(model);
     options = defaults;
-    options.adam_mode = 0; // PyTorch's form, which ONNX Runtime knows
+    options.hyper = &mode; // PyTorch's form, which ONNX Runtime knows
+    options.n_hyper = 1;
     model = make(options);
     assert_int_equal(model->n_metadata, 0);
     ot_model_destroy(model);
@@ -120,28 +125,91 @@ static void no_optimizer_is_no_model(void **state)
     ot_model *model;
 
     (void)state;
-    options.optimizer = OT_OPTIMIZER_NONE;
+    options.name = NULL;
     assert_ok(ot__optimizer_model(&options, OT_F32, 17, &model));
     assert_null(model);
 }
 
-static void hyper_parameters_out_of_range_are_refused(void **state)
+static void expect_refused(ot_optimizer_options options, const ot_hyper *hyper, int n,
+                           ot_status status, const char *message)
 {
-    ot_optimizer_options options = defaults;
     ot_model *model;
 
+    options.hyper = hyper;
+    options.n_hyper = n;
+    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), status, message);
+}
+
+static void hyper_parameters_out_of_range_are_refused(void **state)
+{
+    static const ot_hyper none_corrected[] = {{"adam_mode", 0}, {"correct_bias", 0}};
+    static const struct {
+        ot_hyper hyper;
+        ot_status status;
+        const char *message;
+    } cases[] = {
+        {{"alpha", 1},
+         OT_ERR_INVALID,
+         "AdamWOptimizer: alpha is 1, expected at least 0 and below 1"},
+        {{"alpha", NAN}, OT_ERR_INVALID, "AdamWOptimizer: alpha is "},
+        {{"epsilon", -1e-9}, OT_ERR_INVALID, "epsilon is -1e-09, expected at least 0 and below"},
+        {{"weight_decay", INFINITY}, OT_ERR_INVALID, "weight_decay is inf"},
+        {{"adam_mode", 2}, OT_ERR_INVALID, "adam_mode is 2, expected 0 or 1"},
+        {{"correct_bias", 0.5}, OT_ERR_INVALID, "correct_bias is 0.5, expected 0 or 1"},
+        {{"bata", 0.5},
+         OT_ERR_NOT_FOUND,
+         "AdamWOptimizer has no 'bata', it has: alpha, beta, epsilon, weight_decay, correct_bias, "
+         "adam_mode; did you mean 'beta'?"},
+        {{"momentum", 0.5}, OT_ERR_NOT_FOUND, "AdamWOptimizer has no 'momentum'"},
+    };
+    ot_optimizer_options options = defaults;
+
     (void)state;
-    options.beta1 = 1.0;
-    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), OT_ERR_INVALID, "beta1 is 1");
-    options = defaults;
+    for (size_t i = 0; i < OT_COUNT(cases); i++)
+        expect_refused(options, &cases[i].hyper, 1, cases[i].status, cases[i].message);
+    expect_refused(options, none_corrected, 2, OT_ERR_INVALID, "adam_mode 0 needs correct_bias 1");
     options.max_norm = -1.0;
-    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), OT_ERR_INVALID,
-                 "max_norm is -1");
+    expect_refused(options, NULL, 0, OT_ERR_INVALID, "max_norm is -1");
     options = defaults;
-    options.adam_mode = 0;
-    options.correct_bias = 0;
-    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), OT_ERR_INVALID,
-                 "adam_mode 0 is defined with bias correction only");
+    options.lr = NAN;
+    expect_refused(options, NULL, 0, OT_ERR_INVALID, "lr is ");
+    options = defaults;
+    options.name = "AdamOptimiser";
+    expect_refused(options, NULL, 0, OT_ERR_NOT_FOUND,
+                   "unknown optimizer 'AdamOptimiser', known: ");
+}
+
+// ONNX Runtime's artifacts: epsilon 1e-6, weight_decay 0 and adam_mode 1, unlike its schema.
+static void every_optimizer_tells_its_hyper_parameters(void **state)
+{
+    static const ot_hyper_info expected[] = {
+        {sizeof *expected, "alpha", 0.9, 0, 1, 0},
+        {sizeof *expected, "beta", 0.999, 0, 1, 0},
+        {sizeof *expected, "epsilon", 1e-6, 0, 1e30, 0},
+        {sizeof *expected, "weight_decay", 0, 0, 1e30, 0},
+        {sizeof *expected, "correct_bias", 1, 0, 2, 1},
+        {sizeof *expected, "adam_mode", 1, 0, 2, 1},
+    };
+    ot_hyper_info info = OT_HYPER_INFO_INIT;
+
+    (void)state;
+    for (int i = 0; i < (int)OT_COUNT(expected); i++) {
+        assert_ok(ot_optimizer_hyper("AdamWOptimizer", i, &info));
+        assert_string_equal(info.name, expected[i].name);
+        assert_true(info.fallback == expected[i].fallback && info.low == expected[i].low &&
+                    info.high == expected[i].high && info.is_whole == expected[i].is_whole);
+    }
+    assert_fails(ot_optimizer_hyper("AdamWOptimizer", (int)OT_COUNT(expected), &info),
+                 OT_ERR_NOT_FOUND, "AdamWOptimizer has no hyper-parameter 6");
+    assert_fails(ot_optimizer_hyper("AdamWOptimizer", -1, &info), OT_ERR_NOT_FOUND, "-1");
+    assert_fails(ot_optimizer_hyper("Relu", 0, &info), OT_ERR_NOT_FOUND,
+                 "unknown optimizer 'Relu'");
+    assert_null(ot_optimizer_name(-1));
+    assert_null(ot_optimizer_name(ot_optimizer_count()));
+    for (int i = 0; i < ot_optimizer_count(); i++)
+        for (int k = 0; ot_optimizer_hyper(ot_optimizer_name(i), k, &info) == OT_OK; k++)
+            if (!(info.fallback >= info.low && (info.fallback < info.high || isinf(info.high))))
+                fail_msg("%s: %s is %g by default", ot_optimizer_name(i), info.name, info.fallback);
 }
 
 int main(void)
@@ -153,6 +221,7 @@ int main(void)
         cmocka_unit_test(what_onnx_runtime_cannot_load_says_so),
         cmocka_unit_test(no_optimizer_is_no_model),
         cmocka_unit_test(hyper_parameters_out_of_range_are_refused),
+        cmocka_unit_test(every_optimizer_tells_its_hyper_parameters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

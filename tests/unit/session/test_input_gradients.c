@@ -53,8 +53,7 @@ static int teardown(void **state)
 }
 
 static const ot_loss_options mse = {.size = sizeof mse, .loss = OT_LOSS_MSE, .factor = 1};
-static const ot_optimizer_options no_optimizer = {.size = sizeof no_optimizer,
-                                                  .optimizer = OT_OPTIMIZER_NONE};
+static const ot_optimizer_options no_optimizer = {.size = sizeof no_optimizer, .name = NULL};
 
 static ot_artifacts_options options_for(const char *const *trainable, int n)
 {

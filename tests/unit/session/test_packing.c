@@ -66,7 +66,9 @@ static void open_session(fixture *f, int reference)
     options.n_losses = 1;
     options.optimizer = &optimizer;
     optimizer.max_norm = 0.5; // a sum over all gradients
-    optimizer.epsilon = 0.01; // an update is no step function of the gradient
+    optimizer.hyper =
+        &(const ot_hyper){"epsilon", 0.01}; // an update is no step function of the gradient
+    optimizer.n_hyper = 1;
     session_options.reference_kernels = reference;
     session_options.n_threads = 2;
     need(ot_model_load_buffer(model_text, strlen(model_text), NULL, &model));
