@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "ckpt/ckpt.h"
+#include "onnxtrain/runner.h"
 #include "onnxtrain/session.h"
 
 enum { IN = 3, HIDDEN = 4, CLASSES = 2, ROWS = 5 };

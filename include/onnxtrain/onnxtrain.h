@@ -15,6 +15,7 @@
 #include "onnxtrain/optimizer.h"
 #include "onnxtrain/prepare.h"
 #include "onnxtrain/record.h"
+#include "onnxtrain/runner.h"
 #include "onnxtrain/schedule.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/tensor.h"

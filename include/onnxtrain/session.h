@@ -118,8 +118,29 @@ OT_API ot_status ot_session_train_step(ot_session *session, const ot_tensor *con
  * ot_session_train_step(). */
 OT_API ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs,
                                       int n_inputs, ot_tensor **outputs, int n_outputs);
-/** Update the parameters from the gradients. Gradients stay. OT_ERR_STATE without an optimizer
- * model, and when the checkpoint is nominal. */
+/** What an update was made of. */
+typedef struct ot_update_info {
+    size_t size; ///< sizeof(ot_update_info)
+    int applied; ///< 0: the optimizer left everything as it was
+    int finite;  ///< 0: the optimizer found gradients that are not
+    double norm; ///< of the mean gradients, all together; NaN: the optimizer computes none
+} ot_update_info;
+#define OT_UPDATE_INFO_INIT                                                                        \
+    {                                                                                              \
+        sizeof(ot_update_info), 0, 1, 0.0                                                          \
+    }
+/**
+ * Update the parameters from the gradients of so many train steps, by their mean: the optimizer
+ * divides them. They stay as they are, but where the optimizer model has no input
+ * `gradient_divisor`: then the parameters' gradients are divided before.
+ *
+ * @param info NULL, or receives what happened
+ * @return OT_ERR_INVALID for less than one train step; OT_ERR_STATE without an optimizer model, and
+ * when the checkpoint is nominal
+ */
+OT_API ot_status ot_session_update(ot_session *session, int64_t n_micro_batches,
+                                   ot_update_info *info);
+/** ot_session_update() of one train step, or of gradients that are the mean already. */
 OT_API ot_status ot_session_optimizer_step(ot_session *session);
 /** The next train step overwrites the gradients instead of adding to them, as the first one of a
  * session does. Until then they stay as they are. */
@@ -145,6 +166,12 @@ OT_API ot_status ot_session_scale_gradients(ot_session *session, double factor);
 
 /** Holds until set again or a schedule steps; needs no optimizer. OT_ERR_INVALID below 0. */
 OT_API ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate);
+/** Groups of parameters that the optimizer model knows: 1 without groups, 0 without the model. */
+OT_API int ot_session_group_count(const ot_session *session);
+/** As ot_session_set_learning_rate(), one for each of the groups; the first one is then the
+ * learning rate. OT_ERR_INVALID unless `n` is ot_session_group_count(), OT_ERR_STATE without an
+ * optimizer. */
+OT_API ot_status ot_session_set_learning_rates(ot_session *session, const double *rates, int n);
 OT_API double ot_session_learning_rate(const ot_session *session); ///< 0.001 until set
 OT_API int64_t
 ot_session_step_count(const ot_session *session); ///< optimizer steps done, also before a resume
@@ -224,41 +251,6 @@ OT_API size_t ot_session_plan_bytes(const ot_session *session);
  * ot_string_free(). */
 OT_API ot_status ot_session_describe_plan(ot_session *session, ot_mode mode,
                                           const ot_shape *input_shapes, int n_inputs, char **out);
-
-// ---- running a model by hand ----
-
-/** Runs any model, training and optimizer graphs included. One thread at a time, else
- * OT_ERR_STATE. */
-typedef struct ot_runner ot_runner;
-
-/** What an input gets: one tensor, or those of a sequence. */
-typedef struct ot_feed {
-    const ot_tensor *const *tensors;
-    int count;
-} ot_feed;
-
-/** The model is borrowed for the call. */
-OT_API ot_status ot_runner_create(const ot_model *model, const ot_session_options *options,
-                                  ot_runner **out);
-OT_API void ot_runner_destroy(ot_runner *runner); ///< NULL is fine
-
-/**
- * Run the model; shapes seen before need no new plan.
- *
- * @param feeds   borrowed for the call; in the order of the inputs that have no initializer. What
- * the graph changes in place (gradient buffers, running statistics, an optimizer's params) is
- * changed there
- * @param which   positions of the wanted outputs; NULL: the first n_outputs
- * @param outputs new tensors, which the caller destroys; all NULL on failure
- * @return OT_ERR_UNSUPPORTED for a sequence among the wanted outputs
- */
-OT_API ot_status ot_runner_run(ot_runner *runner, const ot_feed *feeds, int n_feeds,
-                               const int *which, ot_tensor **outputs, int n_outputs);
-
-/** Run any model once, over tensors: all inputs in, new outputs out, which the caller destroys. */
-OT_API ot_status ot_model_run(const ot_model *model, const ot_session_options *options,
-                              const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
-                              int n_outputs);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 
 #include "artifacts/open_batch.h"
 #include "artifacts/parameters.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 enum { ANY_EXTENT = 8 }; // of other symbolic axes
 

@@ -12,7 +12,15 @@
 #define OT_SUFFIX_BUFFER "_grad.accumulation.buffer"
 #define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
 
-enum { OT_MAX_MOMENTS = 2 };
+// What an optimizer keeps for every element of a parameter.
+typedef enum ot__slot {
+    OT_SLOT_MOMENT1,
+    OT_SLOT_MOMENT2,
+    OT_SLOT_AVERAGE, // of the parameter's values over the updates
+    OT_SLOTS,
+    OT_SLOT_MOMENTS = OT_SLOT_AVERAGE, // as many are moments
+} ot__slot;
+extern const char *const ot__slot_names[OT_SLOTS]; // in files: "momentum0", "momentum1", "average"
 // More are never seen, and keeping the lists sorted stays cheap whatever a file holds.
 enum { OT_MAX_PARAMETERS = 1 << 16, OT_MAX_PROPERTIES = 1 << 14 };
 
@@ -21,11 +29,12 @@ typedef struct ot__parameter {
     char *doc;        // NULL when absent
     ot_tensor *value; // NULL elements in a nominal checkpoint: only the dtype counts
     bool trainable;
-    ot_tensor *gradient;                // NULL before a session exists and for frozen ones
-    bool gradient_is_given;             // by the user before there was a session, which keeps it
-    ot_tensor *moments[OT_MAX_MOMENTS]; // NULL when the optimizer has not made them
+    ot_tensor *gradient;        // NULL before a session exists and for frozen ones
+    bool gradient_is_given;     // before there was a session, which keeps it
+    ot_tensor *slots[OT_SLOTS]; // NULL when the optimizer has not made them
+    int64_t n_updates;          // of this parameter; the checkpoint's step unless loaded apart
     const ot_layout
-        *layout; // of value, gradient and moments; NULL, which is row-major, outside sessions
+        *layout; // of value, gradient and slots; NULL, which is row-major, outside sessions
     int number;  // of the session that has the checkpoint: among its parameters; -1: none of them
     bool is_undone; // and whether it keeps a copy, for steps that fail
 } ot__parameter;
@@ -38,7 +47,11 @@ typedef struct ot__property {
     char *s;
 } ot__property;
 
-// Groups of the file that are not "group0" are kept as they are and saved back.
+// Optimizer groups of the file. Others than these two are kept as they are and saved back.
+#define OT_GROUP_OPTIMIZER "group0" // the moments
+#define OT_GROUP_OWN "onnxtrain"    // what ONNX Runtime's group has no place for
+#define OT_STATE_UPDATES "updates"  // in OT_GROUP_OWN: i64 [1]
+#define OT_STATE_GRADIENT "gradient"
 typedef struct ot__moment {
     const char *name;
     ot_tensor *value;
@@ -67,6 +80,9 @@ struct ot_checkpoint {
     bool has_optimizer_state; // group0 has been read or made
     int64_t step;             // optimizer steps done (group0)
     float initial_lr;         // base learning rate of schedules (group0)
+    // Micro-batches whose summed gradients are part of the state, of an accumulation that goes on
+    // when it is loaded; 0: gradients are no part of it.
+    int64_t n_accumulated;
     ot__optimizer_group *other_groups;
     int n_other_groups;
     bool is_nominal, has_external_data;
@@ -145,6 +161,11 @@ typedef struct ot__ckpt_write_options {
 } ot__ckpt_write_options;
 ot_status ot__flatbuf_write(const ot_checkpoint *checkpoint, const ot__ckpt_write_options *options,
                             ot__pieces *out);
+
+// What the optimizer's state has of a parameter, in the order of the files; their number.
+enum { OT_STATE_TENSORS = OT_SLOTS + 1 };
+int ot__ckpt_state_tensors(const ot_checkpoint *checkpoint, const ot__parameter *parameter,
+                           const ot_tensor *out[OT_STATE_TENSORS]);
 
 // ckpt_file.c: a checkpoint as generate_artifacts writes it: parameters in the order of `names`.
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,

@@ -112,10 +112,14 @@ ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__fi
 
 static uint64_t mix_moments(uint64_t hash, const ot_checkpoint *checkpoint)
 {
-    for (int i = 0; i < checkpoint->n_parameters; i++)
-        for (int k = 0; k < OT_MAX_MOMENTS && checkpoint->parameters[i]->moments[k]; k++)
-            hash = ot__id_mix(hash, checkpoint->parameters[i]->moments[k]->data,
-                              checkpoint->parameters[i]->moments[k]->n_bytes);
+    const ot_tensor *tensors[OT_STATE_TENSORS];
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const int n = ot__ckpt_state_tensors(checkpoint, checkpoint->parameters[i], tensors);
+
+        for (int k = 0; k < n; k++)
+            hash = ot__id_mix(hash, tensors[k]->data, tensors[k]->n_bytes);
+    }
     for (int g = 0; g < checkpoint->n_other_groups; g++)
         for (int i = 0; i < checkpoint->other_groups[g].n_states; i++) {
             const ot__param_state *state = &checkpoint->other_groups[g].states[i];

@@ -72,11 +72,15 @@ static size_t parameter_bytes(const ot_checkpoint *checkpoint)
 
 static size_t moment_bytes(const ot_checkpoint *checkpoint)
 {
+    const ot_tensor *tensors[OT_STATE_TENSORS];
     size_t total = 0;
 
-    for (int i = 0; i < checkpoint->n_parameters; i++)
-        for (int k = 0; k < OT_MAX_MOMENTS && checkpoint->parameters[i]->moments[k]; k++)
-            total += checkpoint->parameters[i]->moments[k]->n_bytes;
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const int n = ot__ckpt_state_tensors(checkpoint, checkpoint->parameters[i], tensors);
+
+        for (int k = 0; k < n; k++)
+            total += tensors[k]->n_bytes;
+    }
     for (int g = 0; g < checkpoint->n_other_groups; g++)
         for (int i = 0; i < checkpoint->other_groups[g].n_states; i++)
             for (int k = 0; k < checkpoint->other_groups[g].states[i].n_moments; k++)

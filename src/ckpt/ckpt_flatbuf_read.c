@@ -6,6 +6,7 @@
 #include "ckpt/ckpt.h"
 
 enum { VERSION_MIN = 1, VERSION_MAX = 2 };
+enum { NOT_READ = -1 }; // ot__parameter.n_updates
 
 typedef struct reader {
     ot__fb fb;
@@ -15,6 +16,10 @@ typedef struct reader {
     uint64_t inline_bytes; // elements copied so far: honest files do not share them
     uint64_t data_bytes;
 } reader;
+
+// Reads a tensor of the optimizer's state of a parameter.
+typedef ot_status tensor_reader(reader *r, const ot__fb_table *table, ot__parameter *parameter,
+                                const char *name);
 
 static ot_status check_state_type(reader *r, const char *name, int64_t type)
 {
@@ -153,37 +158,90 @@ static ot_status read_module(reader *r, const ot__fb_table *root)
     return read_parameters(r, &module, 1, false);
 }
 
-// group0: the moments belong to the parameters.
-static ot_status read_moments(reader *r, const ot__fb_table *state, const char *name)
+// ---- optimizer groups ----
+
+// Of the type and shape of the parameter.
+static ot_status read_like(reader *r, const ot__fb_table *table, const ot__parameter *parameter,
+                           const char *name, ot_tensor **to)
 {
-    static const char *const moment_names[OT_MAX_MOMENTS] = {"momentum0", "momentum1"};
+    OT_TRY(read_tensor(r, table, name, to));
+    if ((*to)->dtype != parameter->value->dtype ||
+        !ot__shape_equal(&(*to)->shape, &parameter->value->shape))
+        ot__fb_fail(&r->fb, "optimizer state of '%s': %s differs from it in type or shape",
+                    parameter->name, name);
+    return r->fb.status;
+}
+
+static ot_status read_moment(reader *r, const ot__fb_table *table, ot__parameter *parameter,
+                             const char *name)
+{
+    int k = 0;
+
+    while (k < OT_SLOT_MOMENTS && strcmp(name, ot__slot_names[k]) != 0)
+        k++;
+    if (k == OT_SLOT_MOMENTS || parameter->slots[k]) {
+        ot__fb_fail(&r->fb, "optimizer state of '%s': moment '%s' is %s", parameter->name, name,
+                    k == OT_SLOT_MOMENTS ? "not momentum0 or momentum1" : "there twice");
+        return r->fb.status;
+    }
+    return read_like(r, table, parameter, name, &parameter->slots[k]);
+}
+
+static ot_status read_updates(reader *r, const ot__fb_table *table, ot__parameter *parameter)
+{
+    ot_tensor *number = NULL;
+    ot_status st = read_tensor(r, table, OT_STATE_UPDATES, &number);
+
+    if (st == OT_OK && (number->dtype != OT_I64 || !ot__shape_equal(&number->shape, &OT_SHAPE(1))))
+        ot__fb_fail(&r->fb, "optimizer state of '%s': %s is %s%s, expected i64[1]", parameter->name,
+                    OT_STATE_UPDATES, ot_dtype_name(number->dtype), OT_SHAPE_TEXT(&number->shape));
+    else if (st == OT_OK && ot__tensor_get_i64(number, 0) < 0)
+        ot__fb_fail(&r->fb, "optimizer state of '%s': %s is %" PRId64 ", expected at least 0",
+                    parameter->name, OT_STATE_UPDATES, ot__tensor_get_i64(number, 0));
+    else if (st == OT_OK)
+        parameter->n_updates = ot__tensor_get_i64(number, 0);
+    ot_tensor_destroy(number);
+    return st == OT_OK ? r->fb.status : st;
+}
+
+// Left out, a tensor would be lost with the next save.
+static ot_status read_own(reader *r, const ot__fb_table *table, ot__parameter *parameter,
+                          const char *name)
+{
+    ot_tensor **const average = &parameter->slots[OT_SLOT_AVERAGE];
+    const bool is_average = strcmp(name, ot__slot_names[OT_SLOT_AVERAGE]) == 0;
+    const bool is_gradient = strcmp(name, OT_STATE_GRADIENT) == 0;
+
+    if (strcmp(name, OT_STATE_UPDATES) == 0 && parameter->n_updates == NOT_READ)
+        return read_updates(r, table, parameter);
+    if (is_average && !*average)
+        return read_like(r, table, parameter, name, average);
+    if (is_gradient && !parameter->gradient && parameter->trainable) {
+        parameter->gradient_is_given = true;
+        return read_like(r, table, parameter, name, &parameter->gradient);
+    }
+    ot__fb_fail(&r->fb, "optimizer state of '%s': '%s' is there twice, or unknown here",
+                parameter->name, name);
+    return r->fb.status;
+}
+
+// What `read` takes belongs to the parameters.
+static ot_status read_state(reader *r, const ot__fb_table *state, const char *name,
+                            tensor_reader *read)
+{
     ot__parameter *parameter = ot__ckpt_find(r->checkpoint, name);
-    ot__fb_vector moments = ot__fb_subvector(&r->fb, state, 1, 4);
+    ot__fb_vector tensors = ot__fb_subvector(&r->fb, state, 1, 4);
     ot__fb_table table;
 
     if (r->fb.status == OT_OK && !parameter)
         ot__fb_fail(&r->fb, "has optimizer state for '%s', which is not a parameter", name);
     if (r->fb.status == OT_OK && !ot__fb_has(&r->fb, state, 1))
         ot__fb_fail(&r->fb, "optimizer state of '%s' has no moments", name);
-    while (ot__fb_next(&r->fb, &moments, &table)) {
-        const char *moment_name = required_name(r, &table, "a moment");
-        ot_tensor *moment = NULL;
-        int k = 0;
+    while (ot__fb_next(&r->fb, &tensors, &table)) {
+        const char *tensor_name = required_name(r, &table, "a moment");
 
         OT_TRY(r->fb.status);
-        while (k < OT_MAX_MOMENTS && strcmp(moment_name, moment_names[k]) != 0)
-            k++;
-        if (k == OT_MAX_MOMENTS || parameter->moments[k]) {
-            ot__fb_fail(&r->fb, "optimizer state of '%s': moment '%s' is %s", name, moment_name,
-                        k == OT_MAX_MOMENTS ? "not momentum0 or momentum1" : "there twice");
-            break;
-        }
-        OT_TRY(read_tensor(r, &table, moment_name, &moment));
-        parameter->moments[k] = moment;
-        if (moment->dtype != parameter->value->dtype ||
-            !ot__shape_equal(&moment->shape, &parameter->value->shape))
-            ot__fb_fail(&r->fb, "optimizer state of '%s': %s differs from it in type or shape",
-                        name, moment_name);
+        OT_TRY(read(r, &table, parameter, tensor_name));
     }
     return r->fb.status;
 }
@@ -212,7 +270,9 @@ static ot_status read_foreign_state(reader *r, const ot__fb_table *table, const 
     return r->fb.status;
 }
 
-static ot_status read_group(reader *r, const ot__fb_table *table, ot__optimizer_group *foreign)
+// `read` NULL: into `foreign`.
+static ot_status read_group(reader *r, const ot__fb_table *table, tensor_reader *read,
+                            ot__optimizer_group *foreign)
 {
     ot__fb_vector states = ot__fb_subvector(&r->fb, table, 3, 4);
     ot__fb_table state;
@@ -220,7 +280,7 @@ static ot_status read_group(reader *r, const ot__fb_table *table, ot__optimizer_
     if (r->fb.status == OT_OK && !ot__fb_has(&r->fb, table, 3))
         ot__fb_fail(&r->fb, "an optimizer group has no states");
     OT_TRY(r->fb.status);
-    if (foreign) {
+    if (!read) {
         foreign->states = ot__alloc_zero(states.count ? states.count : 1, sizeof(*foreign->states));
         OT_TRY(ot__made(foreign->states));
     }
@@ -228,10 +288,57 @@ static ot_status read_group(reader *r, const ot__fb_table *table, ot__optimizer_
         const char *name = required_name(r, &state, "an optimizer state");
 
         OT_TRY(r->fb.status);
-        if (foreign)
-            OT_TRY(read_foreign_state(r, &state, name, &foreign->states[foreign->n_states++]));
-        else
-            OT_TRY(read_moments(r, &state, name));
+        OT_TRY(read ? read_state(r, &state, name, read)
+                    : read_foreign_state(r, &state, name, &foreign->states[foreign->n_states++]));
+    }
+    return r->fb.status;
+}
+
+static ot_status take_group(reader *r, const ot__fb_table *table, const char *name, int64_t step,
+                            float initial_lr)
+{
+    ot_checkpoint *checkpoint = r->checkpoint;
+    ot__optimizer_group *foreign;
+
+    if (strcmp(name, OT_GROUP_OPTIMIZER) == 0) {
+        checkpoint->has_optimizer_state = true;
+        checkpoint->step = step;
+        checkpoint->initial_lr = initial_lr;
+        return read_group(r, table, read_moment, NULL);
+    }
+    if (strcmp(name, OT_GROUP_OWN) == 0) {
+        checkpoint->n_accumulated = step;
+        return read_group(r, table, read_own, NULL);
+    }
+    foreign = &checkpoint->other_groups[checkpoint->n_other_groups++];
+    foreign->step = step;
+    foreign->initial_lr = initial_lr;
+    OT_TRY(ot__made((foreign->name = ot__strdup(name))));
+    return read_group(r, table, NULL, foreign);
+}
+
+static bool is_group_known(const ot_checkpoint *checkpoint, const char *name, bool has_own)
+{
+    for (int k = 0; k < checkpoint->n_other_groups; k++)
+        if (strcmp(checkpoint->other_groups[k].name, name) == 0)
+            return true;
+    return (strcmp(name, OT_GROUP_OPTIMIZER) == 0 && checkpoint->has_optimizer_state) ||
+           (strcmp(name, OT_GROUP_OWN) == 0 && has_own);
+}
+
+// An accumulation goes on with the gradients of all parameters that train, or with none.
+static ot_status check_accumulation(reader *r)
+{
+    const ot_checkpoint *checkpoint = r->checkpoint;
+    const bool is_expected = checkpoint->n_accumulated > 0;
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+
+        if (p->trainable && (p->gradient != NULL) != is_expected)
+            ot__fb_fail(&r->fb, "has %s of parameter '%s', but those of %" PRId64 " micro-batches",
+                        is_expected ? "no gradient" : "a gradient", p->name,
+                        checkpoint->n_accumulated);
     }
     return r->fb.status;
 }
@@ -241,41 +348,33 @@ static ot_status read_groups(reader *r, const ot__fb_table *root)
     ot__fb_vector groups = ot__fb_subvector(&r->fb, root, 2, 4);
     ot_checkpoint *checkpoint = r->checkpoint;
     ot__fb_table table;
+    bool has_own = false;
 
     OT_TRY(r->fb.status);
     checkpoint->other_groups =
         ot__alloc_zero(groups.count ? groups.count : 1, sizeof(*checkpoint->other_groups));
     OT_TRY(ot__made(checkpoint->other_groups));
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        checkpoint->parameters[i]->n_updates = NOT_READ;
     while (ot__fb_next(&r->fb, &groups, &table)) {
         const char *name = required_name(r, &table, "an optimizer group");
         int64_t step = ot__fb_int(&r->fb, &table, 1, 8, 0);
         float initial_lr = ot__fb_float(&r->fb, &table, 2);
-        ot__optimizer_group *foreign = NULL;
-        bool is_ours, is_twice;
+        bool is_twice;
 
         OT_TRY(r->fb.status);
-        is_ours = strcmp(name, "group0") == 0;
-        is_twice = is_ours && checkpoint->has_optimizer_state;
-        for (int k = 0; k < checkpoint->n_other_groups; k++)
-            is_twice = is_twice || strcmp(checkpoint->other_groups[k].name, name) == 0;
-        if (is_twice || step < 0) {
+        is_twice = is_group_known(checkpoint, name, has_own);
+        if (is_twice || step < 0)
             ot__fb_fail(&r->fb, "optimizer group '%s' %s", name,
                         is_twice ? "is there twice" : "has a negative step");
-            return r->fb.status;
-        }
-        if (is_ours) {
-            checkpoint->has_optimizer_state = true;
-            checkpoint->step = step;
-            checkpoint->initial_lr = initial_lr;
-        } else {
-            foreign = &checkpoint->other_groups[checkpoint->n_other_groups++];
-            foreign->step = step;
-            foreign->initial_lr = initial_lr;
-            OT_TRY(ot__made((foreign->name = ot__strdup(name))));
-        }
-        OT_TRY(read_group(r, &table, foreign));
+        OT_TRY(r->fb.status);
+        has_own = has_own || strcmp(name, OT_GROUP_OWN) == 0;
+        OT_TRY(take_group(r, &table, name, step, initial_lr));
     }
-    return r->fb.status;
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        if (checkpoint->parameters[i]->n_updates == NOT_READ)
+            checkpoint->parameters[i]->n_updates = checkpoint->step;
+    return check_accumulation(r);
 }
 
 static ot_status read_property(reader *r, const ot__fb_table *entry, ot_property_kind kind)

@@ -162,25 +162,64 @@ static size_t write_group_head(writer *w, const char *name, int64_t step, float 
     return position;
 }
 
-static size_t write_own_group(writer *w)
+// What one of our two groups has of a parameter.
+typedef struct own_state {
+    ot__moment tensors[OT_STATE_TENSORS + 1];
+    int n;
+    ot_tensor updates; // one of them
+} own_state;
+typedef void state_lister(const ot_checkpoint *checkpoint, const ot__parameter *p, own_state *out);
+
+static void list_moments(const ot_checkpoint *checkpoint, const ot__parameter *p, own_state *out)
+{
+    (void)checkpoint;
+    for (out->n = 0; out->n < OT_SLOT_MOMENTS && p->slots[out->n]; out->n++)
+        out->tensors[out->n] = (ot__moment){ot__slot_names[out->n], p->slots[out->n]};
+}
+
+static void list_own(const ot_checkpoint *checkpoint, const ot__parameter *p, own_state *out)
+{
+    out->n = 0;
+    if (p->slots[OT_SLOT_AVERAGE])
+        out->tensors[out->n++] =
+            (ot__moment){ot__slot_names[OT_SLOT_AVERAGE], p->slots[OT_SLOT_AVERAGE]};
+    if (checkpoint->n_accumulated > 0 && p->trainable && p->gradient)
+        out->tensors[out->n++] = (ot__moment){OT_STATE_GRADIENT, p->gradient};
+    if (!p->trainable || p->n_updates == checkpoint->step)
+        return;
+    out->updates = (ot_tensor){.dtype = OT_I64,
+                               .shape = OT_SHAPE(1),
+                               .n_bytes = sizeof p->n_updates,
+                               .data = (void *)(uintptr_t)&p->n_updates};
+    out->tensors[out->n++] = (ot__moment){OT_STATE_UPDATES, &out->updates};
+}
+
+static size_t count_states(const ot_checkpoint *checkpoint, state_lister *list)
+{
+    size_t n_states = 0;
+    own_state state;
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        list(checkpoint, checkpoint->parameters[i], &state);
+        n_states += state.n > 0;
+    }
+    return n_states;
+}
+
+static size_t write_own_group(writer *w, const char *name, int64_t step, float initial_lr,
+                              state_lister *list)
 {
     const ot_checkpoint *checkpoint = w->checkpoint;
-    size_t n_states = 0, list, position;
+    size_t states;
+    size_t position =
+        write_group_head(w, name, step, initial_lr, count_states(checkpoint, list), &states);
+    own_state state;
 
-    for (int i = 0; i < checkpoint->n_parameters; i++)
-        n_states += checkpoint->parameters[i]->moments[0] != NULL;
-    position =
-        write_group_head(w, "group0", checkpoint->step, checkpoint->initial_lr, n_states, &list);
     for (int i = 0; i < checkpoint->n_parameters; i++) {
-        const ot__parameter *p = checkpoint->parameters[i];
-        const ot__moment moments[OT_MAX_MOMENTS] = {{"momentum0", p->moments[0]},
-                                                    {"momentum1", p->moments[1]}};
-        int n_moments = 0;
-
-        while (n_moments < OT_MAX_MOMENTS && p->moments[n_moments])
-            n_moments++;
-        if (n_moments > 0)
-            patch(w, list += 4, write_state(w, p->name, moments, n_moments));
+        list(checkpoint, checkpoint->parameters[i], &state);
+        if (state.n > 0)
+            patch(w, states += 4,
+                  write_state(w, checkpoint->parameters[i]->name, state.tensors, state.n));
     }
     return position;
 }
@@ -197,25 +236,38 @@ static size_t write_foreign_group(writer *w, const ot__optimizer_group *group)
     return position;
 }
 
-// Sorted by name: "group0" stands among the others.
+static size_t write_group(writer *w, const char *name)
+{
+    const ot_checkpoint *checkpoint = w->checkpoint;
+
+    return strcmp(name, OT_GROUP_OWN) == 0
+               ? write_own_group(w, name, checkpoint->n_accumulated, 0.0f, list_own)
+               : write_own_group(w, name, checkpoint->step, checkpoint->initial_lr, list_moments);
+}
+
+// Sorted by name: ours stand among the others.
 static size_t write_groups(writer *w)
 {
     const ot_checkpoint *checkpoint = w->checkpoint;
-    bool wanted = (w->options->flags & OT_CHECKPOINT_OPTIMIZER_STATE) != 0;
-    bool own_due = wanted && checkpoint->has_optimizer_state;
-    size_t n = wanted ? (size_t)checkpoint->n_other_groups + own_due : 0;
-    size_t position = ot__fb_write_offsets(w->buf, n), entry = position;
+    const bool wanted = (w->options->flags & OT_CHECKPOINT_OPTIMIZER_STATE) != 0;
+    const char *own[2];
+    size_t n_own = 0, n, written = 0, position, entry;
 
+    if (wanted && checkpoint->has_optimizer_state)
+        own[n_own++] = OT_GROUP_OPTIMIZER;
+    if (wanted && (checkpoint->n_accumulated > 0 || count_states(checkpoint, list_own) > 0))
+        own[n_own++] = OT_GROUP_OWN;
+    n = wanted ? (size_t)checkpoint->n_other_groups + n_own : 0;
+    entry = position = ot__fb_write_offsets(w->buf, n);
     for (int i = 0; wanted && i < checkpoint->n_other_groups; i++) {
         const ot__optimizer_group *group = &checkpoint->other_groups[i];
-        if (own_due && strcmp("group0", group->name) < 0) {
-            patch(w, entry += 4, write_own_group(w));
-            own_due = false;
-        }
+
+        while (written < n_own && strcmp(own[written], group->name) < 0)
+            patch(w, entry += 4, write_group(w, own[written++]));
         patch(w, entry += 4, write_foreign_group(w, group));
     }
-    if (own_due)
-        patch(w, entry + 4, write_own_group(w));
+    while (written < n_own)
+        patch(w, entry += 4, write_group(w, own[written++]));
     return position;
 }
 

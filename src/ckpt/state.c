@@ -4,6 +4,12 @@
 
 #include "ckpt/ckpt.h"
 
+const char *const ot__slot_names[OT_SLOTS] = {
+    [OT_SLOT_MOMENT1] = "momentum0",
+    [OT_SLOT_MOMENT2] = "momentum1",
+    [OT_SLOT_AVERAGE] = "average",
+};
+
 // ---- life ----
 
 ot_status ot_checkpoint_create(ot_checkpoint **out)
@@ -34,8 +40,8 @@ static void parameter_destroy(ot__parameter *parameter)
     ot__free(parameter->doc);
     ot_tensor_destroy(parameter->value);
     ot_tensor_destroy(parameter->gradient);
-    for (int i = 0; i < OT_MAX_MOMENTS; i++)
-        ot_tensor_destroy(parameter->moments[i]);
+    for (int k = 0; k < OT_SLOTS; k++)
+        ot_tensor_destroy(parameter->slots[k]);
     ot__free(parameter);
 }
 
@@ -98,6 +104,19 @@ ot_status ot__ckpt_grow(void *array_pointer, int *capacity, int count, int max, 
                          "a checkpoint holds at most %d parameters and %d properties",
                          OT_MAX_PARAMETERS, OT_MAX_PROPERTIES);
     return ot__made(ot__grow(array_pointer, capacity, count, item_size));
+}
+
+int ot__ckpt_state_tensors(const ot_checkpoint *checkpoint, const ot__parameter *parameter,
+                           const ot_tensor *out[OT_STATE_TENSORS])
+{
+    int n = 0;
+
+    for (int k = 0; k < OT_SLOTS; k++)
+        if (parameter->slots[k])
+            out[n++] = parameter->slots[k];
+    if (checkpoint->n_accumulated > 0 && parameter->trainable && parameter->gradient)
+        out[n++] = parameter->gradient;
+    return n;
 }
 
 // ---- parameters ----

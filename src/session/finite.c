@@ -23,9 +23,11 @@ static bool find_parameter(const ot_session *session, bool is_trained, ot__not_f
         if (take_not_finite(p->value, is_trained ? "parameter" : "frozen parameter", p->name,
                             found))
             return true;
-        for (int k = 0; p->trainable && k < OT_MAX_MOMENTS; k++)
-            if (take_not_finite(p->moments[k], "the optimizer's moment of parameter", p->name,
-                                found)) {
+        for (int k = 0; p->trainable && k < OT_SLOTS; k++)
+            if (take_not_finite(p->slots[k],
+                                k < OT_SLOT_MOMENTS ? "the optimizer's moment of parameter"
+                                                    : "the average of parameter",
+                                p->name, found)) {
                 found->is_moment = true;
                 return true;
             }

@@ -118,6 +118,7 @@ ot_status ot_session_set_learning_rate(ot_session *session, double learning_rate
         return ot__session_leave(
             session, ot__error(OT_ERR_INVALID, "the learning rate is %g", learning_rate));
     session->learning_rate = learning_rate;
+    session->optimizer.has_rates = false;
     return ot__session_leave(session, OT_OK);
 }
 
@@ -136,6 +137,7 @@ static ot_status schedule_step(ot_session *session)
     if (!session->has_schedule)
         return ot__error(OT_ERR_STATE, "the session has no learning rate schedule");
     session->learning_rate = ot_schedule_value(&session->schedule, session->checkpoint->step);
+    session->optimizer.has_rates = false;
     return OT_OK;
 }
 

@@ -72,8 +72,8 @@ static void move(const ot__packing *packing, ot__parameter *p, const ot_layout *
         return;
     convert_parameter(packing, p->value, to, p->layout);
     convert_parameter(packing, p->gradient, to, p->layout);
-    for (int k = 0; k < OT_MAX_MOMENTS; k++)
-        convert_parameter(packing, p->moments[k], to, p->layout);
+    for (int k = 0; k < OT_SLOTS; k++)
+        convert_parameter(packing, p->slots[k], to, p->layout);
     p->layout = to;
 }
 

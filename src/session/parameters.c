@@ -176,7 +176,7 @@ static ot_status move_gradients(ot_session *session, float *to, const float *fro
 ot_status ot_session_set_gradients(ot_session *session, const float *from, int64_t count)
 {
     OT_TRY(OT_GIVEN_MANY(from, count));
-    OT_TRY(ot__session_enter(session));
+    OT_TRY(ot__session_enter_step(session));
     return ot__session_leave(session, move_gradients(session, NULL, from, count));
 }
 
@@ -226,22 +226,28 @@ static ot_status check_scalable(const char *what, const char *name, ot_dtype dty
                      ot_dtype_name(dtype));
 }
 
-static ot_status scale_gradients(ot_session *session, double factor)
+ot_status ot__session_scale_parameter_gradients(ot_session *session, double factor)
 {
-    const ot__compiled_model *program = &session->training;
-
     OT_TRY(ot__session_check_values(session));
     for (int i = 0; i < session->n_parameters; i++)
         if (session->parameters[i]->trainable)
             OT_TRY(check_scalable("parameter", session->parameters[i]->name,
                                   session->parameters[i]->value->dtype));
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable)
+            scale(session->parameters[i]->gradient, factor);
+    return OT_OK;
+}
+
+static ot_status scale_gradients(ot_session *session, double factor)
+{
+    const ot__compiled_model *program = &session->training;
+
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_INPUT_GRADIENT)
             OT_TRY(check_scalable("input", program->model->graph->inputs[i]->name,
                                   program->model->graph->inputs[i]->dtype));
-    for (int i = 0; i < session->n_parameters; i++)
-        if (session->parameters[i]->trainable)
-            scale(session->parameters[i]->gradient, factor);
+    OT_TRY(ot__session_scale_parameter_gradients(session, factor));
     for (int i = 0; i < program->n_inputs; i++)
         scale(program->inputs[i].gradient, factor);
     return OT_OK;
@@ -249,6 +255,6 @@ static ot_status scale_gradients(ot_session *session, double factor)
 
 ot_status ot_session_scale_gradients(ot_session *session, double factor)
 {
-    OT_TRY(ot__session_enter(session));
+    OT_TRY(ot__session_enter_step(session));
     return ot__session_leave(session, scale_gradients(session, factor));
 }

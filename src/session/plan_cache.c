@@ -95,9 +95,12 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
         s->tensors[i] = value->constant->shape;
         break;
     case OT_ROLE_LAZY_RESET:
+        s->tensors[i] = OT_SHAPE(1);
+        break;
     case OT_ROLE_LEARNING_RATE:
     case OT_ROLE_STEP:
-        s->tensors[i] = OT_SHAPE(1);
+    case OT_ROLE_DIVISOR:
+        s->tensors[i] = OT_SHAPE(input->n_numbers);
         break;
     default:
         s->lengths[i] = program->n_entries;

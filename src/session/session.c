@@ -27,6 +27,16 @@ ot_status ot__session_leave(const ot_session *session, ot_status status)
     return status;
 }
 
+ot_status ot__session_enter_step(const ot_session *session)
+{
+    OT_TRY(ot__session_enter(session));
+    if (!session->has_trainer)
+        return OT_OK;
+    return ot__session_leave(session, ot__error(OT_ERR_STATE,
+                                                "the session belongs to a trainer, which makes its "
+                                                "steps"));
+}
+
 // ---- checking ----
 
 ot_status ot__session_check_values(const ot_session *session)
@@ -205,6 +215,7 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
     session->checkpoint = checkpoint;
     session->overwrite_gradients = true;
     session->learning_rate = default_learning_rate;
+    session->loss_scale = 1;
     st = ot__session_options_take(options, &session->options, &session->plan_options);
     OT_THEN(st, build_session(session, m));
     if (st != OT_OK) {
@@ -343,8 +354,8 @@ size_t ot_session_state_bytes(const ot_session *session)
 
         sum += p->value != NULL ? p->value->n_bytes : 0;
         sum += p->gradient != NULL ? p->gradient->n_bytes : 0;
-        for (int k = 0; k < OT_MAX_MOMENTS; k++)
-            sum += p->moments[k] != NULL ? p->moments[k]->n_bytes : 0;
+        for (int k = 0; k < OT_SLOTS; k++)
+            sum += p->slots[k] != NULL ? p->slots[k]->n_bytes : 0;
     }
     return sum + ot__input_gradients_bytes(&session->training);
 }

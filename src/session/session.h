@@ -7,6 +7,7 @@
 #include "exec/exec.h"
 #include "graph/graph.h"
 #include "onnx/onnx.h"
+#include "onnxtrain/runner.h"
 #include "onnxtrain/session.h"
 #include "passes/passes.h"
 
@@ -23,7 +24,7 @@
 // ---- for the training loop ----
 
 // finite.c: the first float tensor, among those that training changes (trainable parameters, their
-// moments, running statistics) or among the others (frozen parameters, constants of the training
+// slots, running statistics) or among the others (frozen parameters, constants of the training
 // model), that is not finite.
 typedef struct ot__not_finite {
     const char *name, *what; // "parameter", "constant", ...
@@ -38,6 +39,25 @@ void ot__session_step_back(ot_session *session);
 void ot__session_step_forth(ot_session *session);
 // All train steps since ot_session_reset_gradients() go back, for good, and gradients are reset.
 void ot__session_drop_steps(ot_session *session);
+
+// ---- for a trainer, which owns a session ----
+
+// step.c, update.c. From now on the trainer alone makes the session's steps, with the functions
+// below: ot_session_train_step(), ot_session_update() and what else changes gradients or the
+// optimizer is OT_ERR_STATE.
+void ot__session_give_to_trainer(ot_session *session);
+ot_status ot__session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                                 ot_tensor **outputs, int n_outputs);
+ot_status ot__session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                                ot_tensor **outputs, int n_outputs);
+ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info);
+void ot__session_reset_gradients(ot_session *session);
+// A train step that begins anew and the update from it alone. The gradients are nothing to read
+// afterwards, and the next train step overwrites them. When the update fails the step stays made:
+// ot__session_drop_steps() takes it back.
+ot_status ot__session_train_and_update(ot_session *session, const ot_tensor *const *inputs,
+                                       int n_inputs, ot_tensor **outputs, int n_outputs,
+                                       ot_update_info *info);
 
 // A copy of the eval model as it was given; NULL in *out: the session has none.
 ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out);

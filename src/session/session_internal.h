@@ -22,11 +22,11 @@ typedef enum ot__input_role {
     OT_ROLE_LAZY_RESET,
     OT_ROLE_LEARNING_RATE,
     OT_ROLE_STEP,
+    OT_ROLE_DIVISOR,
     OT_ROLE_PARAMETERS,
     OT_ROLE_GRADIENTS,
-    OT_ROLE_MOMENT1,
-    OT_ROLE_MOMENT2,
-    OT_ROLE_END,
+    OT_ROLE_SLOT, // and those of the other slots
+    OT_ROLE_END = OT_ROLE_SLOT + OT_SLOTS,
 } ot__input_role;
 
 typedef struct ot__input {
@@ -34,6 +34,7 @@ typedef struct ot__input {
     ot__parameter *parameter; // PARAMETER, GRADIENT
     int i_user;               // INPUT_GRADIENT: position among the user inputs
     ot_tensor *gradient;      // INPUT_GRADIENT: NULL before the first step
+    int64_t n_numbers;        // LEARNING_RATE, STEP, DIVISOR
 } ot__input;
 
 // What is given for the user inputs, in their order.
@@ -96,12 +97,19 @@ typedef struct ot__undo {
 typedef struct ot__optimizer {
     ot__compiled_model program; // program.model NULL: no optimizer
     ot__plan *plan;             // of the program; NULL before the parameters have values
-    int n_moments;
-    const char *moments_of;     // the operator that keeps them, NULL: none does
+    const ot_node *rule;        // of the model: updates the parameters
+    const char *moments_of;     // the operator that keeps moments, NULL: none does
+    bool has_slot[OT_SLOTS];    // the model takes them
     ot__parameter **parameters; // the trainable ones, in the order of the training model
     int n_parameters;
-    float learning_rate;
-    int64_t step; // number of the update, from 1
+    float *rates;   // one per group of parameters
+    bool has_rates; // each has been set; else they are the session's learning rate
+    int n_groups;
+    int64_t *steps; // number of the update, from 1: of the checkpoint, or one per parameter
+    int n_steps;
+    float divisor; // of the gradients
+    bool takes_divisor;
+    int i_norm, i_finite; // outputs; -1: there is none
 } ot__optimizer;
 
 // How parameters lie in memory while the session works, chosen with the first training plan.
@@ -128,7 +136,9 @@ struct ot_session {
     size_t block_bytes;
     size_t plan_bytes; // of the largest plan so far
     bool overwrite_gradients;
+    bool has_trainer; // which alone makes its steps
     double learning_rate;
+    double loss_scale;
     ot_schedule schedule;
     bool has_schedule;
     uint64_t seed, counter;
@@ -140,6 +150,8 @@ struct ot_session {
 // One thread at a time works with a session, and with its checkpoint. Leaving returns `status`.
 ot_status ot__session_enter(const ot_session *session);
 ot_status ot__session_leave(const ot_session *session, ot_status status);
+// Entering for what a trainer that has the session does alone: OT_ERR_STATE while it has.
+ot_status ot__session_enter_step(const ot_session *session);
 // OT_ERR_STATE when the checkpoint is nominal.
 ot_status ot__session_check_values(const ot_session *session);
 ot_status ot__session_make_gradients(ot_session *session); // zeroed
@@ -203,21 +215,28 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
 // What a plan may take; `n_bytes` more of state are to come.
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options);
 
-// optimizer_step.c: takes `model` over, also on failure. `is_switch`: moments of another rule make
+// optimizer_model.c: takes `model` over, also on failure. `is_switch`: moments of another rule make
 // room.
 ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_switch);
 void ot__optimizer_deinit(ot__optimizer *optimizer);
+// The slots and the plan, once the parameters have values: at once, or for a nominal checkpoint
+// with the first update.
+ot_status ot__optimizer_ready(ot_session *session, bool is_switch);
 
-// moments.c: those that an optimizer needs and the checkpoint does not have. They are made, then
+// slots.c: those that an optimizer needs and the checkpoint does not have. They are made, then
 // taken over at once when nothing can fail any more.
-typedef struct ot__fresh_moments {
-    ot_tensor **tensors; // OT_MAX_MOMENTS for each parameter of the optimizer; NULL: none are due
+typedef struct ot__fresh_slots {
+    ot_tensor **tensors; // OT_SLOTS for each parameter of the optimizer, NULL: it keeps what it has
     int n;
+    bool has_moments; // all moments are new
     size_t n_bytes;
-} ot__fresh_moments;
-ot_status ot__moments_make(const ot_session *session, bool is_switch, ot__fresh_moments *fresh);
-ot_status ot__moments_take(ot_session *session, ot__fresh_moments *fresh);
-void ot__moments_deinit(ot__fresh_moments *fresh);
+} ot__fresh_slots;
+ot_status ot__slots_make(const ot_session *session, bool is_switch, ot__fresh_slots *fresh);
+ot_status ot__slots_take(ot_session *session, ot__fresh_slots *fresh);
+void ot__slots_deinit(ot__fresh_slots *fresh);
+
+// parameters.c: the gradients of the trainable parameters times `factor`.
+ot_status ot__session_scale_parameter_gradients(ot_session *session, double factor);
 
 // resume.c: what the checkpoint format has no place for, as properties
 ot_status ot__session_resume(ot_session *session);

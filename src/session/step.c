@@ -191,12 +191,18 @@ static ot_status train_session_step(ot_session *session, const ot_tensor *const 
     return OT_OK;
 }
 
+static ot_status check_step_lists(const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
+                                  int n_outputs)
+{
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    return OT_GIVEN_MANY(outputs, n_outputs);
+}
+
 ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
                                 ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
-    OT_TRY(ot__session_enter(session));
+    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(ot__session_enter_step(session));
     return ot__session_leave(session,
                              train_session_step(session, inputs, n_inputs, outputs, n_outputs));
 }
@@ -204,17 +210,57 @@ ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inp
 ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
                                ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
-    OT_TRY(ot__session_enter(session));
+    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(ot__session_enter_step(session));
     return ot__session_leave(
         session, run_session_step(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
 }
 
 void ot_session_reset_gradients(ot_session *session)
 {
-    if (ot__session_enter(session) != OT_OK)
+    if (ot__session_enter_step(session) != OT_OK)
         return;
     session->overwrite_gradients = true;
     ot__session_leave(session, OT_OK);
+}
+
+// ---- those of a trainer ----
+
+void ot__session_give_to_trainer(ot_session *session)
+{
+    session->has_trainer = true;
+}
+
+ot_status ot__session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                                 ot_tensor **outputs, int n_outputs)
+{
+    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session,
+                             train_session_step(session, inputs, n_inputs, outputs, n_outputs));
+}
+
+ot_status ot__session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
+                                ot_tensor **outputs, int n_outputs)
+{
+    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(
+        session, run_session_step(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
+}
+
+void ot__session_reset_gradients(ot_session *session)
+{
+    session->overwrite_gradients = true;
+}
+
+ot_status ot__session_train_and_update(ot_session *session, const ot_tensor *const *inputs,
+                                       int n_inputs, ot_tensor **outputs, int n_outputs,
+                                       ot_update_info *info)
+{
+    session->overwrite_gradients = true;
+    OT_TRY(ot__session_train_step(session, inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(ot__session_update(session, 1, info));
+    session->overwrite_gradients = true;
+    return OT_OK;
 }

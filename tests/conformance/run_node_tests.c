@@ -16,7 +16,7 @@
 
 #include <zip.h>
 
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 #include "passes/passes.h"
 
 enum { MAX_PORTS = 64, MESSAGE_SIZE = 512 };

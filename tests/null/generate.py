@@ -29,7 +29,8 @@ OPTIONAL = {
     "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
-    "ot_session_set_optimizer.optimizer", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
+    "ot_session_set_optimizer.optimizer", "ot_session_update.info",
+    "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
 # Counts and positions: any number may come.
@@ -105,6 +106,8 @@ GOOD = {  # by type; `w` is the world of the case
     "const char *const *": "w.names",
     "const void *": "w.numbers",
     "void *": "w.numbers",
+    "const double *": "w.rates",
+    "ot_update_info *": "&w.update",
     "const float *": "w.numbers",
     "float *": "w.numbers",
     "const int *": "w.positions",

@@ -58,6 +58,8 @@ typedef struct world {
     size_t sizes[2]; // of names
     const char *path;
     float numbers[2];
+    double rates[1];
+    ot_update_info update;
     int64_t n_floats;
     int positions[1];
     int64_t integers[1];
@@ -132,6 +134,7 @@ static inline void world_make(world *w)
     w->out_hyper = (ot_hyper_info)OT_HYPER_INFO_INIT;
     w->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
     w->given = (ot_record_given)OT_RECORD_GIVEN_INIT;
+    w->update = (ot_update_info)OT_UPDATE_INFO_INIT;
     w->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;
     must(ot_tensor_wrap(OT_F32, &w->shape, w->numbers, sizeof w->numbers, &w->tensor));
     w->tensors[0] = w->tensor;

@@ -352,6 +352,11 @@ static inline ot_status use_session(world *w, void *options)
     return st;
 }
 
+static inline ot_status fill_update(world *w, void *options)
+{
+    return ot_session_update(w->session, 1, options);
+}
+
 static inline ot_status use_schedule(world *w, void *options)
 {
     return ot_session_set_schedule(w->session, options);

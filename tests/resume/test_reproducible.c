@@ -185,9 +185,9 @@ static void assert_same(ot_artifacts *a_artifacts, ot_artifacts *b_artifacts)
         const ot__parameter *p = a->parameters[i], *q = b->parameters[i];
 
         assert_same_tensor(p->name, p->value, q->value);
-        for (int k = 0; k < OT_MAX_MOMENTS; k++)
+        for (int k = 0; k < OT_SLOT_MOMENTS; k++)
             if (p->trainable)
-                assert_same_tensor(p->name, p->moments[k], q->moments[k]);
+                assert_same_tensor(p->name, p->slots[k], q->slots[k]);
     }
 }
 

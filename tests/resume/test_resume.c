@@ -70,11 +70,10 @@ static void assert_same(const run *a, const run *b)
         const ot__parameter *q = ot__ckpt_find(b->checkpoint, mlp_parts[k].name);
 
         assert_memory_equal(p->value->data, q->value->data, p->value->n_bytes);
-        for (int m = 0; m < OT_MAX_MOMENTS; m++) {
-            assert_int_equal(p->moments[m] == NULL, q->moments[m] == NULL);
-            if (p->moments[m] != NULL)
-                assert_memory_equal(p->moments[m]->data, q->moments[m]->data,
-                                    p->moments[m]->n_bytes);
+        for (int m = 0; m < OT_SLOTS; m++) {
+            assert_int_equal(p->slots[m] == NULL, q->slots[m] == NULL);
+            if (p->slots[m] != NULL)
+                assert_memory_equal(p->slots[m]->data, q->slots[m]->data, p->slots[m]->n_bytes);
         }
     }
 }

@@ -2,7 +2,7 @@
 // Which models with a fixed batch are opened, and that they compute what they did.
 #include "artifacts/open_batch.h"
 #include "evaluate.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 #define HEAD "<ir_version: 8, opset_import: [\"\" : 17]> g "
 

@@ -54,8 +54,8 @@ static ot_checkpoint *rich_checkpoint(void)
     put(checkpoint, "nothing", OT_F32, OT_SHAPE(0, 4), 0, 0);
     a = ot__ckpt_find(checkpoint, "a");
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(ot_tensor_create(OT_F32, &a->value->shape, &a->moments[k]), OT_OK);
-        memset(a->moments[k]->data, 5 + k, a->moments[k]->n_bytes);
+        assert_int_equal(ot_tensor_create(OT_F32, &a->value->shape, &a->slots[k]), OT_OK);
+        memset(a->slots[k]->data, 5 + k, a->slots[k]->n_bytes);
     }
     checkpoint->has_optimizer_state = true;
     checkpoint->step = INT64_C(1) << 40;
@@ -109,8 +109,8 @@ static void everything_survives_a_round_trip(void **state)
     a = ot__ckpt_find(checkpoint, "a");
     assert_int_equal(a->value->shape.dim[1], 3);
     assert_int_equal(((const uint8_t *)a->value->data)[23], 2);
-    assert_int_equal(((const uint8_t *)a->moments[0]->data)[0], 5);
-    assert_int_equal(((const uint8_t *)a->moments[1]->data)[23], 6);
+    assert_int_equal(((const uint8_t *)a->slots[0]->data)[0], 5);
+    assert_int_equal(((const uint8_t *)a->slots[1]->data)[23], 6);
     assert_int_equal(ot__ckpt_find(checkpoint, "b")->value->dtype, OT_F64);
     assert_int_equal(ot__ckpt_find(checkpoint, "frozen")->value->shape.ndim, 0);
     assert_int_equal(ot_checkpoint_parameter_trainable(checkpoint, "frozen"), 0);

@@ -43,8 +43,9 @@ static ot_checkpoint *make(void)
                          OT_OK);
         if (i == 1)
             parameter->doc = ot__strdup("what it is");
+        parameter->n_updates = 7;
         for (int k = 0; i != 2 && k < 2; k++)
-            parameter->moments[k] = make_tensor(types[i], counts[i], (uint8_t)(i + 10 * k + 20));
+            parameter->slots[k] = make_tensor(types[i], counts[i], (uint8_t)(i + 10 * k + 20));
     }
     checkpoint->has_optimizer_state = true;
     checkpoint->step = 7;
@@ -166,8 +167,8 @@ static void moments_that_lie_beside_the_file_are_read_from_there(void **state)
     assert_int_equal(found->n_parameters, checkpoint->n_parameters);
     for (int i = 0; i < found->n_parameters; i++) {
         assert_same(found->parameters[i]->value, checkpoint->parameters[i]->value);
-        for (int k = 0; k < 2 && checkpoint->parameters[i]->moments[k]; k++)
-            assert_same(found->parameters[i]->moments[k], checkpoint->parameters[i]->moments[k]);
+        for (int k = 0; k < 2 && checkpoint->parameters[i]->slots[k]; k++)
+            assert_same(found->parameters[i]->slots[k], checkpoint->parameters[i]->slots[k]);
     }
     assert_int_equal(found->n_other_groups, 1);
     assert_same(found->other_groups[0].states[0].moments[0].value,
@@ -189,7 +190,7 @@ static void parameters_are_read_alone_when_only_they_are_wanted(void **state)
     assert_false(found->has_optimizer_state);
     for (int i = 0; i < found->n_parameters; i++) {
         assert_same(found->parameters[i]->value, checkpoint->parameters[i]->value);
-        assert_null(found->parameters[i]->moments[0]);
+        assert_null(found->parameters[i]->slots[0]);
     }
     ot_checkpoint_destroy(found);
     ot_checkpoint_destroy(checkpoint);

@@ -6,7 +6,7 @@
 
 #include "artifacts/artifacts.h"
 #include "onnx/onnx.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 #include "unit/graph/model_text.h"
 
 enum { ROWS = 130, COLUMNS = 128, N_SHIFTS = 4 };

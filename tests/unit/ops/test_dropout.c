@@ -6,7 +6,7 @@
 
 #include "evaluate.h"
 #include "kernels/kernels.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 enum { COUNT = 100000 };
 

@@ -2,7 +2,7 @@
 // A runner that has computed with several threads goes on in a child, and so does the parent's.
 #include "evaluate.h"
 #include "forked.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 enum { CHANNELS = 16, SIDE = 20, TAPS = 9, DONE = 7 };
 

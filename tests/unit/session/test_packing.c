@@ -144,7 +144,7 @@ static float *look(fixture *f, int64_t *n)
 
         need(ot_checkpoint_get_parameter(ot_session_checkpoint(f->session), names[k], &value));
         need(ot_checkpoint_get_gradient(ot_session_checkpoint(f->session), names[k], &gradient));
-        const ot_tensor *const tensors[] = {value, gradient, p->moments[0], p->moments[1]};
+        const ot_tensor *const tensors[] = {value, gradient, p->slots[0], p->slots[1]};
         for (size_t i = 0; i < OT_COUNT(tensors); i++) {
             memcpy(at, tensors[i]->data, tensors[i]->n_bytes);
             at += ot_tensor_count(tensors[i]);
@@ -379,8 +379,8 @@ static void a_saved_checkpoint_has_what_the_session_has(void **state)
 
         need(ot_checkpoint_get_parameter(ot_session_checkpoint(f.session), names[k], &value));
         assert_memory_equal(p->value->data, value->data, value->n_bytes);
-        for (int m = 0; m < OT_MAX_MOMENTS; m++)
-            assert_memory_equal(p->moments[m]->data, find(&f, names[k])->moments[m]->data,
+        for (int m = 0; m < OT_SLOT_MOMENTS; m++)
+            assert_memory_equal(p->slots[m]->data, find(&f, names[k])->slots[m]->data,
                                 value->n_bytes);
         ot_tensor_destroy(value);
     }

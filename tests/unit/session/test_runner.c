@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluate.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 static const char scale_text[] =
     "<ir_version: 8, opset_import: [\"\" : 17]>"

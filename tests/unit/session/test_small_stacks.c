@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "evaluate.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 enum { STACK_BYTES = 128 << 10, ROWS = 64, COLUMNS = 512, THREADS = 4 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts that are fed, carried and given.
 #include "evaluate.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/runner.h"
 
 static const char model_text[] =
     "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.ml\" : 2]>\n"

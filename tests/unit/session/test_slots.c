@@ -44,7 +44,7 @@ static void switch_to(fixture *f, const char *text)
 
 static ot_tensor *moment(const fixture *f, const char *name, int k)
 {
-    return ot__ckpt_find(f->checkpoint, name)->moments[k];
+    return ot__ckpt_find(f->checkpoint, name)->slots[k];
 }
 
 static bool is_zero(const ot_tensor *t)
@@ -127,12 +127,12 @@ static void a_moment_that_some_parameter_lacks_is_named(void **state)
     optimize(f);
     close_session(f, mlp_adamw_text);
     p = ot__ckpt_find(f->checkpoint, "fc2.bias");
-    ot_tensor_destroy(p->moments[1]);
-    p->moments[1] = NULL;
+    ot_tensor_destroy(p->slots[1]);
+    p->slots[1] = NULL;
     assert_no_session(f, "the checkpoint's optimizer state has no momentum1 of parameter "
                          "'fc2.bias'");
-    ot_tensor_destroy(p->moments[0]);
-    p->moments[0] = NULL;
+    ot_tensor_destroy(p->slots[0]);
+    p->slots[0] = NULL;
     assert_no_session(f, "the checkpoint's optimizer state has no momentum0 of parameter "
                          "'fc2.bias'");
 }

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// The optimizer model: what its inputs and outputs stand for, and its plan over sequences of
+// parameters, gradients and slots that stay where they are in the checkpoint.
+#include <string.h>
+
+#include "session/session_internal.h"
+
+// In the model: as many as there are parameters.
+#define DIM_PARAMETERS "n_params"
+#define ATTR_NAMES "names"
+
+// ---- inputs and outputs ----
+
+// Numbers of one type, or sequences, whose type is that of the parameters.
+static const struct {
+    const char *name;
+    ot_dtype dtype; // OT_DTYPE_UNDEFINED: a sequence
+} role_rows[OT_ROLE_END] = {
+    [OT_ROLE_LEARNING_RATE] = {"learning_rate", OT_F32},
+    [OT_ROLE_STEP] = {"step", OT_I64},
+    [OT_ROLE_DIVISOR] = {"gradient_divisor", OT_F32},
+    [OT_ROLE_PARAMETERS] = {"params", OT_DTYPE_UNDEFINED},
+    [OT_ROLE_GRADIENTS] = {"gradients", OT_DTYPE_UNDEFINED},
+    [OT_ROLE_SLOT + OT_SLOT_MOMENT1] = {"first_order_moments", OT_DTYPE_UNDEFINED},
+    [OT_ROLE_SLOT + OT_SLOT_MOMENT2] = {"second_order_moments", OT_DTYPE_UNDEFINED},
+    [OT_ROLE_SLOT + OT_SLOT_AVERAGE] = {"averages", OT_DTYPE_UNDEFINED},
+};
+
+static ot_status wrong_inputs(const ot_graph *g)
+{
+    ot__buf names = {0};
+    ot_status st;
+
+    for (int i = 0; i < g->n_inputs; i++)
+        ot__buf_printf(&names, "%s%s", i > 0 ? ", " : "", g->inputs[i]->name);
+    st = ot__error(OT_ERR_INVALID,
+                   "optimizer model: its inputs are [%s], expected [learning_rate, step, params, "
+                   "gradients] and [first_order_moments [, second_order_moments]]",
+                   names.data != NULL ? names.data : "");
+    ot__buf_deinit(&names);
+    return st;
+}
+
+static bool has_input_type(const ot_value *value, ot__input_role role)
+{
+    if (role_rows[role].dtype == OT_DTYPE_UNDEFINED)
+        return value->kind == OT_VALUE_SEQUENCE;
+    return value->kind == OT_VALUE_TENSOR && value->dtype == role_rows[role].dtype;
+}
+
+// OT_ROLE_END: none of the optimizer's.
+static ot__input_role role_of(const ot_value *value)
+{
+    for (int role = OT_ROLE_LEARNING_RATE; role < OT_ROLE_END; role++)
+        if (strcmp(value->name, role_rows[role].name) == 0)
+            return (ot__input_role)role;
+    return OT_ROLE_END;
+}
+
+static ot_status sort_optimizer_inputs(ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+    bool has[OT_ROLE_END + 1] = {false};
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        const ot__input_role role = role_of(g->inputs[i]);
+
+        if (role == OT_ROLE_END || !has_input_type(g->inputs[i], role))
+            return wrong_inputs(g);
+        has[role] = true;
+        o->program.inputs[i].role = role;
+    }
+    for (int k = 0; k < OT_SLOTS; k++)
+        o->has_slot[k] = has[OT_ROLE_SLOT + k];
+    o->takes_divisor = has[OT_ROLE_DIVISOR];
+    if (!has[OT_ROLE_LEARNING_RATE] || !has[OT_ROLE_PARAMETERS] || !has[OT_ROLE_GRADIENTS] ||
+        (o->has_slot[OT_SLOT_MOMENT2] && !o->has_slot[OT_SLOT_MOMENT1]))
+        return wrong_inputs(g);
+    return OT_OK;
+}
+
+// -1: the model has none.
+static int find_optimizer_output(const ot_graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_outputs; i++)
+        if (strcmp(g->outputs[i]->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static bool takes_input(const ot_node *node, ot__input_role role, unsigned port_flags)
+{
+    for (int k = 0; k < node->n_inputs; k++)
+        if (node->inputs[k] != NULL && node->inputs[k]->is_input &&
+            strcmp(node->inputs[k]->name, role_rows[role].name) == 0 &&
+            (ot__op_input_port(node->op, k)->flags & port_flags) == port_flags)
+            return true;
+    return false;
+}
+
+// With none nothing would be trained; with two it would matter which of them is first.
+static ot_status find_rule(ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (!takes_input(g->nodes[i], OT_ROLE_PARAMETERS, OT_PORT_STATE))
+            continue;
+        if (o->rule != NULL)
+            return ot__error(OT_ERR_INVALID,
+                             "optimizer model: %s and another %s before it update the "
+                             "parameters, expected one",
+                             OT_LABEL(g->nodes[i]), o->rule->op_type);
+        o->rule = g->nodes[i];
+    }
+    if (o->rule != NULL)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "optimizer model: none of its %d nodes updates the parameters",
+                     g->n_nodes);
+}
+
+static const char *find_moments_user(const ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+
+    for (int i = 0; i < g->n_nodes; i++)
+        if (takes_input(g->nodes[i], OT_ROLE_SLOT + OT_SLOT_MOMENT1, 0))
+            return g->nodes[i]->op_type;
+    return NULL;
+}
+
+// ---- numbers ----
+
+// As many as the model declares; without a declaration, or with one that says nothing, one.
+static int64_t count_numbers(const ot__optimizer *o, const ot_value *value, ot__input_role role)
+{
+    const int64_t declared = value->has_shape && value->shape.ndim == 1 ? value->shape.dim[0] : 1;
+    const char *symbol = ot__dim_name(o->program.model, declared);
+
+    if (role == OT_ROLE_STEP && symbol != NULL && strcmp(symbol, DIM_PARAMETERS) == 0)
+        return o->n_parameters;
+    return role == OT_ROLE_LEARNING_RATE && declared > 1 && declared <= INT32_MAX ? declared : 1;
+}
+
+// A learning rate and a step are one number each where the model does not count them.
+static ot_status make_numbers(ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+    const ot_shape one = OT_SHAPE(1);
+    int64_t n_rates = 1, n_steps = 1;
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        ot_value *value = g->inputs[i];
+        ot__input *input = &o->program.inputs[i];
+
+        if (value->kind != OT_VALUE_TENSOR)
+            continue;
+        input->n_numbers = count_numbers(o, value, input->role);
+        n_rates = input->role == OT_ROLE_LEARNING_RATE ? input->n_numbers : n_rates;
+        n_steps = input->role == OT_ROLE_STEP ? input->n_numbers : n_steps;
+        if (input->n_numbers == 1 && !(value->has_shape && ot__shape_equal(&value->shape, &one)))
+            ot__value_set(value, value->dtype, &one);
+    }
+    o->n_groups = (int)n_rates;
+    o->n_steps = (int)n_steps;
+    o->rates = ot__alloc_zero((size_t)n_rates, sizeof *o->rates);
+    o->steps = ot__alloc_zero((size_t)n_steps, sizeof *o->steps);
+    return ot__made(o->rates != NULL && o->steps != NULL);
+}
+
+// ---- the parameters ----
+
+static ot_status list_trainable(ot_session *session)
+{
+    ot__optimizer *o = &session->optimizer;
+
+    o->parameters = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof *o->parameters);
+    OT_TRY(ot__made(o->parameters != NULL));
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable)
+            o->parameters[o->n_parameters++] = session->parameters[i];
+    if (o->n_parameters == 0)
+        return ot__error(OT_ERR_INVALID,
+                         "the optimizer has nothing to train: no parameter is trainable");
+    return OT_OK;
+}
+
+static ot_status check_dtypes(const ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+
+    for (int i = 0; i < g->n_inputs; i++)
+        for (int k = 0; k < o->n_parameters && g->inputs[i]->kind == OT_VALUE_SEQUENCE; k++)
+            if (o->parameters[k]->value->dtype != g->inputs[i]->dtype)
+                return ot__error(
+                    OT_ERR_INVALID, "optimizer model: parameter '%s' is %s, but '%s' holds %s",
+                    o->parameters[k]->name, ot_dtype_name(o->parameters[k]->value->dtype),
+                    g->inputs[i]->name, ot_dtype_name(g->inputs[i]->dtype));
+    return OT_OK;
+}
+
+// A rule whose parameters differ in their numbers names them in the order of its sequences.
+static ot_status check_rule_names(const ot__optimizer *o)
+{
+    const ot_attr *names = ot__node_attr(o->rule, ATTR_NAMES);
+
+    if (names == NULL)
+        return OT_OK;
+    if (names->n != o->n_parameters)
+        return ot__error(OT_ERR_INVALID, "optimizer model: %s names %d parameters, %d train",
+                         OT_LABEL(o->rule), names->n, o->n_parameters);
+    for (int k = 0; k < o->n_parameters; k++) {
+        const char *name = o->parameters[k]->name;
+
+        if (names->strings[k].size != strlen(name) ||
+            memcmp(names->strings[k].data, name, strlen(name)) != 0)
+            return ot__error(OT_ERR_INVALID,
+                             "optimizer model: parameter %d of %s is '%.*s', expected '%s', in the "
+                             "order of the training model",
+                             k, OT_LABEL(o->rule), (int)names->strings[k].size,
+                             (const char *)names->strings[k].data, name);
+    }
+    return OT_OK;
+}
+
+// ---- the plan ----
+
+typedef struct grant {
+    const ot_session *session;
+    size_t n_bytes; // of slots that are still to come
+} grant;
+
+static ot_status plan_of_optimizer(void *owner, const ot__compiled_model *program, ot_graph *graph,
+                                   const ot__input_shapes *shapes, ot__plan **plan)
+{
+    const grant *g = owner;
+    ot__plan_options options;
+
+    (void)program;
+    OT_TRY(ot__plan_budget(g->session, g->n_bytes, &options));
+    return ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
+}
+
+static ot_status make_plan(ot_session *session, size_t n_bytes)
+{
+    ot__optimizer *o = &session->optimizer;
+    grant g = {session, n_bytes};
+    ot_shape *shapes = ot__arena_alloc(o->program.arena, (size_t)o->n_parameters * sizeof *shapes);
+
+    OT_TRY(ot__made(shapes != NULL));
+    for (int k = 0; k < o->n_parameters; k++)
+        shapes[k] = o->parameters[k]->value->shape;
+    o->program.entry_shapes = shapes;
+    o->program.n_entries = o->n_parameters;
+    return ot__compiled_model_plan(&o->program, plan_of_optimizer, &g, &o->plan);
+}
+
+ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
+{
+    ot__optimizer *o = &session->optimizer;
+    ot__fresh_slots fresh;
+    ot_status st;
+
+    if (o->plan != NULL)
+        return OT_OK;
+    OT_TRY(ot__session_check_values(session));
+    st = ot__slots_make(session, is_switch, &fresh);
+    OT_THEN(st, make_plan(session, fresh.n_bytes));
+    OT_THEN(st, ot__slots_take(session, &fresh));
+    ot__slots_deinit(&fresh);
+    return st;
+}
+
+// ---- life ----
+
+ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_switch)
+{
+    ot__optimizer *o = &session->optimizer;
+
+    OT_TRY(ot__compiled_model_create(&o->program, "optimizer model", model));
+    OT_TRY(sort_optimizer_inputs(o));
+    OT_TRY(find_rule(o));
+    o->moments_of = find_moments_user(o);
+    o->i_norm = find_optimizer_output(o->program.model->graph, "gradient_norm");
+    o->i_finite = find_optimizer_output(o->program.model->graph, "gradients_finite");
+    OT_TRY(list_trainable(session));
+    OT_TRY(check_rule_names(o));
+    OT_TRY(check_dtypes(o));
+    OT_TRY(make_numbers(o));
+    return session->checkpoint->is_nominal ? OT_OK : ot__optimizer_ready(session, is_switch);
+}
+
+void ot__optimizer_deinit(ot__optimizer *optimizer)
+{
+    ot__compiled_model_deinit(&optimizer->program);
+    ot__free(optimizer->parameters);
+    ot__free(optimizer->rates);
+    ot__free(optimizer->steps);
+}
+
+static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
+{
+    ot__optimizer old = session->optimizer;
+    ot_model *model = NULL;
+    ot_status st = OT_OK;
+
+    if (optimizer != NULL)
+        OT_TRY(ot__model_acquire(optimizer, &model));
+    // The layouts of parameters depend on the optimizer: they are chosen anew with the next plan.
+    ot__packing_leave(session);
+    ot__compiled_model_drop_plans(&session->training);
+    ot__compiled_model_drop_plans(&session->eval);
+    if (old.moments_of != NULL) // the next rule must know
+        st = ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old.moments_of);
+    if (st != OT_OK) {
+        ot_model_destroy(model);
+        return st;
+    }
+    session->optimizer = (ot__optimizer){0};
+    if (model != NULL)
+        st = ot__optimizer_create(session, model, old.program.model != NULL);
+    if (st != OT_OK) {
+        ot__optimizer_deinit(&session->optimizer);
+        session->optimizer = old;
+        return st;
+    }
+    ot__optimizer_deinit(&old);
+    return OT_OK;
+}
+
+ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer)
+{
+    OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
+    OT_TRY(ot__session_enter_step(session));
+    return ot__session_leave(session, set_optimizer(session, optimizer));
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// One update: the optimizer graph over the accumulated gradients, and what the session tells it.
+#include <math.h>
+
+#include "session/session_internal.h"
+
+// ---- what the graph is fed ----
+
+static ot_tensor *optimizer_tensor(const ot__parameter *p, ot__input_role role)
+{
+    if (role == OT_ROLE_PARAMETERS)
+        return p->value;
+    return role == OT_ROLE_GRADIENTS ? p->gradient : p->slots[role - OT_ROLE_SLOT];
+}
+
+static const void *optimizer_number(const ot__optimizer *o, ot__input_role role)
+{
+    switch (role) {
+    case OT_ROLE_LEARNING_RATE:
+        return o->rates;
+    case OT_ROLE_STEP:
+        return o->steps;
+    case OT_ROLE_DIVISOR:
+        return &o->divisor;
+    default:
+        return NULL;
+    }
+}
+
+static void bind_optimizer(const ot__optimizer *o)
+{
+    for (int i = 0; i < o->program.n_inputs; i++) {
+        const ot__input_role role = o->program.inputs[i].role;
+        const void *number = optimizer_number(o, role);
+
+        if (number != NULL)
+            ot__plan_bind_input(o->plan, i, 0, number);
+        for (int k = 0; k < o->n_parameters && number == NULL; k++)
+            ot__plan_bind_input(o->plan, i, k, optimizer_tensor(o->parameters[k], role)->data);
+    }
+}
+
+static void set_numbers(const ot_session *session, ot__optimizer *o, double divisor)
+{
+    for (int i = 0; i < o->n_groups && !o->has_rates; i++)
+        o->rates[i] = (float)session->learning_rate;
+    for (int k = 0; k < o->n_steps && o->n_steps > 1; k++)
+        o->steps[k] = o->parameters[k]->n_updates + 1;
+    if (o->n_steps == 1)
+        o->steps[0] = session->checkpoint->step + 1;
+    o->divisor = (float)divisor;
+}
+
+// ---- what it answers ----
+
+static double output_number(const ot__plan *plan, int i_output, double otherwise)
+{
+    const ot_arg *y = i_output < 0 ? NULL : ot__plan_output(plan, i_output);
+
+    if (y != NULL && y->count > 0)
+        (void)ot__convert(&otherwise, OT_F64, y->data, y->dtype, 1);
+    return otherwise;
+}
+
+// The first output says whether the update was applied.
+static void take_update(ot_session *session, ot_update_info *info)
+{
+    const ot__optimizer *o = &session->optimizer;
+    const int flag = o->program.model->graph->n_outputs > 0 ? 0 : -1;
+
+    info->applied = fabs(output_number(o->plan, flag, 1)) > 0;
+    info->finite = fabs(output_number(o->plan, o->i_finite, 1)) > 0;
+    info->norm = output_number(o->plan, o->i_norm, (double)NAN);
+    if (!info->applied)
+        return;
+    session->checkpoint->step++;
+    for (int k = 0; k < o->n_parameters; k++)
+        o->parameters[k]->n_updates++;
+}
+
+// ---- one update ----
+
+static ot_status update_session(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+{
+    ot__optimizer *o = &session->optimizer;
+    const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
+    const double divisor = session->loss_scale * (double)n_micro_batches;
+
+    if (n_micro_batches < 1)
+        return ot__error(OT_ERR_INVALID,
+                         "an update over %" PRId64 " micro-batches, expected at least 1",
+                         n_micro_batches);
+    if (o->program.model == NULL)
+        return ot__error(OT_ERR_STATE, "the session has no optimizer model");
+    OT_TRY(ot__optimizer_ready(session, false));
+    OT_TRY(ot__session_lend_block(session, o->plan));
+    if (!o->takes_divisor && fabs(divisor - 1) > 0)
+        OT_TRY(ot__session_scale_parameter_gradients(session, 1 / divisor));
+    set_numbers(session, o, divisor);
+    ot__packing_enter(session); // sums over elements are the same whoever has looked at them
+    bind_optimizer(o);
+    OT_TRY(ot__plan_run(o->plan, &step));
+    take_update(session, info);
+    return OT_OK;
+}
+
+static ot_status update_into(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+{
+    ot_update_info own;
+
+    OT_TRY(OT_OPTIONS_READ(ot_update_info, OT_UPDATE_INFO_INIT, info, &own));
+    OT_TRY(update_session(session, n_micro_batches, &own));
+    if (info != NULL)
+        ot__options_write(info, &own, sizeof own);
+    return OT_OK;
+}
+
+ot_status ot_session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+{
+    OT_TRY(ot__session_enter_step(session));
+    return ot__session_leave(session, update_into(session, n_micro_batches, info));
+}
+
+ot_status ot_session_optimizer_step(ot_session *session)
+{
+    return ot_session_update(session, 1, NULL);
+}
+
+ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, update_into(session, n_micro_batches, info));
+}
+
+// ---- rates of groups ----
+
+int ot_session_group_count(const ot_session *session)
+{
+    return OT_IS_LIVE(session) ? session->optimizer.n_groups : 0;
+}
+
+static ot_status set_rates(ot_session *session, const double *rates, int n)
+{
+    ot__optimizer *o = &session->optimizer;
+
+    if (o->program.model == NULL)
+        return ot__error(OT_ERR_STATE, "the session has no optimizer model");
+    if (n != o->n_groups)
+        return ot__error(OT_ERR_INVALID, "%d learning rates for the %d groups of the optimizer", n,
+                         o->n_groups);
+    for (int i = 0; i < n; i++)
+        if (!isfinite(rates[i]) || rates[i] < 0)
+            return ot__error(OT_ERR_INVALID,
+                             "learning rate %d is %g, expected a finite number of at least 0", i,
+                             rates[i]);
+    for (int i = 0; i < n; i++)
+        o->rates[i] = (float)rates[i];
+    o->has_rates = true;
+    session->learning_rate = rates[0];
+    return OT_OK;
+}
+
+ot_status ot_session_set_learning_rates(ot_session *session, const double *rates, int n)
+{
+    OT_TRY(OT_GIVEN_MANY(rates, n));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, set_rates(session, rates, n));
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// One update: what the optimizer's graph is fed and what it answers. The graphs are plain SGD whose
+// rate is made of the number that is looked at, so that the parameters show it.
+#include "session/session.h"
+#include "session_fixture.h"
+
+#define SGD_INPUTS "seq(T[]) params, seq(T[]) gradients"
+#define HEAD "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]>\n"
+
+static const char divisor_text[] = HEAD
+    "sgd (float[1] learning_rate, int64[1] step, float[1] gradient_divisor, " SGD_INPUTS ") => "
+    "(bool[1] flag)\n"
+    "{\n"
+    "  rate = Div(learning_rate, gradient_divisor)\n"
+    "  flag = com.microsoft.SGDOptimizerV2(rate, params, gradients)\n"
+    "}\n";
+
+// The rate of the second of three groups.
+static const char groups_text[] =
+    HEAD "sgd (float[3] learning_rate, " SGD_INPUTS ") => (bool[1] flag)\n"
+         "<int64[1] second = {1}>\n"
+         "{\n"
+         "  rate = Gather(learning_rate, second)\n"
+         "  flag = com.microsoft.SGDOptimizerV2(rate, params, gradients)\n"
+         "}\n";
+
+// The rate times the sum of the numbers of the update, one per parameter.
+static const char steps_text[] =
+    HEAD "sgd (float[1] learning_rate, int64[n_params] step, " SGD_INPUTS ") => (bool[1] flag)\n"
+         "{\n"
+         "  sum = ReduceSum<keepdims = 1>(step)\n"
+         "  factor = Cast<to = 1>(sum)\n"
+         "  rate = Mul(learning_rate, factor)\n"
+         "  flag = com.microsoft.SGDOptimizerV2(rate, params, gradients)\n"
+         "}\n";
+
+// Applied for rates below 1 only; what is said of the gradients follows from the rate.
+static const char signal_text[] = HEAD
+    "sgd (float[1] learning_rate, int64[1] step, " SGD_INPUTS ", seq(T[]) first_order_moments) => "
+    "(bool[1] flag, double[1] gradient_norm, bool[1] gradients_finite)\n"
+    "<float[1] one = {1}>\n"
+    "{\n"
+    "  gradient_norm = Cast<to = 11>(learning_rate)\n"
+    "  gradients_finite = Less(learning_rate, one)\n"
+    "  flag = com.microsoft.SGDOptimizerV2(learning_rate, params, gradients, gradients_finite)\n"
+    "}\n";
+
+static void assert_message(const char *part)
+{
+    if (strstr(ot_error_message(), part) == NULL)
+        fail_msg("'%s' lacks '%s'", ot_error_message(), part);
+}
+
+static ot_update_info update(const fixture *f, int64_t n_micro_batches)
+{
+    ot_update_info info = OT_UPDATE_INFO_INIT;
+
+    if (ot_session_update(f->session, n_micro_batches, &info) != OT_OK)
+        fail_msg("%s", ot_error_message());
+    return info;
+}
+
+// Two micro-batches of unlike gradients; the reference has their mean.
+static void accumulate(fixture *f, mlp_reference *r)
+{
+    mlp_reference_init(r);
+    (void)train(f, 0);
+    (void)train(f, 1);
+    (void)mlp_step(r, 0, ROWS);
+    (void)mlp_step(r, 1, ROWS);
+    for (int i = 0; i < N_ELEMENTS; i++)
+        r->g[i] /= 2;
+}
+
+// ---- the divisor ----
+
+static void an_update_is_by_the_mean_of_the_micro_batches(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r;
+
+    make(f, OT_F64, mlp_sgd_text);
+    open_session(f);
+    accumulate(f, &r);
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.25), OT_OK);
+    (void)update(f, 2);
+    assert_tensors(f, r.g, true, 1e-12); // divided in place: ONNX Runtime's operator cannot
+    mlp_sgd(&r, 0.25f);
+    assert_tensors(f, r.p, false, 1e-12);
+}
+
+static void a_graph_that_divides_leaves_the_sums_as_they_are(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r;
+
+    make(f, OT_F32, divisor_text);
+    open_session(f);
+    accumulate(f, &r);
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.25), OT_OK);
+    (void)update(f, 2);
+    for (int i = 0; i < N_ELEMENTS; i++)
+        r.g[i] *= 2;
+    assert_tensors(f, r.g, true, 1e-5);
+    for (int i = 0; i < N_ELEMENTS; i++)
+        r.g[i] /= 2;
+    mlp_sgd(&r, 0.25f);
+    assert_tensors(f, r.p, false, 1e-5);
+}
+
+static void an_update_of_no_micro_batches_is_refused(void **state)
+{
+    fixture *f = *state;
+
+    make(f, OT_F32, mlp_sgd_text);
+    open_session(f);
+    assert_int_equal(ot_session_update(f->session, 0, NULL), OT_ERR_INVALID);
+    assert_message("an update over 0 micro-batches, expected at least 1");
+    assert_int_equal(ot_session_step_count(f->session), 0);
+}
+
+// ---- rates ----
+
+static void every_group_has_its_rate(void **state)
+{
+    static const double rates[] = {1, 0.5, 2}, odd[] = {1, -1, 2};
+    fixture *f = *state;
+    mlp_reference r;
+
+    make(f, OT_F32, groups_text);
+    open_session(f);
+    assert_int_equal(ot_session_group_count(f->session), 3);
+    mlp_reference_init(&r);
+    (void)train(f, 0);
+    (void)mlp_step(&r, 0, ROWS);
+    assert_int_equal(ot_session_set_learning_rates(f->session, rates, 3), OT_OK);
+    assert_near(ot_session_learning_rate(f->session), 1, 0);
+    optimize(f);
+    mlp_sgd(&r, 0.5f);
+    assert_tensors(f, r.p, false, 1e-5);
+
+    assert_int_equal(ot_session_set_learning_rates(f->session, rates, 2), OT_ERR_INVALID);
+    assert_message("2 learning rates for the 3 groups of the optimizer");
+    assert_int_equal(ot_session_set_learning_rates(f->session, odd, 3), OT_ERR_INVALID);
+    assert_message("learning rate 1 is -1, expected a finite number of at least 0");
+    optimize(f); // with the rates of before
+    mlp_sgd(&r, 0.5f);
+    assert_tensors(f, r.p, false, 1e-5);
+
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.125), OT_OK); // of all groups
+    optimize(f);
+    mlp_sgd(&r, 0.125f);
+    assert_tensors(f, r.p, false, 1e-5);
+}
+
+static void rates_of_groups_need_an_optimizer(void **state)
+{
+    static const double rate = 1;
+    fixture *f = *state;
+
+    make(f, OT_F32, NULL);
+    open_session(f);
+    assert_int_equal(ot_session_group_count(f->session), 0);
+    assert_int_equal(ot_session_set_learning_rates(f->session, &rate, 1), OT_ERR_STATE);
+}
+
+// ---- counters ----
+
+static void every_parameter_has_a_counter_of_its_own(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r;
+
+    make(f, OT_F32, steps_text);
+    open_session(f);
+    mlp_reference_init(&r);
+    (void)train(f, 0);
+    (void)mlp_step(&r, 0, ROWS);
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.0625), OT_OK);
+    optimize(f); // 4 parameters, each its first
+    mlp_sgd(&r, 0.0625f * 4);
+    ot__ckpt_find(f->checkpoint, "fc2.bias")->n_updates = 10;
+    optimize(f); // 2 + 2 + 2 + 11
+    mlp_sgd(&r, 0.0625f * 17);
+    assert_tensors(f, r.p, false, 1e-5);
+    assert_int_equal(ot__ckpt_find(f->checkpoint, "fc1.bias")->n_updates, 2);
+    assert_int_equal(ot__ckpt_find(f->checkpoint, "fc2.bias")->n_updates, 11);
+    assert_int_equal(ot_session_step_count(f->session), 2);
+}
+
+static void an_update_that_the_graph_skips_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    ot_update_info info;
+    mlp_reference r;
+
+    make(f, OT_F32, signal_text);
+    open_session(f);
+    mlp_reference_init(&r);
+    (void)train(f, 0);
+    (void)mlp_step(&r, 0, ROWS);
+    assert_int_equal(ot_session_set_learning_rate(f->session, 2), OT_OK);
+    info = update(f, 1);
+    assert_int_equal(info.applied, 0);
+    assert_int_equal(info.finite, 0);
+    assert_near(info.norm, 2, 0);
+    assert_int_equal(ot_session_step_count(f->session), 0);
+    assert_int_equal(ot__ckpt_find(f->checkpoint, "fc1.bias")->n_updates, 0);
+    assert_tensors(f, r.p, false, 1e-7);
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.5), OT_OK);
+    info = update(f, 1);
+    assert_int_equal(info.applied, 1);
+    assert_int_equal(info.finite, 1);
+    assert_near(info.norm, 0.5, 0);
+    assert_int_equal(ot_session_step_count(f->session), 1);
+    assert_int_equal(ot__ckpt_find(f->checkpoint, "fc1.bias")->n_updates, 1);
+    mlp_sgd(&r, 0.5f);
+    assert_tensors(f, r.p, false, 1e-5);
+}
+
+static void a_norm_that_no_node_computes_is_no_number(void **state)
+{
+    fixture *f = *state;
+    ot_update_info info;
+
+    make(f, OT_F32, mlp_adamw_text);
+    open_session(f);
+    (void)train(f, 0);
+    info = update(f, 1);
+    assert_int_equal(info.applied, 1);
+    assert_int_equal(info.finite, 1);
+    assert_true(isnan(info.norm));
+}
+
+// ---- a trainer's session ----
+
+static void a_session_of_a_trainer_makes_no_steps_of_its_own(void **state)
+{
+    fixture *f = *state;
+    const ot_tensor *inputs[2];
+    float gradients[N_ELEMENTS] = {0};
+
+    make(f, OT_F32, mlp_adamw_text);
+    open_session(f);
+    batch(f, 0, ROWS);
+    inputs[0] = f->inputs[0];
+    inputs[1] = f->inputs[1];
+    assert_int_equal(ot__session_train_step(f->session, inputs, 2, NULL, 0), OT_OK);
+    ot__session_give_to_trainer(f->session);
+    assert_int_equal(ot_session_train_step(f->session, inputs, 2, NULL, 0), OT_ERR_STATE);
+    assert_message("the session belongs to a trainer, which makes its steps");
+    assert_int_equal(ot_session_eval_step(f->session, inputs, 2, NULL, 0), OT_ERR_STATE);
+    assert_int_equal(ot_session_update(f->session, 1, NULL), OT_ERR_STATE);
+    assert_int_equal(ot_session_optimizer_step(f->session), OT_ERR_STATE);
+    assert_int_equal(ot_session_scale_gradients(f->session, 0.5), OT_ERR_STATE);
+    assert_int_equal(ot_session_set_gradients(f->session, gradients, N_ELEMENTS), OT_ERR_STATE);
+    assert_int_equal(ot_session_set_optimizer(f->session, NULL), OT_ERR_STATE);
+    ot_session_reset_gradients(f->session); // does nothing: the next step adds
+    assert_int_equal(ot__session_train_step(f->session, inputs, 2, NULL, 0), OT_OK);
+    assert_int_equal(ot__session_eval_step(f->session, inputs, 2, NULL, 0), OT_OK);
+    assert_int_equal(ot__session_update(f->session, 2, NULL), OT_OK);
+    assert_int_equal(ot_session_step_count(f->session), 1);
+}
+
+static void a_step_with_its_update_is_the_two_in_turn(void **state)
+{
+    fixture *f = *state, other = {0};
+    float a[N_ELEMENTS], b[N_ELEMENTS];
+
+    make(f, OT_F32, mlp_adamw_text);
+    make(&other, OT_F32, mlp_adamw_text);
+    open_session(f);
+    open_session(&other);
+    for (int k = 0; k < 3; k++) {
+        const ot_tensor *inputs[2];
+        ot_update_info info = OT_UPDATE_INFO_INIT;
+
+        (void)train(f, k);
+        optimize(f);
+        ot_session_reset_gradients(f->session);
+        inputs[0] = f->inputs[0];
+        inputs[1] = f->inputs[1];
+        assert_int_equal(ot__session_train_and_update(other.session, inputs, 2, NULL, 0, &info),
+                         OT_OK);
+        assert_int_equal(info.applied, 1);
+    }
+    assert_int_equal(ot_session_get_parameters(f->session, OT_PARAMETERS_ALL, a, N_ELEMENTS),
+                     OT_OK);
+    assert_int_equal(ot_session_get_parameters(other.session, OT_PARAMETERS_ALL, b, N_ELEMENTS),
+                     OT_OK);
+    assert_memory_equal(a, b, sizeof a);
+    teardown_of(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_update_is_by_the_mean_of_the_micro_batches),
+        TEST(a_graph_that_divides_leaves_the_sums_as_they_are),
+        TEST(an_update_of_no_micro_batches_is_refused),
+        TEST(every_group_has_its_rate),
+        TEST(rates_of_groups_need_an_optimizer),
+        TEST(every_parameter_has_a_counter_of_its_own),
+        TEST(an_update_that_the_graph_skips_changes_nothing),
+        TEST(a_norm_that_no_node_computes_is_no_number),
+        TEST(a_session_of_a_trainer_makes_no_steps_of_its_own),
+        TEST(a_step_with_its_update_is_the_two_in_turn),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
