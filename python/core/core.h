@@ -36,8 +36,13 @@ struct session_object {
     checkpoint_object *checkpoint;
 };
 
+// A loss scaler, which trainers share.
+typedef struct scaler_object {
+    PyObject_HEAD ot_loss_scaler scaler;
+} scaler_object;
+
 extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type,
-    *core_batches_type, *core_artifacts_type;
+    *core_batches_type, *core_artifacts_type, *core_scaler_type;
 
 int core_add_errors(PyObject *module); // and the rest: 0, or -1 with an exception
 int core_add_tensor(PyObject *module);
@@ -51,6 +56,7 @@ int core_add_runner(PyObject *module);
 int core_add_gradients(PyObject *module);
 int core_add_report(PyObject *module);
 int core_add_record(PyObject *module);
+int core_add_schedule(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);

@@ -15,6 +15,8 @@ The modules follow ``onnxruntime.training``, so that a script moves over by its 
 ``onnxruntime.training.api``           :mod:`onnxtrain.api`
 ``onnxruntime.training.artifacts``     :mod:`onnxtrain.artifacts`
 ``onnxruntime.training.onnxblock``     :mod:`onnxtrain.onnxblock`
+``onnxruntime.training.optim``         :mod:`onnxtrain.optim`
+``onnxruntime.training.amp``           :mod:`onnxtrain.amp`
 ``onnxruntime.InferenceSession``       :class:`onnxtrain.InferenceSession`
 ``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
 ``onnxruntime.IOBinding``              :class:`onnxtrain.IOBinding`
@@ -32,6 +34,9 @@ fits: :class:`InvalidArgument` and :class:`FormatError` are ``ValueError``, :cla
 
 An object is used by one thread at a time; the interpreter's lock is released while the library works.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from onnxtrain import _core, api, artifacts
 from onnxtrain._check import ParameterReport, Report, check
@@ -71,7 +76,32 @@ from onnxtrain._prepare import prepare
 from onnxtrain._run import Event, TrainingResult
 from onnxtrain._train import train
 
+if TYPE_CHECKING:
+    from onnxtrain import amp, optim
+    from onnxtrain._step_info import TrainStepInfo
+
 __version__: str = _core.version
+
+# What is loaded when it is first asked for: the module, and what of it is meant, or all of it.
+_LATER = {
+    "TrainStepInfo": ("onnxtrain._step_info", "TrainStepInfo"),
+    "amp": ("onnxtrain.amp", None),
+    "optim": ("onnxtrain.optim", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'onnxtrain' has no attribute '{name}'")
+    module, part = _LATER[name]
+    found = importlib.import_module(module)
+    globals()[name] = found if part is None else getattr(found, part)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "Error",
@@ -99,8 +129,10 @@ __all__ = [
     "RunOptions",
     "SessionOptions",
     "StateError",
+    "TrainStepInfo",
     "TrainingResult",
     "Unsupported",
+    "amp",
     "api",
     "artifacts",
     "check",
@@ -109,6 +141,7 @@ __all__ = [
     "get_device",
     "get_version_string",
     "gradients",
+    "optim",
     "prepare",
     "set_default_logger_severity",
     "set_memory_max",

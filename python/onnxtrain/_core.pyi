@@ -196,6 +196,37 @@ class Gradients:
     def model(self) -> Model: ...
     def run(self, inputs: list[Tensor], /) -> list[Tensor]: ...
 
+class LossScaler:
+    loss_scale: float
+    initial_loss_scale: float
+    automatic_update: bool
+    up_scale_window: int
+    n_stable: int
+    min_loss_scale: float
+    max_loss_scale: float
+    @staticmethod
+    def create(
+        loss_scale: float,
+        automatic_update: bool,
+        up_scale_window: int,
+        min_loss_scale: float,
+        max_loss_scale: float,
+        /,
+    ) -> LossScaler: ...
+    def update(self, all_finite: bool, /) -> float: ...
+    def reset(self) -> None: ...
+
+def schedule_value(
+    kind: int,
+    initial_lr: float,
+    warmup: float,
+    total: int,
+    power: float,
+    end_factor: float,
+    cycles: float,
+    step: int,
+    /,
+) -> float: ...
 def batches(
     session: Session, artifacts: Artifacts, dataset: Dataset, options: tuple, /
 ) -> tuple[Batches, Batches | None, tuple[int, int, int, int]]: ...
