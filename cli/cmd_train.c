@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // onnxtrain train: from a forward model, or a folder of artifacts, to a trained model.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +57,8 @@ static const option_spec train_table[] = {
      "check options, model and data, make one step, and write nothing", NULL, NULL, 0},
     {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per step, epoch and save, one a line",
      NULL, NULL, 0},
+    {"tensorboard", OPTION_TEXT, AT(tensorboard), "DIR",
+     "where an event file of the run is written, for TensorBoard", NULL, NULL, 0},
     {.help = "Running"},
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
@@ -196,28 +197,6 @@ static int make_data(train_run *r)
     return data_setup_init(&r->data, &r->values->data, r->model.record, r->session, data, batches);
 }
 
-static int set_schedule(train_run *r)
-{
-    const train_values *v = r->values;
-    ot_schedule schedule = OT_SCHEDULE_INIT;
-    const int64_t batches = ot_batches_count(r->data.training);
-    int64_t updates;
-
-    if (__builtin_mul_overflow((batches - 1) / v->accumulate + 1, v->epochs, &updates))
-        updates = INT64_MAX;
-    if (v->max_steps > 0 && v->max_steps < updates)
-        updates = v->max_steps;
-    schedule.kind = (ot_schedule_kind)v->schedule;
-    schedule.initial_lr = v->lr;
-    schedule.warmup_steps = (double)v->warmup;
-    schedule.total_steps = v->total_steps > 0 ? v->total_steps : updates;
-    schedule.step_size = v->step_size;
-    schedule.gamma = v->gamma;
-    schedule.power = v->power;
-    schedule.end_factor = v->end_factor;
-    return ot_session_set_schedule(r->session, &schedule) == OT_OK ? EXIT_SUCCESS : report_error();
-}
-
 // Shown with the first step: what is refused before has nothing to say.
 static int make_header(train_run *r)
 {
@@ -244,17 +223,16 @@ static int make_header(train_run *r)
 
 // ---- what is noted before it begins ----
 
-static void note_left_over(const train_run *r, const ot_batches *batches, const char *rows)
+static bool note_left_over(train_run *r, const ot_batches *batches, const char *rows)
 {
     char text[200];
 
-    if (data_left_over(batches, rows, text, sizeof(text)))
-        progress_note(&r->progress, text);
+    return !data_left_over(batches, rows, text, sizeof(text)) || progress_note(&r->progress, text);
 }
 
 // Plain SGD goes on from any state; every other rule refuses the moments of another, and finds none
 // after plain SGD. A checkpoint of another maker does not say.
-static void note_moments(const train_run *r)
+static bool note_moments(train_run *r)
 {
     const bool is_plain =
         r->model.optimizer.name && strcmp(r->model.optimizer.name, "SGDOptimizerV2") == 0;
@@ -263,7 +241,7 @@ static void note_moments(const train_run *r)
 
     if (!r->resumed || r->from_folder || is_plain == !r->moments_of[0] ||
         ot_checkpoint_property_kind_of(r->resumed, "onnxtrain.epoch", &kind) != OT_OK)
-        return;
+        return true;
     if (is_plain)
         snprintf(text, sizeof(text),
                  "the run was made with %s: sgd goes on from its parameters and drops its moments",
@@ -273,19 +251,36 @@ static void note_moments(const train_run *r)
                  "the run was made with sgd: %s goes on from its parameters with new moments, "
                  "after step %lld",
                  optimizer_name(&r->values->model), (long long)ot_session_step_count(r->session));
-    progress_note(&r->progress, text);
+    return progress_note(&r->progress, text);
 }
 
-static void note_all(const train_run *r)
+static int note_all(train_run *r)
 {
     for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
-        progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL));
-    note_left_over(r, r->data.training, "training rows");
-    note_left_over(r, r->data.validation, "validation rows");
-    note_moments(r);
+        if (!progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL)))
+            return report_text("out of memory");
+    if (!note_left_over(r, r->data.training, "training rows") ||
+        !note_left_over(r, r->data.validation, "validation rows") || !note_moments(r))
+        return report_text("out of memory");
+    return EXIT_SUCCESS;
 }
 
 // ---- the run ----
+
+static ot_schedule make_schedule(const train_values *v)
+{
+    ot_schedule schedule = OT_SCHEDULE_INIT;
+
+    schedule.kind = (ot_schedule_kind)v->schedule;
+    schedule.initial_lr = v->lr;
+    schedule.warmup_steps = (double)v->warmup;
+    schedule.total_steps = v->total_steps;
+    schedule.step_size = v->step_size;
+    schedule.gamma = v->gamma;
+    schedule.power = v->power;
+    schedule.end_factor = v->end_factor;
+    return schedule;
+}
 
 static void set_options(train_run *r)
 {
@@ -295,6 +290,8 @@ static void set_options(train_run *r)
     options->callback = progress_event;
     options->callback_context = &r->progress;
     options->accumulation = v->accumulate;
+    r->schedule = make_schedule(v);
+    options->schedule = &r->schedule;
     if (v->dry_run) {
         options->max_steps = 1;
         return;
@@ -311,6 +308,10 @@ static void set_options(train_run *r)
     options->n_outputs = r->output.n_names;
     options->artifacts = r->artifacts;
     options->data = &r->data_options;
+    options->log = v->log;
+    options->notes = (const char *const *)r->progress.notes;
+    options->n_notes = r->progress.n_notes;
+    options->tensorboard_dir = v->tensorboard;
 }
 
 static int finish(train_run *r, const ot_metrics *metrics)
@@ -319,9 +320,7 @@ static int finish(train_run *r, const ot_metrics *metrics)
         train_output_write(&r->output, r->session, r->artifacts, &r->data_options) != EXIT_SUCCESS)
         return EXIT_FAILED;
     train_report(r, metrics);
-    if (r->progress.log && (fflush(r->progress.log) != 0 || ferror(r->progress.log)))
-        return report_text("%s: cannot be written", r->values->log);
-    return EXIT_SUCCESS;
+    return r->progress.has_lost_log ? EXIT_FAILED : EXIT_SUCCESS;
 }
 
 static int train(train_run *r)
@@ -330,9 +329,10 @@ static int train(train_run *r)
     ot_status st;
     int code;
 
-    note_all(r);
+    code = note_all(r);
     r->start_step = ot_session_step_count(r->session);
-    code = make_header(r);
+    if (code == EXIT_SUCCESS)
+        code = make_header(r);
     if (code != EXIT_SUCCESS)
         return code;
     set_options(r);
@@ -349,7 +349,7 @@ static int train(train_run *r)
     return code;
 }
 
-static int start_progress(train_run *r)
+static void start_progress(train_run *r)
 {
     const train_values *v = r->values;
 
@@ -359,9 +359,6 @@ static int start_progress(train_run *r)
                              .out = v->out && strcmp(v->out, "-") == 0 ? stderr : stdout,
                              .is_terminal = progress_has_terminal(),
                              .saved_step = -1};
-    if (v->log && !v->dry_run && !(r->progress.log = fopen(v->log, v->resume ? "a" : "w")))
-        return report_text("%s: cannot be written: %s", v->log, strerror(errno));
-    return EXIT_SUCCESS;
 }
 
 static int list_inputs(const train_values *v, const char *model, const char *inputs[MAX_INPUTS])
@@ -397,6 +394,8 @@ static int train_check(const void *values, const char *const *arguments)
         return report_usage("--optimizer: training needs one");
     if (v->checkpoint_dir && !*v->checkpoint_dir)
         return report_usage("--checkpoint-dir: the name is empty");
+    if (v->tensorboard && !*v->tensorboard)
+        return report_usage("--tensorboard: the name is empty");
     if (v->resume && !v->checkpoint_dir)
         return report_usage("--resume needs --checkpoint-dir");
     if (v->json && v->out && strcmp(v->out, "-") == 0)
@@ -439,13 +438,11 @@ static int run_command(const void *values, const char *const *arguments)
         code = make_data(&r);
     }
     if (code == EXIT_SUCCESS)
-        code = set_schedule(&r);
-    if (code == EXIT_SUCCESS)
         code = train_output_describe(&r.output, r.forward, r.data.training, &r.batches_options);
-    if (code == EXIT_SUCCESS)
-        code = start_progress(&r);
-    if (code == EXIT_SUCCESS)
+    if (code == EXIT_SUCCESS) {
+        start_progress(&r);
         code = train(&r);
+    }
     progress_deinit(&r.progress);
     train_output_deinit(&r.output);
     data_setup_deinit(&r.data);

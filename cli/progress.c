@@ -155,7 +155,7 @@ void progress_clear(const progress *p)
         fprintf(stderr, "\r\033[K");
 }
 
-// ---- lines and log ----
+// ---- lines ----
 
 static void print_epoch(const progress *p, const ot_event *e)
 {
@@ -171,30 +171,20 @@ static void print_epoch(const progress *p, const ot_event *e)
     fflush(p->out);
 }
 
-static void log_event(const progress *p, const ot_event *e)
+bool progress_note(progress *p, const char *text)
 {
-    static const char *const names[] = {"step", "epoch", "saved", "early_stop"};
-    json_t *object = json_pack("{s:s,s:I,s:I}", "event", names[e->kind], "epoch",
-                               (json_int_t)e->epoch + 1, "step", (json_int_t)e->step);
+    char **grown = realloc(p->notes, (size_t)(p->n_notes + 1) * sizeof(*grown));
 
-    json_object_set_new(object, "lr", number_json(e->learning_rate));
-    if (e->kind == OT_EVENT_SAVED)
-        json_object_set_new(object, "path", json_string(e->path));
-    else
-        json_object_set_new(object, "training", metrics_json(p->task, &e->training));
-    if (e->kind == OT_EVENT_EPOCH && e->validation.rows > 0)
-        json_object_set_new(object, "validation", metrics_json(p->task, &e->validation));
-    write_json(p->log, object, JSON_COMPACT);
-    fflush(p->log);
-}
-
-void progress_note(const progress *p, const char *text)
-{
-    if (p->log)
-        write_json(p->log, json_pack("{s:s,s:o}", "event", "note", "text", text_json(text)),
-                   JSON_COMPACT);
+    if (!grown)
+        return false;
+    p->notes = grown;
+    p->notes[p->n_notes] = strdup(text);
+    if (!p->notes[p->n_notes])
+        return false;
+    p->n_notes++;
     if (!p->is_quiet && !p->is_json)
         fprintf(p->out, "note: %s\n", text);
+    return true;
 }
 
 static void add_point(progress *p, const ot_event *e)
@@ -225,8 +215,11 @@ int progress_event(void *context, const ot_event *event)
     show_header(p);
     if (event->kind == OT_EVENT_SAVED && strcmp(strrchr(event->path, '/'), "/checkpoint") == 0)
         p->saved_step = event->step;
-    if (p->log)
-        log_event(p, event);
+    if (event->kind == OT_EVENT_LOG_LOST) { // the training is worth more
+        progress_clear(p);
+        report_error();
+        p->has_lost_log = true;
+    }
     if (event->kind == OT_EVENT_STEP && p->is_terminal && !p->is_quiet)
         draw_bar(p, event);
     if (event->kind == OT_EVENT_EPOCH) {
@@ -311,6 +304,7 @@ void progress_deinit(progress *p)
 {
     free(p->points);
     free(p->header);
-    if (p->log)
-        fclose(p->log);
+    for (int i = 0; i < p->n_notes; i++)
+        free(p->notes[i]);
+    free(p->notes);
 }

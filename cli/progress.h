@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training run shows: a bar on a terminal, plain lines in a pipe, a log file, a curve at the
-// end.
+// What a training run shows: a bar on a terminal, plain lines in a pipe, a curve at the end.
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -19,8 +18,10 @@ typedef struct progress {
     ot_task task;
     bool is_quiet, is_json, is_terminal;
     FILE *out;    // where lines go: standard output, or standard error when the model goes there
-    FILE *log;    // NULL: none
-    char *header; // shown with the first step; NULL: nothing
+    char **notes; // of which the log gets a copy
+    int n_notes;
+    bool has_lost_log; // it could not be written to the end
+    char *header;      // shown with the first step; NULL: nothing
     double last_drawn;
     int64_t first_epoch; // of the curve, from 0
     curve_point *points;
@@ -36,7 +37,7 @@ void progress_end_signals(void);
 bool progress_is_unread(void); // SIGPIPE has come
 
 bool progress_has_terminal(void);                         // where a bar can be drawn over
-void progress_note(const progress *p, const char *text);  // a line before it begins
+bool progress_note(progress *p, const char *text);        // a line before it begins
 int progress_event(void *context, const ot_event *event); // an ot_train_callback
 void progress_clear(const progress *p);                   // the bar, before another line
 void progress_curve(const progress *p);                   // loss over epochs, as text

@@ -19,7 +19,7 @@ typedef struct train_values {
     const char *checkpoint_dir;
     int64_t save_every, early_stop;
     bool resume, overwrite, keep_best, dry_run;
-    const char *out, *log;
+    const char *out, *log, *tensorboard;
     bool quiet, json;
 } train_values;
 
@@ -40,6 +40,7 @@ typedef struct train_run {
     train_output output;
     int64_t start_step;
     ot_train_options options;
+    ot_schedule schedule; // of the options
     size_t memory_max;
 } train_run;
 

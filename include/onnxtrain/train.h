@@ -84,6 +84,8 @@ typedef enum ot_event_kind {
     OT_EVENT_EPOCH,      ///< after an epoch and its validation
     OT_EVENT_SAVED,      ///< a checkpoint was written: `path`
     OT_EVENT_EARLY_STOP, ///< no better for `patience` epochs
+    OT_EVENT_LOG_LOST,   ///< `path` is written no more, as ot_error_message() says why; without a
+                         ///< callback the library's log gets it
 } ot_event_kind;
 
 typedef struct ot_event {
@@ -129,11 +131,19 @@ typedef struct ot_train_options {
     int n_outputs;
     const ot_artifacts *artifacts; ///< for ot_record_write(), into such models; NULL: no record
     const ot_data_options *data;   ///< likewise
+    const char *log; ///< file that gets a JSON object per event, one a line: anew, or with `resume`
+                     ///< behind what it has; NULL: none
+    const char *const *notes; ///< its first lines, {"event":"note","text":...}
+    int n_notes;
+    const char *tensorboard_dir; ///< gets a new event file for TensorBoard: of each step train/loss
+                                 ///< and train/lr, of each epoch the metrics; NULL: none
+    const ot_schedule *schedule; ///< for the session; total_steps 0: those of all epochs or
+                                 ///< max_steps; NULL: the one that it has
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
         sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1,  \
-            0, NULL, 0, NULL, NULL                                                                 \
+            0, NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL                                      \
     }
 
 /**

@@ -40,6 +40,11 @@ static bool call(listener *l, const ot_event *event)
     return l->failed || stop > 0;
 }
 
+static bool warn(void)
+{
+    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%s", ot_error_message()) != 0;
+}
+
 // Between two steps the function may look at the state, and export it.
 static int on_event(void *context, const ot_event *event)
 {
@@ -53,30 +58,82 @@ static int on_event(void *context, const ot_event *event)
         return 1;
     }
     l->state->guest = PyThread_get_thread_ident(); // other threads stay outside
-    stop = call(l, event);
+    if (event->kind == OT_EVENT_LOG_LOST)
+        stop = l->failed = warn();
+    else
+        stop = call(l, event);
     l->state->guest = 0;
     PyGILState_Release(lock);
     return stop || l->failed;
+}
+
+// ---- schedules ----
+
+// A converter of (kind, initial_lr, warmup, total, step_size, gamma, power, end_factor).
+static int take_schedule(PyObject *tuple, void *to)
+{
+    ot_schedule s = OT_SCHEDULE_INIT;
+    long long warmup, total, step_size;
+    int kind;
+
+    if (!PyArg_ParseTuple(tuple, "idLLLddd", &kind, &s.initial_lr, &warmup, &total, &step_size,
+                          &s.gamma, &s.power, &s.end_factor))
+        return 0;
+    s.kind = (ot_schedule_kind)kind;
+    s.warmup_steps = (double)warmup;
+    s.total_steps = total;
+    s.step_size = step_size;
+    *(ot_schedule *)to = s;
+    return 1;
+}
+
+static PyObject *set_schedule(PyObject *module, PyObject *args)
+{
+    PyObject *session;
+    ot_schedule schedule;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O&", core_session_type, &session, take_schedule, &schedule))
+        return NULL;
+    if (core_session_look(session) == NULL)
+        return NULL;
+    return core_result(ot_session_set_schedule(((session_object *)session)->session, &schedule));
 }
 
 // ---- runs ----
 
 // What train() takes besides numbers.
 typedef struct train_arguments {
-    PyObject *session, *training, *validation, *folder, *outputs, *trained, *function;
+    PyObject *session, *training, *validation, *outputs, *trained, *notes, *function;
+    PyObject *folder, *log, *tensorboard; // bytes; empty: none
+    ot_schedule schedule;
 } train_arguments;
+
+static void drop_paths(train_arguments *a)
+{
+    Py_CLEAR(a->folder);
+    Py_CLEAR(a->log);
+    Py_CLEAR(a->tensorboard);
+}
+
+static const char *path_of(PyObject *bytes)
+{
+    return PyBytes_Size(bytes) > 0 ? PyBytes_AsString(bytes) : NULL;
+}
 
 static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
 {
     long long epochs, max_steps, accumulation, save_every, patience;
     int task;
 
-    if (!PyArg_ParseTuple(args, "O!O!OLLLiiiiO&LiLiiOOO", core_session_type, &a->session,
+    if (!PyArg_ParseTuple(args, "O!O!OLLLO&iiiiO&LiLiiOOO&O&OO", core_session_type, &a->session,
                           core_batches_type, &a->training, &a->validation, &epochs, &max_steps,
-                          &accumulation, &task, &o->metric_output, &o->metric_input, &o->class_axis,
-                          PyUnicode_FSConverter, &a->folder, &save_every, &o->resume, &patience,
-                          &o->keep_best, &o->overwrite, &a->outputs, &a->trained, &a->function)) {
-        Py_CLEAR(a->folder);
+                          &accumulation, take_schedule, &a->schedule, &task, &o->metric_output,
+                          &o->metric_input, &o->class_axis, PyUnicode_FSConverter, &a->folder,
+                          &save_every, &o->resume, &patience, &o->keep_best, &o->overwrite,
+                          &a->outputs, &a->trained, PyUnicode_FSConverter, &a->log,
+                          PyUnicode_FSConverter, &a->tensorboard, &a->notes, &a->function)) {
+        drop_paths(a);
         return -1;
     }
     o->epochs = epochs;
@@ -85,7 +142,10 @@ static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
     o->task = (ot_task)task;
     o->save_every = save_every;
     o->patience = patience;
-    o->checkpoint_dir = PyBytes_Size(a->folder) > 0 ? PyBytes_AsString(a->folder) : NULL;
+    o->checkpoint_dir = path_of(a->folder);
+    o->log = path_of(a->log);
+    o->tensorboard_dir = path_of(a->tensorboard);
+    o->schedule = &a->schedule;
     return 0;
 }
 
@@ -122,20 +182,23 @@ static PyObject *run(const train_arguments *a, ot_train_options *options)
 // With the strings that the options point to.
 static PyObject *run_with_strings(const train_arguments *a, ot_train_options *options)
 {
-    core_strings outputs;
+    core_strings outputs = {0}, notes = {0};
     core_trained trained;
     PyObject *result = NULL;
 
     if (core_trained_take(a->trained, &trained) == 0 &&
-        core_strings_take(a->outputs, &outputs) == 0) {
+        core_strings_take(a->outputs, &outputs) == 0 && core_strings_take(a->notes, &notes) == 0) {
         options->outputs = outputs.items;
         options->n_outputs = outputs.count;
+        options->notes = notes.items;
+        options->n_notes = notes.count;
         options->artifacts = trained.artifacts;
         options->data = &trained.data;
         if (core_session_enter(a->session) != NULL)
             result = run(a, options);
-        core_strings_drop(&outputs);
     }
+    core_strings_drop(&outputs);
+    core_strings_drop(&notes);
     core_trained_drop(&trained);
     return result;
 }
@@ -153,7 +216,7 @@ static PyObject *train(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_TypeError, "expected Batches or None");
     else
         result = run_with_strings(&a, &options);
-    Py_DECREF(a.folder);
+    drop_paths(&a);
     return result;
 }
 
@@ -182,35 +245,14 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
     return st == OT_OK ? metrics_tuple(&metrics) : core_raise(st);
 }
 
-// ---- schedules ----
-
-static PyObject *set_schedule(PyObject *module, PyObject *args)
-{
-    ot_schedule s = OT_SCHEDULE_INIT;
-    PyObject *session;
-    long long warmup, total, step_size;
-    int kind;
-
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!idLLLddd", core_session_type, &session, &kind, &s.initial_lr,
-                          &warmup, &total, &step_size, &s.gamma, &s.power, &s.end_factor))
-        return NULL;
-    s.kind = (ot_schedule_kind)kind;
-    s.warmup_steps = (double)warmup;
-    s.total_steps = total;
-    s.step_size = step_size;
-    if (core_session_look(session) == NULL)
-        return NULL;
-    return core_result(ot_session_set_schedule(((session_object *)session)->session, &s));
-}
-
 static PyMethodDef functions[] = {
     {"train", train, METH_VARARGS, "train(session, training, validation, ..., function)"},
     {"evaluate", evaluate, METH_VARARGS,
      "evaluate(session, batches, task, metric_output, metric_input, class_axis) -> "
      "metrics"},
     {"set_schedule", set_schedule, METH_VARARGS,
-     "set_schedule(session, kind, initial_lr, warmup, total, step_size, gamma, power, end_factor)"},
+     "set_schedule(session, (kind, initial_lr, warmup, total, step_size, gamma, power, "
+     "end_factor))"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -253,6 +253,7 @@ def train(
     epochs: int,
     max_steps: int,
     accumulation: int,
+    schedule: tuple[int, float, int, int, int, float, float, float],
     task: int,
     metric_output: int,
     metric_input: int,
@@ -265,6 +266,9 @@ def train(
     overwrite: bool,
     outputs: list[str] | None,
     trained: tuple | None,
+    log: str | bytes,
+    tensorboard: str | bytes,
+    notes: list[str],
     function: Callable[[tuple], Any],
     /,
 ) -> tuple[tuple, bool]: ...
@@ -272,14 +276,5 @@ def evaluate(
     session: Session, batches: Batches, task: int, metric_output: int, metric_input: int, class_axis: int, /
 ) -> tuple: ...
 def set_schedule(
-    session: Session,
-    kind: int,
-    initial_lr: float,
-    warmup: int,
-    total: int,
-    step_size: int,
-    gamma: float,
-    power: float,
-    end_factor: float,
-    /,
+    session: Session, schedule: tuple[int, float, int, int, int, float, float, float], /
 ) -> None: ...

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import builtins
-import json
-import math
-import os
 import sys
 import time
 from typing import Any, Mapping
@@ -26,42 +23,6 @@ def text_of(metrics: Mapping[str, Any]) -> str:
     for name, value in metrics.items():
         words.append(f"{name} {100 * value:.2f} %" if name.endswith("accuracy") else f"{name} {value:.4g}")
     return "  ".join(words)
-
-
-class Log:
-    """A file that gets a JSON object per event, one a line, as the command writes it."""
-
-    def __init__(self, path: str | os.PathLike, goes_on: bool) -> None:
-        self._file = open(path, "a" if goes_on else "w", encoding="utf-8", errors="backslashreplace")  # JSON's escapes
-
-    def write(
-        self,
-        event: str,
-        epoch: int,
-        step: int,
-        rate: float,
-        path: str | None,
-        training: Mapping[str, float],
-        validation: Mapping[str, float] | None,
-    ) -> None:
-        row: dict[str, Any] = {"event": event.replace("-", "_"), "epoch": epoch, "step": step, "lr": rate}
-        groups = {"training": training, "validation": validation if event == "epoch" else None}
-        if event == "saved":
-            row["path"], groups = path, {}
-        for name, metrics in groups.items():
-            if metrics is not None:
-                row[name] = {key: value if math.isfinite(value) else None for key, value in metrics.items()}
-        self._write(row)
-
-    def note(self, text: str) -> None:
-        self._write({"event": "note", "text": text})
-
-    def _write(self, row: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(row, separators=(",", ":"), ensure_ascii=False) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class Progress:

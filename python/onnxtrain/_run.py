@@ -11,7 +11,6 @@ import numpy as np
 
 from onnxtrain import _arrays, _core, _data
 from onnxtrain._options import SessionOptions, memory_bytes
-from onnxtrain._progress import Log
 from onnxtrain.api import CheckpointState
 
 # ot_event_kind and ot_task of the C headers
@@ -208,7 +207,7 @@ def make_batches(
 
 
 def listen(
-    run: Run, result: TrainingResult, callbacks: Sequence[Callable[[Event], Any]], log: Log | None
+    run: Run, result: TrainingResult, callbacks: Sequence[Callable[[Event], Any]]
 ) -> Callable[[tuple], bool]:
     def on_event(values: tuple) -> bool:
         kind, epoch, epochs, batch, batches, step, rate, training, validation, is_best, path = values
@@ -222,9 +221,6 @@ def listen(
             row.update({f"val_{name}": value for name, value in (other or {}).items()})
             result.history.append(row)
             result.metrics = other or metrics
-        if log is not None:
-            seen = {"rows": validation[0], **other} if other else None
-            log.write(event.kind, event.epoch, step, rate, path, {"rows": training[0], **metrics}, seen)
         return any([callback(event) is True for callback in callbacks])
 
     return on_event

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import math
 import operator
@@ -13,7 +12,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 from onnxtrain import _core, _module, _notes, _record
 from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, set_memory_max
 from onnxtrain._prepare import shared_names
-from onnxtrain._progress import Log, Progress
+from onnxtrain._progress import Progress
 from onnxtrain._run import DataOptions, Event, Run, TrainingResult, listen, make_batches, rows_of
 
 # The operators, and which arguments are their hyper-parameters.
@@ -130,6 +129,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     log: str | os.PathLike | None = None,
+    tensorboard: str | os.PathLike | None = None,
     session_options: SessionOptions | None = None,
     progress: bool = True,
     callbacks: Iterable[Callable[[Event], Any]] = (),
@@ -210,7 +210,9 @@ def train(
         checkpoint_dir: where checkpoints are saved, every `save_every` steps or once an epoch.
         resume: go on from the checkpoint in `checkpoint_dir`, if there is one.
         overwrite: begin anew where `checkpoint_dir` has the checkpoint of another run, which is refused otherwise.
-        log: a file that gets a JSON object per step, epoch and save, one a line.
+        log: a file that gets a JSON object per step, epoch and save, one a line. When it cannot be written any more, a
+            warning says so, and the training goes on.
+        tensorboard: a directory that gets an event file of the run, for TensorBoard.
         session_options: threads, reproducibility, memory limit.
         progress: show how far it is.
         callbacks: functions that get each :class:`Event`; one that returns True stops the training.
@@ -257,43 +259,41 @@ def train(
     result = TrainingResult(run)
     _notes.tell(run.notes, progress)
     result.classes = opened.classes or training.class_names or prepared.classes
-    updates = ((training.count - 1) // accumulate + 1) * epochs if accumulate > 0 else 0
-    total = schedule_steps or (min(updates, max_steps) if max_steps > 0 else updates)
     if not is_resumed:
         run.session.set_seed(seed)
-    _core.set_schedule(run.session, kind, learning_rate, warmup, total, step_size, gamma, power, end_factor)
+    rates = (kind, learning_rate, warmup, schedule_steps, step_size, gamma, power, end_factor)
     # artifacts have their loss built in, trained or not
     if progress and record is not None and (forward is not None or any(record.data())):
         print(f"as the model was trained: {record.text()}")
     listeners = ([Progress()] if progress else []) + list(callbacks)
-    with contextlib.ExitStack() as stack:
-        journal = None if log is None else stack.enter_context(contextlib.closing(Log(log, is_resumed)))
-        for text in result.notes if journal is not None else ():
-            journal.note(text)
-        before = result.steps
-        try:
-            last, result.stopped = _core.train(
-                run.session,
-                training,
-                validating,
-                epochs,
-                max_steps,
-                accumulate,
-                *run.measured,
-                folder,
-                save_every,
-                is_resumed,
-                patience,
-                keep_best,
-                overwrite or resume,
-                run.outputs,
-                run.trained(result.classes),
-                listen(run, result, listeners, journal),
-            )
-        except BaseException as error:
-            if output is not None and not folder and result.steps > before:
-                _rescue(result, output, error)
-            raise
+    before = result.steps
+    try:
+        last, result.stopped = _core.train(
+            run.session,
+            training,
+            validating,
+            epochs,
+            max_steps,
+            accumulate,
+            rates,
+            *run.measured,
+            folder,
+            save_every,
+            is_resumed,
+            patience,
+            keep_best,
+            overwrite or resume,
+            run.outputs,
+            run.trained(result.classes),
+            os.fspath(log) if log is not None else "",
+            os.fspath(tensorboard) if tensorboard is not None else "",
+            result.notes,
+            listen(run, result, listeners),
+        )
+    except BaseException as error:
+        if output is not None and not folder and result.steps > before:
+            _rescue(result, output, error)
+        raise
     if not result.stopped:
         result.metrics = run.metrics(last)
     if output is not None:

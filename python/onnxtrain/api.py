@@ -463,9 +463,8 @@ class LRScheduler:
     ) -> None:
         kind = choose("schedule", schedule, SCHEDULES)
         self._session = _expect("the optimizer", optimizer, Optimizer)._session
-        _core.set_schedule(
-            self._session, kind, initial_lr, warmup_step_count, total_step_count, step_size, gamma, power, end_factor
-        )
+        numbers = (initial_lr, warmup_step_count, total_step_count, step_size, gamma, power, end_factor)
+        _core.set_schedule(self._session, (kind, *numbers))
 
     def step(self) -> None:
         """Set the learning rate for the next optimizer step."""

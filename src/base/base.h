@@ -374,6 +374,9 @@ ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size
 // Frees the writer, whatever happens. An error when any write before has failed.
 ot_status ot__file_writer_commit(ot__file_writer *writer);
 void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine
+// A file that is written to as it grows, whatever becomes of the process: what is there is kept and
+// followed, or dropped.
+ot_status ot__file_append_open(ot__file_writer **out, const char *path, bool keeps);
 ot_status ot__file_write(const char *path, const void *bytes,
                          size_t n_bytes); // all of the above in one call
 // A file and the data file that it needs, with the same promise for both: the new data take a place
@@ -418,6 +421,14 @@ bool ot__path_exists(const char *path);
 bool ot__path_is_folder(const char *path);
 ot_status ot__path_make_folder(const char *path); // parents too; existing is fine
 
+// ---- checks (crc32c.c) ----
+
+// CRC-32C of what gave `crc` and the bytes behind it; 0: nothing is before them.
+uint32_t ot__crc32c(uint32_t crc, const void *bytes, size_t n_bytes);
+// For tests: the ways to compute it that this processor has, the best one last.
+int ot__crc32c_ways(void);
+uint32_t ot__crc32c_by(int way, uint32_t crc, const void *bytes, size_t n_bytes);
+
 // ---- random numbers (rng.c): counter-based (Philox 4x32-10), so any element can be drawn alone
 // ----
 
@@ -451,9 +462,10 @@ void ot__log(ot_log_level level, const char *format, ...) OT_PRINTF(2, 3);
 // What somebody asked for by name: written whatever OT_LOG says, to a hook as information.
 void ot__log_asked(const char *format, ...) OT_PRINTF(1, 2);
 
-// ---- FlatBuffers, JSON ----
+// ---- FlatBuffers, JSON, protobuf ----
 
 #include "base/base_flatbuf.h"
 #include "base/base_json.h"
+#include "base/base_wire.h"
 
 #endif

@@ -20,7 +20,8 @@ ot_status ot__json_read(const char *text, size_t n_bytes, struct json_t **out);
 // where something of the same object or array is before. `bracket` is '{' or '[', '}' or ']'.
 void ot__json_open(ot__buf *out, const char *name, char bracket);
 void ot__json_close(ot__buf *out, char bracket);
-// Bytes that are not UTF-8 become '?'. NULL: null.
+// Bytes that are not UTF-8 become \udcXX, lone surrogates, which ot__json_read() refuses and Python
+// makes those bytes of a file's name again. NULL: null.
 void ot__json_string(ot__buf *out, const char *name, const char *text);
 void ot__json_int(ot__buf *out, const char *name, int64_t value);
 // The shortest text that reads back the same, as a number with a fraction or an exponent; what is

@@ -226,6 +226,24 @@ ot_status ot__file_writer_open(ot__file_writer **out, const char *path)
     return OT_HAND_OUT(st, out, w, ot__file_writer_abort);
 }
 
+ot_status ot__file_append_open(ot__file_writer **out, const char *path, bool keeps)
+{
+    ot__file_writer *w = ot__alloc_zero(1, sizeof(*w));
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(ot__made(w));
+    w->path = ot__strdup(path);
+    st = ot__made(w->path);
+    if (st == OT_OK) {
+        w->fd = open_counted(path, O_WRONLY | O_CREAT | (keeps ? O_APPEND : O_TRUNC), 0666);
+        w->owns_fd = w->fd >= 0;
+        if (!w->owns_fd)
+            st = ot__error_errno(path, "cannot be written");
+    }
+    return OT_HAND_OUT(st, out, w, ot__file_writer_abort);
+}
+
 ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_bytes)
 {
     const char *next = bytes;

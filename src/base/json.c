@@ -68,8 +68,8 @@ static void write_quoted(ot__buf *out, const char *text)
         uint32_t code;
         const int n = ot__utf8_read(text, &code);
 
-        if (n == 0)
-            ot__buf_text(out, "?");
+        if (n == 0) // a lone surrogate, as Python has such bytes in names of files
+            ot__buf_printf(out, "\\udc%02x", first);
         else if (first == '"' || first == '\\')
             ot__buf_printf(out, "\\%c", first);
         else if (first == '\n')

@@ -93,11 +93,8 @@ static ot_status write_to_file(void *context, const void *bytes, size_t n_bytes)
 static ot_status write_model_file(const saving *s, const char *location, ot__file_writer *file)
 {
     gathered *g = ot__alloc_zero(1, sizeof *g);
-    ot__wire wire = {.write = write_to_file,
-                     .context = g,
-                     .placements = s->placements,
-                     .n_placements = s->n_placements,
-                     .location = location};
+    const ot__placements placements = {s->placements, s->n_placements, location};
+    ot__wire wire = {.write = write_to_file, .context = g, .extra = &placements};
 
     OT_TRY(ot__made(g));
     g->file = file;

@@ -89,7 +89,7 @@ static double factor(const ot_schedule *s, int64_t step)
 }
 
 // Callers from before `cycles` have a whole number in the place of warmup_steps.
-static ot_status read_schedule(const ot_schedule *given, ot_schedule *own)
+ot_status ot__schedule_read(const ot_schedule *given, ot_schedule *own)
 {
     int64_t whole;
 
@@ -106,7 +106,7 @@ double ot_schedule_value(const ot_schedule *schedule, int64_t step)
 {
     ot_schedule own;
 
-    if (schedule == NULL || read_schedule(schedule, &own) != OT_OK)
+    if (schedule == NULL || ot__schedule_read(schedule, &own) != OT_OK)
         return 0.0;
     return own.initial_lr * factor(&own, OT_MAX(step, (int64_t)0));
 }
@@ -145,7 +145,7 @@ static ot_status set_schedule(ot_session *session, const ot_schedule *schedule)
 {
     ot_schedule own;
 
-    OT_TRY(read_schedule(schedule, &own));
+    OT_TRY(ot__schedule_read(schedule, &own));
     session->schedule = own;
     session->has_schedule = true;
     session->checkpoint->initial_lr = (float)own.initial_lr;

@@ -59,6 +59,9 @@ ot_status ot__session_train_and_update(ot_session *session, const ot_tensor *con
                                        int n_inputs, ot_tensor **outputs, int n_outputs,
                                        ot_update_info *info);
 
+// lr.c: what a caller gave, as a schedule of this version that makes sense.
+ot_status ot__schedule_read(const ot_schedule *given, ot_schedule *own);
+
 // A copy of the eval model as it was given; NULL in *out: the session has none.
 ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out);
 

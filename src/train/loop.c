@@ -83,6 +83,7 @@ static ot_status loop_init(ot__loop *l, ot_session *session, const ot_train_opti
 static void loop_deinit(ot__loop *l)
 {
     ot__save_close(l);
+    ot__journal_close(&l->journal);
     outputs_release(&l->train_outputs);
     outputs_release(&l->eval_outputs);
     ot__free(l->inputs);
@@ -102,10 +103,27 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind)
     };
 }
 
-void ot__loop_notify(ot__loop *l, const ot_event *event)
+static void call_back(ot__loop *l, const ot_event *event)
 {
     if (l->options->callback && l->options->callback(l->options->callback_context, event) != 0)
         l->is_stopping = true;
+}
+
+static void tell_of_lost_log(void *context, const char *path)
+{
+    ot__loop *l = context;
+    ot_event event = ot__loop_event(l, OT_EVENT_LOG_LOST);
+
+    event.path = path;
+    if (!l->options->callback)
+        ot__log(OT_LOG_WARNING, "%s", ot_error_message());
+    call_back(l, &event);
+}
+
+void ot__loop_notify(ot__loop *l, const ot_event *event)
+{
+    ot__journal_event(&l->journal, event, tell_of_lost_log, l);
+    call_back(l, event);
 }
 
 // ---- the loop ----
@@ -262,6 +280,7 @@ static ot_status start_loop(ot__loop *l)
     const ot_train_options *options = l->options;
 
     OT_TRY(ot__save_open(l));
+    OT_TRY(ot__loop_set_schedule(l));
     ot_session_reset_gradients(l->session);
     l->at.first_step = l->start_step;
     if (!options->resume)
@@ -280,6 +299,7 @@ static ot_status run_loop(ot__loop *l)
     ot_status st;
 
     OT_TRY(start_loop(l));
+    OT_TRY(ot__journal_open(&l->journal, l->options, &l->at, l->start_step));
     st = train(l);
     if (st != OT_OK)
         st = save_after_error(l, st);

@@ -4,7 +4,7 @@
 #define OT_TRAIN_LOOP_H
 
 #include "onnxtrain/record.h"
-#include "train/train.h"
+#include "train/journal.h"
 
 enum { OT_LOOP_OUTPUTS = 16 };
 
@@ -49,6 +49,7 @@ typedef struct ot__loop {
     bool has_failed;   // to save
     bool has_old_best; // of a run that this one overwrites
     ot__lock lock;     // on the checkpoint folder
+    ot__journal journal;
 } ot__loop;
 
 // loop.c
@@ -56,6 +57,9 @@ void ot__loop_notify(ot__loop *l, const ot_event *event);
 ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
 // One batch through the training or eval model, its outputs into the sums.
 ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums);
+
+// schedule.c: the session gets the schedule of the options, if there is one.
+ot_status ot__loop_set_schedule(ot__loop *l);
 
 // not_finite.c: why the loss of the present batch may be `loss`
 ot_status ot__loop_blame(const ot__loop *l, double loss);

@@ -35,6 +35,12 @@ same mlp.onnxtxt model.copy
 same plain.csv data.copy
 refuses 2 "--out: the name is empty" train mlp.onnxtxt $once --out ''
 refuses 2 "--log: the name is empty" train mlp.onnxtxt $once --log ''
+refuses 2 "--tensorboard: the name is empty" train mlp.onnxtxt $once --tensorboard ''
+refuses 1 "plain.csv: is a file, expected a directory" train mlp.onnxtxt $once --tensorboard plain.csv/board
+run 0 train mlp.onnxtxt $once --tensorboard made/board --dry-run
+[ ! -e made ] || fail "$ran: a dry run writes nothing"
+run 0 train mlp.onnxtxt $once --tensorboard made/board
+ls made/board/events.out.tfevents.* >/dev/null || fail "$ran: no event file"
 mkdir folder
 refuses 1 "folder: is a directory" train mlp.onnxtxt $once --log folder
 refuses 1 "nowhere/x: cannot be written" train mlp.onnxtxt $once --log nowhere/x

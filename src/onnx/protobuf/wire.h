@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf's wire format: fields in, fields out.
+// Protobuf's wire format, read; base_wire.h has how it is written.
 #ifndef OT_ONNX_WIRE_H
 #define OT_ONNX_WIRE_H
 
 #include "onnx/onnx.h"
-
-enum { OT_WIRE_VARINT = 0, OT_WIRE_FIXED64 = 1, OT_WIRE_BYTES = 2, OT_WIRE_FIXED32 = 5 };
-
-// ---- reading (wire.c) ----
 
 // One field. `data` is what stands behind the tag: of OT_WIRE_BYTES the bytes without their length.
 typedef struct ot__field {
@@ -45,33 +41,5 @@ typedef struct ot__parts {
 ot_status ot__wire_split(ot__arena *arena, ot__bytes message, uint64_t kept, uint64_t apart,
                          ot__parts *parts);
 void ot__parts_deinit(ot__parts *parts);
-
-// ---- writing (wire_write.c) ----
-
-// Where bytes go. Messages are written twice: first counted, for their length, then in earnest.
-typedef struct ot__wire {
-    bool is_counting;
-    uint64_t count; // bytes so far
-    ot_status (*write)(void *context, const void *bytes, size_t n_bytes);
-    void *context;
-    ot_status status;                       // sticky: after a failure nothing is written
-    const struct ot__placement *placements; // initializers kept in another file; sorted by value
-    int n_placements;
-    const char *location; // that file's name
-} ot__wire;
-
-typedef void (*ot__wire_message)(ot__wire *wire, const void *object);
-
-ot__wire ot__wire_to(ot__buf *buf);
-void ot__wire_raw(ot__wire *wire, const void *bytes, size_t n_bytes);
-void ot__wire_put_tag(ot__wire *wire, uint32_t number, unsigned wire_type);
-void ot__wire_put_int(ot__wire *wire, uint32_t number, int64_t value);
-void ot__wire_put_float(ot__wire *wire, uint32_t number, float value);
-void ot__wire_put_bytes(ot__wire *wire, uint32_t number, const void *bytes, size_t n_bytes);
-void ot__wire_put_text(ot__wire *wire, uint32_t number,
-                       const char *text); // nothing for NULL and ""
-void ot__wire_put_name(ot__wire *wire, uint32_t number, const char *text); // "" too
-void ot__wire_put_message(ot__wire *wire, uint32_t number, ot__wire_message message,
-                          const void *object);
 
 #endif

@@ -11,6 +11,11 @@ typedef struct ot__placement {
     const ot_value *value;
     uint64_t offset;
 } ot__placement;
+typedef struct ot__placements { // ot__wire.extra; NULL: there are none
+    const ot__placement *items; // sorted by value
+    int count;
+    const char *location; // name of that file
+} ot__placements;
 int ot__compare_placements(const void *a,
                            const void *b); // by value, for qsort and bsearch; write_tensor.c
 

@@ -50,18 +50,19 @@ int ot__compare_placements(const void *a, const void *b)
 
 static const ot__placement *placement_of(const ot__wire *wire, const ot_value *value)
 {
+    const ot__placements *all = wire->extra;
     const ot__placement key = {.value = value};
 
-    if (wire->n_placements == 0)
+    if (!all || all->count == 0)
         return NULL;
-    return bsearch(&key, wire->placements, (size_t)wire->n_placements, sizeof key,
-                   ot__compare_placements);
+    return bsearch(&key, all->items, (size_t)all->count, sizeof key, ot__compare_placements);
 }
 
 static void write_placement(ot__wire *wire, const ot__placement *placement)
 {
+    const ot__placements *all = wire->extra;
     char offset[24], length[24];
-    const entry entries[] = {{"location", wire->location}, {"offset", offset}, {"length", length}};
+    const entry entries[] = {{"location", all->location}, {"offset", offset}, {"length", length}};
 
     snprintf(offset, sizeof offset, "%" PRIu64, placement->offset);
     snprintf(length, sizeof length, "%zu", placement->value->constant->n_bytes);

@@ -2,7 +2,7 @@
 // Protobuf's wire format, written.
 #include <string.h>
 
-#include "onnx/protobuf/wire.h"
+#include "base/base.h"
 
 static ot_status wire_append(void *context, const void *bytes, size_t n_bytes)
 {
@@ -44,6 +44,12 @@ void ot__wire_put_int(ot__wire *wire, uint32_t number, int64_t value)
 {
     ot__wire_put_tag(wire, number, OT_WIRE_VARINT);
     put_varint(wire, (uint64_t)value);
+}
+
+void ot__wire_put_double(ot__wire *wire, uint32_t number, double value)
+{
+    ot__wire_put_tag(wire, number, OT_WIRE_FIXED64);
+    ot__wire_raw(wire, &value, sizeof value);
 }
 
 void ot__wire_put_float(ot__wire *wire, uint32_t number, float value)
