@@ -20,5 +20,6 @@
 #include "onnxtrain/session.h"
 #include "onnxtrain/tensor.h"
 #include "onnxtrain/train.h"
+#include "onnxtrain/trainer_options.h"
 
 #endif

@@ -28,6 +28,8 @@ void ot__json_int(ot__buf *out, const char *name, int64_t value);
 // not finite, which JSON cannot say, is null.
 void ot__json_float(ot__buf *out, const char *name, double value);
 void ot__json_bool(ot__buf *out, const char *name, bool value);
+// What has been read.
+void ot__json_value(ot__buf *out, const char *name, const struct json_t *value);
 // JSON that has been written already, as "null".
 void ot__json_raw(ot__buf *out, const char *name, const char *json);
 

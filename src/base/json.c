@@ -147,3 +147,43 @@ void ot__json_bool(ot__buf *out, const char *name, bool value)
 {
     ot__json_raw(out, name, value ? "true" : "false");
 }
+
+void ot__json_value(ot__buf *out, const char *name, const json_t *value)
+{
+    const char *key;
+    const json_t *member;
+    size_t i;
+
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        ot__json_open(out, name, '{');
+        json_object_foreach((json_t *)(uintptr_t)value, key, member)
+        {
+            ot__json_value(out, key, member);
+        }
+        ot__json_close(out, '}');
+        break;
+    case JSON_ARRAY:
+        ot__json_open(out, name, '[');
+        json_array_foreach(value, i, member)
+        {
+            ot__json_value(out, NULL, member);
+        }
+        ot__json_close(out, ']');
+        break;
+    case JSON_STRING:
+        ot__json_string(out, name, json_string_value(value));
+        break;
+    case JSON_INTEGER:
+        ot__json_int(out, name, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        ot__json_float(out, name, json_real_value(value));
+        break;
+    default:
+        ot__json_raw(out, name,
+                     json_is_null(value)   ? "null"
+                     : json_is_true(value) ? "true"
+                                           : "false");
+    }
+}

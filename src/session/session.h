@@ -72,4 +72,9 @@ const ot_graph *ot__session_graph(const ot_session *session, ot_mode mode);
 ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int n_inputs,
                          ot_tensor **outputs, int n_outputs);
 
+// ---- schedules (lr.c) ----
+
+// What a caller gave, in this version's struct; OT_ERR_INVALID for a schedule that is none.
+ot_status ot__schedule_read(const ot_schedule *given, ot_schedule *own);
+
 #endif
