@@ -159,6 +159,12 @@ OT_API void ot_session_reset_gradients(ot_session *session);
 OT_API ot_status ot_session_get_input_gradient(const ot_session *session, const char *name,
                                                ot_tensor **out);
 
+/** What the next train steps multiply the gradients with, and updates divide them by: for gradients
+ * that a narrow type cannot hold. 1 until set; it stays the same from the first train step of an
+ * update to the update. OT_ERR_INVALID unless it is finite and above 0; OT_ERR_STATE when the
+ * training model has no input `onnxtrain.loss_scale`. */
+OT_API ot_status ot_session_set_loss_scale(ot_session *session, double scale);
+
 /** Multiply the accumulated gradients, e.g. by 1 / number of micro-batches. */
 OT_API ot_status ot_session_scale_gradients(ot_session *session, double factor);
 

@@ -97,8 +97,9 @@ static ot_status forward_set_outputs(ot_graph *graph, ot_value *loss,
 // Names by which ONNX Runtime recognises what is not the user's.
 static bool is_reserved(const char *name)
 {
-    return strcmp(name, OT_NAME_LAZY_RESET) == 0 || ot__ends_with(name, "_grad") ||
-           ot__ends_with(name, OT_SUFFIX_BUFFER) || ot__ends_with(name, OT_SUFFIX_ACCUMULATED);
+    return strcmp(name, OT_NAME_LAZY_RESET) == 0 || strcmp(name, OT_NAME_LOSS_SCALE) == 0 ||
+           ot__ends_with(name, "_grad") || ot__ends_with(name, OT_SUFFIX_BUFFER) ||
+           ot__ends_with(name, OT_SUFFIX_ACCUMULATED);
 }
 
 static ot_status check_names(const char *what, ot_value *const *values, int n)

@@ -137,7 +137,7 @@ static ot_status finish_artifacts(ot__forward *forward, const ot_artifacts_optio
     OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
     // Models that are exported come of it, trained as nobody knows here.
     OT_TRY(ot__record_drop(artifacts->eval));
-    OT_TRY(ot__training_model(forward));
+    OT_TRY(ot__training_model(forward, options));
     OT_TRY(options->unrecorded ? ot__record_drop(forward->model)
                                : ot__model_drop_metadata(forward->model, OT_METADATA_LOSS));
     if (!options->unrecorded)

@@ -155,9 +155,14 @@ static const char *blocked_by(const ot_graph *graph, const ot_value *value, cons
 
 // ---- classification ----
 
+static bool is_idle_scalar(const ot__selection *selection, const ot_value *value)
+{
+    return value->shape.ndim == 0 && selection->options->train_scalars == 0;
+}
+
 // May it train when nobody names it? Otherwise the reason is set.
-static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_status status,
-                       const ot_node *blocker, bool *may_train)
+static ot_status judge(const ot__candidates *c, ot__candidate *item, const ot__selection *selection,
+                       ot__path_status status, const ot_node *blocker, bool *may_train)
 {
     ot__arena *arena = c->graph->model->arena;
     const ot_value *value = item->value;
@@ -175,7 +180,7 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, ot__path_st
     if (status == OT_PATH_STOPPED)
         return explain_role(item, blocker ? blocked_by(c->graph, value, blocker)
                                           : "reaches the loss through no differentiable input");
-    if (value->shape.ndim == 0)
+    if (is_idle_scalar(selection, value))
         return explain_role(item, "a scalar without dimensions");
     if (item->held)
         return explain_role(item, item->held);
@@ -226,7 +231,7 @@ static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
 {
     bool may_train;
 
-    OT_TRY(judge(c, item, status, blocker, &may_train));
+    OT_TRY(judge(c, item, selection, status, blocker, &may_train));
     item->is_blocked = may_train && status == OT_PATH_UNSUPPORTED;
     return apply_patterns(c, item, selection, may_train,
                           status == OT_PATH_OK || status == OT_PATH_UNSUPPORTED);
@@ -245,7 +250,7 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
         other = ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype));
     else
         other = constant_by_place(c, item);
-    if (!other && may_train && value->shape.ndim == 0)
+    if (!other && may_train && is_idle_scalar(selection, value))
         other = "a scalar without dimensions";
     if (!other && may_train)
         other = item->held;

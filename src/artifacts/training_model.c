@@ -99,12 +99,47 @@ static ot_status add_accumulators(ot_graph *graph, ot_value *const *trained,
     return OT_OK;
 }
 
+// ---- the loss scale ----
+
+// The gradient of the loss, which is 1 otherwise, is an input. The loss itself stays as it is.
+static ot_status add_loss_scale(ot_graph *graph, ot_value *loss, ot_value **seed)
+{
+    ot__builder b = {.graph = graph};
+    const char *name = ot__build_name(&b, "%s_grad", loss->name);
+    ot_value *scale, *ends[2];
+
+    OT_TRY(new_named(graph, "", OT_NAME_LOSS_SCALE, &scale));
+    ot__value_set(scale, OT_F32, &OT_SHAPE(1));
+    OT_TRY(ot__made(ot__graph_add_input(graph, scale)));
+    ends[0] = scale;
+    if (loss->dtype != OT_F32) {
+        const char *cast_name = ot__build_name(&b, "%s_cast", name);
+        ot_node *cast;
+
+        ends[0] = ot__build_value(&b, cast_name);
+        cast = ot__op_build(&b, "", "Cast", cast_name, &scale, 1, &ends[0], 1);
+        ot__build_int(&b, cast, "to", loss->dtype);
+        ot__op_settle(&b, cast);
+    }
+    *seed = ot__build_value(&b, name);
+    if (loss->has_shape && loss->shape.ndim == 0) {
+        ot__op_settle(&b, ot__op_build(&b, "", "Squeeze", name, ends, 1, seed, 1));
+        return b.status;
+    }
+    name = ot__build_name(&b, "%s_shape", name);
+    ends[1] = ot__build_value(&b, name);
+    ot__op_settle(&b, ot__op_build(&b, "", "Shape", name, &loss, 1, &ends[1], 1));
+    ot__op_settle(&b, ot__op_build(&b, "", "Expand", name, ends, 2, seed, 1));
+    return b.status;
+}
+
 // ---- the whole ----
 
-static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot_value **gradients,
-                                    int n)
+static ot_status training_gradients(ot__forward *forward, const ot_artifacts_options *options,
+                                    ot_value **trained, ot_value **gradients, int n)
 {
     ot_model *model = forward->model;
+    ot_value *seed = NULL;
 
     // ONNX wants an import for every domain; rules emit operators of these two.
     OT_TRY(ot__model_set_opset(model, "com.microsoft", 1));
@@ -113,8 +148,10 @@ static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot
     OT_TRY(ot__pass_train(model));
     OT_TRY(ot__pass_fold(model, 0));
     OT_TRY(ot__graph_list_constants(model->graph));
+    if (n > 0 && options->loss_scale)
+        OT_TRY(add_loss_scale(model->graph, forward->loss, &seed));
     if (n > 0)
-        OT_TRY(ot__autodiff_build(model->graph, forward->loss, NULL, trained, n, gradients));
+        OT_TRY(ot__autodiff_build(model->graph, forward->loss, seed, trained, n, gradients));
     OT_TRY(add_accumulators(model->graph, trained, gradients, n));
     // ONNX Runtime need not hear of a domain that no node uses.
     ot__pass_drop_imports(model, "ai.onnxtrain");
@@ -122,7 +159,7 @@ static ot_status training_gradients(ot__forward *forward, ot_value **trained, ot
     return ot__note_loadable(model);
 }
 
-ot_status ot__training_model(ot__forward *forward)
+ot_status ot__training_model(ot__forward *forward, const ot_artifacts_options *options)
 {
     const ot__candidates *c = &forward->candidates;
     const size_t n_max = (size_t)c->n + (size_t)forward->n_inputs + 1;
@@ -137,5 +174,5 @@ ot_status ot__training_model(ot__forward *forward)
     for (int i = 0; i < c->n; i++)
         if (c->items[i].role == OT_ROLE_TRAINABLE)
             trained[n++] = c->items[i].value;
-    return training_gradients(forward, trained, gradients, n);
+    return training_gradients(forward, options, trained, gradients, n);
 }

@@ -10,7 +10,7 @@ ot_status ot__parameters_to_inputs(const ot__forward *forward);
 // eval_model.c: a copy with training mode switched off.
 ot_status ot__eval_model(const ot_model *model, ot_model **out);
 // training_model.c: append gradients, accumulators and lazy_reset_grad to the forward's own model.
-ot_status ot__training_model(ot__forward *forward);
+ot_status ot__training_model(ot__forward *forward, const ot_artifacts_options *options);
 // generate.c: the artifacts of a closed forward, whose model becomes the training model.
 // `original`: the model that the losses of the options were put behind; NULL: the forward has its
 // own.

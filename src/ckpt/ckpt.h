@@ -9,6 +9,7 @@
 // Names the files and the runtime agree on: inputs and outputs of a training model that belong to a
 // parameter.
 #define OT_NAME_LAZY_RESET "lazy_reset_grad"
+#define OT_NAME_LOSS_SCALE "onnxtrain.loss_scale"
 #define OT_SUFFIX_BUFFER "_grad.accumulation.buffer"
 #define OT_SUFFIX_ACCUMULATED "_grad.accumulation.out"
 

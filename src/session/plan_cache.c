@@ -95,6 +95,7 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
         s->tensors[i] = value->constant->shape;
         break;
     case OT_ROLE_LAZY_RESET:
+    case OT_ROLE_LOSS_SCALE:
         s->tensors[i] = OT_SHAPE(1);
         break;
     case OT_ROLE_LEARNING_RATE:

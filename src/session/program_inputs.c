@@ -64,11 +64,38 @@ static ot_status check_parameter(const ot__compiled_model *program, const ot_che
                      checkpoint->is_nominal ? "" : OT_SHAPE_TEXT(&t->shape));
 }
 
-static ot_status sort_input(ot__compiled_model *program, const ot_checkpoint *checkpoint,
-                            const ot_value *value, ot__input *input)
+// Inputs that the session feeds itself, one number each.
+static const struct {
+    const char *name;
+    ot_dtype dtype;
+    ot__input_role role;
+} number_rows[] = {
+    {OT_NAME_LAZY_RESET, OT_BOOL, OT_ROLE_LAZY_RESET},
+    {OT_NAME_LOSS_SCALE, OT_F32, OT_ROLE_LOSS_SCALE},
+};
+
+// OT_ROLE_USER: it is none of them.
+static ot_status find_number(const ot__compiled_model *program, const ot_value *value,
+                             ot__input_role *role)
 {
     const ot_shape one = OT_SHAPE(1);
 
+    *role = OT_ROLE_USER;
+    for (size_t i = 0; i < OT_COUNT(number_rows); i++) {
+        if (strcmp(value->name, number_rows[i].name) != 0)
+            continue;
+        if (value->dtype != number_rows[i].dtype ||
+            (value->has_shape && !ot__shape_equal(&value->shape, &one)))
+            return ot__error(OT_ERR_INVALID, "%s: input '%s' must be %s[1]", program->what,
+                             value->name, ot_dtype_name(number_rows[i].dtype));
+        *role = number_rows[i].role;
+    }
+    return OT_OK;
+}
+
+static ot_status sort_input(ot__compiled_model *program, const ot_checkpoint *checkpoint,
+                            const ot_value *value, ot__input *input)
+{
     input->parameter = ot__ckpt_find(checkpoint, value->name);
     if (input->parameter != NULL) {
         input->role = OT_ROLE_PARAMETER;
@@ -78,13 +105,9 @@ static ot_status sort_input(ot__compiled_model *program, const ot_checkpoint *ch
         input->role = OT_ROLE_CONSTANT;
         return OT_OK;
     }
-    if (strcmp(value->name, OT_NAME_LAZY_RESET) == 0) {
-        if (value->dtype != OT_BOOL || (value->has_shape && !ot__shape_equal(&value->shape, &one)))
-            return ot__error(OT_ERR_INVALID, "%s: input '%s' must be bool[1]", program->what,
-                             value->name);
-        input->role = OT_ROLE_LAZY_RESET;
+    OT_TRY(find_number(program, value, &input->role));
+    if (input->role != OT_ROLE_USER)
         return OT_OK;
-    }
     input->parameter = find_gradient(program, checkpoint, value->name);
     if (input->parameter != NULL) {
         if (!input->parameter->trainable)

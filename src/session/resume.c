@@ -51,14 +51,30 @@ static ot_status put_properties(ot_session *session)
     return ot__ckpt_set_text(checkpoint, OT_PROPERTY_SCHEDULE, &schedule);
 }
 
+static ot_status save_session(ot_session *session, const char *path)
+{
+    OT_TRY(put_properties(session));
+    return ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
+}
+
 ot_status ot_session_save(ot_session *session, const char *path)
 {
-    ot_status st;
-
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__session_enter(session));
-    st = put_properties(session);
-    OT_THEN(st, ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE));
+    return ot__session_leave(session, save_session(session, path));
+}
+
+ot_status ot__session_save_accumulating(ot_session *session, const char *path,
+                                        int64_t n_micro_batches)
+{
+    ot_checkpoint *checkpoint = session->checkpoint;
+    const int64_t before = checkpoint->n_accumulated;
+    ot_status st;
+
+    OT_TRY(ot__session_enter(session));
+    checkpoint->n_accumulated = n_micro_batches;
+    st = save_session(session, path);
+    checkpoint->n_accumulated = before;
     return ot__session_leave(session, st);
 }
 
@@ -153,6 +169,15 @@ static ot_status take_learning_rate(ot_session *session)
         return ot__error(OT_ERR_FORMAT, "property '%s' is not a learning rate: '%s'",
                          OT_PROPERTY_LEARNING_RATE, text);
     return OT_OK;
+}
+
+int64_t ot__session_resume_accumulation(ot_session *session)
+{
+    const int64_t n = session->checkpoint->n_accumulated;
+
+    if (n > 0)
+        ot__undo_resume(session, n);
+    return n;
 }
 
 ot_status ot__session_resume(ot_session *session)

@@ -117,7 +117,7 @@ ot_status ot__session_make_gradients(ot_session *session)
             continue;
         if (p->gradient != NULL && ot__shape_equal(&p->gradient->shape, &p->value->shape) &&
             p->gradient->dtype == p->value->dtype) {
-            if (!p->gradient_is_given)
+            if (!p->gradient_is_given && session->checkpoint->n_accumulated == 0)
                 memset(p->gradient->data, 0, p->gradient->n_bytes);
             continue;
         }

@@ -52,6 +52,13 @@ ot_status ot__session_eval_step(ot_session *session, const ot_tensor *const *inp
                                 ot_tensor **outputs, int n_outputs);
 ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info);
 void ot__session_reset_gradients(ot_session *session);
+// resume.c: ot_session_save() with the gradients of an accumulation under way, which are those of
+// so many train steps. Other values of the trainer's are properties of the checkpoint.
+ot_status ot__session_save_accumulating(ot_session *session, const char *path,
+                                        int64_t n_micro_batches);
+// Before the first train step: the next one adds to the gradients that the checkpoint has been
+// saved with. Returns the train steps that they are of; 0: it has none, and nothing changes.
+int64_t ot__session_resume_accumulation(ot_session *session);
 // A train step that begins anew and the update from it alone. The gradients are nothing to read
 // afterwards, and the next train step overwrites them. When the update fails the step stays made:
 // ot__session_drop_steps() takes it back.

@@ -20,6 +20,7 @@ typedef enum ot__input_role {
     OT_ROLE_GRADIENT,
     OT_ROLE_INPUT_GRADIENT, // of a user input
     OT_ROLE_LAZY_RESET,
+    OT_ROLE_LOSS_SCALE,
     OT_ROLE_LEARNING_RATE,
     OT_ROLE_STEP,
     OT_ROLE_DIVISOR,
@@ -91,6 +92,7 @@ typedef struct ot__undo {
     ot__parameter **parameters;
     void **copies, **first_copies; // before the last step, before the first since the reset
     uint64_t first_counter;
+    bool is_first_row_major; // the copies before the first, which are older than any plan
     int n;
 } ot__undo;
 
@@ -138,7 +140,7 @@ struct ot_session {
     bool overwrite_gradients;
     bool has_trainer; // which alone makes its steps
     double learning_rate;
-    double loss_scale;
+    float loss_scale;
     ot_schedule schedule;
     bool has_schedule;
     uint64_t seed, counter;
@@ -170,6 +172,8 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
 // undo.c
 ot_status ot__undo_create(ot_session *session);
 void ot__undo_keep(ot_session *session);
+// The gradients are those of `n` train steps before there was the session.
+void ot__undo_resume(ot_session *session, int64_t n);
 void ot__undo_restore(const ot__undo *undo);
 void ot__undo_deinit(ot__undo *undo);
 

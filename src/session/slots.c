@@ -3,20 +3,32 @@
 // those that are there continue. Moments belong to one rule; averages of the parameters to any.
 #include <string.h>
 
+#include "op/op.h"
 #include "session/session_internal.h"
 
 static const double default_initial_lr = 0.001;
 
 // ---- whose the moments are ----
 
-// Checkpoints of other makers do not say.
+// What an operator keeps, by its records of any version; its name, where they do not say.
+static const char *state_of(const char *name)
+{
+    for (int i = 0; i < ot__op_count(); i++)
+        for (const ot_op_def *op = ot__op_records(i); op->name != NULL; op++)
+            if (op->rule != NULL && strcmp(op->name, name) == 0)
+                return op->rule->state;
+    return name;
+}
+
+// Optimizers of one state continue each other's. Checkpoints of other makers do not say whose it
+// is.
 static bool is_of_another(const ot_session *session, const char **owner)
 {
     const char *mine = session->optimizer.moments_of;
 
     return mine != NULL && session->checkpoint->has_optimizer_state &&
            ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, owner) == OT_OK &&
-           strcmp(mine, *owner) != 0;
+           strcmp(state_of(mine), state_of(*owner)) != 0;
 }
 
 static bool is_zero_moment(const ot_tensor *t)

@@ -70,6 +70,9 @@ static void bind_step_inputs(const ot_session *session, const ot__compiled_model
         case OT_ROLE_LAZY_RESET:
             ot__plan_bind_input(plan, i, 0, &session->overwrite_gradients);
             break;
+        case OT_ROLE_LOSS_SCALE:
+            ot__plan_bind_input(plan, i, 0, &session->loss_scale);
+            break;
         default: // constants; the others are the optimizer's
             break;
         }
@@ -170,8 +173,10 @@ static ot_status run_session_step(ot_session *session, ot__compiled_model *progr
     bind_step_inputs(session, program, plan, inputs);
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {
-        if (training)
+        if (training) {
             ot__undo_keep(session);
+            session->checkpoint->n_accumulated = 0; // the gradients change
+        }
         st = ot__plan_run(plan, &step);
         OT_THEN(st, take_step_outputs(program, plan, outputs, n_outputs, is_new));
         if (st != OT_OK && training)

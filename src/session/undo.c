@@ -67,6 +67,17 @@ void ot__undo_keep(ot_session *session)
         return;
     copy_undo(undo, undo->first_copies, false);
     undo->first_counter = session->counter;
+    undo->is_first_row_major = false;
+}
+
+void ot__undo_resume(ot_session *session, int64_t n)
+{
+    ot__undo *undo = &session->undo;
+
+    copy_undo(undo, undo->first_copies, false);
+    undo->first_counter = session->counter - (uint64_t)n;
+    undo->is_first_row_major = true;
+    session->overwrite_gradients = false;
 }
 
 void ot__undo_restore(const ot__undo *undo)
@@ -112,6 +123,8 @@ void ot__session_drop_steps(ot_session *session)
     if (session->overwrite_gradients)
         return; // there has been none
     ot__packing_enter(session);
+    for (int i = 0; i < session->undo.n && session->undo.is_first_row_major; i++)
+        ot__ckpt_unpack(session->checkpoint, session->undo.parameters[i]);
     copy_undo(&session->undo, session->undo.first_copies, true);
     session->counter = session->undo.first_counter;
     session->overwrite_gradients = true;

@@ -84,7 +84,7 @@ static ot_status update_session(ot_session *session, int64_t n_micro_batches, ot
 {
     ot__optimizer *o = &session->optimizer;
     const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
-    const double divisor = session->loss_scale * (double)n_micro_batches;
+    const double divisor = (double)session->loss_scale * (double)n_micro_batches;
 
     if (n_micro_batches < 1)
         return ot__error(OT_ERR_INVALID,
@@ -130,6 +130,38 @@ ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_up
 {
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, update_into(session, n_micro_batches, info));
+}
+
+// ---- the loss scale ----
+
+static bool takes_loss_scale(const ot__compiled_model *program)
+{
+    for (int i = 0; i < program->n_inputs; i++)
+        if (program->inputs[i].role == OT_ROLE_LOSS_SCALE)
+            return true;
+    return false;
+}
+
+static ot_status set_loss_scale(ot_session *session, double scale)
+{
+    const float narrow = (float)scale;
+
+    if (!isfinite(narrow) || !(narrow > 0))
+        return ot__error(OT_ERR_INVALID,
+                         "the loss scale is %g, expected a finite f32 number above 0", scale);
+    if (fabs(scale - 1) > 0 && !takes_loss_scale(&session->training))
+        return ot__error(OT_ERR_STATE,
+                         "the loss scale is %g, but the training model has no input '%s': make it "
+                         "with loss_scale of ot_artifacts_options",
+                         scale, OT_NAME_LOSS_SCALE);
+    session->loss_scale = narrow;
+    return OT_OK;
+}
+
+ot_status ot_session_set_loss_scale(ot_session *session, double scale)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, set_loss_scale(session, scale));
 }
 
 // ---- rates of groups ----

@@ -132,6 +132,34 @@ static void scalars_train_when_they_are_named(void **state)
     ot_report_destroy(report);
 }
 
+static void scalars_train_where_all_are_asked_for(void **state)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts *artifacts;
+    ot_report *report;
+    ot_model *model;
+
+    (void)state;
+    options.train_scalars = 1;
+    loss.loss = OT_LOSS_MSE;
+    options.losses = &loss;
+    options.n_losses = 1;
+    report = report_of(forward, &options);
+    assert_int_equal(ot_report_trainable(report), 1);
+    assert_parameter(report, "scalar", 1, "reaches the loss");
+    assert_parameter(report, "power", 0, "exponent of Pow 'square'");
+    assert_parameter(report, "low", 0, "bound of Clip 'bounded'");
+    ot_report_destroy(report);
+    model = read_text(forward);
+    assert_ok(ot_artifacts_generate(model, &options, &artifacts));
+    assert_int_equal(
+        ot_checkpoint_parameter_trainable(ot_artifacts_checkpoint(artifacts), "scalar"), 1);
+    assert_int_equal(ot_checkpoint_parameter_count(ot_artifacts_checkpoint(artifacts)), 3);
+    ot_artifacts_destroy(artifacts);
+    ot_model_destroy(model);
+}
+
 static void unknown_frozen_names_may_be_ignored(void **state)
 {
     static const char *const frozen[] = {"b", "num_batches_tracked"};
@@ -223,6 +251,7 @@ int main(void)
         cmocka_unit_test(patterns_choose_what_trains),
         cmocka_unit_test(names_that_cannot_train_are_refused),
         cmocka_unit_test(scalars_train_when_they_are_named),
+        cmocka_unit_test(scalars_train_where_all_are_asked_for),
         cmocka_unit_test(unknown_frozen_names_may_be_ignored),
         cmocka_unit_test(names_of_a_module_say_what_trains),
         cmocka_unit_test(names_of_a_module_may_be_those_of_the_file),
