@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation in the life of a session fails once: each call returns OT_ERR_NO_MEMORY, leaves
 // nothing behind (the sanitizer looks) and does its work when it is called again.
+#include "session/session.h"
 #include "session_fixture.h"
 #include "unit/base/temporary_folder.h"
 
@@ -75,6 +76,18 @@ static ot_status save(life *l)
 static ot_status save_buffer(life *l)
 {
     return ot_session_save_buffer(l->f.session, l->bytes, sizeof l->bytes, &l->n_bytes);
+}
+
+static ot_status save_accumulating(life *l)
+{
+    return ot__session_save_accumulating(l->f.session, l->path, 1);
+}
+
+static ot_status update(life *l)
+{
+    ot_update_info info = OT_UPDATE_INFO_INIT;
+
+    return ot_session_update(l->f.session, 3, &info);
 }
 
 static ot_status export(life *l)
@@ -177,6 +190,12 @@ static void a_session_lives_through_every_failure(void **state)
     assert_int_equal(ot_checkpoint_load(l.path, &loaded), OT_OK);
     assert_int_equal(loaded->step, 1);
     ot_checkpoint_destroy(loaded);
+    assert_true(until_it_works(&l, save_accumulating) > 5);
+    assert_int_equal(ot_checkpoint_load(l.path, &loaded), OT_OK);
+    assert_int_equal(loaded->n_accumulated, 1);
+    ot_checkpoint_destroy(loaded);
+    (void)until_it_works(&l, update);
+    assert_int_equal(ot_session_step_count(l.f.session), 2);
     assert_true(until_it_works(&l, export) > 20);
     drop_model(&l);
     assert_true(until_it_works(&l, export_view) > 20);
@@ -185,7 +204,7 @@ static void a_session_lives_through_every_failure(void **state)
     ot_string_free(l.text);
     assert_true(until_it_works(&l, get_parameter) > 0);
     drop_tensor(&l);
-    assert_int_equal(ot_session_step_count(l.f.session), 1);
+    assert_int_equal(ot_session_step_count(l.f.session), 2);
     teardown_of(&l.f);
 }
 

@@ -11,6 +11,13 @@ static const char momentum_text[] =
     "first_order_moments)\n"
     "}\n";
 
+// Keeps averages, too, which no node writes.
+static const char averaging_text[] =
+    MLP_HEAD "sgd (" MLP_OPTIMIZER_INPUTS ", seq(T[]) averages) => (bool[1] flag)\n"
+             "{\n"
+             "  flag = com.microsoft.SGDOptimizerV2(learning_rate, params, gradients)\n"
+             "}\n";
+
 static const char *const moment_names[] = {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"};
 
 static void close_session(fixture *f, const char *next_text)
@@ -194,6 +201,67 @@ static void adamw_begins_over_the_state_of_plain_sgd(void **state)
     teardown_of(&fresh);
 }
 
+// ---- averages ----
+
+static void assert_average_is(const fixture *f, const float *expected)
+{
+    const float *found = moment(f, "fc1.bias", OT_SLOT_AVERAGE)->data;
+
+    for (int i = 0; i < HIDDEN; i++)
+        assert_near((double)found[i], (double)expected[i], 0);
+}
+
+static void averages_begin_with_the_parameters_and_come_back_from_files(void **state)
+{
+    fixture f = {0};
+    const char *path = in_folder(state, "averages.ckpt");
+    float initial[HIDDEN];
+
+    make(&f, OT_F32, averaging_text);
+    memcpy(initial, ot__ckpt_find(f.checkpoint, "fc1.bias")->value->data, sizeof initial);
+    open_session(&f);
+    assert_average_is(&f, initial);
+    (void)train(&f, 0);
+    optimize(&f);
+    load_anew(&f, path, averaging_text);
+    assert_average_is(&f, initial); // not the present values
+    assert_int_equal(ot_session_step_count(f.session), 1);
+    teardown_of(&f);
+}
+
+// They begin in the midst of a run, and moments and steps go on.
+static void averages_may_join_and_leave_a_run(void **state)
+{
+    fixture f = {0};
+    const char *path = in_folder(state, "averages.ckpt");
+    float present[HIDDEN];
+
+    make(&f, OT_F32, mlp_sgd_text);
+    open_session(&f);
+    (void)train(&f, 0);
+    optimize(&f);
+    load_anew(&f, path, averaging_text);
+    assert_int_equal(ot_session_step_count(f.session), 1);
+    memcpy(present, ot__ckpt_find(f.checkpoint, "fc1.bias")->value->data, sizeof present);
+    assert_average_is(&f, present);
+    (void)train(&f, 1);
+    optimize(&f);
+    load_anew(&f, path, mlp_sgd_text); // would not keep them up
+    assert_int_equal(ot_session_step_count(f.session), 2);
+    assert_null(moment(&f, "fc1.bias", OT_SLOT_AVERAGE));
+    teardown_of(&f);
+}
+
+static void an_average_of_another_shape_is_named(void **state)
+{
+    fixture *f = *state;
+
+    make(f, OT_F32, averaging_text);
+    ot__ckpt_find(f->checkpoint, "fc1.bias")->slots[OT_SLOT_AVERAGE] =
+        mlp_tensor(OT_F32, OT_SHAPE(1), NULL);
+    assert_no_session(f, "average of parameter 'fc1.bias' is f32[1], expected f32[4]");
+}
+
 // ---- in a session ----
 
 static void a_session_may_go_from_plain_sgd_to_adamw(void **state)
@@ -289,6 +357,9 @@ int main(void)
         TEST_IN_FOLDER(a_rule_that_begins_is_named_in_files),
         TEST_IN_FOLDER(a_rule_does_not_find_its_moments_after_a_run_of_plain_sgd),
         TEST(a_moment_that_some_parameter_lacks_is_named),
+        TEST_IN_FOLDER(averages_begin_with_the_parameters_and_come_back_from_files),
+        TEST_IN_FOLDER(averages_may_join_and_leave_a_run),
+        TEST(an_average_of_another_shape_is_named),
         TEST(adamw_begins_over_the_state_of_plain_sgd),
         TEST(a_session_may_go_from_plain_sgd_to_adamw),
         TEST(a_rule_that_replaces_another_begins_with_moments_of_its_own),
