@@ -135,6 +135,9 @@ typedef struct ot_train_options {
                      ///< behind what it has; NULL: none
     const char *const *notes; ///< its first lines, {"event":"note","text":...}
     int n_notes;
+    const char *config; ///< JSON in one line: all options of the run, for the line before those,
+                        ///< {"event":"options","options":...}, and the property "onnxtrain.options"
+                        ///< of its checkpoints; NULL: none
     const char *tensorboard_dir; ///< gets a new event file for TensorBoard: of each step train/loss
                                  ///< and train/lr, of each epoch the metrics; NULL: none
     const ot_schedule *schedule; ///< for the session; total_steps 0: those of all epochs or
@@ -143,7 +146,7 @@ typedef struct ot_train_options {
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
         sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1,  \
-            0, NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL                                      \
+            0, NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL                                \
     }
 
 /**

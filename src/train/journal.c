@@ -21,14 +21,16 @@ static ot_status put(ot__journal *j, int which, ot__buf *bytes)
 
 static ot_status open_json(ot__journal *j, const ot_train_options *options)
 {
-    ot__buf notes = {0};
+    ot__buf first = {0};
 
     j->paths[OT_JOURNAL_JSON] = ot__strdup(options->log);
     OT_TRY(ot__made(j->paths[OT_JOURNAL_JSON]));
     OT_TRY(ot__file_append_open(&j->files[OT_JOURNAL_JSON], options->log, options->resume));
+    if (options->config)
+        ot__journal_json_options(options->config, &first);
     for (int i = 0; i < options->n_notes; i++)
-        ot__journal_json_note(options->notes[i], &notes);
-    return put(j, OT_JOURNAL_JSON, &notes);
+        ot__journal_json_note(options->notes[i], &first);
+    return put(j, OT_JOURNAL_JSON, &first);
 }
 
 static ot_status open_events(ot__journal *j, const char *folder, int64_t step)

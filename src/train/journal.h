@@ -30,6 +30,7 @@ void ot__journal_event(ot__journal *journal, const ot_event *event, ot__journal_
 // ---- the formats: bytes behind what is in `out` ----
 
 // journal_json.c
+void ot__journal_json_options(const char *json, ot__buf *out);
 void ot__journal_json_note(const char *text, ot__buf *out);
 void ot__journal_json(const ot__journal *journal, const ot_event *event, ot__buf *out);
 

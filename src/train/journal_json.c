@@ -28,6 +28,13 @@ static void add_metrics(ot__buf *out, const char *name, ot_task task, const ot_m
     ot__json_close(out, '}');
 }
 
+void ot__journal_json_options(const char *json, ot__buf *out)
+{
+    begin_line(out, "options");
+    ot__json_raw(out, "options", json);
+    end_line(out);
+}
+
 void ot__journal_json_note(const char *text, ot__buf *out)
 {
     begin_line(out, "note");

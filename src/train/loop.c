@@ -2,8 +2,10 @@
 // The training loop: micro-batches, optimizer steps, validation, early stop, saving and resuming.
 #include <assert.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "train/loop.h"
 
@@ -281,6 +283,8 @@ static ot_status start_loop(ot__loop *l)
 
     OT_TRY(ot__save_open(l));
     OT_TRY(ot__loop_set_schedule(l));
+    if (options->config)
+        OT_TRY(ot_checkpoint_set_string(l->checkpoint, OT_PROPERTY_OPTIONS, options->config));
     ot_session_reset_gradients(l->session);
     l->at.first_step = l->start_step;
     if (!options->resume)
@@ -326,6 +330,29 @@ static ot_status last_metrics(ot__loop *l, ot_status st, ot_metrics *last)
     return OT_OK;
 }
 
+static ot_status check_config(const char *json)
+{
+    struct json_t *parsed;
+
+    if (strchr(json, '\n'))
+        return ot__error(OT_ERR_INVALID, "config: expected JSON in one line, found several");
+    if (ot__json_read(json, strlen(json), &parsed) != OT_OK)
+        return ot__error_prefix(OT_ERR_INVALID, "config");
+    json_decref(parsed);
+    return OT_OK;
+}
+
+static ot_status check_options(const ot_train_options *options)
+{
+    if (options->epochs < 1 || options->accumulation < 1 || options->max_steps < 0 ||
+        options->save_every < 0 || options->patience < 0)
+        return ot__error(OT_ERR_INVALID,
+                         "epochs and accumulation must be at least 1, counts not negative");
+    if (options->n_notes > 0 && !options->notes)
+        return ot__error(OT_ERR_INVALID, "n_notes is %d and notes is NULL", options->n_notes);
+    return options->config ? check_config(options->config) : OT_OK;
+}
+
 ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
                        const ot_train_options *options, ot_metrics *last)
 {
@@ -339,10 +366,7 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_OPTIONAL(validation, "validation"));
     OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
-    if (own.epochs < 1 || own.accumulation < 1 || own.max_steps < 0 || own.save_every < 0 ||
-        own.patience < 0)
-        return ot__error(OT_ERR_INVALID,
-                         "epochs and accumulation must be at least 1, counts not negative");
+    OT_TRY(check_options(&own));
     if (ot_batches_count(training) < 1)
         return ot__error(OT_ERR_INVALID, "there are no training rows");
     st = loop_init(&l, session, &own);

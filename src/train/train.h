@@ -40,6 +40,7 @@ ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds);
 #define OT_PROPERTY_LAST "onnxtrain.last_epoch"       // metrics of the last epoch that ended
 #define OT_PROPERTY_BEST "onnxtrain.best_epoch"       // and of the best one
 #define OT_PROPERTY_BEST_LOSS "onnxtrain.best_loss"   // exact; none before an epoch has ended
+#define OT_PROPERTY_OPTIONS "onnxtrain.options"       // those of the run, as JSON
 #define OT_PROPERTY_BAD_EPOCHS "onnxtrain.bad_epochs" // epochs since the best one
 
 typedef struct ot__epoch_metrics {

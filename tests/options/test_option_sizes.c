@@ -65,6 +65,7 @@ static const struct use {
     {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_schedule, 0},
     {OPTIONS(loss_scaler_init, "OT_LOSS_SCALER_INIT"), use_loss_scaler, 0},
     {OPTIONS(step_info_init, "OT_STEP_INFO_INIT"), use_step_info, 0},
+    {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_train_schedule, 0},
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},
 };
 

@@ -362,6 +362,14 @@ static inline ot_status use_schedule(world *w, void *options)
     return ot_session_set_schedule(w->session, options);
 }
 
+static inline ot_status use_train_schedule(world *w, void *options)
+{
+    ot_train_options train = OT_TRAIN_OPTIONS_INIT;
+
+    train.schedule = options;
+    return use_train(w, &train);
+}
+
 static inline ot_status use_loss_scaler(world *w, void *options)
 {
     const ot_step_info info = OT_STEP_INFO_INIT;

@@ -55,6 +55,7 @@ static void every_event_is_a_line(void **state)
     options.log = path;
     options.notes = notes;
     options.n_notes = 2;
+    options.config = "{\"a\":[1,2]}";
     options.task = OT_TASK_CLASSIFICATION;
     options.metric_output = 1;
     open_journal(&j, &options);
@@ -70,6 +71,7 @@ static void every_event_is_a_line(void **state)
     ot__journal_close(&j);
     assert_int_equal(n_lost, 0);
     assert_string_equal(read_text(path),
+                        "{\"event\":\"options\",\"options\":{\"a\":[1,2]}}\n"
                         "{\"event\":\"note\",\"text\":\"take \\\"care\\\"\"}\n"
                         "{\"event\":\"note\",\"text\":\"twice\"}\n"
                         "{\"event\":\"step\",\"epoch\":2,\"step\":7,\"lr\":0.001,"
