@@ -122,8 +122,22 @@ def checkpoints_into_models(folder):
             np.testing.assert_array_equal(onnx.numpy_helper.to_array(found), onnx.numpy_helper.to_array(expected))
 
 
+def accumulations(folder):
+    """A checkpoint with the group "onnxtrain", through the other package, has the same in it."""
+    given = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "ckpt" / "accumulating"
+    theirs.api.CheckpointState.save_checkpoint(theirs.api.CheckpointState.load_checkpoint(given), folder / "theirs", True)
+    saved = []
+    for path in (given, folder / "theirs"):
+        state = onnxtrain.api.CheckpointState.load_checkpoint(path)
+        saved.append(folder / f"{path.name}_again")
+        onnxtrain.api.CheckpointState.save_checkpoint(state, saved[-1], True)
+    contents = [path.read_bytes() for path in saved]
+    assert contents[0] == contents[1]
+    assert all(word in contents[0] for word in (b"onnxtrain\0", b"average", b"gradient", b"updates"))
+
+
 DETAILS = (momentum, state_of_another_optimizer, exports_from_ort, values_fused_away, learning_rates, properties,
-           checkpoints_into_models)
+           checkpoints_into_models, accumulations)
 
 
 def main():
