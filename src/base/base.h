@@ -84,7 +84,9 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(batches)                                                                                     \
     X(block)                                                                                       \
     X(checkpoint)                                                                                  \
+    X(config)                                                                                      \
     X(dataset)                                                                                     \
+    X(dict)                                                                                        \
     X(findings)                                                                                    \
     X(gradients)                                                                                   \
     X(model)                                                                                       \

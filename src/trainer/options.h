@@ -4,6 +4,7 @@
 #define OT_TRAINER_OPTIONS_H
 
 #include "base/base.h"
+#include "onnxtrain/optimizer.h"
 #include "onnxtrain/trainer_options.h"
 
 struct json_t;
@@ -95,6 +96,9 @@ void ot__options_from_json(ot__reader *r, const struct json_t *json, ot_trainer_
 // description.c; what it read is checked too.
 void ot__description_from_json(ot__reader *r, const struct json_t *json,
                                ot_model_description *description);
+// optimizer_json.c; what it read is checked too.
+void ot__optimizer_from_json(ot__reader *r, const struct json_t *json,
+                             ot_optimizer_options *optimizer);
 const ot_schedule *ot__schedule_from_json(ot__reader *r,
                                           const struct json_t *json); // schedule_json.c
 ot_loss_scaler *ot__scaler_from_json(ot__reader *r, const struct json_t *json);
@@ -131,6 +135,8 @@ void ot__option_write_json(ot__buf *out, const char *name, const ot__option *opt
                            const ot_trainer_options *options);
 void ot__description_write_json(ot__buf *out, const char *name,
                                 const ot_model_description *description);
+void ot__optimizer_write_json(ot__buf *out, const char *name,
+                              const ot_optimizer_options *optimizer);
 void ot__schedule_write_json(ot__buf *out, const char *name, const ot_schedule *schedule);
 void ot__scaler_write_json(ot__buf *out, const char *name, const ot_loss_scaler *scaler);
 

@@ -26,7 +26,7 @@ OPTIONAL = {
     "options", "findings", "record", "ot_record_write.data", "prefix", "validation", "last", "which", "output_names",
     "validation_dataset", "ot_checkpoint_save_buffer.to", "ot_session_save_buffer.to",
     "ot_train_describe.batches", "ot_record_data.batches",
-    "ot_session_create.eval", "ot_session_create.optimizer",
+    "violations", "ot_session_create.eval", "ot_session_create.optimizer",
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
     "ot_session_set_optimizer.optimizer", "ot_session_update.info",
@@ -66,6 +66,15 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_findings *": "w.findings",
     "ot_findings *": "w.findings",
     "ot_findings **": "&w.out_findings",
+    "const ot_config *": "w.config",
+    "ot_config *": "w.config",
+    "ot_config **": "&w.out_config",
+    "ot_config_source *": "&w.out_source",
+    "const ot_dict *": "w.dict",
+    "ot_dict *": "w.dict",
+    "ot_dict **": "&w.out_dict",
+    "ot_dict_kind *": "&w.out_dict_kind",
+    "const int64_t **": "&w.out_integers",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
     "ot_dataset **": "&w.out_dataset",
@@ -114,6 +123,7 @@ GOOD = {  # by type; `w` is the world of the case
     "int *": "w.positions",
     "const int64_t *": "w.integers",
     "int64_t *": "w.integers",
+    "double *": "&w.out_double",
     "size_t *": "&w.out_size",
     "const size_t *": "w.sizes",
     "const ot_allocator *": "NULL",
@@ -129,7 +139,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|dataset|findings|gradients|model|record|report|runner|session|tensor) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|config|dataset|dict|findings|gradients|model|record|report|runner|session|tensor) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")
@@ -189,7 +199,7 @@ def cases(result, function, arguments):
     empty = ["NULL" if i in pointers else "0" for i in range(len(arguments))]
     empty = [f"({arguments[i][0]})0" if v == "0" else v for i, v in enumerate(empty)]
     yield call(result, function, empty, "all NULL", "null" if required else "message")
-    if not function.endswith(("_destroy", "_free", "_take_checkpoint", "ot_set_allocator", "ot_set_log")):
+    if not function.endswith(("_destroy", "_free", "_take_checkpoint", "_take_tensor", "ot_set_allocator", "ot_set_log")):
         yield call(result, function, values, "all given", "message")
     for i in pointers:
         if len(pointers) > 1 or len(arguments) > 1:

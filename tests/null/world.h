@@ -37,6 +37,8 @@ typedef struct world {
     ot_record *record;
     ot_model *prepared;
     ot_findings *findings;
+    ot_config *config;
+    ot_dict *dict;
     ot_dataset *dataset;
     ot_batches *batches;
     ot_block *block;
@@ -73,6 +75,12 @@ typedef struct world {
     ot_report *out_report;
     ot_record *out_record;
     ot_findings *out_findings;
+    ot_config *out_config;
+    double out_double;
+    ot_config_source out_source;
+    ot_dict *out_dict;
+    ot_dict_kind out_dict_kind;
+    const int64_t *out_integers;
     ot_dataset *out_dataset;
     ot_batches *out_batches, *out_more_batches;
     ot_block *out_block;
@@ -142,6 +150,8 @@ static inline void world_make(world *w)
     must(ot_model_load_buffer(model_text, sizeof model_text - 1, NULL, &w->model));
     make_trained(w);
     make_data(w);
+    must(ot_config_create(&w->config));
+    must(ot_dict_create(&w->dict));
     must(ot_runner_create(w->model, NULL, &w->runner));
     must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
     must(ot_report_create(w->model, NULL, &w->report));
@@ -167,6 +177,8 @@ static inline void world_free(world *w)
     ot_batches_destroy(w->out_batches);
     ot_batches_destroy(w->out_more_batches);
     ot_dataset_destroy(w->out_dataset);
+    ot_config_destroy(w->out_config);
+    ot_dict_destroy(w->out_dict);
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);
     ot_string_free(w->out_text);
@@ -181,6 +193,8 @@ static inline void world_free(world *w)
     ot_model_destroy(w->prepared);
     ot_batches_destroy(w->batches);
     ot_dataset_destroy(w->dataset);
+    ot_config_destroy(w->config);
+    ot_dict_destroy(w->dict);
     ot_block_destroy(w->block);
     ot_tensor_destroy(w->tensor);
     ot_model_destroy(w->model);
