@@ -88,12 +88,11 @@ static int find_optimizer_output(const ot_graph *g, const char *name)
     return -1;
 }
 
-static bool takes_input(const ot_node *node, ot__input_role role, unsigned port_flags)
+static bool takes_input(const ot_node *node, ot__input_role role)
 {
     for (int k = 0; k < node->n_inputs; k++)
         if (node->inputs[k] != NULL && node->inputs[k]->is_input &&
-            strcmp(node->inputs[k]->name, role_rows[role].name) == 0 &&
-            (ot__op_input_port(node->op, k)->flags & port_flags) == port_flags)
+            strcmp(node->inputs[k]->name, role_rows[role].name) == 0)
             return true;
     return false;
 }
@@ -104,7 +103,7 @@ static ot_status find_rule(ot__optimizer *o)
     const ot_graph *g = o->program.model->graph;
 
     for (int i = 0; i < g->n_nodes; i++) {
-        if (!takes_input(g->nodes[i], OT_ROLE_PARAMETERS, OT_PORT_STATE))
+        if (g->nodes[i]->op->rule == NULL || !takes_input(g->nodes[i], OT_ROLE_PARAMETERS))
             continue;
         if (o->rule != NULL)
             return ot__error(OT_ERR_INVALID,
@@ -124,7 +123,7 @@ static const char *find_moments_user(const ot__optimizer *o)
     const ot_graph *g = o->program.model->graph;
 
     for (int i = 0; i < g->n_nodes; i++)
-        if (takes_input(g->nodes[i], OT_ROLE_SLOT + OT_SLOT_MOMENT1, 0))
+        if (takes_input(g->nodes[i], OT_ROLE_SLOT + OT_SLOT_MOMENT1))
             return g->nodes[i]->op_type;
     return NULL;
 }
