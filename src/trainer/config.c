@@ -137,6 +137,24 @@ static ot_status wrap_value(const char *path, size_t n_path, json_t *value, json
     }
 }
 
+static int json_depth(const json_t *json)
+{
+    int depth = 0;
+    const char *key;
+    const json_t *item;
+    size_t i;
+
+    json_object_foreach((json_t *)(uintptr_t)json, key, item)
+    {
+        depth = OT_MAX(depth, json_depth(item));
+    }
+    json_array_foreach(json, i, item)
+    {
+        depth = OT_MAX(depth, json_depth(item));
+    }
+    return depth + (json_is_object(json) || json_is_array(json));
+}
+
 // One value into `all`, an object.
 static ot_status set_value(json_t *all, const char *path, size_t n_path, const char *value,
                            size_t n_value)
@@ -149,6 +167,9 @@ static ot_status set_value(json_t *all, const char *path, size_t n_path, const c
                          (int)OT_MIN(n_path, (size_t)128), path, (int)OT_MIN(n_value, (size_t)64),
                          value);
     OT_THEN(st, wrap_value(path, n_path, read, &wrapped));
+    if (st == OT_OK && json_depth(wrapped) > OT_JSON_DEPTH_MAX) // as in a document
+        st = ot__error(OT_ERR_FORMAT, "%.*s: more than %d objects and arrays inside each other",
+                       (int)OT_MIN(n_path, (size_t)128), path, OT_JSON_DEPTH_MAX);
     OT_THEN(st, merge_objects(all, wrapped));
     json_decref(wrapped);
     return st;

@@ -90,6 +90,7 @@ static void what_cannot_be_given_changes_nothing(void **state)
         {"a\xff=3", "is no path of names in UTF-8"},
         {"options={\"a\": 1, \"a\": 2}", "duplicate object key"},
         {"options=[NaN]", "invalid token"},
+        {"a.b.c.d.e.f=[[[[[[[[[[[]]]]]]]]]]]", "a.b.c.d.e.f: more than 16 objects and arrays"},
     };
     ot_config *config = config_of("{\"model\": \"m\"}");
 
