@@ -197,6 +197,16 @@ static int make_data(train_run *r)
     return data_setup_init(&r->data, &r->values->data, r->model.record, r->session, data, batches);
 }
 
+static int make_trainer(train_run *r)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+
+    options.gradient_accumulation_steps = r->values->accumulate;
+    return ot_trainer_create_from_session(r->session, &options, &r->trainer) == OT_OK
+               ? EXIT_SUCCESS
+               : report_error();
+}
+
 // Shown with the first step: what is refused before has nothing to say.
 static int make_header(train_run *r)
 {
@@ -289,7 +299,6 @@ static void set_options(train_run *r)
 
     options->callback = progress_event;
     options->callback_context = &r->progress;
-    options->accumulation = v->accumulate;
     r->schedule = make_schedule(v);
     options->schedule = &r->schedule;
     if (v->dry_run) {
@@ -337,7 +346,7 @@ static int train(train_run *r)
         return code;
     set_options(r);
     progress_catch_signals();
-    st = ot_train_run(r->session, r->data.training, r->values->dry_run ? NULL : r->data.validation,
+    st = ot_train_run(r->trainer, r->data.training, r->values->dry_run ? NULL : r->data.validation,
                       &r->options, &metrics);
     if (st == OT_OK) {
         progress_clear(&r->progress);
@@ -438,6 +447,8 @@ static int run_command(const void *values, const char *const *arguments)
         code = make_data(&r);
     }
     if (code == EXIT_SUCCESS)
+        code = make_trainer(&r);
+    if (code == EXIT_SUCCESS)
         code = train_output_describe(&r.output, r.forward, r.data.training, &r.batches_options);
     if (code == EXIT_SUCCESS) {
         start_progress(&r);
@@ -446,6 +457,7 @@ static int run_command(const void *values, const char *const *arguments)
     progress_deinit(&r.progress);
     train_output_deinit(&r.output);
     data_setup_deinit(&r.data);
+    ot_trainer_destroy(r.trainer);
     ot_session_destroy(r.session);
     ot_checkpoint_destroy(r.resumed);
     ot_artifacts_destroy(r.artifacts);

@@ -33,6 +33,7 @@ typedef struct train_run {
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
     char moments_of[80];    // operator whose moments it had; "": nobody's
     ot_session *session;
+    ot_trainer *trainer; // over the session
     data_setup data;
     ot_data_options data_options; // of the training data
     ot_batches_options batches_options;

@@ -22,6 +22,7 @@
 #include "onnxtrain/session.h"
 #include "onnxtrain/tensor.h"
 #include "onnxtrain/train.h"
+#include "onnxtrain/trainer.h"
 #include "onnxtrain/trainer_options.h"
 
 #endif

@@ -4,7 +4,7 @@
 #define ONNXTRAIN_TRAIN_H
 
 #include "onnxtrain/data.h"
-#include "onnxtrain/session.h"
+#include "onnxtrain/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -109,8 +109,6 @@ typedef struct ot_train_options {
     int64_t epochs;
     int64_t max_steps; ///< stop after so many optimizer steps, those before a resume included; 0:
                        ///< no limit
-    int64_t
-        accumulation; ///< micro-batches per optimizer step (1); gradients are averaged over them
     ot_task task;
     int metric_output; ///< output of the training and eval model that carries scores or
                        ///< predictions; -1: none
@@ -145,12 +143,13 @@ typedef struct ot_train_options {
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(ot_train_options), 1, 0, 1, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1,  \
-            0, NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL                                \
+        sizeof(ot_train_options), 1, 0, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1, 0,  \
+            NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL                                   \
     }
 
 /**
- * Train. Batches give the session's user inputs in order.
+ * Train. Batches give the user inputs of the trainer's session in order. An update is made of as
+ * many batches as the trainer's options say, and of those that are left at the end of an epoch.
  *
  * A state is saved when a train step from it has given a finite loss and all that is trained is
  * finite; until then the checkpoint before it stays. To confirm the last state, one more step is
@@ -167,7 +166,7 @@ typedef struct ot_train_options {
  * OT_ERR_STATE when the directory has the checkpoint of another run, or another run works in it.
  * OT_OK and OT_ERR_INTERRUPTED promise parameters that are finite and give a finite loss
  */
-OT_API ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
+OT_API ot_status ot_train_run(ot_trainer *trainer, ot_batches *training, ot_batches *validation,
                               const ot_train_options *options, ot_metrics *last);
 
 /**

@@ -107,6 +107,7 @@ typedef struct train_arguments {
     PyObject *session, *training, *validation, *outputs, *trained, *notes, *function;
     PyObject *folder, *log, *tensorboard; // bytes; empty: none
     ot_schedule schedule;
+    long long accumulation;
 } train_arguments;
 
 static void drop_paths(train_arguments *a)
@@ -123,12 +124,12 @@ static const char *path_of(PyObject *bytes)
 
 static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
 {
-    long long epochs, max_steps, accumulation, save_every, patience;
+    long long epochs, max_steps, save_every, patience;
     int task;
 
     if (!PyArg_ParseTuple(args, "O!O!OLLLO&iiiiO&LiLiiOOO&O&OO", core_session_type, &a->session,
                           core_batches_type, &a->training, &a->validation, &epochs, &max_steps,
-                          &accumulation, take_schedule, &a->schedule, &task, &o->metric_output,
+                          &a->accumulation, take_schedule, &a->schedule, &task, &o->metric_output,
                           &o->metric_input, &o->class_axis, PyUnicode_FSConverter, &a->folder,
                           &save_every, &o->resume, &patience, &o->keep_best, &o->overwrite,
                           &a->outputs, &a->trained, PyUnicode_FSConverter, &a->log,
@@ -138,7 +139,6 @@ static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
     }
     o->epochs = epochs;
     o->max_steps = max_steps;
-    o->accumulation = accumulation;
     o->task = (ot_task)task;
     o->save_every = save_every;
     o->patience = patience;
@@ -149,14 +149,28 @@ static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
     return 0;
 }
 
+static ot_status train_over(const train_arguments *a, const ot_train_options *options,
+                            ot_metrics *last)
+{
+    ot_trainer_options how = OT_TRAINER_OPTIONS_INIT;
+    ot_batches *const validation =
+        a->validation == Py_None ? NULL : ((batches_object *)a->validation)->batches;
+    ot_trainer *trainer;
+    ot_status st;
+
+    how.gradient_accumulation_steps = a->accumulation;
+    st = ot_trainer_create_from_session(((session_object *)a->session)->session, &how, &trainer);
+    if (st == OT_OK)
+        st = ot_train_run(trainer, ((batches_object *)a->training)->batches, validation, options,
+                          last);
+    ot_trainer_destroy(trainer);
+    return st;
+}
+
 static PyObject *run(const train_arguments *a, ot_train_options *options)
 {
     session_object *session = (session_object *)a->session;
     listener l = {.function = a->function, .state = session->checkpoint};
-    ot_batches *const training = ((batches_object *)a->training)->batches,
-                      *const validation = a->validation == Py_None
-                                              ? NULL
-                                              : ((batches_object *)a->validation)->batches;
     ot_metrics last = {0};
     ot_status st;
 
@@ -164,7 +178,7 @@ static PyObject *run(const train_arguments *a, ot_train_options *options)
     options->callback_context = &l;
     session->checkpoint->in_run = true;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_train_run(session->session, training, validation, options, &last);
+    st = train_over(a, options, &last);
     Py_END_ALLOW_THREADS
     session->checkpoint->in_run = false;
     core_leave(session->checkpoint);

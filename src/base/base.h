@@ -94,7 +94,8 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(report)                                                                                      \
     X(runner)                                                                                      \
     X(session)                                                                                     \
-    X(tensor)
+    X(tensor)                                                                                      \
+    X(trainer)
 #define OT_HANDLE_STRUCT(kind) struct ot_##kind;
 OT_HANDLES(OT_HANDLE_STRUCT)
 #undef OT_HANDLE_STRUCT

@@ -169,3 +169,10 @@ int ot_session_has_schedule(const ot_session *session)
 {
     return OT_IS_LIVE(session) && session->has_schedule ? 1 : 0;
 }
+
+bool ot__session_get_schedule(const ot_session *session, ot_schedule *out)
+{
+    if (session->has_schedule)
+        *out = session->schedule;
+    return session->has_schedule;
+}

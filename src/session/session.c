@@ -271,6 +271,16 @@ void ot_session_destroy(ot_session *session)
 
 // ---- questions ----
 
+uint64_t ot__session_counter(const ot_session *session)
+{
+    return session->counter;
+}
+
+bool ot__session_has_trainer(const ot_session *session)
+{
+    return session->has_trainer;
+}
+
 ot_checkpoint *ot_session_checkpoint(ot_session *session)
 {
     return OT_IS_LIVE(session) ? session->checkpoint : NULL;

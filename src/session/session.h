@@ -42,14 +42,15 @@ void ot__session_drop_steps(ot_session *session);
 
 // ---- for a trainer, which owns a session ----
 
-// step.c, update.c. From now on the trainer alone makes the session's steps, with the functions
+// step.c. While it has a trainer that one alone makes the session's steps, with the functions
 // below: ot_session_train_step(), ot_session_update() and what else changes gradients or the
 // optimizer is OT_ERR_STATE.
-void ot__session_give_to_trainer(ot_session *session);
-ot_status ot__session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
-                                 ot_tensor **outputs, int n_outputs);
-ot_status ot__session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
-                                ot_tensor **outputs, int n_outputs);
+void ot__session_set_trainer(ot_session *session, bool has_trainer);
+// A step in a session that has been entered. `has_run`: it was not refused before it changed
+// anything. Of a training step that fails only the gradients may have changed.
+ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *const *inputs,
+                           int n_inputs, ot_tensor **outputs, int n_outputs, bool *has_run);
+extern ot_tensor *const ot__step_unwanted; // stands for an output that is not wanted
 ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info);
 void ot__session_reset_gradients(ot_session *session);
 // resume.c: ot_session_save() with the gradients of an accumulation under way, which are those of
@@ -59,12 +60,14 @@ ot_status ot__session_save_accumulating(ot_session *session, const char *path,
 // Before the first train step: the next one adds to the gradients that the checkpoint has been
 // saved with. Returns the train steps that they are of; 0: it has none, and nothing changes.
 int64_t ot__session_resume_accumulation(ot_session *session);
-// A train step that begins anew and the update from it alone. The gradients are nothing to read
-// afterwards, and the next train step overwrites them. When the update fails the step stays made:
-// ot__session_drop_steps() takes it back.
-ot_status ot__session_train_and_update(ot_session *session, const ot_tensor *const *inputs,
-                                       int n_inputs, ot_tensor **outputs, int n_outputs,
-                                       ot_update_info *info);
+// session.c. One thread at a time works with a session, and with its checkpoint. Leaving returns
+// `status`.
+ot_status ot__session_enter(const ot_session *session);
+ot_status ot__session_leave(const ot_session *session, ot_status status);
+uint64_t ot__session_counter(const ot_session *session); // train steps done
+bool ot__session_has_trainer(const ot_session *session);
+// lr.c: false: it has none.
+bool ot__session_get_schedule(const ot_session *session, ot_schedule *out);
 
 // lr.c: what a caller gave, as a schedule of this version that makes sense.
 ot_status ot__schedule_read(const ot_schedule *given, ot_schedule *own);

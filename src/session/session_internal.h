@@ -149,9 +149,6 @@ struct ot_session {
 #define OT_KIND_SESSION "session"
 
 // session.c
-// One thread at a time works with a session, and with its checkpoint. Leaving returns `status`.
-ot_status ot__session_enter(const ot_session *session);
-ot_status ot__session_leave(const ot_session *session, ot_status status);
 // Entering for what a trainer that has the session does alone: OT_ERR_STATE while it has.
 ot_status ot__session_enter_step(const ot_session *session);
 // OT_ERR_STATE when the checkpoint is nominal.

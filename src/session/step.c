@@ -89,7 +89,7 @@ static ot_status check_step_outputs(const ot__compiled_model *program, const ot_
                          n_outputs, program->n_user_outputs);
     for (int i = 0; i < n_outputs; i++) {
         const ot_arg *y = ot__plan_output(plan, program->user_outputs[i]);
-        const ot_tensor *t = outputs[i];
+        const ot_tensor *t = outputs[i] == ot__step_unwanted ? NULL : outputs[i];
 
         if (t != NULL && (t->dtype != y->dtype || !ot__shape_equal(&t->shape, &y->shape)))
             return ot__error(OT_ERR_INVALID, "output %d '%s' is %s%s, the given tensor %s%s", i,
@@ -112,6 +112,8 @@ static ot_status bind_outputs(const ot__compiled_model *program, ot__plan *plan,
     for (int i = 0; i < program->n_user_outputs; i++)
         ot__plan_bind_output(plan, program->user_outputs[i], NULL);
     for (int i = 0; i < n_outputs; i++) {
+        if (outputs[i] == ot__step_unwanted)
+            continue;
         if (outputs[i] != NULL) {
             ot__plan_bind_output(plan, program->user_outputs[i], outputs[i]->data);
             continue;
@@ -154,16 +156,27 @@ static ot_status check_state(const ot_session *session, const ot__compiled_model
     return ot__session_check_values(session);
 }
 
-static ot_status run_session_step(ot_session *session, ot__compiled_model *program,
-                                  const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
-                                  int n_outputs)
+static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
 {
-    const bool training = program == &session->training;
     const ot_step step = {.seed = session->seed, .counter = session->counter, .training = training};
+
+    if (training) {
+        ot__undo_keep(session);
+        session->checkpoint->n_accumulated = 0; // the gradients change
+    }
+    return ot__plan_run(plan, &step);
+}
+
+ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *const *inputs,
+                           int n_inputs, ot_tensor **outputs, int n_outputs, bool *has_run)
+{
+    const bool training = mode == OT_MODE_TRAIN;
+    ot__compiled_model *program = training ? &session->training : &session->eval;
     uint64_t is_new[OT_SESSION_OUTPUTS / 64] = {0};
     ot__plan *plan;
     ot_status st;
 
+    *has_run = false;
     OT_TRY(check_state(session, program));
     OT_TRY(step_shapes(program, inputs, n_inputs));
     OT_TRY(ot__input_gradients_make(session, program));
@@ -173,52 +186,45 @@ static ot_status run_session_step(ot_session *session, ot__compiled_model *progr
     bind_step_inputs(session, program, plan, inputs);
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {
-        if (training) {
-            ot__undo_keep(session);
-            session->checkpoint->n_accumulated = 0; // the gradients change
-        }
-        st = ot__plan_run(plan, &step);
+        *has_run = true;
+        st = run_session_plan(session, plan, training);
         OT_THEN(st, take_step_outputs(program, plan, outputs, n_outputs, is_new));
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);
     }
-    if (st != OT_OK)
+    if (st != OT_OK) {
         take_back(outputs, n_outputs, is_new);
-    return st;
-}
-
-static ot_status train_session_step(ot_session *session, const ot_tensor *const *inputs,
-                                    int n_inputs, ot_tensor **outputs, int n_outputs)
-{
-    OT_TRY(run_session_step(session, &session->training, inputs, n_inputs, outputs, n_outputs));
-    session->counter++;
-    session->overwrite_gradients = false;
+        return st;
+    }
+    if (training) {
+        session->counter++;
+        session->overwrite_gradients = false;
+    }
     return OT_OK;
-}
-
-static ot_status check_step_lists(const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
-                                  int n_outputs)
-{
-    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    return OT_GIVEN_MANY(outputs, n_outputs);
 }
 
 ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
                                 ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
+    bool has_run;
+
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     OT_TRY(ot__session_enter_step(session));
-    return ot__session_leave(session,
-                             train_session_step(session, inputs, n_inputs, outputs, n_outputs));
+    return ot__session_leave(session, ot__session_step(session, OT_MODE_TRAIN, inputs, n_inputs,
+                                                       outputs, n_outputs, &has_run));
 }
 
 ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
                                ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
-    OT_TRY(ot__session_enter_step(session));
-    return ot__session_leave(
-        session, run_session_step(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
+    bool has_run;
+
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, ot__session_step(session, OT_MODE_EVAL, inputs, n_inputs,
+                                                       outputs, n_outputs, &has_run));
 }
 
 void ot_session_reset_gradients(ot_session *session)
@@ -231,41 +237,14 @@ void ot_session_reset_gradients(ot_session *session)
 
 // ---- those of a trainer ----
 
-void ot__session_give_to_trainer(ot_session *session)
-{
-    session->has_trainer = true;
-}
+ot_tensor *const ot__step_unwanted = &(ot_tensor){0};
 
-ot_status ot__session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
-                                 ot_tensor **outputs, int n_outputs)
+void ot__session_set_trainer(ot_session *session, bool has_trainer)
 {
-    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
-    OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session,
-                             train_session_step(session, inputs, n_inputs, outputs, n_outputs));
-}
-
-ot_status ot__session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
-                                ot_tensor **outputs, int n_outputs)
-{
-    OT_TRY(check_step_lists(inputs, n_inputs, outputs, n_outputs));
-    OT_TRY(ot__session_enter(session));
-    return ot__session_leave(
-        session, run_session_step(session, &session->eval, inputs, n_inputs, outputs, n_outputs));
+    session->has_trainer = has_trainer;
 }
 
 void ot__session_reset_gradients(ot_session *session)
 {
     session->overwrite_gradients = true;
-}
-
-ot_status ot__session_train_and_update(ot_session *session, const ot_tensor *const *inputs,
-                                       int n_inputs, ot_tensor **outputs, int n_outputs,
-                                       ot_update_info *info)
-{
-    session->overwrite_gradients = true;
-    OT_TRY(ot__session_train_step(session, inputs, n_inputs, outputs, n_outputs));
-    OT_TRY(ot__session_update(session, 1, info));
-    session->overwrite_gradients = true;
-    return OT_OK;
 }

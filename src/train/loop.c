@@ -41,7 +41,7 @@ ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
         outputs_release(o);
     o->rows = rows;
     OT_TRY(mode == OT_MODE_TRAIN
-               ? ot_session_train_step(l->session, l->inputs, l->n_inputs, o->tensor, o->count)
+               ? ot__trainer_accumulate(l->trainer, l->inputs, l->n_inputs, o->tensor, o->count)
                : ot_session_eval_step(l->session, l->inputs, l->n_inputs, o->tensor, o->count));
     loss = scalar_of(o->tensor[0]);
     if (!isfinite(loss) && mode == OT_MODE_TRAIN)
@@ -63,9 +63,12 @@ static int count_loop_outputs(const ot_session *session, ot_mode mode,
     return OT_MIN(OT_MIN(ot_session_output_count(session, mode), wanted), OT_LOOP_OUTPUTS);
 }
 
-static ot_status loop_init(ot__loop *l, ot_session *session, const ot_train_options *options)
+// `trainer` NULL: to evaluate.
+static ot_status loop_init(ot__loop *l, ot_trainer *trainer, ot_session *session,
+                           const ot_train_options *options)
 {
-    *l = (ot__loop){.session = session,
+    *l = (ot__loop){.trainer = trainer,
+                    .session = session,
                     .options = options,
                     .at = {.best_loss = INFINITY},
                     .is_confirmed = true};
@@ -152,22 +155,17 @@ static bool has_all_steps(const ot__loop *l)
            ot_session_step_count(l->session) - l->at.first_step >= l->options->max_steps;
 }
 
-// Gradients of the next batches, as many as make a step, and the step itself.
+// The next batches, until an update is due or the epoch ends, and the update.
 static ot_status update_loop(ot__loop *l)
 {
-    const int64_t first = l->at.batch;
-    const int64_t end = OT_MIN(l->n_batches - first, l->options->accumulation) + first;
-
-    while (l->at.batch < end) {
+    do {
         OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
         assert(l->inputs[0]); // there are as many as were counted
         OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
         OT_TRY(ot__save_confirmed(l));
         l->at.batch++;
-    }
-    if (end - first > 1)
-        OT_TRY(ot_session_scale_gradients(l->session, 1.0 / (double)(end - first)));
-    return ot_session_optimizer_step(l->session);
+    } while (!ot__trainer_is_due(l->trainer) && l->at.batch < l->n_batches);
+    return ot__trainer_update(l->trainer);
 }
 
 static ot_status loop_step(ot__loop *l)
@@ -178,14 +176,11 @@ static ot_status loop_step(ot__loop *l)
     ot_event event;
 
     if (st != OT_OK) { // a part of a step is nothing to go on from
-        ot__session_drop_steps(l->session);
+        ot__trainer_drop(l->trainer);
         l->at = before;
         return st;
     }
     l->is_confirmed = l->is_saved = false;
-    if (ot_session_has_schedule(l->session))
-        OT_TRY(ot_session_schedule_step(l->session));
-    ot_session_reset_gradients(l->session);
     event = ot__loop_event(l, OT_EVENT_STEP);
     ot__loop_notify(l, &event);
     l->is_finished = has_all_steps(l);
@@ -285,7 +280,7 @@ static ot_status start_loop(ot__loop *l)
     OT_TRY(ot__loop_set_schedule(l));
     if (options->config)
         OT_TRY(ot_checkpoint_set_string(l->checkpoint, OT_PROPERTY_OPTIONS, options->config));
-    ot_session_reset_gradients(l->session);
+    ot__trainer_restart(l->trainer);
     l->at.first_step = l->start_step;
     if (!options->resume)
         return OT_OK;
@@ -344,16 +339,15 @@ static ot_status check_config(const char *json)
 
 static ot_status check_options(const ot_train_options *options)
 {
-    if (options->epochs < 1 || options->accumulation < 1 || options->max_steps < 0 ||
-        options->save_every < 0 || options->patience < 0)
-        return ot__error(OT_ERR_INVALID,
-                         "epochs and accumulation must be at least 1, counts not negative");
+    if (options->epochs < 1 || options->max_steps < 0 || options->save_every < 0 ||
+        options->patience < 0)
+        return ot__error(OT_ERR_INVALID, "epochs must be at least 1, counts not negative");
     if (options->n_notes > 0 && !options->notes)
         return ot__error(OT_ERR_INVALID, "n_notes is %d and notes is NULL", options->n_notes);
     return options->config ? check_config(options->config) : OT_OK;
 }
 
-ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *validation,
+ot_status ot_train_run(ot_trainer *trainer, ot_batches *training, ot_batches *validation,
                        const ot_train_options *options, ot_metrics *last)
 {
     ot_train_options own;
@@ -362,14 +356,14 @@ ot_status ot_train_run(ot_session *session, ot_batches *training, ot_batches *va
 
     if (last)
         *last = (ot_metrics){0};
-    OT_TRY(OT_GIVEN(session));
+    OT_TRY(ot__guard_check(trainer, OT_KIND_TRAINER));
     OT_TRY(OT_GIVEN(training));
     OT_TRY(OT_OPTIONAL(validation, "validation"));
     OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
     OT_TRY(check_options(&own));
     if (ot_batches_count(training) < 1)
         return ot__error(OT_ERR_INVALID, "there are no training rows");
-    st = loop_init(&l, session, &own);
+    st = loop_init(&l, trainer, trainer->session, &own);
     l.training = training;
     l.validation = validation && ot_batches_count(validation) > 0 ? validation : NULL;
     l.n_batches = ot_batches_count(training);
@@ -395,7 +389,7 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(batches));
     OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
-    st = loop_init(&l, session, &own);
+    st = loop_init(&l, NULL, session, &own);
     OT_THEN(st, evaluate_epoch(&l, batches, out));
     loop_deinit(&l);
     return st;

@@ -5,6 +5,7 @@
 
 #include "onnxtrain/record.h"
 #include "train/journal.h"
+#include "trainer/trainer.h"
 
 enum { OT_LOOP_OUTPUTS = 16 };
 
@@ -24,7 +25,8 @@ typedef struct ot__save_plan {
 } ot__save_plan;
 
 typedef struct ot__loop {
-    ot_session *session;
+    ot_trainer *trainer;
+    ot_session *session; // of the trainer
     ot_checkpoint *checkpoint;
     ot_batches *training, *validation;
     const ot_train_options *options;

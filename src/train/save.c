@@ -201,9 +201,9 @@ ot_status ot__save_confirmed(ot__loop *l)
     if (!plan.checkpoint && !plan.best)
         return OT_OK;
     l->plan = (ot__save_plan){0};
-    ot__session_step_back(l->session);
+    ot__trainer_step_back(l->trainer);
     st = carry_out(l, &plan);
-    ot__session_step_forth(l->session);
+    ot__trainer_step_forth(l->trainer);
     l->has_failed = st != OT_OK;
     if (st != OT_OK)
         return st;
@@ -242,8 +242,8 @@ ot_status ot__save_last(ot__loop *l)
     l->is_at_end = true;
     OT_TRY(repeat_batch(l));
     st = ot__save_confirmed(l);
-    ot__session_step_back(l->session); // for good
-    ot_session_reset_gradients(l->session);
+    ot__trainer_step_back(l->trainer); // for good
+    ot__trainer_restart(l->trainer);
     OT_TRY(st);
     return ot__loop_check_parameters(l);
 }

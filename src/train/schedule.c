@@ -2,9 +2,10 @@
 // The learning rate over a run: how many optimizer steps it has.
 #include "train/loop.h"
 
-static int64_t count_updates(const ot_train_options *options, int64_t n_batches)
+static int64_t count_updates(const ot_train_options *options, int64_t n_batches,
+                             int64_t accumulation)
 {
-    const int64_t of_epoch = (n_batches - 1) / options->accumulation + 1;
+    const int64_t of_epoch = (n_batches - 1) / accumulation + 1;
     const int64_t of_epochs =
         of_epoch > INT64_MAX / options->epochs ? INT64_MAX : of_epoch * options->epochs;
 
@@ -19,6 +20,6 @@ ot_status ot__loop_set_schedule(ot__loop *l)
         return OT_OK;
     OT_TRY(ot__schedule_read(l->options->schedule, &own));
     if (own.total_steps == 0)
-        own.total_steps = count_updates(l->options, l->n_batches);
-    return ot_session_set_schedule(l->session, &own);
+        own.total_steps = count_updates(l->options, l->n_batches, l->trainer->accumulation);
+    return ot_trainer_set_schedule(l->trainer, &own);
 }

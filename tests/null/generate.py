@@ -30,6 +30,7 @@ OPTIONAL = {
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
     "ot_session_set_optimizer.optimizer", "ot_session_update.info",
+    "ot_trainer_create.description", "ot_trainer_create.optimizer", "ot_trainer_set_schedule.schedule",
     "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
@@ -50,6 +51,9 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_session *": "w.session",
     "ot_session *": "w.session",
     "ot_session **": "&w.out_session",
+    "const ot_trainer *": "w.trainer",
+    "ot_trainer *": "w.trainer",
+    "ot_trainer **": "&w.out_trainer",
     "ot_runner *": "w.runner",
     "ot_runner **": "&w.out_runner",
     "const ot_gradients *": "w.gradients",
@@ -98,6 +102,9 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_binding *": "&w.binding",
     "const ot_schedule *": "&w.schedule",
     "const ot_step_info *": "&w.step_info",
+    "ot_step_info *": "&w.step_info",
+    "const ot_model_description *": "NULL",
+    "const ot_optimizer_options *": "NULL",
     "ot_loss_scaler *": "&w.loss_scaler",
     "const ot_shape *": "&w.shape",
     "ot_shape *": "&w.out_shape",
@@ -139,7 +146,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|config|dataset|dict|findings|gradients|model|record|report|runner|session|tensor) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|config|dataset|dict|findings|gradients|model|record|report|runner|session|tensor|trainer) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")

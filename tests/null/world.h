@@ -31,6 +31,7 @@ typedef struct world {
     ot_artifacts *artifacts, *more; // `more` lends a session what it works on
     ot_checkpoint *checkpoint;
     ot_session *session;
+    ot_trainer *trainer;
     ot_runner *runner;
     ot_gradients *gradients;
     ot_report *report;
@@ -70,6 +71,7 @@ typedef struct world {
     ot_artifacts *out_artifacts;
     ot_checkpoint *out_checkpoint;
     ot_session *out_session;
+    ot_trainer *out_trainer;
     ot_runner *out_runner;
     ot_gradients *out_gradients;
     ot_report *out_report;
@@ -152,6 +154,7 @@ static inline void world_make(world *w)
     make_data(w);
     must(ot_config_create(&w->config));
     must(ot_dict_create(&w->dict));
+    must(ot_trainer_create(w->model, NULL, NULL, NULL, &w->trainer));
     must(ot_runner_create(w->model, NULL, &w->runner));
     must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
     must(ot_report_create(w->model, NULL, &w->report));
@@ -167,6 +170,7 @@ static inline void world_free(world *w)
     ot_record_destroy(w->out_record);
     ot_record_destroy(w->record);
     ot_model_destroy(w->out_model); // may show parameters of the session
+    ot_trainer_destroy(w->out_trainer); // may be over the session
     ot_session_destroy(w->out_session);
     ot_artifacts_destroy(w->out_artifacts);
     ot_checkpoint_destroy(w->out_checkpoint);
@@ -182,6 +186,7 @@ static inline void world_free(world *w)
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);
     ot_string_free(w->out_text);
+    ot_trainer_destroy(w->trainer);
     ot_session_destroy(w->session);
     ot_artifacts_destroy(w->artifacts);
     ot_artifacts_destroy(w->more);

@@ -323,7 +323,13 @@ static inline ot_status fill_recorded(world *w, void *options)
 
 static inline ot_status use_train(world *w, void *options)
 {
-    return ot_train_run(w->session, w->batches, NULL, options, NULL);
+    ot_trainer *trainer;
+    ot_status st;
+
+    must(ot_trainer_create_from_session(w->session, NULL, &trainer));
+    st = ot_train_run(trainer, w->batches, NULL, options, NULL);
+    ot_trainer_destroy(trainer);
+    return st;
 }
 
 static inline ot_status use_evaluate(world *w, void *options)

@@ -157,6 +157,8 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     ot_artifacts *artifacts = make_artifacts();
     ot_checkpoint *loaded = NULL;
     ot_session *session;
+    ot_trainer_options how = OT_TRAINER_OPTIONS_INIT;
+    ot_trainer *trainer;
     ot_dataset *dataset;
     ot_batches *training, *validation;
     ot_status st;
@@ -180,7 +182,8 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
         configure(session, plan->new_rate);
     options.epochs = plan->epochs;
     options.max_steps = plan->max_steps;
-    options.accumulation = plan->accumulation > 0 ? plan->accumulation : ACCUMULATION;
+    how.gradient_accumulation_steps = plan->accumulation > 0 ? plan->accumulation : ACCUMULATION;
+    need(ot_trainer_create_from_session(session, &how, &trainer));
     options.checkpoint_dir = plan->has_no_folder ? NULL : folder;
     options.overwrite = plan->overwrite;
     options.save_every = plan->save_every;
@@ -189,7 +192,7 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     options.callback = watch_event;
     options.callback_context = seen;
     ot__alloc_fail_after(plan->fail_at - 1);
-    st = ot_train_run(session, training, plan->has_no_validation ? NULL : validation, &options,
+    st = ot_train_run(trainer, training, plan->has_no_validation ? NULL : validation, &options,
                       &seen->last);
     ot__alloc_fail_after(-1);
     if (st == OT_OK &&
@@ -200,6 +203,7 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     ot_batches_destroy(training);
     ot_batches_destroy(validation);
     ot_dataset_destroy(dataset);
+    ot_trainer_destroy(trainer);
     ot_session_destroy(session);
     ot_checkpoint_destroy(loaded);
     ot_artifacts_destroy(artifacts);

@@ -66,7 +66,7 @@ static void calls(run *r, int first, int last)
 
         if (r->n_accumulated == 0)
             ot__session_reset_gradients(r->session);
-        assert_int_equal(ot__session_train_step(r->session, in, 2, NULL, 0), OT_OK);
+        assert_int_equal(ot_session_train_step(r->session, in, 2, NULL, 0), OT_OK);
         if (++r->n_accumulated == ACCUMULATION) {
             assert_int_equal(ot__session_update(r->session, ACCUMULATION, NULL), OT_OK);
             r->n_accumulated = 0;

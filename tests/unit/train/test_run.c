@@ -6,7 +6,13 @@
 
 static ot_status run(world *w, const ot_train_options *options)
 {
-    return ot_train_run(w->session, w->batches, NULL, options, NULL);
+    ot_trainer *trainer;
+    ot_status st;
+
+    must(ot_trainer_create_from_session(w->session, NULL, &trainer));
+    st = ot_train_run(trainer, w->batches, NULL, options, NULL);
+    ot_trainer_destroy(trainer);
+    return st;
 }
 
 static const char *path_in(const world *w, const char *name)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer: one call a micro-batch. It decides the learning rate, when parameters are updated,
+// and what is skipped; a session computes.
+#ifndef ONNXTRAIN_TRAINER_H
+#define ONNXTRAIN_TRAINER_H
+
+#include "onnxtrain/session.h"
+#include "onnxtrain/trainer_options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A trainer over a session. One thread at a time uses it, else OT_ERR_STATE. */
+typedef struct ot_trainer ot_trainer;
+
+/**
+ * Make a trainer of a forward model whose loss is one of its outputs, or that of
+ * options->artifacts->losses.
+ *
+ * Trained are all float initializers on a differentiable path to the loss, scalars included, but
+ * those that options->frozen_weights names. What the exporter merged stays as it is unless
+ * options->artifacts says otherwise.
+ *
+ * @param model       borrowed for the call
+ * @param description inputs and outputs in the order in which steps take and give them. NULL: those
+ * of the graph, and the loss is its only scalar float output
+ * @param optimizer   NULL: its defaults
+ * @param options     NULL: defaults
+ * @param out         the caller destroys it
+ * @return OT_ERR_INVALID naming all inputs, outputs and frozen weights that the model lacks, an
+ * input that the model needs and the description lacks, or how many outputs are the loss;
+ * OT_ERR_UNSUPPORTED naming options that this version refuses
+ */
+OT_API ot_status ot_trainer_create(const ot_model *model, const ot_model_description *description,
+                                   const ot_optimizer_options *optimizer,
+                                   const ot_trainer_options *options, ot_trainer **out);
+/** A trainer over artifacts, which may be destroyed before it. Its inputs and outputs are those of
+ * the training model. */
+OT_API ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
+                                                  const ot_trainer_options *options,
+                                                  ot_trainer **out);
+/** A trainer over a session, which is borrowed until the trainer is destroyed. What
+ * options->session says is the session's own matter and not looked at. */
+OT_API ot_status ot_trainer_create_from_session(ot_session *session,
+                                                const ot_trainer_options *options,
+                                                ot_trainer **out);
+/** NULL is fine. While another thread is inside, nothing happens. */
+OT_API void ot_trainer_destroy(ot_trainer *trainer);
+
+/** The session it works on, to look at and to export from: its train, optimizer and reset functions
+ * return OT_ERR_STATE while the trainer lives. */
+OT_API ot_session *ot_trainer_session(ot_trainer *trainer);
+
+/** Inputs and outputs in the order of the description. Names are owned by the trainer, and NULL out
+ * of range. */
+OT_API int ot_trainer_input_count(const ot_trainer *trainer);
+OT_API const char *ot_trainer_input_name(const ot_trainer *trainer, int index);
+OT_API int ot_trainer_output_count(const ot_trainer *trainer);
+OT_API const char *ot_trainer_output_name(const ot_trainer *trainer, int index);
+
+/** Use a schedule from now on, instead of an earlier one or a function; NULL: the optimizer's
+ * learning rate. It is saved and restored with the session. */
+OT_API ot_status ot_trainer_set_schedule(ot_trainer *trainer, const ot_schedule *schedule);
+
+/**
+ * The outputs that steps give from now on: a train step in this order, an evaluation step in that
+ * of the description. n 0: all. Nothing else depends on it.
+ *
+ * @return OT_ERR_NOT_FOUND naming all that are no outputs; what was set before stays
+ */
+OT_API ot_status ot_trainer_set_fetches(ot_trainer *trainer, const char *const *names, int n);
+
+/**
+ * One micro-batch: forward, backward, and after as many as options->batch says the update of the
+ * parameters by the mean of their gradients.
+ *
+ * A call that is refused changes nothing. One that fails while it runs drops the gradients of the
+ * micro-batches since the last update, and the step count goes back to it; the message says so.
+ *
+ * @param inputs  borrowed for the call; in the order of the description. What the model does not
+ * read is ignored
+ * @param outputs outputs[i] NULL: receives a new tensor that the caller destroys; else it is
+ * written into. The loss is that of this micro-batch, not scaled and not averaged
+ * @return OT_ERR_INVALID naming input, axis, found and expected size, also where a symbol stands
+ * for two sizes; OT_ERR_INTERRUPTED when a function of the caller failed
+ */
+OT_API ot_status ot_trainer_train_step(ot_trainer *trainer, const ot_tensor *const *inputs,
+                                       int n_inputs, ot_tensor **outputs, int n_outputs);
+/** Forward only, inference behaviour; changes nothing. Else as ot_trainer_train_step(). */
+OT_API ot_status ot_trainer_eval_step(ot_trainer *trainer, const ot_tensor *const *inputs,
+                                      int n_inputs, ot_tensor **outputs, int n_outputs);
+/** Update the parameters by the mean over the micro-batches since the last update, as at the end of
+ * an epoch; without any nothing happens. */
+OT_API ot_status ot_trainer_flush(ot_trainer *trainer);
+
+/** Where the training stands. learning_rate, loss_scale and gradient_norm are those of the last
+ * call; NaN: there was none, or it was not computed. */
+OT_API ot_status ot_trainer_info(const ot_trainer *trainer, ot_step_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

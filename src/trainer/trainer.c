@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a trainer over a session, and what can be asked of it.
+#include <math.h>
+#include <string.h>
+
+#include "trainer/options.h"
+#include "trainer/trainer.h"
+
+// ---- one thread at a time ----
+
+ot_status ot__trainer_enter(const ot_trainer *trainer)
+{
+    ot_status st;
+
+    OT_TRY(ot__guard_enter(trainer, OT_KIND_TRAINER));
+    st = ot__session_enter(trainer->session);
+    if (st != OT_OK)
+        ot__guard_leave(trainer);
+    return st;
+}
+
+ot_status ot__trainer_leave(const ot_trainer *trainer, ot_status status)
+{
+    ot__session_leave(trainer->session, OT_OK);
+    ot__guard_leave(trainer);
+    return status;
+}
+
+// ---- what the session takes and gives ----
+
+typedef struct session_values {
+    int (*count)(const ot_session *, ot_mode);
+    const char *(*name)(const ot_session *, ot_mode, int);
+} session_values;
+static const session_values inputs_of_session = {ot_session_input_count, ot_session_input_name},
+                            outputs_of_session = {ot_session_output_count, ot_session_output_name};
+
+static int find_in_session(const ot_session *session, const session_values *values, ot_mode mode,
+                           const char *name)
+{
+    for (int i = values->count(session, mode) - 1; i >= 0; i--)
+        if (strcmp(values->name(session, mode, i), name) == 0)
+            return i;
+    return -1;
+}
+
+void ot__trainer_place(ot_trainer *trainer)
+{
+    const ot_session *session = trainer->session;
+
+    for (int i = 0; i < trainer->n_inputs; i++) {
+        ot__described *d = &trainer->inputs[i];
+
+        d->train = find_in_session(session, &inputs_of_session, OT_MODE_TRAIN, d->name);
+        d->eval = find_in_session(session, &inputs_of_session, OT_MODE_EVAL, d->name);
+    }
+    for (int i = 0; i < trainer->n_outputs; i++) {
+        ot__described *d = &trainer->outputs[i];
+
+        d->train = find_in_session(session, &outputs_of_session, OT_MODE_TRAIN, d->name);
+        d->eval = find_in_session(session, &outputs_of_session, OT_MODE_EVAL, d->name);
+    }
+}
+
+static ot_status describe_by_session(ot_trainer *trainer, const session_values *values,
+                                     ot__described **out, int *n_out)
+{
+    const int n = values->count(trainer->session, OT_MODE_TRAIN);
+    ot__described *list = ot__arena_alloc(trainer->arena, (size_t)(n + 1) * sizeof *list);
+
+    OT_TRY(ot__made(list));
+    for (int i = 0; i < n; i++) {
+        list[i].name =
+            ot__arena_strdup(trainer->arena, values->name(trainer->session, OT_MODE_TRAIN, i));
+        OT_TRY(ot__made(list[i].name));
+    }
+    *out = list;
+    *n_out = n;
+    return OT_OK;
+}
+
+// ---- life ----
+
+static ot_status make_trainer_lists(ot_trainer *trainer)
+{
+    const ot_session *session = trainer->session;
+    const int n_inputs = OT_MAX(ot_session_input_count(session, OT_MODE_TRAIN),
+                                ot_session_input_count(session, OT_MODE_EVAL));
+    const int n_outputs = OT_MAX(ot_session_output_count(session, OT_MODE_TRAIN),
+                                 ot_session_output_count(session, OT_MODE_EVAL));
+
+    trainer->n_rates = ot_session_group_count(session);
+    trainer->step_inputs =
+        ot__arena_alloc(trainer->arena, (size_t)(n_inputs + 1) * sizeof *trainer->step_inputs);
+    trainer->step_outputs =
+        ot__arena_alloc(trainer->arena, (size_t)(n_outputs + 1) * sizeof *trainer->step_outputs);
+    trainer->rates =
+        ot__arena_alloc(trainer->arena, (size_t)(trainer->n_rates + 1) * sizeof *trainer->rates);
+    trainer->fetches =
+        ot__arena_alloc(trainer->arena, (size_t)(n_outputs + 1) * sizeof *trainer->fetches);
+    return ot__made(trainer->step_inputs && trainer->step_outputs && trainer->rates &&
+                    trainer->fetches);
+}
+
+static ot_status set_trainer_schedule(ot_trainer *trainer, const ot_schedule *schedule)
+{
+    if (schedule == NULL) {
+        trainer->has_schedule = false;
+    } else {
+        OT_TRY(ot_session_set_schedule(trainer->session, schedule));
+        trainer->has_schedule = ot__session_get_schedule(trainer->session, &trainer->schedule);
+        trainer->info.initial_lr = trainer->schedule.initial_lr;
+    }
+    trainer->schedule_function = NULL;
+    return OT_OK;
+}
+
+static ot_status take_trainer_options(ot_trainer *trainer, const ot_trainer_options *options)
+{
+    if (options->lr_schedule != NULL)
+        OT_TRY(set_trainer_schedule(trainer, options->lr_schedule));
+    trainer->schedule_function = options->lr_function;
+    trainer->schedule_context = options->lr_context;
+    if (options->seed != 0) // 0 leaves what a checkpoint has
+        ot_session_set_seed(trainer->session, (uint64_t)options->seed);
+    return OT_OK;
+}
+
+// From where the session stands: a checkpoint may have been trained already.
+static void begin_where_session_is(ot_trainer *trainer)
+{
+    ot_session *session = trainer->session;
+
+    trainer->info = (ot_step_info)OT_STEP_INFO_INIT;
+    trainer->info.gradient_norm = NAN;
+    trainer->info.initial_lr = trainer->info.learning_rate = ot_session_learning_rate(session);
+    trainer->info.optimization_step = ot_session_step_count(session);
+    trainer->info.step = (int64_t)ot__session_counter(session);
+    trainer->n_accumulated = ot__session_resume_accumulation(session);
+    trainer->phase = trainer->n_accumulated > 0 ? trainer->n_accumulated
+                                                : trainer->info.step % trainer->accumulation;
+    trainer->has_schedule = ot__session_get_schedule(session, &trainer->schedule);
+    if (trainer->has_schedule)
+        trainer->info.initial_lr = trainer->schedule.initial_lr;
+}
+
+static void destroy_trainer(ot_trainer *trainer)
+{
+    if (trainer->session != NULL)
+        ot__session_set_trainer(trainer->session, false);
+    if (trainer->owns_session)
+        ot_session_destroy(trainer->session);
+    ot__arena_destroy(trainer->arena);
+    ot__guard_deinit(&trainer->guard);
+    ot__free(trainer);
+}
+
+static ot_status build_trainer(ot_trainer *trainer, const ot_trainer_options *options)
+{
+    trainer->arena = ot__arena_create();
+    OT_TRY(ot__made(trainer->arena));
+    OT_TRY(describe_by_session(trainer, &inputs_of_session, &trainer->inputs, &trainer->n_inputs));
+    OT_TRY(
+        describe_by_session(trainer, &outputs_of_session, &trainer->outputs, &trainer->n_outputs));
+    ot__trainer_place(trainer);
+    OT_TRY(make_trainer_lists(trainer));
+    trainer->accumulation = options->gradient_accumulation_steps;
+    begin_where_session_is(trainer);
+    return take_trainer_options(trainer, options);
+}
+
+static ot_status take_session(ot_trainer *trainer, ot_session *session)
+{
+    if (ot__session_has_trainer(session))
+        return ot__error(OT_ERR_STATE, "another trainer works on the session");
+    ot__session_set_trainer(session, true);
+    trainer->session = session;
+    return OT_OK;
+}
+
+static ot_status make_trainer(ot_session *session, const ot_trainer_options *options,
+                              ot_trainer **out)
+{
+    ot_trainer *trainer = ot__alloc_zero(1, sizeof *trainer);
+    ot_status st;
+
+    OT_TRY(ot__made(trainer));
+    ot__guard_init(&trainer->guard, OT_KIND_TRAINER);
+    st = take_session(trainer, session);
+    OT_THEN(st, build_trainer(trainer, options));
+    if (st != OT_OK)
+        destroy_trainer(trainer);
+    else
+        *out = trainer;
+    return st;
+}
+
+ot_status ot_trainer_create_from_session(ot_session *session, const ot_trainer_options *options,
+                                         ot_trainer **out)
+{
+    ot_trainer_options own;
+
+    OT_TRY(OT_OUT(out));
+    OT_TRY(ot__trainer_options_take(options, &own));
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, make_trainer(session, &own, out));
+}
+
+ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
+                                           const ot_trainer_options *options, ot_trainer **out)
+{
+    ot_trainer_options own;
+    ot_session *session;
+    ot_status st;
+
+    OT_TRY(OT_OUT(out));
+    OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(ot__trainer_options_take(options, &own));
+    OT_TRY(ot_session_create_from_artifacts(artifacts, own.session, &session));
+    st = make_trainer(session, &own, out);
+    if (st != OT_OK)
+        ot_session_destroy(session);
+    else
+        (*out)->owns_session = true;
+    return st;
+}
+
+void ot_trainer_destroy(ot_trainer *trainer)
+{
+    if (trainer == NULL || ot__trainer_enter(trainer) != OT_OK)
+        return;
+    ot__session_leave(trainer->session, OT_OK);
+    destroy_trainer(trainer);
+}
+
+// ---- questions ----
+
+ot_session *ot_trainer_session(ot_trainer *trainer)
+{
+    return OT_IS_LIVE(trainer) ? trainer->session : NULL;
+}
+
+int ot_trainer_input_count(const ot_trainer *trainer)
+{
+    return OT_IS_LIVE(trainer) ? trainer->n_inputs : 0;
+}
+
+const char *ot_trainer_input_name(const ot_trainer *trainer, int index)
+{
+    return index >= 0 && index < ot_trainer_input_count(trainer) ? trainer->inputs[index].name
+                                                                 : NULL;
+}
+
+int ot_trainer_output_count(const ot_trainer *trainer)
+{
+    return OT_IS_LIVE(trainer) ? trainer->n_outputs : 0;
+}
+
+const char *ot_trainer_output_name(const ot_trainer *trainer, int index)
+{
+    return index >= 0 && index < ot_trainer_output_count(trainer) ? trainer->outputs[index].name
+                                                                  : NULL;
+}
+
+ot_status ot_trainer_info(const ot_trainer *trainer, ot_step_info *out)
+{
+    ot_step_info own;
+
+    OT_TRY(OT_GIVEN(out));
+    OT_TRY(OT_OPTIONS_READ(ot_step_info, OT_STEP_INFO_INIT, out, &own));
+    OT_TRY(ot__trainer_enter(trainer));
+    ot__options_write(out, &trainer->info, sizeof trainer->info);
+    return ot__trainer_leave(trainer, OT_OK);
+}
+
+// ---- what can be set ----
+
+ot_status ot__trainer_set_rate(ot_trainer *trainer, double lr)
+{
+    OT_TRY(ot_session_set_learning_rate(trainer->session, lr));
+    trainer->info.initial_lr = trainer->info.learning_rate = lr;
+    return OT_OK;
+}
+
+ot_status ot_trainer_set_schedule(ot_trainer *trainer, const ot_schedule *schedule)
+{
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, set_trainer_schedule(trainer, schedule));
+}
+
+static int find_output(const ot_trainer *trainer, const char *name)
+{
+    for (int i = 0; i < trainer->n_outputs; i++)
+        if (strcmp(trainer->outputs[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static ot_status check_fetches(const ot_trainer *trainer, const char *const *names, int n)
+{
+    ot__buf unknown = {0};
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < n; i++) {
+        if (names[i] == NULL)
+            return ot__error(OT_ERR_INVALID, "fetch %d is NULL", i);
+        if (find_output(trainer, names[i]) < 0)
+            ot__buf_printf(&unknown, "%s'%s'", unknown.length > 0 ? ", " : "", names[i]);
+    }
+    if (unknown.length > 0)
+        st = ot__error(OT_ERR_NOT_FOUND, "fetches: no described output is %s", unknown.data);
+    ot__buf_deinit(&unknown);
+    return st;
+}
+
+static ot_status set_fetches(ot_trainer *trainer, const char *const *names, int n)
+{
+    OT_TRY(check_fetches(trainer, names, n));
+    if (n > trainer->n_outputs)
+        return ot__error(OT_ERR_INVALID, "%d fetches, but there are %d outputs", n,
+                         trainer->n_outputs);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(names[i], names[k]) == 0)
+                return ot__error(OT_ERR_INVALID, "fetches: '%s' stands there twice", names[i]);
+    for (int i = 0; i < n; i++)
+        trainer->fetches[i] = find_output(trainer, names[i]);
+    trainer->n_fetches = n;
+    return OT_OK;
+}
+
+ot_status ot_trainer_set_fetches(ot_trainer *trainer, const char *const *names, int n)
+{
+    OT_TRY(OT_GIVEN_MANY(names, n));
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, set_fetches(trainer, names, n));
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interface of `trainer`: one call a micro-batch over a session.
+#ifndef OT_TRAINER_TRAINER_H
+#define OT_TRAINER_TRAINER_H
+
+#include "onnxtrain/trainer.h"
+#include "session/session.h"
+
+#define OT_KIND_TRAINER "trainer"
+
+// A described input or output.
+typedef struct ot__described {
+    const char *name;
+    const ot_dim_description *dims; // NULL: whatever the model takes
+    int n_dims;
+    int train, eval; // position among the user inputs or outputs of the two models; -1: it has none
+} ot__described;
+
+// A symbol of the description, and the size that it has in the present call.
+typedef struct ot__symbol {
+    const char *name;
+    int64_t size; // -1: none yet
+    int i_input;  // where it was met
+    int axis;
+} ot__symbol;
+
+struct ot_trainer {
+    ot__guard guard;
+    ot__arena *arena; // of the lists below
+    ot_session *session;
+    bool owns_session;
+    ot__described *inputs, *outputs;
+    int n_inputs, n_outputs;
+    ot__symbol *symbols;
+    int n_symbols;
+    int *fetches; // positions among the outputs
+    int n_fetches;
+    const ot_tensor **step_inputs; // as the session takes and gives them
+    ot_tensor **step_outputs;
+    int64_t accumulation;
+    ot_schedule schedule;
+    bool has_schedule;
+    ot_schedule_function schedule_function;
+    void *schedule_context;
+    double *rates; // one a parameter group
+    int n_rates;
+    ot_step_info info;
+    int64_t phase;         // calls since the last update was due: it is due again at `accumulation`
+    int64_t n_accumulated; // micro-batches in the gradients
+};
+
+// trainer.c
+ot_status ot__trainer_enter(const ot_trainer *trainer);
+ot_status ot__trainer_leave(const ot_trainer *trainer, ot_status status);
+ot_status ot__trainer_set_rate(ot_trainer *trainer, double lr); // without a schedule
+void ot__trainer_place(ot_trainer *trainer); // where the session has what is described
+
+// ---- for the training loop: the two halves of ot_trainer_train_step(), in a session that nobody
+// else enters ----
+
+// trainer_step.c: forward and backward of one micro-batch, whose gradients are added to those of
+// the ones before it.
+ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
+                                 ot_tensor **outputs, int n_outputs);
+// Whether that was the last micro-batch before an update.
+bool ot__trainer_is_due(const ot_trainer *trainer);
+// The update by the mean over what has been accumulated, if anything has.
+ot_status ot__trainer_update(ot_trainer *trainer);
+// All micro-batches since the last update are taken back.
+void ot__trainer_drop(ot_trainer *trainer);
+// The state that the last micro-batch was computed from, and back: for saving it.
+void ot__trainer_step_back(ot_trainer *trainer);
+void ot__trainer_step_forth(ot_trainer *trainer);
+// What has been accumulated is forgotten, without taking its steps back: the next micro-batch is
+// the first of an update.
+void ot__trainer_restart(ot_trainer *trainer);
+
+// trainer_inputs.c: number, axes and sizes of a call's inputs against the description.
+ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,
+                                   int n_inputs);
+
+#endif

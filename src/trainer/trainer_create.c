@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer of a forward model: its description against the graph, then artifacts in memory and a
+// session over them.
+#include <string.h>
+
+#include "artifacts/artifacts.h"
+#include "trainer/options.h"
+#include "trainer/trainer.h"
+
+// ---- the description against the graph ----
+
+// Names that `has` denies, into one error.
+static void list_missing(const ot_graph *graph, bool (*has)(const ot_graph *, const char *),
+                         const char *what, const char *name, ot__buf *missing)
+{
+    if (!has(graph, name))
+        ot__buf_printf(missing, "%s%s '%s'", missing->length > 0 ? ", " : "", what, name);
+}
+
+static bool has_named(ot_value *const *values, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(values[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool has_graph_input(const ot_graph *graph, const char *name)
+{
+    return has_named(graph->inputs, graph->n_inputs, name);
+}
+
+static bool has_graph_output(const ot_graph *graph, const char *name)
+{
+    return has_named(graph->outputs, graph->n_outputs, name);
+}
+
+static bool has_initializer(const ot_graph *graph, const char *name)
+{
+    const ot_value *value = ot__graph_find(graph, name);
+
+    return value != NULL && value->is_initializer;
+}
+
+static ot_status refuse_missing(ot__buf *missing, const char *expected)
+{
+    ot_status st = OT_OK;
+
+    if (missing->failed)
+        st = OT_ERR_NO_MEMORY;
+    else if (missing->length > 0)
+        st = ot__error(OT_ERR_INVALID, "the model has no %s, expected %s", missing->data, expected);
+    ot__buf_deinit(missing);
+    return st;
+}
+
+static ot_status check_described_names(const ot_graph *graph, const ot_model_description *d)
+{
+    ot__buf missing = {0};
+
+    for (int i = 0; i < d->n_inputs; i++)
+        list_missing(graph, has_graph_input, "input", d->inputs[i].name, &missing);
+    for (int i = 0; i < d->n_outputs; i++)
+        list_missing(graph, has_graph_output, "output", d->outputs[i].name, &missing);
+    return refuse_missing(&missing, "names of its graph's inputs and outputs");
+}
+
+static ot_status check_frozen_names(const ot_graph *graph, const ot_trainer_options *options)
+{
+    ot__buf missing = {0};
+
+    for (int i = 0; i < options->n_frozen_weights; i++)
+        list_missing(graph, has_initializer, "initializer", options->frozen_weights[i], &missing);
+    return refuse_missing(&missing, "in frozen_weights names of initializers");
+}
+
+static bool is_described(const ot_value_description *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// Inputs that the description lacks: those that are read are an error, of the others the number is
+// told.
+static ot_status check_needed_inputs(const ot_graph *graph, const ot_model_description *d,
+                                     int *n_unread)
+{
+    ot__uses uses = {0};
+    ot__buf missing = {0};
+    ot_status st = ot__uses_build(graph, &uses);
+
+    *n_unread = 0;
+    for (int i = 0; st == OT_OK && i < graph->n_inputs; i++) {
+        const ot_value *input = graph->inputs[i];
+
+        if (input->is_initializer || is_described(d->inputs, d->n_inputs, input->name))
+            continue;
+        if (ot__uses_count(&uses, input) > 0)
+            ot__buf_printf(&missing, "%s'%s'", missing.length > 0 ? ", " : "", input->name);
+        else
+            (*n_unread)++;
+    }
+    if (st == OT_OK && missing.length > 0)
+        st = ot__error(OT_ERR_INVALID, "the model reads inputs that the description lacks: %s",
+                       missing.data);
+    ot__buf_deinit(&missing);
+    ot__uses_deinit(&uses);
+    return st;
+}
+
+// A copy without the inputs that the description lacks, which nothing reads.
+static ot_status drop_unread_inputs(const ot_model *model, const ot_model_description *d,
+                                    ot_model **out)
+{
+    ot_graph *graph;
+    int n = 0;
+
+    OT_TRY(ot__model_clone(model, out));
+    graph = (*out)->graph;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        ot_value *input = graph->inputs[i];
+
+        input->is_input =
+            input->is_initializer || is_described(d->inputs, d->n_inputs, input->name);
+        if (input->is_input)
+            graph->inputs[n++] = input;
+    }
+    graph->n_inputs = n;
+    return OT_OK;
+}
+
+// ---- the loss ----
+
+static bool may_be_loss(const ot_value *value)
+{
+    return value->kind == OT_VALUE_TENSOR && ot__dtype_is_float(value->dtype) && value->has_shape &&
+           ot__value_has_one_element(value);
+}
+
+// The only scalar of a float type.
+static ot_status loss_of_graph(const ot_graph *graph, const char **name)
+{
+    ot__buf names = {0};
+    int n = 0;
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < graph->n_outputs; i++) {
+        const bool is_candidate = may_be_loss(graph->outputs[i]);
+
+        ot__buf_printf(&names, "%s'%s'%s", i > 0 ? ", " : "", graph->outputs[i]->name,
+                       is_candidate ? " (a scalar)" : "");
+        if (is_candidate && n++ == 0)
+            *name = graph->outputs[i]->name;
+    }
+    if (n != 1)
+        st = ot__error(OT_ERR_INVALID,
+                       "%d outputs may be the loss, expected one scalar of a float type, or a "
+                       "description that says which; outputs are %s",
+                       n, names.data ? names.data : "none");
+    ot__buf_deinit(&names);
+    return st;
+}
+
+static ot_status loss_of_description(const ot_model_description *d, const char **name)
+{
+    int n = 0;
+
+    for (int i = 0; i < d->n_outputs; i++)
+        if (d->outputs[i].is_loss && n++ == 0)
+            *name = d->outputs[i].name;
+    if (n == 1)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "%d outputs of the description are the loss, expected 1", n);
+}
+
+// ---- artifacts ----
+
+// Outputs besides the loss, in order; the caller frees the list.
+static ot_status other_outputs(const ot_graph *graph, const ot_model_description *d,
+                               const char *loss, const char ***out, int *n_out)
+{
+    const int n = d ? d->n_outputs : graph->n_outputs;
+    const char **names = ot__alloc_zero((size_t)n + 1, sizeof *names);
+
+    *out = names;
+    *n_out = 0;
+    OT_TRY(ot__made(names));
+    for (int i = 0; i < n; i++) {
+        const char *name = d ? d->outputs[i].name : graph->outputs[i]->name;
+
+        if (strcmp(name, loss) != 0)
+            names[(*n_out)++] = name;
+    }
+    return OT_OK;
+}
+
+// As the file is: what an exporter merged is one parameter, and nothing is held back.
+static ot_status generate(const ot_model *model, const char *loss_name,
+                          const ot_model_description *description,
+                          const ot_optimizer_options *optimizer, const ot_trainer_options *options,
+                          ot_artifacts **out)
+{
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
+    const char **others;
+    ot_status st =
+        other_outputs(model->graph, description, loss_name, &others, &how.n_additional_outputs);
+
+    loss.loss = OT_LOSS_NONE;
+    loss.input = loss_name;
+    how.losses = &loss;
+    how.n_losses = 1;
+    how.additional_outputs = others;
+    how.frozen = options->frozen_weights;
+    how.n_frozen = options->n_frozen_weights;
+    how.optimizer = optimizer;
+    how.prepare = OT_PREPARE_NONE;
+    how.train_buffers = 1;
+    how.train_scalars = 1;
+    how.unrecorded = 1;
+    OT_THEN(st, ot_artifacts_generate(model, &how, out));
+    ot__free(others);
+    return st;
+}
+
+// ---- the description of a trainer ----
+
+static ot_status take_dims(ot_trainer *trainer, const ot_value_description *from, ot__described *to,
+                           int *n_symbols)
+{
+    ot_dim_description *dims =
+        ot__arena_alloc(trainer->arena, (size_t)(from->n_dims + 1) * sizeof *dims);
+
+    OT_TRY(ot__made(dims));
+    for (int k = 0; k < from->n_dims; k++) {
+        dims[k] = from->dims[k];
+        if (dims[k].symbol == NULL)
+            continue;
+        dims[k].symbol = ot__arena_strdup(trainer->arena, dims[k].symbol);
+        OT_TRY(ot__made(dims[k].symbol));
+        (*n_symbols)++;
+    }
+    to->dims = dims;
+    to->n_dims = from->n_dims;
+    return OT_OK;
+}
+
+static ot_status take_values(ot_trainer *trainer, const ot_value_description *from, int n,
+                             ot__described **out, int *n_symbols)
+{
+    ot__described *list = ot__arena_alloc(trainer->arena, (size_t)(n + 1) * sizeof *list);
+
+    OT_TRY(ot__made(list));
+    for (int i = 0; i < n; i++) {
+        list[i] = (ot__described){.name = ot__arena_strdup(trainer->arena, from[i].name)};
+        OT_TRY(ot__made(list[i].name));
+        OT_TRY(take_dims(trainer, &from[i], &list[i], n_symbols));
+    }
+    *out = list;
+    return OT_OK;
+}
+
+static void note_symbol(ot_trainer *trainer, const char *name)
+{
+    for (int i = 0; i < trainer->n_symbols; i++)
+        if (strcmp(trainer->symbols[i].name, name) == 0)
+            return;
+    trainer->symbols[trainer->n_symbols++] = (ot__symbol){.name = name, .size = -1};
+}
+
+static ot_status list_symbols(ot_trainer *trainer, int n_at_most)
+{
+    trainer->symbols =
+        ot__arena_alloc(trainer->arena, (size_t)(n_at_most + 1) * sizeof *trainer->symbols);
+    OT_TRY(ot__made(trainer->symbols));
+    for (int i = 0; i < trainer->n_inputs; i++)
+        for (int k = 0; k < trainer->inputs[i].n_dims; k++)
+            if (trainer->inputs[i].dims[k].symbol != NULL)
+                note_symbol(trainer, trainer->inputs[i].dims[k].symbol);
+    return OT_OK;
+}
+
+static ot_status describe(ot_trainer *trainer, const ot_model_description *d)
+{
+    int n_symbols = 0;
+
+    OT_TRY(take_values(trainer, d->inputs, d->n_inputs, &trainer->inputs, &n_symbols));
+    trainer->n_inputs = d->n_inputs;
+    OT_TRY(take_values(trainer, d->outputs, d->n_outputs, &trainer->outputs, &n_symbols));
+    trainer->n_outputs = d->n_outputs;
+    OT_TRY(list_symbols(trainer, n_symbols));
+    ot__trainer_place(trainer);
+    return OT_OK;
+}
+
+// ---- the whole ----
+
+static ot_session_options session_options(const ot_trainer_options *options)
+{
+    ot_session_options session = OT_SESSION_OPTIONS_INIT;
+
+    if (options->session != NULL)
+        session = *options->session;
+    if (options->n_threads != 0)
+        session.n_threads = (int)options->n_threads;
+    if (options->memory_max != 0)
+        session.memory_max = options->memory_max;
+    session.reproducible = session.reproducible != 0 || options->reproducible != 0 ||
+                           options->deterministic_compute != 0;
+    return session;
+}
+
+static ot_status trainer_over_artifacts(ot_artifacts *artifacts,
+                                        const ot_model_description *description,
+                                        const ot_optimizer_options *optimizer,
+                                        const ot_trainer_options *options, ot_trainer **out)
+{
+    ot_trainer_options own = *options;
+    const ot_session_options session = session_options(options);
+    ot_trainer *trainer;
+    ot_status st;
+
+    own.session = &session;
+    OT_TRY(ot_trainer_create_from_artifacts(artifacts, &own, &trainer));
+    st = description != NULL ? describe(trainer, description) : OT_OK;
+    if (options->lr_schedule == NULL)
+        OT_THEN(st, ot__trainer_set_rate(trainer, optimizer->lr));
+    return OT_HAND_OUT(st, out, trainer, ot_trainer_destroy);
+}
+
+static ot_status create_of_graph(const ot_model *model, const char *loss,
+                                 const ot_model_description *description,
+                                 const ot_optimizer_options *optimizer,
+                                 const ot_trainer_options *options, ot_trainer **out)
+{
+    ot_artifacts *artifacts;
+    ot_status st;
+
+    OT_TRY(check_frozen_names(model->graph, options));
+    OT_TRY(generate(model, loss, description, optimizer, options, &artifacts));
+    st = trainer_over_artifacts(artifacts, description, optimizer, options, out);
+    ot_artifacts_destroy(artifacts);
+    return st;
+}
+
+static ot_status create_described(const ot_model *model, const ot_model_description *description,
+                                  const ot_optimizer_options *optimizer,
+                                  const ot_trainer_options *options, ot_trainer **out)
+{
+    const char *loss = NULL;
+    ot_model *less = NULL;
+    int n_unread;
+    ot_status st;
+
+    OT_TRY(check_described_names(model->graph, description));
+    OT_TRY(check_needed_inputs(model->graph, description, &n_unread));
+    OT_TRY(loss_of_description(description, &loss));
+    st = n_unread > 0 ? drop_unread_inputs(model, description, &less) : OT_OK;
+    OT_THEN(st, create_of_graph(less ? less : model, loss, description, optimizer, options, out));
+    ot_model_destroy(less);
+    return st;
+}
+
+ot_status ot_trainer_create(const ot_model *model, const ot_model_description *description,
+                            const ot_optimizer_options *optimizer,
+                            const ot_trainer_options *options, ot_trainer **out)
+{
+    ot_model_description own_description;
+    ot_optimizer_options own_optimizer;
+    ot_trainer_options own;
+    const char *loss;
+
+    OT_TRY(OT_OUT(out));
+    OT_TRY(OT_GIVEN(model));
+    OT_TRY(ot__trainer_options_take(options, &own));
+    OT_TRY(OT_OPTIONS_READ(ot_optimizer_options, OT_OPTIMIZER_OPTIONS_INIT, optimizer,
+                           &own_optimizer));
+    if (description != NULL)
+        OT_TRY(ot__model_description_take(description, &own_description));
+    if (description != NULL)
+        return create_described(model, &own_description, &own_optimizer, &own, out);
+    OT_TRY(loss_of_graph(model->graph, &loss));
+    return create_of_graph(model, loss, NULL, &own_optimizer, &own, out);
+}
