@@ -47,7 +47,7 @@ static int prepare(evaluation *e)
         return code;
     e->setup.options.trainable = nothing;
     e->setup.options.n_trainable = 0;
-    e->setup.optimizer.name = NULL;
+    e->setup.optimizer.options.name = NULL;
     e->setup.options.batch_norm = OT_BATCH_NORM_STORED;
     options.n_threads = (int)e->values->threads;
     if (ot_artifacts_generate(e->model, &e->setup.options, &e->artifacts) != OT_OK ||

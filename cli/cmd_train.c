@@ -244,8 +244,7 @@ static bool note_left_over(train_run *r, const ot_batches *batches, const char *
 // after plain SGD. A checkpoint of another maker does not say.
 static bool note_moments(train_run *r)
 {
-    const bool is_plain =
-        r->model.optimizer.name && strcmp(r->model.optimizer.name, "SGDOptimizerV2") == 0;
+    const bool is_plain = strcmp(optimizer_name(&r->values->model), "sgd") == 0;
     ot_property_kind kind;
     char text[200];
 

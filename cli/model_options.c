@@ -13,9 +13,6 @@
 static const char *const reductions[] = {"mean", "sum", "none", NULL};
 static const char *const class_axes[] = {"1", "-1", NULL};
 static const char *const adam_modes[] = {"0", "1", NULL};
-static const char *const optimizers[] = {"adamw", "sgd", "sgd-momentum", "none", NULL};
-static const char *const optimizer_operators[] = {"AdamWOptimizer", "SGDOptimizerV2",
-                                                  "SGDMomentumOptimizer", NULL};
 static const char *const batch_norms[] = {"auto", "batch", "stored", NULL};
 
 const option_spec model_option_table[] = {
@@ -40,18 +37,31 @@ const option_spec model_option_table[] = {
     {"ignore-index", OPTION_TEXT, AT(ignore_index), "LABEL",
      "label that does not count (cross-entropy)", NULL, NULL, 0},
     {.help = "Optimizer"},
-    {"optimizer", OPTION_CHOICE, AT(optimizer), "NAME",
-     "update rule; sgd-momentum cannot be loaded by ONNX Runtime", "adamw", optimizers, 0},
-    {"beta1", OPTION_PART, AT(beta1), "X", "decay of the first moment (adamw)", "0.9", NULL, 0},
-    {"beta2", OPTION_PART, AT(beta2), "X", "decay of the second moment (adamw)", "0.999", NULL, 0},
-    {"epsilon", OPTION_REAL, AT(epsilon), "X", "added to the root of the second moment (adamw)",
-     "1e-6", NULL, 0},
+    {"optimizer", OPTION_TEXT, AT(optimizer), "NAME",
+     "update rule: adamw, sgd, sgd-momentum, none, or another optimizer of docs/operators.md by "
+     "what "
+     "stands before Optimizer, as adam, lamb or rmsprop; ONNX Runtime can load adamw and sgd",
+     "adamw", NULL, 0},
+    {"beta1", OPTION_PART, AT(beta1), "X",
+     "decay of the first moment (adamw, adam, lamb: 0.9 unless given)", NULL, NULL, 0},
+    {"beta2", OPTION_PART, AT(beta2), "X",
+     "decay of the second moment (adamw, adam, lamb: 0.999; rmsprop: 0.99)", NULL, NULL, 0},
+    {"epsilon", OPTION_REAL, AT(epsilon), "X",
+     "added to the root of the second moment (adamw, lamb: 1e-6; adam, rmsprop: 1e-8; adagrad: "
+     "1e-10)",
+     NULL, NULL, 0},
     {"weight-decay", OPTION_REAL, AT(weight_decay), "X",
-     "decoupled for adamw, an L2 term for sgd-momentum", "0", NULL, 0},
+     "decoupled for adamw, adam and lamb, an L2 term for others", "0", NULL, 0},
+    {"no-decay", OPTION_LIST, AT(no_decay), "PATTERN",
+     "parameters that match have no weight decay, as in --no-decay '*.bias' --no-decay '*norm*'",
+     NULL, NULL, 0},
     {"adam-mode", OPTION_CHOICE, AT(adam_mode), "0|1",
-     "decay before the update as PyTorch (0) or after it as ONNX Runtime's artifacts (1)", "1",
-     adam_modes, 0},
-    {"momentum", OPTION_REAL, AT(momentum), "X", "of sgd-momentum", "0.9", NULL, 0},
+     "decay before the update as PyTorch (0) or after it as ONNX Runtime's artifacts (1); adamw: "
+     "1, "
+     "adam: 0",
+     NULL, adam_modes, 0},
+    {"momentum", OPTION_REAL, AT(momentum), "X", "of sgd-momentum (0.9) and rmsprop (0)", NULL,
+     NULL, 0},
     {"nesterov", OPTION_FLAG, AT(nesterov), NULL, "Nesterov momentum", NULL, NULL, 0},
     {"clip-norm", OPTION_REAL, AT(clip_norm), "X",
      "clip the norm of all gradients together; 0: no clipping", "0", NULL, 0},
@@ -89,16 +99,6 @@ int check_threads(int64_t n_threads)
     return n_threads <= MOST
                ? EXIT_SUCCESS
                : report_usage("--threads: %lld, expected at most %d", (long long)n_threads, MOST);
-}
-
-bool optimizer_is_none(const model_values *values)
-{
-    return optimizer_operators[values->optimizer] == NULL;
-}
-
-const char *optimizer_name(const model_values *values)
-{
-    return optimizers[values->optimizer];
 }
 
 size_t set_memory_max(int64_t n_bytes)
@@ -189,6 +189,8 @@ int model_values_check(const model_values *values)
         code = report_usage("--%s: " NAMED_TWICE, name);
     if (code == EXIT_SUCCESS)
         code = check_classes(values);
+    if (code == EXIT_SUCCESS)
+        code = optimizer_check(values);
     for (int i = 0; code == EXIT_SUCCESS && i < values->init.count; i++)
         code = check_init(values->init.items[i]);
     return code;
@@ -256,48 +258,6 @@ static int set_loss(model_setup *setup, const model_values *values, const ot_mod
     return code == EXIT_SUCCESS ? set_classes(setup, values, model) : code;
 }
 
-// ---- the optimizer ----
-
-// The hyper-parameter that an option is for this optimizer; NULL: it has none of these names.
-static const char *hyper_called(const char *optimizer, const char *const names[])
-{
-    ot_hyper_info info = OT_HYPER_INFO_INIT;
-
-    for (int i = 0; ot_optimizer_hyper(optimizer, i, &info) == OT_OK; i++)
-        for (int k = 0; names[k]; k++)
-            if (strcmp(info.name, names[k]) == 0)
-                return info.name;
-    return NULL;
-}
-
-// What is not given is left to the optimizer.
-static void set_optimizer(model_setup *setup, const model_values *values)
-{
-    const struct {
-        const char *option, *names[3];
-        double value;
-    } numbers[MOST_HYPER] = {
-        {"beta1", {"alpha"}, values->beta1},
-        {"beta2", {"beta"}, values->beta2},
-        {"epsilon", {"epsilon"}, values->epsilon},
-        {"weight-decay", {"weight_decay"}, values->weight_decay},
-        {"adam-mode", {"adam_mode"}, values->adam_mode}, // the choices are the numbers
-        {"momentum", {"momentum"}, values->momentum},
-        {"nesterov", {"nesterov"}, values->nesterov},
-    };
-    ot_optimizer_options *o = &setup->optimizer;
-
-    o->name = optimizer_operators[values->optimizer];
-    o->max_norm = values->clip_norm;
-    o->hyper = setup->hyper;
-    for (int i = 0; i < MOST_HYPER && o->name; i++) {
-        const char *name = hyper_called(o->name, numbers[i].names);
-
-        if (name && option_is_given(numbers[i].option))
-            setup->hyper[o->n_hyper++] = (ot_hyper){name, numbers[i].value};
-    }
-}
-
 // ---- the whole ----
 
 // All outputs of the model stay what they are, or the trained model would lack those that no loss
@@ -329,8 +289,7 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     ot_artifacts_options *options = &setup->options;
     int code;
 
-    *setup =
-        (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT, .optimizer = OT_OPTIMIZER_OPTIONS_INIT};
+    *setup = (model_setup){.options = OT_ARTIFACTS_OPTIONS_INIT};
     code = recorded_read(model, values->ignore_recorded, &setup->record);
     if (code == EXIT_SUCCESS)
         code = set_loss(setup, values, model);
@@ -344,8 +303,10 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
         if (code != EXIT_SUCCESS)
             return code;
     }
-    options->optimizer = &setup->optimizer;
-    set_optimizer(setup, values);
+    options->optimizer = &setup->optimizer.options;
+    code = optimizer_setup_init(&setup->optimizer, values);
+    if (code != EXIT_SUCCESS)
+        return code;
     options->trainable = values->train.count ? values->train.items : NULL;
     options->n_trainable = values->train.count;
     options->frozen = values->freeze.items;

@@ -13,12 +13,12 @@ typedef struct model_values {
     const char *loss_input, *target;
     int reduction;
     const char *class_weights, *ignore_index;
-    int class_axis; // 0: the second; 1: the last
-    int optimizer;
+    int class_axis;        // 0: the second; 1: the last
+    const char *optimizer; // NULL: the default
     double beta1, beta2, epsilon, weight_decay, momentum, clip_norm;
     int adam_mode;
     bool nesterov;
-    text_list train, freeze, init, shared;
+    text_list train, freeze, init, shared, no_decay;
     int batch_norm;
     int64_t seed;
     bool ignore_recorded;
@@ -26,13 +26,19 @@ typedef struct model_values {
 
 extern const option_spec model_option_table[];
 
-enum { MOST_HYPER = 7 };
+enum { MOST_HYPER = 9 };
+
+// Options of an optimizer and what they point to: it stays where it is.
+typedef struct optimizer_setup {
+    ot_optimizer_options options;
+    ot_hyper hyper[MOST_HYPER], no_decay;
+    ot_param_group undecayed;
+} optimizer_setup;
 
 // Filled-in options and what they point to: it stays where it is.
 typedef struct model_setup {
     ot_artifacts_options options;
-    ot_optimizer_options optimizer;
-    ot_hyper hyper[MOST_HYPER];
+    optimizer_setup optimizer;
     loss_terms loss; // at least one; metrics are those of the first
     ot_tensor *class_weights;
     const char **outputs; // what the first term takes and the model's outputs, none twice
@@ -47,6 +53,11 @@ int model_command_check(const void *values, const char *const *arguments);
 int model_setup_init(model_setup *setup, const model_values *values, const ot_model *model);
 void model_setup_deinit(model_setup *setup);
 
+// optimizer_options.c: whether there is one of that name, and it has what is given.
+int optimizer_check(const model_values *values);
+int optimizer_setup_init(optimizer_setup *setup, const model_values *values);
+// Of the operator; NULL: none.
+const char *optimizer_operator(const model_values *values);
 bool optimizer_is_none(const model_values *values);
 const char *optimizer_name(const model_values *values);
 // More threads than any machine has are a slip; the exit code.

@@ -35,8 +35,8 @@ typedef struct ot_optimizer_options {
     double lr; ///< where a trainer begins (0.001); optimizer models take the rate as an input
     const ot_hyper *hyper; ///< what is not named has the fallback of ot_optimizer_hyper()
     int n_hyper;
-    const ot_param_group *groups; ///< all of one size; of two groups that name a parameter the
-                                  ///< later one counts, number by number
+    const ot_param_group *groups; ///< all of one size; the last group that names a parameter is its
+                                  ///< group. A name of no initializer is an error
     int n_groups;
     double max_norm;      ///< clip the global gradient norm to this, as PyTorch's clip_grad_norm_;
                           ///< 0: no clipping

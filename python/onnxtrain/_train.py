@@ -29,7 +29,7 @@ _OPTIMIZERS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "sgd": ("SGDOptimizerV2", {}),
     "sgd-momentum": (
-        "SGDMomentumOptimizer",
+        "SGDOptimizer",
         {"momentum": "momentum", "weight_decay": "weight_decay", "nesterov": "nesterov"},
     ),
 }

@@ -75,9 +75,24 @@ ot_status ot__loss_attach(ot_graph *graph, const ot_loss_options *losses, int n_
 ot_value *ot__loss_input(const ot_graph *graph, const ot_loss_options *term);
 // Name of the input that a term compares with, unless it is a custom one.
 const char *ot__loss_target(const ot_loss_options *term);
-// optimizer.c: the optimizer model over `n` parameters of element type `dtype`.
-ot_status ot__optimizer_model(const ot_optimizer_options *options, ot_dtype dtype, int64_t opset,
+// What a trainer asks of an optimizer model besides the user's options, and what groups are made
+// of. The inputs and outputs that come of it have the names that stand here.
+typedef struct ot__optimizer_wiring {
+    bool divides;      // input gradient_divisor, by which gradients are divided within the update
+    bool skips;        // where a gradient is not finite nothing changes; output gradients_finite
+    bool counts_apart; // `step` is one number for each parameter
+    bool clips_none;   // max_norm_clip counts for nothing
+    // Those that train are the parameters, in this order; NULL: they are not known.
+    const struct ot__candidates *candidates;
+} ot__optimizer_wiring;
+// optimizer.c: the optimizer model over parameters of element type `dtype`. With a norm it has the
+// output gradient_norm. `wiring` NULL: nothing is asked for.
+ot_status ot__optimizer_model(const ot_optimizer_options *options,
+                              const ot__optimizer_wiring *wiring, ot_dtype dtype, int64_t opset,
                               ot_model **out);
+// generate.c: as ot_artifacts_generate(); `wiring` without candidates.
+ot_status ot__artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
+                                 const ot__optimizer_wiring *wiring, ot_artifacts **out);
 // loadable.c: metadata of a model with operators of our own, which ONNX Runtime cannot load.
 #define OT_METADATA_LOADABLE "onnxtrain.onnxruntime"
 ot_status ot__note_loadable(ot_model *model);

@@ -45,15 +45,34 @@ static ot_status take_losses(ot__options_taken *taken)
     return OT_OK;
 }
 
+static ot_status take_groups(ot__options_taken *taken)
+{
+    static const ot_param_group defaults = OT_PARAM_GROUP_INIT;
+    ot_optimizer_options *o = &taken->optimizer;
+
+    if (!o->groups || o->n_groups <= 0) {
+        o->n_groups = 0;
+        return OT_OK;
+    }
+    taken->groups = ot__alloc_zero((size_t)o->n_groups, sizeof *taken->groups);
+    OT_TRY(ot__made(taken->groups));
+    OT_TRY(ot__options_read_all("ot_param_group", o->groups, o->n_groups, &defaults, taken->groups,
+                                sizeof *taken->groups));
+    o->groups = taken->groups;
+    return OT_OK;
+}
+
 ot_status ot__options_take(const ot_artifacts_options *given, ot__options_taken *taken)
 {
     ot_artifacts_options *options = &taken->options;
 
     taken->losses = NULL;
+    taken->groups = NULL;
     OT_TRY(OT_OPTIONS_READ(ot_artifacts_options, OT_ARTIFACTS_OPTIONS_INIT, given, options));
     OT_TRY(OT_OPTIONS_READ(ot_optimizer_options, OT_OPTIMIZER_OPTIONS_INIT, options->optimizer,
                            &taken->optimizer));
     options->optimizer = &taken->optimizer;
+    OT_TRY(take_groups(taken));
     if (!options->trainable)
         options->n_trainable = 0;
     OT_TRY(check_choices(options));
@@ -63,6 +82,7 @@ ot_status ot__options_take(const ot_artifacts_options *given, ot__options_taken 
 void ot__options_drop(ot__options_taken *taken)
 {
     ot__free(taken->losses);
+    ot__free(taken->groups);
 }
 
 // ---- outputs ----

@@ -15,12 +15,14 @@ typedef struct ot__forward {
     bool has_lost;   // parameters that preparing has named
     ot__note *notes; // strings of the model's arena
     int n_notes, notes_capacity;
+    ot__optimizer_wiring wiring; // what is asked of the optimizer model
 } ot__forward;
 
 // The caller's options as structs of this version: what `options` points to is there, too.
 typedef struct ot__options_taken {
     ot_artifacts_options options;
     ot_optimizer_options optimizer;
+    ot_param_group *groups;
     ot_loss_options *losses;
 } ot__options_taken;
 ot_status ot__options_take(const ot_artifacts_options *given, ot__options_taken *taken);

@@ -66,6 +66,7 @@ static ot_status trained_type(const ot__candidates *c, ot_dtype *dtype)
 static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *forward,
                                     const ot_optimizer_options *options)
 {
+    ot__optimizer_wiring wiring = forward->wiring;
     ot_dtype dtype;
 
     OT_TRY(trained_type(&forward->candidates, &dtype));
@@ -73,7 +74,8 @@ static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *
         return OT_OK;
     if (dtype == OT_DTYPE_UNDEFINED)
         return ot__error(OT_ERR_INVALID, "an optimizer for a model without trainable parameters");
-    return ot__optimizer_model(options, dtype, ot__model_opset(forward->model, ""),
+    wiring.candidates = &forward->candidates;
+    return ot__optimizer_model(options, &wiring, dtype, ot__model_opset(forward->model, ""),
                                &artifacts->optimizer);
 }
 
@@ -164,20 +166,29 @@ ot_status ot__artifacts_finish(ot__forward *forward, const ot_artifacts_options 
     return OT_HAND_OUT(st, out, artifacts, ot_artifacts_destroy);
 }
 
-ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
-                                ot_artifacts **out)
+ot_status ot__artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
+                                 const ot__optimizer_wiring *wiring, ot_artifacts **out)
 {
     ot__options_taken taken;
     ot__forward forward = {0};
     ot_status st;
 
-    OT_TRY(OT_OUT(out));
-    OT_TRY(OT_GIVEN(model));
+    *out = NULL;
     st = ot__options_take(options, &taken);
     OT_THEN(st, ot__forward_build(model, &taken.options, OT_FOREIGN_CARRIED, &forward));
+    if (wiring)
+        forward.wiring = *wiring;
     OT_THEN(st, ot__artifacts_finish(&forward, &taken.options, model, out));
     ot__forward_deinit(&forward);
     ot__options_drop(&taken);
     ot__memory_trim(); // a model of many small tensors was taken apart, copied and tried
     return st;
+}
+
+ot_status ot_artifacts_generate(const ot_model *model, const ot_artifacts_options *options,
+                                ot_artifacts **out)
+{
+    OT_TRY(OT_OUT(out));
+    OT_TRY(OT_GIVEN(model));
+    return ot__artifacts_generate(model, options, NULL, out);
 }

@@ -335,6 +335,8 @@ ot_attr *ot__node_add_attr(ot_node *node, const char *name,
 bool ot__node_set_int(ot_node *node, const char *name, int64_t value);
 bool ot__node_set_float(ot_node *node, const char *name, float value);
 bool ot__node_set_ints(ot_node *node, const char *name, const int64_t *values, int n);
+bool ot__node_set_floats(ot_node *node, const char *name, const float *values, int n);
+bool ot__node_set_strings(ot_node *node, const char *name, const char *const *values, int n);
 bool ot__node_set_string(ot_node *node, const char *name, const char *value);
 bool ot__node_set_tensor(ot_node *node, const char *name, ot_tensor *value); // held by the model
 void ot__node_remove_attr(ot_node *node, const char *name);

@@ -290,6 +290,40 @@ bool ot__node_set_ints(ot_node *node, const char *name, const int64_t *values, i
     return true;
 }
 
+bool ot__node_set_floats(ot_node *node, const char *name, const float *values, int n)
+{
+    ot_attr *attr = ot__node_add_attr(node, name, OT_ATTR_FLOATS);
+    float *copy =
+        attr ? ot__arena_memdup(node->graph->model->arena, values, (size_t)n * sizeof *values)
+             : NULL;
+
+    if (!copy)
+        return false;
+    attr->floats = copy;
+    attr->n = n;
+    return true;
+}
+
+bool ot__node_set_strings(ot_node *node, const char *name, const char *const *values, int n)
+{
+    ot__arena *arena = node->graph->model->arena;
+    ot_attr *attr = ot__node_add_attr(node, name, OT_ATTR_STRINGS);
+    ot__string *strings = attr ? ot__arena_alloc(arena, ((size_t)n + 1) * sizeof *strings) : NULL;
+
+    if (!strings)
+        return false;
+    for (int i = 0; i < n; i++) {
+        char *copy = ot__arena_strdup(arena, values[i]);
+
+        if (!copy)
+            return false;
+        strings[i] = (ot__string){(const uint8_t *)copy, strlen(copy)};
+    }
+    attr->strings = strings;
+    attr->n = n;
+    return true;
+}
+
 bool ot__node_set_string(ot_node *node, const char *name, const char *value)
 {
     ot_attr *attr = ot__node_add_attr(node, name, OT_ATTR_STRING);

@@ -132,31 +132,50 @@ void ot__ref_dropout_mask(uint8_t *mask, int64_t count, double ratio, ot__rng_ke
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// ---- ref_optimizer.c, ref_accumulate.c: updates of n elements of one tensor ----
+// ---- ref_accumulate.c: gradients of one tensor ----
 
-typedef struct ot__adamw {
-    double lr, beta1, beta2, epsilon, weight_decay;
-    double c1, c2; // bias corrections 1 - beta^t, or 1
-    int mode;      // 0: decay before the update (PyTorch), 1: after
-} ot__adamw;
-typedef struct ot__sgd {
-    double lr, momentum, weight_decay;
-    bool nesterov;
-} ot__sgd;
 #define OT_DECLARE(suffix, T)                                                                      \
-    void ot__ref_adamw_##suffix(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p);      \
-    /* buffer NULL: without momentum */                                                            \
-    void ot__ref_sgd_##suffix(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p);           \
     void ot__ref_scale_##suffix(T *x, int64_t n, double factor);                                   \
-    void ot__ref_accumulate_##suffix(T *buffer, const T *value, int64_t n); /* buffer += value */  \
-    double ot__ref_sum_square_##suffix(const T *x, int64_t n);
+    void ot__ref_accumulate_##suffix(T *buffer, const T *value, int64_t n); /* buffer += value */
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// f32: one table per instruction set (simd_optimizer.c).
-typedef struct ot__updates {
-    void (*adamw)(float *w, float *m, float *v, const float *g, int64_t n, const ot__adamw *p);
-    void (*sgd)(float *w, float *buffer, const float *g, int64_t n, const ot__sgd *p);
-} ot__updates;
+// ---- ref_optimizer.c: updates of n elements of one tensor, f32 also per instruction set
+// (simd_optimizer.c) ----
+
+// What is the same for all elements of a tensor.
+typedef struct ot__update_row {
+    double lr, scale;   // scale: what the gradient is multiplied by
+    double step;        // number of this update
+    double c1, c2;      // corrections of young moments, 1 - beta^step, or 1
+    const float *hyper; // in the order of the record's attributes
+} ot__update_row;
+
+// A loop for each formula: parameter, what the optimizer keeps (NULL: nothing), gradient.
+#define OT_UPDATE_LOOPS(X, type)                                                                   \
+    X(type, adagrad)                                                                               \
+    X(type, adam)                                                                                  \
+    X(type, average)                                                                               \
+    X(type, lamb)                                                                                  \
+    X(type, rmsprop)                                                                               \
+    X(type, sgd)
+#define OT_UPDATE_MEMBER(type, name) type name;
+#define OT_DECLARE(suffix, T)                                                                      \
+    typedef void (*ot__update_##suffix)(T * w, T * slot0, T * slot1, const T *g, int64_t n,        \
+                                        const ot__update_row *row);                                \
+    /* sums[0] of squares of w, sums[1] of those of the direction */                               \
+    typedef void (*ot__update_norms_##suffix)(const T *w, const T *slot0, const T *slot1,          \
+                                              const T *g, int64_t n, const ot__update_row *row,    \
+                                              double *sums);                                       \
+    typedef struct ot__updates_##suffix {                                                          \
+        OT_UPDATE_LOOPS(OT_UPDATE_MEMBER, ot__update_##suffix)                                     \
+        ot__update_norms_##suffix lamb_norms;                                                      \
+        double (*sum_square)(const T *x, int64_t n);                                               \
+    } ot__updates_##suffix;                                                                        \
+    extern const ot__updates_##suffix ot__ref_updates_##suffix;
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+#undef OT_UPDATE_MEMBER
+typedef ot__updates_f32 ot__updates;
 
 #endif

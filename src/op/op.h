@@ -23,16 +23,38 @@ enum { OT_OP_BASE_OPSET = 13 };             // graphs below it are raised to it
 
 // ---- optimizers (rule.c): records with a rule ----
 
+struct ot__rule_ports;
+struct ot__update_row;
+typedef struct ot__hyper_alias {
+    const char *name, *general;
+} ot__hyper_alias;
+
 struct ot_update_rule {
     const char *state; // what it keeps of a parameter: optimizers of one state can go on from each
                        // other's; "": nothing
     int n_slots;       // tensors of the parameter's shape, at most
-    const ot_hyper *artifacts; // numbers that artifacts have where the attributes have another
-                               // default; ended by {0}; NULL: none
+    const char *last_slot_for; // the hyper-parameter that the last one is of use for, where it is
+                               // not 0; NULL: always
+    size_t loop;               // offset of its loop in ot__updates
+    size_t norms; // of the loop for two norms of a tensor between two passes; 0: it wants none
+    double (*ratio)(const struct ot__update_row *row, double of_w, double of_d); // of the rate
+    const struct ot__rule_ports *ports;
+    const char *correction; // the hyper-parameter that says that young moments are corrected, by
+                            // the first two; NULL: they are not
+    bool needs_step;        // counts updates from 1
+    bool (*check)(ot_infer *c); // NULL: hyper-parameters agree with each other
+    const ot_hyper *artifacts;  // numbers that artifacts have where the attributes have another
+                                // default; ended by {0}; NULL: none
+    // An optimizer of the same state that has groups, a divisor and the like, and the names of
+    // hyper-parameters that it calls otherwise, ended by {0}; NULL: it is one itself.
+    const char *general;
+    const ot__hyper_alias *general_names;
 };
 // The newest record of the optimizer `name`, in whatever domain; NULL: there is none (no error
 // set).
 const ot_op_def *ot__optimizer_find(const char *name);
+// The state of an optimizer, also of one that files written before have; NULL: unknown.
+const char *ot__optimizer_state(const char *name);
 // As above; OT_ERR_NOT_FOUND names those that there are.
 ot_status ot__optimizer_lookup(const char *name, const ot_op_def **out);
 // The attribute that is the hyper-parameter `name`; OT_ERR_NOT_FOUND names those that there are.
@@ -133,6 +155,8 @@ void ot__infer_broadcast_bool(ot_infer *c);
 
 ot_status ot__op_upgrade_node(
     ot_node *node); // until its record has no upgrade; new constants go into the graph
+// For callbacks: OT_ERR_NO_MEMORY unless made.
+void ot__upgrade_made(ot_upgrade *u, bool made);
 // Into the form of `op`, a later record of its operator (ot_op_def.raise), which it has then.
 ot_status ot__op_raise_node(ot_node *node, const ot_op_def *op);
 

@@ -46,6 +46,17 @@ const ot_op_def *ot__optimizer_find(const char *name)
     return NULL;
 }
 
+const char *ot__optimizer_state(const char *name)
+{
+    for (int i = 0; i < ot__op_count(); i++) {
+        const ot_op_def *op = ot__op_records(i);
+
+        if (op->rule != NULL && strcmp(op->name, name) == 0)
+            return op->rule->state;
+    }
+    return NULL;
+}
+
 ot_status ot__optimizer_lookup(const char *name, const ot_op_def **out)
 {
     ot__names names = {.wanted = name};

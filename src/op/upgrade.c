@@ -10,7 +10,7 @@ struct ot_upgrade {
     ot_status status; // the first error
 };
 
-static void check_made(ot_upgrade *u, bool made)
+void ot__upgrade_made(ot_upgrade *u, bool made)
 {
     if (u->status == OT_OK && !made)
         u->status = OT_ERR_NO_MEMORY;
@@ -43,7 +43,7 @@ static void set_upgraded_input(ot_upgrade *u, int input, ot_value *value)
         ot_value **grown =
             ot__arena_alloc(node->graph->model->arena, (size_t)(input + 1) * sizeof(*grown));
 
-        check_made(u, grown != NULL);
+        ot__upgrade_made(u, grown != NULL);
         if (grown == NULL)
             return;
         if (node->n_inputs > 0)
@@ -66,8 +66,8 @@ static ot_tensor *new_constant_input(ot_upgrade *u, const char *suffix, ot_dtype
     ot_tensor *tensor = ot__model_tensor_new(graph->model, dtype, shape);
     ot_value *value = base == NULL ? NULL : ot__graph_new_value(graph, base);
 
-    check_made(u,
-               tensor != NULL && value != NULL && ot__graph_add_initializer(graph, value, tensor));
+    ot__upgrade_made(u, tensor != NULL && value != NULL &&
+                            ot__graph_add_initializer(graph, value, tensor));
     if (u->status != OT_OK)
         return NULL;
     set_upgraded_input(u, input, value);
@@ -118,19 +118,19 @@ void ot_upgrade_float_to_input(ot_upgrade *u, const char *attr, float otherwise,
 void ot_upgrade_set_int(ot_upgrade *u, const char *attr, int64_t value)
 {
     if (u->status == OT_OK)
-        check_made(u, ot__node_set_int(u->node, attr, value));
+        ot__upgrade_made(u, ot__node_set_int(u->node, attr, value));
 }
 
 void ot_upgrade_set_float(ot_upgrade *u, const char *attr, float value)
 {
     if (u->status == OT_OK)
-        check_made(u, ot__node_set_float(u->node, attr, value));
+        ot__upgrade_made(u, ot__node_set_float(u->node, attr, value));
 }
 
 void ot_upgrade_set_string(ot_upgrade *u, const char *attr, const char *value)
 {
     if (u->status == OT_OK)
-        check_made(u, ot__node_set_string(u->node, attr, value));
+        ot__upgrade_made(u, ot__node_set_string(u->node, attr, value));
 }
 
 void ot_upgrade_remove_attr(ot_upgrade *u, const char *attr)
@@ -149,7 +149,7 @@ void ot_upgrade_rename(ot_upgrade *u, const char *op)
 {
     char *name = ot__arena_strdup(u->node->graph->model->arena, op);
 
-    check_made(u, name != NULL);
+    ot__upgrade_made(u, name != NULL);
     if (u->status == OT_OK)
         u->node->op_type = name;
 }

@@ -91,6 +91,10 @@ static ot_status check_node(const ot_model *model, ot_node *node)
     if (ot__op_is_foreign(node))
         return OT_OK;
     OT_TRY(ot__op_lookup(model, node, &node->op));
+    OT_TRY(ot__op_check_node(node));
+    if (node->op->upgrade == NULL)
+        return OT_OK;
+    OT_TRY(ot__op_upgrade_node(node));
     return ot__op_check_node(node);
 }
 
@@ -100,8 +104,6 @@ static ot_status check_raised(const ot_model *model, ot_node *node)
     OT_TRY(check_node(model, node));
     if (ot__op_is_foreign(node))
         return OT_OK;
-    OT_TRY(ot__op_upgrade_node(node));
-    OT_TRY(ot__op_check_node(node));
     return ot__pass_infer_node(node);
 }
 

@@ -10,14 +10,12 @@ static const double default_initial_lr = 0.001;
 
 // ---- whose the moments are ----
 
-// What an operator keeps, by its records of any version; its name, where they do not say.
+// What an operator keeps; its name, where no record says.
 static const char *state_of(const char *name)
 {
-    for (int i = 0; i < ot__op_count(); i++)
-        for (const ot_op_def *op = ot__op_records(i); op->name != NULL; op++)
-            if (op->rule != NULL && strcmp(op->name, name) == 0)
-                return op->rule->state;
-    return name;
+    const char *state = ot__optimizer_state(name);
+
+    return state != NULL ? state : name;
 }
 
 // Optimizers of one state continue each other's. Checkpoints of other makers do not say whose it

@@ -50,7 +50,7 @@ out ".TH ONNXTRAIN 1"
 refuses 2 "--epochs: '0' is not a whole number of at least 1" train mlp.onnxtxt --data plain.csv --epochs 0
 refuses 2 "--lr: 'fast' is not a number" train mlp.onnxtxt --data plain.csv --lr fast
 refuses 2 "--lr: 'nan' is not a number" train mlp.onnxtxt --data plain.csv --lr nan
-refuses 2 "adamw, sgd, sgd-momentum, none; did you mean 'adamw'?" train mlp.onnxtxt --data plain.csv --optimizer adam
+refuses 2 "'adam_w' is not one of adamw, sgd, sgd-momentum, none, " train mlp.onnxtxt --data plain.csv --optimizer adam_w
 refuses 2 "a value is missing after '--data'" train mlp.onnxtxt --data
 refuses 2 "--data is missing" train mlp.onnxtxt
 refuses 2 "--data is missing" eval mlp.onnxtxt

@@ -82,8 +82,7 @@ check_rows <<'END'
 2|--quiet takes no value, got '3'|train m --quiet=3
 2|a value is missing after '--data'; `onnxtrain train --help` lists the options|train m --data
 # values of options
-2|--optimizer: 'adam' is not one of adamw, sgd, sgd-momentum, none; did you mean 'adamw'?|train m --data d --optimizer adam
-2|--optimizer: 'lion' is not one of adamw, sgd, sgd-momentum, none|train m --data d --optimizer lion
+2|--no-decay: sgd has no weight decay|train m --data d --optimizer sgd --no-decay b
 2|--optimizer: training needs one|train m --data d --optimizer none
 2|--schedule: 'consine' is not one of constant, linear, cosine, step, exponential, polynomial; did you mean 'cosine'?|train m --data d --schedule consine
 2|--loss: 'crossentropy' is neither a loss nor a model file; losses are cross-entropy, mse, l1, bce-with-logits, none; did you mean 'cross-entropy'?|train m --data d --loss crossentropy

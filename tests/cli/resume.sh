@@ -59,7 +59,7 @@ again() { # again EPOCHS ARGUMENT...
 }
 again 60 --optimizer adamw
 grep -q '"note"' log2 && fail "$ran: nothing is to be noted"
-refuses 1 "the checkpoint's optimizer state is that of AdamWOptimizer, the optimizer model has SGDMomentumOptimizer" \
+refuses 1 "the checkpoint's optimizer state is that of AdamWOptimizer, the optimizer model has SGDOptimizer" \
     train dropout.onnxtxt $options --checkpoint-dir adamw --resume --optimizer sgd-momentum
 again 61 --optimizer sgd
 out "note: the run was made with AdamWOptimizer: sgd goes on from its parameters and drops its moments"

@@ -17,7 +17,7 @@ static const struct {
     double learning_rate;
 } kinds[] = {
     {"sgd", "SGDOptimizerV2", 0, 0.1},
-    {"momentum", "SGDMomentumOptimizer", 0, 0.02},
+    {"momentum", "SGDOptimizer", 0, 0.02},
     {"adamw0", "AdamWOptimizer", 0, 0.01},
     {"adamw1", "AdamWOptimizer", 1, 0.01},
 };
@@ -31,7 +31,7 @@ static ot_artifacts *generate(const char *name, int kind, ot_dtype dtype)
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
     ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     const ot_hyper adamw[] = {{"weight_decay", 0.01}, {"adam_mode", kinds[kind].adam_mode}};
-    const ot_hyper momentum[] = {{"weight_decay", 0.01}, {"nesterov", 1}};
+    const ot_hyper momentum[] = {{"weight_decay", 0.01}, {"nesterov", 1}, {"momentum", 0.9}};
     const ot_hyper *hyper = strcmp(kinds[kind].optimizer, "AdamWOptimizer") == 0 ? adamw : momentum;
     ot_model *model = load_model(name, dtype);
     ot_artifacts *artifacts;
@@ -42,7 +42,7 @@ static ot_artifacts *generate(const char *name, int kind, ot_dtype dtype)
     optimizer.name = kinds[kind].optimizer;
     optimizer.hyper = hyper;
     if (strcmp(optimizer.name, "SGDOptimizerV2") != 0)
-        optimizer.n_hyper = 2;
+        optimizer.n_hyper = hyper == adamw ? 2 : 3;
     if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
         fail_msg("%s: %s", name, ot_error_message());
     ot_model_destroy(model);

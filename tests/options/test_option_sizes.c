@@ -8,6 +8,7 @@
 static const ot_model_options model_init = OT_MODEL_OPTIONS_INIT;
 static const ot_artifacts_options artifacts_init = OT_ARTIFACTS_OPTIONS_INIT;
 static const ot_optimizer_options optimizer_init = OT_OPTIMIZER_OPTIONS_INIT;
+static const ot_param_group group_init = OT_PARAM_GROUP_INIT;
 static const ot_hyper_info hyper_init = OT_HYPER_INFO_INIT;
 static const ot_loss_options loss_init = OT_LOSS_OPTIONS_INIT;
 static const ot_prepare_options prepare_init = OT_PREPARE_OPTIONS_INIT;
@@ -40,6 +41,7 @@ static const struct use {
     {OPTIONS(artifacts_init, "OT_ARTIFACTS_OPTIONS_INIT"), use_report, 0},
     {OPTIONS(optimizer_init, "OT_OPTIMIZER_OPTIONS_INIT"), use_optimizer, 0},
     {OPTIONS(optimizer_init, "OT_OPTIMIZER_OPTIONS_INIT"), use_block_optimizer, 0},
+    {OPTIONS(group_init, "OT_PARAM_GROUP_INIT"), use_group, 0},
     {OPTIONS(hyper_init, "OT_HYPER_INFO_INIT"), fill_hyper, 0},
     {OPTIONS(loss_init, "OT_LOSS_OPTIONS_INIT"), use_loss, 0},
     {OPTIONS(loss_init, "OT_LOSS_OPTIONS_INIT"), use_block_loss, 0},

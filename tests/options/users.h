@@ -224,6 +224,21 @@ static inline ot_status use_encoder(world *w, void *options)
     return in_block(w, options, add_encoder);
 }
 
+static inline ot_status use_group(world *w, void *group)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_artifacts *artifacts;
+    ot_status st;
+
+    options.optimizer = &optimizer;
+    optimizer.groups = group;
+    optimizer.n_groups = 1;
+    st = ot_artifacts_generate(w->model, &options, &artifacts);
+    ot_artifacts_destroy(artifacts);
+    return st;
+}
+
 static inline ot_status fill_hyper(world *w, void *options)
 {
     (void)w;

@@ -431,7 +431,7 @@ class TrainTest(unittest.TestCase):
     def test_moments_are_new_after_plain_sgd(self):
         options = {"checkpoint_dir": self.folder, "overwrite": True}
         quiet(points(), epochs=1, **options)
-        with self.assertRaisesRegex(ValueError, "AdamWOptimizer, the optimizer model has SGDMomentumOptimizer"):
+        with self.assertRaisesRegex(ValueError, "AdamWOptimizer, the optimizer model has SGDOptimizer"):
             quiet(points(), epochs=2, resume=True, optimizer="sgd-momentum", **options)
         quiet(points(), epochs=2, resume=True, optimizer="sgd", **options)
         result = quiet(points(), epochs=3, resume=True, **options)

@@ -147,8 +147,9 @@ static ot_status note_twins(ot_report *report, const ot__candidates *c)
 // Building is the proof: what fails there is a problem, not an error of the report.
 static ot_status try_to_build(const ot_artifacts_options *options, ot__forward *forward)
 {
+    const ot__optimizer_wiring wiring = {.candidates = &forward->candidates};
     ot_model *optimizer = NULL, *eval = NULL;
-    ot_status st = ot__optimizer_model(options->optimizer, OT_F32,
+    ot_status st = ot__optimizer_model(options->optimizer, &wiring, OT_F32,
                                        ot__model_opset(forward->model, ""), &optimizer);
 
     OT_THEN(st, ot__parameters_to_inputs(forward));

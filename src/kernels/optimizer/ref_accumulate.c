@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding gradients up, and the sum of squares for their norm.
+// Adding gradients up, and scaling them.
 #include "kernels/kernels.h"
-
-enum { LANES = 8 };
 
 #define TEMPLATE "kernels/optimizer/ref_accumulate.tmpl.h"
 #include "kernels/by_float.tmpl.h"

@@ -21,18 +21,8 @@ void FN(ot__ref_accumulate)(T *buffer, const T *value, int64_t n)
     ot__parallel_for(n, OT_PAR_MIN, FN(add_part), &j);
 }
 
-double FN(ot__ref_sum_square)(const T *x, int64_t n)
+void FN(ot__ref_scale)(T *x, int64_t n, double factor)
 {
-    double lane[LANES] = {0}, sum = 0;
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES) {
-        for (int l = 0; l < LANES; l++)
-            lane[l] += (double)x[i + l] * (double)x[i + l];
-    }
-    for (; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    for (int l = 0; l < LANES; l++)
-        sum += lane[l];
-    return sum;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (T)((double)x[i] * factor);
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer updates, element by element. Formulas: Loshchilov and Hutter, "Decoupled weight decay
-// regularization" (mode 0 as PyTorch applies it, mode 1 as Hugging Face's AdamW); momentum as
-// PyTorch's SGD.
+// Optimizer updates in portable C, for both element types: the oracle of simd_optimizer.c.
 #include <math.h>
 
 #include "kernels/kernels.h"
@@ -16,5 +14,7 @@ static inline double root_f64(double x)
     return sqrt(x);
 }
 
+#define OT_UPDATE_LOOP
+#define OT_UPDATE_TABLE FN(ot__ref_updates)
 #define TEMPLATE "kernels/optimizer/ref_optimizer.tmpl.h"
 #include "kernels/by_float.tmpl.h"

@@ -1,46 +1,240 @@
 // SPDX-License-Identifier: Apache-2.0
-void FN(ot__ref_adamw)(T *w, T *m, T *v, const T *g, int64_t n, const ot__adamw *p)
-{
-    const T beta1 = (T)p->beta1, beta2 = (T)p->beta2, rest1 = (T)(1 - p->beta1),
-            rest2 = (T)(1 - p->beta2);
-    const T epsilon = (T)p->epsilon, decay = (T)(p->lr * p->weight_decay);
-    const T root2 = (T)sqrt(p->c2);
-    const T rate = (T)(p->mode == 0 ? p->lr / p->c1 : p->lr * sqrt(p->c2) / p->c1);
+// Updates of n elements of one tensor, for one element type: the formulas of the optimizers. Each
+// stands above its loop, with g the gradient times the row's scale; the numbers are in the order of
+// the attributes of its record (ops/optimizer/rules.c).
+//
+// OT_UPDATE_LOOP stands before loops whose iterations are independent of each other,
+// OT_UPDATE_TABLE is the table that the file makes. Sums have OT_UPDATE_LANES parts, so that vector
+// code adds in the same order.
 
-    if (p->mode == 0) {
+#ifndef OT_UPDATE_LANES
+#define OT_UPDATE_LANES 8
+#endif
+
+// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019).
+// m = alpha m + (1 - alpha) g;  v = beta v + (1 - beta) g^2
+// mode 0, as PyTorch's AdamW: w -= lr ((m / c1) / (sqrt(v / c2) + epsilon) + decay w)
+// mode 1, as Hugging Face's:  w -= lr sqrt(c2) / c1 m / (sqrt(v) + epsilon);  w -= lr decay w
+static void FN(adam_update)(T *w, T *m, T *v, const T *g, int64_t n, const ot__update_row *row)
+{
+    const double lr = row->lr, alpha = (double)row->hyper[0], beta = (double)row->hyper[1];
+    const bool is_late = row->hyper[5] != 0;
+    const T beta1 = (T)alpha, rest1 = (T)(1 - alpha), beta2 = (T)beta, rest2 = (T)(1 - beta);
+    const T epsilon = (T)row->hyper[2], decay = (T)(lr * (double)row->hyper[3]);
+    const T root_scale = is_late ? 1 : (T)(1 / sqrt(row->c2));
+    const T rate = (T)(is_late ? lr * sqrt(row->c2) / row->c1 : lr / row->c1);
+    // Mode 0 takes the decay from the old weight, mode 1 from the new one.
+    const T before = is_late ? 0 : decay, after = is_late ? decay : 0, scale = (T)row->scale;
+
+    OT_UPDATE_LOOP
+    for (int64_t i = 0; i < n; i++) {
+        const T gi = g[i] * scale, wi = w[i];
+        const T mi = beta1 * m[i] + rest1 * gi, vi = beta2 * v[i] + rest2 * gi * gi;
+        const T moved = wi - before * wi - rate * mi / (FN(root)(vi) * root_scale + epsilon);
+
+        m[i] = mi;
+        v[i] = vi;
+        w[i] = moved - after * moved;
+    }
+}
+
+// LAMB (You et al., 2020): m and v as Adam's, and the direction
+// d = (m / c1) / (sqrt(v / c2) + epsilon) + lambda w, 0 where that is not finite
+typedef struct FN(lamb_numbers) {
+    T beta1, rest1, beta2, rest2, m_scale, root_scale, epsilon, decay, scale;
+} FN(lamb_numbers);
+
+static FN(lamb_numbers) FN(lamb_read)(const ot__update_row *row)
+{
+    const double alpha = (double)row->hyper[0], beta = (double)row->hyper[1];
+
+    return (FN(lamb_numbers)){
+        .beta1 = (T)alpha,
+        .rest1 = (T)(1 - alpha),
+        .beta2 = (T)beta,
+        .rest2 = (T)(1 - beta),
+        .m_scale = (T)(1 / row->c1),
+        .root_scale = (T)(1 / sqrt(row->c2)),
+        .epsilon = (T)row->hyper[2],
+        .decay = (T)row->hyper[3],
+        .scale = (T)row->scale,
+    };
+}
+
+static inline T FN(lamb_direction)(const FN(lamb_numbers) * p, T w, T m, T v)
+{
+    return m * p->m_scale / (FN(root)(v) * p->root_scale + p->epsilon) + p->decay * w;
+}
+
+// The direction as its norm has it.
+static inline double FN(lamb_finite)(const FN(lamb_numbers) * p, T w, T m, T v, T g)
+{
+    const T gi = g * p->scale;
+    const T d =
+        FN(lamb_direction)(p, w, p->beta1 * m + p->rest1 * gi, p->beta2 * v + p->rest2 * gi * gi);
+
+    return (double)(d - d == 0 ? d : 0);
+}
+
+// sums[0] = sum of w^2, sums[1] = sum of d^2
+static void FN(lamb_norms)(const T *w, const T *m, const T *v, const T *g, int64_t n,
+                           const ot__update_row *row, double *sums)
+{
+    const FN(lamb_numbers) p = FN(lamb_read)(row);
+    double of_w[OT_UPDATE_LANES] = {0}, of_d[OT_UPDATE_LANES] = {0};
+    int64_t i = 0;
+
+    sums[0] = sums[1] = 0;
+    for (; i + OT_UPDATE_LANES <= n; i += OT_UPDATE_LANES) {
+        OT_UPDATE_LOOP
+        for (int k = 0; k < OT_UPDATE_LANES; k++) {
+            const double wk = (double)w[i + k];
+            const double d = FN(lamb_finite)(&p, w[i + k], m[i + k], v[i + k], g[i + k]);
+
+            of_w[k] += wk * wk;
+            of_d[k] += d * d;
+        }
+    }
+    for (; i < n; i++) {
+        const double d = FN(lamb_finite)(&p, w[i], m[i], v[i], g[i]);
+
+        sums[0] += (double)w[i] * (double)w[i];
+        sums[1] += d * d;
+    }
+    for (int k = 0; k < OT_UPDATE_LANES; k++) {
+        sums[0] += of_w[k];
+        sums[1] += of_d[k];
+    }
+}
+
+// w -= lr d, with m and v, where they are finite; the row's lr has the tensor's trust ratio.
+static void FN(lamb_update)(T *w, T *m, T *v, const T *g, int64_t n, const ot__update_row *row)
+{
+    const FN(lamb_numbers) p = FN(lamb_read)(row);
+    const T lr = (T)row->lr;
+
+    OT_UPDATE_LOOP
+    for (int64_t i = 0; i < n; i++) {
+        const T gi = g[i] * p.scale, wi = w[i], m_old = m[i], v_old = v[i];
+        const T mi = p.beta1 * m_old + p.rest1 * gi, vi = p.beta2 * v_old + p.rest2 * gi * gi;
+        const T d = FN(lamb_direction)(&p, wi, mi, vi);
+        const bool is_finite = d - d == 0;
+        const T moved = wi - lr * (is_finite ? d : 0);
+
+        m[i] = is_finite ? mi : m_old;
+        v[i] = is_finite ? vi : v_old;
+        w[i] = moved - moved == 0 ? moved : wi;
+    }
+}
+
+// SGD as PyTorch's with dampening 0.  step = g + decay w;  buffer = momentum buffer + step
+// w -= lr step without momentum, lr buffer with it, lr (step + momentum buffer) as Nesterov's
+static void FN(sgd_update)(T *w, T *buffer, T *none, const T *g, int64_t n,
+                           const ot__update_row *row)
+{
+    const T lr = (T)row->lr, scale = (T)row->scale, momentum = (T)row->hyper[0];
+    const T decay = (T)row->hyper[1], now = row->hyper[2] != 0 ? 1 : 0;
+    const T later = row->hyper[2] != 0 ? momentum : 1;
+
+    (void)none;
+    if (buffer == NULL) {
+        OT_UPDATE_LOOP
+        for (int64_t i = 0; i < n; i++)
+            w[i] -= lr * (g[i] * scale + decay * w[i]);
+        return;
+    }
+    OT_UPDATE_LOOP
+    for (int64_t i = 0; i < n; i++) {
+        const T step = g[i] * scale + decay * w[i], moment = momentum * buffer[i] + step;
+
+        buffer[i] = moment;
+        w[i] -= lr * (now * step + later * moment);
+    }
+}
+
+// Adagrad (Duchi et al., 2011) as PyTorch's.  step = g + decay w;  sum += step^2
+// w -= lr / (1 + (t - 1) lr_decay) step / (sqrt(sum) + epsilon)
+static void FN(adagrad_update)(T *w, T *sum, T *none, const T *g, int64_t n,
+                               const ot__update_row *row)
+{
+    const T lr = (T)(row->lr / (1 + (row->step - 1) * (double)row->hyper[0]));
+    const T decay = (T)row->hyper[1], epsilon = (T)row->hyper[2], scale = (T)row->scale;
+
+    (void)none;
+    OT_UPDATE_LOOP
+    for (int64_t i = 0; i < n; i++) {
+        const T step = g[i] * scale + decay * w[i], s = sum[i] + step * step;
+
+        sum[i] = s;
+        w[i] -= lr * step / (FN(root)(s) + epsilon);
+    }
+}
+
+// RMSprop (Hinton) as PyTorch's.  step = g + decay w;  v = alpha v + (1 - alpha) step^2
+// u = step / (sqrt(v) + epsilon);  w -= lr u, with momentum: buffer = momentum buffer + u;
+// w -= lr buffer
+static void FN(rmsprop_update)(T *w, T *v, T *buffer, const T *g, int64_t n,
+                               const ot__update_row *row)
+{
+    const double alpha = (double)row->hyper[0];
+    const T keep = (T)alpha, rest = (T)(1 - alpha), epsilon = (T)row->hyper[1];
+    const T decay = (T)row->hyper[2], momentum = (T)row->hyper[3];
+    const T lr = (T)row->lr, scale = (T)row->scale;
+
+    if (buffer == NULL) {
+        OT_UPDATE_LOOP
         for (int64_t i = 0; i < n; i++) {
-            const T mi = beta1 * m[i] + rest1 * g[i], vi = beta2 * v[i] + rest2 * g[i] * g[i];
-            m[i] = mi;
+            const T step = g[i] * scale + decay * w[i], vi = keep * v[i] + rest * step * step;
+
             v[i] = vi;
-            w[i] = w[i] - w[i] * decay - rate * mi / (FN(root)(vi) / root2 + epsilon);
+            w[i] -= lr * step / (FN(root)(vi) + epsilon);
         }
         return;
     }
+    OT_UPDATE_LOOP
     for (int64_t i = 0; i < n; i++) {
-        const T mi = beta1 * m[i] + rest1 * g[i], vi = beta2 * v[i] + rest2 * g[i] * g[i];
-        const T moved = w[i] - rate * mi / (FN(root)(vi) + epsilon);
-        m[i] = mi;
+        const T step = g[i] * scale + decay * w[i], vi = keep * v[i] + rest * step * step;
+        const T moment = momentum * buffer[i] + step / (FN(root)(vi) + epsilon);
+
         v[i] = vi;
-        w[i] = moved - moved * decay;
+        buffer[i] = moment;
+        w[i] -= lr * moment;
     }
 }
 
-void FN(ot__ref_sgd)(T *w, T *buffer, const T *g, int64_t n, const ot__sgd *p)
+// Moving average of parameters: average = decay average + (1 - decay) parameter
+static void FN(average_update)(T *average, T *none1, T *none2, const T *parameter, int64_t n,
+                               const ot__update_row *row)
 {
-    const T lr = (T)p->lr, momentum = (T)p->momentum, decay = (T)p->weight_decay;
+    const T decay = (T)row->hyper[0], rest = (T)(1 - (double)row->hyper[0]);
 
-    for (int64_t i = 0; i < n; i++) {
-        T step = decay != 0 ? g[i] + decay * w[i] : g[i];
-        if (buffer) {
-            buffer[i] = momentum * buffer[i] + step;
-            step = p->nesterov ? step + momentum * buffer[i] : buffer[i];
-        }
-        w[i] -= lr * step;
-    }
-}
-
-void FN(ot__ref_scale)(T *x, int64_t n, double factor)
-{
+    (void)none1;
+    (void)none2;
+    OT_UPDATE_LOOP
     for (int64_t i = 0; i < n; i++)
-        x[i] = (T)((double)x[i] * factor);
+        average[i] = decay * average[i] + rest * parameter[i];
 }
+
+static double FN(sum_square)(const T *x, int64_t n)
+{
+    double lane[OT_UPDATE_LANES] = {0}, sum = 0;
+    int64_t i = 0;
+
+    for (; i + OT_UPDATE_LANES <= n; i += OT_UPDATE_LANES) {
+        OT_UPDATE_LOOP
+        for (int l = 0; l < OT_UPDATE_LANES; l++)
+            lane[l] += (double)x[i + l] * (double)x[i + l];
+    }
+    for (; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    for (int l = 0; l < OT_UPDATE_LANES; l++)
+        sum += lane[l];
+    return sum;
+}
+
+#define UPDATE_ENTRY(type, name) .name = FN(name##_update),
+const FN(ot__updates) OT_UPDATE_TABLE = {
+    OT_UPDATE_LOOPS(UPDATE_ENTRY, ).lamb_norms = FN(lamb_norms),
+    .sum_square = FN(sum_square),
+};
+#undef UPDATE_ENTRY

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the optimizers share: the elements of all parameters, cut into pieces for the threads.
-// Private to `ops`.
+// What the optimizers share: the elements of all parameters, cut into pieces for the threads, and
+// the one function that updates them by any rule. Private to `ops`.
 #ifndef OT_OPS_OPTIMIZER_H
 #define OT_OPS_OPTIMIZER_H
 
 #include "kernels/kernels.h"
 #include "op/op.h"
+
+// ---- pieces (pieces.c) ----
 
 // The elements `first` .. `first + count - 1` of tensor number `tensor`.
 typedef struct ot__piece_of {
@@ -15,21 +17,49 @@ typedef struct ot__piece_of {
 
 typedef struct ot__pieces {
     int64_t n_pieces;
-    double numbers[8]; // attributes, read once; which is which is the operator's business
+    int n_tensors;
+    void *own; // memory of the operator's
     ot__piece_of piece[];
 } ot__pieces;
 
-// State for the sequence at input port `port`, whose lengths the ports n_others behind it must
-// share.
-ot__pieces *ot__pieces_make(ot_prep *p, int port, int n_others);
-// Whether the optional update signal at input port `port` says to leave everything as it is.
-bool ot__update_is_off(const ot_run *r, int port);
+// State for the sequence at input port `port`, with `n_own_bytes` of the operator's.
+ot__pieces *ot__pieces_make(ot_prep *p, int port, size_t n_own_bytes);
+// Whether the sequence at another port has as many tensors of the same sizes; else a failure.
+bool ot__pieces_fit(ot_prep *p, int port, int other);
 double ot__scalar_f64(const ot_arg *x);
 void *ot__piece_data(const ot_run *r, int port,
                      const ot__piece_of *piece); // address of its first element
-
-// Output 0 is the flag "updated", one bool; the sequences behind it are the updated inputs.
-void ot__optimizer_infer(ot_infer *c);
+// Output 0 is a flag, one bool; the sequences behind it are the updated inputs.
 void ot__optimizer_set_flag(const ot_run *r, bool updated);
+
+// ---- rules (update.c, rows.c, read_rule.c): what records of optimizers have in common ----
+
+// Places of the ports of a record that has a rule; -1: it has none.
+typedef struct ot__rule_ports {
+    int lr, step, params, gradients, slots[2], divisor, norm, finite;
+} ot__rule_ports;
+
+enum { OT_RULE_MAX_HYPER = 8 };
+
+// The rule of one node, read once.
+typedef struct ot__update_state {
+    const ot_update_rule *rule;
+    ot__rule_ports at; // those that the node leaves out: -1
+    int n_groups;
+    double max_norm;   // 0: none
+    int correct_at;    // which hyper-parameter says that young moments are corrected; -1: none
+    int clip_at;       // max_norm_clip; -1: none
+    const int *group;  // of each tensor; NULL: 0
+    double *lr_factor; // of each group
+    float (*hyper)[OT_RULE_MAX_HYPER]; // of each group, in the order of the record's attributes
+} ot__update_state;
+
+void ot__rule_infer(ot_infer *c);
+ot_status ot__rule_prepare(ot_prep *p);
+// A row for every tensor.
+ot_status ot__rule_fill(const ot_run *r, const ot__update_state *s, ot__update_row *rows);
+
+extern const ot_port ot__rule_in[], ot__rule_out[]; // of those of ai.onnxtrain
+extern const ot_kernel ot__rule_kernels[];
 
 #endif

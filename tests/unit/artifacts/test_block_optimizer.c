@@ -13,7 +13,7 @@ static void an_optimizer_built_from_its_parts_is_the_one_of_generate(void **stat
     (void)state;
     empty.opset = 17;
     options.max_norm = 2.5;
-    assert_ok(ot__optimizer_model(&options, OT_F32, 17, &whole));
+    assert_ok(ot__optimizer_model(&options, NULL, OT_F32, 17, &whole));
     strings[0] = bytes_of(whole);
     ot_model_destroy(whole);
     assert_ok(ot_block_create_empty(&empty, &b));

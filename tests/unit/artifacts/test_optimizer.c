@@ -10,7 +10,7 @@ static ot_model *make(ot_optimizer_options options)
 {
     ot_model *model;
 
-    assert_ok(ot__optimizer_model(&options, OT_F32, 17, &model));
+    assert_ok(ot__optimizer_model(&options, NULL, OT_F32, 17, &model));
     return model;
 }
 
@@ -103,7 +103,7 @@ static void what_onnx_runtime_cannot_load_says_so(void **state)
     ot_model *model;
 
     (void)state;
-    options.name = "SGDMomentumOptimizer";
+    options.name = "SGDOptimizer";
     options.hyper = &nesterov;
     options.n_hyper = 1;
     model = make(options);
@@ -126,7 +126,7 @@ static void no_optimizer_is_no_model(void **state)
 
     (void)state;
     options.name = NULL;
-    assert_ok(ot__optimizer_model(&options, OT_F32, 17, &model));
+    assert_ok(ot__optimizer_model(&options, NULL, OT_F32, 17, &model));
     assert_null(model);
 }
 
@@ -137,7 +137,7 @@ static void expect_refused(ot_optimizer_options options, const ot_hyper *hyper, 
 
     options.hyper = hyper;
     options.n_hyper = n;
-    assert_fails(ot__optimizer_model(&options, OT_F32, 17, &model), status, message);
+    assert_fails(ot__optimizer_model(&options, NULL, OT_F32, 17, &model), status, message);
 }
 
 static void hyper_parameters_out_of_range_are_refused(void **state)
@@ -212,6 +212,193 @@ static void every_optimizer_tells_its_hyper_parameters(void **state)
                 fail_msg("%s: %s is %g by default", ot_optimizer_name(i), info.name, info.fallback);
 }
 
+// ---- groups, averages and what a trainer asks for ----
+
+static const char three_weights[] =
+    "<ir_version: 8, opset_import: [\"\" : 17]>"
+    "g (float[N, 2] x) => (float[N, 2] y)"
+    "<float[2] w = {1, 2}, float[2] b = {3, 4}, float[2] c = {5, 6}>"
+    "{ m = Mul(x, w) n = Add(m, b) y = Mul(n, c) }";
+
+static ot_status generate_by(const ot_optimizer_options *optimizer,
+                             const ot__optimizer_wiring *wiring, ot_artifacts **out)
+{
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_model *model = read_text(three_weights);
+    ot_status st;
+
+    options.optimizer = optimizer;
+    st = ot__artifacts_generate(model, &options, wiring, out);
+    ot_model_destroy(model);
+    return st;
+}
+
+static const ot_node *node_of(const ot_artifacts *artifacts, const char *op)
+{
+    const ot_graph *g = ot_artifacts_optimizer_model(artifacts)->graph;
+
+    for (int i = 0; i < g->n_nodes; i++)
+        if (strcmp(g->nodes[i]->op_type, op) == 0)
+            return g->nodes[i];
+    fail_msg("no node %s", op);
+    return NULL;
+}
+
+static void assert_floats(const ot_node *node, const char *name, const float *expected, int n)
+{
+    const ot_attr *a = ot__node_attr(node, name);
+
+    assert_non_null(a);
+    assert_int_equal(a->n, n);
+    for (int i = 0; i < n; i++)
+        assert_true(a->floats[i] == expected[i]);
+}
+
+static void the_last_group_that_names_a_parameter_is_its_group(void **state)
+{
+    static const char *const both[] = {"b", "c"}, *const pattern[] = {"c*"};
+    static const ot_hyper decay = {"weight_decay", 0.5}, no_decay = {"weight_decay", 0};
+    ot_param_group groups[] = {OT_PARAM_GROUP_INIT, OT_PARAM_GROUP_INIT};
+    ot_optimizer_options options = defaults;
+    ot_artifacts *artifacts;
+    const ot_node *node;
+    const ot_attr *a;
+
+    (void)state;
+    groups[0].params = both;
+    groups[0].n_params = 2;
+    groups[0].hyper = &no_decay;
+    groups[0].n_hyper = 1;
+    groups[1].params = pattern;
+    groups[1].n_params = 1;
+    groups[1].lr_factor = 0.5;
+    options.hyper = &decay;
+    options.n_hyper = 1;
+    options.groups = groups;
+    options.n_groups = 2;
+    assert_ok(generate_by(&options, NULL, &artifacts));
+    node = node_of(artifacts, "AdamOptimizer"); // AdamWOptimizer has no groups
+    assert_string_equal(node->domain, "ai.onnxtrain");
+    assert_floats(node, "lambda", (const float[]){0.5f, 0, 0.5f}, 3);
+    assert_floats(node, "alpha", (const float[]){0.9f}, 1);
+    assert_floats(node, "epsilon", (const float[]){1e-6f}, 1);
+    assert_floats(node, "lr_factor", (const float[]){1, 1, 0.5f}, 3);
+    assert_floats(node, "max_norm_clip", (const float[]){0}, 1);
+    assert_int_equal(ot__node_attr(node, "weight_decay_mode")->ints[0], 1);
+    a = ot__node_attr(node, "group");
+    assert_int_equal(a->n, 3);
+    assert_true(a->ints[0] == 0 && a->ints[1] == 1 && a->ints[2] == 2);
+    a = ot__node_attr(node, "names");
+    assert_memory_equal(a->strings[1].data, "b", 2);
+    assert_int_equal(ot_artifacts_optimizer_model(artifacts)->graph->inputs[0]->shape.dim[0], 3);
+    assert_non_null(
+        ot_model_metadata(ot_artifacts_optimizer_model(artifacts), "onnxtrain.onnxruntime"));
+    ot_artifacts_destroy(artifacts);
+}
+
+static void groups_name_what_there_is(void **state)
+{
+    static const char *const names[] = {"w", "nope", "d*"};
+    static const ot_hyper ratio = {"ratio_max", 2}, unknown = {"momentum", 0.5};
+    ot_param_group group = OT_PARAM_GROUP_INIT;
+    ot_optimizer_options options = defaults;
+    ot_artifacts *artifacts;
+
+    (void)state;
+    group.params = names;
+    group.n_params = 3;
+    options.groups = &group;
+    options.n_groups = 1;
+    assert_fails(generate_by(&options, NULL, &artifacts), OT_ERR_NOT_FOUND, "name 'nope', 'd*'");
+    group.n_params = 1;
+    group.hyper = &unknown;
+    group.n_hyper = 1;
+    assert_fails(generate_by(&options, NULL, &artifacts), OT_ERR_NOT_FOUND,
+                 "group 0: AdamWOptimizer has no 'momentum'");
+    group.hyper = &ratio;
+    options.name = "LambOptimizer";
+    assert_fails(generate_by(&options, NULL, &artifacts), OT_ERR_INVALID,
+                 "group 0: ratio_max is 2 and inf for others: LambOptimizer has one for all");
+    group.n_hyper = 0;
+    group.lr_factor = -1;
+    assert_fails(generate_by(&options, NULL, &artifacts), OT_ERR_INVALID,
+                 "group 0: lr_factor is -1");
+}
+
+static void what_a_trainer_asks_for_are_inputs_and_outputs(void **state)
+{
+    static const char *const inputs[] = {"learning_rate",       "step",
+                                         "gradient_divisor",    "params",
+                                         "gradients",           "first_order_moments",
+                                         "second_order_moments"};
+    const ot__optimizer_wiring wiring = {.divides = true, .skips = true, .counts_apart = true};
+    ot_optimizer_options options = defaults;
+    const ot_model *model;
+    ot_artifacts *artifacts;
+    const ot_node *node;
+
+    (void)state;
+    options.max_norm = 2;
+    assert_ok(generate_by(&options, &wiring, &artifacts));
+    model = ot_artifacts_optimizer_model(artifacts);
+    assert_inputs(model, inputs, 7);
+    assert_false(ot_dim_is_number(model->graph->inputs[1]->shape.dim[0]));
+    assert_int_equal(model->graph->n_outputs, 3);
+    assert_int_equal(model->graph->outputs[0]->dtype, OT_BOOL);
+    assert_string_equal(model->graph->outputs[1]->name, "gradient_norm");
+    assert_int_equal(model->graph->outputs[1]->dtype, OT_F64);
+    assert_string_equal(model->graph->outputs[2]->name, "gradients_finite");
+    node = node_of(artifacts, "AdamOptimizer");
+    assert_true(ot__node_attr(node, "max_norm")->f == 2);
+    assert_int_equal(node->n_inputs, 9);
+    assert_string_equal(node->inputs[7]->name, "gradient_norm");
+    ot_artifacts_destroy(artifacts);
+}
+
+static void gradients_are_clipped_in_one_way(void **state)
+{
+    static const ot_hyper clip = {"max_norm_clip", 1};
+    const ot__optimizer_wiring unclipped = {.clips_none = true};
+    ot_optimizer_options options = defaults;
+    ot_artifacts *artifacts;
+
+    (void)state;
+    options.name = "AdamOptimizer"; // by default, like ONNX Runtime's, it clips to a norm of 1
+    assert_ok(generate_by(&options, NULL, &artifacts));
+    assert_int_equal(node_of(artifacts, "AdamOptimizer")->n_inputs, 8);
+    assert_floats(node_of(artifacts, "AdamOptimizer"), "max_norm_clip", (const float[]){1}, 1);
+    ot_artifacts_destroy(artifacts);
+    assert_ok(generate_by(&options, &unclipped, &artifacts));
+    assert_int_equal(node_of(artifacts, "AdamOptimizer")->n_inputs, 6);
+    ot_artifacts_destroy(artifacts);
+    options.max_norm = 3;
+    assert_ok(generate_by(&options, NULL, &artifacts));
+    assert_floats(node_of(artifacts, "AdamOptimizer"), "max_norm_clip", (const float[]){0}, 1);
+    ot_artifacts_destroy(artifacts);
+    options.hyper = &clip;
+    options.n_hyper = 1;
+    assert_fails(generate_by(&options, NULL, &artifacts), OT_ERR_INVALID,
+                 "max_norm and max_norm_clip clip the same gradients");
+}
+
+static void an_average_follows_the_update(void **state)
+{
+    ot_optimizer_options options = defaults;
+    ot_artifacts *artifacts;
+    const ot_node *average;
+
+    (void)state;
+    options.average_decay = 0.75;
+    assert_ok(generate_by(&options, NULL, &artifacts));
+    average = node_of(artifacts, "ParameterAverage");
+    assert_true(ot__node_attr(average, "decay")->f == 0.75f);
+    assert_string_equal(average->inputs[1]->name, "averages");
+    assert_ptr_equal(average->inputs[2], node_of(artifacts, "AdamOptimizer")->outputs[0]);
+    ot_artifacts_destroy(artifacts);
+    options.average_decay = 1;
+    assert_fails(generate_by(&options, NULL, &artifacts), OT_ERR_INVALID, "average_decay is 1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +409,11 @@ int main(void)
         cmocka_unit_test(no_optimizer_is_no_model),
         cmocka_unit_test(hyper_parameters_out_of_range_are_refused),
         cmocka_unit_test(every_optimizer_tells_its_hyper_parameters),
+        cmocka_unit_test(the_last_group_that_names_a_parameter_is_its_group),
+        cmocka_unit_test(groups_name_what_there_is),
+        cmocka_unit_test(what_a_trainer_asks_for_are_inputs_and_outputs),
+        cmocka_unit_test(gradients_are_clipped_in_one_way),
+        cmocka_unit_test(an_average_follows_the_update),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

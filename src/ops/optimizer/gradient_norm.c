@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms over several tensors as if they were one: ReduceAllL2 gives it, InplaceClipGradNorm scales
-// all gradients together: g *= min(max_norm / (norm + 1e-6), 1).
+// Norms over several tensors as if they were one: ReduceAllL2 and GradientNorm give it,
+// InplaceClipGradNorm scales all gradients together: g *= min(max_norm / (norm + 1e-6), 1).
 #include "ops/optimizer/optimizer.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NORM }; // ot__pieces.numbers
+enum { GRADIENTS, DIVISOR }; // ports of GradientNorm
 static const double norm_epsilon = 1e-6;
 
-#define TEMPLATE "ops/training/gradient_norm.tmpl.h"
+static double add_squares(const double *sums, int64_t n)
+{
+    double total = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        total += sums[i];
+    return total;
+}
+
+#define TEMPLATE "ops/optimizer/gradient_norm.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
 // ---- ReduceAllL2 ----
@@ -52,10 +61,10 @@ static void clip_norm_infer(ot_infer *c)
 
 static ot_status clip_norm_prepare(ot_prep *p)
 {
-    ot__pieces *pieces = ot__pieces_make(p, 0, 0);
+    ot__pieces *pieces = ot__pieces_make(p, 0, sizeof(double));
 
     OT_TRY(p->status);
-    pieces->numbers[MAX_NORM] = (double)ot_attr_float(ot_prep_node(p), "max_norm");
+    *(double *)pieces->own = (double)ot_attr_float(ot_prep_node(p), "max_norm");
     ot_prep_scratch(p, (size_t)pieces->n_pieces * sizeof(double));
     return OT_OK;
 }
@@ -82,5 +91,55 @@ const ot_op_def ot__op_inplace_clip_grad_norm[] = {
      .infer = clip_norm_infer,
      .kernels = clip_norm_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+    {0},
+};
+
+// ---- GradientNorm: the norm of all gradients divided by `gradient_divisor`, and whether all of
+// their elements are finite ----
+
+static void gradient_norm_infer(ot_infer *c)
+{
+    if (ot_infer_has(c, DIVISOR) && !ot__infer_one_element(c, DIVISOR))
+        return;
+    ot_infer_set(c, 0, OT_F64, &OT_SHAPE(1));
+    ot_infer_set(c, 1, OT_BOOL, &OT_SHAPE(1));
+}
+
+static ot_status gradient_norm_prepare(ot_prep *p)
+{
+    const ot__pieces *pieces = ot__pieces_make(p, GRADIENTS, 0);
+
+    OT_TRY(p->status);
+    ot_prep_scratch(p, (size_t)pieces->n_pieces * sizeof(double));
+    return OT_OK;
+}
+
+static ot_status gradient_norm_run_simd(const ot_run *r)
+{
+    return gradient_norm_f32(r, ot__updates_best());
+}
+
+static const ot_port gradient_norm_in[] = {
+    {"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_F32},
+    {"gradient_divisor", "f32", OT_PORT_F32 | OT_PORT_OPTIONAL},
+    {0},
+};
+static const ot_port gradient_norm_out[] = {
+    {"norm", "f64", 0}, {"finite", "bool", OT_PORT_OPTIONAL}, {0}};
+static const ot_kernel gradient_norm_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", NULL, gradient_norm_prepare, gradient_norm_run_simd),
+    OT__REF_KERNELS(gradient_norm_prepare, gradient_norm_run),
+    {0},
+};
+const ot_op_def ot__op_gradient_norm[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "GradientNorm",
+     .since = 1,
+     .inputs = gradient_norm_in,
+     .outputs = gradient_norm_out,
+     .types = "T: f32 f64",
+     .infer = gradient_norm_infer,
+     .kernels = gradient_norm_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
     {0},
 };

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One element type of gradient_norm.c.
+
+static ot_status FN(reduce_all_l2_run)(const ot_run *r)
+{
+    double sum = 0;
+
+    for (int i = 0; i < r->n_in; i++)
+        sum += FN(ot__ref_updates).sum_square(r->in[i]->data, r->in[i]->count);
+    *(T *)r->out[0]->data = (T)sqrt(sum);
+    return OT_OK;
+}
+
+// One sum a piece, added up in order: the same bits for any number of threads.
+static double FN(square_sum)(const ot_run *r, const FN(ot__updates) * table)
+{
+    const ot__pieces *pieces = r->state;
+    double *sums = r->scratch;
+
+#pragma omp parallel for schedule(static) num_threads(r->n_threads)
+    for (int64_t i = 0; i < pieces->n_pieces; i++)
+        sums[i] =
+            table->sum_square(ot__piece_data(r, 0, &pieces->piece[i]), pieces->piece[i].count);
+    return add_squares(sums, pieces->n_pieces);
+}
+
+static ot_status FN(clip_norm_run)(const ot_run *r)
+{
+    const ot__pieces *pieces = r->state;
+    const double max_norm = *(const double *)pieces->own;
+    const double factor = max_norm / (sqrt(FN(square_sum)(r, &FN(ot__ref_updates))) + norm_epsilon);
+
+    if (factor >= 1)
+        return OT_OK;
+#pragma omp parallel for schedule(static) num_threads(r->n_threads)
+    for (int64_t i = 0; i < pieces->n_pieces; i++)
+        FN(ot__ref_scale)(ot__piece_data(r, 0, &pieces->piece[i]), pieces->piece[i].count, factor);
+    return OT_OK;
+}
+
+// Squares of f32 in f64 cannot overflow, those of f64 can.
+static bool FN(are_finite)(const ot_run *r)
+{
+    const ot__pieces *pieces = r->state;
+
+    for (int64_t i = 0; i < pieces->n_pieces; i++) {
+        const T *x = ot__piece_data(r, 0, &pieces->piece[i]);
+
+        for (int64_t k = 0; k < pieces->piece[i].count; k++)
+            if (!isfinite(x[k]))
+                return false;
+    }
+    return true;
+}
+
+static ot_status FN(gradient_norm)(const ot_run *r, const FN(ot__updates) * table)
+{
+    const int at = r->in_first[DIVISOR]; // behind the sequence
+    const double sum = FN(square_sum)(r, table);
+    const double divisor = at < r->n_in && r->in[at] != NULL ? ot__scalar_f64(r->in[at]) : 1;
+    uint8_t *finite = ot__run_out(r, 1);
+
+    *(double *)r->out[0]->data = sqrt(sum) / divisor;
+    if (finite != NULL)
+        *finite = isfinite(sum) || FN(are_finite)(r);
+    return OT_OK;
+}
+
+static ot_status FN(gradient_norm_run)(const ot_run *r)
+{
+    return FN(gradient_norm)(r, &FN(ot__ref_updates));
+}
