@@ -157,6 +157,7 @@ typedef struct ot__update_row {
     X(type, adam)                                                                                  \
     X(type, average)                                                                               \
     X(type, lamb)                                                                                  \
+    X(type, lion)                                                                                  \
     X(type, rmsprop)                                                                               \
     X(type, sgd)
 #define OT_UPDATE_MEMBER(type, name) type name;

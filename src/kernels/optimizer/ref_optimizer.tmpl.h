@@ -202,6 +202,24 @@ static void FN(rmsprop_update)(T *w, T *v, T *buffer, const T *g, int64_t n,
     }
 }
 
+// Lion (Chen et al., 2023).  u = sign(beta1 m + (1 - beta1) g);  w -= lr (u + decay w)
+// m = beta2 m + (1 - beta2) g
+static void FN(lion_update)(T *w, T *m, T *none, const T *g, int64_t n, const ot__update_row *row)
+{
+    const double b1 = (double)row->hyper[0], b2 = (double)row->hyper[1];
+    const T beta1 = (T)b1, rest1 = (T)(1 - b1), beta2 = (T)b2, rest2 = (T)(1 - b2);
+    const T lr = (T)row->lr, scale = (T)row->scale, decay = (T)row->hyper[2];
+
+    (void)none;
+    OT_UPDATE_LOOP
+    for (int64_t i = 0; i < n; i++) {
+        const T gi = g[i] * scale, u = beta1 * m[i] + rest1 * gi;
+
+        w[i] -= lr * ((T)(u > 0) - (T)(u < 0) + decay * w[i]);
+        m[i] = beta2 * m[i] + rest2 * gi;
+    }
+}
+
 // Moving average of parameters: average = decay average + (1 - decay) parameter
 static void FN(average_update)(T *average, T *none1, T *none2, const T *parameter, int64_t n,
                                const ot__update_row *row)

@@ -145,3 +145,16 @@ static const ot_update_rule rmsprop = {.state = "rmsprop",
                                        .loop = offsetof(ot__updates, rmsprop),
                                        .ports = &own_ports};
 RULE(rmsprop_optimizer, "RMSPropOptimizer", rmsprop_attrs, rmsprop)
+
+// ---- Lion ----
+
+static const ot_attr_spec lion_attrs[] = {
+    NUMBERS("beta1", 0.9f, 0, 1),
+    NUMBERS("beta2", 0.99f, 0, 1),
+    NUMBERS("weight_decay", 0, 0, 1e30),
+    RULE_ATTRS(0),
+    {0},
+};
+static const ot_update_rule lion = {
+    .state = "lion", .n_slots = 1, .loop = offsetof(ot__updates, lion), .ports = &own_ports};
+RULE(lion_optimizer, "LionOptimizer", lion_attrs, lion)

@@ -317,8 +317,47 @@ static void the_norm_is_that_of_the_mean_gradients(void **state)
     assert_true(isinf(u.norm_found) && u.finite_found);
 }
 
-static const char *const all_optimizers[] = {"AdagradOptimizer", "AdamOptimizer", "LambOptimizer",
+static void lion_moves_by_signs(void **state)
+{
+    static const double gradients[3][3] = {{.1, -.2, .3}, {-.3, .1, .2}, {.05, .4, -.1}};
+
+    (void)state;
+    for (size_t k = 0; k < OT_COUNT(variants); k++) {
+        double w[] = {1, -2, .5}, m[3] = {0}, g[3], new_w[] = {1, -2, .5}, new_m[3] = {0};
+        update u = {.op = "ai.onnxtrain.LionOptimizer",
+                    .attrs = "beta1 = [0.75], beta2 = [0.875], weight_decay = [0.5]",
+                    .inputs = OUR_INPUTS,
+                    .n = 1,
+                    .count = {3},
+                    .w = {w},
+                    .g = {g},
+                    .m = {m},
+                    .lr = {.125}};
+
+        set_variant(&u, &variants[k]);
+        for (int step = 0; step < 3; step++) {
+            memcpy(g, gradients[step], sizeof g);
+            update_run(&u);
+            for (int i = 0; i < 3; i++) {
+                const double mixed = .75 * new_m[i] + .25 * gradients[step][i];
+
+                new_w[i] -= .125 * ((mixed > 0) - (mixed < 0) + .5 * new_w[i]);
+                new_m[i] = .875 * new_m[i] + .125 * gradients[step][i];
+            }
+            expect_near("lion", w, new_w, 3, 1e-6);
+            expect_near("lion's moment", m, new_m, 3, 1e-7);
+        }
+    }
+}
+
+static const char *const all_optimizers[] = {"AdagradOptimizer", "AdamOptimizer",
+                                             "LambOptimizer",    "LionOptimizer",
                                              "RMSPropOptimizer", "SGDOptimizer"};
+
+static bool keeps_one(const char *optimizer)
+{
+    return strstr(optimizer, "SGD") || strstr(optimizer, "Adagrad") || strstr(optimizer, "Lion");
+}
 
 static void what_is_skipped_stays_bit_for_bit(void **state)
 {
@@ -344,7 +383,7 @@ static void what_is_skipped_stays_bit_for_bit(void **state)
                     .divisor = 2,
                     .norm = NAN};
 
-        if (strstr(all_optimizers[c], "SGD") || strstr(all_optimizers[c], "Adagrad"))
+        if (keeps_one(all_optimizers[c]))
             u.inputs = OUR_INPUTS ", , divisor, norm, finite";
         snprintf(op, sizeof op, "ai.onnxtrain.%s", all_optimizers[c]);
         update_run(&u);
@@ -446,8 +485,7 @@ static void threads_do_not_change_bits(void **state)
     for (size_t c = 0; c < OT_COUNT(all_optimizers); c++)
         for (int n_threads = 1; n_threads <= 4; n_threads++) {
             char op[64];
-            const bool has_one =
-                strstr(all_optimizers[c], "SGD") || strstr(all_optimizers[c], "Adagrad");
+            const bool has_one = keeps_one(all_optimizers[c]);
             update u = {.op = op,
                         .attrs = "",
                         .inputs = has_one ? OUR_INPUTS : TWO_MOMENTS,
@@ -597,6 +635,7 @@ int main(void)
         cmocka_unit_test(five_steps_are_those_of_pytorch),
         cmocka_unit_test(published_vectors_are_met),
         cmocka_unit_test(three_steps_from_zero_are_the_formulas),
+        cmocka_unit_test(lion_moves_by_signs),
         cmocka_unit_test(unscaling_and_clipping_are_one_division),
         cmocka_unit_test(the_norm_is_that_of_the_mean_gradients),
         cmocka_unit_test(what_is_skipped_stays_bit_for_bit),
