@@ -57,6 +57,7 @@ int core_add_gradients(PyObject *module);
 int core_add_report(PyObject *module);
 int core_add_record(PyObject *module);
 int core_add_schedule(PyObject *module);
+int core_add_config(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);
@@ -81,6 +82,10 @@ typedef struct core_strings {
 } core_strings;
 int core_strings_take(PyObject *list, core_strings *out); // 0, or -1 with an exception
 void core_strings_drop(core_strings *strings);
+
+// config.c: a configuration of JSON, also where something is wrong with it: then `violations` is to
+// be freed, and the status is OT_OK.
+ot_status core_config_read(const char *json, ot_config **config, char **violations);
 
 // data.c: numbers of a sequence, to be freed; None: NULL, and *count stays. 0, or -1 with an
 // exception.

@@ -77,16 +77,20 @@ from onnxtrain._run import Event, TrainingResult
 from onnxtrain._train import train
 
 if TYPE_CHECKING:
-    from onnxtrain import amp, optim
+    from onnxtrain import amp, model_desc_validation, optim, orttrainer_options
     from onnxtrain._step_info import TrainStepInfo
+    from onnxtrain.orttrainer_options import ORTTrainerOptions
 
 __version__: str = _core.version
 
 # What is loaded when it is first asked for: the module, and what of it is meant, or all of it.
 _LATER = {
+    "ORTTrainerOptions": ("onnxtrain.orttrainer_options", "ORTTrainerOptions"),
     "TrainStepInfo": ("onnxtrain._step_info", "TrainStepInfo"),
     "amp": ("onnxtrain.amp", None),
+    "model_desc_validation": ("onnxtrain.model_desc_validation", None),
     "optim": ("onnxtrain.optim", None),
+    "orttrainer_options": ("onnxtrain.orttrainer_options", None),
 }
 
 
@@ -123,6 +127,7 @@ __all__ = [
     "NodeArg",
     "NotFinite",
     "NotFound",
+    "ORTTrainerOptions",
     "OrtValue",
     "ParameterReport",
     "Report",
@@ -141,7 +146,9 @@ __all__ = [
     "get_device",
     "get_version_string",
     "gradients",
+    "model_desc_validation",
     "optim",
+    "orttrainer_options",
     "prepare",
     "set_default_logger_severity",
     "set_memory_max",

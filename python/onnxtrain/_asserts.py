@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of use, which are AssertionError where ``onnxruntime.training`` has one, also under ``python -O``."""
+"""Errors of use, which are AssertionError as in ``onnxruntime.training``, also under ``python -O``."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
+
+from onnxtrain import _core
+
+
+class InvalidUse(_core.InvalidArgument, AssertionError):
+    """An argument that is wrong in a way that ``onnxruntime.training`` asserts."""
+
+    __module__ = "onnxtrain"
 
 
 def expect(holds: bool, message: str) -> None:
-    """AssertionError with that message where the condition does not hold."""
+    """InvalidUse with that message where the condition does not hold."""
     if not holds:
-        raise AssertionError(message)
+        raise InvalidUse(message)
 
 
 def is_integer(value: Any) -> bool:
@@ -29,8 +36,7 @@ def expect_non_negative(name: str, value: Any) -> float:
     return float(value)
 
 
-def expect_float(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """The value, which is a float with low <= value < high."""
-    fits = isinstance(value, float) and low <= value and (value < high or high == math.inf)
-    expect(fits, f"{name} is {value!r}, expected a float" + (f" of {low} or more" if math.isfinite(low) else ""))
+def expect_float(name: str, value: Any, low: float) -> float:
+    """The value, which is a float of at least `low`."""
+    expect(isinstance(value, float) and value >= low, f"{name} is {value!r}, expected a float of at least {low}")
     return value
