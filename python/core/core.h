@@ -58,6 +58,7 @@ int core_add_report(PyObject *module);
 int core_add_record(PyObject *module);
 int core_add_schedule(PyObject *module);
 int core_add_config(PyObject *module);
+int core_add_trainer(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);

@@ -17,6 +17,7 @@ The modules follow ``onnxruntime.training``, so that a script moves over by its 
 ``onnxruntime.training.onnxblock``     :mod:`onnxtrain.onnxblock`
 ``onnxruntime.training.optim``         :mod:`onnxtrain.optim`
 ``onnxruntime.training.amp``           :mod:`onnxtrain.amp`
+``onnxruntime.training.orttrainer``    :mod:`onnxtrain.orttrainer`
 ``onnxruntime.InferenceSession``       :class:`onnxtrain.InferenceSession`
 ``onnxruntime.OrtValue``               :class:`onnxtrain.OrtValue`
 ``onnxruntime.IOBinding``              :class:`onnxtrain.IOBinding`
@@ -77,19 +78,22 @@ from onnxtrain._run import Event, TrainingResult
 from onnxtrain._train import train
 
 if TYPE_CHECKING:
-    from onnxtrain import amp, model_desc_validation, optim, orttrainer_options
+    from onnxtrain import amp, model_desc_validation, optim, orttrainer, orttrainer_options
     from onnxtrain._step_info import TrainStepInfo
+    from onnxtrain.orttrainer import ORTTrainer
     from onnxtrain.orttrainer_options import ORTTrainerOptions
 
 __version__: str = _core.version
 
 # What is loaded when it is first asked for: the module, and what of it is meant, or all of it.
 _LATER = {
+    "ORTTrainer": ("onnxtrain.orttrainer", "ORTTrainer"),
     "ORTTrainerOptions": ("onnxtrain.orttrainer_options", "ORTTrainerOptions"),
     "TrainStepInfo": ("onnxtrain._step_info", "TrainStepInfo"),
     "amp": ("onnxtrain.amp", None),
     "model_desc_validation": ("onnxtrain.model_desc_validation", None),
     "optim": ("onnxtrain.optim", None),
+    "orttrainer": ("onnxtrain.orttrainer", None),
     "orttrainer_options": ("onnxtrain.orttrainer_options", None),
 }
 
@@ -127,6 +131,7 @@ __all__ = [
     "NodeArg",
     "NotFinite",
     "NotFound",
+    "ORTTrainer",
     "ORTTrainerOptions",
     "OrtValue",
     "ParameterReport",
@@ -148,6 +153,7 @@ __all__ = [
     "gradients",
     "model_desc_validation",
     "optim",
+    "orttrainer",
     "orttrainer_options",
     "prepare",
     "set_default_logger_severity",

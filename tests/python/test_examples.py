@@ -17,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 from network import TEXT, batch
+from orttrainer_network import with_loss
 
 import onnxtrain
 from onnxtrain.api import CheckpointState, Module, Optimizer
@@ -80,6 +81,7 @@ class ExampleTest(unittest.TestCase):
         for short, name in NAMES.items():
             text = re.sub(rb"\b" + short + rb"\b", name, text)
         Path("model.onnxtxt").write_bytes(text)
+        Path("loss_model.onnxtxt").write_bytes(with_loss(text))
         x, labels = batch(rows=100)
         np.savez("train.npz", x=x, labels=labels)
         self.names = {
@@ -98,10 +100,12 @@ class ExampleTest(unittest.TestCase):
         blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
         self.assertGreaterEqual(len(blocks), at_least)
         for block in blocks:
-            if "onnxblock" in block and importlib.util.find_spec("onnx") is None:
+            needed = ["onnx"] * ("onnxblock" in block) + ["onnx", "torch"] * ("import torch" in block)
+            if any(importlib.util.find_spec(name) is None for name in needed):
                 continue
             with self.subTest(block), contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(block.replace('"model.onnx"', '"model.onnxtxt"'), page, "exec"), self.names)
+                text = re.sub(r'"(model|loss_model)\.onnx"', r'"\1.onnxtxt"', block)
+                exec(compile(text, page, "exec"), self.names)
                 self.assertTrue(any(Path().glob("*.onnx")))
 
     def test_readme(self):

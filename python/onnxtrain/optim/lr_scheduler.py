@@ -146,3 +146,14 @@ class PolyWarmupLRScheduler(_WarmupLRScheduler):
     def _shape(self, lr: float) -> tuple[float, float, float]:
         expect(lr > self.lr_end, f"lr_end is {self.lr_end}, expected below the learning rate, which is {lr}")
         return self.power, self.lr_end / lr, 0.0
+
+
+def is_built_in(schedule: Any) -> bool:
+    """Whether the library computes the schedule by itself; subclasses may do anything."""
+    kinds = (
+        ConstantWarmupLRScheduler,
+        CosineWarmupLRScheduler,
+        LinearWarmupLRScheduler,
+        PolyWarmupLRScheduler,
+    )
+    return type(schedule) in kinds

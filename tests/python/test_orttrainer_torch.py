@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ORTTrainer over PyTorch modules, compared with PyTorch's own training."""
+
+import copy
+import importlib.util
+import unittest
+import warnings
+
+import numpy as np
+
+from onnxtrain import ORTTrainer, ORTTrainerOptions, optim
+
+MISSING = [name for name in ("torch", "onnx") if importlib.util.find_spec(name) is None]
+if not MISSING:
+    import torch
+
+    class Net(torch.nn.Module):
+        """Has all that is exported in its own way: shared weights, statistics, a mask, a learned scalar, Dropout."""
+
+        def __init__(self, dropout=0.0):
+            super().__init__()
+            self.model = torch.nn.Linear(4, 8)  # has the name of the prefix
+            self.norm = torch.nn.BatchNorm1d(8)
+            self.dropout = torch.nn.Dropout(dropout)
+            self.out = torch.nn.Linear(8, 3)
+            self.scale = torch.nn.Parameter(torch.tensor(1.5))
+            self.fixed = torch.nn.Parameter(torch.full((8,), 2.0), requires_grad=False)
+            self.register_buffer("mask", torch.tensor([1.0, 0, 1, 1, 0, 1, 1, 1]))
+
+        def forward(self, x):
+            hidden = torch.tanh(self.norm(self.model(x))) * self.mask * self.fixed
+            return self.out(self.dropout(hidden)) * self.scale
+
+    class WithLoss(torch.nn.Module):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def forward(self, x, label, weight=1.0):
+            scores = self.net(x)
+            return torch.nn.functional.cross_entropy(scores, label) * weight, scores
+
+
+DESCRIPTION = {
+    "inputs": [("x", ["N", 4]), ("label", ["N"])],
+    "outputs": [("loss", [], True), ("scores", ["N", 3])],
+}
+
+
+def loss_fn(scores, label):
+    return torch.nn.functional.cross_entropy(scores, label)
+
+
+def batch(number=0, rows=6):
+    draw = torch.Generator().manual_seed(number)
+    return torch.randn(rows, 4, generator=draw), torch.randint(0, 3, (rows,), generator=draw)
+
+
+def net(**options):
+    torch.manual_seed(7)
+    return Net(**options)
+
+
+def make(module, config=None, options=None, loss=True, description=DESCRIPTION):
+    options = None if options is None else ORTTrainerOptions(options)
+    return ORTTrainer(module, description, config or optim.SGDConfig(lr=0.1), loss_fn if loss else None, options)
+
+
+def torch_losses(module, data, lr, accumulation=1):
+    module = copy.deepcopy(module).train()
+    trained = [one for one in module.parameters() if one.requires_grad]
+    optimizer, losses = torch.optim.SGD(trained, lr=lr), []
+    for i, (x, label) in enumerate(data):
+        loss = loss_fn(module(x), label)
+        (loss / accumulation).backward()
+        losses.append(loss.item())
+        if (i + 1) % accumulation == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    return losses, module
+
+
+@unittest.skipIf(MISSING, f"{', '.join(MISSING)} not installed")
+class ModuleTest(unittest.TestCase):
+    def setUp(self):
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+
+    def test_losses_are_those_of_pytorch(self):
+        for accumulation in (1, 3):
+            with self.subTest(accumulation=accumulation):
+                module, data = net(), [batch(i) for i in range(12)]
+                trainer = make(module, options={"batch": {"gradient_accumulation_steps": accumulation}})
+                found = [trainer.train_step(x, label)[0] for x, label in data]
+                expected, _ = torch_losses(module, data, 0.1, accumulation)
+                self.assertTrue(all(isinstance(one, torch.Tensor) for one in found))
+                np.testing.assert_allclose([one.item() for one in found], expected, rtol=1e-4)
+
+    def test_a_module_with_its_own_loss(self):
+        module, data = net(), [batch(i) for i in range(5)]
+        trainer = make(WithLoss(module), loss=False)
+        found = [trainer.train_step(x, label=label)[0].item() for x, label in data]
+        np.testing.assert_allclose(found, torch_losses(module, data, 0.1)[0], rtol=1e-4)
+
+    def test_evaluation_is_that_of_a_module_in_eval_mode(self):
+        module, data = net(dropout=0.5), [batch(i) for i in range(5)]
+        trainer = make(module)
+        loss, scores = trainer.eval_step(*data[0])
+        with torch.no_grad():
+            expected = copy.deepcopy(module).eval()(data[0][0])
+        torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(loss, loss_fn(expected, data[0][1]), rtol=1e-4, atol=1e-5)
+        self.assertEqual(trainer._train_step_info.step, 0)
+
+    def test_dropout_drops_in_training(self):
+        trainer = make(net(dropout=0.9))
+        x, label = batch(rows=64)
+        scores = [trainer.train_step(x, label)[1] for _ in range(2)]
+        self.assertFalse(torch.allclose(scores[0], scores[1], rtol=0.1))
+
+    def test_the_module_stays_as_it_was(self):
+        module = net().eval()
+        before = copy.deepcopy(module.state_dict())
+        torch.manual_seed(3)
+        expected = torch.rand(1)
+        torch.manual_seed(3)
+        make(module).train_step(*batch())
+        self.assertEqual(torch.rand(1), expected)
+        self.assertFalse(module.training)
+        for name, value in module.state_dict().items():
+            torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+
+    def test_buffers_are_frozen_weights(self):
+        trainer = make(net(), options={"utils": {"frozen_weights": ["out.bias"]}})
+        trainer.train_step(*batch())
+        self.assertEqual(
+            sorted(trainer.options.utils.frozen_weights), ["mask", "norm.running_mean", "norm.running_var", "out.bias"]
+        )
+
+    def test_the_model_that_is_exported_is_the_modules(self):
+        for module in (net(), net(dropout=0.3)):
+            make(module, options={"debug": {"check_model_export": True}}).train_step(*batch())
+
+    def test_a_model_that_is_another_is_an_error(self):
+        class Counting(torch.nn.Module):
+            """Traced with the first number that it counts."""
+
+            def __init__(self):
+                super().__init__()
+                self.linear, self.n = torch.nn.Linear(4, 3), 0
+
+            def forward(self, x):
+                self.n += 1
+                return self.linear(x) * self.n
+
+            def __deepcopy__(self, memo):
+                return self
+
+        trainer = make(Counting(), options={"debug": {"check_model_export": True}})
+        with self.assertRaisesRegex(AssertionError, "exported model differs"):
+            trainer.train_step(*batch())
+
+    def test_inputs_go_by_the_names_of_forward(self):
+        class Swapped(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(4, 3)
+
+            def forward(self, offset, x):
+                return self.linear(x) + offset
+
+        description = {
+            "inputs": [("x", ["N", 4]), ("offset", ["N", 3]), ("label", ["N"])],
+            "outputs": [("loss", [], True), ("scores", ["N", 3])],
+        }
+        module = Swapped()
+        x, label = batch()
+        offset = torch.randn(6, 3)
+        scores = make(module, description=description).train_step(x, offset, label)[1]
+        torch.testing.assert_close(scores, module(offset, x).detach(), rtol=1e-4, atol=1e-5)
+
+    def test_inputs_that_nothing_reads(self):
+        class Half(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(4, 3)
+
+            def forward(self, x, unused):
+                return self.linear(x)
+
+        description = {**DESCRIPTION, "inputs": [("x", ["N", 4]), ("unused", ["K"]), ("label", ["N"])]}
+        module = Half()
+        x, label = batch()
+        trainer = make(module, description=description)
+        loss, scores = trainer.train_step(x, torch.zeros(3), label)
+        torch.testing.assert_close(scores, module.linear(x).detach(), rtol=1e-4, atol=1e-5)
+        with self.assertRaises(AssertionError):
+            trainer.train_step(x, label)
+
+    def test_shapes_may_change(self):
+        trainer = make(net())
+        for rows in (6, 3, 17):
+            self.assertEqual(trainer.train_step(*batch(rows, rows))[1].shape, (rows, 3))
+
+    def test_types_are_torchs(self):
+        trainer = make(net())
+        trainer.train_step(*batch())
+        self.assertEqual([one.dtype for one in trainer.model_desc.inputs], [torch.float32, torch.int64])
+        self.assertEqual([one.dtype for one in trainer.model_desc.outputs], [torch.float32, torch.float32])
+
+    def test_a_module_that_cannot_be_copied(self):
+        class Stubborn(Net):
+            def __deepcopy__(self, memo):
+                raise RuntimeError("cannot be copied")
+
+        torch.manual_seed(7)
+        module, x = Stubborn(), batch()
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            loss = make(module).train_step(*x)[0].item()
+        self.assertTrue(any("cannot be copied" in str(one.message) for one in caught))
+        np.testing.assert_allclose(loss, torch_losses(net(), [x], 0.1)[0][0], rtol=1e-4)
+        for name, value in module.state_dict().items():
+            torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+
+    def test_numpy_in_numpy_out(self):
+        x, label = (one.numpy() for one in batch())
+        for one in make(net()).train_step(x, label):
+            self.assertIsInstance(one, np.ndarray)
+
+    def test_a_name_that_a_parameter_and_an_input_have(self):
+        class Named(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(4, 3)
+                self.shift = torch.nn.Parameter(torch.zeros(3))
+
+            def forward(self, x):
+                return self.linear(x) + self.shift
+
+        description = {**DESCRIPTION, "inputs": [("shift", ["N", 4]), ("label", ["N"])]}
+        with self.assertRaisesRegex(ValueError, "shift"):
+            make(Named(), description=description).train_step(*batch())
+
+    def test_schedules(self):
+        module, data = net(), [batch(i) for i in range(6)]
+        for schedule in (
+            optim.ConstantWarmupLRScheduler(6, warmup=0.5),
+            optim.CosineWarmupLRScheduler(6, warmup=0.5),
+            optim.LinearWarmupLRScheduler(6, warmup=0.5),
+            optim.PolyWarmupLRScheduler(6, warmup=0.5),
+        ):
+            with self.subTest(type(schedule).__name__):
+                trainer = make(module, options={"lr_scheduler": schedule})
+                own = copy.deepcopy(module).train()
+                optimizer = torch.optim.SGD([one for one in own.parameters() if one.requires_grad], lr=0.1)
+                for x, label in data:
+                    found = trainer.train_step(x, label)[0].item()
+                    loss = loss_fn(own(x), label)
+                    self.assertAlmostEqual(found, loss.item(), delta=1e-4 * abs(loss.item()))
+                    loss.backward()
+                    optimizer.param_groups[0]["lr"] = schedule.get_last_lr()[0]
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+
+if __name__ == "__main__":
+    unittest.main()
