@@ -84,6 +84,7 @@ struct ot_checkpoint {
     // Micro-batches whose summed gradients are part of the state, of an accumulation that goes on
     // when it is loaded; 0: gradients are no part of it.
     int64_t n_accumulated;
+    bool shows_averages; // evaluation and exports take averages where there are some
     ot__optimizer_group *other_groups;
     int n_other_groups;
     bool is_nominal, has_external_data;
@@ -95,6 +96,13 @@ struct ot_checkpoint {
 };
 
 ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
+// What evaluation and exports take of a parameter: its value, or the average of its values.
+static inline ot_tensor *ot__ckpt_shown(const ot_checkpoint *checkpoint, const ot__parameter *p)
+{
+    ot_tensor *average = p->slots[OT_SLOT_AVERAGE];
+
+    return checkpoint->shows_averages && average != NULL ? average : p->value;
+}
 // OT_ERR_NOT_FOUND, with the name that was probably meant.
 ot_status ot__ckpt_no_parameter(const ot_checkpoint *checkpoint, const char *name);
 // Takes `value` over, also on failure. The new parameter is in *out (may be NULL).

@@ -48,18 +48,20 @@ typedef ot_status (*embedding)(const ot_checkpoint *checkpoint, ot__parameter *p
 
 static ot_status by_copy(const ot_checkpoint *checkpoint, ot__parameter *p, ot_tensor **out)
 {
-    (void)checkpoint;
-    OT_TRY(ot_tensor_create(p->value->dtype, &p->value->shape, out));
-    ot__layout_convert((*out)->data, NULL, p->value->data, p->layout, &(*out)->shape,
+    const ot_tensor *shown = ot__ckpt_shown(checkpoint, p);
+
+    OT_TRY(ot_tensor_create(shown->dtype, &shown->shape, out));
+    ot__layout_convert((*out)->data, NULL, shown->data, p->layout, &(*out)->shape,
                        ot_dtype_size((*out)->dtype));
     return OT_OK;
 }
 
 static ot_status by_reference(const ot_checkpoint *checkpoint, ot__parameter *p, ot_tensor **out)
 {
+    const ot_tensor *shown = ot__ckpt_shown(checkpoint, p);
+
     ot__ckpt_unpack(checkpoint, p);
-    return ot_tensor_wrap(p->value->dtype, &p->value->shape, p->value->data, p->value->n_bytes,
-                          out);
+    return ot_tensor_wrap(shown->dtype, &shown->shape, shown->data, shown->n_bytes, out);
 }
 
 static ot_status embed(const ot_checkpoint *checkpoint, ot_model *model, ot_value *value,

@@ -46,6 +46,13 @@ static ot_status step_shapes(ot__compiled_model *program, const ot_tensor *const
     return OT_OK;
 }
 
+static const ot_tensor *parameter_of_step(const ot_session *session,
+                                          const ot__compiled_model *program, const ot__input *input)
+{
+    return program == &session->eval ? ot__ckpt_shown(session->checkpoint, input->parameter)
+                                     : input->parameter->value;
+}
+
 static void bind_step_inputs(const ot_session *session, const ot__compiled_model *program,
                              ot__plan *plan, const ot_tensor *const *inputs)
 {
@@ -59,7 +66,7 @@ static void bind_step_inputs(const ot_session *session, const ot__compiled_model
             ot__plan_bind_input(plan, i, 0, inputs[i_user++]->data);
             break;
         case OT_ROLE_PARAMETER:
-            ot__plan_bind_input(plan, i, 0, input->parameter->value->data);
+            ot__plan_bind_input(plan, i, 0, parameter_of_step(session, program, input)->data);
             break;
         case OT_ROLE_GRADIENT:
             ot__plan_bind_input(plan, i, 0, input->parameter->gradient->data);

@@ -164,6 +164,23 @@ ot_status ot_session_set_loss_scale(ot_session *session, double scale)
     return ot__session_leave(session, set_loss_scale(session, scale));
 }
 
+// ---- averages ----
+
+static ot_status use_averages(ot_session *session, int use)
+{
+    if (use != 0 && !session->optimizer.has_slot[OT_SLOT_AVERAGE])
+        return ot__error(OT_ERR_STATE, "the optimizer keeps no averages of the parameters: set its "
+                                       "average_decay");
+    session->checkpoint->shows_averages = use != 0;
+    return OT_OK;
+}
+
+ot_status ot_session_use_averages(ot_session *session, int use)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, use_averages(session, use));
+}
+
 // ---- rates of groups ----
 
 int ot_session_group_count(const ot_session *session)

@@ -8,6 +8,18 @@
 static const char path[] = "accumulation_checkpoint";
 enum { ACCUMULATION = 3, CALLS = 2 * ACCUMULATION + 1, SEED = 77 };
 
+// All that a state may have: a counter per parameter, divided sums, averages.
+static const char averaging_text[] =
+    "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnxtrain\" : 1]>\n"
+    "adam (float[1] learning_rate, int64[n_params] step, float[1] gradient_divisor, seq(T[]) "
+    "params, seq(T[]) gradients, seq(T[]) first_order_moments, seq(T[]) second_order_moments, "
+    "seq(T[]) averages) => (bool[1] flag)\n"
+    "{\n"
+    "  flag = ai.onnxtrain.AdamOptimizer(learning_rate, step, params, gradients, "
+    "first_order_moments, second_order_moments, gradient_divisor)\n"
+    "  averaged = ai.onnxtrain.ParameterAverage<decay = 0.75>(params, averages, flag)\n"
+    "}\n";
+
 typedef struct run {
     ot_model *training, *optimizer;
     ot_checkpoint *checkpoint;
@@ -32,6 +44,8 @@ static run begin_anew(const char *optimizer_text)
 
     ot_session_set_seed(r.session, SEED);
     assert_int_equal(ot_session_set_learning_rate(r.session, 0.1 / 3), OT_OK);
+    if (optimizer_text == averaging_text)
+        ot__ckpt_find(r.checkpoint, "fc1.bias")->n_updates = 40; // as if loaded apart
     return r;
 }
 
@@ -142,6 +156,19 @@ static void sgd_resumes_at_every_micro_batch(void **state)
     resumes_at_every_call(mlp_sgd_text);
 }
 
+static void averages_and_counters_resume_at_every_micro_batch(void **state)
+{
+    run r = begin_anew(averaging_text);
+    const ot__parameter *p = ot__ckpt_find(r.checkpoint, "fc1.bias");
+
+    (void)state;
+    calls(&r, 0, ACCUMULATION);
+    assert_int_equal(p->n_updates, 41);
+    assert_memory_not_equal(p->slots[OT_SLOT_AVERAGE]->data, p->value->data, p->value->n_bytes);
+    end(&r);
+    resumes_at_every_call(averaging_text);
+}
+
 // What is dropped is all that came after the last update, also what came before the file.
 static void an_accumulation_that_came_from_a_file_can_be_dropped(void **state)
 {
@@ -197,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adamw_resumes_at_every_micro_batch),
         cmocka_unit_test(sgd_resumes_at_every_micro_batch),
+        cmocka_unit_test(averages_and_counters_resume_at_every_micro_batch),
         cmocka_unit_test(an_accumulation_that_came_from_a_file_can_be_dropped),
         cmocka_unit_test(a_session_that_does_not_ask_for_them_overwrites_the_gradients),
     };

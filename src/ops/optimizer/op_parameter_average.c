@@ -32,7 +32,7 @@ static ot_status average_run_simd(const ot_run *r)
 }
 
 static const ot_port average_in[] = {
-    {"params", "T", OT_PORT_SEQUENCE | OT_PORT_F32},
+    {"params", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32}, // after what updates them
     {"averages", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
     {"updated", "bool", OT_PORT_OPTIONAL},
     {0},

@@ -45,6 +45,21 @@ static const char signal_text[] = HEAD
     "  flag = com.microsoft.SGDOptimizerV2(learning_rate, params, gradients, gradients_finite)\n"
     "}\n";
 
+// Rules name the parameters in the order of the sequences. N stands for the names.
+#define NAMING_TEXT(names)                                                                         \
+    "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnxtrain\" : 1]>\n"                           \
+    "sgd (float[1] learning_rate, int64[n_params] step, float[1] gradient_divisor, " SGD_INPUTS    \
+    ") => (bool[1] flag)\n"                                                                        \
+    "{\n"                                                                                          \
+    "  flag = ai.onnxtrain.SGDOptimizer<names = [" names "]>(learning_rate, step, params, "        \
+    "gradients, , , gradient_divisor)\n"                                                           \
+    "}\n"
+#define IN_ORDER "\"fc1.weight\", \"fc1.bias\", \"fc2.weight\", \"fc2.bias\""
+static const char named_text[] = NAMING_TEXT(IN_ORDER);
+static const char swapped_text[] =
+    NAMING_TEXT("\"fc1.bias\", \"fc1.weight\", \"fc2.weight\", \"fc2.bias\"");
+static const char short_text[] = NAMING_TEXT("\"fc1.weight\", \"fc1.bias\", \"fc2.weight\"");
+
 static void assert_message(const char *part)
 {
     if (strstr(ot_error_message(), part) == NULL)
@@ -232,6 +247,34 @@ static void a_norm_that_no_node_computes_is_no_number(void **state)
     assert_true(isnan(info.norm));
 }
 
+// ---- names ----
+
+static void assert_no_optimizer(fixture *f, const char *text, const char *message)
+{
+    ot_model *model = mlp_model(text, "float");
+
+    assert_int_equal(ot_session_set_optimizer(f->session, model), OT_ERR_INVALID);
+    assert_message(message);
+    ot_model_destroy(model);
+}
+
+static void a_rule_of_another_order_of_parameters_is_refused(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r;
+
+    make(f, OT_F32, named_text);
+    open_session(f);
+    assert_no_optimizer(f, swapped_text,
+                        "is 'fc1.bias', expected 'fc1.weight', in the order of the training model");
+    assert_no_optimizer(f, short_text, "names 3 parameters, 4 train");
+    accumulate(f, &r); // with the rule that it had
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.25), OT_OK);
+    assert_int_equal(update(f, 2).applied, 1);
+    mlp_sgd(&r, 0.25f);
+    assert_tensors(f, r.p, false, 1e-5);
+}
+
 // ---- a trainer's session ----
 
 static void a_session_of_a_trainer_makes_no_steps_of_its_own(void **state)
@@ -275,6 +318,7 @@ int main(void)
         TEST(every_parameter_has_a_counter_of_its_own),
         TEST(an_update_that_the_graph_skips_changes_nothing),
         TEST(a_norm_that_no_node_computes_is_no_number),
+        TEST(a_rule_of_another_order_of_parameters_is_refused),
         TEST(a_session_of_a_trainer_makes_no_steps_of_its_own),
     };
 

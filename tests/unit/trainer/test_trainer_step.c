@@ -347,6 +347,168 @@ static void a_call_that_fails_while_it_runs_drops_what_was_accumulated(void **st
     assert_memory_equal(got[0], got[1], sizeof got[0]);
 }
 
+// ---- what is skipped, averaged, and has a rate of its own ----
+
+static ot_trainer *trainer_with(const ot_optimizer_options *optimizer,
+                                const ot_trainer_options *options)
+{
+    ot_model *model = linear_model();
+    ot_trainer *trainer;
+
+    need(ot_trainer_create(model, &linear_description, optimizer, options, &trainer));
+    ot_model_destroy(model);
+    return trainer;
+}
+
+static void step_over_infinity(ot_trainer *trainer)
+{
+    float x[N_ROWS * N_IN] = {INFINITY}, t[N_ROWS] = {0};
+    const ot_tensor *inputs[2] = {tensor_of(t, OT_SHAPE(N_ROWS)),
+                                  tensor_of(x, OT_SHAPE(N_ROWS, N_IN))};
+
+    need(ot_trainer_train_step(trainer, inputs, 2, NULL, 0));
+    for (int i = 0; i < 2; i++)
+        ot_tensor_destroy((ot_tensor *)(uintptr_t)inputs[i]);
+}
+
+static void parameters_of(ot_trainer *trainer, float got[N_IN + 1])
+{
+    need(ot_session_get_parameters(ot_trainer_session(trainer), OT_PARAMETERS_ALL, got, N_IN + 1));
+}
+
+static void an_update_with_gradients_that_are_not_finite_is_skipped_where_asked_for(void **state)
+{
+    ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    float before[N_IN + 1], after[N_IN + 1], never[N_IN + 1];
+
+    (void)state;
+    adam.name = "AdamOptimizer";
+    for (int skips = 0; skips < 2; skips++) {
+        ot_trainer *trainer, *other;
+
+        options.skip_non_finite = skips;
+        trainer = trainer_with(&adam, &options);
+        other = trainer_with(&adam, &options); // never meets one
+        step_over(trainer, 1);
+        step_over(other, 1);
+        parameters_of(trainer, before);
+        step_over_infinity(trainer);
+        parameters_of(trainer, after);
+        assert_int_equal(info_of(trainer).step, 2);
+        assert_int_equal(info_of(trainer).optimization_step, skips ? 1 : 2);
+        assert_int_equal(info_of(trainer).all_finite, skips ? 0 : 1);
+        if (skips) { // moments and counters are as they were: the next update is the other's
+            assert_memory_equal(before, after, sizeof before);
+            step_over(trainer, 2);
+            step_over(other, 2);
+            parameters_of(trainer, after);
+            parameters_of(other, never);
+            assert_memory_equal(never, after, sizeof after);
+            assert_int_equal(info_of(trainer).all_finite, 1);
+        } else {
+            assert_true(isnan(after[0]));
+        }
+        ot_trainer_destroy(trainer);
+        ot_trainer_destroy(other);
+    }
+}
+
+static double eval_loss(ot_trainer *trainer, const float *x, const float *t)
+{
+    const ot_tensor *inputs[2] = {tensor_of((float *)(uintptr_t)t, OT_SHAPE(N_ROWS)),
+                                  tensor_of((float *)(uintptr_t)x, OT_SHAPE(N_ROWS, N_IN))};
+    ot_tensor *outputs[2] = {NULL, NULL};
+    double loss;
+
+    need(ot_trainer_eval_step(trainer, inputs, 2, outputs, 2));
+    loss = (double)*(const float *)ot_tensor_data_const(outputs[1]);
+    for (int i = 0; i < 2; i++) {
+        ot_tensor_destroy(outputs[i]);
+        ot_tensor_destroy((ot_tensor *)(uintptr_t)inputs[i]);
+    }
+    return loss;
+}
+
+// average = decay average + (1 - decay) weight after every update, from the initial weights on.
+static void evaluation_takes_the_averages_on_request(void **state)
+{
+    enum { UPDATES = 3 };
+    const double decay = 0.75;
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    hand h = hand_begin(), average = hand_begin();
+    float x[N_ROWS * N_IN], t[N_ROWS];
+    ot_trainer *trainer = linear_trainer(&options);
+
+    (void)state;
+    assert_int_equal(ot_session_use_averages(ot_trainer_session(trainer), 1), OT_ERR_STATE);
+    ot_trainer_destroy(trainer);
+    options.average_decay = decay;
+    trainer = linear_trainer(&options);
+    for (int64_t call = 1; call <= UPDATES; call++) {
+        step_over(trainer, call);
+        batch_of(call, x, t);
+        hand_add(&h, x, t);
+        hand_update(&h, lr0);
+        for (int i = 0; i < N_IN; i++)
+            average.w[i] = decay * average.w[i] + (1 - decay) * h.w[i];
+        average.b = decay * average.b + (1 - decay) * h.b;
+    }
+    assert_parameters(trainer, &h); // steps train the weights
+    batch_of(9, x, t);
+    hand_add(&h, x, t);
+    hand_add(&average, x, t);
+    assert_true(fabs(eval_loss(trainer, x, t) - h.loss) < 1e-6);
+    need(ot_session_use_averages(ot_trainer_session(trainer), 1));
+    assert_true(fabs(eval_loss(trainer, x, t) - average.loss) < 1e-6);
+    assert_true(fabs(average.loss - h.loss) > 1e-4);
+    need(ot_session_use_averages(ot_trainer_session(trainer), 0));
+    assert_true(fabs(eval_loss(trainer, x, t) - h.loss) < 1e-6);
+    ot_trainer_destroy(trainer);
+}
+
+static int rates_of_two(void *context, const ot_step_info *info, double *lr, int n_lr)
+{
+    (void)info;
+    *(int *)context = n_lr;
+    for (int i = 0; i < n_lr; i++)
+        lr[i] = i == 0 ? 0.25 : 0.0625;
+    return 0;
+}
+
+// The group of w: its own rate, times its factor.
+static void a_schedule_gives_a_rate_to_each_group(void **state)
+{
+    ot_optimizer_options sgd = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_param_group group = OT_PARAM_GROUP_INIT;
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    const hand start = hand_begin();
+    hand h = hand_begin();
+    float x[N_ROWS * N_IN], t[N_ROWS];
+    ot_trainer *trainer;
+    int n_lr = 0;
+
+    (void)state;
+    group.params = (const char *const[]){"w"};
+    group.n_params = 1;
+    group.lr_factor = 0.5;
+    sgd.name = "SGDOptimizer";
+    sgd.groups = &group;
+    sgd.n_groups = 1;
+    options.lr_function = rates_of_two;
+    options.lr_context = &n_lr;
+    trainer = trainer_with(&sgd, &options);
+    step_over(trainer, 1);
+    assert_int_equal(n_lr, 2);
+    batch_of(1, x, t);
+    hand_add(&h, x, t);
+    hand_update(&h, 0.25);
+    for (int i = 0; i < N_IN; i++) // an eighth of the step that the rate 0.25 makes
+        h.w[i] = start.w[i] + (h.w[i] - start.w[i]) * 0.5 * 0.25;
+    assert_parameters(trainer, &h);
+    ot_trainer_destroy(trainer);
+}
+
 // ---- making one ----
 
 static ot_status try_create(const ot_model_description *description, const char *const *frozen,
@@ -443,6 +605,9 @@ int main(void)
         cmocka_unit_test(a_call_that_is_refused_changes_nothing),
         cmocka_unit_test(sizes_and_axes_are_those_of_the_description),
         cmocka_unit_test(a_call_that_fails_while_it_runs_drops_what_was_accumulated),
+        cmocka_unit_test(an_update_with_gradients_that_are_not_finite_is_skipped_where_asked_for),
+        cmocka_unit_test(evaluation_takes_the_averages_on_request),
+        cmocka_unit_test(a_schedule_gives_a_rate_to_each_group),
         cmocka_unit_test(names_that_the_model_lacks_are_all_listed),
         cmocka_unit_test(an_input_that_is_read_must_be_described),
         cmocka_unit_test(one_output_is_the_loss),
