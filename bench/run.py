@@ -148,9 +148,17 @@ def measure_peers(names, threads, args):
                 rows.append(line)
                 print(line, flush=True)
     if args.out:
+        rest = other_sections(args.out)
         with open(args.out, "w") as out:
             out.write(f"# Measured\n\n{processor()}, {os.cpu_count()} processors, {args.rounds} processes of each program in turn, "
-                      f"`./dev bench`.\n\n" + "\n".join(head + rows) + "\n")
+                      f"`./dev bench`.\n\n" + "\n".join(head + rows) + "\n" + rest)
+
+
+def other_sections(path):
+    """What other benchmarks have found stands behind the table, and stays."""
+    text = open(path).read() if os.path.exists(path) else ""
+    at = text.find("\n## ")
+    return text[at:] if at >= 0 else ""
 
 
 def main():

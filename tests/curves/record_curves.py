@@ -101,6 +101,22 @@ def losses_of(model, text):
     return losses
 
 
+def export(model, batch, path):
+    """As it is initialised, by the classic exporter in training mode."""
+    torch.onnx.export(
+        model,
+        batch,
+        path,
+        dynamo=False,
+        opset_version=17,
+        training=torch.onnx.TrainingMode.TRAINING,
+        do_constant_folding=False,
+        input_names=["tokens", "labels"],
+        output_names=["loss", "scores"],
+        dynamic_axes={"tokens": {0: "batch"}, "labels": {0: "batch"}, "scores": {0: "batch"}},
+    )
+
+
 def main():
     DATA.mkdir(exist_ok=True)
     pages = ((DOCS / f"{page}.md").read_bytes() for page in PAGES)
@@ -111,18 +127,7 @@ def main():
         torch.manual_seed(7)
         model = Transformer(causal)
         state = {k: v.clone() for k, v in model.state_dict().items()}
-        torch.onnx.export(
-            model,
-            batch_of(text, 0, causal),
-            DATA / f"{name}.onnx",
-            dynamo=False,
-            opset_version=17,
-            training=torch.onnx.TrainingMode.TRAINING,
-            do_constant_folding=False,
-            input_names=["tokens", "labels"],
-            output_names=["loss", "scores"],
-            dynamic_axes={"tokens": {0: "batch"}, "labels": {0: "batch"}, "scores": {0: "batch"}},
-        )
+        export(model, batch_of(text, 0, causal), DATA / f"{name}.onnx")
         lines = [f"f32 {' '.join(f'{x:.9g}' for x in losses_of(model, text))}"]
         wide = Transformer(causal).double()
         wide.load_state_dict(state)
@@ -130,4 +135,5 @@ def main():
         (DATA / f"{name}.txt").write_text("\n".join(lines) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
