@@ -9,65 +9,7 @@
 #include "output_files.h"
 #include "recorded.h"
 #include "report.h"
-#include "train.h"
-
-#define AT(member) offsetof(train_values, member)
-
-enum { MAX_INPUTS = 256 };
-
-static const char *const schedules[] = {"constant",    "linear",     "cosine", "step",
-                                        "exponential", "polynomial", NULL};
-
-static const option_spec train_table[] = {
-    {.help = "Training"},
-    {"epochs", OPTION_INT, AT(epochs), "N", "passes over the data", "10", NULL, 1},
-    {"max-steps", OPTION_INT, AT(max_steps), "N", "stop after so many steps; 0: no limit", "0",
-     NULL, 0},
-    {"accumulate", OPTION_INT, AT(accumulate), "N",
-     "batches per step; their gradients are averaged", "1", NULL, 1},
-    {"lr", OPTION_REAL, AT(lr), "X", "learning rate", "0.001", NULL, 0},
-    {"schedule", OPTION_CHOICE, AT(schedule), "NAME", "learning rate over the steps", "constant",
-     schedules, 0},
-    {"warmup", OPTION_INT, AT(warmup), "N", "steps over which the learning rate rises from 0", "0",
-     NULL, 0},
-    {"schedule-steps", OPTION_INT, AT(total_steps), "N",
-     "steps until the schedule's end; 0: all of this run", "0", NULL, 0},
-    {"step-size", OPTION_INT, AT(step_size), "N", "steps between two falls (step)", "1000", NULL,
-     1},
-    {"gamma", OPTION_REAL, AT(gamma), "X", "factor of a fall (step, exponential)", "0.1", NULL, 0},
-    {"power", OPTION_REAL, AT(power), "X", "exponent (polynomial)", "1", NULL, 0},
-    {"end-factor", OPTION_REAL, AT(end_factor), "X", "part of the learning rate left at the end",
-     "0", NULL, 0},
-    {"early-stop", OPTION_INT, AT(early_stop), "N",
-     "stop after N epochs without a better loss; 0: never", "0", NULL, 0},
-    {"keep-best", OPTION_FLAG, AT(keep_best), NULL, "end with the parameters of the best epoch",
-     NULL, NULL, 0},
-    {.help = "Files"},
-    {"out", OPTION_TEXT, AT(out), "FILE", "the trained model, for inference; - is standard output",
-     "MODEL-trained.onnx here; with --checkpoint-dir none", NULL, 0},
-    {"checkpoint-dir", OPTION_TEXT, AT(checkpoint_dir), "DIR", "where checkpoints are saved", NULL,
-     NULL, 0},
-    {"save-every", OPTION_INT, AT(save_every), "N", "steps between checkpoints; 0: once an epoch",
-     "0", NULL, 0},
-    {"resume", OPTION_FLAG, AT(resume), NULL,
-     "go on from the checkpoint in --checkpoint-dir, if there is one", NULL, NULL, 0},
-    {"overwrite", OPTION_FLAG, AT(overwrite), NULL,
-     "replace MODEL-trained.onnx, or the run in --checkpoint-dir", NULL, NULL, 0},
-    {"dry-run", OPTION_FLAG, AT(dry_run), NULL,
-     "check options, model and data, make one step, and write nothing", NULL, NULL, 0},
-    {"log", OPTION_TEXT, AT(log), "FILE", "a JSON object per step, epoch and save, one a line",
-     NULL, NULL, 0},
-    {"tensorboard", OPTION_TEXT, AT(tensorboard), "DIR",
-     "where an event file of the run is written, for TensorBoard", NULL, NULL, 0},
-    {.help = "Running"},
-    {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
-    {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
-     NULL, NULL, 0},
-    MEMORY_MAX_OPTION(AT(memory_max)),
-    {"quiet", OPTION_FLAG, AT(quiet), NULL, "print nothing but errors", NULL, NULL, 0},
-    {"json", OPTION_FLAG, AT(json), NULL, "print the result as one JSON object", NULL, NULL, 0},
-    {0},
-};
+#include "train_config.h"
 
 static bool is_folder(const char *path)
 {
@@ -95,9 +37,9 @@ static int load_folder(train_run *r)
 
 static int make_artifacts(train_run *r)
 {
+    static const double usual_lr = 0.001;
     int code;
 
-    r->from_folder = is_folder(r->path);
     if (r->from_folder)
         return load_folder(r);
     code = load_model(r->path, &r->forward);
@@ -105,7 +47,11 @@ static int make_artifacts(train_run *r)
         code = model_setup_init(&r->model, &r->values->model, r->forward);
     if (code != EXIT_SUCCESS)
         return code;
-    if (ot_artifacts_generate(r->forward, &r->model.options, &r->artifacts) != OT_OK)
+    r->model.optimizer.options = r->optimizer;
+    r->model.optimizer.options.lr = usual_lr; // the schedule has the run's
+    r->model.options.seed = (uint64_t)r->trainer_options.seed;
+    if (ot_trainer_generate_artifacts(r->forward, &r->model.options, &r->trainer_options,
+                                      &r->artifacts) != OT_OK)
         return report_error();
     return EXIT_SUCCESS;
 }
@@ -142,9 +88,10 @@ static int make_session(train_run *r)
         }
         free(path);
     }
-    options.n_threads = (int)v->threads;
-    options.reproducible = v->reproducible;
-    options.memory_max = r->memory_max;
+    options.n_threads = (int)r->trainer_options.n_threads;
+    options.reproducible =
+        r->trainer_options.reproducible || r->trainer_options.deterministic_compute;
+    options.memory_max = r->trainer_options.memory_max;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)
@@ -185,7 +132,7 @@ static int make_data(train_run *r)
     data->forward = r->forward;
     data->batches = batches;
     batches->shuffle = 1;
-    batches->seed = (uint64_t)r->values->model.seed;
+    batches->seed = (uint64_t)r->trainer_options.seed;
     if (r->from_folder && r->values->model.target) {
         if (check_target(r) != EXIT_SUCCESS)
             return EXIT_FAILED;
@@ -199,9 +146,10 @@ static int make_data(train_run *r)
 
 static int make_trainer(train_run *r)
 {
-    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_trainer_options options = r->trainer_options;
 
-    options.gradient_accumulation_steps = r->values->accumulate;
+    options.lr_schedule = NULL; // the run has it, which knows how many steps there are
+    options.seed = 0;           // of the session
     return ot_trainer_create_from_session(r->session, &options, &r->trainer) == OT_OK
                ? EXIT_SUCCESS
                : report_error();
@@ -231,63 +179,15 @@ static int make_header(train_run *r)
     return fclose(text) == 0 ? EXIT_SUCCESS : report_text("out of memory");
 }
 
-// ---- what is noted before it begins ----
-
-static bool note_left_over(train_run *r, const ot_batches *batches, const char *rows)
-{
-    char text[200];
-
-    return !data_left_over(batches, rows, text, sizeof(text)) || progress_note(&r->progress, text);
-}
-
-// Plain SGD goes on from any state; every other rule refuses the moments of another, and finds none
-// after plain SGD. A checkpoint of another maker does not say.
-static bool note_moments(train_run *r)
-{
-    const bool is_plain = strcmp(optimizer_name(&r->values->model), "sgd") == 0;
-    ot_property_kind kind;
-    char text[200];
-
-    if (!r->resumed || r->from_folder || is_plain == !r->moments_of[0] ||
-        ot_checkpoint_property_kind_of(r->resumed, "onnxtrain.epoch", &kind) != OT_OK)
-        return true;
-    if (is_plain)
-        snprintf(text, sizeof(text),
-                 "the run was made with %s: sgd goes on from its parameters and drops its moments",
-                 r->moments_of);
-    else
-        snprintf(text, sizeof(text),
-                 "the run was made with sgd: %s goes on from its parameters with new moments, "
-                 "after step %lld",
-                 optimizer_name(&r->values->model), (long long)ot_session_step_count(r->session));
-    return progress_note(&r->progress, text);
-}
-
-static int note_all(train_run *r)
-{
-    for (int i = 0; i < ot_artifacts_note_count(r->artifacts); i++)
-        if (!progress_note(&r->progress, ot_artifacts_note(r->artifacts, i, NULL)))
-            return report_text("out of memory");
-    if (!note_left_over(r, r->data.training, "training rows") ||
-        !note_left_over(r, r->data.validation, "validation rows") || !note_moments(r))
-        return report_text("out of memory");
-    return EXIT_SUCCESS;
-}
-
 // ---- the run ----
 
-static ot_schedule make_schedule(const train_values *v)
+static ot_schedule make_schedule(const train_run *r)
 {
     ot_schedule schedule = OT_SCHEDULE_INIT;
 
-    schedule.kind = (ot_schedule_kind)v->schedule;
-    schedule.initial_lr = v->lr;
-    schedule.warmup_steps = (double)v->warmup;
-    schedule.total_steps = v->total_steps;
-    schedule.step_size = v->step_size;
-    schedule.gamma = v->gamma;
-    schedule.power = v->power;
-    schedule.end_factor = v->end_factor;
+    if (r->trainer_options.lr_schedule)
+        return *r->trainer_options.lr_schedule;
+    schedule.initial_lr = r->optimizer.lr;
     return schedule;
 }
 
@@ -298,7 +198,7 @@ static void set_options(train_run *r)
 
     options->callback = progress_event;
     options->callback_context = &r->progress;
-    r->schedule = make_schedule(v);
+    r->schedule = make_schedule(r);
     options->schedule = &r->schedule;
     if (v->dry_run) {
         options->max_steps = 1;
@@ -320,6 +220,7 @@ static void set_options(train_run *r)
     options->notes = (const char *const *)r->progress.notes;
     options->n_notes = r->progress.n_notes;
     options->tensorboard_dir = v->tensorboard;
+    options->config = r->config;
 }
 
 static int finish(train_run *r, const ot_metrics *metrics)
@@ -337,7 +238,7 @@ static int train(train_run *r)
     ot_status st;
     int code;
 
-    code = note_all(r);
+    code = train_note_all(r);
     r->start_step = ot_session_step_count(r->session);
     if (code == EXIT_SUCCESS)
         code = make_header(r);
@@ -369,56 +270,12 @@ static void start_progress(train_run *r)
                              .saved_step = -1};
 }
 
-static int list_inputs(const train_values *v, const char *model, const char *inputs[MAX_INPUTS])
-{
-    const text_list *lists[] = {&v->data.data, &v->data.validation, &v->model.loss};
-    int n = 1;
-
-    inputs[0] = model;
-    for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
-        for (int i = 0; i < lists[l]->count && n < MAX_INPUTS; i++)
-            inputs[n++] = lists[l]->items[i];
-    return n;
-}
-
-static int train_check(const void *values, const char *const *arguments)
-{
-    const train_values *v = values;
-    const char *inputs[MAX_INPUTS];
-    const int n = list_inputs(v, arguments[0], inputs);
-    int code = data_values_check(&v->data);
-
-    if (code == EXIT_SUCCESS)
-        code = model_values_check(&v->model);
-    if (code == EXIT_SUCCESS)
-        code = check_threads(v->threads);
-    if (code == EXIT_SUCCESS)
-        code = check_output_name("out", v->out, inputs, n);
-    if (code == EXIT_SUCCESS)
-        code = check_output_name("log", v->log, inputs, n);
-    if (code != EXIT_SUCCESS)
-        return code;
-    if (optimizer_is_none(&v->model))
-        return report_usage("--optimizer: training needs one");
-    if (v->checkpoint_dir && !*v->checkpoint_dir)
-        return report_usage("--checkpoint-dir: the name is empty");
-    if (v->tensorboard && !*v->tensorboard)
-        return report_usage("--tensorboard: the name is empty");
-    if (v->resume && !v->checkpoint_dir)
-        return report_usage("--resume needs --checkpoint-dir");
-    if (v->json && v->out && strcmp(v->out, "-") == 0)
-        return report_usage("--json and --out - would both write to standard output");
-    if (v->out && v->log && strcmp(v->out, v->log) == 0)
-        return report_usage("--out and --log are the same file '%s'", v->out);
-    return EXIT_SUCCESS;
-}
-
 // A model that cannot be written is better known before the training than after it.
 static int check_outputs(train_run *r)
 {
     const train_values *v = r->values;
-    const char *inputs[MAX_INPUTS];
-    const int n = list_inputs(v, r->path, inputs);
+    const char *inputs[TRAIN_MAX_INPUTS];
+    const int n = train_inputs(v, r->path, inputs);
     int code = train_output_init(&r->output, v->out, r->path, v->checkpoint_dir, v->overwrite);
 
     if (code == EXIT_SUCCESS)
@@ -430,25 +287,49 @@ static int check_outputs(train_run *r)
     return code;
 }
 
-static int run_command(const void *values, const char *const *arguments)
-{
-    train_run r = {.values = values, .path = arguments[0], .options = OT_TRAIN_OPTIONS_INIT};
-    int code = check_outputs(&r);
+// ---- the command ----
 
-    r.memory_max = set_memory_max(r.values->memory_max);
+static int take_configuration(train_run *r)
+{
+    const ot_config *config = train_config();
+
+    r->path = ot_config_model(config);
+    r->trainer_options = *ot_config_options(config);
+    r->optimizer = *ot_config_optimizer(config);
+    if (ot_config_text(config, OT_CONFIG_EFFECTIVE, &r->config) != OT_OK)
+        return report_error();
+    r->from_folder = is_folder(r->path);
+    return train_check_honoured(r);
+}
+
+static int prepare_run(train_run *r)
+{
+    int code = take_configuration(r);
+
     if (code == EXIT_SUCCESS)
-        code = make_artifacts(&r);
+        code = check_outputs(r);
+    ot_set_memory_max(r->trainer_options.memory_max);
     if (code == EXIT_SUCCESS)
-        code = make_session(&r);
+        code = make_artifacts(r);
+    if (code == EXIT_SUCCESS)
+        code = make_session(r);
     if (code == EXIT_SUCCESS) {
-        if (!r.resumed)
-            ot_session_set_seed(r.session, (uint64_t)r.values->model.seed);
-        code = make_data(&r);
+        if (!r->resumed)
+            ot_session_set_seed(r->session, (uint64_t)r->trainer_options.seed);
+        code = make_data(r);
     }
     if (code == EXIT_SUCCESS)
-        code = make_trainer(&r);
+        code = make_trainer(r);
     if (code == EXIT_SUCCESS)
-        code = train_output_describe(&r.output, r.forward, r.data.training, &r.batches_options);
+        code = train_output_describe(&r->output, r->forward, r->data.training, &r->batches_options);
+    return code;
+}
+
+static int run_training(const train_values *values)
+{
+    train_run r = {.values = values, .options = OT_TRAIN_OPTIONS_INIT};
+    int code = prepare_run(&r);
+
     if (code == EXIT_SUCCESS) {
         start_progress(&r);
         code = train(&r);
@@ -462,6 +343,46 @@ static int run_command(const void *values, const char *const *arguments)
     ot_artifacts_destroy(r.artifacts);
     model_setup_deinit(&r.model);
     ot_model_destroy(r.forward);
+    ot_string_free(r.config);
+    return code;
+}
+
+// All that is given, and what of it is wrong.
+static int read_all(const train_values *v)
+{
+    int code = train_config_read(v);
+    const char *model = ot_config_model(train_config());
+
+    if (code != EXIT_SUCCESS || v->print_config)
+        return code;
+    return model ? train_values_check(v, model) : report_arguments(&command_train, 0);
+}
+
+static int train_check(const void *values, const char *const *arguments)
+{
+    const train_values *v = values;
+    int code = check_threads(v->threads);
+
+    if (code == EXIT_SUCCESS)
+        code = train_config_take_flags(v, arguments[0]);
+    if (code == EXIT_SUCCESS && !train_config_is_elsewhere(v))
+        code = read_all(v) == EXIT_SUCCESS ? EXIT_SUCCESS : EXIT_USAGE;
+    if (code != EXIT_SUCCESS)
+        train_config_deinit();
+    return code;
+}
+
+static int run_command(const void *values, const char *const *arguments)
+{
+    const train_values *v = values;
+    int code = EXIT_SUCCESS;
+
+    (void)arguments;
+    if (train_config_is_elsewhere(v) && read_all(v) != EXIT_SUCCESS)
+        code = EXIT_FAILED;
+    if (code == EXIT_SUCCESS)
+        code = v->print_config ? train_config_print() : run_training(v);
+    train_config_deinit();
     return code;
 }
 
@@ -470,6 +391,7 @@ const command command_train = {
     .summary = "train a model and write it for inference",
     .arguments = "MODEL",
     .n_arguments = 1,
+    .is_file_enough = true,
     .description = "Trains MODEL, an ONNX forward model (.onnx, or .onnxtxt in ONNX's textual "
                    "syntax) or a directory of "
                    "training artifacts, on --data and writes the trained model to --out. Ctrl-C "
@@ -477,10 +399,10 @@ const command command_train = {
                    "model as it is, and ends with 130.",
     .example = "onnxtrain train model.onnx --data train.csv --loss cross-entropy --epochs 20 --out "
                "trained.onnx",
-    .tables = {{train_table, 0},
-               {data_option_table, AT(data)},
-               {data_more_option_table, AT(data)},
-               {model_option_table, AT(model)}},
+    .tables = {{train_option_table, 0},
+               {data_option_table, offsetof(train_values, data)},
+               {data_more_option_table, offsetof(train_values, data)},
+               {model_option_table, offsetof(train_values, model)}},
     .values_size = sizeof(train_values),
     .check = train_check,
     .run = run_command,

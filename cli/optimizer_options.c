@@ -43,7 +43,8 @@ static bool find_optimizer(const char *name, const char **optimizer)
             return true;
         }
     for (int i = 0; (*optimizer = ot_optimizer_name(i)) != NULL; i++)
-        if (command_name(*optimizer, text) && strcmp(text, name) == 0)
+        if (strcmp(*optimizer, name) == 0 ||
+            (command_name(*optimizer, text) && strcmp(text, name) == 0))
             return true;
     return false;
 }

@@ -9,9 +9,9 @@
 
 #include "report.h"
 
-enum { MAX_OPTIONS = 128, HELP_COLUMN = 30, HELP_WIDTH = 100, MAX_HELP = 1024 };
+enum { MAX_OPTIONS = 128 };
 
-static bool is_end(const option_spec *spec)
+bool option_is_end(const option_spec *spec)
 {
     return !spec->name && !spec->help;
 }
@@ -64,43 +64,58 @@ static int choice_of(const option_spec *spec, const char *text)
     return -1;
 }
 
-static void refuse(const option_spec *spec, const char *text)
+// "'x' is not a whole number of at least 1"
+static void describe_refusal(const option_spec *spec, const char *text, char why[OPTION_WHY_MAX])
 {
     const char *kind = spec->kind == OPTION_REAL || spec->kind == OPTION_PART ? "" : "whole ";
+    const char *nearest;
     char least[64] = "";
-    int n = 0;
+    int n = 0, at;
 
+    if (spec->kind == OPTION_FLAG) {
+        snprintf(why, OPTION_WHY_MAX, "'%.64s' is neither true nor false", text);
+        return;
+    }
     if (spec->kind != OPTION_CHOICE) {
         if (spec->minimum > ANY_NUMBER)
             snprintf(least, sizeof(least), " of at least %g", spec->minimum);
-        (void)report_usage("--%s: '%s' is not a %snumber%s%s", spec->name, text, kind, least,
-                           spec->kind == OPTION_BYTES  ? ", perhaps with K, M or G, or none"
-                           : spec->kind == OPTION_PART ? " and below 1"
-                                                       : "");
+        snprintf(why, OPTION_WHY_MAX, "'%.64s' is not a %snumber%s%s", text, kind, least,
+                 spec->kind == OPTION_BYTES  ? ", perhaps with K, M or G, or none"
+                 : spec->kind == OPTION_PART ? " and below 1"
+                                             : "");
         return;
     }
-    while (spec->choices[n])
-        n++;
-    (void)report_unknown(spec->choices, n, text, "--%s: '%s' is not one of", spec->name, text);
+    at = snprintf(why, OPTION_WHY_MAX, "'%.64s' is not one of", text);
+    for (; spec->choices[n]; n++)
+        at += snprintf(why + at, OPTION_WHY_MAX - (size_t)at, "%s%s", n ? ", " : " ",
+                       spec->choices[n]);
+    nearest = ot_nearest_name(text, spec->choices, n);
+    if (nearest)
+        snprintf(why + at, OPTION_WHY_MAX - (size_t)at, "; did you mean '%s'?", nearest);
 }
 
-// Store one value; false after a message.
-static bool set_value(const option_spec *spec, char *at_base, const char *text)
+// Store one value; `text` NULL: of a flag that was given. False: `why` says what is wrong.
+static bool read_value(const option_spec *spec, void *at, const char *text,
+                       char why[OPTION_WHY_MAX])
 {
-    void *at = at_base + spec->offset;
     int64_t whole = 0;
     double real = 0;
     int choice;
 
     switch (spec->kind) {
     case OPTION_FLAG:
-        *(bool *)at = true;
+        if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            break;
+        *(bool *)at = !text || strcmp(text, "true") == 0;
         return true;
     case OPTION_TEXT:
         *(const char **)at = text;
         return true;
     case OPTION_LIST:
-        return add_item(at, text);
+        if (add_item(at, text))
+            return true;
+        snprintf(why, OPTION_WHY_MAX, "out of memory");
+        return false;
     case OPTION_BYTES:
         if (strcmp(text, "none") == 0) {
             *(int64_t *)at = INT64_MAX;
@@ -126,40 +141,100 @@ static bool set_value(const option_spec *spec, char *at_base, const char *text)
         *(int *)at = choice;
         return true;
     }
-    refuse(spec, text);
+    describe_refusal(spec, text, why);
     return false;
 }
 
 typedef struct parser {
     struct option longs[MAX_OPTIONS + 2];
     const option_spec *specs[MAX_OPTIONS];
-    char *base[MAX_OPTIONS]; // the values the spec's offset counts from
-    bool is_given[MAX_OPTIONS];
+    char *base[MAX_OPTIONS];                             // the values the spec's offset counts from
+    bool is_on_line[MAX_OPTIONS], is_given[MAX_OPTIONS]; // on the command line; there, or set
     int count;
 } parser;
 
 enum { HELP_CODE = 1000, FIRST_CODE = 2000 }; // beyond all letters
 
-static const parser *current; // of the one command this process runs
+static parser *current; // of the one command this process runs
+
+static void *value_at(const parser *p, int i)
+{
+    return p->base[i] + p->specs[i]->offset;
+}
+
+int option_find(const char *name)
+{
+    for (int i = 0; i < current->count; i++)
+        if (strcmp(current->specs[i]->name, name) == 0)
+            return i;
+    return -1;
+}
 
 bool option_is_given(const char *name)
 {
-    for (int i = 0; i < current->count; i++)
-        if (current->is_given[i] && strcmp(current->specs[i]->name, name) == 0)
-            return true;
-    return false;
+    const int i = option_find(name);
+
+    return i >= 0 && current->is_given[i];
 }
+
+// ---- options that a file has ----
+
+const option_spec *option_at(int index, const void **at)
+{
+    if (index < 0 || index >= current->count)
+        return NULL;
+    *at = value_at(current, index);
+    return current->specs[index];
+}
+
+bool option_check(int index, const char *text, char why[OPTION_WHY_MAX])
+{
+    union {
+        bool is;
+        const char *text;
+        int64_t whole;
+        double real;
+        int choice;
+    } value;
+    const option_spec *spec = current->specs[index];
+
+    return spec->kind == OPTION_LIST || read_value(spec, &value, text, why);
+}
+
+bool option_is_on_line(int index)
+{
+    return current->is_on_line[index];
+}
+
+bool option_set(int index, const char *text)
+{
+    char why[OPTION_WHY_MAX];
+
+    current->is_given[index] = true;
+    return read_value(current->specs[index], value_at(current, index), text, why);
+}
+
+const char *option_nearest(const char *name)
+{
+    const char *names[MAX_OPTIONS];
+
+    for (int i = 0; i < current->count; i++)
+        names[i] = current->specs[i]->name;
+    return ot_nearest_name(name, names, current->count);
+}
+
+// ---- the command line ----
 
 const char *option_given(const option_spec *specs, const char *const *except)
 {
     for (int i = 0; i < current->count; i++) {
         const option_spec *spec = specs;
         bool is_excepted = false;
-        while (!is_end(spec) && spec != current->specs[i])
+        while (!option_is_end(spec) && spec != current->specs[i])
             spec++;
         for (int k = 0; except[k]; k++)
             is_excepted = is_excepted || strcmp(except[k], current->specs[i]->name) == 0;
-        if (current->is_given[i] && !is_end(spec) && !is_excepted)
+        if (current->is_given[i] && !option_is_end(spec) && !is_excepted)
             return spec->name;
     }
     return NULL;
@@ -167,9 +242,11 @@ const char *option_given(const option_spec *specs, const char *const *except)
 
 static void parser_init(parser *p, const command *c, char *values)
 {
+    char why[OPTION_WHY_MAX];
+
     memset(p, 0, sizeof(*p));
     for (int t = 0; t < MAX_TABLES && c->tables[t].specs; t++)
-        for (const option_spec *spec = c->tables[t].specs; !is_end(spec); spec++) {
+        for (const option_spec *spec = c->tables[t].specs; !option_is_end(spec); spec++) {
             if (!spec->name || p->count == MAX_OPTIONS)
                 continue;
             p->specs[p->count] = spec;
@@ -180,7 +257,7 @@ static void parser_init(parser *p, const command *c, char *values)
             p->count++;
             if (spec->fallback && spec->kind != OPTION_FLAG && spec->kind != OPTION_LIST &&
                 spec->kind != OPTION_TEXT)
-                set_value(spec, values + c->tables[t].base, spec->fallback);
+                (void)read_value(spec, value_at(p, p->count - 1), spec->fallback, why);
         }
     p->longs[p->count] = (struct option){"help", no_argument, NULL, HELP_CODE};
 }
@@ -189,7 +266,7 @@ static void free_lists(const parser *p)
 {
     for (int i = 0; i < p->count; i++)
         if (p->specs[i]->kind == OPTION_LIST)
-            free(((text_list *)(void *)(p->base[i] + p->specs[i]->offset))->items);
+            free(((text_list *)value_at(p, i))->items);
 }
 
 // The option whose description begins with the name: --learning-rate for --lr.
@@ -240,9 +317,16 @@ static int refuse_option(const command *c, const parser *p, const char *given)
                         nearest ? nearest : "", nearest ? "'? " : "", c->name);
 }
 
+int report_arguments(const command *c, int n)
+{
+    return report_usage("%s takes %s, got %d argument%s; `onnxtrain %s --help` tells more", c->name,
+                        c->arguments, n, n == 1 ? "" : "s", c->name);
+}
+
 // The exit code, or -1 to go on.
 static int parse(const command *c, parser *p, int argc, char **argv)
 {
+    char why[OPTION_WHY_MAX];
     int code;
 
     opterr = 0;
@@ -263,14 +347,12 @@ static int parse(const command *c, parser *p, int argc, char **argv)
         if (code == '?')
             return refuse_option(c, p, argv[optind - 1]);
         code -= FIRST_CODE;
-        if (!set_value(p->specs[code], p->base[code], optarg))
-            return EXIT_USAGE;
-        p->is_given[code] = true;
+        if (!read_value(p->specs[code], value_at(p, code), optarg, why))
+            return report_usage("--%s: %s", p->specs[code]->name, why);
+        p->is_on_line[code] = p->is_given[code] = true;
     }
-    if (argc - optind != c->n_arguments)
-        return report_usage("%s takes %s, got %d argument%s; `onnxtrain %s --help` tells more",
-                            c->name, c->arguments, argc - optind, argc - optind == 1 ? "" : "s",
-                            c->name);
+    if (argc - optind > c->n_arguments || (argc - optind < c->n_arguments && !c->is_file_enough))
+        return report_arguments(c, argc - optind);
     for (int i = optind; i < argc; i++)
         if (!*argv[i])
             return report_usage("%s: the name is empty", c->arguments);
@@ -305,124 +387,4 @@ int command_main(const command *c, int argc, char **argv)
     if (fflush(stdout) != 0 && code == EXIT_SUCCESS)
         return report_text("standard output cannot be written");
     return code;
-}
-
-// ---- help ----
-
-static const struct {
-    int code;
-    const char *meaning;
-} exits[] = {
-    {EXIT_SUCCESS, "done"},
-    {EXIT_FAILED, "failed: a message on standard error says why"},
-    {EXIT_USAGE, "the command line is wrong by itself; nothing was opened"},
-    {EXIT_INTERRUPTED, "stopped by SIGINT, SIGTERM or SIGHUP, with the state saved as far as the "
-                       "options say where"},
-};
-enum { N_EXITS = sizeof(exits) / sizeof(exits[0]), EXIT_COLUMN = 8 };
-
-// Text in lines of at most HELP_WIDTH, the first continuing a line that stands at `column`.
-static void wrap(FILE *out, const char *text, int column)
-{
-    int at = column;
-
-    while (*text) {
-        int length = (int)strcspn(text, " ");
-        if (at > column && at + 1 + length > HELP_WIDTH) {
-            fprintf(out, "\n%*s", column, "");
-            at = column;
-        }
-        if (at > column)
-            at += fprintf(out, " ");
-        at += fprintf(out, "%.*s", length, text);
-        text += length;
-        text += strspn(text, " ");
-    }
-}
-
-static void describe(const option_spec *spec, char *text, size_t size)
-{
-    size_t n = (size_t)snprintf(text, size, "%s", spec->help);
-
-    for (int i = 0; spec->choices && spec->choices[i] && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : ": ", spec->choices[i]);
-    if (spec->fallback && n < size)
-        snprintf(text + n, size - n, " (default: %s)", spec->fallback);
-}
-
-void command_help(const command *c, FILE *out)
-{
-    char text[MAX_HELP];
-
-    fprintf(out, "onnxtrain %s %s [OPTION]...\n\n", c->name, c->arguments);
-    wrap(out, c->description, 0);
-    fprintf(out, "\n");
-    for (int t = 0; t < MAX_TABLES && c->tables[t].specs; t++)
-        for (const option_spec *spec = c->tables[t].specs; !is_end(spec); spec++) {
-            int column;
-            if (!spec->name) {
-                fprintf(out, "\n%s\n", spec->help);
-                continue;
-            }
-            column = fprintf(out, "  --%s%s%s", spec->name, spec->argument ? " " : "",
-                             spec->argument ? spec->argument : "");
-            if (column >= HELP_COLUMN)
-                fprintf(out, "\n%*s", HELP_COLUMN, "");
-            else
-                fprintf(out, "%*s", HELP_COLUMN - column, "");
-            describe(spec, text, sizeof(text));
-            wrap(out, text, HELP_COLUMN);
-            fprintf(out, "\n");
-        }
-    fprintf(out, "\nExample\n  %s\n\nExit status\n", c->example);
-    for (int i = 0; i < N_EXITS; i++) {
-        const int column = fprintf(out, "  %-*d", EXIT_COLUMN - 2, exits[i].code);
-        wrap(out, exits[i].meaning, column);
-        fprintf(out, "\n");
-    }
-}
-
-// ---- man page ----
-
-static void roff(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '-' || *text == '\\')
-            fputc('\\', out);
-        fputc(*text, out);
-    }
-}
-
-void command_man(const command *c, FILE *out)
-{
-    char text[MAX_HELP];
-
-    fprintf(out, ".TH ONNXTRAIN-%s 1\n.SH NAME\nonnxtrain\\-%s \\- ", c->name, c->name);
-    roff(out, c->summary);
-    fprintf(out, "\n.SH SYNOPSIS\n.B onnxtrain %s\n%s [OPTION]...\n.SH DESCRIPTION\n", c->name,
-            c->arguments);
-    roff(out, c->description);
-    fprintf(out, "\n.SH OPTIONS\n");
-    for (int t = 0; t < MAX_TABLES && c->tables[t].specs; t++)
-        for (const option_spec *spec = c->tables[t].specs; !is_end(spec); spec++) {
-            if (!spec->name) {
-                fprintf(out, ".SS ");
-                roff(out, spec->help);
-                fprintf(out, "\n");
-                continue;
-            }
-            fprintf(out, ".TP\n.B \\-\\-");
-            roff(out, spec->name);
-            if (spec->argument)
-                fprintf(out, " \\fI%s\\fR", spec->argument);
-            fprintf(out, "\n");
-            describe(spec, text, sizeof(text));
-            roff(out, text);
-            fprintf(out, "\n");
-        }
-    fprintf(out, ".SH EXAMPLE\n.nf\n");
-    roff(out, c->example);
-    fprintf(out, "\n.fi\n.SH EXIT STATUS\n");
-    for (int i = 0; i < N_EXITS; i++)
-        fprintf(out, ".TP\n.B %d\n%s\n", exits[i].code, exits[i].meaning);
 }

@@ -39,6 +39,8 @@ typedef struct option_spec {
     double minimum;
 } option_spec;
 
+bool option_is_end(const option_spec *spec); // of a table
+
 enum { MAX_TABLES = 6 };
 
 // A table whose offsets count from `base` in the command's values.
@@ -51,6 +53,7 @@ typedef struct command {
     const char *name, *summary;
     const char *arguments;   // "MODEL"
     int n_arguments;         // exactly so many
+    bool is_file_enough;     // or fewer, which are NULL then: `check` knows whether that is right
     const char *description; // a paragraph
     const char *example;
     option_table tables[MAX_TABLES];
@@ -66,6 +69,19 @@ typedef struct command {
 int command_main(const command *c, int argc, char **argv);
 bool option_parse_int(const char *text, int64_t *out); // the whole text, without overflow
 bool option_is_given(const char *name);                // of the command that runs
+int report_arguments(const command *c, int n);         // got `n`; returns EXIT_USAGE
+
+// Options of the command that runs by position, as a file has them; a flag is true or false.
+enum { OPTION_WHY_MAX = 512 };
+int option_find(const char *name); // -1: there is none
+// `at` receives where the value is; NULL behind the last.
+const option_spec *option_at(int index, const void **at);
+// What is wrong with a value: "'x' is not a number".
+bool option_check(int index, const char *text, char why[OPTION_WHY_MAX]);
+bool option_is_on_line(int index); // given there
+// A value that option_check() takes; of a list one more. It counts as given. False: out of memory.
+bool option_set(int index, const char *text);
+const char *option_nearest(const char *name); // that may be meant; NULL: none
 // The first option of a table that was given and is not among `except` (ended by NULL); NULL: none.
 const char *option_given(const option_spec *specs, const char *const *except);
 void command_help(const command *c, FILE *out);

@@ -20,8 +20,18 @@ typedef struct train_values {
     int64_t save_every, early_stop;
     bool resume, overwrite, keep_best, dry_run;
     const char *out, *log, *tensorboard;
-    bool quiet, json;
+    const char *config;
+    text_list set;
+    bool print_config, quiet, json;
 } train_values;
+
+extern const option_spec train_option_table[]; // train_options.c
+
+enum { TRAIN_MAX_INPUTS = 256 };
+// Files that are read; returns their number.
+int train_inputs(const train_values *v, const char *model, const char *inputs[TRAIN_MAX_INPUTS]);
+// What values and configuration show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.
+int train_values_check(const train_values *v, const char *model);
 
 typedef struct train_run {
     const train_values *values;
@@ -41,9 +51,15 @@ typedef struct train_run {
     train_output output;
     int64_t start_step;
     ot_train_options options;
-    ot_schedule schedule; // of the options
-    size_t memory_max;
+    ot_schedule schedule;               // of the options
+    ot_trainer_options trainer_options; // of the configuration, as what follows
+    ot_optimizer_options optimizer;
+    char *config; // its text
 } train_run;
+
+// train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
+int train_check_honoured(const train_run *r);
+int train_note_all(train_run *r);
 
 // train_end.c: what is said, and what is kept.
 void train_report(const train_run *r, const ot_metrics *metrics);

@@ -47,6 +47,16 @@ OT_API ot_status ot_config_source_of(const ot_config *config, const char *path,
                                      ot_config_source *source);
 
 /**
+ * What the program whose options "train" has says of a value there, as a command line has it.
+ *
+ * @return NULL, or what is wrong with it, which stays until the next call
+ */
+typedef const char *(*ot_config_train_function)(void *context, const char *name, const char *value);
+/** Ask `function` in checks from now on; NULL: all of "train" is right. */
+OT_API ot_status ot_config_set_train_function(ot_config *config, ot_config_train_function function,
+                                              void *context);
+
+/**
  * Read and check all that was given.
  *
  * @param violations  NULL is fine. Receives NULL, or all that is wrong, nested as the

@@ -35,6 +35,18 @@ typedef struct ot_trainer ot_trainer;
 OT_API ot_status ot_trainer_create(const ot_model *model, const ot_model_description *description,
                                    const ot_optimizer_options *optimizer,
                                    const ot_trainer_options *options, ot_trainer **out);
+/**
+ * Artifacts for a trainer with these options, as ot_artifacts_generate() makes them: the weights of
+ * options->frozen_weights do not train, and the optimizer has what grad_norm_clip, skip_non_finite
+ * and average_decay say. For programs that need the artifacts themselves, as `onnxtrain train`.
+ *
+ * @param how NULL: defaults
+ * @param out the caller destroys it
+ */
+OT_API ot_status ot_trainer_generate_artifacts(const ot_model *model,
+                                               const ot_artifacts_options *how,
+                                               const ot_trainer_options *options,
+                                               ot_artifacts **out);
 /** A trainer over artifacts, which may be destroyed before it. Its inputs and outputs are those of
  * the training model. */
 OT_API ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,

@@ -278,6 +278,16 @@ static ot_status merge_sources(const ot_config *config, json_t **out)
     return st;
 }
 
+ot_status ot_config_set_train_function(ot_config *config, ot_config_train_function function,
+                                       void *context)
+{
+    OT_TRY(OT_GIVEN(config));
+    config->train_function = function;
+    config->train_context = context;
+    ot__config_forget(config);
+    return OT_OK;
+}
+
 ot_status ot_config_check(ot_config *config, char **violations)
 {
     json_t *merged;

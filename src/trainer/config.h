@@ -14,6 +14,8 @@ typedef struct ot__train_value {
 
 struct ot_config {
     struct json_t *given[OT_CONFIG_N_SOURCES]; // objects
+    ot_config_train_function train_function;
+    void *train_context;
     // What the last check has read; arena NULL: nothing is.
     ot__arena *arena;
     ot_trainer_options options;

@@ -22,10 +22,19 @@ static const char *value_text(ot__reader *r, const json_t *json)
 
 static void add_train_value(ot__reader *r, ot_config *config, const char *name, const json_t *json)
 {
-    if (json_is_object(json) || json_is_array(json) || json_is_null(json))
+    const char *value, *wrong;
+
+    if (json_is_object(json) || json_is_array(json) || json_is_null(json)) {
         ot__violate(r->v, "", "must be a string, a number, a boolean or a list of them");
-    else
-        config->train[config->n_train++] = (ot__train_value){name, value_text(r, json)};
+        return;
+    }
+    value = value_text(r, json);
+    config->train[config->n_train++] = (ot__train_value){name, value};
+    if (!value || !config->train_function)
+        return;
+    wrong = config->train_function(config->train_context, name, value);
+    if (wrong)
+        ot__violate(r->v, "", "%s", wrong);
 }
 
 static void read_train_option(ot__reader *r, ot_config *config, const char *key, const json_t *json)

@@ -119,7 +119,9 @@ void ot__unknown_field(ot__reader *r, ot__names *names);
 // Limits, and the rules between members that need no model (options_check.c).
 void ot__options_violations(ot__violations *v, const ot_trainer_options *options);
 // What a caller gave (NULL: the defaults): OT_ERR_INVALID with all violations, OT_ERR_UNSUPPORTED
-// naming all options that are refused; a warning for each that has no effect.
+// naming all options that are refused.
+ot_status ot__trainer_options_check(const ot_trainer_options *given, ot_trainer_options *own);
+// And a warning for each that has no effect.
 ot_status ot__trainer_options_take(const ot_trainer_options *given, ot_trainer_options *own);
 ot_status ot__model_description_take(const ot_model_description *given, ot_model_description *own);
 

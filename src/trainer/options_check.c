@@ -276,7 +276,7 @@ static void warn_of_options(const ot_trainer_options *options)
             ot__log(OT_LOG_WARNING, "options.%s has no effect (%s)", o->path, o->help);
 }
 
-ot_status ot__trainer_options_take(const ot_trainer_options *given, ot_trainer_options *own)
+ot_status ot__trainer_options_check(const ot_trainer_options *given, ot_trainer_options *own)
 {
     ot__violations v;
     ot_status st;
@@ -289,7 +289,12 @@ ot_status ot__trainer_options_take(const ot_trainer_options *given, ot_trainer_o
     }
     ot__violations_deinit(&v);
     OT_THEN(st, refuse_options(own));
-    if (st == OT_OK)
-        warn_of_options(own);
     return st;
+}
+
+ot_status ot__trainer_options_take(const ot_trainer_options *given, ot_trainer_options *own)
+{
+    OT_TRY(ot__trainer_options_check(given, own));
+    warn_of_options(own);
+    return OT_OK;
 }

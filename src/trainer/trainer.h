@@ -3,6 +3,7 @@
 #ifndef OT_TRAINER_TRAINER_H
 #define OT_TRAINER_TRAINER_H
 
+#include "artifacts/artifacts.h"
 #include "onnxtrain/trainer.h"
 #include "session/session.h"
 
@@ -48,6 +49,11 @@ struct ot_trainer {
     int64_t phase;         // calls since the last update was due: it is due again at `accumulation`
     int64_t n_accumulated; // micro-batches in the gradients
 };
+
+// trainer_artifacts.c: `options` have been checked; `wiring`: what is asked for besides.
+ot_status ot__trainer_artifacts(const ot_model *model, const ot_artifacts_options *how,
+                                const ot_trainer_options *options, ot__optimizer_wiring wiring,
+                                ot_artifacts **out);
 
 // trainer.c
 ot_status ot__trainer_enter(const ot_trainer *trainer);

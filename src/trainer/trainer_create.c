@@ -202,10 +202,7 @@ static ot_status generate(const ot_model *model, const char *loss_name,
                           const ot_optimizer_options *optimizer, const ot_trainer_options *options,
                           ot_artifacts **out)
 {
-    const ot__optimizer_wiring wiring = {.divides = true,
-                                         .skips = options->skip_non_finite != 0,
-                                         .counts_apart = true,
-                                         .clips_none = options->grad_norm_clip == 0};
+    const ot__optimizer_wiring wiring = {.divides = true, .counts_apart = true};
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
     const char **others;
@@ -217,14 +214,12 @@ static ot_status generate(const ot_model *model, const char *loss_name,
     how.losses = &loss;
     how.n_losses = 1;
     how.additional_outputs = others;
-    how.frozen = options->frozen_weights;
-    how.n_frozen = options->n_frozen_weights;
     how.optimizer = optimizer;
     how.prepare = OT_PREPARE_NONE;
     how.train_buffers = 1;
     how.train_scalars = 1;
     how.unrecorded = 1;
-    OT_THEN(st, ot__artifacts_generate(model, &how, &wiring, out));
+    OT_THEN(st, ot__trainer_artifacts(model, &how, options, wiring, out));
     ot__free(others);
     return st;
 }
@@ -381,8 +376,6 @@ ot_status ot_trainer_create(const ot_model *model, const ot_model_description *d
     OT_TRY(ot__trainer_options_take(options, &own));
     OT_TRY(OT_OPTIONS_READ(ot_optimizer_options, OT_OPTIMIZER_OPTIONS_INIT, optimizer,
                            &own_optimizer));
-    if (own.average_decay > 0)
-        own_optimizer.average_decay = own.average_decay;
     if (description != NULL)
         OT_TRY(ot__model_description_take(description, &own_description));
     if (description != NULL)

@@ -53,15 +53,18 @@ json data 'v == "validation"'
 json rows 'v == 60'
 
 # --mean and --std: (x - mean) / std after --scale.
-run 0 train mlp.onnxtxt --data plain.csv --scale 0.5 --mean 8 --std 4 --epochs 1 --threads 1 --quiet --checkpoint-dir one
+run 0 train mlp.onnxtxt --data plain.csv --scale 0.5 --mean 8 --std 4 --epochs 1 --threads 1 --quiet --out one.onnx
 python3 - <<'END'
 with open("plain.csv") as file, open("shifted.csv", "w") as out:
     for line in file:
         *x, label = line.split(",")
         out.write(",".join(repr((int(v) * 0.5 - 8) / 4) for v in x) + "," + label)
 END
-run 0 train mlp.onnxtxt --data shifted.csv --epochs 1 --threads 1 --quiet --checkpoint-dir two
-same one/checkpoint two/checkpoint
+run 0 train mlp.onnxtxt --data shifted.csv --epochs 1 --threads 1 --quiet --out two.onnx
+run 0 eval one.onnx --data shifted.csv --ignore-recorded --json
+cp out one.json
+run 0 eval two.onnx --data shifted.csv --json
+same out one.json
 run 0 train mlp.onnxtxt --data plain.csv --mean 8,8,8,8 --std 4,4,4,4 --epochs 1 --threads 1 --quiet
 refuses 2 "--mean" train mlp.onnxtxt --data plain.csv --mean 1,x
 refuses 1 "3 means or deviations" train mlp.onnxtxt --data plain.csv --mean 1,2,3

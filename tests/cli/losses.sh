@@ -153,7 +153,7 @@ for optimizer in adamw sgd sgd-momentum; do
 done
 # Every schedule begins after the warm-up; the log has the rate of the step to come.
 run 0 train mlp.onnxtxt --data plain.csv --batch-size 10 --epochs 1 --lr 1 --schedule step --step-size 2 --gamma 0.5 --warmup 2 --log rates.jsonl --quiet
-[ "$(grep '"step"' rates.jsonl | sed 's/.*"lr":\([0-9.]*\),.*/\1/' | head -n 6 | xargs)" = "0.5 1.0 1.0 0.5 0.5 0.25" ] || fail "$ran: the rates differ"
+[ "$(grep '"event":"step"' rates.jsonl | sed 's/.*"lr":\([0-9.]*\),.*/\1/' | head -n 6 | xargs)" = "0.5 1.0 1.0 0.5 0.5 0.25" ] || fail "$ran: the rates differ"
 run 0 train mlp.onnxtxt --data plain.csv --optimizer sgd-momentum --nesterov --momentum 0.5 --weight-decay 0.01 $once
 run 0 train mlp.onnxtxt --data plain.csv --adam-mode 0 --beta1 0.8 --beta2 0.9 --epsilon 1e-8 --weight-decay 0.1 $once
 run 0 train mlp.onnxtxt --data plain.csv --batch-size 10 --accumulate 3 --epochs 2 --threads 1 --json
@@ -168,7 +168,8 @@ run 0 train mlp.onnxtxt --data plain.csv --init 'w*=zeros' --epochs 1 --threads 
 python3 - <<'END' || fail "$ran: run.jsonl is not as described"
 import json
 events = [json.loads(line) for line in open("run.jsonl")]
-assert [e["event"] for e in events] == ["step", "step", "epoch", "saved"], events
+assert [e["event"] for e in events] == ["options", "step", "step", "epoch", "saved"], events
+assert events.pop(0)["options"]["train"]["init"] == ["w*=zeros"]
 assert events[1]["step"] == 2 and events[2]["training"]["rows"] == 60 and events[3]["path"] == "saved/checkpoint", events
 END
 echo ok

@@ -30,7 +30,7 @@ OPTIONAL = {
     "ot_session_load.eval", "ot_session_load.optimizer",
     "ot_session_load_buffers.eval", "ot_session_load_buffers.optimizer",
     "ot_session_set_optimizer.optimizer", "ot_session_update.info",
-    "ot_trainer_create.description", "ot_trainer_create.optimizer", "ot_trainer_set_schedule.schedule",
+    "how", "ot_config_set_train_function.function", "context", "ot_trainer_create.description", "ot_trainer_create.optimizer", "ot_trainer_set_schedule.schedule",
     "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
@@ -135,6 +135,7 @@ GOOD = {  # by type; `w` is the world of the case
     "const size_t *": "w.sizes",
     "const ot_allocator *": "NULL",
     "ot_log_function": "NULL",
+    "ot_config_train_function": "NULL",
     "size_t": "sizeof w.numbers",
     "int": "0",
     "unsigned": "0",
@@ -183,7 +184,7 @@ def good(function, kind, name):
 
 
 def is_pointer(kind):
-    return kind.endswith("*") or kind == "ot_log_function"
+    return kind.endswith("*") or kind in ("ot_log_function", "ot_config_train_function")
 
 
 def is_optional(function, name):

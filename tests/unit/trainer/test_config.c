@@ -252,6 +252,39 @@ static void train_has_options_of_the_command(void **state)
     ot_config_destroy(config);
 }
 
+static const char *refuse_odd(void *context, const char *name, const char *value)
+{
+    static char text[64];
+
+    (*(int *)context)++;
+    if (strlen(value) % 2 == 0)
+        return NULL;
+    snprintf(text, sizeof text, "%s is odd", name);
+    return text;
+}
+
+static void the_program_says_what_is_wrong_with_its_options(void **state)
+{
+    ot_config *config = config_of("{\"train\": {\"a\": 12, \"b\": 3, \"c\": [\"d\", \"ef\"]},"
+                                  " \"options\": {\"batch\": 1}}");
+    char *violations;
+    int n_calls = 0;
+
+    (void)state;
+    must(ot_config_set_train_function(config, refuse_odd, &n_calls));
+    assert_int_equal(ot_config_check(config, &violations), OT_ERR_INVALID);
+    assert_int_equal(n_calls, 4);
+    assert_string_equal(violations,
+                        "{\"train\":[{\"b\":[\"b is odd\"],\"c\":[{\"0\":[\"c is odd\"]}]}],"
+                        "\"options\":[{\"batch\":[\"must be of dict type\"]}]}");
+    ot_string_free(violations);
+    must(ot_config_set(config, "options", "{}", OT_CONFIG_FLAG));
+    must(ot_config_set(config, "options.batch", "{}", OT_CONFIG_FLAG));
+    must(ot_config_set_train_function(config, NULL, NULL));
+    must(ot_config_check(config, NULL));
+    ot_config_destroy(config);
+}
+
 // ---- text ----
 
 static const char whole[] =
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_polynomial_ends_below_the_learning_rate),
         cmocka_unit_test(schedules_and_scalers_are_checked),
         cmocka_unit_test(train_has_options_of_the_command),
+        cmocka_unit_test(the_program_says_what_is_wrong_with_its_options),
         cmocka_unit_test(the_text_is_a_configuration_that_says_the_same),
         cmocka_unit_test(every_allocation_may_fail),
     };
