@@ -98,6 +98,7 @@ typedef struct ot_event {
     ot_metrics validation; ///< OT_EVENT_EPOCH with validation data; rows 0 otherwise
     int is_best;           ///< OT_EVENT_EPOCH: best validation (or training) loss so far
     const char *path;
+    int64_t n_skipped; ///< updates of this run that were skipped, since gradients were not finite
 } ot_event;
 
 /** Return non-zero to stop after this event: the state is saved and ot_train_run() returns

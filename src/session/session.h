@@ -51,6 +51,8 @@ void ot__session_set_trainer(ot_session *session, bool has_trainer);
 ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *const *inputs,
                            int n_inputs, ot_tensor **outputs, int n_outputs, bool *has_run);
 extern ot_tensor *const ot__step_unwanted; // stands for an output that is not wanted
+// Whether the optimizer leaves everything as it was where a gradient is not finite.
+bool ot__session_skips(const ot_session *session);
 ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info);
 void ot__session_reset_gradients(ot_session *session);
 // resume.c: ot_session_save() with the gradients of an accumulation under way, which are those of

@@ -62,6 +62,11 @@ static double output_number(const ot__plan *plan, int i_output, double otherwise
     return otherwise;
 }
 
+bool ot__session_skips(const ot_session *session)
+{
+    return session->optimizer.i_finite >= 0;
+}
+
 // The first output says whether the update was applied.
 static void take_update(ot_session *session, ot_update_info *info)
 {

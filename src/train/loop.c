@@ -44,8 +44,9 @@ ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
                ? ot__trainer_accumulate(l->trainer, l->inputs, l->n_inputs, o->tensor, o->count)
                : ot_session_eval_step(l->session, l->inputs, l->n_inputs, o->tensor, o->count));
     loss = scalar_of(o->tensor[0]);
-    if (!isfinite(loss) && mode == OT_MODE_TRAIN)
-        return ot__loop_blame(l, loss);
+    l->is_finite = isfinite(loss);
+    if (!l->is_finite && mode == OT_MODE_TRAIN)
+        return ot__session_skips(l->session) ? OT_OK : ot__loop_blame(l, loss);
     return ot__metrics_add(sums, with_metrics ? options->task : OT_TASK_NONE, options->class_axis,
                            rows, loss, with_metrics ? o->tensor[options->metric_output] : NULL,
                            with_metrics && options->metric_input < l->n_inputs &&
@@ -105,6 +106,7 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind)
         .step = ot_session_step_count(l->session),
         .learning_rate = ot_session_learning_rate(l->session),
         .training = ot__metrics_of(&l->at.sums, ot__clock_seconds() - l->epoch_start),
+        .n_skipped = l->n_skipped,
     };
 }
 
@@ -158,14 +160,21 @@ static bool has_all_steps(const ot__loop *l)
 // The next batches, until an update is due or the epoch ends, and the update.
 static ot_status update_loop(ot__loop *l)
 {
+    const int64_t n_updates = ot_session_step_count(l->session);
+    bool is_first = true; // only its state is one to go on from
+
     do {
         OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
         assert(l->inputs[0]); // there are as many as were counted
         OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
-        OT_TRY(ot__save_confirmed(l));
+        if (l->is_finite && is_first)
+            OT_TRY(ot__save_confirmed(l));
+        is_first = false;
         l->at.batch++;
     } while (!ot__trainer_is_due(l->trainer) && l->at.batch < l->n_batches);
-    return ot__trainer_update(l->trainer);
+    OT_TRY(ot__trainer_update(l->trainer));
+    l->n_skipped += ot_session_step_count(l->session) == n_updates;
+    return OT_OK;
 }
 
 static ot_status loop_step(ot__loop *l)
@@ -208,7 +217,7 @@ static ot_status judge_epoch(ot__loop *l, ot_event *event)
         epoch.metrics = event->validation;
     }
     l->at.last = epoch;
-    event->is_best = epoch.metrics.loss < l->at.best_loss;
+    event->is_best = epoch.metrics.rows > 0 && epoch.metrics.loss < l->at.best_loss;
     if (event->is_best) {
         l->at.best = epoch;
         l->at.best_loss = epoch.metrics.loss;

@@ -40,6 +40,8 @@ typedef struct ot__loop {
     bool is_stopping; // the callback wants it
     bool is_finished; // by steps or patience
     bool is_at_end;   // the last state is being confirmed
+    bool is_finite;   // the loss of the last batch
+    int64_t n_skipped;
     // saving
     char *checkpoint_path, *best_path, *model_path;
     ot_tensor **best; // copies of all parameters at the best epoch
@@ -57,7 +59,8 @@ typedef struct ot__loop {
 // loop.c
 void ot__loop_notify(ot__loop *l, const ot_event *event);
 ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
-// One batch through the training or eval model, its outputs into the sums.
+// One batch through the training or eval model, its outputs into the sums. A loss that is not
+// finite is an error, or where such updates are skipped does not count.
 ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums);
 
 // schedule.c: the session gets the schedule of the options, if there is one.

@@ -139,6 +139,19 @@ refuses 1 "--loss: the artifacts in 'made' have this built in" train made --conf
 run 0 train --config run.json --set 'options.utils.frozen_weights=["w1"]' --dry-run --quiet
 refuses 1 "'w9' matches no initializer" train --config run.json --set 'options.utils.frozen_weights=["w9"]'
 
+# A row that makes every number infinite: the run ends there, or where it is told to, skips its update and says so.
+sed '7s/.*/3e38,3e38,3e38,3e38,1/' plain.csv >huge.csv
+once="mlp.onnxtxt --data huge.csv --scale 1 --batch-size 1 --epochs 1 --threads 1"
+run 1 train $once --quiet
+err "the loss is "
+run 0 train $once --set options.onnxtrain.skip_non_finite=true --log steps --checkpoint-dir kept --save-every 1
+out "1 skipped  lr "
+[ "$(tail -n 2 steps | grep -c '"skipped":1')" = 2 ] || fail "$ran: the log does not tell of it"
+head -n 2 steps | grep -q skipped && fail "$ran: the first step is skipped already"
+run 0 train $once --set options.onnxtrain.skip_non_finite=true --json
+json step 'v == 59'
+json rows 'v == 59'
+
 # ---- what is wrong: all of it at once ----
 cat >bad.json <<'END'
 {"modle": "x", "optimizer": {"name": "AdamOptimizer", "alpa": 2, "alpha": 3},
