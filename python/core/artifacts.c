@@ -16,6 +16,7 @@ void core_artifacts_options_drop(core_artifacts_options *a)
     core_strings_drop(&a->additional);
     core_strings_drop(&a->init);
     core_strings_drop(&a->shared);
+    core_strings_drop(&a->undecayed_names);
 }
 
 // A tensor or a model, or NULL for None.
@@ -73,14 +74,26 @@ int core_losses_take(PyObject *list, ot_loss_options losses[CORE_MAX_LOSSES], in
     return 0;
 }
 
-// (operator or None, [(hyper-parameter, number), ...], max_norm)
+// (operator or None, [(hyper-parameter, number), ...], max_norm[, [parameters without decay],
+// hyper-parameter of the decay])
 static int take_optimizer(PyObject *tuple, core_artifacts_options *a)
 {
     ot_optimizer_options *o = &a->optimizer;
-    PyObject *numbers;
+    PyObject *numbers, *undecayed = Py_None;
 
-    if (!PyArg_ParseTuple(tuple, "zO!d", &o->name, &PyList_Type, &numbers, &o->max_norm))
+    if (!PyArg_ParseTuple(tuple, "zO!d|Os", &o->name, &PyList_Type, &numbers, &o->max_norm,
+                          &undecayed, &a->no_decay.name) ||
+        core_strings_take(undecayed, &a->undecayed_names) != 0)
         return -1;
+    if (a->undecayed_names.count > 0) {
+        a->undecayed = (ot_param_group)OT_PARAM_GROUP_INIT;
+        a->undecayed.params = a->undecayed_names.items;
+        a->undecayed.n_params = a->undecayed_names.count;
+        a->undecayed.hyper = &a->no_decay;
+        a->undecayed.n_hyper = 1;
+        o->groups = &a->undecayed;
+        o->n_groups = 1;
+    }
     if (PyList_Size(numbers) > CORE_MAX_HYPER) {
         PyErr_Format(core_error_class(OT_ERR_INVALID),
                      "%zd hyper-parameters, at most %d are possible", PyList_Size(numbers),

@@ -136,9 +136,11 @@ enum { CORE_MAX_LOSSES = 16, CORE_MAX_HYPER = 16 };
 typedef struct core_artifacts_options {
     ot_artifacts_options options;
     ot_optimizer_options optimizer;
-    ot_hyper hyper[CORE_MAX_HYPER];
+    ot_hyper hyper[CORE_MAX_HYPER], no_decay;
+    ot_param_group undecayed;
     ot_loss_options losses[CORE_MAX_LOSSES];
-    core_strings trainable, frozen, additional, init, shared; // memory of what `options` points to
+    core_strings trainable, frozen, additional, init, shared,
+        undecayed_names; // memory of what `options` points to
 } core_artifacts_options;
 // The list of a loss's terms: 0, or -1 with an exception.
 int core_losses_take(PyObject *list, ot_loss_options losses[CORE_MAX_LOSSES], int *n);

@@ -259,7 +259,41 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
     return st == OT_OK ? metrics_tuple(&metrics) : core_raise(st);
 }
 
+// ---- optimizers ----
+
+static PyObject *hyper_names(const char *optimizer)
+{
+    ot_hyper_info info = OT_HYPER_INFO_INIT;
+    PyObject *list = PyList_New(0);
+
+    for (int i = 0; list != NULL && ot_optimizer_hyper(optimizer, i, &info) == OT_OK; i++) {
+        PyObject *name = PyUnicode_FromString(info.name);
+
+        if (name == NULL || PyList_Append(list, name) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+static PyObject *optimizers(PyObject *module, PyObject *none)
+{
+    PyObject *all = PyDict_New();
+
+    (void)module;
+    (void)none;
+    for (int i = 0; all != NULL && i < ot_optimizer_count(); i++) {
+        PyObject *names = hyper_names(ot_optimizer_name(i));
+
+        if (names == NULL || PyDict_SetItemString(all, ot_optimizer_name(i), names) != 0)
+            Py_CLEAR(all);
+        Py_XDECREF(names);
+    }
+    return all;
+}
+
 static PyMethodDef functions[] = {
+    {"optimizers", optimizers, METH_NOARGS, "optimizers() -> {operator: [hyper-parameters]}"},
     {"train", train, METH_VARARGS, "train(session, training, validation, ..., function)"},
     {"evaluate", evaluate, METH_VARARGS,
      "evaluate(session, batches, task, metric_output, metric_input, class_axis) -> "

@@ -263,6 +263,7 @@ def report(
     init: Sequence[str] | None,
     /,
 ) -> tuple[bool, list[tuple], list[str], list[str]]: ...
+def optimizers() -> dict[str, list[str]]: ...
 def train(
     session: Session,
     training: Batches,

@@ -15,29 +15,23 @@ from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Progress
 from onnxtrain._run import DataOptions, Event, Run, TrainingResult, listen, make_batches, rows_of
 
-# The operators, and which arguments are their hyper-parameters.
-_OPTIMIZERS: dict[str, tuple[str, dict[str, str]]] = {
-    "adamw": (
-        "AdamWOptimizer",
-        {
-            "beta1": "alpha",
-            "beta2": "beta",
-            "epsilon": "epsilon",
-            "weight_decay": "weight_decay",
-            "adam_mode": "adam_mode",
-        },
-    ),
-    "sgd": ("SGDOptimizerV2", {}),
-    "sgd-momentum": (
-        "SGDOptimizer",
-        {"momentum": "momentum", "weight_decay": "weight_decay", "nesterov": "nesterov"},
-    ),
+# Optimizers with a name of their own here; the others have that of their operator: "adam" is AdamOptimizer.
+_NAMED = {"adamw": "AdamWOptimizer", "sgd": "SGDOptimizerV2", "sgd-momentum": "SGDOptimizer"}
+# What optimizers call the arguments of train().
+_HYPER = {
+    "beta1": ("beta1", "alpha"),
+    "beta2": ("beta2", "beta"),
+    "epsilon": ("epsilon",),
+    "weight_decay": ("weight_decay", "lambda"),
+    "adam_mode": ("adam_mode", "weight_decay_mode"),
+    "momentum": ("momentum",),
+    "nesterov": ("nesterov",),
 }
 
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
     "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode "
-    "weight_decay momentum nesterov clip_norm trainable frozen module batch_norm init shared"
+    "weight_decay no_decay momentum nesterov clip_norm trainable frozen module batch_norm init shared"
 ).split()
 
 
@@ -50,11 +44,32 @@ def _load_folder(folder: str, given: Mapping[str, Any]) -> _core.Artifacts:
     return _core.Artifacts.load(folder)
 
 
+def _optimizer(given: Mapping[str, Any]) -> tuple:
+    """As Artifacts.generate() takes it; what is not given is left to the operator."""
+    known = _core.optimizers()
+    named = {name: name.split("Optimizer")[0].lower() for name in known if name not in _NAMED.values()}
+    name = choose("optimizer", given["optimizer"], {**_NAMED, **{text: name for name, text in named.items()}})
+    usual = inspect.signature(train).parameters
+    called = {
+        argument: next((hyper for hyper in names if hyper in known[name]), None) for argument, names in _HYPER.items()
+    }
+    hyper = [
+        (called[argument], float(given[argument]))
+        for argument in _HYPER
+        if called[argument] and (given[argument] != usual[argument].default or (argument, name) == ("momentum", "SGDOptimizer"))
+    ]
+    if "max_norm_clip" in known[name]:
+        hyper.append(("max_norm_clip", 0.0))  # clip_norm clips
+    if not given["no_decay"]:
+        return name, hyper, given["clip_norm"]
+    if not called["weight_decay"]:
+        raise _core.InvalidArgument(f"no_decay: {given['optimizer']} has no weight decay")
+    return name, hyper, given["clip_norm"], list(given["no_decay"]), called["weight_decay"]
+
+
 def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[str, Any]) -> _core.Artifacts:
     terms, additional = _record.losses(record, given, forward.output_names())
-    operator_name, numbers = choose("optimizer", given["optimizer"], _OPTIMIZERS)
-    hyper = [(name, float(given[argument])) for argument, name in numbers.items()]
-    optimizer = (operator_name, hyper, given["clip_norm"])
+    optimizer = _optimizer(given)
     statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS)
     init = [f"{pattern}={how}" for pattern, how in (given["init"] or {}).items()]
     names = _module.choose(forward, given["trainable"], given["frozen"], given["module"])
@@ -108,6 +123,7 @@ def train(
     epsilon: float = 1e-6,
     adam_mode: int = 1,
     weight_decay: float = 0.0,
+    no_decay: Sequence[str] | None = None,
     momentum: float = 0.9,
     nesterov: bool = False,
     clip_norm: float = 0.0,
@@ -160,7 +176,8 @@ def train(
             targets. None: as the model was trained, else "cross-entropy". Or a list of terms, each a loss, a pair (loss,
             weight) or a dict with "loss" and perhaps "weight", "input" and "target". Metrics are those of the first
             term.
-        optimizer: "adamw", "sgd" or "sgd-momentum".
+        optimizer: "adamw", "sgd", "sgd-momentum", or one of the others in docs/operators.md: "adam", "lamb", "adagrad",
+            "rmsprop", "lion".
         learning_rate: the highest of the schedule.
         epochs: passes over the data.
         batch_size: rows of a batch; None: 32, or the only number that the model takes.
@@ -191,8 +208,9 @@ def train(
             xavier_normal, zeros, ones.
         beta1, beta2, epsilon: of adamw.
         adam_mode: adamw decays weights before the update as PyTorch (0) or after it as ONNX Runtime's artifacts (1).
-        weight_decay: of adamw and sgd-momentum.
-        momentum, nesterov: of sgd-momentum.
+        weight_decay: of all optimizers but sgd.
+        no_decay: names, or patterns with * and ?, of parameters without decay, such as ["*bias", "*norm*"].
+        momentum, nesterov: of sgd-momentum; momentum of rmsprop.
         clip_norm: bound of the norm of all gradients together; 0: none.
         accumulate: batches a step; their gradients are averaged.
         schedule: "constant", "linear", "cosine", "step", "exponential" or "polynomial".

@@ -31,7 +31,7 @@ class MessagesTest(unittest.TestCase):
         cases = [
             (lambda: self.train(loss="crossentropy"), "did you mean 'cross-entropy'?"),
             (lambda: self.train(loss="bce"), "did you mean 'bce-with-logits'?"),
-            (lambda: self.train(optimizer="adam"), "not one of adamw, sgd, sgd-momentum; did you mean 'adamw'?"),
+            (lambda: self.train(optimizer="rmspop"), "did you mean 'rmsprop'?"),
             (lambda: self.train(schedule="consine"), "did you mean 'cosine'?"),
             (lambda: self.train(label="lables"), "the data has no field 'lables', but x, labels; did you mean 'labels'?"),
             (lambda: self.train(bind={"X": "x"}), "there is no input 'X', but x, labels; did you mean 'x'?"),

@@ -57,6 +57,21 @@ class LossesTest(unittest.TestCase):
         self.assertAlmostEqual(result.state.parameters["v"].data.item(), v, places=6)
         self.assertAlmostEqual(result.state.parameters["w"].data.item(), w, places=6)
 
+    def test_lion_steps_by_the_sign_and_decays_what_it_may(self):
+        gradients = [np.sum(2 * (self.x * start - target) * self.x) for start, target in ((0.5, self.near), (2, self.far))]
+        terms = [{"input": "near", "loss": "mse", "target": "near_aim"}, {"input": "far", "loss": "mse", "target": "far_aim"}]
+        data = {"x": self.x, "near_aim": self.near, "far_aim": self.far}
+        options = {**STEP, "optimizer": "lion", "weight_decay": 0.5, "no_decay": ["v"]}
+        result = quiet(data, HEADS, loss=terms, **options)
+        v, w = (0.5 - 0.1 * np.sign(gradients[0]), 2 - 0.1 * (np.sign(gradients[1]) + 0.5 * 2))
+        self.assert_parameters(result, v, w)
+
+    def test_every_optimizer_of_the_library_trains(self):
+        for name in ("adam", "lamb", "adagrad", "rmsprop", "lion"):
+            with self.subTest(name):
+                result = quiet(points(), optimizer=name, epochs=8, learning_rate=0.01)
+                self.assertLess(result.metrics["loss"], result.history[0]["loss"])
+
     def test_targets_of_binary_cross_entropy_are_0_to_1(self):
         with self.assertRaisesRegex(onnxtrain.InvalidArgument, "row 3, element 1: 2 is outside 0..1"):
             self.step("bce-with-logits", {"target": self.near})
@@ -508,7 +523,8 @@ class TrainTest(unittest.TestCase):
         x, labels = points()
         for data, options, error, text in (
             ((x, labels), {"loss": "hinge"}, ValueError, "loss 'hinge' is not one of"),
-            ((x, labels), {"optimizer": "lion"}, ValueError, "optimizer 'lion'"),
+            ((x, labels), {"optimizer": "tiger"}, ValueError, "optimizer 'tiger'"),
+            ((x, labels), {"optimizer": "sgd", "no_decay": ["b"]}, ValueError, "no_decay: sgd has no weight decay"),
             ((x, labels), {"schedule": "none"}, ValueError, "schedule 'none'"),
             ((x,), {}, ValueError, "1 arrays are given, the model and its loss take 2: x, labels"),
             ((x, labels[:5]), {}, ValueError, "5 rows, others have 200"),
