@@ -96,11 +96,15 @@ typedef struct ot_artifacts_options {
     int train_scalars;   ///< 1: scalars without dimensions that reach the loss train too (0)
     int loss_scale;      ///< 1: the training model has an input f32 [1] that the gradients are
                          ///< multiplied with, see ot_session_set_loss_scale() (0)
+    int must_reach_loss; ///< 1: float initializers that something reads and from which no path
+                         ///< leads to the loss are an error that names them all, unless they are
+                         ///< frozen; the log says which others do not train (0)
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0,                    \
-            OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0, 0, 0   \
+            OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0, 0, 0,  \
+            0                                                                                      \
     }
 
 /** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL after the

@@ -19,8 +19,7 @@ typedef struct ot_trainer ot_trainer;
  * options->artifacts->losses.
  *
  * Trained are all float initializers on a differentiable path to the loss, scalars included, but
- * those that options->frozen_weights names. What the exporter merged stays as it is unless
- * options->artifacts says otherwise.
+ * those that options->frozen_weights names. What the exporter merged stays as it is.
  *
  * @param model       borrowed for the call
  * @param description inputs and outputs in the order in which steps take and give them. NULL: those
@@ -28,7 +27,8 @@ typedef struct ot_trainer ot_trainer;
  * @param optimizer   NULL: its defaults
  * @param options     NULL: defaults
  * @param out         the caller destroys it
- * @return OT_ERR_INVALID naming all inputs, outputs and frozen weights that the model lacks, an
+ * @return OT_ERR_INVALID naming all inputs, outputs and frozen weights that the model lacks, all
+ * float initializers that are read but do not reach the loss and are not frozen, an
  * input that the model needs and the description lacks, or how many outputs are the loss;
  * OT_ERR_UNSUPPORTED naming options that this version refuses
  */

@@ -205,6 +205,8 @@ static ot_status classify_forward(ot__forward *forward, const ot_artifacts_optio
     forward->is_classified = true;
     OT_TRY(ot__forward_note_unsure(forward, options));
     OT_TRY(ot__forward_note_folded(forward));
+    if (options->must_reach_loss)
+        OT_TRY(ot__forward_check_reach(forward));
     return check_any_trains(forward, options);
 }
 

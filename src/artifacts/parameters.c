@@ -232,6 +232,7 @@ static ot_status classify_one(const ot__candidates *c, ot__candidate *item,
     bool may_train;
 
     OT_TRY(judge(c, item, selection, status, blocker, &may_train));
+    item->reaches_loss = status != OT_PATH_NONE;
     item->is_blocked = may_train && status == OT_PATH_UNSUPPORTED;
     return apply_patterns(c, item, selection, may_train,
                           status == OT_PATH_OK || status == OT_PATH_UNSUPPORTED);

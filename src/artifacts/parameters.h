@@ -16,6 +16,7 @@ typedef struct ot__candidate {
     ot_value *value; // an initializer of the forward model
     ot__role role;
     const char *reason;    // of the model's arena
+    bool reaches_loss;     // by some path, also one without gradient
     bool is_blocked;       // would train, but an operator in the way has no support or no gradient
     const ot_node *reader; // the first that computes with it; NULL: none does
     bool has_role;         // read as weight, bias, scale, table or statistic

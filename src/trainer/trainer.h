@@ -81,6 +81,11 @@ void ot__trainer_step_forth(ot_trainer *trainer);
 // the first of an update.
 void ot__trainer_restart(ot_trainer *trainer);
 
+// trainer_dropout.c: a copy in which every Dropout whose training mode is an initializer has one
+// that is true, so that the step decides; NULL in *out: `model` is such a one. A warning names
+// those that a Constant turns off.
+ot_status ot__trainer_follow_step(const ot_model *model, ot_model **out);
+
 // trainer_inputs.c: number, axes and sizes of a call's inputs against the description.
 ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,
                                    int n_inputs);

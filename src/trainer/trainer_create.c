@@ -218,6 +218,7 @@ static ot_status generate(const ot_model *model, const char *loss_name,
     how.prepare = OT_PREPARE_NONE;
     how.train_buffers = 1;
     how.train_scalars = 1;
+    how.must_reach_loss = 1;
     how.unrecorded = 1;
     OT_THEN(st, ot__trainer_artifacts(model, &how, options, wiring, out));
     ot__free(others);
@@ -334,12 +335,15 @@ static ot_status create_of_graph(const ot_model *model, const char *loss,
                                  const ot_optimizer_options *optimizer,
                                  const ot_trainer_options *options, ot_trainer **out)
 {
-    ot_artifacts *artifacts;
+    ot_artifacts *artifacts = NULL;
+    ot_model *following;
     ot_status st;
 
     OT_TRY(check_frozen_names(model->graph, options));
-    OT_TRY(generate(model, loss, description, optimizer, options, &artifacts));
-    st = trainer_over_artifacts(artifacts, description, optimizer, options, out);
+    OT_TRY(ot__trainer_follow_step(model, &following));
+    st = generate(following ? following : model, loss, description, optimizer, options, &artifacts);
+    ot_model_destroy(following);
+    OT_THEN(st, trainer_over_artifacts(artifacts, description, optimizer, options, out));
     ot_artifacts_destroy(artifacts);
     return st;
 }
