@@ -48,7 +48,8 @@ OT_API ot_status ot_trainer_generate_artifacts(const ot_model *model,
                                                const ot_trainer_options *options,
                                                ot_artifacts **out);
 /** A trainer over artifacts, which may be destroyed before it. Its inputs and outputs are those of
- * the training model. */
+ * the training model. Weights are frozen and gradients clipped, checked and averaged as the
+ * artifacts have it: the options for these are not looked at. */
 OT_API ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
                                                   const ot_trainer_options *options,
                                                   ot_trainer **out);

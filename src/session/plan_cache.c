@@ -158,3 +158,16 @@ ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner plann
     *out = slot->plan;
     return OT_OK;
 }
+
+const ot_model *ot__session_step_model(const ot_session *session)
+{
+    const ot__cached_plan *latest = NULL;
+
+    for (int k = 0; k < OT_PLAN_CACHE; k++) {
+        const ot__cached_plan *slot = &session->training.plans[k];
+
+        if (slot->plan != NULL && (latest == NULL || slot->last_used > latest->last_used))
+            latest = slot;
+    }
+    return latest != NULL ? latest->model : NULL;
+}

@@ -309,6 +309,13 @@ const ot_graph *ot__session_graph(const ot_session *session, ot_mode mode)
     return model ? model->graph : NULL;
 }
 
+const ot_graph *ot__session_optimizer_graph(const ot_session *session)
+{
+    const ot_model *model = session->optimizer.program.model;
+
+    return model ? model->graph : NULL;
+}
+
 int ot_session_input_count(const ot_session *session, ot_mode mode)
 {
     return program_of(session, mode)->n_user_inputs;

@@ -79,6 +79,9 @@ ot_status ot__session_copy_eval_model(const ot_session *session, ot_model **out)
 
 // session.c: the prepared model of a mode; NULL: there is none.
 const ot_graph *ot__session_graph(const ot_session *session, ot_mode mode);
+const ot_graph *ot__session_optimizer_graph(const ot_session *session); // NULL: there is none
+// plan_cache.c: the training model as the last train step ran it; NULL: there was none.
+const ot_model *ot__session_step_model(const ot_session *session);
 
 // runner.c: ot_runner_run() where every input is a tensor, for all outputs.
 ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int n_inputs,

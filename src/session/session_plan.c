@@ -2,6 +2,38 @@
 // What a session grants its plans: memory, layouts of parameters, what they may write.
 #include "session/session_internal.h"
 
+enum { LARGEST_STATES = 3 };
+
+// The parameters that need most, each with what belongs to it.
+static ot_status refuse_state(const ot_session *session, size_t state)
+{
+    const ot_checkpoint *c = session->checkpoint;
+    const ot__parameter *named[LARGEST_STATES] = {NULL};
+    ot__buf line = {0};
+    ot_status st;
+
+    for (int k = 0; k < OT_MIN((int)LARGEST_STATES, c->n_parameters); k++) {
+        for (int i = 0; i < c->n_parameters; i++) {
+            const ot__parameter *p = c->parameters[i];
+            bool is_named = false;
+
+            for (int e = 0; e < k; e++)
+                is_named = is_named || named[e] == p;
+            if (!is_named && (named[k] == NULL || p->value->n_bytes > named[k]->value->n_bytes))
+                named[k] = p;
+        }
+        ot__buf_printf(&line, "%s'%s' %zu", k > 0 ? ", " : "", named[k]->name,
+                       named[k]->value->n_bytes);
+    }
+    st =
+        ot__error(OT_ERR_NO_MEMORY,
+                  "parameters, gradients and moments need %zu bytes, %zu are allowed (memory_max); "
+                  "largest parameters: %s",
+                  state, session->options.memory_max, line.data != NULL ? line.data : "none");
+    ot__buf_deinit(&line);
+    return st;
+}
+
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
 {
     const size_t state = ot_session_state_bytes(session) + session->packing.buffer_bytes + n_bytes;
@@ -11,9 +43,7 @@ ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_op
     if (session->options.memory_max == 0)
         return OT_OK;
     if (state >= session->options.memory_max)
-        return ot__error(OT_ERR_NO_MEMORY,
-                         "parameters, gradients and moments need %zu bytes, %zu are allowed", state,
-                         session->options.memory_max);
+        return refuse_state(session, state);
     options->memory_max = OT_MIN(options->memory_max, session->options.memory_max - state);
     return OT_OK;
 }

@@ -166,6 +166,7 @@ static ot_status build_trainer(ot_trainer *trainer, const ot_trainer_options *op
     OT_TRY(make_trainer_lists(trainer));
     trainer->accumulation = options->gradient_accumulation_steps;
     begin_where_session_is(trainer);
+    OT_TRY(ot__trainer_save_graphs(trainer, options));
     return take_trainer_options(trainer, options);
 }
 
@@ -206,9 +207,27 @@ ot_status ot_trainer_create_from_session(ot_session *session, const ot_trainer_o
     return ot__session_leave(session, make_trainer(session, &own, out));
 }
 
+// What the trainer's own options say goes before options->session.
+static ot_status session_options(const ot_trainer_options *options, ot_session_options *out)
+{
+    ot_session_options session;
+
+    OT_TRY(
+        OT_OPTIONS_READ(ot_session_options, OT_SESSION_OPTIONS_INIT, options->session, &session));
+    if (options->n_threads != 0)
+        session.n_threads = (int)options->n_threads;
+    if (options->memory_max != 0)
+        session.memory_max = options->memory_max;
+    session.reproducible = session.reproducible != 0 || options->reproducible != 0 ||
+                           options->deterministic_compute != 0;
+    *out = session;
+    return OT_OK;
+}
+
 ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
                                            const ot_trainer_options *options, ot_trainer **out)
 {
+    ot_session_options how;
     ot_trainer_options own;
     ot_session *session;
     ot_status st;
@@ -216,7 +235,8 @@ ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(artifacts));
     OT_TRY(ot__trainer_options_take(options, &own));
-    OT_TRY(ot_session_create_from_artifacts(artifacts, own.session, &session));
+    OT_TRY(session_options(&own, &how));
+    OT_TRY(ot_session_create_from_artifacts(artifacts, &how, &session));
     st = make_trainer(session, &own, out);
     if (st != OT_OK)
         ot_session_destroy(session);

@@ -45,6 +45,7 @@ struct ot_trainer {
     void *schedule_context;
     double *rates; // one a parameter group
     int n_rates;
+    const char *step_graph_path; // where the graph of the first step goes; NULL: nowhere any more
     ot_step_info info;
     int64_t phase;         // calls since the last update was due: it is due again at `accumulation`
     int64_t n_accumulated; // micro-batches in the gradients
@@ -85,6 +86,10 @@ void ot__trainer_restart(ot_trainer *trainer);
 // that is true, so that the step decides; NULL in *out: `model` is such a one. A warning names
 // those that a Constant turns off.
 ot_status ot__trainer_follow_step(const ot_model *model, ot_model **out);
+
+// trainer_graphs.c: the files of debug.graph_save_paths; that of the first step once it is made.
+ot_status ot__trainer_save_graphs(ot_trainer *trainer, const ot_trainer_options *options);
+void ot__trainer_save_step_graph(ot_trainer *trainer);
 
 // trainer_inputs.c: number, axes and sizes of a call's inputs against the description.
 ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,

@@ -297,33 +297,15 @@ static ot_status describe(ot_trainer *trainer, const ot_model_description *d)
 
 // ---- the whole ----
 
-static ot_session_options session_options(const ot_trainer_options *options)
-{
-    ot_session_options session = OT_SESSION_OPTIONS_INIT;
-
-    if (options->session != NULL)
-        session = *options->session;
-    if (options->n_threads != 0)
-        session.n_threads = (int)options->n_threads;
-    if (options->memory_max != 0)
-        session.memory_max = options->memory_max;
-    session.reproducible = session.reproducible != 0 || options->reproducible != 0 ||
-                           options->deterministic_compute != 0;
-    return session;
-}
-
 static ot_status trainer_over_artifacts(ot_artifacts *artifacts,
                                         const ot_model_description *description,
                                         const ot_optimizer_options *optimizer,
                                         const ot_trainer_options *options, ot_trainer **out)
 {
-    ot_trainer_options own = *options;
-    const ot_session_options session = session_options(options);
     ot_trainer *trainer;
     ot_status st;
 
-    own.session = &session;
-    OT_TRY(ot_trainer_create_from_artifacts(artifacts, &own, &trainer));
+    OT_TRY(ot_trainer_create_from_artifacts(artifacts, options, &trainer));
     st = description != NULL ? describe(trainer, description) : OT_OK;
     if (options->lr_schedule == NULL)
         OT_THEN(st, ot__trainer_set_rate(trainer, optimizer->lr));

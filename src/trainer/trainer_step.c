@@ -172,6 +172,8 @@ static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs,
     OT_THEN(st, run_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs, &has_run));
     if (st != OT_OK)
         return has_run ? drop_after(trainer, st) : st;
+    if (trainer->step_graph_path != NULL)
+        ot__trainer_save_step_graph(trainer);
     trainer->info.step++;
     trainer->phase++;
     trainer->n_accumulated++;
