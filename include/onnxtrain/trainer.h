@@ -111,6 +111,33 @@ OT_API ot_status ot_trainer_flush(ot_trainer *trainer);
  * call; NaN: there was none, or it was not computed. */
 OT_API ot_status ot_trainer_info(const ot_trainer *trainer, ot_step_info *out);
 
+/** Bytes that training takes at most. */
+typedef struct ot_memory {
+    size_t size;       ///< sizeof(ot_memory)
+    size_t parameters; ///< frozen ones and running statistics too, and what undoes a failed step
+    size_t gradients;
+    size_t moments;     ///< and averages
+    size_t derived;     ///< other forms of parameters; 0 in this version
+    size_t activations; ///< values within a step, and constants of the graph
+    size_t scratch;     ///< of operators, and for changing the layouts of parameters
+    size_t outputs;     ///< that a train step gives, all of them
+    size_t total;
+} ot_memory;
+#define OT_MEMORY_INIT                                                                             \
+    {                                                                                              \
+        sizeof(ot_memory), 0, 0, 0, 0, 0, 0, 0, 0                                                  \
+    }
+/**
+ * What training on inputs of these shapes takes, by the plan of a train step, which is made for it
+ * and kept. Graphs and plans themselves are not counted.
+ *
+ * @param inputs in the order of the description
+ * @return as a train step that is refused; OT_ERR_NO_MEMORY above the ceiling, naming the largest
+ * values
+ */
+OT_API ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
+                                   ot_memory *out);
+
 #ifdef __cplusplus
 }
 #endif

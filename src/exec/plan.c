@@ -253,3 +253,12 @@ size_t ot__plan_bytes(const ot__plan *plan)
 {
     return plan->block_bytes;
 }
+
+size_t ot__plan_scratch_bytes(const ot__plan *plan)
+{
+    size_t most = 0;
+
+    for (int s = 0; s < plan->n_steps; s++)
+        most = OT_MAX(most, plan->steps[s].scratch_bytes);
+    return most;
+}

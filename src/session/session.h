@@ -87,6 +87,13 @@ const ot_model *ot__session_step_model(const ot_session *session);
 ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int n_inputs,
                          ot_tensor **outputs, int n_outputs);
 
+// session_memory.c: bytes of the session when it trains on inputs of these shapes, which are those
+// of the training model's user inputs. Plans that step, and runs nothing.
+typedef struct ot__session_bytes {
+    size_t parameters, gradients, moments, activations, scratch, outputs;
+} ot__session_bytes;
+ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, ot__session_bytes *out);
+
 // ---- schedules (lr.c) ----
 
 // What a caller gave, in this version's struct; OT_ERR_INVALID for a schedule that is none.

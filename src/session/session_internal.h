@@ -211,6 +211,8 @@ ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
 
 // session_plan.c: the plan of the training or eval model for program->given.
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);
+// The same, without the memory to run it in.
+ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);
 // Give `plan` the session's block, which grows when it must.
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
 // What a plan may take; `n_bytes` more of state are to come.

@@ -105,8 +105,13 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
     return OT_OK;
 }
 
+ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
+{
+    return ot__compiled_model_plan(program, plan_of_session, session, out);
+}
+
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
-    OT_TRY(ot__compiled_model_plan(program, plan_of_session, session, out));
+    OT_TRY(ot__session_find_plan(session, program, out));
     return ot__session_lend_block(session, *out);
 }

@@ -94,5 +94,6 @@ void ot__trainer_save_step_graph(ot_trainer *trainer);
 // trainer_inputs.c: number, axes and sizes of a call's inputs against the description.
 ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,
                                    int n_inputs);
+ot_status ot__trainer_check_shapes(ot_trainer *trainer, const ot_shape *inputs, int n_inputs);
 
 #endif

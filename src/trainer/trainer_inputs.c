@@ -56,19 +56,44 @@ static ot_status check_axes(ot_trainer *trainer, int i_input, const ot_shape *sh
     return OT_OK;
 }
 
-ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,
-                                   int n_inputs)
+// Of a call with so many inputs, whose symbols stand for nothing yet.
+static ot_status begin_inputs(ot_trainer *trainer, int n_inputs)
 {
     if (n_inputs != trainer->n_inputs)
         return ot__error(OT_ERR_INVALID, "%d inputs given, expected the %d of the description",
                          n_inputs, trainer->n_inputs);
     for (int i = 0; i < trainer->n_symbols; i++)
         trainer->symbols[i].size = -1;
+    return OT_OK;
+}
+
+ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,
+                                   int n_inputs)
+{
+    OT_TRY(begin_inputs(trainer, n_inputs));
     for (int i = 0; i < n_inputs; i++) {
         if (inputs[i] == NULL)
             return ot__error(OT_ERR_INVALID, "input '%s' is NULL", trainer->inputs[i].name);
         if (trainer->inputs[i].dims != NULL)
             OT_TRY(check_axes(trainer, i, &inputs[i]->shape));
+    }
+    return OT_OK;
+}
+
+ot_status ot__trainer_check_shapes(ot_trainer *trainer, const ot_shape *inputs, int n_inputs)
+{
+    OT_TRY(begin_inputs(trainer, n_inputs));
+    for (int i = 0; i < n_inputs; i++) {
+        int64_t count;
+
+        if (inputs[i].ndim < 0 || inputs[i].ndim > (int)OT_COUNT(inputs[i].dim))
+            return ot__error(OT_ERR_INVALID, "input '%s' has %d axes, expected at most %d",
+                             trainer->inputs[i].name, inputs[i].ndim, (int)OT_COUNT(inputs[i].dim));
+        if (!ot__shape_count(&inputs[i], &count))
+            return ot__error(OT_ERR_INVALID, "input '%s' has shape %s, expected sizes from 0",
+                             trainer->inputs[i].name, OT_SHAPE_TEXT(&inputs[i]));
+        if (trainer->inputs[i].dims != NULL)
+            OT_TRY(check_axes(trainer, i, &inputs[i]));
     }
     return OT_OK;
 }

@@ -103,6 +103,7 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_schedule *": "&w.schedule",
     "const ot_step_info *": "&w.step_info",
     "ot_step_info *": "&w.step_info",
+    "ot_memory *": "&w.memory",
     "const ot_model_description *": "NULL",
     "const ot_optimizer_options *": "NULL",
     "ot_loss_scaler *": "&w.loss_scaler",

@@ -51,6 +51,7 @@ typedef struct world {
     ot_binding binding;
     ot_schedule schedule;
     ot_step_info step_info;
+    ot_memory memory;
     ot_loss_scaler loss_scaler;
     ot_data_options data;
     ot_batches_options batches_options;
@@ -139,6 +140,7 @@ static inline void world_make(world *w)
     w->bytes = (ot_bytes){model_text, sizeof model_text - 1};
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
     w->step_info = (ot_step_info)OT_STEP_INFO_INIT;
+    w->memory = (ot_memory)OT_MEMORY_INIT;
     w->loss_scaler = (ot_loss_scaler)OT_LOSS_SCALER_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
     w->out_hyper = (ot_hyper_info)OT_HYPER_INFO_INIT;

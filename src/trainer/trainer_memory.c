@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training will take, before it does.
+#include "trainer/trainer.h"
+
+static ot_status lay_shapes(ot_trainer *trainer, const ot_shape *inputs, ot_shape **out)
+{
+    const int n = ot_session_input_count(trainer->session, OT_MODE_TRAIN);
+    ot_shape *laid = ot__alloc_zero((size_t)n + 1, sizeof *laid);
+
+    *out = laid;
+    OT_TRY(ot__made(laid));
+    for (int i = 0; i < trainer->n_inputs; i++)
+        if (trainer->inputs[i].train >= 0)
+            laid[trainer->inputs[i].train] = inputs[i];
+    return OT_OK;
+}
+
+static void sum_memory(const ot__session_bytes *bytes, ot_memory *memory)
+{
+    memory->parameters = bytes->parameters;
+    memory->gradients = bytes->gradients;
+    memory->moments = bytes->moments;
+    memory->activations = bytes->activations;
+    memory->scratch = bytes->scratch;
+    memory->outputs = bytes->outputs;
+    memory->total = memory->parameters + memory->gradients + memory->moments + memory->derived +
+                    memory->activations + memory->scratch + memory->outputs;
+}
+
+static ot_status measure_trainer(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
+                                 ot_memory *memory)
+{
+    ot__session_bytes bytes;
+    ot_shape *laid = NULL;
+    ot_status st = ot__trainer_check_shapes(trainer, inputs, n_inputs);
+
+    OT_THEN(st, lay_shapes(trainer, inputs, &laid));
+    OT_THEN(st, ot__session_measure(trainer->session, laid, &bytes));
+    ot__free(laid);
+    if (st == OT_OK)
+        sum_memory(&bytes, memory);
+    return st;
+}
+
+ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
+                            ot_memory *out)
+{
+    ot_memory own;
+    ot_status st;
+
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN(out));
+    OT_TRY(OT_OPTIONS_READ(ot_memory, OT_MEMORY_INIT, out, &own));
+    own = (ot_memory)OT_MEMORY_INIT;
+    OT_TRY(ot__trainer_enter(trainer));
+    st = measure_trainer(trainer, inputs, n_inputs, &own);
+    if (st == OT_OK)
+        ot__options_write(out, &own, sizeof own);
+    return ot__trainer_leave(trainer, st);
+}
