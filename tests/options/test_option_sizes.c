@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every option struct at every size: of callers who were compiled with other headers, and of those
 // who left out the initialiser. Each lies in memory of its own, with nothing behind its last byte.
-#include "options/users.h"
+#include "options/trainer_users.h"
 
 // ---- sizes ----
 
@@ -24,6 +24,8 @@ static const ot_update_info update_init = OT_UPDATE_INFO_INIT;
 static const ot_schedule schedule_init = OT_SCHEDULE_INIT;
 static const ot_loss_scaler loss_scaler_init = OT_LOSS_SCALER_INIT;
 static const ot_step_info step_info_init = OT_STEP_INFO_INIT;
+static const ot_trainer_options trainer_init = OT_TRAINER_OPTIONS_INIT;
+static const ot_memory memory_init = OT_MEMORY_INIT;
 static const ot_record_given given_init = OT_RECORD_GIVEN_INIT;
 
 #define OPTIONS(value, macro) &value, sizeof value, macro
@@ -68,6 +70,15 @@ static const struct use {
     {OPTIONS(loss_scaler_init, "OT_LOSS_SCALER_INIT"), use_loss_scaler, 0},
     {OPTIONS(step_info_init, "OT_STEP_INFO_INIT"), use_step_info, 0},
     {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_train_schedule, 0},
+    {OPTIONS(trainer_init, "OT_TRAINER_OPTIONS_INIT"), use_trainer, 0},
+    {OPTIONS(trainer_init, "OT_TRAINER_OPTIONS_INIT"), use_session_trainer, 0},
+    {OPTIONS(optimizer_init, "OT_OPTIMIZER_OPTIONS_INIT"), use_trainer_optimizer, 0},
+    {OPTIONS(session_init, "OT_SESSION_OPTIONS_INIT"), use_trainer_session, 0},
+    {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_trainer_schedule, 0},
+    {OPTIONS(step_info_init, "OT_STEP_INFO_INIT"), fill_trainer_info, 0},
+    {OPTIONS(memory_init, "OT_MEMORY_INIT"), fill_memory, 0},
+    {OPTIONS(description_init, "OT_MODEL_DESCRIPTION_INIT"), use_description,
+     sizeof description_init},
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},
 };
 
