@@ -293,7 +293,7 @@ static int take_configuration(train_run *r)
 {
     const ot_config *config = train_config();
 
-    r->path = ot_config_model(config);
+    r->path = train_config_model();
     r->trainer_options = *ot_config_options(config);
     r->optimizer = *ot_config_optimizer(config);
     if (ot_config_text(config, OT_CONFIG_EFFECTIVE, &r->config) != OT_OK)
@@ -351,7 +351,7 @@ static int run_training(const train_values *values)
 static int read_all(const train_values *v)
 {
     int code = train_config_read(v);
-    const char *model = ot_config_model(train_config());
+    const char *model = train_config_model();
 
     if (code != EXIT_SUCCESS || v->print_config)
         return code;

@@ -8,10 +8,17 @@
 #include "report.h"
 
 static ot_config *config;
+static const char *model_argument; // of the command line; NULL: none
+static const char *odd_name;       // that is not UTF-8, and recorded with '?'; NULL: none
 
 const ot_config *train_config(void)
 {
     return config;
+}
+
+const char *train_config_model(void)
+{
+    return model_argument ? model_argument : ot_config_model(config);
 }
 
 void train_config_deinit(void)
@@ -54,7 +61,6 @@ static const struct place {
     {"print-config", ""},
 };
 enum { N_PLACES = sizeof places / sizeof places[0], MOST_LETTERS = 64 };
-
 static const char schedule_path[] = "options.lr_scheduler";
 
 // NULL: in "train", by its name.
@@ -96,12 +102,23 @@ static const char *check_train_value(void *context, const char *name, const char
 
 // ---- options of the command line ----
 
+// Names of files are bytes, and JSON is UTF-8.
+static json_t *name_json(const char *name)
+{
+    json_t *json = json_string(name);
+
+    if (json)
+        return json;
+    odd_name = name;
+    return text_json(name);
+}
+
 static json_t *list_json(const text_list *list)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < list->count; i++)
-        json_array_append_new(array, text_json(list->items[i]));
+        json_array_append_new(array, name_json(list->items[i]));
     return array;
 }
 
@@ -111,7 +128,7 @@ static json_t *value_json(const option_spec *spec, const void *at, const char *n
     case OPTION_FLAG:
         return json_boolean(*(const bool *)at);
     case OPTION_TEXT:
-        return text_json(*(const char *const *)at);
+        return name_json(*(const char *const *)at);
     case OPTION_LIST:
         return list_json(at);
     case OPTION_BYTES:
@@ -197,8 +214,7 @@ static int give_setting(const char *text)
     return st == OT_OK ? EXIT_SUCCESS : report_usage("--set: %s", ot_error_message());
 }
 
-// What a run does where nobody says anything, so that it is said; an option that is given goes
-// before it.
+// What a run does where nobody says anything, so that it is said.
 static int give_defaults(void)
 {
     int code = EXIT_SUCCESS;
@@ -219,13 +235,14 @@ int train_config_take_flags(const train_values *values, const char *model)
 {
     int code = EXIT_SUCCESS;
 
+    model_argument = model;
     if (ot_config_create(&config) != OT_OK ||
         ot_config_set_train_function(config, check_train_value, NULL) != OT_OK)
         return report_error();
     for (int i = 0; code == EXIT_SUCCESS && i < values->set.count; i++)
         code = give_setting(values->set.items[i]);
     if (code == EXIT_SUCCESS && model)
-        code = give("model", text_json(model), OT_CONFIG_FLAG);
+        code = give("model", name_json(model), OT_CONFIG_FLAG);
     return code == EXIT_SUCCESS ? give_options() : code;
 }
 
@@ -342,7 +359,7 @@ bool train_config_is_elsewhere(const train_values *values)
     return values->config || environment();
 }
 
-// One byte more than there may be, for the message; the caller frees it.
+// The caller frees it.
 static int read_file(const char *path, char **out)
 {
     enum { MOST = 1 << 20 };
@@ -473,6 +490,8 @@ int train_config_print(void)
 {
     char *text;
 
+    if (odd_name)
+        return report_text("'%s' is not UTF-8, which a configuration is", odd_name);
     if (ot_config_text(config, OT_CONFIG_EFFECTIVE, &text) != OT_OK)
         return report_error();
     print_json(text);

@@ -16,6 +16,7 @@ int train_config_take_flags(const train_values *values, const char *model);
 // EXIT_FAILED after a message.
 int train_config_read(const train_values *values);
 const ot_config *train_config(void);     // the one of this process; owned here
+const char *train_config_model(void);    // NULL: none is given
 bool train_config_names_optimizer(void); // or says more of it than the learning rate
 int train_config_print(void);            // to standard output; the exit code
 void train_config_deinit(void);

@@ -176,6 +176,13 @@ export OT_SET='train.epochs'
 refuses 1 "OT_SET: line 1: 'train.epochs' has no '='" train mlp.onnxtxt --data plain.csv
 unset OT_SET
 
+# Names of files that are not UTF-8 work as before, and stand in no configuration.
+odd=$(printf 'm\377.onnxtxt')
+cp mlp.onnxtxt "$odd"
+run 0 train "$odd" --data plain.csv --epochs 1 --out odd.onnx --log odd --quiet
+grep -q '"model":"m?.onnxtxt"' odd || fail "$ran: the log does not have the model's name"
+refuses 1 "is not UTF-8, which a configuration is" train "$odd" --print-config
+
 # ---- what the command line alone shows ends with 2 ----
 refuses 2 "--set: 'epochs' is not PATH=JSON" train mlp.onnxtxt --data plain.csv --set epochs
 refuses 2 "is no JSON (a text needs quotes)" train mlp.onnxtxt --config run.json --set train.out=x.onnx

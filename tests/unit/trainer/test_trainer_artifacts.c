@@ -76,11 +76,42 @@ static void options_that_are_refused_make_no_artifacts(void **state)
     assert_null(artifacts);
 }
 
+static void artifacts_for_a_trainer_survive_every_failing_allocation(void **state)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_model *model = linear_model();
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    (void)state;
+    loss.loss = OT_LOSS_NONE;
+    loss.input = "loss";
+    how.losses = &loss;
+    how.n_losses = 1;
+    options.skip_non_finite = 1;
+    how.train_scalars = 1;
+    options.frozen_weights = (const char *const[]){"b"};
+    options.n_frozen_weights = 1;
+    for (int n = 0; st != OT_OK; n++) {
+        ot_artifacts *artifacts;
+
+        ot__alloc_fail_after(n);
+        st = ot_trainer_generate_artifacts(model, &how, &options, &artifacts);
+        ot__alloc_fail_after(-1);
+        assert_true(st == OT_OK || st == OT_ERR_NO_MEMORY);
+        assert_true((st == OT_OK) == (artifacts != NULL));
+        ot_artifacts_destroy(artifacts);
+    }
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_asked_for_stands_in_the_optimizer_model),
         cmocka_unit_test(options_that_are_refused_make_no_artifacts),
+        cmocka_unit_test(artifacts_for_a_trainer_survive_every_failing_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
