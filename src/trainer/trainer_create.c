@@ -355,7 +355,7 @@ ot_status ot_trainer_create(const ot_model *model, const ot_model_description *d
     ot_model_description own_description;
     ot_optimizer_options own_optimizer;
     ot_trainer_options own;
-    const char *loss;
+    const char *loss = NULL;
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
