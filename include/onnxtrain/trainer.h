@@ -15,8 +15,7 @@ extern "C" {
 typedef struct ot_trainer ot_trainer;
 
 /**
- * Make a trainer of a forward model whose loss is one of its outputs, or that of
- * options->artifacts->losses.
+ * Make a trainer of a forward model whose loss is one of its outputs.
  *
  * Trained are all float initializers on a differentiable path to the loss, scalars included, but
  * those that options->frozen_weights names. What the exporter merged stays as it is.

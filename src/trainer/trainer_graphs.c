@@ -43,7 +43,7 @@ static ot_status list_trained(joining *j)
     return j->b.status;
 }
 
-// A value like `from`, of another model: symbols mean nothing here.
+// A value like `from`, with its shape in the symbols of the training graph.
 static ot_value *value_like(joining *j, const ot_value *from)
 {
     ot_value *to = ot__build_value(&j->b, from->name);
@@ -53,10 +53,11 @@ static ot_value *value_like(joining *j, const ot_value *from)
     to->kind = from->kind;
     to->dtype = from->dtype;
     to->has_shape = from->has_shape;
-    for (int k = 0; k < from->shape.ndim; k++)
-        to->has_shape = to->has_shape && ot__dim_is_number(from->shape.dim[k]);
-    if (to->has_shape)
-        to->shape = from->shape;
+    to->shape = from->shape;
+    for (int k = 0; k < to->shape.ndim; k++)
+        if (!ot__dim_is_number(to->shape.dim[k]))
+            to->shape.dim[k] = ot__dim_symbol(j->b.graph->model,
+                                              ot__dim_name(j->update->model, from->shape.dim[k]));
     ot__build_made(&j->b, ot__map_put(&j->values, from->name, to));
     return to;
 }

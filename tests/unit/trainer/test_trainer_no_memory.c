@@ -2,6 +2,7 @@
 // Every allocation in the life of a trainer fails once: each call returns OT_ERR_NO_MEMORY, leaves
 // nothing behind (the sanitizer looks) and does its work when it is called again.
 #include "trainer_fixture.h"
+#include "unit/base/temporary_folder.h"
 
 typedef struct life {
     ot_model *model;
@@ -161,10 +162,27 @@ static void trainers_of_artifacts_and_sessions_are_made_despite_every_failure(vo
     ot_model_destroy(l.model);
 }
 
+static void graphs_are_saved_despite_every_failure(void **state)
+{
+    life l = {.options = OT_TRAINER_OPTIONS_INIT, .model = linear_model()};
+    const char *path = in_folder(state, "training.onnx");
+    ot_model *saved;
+
+    l.options.model_with_training_graph_path = path;
+    l.options.model_with_training_graph_after_optimization_path = in_folder(state, "step.onnx");
+    assert_true(until_it_works(&l, create) > 50);
+    destroy_trainer_of(&l);
+    need(ot_model_load(path, NULL, &saved));
+    assert_int_equal(count_entries(*state), 2);
+    ot_model_destroy(saved);
+    ot_model_destroy(l.model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trainer_lives_through_every_failure),
+        TEST_IN_FOLDER(graphs_are_saved_despite_every_failure),
         cmocka_unit_test(trainers_of_artifacts_and_sessions_are_made_despite_every_failure),
     };
 

@@ -79,6 +79,29 @@ static void graphs_are_written_where_the_options_say(void **state)
     ot_trainer_destroy(trainer);
 }
 
+// Adam counts the updates of each weight: an input whose size is a symbol.
+static void inputs_of_the_optimizer_keep_their_symbols(void **state)
+{
+    ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_model *model = linear_model();
+    ot_trainer *trainer;
+    ot_dtype dtype;
+    ot_shape shape;
+
+    adam.name = "AdamOptimizer";
+    options.model_with_training_graph_path = in_folder(state, "training.onnx");
+    need(ot_trainer_create(model, NULL, &adam, &options, &trainer));
+    ot_trainer_destroy(trainer);
+    ot_model_destroy(model);
+    model = read_back(options.model_with_training_graph_path);
+    need(ot_model_value_info(model, "step", &dtype, &shape));
+    assert_int_equal(dtype, OT_I64);
+    assert_int_equal(shape.ndim, 1);
+    assert_int_equal(shape.dim[0], -1);
+    ot_model_destroy(model);
+}
+
 static void a_path_that_cannot_be_written_is_an_error_at_once(void **state)
 {
     static const size_t paths[] = {
@@ -227,6 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(graphs_are_written_where_the_options_say),
+        TEST_IN_FOLDER(inputs_of_the_optimizer_keep_their_symbols),
         TEST_IN_FOLDER(a_path_that_cannot_be_written_is_an_error_at_once),
         cmocka_unit_test(the_session_has_the_options_of_the_trainer),
         cmocka_unit_test(artifacts_get_them_too),
