@@ -59,6 +59,7 @@ int core_add_record(PyObject *module);
 int core_add_schedule(PyObject *module);
 int core_add_config(PyObject *module);
 int core_add_trainer(PyObject *module);
+int core_add_dict(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);
@@ -87,6 +88,11 @@ void core_strings_drop(core_strings *strings);
 // config.c: a configuration of JSON, also where something is wrong with it: then `violations` is to
 // be freed, and the status is OT_OK.
 ot_status core_config_read(const char *json, ot_config **config, char **violations);
+
+// dict.c: a tree as a Python dict, whose tensors keep the tree; takes it over, also on failure. And
+// the other way round; the tensors stay those of the objects. NULL with an exception.
+PyObject *core_dict_new(ot_dict *dict);
+ot_dict *core_dict_take(PyObject *dict);
 
 // data.c: numbers of a sequence, to be freed; None: NULL, and *count stays. 0, or -1 with an
 // exception.
@@ -173,6 +179,20 @@ PyObject *core_session_set_parameters(PyObject *self, PyObject *args);
 PyObject *core_session_get_gradients(PyObject *self, PyObject *unused);
 PyObject *core_session_scale_gradients(PyObject *self, PyObject *args);
 PyObject *core_session_get_input_gradient(PyObject *self, PyObject *args);
+// trainer_state.c: methods
+typedef struct trainer_object {
+    PyObject_HEAD ot_trainer *trainer;
+    PyObject *schedule; // function that gives the learning rates; NULL: none
+    PyObject *scaler;   // a LossScaler; NULL: none
+    int n_fetches;
+    bool failed; // the schedule raised: the exception is set
+} trainer_object;
+PyObject *core_trainer_get_state(PyObject *self, PyObject *args);
+PyObject *core_trainer_set_state(PyObject *self, PyObject *args);
+PyObject *core_trainer_save(PyObject *self, PyObject *args);
+PyObject *core_trainer_load(PyObject *self, PyObject *args);
+PyObject *core_trainer_export(PyObject *self, PyObject *unused);
+PyObject *core_trainer_save_as_onnx(PyObject *self, PyObject *args);
 // A new session object over a state; `make` creates the session without the interpreter's lock.
 typedef ot_status (*core_make_session)(void *context, ot_checkpoint *checkpoint,
                                        const ot_session_options *options, ot_session **out);

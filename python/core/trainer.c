@@ -6,14 +6,6 @@
 
 // ---- life ----
 
-typedef struct trainer_object {
-    PyObject_HEAD ot_trainer *trainer;
-    PyObject *schedule; // function that gives the learning rates; NULL: none
-    PyObject *scaler;   // a LossScaler; NULL: none
-    int n_fetches;
-    bool failed; // the schedule raised: the exception is set
-} trainer_object;
-
 static PyTypeObject *trainer_type;
 
 static int copy_rates(PyObject *answer, double *lr, int n_lr)
@@ -254,6 +246,13 @@ static PyMethodDef methods[] = {
      "(all_finite, optimization_step, step, learning_rate, loss_scale, gradient_norm)"},
     {"set_fetches", trainer_set_fetches, METH_O, "set_fetches(names); none: all outputs"},
     {"step", trainer_step, METH_VARARGS, "step(inputs, training) -> list of Tensor"},
+    {"get_state", core_trainer_get_state, METH_VARARGS, "get_state(sections) -> dict of dicts"},
+    {"set_state", core_trainer_set_state, METH_VARARGS, "set_state(dict of dicts, strict)"},
+    {"save", core_trainer_save, METH_VARARGS,
+     "save(path, include_optimizer_states, user_dict or None)"},
+    {"load", core_trainer_load, METH_VARARGS, "load(paths, strict) -> user_dict or None"},
+    {"export", core_trainer_export, METH_NOARGS, "The forward model as it is trained."},
+    {"save_as_onnx", core_trainer_save_as_onnx, METH_VARARGS, "save_as_onnx(path)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -78,7 +78,7 @@ from onnxtrain._run import Event, TrainingResult
 from onnxtrain._train import train
 
 if TYPE_CHECKING:
-    from onnxtrain import amp, model_desc_validation, optim, orttrainer, orttrainer_options
+    from onnxtrain import amp, checkpoint, model_desc_validation, optim, orttrainer, orttrainer_options
     from onnxtrain._step_info import TrainStepInfo
     from onnxtrain.orttrainer import ORTTrainer
     from onnxtrain.orttrainer_options import ORTTrainerOptions
@@ -91,6 +91,7 @@ _LATER = {
     "ORTTrainerOptions": ("onnxtrain.orttrainer_options", "ORTTrainerOptions"),
     "TrainStepInfo": ("onnxtrain._step_info", "TrainStepInfo"),
     "amp": ("onnxtrain.amp", None),
+    "checkpoint": ("onnxtrain.checkpoint", None),
     "model_desc_validation": ("onnxtrain.model_desc_validation", None),
     "optim": ("onnxtrain.optim", None),
     "orttrainer": ("onnxtrain.orttrainer", None),
@@ -146,6 +147,7 @@ __all__ = [
     "api",
     "artifacts",
     "check",
+    "checkpoint",
     "get_all_providers",
     "get_available_providers",
     "get_device",

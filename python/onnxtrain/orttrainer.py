@@ -4,6 +4,7 @@
     trainer = ORTTrainer(model, model_desc, optim.AdamConfig(lr=0.001), loss_fn, ORTTrainerOptions({...}))
     for x, label in batches:
         loss, scores = trainer.train_step(x, label)
+    trainer.save_checkpoint("checkpoint")
     trainer.save_as_onnx("trained.onnx")
 """
 
@@ -13,10 +14,11 @@ import inspect
 import json
 import math
 import os
+import warnings
 from enum import IntEnum
 from typing import Any, Callable, Sequence
 
-from onnxtrain import _arrays, _config, _core, _torch_export
+from onnxtrain import _arrays, _config, _core, _state, _torch_export, checkpoint
 from onnxtrain._asserts import InvalidUse, expect
 from onnxtrain._options import ModelLike, SessionOptions, load_model, memory_bytes, present_seed
 from onnxtrain._step_info import TrainStepInfo
@@ -67,10 +69,21 @@ def _asserting(step: Callable[..., Any], *arguments: Any) -> Any:
     """What the library refuses is an AssertionError, too."""
     try:
         return step(*arguments)
+    except InvalidUse:
+        raise
     except _core.InvalidArgument as error:
-        if isinstance(error, InvalidUse):
-            raise
         raise InvalidUse(str(error)) from None
+
+
+class _TrainingSession:
+    """What trains, for scripts that look at its state."""
+
+    def __init__(self, trainer: _core.Trainer) -> None:
+        self._trainer = trainer
+
+    def get_state(self) -> dict[str, Any]:
+        """Parameters, moments and counters as numpy arrays, each by a name of its own."""
+        return _state.by_names(_state.from_library(self._trainer.get_state(_state.MODEL | _state.OPTIMIZER)))
 
 
 class ORTTrainer:
@@ -122,6 +135,9 @@ class ORTTrainer:
         self._train_step_info = TrainStepInfo(optim_config)
         self._fetches: list[str] = []
         self._trainer: _core.Trainer | None = None
+        self._deferred: Callable[[_core.Trainer], Any] | None = None  # takes a state over
+        self._deferred_state: dict[str, Any] = {}
+        self._proto: Any = None
         self._numbers: dict[str, int] = {}  # ONNX's of the types of inputs and outputs
         self._taken: list[int] = list(range(len(self.model_desc.inputs)))
         if not is_module:
@@ -185,6 +201,8 @@ class ORTTrainer:
         self._trainer = _asserting(
             _core.Trainer.create, forward, json_text, self._schedule(), self._scaler(), session
         )
+        if self._deferred is not None:
+            self._restore(self._deferred)
         return self._trainer
 
     def _taken_description(self) -> dict[str, Any]:
@@ -283,3 +301,106 @@ class ORTTrainer:
         Arguments and result are those of :meth:`train_step`; fetches come in the order of the description.
         """
         return self._step(args, kwargs, False)
+
+    # ---- state ----
+
+    def _opened(self, what: str) -> _core.Trainer:
+        if self._trainer is None:
+            raise _core.StateError(f"{what}() needs a trainer that has made a step: the module is exported with it")
+        return self._trainer
+
+    def _restore(self, take: Callable[[_core.Trainer], Any]) -> None:
+        """Take a state over, now or when there is a model."""
+        self._deferred = take
+        if self._trainer is None:
+            return
+        self._deferred = None
+        self._proto = None
+        try:
+            take(self._trainer)
+        except _core.StateError as error:  # of another optimizer
+            raise InvalidUse(str(error)) from None
+        self._look(self._train_step_info)
+
+    def state_dict(self, pytorch_format: bool = False) -> dict[str, Any]:
+        """The state: parameters, moments, counters and options.
+
+        Before the first step of a module there is none: with a warning it is what :meth:`load_state_dict` was given.
+
+        Args:
+            pytorch_format: whether only the parameters are given, by their names: torch tensors where torch is loaded,
+                else numpy arrays.
+
+        Returns:
+            Dicts of dicts with copies of the values, in the layout of ``onnxruntime.training``: "model", "optimizer",
+            "trainer_options" and "train_step_info"; "onnxtrain" has what exact resuming needs besides.
+        """
+        if self._trainer is None:
+            warnings.warn("the module has made no step yet: there is no state", stacklevel=2)
+            return self._deferred_state
+        if pytorch_format:
+            return _state.weights(self._trainer.get_state(_state.MODEL))
+        return _state.from_library(self._trainer.get_state(_state.ALL))
+
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> None:
+        """Take a state over, all of it or, on failure, nothing; with what it has not, the present stays.
+
+        A trainer of a module that has made no step yet takes it when it makes the first.
+
+        Args:
+            state_dict: as :meth:`state_dict` gives it.
+            strict: whether it must have all parameters and moments of the trainer and no others.
+        """
+        taken = _state.to_library(state_dict)
+        theirs, own = _state.optimizer_name(taken), self.optim_config.name
+        expect(theirs in (None, own), f"the state is that of {theirs}, the trainer has {own}")
+        for section in ("model", "optimizer", "train_step_info"):
+            if section not in taken and (strict or section == "train_step_info"):
+                warnings.warn(f"the state has no '{section}': the present one stays", stacklevel=2)
+        self._deferred_state = state_dict if self._trainer is None else {}
+        self._restore(lambda trainer: trainer.set_state(taken, strict))
+
+    def save_checkpoint(
+        self,
+        path: str | os.PathLike,
+        user_dict: dict[Any, Any] = {},  # noqa: B006
+        include_optimizer_states: bool = True,
+    ) -> None:
+        """Write a file to go on from: :func:`onnxtrain.checkpoint.save_checkpoint`."""
+        checkpoint.save_checkpoint(self, path, user_dict, include_optimizer_states)
+
+    def load_checkpoint(self, *paths: str | os.PathLike, strict: bool = True, allow_pickle: bool = False) -> Any:
+        """Go on from a file; gives the user's dict: :func:`onnxtrain.checkpoint.load_checkpoint`."""
+        return checkpoint.load_checkpoint(self, *paths, strict=strict, allow_pickle=allow_pickle)
+
+    # ---- the trained model ----
+
+    @property
+    def _onnx_model(self) -> Any:
+        """The forward model as an ``onnx.ModelProto``, as it was when it was first asked for since it was saved or
+        loaded; None: there is none."""
+        if self._proto is None and self._trainer is not None:
+            import onnx
+
+            self._proto = onnx.load_from_string(self._trainer.export().to_bytes().to_bytes())
+        return self._proto
+
+    @property
+    def _training_session(self) -> _TrainingSession | None:
+        """What trains; None before the first step of a module."""
+        return None if self._trainer is None else _TrainingSession(self._trainer)
+
+    def save_as_onnx(self, path: str | os.PathLike) -> None:
+        """Write the forward model as it was given, with the parameters and running statistics as they are now.
+
+        Before the first step of a module there is none: with a warning nothing is written.
+
+        Args:
+            path: a file; one that exists is replaced.
+        """
+        expect(isinstance(path, (str, os.PathLike)), f"path is {type(path).__name__}, expected a path")
+        if self._trainer is None:
+            warnings.warn("the module has made no step yet: there is no model", stacklevel=2)
+            return
+        self._proto = None
+        self._trainer.save_as_onnx(os.fspath(path))

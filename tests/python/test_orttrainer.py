@@ -104,9 +104,31 @@ class CreationTest(TrainerTest):
             ({"device": {"id": "cuda"}}, "device.id"),
             ({"distributed": {"world_size": 2, "allreduce_post_accumulation": True}}, "world_size"),
             ({"mixed_precision": {"enabled": True}}, "mixed_precision.enabled"),
+            ({"graph_transformer": {"attn_dropout_recompute": True}}, "attn_dropout_recompute"),
+            ({"graph_transformer": {"gelu_recompute": True}}, "gelu_recompute"),
+            ({"graph_transformer": {"transformer_layer_recompute": True}}, "transformer_layer_recompute"),
+            ({"graph_transformer": {"number_recompute_layers": 1}}, "number_recompute_layers"),
         ):
             with self.subTest(text), self.assertRaisesRegex(onnxtrain.Unsupported, text):
                 make(options=options)
+
+    def test_options_without_effect_change_nothing(self):
+        options = {
+            "device": {"id": "cpu", "mem_limit": 1},
+            "distributed": {
+                "enable_adasum": True,
+                "allreduce_post_accumulation": True,
+                "deepspeed_zero_optimization": {"stage": 1},
+            },
+            "utils": {"run_symbolic_shape_infer": True, "memory_efficient_gradient": True},
+            "_internal_use": {"enable_internal_postprocess": False, "enable_onnx_contrib_ops": False},
+            "provider_options": {"CUDAExecutionProvider": {"device_id": "0"}},
+            "session_options": onnxtrain.SessionOptions(),
+        }
+        data = batches(3)
+        plain, other = make(), make(options=options)
+        for one in data:
+            np.testing.assert_array_equal(plain.train_step(*one)[1], other.train_step(*one)[1])
 
     def test_a_loss_scaler_needs_mixed_precision(self):
         with self.assertRaisesRegex(ValueError, "loss_scaler"):

@@ -2,6 +2,7 @@
 """ORTTrainer over a small encoder that PyTorch exported: the losses are those of PyTorch's own training, which
 record_orttrainer.py wrote down."""
 
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -90,6 +91,30 @@ class EncoderTest(unittest.TestCase):
         np.testing.assert_array_equal(one, other)
         options["onnxtrain"]["seed"] = 4
         self.assertGreater(np.abs(losses(make(options=options, file="encoder_dropout.onnx"), 8) - one).max(), 1e-3)
+
+    def test_going_on_from_a_checkpoint(self):
+        options = {"batch": {"gradient_accumulation_steps": 4}, "lr_scheduler": optim.LinearWarmupLRScheduler(20, 0.25)}
+        with tempfile.TemporaryDirectory() as folder:
+            for file in ("encoder.onnx", "encoder_dropout.onnx"):
+                with self.subTest(file):
+                    expected = losses(make(options=options, file=file))
+                    one, other = make(options=options, file=file), make(options=options, file=file)
+                    found = losses(one, 10)
+                    one.save_checkpoint(Path(folder) / file)
+                    other.load_checkpoint(Path(folder) / file)
+                    rest = [other.train_step(*data)[0].item() for data in list(batches())[10:]]
+                    np.testing.assert_array_equal([*found, *rest], expected)
+
+    def test_the_trained_model(self):
+        trainer, one = make(), next(batches())
+        losses(trainer)
+        expected = trainer.eval_step(*one)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trained.onnx"
+            trainer.save_as_onnx(path)
+            again = ORTTrainer(path, SYMBOLIC, optim.SGDConfig())
+        for found, wanted in zip(again.eval_step(*one), expected):
+            np.testing.assert_array_equal(found, wanted)
 
     def test_evaluation_drops_nothing(self):
         one = next(batches())

@@ -3,6 +3,7 @@
 
 import copy
 import importlib.util
+import tempfile
 import unittest
 import warnings
 
@@ -242,6 +243,61 @@ class ModuleTest(unittest.TestCase):
         description = {**DESCRIPTION, "inputs": [("shift", ["N", 4]), ("label", ["N"])]}
         with self.assertRaisesRegex(ValueError, "shift"):
             make(Named(), description=description).train_step(*batch())
+
+    def test_the_state_has_the_modules_names(self):
+        module, data = net(), [batch(i) for i in range(4)]
+        trainer = make(module)
+        for one in data:
+            trainer.train_step(*one)
+        found = trainer.state_dict(pytorch_format=True)
+        expected = torch_losses(module, data, 0.1)[1].state_dict()
+        self.assertEqual(set(found), {name for name in expected if name != "norm.num_batches_tracked"})
+        for name, value in found.items():
+            if name != "norm.running_var":  # ONNX's is that of the batch, PyTorch's that of the population
+                torch.testing.assert_close(value, expected[name], rtol=1e-3, atol=1e-5)
+        module.load_state_dict(found, strict=False)
+        expected = copy.deepcopy(module).eval()(data[0][0])
+        torch.testing.assert_close(trainer.eval_step(*data[0])[1], expected.detach(), rtol=1e-4, atol=1e-5)
+
+    def test_before_the_first_step_there_is_no_state(self):
+        trainer = make(net())
+        with self.assertWarns(UserWarning):
+            self.assertEqual(trainer.state_dict(), {})
+        with self.assertWarns(UserWarning):
+            trainer.save_as_onnx("never.onnx")
+        with self.assertRaises(RuntimeError):
+            trainer.save_checkpoint("never")
+        self.assertIsNone(trainer._onnx_model)
+        self.assertIsNone(trainer._training_session)
+
+    def test_a_state_that_is_loaded_before_the_first_step(self):
+        module, data = net(), [batch(i) for i in range(6)]
+        first = make(module, optim.AdamConfig(lr=0.01))
+        for one in data[:3]:
+            first.train_step(*one)
+        with tempfile.TemporaryDirectory() as folder:
+            first.save_checkpoint(folder + "/checkpoint", {"epoch": 1})
+            state = first.state_dict()
+            expected = [first.train_step(*one)[0].item() for one in data[3:]]
+            for from_file in (False, True):
+                with self.subTest(from_file=from_file):
+                    trainer = make(module, optim.AdamConfig(lr=0.01))
+                    if from_file:
+                        self.assertEqual(trainer.load_checkpoint(folder + "/checkpoint"), {"epoch": 1})
+                    else:
+                        trainer.load_state_dict(state)
+                        self.assertIs(trainer.state_dict(), state)
+                    found = [trainer.train_step(*one)[0].item() for one in data[3:]]
+                    self.assertEqual(found, expected)
+                    self.assertEqual(trainer._train_step_info.step, 6)
+
+    def test_a_state_of_another_module_is_refused_at_the_first_step(self):
+        other = make(torch.nn.Linear(4, 3))
+        other.train_step(*batch())
+        trainer = make(net())
+        trainer.load_state_dict(other.state_dict())
+        with self.assertRaisesRegex(RuntimeError, "(?i)missing keys"):
+            trainer.train_step(*batch())
 
     def test_schedules(self):
         module, data = net(), [batch(i) for i in range(6)]

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees of named values from and to Python's dicts.
+#include <stdlib.h>
+
+#include "core.h"
+
+// ---- to Python ----
+
+// Keeps the memory of tensors that were given out.
+typedef struct dict_object {
+    PyObject_HEAD ot_dict *dict;
+} dict_object;
+
+static PyTypeObject *dict_type;
+
+static void dict_dealloc(PyObject *self)
+{
+    ot_dict_destroy(((dict_object *)self)->dict);
+    core_free(self);
+}
+
+static PyObject *ints_out(const int64_t *values, int n)
+{
+    PyObject *list = PyList_New(n);
+
+    for (int i = 0; list != NULL && i < n; i++) {
+        PyObject *item = PyLong_FromLongLong(values[i]);
+
+        if (item == NULL || PyList_SetItem(list, i, item) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *tensor_out(const ot_tensor *tensor, PyObject *owner)
+{
+    void *data = (void *)(uintptr_t)ot_tensor_data_const(tensor);
+    ot_tensor *view;
+    const ot_status st = ot_tensor_wrap(ot_tensor_dtype(tensor), ot_tensor_shape(tensor), data,
+                                        ot_tensor_bytes(tensor), &view);
+
+    return st == OT_OK ? core_tensor_over(view, owner) : core_raise(st);
+}
+
+static PyObject *dict_out(ot_dict *dict, PyObject *owner);
+
+static PyObject *value_out(ot_dict *dict, const char *name, PyObject *owner)
+{
+    union {
+        int flag;
+        int64_t number;
+        double real;
+        const char *text;
+        const int64_t *numbers;
+        const ot_tensor *tensor;
+        ot_dict *dict;
+    } v;
+    ot_dict_kind kind;
+    int n;
+    ot_status st = ot_dict_kind_of(dict, name, &kind);
+
+    if (st != OT_OK)
+        return core_raise(st);
+    switch (kind) {
+    case OT_DICT_BOOL:
+        st = ot_dict_get_bool(dict, name, &v.flag);
+        return st == OT_OK ? PyBool_FromLong(v.flag) : core_raise(st);
+    case OT_DICT_INT:
+        st = ot_dict_get_int(dict, name, &v.number);
+        return st == OT_OK ? PyLong_FromLongLong(v.number) : core_raise(st);
+    case OT_DICT_FLOAT:
+        st = ot_dict_get_float(dict, name, &v.real);
+        return st == OT_OK ? PyFloat_FromDouble(v.real) : core_raise(st);
+    case OT_DICT_STRING:
+        st = ot_dict_get_string(dict, name, &v.text);
+        return st == OT_OK ? core_text(v.text) : core_raise(st);
+    case OT_DICT_INTS:
+        st = ot_dict_get_ints(dict, name, &v.numbers, &n);
+        return st == OT_OK ? ints_out(v.numbers, n) : core_raise(st);
+    case OT_DICT_TENSOR:
+        st = ot_dict_get_tensor(dict, name, &v.tensor);
+        return st == OT_OK ? tensor_out(v.tensor, owner) : core_raise(st);
+    case OT_DICT_DICT:
+    default:
+        st = ot_dict_get_dict(dict, name, &v.dict);
+        return st == OT_OK ? dict_out(v.dict, owner) : core_raise(st);
+    }
+}
+
+static PyObject *dict_out(ot_dict *dict, PyObject *owner)
+{
+    PyObject *result = PyDict_New();
+
+    for (int i = 0; result != NULL && i < ot_dict_count(dict); i++) {
+        PyObject *name = core_text(ot_dict_name(dict, i));
+        PyObject *value = name != NULL ? value_out(dict, ot_dict_name(dict, i), owner) : NULL;
+
+        if (value == NULL || PyDict_SetItem(result, name, value) != 0)
+            Py_CLEAR(result);
+        Py_XDECREF(name);
+        Py_XDECREF(value);
+    }
+    return result;
+}
+
+PyObject *core_dict_new(ot_dict *dict)
+{
+    dict_object *owner = core_alloc(dict_type);
+    PyObject *result;
+
+    if (owner == NULL) {
+        ot_dict_destroy(dict);
+        return NULL;
+    }
+    owner->dict = dict;
+    result = dict_out(dict, (PyObject *)owner);
+    Py_DECREF(owner); // tensors keep it
+    return result;
+}
+
+// ---- from Python ----
+
+static int take_dict(PyObject *from, ot_dict *to);
+
+static int take_ints(PyObject *list, const char *name, ot_dict *to)
+{
+    const Py_ssize_t n = PyList_Size(list);
+    int64_t *values = calloc((size_t)n + 1, sizeof(*values));
+    ot_status st = OT_OK;
+
+    if (values == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n && !PyErr_Occurred(); i++)
+        values[i] = PyLong_AsLongLong(PyList_GetItem(list, i));
+    if (!PyErr_Occurred())
+        st = ot_dict_set_ints(to, name, values, (int)n);
+    free(values);
+    if (st != OT_OK)
+        core_raise(st);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+// The elements stay the tensor object's.
+static ot_status take_tensor(PyObject *object, const char *name, ot_dict *to)
+{
+    ot_tensor *const tensor = ((tensor_object *)object)->tensor;
+    ot_tensor *view;
+    ot_status st = ot_tensor_wrap(ot_tensor_dtype(tensor), ot_tensor_shape(tensor),
+                                  ot_tensor_data(tensor), ot_tensor_bytes(tensor), &view);
+
+    if (st != OT_OK)
+        return st;
+    st = ot_dict_take_tensor(to, name, view);
+    if (st != OT_OK)
+        ot_tensor_destroy(view);
+    return st;
+}
+
+static int take_below(PyObject *from, const char *name, ot_dict *to)
+{
+    ot_dict *below;
+    const ot_status st = ot_dict_set_dict(to, name, &below);
+    int failed;
+
+    if (st != OT_OK) {
+        core_raise(st);
+        return -1;
+    }
+    if (Py_EnterRecursiveCall(" in a state") != 0)
+        return -1;
+    failed = take_dict(from, below);
+    Py_LeaveRecursiveCall();
+    return failed;
+}
+
+static int take_value(PyObject *value, const char *name, ot_dict *to)
+{
+    ot_status st;
+
+    if (PyDict_Check(value))
+        return take_below(value, name, to);
+    if (PyList_Check(value))
+        return take_ints(value, name, to);
+    if (PyBool_Check(value)) {
+        st = ot_dict_set_bool(to, name, value == Py_True);
+    } else if (PyLong_Check(value)) {
+        const long long number = PyLong_AsLongLong(value);
+
+        if (PyErr_Occurred())
+            return -1;
+        st = ot_dict_set_int(to, name, number);
+    } else if (PyFloat_Check(value)) {
+        st = ot_dict_set_float(to, name, PyFloat_AsDouble(value));
+    } else if (PyUnicode_Check(value)) {
+        const char *text = PyUnicode_AsUTF8AndSize(value, NULL);
+
+        if (text == NULL)
+            return -1;
+        st = ot_dict_set_string(to, name, text);
+    } else if (PyObject_TypeCheck(value, core_tensor_type)) {
+        st = take_tensor(value, name, to);
+    } else {
+        PyErr_Format(core_type_class, "'%s' of a state is %R, which a state cannot hold", name,
+                     value);
+        return -1;
+    }
+    if (st != OT_OK)
+        core_raise(st);
+    return st == OT_OK ? 0 : -1;
+}
+
+static int take_dict(PyObject *from, ot_dict *to)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+
+    while (PyDict_Next(from, &at, &key, &value)) {
+        const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : NULL;
+
+        if (name == NULL && !PyErr_Occurred())
+            PyErr_Format(core_type_class, "a key of a state is %R, expected str", key);
+        if (name == NULL || take_value(value, name, to) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+ot_dict *core_dict_take(PyObject *dict)
+{
+    ot_dict *taken = NULL;
+    const ot_status st = ot_dict_create(&taken);
+
+    if (st != OT_OK) {
+        core_raise(st);
+        return NULL;
+    }
+    if (take_dict(dict, taken) == 0)
+        return taken;
+    ot_dict_destroy(taken);
+    return NULL;
+}
+
+// ---- the type ----
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "The memory of a state."},
+    {Py_tp_dealloc, dict_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "onnxtrain._core.Dict",
+    .basicsize = sizeof(dict_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int core_add_dict(PyObject *module)
+{
+    return core_add_type(module, &spec, &dict_type);
+}
