@@ -4,6 +4,7 @@
 #ifndef ONNXTRAIN_TRAINER_H
 #define ONNXTRAIN_TRAINER_H
 
+#include "onnxtrain/dict.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/trainer_options.h"
 
@@ -136,6 +137,91 @@ typedef struct ot_memory {
  */
 OT_API ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
                                    ot_memory *out);
+
+// ---- state ----
+
+/** Sections of a state, by their names in it. docs/trainer.md says what is in them. */
+enum {
+    OT_STATE_MODEL = 1,      ///< "model": all parameters, and float constants of the model
+    OT_STATE_OPTIMIZER = 2,  ///< "optimizer": moments and counters
+    OT_STATE_OPTIONS = 4,    ///< "trainer_options"
+    OT_STATE_STEPS = 8,      ///< "train_step_info"
+    OT_STATE_PARTITION = 16, ///< "partition_info": nothing is partitioned
+    OT_STATE_OWN = 32,       ///< "onnxtrain": what goes on bit for bit needs besides
+    OT_STATE_ALL = 63,
+    OT_STATE_VIEW = 64, ///< tensors are the trainer's, to be read until its next call
+};
+
+/** What a state must have of what the trainer has. */
+typedef enum ot_strictness {
+    OT_STRICTNESS_ALL,    ///< all names of the model and of the optimizer, where it has these; no
+                          ///< others
+    OT_STRICTNESS_SUBSET, ///< any: what is not given stays, names that the trainer lacks are
+                          ///< ignored
+} ot_strictness;
+
+/**
+ * The state as a tree: the layout of ONNX Runtime's ORTTrainer, and a section of our own.
+ *
+ * @param sections OT_STATE_* added up
+ * @param out      the caller destroys it
+ */
+OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out);
+/**
+ * Take a state over, all of it or, on failure, nothing. Gradients of an accumulation under way are
+ * dropped unless the state has some.
+ *
+ * A learning rate, a schedule and a seed that the program has given the trainer stay.
+ *
+ * @param state borrowed for the call. Without "model" or "optimizer" these stay as they are, with a
+ * warning when all is asked for; so do the step counts without "train_step_info"
+ * @return OT_ERR_INVALID naming all keys that are missing or unexpected, and where, or a tensor of
+ * another type or shape, with both; OT_ERR_STATE when the moments are those of another optimizer
+ */
+OT_API ot_status ot_trainer_set_state(ot_trainer *trainer, const ot_dict *state,
+                                      ot_strictness strictness);
+
+typedef struct ot_save_options {
+    size_t size;                  ///< sizeof(ot_save_options)
+    int include_optimizer_states; ///< 1; 0: neither moments nor gradients
+    const char *user_dict;        ///< any text of the user's; NULL: none
+} ot_save_options;
+#define OT_SAVE_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(ot_save_options), 1, NULL                                                           \
+    }
+
+/** Write a checkpoint file, durably: a kill at any moment leaves the old or the new file. Sessions
+ * and ONNX Runtime read it. What it has of the trainer is its state, with the gradients of an
+ * accumulation under way. */
+OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
+                                 const ot_save_options *options);
+/**
+ * Go on from a file, of a trainer or of any other maker, as ot_trainer_set_state() does. The
+ * properties of the file replace those of the trainer's checkpoint.
+ *
+ * @param paths     one
+ * @param user_dict receives what was saved with it, to be freed with ot_string_free(); NULL when
+ * there is none. May be NULL
+ * @return OT_ERR_IO, OT_ERR_FORMAT; else as ot_trainer_set_state(). Nothing has changed then
+ */
+OT_API ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
+                                 ot_strictness strictness, char **user_dict);
+
+// ---- the trained model ----
+
+/**
+ * The forward model as it was given to ot_trainer_create(), with parameters and running statistics
+ * as they are now: no gradients, nothing of the optimizer. Initializers that have been replaced
+ * are the last ones, in their order. With ot_session_use_averages() they are the averages.
+ *
+ * @param out the caller destroys it
+ * @return OT_ERR_STATE for a trainer over artifacts or a session: those have ot_session_export()
+ */
+OT_API ot_status ot_trainer_export(ot_trainer *trainer, ot_model **out);
+/** The same into a file, as ot_model_save() writes it; an existing one is replaced. OT_ERR_IO when
+ * it cannot be written. */
+OT_API ot_status ot_trainer_save_as_onnx(ot_trainer *trainer, const char *path);
 
 #ifdef __cplusplus
 }

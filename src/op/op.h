@@ -42,6 +42,7 @@ struct ot_update_rule {
     const char *correction; // the hyper-parameter that says that young moments are corrected, by
                             // the first two; NULL: they are not
     bool needs_step;        // counts updates from 1
+    bool has_one_counter;   // of all parameters, in states of ONNX Runtime
     bool (*check)(ot_infer *c); // NULL: hyper-parameters agree with each other
     const ot_hyper *artifacts;  // numbers that artifacts have where the attributes have another
                                 // default; ended by {0}; NULL: none

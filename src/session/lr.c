@@ -12,6 +12,11 @@ static bool is_non_negative(double x)
     return isfinite(x) && x >= 0.0;
 }
 
+bool ot__is_learning_rate(double rate)
+{
+    return is_non_negative(rate);
+}
+
 ot_status ot__schedule_check(const ot_schedule *s)
 {
     if ((int)s->kind < OT_SCHEDULE_CONSTANT || (int)s->kind > OT_SCHEDULE_POLYNOMIAL)

@@ -130,13 +130,24 @@ static const char *find_moments_user(const ot__optimizer *o)
 
 // ---- numbers ----
 
+static int64_t declared_numbers(const ot_value *value)
+{
+    return value->has_shape && value->shape.ndim == 1 ? value->shape.dim[0] : 1;
+}
+
+static bool is_one_each(const ot__optimizer *o, const ot_value *value, ot__input_role role)
+{
+    const char *symbol = ot__dim_name(o->program.model, declared_numbers(value));
+
+    return role == OT_ROLE_STEP && symbol != NULL && strcmp(symbol, DIM_PARAMETERS) == 0;
+}
+
 // As many as the model declares; without a declaration, or with one that says nothing, one.
 static int64_t count_numbers(const ot__optimizer *o, const ot_value *value, ot__input_role role)
 {
-    const int64_t declared = value->has_shape && value->shape.ndim == 1 ? value->shape.dim[0] : 1;
-    const char *symbol = ot__dim_name(o->program.model, declared);
+    const int64_t declared = declared_numbers(value);
 
-    if (role == OT_ROLE_STEP && symbol != NULL && strcmp(symbol, DIM_PARAMETERS) == 0)
+    if (is_one_each(o, value, role))
         return o->n_parameters;
     return role == OT_ROLE_LEARNING_RATE && declared > 1 && declared <= INT32_MAX ? declared : 1;
 }
@@ -154,6 +165,8 @@ static ot_status make_numbers(ot__optimizer *o)
 
         if (value->kind != OT_VALUE_TENSOR)
             continue;
+        o->takes_step = o->takes_step || input->role == OT_ROLE_STEP;
+        o->counts_each = o->counts_each || is_one_each(o, value, input->role);
         input->n_numbers = count_numbers(o, value, input->role);
         n_rates = input->role == OT_ROLE_LEARNING_RATE ? input->n_numbers : n_rates;
         n_steps = input->role == OT_ROLE_STEP ? input->n_numbers : n_steps;
@@ -268,6 +281,32 @@ ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
     OT_THEN(st, ot__slots_take(session, &fresh));
     ot__slots_deinit(&fresh);
     return st;
+}
+
+// ---- questions ----
+
+// Whatever the model is fed.
+static bool counts_together(const ot__optimizer *o)
+{
+    const ot_update_rule *rule = o->rule->op->rule;
+
+    return !o->counts_each || (rule != NULL && rule->has_one_counter);
+}
+
+ot__optimizer_info ot__session_optimizer(const ot_session *session)
+{
+    const ot__optimizer *o = &session->optimizer;
+    ot__optimizer_info info = {0};
+    bool counts;
+
+    if (o->rule == NULL)
+        return info;
+    counts = o->rule->op->rule != NULL ? o->rule->op->rule->needs_step : o->takes_step;
+    info.name = o->rule->op_type;
+    info.keeps_moments = o->moments_of != NULL && ot__optimizer_keeps(o->moments_of);
+    info.counts = info.keeps_moments && counts && counts_together(o);
+    info.counts_each = info.keeps_moments && counts && !counts_together(o);
+    return info;
 }
 
 // ---- life ----

@@ -17,7 +17,7 @@ enum { FIELDS = 9 };
 
 // ---- writing ----
 
-static void schedule_text(const ot_schedule *s, ot__buf *out)
+void ot__schedule_text(const ot_schedule *s, ot__buf *out)
 {
     const double last[] = {s->gamma, s->power, s->end_factor, s->cycles};
     const size_t n_last = OT_COUNT(last) - (s->cycles == 0);
@@ -47,25 +47,25 @@ static ot_status put_properties(ot_session *session)
                                         session->optimizer.moments_of));
     if (!session->has_schedule)
         return OT_OK;
-    schedule_text(&session->schedule, &schedule);
+    ot__schedule_text(&session->schedule, &schedule);
     return ot__ckpt_set_text(checkpoint, OT_PROPERTY_SCHEDULE, &schedule);
 }
 
-static ot_status save_session(ot_session *session, const char *path)
+static ot_status save_session(ot_session *session, const char *path, unsigned flags)
 {
     OT_TRY(put_properties(session));
-    return ot_checkpoint_save(session->checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE);
+    return ot_checkpoint_save(session->checkpoint, path, flags);
 }
 
 ot_status ot_session_save(ot_session *session, const char *path)
 {
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, save_session(session, path));
+    return ot__session_leave(session, save_session(session, path, OT_CHECKPOINT_OPTIMIZER_STATE));
 }
 
 ot_status ot__session_save_accumulating(ot_session *session, const char *path,
-                                        int64_t n_micro_batches)
+                                        int64_t n_micro_batches, unsigned flags)
 {
     ot_checkpoint *checkpoint = session->checkpoint;
     const int64_t before = checkpoint->n_accumulated;
@@ -73,7 +73,7 @@ ot_status ot__session_save_accumulating(ot_session *session, const char *path,
 
     OT_TRY(ot__session_enter(session));
     checkpoint->n_accumulated = n_micro_batches;
-    st = save_session(session, path);
+    st = save_session(session, path, flags);
     checkpoint->n_accumulated = before;
     return ot__session_leave(session, st);
 }
@@ -124,51 +124,97 @@ static bool parse_schedule(const char *const words[FIELDS], ot_schedule *s)
            ot__schedule_check(s) == OT_OK;
 }
 
-static ot_status take_schedule(ot_session *session)
+ot_status ot__schedule_parse(const char *text, ot_schedule *out)
 {
     const ot_schedule defaults = OT_SCHEDULE_INIT;
-    const char *words[FIELDS], *text;
-    char *copy;
+    const char *words[FIELDS];
+    char *copy = ot__strdup(text);
     bool ok;
 
-    if (!ot__ckpt_property(session->checkpoint, OT_PROPERTY_SCHEDULE))
-        return OT_OK;
-    OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_SCHEDULE, &text));
-    copy = ot__strdup(text);
     OT_TRY(ot__made(copy != NULL));
-    session->schedule = defaults;
-    ok = split(copy, words) && parse_schedule(words, &session->schedule);
+    *out = defaults;
+    ok = split(copy, words) && parse_schedule(words, out);
     ot__free(copy);
-    if (!ok)
-        return ot__error(OT_ERR_FORMAT, "property '%s' is not a schedule: '%s'",
-                         OT_PROPERTY_SCHEDULE, text);
-    session->has_schedule = true;
-    return OT_OK;
+    return ok ? OT_OK : ot__error(OT_ERR_FORMAT, "not a schedule: '%s'", text);
 }
 
-static ot_status take_int(const ot_session *session, const char *name, uint64_t *out)
+static ot_status read_schedule(const ot_checkpoint *checkpoint, ot__resume *out)
+{
+    const char *text;
+    ot_status st;
+
+    if (!ot__ckpt_property(checkpoint, OT_PROPERTY_SCHEDULE))
+        return OT_OK;
+    OT_TRY(ot_checkpoint_get_string(checkpoint, OT_PROPERTY_SCHEDULE, &text));
+    out->has_schedule = true;
+    st = ot__schedule_parse(text, &out->schedule);
+    if (st == OT_ERR_FORMAT)
+        return ot__error(st, "property '%s' is %s", OT_PROPERTY_SCHEDULE, ot_error_message());
+    return st;
+}
+
+static ot_status read_resume_int(const ot_checkpoint *checkpoint, const char *name, bool *has,
+                                 uint64_t *out)
 {
     int64_t value;
 
-    if (!ot__ckpt_property(session->checkpoint, name))
+    if (!ot__ckpt_property(checkpoint, name))
         return OT_OK;
-    OT_TRY(ot_checkpoint_get_int(session->checkpoint, name, &value));
+    OT_TRY(ot_checkpoint_get_int(checkpoint, name, &value));
+    *has = true;
     *out = (uint64_t)value;
     return OT_OK;
 }
 
-static ot_status take_learning_rate(ot_session *session)
+static ot_status read_learning_rate(const ot_checkpoint *checkpoint, ot__resume *out)
 {
     const char *text;
-    double rate;
 
-    if (!ot__ckpt_property(session->checkpoint, OT_PROPERTY_LEARNING_RATE))
+    if (!ot__ckpt_property(checkpoint, OT_PROPERTY_LEARNING_RATE))
         return OT_OK;
-    OT_TRY(ot_checkpoint_get_string(session->checkpoint, OT_PROPERTY_LEARNING_RATE, &text));
-    if (!ot__parse_float(text, &rate) || ot_session_set_learning_rate(session, rate) != OT_OK)
+    OT_TRY(ot_checkpoint_get_string(checkpoint, OT_PROPERTY_LEARNING_RATE, &text));
+    out->has_rate = true;
+    if (!ot__parse_float(text, &out->learning_rate) || !ot__is_learning_rate(out->learning_rate))
         return ot__error(OT_ERR_FORMAT, "property '%s' is not a learning rate: '%s'",
                          OT_PROPERTY_LEARNING_RATE, text);
     return OT_OK;
+}
+
+ot_status ot__resume_read(const ot_checkpoint *checkpoint, ot__resume *out)
+{
+    *out = (ot__resume){0};
+    OT_TRY(read_resume_int(checkpoint, OT_PROPERTY_SEED, &out->has_seed, &out->seed));
+    OT_TRY(read_resume_int(checkpoint, OT_PROPERTY_COUNTER, &out->has_counter, &out->counter));
+    OT_TRY(read_learning_rate(checkpoint, out));
+    return read_schedule(checkpoint, out);
+}
+
+ot__resume ot__session_position(const ot_session *session)
+{
+    return (ot__resume){.has_seed = true,
+                        .seed = session->seed,
+                        .has_counter = true,
+                        .counter = session->counter,
+                        .has_rate = true,
+                        .learning_rate = session->learning_rate,
+                        .has_schedule = session->has_schedule,
+                        .schedule = session->schedule};
+}
+
+void ot__session_go_to(ot_session *session, const ot__resume *position)
+{
+    if (position->has_seed)
+        session->seed = position->seed;
+    if (position->has_counter)
+        session->counter = position->counter;
+    if (position->has_rate) {
+        session->learning_rate = position->learning_rate;
+        session->optimizer.has_rates = false;
+    }
+    if (position->has_schedule) {
+        session->schedule = position->schedule;
+        session->has_schedule = true;
+    }
 }
 
 int64_t ot__session_resume_accumulation(ot_session *session)
@@ -182,10 +228,11 @@ int64_t ot__session_resume_accumulation(ot_session *session)
 
 ot_status ot__session_resume(ot_session *session)
 {
-    OT_TRY(take_int(session, OT_PROPERTY_SEED, &session->seed));
-    OT_TRY(take_int(session, OT_PROPERTY_COUNTER, &session->counter));
-    OT_TRY(take_learning_rate(session));
-    return take_schedule(session);
+    ot__resume position;
+
+    OT_TRY(ot__resume_read(session->checkpoint, &position));
+    ot__session_go_to(session, &position);
+    return OT_OK;
 }
 
 void ot_session_set_seed(ot_session *session, uint64_t seed)

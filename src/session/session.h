@@ -57,17 +57,45 @@ ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_up
 void ot__session_reset_gradients(ot_session *session);
 // resume.c: ot_session_save() with the gradients of an accumulation under way, which are those of
 // so many train steps. Other values of the trainer's are properties of the checkpoint.
+// `flags`: as of ot_checkpoint_save().
 ot_status ot__session_save_accumulating(ot_session *session, const char *path,
-                                        int64_t n_micro_batches);
+                                        int64_t n_micro_batches, unsigned flags);
 // Before the first train step: the next one adds to the gradients that the checkpoint has been
 // saved with. Returns the train steps that they are of; 0: it has none, and nothing changes.
 int64_t ot__session_resume_accumulation(ot_session *session);
+// resume.c: what resuming bit for bit needs and the checkpoint format has no place for.
+typedef struct ot__resume {
+    bool has_seed, has_counter, has_rate, has_schedule;
+    uint64_t seed, counter;
+    double learning_rate;
+    ot_schedule schedule;
+} ot__resume;
+ot_status ot__resume_read(const ot_checkpoint *checkpoint, ot__resume *out); // of its properties
+ot__resume ot__session_position(const ot_session *session);
+void ot__session_go_to(ot_session *session, const ot__resume *position); // to what it has
+void ot__schedule_text(const ot_schedule *schedule, ot__buf *out);
+ot_status ot__schedule_parse(const char *text, ot_schedule *out); // OT_ERR_FORMAT: it is none
+
+// optimizer_model.c: what the session's optimizer keeps.
+typedef struct ot__optimizer_info {
+    const char *name;   // of the operator that updates; NULL: there is no optimizer
+    bool keeps_moments; // that are more than zeros
+    bool counts;        // updates, of all parameters together
+    bool counts_each;   // of each parameter
+} ot__optimizer_info;
+ot__optimizer_info ot__session_optimizer(const ot_session *session);
+// slots.c: whether an operator keeps anything, and whether two of them are one optimizer: by its
+// name here, in ONNX Runtime or in files written before.
+bool ot__optimizer_keeps(const char *name);
+bool ot__optimizer_is_same(const char *a, const char *b);
+
 // session.c. One thread at a time works with a session, and with its checkpoint. Leaving returns
 // `status`.
 ot_status ot__session_enter(const ot_session *session);
 ot_status ot__session_leave(const ot_session *session, ot_status status);
 uint64_t ot__session_counter(const ot_session *session); // train steps done
 bool ot__session_has_trainer(const ot_session *session);
+bool ot__is_learning_rate(double rate); // lr.c
 // lr.c: false: it has none.
 bool ot__session_get_schedule(const ot_session *session, ot_schedule *out);
 

@@ -18,6 +18,26 @@ static const char *state_of(const char *name)
     return state != NULL ? state : name;
 }
 
+bool ot__optimizer_keeps(const char *name)
+{
+    return *state_of(name) != '\0';
+}
+
+static const char *general_name(const char *name)
+{
+    const ot_op_def *op = ot__optimizer_find(name);
+
+    return op != NULL && op->rule->general != NULL ? op->rule->general : name;
+}
+
+bool ot__optimizer_is_same(const char *a, const char *b)
+{
+    if (strcmp(general_name(a), general_name(b)) == 0)
+        return true;
+    return (ot__optimizer_find(a) == NULL || ot__optimizer_find(b) == NULL) &&
+           strcmp(state_of(a), state_of(b)) == 0;
+}
+
 // Optimizers of one state continue each other's. Checkpoints of other makers do not say whose it
 // is.
 static bool is_of_another(const ot_session *session, const char **owner)

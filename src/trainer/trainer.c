@@ -110,9 +110,22 @@ static ot_status set_trainer_schedule(ot_trainer *trainer, const ot_schedule *sc
         OT_TRY(ot_session_set_schedule(trainer->session, schedule));
         trainer->has_schedule = ot__session_get_schedule(trainer->session, &trainer->schedule);
         trainer->info.initial_lr = trainer->schedule.initial_lr;
+        trainer->keeps_rate = true;
     }
     trainer->schedule_function = NULL;
     return OT_OK;
+}
+
+static ot__recorded_options record_options(const ot_trainer_options *options)
+{
+    return (ot__recorded_options){
+        .mixed_precision = options->mixed_precision != 0,
+        .zero_stage = options->zero_stage,
+        .world_rank = options->world_rank,
+        .world_size = options->world_size,
+        .data_parallel_size = options->data_parallel_size,
+        .horizontal_parallel_size = options->horizontal_parallel_size,
+    };
 }
 
 static ot_status take_trainer_options(ot_trainer *trainer, const ot_trainer_options *options)
@@ -121,31 +134,31 @@ static ot_status take_trainer_options(ot_trainer *trainer, const ot_trainer_opti
         OT_TRY(set_trainer_schedule(trainer, options->lr_schedule));
     trainer->schedule_function = options->lr_function;
     trainer->schedule_context = options->lr_context;
+    trainer->keeps_rate = trainer->keeps_rate || options->lr_function != NULL;
+    trainer->keeps_seed = options->seed != 0;
+    trainer->recorded = record_options(options);
     if (options->seed != 0) // 0 leaves what a checkpoint has
         ot_session_set_seed(trainer->session, (uint64_t)options->seed);
     return OT_OK;
 }
 
 // From where the session stands: a checkpoint may have been trained already.
-static void begin_where_session_is(ot_trainer *trainer)
+static ot_status begin_where_session_is(ot_trainer *trainer)
 {
     ot_session *session = trainer->session;
 
     trainer->info = (ot_step_info)OT_STEP_INFO_INIT;
     trainer->info.gradient_norm = NAN;
     trainer->info.initial_lr = trainer->info.learning_rate = ot_session_learning_rate(session);
-    trainer->info.optimization_step = ot_session_step_count(session);
-    trainer->info.step = (int64_t)ot__session_counter(session);
-    trainer->n_accumulated = ot__session_resume_accumulation(session);
-    trainer->phase = trainer->n_accumulated > 0 ? trainer->n_accumulated
-                                                : trainer->info.step % trainer->accumulation;
     trainer->has_schedule = ot__session_get_schedule(session, &trainer->schedule);
     if (trainer->has_schedule)
         trainer->info.initial_lr = trainer->schedule.initial_lr;
+    return ot__trainer_resume(trainer);
 }
 
 static void destroy_trainer(ot_trainer *trainer)
 {
+    ot_model_destroy(trainer->forward);
     if (trainer->session != NULL)
         ot__session_set_trainer(trainer->session, false);
     if (trainer->owns_session)
@@ -165,7 +178,7 @@ static ot_status build_trainer(ot_trainer *trainer, const ot_trainer_options *op
     ot__trainer_place(trainer);
     OT_TRY(make_trainer_lists(trainer));
     trainer->accumulation = options->gradient_accumulation_steps;
-    begin_where_session_is(trainer);
+    OT_TRY(begin_where_session_is(trainer));
     OT_TRY(ot__trainer_save_graphs(trainer, options));
     return take_trainer_options(trainer, options);
 }
@@ -298,6 +311,7 @@ ot_status ot_trainer_info(const ot_trainer *trainer, ot_step_info *out)
 ot_status ot__trainer_set_rate(ot_trainer *trainer, double lr)
 {
     OT_TRY(ot_session_set_learning_rate(trainer->session, lr));
+    trainer->keeps_rate = true;
     trainer->info.initial_lr = trainer->info.learning_rate = lr;
     return OT_OK;
 }

@@ -25,11 +25,18 @@ typedef struct ot__symbol {
     int axis;
 } ot__symbol;
 
+// Options that states say.
+typedef struct ot__recorded_options {
+    bool mixed_precision;
+    int64_t zero_stage, world_rank, world_size, data_parallel_size, horizontal_parallel_size;
+} ot__recorded_options;
+
 struct ot_trainer {
     ot__guard guard;
     ot__arena *arena; // of the lists below
     ot_session *session;
     bool owns_session;
+    ot_model *forward; // as given, its parameters are the checkpoint's tensors; NULL: there is none
     ot__described *inputs, *outputs;
     int n_inputs, n_outputs;
     ot__symbol *symbols;
@@ -46,6 +53,8 @@ struct ot_trainer {
     double *rates; // one a parameter group
     int n_rates;
     const char *step_graph_path; // where the graph of the first step goes; NULL: nowhere any more
+    bool keeps_rate, keeps_seed; // of the program, whatever a state has
+    ot__recorded_options recorded;
     ot_step_info info;
     int64_t phase;         // calls since the last update was due: it is due again at `accumulation`
     int64_t n_accumulated; // micro-batches in the gradients
@@ -90,6 +99,15 @@ ot_status ot__trainer_follow_step(const ot_model *model, ot_model **out);
 // trainer_graphs.c: the files of debug.graph_save_paths; that of the first step once it is made.
 ot_status ot__trainer_save_graphs(ot_trainer *trainer, const ot_trainer_options *options);
 void ot__trainer_save_step_graph(ot_trainer *trainer);
+
+// trainer_step.c: what a schedule says of the next update.
+ot_status ot__trainer_set_next_rate(ot_trainer *trainer);
+
+// trainer_save.c: the position that the checkpoint has been saved with.
+ot_status ot__trainer_resume(ot_trainer *trainer);
+
+// trainer_export.c: the model that the trainer was made of, without the values of its parameters.
+ot_status ot__trainer_keep_forward(ot_trainer *trainer, const ot_model *model);
 
 // trainer_inputs.c: number, axes and sizes of a call's inputs against the description.
 ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,

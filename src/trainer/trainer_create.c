@@ -348,6 +348,18 @@ static ot_status create_described(const ot_model *model, const ot_model_descript
     return st;
 }
 
+static ot_status create_of_model(const ot_model *model, const ot_model_description *description,
+                                 const ot_optimizer_options *optimizer,
+                                 const ot_trainer_options *options, ot_trainer **out)
+{
+    const char *loss = NULL;
+
+    if (description != NULL)
+        return create_described(model, description, optimizer, options, out);
+    OT_TRY(loss_of_graph(model->graph, &loss));
+    return create_of_graph(model, loss, NULL, optimizer, options, out);
+}
+
 ot_status ot_trainer_create(const ot_model *model, const ot_model_description *description,
                             const ot_optimizer_options *optimizer,
                             const ot_trainer_options *options, ot_trainer **out)
@@ -355,7 +367,8 @@ ot_status ot_trainer_create(const ot_model *model, const ot_model_description *d
     ot_model_description own_description;
     ot_optimizer_options own_optimizer;
     ot_trainer_options own;
-    const char *loss = NULL;
+    ot_trainer *trainer = NULL;
+    ot_status st;
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(model));
@@ -364,8 +377,8 @@ ot_status ot_trainer_create(const ot_model *model, const ot_model_description *d
                            &own_optimizer));
     if (description != NULL)
         OT_TRY(ot__model_description_take(description, &own_description));
-    if (description != NULL)
-        return create_described(model, &own_description, &own_optimizer, &own, out);
-    OT_TRY(loss_of_graph(model->graph, &loss));
-    return create_of_graph(model, loss, NULL, &own_optimizer, &own, out);
+    st = create_of_model(model, description ? &own_description : NULL, &own_optimizer, &own,
+                         &trainer);
+    OT_THEN(st, ot__trainer_keep_forward(trainer, model));
+    return OT_HAND_OUT(st, out, trainer, ot_trainer_destroy);
 }

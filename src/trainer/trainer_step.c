@@ -10,7 +10,7 @@
 // ---- the learning rate ----
 
 // Without a schedule it stays what the session has.
-static ot_status set_next_rate(ot_trainer *trainer)
+ot_status ot__trainer_set_next_rate(ot_trainer *trainer)
 {
     if (trainer->schedule_function != NULL || !trainer->has_schedule)
         return OT_OK;
@@ -32,7 +32,7 @@ static ot_status choose_rates(ot_trainer *trainer)
         trainer->info.learning_rate = trainer->rates[0];
         return OT_OK;
     }
-    OT_TRY(set_next_rate(trainer));
+    OT_TRY(ot__trainer_set_next_rate(trainer));
     trainer->info.learning_rate = ot_session_learning_rate(trainer->session);
     return OT_OK;
 }
@@ -202,7 +202,7 @@ ot_status ot__trainer_update(ot_trainer *trainer)
     if (update.applied)
         trainer->info.optimization_step++;
     ot__session_reset_gradients(trainer->session);
-    return set_next_rate(trainer);
+    return ot__trainer_set_next_rate(trainer);
 }
 
 void ot__trainer_restart(ot_trainer *trainer)

@@ -21,6 +21,7 @@ static const ot_train_options train_init = OT_TRAIN_OPTIONS_INIT;
 static const ot_gradients_options gradients_init = OT_GRADIENTS_OPTIONS_INIT;
 static const ot_session_options session_init = OT_SESSION_OPTIONS_INIT;
 static const ot_update_info update_init = OT_UPDATE_INFO_INIT;
+static const ot_save_options save_init = OT_SAVE_OPTIONS_INIT;
 static const ot_schedule schedule_init = OT_SCHEDULE_INIT;
 static const ot_loss_scaler loss_scaler_init = OT_LOSS_SCALER_INIT;
 static const ot_step_info step_info_init = OT_STEP_INFO_INIT;
@@ -66,6 +67,7 @@ static const struct use {
     {OPTIONS(gradients_init, "OT_GRADIENTS_OPTIONS_INIT"), use_gradients, 0},
     {OPTIONS(session_init, "OT_SESSION_OPTIONS_INIT"), use_session, 0},
     {OPTIONS(update_init, "OT_UPDATE_INFO_INIT"), fill_update, 0},
+    {OPTIONS(save_init, "OT_SAVE_OPTIONS_INIT"), use_save, 0},
     {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_schedule, 0},
     {OPTIONS(loss_scaler_init, "OT_LOSS_SCALER_INIT"), use_loss_scaler, 0},
     {OPTIONS(step_info_init, "OT_STEP_INFO_INIT"), use_step_info, 0},

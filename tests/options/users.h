@@ -378,6 +378,19 @@ static inline ot_status fill_update(world *w, void *options)
     return ot_session_update(w->session, 1, options);
 }
 
+static inline ot_status use_save(world *w, void *options)
+{
+    ot_trainer *trainer;
+    char path[PATH_LENGTH_MAX];
+    ot_status st;
+
+    snprintf(path, sizeof path, "%s/saved", (const char *)w->folder);
+    must(ot_trainer_create_from_session(w->session, NULL, &trainer));
+    st = ot_trainer_save(trainer, path, options);
+    ot_trainer_destroy(trainer);
+    return st;
+}
+
 static inline ot_status use_schedule(world *w, void *options)
 {
     return ot_session_set_schedule(w->session, options);

@@ -92,7 +92,8 @@ static void calls(run *r, int first, int last)
 
 static void save(const run *r)
 {
-    if (ot__session_save_accumulating(r->session, path, r->n_accumulated) != OT_OK)
+    if (ot__session_save_accumulating(r->session, path, r->n_accumulated,
+                                      OT_CHECKPOINT_OPTIMIZER_STATE) != OT_OK)
         fail_msg("%s", ot_error_message());
     assert_int_equal(r->checkpoint->n_accumulated, 0); // of the file alone
 }

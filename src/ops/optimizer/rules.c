@@ -94,7 +94,8 @@ static const ot_update_rule lamb = {.state = "adam",
                                     .ratio = lamb_ratio,
                                     .ports = &own_ports,
                                     .correction = "do_bias_correction",
-                                    .needs_step = true};
+                                    .needs_step = true,
+                                    .has_one_counter = true};
 RULE(lamb_optimizer, "LambOptimizer", lamb_attrs, lamb)
 
 // ---- SGD ----

@@ -80,7 +80,7 @@ static ot_status save_buffer(life *l)
 
 static ot_status save_accumulating(life *l)
 {
-    return ot__session_save_accumulating(l->f.session, l->path, 1);
+    return ot__session_save_accumulating(l->f.session, l->path, 1, OT_CHECKPOINT_OPTIMIZER_STATE);
 }
 
 static ot_status update(life *l)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// States of a trainer by names: how they are made, and how they are taken.
+#ifndef OT_TRAINER_STATE_H
+#define OT_TRAINER_STATE_H
+
+#include "onnxtrain/dict.h"
+#include "trainer/trainer.h"
+
+// Names of a state. Those but for the last section are those of ONNX Runtime's ORTTrainer.
+#define OT_KEY_MODEL "model"
+#define OT_KEY_FULL_PRECISION "full_precision"
+#define OT_KEY_OPTIMIZER "optimizer"
+#define OT_KEY_UPDATE_COUNT "Update_Count"
+#define OT_KEY_SHARED "shared_optimizer_state"
+#define OT_KEY_STEP "Step"
+#define OT_KEY_OPTIONS "trainer_options"
+#define OT_KEY_OPTIMIZER_NAME "optimizer_name"
+#define OT_KEY_STEPS "train_step_info"
+#define OT_KEY_OPTIMIZATION_STEP "optimization_step"
+#define OT_KEY_TRAIN_STEP "step"
+#define OT_KEY_PARTITION "partition_info"
+#define OT_KEY_OWN "onnxtrain"
+#define OT_KEY_SEED "seed"
+#define OT_KEY_COUNTER "counter"
+#define OT_KEY_LEARNING_RATE "learning_rate"
+#define OT_KEY_SCHEDULE "schedule"
+#define OT_KEY_PHASE "phase"
+#define OT_KEY_OPTIMIZER_STEP "optimizer_step"
+#define OT_KEY_UPDATES "updates"
+#define OT_KEY_AVERAGES "averages"
+#define OT_KEY_ACCUMULATED "accumulated"
+#define OT_KEY_GRADIENTS "gradients"
+extern const char *const ot__moment_keys[OT_SLOT_MOMENTS]; // "Moment_1", "Moment_2"
+
+// Where a trainer stands.
+typedef struct ot__trainer_position {
+    ot__resume session;
+    int64_t optimization_step, step;
+    int64_t phase, n_accumulated;
+} ot__trainer_position;
+
+// What a state is made of: a checkpoint, which is that of the trainer or one that has been read.
+typedef struct ot__state_source {
+    const ot_trainer *trainer; // whose layout of the state counts
+    ot_checkpoint *checkpoint; // row-major
+    const char *optimizer;     // whose moments those of the checkpoint are; NULL: unknown
+    ot__trainer_position position;
+    bool is_view; // tensors are not copied
+} ot__state_source;
+
+// trainer_state.c
+ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_dict **out);
+// The trainer's own, as it is now; its parameters become row-major.
+ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view);
+
+// trainer_load.c: a state that has been checked against a trainer, and can be taken.
+typedef struct ot__pending {
+    const ot_trainer *trainer;
+    const ot_dict *parameters, *moments, *averages, *gradients; // NULL: not given
+    const ot_dict *updates;
+    bool has_position, has_optimizer_step;
+    ot__trainer_position position; // of which the session's part says itself what it has
+    int64_t optimizer_step;
+} ot__pending;
+ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness,
+                           ot__pending *out);
+// trainer_take.c
+void ot__pending_take(ot_trainer *trainer, const ot__pending *pending);
+// Looking into a state, or into a part that it lacks, which is NULL.
+bool ot__state_has(const ot_dict *dict, const char *name);
+const ot_dict *ot__state_dict(const ot_dict *dict, const char *name);     // NULL: there is none
+const ot_tensor *ot__state_tensor(const ot_dict *dict, const char *name); // NULL: there is none
+
+// trainer_save.c: where a trainer stands that a checkpoint has been saved from.
+ot_status ot__position_read(const ot_checkpoint *checkpoint, int64_t accumulation,
+                            ot__trainer_position *out);
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainers to and from checkpoint files.
+#include <inttypes.h>
+
+#include "trainer/state.h"
+
+// Properties of a file. What its checkpoint says already is not there: the numbers of steps are by
+// how many they are more than those of the checkpoint.
+#define OT_PROPERTY_MORE_UPDATES "onnxtrain.more_updates" // updates that schedules count
+#define OT_PROPERTY_MORE_STEPS "onnxtrain.more_steps"     // train steps
+#define OT_PROPERTY_CYCLE "onnxtrain.cycle" // train steps before one from which accumulations count
+#define OT_PROPERTY_USER_DICT "onnxtrain.user_dict"
+static const char *const own_properties[] = {OT_PROPERTY_MORE_UPDATES, OT_PROPERTY_MORE_STEPS,
+                                             OT_PROPERTY_CYCLE, OT_PROPERTY_USER_DICT};
+
+static void drop_properties(ot_checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < OT_COUNT(own_properties); i++)
+        if (ot__ckpt_property(checkpoint, own_properties[i]) != NULL)
+            (void)ot_checkpoint_remove_property(checkpoint, own_properties[i]);
+}
+
+// ---- saving ----
+
+static ot_status put_if(ot_checkpoint *checkpoint, const char *name, int64_t value)
+{
+    return value == 0 ? OT_OK : ot_checkpoint_set_int(checkpoint, name, value);
+}
+
+static ot_status put_trainer_properties(const ot_trainer *trainer, const ot_save_options *options)
+{
+    ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    const int64_t n_updates = options->include_optimizer_states ? checkpoint->step : 0;
+    const int64_t n_steps = (int64_t)ot__session_counter(trainer->session);
+    const int64_t begin = trainer->info.step - trainer->phase;
+
+    OT_TRY(
+        put_if(checkpoint, OT_PROPERTY_MORE_UPDATES, trainer->info.optimization_step - n_updates));
+    OT_TRY(put_if(checkpoint, OT_PROPERTY_MORE_STEPS, trainer->info.step - n_steps));
+    OT_TRY(put_if(checkpoint, OT_PROPERTY_CYCLE, begin % trainer->accumulation));
+    return options->user_dict == NULL
+               ? OT_OK
+               : ot_checkpoint_set_string(checkpoint, OT_PROPERTY_USER_DICT, options->user_dict);
+}
+
+static ot_status save_trainer(ot_trainer *trainer, const char *path, const ot_save_options *options)
+{
+    const unsigned flags = options->include_optimizer_states ? OT_CHECKPOINT_OPTIMIZER_STATE : 0;
+    ot_status st = put_trainer_properties(trainer, options);
+
+    OT_THEN(st,
+            ot__session_save_accumulating(trainer->session, path, trainer->n_accumulated, flags));
+    drop_properties(ot_session_checkpoint(trainer->session));
+    return st;
+}
+
+ot_status ot_trainer_save(ot_trainer *trainer, const char *path, const ot_save_options *options)
+{
+    ot_save_options own;
+
+    OT_TRY(OT_GIVEN(path));
+    OT_TRY(OT_OPTIONS_READ(ot_save_options, OT_SAVE_OPTIONS_INIT, options, &own));
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, save_trainer(trainer, path, &own));
+}
+
+// ---- where it stood ----
+
+static ot_status read_more(const ot_checkpoint *checkpoint, const char *name, int64_t *sum)
+{
+    int64_t more = 0;
+
+    if (ot__ckpt_property(checkpoint, name) != NULL)
+        OT_TRY(ot_checkpoint_get_int(checkpoint, name, &more));
+    if ((more > 0 && *sum > INT64_MAX - 1 - more) || *sum + more < 0)
+        return ot__error(OT_ERR_FORMAT, "property '%s' is %" PRId64 ", added to %" PRId64, name,
+                         more, *sum);
+    *sum += more;
+    return OT_OK;
+}
+
+ot_status ot__position_read(const ot_checkpoint *checkpoint, int64_t accumulation,
+                            ot__trainer_position *out)
+{
+    int64_t begin = 0;
+
+    *out = (ot__trainer_position){.n_accumulated = checkpoint->n_accumulated};
+    OT_TRY(ot__resume_read(checkpoint, &out->session));
+    out->optimization_step = checkpoint->step;
+    OT_TRY(read_more(checkpoint, OT_PROPERTY_MORE_UPDATES, &out->optimization_step));
+    out->step = out->session.has_counter ? (int64_t)out->session.counter : out->optimization_step;
+    OT_TRY(read_more(checkpoint, OT_PROPERTY_MORE_STEPS, &out->step));
+    OT_TRY(read_more(checkpoint, OT_PROPERTY_CYCLE, &begin));
+    out->phase = OT_MAX(out->step - begin, 0) % accumulation;
+    out->phase = OT_MAX(out->phase, out->n_accumulated);
+    return OT_OK;
+}
+
+ot_status ot__trainer_resume(ot_trainer *trainer)
+{
+    ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    ot__trainer_position at;
+
+    OT_TRY(ot__position_read(checkpoint, trainer->accumulation, &at));
+    drop_properties(checkpoint);
+    trainer->info.optimization_step = at.optimization_step;
+    trainer->info.step = at.step;
+    trainer->n_accumulated = ot__session_resume_accumulation(trainer->session);
+    trainer->phase = at.phase;
+    return OT_OK;
+}
+
+// ---- loading ----
+
+static ot_status read_user_dict(const ot_checkpoint *checkpoint, char **out)
+{
+    const char *text;
+
+    if (out == NULL || ot__ckpt_property(checkpoint, OT_PROPERTY_USER_DICT) == NULL)
+        return OT_OK;
+    OT_TRY(ot_checkpoint_get_string(checkpoint, OT_PROPERTY_USER_DICT, &text));
+    *out = ot__strdup(text);
+    return ot__made(*out != NULL);
+}
+
+static ot_status state_of_file(const ot_trainer *trainer, ot_checkpoint *file, ot_dict **out)
+{
+    ot__state_source source = {.trainer = trainer, .checkpoint = file, .is_view = true};
+
+    if (file->is_nominal)
+        return ot__error(OT_ERR_INVALID,
+                         "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(ot__position_read(file, trainer->accumulation, &source.position));
+    if (ot__ckpt_property(file, OT_PROPERTY_OPTIMIZER) != NULL)
+        OT_TRY(ot_checkpoint_get_string(file, OT_PROPERTY_OPTIMIZER, &source.optimizer));
+    return ot__state_make(&source, OT_STATE_ALL, out);
+}
+
+// The user's properties, and groups of others: the file has the present ones afterwards.
+static void exchange_rest(ot_checkpoint *checkpoint, ot_checkpoint *file)
+{
+    ot__property *const properties = checkpoint->properties;
+    const int n = checkpoint->n_properties, capacity = checkpoint->properties_capacity;
+    ot__optimizer_group *const groups = checkpoint->other_groups;
+    const int n_groups = checkpoint->n_other_groups;
+
+    checkpoint->properties = file->properties;
+    checkpoint->n_properties = file->n_properties;
+    checkpoint->properties_capacity = file->properties_capacity;
+    checkpoint->other_groups = file->other_groups;
+    checkpoint->n_other_groups = file->n_other_groups;
+    file->properties = properties;
+    file->n_properties = n;
+    file->properties_capacity = capacity;
+    file->other_groups = groups;
+    file->n_other_groups = n_groups;
+}
+
+static void take_rest(const ot_trainer *trainer, ot_checkpoint *file)
+{
+    ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    exchange_rest(checkpoint, file);
+    drop_properties(checkpoint);
+    if (!ot_session_has_schedule(trainer->session) &&
+        ot__ckpt_property(checkpoint, OT_PROPERTY_SCHEDULE) != NULL)
+        (void)ot_checkpoint_remove_property(checkpoint, OT_PROPERTY_SCHEDULE);
+    if (file->has_optimizer_state)
+        checkpoint->initial_lr = file->initial_lr;
+}
+
+static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictness strictness,
+                           char **user_dict)
+{
+    ot_dict *state = NULL;
+    ot__pending pending;
+    ot_status st = state_of_file(trainer, file, &state);
+
+    OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
+    OT_THEN(st, read_user_dict(file, user_dict));
+    if (st == OT_OK) {
+        ot__pending_take(trainer, &pending);
+        take_rest(trainer, file);
+    }
+    ot_dict_destroy(state);
+    return st;
+}
+
+static ot_status load_trainer(ot_trainer *trainer, const char *path, ot_strictness strictness,
+                              char **user_dict)
+{
+    ot_checkpoint *file;
+    ot_status st;
+
+    OT_TRY(ot_checkpoint_load(path, &file));
+    st = take_file(trainer, file, strictness, user_dict);
+    ot_checkpoint_destroy(file);
+    return st == OT_OK || st == OT_ERR_NO_MEMORY
+               ? st
+               : ot__error(st, "%s: %s", path, ot_error_message());
+}
+
+ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
+                          ot_strictness strictness, char **user_dict)
+{
+    if (user_dict != NULL)
+        *user_dict = NULL;
+    OT_TRY(OT_GIVEN(paths));
+    if (n_paths != 1)
+        return ot__error(OT_ERR_INVALID, "%d files, expected 1: no state is in several", n_paths);
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, load_trainer(trainer, paths[0], strictness, user_dict));
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a trainer as a tree of named values.
+#include <string.h>
+
+#include "trainer/state.h"
+
+const char *const ot__moment_keys[OT_SLOT_MOMENTS] = {
+    [OT_SLOT_MOMENT1] = "Moment_1",
+    [OT_SLOT_MOMENT2] = "Moment_2",
+};
+
+// ---- tensors ----
+
+static ot_status take_state_tensor(ot_dict *dict, const char *name, ot_tensor *tensor)
+{
+    const ot_status st = ot_dict_take_tensor(dict, name, tensor);
+
+    if (st != OT_OK)
+        ot_tensor_destroy(tensor);
+    return st;
+}
+
+static ot_status add_tensor(const ot__state_source *source, ot_dict *dict, const char *name,
+                            const ot_tensor *from)
+{
+    ot_tensor *tensor;
+
+    OT_TRY(source->is_view
+               ? ot_tensor_wrap(from->dtype, &from->shape, from->data, from->n_bytes, &tensor)
+               : ot_tensor_clone(from, &tensor));
+    return take_state_tensor(dict, name, tensor);
+}
+
+// Counters of a state say which update comes next.
+static ot_status add_count(ot_dict *dict, const char *name, int64_t n_done)
+{
+    ot_tensor *tensor;
+
+    OT_TRY(ot_tensor_create(OT_I64, &OT_SHAPE(1), &tensor));
+    *(int64_t *)tensor->data = n_done + 1;
+    return take_state_tensor(dict, name, tensor);
+}
+
+// ---- the model ----
+
+static bool is_constant(const ot__state_source *source, const ot__uses *uses, const ot_value *value)
+{
+    return ot__dtype_is_float(value->dtype) && ot__uses_count(uses, value) > 0 &&
+           !ot__ckpt_find(ot_session_checkpoint(source->trainer->session), value->name) &&
+           !ot__ckpt_find(source->checkpoint, value->name);
+}
+
+// Float initializers that are computed with and that nothing can train. Files have none: there are
+// those of the model.
+static ot_status add_state_constants(const ot__state_source *source, ot_dict *dict)
+{
+    const ot_model *forward = source->trainer->forward;
+    ot__uses uses = {0};
+    ot_status st;
+
+    if (forward == NULL)
+        return OT_OK;
+    st = ot__uses_build(forward->graph, &uses);
+    for (int i = 0; st == OT_OK && i < forward->graph->n_initializers; i++) {
+        const ot_value *value = forward->graph->initializers[i];
+        ot_tensor *copy;
+
+        if (!is_constant(source, &uses, value))
+            continue;
+        st = ot__constant_clone(forward, value->constant, &copy);
+        OT_THEN(st, take_state_tensor(dict, value->name, copy));
+    }
+    ot__uses_deinit(&uses);
+    return st;
+}
+
+static ot_status add_model(const ot__state_source *source, ot_dict *state)
+{
+    ot_dict *model, *full;
+
+    OT_TRY(ot_dict_set_dict(state, OT_KEY_MODEL, &model));
+    OT_TRY(ot_dict_set_dict(model, OT_KEY_FULL_PRECISION, &full));
+    for (int i = 0; i < source->checkpoint->n_parameters; i++) {
+        const ot__parameter *p = source->checkpoint->parameters[i];
+
+        OT_TRY(add_tensor(source, full, p->name, p->value));
+    }
+    return add_state_constants(source, full);
+}
+
+// ---- the optimizer ----
+
+static ot_status add_moments(const ot__state_source *source, const ot__optimizer_info *optimizer,
+                             const ot__parameter *p, ot_dict *of_optimizer)
+{
+    ot_dict *dict;
+
+    OT_TRY(ot_dict_set_dict(of_optimizer, p->name, &dict));
+    for (int k = 0; k < OT_SLOT_MOMENTS; k++)
+        if (p->slots[k] != NULL)
+            OT_TRY(add_tensor(source, dict, ot__moment_keys[k], p->slots[k]));
+    return optimizer->counts_each ? add_count(dict, OT_KEY_UPDATE_COUNT, p->n_updates) : OT_OK;
+}
+
+static ot_status add_optimizer_state(const ot__state_source *source, ot_dict *state)
+{
+    const ot__optimizer_info optimizer = ot__session_optimizer(source->trainer->session);
+    const ot_checkpoint *checkpoint = source->checkpoint;
+    ot_dict *dict, *shared;
+
+    if (!checkpoint->has_optimizer_state)
+        return OT_OK;
+    OT_TRY(ot_dict_set_dict(state, OT_KEY_OPTIMIZER, &dict));
+    for (int i = 0; optimizer.keeps_moments && i < checkpoint->n_parameters; i++)
+        if (checkpoint->parameters[i]->trainable)
+            OT_TRY(add_moments(source, &optimizer, checkpoint->parameters[i], dict));
+    if (!optimizer.counts)
+        return OT_OK;
+    OT_TRY(ot_dict_set_dict(dict, OT_KEY_SHARED, &shared));
+    return add_count(shared, OT_KEY_STEP, checkpoint->step);
+}
+
+// ---- numbers ----
+
+static ot_status add_options(const ot__state_source *source, ot_dict *state)
+{
+    const ot__recorded_options *o = &source->trainer->recorded;
+    ot_dict *dict;
+
+    OT_TRY(ot_dict_set_dict(state, OT_KEY_OPTIONS, &dict));
+    OT_TRY(ot_dict_set_bool(dict, "mixed_precision", o->mixed_precision));
+    OT_TRY(ot_dict_set_int(dict, "zero_stage", o->zero_stage));
+    OT_TRY(ot_dict_set_int(dict, "world_rank", o->world_rank));
+    OT_TRY(ot_dict_set_int(dict, "world_size", o->world_size));
+    if (source->optimizer != NULL)
+        OT_TRY(ot_dict_set_string(dict, OT_KEY_OPTIMIZER_NAME, source->optimizer));
+    OT_TRY(ot_dict_set_int(dict, "data_parallel_size", o->data_parallel_size));
+    return ot_dict_set_int(dict, "horizontal_parallel_size", o->horizontal_parallel_size);
+}
+
+static ot_status add_steps(const ot__state_source *source, ot_dict *state)
+{
+    ot_dict *dict;
+
+    OT_TRY(ot_dict_set_dict(state, OT_KEY_STEPS, &dict));
+    OT_TRY(ot_dict_set_int(dict, OT_KEY_OPTIMIZATION_STEP, source->position.optimization_step));
+    return ot_dict_set_int(dict, OT_KEY_TRAIN_STEP, source->position.step);
+}
+
+// Nothing is partitioned: where ONNX Runtime would say how, it is empty.
+static ot_status add_partition(const ot__state_source *source, ot_dict *state)
+{
+    ot_dict *dict;
+
+    return source->trainer->recorded.zero_stage == 0
+               ? OT_OK
+               : ot_dict_set_dict(state, OT_KEY_PARTITION, &dict);
+}
+
+// ---- what is our own ----
+
+static ot_status add_schedule(const ot_schedule *schedule, ot_dict *own)
+{
+    ot__buf text = {0};
+    ot_status st;
+
+    ot__schedule_text(schedule, &text);
+    st = ot__buf_status(&text);
+    OT_THEN(st, ot_dict_set_string(own, OT_KEY_SCHEDULE, text.data));
+    ot__buf_deinit(&text);
+    return st;
+}
+
+static ot_status add_resume(const ot__resume *resume, ot_dict *own)
+{
+    if (resume->has_seed)
+        OT_TRY(ot_dict_set_int(own, OT_KEY_SEED, (int64_t)resume->seed));
+    if (resume->has_counter)
+        OT_TRY(ot_dict_set_int(own, OT_KEY_COUNTER, (int64_t)resume->counter));
+    if (resume->has_rate)
+        OT_TRY(ot_dict_set_float(own, OT_KEY_LEARNING_RATE, resume->learning_rate));
+    return resume->has_schedule ? add_schedule(&resume->schedule, own) : OT_OK;
+}
+
+// How often each parameter was updated, where that is not how often the optimizer was.
+static ot_status add_updates(const ot_checkpoint *checkpoint, ot_dict *own)
+{
+    ot_dict *dict;
+
+    OT_TRY(ot_dict_set_int(own, OT_KEY_OPTIMIZER_STEP, checkpoint->step));
+    OT_TRY(ot_dict_set_dict(own, OT_KEY_UPDATES, &dict));
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+
+        if (p->trainable && p->n_updates != checkpoint->step)
+            OT_TRY(ot_dict_set_int(dict, p->name, p->n_updates));
+    }
+    return OT_OK;
+}
+
+static ot_status add_averages(const ot__state_source *source, ot_dict *own)
+{
+    ot_dict *dict;
+
+    OT_TRY(ot_dict_set_dict(own, OT_KEY_AVERAGES, &dict));
+    for (int i = 0; i < source->checkpoint->n_parameters; i++) {
+        const ot__parameter *p = source->checkpoint->parameters[i];
+
+        if (p->slots[OT_SLOT_AVERAGE] != NULL)
+            OT_TRY(add_tensor(source, dict, p->name, p->slots[OT_SLOT_AVERAGE]));
+    }
+    return OT_OK;
+}
+
+static ot_status add_gradients(const ot__state_source *source, ot_dict *own)
+{
+    ot_dict *dict;
+
+    OT_TRY(ot_dict_set_int(own, OT_KEY_ACCUMULATED, source->position.n_accumulated));
+    if (source->position.n_accumulated == 0)
+        return OT_OK;
+    OT_TRY(ot_dict_set_dict(own, OT_KEY_GRADIENTS, &dict));
+    for (int i = 0; i < source->checkpoint->n_parameters; i++) {
+        const ot__parameter *p = source->checkpoint->parameters[i];
+
+        if (p->trainable && p->gradient != NULL)
+            OT_TRY(add_tensor(source, dict, p->name, p->gradient));
+    }
+    return OT_OK;
+}
+
+static ot_status add_own(const ot__state_source *source, ot_dict *state)
+{
+    ot_dict *own;
+
+    OT_TRY(ot_dict_set_dict(state, OT_KEY_OWN, &own));
+    OT_TRY(add_resume(&source->position.session, own));
+    OT_TRY(ot_dict_set_int(own, OT_KEY_PHASE, source->position.phase));
+    OT_TRY(add_updates(source->checkpoint, own));
+    OT_TRY(add_averages(source, own));
+    return add_gradients(source, own);
+}
+
+// ---- the whole ----
+
+static const struct {
+    unsigned section;
+    ot_status (*add)(const ot__state_source *source, ot_dict *state);
+} sections_of_state[] = {
+    {OT_STATE_MODEL, add_model},         {OT_STATE_OPTIMIZER, add_optimizer_state},
+    {OT_STATE_OPTIONS, add_options},     {OT_STATE_STEPS, add_steps},
+    {OT_STATE_PARTITION, add_partition}, {OT_STATE_OWN, add_own},
+};
+
+ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_dict **out)
+{
+    ot_dict *state;
+    ot_status st;
+
+    OT_TRY(ot_dict_create(&state));
+    st = OT_OK;
+    for (size_t i = 0; i < OT_COUNT(sections_of_state); i++)
+        if ((sections & sections_of_state[i].section) != 0)
+            OT_THEN(st, sections_of_state[i].add(source, state));
+    return OT_HAND_OUT(st, out, state, ot_dict_destroy);
+}
+
+ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view)
+{
+    ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
+    return (ot__state_source){
+        .trainer = trainer,
+        .checkpoint = checkpoint,
+        .optimizer = ot__session_optimizer(trainer->session).name,
+        .position = {.session = ot__session_position(trainer->session),
+                     .optimization_step = trainer->info.optimization_step,
+                     .step = trainer->info.step,
+                     .phase = trainer->phase,
+                     .n_accumulated = trainer->n_accumulated},
+        .is_view = is_view,
+    };
+}
+
+static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
+{
+    const unsigned known = OT_STATE_ALL | OT_STATE_VIEW;
+    ot__state_source source;
+
+    if ((sections & ~known) != 0)
+        return ot__error(OT_ERR_INVALID, "sections 0x%x of a state, known are 0x%x", sections,
+                         known);
+    if (ot_session_checkpoint(trainer->session)->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    source = ot__state_of_trainer(trainer, (sections & OT_STATE_VIEW) != 0);
+    return ot__state_make(&source, sections, out);
+}
+
+ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
+{
+    OT_TRY(OT_OUT(out));
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, get_trainer_state(trainer, sections, out));
+}

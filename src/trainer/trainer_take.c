@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking a state that has been checked: nothing can fail.
+#include <string.h>
+
+#include "trainer/state.h"
+
+static void take_tensor(ot_tensor *to, const ot_tensor *from)
+{
+    if (to != NULL && from != NULL && to->data != from->data && to->n_bytes > 0)
+        memcpy(to->data, from->data, to->n_bytes);
+}
+
+static int64_t count_in(const ot_dict *dict, const char *name, int64_t otherwise)
+{
+    const ot_tensor *count = ot__state_tensor(dict, name);
+
+    return count != NULL ? *(const int64_t *)count->data - 1 : otherwise;
+}
+
+static int64_t updates_of(const ot__pending *pending, const char *name)
+{
+    int64_t n = pending->optimizer_step;
+
+    if (ot__state_has(pending->updates, name))
+        (void)ot_dict_get_int(pending->updates, name, &n); // it has been checked
+    return n;
+}
+
+// An average that is not given begins with the values that are.
+static void take_parameter(const ot__pending *pending, ot__parameter *p)
+{
+    const ot_tensor *value = ot__state_tensor(pending->parameters, p->name);
+    const ot_tensor *average = ot__state_tensor(pending->averages, p->name);
+
+    take_tensor(p->value, value);
+    take_tensor(p->slots[OT_SLOT_AVERAGE], average != NULL ? average : value);
+    if (pending->position.n_accumulated > 0)
+        take_tensor(p->gradient, ot__state_tensor(pending->gradients, p->name));
+}
+
+static void take_moments(const ot__pending *pending, const ot__optimizer_info *optimizer,
+                         ot__parameter *p)
+{
+    const ot_dict *given = ot__state_dict(pending->moments, p->name);
+
+    if (pending->has_optimizer_step && (given != NULL || !optimizer->keeps_moments))
+        p->n_updates = updates_of(pending, p->name);
+    if (given == NULL || !optimizer->keeps_moments)
+        return;
+    for (int k = 0; k < OT_SLOT_MOMENTS; k++)
+        take_tensor(p->slots[k], ot__state_tensor(given, ot__moment_keys[k]));
+    if (optimizer->counts_each)
+        p->n_updates = count_in(given, OT_KEY_UPDATE_COUNT, p->n_updates);
+}
+
+// States of others say no more than the counters of moments.
+static void take_optimizer_counts(ot_checkpoint *checkpoint, const ot__pending *pending,
+                                  const ot__optimizer_info *optimizer)
+{
+    int64_t most = 0;
+
+    if (pending->has_optimizer_step) {
+        checkpoint->step = pending->optimizer_step;
+    } else if (optimizer->counts) {
+        checkpoint->step = count_in(ot__state_dict(pending->moments, OT_KEY_SHARED), OT_KEY_STEP,
+                                    checkpoint->step);
+        for (int i = 0; i < checkpoint->n_parameters; i++)
+            checkpoint->parameters[i]->n_updates = checkpoint->step;
+    } else if (optimizer->counts_each) {
+        for (int i = 0; i < checkpoint->n_parameters; i++)
+            if (checkpoint->parameters[i]->trainable)
+                most = OT_MAX(most, checkpoint->parameters[i]->n_updates);
+        checkpoint->step = most;
+    }
+}
+
+static void take_position(ot_trainer *trainer, const ot__trainer_position *at, bool has_steps)
+{
+    ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    ot__session_go_to(trainer->session, &at->session);
+    if (at->session.has_schedule) {
+        trainer->schedule = at->session.schedule;
+        trainer->has_schedule = true;
+        trainer->info.initial_lr = trainer->schedule.initial_lr;
+    } else if (at->session.has_rate) {
+        trainer->info.initial_lr = at->session.learning_rate;
+    }
+    if (has_steps) {
+        trainer->info.optimization_step = at->optimization_step;
+        trainer->info.step = at->step;
+    }
+    (void)ot__trainer_set_next_rate(trainer); // a schedule gives no other than it may
+    trainer->phase = at->phase;
+    trainer->n_accumulated = checkpoint->n_accumulated = at->n_accumulated;
+    ot__session_reset_gradients(trainer->session);
+    (void)ot__session_resume_accumulation(trainer->session); // which is the number given
+}
+
+void ot__pending_take(ot_trainer *trainer, const ot__pending *pending)
+{
+    const ot__optimizer_info optimizer = ot__session_optimizer(trainer->session);
+    ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        take_parameter(pending, checkpoint->parameters[i]);
+    for (int i = 0; pending->moments != NULL && i < checkpoint->n_parameters; i++)
+        if (checkpoint->parameters[i]->trainable)
+            take_moments(pending, &optimizer, checkpoint->parameters[i]);
+    if (pending->moments != NULL)
+        take_optimizer_counts(checkpoint, pending, &optimizer);
+    take_position(trainer, &pending->position, pending->has_position);
+}
