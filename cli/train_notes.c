@@ -19,17 +19,10 @@ static const char *built_in_option(const ot_trainer_options *options)
 int train_check_honoured(const train_run *r)
 {
     const ot_trainer_options *o = &r->trainer_options;
-    const char *const graphs[] = {
-        o->model_after_graph_transforms_path, o->model_with_gradient_graph_path,
-        o->model_with_training_graph_path, o->model_with_training_graph_after_optimization_path};
 
     if (ot_config_description(train_config()))
         return report_text("model_desc: train takes inputs and outputs as the model has them, "
                            "expected none");
-    for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++)
-        if (graphs[i] && *graphs[i])
-            return report_text("options.debug.graph_save_paths: train writes no graphs, expected "
-                               "none; OT_DUMP_GRAPH names a directory for them");
     if (r->from_folder && built_in_option(o))
         return report_text("options.%s: the artifacts in '%s' have this built in; make them anew "
                            "from the model",

@@ -205,8 +205,14 @@ refuses 1 "options.distributed.world_size is 2, expected 1" train --config run.j
     --set options.distributed.allreduce_post_accumulation=true
 refuses 1 "model_desc: train takes" train --config run.json \
     --set 'model_desc={"inputs": [["x", ["b", 4]]], "outputs": [["scores", ["b", 3], true]]}'
-refuses 1 "options.debug.graph_save_paths: train writes no graphs" \
-    train --config run.json --set 'options.debug.graph_save_paths.model_with_gradient_graph_path="x.onnx"'
+
+# ---- graphs that are saved ----
+run 0 train --config run.json --out graphs.onnx --set 'options.debug.graph_save_paths.model_with_gradient_graph_path="x.onnx"' \
+    --set 'options.debug.graph_save_paths.model_with_training_graph_path="y.onnx"'
+run 0 info x.onnx
+out "w1_grad.accumulation.buffer"
+run 0 info y.onnx
+out AdamOptimizer
 
 # ---- files ----
 printf '{"model": 1,\n "train" {}}' >line2.json
