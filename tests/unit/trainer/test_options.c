@@ -435,8 +435,8 @@ static void options_read_back_as_they_were_written(void **state)
         "\"provider_options\":{\"CPU\":{\"x\":0.1}},\"onnxtrain\":{\"memory_max\":\"unlimited\","
         "\"threads\":3,\"reproducible\":true,\"seed\":12345678901234567,\"average_decay\":0.999}}",
         "{\"lr_scheduler\":{\"type\":\"PolyWarmupLRScheduler\",\"total_steps\":10,\"warmup\":0.3}}",
-        "{\"mixed_precision\":{\"enabled\":true,\"loss_scaler\":{\"type\":\"DynamicLossScaler\","
-        "\"loss_scale\":2,\"up_scale_window\":3}}}",
+        ("{\"mixed_precision\":{\"enabled\":true,\"loss_scaler\":{\"type\":\"DynamicLossScaler\","
+         "\"loss_scale\":2,\"up_scale_window\":3}}}"),
         "{\"onnxtrain\":{\"precision\":\"bf16\"}}",
     };
 
