@@ -165,7 +165,6 @@ static ot_status make_numbers(ot__optimizer *o)
 
         if (value->kind != OT_VALUE_TENSOR)
             continue;
-        o->takes_step = o->takes_step || input->role == OT_ROLE_STEP;
         o->counts_each = o->counts_each || is_one_each(o, value, input->role);
         input->n_numbers = count_numbers(o, value, input->role);
         n_rates = input->role == OT_ROLE_LEARNING_RATE ? input->n_numbers : n_rates;
@@ -288,9 +287,7 @@ ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
 // Whatever the model is fed.
 static bool counts_together(const ot__optimizer *o)
 {
-    const ot_update_rule *rule = o->rule->op->rule;
-
-    return !o->counts_each || (rule != NULL && rule->has_one_counter);
+    return !o->counts_each || o->rule->op->rule->has_one_counter;
 }
 
 ot__optimizer_info ot__session_optimizer(const ot_session *session)
@@ -301,7 +298,7 @@ ot__optimizer_info ot__session_optimizer(const ot_session *session)
 
     if (o->rule == NULL)
         return info;
-    counts = o->rule->op->rule != NULL ? o->rule->op->rule->needs_step : o->takes_step;
+    counts = o->rule->op->rule->needs_step;
     info.name = o->rule->op_type;
     info.keeps_moments = o->moments_of != NULL && ot__optimizer_keeps(o->moments_of);
     info.counts = info.keeps_moments && counts && counts_together(o);

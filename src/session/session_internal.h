@@ -109,8 +109,8 @@ typedef struct ot__optimizer {
     int n_groups;
     int64_t *steps; // number of the update, from 1: of the checkpoint, or one per parameter
     int n_steps;
-    bool takes_step, counts_each; // one number for all parameters, or one for each
-    float divisor;                // of the gradients
+    bool counts_each; // it takes a number for each parameter
+    float divisor;    // of the gradients
     bool takes_divisor;
     int i_norm, i_finite; // outputs; -1: there is none
 } ot__optimizer;

@@ -237,25 +237,32 @@ static ot_status session_options(const ot_trainer_options *options, ot_session_o
     return OT_OK;
 }
 
-ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
-                                           const ot_trainer_options *options, ot_trainer **out)
+ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts, const ot_trainer_options *options,
+                                     ot_trainer **out)
 {
     ot_session_options how;
-    ot_trainer_options own;
     ot_session *session;
     ot_status st;
 
-    OT_TRY(OT_OUT(out));
-    OT_TRY(OT_GIVEN(artifacts));
-    OT_TRY(ot__trainer_options_take(options, &own));
-    OT_TRY(session_options(&own, &how));
+    OT_TRY(session_options(options, &how));
     OT_TRY(ot_session_create_from_artifacts(artifacts, &how, &session));
-    st = make_trainer(session, &own, out);
+    st = make_trainer(session, options, out);
     if (st != OT_OK)
         ot_session_destroy(session);
     else
         (*out)->owns_session = true;
     return st;
+}
+
+ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
+                                           const ot_trainer_options *options, ot_trainer **out)
+{
+    ot_trainer_options own;
+
+    OT_TRY(OT_OUT(out));
+    OT_TRY(OT_GIVEN(artifacts));
+    OT_TRY(ot__trainer_options_take(options, &own));
+    return ot__trainer_over_artifacts(artifacts, &own, out);
 }
 
 void ot_trainer_destroy(ot_trainer *trainer)
@@ -333,15 +340,16 @@ static int find_output(const ot_trainer *trainer, const char *name)
 static ot_status check_fetches(const ot_trainer *trainer, const char *const *names, int n)
 {
     ot__buf unknown = {0};
-    ot_status st = OT_OK;
+    ot_status st;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         if (names[i] == NULL)
             return ot__error(OT_ERR_INVALID, "fetch %d is NULL", i);
+    for (int i = 0; i < n; i++)
         if (find_output(trainer, names[i]) < 0)
             ot__buf_printf(&unknown, "%s'%s'", unknown.length > 0 ? ", " : "", names[i]);
-    }
-    if (unknown.length > 0)
+    st = ot__buf_status(&unknown);
+    if (st == OT_OK && unknown.length > 0)
         st = ot__error(OT_ERR_NOT_FOUND, "fetches: no described output is %s", unknown.data);
     ot__buf_deinit(&unknown);
     return st;

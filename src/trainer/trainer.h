@@ -65,7 +65,9 @@ ot_status ot__trainer_artifacts(const ot_model *model, const ot_artifacts_option
                                 const ot_trainer_options *options, ot__optimizer_wiring wiring,
                                 ot_artifacts **out);
 
-// trainer.c
+// trainer.c: ot_trainer_create_from_artifacts() with options that have been taken.
+ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts, const ot_trainer_options *options,
+                                     ot_trainer **out);
 ot_status ot__trainer_enter(const ot_trainer *trainer);
 ot_status ot__trainer_leave(const ot_trainer *trainer, ot_status status);
 ot_status ot__trainer_set_rate(ot_trainer *trainer, double lr); // without a schedule

@@ -44,11 +44,9 @@ static bool has_initializer(const ot_graph *graph, const char *name)
 
 static ot_status refuse_missing(ot__buf *missing, const char *expected)
 {
-    ot_status st = OT_OK;
+    ot_status st = ot__buf_status(missing);
 
-    if (missing->failed)
-        st = OT_ERR_NO_MEMORY;
-    else if (missing->length > 0)
+    if (st == OT_OK && missing->length > 0)
         st = ot__error(OT_ERR_INVALID, "the model has no %s, expected %s", missing->data, expected);
     ot__buf_deinit(missing);
     return st;
@@ -102,6 +100,7 @@ static ot_status check_needed_inputs(const ot_graph *graph, const ot_model_descr
         else
             (*n_unread)++;
     }
+    OT_THEN(st, ot__buf_status(&missing));
     if (st == OT_OK && missing.length > 0)
         st = ot__error(OT_ERR_INVALID, "the model reads inputs that the description lacks: %s",
                        missing.data);
@@ -144,7 +143,7 @@ static ot_status loss_of_graph(const ot_graph *graph, const char **name)
 {
     ot__buf names = {0};
     int n = 0;
-    ot_status st = OT_OK;
+    ot_status st;
 
     for (int i = 0; i < graph->n_outputs; i++) {
         const bool is_candidate = may_be_loss(graph->outputs[i]);
@@ -154,7 +153,8 @@ static ot_status loss_of_graph(const ot_graph *graph, const char **name)
         if (is_candidate && n++ == 0)
             *name = graph->outputs[i]->name;
     }
-    if (n != 1)
+    st = ot__buf_status(&names);
+    if (st == OT_OK && n != 1)
         st = ot__error(OT_ERR_INVALID,
                        "%d outputs may be the loss, expected one scalar of a float type, or a "
                        "description that says which; outputs are %s",
@@ -297,15 +297,15 @@ static ot_status describe(ot_trainer *trainer, const ot_model_description *d)
 
 // ---- the whole ----
 
-static ot_status trainer_over_artifacts(ot_artifacts *artifacts,
-                                        const ot_model_description *description,
-                                        const ot_optimizer_options *optimizer,
-                                        const ot_trainer_options *options, ot_trainer **out)
+static ot_status described_over_artifacts(ot_artifacts *artifacts,
+                                          const ot_model_description *description,
+                                          const ot_optimizer_options *optimizer,
+                                          const ot_trainer_options *options, ot_trainer **out)
 {
     ot_trainer *trainer;
     ot_status st;
 
-    OT_TRY(ot_trainer_create_from_artifacts(artifacts, options, &trainer));
+    OT_TRY(ot__trainer_over_artifacts(artifacts, options, &trainer));
     st = description != NULL ? describe(trainer, description) : OT_OK;
     if (options->lr_schedule == NULL)
         OT_THEN(st, ot__trainer_set_rate(trainer, optimizer->lr));
@@ -325,7 +325,7 @@ static ot_status create_of_graph(const ot_model *model, const char *loss,
     OT_TRY(ot__trainer_follow_step(model, &following));
     st = generate(following ? following : model, loss, description, optimizer, options, &artifacts);
     ot_model_destroy(following);
-    OT_THEN(st, trainer_over_artifacts(artifacts, description, optimizer, options, out));
+    OT_THEN(st, described_over_artifacts(artifacts, description, optimizer, options, out));
     ot_artifacts_destroy(artifacts);
     return st;
 }

@@ -170,12 +170,35 @@ static void dropout_follows_the_step_where_its_mode_is_an_initializer(void **sta
     }
 }
 
+// ---- options ----
+
+static void an_option_without_effect_warns_once_a_trainer(void **state)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_model *model = linear_model();
+    ot_trainer *trainer;
+    lines seen = {0};
+    const char *warning;
+
+    (void)state;
+    options.device_mem_limit = 5;
+    ot_set_log(note_line, &seen);
+    need(ot_trainer_create(model, &linear_description, NULL, &options, &trainer));
+    ot_set_log(NULL, NULL);
+    warning = strstr(seen.text, "options.device.mem_limit has no effect");
+    assert_non_null(warning);
+    assert_null(strstr(warning + 1, "options.device.mem_limit"));
+    ot_trainer_destroy(trainer);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_without_a_path_to_the_loss_are_all_named),
         cmocka_unit_test(what_only_feeds_inputs_without_gradient_is_frozen_and_told),
         cmocka_unit_test(a_scalar_that_reaches_the_loss_trains),
+        cmocka_unit_test(an_option_without_effect_warns_once_a_trainer),
         cmocka_unit_test(dropout_follows_the_step_where_its_mode_is_an_initializer),
     };
 

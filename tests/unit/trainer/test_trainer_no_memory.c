@@ -17,9 +17,9 @@ typedef struct life {
 
 typedef ot_status (*action)(life *l);
 
-// Fails at the allocations 0, 1, 2 ... of the call until it succeeds; the later ones of a long call
-// only here and there. Returns how often it failed.
-static int until_it_works(life *l, action act)
+// Fails at the allocations 0, 1, 2 ... of the call until it ends with `expected`; the later ones of
+// a long call only here and there. Returns how often it failed.
+static int until_it_ends(life *l, action act, ot_status expected)
 {
     int n_failures = 0;
 
@@ -29,14 +29,19 @@ static int until_it_works(life *l, action act)
         ot__alloc_fail_after(n);
         st = act(l);
         ot__alloc_fail_after(-1);
-        if (st == OT_OK)
+        if (st == expected)
             return n_failures;
         if (st != OT_ERR_NO_MEMORY)
             fail_msg("%s: %s", ot_status_name(st), ot_error_message());
         n_failures++;
     }
-    fail_msg("it never works");
+    fail_msg("it never ends");
     return -1;
+}
+
+static int until_it_works(life *l, action act)
+{
+    return until_it_ends(l, act, OT_OK);
 }
 
 // ---- what is called ----
@@ -74,6 +79,29 @@ static ot_status flush(life *l)
 static ot_status fetch(life *l)
 {
     return ot_trainer_set_fetches(l->trainer, (const char *const[]){"loss", "y"}, 2);
+}
+
+static ot_status fetch_unknown(life *l)
+{
+    return ot_trainer_set_fetches(l->trainer, (const char *const[]){"loss", "z"}, 2);
+}
+
+static ot_status create_of_wrong_names(life *l)
+{
+    static const ot_value_description inputs[] = {{.name = "u"}, {.name = "x"}};
+    ot_model_description wrong = linear_description;
+
+    wrong.inputs = inputs;
+    wrong.n_inputs = 2;
+    return ot_trainer_create(l->model, &wrong, NULL, NULL, &l->trainer);
+}
+
+static ot_status create_of_too_few(life *l)
+{
+    ot_model_description few = linear_description;
+
+    few.n_inputs = 1;
+    return ot_trainer_create(l->model, &few, NULL, NULL, &l->trainer);
 }
 
 static ot_status set_schedule(life *l)
@@ -134,7 +162,11 @@ static void a_trainer_lives_through_every_failure(void **state)
     (void)until_it_works(&l, flush);
     assert_int_equal(info_of(l.trainer).optimization_step, 1);
     (void)until_it_works(&l, fetch);
+    assert_true(until_it_ends(&l, fetch_unknown, OT_ERR_NOT_FOUND) > 0);
     destroy_trainer_of(&l);
+    assert_true(until_it_ends(&l, create_of_wrong_names, OT_ERR_INVALID) > 0);
+    assert_true(until_it_ends(&l, create_of_too_few, OT_ERR_INVALID) > 0);
+    assert_null(l.trainer);
     ot_model_destroy(l.model);
     for (int i = 0; i < 2; i++)
         ot_tensor_destroy((ot_tensor *)(uintptr_t)l.inputs[i]);
