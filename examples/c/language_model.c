@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains MODEL, a transformer that predicts the next byte and computes its loss, on the bytes of
-// TEXT, and writes it for inference to OUT. Its inputs are tokens and labels [rows, 32], its
-// outputs the loss and the scores: tests/curves/data/causal.onnx is one.
+// TEXT, and writes it with its trained weights to OUT. Its inputs are tokens and labels [rows, 32],
+// its outputs the loss and the scores: tests/curves/data/causal.onnx is one.
 #include <onnxtrain/onnxtrain.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,10 +86,7 @@ int main(int argc, char **argv)
             sum = 0;
         }
     }
-    ot_model *trained; // for inference: tokens to scores
-    must(ot_session_export(ot_trainer_session(trainer), (const char *[]){"scores"}, 1, &trained));
-    must(ot_model_save(trained, argv[3], NULL));
-    ot_model_destroy(trained);
+    must(ot_trainer_save_as_onnx(trainer, argv[3]));
     for (int i = 0; i < 2; i++)
         ot_tensor_destroy(inputs[i]);
     ot_tensor_destroy(loss);

@@ -31,8 +31,7 @@ for name, first in (("tokens", 0), ("labels", 1)):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
         file.write(struct.pack("<%dq" % len(values), *values))
 END
-"$command" eval "$work/trained.onnx" --data "$work/tokens.npy" --data "$work/labels.npy" --class-axis -1 --loss cross-entropy \
-    --json >"$work/result"
+"$command" eval "$work/trained.onnx" --data "$work/tokens.npy" --data "$work/labels.npy" --loss none:loss --json >"$work/result"
 cat "$work/result"
 python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1]))["loss"] < 3.25)' "$work/result"
 
