@@ -114,16 +114,18 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     PyObject *losses, *optimizer, *trainable, *frozen, *additional, *init, *shared = Py_None;
     ot_artifacts_options *o = &a->options;
     const ot_optimizer_options optimizer_defaults = OT_OPTIMIZER_OPTIONS_INIT;
+    const ot_trainer_options trainer_defaults = OT_TRAINER_OPTIONS_INIT;
     int batch_norm, is_prepared = 1;
     unsigned long long seed;
 
     a->optimizer = optimizer_defaults;
+    a->trainer = trainer_defaults;
     o->optimizer = &a->optimizer;
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOpp", core_model_type, model, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOppp", core_model_type, model, &PyList_Type,
                           &losses, &PyTuple_Type, &optimizer, &trainable, &frozen, &additional,
                           &batch_norm, &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
                           &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
-                          &is_prepared, &o->unrecorded) ||
+                          &is_prepared, &o->unrecorded, &a->trainer.skip_non_finite) ||
         core_losses_take(losses, a->losses, &o->n_losses) != 0 ||
         take_optimizer(optimizer, a) != 0 || core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
@@ -171,7 +173,8 @@ static PyObject *artifacts_generate(PyObject *class, PyObject *args)
     (void)class;
     if (core_artifacts_options_take(args, &model, &a) == 0) {
         Py_BEGIN_ALLOW_THREADS
-        st = ot_artifacts_generate(((model_object *)model)->model, &a.options, &artifacts);
+        st = ot_trainer_generate_artifacts(((model_object *)model)->model, &a.options, &a.trainer,
+                                           &artifacts);
         Py_END_ALLOW_THREADS
         result = st == OT_OK ? artifacts_new(artifacts) : core_raise(st);
     }

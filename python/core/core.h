@@ -144,6 +144,7 @@ typedef struct core_artifacts_options {
     ot_optimizer_options optimizer;
     ot_hyper hyper[CORE_MAX_HYPER], no_decay;
     ot_param_group undecayed;
+    ot_trainer_options trainer;
     ot_loss_options losses[CORE_MAX_LOSSES];
     core_strings trainable, frozen, additional, init, shared,
         undecayed_names; // memory of what `options` points to

@@ -146,6 +146,7 @@ class Artifacts:
         shared: Sequence[str] | None = None,
         prepare: bool = True,
         unrecorded: bool = False,
+        skip_non_finite: bool = False,
         /,
     ) -> Artifacts: ...
     @staticmethod

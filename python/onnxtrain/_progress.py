@@ -25,6 +25,10 @@ def text_of(metrics: Mapping[str, Any]) -> str:
     return "  ".join(words)
 
 
+def _skipped(event: Any) -> str:
+    return f"  {event.n_skipped} skipped" if event.n_skipped else ""
+
+
 class Progress:
     """A callback of :func:`onnxtrain.train`."""
 
@@ -40,10 +44,11 @@ class Progress:
             bar = "=" * done + " " * (_WIDTH - done)
             self._draw(
                 f"epoch {event.epoch}/{event.epochs} [{bar}] {event.batch}/{event.batches}  {text_of(event.metrics)}"
+                + _skipped(event)
             )
         elif event.kind == "epoch":
             words = {**event.metrics, **{f"val_{name}": value for name, value in (event.validation or {}).items()}}
-            self._draw(f"epoch {event.epoch}/{event.epochs}  {text_of(words)}")
+            self._draw(f"epoch {event.epoch}/{event.epochs}  {text_of(words)}{_skipped(event)}")
             self._end_line()
         elif event.kind == "early-stop":
             self._draw("stopped: no better for the epochs of `patience`")

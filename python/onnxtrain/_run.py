@@ -33,6 +33,7 @@ class Event:
         validation: the same on the validation data, at the end of an epoch; None where there is none.
         is_best: whether the epoch is the best so far.
         path: of the checkpoint that was saved.
+        n_skipped: updates of this run that were skipped, since gradients were not finite.
         result: what :func:`train` will return; its state may be looked at, saved and exported.
     """
 
@@ -47,6 +48,7 @@ class Event:
     validation: dict[str, float] | None
     is_best: bool
     path: str | None
+    n_skipped: int
     result: TrainingResult
 
 
@@ -210,12 +212,11 @@ def listen(
     run: Run, result: TrainingResult, callbacks: Sequence[Callable[[Event], Any]]
 ) -> Callable[[tuple], bool]:
     def on_event(values: tuple) -> bool:
-        kind, epoch, epochs, batch, batches, step, rate, training, validation, is_best, path = values
+        kind, epoch, epochs, batch, batches, step, rate, training, validation, is_best, path, skipped = values
         metrics = run.metrics(training)
         other = run.metrics(validation) if validation[0] > 0 else None
-        event = Event(
-            _EVENTS[kind], epoch + 1, epochs, batch, batches, step, rate, metrics, other, bool(is_best), path, result
-        )
+        where = (_EVENTS[kind], epoch + 1, epochs, batch, batches, step, rate)
+        event = Event(*where, metrics, other, bool(is_best), path, skipped, result)
         if event.kind == "epoch":
             row = {"epoch": event.epoch, "step": step, "learning_rate": rate, "seconds": training[5], **metrics}
             row.update({f"val_{name}": value for name, value in (other or {}).items()})

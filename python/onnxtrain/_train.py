@@ -31,7 +31,7 @@ _HYPER = {
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
     "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode "
-    "weight_decay no_decay momentum nesterov clip_norm trainable frozen module batch_norm init shared"
+    "weight_decay no_decay momentum nesterov clip_norm skip_non_finite trainable frozen module batch_norm init shared"
 ).split()
 
 
@@ -73,9 +73,19 @@ def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[
     statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS)
     init = [f"{pattern}={how}" for pattern, how in (given["init"] or {}).items()]
     names = _module.choose(forward, given["trainable"], given["frozen"], given["module"])
-    rest = (False, False, False, given["module"] is not None, shared_names(given["shared"]))
+    how = (False, False, False, given["module"] is not None, shared_names(given["shared"]), True, False)
     return _core.Artifacts.generate(
-        forward, terms, optimizer, *names, additional, statistics, False, given["seed"], init, *rest
+        forward,
+        terms,
+        optimizer,
+        *names,
+        additional,
+        statistics,
+        False,
+        given["seed"],
+        init,
+        *how,
+        given["skip_non_finite"],
     )
 
 
@@ -150,6 +160,7 @@ def train(
     progress: bool = True,
     callbacks: Iterable[Callable[[Event], Any]] = (),
     ignore_recorded: bool = False,
+    skip_non_finite: bool = False,
 ) -> TrainingResult:
     """Train a model on data.
 
@@ -235,6 +246,8 @@ def train(
         progress: show how far it is.
         callbacks: functions that get each :class:`Event`; one that returns True stops the training.
         ignore_recorded: take no notice of what the model says of its training; else what is given must be the same.
+        skip_non_finite: skip updates whose gradients are not finite, and count them (`n_skipped` of events), instead of
+            ending with an error.
 
     Returns:
         A :class:`TrainingResult`.

@@ -344,6 +344,46 @@ class CheckTest(unittest.TestCase):
         self.assertIn("cannot be trained", str(report))
 
 
+class SkippedTest(unittest.TestCase):
+    """Eight batches of one row, of which one has a square beyond f32."""
+
+    LINE = b"""<ir_version: 8, opset_import: ["" : 17]> net (float[N, 1] x) => (float[N, 1] y)
+<float[1, 1] v = {0.5}> { y = MatMul(x, v) }"""
+
+    def setUp(self):
+        x = np.linspace(1, 2, 8, dtype=np.float32)[:, None]
+        x[5] = 1e30
+        self.data = x, np.ones_like(x)
+        self.how = {"loss": "mse", "batch_size": 1, "epochs": 1, "optimizer": "sgd", "seed": 3}
+
+    def test_a_row_that_overflows_is_an_error(self):
+        with self.assertRaises(_core.NotFinite):
+            quiet(self.data, self.LINE, **self.how)
+
+    def test_a_skipped_update_is_counted_and_changes_nothing(self):
+        seen = []
+
+        def look(event):
+            if event.kind == "step":
+                seen.append((event.step, event.n_skipped))
+
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "log"
+            result = quiet(self.data, self.LINE, callbacks=[look], skip_non_finite=True, log=log, **self.how)
+            last = json.loads(log.read_text().splitlines()[-1])
+        skipped = [n for _, n in seen]
+        self.assertEqual((len(seen), skipped[-1], sorted(set(skipped))), (8, 1, [0, 1]))
+        self.assertEqual([step + n for step, n in seen], list(range(1, 9)))
+        self.assertEqual((result.steps, last["event"], last["skipped"]), (7, "epoch", 1))
+        self.assertTrue(np.isfinite(result.metrics["loss"]))
+
+    def test_progress_tells_of_it(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            onnxtrain.train(self.LINE, self.data, skip_non_finite=True, **self.how)
+        self.assertIn("  1 skipped\n", out.getvalue())
+
+
 class TrainTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
