@@ -128,14 +128,14 @@ static ot_status add_options(const ot__state_source *source, ot_dict *state)
     ot_dict *dict;
 
     OT_TRY(ot_dict_set_dict(state, OT_KEY_OPTIONS, &dict));
-    OT_TRY(ot_dict_set_bool(dict, "mixed_precision", o->mixed_precision));
-    OT_TRY(ot_dict_set_int(dict, "zero_stage", o->zero_stage));
-    OT_TRY(ot_dict_set_int(dict, "world_rank", o->world_rank));
-    OT_TRY(ot_dict_set_int(dict, "world_size", o->world_size));
+    OT_TRY(ot_dict_set_bool(dict, OT_KEY_MIXED_PRECISION, o->mixed_precision));
+    OT_TRY(ot_dict_set_int(dict, OT_KEY_ZERO_STAGE, o->zero_stage));
+    OT_TRY(ot_dict_set_int(dict, OT_KEY_WORLD_RANK, o->world_rank));
+    OT_TRY(ot_dict_set_int(dict, OT_KEY_WORLD_SIZE, o->world_size));
     if (source->optimizer != NULL)
         OT_TRY(ot_dict_set_string(dict, OT_KEY_OPTIMIZER_NAME, source->optimizer));
-    OT_TRY(ot_dict_set_int(dict, "data_parallel_size", o->data_parallel_size));
-    return ot_dict_set_int(dict, "horizontal_parallel_size", o->horizontal_parallel_size);
+    OT_TRY(ot_dict_set_int(dict, OT_KEY_DATA_PARALLEL, o->data_parallel_size));
+    return ot_dict_set_int(dict, OT_KEY_HORIZONTAL_PARALLEL, o->horizontal_parallel_size);
 }
 
 static ot_status add_steps(const ot__state_source *source, ot_dict *state)
