@@ -51,6 +51,17 @@ static bool find_constant(const ot_graph *g, ot__map *seen, ot__not_finite *foun
     return false;
 }
 
+bool ot__session_gradients_are_finite(const ot_session *session)
+{
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (p->trainable && p->gradient != NULL && !ot__tensor_is_finite(p->gradient))
+            return false;
+    }
+    return true;
+}
+
 bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot__not_finite *found)
 {
     ot__map seen = {0};

@@ -53,6 +53,11 @@ ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *c
 extern ot_tensor *const ot__step_unwanted; // stands for an output that is not wanted
 // Whether the optimizer leaves everything as it was where a gradient is not finite.
 bool ot__session_skips(const ot_session *session);
+bool ot__session_has_optimizer(const ot_session *session);
+// Whether the training model takes a loss scale, and the present one.
+bool ot__session_takes_loss_scale(const ot_session *session);
+double ot__session_loss_scale(const ot_session *session);
+bool ot__session_gradients_are_finite(const ot_session *session); // finite.c
 ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info);
 void ot__session_reset_gradients(ot_session *session);
 // resume.c: ot_session_save() with the gradients of an accumulation under way, which are those of

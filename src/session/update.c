@@ -62,6 +62,11 @@ static double output_number(const ot__plan *plan, int i_output, double otherwise
     return otherwise;
 }
 
+bool ot__session_has_optimizer(const ot_session *session)
+{
+    return session->optimizer.program.model != NULL;
+}
+
 bool ot__session_skips(const ot_session *session)
 {
     return session->optimizer.i_finite >= 0;
@@ -139,8 +144,10 @@ ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_up
 
 // ---- the loss scale ----
 
-static bool takes_loss_scale(const ot__compiled_model *program)
+bool ot__session_takes_loss_scale(const ot_session *session)
 {
+    const ot__compiled_model *program = &session->training;
+
     for (int i = 0; i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_LOSS_SCALE)
             return true;
@@ -154,13 +161,18 @@ static ot_status set_loss_scale(ot_session *session, double scale)
     if (!isfinite(narrow) || !(narrow > 0))
         return ot__error(OT_ERR_INVALID,
                          "the loss scale is %g, expected a finite f32 number above 0", scale);
-    if (fabs(scale - 1) > 0 && !takes_loss_scale(&session->training))
+    if (fabs(scale - 1) > 0 && !ot__session_takes_loss_scale(session))
         return ot__error(OT_ERR_STATE,
                          "the loss scale is %g, but the training model has no input '%s': make it "
                          "with loss_scale of ot_artifacts_options",
                          scale, OT_NAME_LOSS_SCALE);
     session->loss_scale = narrow;
     return OT_OK;
+}
+
+double ot__session_loss_scale(const ot_session *session)
+{
+    return (double)session->loss_scale;
 }
 
 ot_status ot_session_set_loss_scale(ot_session *session, double scale)

@@ -46,7 +46,7 @@ ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
     loss = scalar_of(o->tensor[0]);
     l->is_finite = isfinite(loss);
     if (!l->is_finite && mode == OT_MODE_TRAIN)
-        return ot__session_skips(l->session) ? OT_OK : ot__loop_blame(l, loss);
+        return ot__trainer_may_skip(l->trainer) ? OT_OK : ot__loop_blame(l, loss);
     return ot__metrics_add(sums, with_metrics ? options->task : OT_TASK_NONE, options->class_axis,
                            rows, loss, with_metrics ? o->tensor[options->metric_output] : NULL,
                            with_metrics && options->metric_input < l->n_inputs &&

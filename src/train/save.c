@@ -162,6 +162,7 @@ static ot_status write(ot__loop *l, const ot__save_plan *plan, const char *path)
 {
     OT_TRY(save_run_model(l));
     OT_TRY(ot__position_put(l->checkpoint, &plan->at));
+    OT_TRY(ot__trainer_put_scale(l->trainer));
     return ot_session_save(l->session, path);
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
-#include "base/base.h"
-#include "onnxtrain/loss_scaler.h"
+#include "trainer/loss_scaler.h"
 
 static const double step_factor = 2.0; // up and down
 
-static ot_status scaler_read(const ot_loss_scaler *given, ot_loss_scaler *own)
+ot_status ot__scaler_read(const ot_loss_scaler *given, ot_loss_scaler *own)
 {
     OT_TRY(OT_GIVEN(given));
     return OT_OPTIONS_READ(ot_loss_scaler, OT_LOSS_SCALER_INIT, given, own);
@@ -29,21 +28,20 @@ static ot_status call_update(ot_loss_scaler *s, const ot_step_info *info)
 
     if (s->update(s->context, info, &scale) != 0)
         return ot__error(OT_ERR_INTERRUPTED, "the loss scaler's update function failed");
-    if (!isfinite(scale) || scale <= 0)
+    if (!isfinite((float)scale) || !((float)scale > 0))
         return ot__error(OT_ERR_INVALID,
                          "the loss scaler's update function made the scale %g, expected a finite "
-                         "number above 0",
+                         "f32 number above 0",
                          scale);
     s->loss_scale = scale;
     return OT_OK;
 }
 
-static ot_status scaler_update(ot_loss_scaler *scaler, const ot_step_info *info,
-                               ot_loss_scaler *own)
+ot_status ot__scaler_update(ot_loss_scaler *scaler, const ot_step_info *info, ot_loss_scaler *own)
 {
     ot_step_info own_info;
 
-    OT_TRY(scaler_read(scaler, own));
+    OT_TRY(ot__scaler_read(scaler, own));
     OT_TRY(OT_GIVEN(info));
     OT_TRY(OT_OPTIONS_READ(ot_step_info, OT_STEP_INFO_INIT, info, &own_info));
     if (own->update)
@@ -58,14 +56,14 @@ double ot_loss_scaler_update(ot_loss_scaler *scaler, const ot_step_info *info)
 {
     ot_loss_scaler own;
 
-    return scaler_update(scaler, info, &own) == OT_OK ? own.loss_scale : 0.0;
+    return ot__scaler_update(scaler, info, &own) == OT_OK ? own.loss_scale : 0.0;
 }
 
 void ot_loss_scaler_reset(ot_loss_scaler *scaler)
 {
     ot_loss_scaler own;
 
-    if (scaler_read(scaler, &own) != OT_OK)
+    if (ot__scaler_read(scaler, &own) != OT_OK)
         return;
     own.loss_scale = own.initial_loss_scale;
     own.n_stable = 0;

@@ -124,6 +124,10 @@ ot_status ot__trainer_options_check(const ot_trainer_options *given, ot_trainer_
 // And a warning for each that has no effect.
 ot_status ot__trainer_options_take(const ot_trainer_options *given, ot_trainer_options *own);
 ot_status ot__model_description_take(const ot_model_description *given, ot_model_description *own);
+// The element type of steps: that of `mixed_precision` or `precision`; and whether losses are
+// scaled (trainer_scaler.c).
+ot_precision ot__options_precision(const ot_trainer_options *options);
+bool ot__options_scale(const ot_trainer_options *options);
 
 // ---- JSON out (options_write.c) ----
 

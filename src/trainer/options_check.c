@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "session/session.h"
+#include "trainer/loss_scaler.h"
 #include "trainer/options.h"
 
 // ---- limits ----
@@ -204,6 +205,37 @@ static void check_pipeline(ot__violations *v, const ot_trainer_options *o)
                        "must not be empty for %" PRId64 " stages", o->pipeline_parallel_size);
 }
 
+static bool is_scale(double scale)
+{
+    return isfinite(scale) && scale > 0;
+}
+
+static void check_scaler(ot__violations *v, const ot_trainer_options *o)
+{
+    static const char path[] = "mixed_precision.loss_scaler";
+    ot_loss_scaler s;
+
+    if (!o->loss_scaler)
+        return;
+    if (ot__options_precision(o) == OT_PRECISION_F32)
+        violate_option(v, path, "needs mixed_precision.enabled");
+    if (ot__scaler_read(o->loss_scaler, &s) != OT_OK) {
+        violate_option(v, path, "%s", ot_error_message());
+        return;
+    }
+    if (!is_scale(s.loss_scale))
+        violate_option(v, path, "loss_scale is %g, expected a finite number above 0", s.loss_scale);
+    if (s.update)
+        return; // which has no bounds
+    if (!is_scale(s.min_loss_scale))
+        violate_option(v, path, "min_loss_scale is %g, expected a finite number above 0",
+                       s.min_loss_scale);
+    else if (!(s.max_loss_scale >= s.min_loss_scale))
+        violate_option(v, path,
+                       "max_loss_scale is %g, expected at least min_loss_scale, which is %g",
+                       s.max_loss_scale, s.min_loss_scale);
+}
+
 static void check_rules(ot__violations *v, const ot_trainer_options *o)
 {
     ot_schedule schedule;
@@ -211,13 +243,7 @@ static void check_rules(ot__violations *v, const ot_trainer_options *o)
     check_sizes(v, o);
     check_replicas(v, o);
     check_pipeline(v, o);
-    if (o->loss_scaler && !o->mixed_precision && o->precision == OT_PRECISION_F32)
-        violate_option(v, "mixed_precision.loss_scaler", "needs mixed_precision.enabled");
-    if (o->loss_scaler && o->loss_scaler->size >= sizeof *o->loss_scaler &&
-        !(isfinite(o->loss_scaler->loss_scale) && o->loss_scaler->loss_scale > 0))
-        violate_option(v, "mixed_precision.loss_scaler",
-                       "loss_scale is %g, expected a finite number above 0",
-                       o->loss_scaler->loss_scale);
+    check_scaler(v, o);
     if (o->lr_schedule && o->lr_function)
         violate_option(v, "lr_scheduler", "is both a schedule and a function");
     if (o->lr_schedule && ot__schedule_read(o->lr_schedule, &schedule) != OT_OK)

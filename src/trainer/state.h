@@ -31,6 +31,9 @@
 #define OT_KEY_COUNTER "counter"
 #define OT_KEY_LEARNING_RATE "learning_rate"
 #define OT_KEY_SCHEDULE "schedule"
+#define OT_KEY_LOSS_SCALE "loss_scale"
+#define OT_KEY_STABLE_UPDATES "stable_updates" // with finite gradients since the scale last changed
+#define OT_KEY_GRADIENT_SCALE "gradient_scale" // the loss scale of an accumulation under way
 #define OT_KEY_PHASE "phase"
 #define OT_KEY_OPTIMIZER_STEP "optimizer_step"
 #define OT_KEY_UPDATES "updates"
@@ -42,6 +45,7 @@ extern const char *const ot__moment_keys[OT_SLOT_MOMENTS]; // "Moment_1", "Momen
 // Where a trainer stands.
 typedef struct ot__trainer_position {
     ot__resume session;
+    ot__scale_position scale;
     int64_t optimization_step, step;
     int64_t phase, n_accumulated;
 } ot__trainer_position;

@@ -119,7 +119,7 @@ static ot_status set_trainer_schedule(ot_trainer *trainer, const ot_schedule *sc
 static ot__recorded_options record_options(const ot_trainer_options *options)
 {
     return (ot__recorded_options){
-        .mixed_precision = options->mixed_precision != 0,
+        .mixed_precision = ot__options_precision(options) != OT_PRECISION_F32,
         .zero_stage = options->zero_stage,
         .world_rank = options->world_rank,
         .world_size = options->world_size,
@@ -178,6 +178,7 @@ static ot_status build_trainer(ot_trainer *trainer, const ot_trainer_options *op
     ot__trainer_place(trainer);
     OT_TRY(make_trainer_lists(trainer));
     trainer->accumulation = options->gradient_accumulation_steps;
+    OT_TRY(ot__trainer_take_scaler(trainer, options));
     OT_TRY(begin_where_session_is(trainer));
     OT_TRY(ot__trainer_save_graphs(trainer, options));
     return take_trainer_options(trainer, options);

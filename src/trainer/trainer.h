@@ -31,6 +31,14 @@ typedef struct ot__recorded_options {
     int64_t zero_stage, world_rank, world_size, data_parallel_size, horizontal_parallel_size;
 } ot__recorded_options;
 
+// Where a loss scale stands.
+typedef struct ot__scale_position {
+    bool is_there;
+    double loss_scale;
+    int64_t n_stable;
+    double of_gradients; // of an accumulation under way; 0: there is none
+} ot__scale_position;
+
 struct ot_trainer {
     ot__guard guard;
     ot__arena *arena; // of the lists below
@@ -55,6 +63,10 @@ struct ot_trainer {
     const char *step_graph_path; // where the graph of the first step goes; NULL: nowhere any more
     bool keeps_rate, keeps_seed; // of the program, whatever a state has
     ot__recorded_options recorded;
+    ot_precision precision;
+    ot_loss_scaler *scaler; // the program's, or `own_scaler`; NULL: losses are not scaled
+    ot_loss_scaler own_scaler;
+    bool skips_not_finite; // somebody has asked for it
     ot_step_info info;
     int64_t phase;         // calls since the last update was due: it is due again at `accumulation`
     int64_t n_accumulated; // micro-batches in the gradients
@@ -93,6 +105,18 @@ void ot__trainer_step_forth(ot_trainer *trainer);
 // the first of an update.
 void ot__trainer_restart(ot_trainer *trainer);
 
+// trainer_scaler.c
+bool ot__trainer_may_skip(const ot_trainer *trainer); // go on after a loss that is not finite
+ot_status ot__trainer_take_scaler(ot_trainer *trainer, const ot_trainer_options *options);
+ot_status ot__trainer_set_scale(ot_trainer *trainer); // of a train step
+// Around an update: *before is the scaler to go back to when the update fails.
+ot_status ot__trainer_ask_scaler(ot_trainer *trainer, ot_loss_scaler *before);
+void ot__trainer_unask_scaler(ot_trainer *trainer, const ot_loss_scaler *before);
+void ot__trainer_adapt_scale(ot_trainer *trainer);
+ot_status ot__loss_scale_check(double scale); // of a state
+ot__scale_position ot__trainer_scale_position(const ot_trainer *trainer);
+void ot__trainer_go_to_scale(ot_trainer *trainer, const ot__scale_position *at);
+
 // trainer_dropout.c: a copy in which every Dropout whose training mode is an initializer has one
 // that is true, so that the step decides; NULL in *out: `model` is such a one. A warning names
 // those that a Constant turns off.
@@ -105,7 +129,9 @@ void ot__trainer_save_step_graph(ot_trainer *trainer);
 // trainer_step.c: what a schedule says of the next update.
 ot_status ot__trainer_set_next_rate(ot_trainer *trainer);
 
-// trainer_save.c: the position that the checkpoint has been saved with.
+// trainer_save.c: the loss scale as properties of the checkpoint, for saving it.
+ot_status ot__trainer_put_scale(const ot_trainer *trainer);
+// The position that the checkpoint has been saved with.
 ot_status ot__trainer_resume(ot_trainer *trainer);
 
 // trainer_export.c: the model that the trainer was made of, without the values of its parameters.

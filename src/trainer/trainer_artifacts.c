@@ -41,7 +41,12 @@ ot_status ot__trainer_artifacts(const ot_model *model, const ot_artifacts_option
         own.frozen = frozen;
         own.n_frozen += options->n_frozen_weights;
     }
-    wiring.skips = options->skip_non_finite != 0;
+    if (ot__options_scale(options)) {
+        own.loss_scale = 1;
+        wiring.divides = true;
+    }
+    wiring.skips =
+        options->skip_non_finite != 0 || ot__options_precision(options) != OT_PRECISION_F32;
     wiring.clips_none = options->grad_norm_clip == 0;
     OT_THEN(st, ot__artifacts_generate(model, &own, &wiring, out));
     ot__free(frozen);

@@ -256,6 +256,24 @@ static ot_status read_rate(const ot_dict *own, ot__resume *out)
     return ot__schedule_parse(text, &out->schedule);
 }
 
+static ot_status read_scale(const ot_dict *own, const char *name, double *out)
+{
+    if (!ot__state_has(own, name))
+        return OT_OK;
+    OT_TRY(ot_dict_get_float(own, name, out));
+    return ot__loss_scale_check(*out);
+}
+
+static ot_status read_scales(const ot_dict *own, ot__scale_position *out)
+{
+    bool has_count;
+
+    out->is_there = ot__state_has(own, OT_KEY_LOSS_SCALE);
+    OT_TRY(read_scale(own, OT_KEY_LOSS_SCALE, &out->loss_scale));
+    OT_TRY(read_scale(own, OT_KEY_GRADIENT_SCALE, &out->of_gradients));
+    return read_count(own, OT_KEY_STABLE_UPDATES, &has_count, &out->n_stable);
+}
+
 // What a program has said when it made the trainer stays.
 static void keep_given(const ot_trainer *trainer, ot__resume *position)
 {
@@ -283,6 +301,7 @@ static ot_status read_position(const ot_trainer *trainer, const ot_dict *state, 
     OT_TRY(read_number(own, OT_KEY_SEED, &at->session.has_seed, &at->session.seed));
     OT_TRY(read_number(own, OT_KEY_COUNTER, &at->session.has_counter, &at->session.counter));
     OT_TRY(read_rate(own, &at->session));
+    OT_TRY(read_scales(own, &at->scale));
     OT_TRY(read_count(own, OT_KEY_PHASE, &has_phase, &at->phase));
     OT_TRY(read_count(own, OT_KEY_OPTIMIZER_STEP, &out->has_optimizer_step, &out->optimizer_step));
     OT_TRY(read_count(own, OT_KEY_ACCUMULATED, &is_accumulating, &at->n_accumulated));

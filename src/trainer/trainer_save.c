@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainers to and from checkpoint files.
 #include <inttypes.h>
+#include <math.h>
 
 #include "trainer/state.h"
 
@@ -10,8 +11,12 @@
 #define OT_PROPERTY_MORE_STEPS "onnxtrain.more_steps"     // train steps
 #define OT_PROPERTY_CYCLE "onnxtrain.cycle" // train steps before one from which accumulations count
 #define OT_PROPERTY_USER_DICT "onnxtrain.user_dict"
+// String: the loss scale, updates with finite gradients since it last changed, and the scale of an
+// accumulation under way, or 0.
+#define OT_PROPERTY_LOSS_SCALE "onnxtrain.loss_scale"
 static const char *const own_properties[] = {OT_PROPERTY_MORE_UPDATES, OT_PROPERTY_MORE_STEPS,
-                                             OT_PROPERTY_CYCLE, OT_PROPERTY_USER_DICT};
+                                             OT_PROPERTY_CYCLE, OT_PROPERTY_USER_DICT,
+                                             OT_PROPERTY_LOSS_SCALE};
 
 static void drop_properties(ot_checkpoint *checkpoint)
 {
@@ -27,6 +32,20 @@ static ot_status put_if(ot_checkpoint *checkpoint, const char *name, int64_t val
     return value == 0 ? OT_OK : ot_checkpoint_set_int(checkpoint, name, value);
 }
 
+ot_status ot__trainer_put_scale(const ot_trainer *trainer)
+{
+    const ot__scale_position at = ot__trainer_scale_position(trainer);
+    ot__buf text = {0};
+
+    if (!at.is_there)
+        return OT_OK;
+    ot__buf_float(&text, at.loss_scale, false);
+    ot__buf_printf(&text, " %" PRId64 " ", at.n_stable);
+    ot__buf_float(&text, at.of_gradients, false);
+    return ot__ckpt_set_text(ot_session_checkpoint(trainer->session), OT_PROPERTY_LOSS_SCALE,
+                             &text);
+}
+
 static ot_status put_trainer_properties(const ot_trainer *trainer, const ot_save_options *options)
 {
     ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
@@ -38,6 +57,7 @@ static ot_status put_trainer_properties(const ot_trainer *trainer, const ot_save
         put_if(checkpoint, OT_PROPERTY_MORE_UPDATES, trainer->info.optimization_step - n_updates));
     OT_TRY(put_if(checkpoint, OT_PROPERTY_MORE_STEPS, trainer->info.step - n_steps));
     OT_TRY(put_if(checkpoint, OT_PROPERTY_CYCLE, begin % trainer->accumulation));
+    OT_TRY(ot__trainer_put_scale(trainer));
     return options->user_dict == NULL
                ? OT_OK
                : ot_checkpoint_set_string(checkpoint, OT_PROPERTY_USER_DICT, options->user_dict);
@@ -79,6 +99,36 @@ static ot_status read_more(const ot_checkpoint *checkpoint, const char *name, in
     return OT_OK;
 }
 
+static ot_status parse_scale(char *text, ot__scale_position *out)
+{
+    char *stable = ot__cut(text, ' '), *of_gradients = stable != NULL ? ot__cut(stable, ' ') : NULL;
+
+    out->is_there = true;
+    if (of_gradients == NULL || !ot__parse_float(text, &out->loss_scale) ||
+        !ot__parse_int(stable, &out->n_stable) || out->n_stable < 0 ||
+        !ot__parse_float(of_gradients, &out->of_gradients))
+        return ot__error(OT_ERR_FORMAT, "property '%s' is not a scale, a count and a scale",
+                         OT_PROPERTY_LOSS_SCALE);
+    OT_TRY(ot__loss_scale_check(out->loss_scale));
+    return fabs(out->of_gradients) > 0 ? ot__loss_scale_check(out->of_gradients) : OT_OK;
+}
+
+static ot_status read_scale_property(const ot_checkpoint *checkpoint, ot__scale_position *out)
+{
+    const char *text;
+    char *copy;
+    ot_status st;
+
+    if (ot__ckpt_property(checkpoint, OT_PROPERTY_LOSS_SCALE) == NULL)
+        return OT_OK;
+    OT_TRY(ot_checkpoint_get_string(checkpoint, OT_PROPERTY_LOSS_SCALE, &text));
+    copy = ot__strdup(text);
+    OT_TRY(ot__made(copy != NULL));
+    st = parse_scale(copy, out);
+    ot__free(copy);
+    return st;
+}
+
 ot_status ot__position_read(const ot_checkpoint *checkpoint, int64_t accumulation,
                             ot__trainer_position *out)
 {
@@ -86,6 +136,7 @@ ot_status ot__position_read(const ot_checkpoint *checkpoint, int64_t accumulatio
 
     *out = (ot__trainer_position){.n_accumulated = checkpoint->n_accumulated};
     OT_TRY(ot__resume_read(checkpoint, &out->session));
+    OT_TRY(read_scale_property(checkpoint, &out->scale));
     out->optimization_step = checkpoint->step;
     OT_TRY(read_more(checkpoint, OT_PROPERTY_MORE_UPDATES, &out->optimization_step));
     out->step = out->session.has_counter ? (int64_t)out->session.counter : out->optimization_step;
@@ -107,6 +158,7 @@ ot_status ot__trainer_resume(ot_trainer *trainer)
     trainer->info.step = at.step;
     trainer->n_accumulated = ot__session_resume_accumulation(trainer->session);
     trainer->phase = at.phase;
+    ot__trainer_go_to_scale(trainer, &at.scale);
     return OT_OK;
 }
 

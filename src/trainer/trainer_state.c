@@ -229,12 +229,24 @@ static ot_status add_gradients(const ot__state_source *source, ot_dict *own)
     return OT_OK;
 }
 
+static ot_status add_scale(const ot__scale_position *scale, ot_dict *own)
+{
+    if (!scale->is_there)
+        return OT_OK;
+    OT_TRY(ot_dict_set_float(own, OT_KEY_LOSS_SCALE, scale->loss_scale));
+    OT_TRY(ot_dict_set_int(own, OT_KEY_STABLE_UPDATES, scale->n_stable));
+    return scale->of_gradients > 0
+               ? ot_dict_set_float(own, OT_KEY_GRADIENT_SCALE, scale->of_gradients)
+               : OT_OK;
+}
+
 static ot_status add_own(const ot__state_source *source, ot_dict *state)
 {
     ot_dict *own;
 
     OT_TRY(ot_dict_set_dict(state, OT_KEY_OWN, &own));
     OT_TRY(add_resume(&source->position.session, own));
+    OT_TRY(add_scale(&source->position.scale, own));
     OT_TRY(ot_dict_set_int(own, OT_KEY_PHASE, source->position.phase));
     OT_TRY(add_updates(source->checkpoint, own));
     OT_TRY(add_averages(source, own));
@@ -278,6 +290,7 @@ ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view)
         .position = {.session = ot__session_position(trainer->session),
                      .optimization_step = trainer->info.optimization_step,
                      .step = trainer->info.step,
+                     .scale = ot__trainer_scale_position(trainer),
                      .phase = trainer->phase,
                      .n_accumulated = trainer->n_accumulated},
         .is_view = is_view,

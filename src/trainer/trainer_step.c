@@ -167,8 +167,9 @@ static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs,
                             ot_tensor *const *outputs, int n_outputs)
 {
     bool has_run = false;
-    ot_status st = choose_rates(trainer);
+    ot_status st = ot__trainer_set_scale(trainer);
 
+    OT_THEN(st, choose_rates(trainer));
     OT_THEN(st, run_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs, &has_run));
     if (st != OT_OK)
         return has_run ? drop_after(trainer, st) : st;
@@ -191,14 +192,22 @@ ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *in
 ot_status ot__trainer_update(ot_trainer *trainer)
 {
     ot_update_info update = OT_UPDATE_INFO_INIT;
+    ot_loss_scaler before;
+    ot_status st;
 
     if (trainer->n_accumulated == 0)
         return OT_OK;
-    OT_TRY(ot__session_update(trainer->session, trainer->n_accumulated, &update));
+    OT_TRY(ot__trainer_ask_scaler(trainer, &before));
+    st = ot__session_update(trainer->session, trainer->n_accumulated, &update);
+    if (st != OT_OK) {
+        ot__trainer_unask_scaler(trainer, &before);
+        return st;
+    }
     trainer->phase = 0;
     trainer->n_accumulated = 0;
     trainer->info.all_finite = update.finite;
     trainer->info.gradient_norm = update.norm;
+    ot__trainer_adapt_scale(trainer);
     if (update.applied)
         trainer->info.optimization_step++;
     ot__session_reset_gradients(trainer->session);

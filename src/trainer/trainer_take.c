@@ -95,6 +95,7 @@ static void take_position(ot_trainer *trainer, const ot__trainer_position *at, b
     trainer->n_accumulated = checkpoint->n_accumulated = at->n_accumulated;
     ot__session_reset_gradients(trainer->session);
     (void)ot__session_resume_accumulation(trainer->session); // which is the number given
+    ot__trainer_go_to_scale(trainer, &at->scale);
 }
 
 void ot__pending_take(ot_trainer *trainer, const ot__pending *pending)
