@@ -50,3 +50,28 @@ if(OT_WITH_ONEDNN)
     set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
                                                 INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
 endif()
+
+# libhdf5 is loaded when a file needs it (src/ckpt/hdf5_library.h): its headers and the name it is loaded by are enough.
+if(OT_WITH_HDF5)
+    find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
+    find_library(HDF5_LIBRARY NAMES hdf5_serial libhdf5_serial.so.310 libhdf5_serial.so.103 hdf5)
+    mark_as_advanced(HDF5_INCLUDE_DIR HDF5_LIBRARY)
+    if(NOT HDF5_INCLUDE_DIR OR NOT HDF5_LIBRARY)
+        message(FATAL_ERROR "libhdf5 was not found: install libhdf5-dev, or configure with -DOT_WITH_HDF5=OFF")
+    endif()
+    set(HDF5_MINIMUM 1.10.7)
+    file(STRINGS ${HDF5_INCLUDE_DIR}/H5public.h hdf5_version REGEX "^#define H5_VERS_(MAJOR|MINOR|RELEASE) ")
+    list(TRANSFORM hdf5_version REPLACE "^#define H5_VERS_[A-Z]+ +([0-9]+).*" "\\1")
+    list(JOIN hdf5_version . hdf5_version)
+    if(hdf5_version VERSION_LESS HDF5_MINIMUM)
+        message(FATAL_ERROR "libhdf5 ${hdf5_version} is too old: at least ${HDF5_MINIMUM} is needed, or -DOT_WITH_HDF5=OFF")
+    endif()
+    execute_process(COMMAND ${CMAKE_READELF} -d ${HDF5_LIBRARY} OUTPUT_VARIABLE hdf5_soname ERROR_QUIET)
+    if(NOT hdf5_soname MATCHES "SONAME[^[]*\\[([^]]+)\\]")
+        message(FATAL_ERROR "${HDF5_LIBRARY} is not a shared library: install libhdf5-dev, or configure with -DOT_WITH_HDF5=OFF")
+    endif()
+    add_library(HDF5::headers INTERFACE IMPORTED)
+    set_target_properties(HDF5::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${HDF5_INCLUDE_DIR}
+                                                   INTERFACE_COMPILE_DEFINITIONS "OT_HDF5_SONAME=\"${CMAKE_MATCH_1}\""
+                                                   INTERFACE_LINK_LIBRARIES "${CMAKE_DL_LIBS}")
+endif()

@@ -9,7 +9,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-libraries="libprotobuf-c-dev zlib1g-dev libzip-dev libjansson-dev libdnnl-dev libcmocka-dev"
+libraries="libprotobuf-c-dev zlib1g-dev libzip-dev libjansson-dev libdnnl-dev libhdf5-dev libcmocka-dev"
 
 # What not every release of Debian has, and nothing needs: with it more tests run.
 extras_of() {
@@ -26,11 +26,12 @@ packages_of() {
     python) echo "python3-dev python3-numpy" ;;
     venv) echo "python3-venv" ;;
     arm64)
-        # libdnnl-dev cannot stand beside the native one (see unpack_arm64_dnnl), but the library can.
-        runtime=$(dpkg-query -W -f='${Depends}' libdnnl-dev | grep -o 'libdnnl[0-9.]*' | head -n 1)
-        echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libc6:arm64 libgomp1:arm64 $runtime:arm64"
+        # libdnnl-dev and libhdf5-dev cannot stand beside the native ones (see unpack_arm64_dnnl), but the libraries can.
+        dnnl=$(dpkg-query -W -f='${Depends}' libdnnl-dev | grep -o 'libdnnl[0-9.]*' | head -n 1)
+        hdf5=$(dpkg-query -W -f='${Depends}' libhdf5-dev | grep -o 'libhdf5-[0-9][0-9-]*' | head -n 1)
+        echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libc6:arm64 libgomp1:arm64 $dnnl:arm64 $hdf5:arm64"
         for library in $libraries; do
-            [ $library = libdnnl-dev ] || echo "$library:arm64"
+            case $library in libdnnl-dev | libhdf5-dev) ;; *) echo "$library:arm64" ;; esac
         done
         ;;
     *)
@@ -54,7 +55,7 @@ check_by_probing() {
     [ -z "$missing" ] && return
     echo "This is no Debian, so nothing was installed. Missing:$missing" >&2
     echo "Needed: a C compiler, CMake 3.20, ninja or make, pkg-config, protobuf-c with protoc-c, zlib, libzip," >&2
-    echo "jansson, oneDNN (or -DOT_WITH_ONEDNN=OFF), cmocka and Python 3.9 for the tests." >&2
+    echo "jansson, oneDNN (or -DOT_WITH_ONEDNN=OFF), libhdf5 (or -DOT_WITH_HDF5=OFF), cmocka and Python 3.9 for the tests." >&2
     exit 1
 }
 

@@ -41,6 +41,7 @@ OT_API ot_status ot_dict_get_bool(const ot_dict *dict, const char *name, int *ou
 OT_API ot_status ot_dict_get_int(const ot_dict *dict, const char *name, int64_t *out);
 OT_API ot_status ot_dict_get_float(const ot_dict *dict, const char *name, double *out);
 OT_API ot_status ot_dict_get_string(const ot_dict *dict, const char *name, const char **out);
+/** Also of a tensor of i64 with one axis, which is what files have of a list. */
 OT_API ot_status ot_dict_get_ints(const ot_dict *dict, const char *name, const int64_t **out,
                                   int *n);
 OT_API ot_status ot_dict_get_tensor(const ot_dict *dict, const char *name, const ot_tensor **out);
@@ -62,6 +63,30 @@ OT_API ot_status ot_dict_take_tensor(ot_dict *dict, const char *name, ot_tensor 
 OT_API ot_status ot_dict_set_dict(ot_dict *dict, const char *name, ot_dict **out);
 /** OT_ERR_NOT_FOUND when there is no such name. */
 OT_API ot_status ot_dict_remove(ot_dict *dict, const char *name);
+
+// ---- HDF5 files (libhdf5, OT_WITH_HDF5), in the layout of ONNX Runtime's ORTTrainer ----
+
+/**
+ * Write a new file, durably: a group for every dict, a dataset for every value. Tensors of bf16
+ * become f32. A '/' in a name makes groups within groups.
+ *
+ * @return OT_ERR_IO when there is something at the path, which stays; OT_ERR_UNSUPPORTED naming
+ * values and names that HDF5 cannot hold, or that this library was built without it
+ */
+OT_API ot_status ot_dict_save_hdf5(const ot_dict *dict, const char *path);
+/**
+ * Read a file of any maker, if it is to be trusted: libhdf5 is not safe on files that are made to
+ * harm. Scalars of i64, f64, bool and strings are such values; all else is tensors.
+ *
+ * @param key the group or dataset to read, its path joined by '/'; of a dataset, the dict has it
+ * alone. NULL: all
+ * @param out the caller destroys it
+ * @return OT_ERR_NOT_FOUND when the file has no such key; OT_ERR_FORMAT, OT_ERR_UNSUPPORTED,
+ * OT_ERR_NO_MEMORY naming the object, before anything is read: links other than to the object
+ * itself, data in other files, filters other than deflate and shuffle, objects with two names,
+ * groups nested more than 64 deep, sizes that the file cannot hold or the memory limit refuses
+ */
+OT_API ot_status ot_dict_load_hdf5(const char *path, const char *key, ot_dict **out);
 
 #ifdef __cplusplus
 }

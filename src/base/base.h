@@ -359,6 +359,7 @@ typedef enum ot__file_kind {
     OT_FILE_MODEL,
     OT_FILE_CHECKPOINT,
     OT_FILE_DATA,
+    OT_FILE_HDF5,
     OT_FILE_OTHER, // known, and none of these
 } ot__file_kind;
 // OT_ERR_FORMAT, "path: is a checkpoint, not a model", when it is known to be something else than
@@ -374,6 +375,11 @@ ot_status ot__file_kind_check(const void *data, size_t size, const char *path,
 typedef struct ot__file_writer ot__file_writer;
 ot_status ot__file_writer_open(ot__file_writer **out, const char *path);
 ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size_t n_bytes);
+// The same for a file of which there is none yet: what stands at the path, or comes to stand there
+// before the commit, stays, and the writer fails. Where it is written, for libraries that write
+// files themselves, is its place; the commit makes it durable.
+ot_status ot__file_writer_open_new(ot__file_writer **out, const char *path);
+const char *ot__file_writer_place(const ot__file_writer *writer);
 // Frees the writer, whatever happens. An error when any write before has failed.
 ot_status ot__file_writer_commit(ot__file_writer *writer);
 void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine

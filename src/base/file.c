@@ -87,6 +87,7 @@ static int close_file(int fd)
 struct ot__file_writer {
     int fd;
     bool owns_fd, has_failed;
+    bool is_new; // nothing may stand at the path
     char *path, *folder;
     char *temporary; // NULL: written in place (standard output, devices, pipes) or already renamed
     int n_others;    // writers of the same file that there were when it took its place
@@ -226,6 +227,40 @@ ot_status ot__file_writer_open(ot__file_writer **out, const char *path)
     return OT_HAND_OUT(st, out, w, ot__file_writer_abort);
 }
 
+static ot_status refuse_to_replace(const char *path)
+{
+    return ot__error(OT_ERR_IO, "%s: exists already, and is not replaced", path);
+}
+
+static ot_status open_new(ot__file_writer *w, const char *path)
+{
+    struct stat info;
+
+    if (lstat(path, &info) == 0)
+        return refuse_to_replace(path);
+    w->is_new = true;
+    w->path = ot__strdup(path);
+    OT_TRY(ot__made(w->path));
+    w->folder = ot__path_folder(w->path);
+    return w->folder ? open_temporary(w, NULL) : OT_ERR_NO_MEMORY;
+}
+
+ot_status ot__file_writer_open_new(ot__file_writer **out, const char *path)
+{
+    ot__file_writer *w = ot__alloc_zero(1, sizeof(*w));
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(ot__made(w));
+    st = open_new(w, path);
+    return OT_HAND_OUT(st, out, w, ot__file_writer_abort);
+}
+
+const char *ot__file_writer_place(const ot__file_writer *w)
+{
+    return w->temporary;
+}
+
 ot_status ot__file_append_open(ot__file_writer **out, const char *path, bool keeps)
 {
     ot__file_writer *w = ot__alloc_zero(1, sizeof(*w));
@@ -289,11 +324,23 @@ static bool is_kept_name(const void *context, const char *kept)
     return strncmp(name, kept, OT_TEMPORARY_KEPT) == 0;
 }
 
+// What has come to stand at the path meanwhile is somebody's, too.
+static ot_status link_new(const ot__file_writer *w)
+{
+    if (fault(NULL) || link(w->temporary, w->path) != 0)
+        return errno == EEXIST ? refuse_to_replace(w->path)
+                               : ot__error_errno(w->path, "cannot be written");
+    ot__file_remove(w->temporary);
+    return OT_OK;
+}
+
 static ot_status replace_file(ot__file_writer *w)
 {
     const ot__file_names mine = {is_kept_name, file_base_name(w->path)};
 
-    if (fault(NULL) || rename(w->temporary, w->path) != 0)
+    if (w->is_new)
+        OT_TRY(link_new(w));
+    else if (fault(NULL) || rename(w->temporary, w->path) != 0)
         return ot__error_errno(w->path, "cannot be replaced");
     ot__free(w->temporary);
     w->temporary = NULL;

@@ -22,7 +22,7 @@ static const file_kind kinds[] = {
     {BYTES("TFL3"), 4, OT_FILE_OTHER, "a TensorFlow Lite model"},
     {BYTES("\x93NUMPY"), 0, OT_FILE_DATA, "an .npy array"},
     {BYTES("\x1f\x8b"), 0, OT_FILE_DATA, "a gzip file"},
-    {BYTES("\x89HDF\r\n"), 0, OT_FILE_OTHER, "an HDF5 file"},
+    {BYTES("\x89HDF\r\n"), 0, OT_FILE_HDF5, "an HDF5 file"},
     {BYTES("PAR1"), 0, OT_FILE_OTHER, "a Parquet file"},
     {BYTES("\x89PNG"), 0, OT_FILE_OTHER, "an image"},
     {BYTES("\xff\xd8\xff"), 0, OT_FILE_OTHER, "an image"},
@@ -134,6 +134,7 @@ ot_status ot__file_kind_check(const void *data, size_t size, const char *path, o
         [OT_FILE_MODEL] = "a model",
         [OT_FILE_CHECKPOINT] = "a checkpoint",
         [OT_FILE_DATA] = "data: .npz, .npy, CSV or IDX",
+        [OT_FILE_HDF5] = "an HDF5 file",
     };
     const char *text;
     const ot__file_kind kind = kind_of_bytes(data, size, &text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxtrain/dict.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "ckpt/ckpt.h"
@@ -199,6 +200,12 @@ ot_status ot_dict_get_string(const ot_dict *dict, const char *name, const char *
     return OT_OK;
 }
 
+static bool is_list_of_ints(const dict_entry *entry)
+{
+    return entry->kind == OT_DICT_TENSOR && entry->value.tensor->dtype == OT_I64 &&
+           entry->value.tensor->shape.ndim == 1 && entry->value.tensor->shape.dim[0] <= INT_MAX;
+}
+
 ot_status ot_dict_get_ints(const ot_dict *dict, const char *name, const int64_t **out, int *n)
 {
     const dict_entry *entry;
@@ -206,6 +213,12 @@ ot_status ot_dict_get_ints(const ot_dict *dict, const char *name, const int64_t 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(n));
     *n = 0;
+    if (OT_IS_LIVE(dict) && name != NULL && (entry = find_entry(dict, name)) != NULL &&
+        is_list_of_ints(entry)) {
+        *out = entry->value.tensor->data;
+        *n = (int)entry->value.tensor->shape.dim[0];
+        return OT_OK;
+    }
     OT_TRY(get_entry(dict, name, out, OT_DICT_INTS, &entry));
     *out = entry->value.ints.values;
     *n = entry->value.ints.n;
