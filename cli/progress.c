@@ -114,8 +114,10 @@ bool progress_has_terminal(void)
     return isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) && kind && strcmp(kind, "dumb") != 0;
 }
 
-static void print_skipped(FILE *out, const ot_event *e)
+static void print_scaling(FILE *out, const ot_event *e)
 {
+    if (e->loss_scale > 0)
+        fprintf(out, "  scale %g", e->loss_scale);
     if (e->n_skipped > 0)
         fprintf(out, "  %lld skipped", (long long)e->n_skipped);
 }
@@ -131,7 +133,7 @@ static void write_bar(FILE *out, const progress *p, const ot_event *e, int width
     fprintf(out, "epoch %lld/%lld [%.*s%.*s] ", (long long)e->epoch + 1, (long long)e->n_epochs,
             filled, "========================", width - filled, "                        ");
     print_metrics(out, p->task, &e->training);
-    print_skipped(out, e);
+    print_scaling(out, e);
     fprintf(out, "  lr %.3g  %.0f rows/s  %.0f s left ", e->learning_rate, per_second, left);
 }
 
@@ -173,7 +175,7 @@ static void print_epoch(const progress *p, const ot_event *e)
         fprintf(p->out, "  | validation ");
         print_metrics(p->out, p->task, &e->validation);
     }
-    print_skipped(p->out, e);
+    print_scaling(p->out, e);
     fprintf(p->out, "  lr %.3g  %.0f rows/s\n", e->learning_rate,
             (double)e->training.rows / (e->training.seconds > 0 ? e->training.seconds : 1e-9));
     fflush(p->out);

@@ -13,7 +13,7 @@ typedef struct train_values {
     data_values data;
     int64_t epochs, max_steps, accumulate, warmup, total_steps, step_size;
     double lr, gamma, power, end_factor;
-    int schedule;
+    int schedule, precision;
     int64_t threads, memory_max;
     bool reproducible;
     const char *checkpoint_dir;

@@ -41,6 +41,7 @@ static const struct place {
     {"gamma", "options.lr_scheduler.gamma"},
     {"power", "options.lr_scheduler.power"},
     {"end-factor", "options.lr_scheduler.end_factor"},
+    {"precision", "options.onnxtrain.precision"},
     {"threads", "options.onnxtrain.threads"},
     {"reproducible", "options.onnxtrain.reproducible"},
     {"memory-max", "options.onnxtrain.memory_max"},

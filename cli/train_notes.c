@@ -8,11 +8,13 @@
 // What the making of artifacts decides; NULL: nothing of it is asked for.
 static const char *built_in_option(const ot_trainer_options *options)
 {
-    return options->n_frozen_weights > 0 ? "utils.frozen_weights"
-           : !options->grad_norm_clip    ? "utils.grad_norm_clip"
-           : options->skip_non_finite    ? "onnxtrain.skip_non_finite"
-           : options->average_decay > 0  ? "onnxtrain.average_decay"
-                                         : NULL;
+    return options->n_frozen_weights > 0            ? "utils.frozen_weights"
+           : !options->grad_norm_clip               ? "utils.grad_norm_clip"
+           : options->skip_non_finite               ? "onnxtrain.skip_non_finite"
+           : options->average_decay > 0             ? "onnxtrain.average_decay"
+           : options->mixed_precision               ? "mixed_precision.enabled"
+           : options->precision != OT_PRECISION_F32 ? "onnxtrain.precision"
+                                                    : NULL;
 }
 
 // What a trainer of the library honours and this command does not.

@@ -10,6 +10,7 @@
 
 static const char *const schedules[] = {"constant",    "linear",     "cosine", "step",
                                         "exponential", "polynomial", NULL};
+static const char *const precisions[] = {"f32", "bf16", "f16", NULL};
 
 const option_spec train_option_table[] = {
     {.help = "Training"},
@@ -31,6 +32,9 @@ const option_spec train_option_table[] = {
     {"power", OPTION_REAL, AT(power), "X", "exponent (polynomial)", "1", NULL, 0},
     {"end-factor", OPTION_REAL, AT(end_factor), "X", "part of the learning rate left at the end",
      "0", NULL, 0},
+    {"precision", OPTION_CHOICE, AT(precision), "NAME",
+     "element type that steps compute in; parameters and what is saved stay f32", "f32", precisions,
+     0},
     {"early-stop", OPTION_INT, AT(early_stop), "N",
      "stop after N epochs without a better loss; 0: never", "0", NULL, 0},
     {"keep-best", OPTION_FLAG, AT(keep_best), NULL, "end with the parameters of the best epoch",

@@ -99,6 +99,7 @@ typedef struct ot_event {
     int is_best;           ///< OT_EVENT_EPOCH: best validation (or training) loss so far
     const char *path;
     int64_t n_skipped; ///< updates of this run that were skipped, since gradients were not finite
+    double loss_scale; ///< of the last train step; 0: losses are not scaled
 } ot_event;
 
 /** Return non-zero to stop after this event: the state is saved and ot_train_run() returns
@@ -137,8 +138,9 @@ typedef struct ot_train_options {
     const char *config; ///< JSON in one line: all options of the run, for the line before those,
                         ///< {"event":"options","options":...}, and the property "onnxtrain.options"
                         ///< of its checkpoints; NULL: none
-    const char *tensorboard_dir; ///< gets a new event file for TensorBoard: of each step train/loss
-                                 ///< and train/lr, of each epoch the metrics; NULL: none
+    const char *tensorboard_dir; ///< gets a new event file for TensorBoard: of each step
+                                 ///< train/loss, train/lr and, where there is one,
+                                 ///< train/loss_scale, of each epoch the metrics; NULL: none
     const ot_schedule *schedule; ///< for the session; total_steps 0: those of all epochs or
                                  ///< max_steps; NULL: the one that it has
 } ot_train_options;

@@ -39,6 +39,8 @@ struct session_object {
 // A loss scaler, which trainers share.
 typedef struct scaler_object {
     PyObject_HEAD ot_loss_scaler scaler;
+    PyObject *function; // a rule of the program's; NULL: none
+    bool failed;        // an exception of it is set
 } scaler_object;
 
 extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type,

@@ -44,6 +44,46 @@ static PyObject *scaler_create(PyObject *class, PyObject *args)
     return (PyObject *)self;
 }
 
+// The function gets whether all gradients were finite.
+static int on_update(void *context, const ot_step_info *info, double *loss_scale)
+{
+    scaler_object *self = context;
+    const PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *answer = PyObject_CallFunction(self->function, "N", PyBool_FromLong(info->all_finite));
+
+    if (answer != NULL)
+        *loss_scale = PyFloat_AsDouble(answer);
+    Py_XDECREF(answer);
+    self->failed = PyErr_Occurred() != NULL;
+    PyGILState_Release(lock);
+    return self->failed;
+}
+
+static PyObject *scaler_of(PyObject *class, PyObject *args)
+{
+    ot_loss_scaler scaler = OT_LOSS_SCALER_INIT;
+    PyObject *function;
+    scaler_object *self;
+
+    (void)class;
+    if (!PyArg_ParseTuple(args, "Od", &function, &scaler.loss_scale))
+        return NULL;
+    self = core_alloc(core_scaler_type);
+    if (self == NULL)
+        return NULL;
+    self->function = Py_NewRef(function);
+    self->scaler = scaler;
+    self->scaler.update = on_update;
+    self->scaler.context = self;
+    return (PyObject *)self;
+}
+
+static void scaler_dealloc(PyObject *self)
+{
+    Py_CLEAR(((scaler_object *)self)->function);
+    core_free(self);
+}
+
 static PyObject *scaler_update(PyObject *self, PyObject *args)
 {
     ot_loss_scaler *scaler = &((scaler_object *)self)->scaler;
@@ -100,6 +140,8 @@ static PyGetSetDef attributes[] = {
 static PyMethodDef methods[] = {
     {"create", scaler_create, METH_VARARGS | METH_STATIC,
      "create(loss_scale, automatic_update, up_scale_window, min, max) -> LossScaler"},
+    {"of", scaler_of, METH_VARARGS | METH_STATIC,
+     "of(function, loss_scale) -> LossScaler; function(all_finite) -> the new scale"},
     {"update", scaler_update, METH_VARARGS, "update(all_finite) -> the new scale"},
     {"reset", scaler_reset, METH_NOARGS, "Back to initial_loss_scale."},
     {NULL, NULL, 0, NULL},
@@ -107,7 +149,7 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "A loss scale, and how it changes."},
-    {Py_tp_dealloc, core_free},
+    {Py_tp_dealloc, scaler_dealloc},
     {Py_tp_members, members},
     {Py_tp_getset, attributes},
     {Py_tp_methods, methods},

@@ -19,12 +19,12 @@ static PyObject *metrics_tuple(const ot_metrics *m)
 
 static PyObject *event_tuple(const ot_event *e)
 {
-    return Py_BuildValue("(iLLLLLdNNiNL)", (int)e->kind, (long long)e->epoch,
+    return Py_BuildValue("(iLLLLLdNNiNLd)", (int)e->kind, (long long)e->epoch,
                          (long long)e->n_epochs, (long long)e->batch, (long long)e->n_batches,
                          (long long)e->step, e->learning_rate, metrics_tuple(&e->training),
                          metrics_tuple(&e->validation), e->is_best,
                          e->path != NULL ? PyUnicode_DecodeFSDefault(e->path) : Py_NewRef(Py_None),
-                         (long long)e->n_skipped);
+                         (long long)e->n_skipped, e->loss_scale);
 }
 
 // Whether the function wants to stop, or failed.

@@ -40,12 +40,16 @@ static int on_schedule(void *context, const ot_step_info *info, double *lr, int 
     return self->failed;
 }
 
+// Exceptions of the program's functions are raised as they are.
 static PyObject *failure(trainer_object *self, ot_status st)
 {
-    if (!self->failed)
-        return core_raise(st);
+    scaler_object *scaler = (scaler_object *)self->scaler;
+    const bool is_own = self->failed || (scaler != NULL && scaler->failed);
+
     self->failed = false;
-    return NULL;
+    if (scaler != NULL)
+        scaler->failed = false;
+    return is_own ? NULL : core_raise(st);
 }
 
 // What of a trainer's options is an object.

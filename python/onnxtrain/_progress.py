@@ -25,8 +25,9 @@ def text_of(metrics: Mapping[str, Any]) -> str:
     return "  ".join(words)
 
 
-def _skipped(event: Any) -> str:
-    return f"  {event.n_skipped} skipped" if event.n_skipped else ""
+def _scaling(event: Any) -> str:
+    scale = f"  scale {event.loss_scale:g}" if event.loss_scale else ""
+    return scale + (f"  {event.n_skipped} skipped" if event.n_skipped else "")
 
 
 class Progress:
@@ -44,11 +45,11 @@ class Progress:
             bar = "=" * done + " " * (_WIDTH - done)
             self._draw(
                 f"epoch {event.epoch}/{event.epochs} [{bar}] {event.batch}/{event.batches}  {text_of(event.metrics)}"
-                + _skipped(event)
+                + _scaling(event)
             )
         elif event.kind == "epoch":
             words = {**event.metrics, **{f"val_{name}": value for name, value in (event.validation or {}).items()}}
-            self._draw(f"epoch {event.epoch}/{event.epochs}  {text_of(words)}{_skipped(event)}")
+            self._draw(f"epoch {event.epoch}/{event.epochs}  {text_of(words)}{_scaling(event)}")
             self._end_line()
         elif event.kind == "early-stop":
             self._draw("stopped: no better for the epochs of `patience`")

@@ -34,6 +34,7 @@ class Event:
         is_best: whether the epoch is the best so far.
         path: of the checkpoint that was saved.
         n_skipped: updates of this run that were skipped, since gradients were not finite.
+        loss_scale: what the loss of the last step was multiplied with for its gradient; None: it was not.
         result: what :func:`train` will return; its state may be looked at, saved and exported.
     """
 
@@ -49,6 +50,7 @@ class Event:
     is_best: bool
     path: str | None
     n_skipped: int
+    loss_scale: float | None
     result: TrainingResult
 
 
@@ -212,11 +214,11 @@ def listen(
     run: Run, result: TrainingResult, callbacks: Sequence[Callable[[Event], Any]]
 ) -> Callable[[tuple], bool]:
     def on_event(values: tuple) -> bool:
-        kind, epoch, epochs, batch, batches, step, rate, training, validation, is_best, path, skipped = values
+        kind, epoch, epochs, batch, batches, step, rate, training, validation, is_best, path, skipped, scale = values
         metrics = run.metrics(training)
         other = run.metrics(validation) if validation[0] > 0 else None
         where = (_EVENTS[kind], epoch + 1, epochs, batch, batches, step, rate)
-        event = Event(*where, metrics, other, bool(is_best), path, skipped, result)
+        event = Event(*where, metrics, other, bool(is_best), path, skipped, scale or None, result)
         if event.kind == "epoch":
             row = {"epoch": event.epoch, "step": step, "learning_rate": rate, "seconds": training[5], **metrics}
             row.update({f"val_{name}": value for name, value in (other or {}).items()})

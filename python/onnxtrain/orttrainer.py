@@ -23,7 +23,11 @@ from onnxtrain._asserts import InvalidUse, expect
 from onnxtrain._options import ModelLike, SessionOptions, load_model, memory_bytes, present_seed
 from onnxtrain._step_info import TrainStepInfo
 from onnxtrain.amp.loss_scaler import DynamicLossScaler, LossScaler
-from onnxtrain.model_desc_validation import _ORTTrainerModelDesc, dtype_of
+from onnxtrain.model_desc_validation import (
+    ALL_FINITE_IO_DESCRIPTION_NAME,
+    _ORTTrainerModelDesc,
+    dtype_of,
+)
 from onnxtrain.optim.config import _OptimizerConfig
 from onnxtrain.optim.lr_scheduler import _LRScheduler, is_built_in
 from onnxtrain.orttrainer_options import ORTTrainerOptions
@@ -31,6 +35,7 @@ from onnxtrain.orttrainer_options import ORTTrainerOptions
 __all__ = ["ORTTrainer", "TrainStepInfo"]
 
 _LOSS_FN_PARAMETERS = 2  # prediction and label
+_LOSS_SCALE_INPUT = "onnxtrain.loss_scale"  # of training graphs
 
 
 def _hyper(values: dict[str, Any]) -> dict[str, Any]:
@@ -135,6 +140,7 @@ class ORTTrainer:
         self._train_step_info = TrainStepInfo(optim_config)
         self._fetches: list[str] = []
         self._trainer: _core.Trainer | None = None
+        self._scaler: _core.LossScaler | None = None
         self._deferred: Callable[[_core.Trainer], Any] | None = None  # takes a state over
         self._deferred_state: dict[str, Any] = {}
         self._proto: Any = None
@@ -185,21 +191,39 @@ class ORTTrainer:
 
         return rates
 
-    def _scaler(self) -> _core.LossScaler | None:
+    def _is_f16(self) -> bool:
+        precision = getattr(getattr(self.options, "onnxtrain", None), "precision", "f32")
+        return precision == "f16" or (precision == "f32" and self.options.mixed_precision.enabled is True)
+
+    def _make_scaler(self) -> _core.LossScaler | None:
+        """What the library scales losses with: the scaler's own, or one that asks it."""
+        if self._is_f16() and self.options.mixed_precision.loss_scaler is None:
+            self.options.mixed_precision.loss_scaler = DynamicLossScaler()  # whoever has the options shares it
         scaler: LossScaler | None = self.options.mixed_precision.loss_scaler
         if scaler is None:
             return None
-        if isinstance(scaler, DynamicLossScaler):
+        scaler.input_name = _LOSS_SCALE_INPUT
+        self.model_desc.loss_scale_input = _LOSS_SCALE_INPUT
+        self.model_desc.all_finite = ALL_FINITE_IO_DESCRIPTION_NAME
+        if isinstance(scaler, DynamicLossScaler) and type(scaler).update is DynamicLossScaler.update:
             return scaler._scaler
-        return _core.LossScaler.create(scaler.loss_scale, False, 1, scaler.loss_scale, scaler.loss_scale)
+        info = self._train_step_info
+
+        def update(all_finite: bool) -> float:
+            info.all_finite = all_finite
+            scaler.update(info)
+            return scaler.loss_scale
+
+        return _core.LossScaler.of(update, scaler.loss_scale)
 
     def _open(self, model: Any, frozen: Sequence[str]) -> _core.Trainer:
         forward = load_model(model)
         self._describe_types(forward)
+        self._scaler = self._make_scaler()
         json_text = self._configuration(self._taken_description(), frozen)
         session = _session(self.options.session_options)
         self._trainer = _asserting(
-            _core.Trainer.create, forward, json_text, self._schedule(), self._scaler(), session
+            _core.Trainer.create, forward, json_text, self._schedule(), self._scaler, session
         )
         if self._deferred is not None:
             self._restore(self._deferred)
@@ -280,6 +304,9 @@ class ORTTrainer:
         """
         info = self._train_step_info
         info.step += 1  # schedules see the step that is under way
+        scaler = self.options.mixed_precision.loss_scaler
+        if scaler is not None and self._scaler is not None:
+            self._scaler.loss_scale = scaler.loss_scale
         try:
             return self._step(args, kwargs, True)
         finally:
@@ -321,6 +348,9 @@ class ORTTrainer:
         except _core.StateError as error:  # of another optimizer
             raise InvalidUse(str(error)) from None
         self._look(self._train_step_info)
+        scaler = self.options.mixed_precision.loss_scaler
+        if scaler is not None and self._scaler is not None:
+            scaler.loss_scale = self._scaler.loss_scale
 
     def state_dict(self, pytorch_format: bool = False) -> dict[str, Any]:
         """The state: parameters, moments, counters and options.

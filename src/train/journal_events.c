@@ -136,6 +136,8 @@ static void add_step(scalars *all, const ot__journal *j, const ot_event *e)
 
     add_scalar(all, "train/loss", sum / (double)rows);
     add_scalar(all, "train/lr", e->learning_rate);
+    if (e->loss_scale > 0)
+        add_scalar(all, "train/loss_scale", e->loss_scale);
 }
 
 static void add_epoch(scalars *all, ot_task task, const ot_event *e)

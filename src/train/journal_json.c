@@ -54,6 +54,8 @@ void ot__journal_json(const ot__journal *j, const ot_event *e, ot__buf *out)
         ot__json_string(out, "path", e->path);
     if (e->n_skipped > 0)
         ot__json_int(out, "skipped", e->n_skipped);
+    if (e->loss_scale > 0)
+        ot__json_float(out, "loss_scale", e->loss_scale);
     if (e->kind != OT_EVENT_SAVED)
         add_metrics(out, "training", j->task, &e->training);
     if (e->kind == OT_EVENT_EPOCH && e->validation.rows > 0)

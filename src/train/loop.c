@@ -107,6 +107,7 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind)
         .learning_rate = ot_session_learning_rate(l->session),
         .training = ot__metrics_of(&l->at.sums, ot__clock_seconds() - l->epoch_start),
         .n_skipped = l->n_skipped,
+        .loss_scale = ot__trainer_loss_scale(l->trainer),
     };
 }
 

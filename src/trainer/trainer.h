@@ -106,7 +106,8 @@ void ot__trainer_step_forth(ot_trainer *trainer);
 void ot__trainer_restart(ot_trainer *trainer);
 
 // trainer_scaler.c
-bool ot__trainer_may_skip(const ot_trainer *trainer); // go on after a loss that is not finite
+double ot__trainer_loss_scale(const ot_trainer *trainer); // of the last step; 0: there is none
+bool ot__trainer_may_skip(const ot_trainer *trainer);     // go on after a loss that is not finite
 ot_status ot__trainer_take_scaler(ot_trainer *trainer, const ot_trainer_options *options);
 ot_status ot__trainer_set_scale(ot_trainer *trainer); // of a train step
 // Around an update: *before is the scaler to go back to when the update fails.

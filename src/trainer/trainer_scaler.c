@@ -95,6 +95,11 @@ void ot__trainer_adapt_scale(ot_trainer *trainer)
         (void)ot__scaler_update(trainer->scaler, &trainer->info, &scaler); // the rule cannot fail
 }
 
+double ot__trainer_loss_scale(const ot_trainer *trainer)
+{
+    return trainer->scaler != NULL ? trainer->info.loss_scale : 0;
+}
+
 bool ot__trainer_may_skip(const ot_trainer *trainer)
 {
     ot_loss_scaler scaler;
