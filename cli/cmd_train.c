@@ -35,6 +35,50 @@ static int load_folder(train_run *r)
                          r->values->model.ignore_recorded, &r->model.record);
 }
 
+static bool has_output(const ot_model *model, const char *name)
+{
+    for (int i = 0; i < ot_model_output_count(model); i++)
+        if (strcmp(ot_model_output_name(model, i), name) == 0)
+            return true;
+    return false;
+}
+
+// The output of the model that is described as the loss; NULL: none is.
+static const char *described_loss(const train_run *r)
+{
+    const ot_model_description *d = ot_config_description(train_config());
+
+    for (int i = 0; d && i < d->n_outputs; i++)
+        if (d->outputs[i].is_loss && has_output(r->forward, d->outputs[i].name))
+            return d->outputs[i].name;
+    return NULL;
+}
+
+// Where no option says what the loss is, the description may.
+static int set_up_model(train_run *r)
+{
+    static const char prefix[] = "none:";
+    model_values own = r->values->model;
+    const char *loss = own.loss.count == 0 ? described_loss(r) : NULL, *text = NULL;
+    char *said;
+    int code;
+
+    if (!loss)
+        return model_setup_init(&r->model, &own, r->forward);
+    said = malloc(sizeof prefix + strlen(loss));
+    if (!said)
+        return report_text("out of memory");
+    memcpy(said, prefix, sizeof prefix);
+    strcat(said, loss);
+    text = said;
+    own.loss = (text_list){.items = &text, .count = 1};
+    code = model_values_check(&own) == EXIT_SUCCESS ? EXIT_SUCCESS : EXIT_FAILED;
+    if (code == EXIT_SUCCESS)
+        code = model_setup_init(&r->model, &own, r->forward);
+    free(said);
+    return code;
+}
+
 static int make_artifacts(train_run *r)
 {
     static const double usual_lr = 0.001;
@@ -44,7 +88,7 @@ static int make_artifacts(train_run *r)
         return load_folder(r);
     code = load_model(r->path, &r->forward);
     if (code == EXIT_SUCCESS)
-        code = model_setup_init(&r->model, &r->values->model, r->forward);
+        code = set_up_model(r);
     if (code != EXIT_SUCCESS)
         return code;
     r->model.optimizer.options = r->optimizer;
@@ -150,7 +194,8 @@ static int make_trainer(train_run *r)
 
     options.lr_schedule = NULL; // the run has it, which knows how many steps there are
     options.seed = 0;           // of the session
-    return ot_trainer_create_from_session(r->session, &options, &r->trainer) == OT_OK
+    return ot_trainer_create_from_session(r->session, ot_config_description(train_config()),
+                                          &options, &r->trainer) == OT_OK
                ? EXIT_SUCCESS
                : report_error();
 }
@@ -316,10 +361,10 @@ static int prepare_run(train_run *r)
     if (code == EXIT_SUCCESS) {
         if (!r->resumed)
             ot_session_set_seed(r->session, (uint64_t)r->trainer_options.seed);
-        code = make_data(r);
+        code = make_trainer(r);
     }
     if (code == EXIT_SUCCESS)
-        code = make_trainer(r);
+        code = make_data(r);
     if (code == EXIT_SUCCESS)
         code = train_output_describe(&r->output, r->forward, r->data.training, &r->batches_options);
     return code;

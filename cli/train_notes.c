@@ -22,9 +22,6 @@ int train_check_honoured(const train_run *r)
 {
     const ot_trainer_options *o = &r->trainer_options;
 
-    if (ot_config_description(train_config()))
-        return report_text("model_desc: train takes inputs and outputs as the model has them, "
-                           "expected none");
     if (r->from_folder && built_in_option(o))
         return report_text("options.%s: the artifacts in '%s' have this built in; make them anew "
                            "from the model",

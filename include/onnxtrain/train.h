@@ -151,8 +151,10 @@ typedef struct ot_train_options {
     }
 
 /**
- * Train. Batches give the user inputs of the trainer's session in order. An update is made of as
- * many batches as the trainer's options say, and of those that are left at the end of an epoch.
+ * Train. Batches give the user inputs of the trainer's session in the session's order; a
+ * description of the trainer is checked against each of them, those of the validation too. An
+ * update is made of as many batches as the trainer's options say, and of those that are left at the
+ * end of an epoch.
  *
  * A state is saved when a train step from it has given a finite loss and all that is trained is
  * finite; until then the checkpoint before it stays. To confirm the last state, one more step is

@@ -47,15 +47,24 @@ OT_API ot_status ot_trainer_generate_artifacts(const ot_model *model,
                                                const ot_artifacts_options *how,
                                                const ot_trainer_options *options,
                                                ot_artifacts **out);
-/** A trainer over artifacts, which may be destroyed before it. Its inputs and outputs are those of
- * the training model. Weights are frozen and gradients clipped, checked and averaged as the
- * artifacts have it: the options for these are not looked at. */
+/**
+ * A trainer over artifacts, which may be destroyed before it. Weights are frozen and gradients
+ * clipped, checked and averaged as the artifacts have it: the options for these are not looked at.
+ *
+ * @param description inputs and outputs of the training model, all of the former, in the order in
+ * which steps take and give them; the loss is the one that the artifacts have. NULL: all as the
+ * training model has them
+ * @return OT_ERR_INVALID naming all inputs and outputs that the training model lacks, or all inputs
+ * that the description lacks
+ */
 OT_API ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
+                                                  const ot_model_description *description,
                                                   const ot_trainer_options *options,
                                                   ot_trainer **out);
-/** A trainer over a session, which is borrowed until the trainer is destroyed. What
+/** The same over a session, which is borrowed until the trainer is destroyed. What
  * options->session says is the session's own matter and not looked at. */
 OT_API ot_status ot_trainer_create_from_session(ot_session *session,
+                                                const ot_model_description *description,
                                                 const ot_trainer_options *options,
                                                 ot_trainer **out);
 /** NULL is fine. While another thread is inside, nothing happens. */

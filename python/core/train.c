@@ -160,7 +160,8 @@ static ot_status train_over(const train_arguments *a, const ot_train_options *op
     ot_status st;
 
     how.gradient_accumulation_steps = a->accumulation;
-    st = ot_trainer_create_from_session(((session_object *)a->session)->session, &how, &trainer);
+    st = ot_trainer_create_from_session(((session_object *)a->session)->session, NULL, &how,
+                                        &trainer);
     if (st == OT_OK)
         st = ot_train_run(trainer, ((batches_object *)a->training)->batches, validation, options,
                           last);

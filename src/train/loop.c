@@ -29,6 +29,16 @@ static double scalar_of(const ot_tensor *loss)
     return n > 0 ? sum / (double)n : 0;
 }
 
+// In the session's order, as batches are.
+static ot_status run_batch(ot__loop *l, ot_mode mode, ot__step_outputs *o)
+{
+    if (mode == OT_MODE_TRAIN)
+        return ot__trainer_accumulate(l->trainer, l->inputs, l->n_inputs, o->tensor, o->count);
+    if (l->trainer != NULL)
+        OT_TRY(ot__trainer_check_batch(l->trainer, mode, l->inputs));
+    return ot_session_eval_step(l->session, l->inputs, l->n_inputs, o->tensor, o->count);
+}
+
 ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
 {
     ot__step_outputs *o = mode == OT_MODE_TRAIN ? &l->train_outputs : &l->eval_outputs;
@@ -40,9 +50,7 @@ ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
     if (rows != o->rows)
         outputs_release(o);
     o->rows = rows;
-    OT_TRY(mode == OT_MODE_TRAIN
-               ? ot__trainer_accumulate(l->trainer, l->inputs, l->n_inputs, o->tensor, o->count)
-               : ot_session_eval_step(l->session, l->inputs, l->n_inputs, o->tensor, o->count));
+    OT_TRY(run_batch(l, mode, o));
     loss = scalar_of(o->tensor[0]);
     l->is_finite = isfinite(loss);
     if (!l->is_finite && mode == OT_MODE_TRAIN)

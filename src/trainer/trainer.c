@@ -26,59 +26,6 @@ ot_status ot__trainer_leave(const ot_trainer *trainer, ot_status status)
     return status;
 }
 
-// ---- what the session takes and gives ----
-
-typedef struct session_values {
-    int (*count)(const ot_session *, ot_mode);
-    const char *(*name)(const ot_session *, ot_mode, int);
-} session_values;
-static const session_values inputs_of_session = {ot_session_input_count, ot_session_input_name},
-                            outputs_of_session = {ot_session_output_count, ot_session_output_name};
-
-static int find_in_session(const ot_session *session, const session_values *values, ot_mode mode,
-                           const char *name)
-{
-    for (int i = values->count(session, mode) - 1; i >= 0; i--)
-        if (strcmp(values->name(session, mode, i), name) == 0)
-            return i;
-    return -1;
-}
-
-void ot__trainer_place(ot_trainer *trainer)
-{
-    const ot_session *session = trainer->session;
-
-    for (int i = 0; i < trainer->n_inputs; i++) {
-        ot__described *d = &trainer->inputs[i];
-
-        d->train = find_in_session(session, &inputs_of_session, OT_MODE_TRAIN, d->name);
-        d->eval = find_in_session(session, &inputs_of_session, OT_MODE_EVAL, d->name);
-    }
-    for (int i = 0; i < trainer->n_outputs; i++) {
-        ot__described *d = &trainer->outputs[i];
-
-        d->train = find_in_session(session, &outputs_of_session, OT_MODE_TRAIN, d->name);
-        d->eval = find_in_session(session, &outputs_of_session, OT_MODE_EVAL, d->name);
-    }
-}
-
-static ot_status describe_by_session(ot_trainer *trainer, const session_values *values,
-                                     ot__described **out, int *n_out)
-{
-    const int n = values->count(trainer->session, OT_MODE_TRAIN);
-    ot__described *list = ot__arena_alloc(trainer->arena, (size_t)(n + 1) * sizeof *list);
-
-    OT_TRY(ot__made(list));
-    for (int i = 0; i < n; i++) {
-        list[i].name =
-            ot__arena_strdup(trainer->arena, values->name(trainer->session, OT_MODE_TRAIN, i));
-        OT_TRY(ot__made(list[i].name));
-    }
-    *out = list;
-    *n_out = n;
-    return OT_OK;
-}
-
 // ---- life ----
 
 static ot_status make_trainer_lists(ot_trainer *trainer)
@@ -168,14 +115,12 @@ static void destroy_trainer(ot_trainer *trainer)
     ot__free(trainer);
 }
 
-static ot_status build_trainer(ot_trainer *trainer, const ot_trainer_options *options)
+static ot_status build_trainer(ot_trainer *trainer, const ot_model_description *description,
+                               const ot_trainer_options *options)
 {
     trainer->arena = ot__arena_create();
     OT_TRY(ot__made(trainer->arena));
-    OT_TRY(describe_by_session(trainer, &inputs_of_session, &trainer->inputs, &trainer->n_inputs));
-    OT_TRY(
-        describe_by_session(trainer, &outputs_of_session, &trainer->outputs, &trainer->n_outputs));
-    ot__trainer_place(trainer);
+    OT_TRY(ot__trainer_describe(trainer, description));
     OT_TRY(make_trainer_lists(trainer));
     trainer->accumulation = options->gradient_accumulation_steps;
     OT_TRY(ot__trainer_take_scaler(trainer, options));
@@ -193,8 +138,8 @@ static ot_status take_session(ot_trainer *trainer, ot_session *session)
     return OT_OK;
 }
 
-static ot_status make_trainer(ot_session *session, const ot_trainer_options *options,
-                              ot_trainer **out)
+static ot_status make_trainer(ot_session *session, const ot_model_description *description,
+                              const ot_trainer_options *options, ot_trainer **out)
 {
     ot_trainer *trainer = ot__alloc_zero(1, sizeof *trainer);
     ot_status st;
@@ -202,7 +147,7 @@ static ot_status make_trainer(ot_session *session, const ot_trainer_options *opt
     OT_TRY(ot__made(trainer));
     ot__guard_init(&trainer->guard, OT_KIND_TRAINER);
     st = take_session(trainer, session);
-    OT_THEN(st, build_trainer(trainer, options));
+    OT_THEN(st, build_trainer(trainer, description, options));
     if (st != OT_OK)
         destroy_trainer(trainer);
     else
@@ -210,15 +155,20 @@ static ot_status make_trainer(ot_session *session, const ot_trainer_options *opt
     return st;
 }
 
-ot_status ot_trainer_create_from_session(ot_session *session, const ot_trainer_options *options,
-                                         ot_trainer **out)
+ot_status ot_trainer_create_from_session(ot_session *session,
+                                         const ot_model_description *description,
+                                         const ot_trainer_options *options, ot_trainer **out)
 {
+    ot_model_description own_description;
     ot_trainer_options own;
 
     OT_TRY(OT_OUT(out));
     OT_TRY(ot__trainer_options_take(options, &own));
+    if (description != NULL)
+        OT_TRY(ot__model_description_take(description, &own_description));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, make_trainer(session, &own, out));
+    return ot__session_leave(
+        session, make_trainer(session, description ? &own_description : NULL, &own, out));
 }
 
 // What the trainer's own options say goes before options->session.
@@ -238,8 +188,9 @@ static ot_status session_options(const ot_trainer_options *options, ot_session_o
     return OT_OK;
 }
 
-ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts, const ot_trainer_options *options,
-                                     ot_trainer **out)
+ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts,
+                                     const ot_model_description *description,
+                                     const ot_trainer_options *options, ot_trainer **out)
 {
     ot_session_options how;
     ot_session *session;
@@ -247,7 +198,7 @@ ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts, const ot_trainer_o
 
     OT_TRY(session_options(options, &how));
     OT_TRY(ot_session_create_from_artifacts(artifacts, &how, &session));
-    st = make_trainer(session, options, out);
+    st = make_trainer(session, description, options, out);
     if (st != OT_OK)
         ot_session_destroy(session);
     else
@@ -256,14 +207,18 @@ ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts, const ot_trainer_o
 }
 
 ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,
+                                           const ot_model_description *description,
                                            const ot_trainer_options *options, ot_trainer **out)
 {
+    ot_model_description own_description;
     ot_trainer_options own;
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(artifacts));
     OT_TRY(ot__trainer_options_take(options, &own));
-    return ot__trainer_over_artifacts(artifacts, &own, out);
+    if (description != NULL)
+        OT_TRY(ot__model_description_take(description, &own_description));
+    return ot__trainer_over_artifacts(artifacts, description ? &own_description : NULL, &own, out);
 }
 
 void ot_trainer_destroy(ot_trainer *trainer)

@@ -77,19 +77,23 @@ ot_status ot__trainer_artifacts(const ot_model *model, const ot_artifacts_option
                                 const ot_trainer_options *options, ot__optimizer_wiring wiring,
                                 ot_artifacts **out);
 
-// trainer.c: ot_trainer_create_from_artifacts() with options that have been taken.
-ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts, const ot_trainer_options *options,
-                                     ot_trainer **out);
+// trainer.c: ot_trainer_create_from_artifacts() with a description and options that have been
+// taken.
+ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts,
+                                     const ot_model_description *description,
+                                     const ot_trainer_options *options, ot_trainer **out);
 ot_status ot__trainer_enter(const ot_trainer *trainer);
 ot_status ot__trainer_leave(const ot_trainer *trainer, ot_status status);
 ot_status ot__trainer_set_rate(ot_trainer *trainer, double lr); // without a schedule
-void ot__trainer_place(ot_trainer *trainer); // where the session has what is described
+
+// trainer_describe.c: what steps take and give; NULL: what the session has.
+ot_status ot__trainer_describe(ot_trainer *trainer, const ot_model_description *description);
 
 // ---- for the training loop: the two halves of ot_trainer_train_step(), in a session that nobody
 // else enters ----
 
 // trainer_step.c: forward and backward of one micro-batch, whose gradients are added to those of
-// the ones before it.
+// the ones before it. Inputs and outputs are in the session's order.
 ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                  ot_tensor **outputs, int n_outputs);
 // Whether that was the last micro-batch before an update.
@@ -138,7 +142,10 @@ ot_status ot__trainer_resume(ot_trainer *trainer);
 // trainer_export.c: the model that the trainer was made of, without the values of its parameters.
 ot_status ot__trainer_keep_forward(ot_trainer *trainer, const ot_model *model);
 
-// trainer_inputs.c: number, axes and sizes of a call's inputs against the description.
+// trainer_inputs.c: number, axes and sizes of a call's inputs against the description. Those of the
+// loop are in the session's order.
+ot_status ot__trainer_check_batch(ot_trainer *trainer, ot_mode mode,
+                                  const ot_tensor *const *inputs);
 ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *inputs,
                                    int n_inputs);
 ot_status ot__trainer_check_shapes(ot_trainer *trainer, const ot_shape *inputs, int n_inputs);

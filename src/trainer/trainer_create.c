@@ -225,88 +225,17 @@ static ot_status generate(const ot_model *model, const char *loss_name,
     return st;
 }
 
-// ---- the description of a trainer ----
-
-static ot_status take_dims(ot_trainer *trainer, const ot_value_description *from, ot__described *to,
-                           int *n_symbols)
-{
-    ot_dim_description *dims =
-        ot__arena_alloc(trainer->arena, (size_t)(from->n_dims + 1) * sizeof *dims);
-
-    OT_TRY(ot__made(dims));
-    for (int k = 0; k < from->n_dims; k++) {
-        dims[k] = from->dims[k];
-        if (dims[k].symbol == NULL)
-            continue;
-        dims[k].symbol = ot__arena_strdup(trainer->arena, dims[k].symbol);
-        OT_TRY(ot__made(dims[k].symbol));
-        (*n_symbols)++;
-    }
-    to->dims = dims;
-    to->n_dims = from->n_dims;
-    return OT_OK;
-}
-
-static ot_status take_values(ot_trainer *trainer, const ot_value_description *from, int n,
-                             ot__described **out, int *n_symbols)
-{
-    ot__described *list = ot__arena_alloc(trainer->arena, (size_t)(n + 1) * sizeof *list);
-
-    OT_TRY(ot__made(list));
-    for (int i = 0; i < n; i++) {
-        list[i] = (ot__described){.name = ot__arena_strdup(trainer->arena, from[i].name)};
-        OT_TRY(ot__made(list[i].name));
-        OT_TRY(take_dims(trainer, &from[i], &list[i], n_symbols));
-    }
-    *out = list;
-    return OT_OK;
-}
-
-static void note_symbol(ot_trainer *trainer, const char *name)
-{
-    for (int i = 0; i < trainer->n_symbols; i++)
-        if (strcmp(trainer->symbols[i].name, name) == 0)
-            return;
-    trainer->symbols[trainer->n_symbols++] = (ot__symbol){.name = name, .size = -1};
-}
-
-static ot_status list_symbols(ot_trainer *trainer, int n_at_most)
-{
-    trainer->symbols =
-        ot__arena_alloc(trainer->arena, (size_t)(n_at_most + 1) * sizeof *trainer->symbols);
-    OT_TRY(ot__made(trainer->symbols));
-    for (int i = 0; i < trainer->n_inputs; i++)
-        for (int k = 0; k < trainer->inputs[i].n_dims; k++)
-            if (trainer->inputs[i].dims[k].symbol != NULL)
-                note_symbol(trainer, trainer->inputs[i].dims[k].symbol);
-    return OT_OK;
-}
-
-static ot_status describe(ot_trainer *trainer, const ot_model_description *d)
-{
-    int n_symbols = 0;
-
-    OT_TRY(take_values(trainer, d->inputs, d->n_inputs, &trainer->inputs, &n_symbols));
-    trainer->n_inputs = d->n_inputs;
-    OT_TRY(take_values(trainer, d->outputs, d->n_outputs, &trainer->outputs, &n_symbols));
-    trainer->n_outputs = d->n_outputs;
-    OT_TRY(list_symbols(trainer, n_symbols));
-    ot__trainer_place(trainer);
-    return OT_OK;
-}
-
 // ---- the whole ----
 
-static ot_status described_over_artifacts(ot_artifacts *artifacts,
-                                          const ot_model_description *description,
-                                          const ot_optimizer_options *optimizer,
-                                          const ot_trainer_options *options, ot_trainer **out)
+static ot_status rated_over_artifacts(ot_artifacts *artifacts,
+                                      const ot_model_description *description,
+                                      const ot_optimizer_options *optimizer,
+                                      const ot_trainer_options *options, ot_trainer **out)
 {
     ot_trainer *trainer;
-    ot_status st;
+    ot_status st = OT_OK;
 
-    OT_TRY(ot__trainer_over_artifacts(artifacts, options, &trainer));
-    st = description != NULL ? describe(trainer, description) : OT_OK;
+    OT_TRY(ot__trainer_over_artifacts(artifacts, description, options, &trainer));
     if (options->lr_schedule == NULL)
         OT_THEN(st, ot__trainer_set_rate(trainer, optimizer->lr));
     return OT_HAND_OUT(st, out, trainer, ot_trainer_destroy);
@@ -325,7 +254,7 @@ static ot_status create_of_graph(const ot_model *model, const char *loss,
     OT_TRY(ot__trainer_follow_step(model, &following));
     st = generate(following ? following : model, loss, description, optimizer, options, &artifacts);
     ot_model_destroy(following);
-    OT_THEN(st, described_over_artifacts(artifacts, description, optimizer, options, out));
+    OT_THEN(st, rated_over_artifacts(artifacts, description, optimizer, options, out));
     ot_artifacts_destroy(artifacts);
     return st;
 }

@@ -56,14 +56,19 @@ static ot_status check_axes(ot_trainer *trainer, int i_input, const ot_shape *sh
     return OT_OK;
 }
 
+static void unbind_symbols(ot_trainer *trainer)
+{
+    for (int i = 0; i < trainer->n_symbols; i++)
+        trainer->symbols[i].size = -1;
+}
+
 // Of a call with so many inputs, whose symbols stand for nothing yet.
 static ot_status begin_inputs(ot_trainer *trainer, int n_inputs)
 {
     if (n_inputs != trainer->n_inputs)
         return ot__error(OT_ERR_INVALID, "%d inputs given, expected the %d of the description",
                          n_inputs, trainer->n_inputs);
-    for (int i = 0; i < trainer->n_symbols; i++)
-        trainer->symbols[i].size = -1;
+    unbind_symbols(trainer);
     return OT_OK;
 }
 
@@ -76,6 +81,19 @@ ot_status ot__trainer_check_inputs(ot_trainer *trainer, const ot_tensor *const *
             return ot__error(OT_ERR_INVALID, "input '%s' is NULL", trainer->inputs[i].name);
         if (trainer->inputs[i].dims != NULL)
             OT_TRY(check_axes(trainer, i, &inputs[i]->shape));
+    }
+    return OT_OK;
+}
+
+ot_status ot__trainer_check_batch(ot_trainer *trainer, ot_mode mode, const ot_tensor *const *inputs)
+{
+    unbind_symbols(trainer);
+    for (int i = 0; i < trainer->n_inputs; i++) {
+        const ot__described *input = &trainer->inputs[i];
+        const int place = mode == OT_MODE_TRAIN ? input->train : input->eval;
+
+        if (place >= 0 && input->dims != NULL)
+            OT_TRY(check_axes(trainer, i, &inputs[place]->shape));
     }
     return OT_OK;
 }

@@ -120,19 +120,15 @@ static void take_outputs_back(const ot_trainer *trainer, ot_mode mode, ot_tensor
             ot_tensor_destroy(made_output(trainer, mode, i));
 }
 
-// What it makes is in step_outputs afterwards.
-static ot_status run_step(ot_trainer *trainer, ot_mode mode, const ot_tensor *const *inputs,
-                          int n_inputs, ot_tensor *const *outputs, int n_outputs, bool *has_run)
+// What a call gives into step_inputs and step_outputs, where the session's step makes the latter.
+static ot_status lay_step(ot_trainer *trainer, ot_mode mode, const ot_tensor *const *inputs,
+                          int n_inputs, ot_tensor *const *outputs, int n_outputs)
 {
-    const int n_session = ot_session_output_count(trainer->session, mode);
-
-    *has_run = false;
     OT_TRY(ot__trainer_check_inputs(trainer, inputs, n_inputs));
-    OT_TRY(lay_outputs(trainer, mode, outputs, n_outputs, n_session));
+    OT_TRY(lay_outputs(trainer, mode, outputs, n_outputs,
+                       ot_session_output_count(trainer->session, mode)));
     lay_inputs(trainer, mode, inputs);
-    return ot__session_step(trainer->session, mode, trainer->step_inputs,
-                            ot_session_input_count(trainer->session, mode), trainer->step_outputs,
-                            n_session, has_run);
+    return OT_OK;
 }
 
 // ---- the two halves of a step ----
@@ -163,14 +159,16 @@ static ot_status drop_after(ot_trainer *trainer, ot_status st)
                      ot_error_message(), n, trainer->info.step);
 }
 
+// All in the session's order.
 static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
-                            ot_tensor *const *outputs, int n_outputs)
+                            ot_tensor **outputs, int n_outputs)
 {
     bool has_run = false;
     ot_status st = ot__trainer_set_scale(trainer);
 
     OT_THEN(st, choose_rates(trainer));
-    OT_THEN(st, run_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs, &has_run));
+    OT_THEN(st, ot__session_step(trainer->session, OT_MODE_TRAIN, inputs, n_inputs, outputs,
+                                 n_outputs, &has_run));
     if (st != OT_OK)
         return has_run ? drop_after(trainer, st) : st;
     if (trainer->step_graph_path != NULL)
@@ -184,9 +182,8 @@ static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs,
 ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                  ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(accumulate(trainer, inputs, n_inputs, outputs, n_outputs));
-    give_outputs(trainer, OT_MODE_TRAIN, outputs, n_outputs);
-    return OT_OK;
+    OT_TRY(ot__trainer_check_batch(trainer, OT_MODE_TRAIN, inputs));
+    return accumulate(trainer, inputs, n_inputs, outputs, n_outputs);
 }
 
 ot_status ot__trainer_update(ot_trainer *trainer)
@@ -238,9 +235,12 @@ void ot__trainer_step_forth(ot_trainer *trainer)
 static ot_status train_trainer_step(ot_trainer *trainer, const ot_tensor *const *inputs,
                                     int n_inputs, ot_tensor **outputs, int n_outputs)
 {
+    const ot_session *session = trainer->session;
     ot_status st = OT_OK;
 
-    OT_TRY(accumulate(trainer, inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(lay_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs));
+    OT_TRY(accumulate(trainer, trainer->step_inputs, ot_session_input_count(session, OT_MODE_TRAIN),
+                      trainer->step_outputs, ot_session_output_count(session, OT_MODE_TRAIN)));
     if (ot__trainer_is_due(trainer))
         st = ot__trainer_update(trainer);
     if (st != OT_OK) {
@@ -270,7 +270,11 @@ ot_status ot_trainer_eval_step(ot_trainer *trainer, const ot_tensor *const *inpu
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     OT_TRY(ot__trainer_enter(trainer));
-    st = run_step(trainer, OT_MODE_EVAL, inputs, n_inputs, outputs, n_outputs, &has_run);
+    st = lay_step(trainer, OT_MODE_EVAL, inputs, n_inputs, outputs, n_outputs);
+    OT_THEN(st, ot__session_step(
+                    trainer->session, OT_MODE_EVAL, trainer->step_inputs,
+                    ot_session_input_count(trainer->session, OT_MODE_EVAL), trainer->step_outputs,
+                    ot_session_output_count(trainer->session, OT_MODE_EVAL), &has_run));
     if (st == OT_OK)
         give_outputs(trainer, OT_MODE_EVAL, outputs, n_outputs);
     return ot__trainer_leave(trainer, st);

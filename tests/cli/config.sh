@@ -203,8 +203,6 @@ refuses 1 "not supported: options.onnxtrain.precision is \"bf16\", expected \"f3
     train --config run.json --set 'options.onnxtrain.precision="bf16"'
 refuses 1 "options.distributed.world_size is 2, expected 1" train --config run.json --set options.distributed.world_size=2 \
     --set options.distributed.allreduce_post_accumulation=true
-refuses 1 "model_desc: train takes" train --config run.json \
-    --set 'model_desc={"inputs": [["x", ["b", 4]]], "outputs": [["scores", ["b", 3], true]]}'
 
 # ---- graphs that are saved ----
 run 0 train --config run.json --out graphs.onnx --set 'options.debug.graph_save_paths.model_with_gradient_graph_path="x.onnx"' \

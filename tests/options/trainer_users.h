@@ -48,7 +48,7 @@ static inline ot_status use_trainer(world *w, void *options)
 static inline ot_status use_session_trainer(world *w, void *options)
 {
     ot_trainer *trainer;
-    const ot_status st = ot_trainer_create_from_session(w->session, options, &trainer);
+    const ot_status st = ot_trainer_create_from_session(w->session, NULL, options, &trainer);
 
     ot_trainer_destroy(trainer);
     return st;

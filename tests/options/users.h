@@ -341,7 +341,7 @@ static inline ot_status use_train(world *w, void *options)
     ot_trainer *trainer;
     ot_status st;
 
-    must(ot_trainer_create_from_session(w->session, NULL, &trainer));
+    must(ot_trainer_create_from_session(w->session, NULL, NULL, &trainer));
     st = ot_train_run(trainer, w->batches, NULL, options, NULL);
     ot_trainer_destroy(trainer);
     return st;
@@ -385,7 +385,7 @@ static inline ot_status use_save(world *w, void *options)
     ot_status st;
 
     snprintf(path, sizeof path, "%s/saved", (const char *)w->folder);
-    must(ot_trainer_create_from_session(w->session, NULL, &trainer));
+    must(ot_trainer_create_from_session(w->session, NULL, NULL, &trainer));
     st = ot_trainer_save(trainer, path, options);
     ot_trainer_destroy(trainer);
     return st;

@@ -183,7 +183,7 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     options.epochs = plan->epochs;
     options.max_steps = plan->max_steps;
     how.gradient_accumulation_steps = plan->accumulation > 0 ? plan->accumulation : ACCUMULATION;
-    need(ot_trainer_create_from_session(session, &how, &trainer));
+    need(ot_trainer_create_from_session(session, NULL, &how, &trainer));
     options.checkpoint_dir = plan->has_no_folder ? NULL : folder;
     options.overwrite = plan->overwrite;
     options.save_every = plan->save_every;

@@ -9,7 +9,7 @@ static ot_status run(world *w, const ot_train_options *options)
     ot_trainer *trainer;
     ot_status st;
 
-    must(ot_trainer_create_from_session(w->session, NULL, &trainer));
+    must(ot_trainer_create_from_session(w->session, NULL, NULL, &trainer));
     st = ot_train_run(trainer, w->batches, NULL, options, NULL);
     ot_trainer_destroy(trainer);
     return st;

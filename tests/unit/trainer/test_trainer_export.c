@@ -154,7 +154,7 @@ static void a_trainer_over_artifacts_says_where_its_model_comes_from(void **stat
 
     (void)state;
     need(ot_artifacts_generate(model, &options, &artifacts));
-    need(ot_trainer_create_from_artifacts(artifacts, NULL, &trainer));
+    need(ot_trainer_create_from_artifacts(artifacts, NULL, NULL, &trainer));
     assert_int_equal(ot_trainer_export(trainer, &out), OT_ERR_STATE);
     assert_null(out);
     assert_non_null(strstr(ot_error_message(), "ot_session_export"));

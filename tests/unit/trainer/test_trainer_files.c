@@ -167,7 +167,7 @@ static ot_trainer *trainer_of_folder(const char *folder)
     options.gradient_accumulation_steps = 3;
     options.n_threads = 1;
     need(ot_artifacts_load(folder, NULL, &artifacts));
-    need(ot_trainer_create_from_artifacts(artifacts, &options, &trainer));
+    need(ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer));
     ot_artifacts_destroy(artifacts);
     return trainer;
 }

@@ -53,12 +53,37 @@ static ot_status create(life *l)
 
 static ot_status create_of_artifacts(life *l)
 {
-    return ot_trainer_create_from_artifacts(l->artifacts, NULL, &l->trainer);
+    return ot_trainer_create_from_artifacts(l->artifacts, NULL, NULL, &l->trainer);
 }
 
 static ot_status create_of_session(life *l)
 {
-    return ot_trainer_create_from_session(l->session, NULL, &l->trainer);
+    return ot_trainer_create_from_session(l->session, NULL, NULL, &l->trainer);
+}
+
+static const ot_value_description three_inputs[] = {{.name = "t", .dims = rows, .n_dims = 1},
+                                                    {.name = "x", .dims = rows_by_3, .n_dims = 2},
+                                                    {.name = "unused"}};
+
+static ot_status create_described_of_session(life *l)
+{
+    const ot_model_description three = {sizeof three, three_inputs, &linear_outputs[1], 3, 1};
+
+    return ot_trainer_create_from_session(l->session, &three, NULL, &l->trainer);
+}
+
+static ot_status create_wrongly_described_of_session(life *l)
+{
+    const ot_model_description wrong = {sizeof wrong, three_inputs, three_inputs, 3, 3};
+
+    return ot_trainer_create_from_session(l->session, &wrong, NULL, &l->trainer);
+}
+
+static ot_status create_less_described_of_session(life *l)
+{
+    const ot_model_description less = {sizeof less, three_inputs, &linear_outputs[1], 1, 1};
+
+    return ot_trainer_create_from_session(l->session, &less, NULL, &l->trainer);
 }
 
 static ot_status train(life *l)
@@ -189,6 +214,10 @@ static void trainers_of_artifacts_and_sessions_are_made_despite_every_failure(vo
     need(ot_session_create_from_artifacts(l.artifacts, NULL, &l.session));
     assert_true(until_it_works(&l, create_of_session) > 2);
     destroy_trainer_of(&l);
+    assert_true(until_it_works(&l, create_described_of_session) > 4);
+    destroy_trainer_of(&l);
+    assert_true(until_it_ends(&l, create_wrongly_described_of_session, OT_ERR_INVALID) > 2);
+    assert_true(until_it_ends(&l, create_less_described_of_session, OT_ERR_INVALID) > 1);
     ot_session_destroy(l.session);
     ot_artifacts_destroy(l.artifacts);
     ot_model_destroy(l.model);

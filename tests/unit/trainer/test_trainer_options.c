@@ -182,7 +182,7 @@ static void artifacts_get_them_too(void **state)
     ot_model_destroy(model);
     options.n_threads = 3;
     options.reproducible = 1;
-    need(ot_trainer_create_from_artifacts(artifacts, &options, &trainer));
+    need(ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer));
     assert_int_equal(ot_trainer_session(trainer)->options.n_threads, 3);
     assert_int_equal(ot_trainer_session(trainer)->options.reproducible, 1);
     ot_trainer_destroy(trainer);
