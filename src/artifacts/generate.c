@@ -63,7 +63,21 @@ static ot_status trained_type(const ot__candidates *c, ot_dtype *dtype)
     return OT_OK;
 }
 
-static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *forward,
+// Groups of what does not train change nothing.
+static ot_status note_idle_groups(ot__forward *forward, const ot_optimizer_options *options)
+{
+    const char *names;
+
+    OT_TRY(ot__optimizer_idle_names(options, &forward->candidates, &names));
+    if (names == NULL)
+        return OT_OK;
+    return ot__forward_note(
+        forward, OT_LOG_WARNING,
+        ot__arena_printf(forward->model->arena,
+                         "groups of the optimizer name %s, of which nothing trains", names));
+}
+
+static ot_status generate_optimizer(ot_artifacts *artifacts, ot__forward *forward,
                                     const ot_optimizer_options *options)
 {
     ot__optimizer_wiring wiring = forward->wiring;
@@ -75,8 +89,9 @@ static ot_status generate_optimizer(ot_artifacts *artifacts, const ot__forward *
     if (dtype == OT_DTYPE_UNDEFINED)
         return ot__error(OT_ERR_INVALID, "an optimizer for a model without trainable parameters");
     wiring.candidates = &forward->candidates;
-    return ot__optimizer_model(options, &wiring, dtype, ot__model_opset(forward->model, ""),
-                               &artifacts->optimizer);
+    OT_TRY(ot__optimizer_model(options, &wiring, dtype, ot__model_opset(forward->model, ""),
+                               &artifacts->optimizer));
+    return note_idle_groups(forward, options);
 }
 
 // ---- operators of others ----

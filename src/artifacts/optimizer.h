@@ -22,5 +22,4 @@ ot_status ot__optimizer_plan_make(const ot_optimizer_options *options,
                                   const ot__optimizer_wiring *wiring, ot__optimizer_plan *plan);
 // The attributes of a node of plan->op, of all parameters or of each group.
 void ot__optimizer_set_attrs(ot_block *block, ot_node *node, const ot__optimizer_plan *plan);
-
 #endif

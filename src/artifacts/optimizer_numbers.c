@@ -222,6 +222,35 @@ static ot_status check_patterns_used(const ot_optimizer_options *o, bool *const 
     return st;
 }
 
+static bool has_trained(const char *pattern, const ot__candidates *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->items[i].role == OT_ROLE_TRAINABLE && ot__pattern_has(pattern, c->items[i].value))
+            return true;
+    return false;
+}
+
+ot_status ot__optimizer_idle_names(const ot_optimizer_options *options, const ot__candidates *c,
+                                   const char **out)
+{
+    ot__buf names = {0};
+    ot_status st;
+
+    for (int g = 0; g < options->n_groups; g++)
+        for (int i = 0; i < options->groups[g].n_params; i++)
+            if (!has_trained(options->groups[g].params[i], c))
+                ot__buf_printf(&names, "%s'%s'", names.length > 0 ? ", " : "",
+                               options->groups[g].params[i]);
+    *out = NULL;
+    st = ot__buf_status(&names);
+    if (st == OT_OK && names.length > 0) {
+        *out = ot__arena_strdup(c->graph->model->arena, names.data);
+        st = ot__made(*out);
+    }
+    ot__buf_deinit(&names);
+    return st;
+}
+
 typedef struct named_groups {
     const char **names; // of the parameters, in their order
     int64_t *group;

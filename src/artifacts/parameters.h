@@ -73,6 +73,10 @@ ot_status ot__candidates_add(ot__candidates *candidates, ot_value *value);
 // Give every candidate its role and reason from the patterns and the paths to the loss.
 ot_status ot__candidates_classify(ot__candidates *candidates, ot_value *loss,
                                   const ot_artifacts_options *options);
+// optimizer_numbers.c: names of groups that match initializers, but none that trains; NULL in *out:
+// there are none.
+ot_status ot__optimizer_idle_names(const ot_optimizer_options *options, const ot__candidates *c,
+                                   const char **out);
 // What type, place, patterns and shape say, when `role`, `reason` and `is_blocked` tell the paths.
 ot_status ot__candidate_judge_structure(const ot__candidates *candidates, ot__candidate *item,
                                         const ot__selection *selection);

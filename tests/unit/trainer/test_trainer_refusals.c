@@ -182,6 +182,53 @@ static void groups_name_weights_that_there_are(void **state)
     assert_message("'neither'");
 }
 
+typedef struct heard {
+    int n;
+    char text[256];
+} heard;
+
+static void hear(void *context, ot_log_level level, const char *text)
+{
+    heard *h = context;
+
+    if (level != OT_LOG_WARNING)
+        return;
+    h->n++;
+    snprintf(h->text, sizeof h->text, "%s", text);
+}
+
+static void groups_of_frozen_weights_are_a_warning(void **state)
+{
+    static const char *const names[] = {"w", "b", "?"}, *const idle[] = {"b*", "b"};
+    ot_param_group group = OT_PARAM_GROUP_INIT;
+    ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_model *model = linear_model();
+    ot_trainer *trainer;
+    heard h = {0};
+
+    (void)state;
+    options.frozen_weights = idle + 1;
+    options.n_frozen_weights = 1;
+    adam.groups = &group;
+    adam.n_groups = 1;
+    ot_set_log(hear, &h);
+    group.params = names;
+    group.n_params = 3;
+    need(ot_trainer_create(model, &linear_description, &adam, &options, &trainer));
+    ot_trainer_destroy(trainer);
+    assert_int_equal(h.n, 1);
+    assert_string_equal(h.text, "groups of the optimizer name 'b', of which nothing trains");
+    group.params = idle;
+    group.n_params = 2;
+    need(ot_trainer_create(model, &linear_description, &adam, &options, &trainer));
+    ot_trainer_destroy(trainer);
+    ot_set_log(NULL, NULL);
+    assert_int_equal(h.n, 2);
+    assert_string_equal(h.text, "groups of the optimizer name 'b*', 'b', of which nothing trains");
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +239,7 @@ int main(void)
         cmocka_unit_test(without_a_description_one_scalar_is_the_loss),
         cmocka_unit_test(descriptions_are_checked),
         cmocka_unit_test(groups_name_weights_that_there_are),
+        cmocka_unit_test(groups_of_frozen_weights_are_a_warning),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
