@@ -33,6 +33,21 @@ void ot__schedule_text(const ot_schedule *s, ot__buf *out)
     }
 }
 
+// Which optimizer it is, also where no moments say so.
+static ot_status put_optimizer(ot_session *session)
+{
+    ot_checkpoint *checkpoint = session->checkpoint;
+    const ot__optimizer *o = &session->optimizer;
+
+    if (o->moments_of != NULL)
+        OT_TRY(ot_checkpoint_set_string(checkpoint, OT_PROPERTY_OPTIMIZER, o->moments_of));
+    else if (o->rule != NULL)
+        return ot_checkpoint_set_string(checkpoint, OT_PROPERTY_RULE, o->rule->op_type);
+    return ot__ckpt_property(checkpoint, OT_PROPERTY_RULE)
+               ? ot_checkpoint_remove_property(checkpoint, OT_PROPERTY_RULE)
+               : OT_OK;
+}
+
 static ot_status put_properties(ot_session *session)
 {
     ot_checkpoint *checkpoint = session->checkpoint;
@@ -42,9 +57,7 @@ static ot_status put_properties(ot_session *session)
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_COUNTER, (int64_t)session->counter));
     ot__buf_float(&rate, session->learning_rate, false);
     OT_TRY(ot__ckpt_set_text(checkpoint, OT_PROPERTY_LEARNING_RATE, &rate));
-    if (session->optimizer.moments_of != NULL)
-        OT_TRY(ot_checkpoint_set_string(checkpoint, OT_PROPERTY_OPTIMIZER,
-                                        session->optimizer.moments_of));
+    OT_TRY(put_optimizer(session));
     if (!session->has_schedule)
         return OT_OK;
     ot__schedule_text(&session->schedule, &schedule);

@@ -17,6 +17,7 @@
 #define OT_PROPERTY_LEARNING_RATE "onnxtrain.learning_rate" // string: exact
 #define OT_PROPERTY_SCHEDULE "onnxtrain.schedule"           // string
 #define OT_PROPERTY_OPTIMIZER "onnxtrain.optimizer" // string: operator whose moments these are
+#define OT_PROPERTY_RULE "onnxtrain.rule" // string: operator that keeps none, and so has no moments
 
 // In the eval model of a run's folder: the outputs of what is exported, a line each.
 #define OT_METADATA_OUTPUTS "onnxtrain.outputs"

@@ -175,6 +175,16 @@ static ot_status read_user_dict(const ot_checkpoint *checkpoint, char **out)
     return ot__made(*out != NULL);
 }
 
+// Checkpoints of other makers, and of plain SGD by earlier versions, do not say.
+static ot_status read_optimizer(const ot_checkpoint *file, const char **out)
+{
+    if (ot__ckpt_property(file, OT_PROPERTY_OPTIMIZER) != NULL)
+        return ot_checkpoint_get_string(file, OT_PROPERTY_OPTIMIZER, out);
+    return ot__ckpt_property(file, OT_PROPERTY_RULE) != NULL
+               ? ot_checkpoint_get_string(file, OT_PROPERTY_RULE, out)
+               : OT_OK;
+}
+
 static ot_status state_of_file(const ot_trainer *trainer, ot_checkpoint *file, ot_dict **out)
 {
     ot__state_source source = {.trainer = trainer, .checkpoint = file, .is_view = true};
@@ -183,8 +193,7 @@ static ot_status state_of_file(const ot_trainer *trainer, ot_checkpoint *file, o
         return ot__error(OT_ERR_INVALID,
                          "the checkpoint is nominal: its parameters have no values");
     OT_TRY(ot__position_read(file, trainer->accumulation, &source.position));
-    if (ot__ckpt_property(file, OT_PROPERTY_OPTIMIZER) != NULL)
-        OT_TRY(ot_checkpoint_get_string(file, OT_PROPERTY_OPTIMIZER, &source.optimizer));
+    OT_TRY(read_optimizer(file, &source.optimizer));
     return ot__state_make(&source, OT_STATE_ALL, out);
 }
 

@@ -362,6 +362,36 @@ static void files_of_another_model_or_optimizer_are_refused_by_name(void **state
     ot_trainer_destroy(same);
 }
 
+// As versions before this one wrote it.
+static void forget_rule(const char *path)
+{
+    ot_checkpoint *checkpoint;
+    const char *rule;
+
+    need(ot_checkpoint_load(path, &checkpoint));
+    need(ot_checkpoint_get_string(checkpoint, "onnxtrain.rule", &rule));
+    assert_string_equal(rule, "SGDOptimizer");
+    need(ot_checkpoint_remove_property(checkpoint, "onnxtrain.rule"));
+    need(ot_checkpoint_save(checkpoint, path, OT_CHECKPOINT_OPTIMIZER_STATE));
+    ot_checkpoint_destroy(checkpoint);
+}
+
+static void files_of_plain_sgd_say_so(void **state)
+{
+    const char *path = in_folder(state, "plain"), *again = in_folder(state, "again");
+    ot_trainer *plain = trained("SGDOptimizerV2"), *lion = trained("LionOptimizer");
+
+    need(ot_trainer_save(plain, path, NULL));
+    refuse(lion, path, OT_ERR_STATE, "the state is that of SGDOptimizer, the trainer has LionO");
+    need(ot_trainer_load(plain, &path, 1, OT_STRICTNESS_ALL, NULL));
+    forget_rule(path);
+    need(ot_trainer_load(lion, &path, 1, OT_STRICTNESS_ALL, NULL));
+    need(ot_trainer_save(lion, again, NULL));
+    refuse(plain, again, OT_ERR_STATE, "LionOptimizer");
+    ot_trainer_destroy(plain);
+    ot_trainer_destroy(lion);
+}
+
 static void a_state_is_in_one_file(void **state)
 {
     const char *paths[2] = {"a", "b"};
@@ -437,6 +467,7 @@ int main(void)
         TEST_IN_FOLDER(without_optimizer_states_moments_and_their_counters_stay),
         TEST_IN_FOLDER(a_file_that_is_cut_anywhere_changes_nothing),
         TEST_IN_FOLDER(files_of_another_model_or_optimizer_are_refused_by_name),
+        TEST_IN_FOLDER(files_of_plain_sgd_say_so),
         cmocka_unit_test(a_state_is_in_one_file),
         TEST_IN_FOLDER(a_save_killed_at_any_call_leaves_the_old_or_the_new_file),
     };
