@@ -62,6 +62,7 @@ int core_add_schedule(PyObject *module);
 int core_add_config(PyObject *module);
 int core_add_trainer(PyObject *module);
 int core_add_dict(PyObject *module);
+int core_add_log(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);

@@ -39,7 +39,7 @@ An object is used by one thread at a time; the interpreter's lock is released wh
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from onnxtrain import _core, api, artifacts
+from onnxtrain import _core, _log, api, artifacts
 from onnxtrain._check import ParameterReport, Report, check
 from onnxtrain._core import (
     Error,

@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-import logging
-
 from onnxtrain import _core
-
-_LOG = logging.getLogger("onnxtrain")
 
 _BATCH_STATISTICS = 1  # ot_batch_norm of the C headers
 
@@ -25,7 +21,7 @@ def build(
     matter; names that require a gradient may be those of inputs. Masks and what the file calls buffers train like other
     initializers, and the model is taken as it is: what there is to say of it goes to the log. Metadata say nothing of
     the loss or the data."""
-    built = _core.Artifacts.generate(
+    return _core.Artifacts.generate(
         forward,
         losses,
         (optimizer, [], 0.0),
@@ -44,6 +40,3 @@ def build(
         False,
         True,
     )
-    for is_warning, text in built.notes():
-        _LOG.log(logging.WARNING if is_warning else logging.INFO, "%s", text)
-    return built

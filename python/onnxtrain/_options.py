@@ -89,7 +89,7 @@ def get_version_string() -> str:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Kept for scripts that call it: nothing is logged but what the environment variable OT_LOG asks for."""
+    """Kept for scripts that call it: what is shown of the log is up to the logger "onnxtrain" of Python's logging."""
     operator.index(severity)
 
 

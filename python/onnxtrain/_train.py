@@ -9,7 +9,7 @@ import operator
 import os
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from onnxtrain import _core, _module, _notes, _record
+from onnxtrain import _core, _log, _module, _notes, _record
 from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, set_memory_max
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Progress
@@ -270,7 +270,8 @@ def train(
     else:
         forward = load_model(model)
         record = None if ignore_recorded else _core.Record.read(forward)
-        built = _generate(forward, record, given)
+        with _log.told_otherwise():  # notes of the artifacts
+            built = _generate(forward, record, given)
     prepared = _record.preparation(record, scale, mean, std)
     folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
     if resume and not folder:

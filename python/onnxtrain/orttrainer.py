@@ -18,7 +18,7 @@ import warnings
 from enum import IntEnum
 from typing import Any, Callable, Sequence
 
-from onnxtrain import _arrays, _config, _core, _state, _torch_export, checkpoint
+from onnxtrain import _arrays, _config, _core, _log, _state, _torch_export, checkpoint
 from onnxtrain._asserts import InvalidUse, expect
 from onnxtrain._options import ModelLike, SessionOptions, load_model, memory_bytes, present_seed
 from onnxtrain._step_info import TrainStepInfo
@@ -344,7 +344,8 @@ class ORTTrainer:
         self._deferred = None
         self._proto = None
         try:
-            take(self._trainer)
+            with _log.as_warnings():
+                take(self._trainer)
         except _core.StateError as error:  # of another optimizer
             raise InvalidUse(str(error)) from None
         self._look(self._train_step_info)
@@ -384,9 +385,6 @@ class ORTTrainer:
         taken = _state.to_library(state_dict)
         theirs, own = _state.optimizer_name(taken), self.optim_config.name
         expect(theirs in (None, own), f"the state is that of {theirs}, the trainer has {own}")
-        for section in ("model", "optimizer", "train_step_info"):
-            if section not in taken and (strict or section == "train_step_info"):
-                warnings.warn(f"the state has no '{section}': the present one stays", stacklevel=2)
         self._deferred_state = state_dict if self._trainer is None else {}
         self._restore(lambda trainer: trainer.set_state(taken, strict))
 
