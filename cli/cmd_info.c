@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "info_state.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
 #include "report.h"
@@ -12,7 +13,7 @@
 typedef struct info_values {
     model_values model;
     int64_t batch_size;
-    bool json, text, plan;
+    bool json, text, plan, untrusted;
 } info_values;
 
 #define AT(member) offsetof(info_values, member)
@@ -24,6 +25,8 @@ static const option_spec info_table[] = {
      0},
     {"plan", OPTION_FLAG, AT(plan), NULL, "print the plan of a training step, a line a kernel",
      NULL, NULL, 0},
+    {"untrusted", OPTION_FLAG, AT(untrusted), NULL,
+     "read a state in HDF5 in a process of its own, which it cannot harm", NULL, NULL, 0},
     {"batch-size", OPTION_INT, AT(batch_size), "N", "for the memory and the plan of a step", "32",
      NULL, 1},
     {0},
@@ -216,8 +219,11 @@ static int info_run(const void *values, const char *const *arguments)
     model_setup setup = {0};
     step_info step = {0};
     json_t *info;
-    int code = load_model(arguments[0], &model);
+    int code;
 
+    if (ot_hdf5_is_file(arguments[0]))
+        return info_state(arguments[0], v->untrusted, v->json);
+    code = load_model(arguments[0], &model);
     if (code != EXIT_SUCCESS)
         return code;
     if (v->text) {
@@ -256,7 +262,9 @@ const command command_info = {
     .summary = "show inputs, outputs, parameters, operators and the memory of a step",
     .arguments = "MODEL",
     .n_arguments = 1,
-    .description = "Shows what MODEL is made of and what a training step of it needs.",
+    .description = "Shows what MODEL is made of and what a training step of it needs. Of a "
+                   "trainer's state in an HDF5 file, which may be in the place of MODEL, it shows "
+                   "names, types and values.",
     .example = "onnxtrain info model.onnx --batch-size 64",
     .tables = {{info_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(info_values),

@@ -78,8 +78,8 @@ OT_API ot_status ot_dict_save_hdf5(const ot_dict *dict, const char *path);
  * Read a file of any maker, if it is to be trusted: libhdf5 is not safe on files that are made to
  * harm. Scalars of i64, f64, bool and strings are such values; all else is tensors.
  *
- * @param key the group or dataset to read, its path joined by '/'; of a dataset, the dict has it
- * alone. NULL: all
+ * @param key the group or dataset to read, its path joined by '/': the dict has it alone, by the
+ * last part of that name. NULL: all
  * @param out the caller destroys it
  * @return OT_ERR_NOT_FOUND when the file has no such key; OT_ERR_FORMAT, OT_ERR_UNSUPPORTED,
  * OT_ERR_NO_MEMORY naming the object, before anything is read: links other than to the object
@@ -87,6 +87,11 @@ OT_API ot_status ot_dict_save_hdf5(const ot_dict *dict, const char *path);
  * groups nested more than 64 deep, sizes that the file cannot hold or the memory limit refuses
  */
 OT_API ot_status ot_dict_load_hdf5(const char *path, const char *key, ot_dict **out);
+/** The same of a file that is not to be trusted: it is read in a child process, with limits on its
+ * memory and its time, whose end is no more than an error. Needs fork(). */
+OT_API ot_status ot_dict_load_hdf5_apart(const char *path, const char *key, ot_dict **out);
+/** 1: there is such a file, by its signature; 0: not. */
+OT_API int ot_hdf5_is_file(const char *path);
 
 #ifdef __cplusplus
 }

@@ -190,24 +190,38 @@ OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot
 OT_API ot_status ot_trainer_set_state(ot_trainer *trainer, const ot_dict *state,
                                       ot_strictness strictness);
 
+typedef enum ot_format {
+    OT_FORMAT_CHECKPOINT, ///< that of sessions, which they and ONNX Runtime read
+    OT_FORMAT_HDF5,       ///< the state as a tree, as ONNX Runtime's ORTTrainer wrote it
+} ot_format;
+
 typedef struct ot_save_options {
     size_t size;                  ///< sizeof(ot_save_options)
     int include_optimizer_states; ///< 1; 0: neither moments nor gradients
     const char *user_dict;        ///< any text of the user's; NULL: none
+    ot_format format;
 } ot_save_options;
 #define OT_SAVE_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(ot_save_options), 1, NULL                                                           \
+        sizeof(ot_save_options), 1, NULL, OT_FORMAT_CHECKPOINT                                     \
     }
 
-/** Write a checkpoint file, durably: a kill at any moment leaves the old or the new file. Sessions
- * and ONNX Runtime read it. What it has of the trainer is its state, with the gradients of an
- * accumulation under way. */
+/**
+ * Write a file, durably: a kill at any moment leaves the old or the new one. What it has of the
+ * trainer is its state, with the gradients of an accumulation under way.
+ *
+ * A checkpoint replaces one that is there, and has the properties of the trainer's. An HDF5 file is
+ * always a new one; bf16 becomes f32 in it, which is as exact.
+ *
+ * @return for HDF5, OT_ERR_IO when there is something at the path, and OT_ERR_UNSUPPORTED naming
+ * parameters that it cannot hold ("a" and "a/b"), or that this library was built without it
+ */
 OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
                                  const ot_save_options *options);
 /**
- * Go on from a file, of a trainer or of any other maker, as ot_trainer_set_state() does. The
- * properties of the file replace those of the trainer's checkpoint.
+ * Go on from a file, of a trainer or of any other maker, as ot_trainer_set_state() does. Its format
+ * is told by its first bytes. The properties of a checkpoint replace those of the trainer's. HDF5
+ * files are for trusted sources (ot_dict_load_hdf5()); ot_dict_load_hdf5_apart() reads others.
  *
  * @param paths     one
  * @param user_dict receives what was saved with it, to be freed with ot_string_free(); NULL when

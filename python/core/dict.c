@@ -242,6 +242,60 @@ ot_dict *core_dict_take(PyObject *dict)
     return NULL;
 }
 
+// ---- HDF5 files ----
+
+static PyObject *save_hdf5(PyObject *module, PyObject *args)
+{
+    PyObject *path, *dict;
+    ot_dict *taken;
+    ot_status st;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&O!", PyUnicode_FSConverter, &path, &PyDict_Type, &dict))
+        return NULL;
+    taken = core_dict_take(dict);
+    if (taken == NULL) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_dict_save_hdf5(taken, PyBytes_AsString(path));
+    ot_dict_destroy(taken);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return core_result(st);
+}
+
+static PyObject *load_hdf5(PyObject *module, PyObject *args)
+{
+    const char *key;
+    PyObject *path;
+    ot_dict *dict;
+    ot_status st;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&z", PyUnicode_FSConverter, &path, &key))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_dict_load_hdf5(PyBytes_AsString(path), key, &dict);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return st == OT_OK ? core_dict_new(dict) : core_raise(st);
+}
+
+static PyObject *is_hdf5(PyObject *module, PyObject *args)
+{
+    PyObject *path;
+    int is_it;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    is_it = ot_hdf5_is_file(PyBytes_AsString(path));
+    Py_DECREF(path);
+    return PyBool_FromLong(is_it);
+}
+
 // ---- the type ----
 
 static PyType_Slot slots[] = {
@@ -257,7 +311,16 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+static PyMethodDef functions[] = {
+    {"save_hdf5", save_hdf5, METH_VARARGS, "save_hdf5(path, dict)"},
+    {"load_hdf5", load_hdf5, METH_VARARGS, "load_hdf5(path, key or None) -> dict"},
+    {"is_hdf5", is_hdf5, METH_VARARGS, "is_hdf5(path) -> bool"},
+    {NULL, NULL, 0, NULL},
+};
+
 int core_add_dict(PyObject *module)
 {
-    return core_add_type(module, &spec, &dict_type);
+    if (core_add_type(module, &spec, &dict_type) != 0)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
 }

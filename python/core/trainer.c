@@ -253,7 +253,7 @@ static PyMethodDef methods[] = {
     {"get_state", core_trainer_get_state, METH_VARARGS, "get_state(sections) -> dict of dicts"},
     {"set_state", core_trainer_set_state, METH_VARARGS, "set_state(dict of dicts, strict)"},
     {"save", core_trainer_save, METH_VARARGS,
-     "save(path, include_optimizer_states, user_dict or None)"},
+     "save(path, include_optimizer_states, user_dict or None, hdf5)"},
     {"load", core_trainer_load, METH_VARARGS, "load(paths, strict) -> user_dict or None"},
     {"export", core_trainer_export, METH_NOARGS, "The forward model as it is trained."},
     {"save_as_onnx", core_trainer_save_as_onnx, METH_VARARGS, "save_as_onnx(path)"},

@@ -48,11 +48,13 @@ PyObject *core_trainer_save(PyObject *self, PyObject *args)
 {
     ot_save_options options = OT_SAVE_OPTIONS_INIT;
     PyObject *path;
+    int is_hdf5;
     ot_status st;
 
-    if (!PyArg_ParseTuple(args, "O&pz", PyUnicode_FSConverter, &path,
-                          &options.include_optimizer_states, &options.user_dict))
+    if (!PyArg_ParseTuple(args, "O&pzp", PyUnicode_FSConverter, &path,
+                          &options.include_optimizer_states, &options.user_dict, &is_hdf5))
         return NULL;
+    options.format = is_hdf5 ? OT_FORMAT_HDF5 : OT_FORMAT_CHECKPOINT;
     Py_BEGIN_ALLOW_THREADS
     st = ot_trainer_save(((trainer_object *)self)->trainer, PyBytes_AsString(path), &options);
     Py_END_ALLOW_THREADS

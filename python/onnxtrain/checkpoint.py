@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of :class:`onnxtrain.ORTTrainer`: files that it goes on from, bit for bit.
 
-They are those of the library: sessions, :class:`onnxtrain.api.CheckpointState` and ONNX Runtime read them, too.
+They are written in HDF5, in the layout of ``onnxruntime.training``; read are also those of the library, which sessions
+and ``onnxtrain train`` write.
 """
 
 from __future__ import annotations
@@ -32,15 +33,13 @@ def save_checkpoint(
 
     Args:
         trainer: whose state it is.
-        path: a file that is not there yet.
+        path: a file that is not there yet, or OSError.
         user_dict: what is handed back by :func:`load_checkpoint`; it is pickled.
         include_optimizer_states: whether moments and counters are saved, too.
     """
     expect(isinstance(user_dict, dict), f"user_dict is {type(user_dict).__name__}, expected a dict")
-    if os.path.lexists(path):
-        raise _core.FileError(f"{os.fspath(path)}: exists already, expected the name of a new file")
     text = _user_dict.encode(user_dict) if user_dict else None
-    trainer._opened("save_checkpoint").save(os.fspath(path), include_optimizer_states, text)
+    trainer._opened("save_checkpoint").save(os.fspath(path), include_optimizer_states, text, True)
 
 
 def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, allow_pickle: bool = False) -> Any:
@@ -66,5 +65,10 @@ def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, all
 
 
 def _user_dict_of(path: str) -> str | None:
+    if _core.is_hdf5(path):
+        try:
+            return str(_core.load_hdf5(path, "user_dict")["user_dict"])
+        except _core.NotFound:
+            return None
     state = _core.Checkpoint.load(path, False)
     return str(state.get_property(_USER_DICT)) if _USER_DICT in state.property_names() else None

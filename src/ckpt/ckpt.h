@@ -4,6 +4,7 @@
 #define OT_CKPT_CKPT_H
 
 #include "onnxtrain/checkpoint.h"
+#include "onnxtrain/dict.h"
 #include "tensor/tensor.h"
 
 // Names the files and the runtime agree on: inputs and outputs of a training model that belong to a
@@ -187,5 +188,8 @@ ot_status ot__ckpt_save_pair(const char *path, const ot__pieces *main_file,
 // Give the checkpoint the id of its data as a property, and put that id behind the data.
 ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options);
 ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__pieces *data);
+
+// dict.c: a value to another dict, where it replaces what has that name. A 0 is left in its place.
+ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char *new_name);
 
 #endif

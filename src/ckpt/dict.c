@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxtrain/dict.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -369,6 +370,21 @@ ot_status ot_dict_set_dict(ot_dict *dict, const char *name, ot_dict **out)
     if (st == OT_OK)
         *out = entry.value.dict;
     return st;
+}
+
+ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char *new_name)
+{
+    dict_entry *entry = find_entry(from, name);
+
+    assert(from != to);
+    if (!entry)
+        return no_entry(from, name);
+    OT_TRY(put_entry(to, new_name, *entry));
+    if (entry->kind == OT_DICT_DICT)
+        entry->value.dict->parent = to;
+    entry->kind = OT_DICT_INT;
+    entry->value.i = 0;
+    return OT_OK;
 }
 
 ot_status ot_dict_remove(ot_dict *dict, const char *name)

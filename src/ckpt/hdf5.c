@@ -12,6 +12,18 @@ void ot__h5_link_name(const char *part, size_t length, ot__buf *out)
     ot__buf_append(out, part, length);
 }
 
+// The signature is at the beginning, or at 512, 1024, 2048, ..., behind what is the user's.
+bool ot__hdf5_has_signature(const ot__file_map *map)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    const size_t length = sizeof signature - 1;
+
+    for (size_t at = 0; at <= map->size - OT_MIN(map->size, length); at = at > 0 ? 2 * at : 512)
+        if (map->size >= length && memcmp(map->data + at, signature, length) == 0)
+            return true;
+    return false;
+}
+
 #if !OT_WITH_HDF5
 static ot_status refuse_hdf5(const char *path)
 {
@@ -41,4 +53,28 @@ ot_status ot_dict_load_hdf5(const char *path, const char *key, ot_dict **out)
     (void)key;
     return refuse_hdf5(path);
 #endif
+}
+
+ot_status ot_dict_load_hdf5_apart(const char *path, const char *key, ot_dict **out)
+{
+    OT_TRY(OT_OUT(out));
+    OT_TRY(OT_GIVEN(path));
+#if OT_WITH_HDF5
+    return ot__hdf5_load_apart(path, key, out);
+#else
+    (void)key;
+    return refuse_hdf5(path);
+#endif
+}
+
+int ot_hdf5_is_file(const char *path)
+{
+    ot__file_map map;
+    int is_it;
+
+    if (path == NULL || ot__path_is_folder(path) || ot__file_map_open(&map, path) != OT_OK)
+        return 0;
+    is_it = map.is_mapped && ot__hdf5_has_signature(&map);
+    ot__file_map_close(&map);
+    return is_it;
 }

@@ -4,7 +4,6 @@
 #define OT_CKPT_HDF5_H
 
 #include "ckpt/ckpt.h"
-#include "onnxtrain/dict.h"
 
 enum {
     OT_H5_DEPTH_MAX = 64,        // of groups within groups
@@ -16,6 +15,9 @@ enum {
 // hdf5_write.c, hdf5_read.c. `key` NULL: the whole file.
 ot_status ot__hdf5_save(const ot_dict *dict, const char *path);
 ot_status ot__hdf5_load(const char *path, const char *key, ot_dict **out);
+// hdf5_child.c: in a process of its own.
+ot_status ot__hdf5_load_apart(const char *path, const char *key, ot_dict **out);
+bool ot__hdf5_has_signature(const ot__file_map *file); // hdf5.c
 
 // hdf5.c: the link that stands for a part of a name, between its '/'. What HDF5 has no links for,
 // "" and ".", are "%" and "%.".

@@ -270,8 +270,8 @@ static ot_status read_h5_part(ot__h5_reader *r, hid_t file, const char *key, ot_
     r->reads = into != NULL;
     OT_THEN(st, ot__h5_open_object(r, file, "/", &object, &type));
     OT_THEN(st, find_key(r, key, parts, &object, &type, &last));
-    OT_THEN(st, type == H5O_TYPE_GROUP ? read_h5_group(r, object, into, 0)
-                                       : read_h5_object(r, object, type, into, last, 0));
+    OT_THEN(st, last == NULL ? read_h5_group(r, object, into, 0)
+                             : read_h5_object(r, object, type, into, last, 0));
     if (object >= 0)
         (void)ot__h5.H5Oclose(object);
     ot__free(parts);
@@ -308,18 +308,6 @@ static ot_status read_h5_file(const char *path, uint64_t n_bytes, const char *ke
     return st;
 }
 
-// The signature is at the beginning, or at 512, 1024, 2048, ..., behind what is the user's.
-static bool has_signature(const ot__file_map *map)
-{
-    static const char signature[] = "\x89HDF\r\n\x1a\n";
-    const size_t length = sizeof signature - 1;
-
-    for (size_t at = 0; at <= map->size - OT_MIN(map->size, length); at = at > 0 ? 2 * at : 512)
-        if (map->size >= length && memcmp(map->data + at, signature, length) == 0)
-            return true;
-    return false;
-}
-
 static ot_status check_file(const char *path, uint64_t *n_bytes)
 {
     ot__file_map map;
@@ -327,7 +315,7 @@ static ot_status check_file(const char *path, uint64_t *n_bytes)
 
     OT_TRY(ot__file_map_open(&map, path));
     st = ot__file_kind_check(map.data, map.size, path, OT_FILE_HDF5);
-    if (st == OT_OK && !has_signature(&map))
+    if (st == OT_OK && !ot__hdf5_has_signature(&map))
         st = ot__error(OT_ERR_FORMAT, "%s: is not an HDF5 file", path);
     if (st == OT_OK && !map.is_mapped)
         st = ot__error(OT_ERR_UNSUPPORTED, "%s: is read as it comes, HDF5 needs a file", path);

@@ -82,6 +82,13 @@ bool ot__state_has(const ot_dict *dict, const char *name);
 const ot_dict *ot__state_dict(const ot_dict *dict, const char *name);     // NULL: there is none
 const ot_tensor *ot__state_tensor(const ot_dict *dict, const char *name); // NULL: there is none
 
+// trainer_hdf5.c: a state from a file, with the names that it was made with.
+ot_status ot__state_load_hdf5(const char *path, ot_dict **out);
+ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
+                                const ot_save_options *options);
+ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strictness strictness,
+                                char **user_dict);
+
 // trainer_save.c: where a trainer stands that a checkpoint has been saved from.
 ot_status ot__position_read(const ot_checkpoint *checkpoint, int64_t accumulation,
                             ot__trainer_position *out);

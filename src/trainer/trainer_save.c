@@ -63,7 +63,8 @@ static ot_status put_trainer_properties(const ot_trainer *trainer, const ot_save
                : ot_checkpoint_set_string(checkpoint, OT_PROPERTY_USER_DICT, options->user_dict);
 }
 
-static ot_status save_trainer(ot_trainer *trainer, const char *path, const ot_save_options *options)
+static ot_status save_trainer_checkpoint(ot_trainer *trainer, const char *path,
+                                         const ot_save_options *options)
 {
     const unsigned flags = options->include_optimizer_states ? OT_CHECKPOINT_OPTIMIZER_STATE : 0;
     ot_status st = put_trainer_properties(trainer, options);
@@ -72,6 +73,19 @@ static ot_status save_trainer(ot_trainer *trainer, const char *path, const ot_sa
             ot__session_save_accumulating(trainer->session, path, trainer->n_accumulated, flags));
     drop_properties(ot_session_checkpoint(trainer->session));
     return st;
+}
+
+static ot_status save_trainer(ot_trainer *trainer, const char *path, const ot_save_options *options)
+{
+    switch (options->format) {
+    case OT_FORMAT_CHECKPOINT:
+        return save_trainer_checkpoint(trainer, path, options);
+    case OT_FORMAT_HDF5:
+        return ot__trainer_save_hdf5(trainer, path, options);
+    default:
+        return ot__error(OT_ERR_INVALID, "format %d, expected %d (a checkpoint) or %d (HDF5)",
+                         (int)options->format, (int)OT_FORMAT_CHECKPOINT, (int)OT_FORMAT_HDF5);
+    }
 }
 
 ot_status ot_trainer_save(ot_trainer *trainer, const char *path, const ot_save_options *options)
@@ -253,6 +267,8 @@ static ot_status load_trainer(ot_trainer *trainer, const char *path, ot_strictne
     ot_checkpoint *file;
     ot_status st;
 
+    if (ot_hdf5_is_file(path))
+        return ot__trainer_load_hdf5(trainer, path, strictness, user_dict);
     OT_TRY(ot_checkpoint_load(path, &file));
     st = take_file(trainer, file, strictness, user_dict);
     ot_checkpoint_destroy(file);

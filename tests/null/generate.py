@@ -32,7 +32,7 @@ OPTIONAL = {
     "ot_session_set_optimizer.optimizer", "ot_session_update.info",
     "how", "ot_config_set_train_function.function", "context", "description", "ot_trainer_create.optimizer",
     "ot_trainer_set_schedule.schedule", "user_dict",
-    "ot_dict_load_hdf5.key",
+    "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
     "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 

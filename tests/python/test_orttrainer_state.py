@@ -15,7 +15,7 @@ from network import NAMES, START
 from orttrainer_network import DESCRIPTION, WITH_LOSS, TrainerTest, batches, descent, make, train_by_formula
 
 import onnxtrain
-from onnxtrain import InferenceSession, checkpoint, optim
+from onnxtrain import InferenceSession, _checkpoint_storage, checkpoint, optim
 from onnxtrain.api import CheckpointState
 
 CONFIGS = {
@@ -23,6 +23,18 @@ CONFIGS = {
     "LambOptimizer": lambda: optim.LambConfig(lr=0.02),
     "SGDOptimizer": lambda: optim.SGDConfig(lr=0.1),
 }
+
+
+def has_hdf5():
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _checkpoint_storage.save({}, os.path.join(folder, "empty"))
+        except onnxtrain.Unsupported:
+            return False
+    return True
+
+
+HAS_HDF5 = has_hdf5()
 
 
 def run(trainer, data):
@@ -239,6 +251,7 @@ class RefusalTest(TrainerTest):
         np.testing.assert_array_equal(found["w2"], START["w2"])
 
 
+@unittest.skipUnless(HAS_HDF5, "the library was built without HDF5")
 class CheckpointTest(TrainerTest):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -333,8 +346,95 @@ class CheckpointTest(TrainerTest):
         path = self.saved(trained("AdamOptimizer"))
         self.assertEqual(checkpoint.load_checkpoint(trainer, path, strict=True), {})
         self.assertEqual(trainer._train_step_info.step, 3)
-        names = [name for name, _ in CheckpointState.load_checkpoint(path).parameters]
+        self.assertEqual(path.read_bytes()[:8], b"\x89HDF\r\n\x1a\n")
+
+    def test_files_of_sessions(self):
+        trainer, other = trained(), make(CONFIGS["AdamOptimizer"]())
+        trainer._trainer.save(str(self.path), True, None, False)
+        names = [name for name, _ in CheckpointState.load_checkpoint(self.path).parameters]
         self.assertEqual(sorted(names), sorted(NAMES))
+        self.assertEqual(other.load_checkpoint(self.path), {})
+        self.assertEqual(run(other, batches(5)[3:]), run(trainer, batches(5)[3:]))
+
+
+@unittest.skipUnless(HAS_HDF5, "the library was built without HDF5")
+class StorageTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "values"
+
+    def test_values_come_back(self):
+        given = {
+            "int": -3,
+            "float": 0.1,
+            "bool": True,
+            "text": "Größe",
+            "bytes": b"abc",
+            "ints": [1, -2],
+            "empty": {},
+            "group": {"inner": {"a.b": 1}},
+        }
+        for dtype in ("f4", "f2", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"):
+            for shape in ((), (3,), (2, 3), (0, 2)):
+                given[f"{dtype} {len(shape)} {0 in shape}"] = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        _checkpoint_storage.save(given, self.path)
+        found = _checkpoint_storage.load(self.path)
+        self.assertEqual(set(found), set(given))
+        for name, value in given.items():
+            with self.subTest(name):
+                if isinstance(value, np.ndarray):
+                    np.testing.assert_array_equal(found[name], value)
+                    self.assertEqual(np.shape(found[name]), value.shape)
+                    if value.ndim > 0:
+                        self.assertEqual(found[name].dtype, value.dtype)
+                elif name == "ints":
+                    self.assertEqual(found[name].tolist(), value)
+                else:
+                    self.assertEqual(found[name], value.encode() if isinstance(value, str) else value)
+
+    def test_keys(self):
+        _checkpoint_storage.save({"a": {"b": {"c": 5}, "d": np.ones(2)}, "e": {}}, self.path)
+        self.assertEqual(_checkpoint_storage.load(self.path, "a/b"), {"c": 5})
+        self.assertEqual(_checkpoint_storage.load(self.path, key="a/b/c"), 5)
+        self.assertEqual(_checkpoint_storage.load(self.path, "a/d").tolist(), [1, 1])
+        self.assertEqual(_checkpoint_storage.load(self.path, "e"), {})
+        with self.assertRaises(KeyError):
+            _checkpoint_storage.load(self.path, "a/x")
+
+    def test_what_is_refused(self):
+        for value in (None, {1, 2}, [1, "a"], object()):
+            with self.subTest(value), self.assertRaises(TypeError):
+                _checkpoint_storage.save({"a": value}, self.path)
+        for value in (None, [1], "text"):
+            with self.subTest(value), self.assertRaises(ValueError):
+                _checkpoint_storage.save(value, self.path)
+        self.assertFalse(self.path.exists())
+        with self.assertRaisesRegex(ValueError, "values: is not an HDF5 file"):
+            _checkpoint_storage.load(self.path)
+        self.path.write_text("text")
+        with self.assertRaisesRegex(ValueError, "values: is not an HDF5 file"):
+            _checkpoint_storage.load(self.path)
+        with self.assertRaisesRegex(OSError, "exists already"):
+            _checkpoint_storage.save({}, self.path)
+        self.assertEqual(self.path.read_text(), "text")
+
+    def test_dicts_of_the_user(self):
+        text = _checkpoint_storage.to_serialized_hex({"epoch": 3})
+        self.assertEqual(_checkpoint_storage.from_serialized_hex(text), {"epoch": 3})
+        self.assertEqual(_checkpoint_storage.from_serialized_hex(text.encode()), {"epoch": 3})
+
+    def test_the_layout_of_a_checkpoint(self):
+        trained().save_checkpoint(self.path, {"epoch": 3})
+        found = _checkpoint_storage.load(self.path)
+        self.assertEqual(found["trainer_options"]["optimizer_name"], b"AdamOptimizer")
+        self.assertEqual(found["train_step_info"], {"optimization_step": 3, "step": 3})
+        self.assertEqual(set(found["optimizer"]["w1"]), {"Moment_1", "Moment_2", "Update_Count"})
+        self.assertEqual(_checkpoint_storage.from_serialized_hex(found["user_dict"]), {"epoch": 3})
+        again = make(CONFIGS["AdamOptimizer"]())
+        del found["user_dict"]
+        again.load_state_dict(found)
+        self.assertEqual(run(again, batches(5)[3:]), run(trained(), batches(5)[3:]))
 
 
 class ModelTest(TrainerTest):

@@ -39,6 +39,18 @@ static void by_file(ot_trainer *from, ot_trainer *to, void *context)
     need(ot_trainer_load(to, &path, 1, OT_STRICTNESS_ALL, NULL));
 }
 
+// HDF5 files are always new ones.
+static void by_hdf5(ot_trainer *from, ot_trainer *to, void *context)
+{
+    const char *path = context;
+    ot_save_options options = OT_SAVE_OPTIONS_INIT;
+
+    options.format = OT_FORMAT_HDF5;
+    (void)unlink(path);
+    need(ot_trainer_save(from, path, &options));
+    need(ot_trainer_load(to, &path, 1, OT_STRICTNESS_ALL, NULL));
+}
+
 static void by_state(ot_trainer *from, ot_trainer *to, void *context)
 {
     ot_dict *state = state_of(from, OT_STATE_ALL);
@@ -98,6 +110,13 @@ static void every_rule_goes_on_from_a_file_at_every_call(void **state)
     every_rule(by_file, (void *)(uintptr_t)in_folder(state, "checkpoint"));
 }
 
+static void every_rule_goes_on_from_an_hdf5_file_at_every_call(void **state)
+{
+    if (!OT_WITH_HDF5)
+        skip();
+    every_rule(by_hdf5, (void *)(uintptr_t)in_folder(state, "checkpoint"));
+}
+
 static void every_rule_goes_on_from_a_state_at_every_call(void **state)
 {
     (void)state;
@@ -111,6 +130,8 @@ static void averages_go_on_too(void **state)
     rule.average_decay = 0.75;
     carry_everywhere(&rule, 3, by_file, (void *)(uintptr_t)in_folder(state, "checkpoint"));
     carry_everywhere(&rule, 3, by_state, NULL);
+    if (OT_WITH_HDF5)
+        carry_everywhere(&rule, 3, by_hdf5, (void *)(uintptr_t)in_folder(state, "hdf5"));
 }
 
 static void weights_that_were_updated_a_different_number_of_times_go_on_too(void **state)
@@ -456,6 +477,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(every_rule_goes_on_from_a_file_at_every_call),
+        TEST_IN_FOLDER(every_rule_goes_on_from_an_hdf5_file_at_every_call),
         cmocka_unit_test(every_rule_goes_on_from_a_state_at_every_call),
         TEST_IN_FOLDER(averages_go_on_too),
         TEST_IN_FOLDER(weights_that_were_updated_a_different_number_of_times_go_on_too),

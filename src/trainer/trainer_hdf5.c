@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// States in HDF5 files, as ONNX Runtime's ORTTrainer has them. A '/' in the name of a parameter has
+// made groups there, which are one name again here.
+#include <string.h>
+
+#include "trainer/state.h"
+
+// ---- names ----
+
+// What of a section the names of parameters are keys of.
+typedef enum joined_kind {
+    JOINED_VALUES, // a value each
+    JOINED_DICTS,  // a dict of values each, and nothing else
+} joined_kind;
+
+// The part of a name that a link stands for: HDF5 has none of "" and ".".
+static const char *part_of_link(const char *link)
+{
+    return strcmp(link, "%") == 0 || strcmp(link, "%.") == 0 ? link + 1 : link;
+}
+
+static bool has_values(const ot_dict *dict)
+{
+    ot_dict_kind kind;
+
+    for (int i = 0; i < ot_dict_count(dict); i++)
+        if (ot_dict_kind_of(dict, ot_dict_name(dict, i), &kind) == OT_OK && kind != OT_DICT_DICT)
+            return true;
+    return ot_dict_count(dict) == 0;
+}
+
+// Python's float and a tensor of f64 without axes are the same in a file.
+static ot_status set_real_tensor(ot_dict *dict, const char *name, double value)
+{
+    ot_tensor *tensor;
+    ot_status st;
+
+    OT_TRY(ot_tensor_create(OT_F64, &OT_SHAPE_SCALAR, &tensor));
+    *(double *)tensor->data = value;
+    st = ot_dict_take_tensor(dict, name, tensor);
+    if (st != OT_OK)
+        ot_tensor_destroy(tensor);
+    return st;
+}
+
+static ot_status make_tensors(ot_dict *dict)
+{
+    double value;
+
+    for (int i = 0; i < ot_dict_count(dict); i++) {
+        const char *name = ot_dict_name(dict, i);
+        ot_dict_kind kind;
+
+        OT_TRY(ot_dict_kind_of(dict, name, &kind));
+        if (kind != OT_DICT_FLOAT)
+            continue;
+        OT_TRY(ot_dict_get_float(dict, name, &value));
+        OT_TRY(set_real_tensor(dict, name, value));
+    }
+    return OT_OK;
+}
+
+static ot_status join_state_names(ot_dict *from, ot__buf *prefix, ot_dict *to, joined_kind kind);
+
+static ot_status join_entry(ot_dict *from, const char *link, ot__buf *name, ot_dict *to,
+                            joined_kind kind)
+{
+    ot_dict_kind of_entry;
+    ot_dict *inner = NULL;
+
+    OT_TRY(ot_dict_kind_of(from, link, &of_entry));
+    if (of_entry == OT_DICT_DICT)
+        OT_TRY(ot_dict_get_dict(from, link, &inner));
+    if (inner == NULL || (kind == JOINED_DICTS && has_values(inner))) {
+        OT_TRY(ot__dict_move(from, link, to, name->data));
+        return inner != NULL ? make_tensors(inner) : OT_OK;
+    }
+    ot__buf_text(name, "/");
+    OT_TRY(ot__buf_status(name));
+    return join_state_names(inner, name, to, kind);
+}
+
+// Empties `from`.
+static ot_status join_state_names(ot_dict *from, ot__buf *prefix, ot_dict *to, joined_kind kind)
+{
+    const size_t length = prefix->length;
+    ot_status st = OT_OK;
+
+    for (int i = 0; st == OT_OK && i < ot_dict_count(from); i++) {
+        const char *link = ot_dict_name(from, i);
+
+        prefix->length = length;
+        ot__buf_text(prefix, part_of_link(link));
+        st = ot__buf_status(prefix);
+        OT_THEN(st, join_entry(from, link, prefix, to, kind));
+    }
+    return st;
+}
+
+// The dict `name` of `dict` with its names joined, in its place.
+static ot_status join_section(ot_dict *dict, const char *name, joined_kind kind)
+{
+    ot_dict *from, *made, *to;
+    ot__buf prefix = {0};
+    ot_dict_kind is;
+    ot_status st;
+
+    if (!ot__state_has(dict, name))
+        return OT_OK;
+    OT_TRY(ot_dict_kind_of(dict, name, &is));
+    if (is != OT_DICT_DICT) // whoever takes it says so
+        return OT_OK;
+    OT_TRY(ot_dict_get_dict(dict, name, &from));
+    OT_TRY(ot_dict_create(&made));
+    st = ot_dict_set_dict(made, name, &to);
+    OT_THEN(st, join_state_names(from, &prefix, to, kind));
+    OT_THEN(st, kind == JOINED_VALUES ? make_tensors(to) : OT_OK);
+    OT_THEN(st, ot__dict_move(made, name, dict, name));
+    ot__buf_deinit(&prefix);
+    ot_dict_destroy(made);
+    return st;
+}
+
+static ot_status join_below(ot_dict *state, const char *section, const char *const *names, int n)
+{
+    ot_dict *dict = NULL;
+    ot_dict_kind kind;
+
+    if (!ot__state_has(state, section))
+        return OT_OK;
+    OT_TRY(ot_dict_kind_of(state, section, &kind));
+    if (kind != OT_DICT_DICT)
+        return OT_OK;
+    OT_TRY(ot_dict_get_dict(state, section, &dict));
+    if (names == NULL)
+        for (int i = 0; i < ot_dict_count(dict); i++)
+            OT_TRY(join_section(dict, ot_dict_name(dict, i), JOINED_VALUES));
+    for (int i = 0; i < n; i++)
+        OT_TRY(join_section(dict, names[i], JOINED_VALUES));
+    return OT_OK;
+}
+
+ot_status ot__state_load_hdf5(const char *path, ot_dict **out)
+{
+    static const char *const own[] = {OT_KEY_UPDATES, OT_KEY_AVERAGES, OT_KEY_GRADIENTS};
+    ot_dict *state;
+    ot_status st;
+
+    OT_TRY(ot_dict_load_hdf5(path, NULL, &state));
+    st = join_below(state, OT_KEY_MODEL, NULL, 0);
+    OT_THEN(st, join_below(state, OT_KEY_OWN, own, (int)OT_COUNT(own)));
+    OT_THEN(st, join_section(state, OT_KEY_OPTIMIZER, JOINED_DICTS));
+    OT_THEN(st, join_section(state, OT_KEY_PARTITION, JOINED_DICTS));
+    return OT_HAND_OUT(st, out, state, ot_dict_destroy);
+}
+
+// ---- saving ----
+
+// Without the optimizer's states nothing is left of what the optimizer has done.
+static ot_status drop_optimizer(ot_dict *state)
+{
+    static const char *const names[] = {OT_KEY_OPTIMIZER_STEP, OT_KEY_UPDATES, OT_KEY_AVERAGES};
+    ot_dict *own;
+
+    OT_TRY(ot_dict_get_dict(state, OT_KEY_OWN, &own));
+    for (size_t i = 0; i < OT_COUNT(names); i++)
+        if (ot__state_has(own, names[i]))
+            OT_TRY(ot_dict_remove(own, names[i]));
+    return OT_OK;
+}
+
+ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
+                                const ot_save_options *options)
+{
+    const bool has_optimizer = options->include_optimizer_states;
+    ot__state_source source = ot__state_of_trainer(trainer, true);
+    ot_dict *state;
+    ot_status st;
+
+    if (source.checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    if (!has_optimizer)
+        source.position.n_accumulated = 0;
+    OT_TRY(ot__state_make(
+        &source, has_optimizer ? OT_STATE_ALL : OT_STATE_ALL & ~(unsigned)OT_STATE_OPTIMIZER,
+        &state));
+    st = has_optimizer ? OT_OK : drop_optimizer(state);
+    if (options->user_dict != NULL)
+        OT_THEN(st, ot_dict_set_string(state, OT_KEY_USER_DICT, options->user_dict));
+    OT_THEN(st, ot_dict_save_hdf5(state, path));
+    ot_dict_destroy(state);
+    return st;
+}
+
+// ---- loading ----
+
+// Files have f32 where the trainer has bf16.
+static ot_status narrow_tensor(ot_dict *dict, const char *name, const ot_tensor *own)
+{
+    const ot_tensor *wide = ot__state_tensor(dict, name);
+    ot_tensor *narrow;
+    ot_status st;
+
+    if (own == NULL || own->dtype != OT_BF16 || wide == NULL || wide->dtype != OT_F32)
+        return OT_OK;
+    OT_TRY(ot_tensor_create(OT_BF16, &wide->shape, &narrow));
+    (void)ot__convert(narrow->data, OT_BF16, wide->data, OT_F32, ot_tensor_count(wide));
+    st = ot_dict_take_tensor(dict, name, narrow);
+    if (st != OT_OK)
+        ot_tensor_destroy(narrow);
+    return st;
+}
+
+static ot_dict *state_part(const ot_dict *dict, const char *name)
+{
+    return (ot_dict *)(uintptr_t)ot__state_dict(dict, name);
+}
+
+static ot_status narrow_state(const ot_checkpoint *checkpoint, ot_dict *state)
+{
+    ot_dict *values = state_part(state_part(state, OT_KEY_MODEL), OT_KEY_FULL_PRECISION);
+    ot_dict *averages = state_part(state_part(state, OT_KEY_OWN), OT_KEY_AVERAGES);
+    ot_dict *gradients = state_part(state_part(state, OT_KEY_OWN), OT_KEY_GRADIENTS);
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+        ot_dict *moments = state_part(state_part(state, OT_KEY_OPTIMIZER), p->name);
+
+        OT_TRY(narrow_tensor(values, p->name, p->value));
+        OT_TRY(narrow_tensor(averages, p->name, p->slots[OT_SLOT_AVERAGE]));
+        OT_TRY(narrow_tensor(gradients, p->name, p->gradient));
+        for (int k = 0; k < OT_SLOT_MOMENTS; k++)
+            OT_TRY(narrow_tensor(moments, ot__moment_keys[k], p->slots[k]));
+    }
+    return OT_OK;
+}
+
+static ot_status take_user_dict(const ot_dict *state, char **out)
+{
+    const char *text;
+
+    if (out == NULL || !ot__state_has(state, OT_KEY_USER_DICT))
+        return OT_OK;
+    OT_TRY(ot_dict_get_string(state, OT_KEY_USER_DICT, &text));
+    *out = ot__strdup(text);
+    return ot__made(*out != NULL);
+}
+
+ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strictness strictness,
+                                char **user_dict)
+{
+    ot__pending pending;
+    ot_dict *state;
+    ot_status st;
+
+    OT_TRY(ot__state_load_hdf5(path, &state));
+    st = narrow_state(ot_session_checkpoint(trainer->session), state);
+    OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
+    OT_THEN(st, take_user_dict(state, user_dict));
+    if (st == OT_OK)
+        ot__pending_take(trainer, &pending);
+    else if (st != OT_ERR_NO_MEMORY)
+        (void)ot__error_prefix(st, "%s", path);
+    ot_dict_destroy(state);
+    return st;
+}
