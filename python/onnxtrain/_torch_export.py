@@ -9,7 +9,7 @@ import inspect
 import io
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from onnxtrain.model_desc_validation import _ORTTrainerModelDesc
 
 _PREFIX = "model."  # of the names within the combined module
+# Arguments that only the classic exporter takes: errors name one of them where it is gone.
+_CLASSIC_ALONE = ("'dynamo'", "dynamo=False", "'training'", "'do_constant_folding'", "'dynamic_axes'")
+_NEWER_OPSET = 18  # the least that the newer exporter writes
+_Axes = Dict[str, Dict[int, str]]
 # check_model_export compares to these
 _RELATIVE, _ABSOLUTE = 1e-2, 1e-6
 
@@ -104,27 +108,58 @@ def _axes(description: _ORTTrainerModelDesc) -> dict[str, dict[int, str]]:
     }
 
 
-def _export(combined: torch.nn.Module, inputs: list[Any], description: _ORTTrainerModelDesc, opset: int) -> Any:
+def _classic(combined: torch.nn.Module, inputs: list[Any], opset: int, axes: _Axes, named: dict[str, list[str]]) -> Any:
+    """By the exporter that traces; TypeError or the like with "dynamo" in its text where torch no longer has it."""
     import onnx
     import torch
 
     file = io.BytesIO()
     classic = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    torch.onnx.export(
+        combined,
+        tuple(inputs),
+        file,
+        opset_version=opset,
+        dynamic_axes={name: sizes for name, sizes in axes.items() if sizes},
+        do_constant_folding=False,
+        training=torch.onnx.TrainingMode.TRAINING,
+        **named,
+        **classic,
+    )
+    return onnx.load_from_string(file.getvalue())
+
+
+def _newer(combined: torch.nn.Module, inputs: list[Any], opset: int, axes: _Axes, named: dict[str, list[str]]) -> Any:
+    """By the one over torch.export, which must leave the parameters as they are."""
+    import torch
+
+    dynamic = [{axis: torch.export.Dim.AUTO for axis in axes[name]} for name in named["input_names"]]
+    program = torch.onnx.export(
+        combined.train(),
+        tuple(inputs),
+        opset_version=max(opset, _NEWER_OPSET),
+        dynamic_shapes=(tuple(dynamic),),
+        optimize=False,
+        verbose=False,
+        **named,
+    )
+    return program.model_proto
+
+
+def _export(combined: torch.nn.Module, inputs: list[Any], description: _ORTTrainerModelDesc, opset: int) -> Any:
+    axes = _axes(description)
+    named = {
+        "input_names": [one.name for one in description.inputs],
+        "output_names": [one.name for one in description.outputs],
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        torch.onnx.export(
-            combined,
-            tuple(inputs),
-            file,
-            input_names=[one.name for one in description.inputs],
-            output_names=[one.name for one in description.outputs],
-            opset_version=opset,
-            dynamic_axes={name: axes for name, axes in _axes(description).items() if axes},
-            do_constant_folding=False,
-            training=torch.onnx.TrainingMode.TRAINING,
-            **classic,
-        )
-    return onnx.load_from_string(file.getvalue())
+        try:
+            return _classic(combined, inputs, opset, axes, named)
+        except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
+            if not any(word in str(error) for word in _CLASSIC_ALONE):
+                raise
+        return _newer(combined, inputs, opset, axes, named)
 
 
 def _strip(model: onnx.ModelProto) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -96,6 +97,36 @@ class ModuleTest(unittest.TestCase):
                 expected, _ = torch_losses(module, data, 0.1, accumulation)
                 self.assertTrue(all(isinstance(one, torch.Tensor) for one in found))
                 np.testing.assert_allclose([one.item() for one in found], expected, rtol=1e-4)
+
+    @unittest.skipIf(importlib.util.find_spec("onnxscript") is None, "onnxscript not installed")
+    def test_where_torch_has_no_classic_exporter(self):
+        export, asked = torch.onnx.export, []
+
+        def newer(*arguments, dynamo=True, **options):
+            asked.append(dynamo)
+            if not dynamo:
+                raise TypeError("export() got an unexpected keyword argument 'dynamo'")
+            return export(*arguments, dynamo=True, **options)
+
+        module, data = net(), [batch(i, rows=6 + i) for i in range(8)]
+        trainer = make(module)
+        with mock.patch("torch.onnx.export", newer):
+            found = [trainer.train_step(x, label)[0].item() for x, label in data]
+        self.assertEqual(asked, [False, True])
+        expected, trained = torch_losses(module, data, 0.1)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+        state = trainer.state_dict(pytorch_format=True)
+        for name, value in trained.state_dict().items():
+            if value.is_floating_point() and name != "norm.running_var":  # see below
+                torch.testing.assert_close(torch.as_tensor(state[name]), value, rtol=1e-3, atol=1e-5, msg=name)
+
+    def test_errors_of_the_module_are_not_taken_for_a_missing_exporter(self):
+        class Wrong(torch.nn.Module):
+            def forward(self, x):
+                raise TypeError("of the module")
+
+        with self.assertRaisesRegex(TypeError, "of the module"):
+            make(Wrong()).train_step(*batch())
 
     def test_a_module_with_its_own_loss(self):
         module, data = net(), [batch(i) for i in range(5)]
