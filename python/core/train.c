@@ -263,19 +263,19 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
 
 // ---- optimizers ----
 
-static PyObject *hyper_names(const char *optimizer)
+static PyObject *hyper_defaults(const char *optimizer)
 {
     ot_hyper_info info = OT_HYPER_INFO_INIT;
-    PyObject *list = PyList_New(0);
+    PyObject *all = PyDict_New();
 
-    for (int i = 0; list != NULL && ot_optimizer_hyper(optimizer, i, &info) == OT_OK; i++) {
-        PyObject *name = PyUnicode_FromString(info.name);
+    for (int i = 0; all != NULL && ot_optimizer_hyper(optimizer, i, &info) == OT_OK; i++) {
+        PyObject *value = PyFloat_FromDouble(info.fallback);
 
-        if (name == NULL || PyList_Append(list, name) != 0)
-            Py_CLEAR(list);
-        Py_XDECREF(name);
+        if (value == NULL || PyDict_SetItemString(all, info.name, value) != 0)
+            Py_CLEAR(all);
+        Py_XDECREF(value);
     }
-    return list;
+    return all;
 }
 
 static PyObject *optimizers(PyObject *module, PyObject *none)
@@ -285,17 +285,18 @@ static PyObject *optimizers(PyObject *module, PyObject *none)
     (void)module;
     (void)none;
     for (int i = 0; all != NULL && i < ot_optimizer_count(); i++) {
-        PyObject *names = hyper_names(ot_optimizer_name(i));
+        PyObject *hyper = hyper_defaults(ot_optimizer_name(i));
 
-        if (names == NULL || PyDict_SetItemString(all, ot_optimizer_name(i), names) != 0)
+        if (hyper == NULL || PyDict_SetItemString(all, ot_optimizer_name(i), hyper) != 0)
             Py_CLEAR(all);
-        Py_XDECREF(names);
+        Py_XDECREF(hyper);
     }
     return all;
 }
 
 static PyMethodDef functions[] = {
-    {"optimizers", optimizers, METH_NOARGS, "optimizers() -> {operator: [hyper-parameters]}"},
+    {"optimizers", optimizers, METH_NOARGS,
+     "optimizers() -> {operator: {hyper-parameter: its default}}"},
     {"train", train, METH_VARARGS, "train(session, training, validation, ..., function)"},
     {"evaluate", evaluate, METH_VARARGS,
      "evaluate(session, batches, task, metric_output, metric_input, class_axis) -> "

@@ -173,6 +173,8 @@ class ORTTrainer:
         if frozen:
             named = options.setdefault("utils", {}).get("frozen_weights", [])
             options["utils"]["frozen_weights"] = [*named, *(name for name in frozen if name not in named)]
+        if self._torch_model is not None:
+            options.get("debug", {}).pop("check_model_export", None)  # it has been honoured here
         seed = present_seed()
         if seed is not None:
             options.setdefault("onnxtrain", {}).setdefault("seed", seed % 2**63)

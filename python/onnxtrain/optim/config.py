@@ -9,15 +9,16 @@ optimizer's own values. Whole numbers become floats where a float is meant.
 
 from __future__ import annotations
 
-import math
 from enum import IntEnum, unique
 from typing import Any, Mapping, Sequence
 
+from onnxtrain import _core
 from onnxtrain._asserts import expect, expect_non_negative, is_number
 
 __all__ = ["AdamConfig", "LambConfig", "SGDConfig"]
 
 _NAMES = ("AdamOptimizer", "LambOptimizer", "SGDOptimizer")
+_ADAM, _LAMB = (_core.optimizers()[name] for name in _NAMES[:2])  # defaults by name
 _COEF = "_coef"  # what a hyper-parameter is written with whose own name is a keyword of Python
 
 
@@ -146,12 +147,12 @@ class AdamConfig(_OptimizerConfig):
         self,
         params: list[dict[str, Any]] = [],  # noqa: B006
         lr: float = 0.001,
-        alpha: float = 0.9,
-        beta: float = 0.999,
-        lambda_coef: float = 0.0,
-        epsilon: float = 1e-8,
-        max_norm_clip: float = 1.0,
-        do_bias_correction: bool = True,
+        alpha: float = _ADAM["alpha"],
+        beta: float = _ADAM["beta"],
+        lambda_coef: float = _ADAM["lambda"],
+        epsilon: float = _ADAM["epsilon"],
+        max_norm_clip: float = _ADAM["max_norm_clip"],
+        do_bias_correction: bool = bool(_ADAM["do_bias_correction"]),
         weight_decay_mode: DecayMode = DecayMode.BEFORE_WEIGHT_UPDATE,
     ) -> None:
         is_mode = isinstance(weight_decay_mode, AdamConfig.DecayMode)
@@ -194,14 +195,14 @@ class LambConfig(_OptimizerConfig):
         self,
         params: list[dict[str, Any]] = [],  # noqa: B006
         lr: float = 0.001,
-        alpha: float = 0.9,
-        beta: float = 0.999,
-        lambda_coef: float = 0.0,
-        ratio_min: float = -math.inf,
-        ratio_max: float = math.inf,
-        epsilon: float = 1e-6,
-        max_norm_clip: float = 1.0,
-        do_bias_correction: bool = False,
+        alpha: float = _LAMB["alpha"],
+        beta: float = _LAMB["beta"],
+        lambda_coef: float = _LAMB["lambda"],
+        ratio_min: float = _LAMB["ratio_min"],
+        ratio_max: float = _LAMB["ratio_max"],
+        epsilon: float = _LAMB["epsilon"],
+        max_norm_clip: float = _LAMB["max_norm_clip"],
+        do_bias_correction: bool = bool(_LAMB["do_bias_correction"]),
     ) -> None:
         expect(is_number(ratio_min), f"ratio_min is {ratio_min!r}, expected a number")
         expect(is_number(ratio_max), f"ratio_max is {ratio_max!r}, expected a number")
