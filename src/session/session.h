@@ -22,6 +22,16 @@
 // In the eval model of a run's folder: the outputs of what is exported, a line each.
 #define OT_METADATA_OUTPUTS "onnxtrain.outputs"
 
+// ---- for trainers ----
+
+// replace.c: models of the same inputs and outputs to come in the place of the training and the
+// eval model; plans are then made anew. Replacing cannot fail, and takes over what was made.
+typedef struct ot__replacement ot__replacement;
+ot_status ot__replacement_make(const ot_session *session, const ot_model *training,
+                               const ot_model *eval, ot__replacement **out);
+void ot__replacement_destroy(ot__replacement *replacement);
+void ot__session_replace(ot_session *session, ot__replacement *replacement);
+
 // ---- for the training loop ----
 
 // finite.c: the first float tensor, among those that training changes (trainable parameters, their

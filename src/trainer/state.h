@@ -64,6 +64,16 @@ ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_d
 // The trainer's own, as it is now; its parameters become row-major.
 ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view);
 
+// trainer_constants.c: graphs with constants of a state that have other values than the trainer's.
+typedef struct ot__other_constants {
+    ot_model *forward;       // as the trainer's
+    ot__replacement *models; // NULL: there are none
+} ot__other_constants;
+ot_status ot__constants_make(const ot_trainer *trainer, const ot_dict *values, // NULL is fine
+                             ot__other_constants *out);
+void ot__constants_take(ot_trainer *trainer, ot__other_constants *constants);
+void ot__constants_drop(ot__other_constants *constants);
+
 // trainer_load.c: a state that has been checked against a trainer, and can be taken.
 typedef struct ot__pending {
     const ot_trainer *trainer;
@@ -72,11 +82,13 @@ typedef struct ot__pending {
     bool has_position, has_optimizer_step;
     ot__trainer_position position; // of which the session's part says itself what it has
     int64_t optimizer_step;
+    ot__other_constants constants;
 } ot__pending;
 ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness,
                            ot__pending *out);
+void ot__pending_drop(ot__pending *pending); // one that is not taken
 // trainer_take.c
-void ot__pending_take(ot_trainer *trainer, const ot__pending *pending);
+void ot__pending_take(ot_trainer *trainer, ot__pending *pending);
 // Looking into a state, or into a part that it lacks, which is NULL.
 bool ot__state_has(const ot_dict *dict, const char *name);
 const ot_dict *ot__state_dict(const ot_dict *dict, const char *name);     // NULL: there is none

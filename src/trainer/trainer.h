@@ -127,6 +127,11 @@ void ot__trainer_go_to_scale(ot_trainer *trainer, const ot__scale_position *at);
 // those that a Constant turns off.
 ot_status ot__trainer_follow_step(const ot_model *model, ot_model **out);
 
+// trainer_create.c: artifacts of `forward`, which is as that of the trainer but for its constants,
+// without an optimizer.
+ot_status ot__trainer_generate_again(const ot_trainer *trainer, const ot_model *forward,
+                                     ot_artifacts **out);
+
 // trainer_graphs.c: the files of debug.graph_save_paths; that of the first step once it is made.
 ot_status ot__trainer_save_graphs(ot_trainer *trainer, const ot_trainer_options *options);
 void ot__trainer_save_step_graph(ot_trainer *trainer);

@@ -241,53 +241,126 @@ static ot_status rated_over_artifacts(ot_artifacts *artifacts,
     return OT_HAND_OUT(st, out, trainer, ot_trainer_destroy);
 }
 
-static ot_status create_of_graph(const ot_model *model, const char *loss,
-                                 const ot_model_description *description,
-                                 const ot_optimizer_options *optimizer,
-                                 const ot_trainer_options *options, ot_trainer **out)
+static ot_status generate_following(const ot_model *model, const char *loss,
+                                    const ot_model_description *description,
+                                    const ot_optimizer_options *optimizer,
+                                    const ot_trainer_options *options, ot_artifacts **out)
 {
-    ot_artifacts *artifacts = NULL;
     ot_model *following;
     ot_status st;
 
-    OT_TRY(check_frozen_names(model->graph, options));
+    *out = NULL;
     OT_TRY(ot__trainer_follow_step(model, &following));
-    st = generate(following ? following : model, loss, description, optimizer, options, &artifacts);
+    st = generate(following ? following : model, loss, description, optimizer, options, out);
     ot_model_destroy(following);
-    OT_THEN(st, rated_over_artifacts(artifacts, description, optimizer, options, out));
-    ot_artifacts_destroy(artifacts);
     return st;
 }
 
-static ot_status create_described(const ot_model *model, const ot_model_description *description,
-                                  const ot_optimizer_options *optimizer,
-                                  const ot_trainer_options *options, ot_trainer **out)
+// Without the inputs that the description lacks.
+static ot_status generate_described(const ot_model *model, const char *loss,
+                                    const ot_model_description *description,
+                                    const ot_optimizer_options *optimizer,
+                                    const ot_trainer_options *options, ot_artifacts **out)
 {
-    const char *loss = NULL;
     ot_model *less = NULL;
     int n_unread;
     ot_status st;
 
-    OT_TRY(check_described_names(model->graph, description));
+    *out = NULL;
     OT_TRY(check_needed_inputs(model->graph, description, &n_unread));
-    OT_TRY(loss_of_description(description, &loss));
     st = n_unread > 0 ? drop_unread_inputs(model, description, &less) : OT_OK;
-    OT_THEN(st, create_of_graph(less ? less : model, loss, description, optimizer, options, out));
+    OT_THEN(st,
+            generate_following(less ? less : model, loss, description, optimizer, options, out));
     ot_model_destroy(less);
     return st;
+}
+
+static ot_status generate_of_model(const ot_model *model, const ot_model_description *description,
+                                   const ot_optimizer_options *optimizer,
+                                   const ot_trainer_options *options, ot_artifacts **out)
+{
+    const char *loss = NULL;
+
+    *out = NULL;
+    if (description != NULL)
+        OT_TRY(check_described_names(model->graph, description));
+    OT_TRY(description != NULL ? loss_of_description(description, &loss)
+                               : loss_of_graph(model->graph, &loss));
+    OT_TRY(check_frozen_names(model->graph, options));
+    return description != NULL
+               ? generate_described(model, loss, description, optimizer, options, out)
+               : generate_following(model, loss, NULL, optimizer, options, out);
 }
 
 static ot_status create_of_model(const ot_model *model, const ot_model_description *description,
                                  const ot_optimizer_options *optimizer,
                                  const ot_trainer_options *options, ot_trainer **out)
 {
-    const char *loss = NULL;
+    ot_artifacts *artifacts;
+    ot_status st = generate_of_model(model, description, optimizer, options, &artifacts);
 
-    if (description != NULL)
-        return create_described(model, description, optimizer, options, out);
-    OT_TRY(loss_of_graph(model->graph, &loss));
-    return create_of_graph(model, loss, NULL, optimizer, options, out);
+    OT_THEN(st, rated_over_artifacts(artifacts, description, optimizer, options, out));
+    ot_artifacts_destroy(artifacts);
+    return st;
 }
+
+// ---- once more, of a graph with other constants ----
+
+typedef struct names_again {
+    ot_value_description *inputs, *outputs;
+    const char **frozen;
+    ot_model_description description;
+    ot_trainer_options options;
+} names_again;
+
+static void drop_names(names_again *names)
+{
+    ot__free(names->inputs);
+    ot__free(names->outputs);
+    ot__free(names->frozen);
+}
+
+// What the trainer has shows what it was made with.
+static ot_status list_names_again(const ot_trainer *trainer, names_again *out)
+{
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    int n_frozen = 0;
+
+    out->inputs = ot__alloc_zero((size_t)trainer->n_inputs + 1, sizeof *out->inputs);
+    out->outputs = ot__alloc_zero((size_t)trainer->n_outputs + 1, sizeof *out->outputs);
+    out->frozen = ot__alloc_zero((size_t)checkpoint->n_parameters + 1, sizeof *out->frozen);
+    OT_TRY(ot__made(out->inputs && out->outputs && out->frozen));
+    for (int i = 0; i < trainer->n_inputs; i++)
+        out->inputs[i].name = trainer->inputs[i].name;
+    for (int i = 0; i < trainer->n_outputs; i++)
+        out->outputs[i].name = trainer->outputs[i].name;
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        if (!checkpoint->parameters[i]->trainable)
+            out->frozen[n_frozen++] = checkpoint->parameters[i]->name;
+    out->description = (ot_model_description){sizeof out->description, out->inputs, out->outputs,
+                                              trainer->n_inputs, trainer->n_outputs};
+    out->options = (ot_trainer_options)OT_TRAINER_OPTIONS_INIT;
+    out->options.frozen_weights = out->frozen;
+    out->options.n_frozen_weights = n_frozen;
+    return OT_OK;
+}
+
+ot_status ot__trainer_generate_again(const ot_trainer *trainer, const ot_model *forward,
+                                     ot_artifacts **out)
+{
+    const char *loss = ot_session_output_name(trainer->session, OT_MODE_TRAIN, 0);
+    ot_optimizer_options none = OT_OPTIMIZER_OPTIONS_INIT;
+    names_again names = {0};
+    ot_status st = list_names_again(trainer, &names);
+
+    *out = NULL;
+    none.name = NULL;
+    OT_THEN(st, generate_described(forward, loss, &names.description, &none, &names.options, out));
+    drop_names(&names);
+    return st;
+}
+
+// ---- public ----
 
 ot_status ot_trainer_create(const ot_model *model, const ot_model_description *description,
                             const ot_optimizer_options *optimizer,

@@ -139,29 +139,6 @@ static ot_status check_tensors(const ot_dict *own, const ot_dict *given, const c
     return OT_OK;
 }
 
-// What no optimizer changes is part of the graphs.
-static ot_status check_constants(const ot_trainer *trainer, const ot_dict *own,
-                                 const ot_dict *given)
-{
-    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
-
-    for (int i = 0; i < ot_dict_count(own); i++) {
-        const char *name = ot_dict_name(own, i);
-        const ot_tensor *mine = ot__state_tensor(own, name),
-                        *theirs = ot__state_tensor(given, name);
-
-        if (theirs == NULL || ot__ckpt_find(checkpoint, name) != NULL)
-            continue;
-        if (mine->n_bytes > 0 && memcmp(mine->data, theirs->data, mine->n_bytes) != 0)
-            return ot__error(OT_ERR_UNSUPPORTED,
-                             "the state has other values of '%s', which is a constant of this "
-                             "trainer: name it in frozen_weights, or make the trainer of a model "
-                             "with these values",
-                             name);
-    }
-    return OT_OK;
-}
-
 static ot_status check_count(const ot_dict *given, const char *name)
 {
     const ot_tensor *count = ot__state_tensor(given, name);
@@ -386,7 +363,6 @@ static ot_status check_trainer_state(const ot_trainer *trainer, const ot_dict *o
     OT_TRY(find_dict(state, OT_KEY_MODEL, &model));
     OT_TRY(find_dict(model, OT_KEY_FULL_PRECISION, &out->parameters));
     OT_TRY(check_tensors(own_model, out->parameters, "parameter", ""));
-    OT_TRY(check_constants(trainer, own_model, out->parameters));
     OT_TRY(find_dict(state, OT_KEY_OPTIMIZER, &out->moments));
     if (out->moments != NULL)
         OT_TRY(check_optimizer_name(trainer, state));
@@ -411,7 +387,13 @@ ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictn
     OT_TRY(ot__state_make(&source, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &own));
     st = check_trainer_state(trainer, own, state, strictness, out);
     ot_dict_destroy(own);
+    OT_THEN(st, ot__constants_make(trainer, out->parameters, &out->constants));
     return st;
+}
+
+void ot__pending_drop(ot__pending *pending)
+{
+    ot__constants_drop(&pending->constants);
 }
 
 // ---- public ----

@@ -248,7 +248,7 @@ static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictne
                            char **user_dict)
 {
     ot_dict *state = NULL;
-    ot__pending pending;
+    ot__pending pending = {0};
     ot_status st = state_of_file(trainer, file, &state);
 
     OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
@@ -257,6 +257,7 @@ static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictne
         ot__pending_take(trainer, &pending);
         take_rest(trainer, file);
     }
+    ot__pending_drop(&pending);
     ot_dict_destroy(state);
     return st;
 }

@@ -98,7 +98,7 @@ static void take_position(ot_trainer *trainer, const ot__trainer_position *at, b
     ot__trainer_go_to_scale(trainer, &at->scale);
 }
 
-void ot__pending_take(ot_trainer *trainer, const ot__pending *pending)
+void ot__pending_take(ot_trainer *trainer, ot__pending *pending)
 {
     const ot__optimizer_info optimizer = ot__session_optimizer(trainer->session);
     ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
@@ -110,5 +110,6 @@ void ot__pending_take(ot_trainer *trainer, const ot__pending *pending)
             take_moments(pending, &optimizer, checkpoint->parameters[i]);
     if (pending->moments != NULL)
         take_optimizer_counts(checkpoint, pending, &optimizer);
+    ot__constants_take(trainer, &pending->constants);
     take_position(trainer, &pending->position, pending->has_position);
 }

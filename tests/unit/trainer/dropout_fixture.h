@@ -53,13 +53,13 @@ static inline ot_optimizer_options dropout_rule(const char *rule)
     return optimizer;
 }
 
-static inline ot_trainer *dropout_trainer_of(const ot_optimizer_options *optimizer,
+// `model` is destroyed.
+static inline ot_trainer *dropout_trainer_on(ot_model *model, const ot_optimizer_options *optimizer,
                                              int64_t accumulation)
 {
     static const char *const frozen[] = {"factor"};
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
     ot_schedule schedule = OT_SCHEDULE_INIT;
-    ot_model *model = dropout_model();
     ot_trainer *trainer;
 
     schedule.kind = OT_SCHEDULE_LINEAR;
@@ -73,6 +73,12 @@ static inline ot_trainer *dropout_trainer_of(const ot_optimizer_options *optimiz
     need(ot_trainer_create(model, NULL, optimizer, &options, &trainer));
     ot_model_destroy(model);
     return trainer;
+}
+
+static inline ot_trainer *dropout_trainer_of(const ot_optimizer_options *optimizer,
+                                             int64_t accumulation)
+{
+    return dropout_trainer_on(dropout_model(), optimizer, accumulation);
 }
 
 static inline ot_trainer *dropout_trainer(const char *rule, int64_t accumulation)

@@ -491,19 +491,6 @@ static void moments_of_another_optimizer_are_refused_with_both_names(void **stat
     ot_trainer_destroy(to);
 }
 
-static void constants_with_other_values_are_refused_with_a_remedy(void **state)
-{
-    static const char *const says[] = {"'power'", "frozen_weights"};
-    ot_trainer *trainer = trained("LambOptimizer", 1);
-    ot_dict *all = state_of(trainer, OT_STATE_ALL);
-
-    (void)state;
-    set_wrong(section(section(all, "model"), "full_precision"), "power", OT_F32, &OT_SHAPE_SCALAR);
-    refuse(trainer, all, OT_STRICTNESS_ALL, OT_ERR_UNSUPPORTED, says, 2);
-    ot_dict_destroy(all);
-    ot_trainer_destroy(trainer);
-}
-
 static void a_strictness_that_a_trainer_does_not_know_is_refused(void **state)
 {
     static const char *const says[] = {"strictness 7"};
@@ -652,7 +639,6 @@ int main(void)
         cmocka_unit_test(types_and_shapes_are_checked_with_both_in_the_message),
         cmocka_unit_test(numbers_that_count_nothing_are_refused),
         cmocka_unit_test(moments_of_another_optimizer_are_refused_with_both_names),
-        cmocka_unit_test(constants_with_other_values_are_refused_with_a_remedy),
         cmocka_unit_test(a_strictness_that_a_trainer_does_not_know_is_refused),
         cmocka_unit_test(schedule_rate_and_seed_of_the_program_stay),
         TEST_IN_FOLDER(without_memory_nothing_changes),
