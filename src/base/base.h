@@ -336,6 +336,9 @@ ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t ma
 void ot__file_map_close(ot__file_map *map);
 // Gives back the memory of pages that were read; reading them again fetches them from the file.
 void ot__file_map_forget(const ot__file_map *map, size_t offset, size_t n_bytes);
+// Reads all of it once, so that what the disk has lost is OT_ERR_IO naming the path; where the system
+// cannot tell (before Linux 5.14) all is well.
+ot_status ot__file_map_check(const ot__file_map *map, const char *path);
 // Copies without ever having much of the map in memory besides the copy.
 void ot__file_map_copy(const ot__file_map *map, void *to, size_t offset, size_t n_bytes);
 

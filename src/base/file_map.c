@@ -7,6 +7,8 @@
 
 #include "base/file_open.h"
 
+static const size_t piece = (size_t)4 << 20; // of what is read at once; whole pages
+
 ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t max_stream)
 {
     struct stat info;
@@ -72,9 +74,29 @@ void ot__file_map_forget(const ot__file_map *map, size_t offset, size_t n_bytes)
 #endif
 }
 
+ot_status ot__file_map_check(const ot__file_map *map, const char *path)
+{
+#ifdef MADV_POPULATE_READ
+    for (size_t at = 0; map->is_mapped && at < map->size; at += piece) {
+        const size_t n = OT_MIN(piece, map->size - at);
+        const bool is_read =
+            madvise((void *)(uintptr_t)(map->data + at), n, MADV_POPULATE_READ) == 0;
+
+        if (!is_read && (errno == EFAULT || errno == EIO || errno == EHWPOISON))
+            return ot__error(OT_ERR_IO, "%s: bytes %zu to %zu cannot be read", path, at, at + n);
+        if (!is_read)
+            break;
+        ot__file_map_forget(map, at, n);
+    }
+#else
+    (void)map;
+    (void)path;
+#endif
+    return OT_OK;
+}
+
 void ot__file_map_copy(const ot__file_map *map, void *to, size_t offset, size_t n_bytes)
 {
-    const size_t piece = (size_t)4 << 20;
     char *next = to;
 
     while (n_bytes > 0) {

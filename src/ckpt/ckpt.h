@@ -85,7 +85,8 @@ struct ot_checkpoint {
     // Micro-batches whose summed gradients are part of the state, of an accumulation that goes on
     // when it is loaded; 0: gradients are no part of it.
     int64_t n_accumulated;
-    bool shows_averages; // evaluation and exports take averages where there are some
+    ot__file_map file, data; // that tensors of parameters lie in: see ot__ckpt_view()
+    bool shows_averages;     // evaluation and exports take averages where there are some
     ot__optimizer_group *other_groups;
     int n_other_groups;
     bool is_nominal, has_external_data;
@@ -125,8 +126,10 @@ ot_status ot__ckpt_set_text(ot_checkpoint *checkpoint, const char *name, ot__buf
 
 // ckpt_flatbuf_read.c; the data beside it are read from where `path` says, or refused when it is
 // NULL. Pages of a mapped file are given back as they are read.
-// `flags`: OT_CHECKPOINT_OPTIMIZER_STATE, or it is left out.
-ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned flags,
+// `flags`: OT_CHECKPOINT_OPTIMIZER_STATE, or it is left out. `is_view`: values, moments and
+// gradients of parameters stay in the map, only to be read; all of it has been read once then, and
+// the checkpoint takes it over when all goes well.
+ot_status ot__flatbuf_read(ot__file_map *file, const char *path, unsigned flags, bool is_view,
                            ot_checkpoint **out);
 // Properties and flags only: without parameters and moments.
 ot_status ot__flatbuf_read_head(const void *bytes, size_t n_bytes, const char *path,
@@ -180,6 +183,10 @@ int ot__ckpt_state_tensors(const ot_checkpoint *checkpoint, const ot__parameter 
 // ckpt_file.c: a checkpoint as generate_artifacts writes it: parameters in the order of `names`.
 ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
                                  const char *const *names, int n_names, bool nominal);
+// As ot_checkpoint_load(), with tensors in the mapped file.
+ot_status ot__ckpt_view(const char *path, ot_checkpoint **out);
+// The elements of a tensor of such a checkpoint have been read.
+void ot__ckpt_view_forget(const ot_checkpoint *view, const ot_tensor *tensor);
 // ckpt_data.c: which data file belongs to the checkpoint at `path`, of which `head` has been read.
 ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__file_map *out);
 // Write the two files of a checkpoint with external data.

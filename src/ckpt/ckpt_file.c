@@ -23,18 +23,47 @@ static ot_status refuse_checkpoint_folder(const char *path)
     return st;
 }
 
-static ot_status load_state(const char *path, unsigned flags, ot_checkpoint **out)
+static ot_status open_state(const char *path, ot__file_map *map)
 {
-    ot__file_map map = {0};
-    ot_status st;
-
+    *map = (ot__file_map){0};
     if (ot__path_is_folder(path))
         return refuse_checkpoint_folder(path);
-    st = ot__file_map_open(&map, path);
-    OT_THEN(st, ot__file_kind_check(map.data, map.size, path, OT_FILE_CHECKPOINT));
-    OT_THEN(st, ot__flatbuf_read(&map, path, flags, out));
+    OT_TRY(ot__file_map_open(map, path));
+    return ot__file_kind_check(map->data, map->size, path, OT_FILE_CHECKPOINT);
+}
+
+static ot_status load_state(const char *path, unsigned flags, ot_checkpoint **out)
+{
+    ot__file_map map;
+    ot_status st = open_state(path, &map);
+
+    OT_THEN(st, ot__flatbuf_read(&map, path, flags, false, out));
     ot__file_map_close(&map);
     return st;
+}
+
+ot_status ot__ckpt_view(const char *path, ot_checkpoint **out)
+{
+    ot__file_map map;
+    ot_status st = open_state(path, &map);
+
+    *out = NULL;
+    OT_THEN(st, ot__flatbuf_read(&map, path, OT_CHECKPOINT_OPTIMIZER_STATE, true, out));
+    ot__file_map_close(&map); // unless it has been taken over
+    return st;
+}
+
+void ot__ckpt_view_forget(const ot_checkpoint *view, const ot_tensor *tensor)
+{
+    const ot__file_map *const maps[] = {&view->file, &view->data};
+    const uintptr_t at = (uintptr_t)tensor->data;
+
+    for (size_t i = 0; i < OT_COUNT(maps); i++) {
+        const uintptr_t first = (uintptr_t)maps[i]->data;
+
+        if (at >= first && at - first < maps[i]->size)
+            ot__file_map_forget(maps[i], at - first, tensor->n_bytes);
+    }
 }
 
 ot_status ot_checkpoint_load(const char *path, ot_checkpoint **out)
@@ -56,7 +85,7 @@ ot_status ot_checkpoint_load_buffer(const void *bytes, size_t n_bytes, ot_checkp
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(bytes));
     return ot__flatbuf_read(&(ot__file_map){.data = bytes, .size = n_bytes}, NULL,
-                            OT_CHECKPOINT_OPTIMIZER_STATE, out);
+                            OT_CHECKPOINT_OPTIMIZER_STATE, false, out);
 }
 
 // ---- saving ----

@@ -13,6 +13,7 @@ typedef struct reader {
     ot_checkpoint *checkpoint;
     const ot__file_map *file;
     ot__file_map data;     // external data
+    bool is_view;          // tensors of parameters stay in the maps
     uint64_t inline_bytes; // elements copied so far: honest files do not share them
     uint64_t data_bytes;
 } reader;
@@ -90,7 +91,19 @@ static const ot__file_map *find_elements(reader *r, const char *name, const ot__
     return r->fb.status == OT_OK ? &r->data : NULL;
 }
 
-static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *name,
+// Over the bytes, which nobody writes to, or a copy of them.
+static ot_status make_tensor(const ot__file_map *map, size_t position, ot_dtype dtype,
+                             const ot_shape *shape, size_t n_bytes, bool is_view, ot_tensor **out)
+{
+    if (is_view)
+        return ot_tensor_wrap(dtype, shape, (void *)(uintptr_t)(map->data + position), n_bytes,
+                              out);
+    OT_TRY(ot_tensor_create(dtype, shape, out));
+    ot__file_map_copy(map, (*out)->data, position, n_bytes);
+    return OT_OK;
+}
+
+static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *name, bool is_view,
                              ot_tensor **out)
 {
     ot_shape shape = {0};
@@ -110,9 +123,7 @@ static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *n
     }
     map = find_elements(r, name, table, expected, &position);
     OT_TRY(r->fb.status);
-    OT_TRY(ot_tensor_create((ot_dtype)type, &shape, out));
-    ot__file_map_copy(map, (*out)->data, position, expected);
-    return OT_OK;
+    return make_tensor(map, position, (ot_dtype)type, &shape, expected, is_view, out);
 }
 
 static const char *required_name(reader *r, const ot__fb_table *table, const char *what)
@@ -139,7 +150,7 @@ static ot_status read_parameters(reader *r, const ot__fb_table *module, int slot
         OT_TRY(r->fb.status);
         if (ot__ckpt_find(r->checkpoint, name))
             continue; // the first of a name wins, as in ONNX Runtime
-        OT_TRY(read_tensor(r, &table, name, &value));
+        OT_TRY(read_tensor(r, &table, name, r->is_view, &value));
         OT_TRY(ot__ckpt_add(r->checkpoint, name, value, trainable, &parameter));
         doc = ot__fb_string(&r->fb, &table, 1);
         OT_TRY(ot__made(!doc || (parameter->doc = ot__strdup(doc))));
@@ -164,7 +175,7 @@ static ot_status read_module(reader *r, const ot__fb_table *root)
 static ot_status read_like(reader *r, const ot__fb_table *table, const ot__parameter *parameter,
                            const char *name, ot_tensor **to)
 {
-    OT_TRY(read_tensor(r, table, name, to));
+    OT_TRY(read_tensor(r, table, name, r->is_view, to));
     if ((*to)->dtype != parameter->value->dtype ||
         !ot__shape_equal(&(*to)->shape, &parameter->value->shape))
         ot__fb_fail(&r->fb, "optimizer state of '%s': %s differs from it in type or shape",
@@ -190,7 +201,7 @@ static ot_status read_moment(reader *r, const ot__fb_table *table, ot__parameter
 static ot_status read_updates(reader *r, const ot__fb_table *table, ot__parameter *parameter)
 {
     ot_tensor *number = NULL;
-    ot_status st = read_tensor(r, table, OT_STATE_UPDATES, &number);
+    ot_status st = read_tensor(r, table, OT_STATE_UPDATES, false, &number);
 
     if (st == OT_OK && (number->dtype != OT_I64 || !ot__shape_equal(&number->shape, &OT_SHAPE(1))))
         ot__fb_fail(&r->fb, "optimizer state of '%s': %s is %s%s, expected i64[1]", parameter->name,
@@ -265,7 +276,7 @@ static ot_status read_foreign_state(reader *r, const ot__fb_table *table, const 
         state->n_moments++;
         out->name = ot__strdup(moment_name);
         OT_TRY(ot__made(out->name));
-        OT_TRY(read_tensor(r, &moment, moment_name, &out->value));
+        OT_TRY(read_tensor(r, &moment, moment_name, false, &out->value));
     }
     return r->fb.status;
 }
@@ -437,6 +448,10 @@ static ot_status read_root(reader *r, const char *path, unsigned flags)
                          "%s: has external data, which needs the checkpoint's path", r->fb.where);
     if (r->checkpoint->has_external_data)
         OT_TRY(ot__ckpt_data_open(r->checkpoint, path, &r->data));
+    if (r->is_view) {
+        OT_TRY(ot__file_map_check(r->file, path));
+        OT_TRY(ot__file_map_check(&r->data, path));
+    }
     OT_TRY(read_module(r, &root));
     return flags & OT_CHECKPOINT_OPTIMIZER_STATE ? read_groups(r, &root) : OT_OK;
 }
@@ -448,16 +463,22 @@ static ot_status finish_states(reader *r, ot_status st, ot_checkpoint **out)
     return OT_HAND_OUT(st, out, r->checkpoint, ot_checkpoint_destroy);
 }
 
-ot_status ot__flatbuf_read(const ot__file_map *file, const char *path, unsigned flags,
+ot_status ot__flatbuf_read(ot__file_map *file, const char *path, unsigned flags, bool is_view,
                            ot_checkpoint **out)
 {
     reader r = {
         .fb = {.bytes = file->data, .size = file->size, .where = path ? path : "checkpoint"},
         .file = file,
+        .is_view = is_view,
     };
     ot_status st = ot_checkpoint_create(&r.checkpoint);
 
     OT_THEN(st, read_root(&r, path, flags));
+    if (st == OT_OK && is_view) {
+        r.checkpoint->file = *file;
+        r.checkpoint->data = r.data;
+        *file = r.data = (ot__file_map){0};
+    }
     return finish_states(&r, st, out);
 }
 

@@ -74,6 +74,8 @@ static void destroy_state(ot_checkpoint *checkpoint)
     for (int i = 0; i < checkpoint->n_other_groups; i++)
         group_deinit(&checkpoint->other_groups[i]);
     ot__free(checkpoint->other_groups);
+    ot__file_map_close(&checkpoint->file);
+    ot__file_map_close(&checkpoint->data);
     ot__guard_deinit(&checkpoint->guard);
     ot__free(checkpoint);
 }

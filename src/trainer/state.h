@@ -77,6 +77,7 @@ void ot__constants_drop(ot__other_constants *constants);
 // trainer_load.c: a state that has been checked against a trainer, and can be taken.
 typedef struct ot__pending {
     const ot_trainer *trainer;
+    const ot_checkpoint *view; // of the file that the tensors lie in; NULL: in none
     const ot_dict *parameters, *moments, *averages, *gradients; // NULL: not given
     const ot_dict *updates;
     bool has_position, has_optimizer_step;

@@ -254,6 +254,7 @@ static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictne
     OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
     OT_THEN(st, read_user_dict(file, user_dict));
     if (st == OT_OK) {
+        pending.view = file;
         ot__pending_take(trainer, &pending);
         take_rest(trainer, file);
     }
@@ -270,7 +271,7 @@ static ot_status load_trainer(ot_trainer *trainer, const char *path, ot_strictne
 
     if (ot_hdf5_is_file(path))
         return ot__trainer_load_hdf5(trainer, path, strictness, user_dict);
-    OT_TRY(ot_checkpoint_load(path, &file));
+    OT_TRY(ot__ckpt_view(path, &file));
     st = take_file(trainer, file, strictness, user_dict);
     ot_checkpoint_destroy(file);
     return st == OT_OK || st == OT_ERR_NO_MEMORY

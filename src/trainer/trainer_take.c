@@ -4,10 +4,13 @@
 
 #include "trainer/state.h"
 
-static void take_tensor(ot_tensor *to, const ot_tensor *from)
+static void take_tensor(const ot__pending *pending, ot_tensor *to, const ot_tensor *from)
 {
-    if (to != NULL && from != NULL && to->data != from->data && to->n_bytes > 0)
-        memcpy(to->data, from->data, to->n_bytes);
+    if (to == NULL || from == NULL || to->data == from->data || to->n_bytes == 0)
+        return;
+    memcpy(to->data, from->data, to->n_bytes);
+    if (pending->view != NULL)
+        ot__ckpt_view_forget(pending->view, from);
 }
 
 static int64_t count_in(const ot_dict *dict, const char *name, int64_t otherwise)
@@ -32,10 +35,10 @@ static void take_parameter(const ot__pending *pending, ot__parameter *p)
     const ot_tensor *value = ot__state_tensor(pending->parameters, p->name);
     const ot_tensor *average = ot__state_tensor(pending->averages, p->name);
 
-    take_tensor(p->value, value);
-    take_tensor(p->slots[OT_SLOT_AVERAGE], average != NULL ? average : value);
+    take_tensor(pending, p->value, value);
+    take_tensor(pending, p->slots[OT_SLOT_AVERAGE], average != NULL ? average : value);
     if (pending->position.n_accumulated > 0)
-        take_tensor(p->gradient, ot__state_tensor(pending->gradients, p->name));
+        take_tensor(pending, p->gradient, ot__state_tensor(pending->gradients, p->name));
 }
 
 static void take_moments(const ot__pending *pending, const ot__optimizer_info *optimizer,
@@ -48,7 +51,7 @@ static void take_moments(const ot__pending *pending, const ot__optimizer_info *o
     if (given == NULL || !optimizer->keeps_moments)
         return;
     for (int k = 0; k < OT_SLOT_MOMENTS; k++)
-        take_tensor(p->slots[k], ot__state_tensor(given, ot__moment_keys[k]));
+        take_tensor(pending, p->slots[k], ot__state_tensor(given, ot__moment_keys[k]));
     if (optimizer->counts_each)
         p->n_updates = count_in(given, OT_KEY_UPDATE_COUNT, p->n_updates);
 }
