@@ -170,6 +170,7 @@ static size_t peak_of_steps(const problem *p, ot_trainer *trainer)
         ot_tensor_destroy(inputs[i]);
     for (int i = 0; i < N_OUTPUTS; i++)
         ot_tensor_destroy(outputs[i]);
+    (void)take_peak();
     return found;
 }
 
@@ -191,9 +192,9 @@ static void measure(problem *p, size_t memory_max)
     loading = take_peak();
     ot_trainer_destroy(trainer);
     printf("{\"parameters\": %zu, \"gradients\": %zu, \"moments\": %zu, \"derived\": %zu, "
-           "\"activations\": %zu, \"scratch\": %zu, \"outputs\": %zu, ",
+           "\"activations\": %zu, \"scratch\": %zu, \"outputs\": %zu, \"structure\": %zu, ",
            memory.parameters, memory.gradients, memory.moments, memory.derived, memory.activations,
-           memory.scratch, memory.outputs);
+           memory.scratch, memory.outputs, memory.structure);
     printf("\"total\": %zu, \"ceiling\": %zu, \"creation\": %zu, \"steps\": %zu, \"saving\": %zu, "
            "\"loading\": %zu, \"largest\": %zu}\n",
            memory.total, memory_max, creation, steps, saving, loading, p->largest);

@@ -186,8 +186,9 @@ def main():
     return measure_peers(names, threads, args)
 
 
-try:
-    sys.exit(main())
-except KeyboardInterrupt:
-    print("\nbench: stopped; with --against, the same command goes on with what has been measured", file=sys.stderr)
-    sys.exit(130)
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nbench: stopped; with --against, the same command goes on with what has been measured", file=sys.stderr)
+        sys.exit(130)

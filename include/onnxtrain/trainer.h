@@ -130,15 +130,16 @@ typedef struct ot_memory {
     size_t activations; ///< values within a step, and constants of the graph
     size_t scratch;     ///< of operators, and for changing the layouts of parameters
     size_t outputs;     ///< that a train step gives, all of them
+    size_t structure;   ///< graphs, plans, lists
     size_t total;
 } ot_memory;
 #define OT_MEMORY_INIT                                                                             \
     {                                                                                              \
-        sizeof(ot_memory), 0, 0, 0, 0, 0, 0, 0, 0                                                  \
+        sizeof(ot_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0                                               \
     }
 /**
  * What training on inputs of these shapes takes, by the plan of a train step, which is made for it
- * and kept. Graphs and plans themselves are not counted.
+ * and kept. What the caller feeds is not counted, nor what oneDNN takes for itself.
  *
  * @param inputs in the order of the description
  * @return as a train step that is refused; OT_ERR_NO_MEMORY above the ceiling, naming the largest
@@ -222,6 +223,8 @@ OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
  * Go on from a file, of a trainer or of any other maker, as ot_trainer_set_state() does. Its format
  * is told by its first bytes. The properties of a checkpoint replace those of the trainer's. HDF5
  * files are for trusted sources (ot_dict_load_hdf5()); ot_dict_load_hdf5_apart() reads others.
+ * A checkpoint is mapped, checked and read once, then copied tensor by tensor; it must not become
+ * shorter meanwhile.
  *
  * @param paths     one
  * @param user_dict receives what was saved with it, to be freed with ot_string_free(); NULL when

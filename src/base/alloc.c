@@ -144,9 +144,14 @@ typedef struct prefix {
     size_t n_bytes; // that were asked for
 } prefix;
 
+size_t ot__aligned_taken(size_t n_bytes)
+{
+    return n_bytes + ALIGNMENT + sizeof(prefix);
+}
+
 void *ot__alloc_aligned(size_t n_bytes)
 {
-    const size_t total = n_bytes + ALIGNMENT + sizeof(prefix);
+    const size_t total = ot__aligned_taken(n_bytes);
     prefix before = {.n_bytes = n_bytes};
     char *aligned;
 

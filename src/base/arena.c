@@ -214,6 +214,15 @@ size_t ot__arena_bytes(const ot__arena *arena)
     return arena->n_bytes;
 }
 
+size_t ot__arena_taken(const ot__arena *arena)
+{
+    size_t n = 0;
+
+    for (const block *b = arena ? arena->blocks : NULL; b; b = b->next)
+        n += header_size + b->size;
+    return arena ? n + sizeof *arena : 0;
+}
+
 void ot__arena_limit(ot__arena *arena, size_t max_bytes)
 {
     arena->max_bytes = max_bytes;

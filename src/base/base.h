@@ -181,6 +181,7 @@ bool ot__grow(void *array_pointer, int *capacity, int count, size_t item_size);
 // 64-byte aligned, zeroed, counted against the ceiling of memory.c; release with ot__free_aligned.
 void *ot__alloc_aligned(size_t n_bytes);
 void ot__free_aligned(void *block);
+size_t ot__aligned_taken(size_t n_bytes); // of ot__alloc by ot__alloc_aligned()
 char *ot__strdup(const char *text);
 // For tests: after `n` more successful allocations every one fails; n < 0: never. Counts all
 // ot__alloc calls.
@@ -227,6 +228,7 @@ bool ot__arena_grow(ot__arena *arena, void *array_pointer, int *capacity, int co
 bool ot__arena_push(ot__arena *arena, void *array_pointer, int *capacity, int *count,
                     const void *item, size_t item_size);
 size_t ot__arena_bytes(const ot__arena *arena);
+size_t ot__arena_taken(const ot__arena *arena); // of ot__alloc, used or not; 0 for NULL
 void ot__arena_limit(ot__arena *arena,
                      size_t max_bytes); // allocations above it fail with OT_ERR_NO_MEMORY
 // Count bytes that are allocated elsewhere as the arena's; false when they exceed the limit.
@@ -255,6 +257,7 @@ void *ot__map_get(const ot__map *map, const char *key);       // NULL when absen
 bool ot__map_put(ot__map *map, const char *key, void *value); // replaces; false when out of memory
 void *ot__map_remove(ot__map *map, const char *key);          // the value removed, or NULL
 void ot__map_deinit(ot__map *map);
+size_t ot__map_taken(const ot__map *map); // of ot__alloc
 // Iterate in unspecified order: start with *position = 0; false at the end.
 bool ot__map_next(const ot__map *map, size_t *position, const char **key, void **value);
 
@@ -336,8 +339,8 @@ ot_status ot__file_map_fd(ot__file_map *map, int fd, const char *path, size_t ma
 void ot__file_map_close(ot__file_map *map);
 // Gives back the memory of pages that were read; reading them again fetches them from the file.
 void ot__file_map_forget(const ot__file_map *map, size_t offset, size_t n_bytes);
-// Reads all of it once, so that what the disk has lost is OT_ERR_IO naming the path; where the system
-// cannot tell (before Linux 5.14) all is well.
+// Reads all of it once, so that what the disk has lost is OT_ERR_IO naming the path; where the
+// system cannot tell (before Linux 5.14) all is well.
 ot_status ot__file_map_check(const ot__file_map *map, const char *path);
 // Copies without ever having much of the map in memory besides the copy.
 void ot__file_map_copy(const ot__file_map *map, void *to, size_t offset, size_t n_bytes);

@@ -146,3 +146,8 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
     }
     return false;
 }
+
+size_t ot__map_taken(const ot__map *map)
+{
+    return map->n_slots * sizeof *map->slots;
+}

@@ -67,8 +67,9 @@ const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
 bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node changes it in place
 // Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
-size_t ot__plan_bytes(const ot__plan *plan);         // activations and scratch
-size_t ot__plan_scratch_bytes(const ot__plan *plan); // of the step that takes most
+size_t ot__plan_bytes(const ot__plan *plan);           // activations and scratch
+size_t ot__plan_scratch_bytes(const ot__plan *plan);   // of the step that takes most
+size_t ot__plan_structure_bytes(const ot__plan *plan); // all but the block and what libraries keep
 // For plans that borrow: ot__plan_bytes bytes, 64-byte aligned, which plans that never run at the
 // same time may share. Outputs that were left to the plan are gone when another plan runs.
 void ot__plan_set_block(ot__plan *plan, void *block);

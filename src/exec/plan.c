@@ -92,6 +92,7 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
     const ot_status st = ot__kernel_prepare(step->kernel, &prep);
 
     ot__parallel_set(threads_before);
+    step->state_bytes = prep.state_bytes;
     step->run.state = prep.state;
     step->run.n_threads = prep.n_threads;
     step->scratch_bytes = prep.scratch_bytes;
@@ -252,6 +253,15 @@ bool ot__plan_writes_input(const ot__plan *plan, int i_input)
 size_t ot__plan_bytes(const ot__plan *plan)
 {
     return plan->block_bytes;
+}
+
+size_t ot__plan_structure_bytes(const ot__plan *plan)
+{
+    size_t n = sizeof *plan + ot__arena_taken(plan->arena);
+
+    for (int s = 0; s < plan->n_steps; s++)
+        n += plan->steps[s].state_bytes;
+    return n;
 }
 
 size_t ot__plan_scratch_bytes(const ot__plan *plan)

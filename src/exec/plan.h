@@ -61,7 +61,7 @@ typedef struct ot__plan_step {
     const ot_kernel *kernel;
     ot_run run;
     const char *label; // "Gemm 'fc1'"
-    size_t scratch_bytes, scratch_offset;
+    size_t scratch_bytes, scratch_offset, state_bytes;
     double seconds; // of all runs, when profiling
 } ot__plan_step;
 

@@ -255,6 +255,9 @@ ot_status ot__model_create(ot_model **out); // empty, with a main graph
 ot_status ot__model_clone(const ot_model *model, ot_model **out);
 // The model for one more owner, who destroys it too: itself where it is final, else a clone.
 ot_status ot__model_acquire(const ot_model *model, ot_model **out);
+// model_bytes.c: what models take of ot__alloc; constants with memory of their own are apart.
+ot_status ot__models_measure(const ot_model *const *models, int n_models, size_t *structure,
+                             size_t *constants);
 // What `other` holds (strings, attributes, constants) stays alive as long as `model`, for parts
 // taken over from it.
 ot_status ot__model_keep(ot_model *model, const ot_model *other);

@@ -7,8 +7,17 @@
 
 #include "graph/graph.h"
 
-// Something that lives as long as the last model that refers to it.
-typedef struct ot__held ot__held;
+// Something that lives as long as the last model that refers to it. Counted: a clone refers to what
+// its original held when it was made. Clones may die on other threads.
+typedef struct ot__held {
+    atomic_int count;
+    ot__arena *arena; // exactly one of the three is there
+    ot__file_map map;
+    const char
+        *map_name; // in the arena of the model that took the map, which outlives it; NULL: none
+    ot_tensor *tensor;
+    bool is_constant; // the tensor was made for a value or an attribute of a model
+} ot__held;
 
 struct ot__holdings {
     atomic_int n_owners; // besides the first: ot__model_acquire

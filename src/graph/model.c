@@ -5,18 +5,6 @@
 
 #include "graph/graph_internal.h"
 
-// Counted: a clone refers to what its original held when it was made. Clones may die on other
-// threads.
-struct ot__held {
-    atomic_int count;
-    ot__arena *arena; // exactly one of the three is there
-    ot__file_map map;
-    const char
-        *map_name; // in the arena of the model that took the map, which outlives it; NULL: none
-    ot_tensor *tensor;
-    bool is_constant; // the tensor was made for a value or an attribute of a model
-};
-
 static void release_model(ot__held *held)
 {
     if (atomic_fetch_sub(&held->count, 1) > 1)

@@ -199,6 +199,7 @@ struct ot_prep {
     size_t scratch_bytes;
     void *state; // owned by whoever prepares; ot__prep_release frees it
     ot_status status;
+    size_t state_bytes; // of `state`
 };
 // select.c: the kernel for a node whose arguments are in `p`, the first of its record that takes
 // the element types and accepts the problem, so that the same inputs choose the same kernels. With

@@ -50,6 +50,7 @@ bool ot_prep_reproducible(const ot_prep *p)
 void *ot_prep_state(ot_prep *p, size_t n_bytes)
 {
     p->state = ot__alloc_zero(1, n_bytes);
+    p->state_bytes = n_bytes;
     if (p->state == NULL)
         p->status = OT_ERR_NO_MEMORY;
     return p->state;
@@ -100,7 +101,7 @@ ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p)
 {
     p->state = NULL;
-    p->scratch_bytes = 0;
+    p->scratch_bytes = p->state_bytes = 0;
     p->status = OT_OK;
     if (kernel->prepare != NULL) {
         const ot_status st = kernel->prepare(p);

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session takes for inputs of given shapes: its state, and what the plan of a train step
 // says.
+#include <string.h>
+
 #include "session/session_internal.h"
 
-static size_t tensor_bytes(const ot_tensor *t)
+// The elements, and what a tensor takes besides.
+static void add_tensor_bytes(const ot_tensor *t, size_t *elements, size_t *structure)
 {
-    return t != NULL ? t->n_bytes : 0;
+    if (t == NULL)
+        return;
+    *elements += t->n_bytes;
+    *structure += ot__tensor_taken(t) - OT_MIN(ot__tensor_taken(t), t->n_bytes);
 }
 
 static void measure_state(const ot_session *session, ot__session_bytes *out)
@@ -13,40 +19,60 @@ static void measure_state(const ot_session *session, ot__session_bytes *out)
     for (int i = 0; i < session->checkpoint->n_parameters; i++) {
         const ot__parameter *p = session->checkpoint->parameters[i];
 
-        out->parameters += tensor_bytes(p->value);
-        out->gradients += tensor_bytes(p->gradient);
+        out->structure += sizeof *p + strlen(p->name) + 1;
+        add_tensor_bytes(p->value, &out->parameters, &out->structure);
+        add_tensor_bytes(p->gradient, &out->gradients, &out->structure);
         for (int k = 0; k < OT_SLOTS; k++)
-            out->moments += tensor_bytes(p->slots[k]);
+            add_tensor_bytes(p->slots[k], &out->moments, &out->structure);
     }
     for (int i = 0; i < session->undo.n; i++) // two copies, to undo with
-        out->parameters += 2 * tensor_bytes(session->undo.parameters[i]->value);
+        out->parameters += 2 * session->undo.parameters[i]->value->n_bytes;
     out->gradients += ot__input_gradients_bytes(&session->training);
 }
 
-// Each once, whoever reads it.
-static ot_status measure_constants(const ot_graph *graph, size_t *n_bytes)
+// ---- graphs and plans ----
+
+enum { MODELS_MAX = 4 + 3 * OT_PLAN_CACHE };
+typedef struct models {
+    const ot_model *items[MODELS_MAX];
+    int n;
+} models;
+
+static void add_model_of(models *all, const ot_model *model)
 {
-    ot__numbers numbers = {0};
-    bool *is_counted = NULL;
-    ot_status st = ot__numbers_build(graph, &numbers);
+    if (model != NULL)
+        all->items[all->n++] = model;
+}
 
-    if (st == OT_OK) {
-        is_counted = ot__alloc_zero((size_t)numbers.n_values + 1, sizeof *is_counted);
-        st = ot__made(is_counted != NULL);
+// Its models; its plans and lists are counted here.
+static void add_compiled(const ot__compiled_model *program, models *all, size_t *structure)
+{
+    add_model_of(all, program->model);
+    *structure += ot__arena_taken(program->arena);
+    for (int k = 0; k < OT_PLAN_CACHE; k++) {
+        const ot__cached_plan *slot = &program->plans[k];
+
+        add_model_of(all, slot->model);
+        if (slot->plan != NULL)
+            *structure += ot__plan_structure_bytes(slot->plan);
     }
-    for (int n = 0; st == OT_OK && n < graph->n_nodes; n++)
-        for (int i = 0; i < graph->nodes[n]->n_inputs; i++) {
-            const ot_value *value = graph->nodes[n]->inputs[i];
+}
 
-            if (value == NULL || value->constant == NULL || !ot__has_number(&numbers, value) ||
-                is_counted[ot__value_number(&numbers, value)])
-                continue;
-            is_counted[ot__value_number(&numbers, value)] = true;
-            *n_bytes += value->constant->n_bytes;
-        }
-    ot__free(is_counted);
-    ot__numbers_deinit(&numbers);
-    return st;
+static ot_status measure_structure(const ot_session *session, const ot_model *besides,
+                                   ot__session_bytes *out)
+{
+    models all = {.n = 0};
+    size_t structure, constants;
+
+    add_compiled(&session->training, &all, &out->structure);
+    add_compiled(&session->eval, &all, &out->structure);
+    add_compiled(&session->optimizer.program, &all, &out->structure);
+    add_model_of(&all, session->eval_source);
+    add_model_of(&all, besides);
+    OT_TRY(ot__models_measure(all.items, all.n, &structure, &constants));
+    out->structure += structure;
+    out->activations += constants;
+    return OT_OK;
 }
 
 static void measure_outputs(const ot__compiled_model *program, const ot__plan *plan,
@@ -61,7 +87,8 @@ static void measure_outputs(const ot__compiled_model *program, const ot__plan *p
     }
 }
 
-ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, ot__session_bytes *out)
+ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const ot_model *besides,
+                              ot__session_bytes *out)
 {
     ot__compiled_model *program = &session->training;
     const ot__plan *update = session->optimizer.plan;
@@ -74,10 +101,11 @@ ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, ot__s
         program->given.shapes[i] = inputs[i];
     OT_TRY(ot__session_find_plan(session, program, &plan));
     measure_state(session, out);
-    OT_TRY(measure_constants(ot__session_step_model(session)->graph, &out->activations));
+    OT_TRY(measure_structure(session, besides, out));
     measure_outputs(program, plan, &out->outputs);
     // All plans share a block, within which scratch and values lie where they fit.
     block = OT_MAX(ot__plan_bytes(plan), update != NULL ? ot__plan_bytes(update) : 0);
+    block = OT_MAX(block, session->block_bytes);
     out->scratch = OT_MIN(ot__plan_scratch_bytes(plan), block);
     out->activations += block - out->scratch;
     out->scratch += session->packing.buffer_bytes;

@@ -234,6 +234,13 @@ bool ot__tensor_is_aligned(const ot_tensor *tensor)
     return (uintptr_t)tensor->data % OT_MIN(OT_MAX(size, (size_t)1), largest) == 0;
 }
 
+size_t ot__tensor_taken(const ot_tensor *tensor)
+{
+    if (!tensor)
+        return 0;
+    return sizeof *tensor + (tensor->owns_data ? ot__aligned_taken(tensor->n_bytes) : 0);
+}
+
 bool ot__tensor_is_uniform(const ot_tensor *t)
 {
     const int64_t n = t ? ot_tensor_count(t) : 0;

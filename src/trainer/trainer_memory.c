@@ -15,7 +15,7 @@ static ot_status lay_shapes(ot_trainer *trainer, const ot_shape *inputs, ot_shap
     return OT_OK;
 }
 
-static void sum_memory(const ot__session_bytes *bytes, ot_memory *memory)
+static void sum_memory(const ot_trainer *trainer, const ot__session_bytes *bytes, ot_memory *memory)
 {
     memory->parameters = bytes->parameters;
     memory->gradients = bytes->gradients;
@@ -23,8 +23,9 @@ static void sum_memory(const ot__session_bytes *bytes, ot_memory *memory)
     memory->activations = bytes->activations;
     memory->scratch = bytes->scratch;
     memory->outputs = bytes->outputs;
+    memory->structure = bytes->structure + sizeof *trainer + ot__arena_taken(trainer->arena);
     memory->total = memory->parameters + memory->gradients + memory->moments + memory->derived +
-                    memory->activations + memory->scratch + memory->outputs;
+                    memory->activations + memory->scratch + memory->outputs + memory->structure;
 }
 
 static ot_status measure_trainer(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
@@ -35,10 +36,10 @@ static ot_status measure_trainer(ot_trainer *trainer, const ot_shape *inputs, in
     ot_status st = ot__trainer_check_shapes(trainer, inputs, n_inputs);
 
     OT_THEN(st, lay_shapes(trainer, inputs, &laid));
-    OT_THEN(st, ot__session_measure(trainer->session, laid, &bytes));
+    OT_THEN(st, ot__session_measure(trainer->session, laid, trainer->forward, &bytes));
     ot__free(laid);
     if (st == OT_OK)
-        sum_memory(&bytes, memory);
+        sum_memory(trainer, &bytes, memory);
     return st;
 }
 

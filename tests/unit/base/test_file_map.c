@@ -6,10 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -365,6 +368,26 @@ static void an_input_is_read_where_it_is_asked_and_not_behind_a_new_end(void **s
     assert_says(*state, ot__file_input_open(&input, *state), OT_ERR_IO, "is a directory");
 }
 
+static void what_the_disk_has_lost_is_an_error_before_it_is_looked_at(void **state)
+{
+    const char *path = in_folder(state, "data");
+    const size_t size = 3 * (size_t)sysconf(_SC_PAGESIZE);
+    char *bytes = calloc(1, size);
+    ot__file_map map;
+
+    assert_non_null(bytes);
+    assert_int_equal(ot__file_write(path, bytes, size), OT_OK);
+    free(bytes);
+    assert_int_equal(ot__file_map_open(&map, path), OT_OK);
+    assert_int_equal(ot__file_map_check(&map, path), OT_OK);
+    assert_int_equal(truncate(path, 1), 0); // reading a lost page ends the process just as well
+#ifdef MADV_POPULATE_READ
+    if (madvise((void *)(uintptr_t)map.data, 1, MADV_POPULATE_READ) == 0)
+        assert_says(path, ot__file_map_check(&map, path), OT_ERR_IO, "cannot be read");
+#endif
+    ot__file_map_close(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +395,7 @@ int main(void)
         TEST_IN_FOLDER(a_view_stays_valid_when_the_file_is_replaced),
         TEST_IN_FOLDER(a_copy_keeps_little_of_the_file_in_memory),
         TEST_IN_FOLDER(pages_that_were_forgotten_are_read_again),
+        TEST_IN_FOLDER(what_the_disk_has_lost_is_an_error_before_it_is_looked_at),
         TEST_IN_FOLDER(an_empty_file_has_size_zero),
         TEST_IN_FOLDER(missing_files_and_folders_are_errors_that_name_the_path),
         TEST_IN_FOLDER(a_device_without_end_is_an_error_that_states_the_limit),
