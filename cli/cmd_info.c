@@ -12,7 +12,7 @@
 
 typedef struct info_values {
     model_values model;
-    int64_t batch_size;
+    int64_t batch_size, memory_max;
     bool json, text, plan, untrusted;
 } info_values;
 
@@ -29,34 +29,52 @@ static const option_spec info_table[] = {
      "read a state in HDF5 in a process of its own, which it cannot harm", NULL, NULL, 0},
     {"batch-size", OPTION_INT, AT(batch_size), "N", "for the memory and the plan of a step", "32",
      NULL, 1},
+    {"memory-max", OPTION_BYTES, AT(memory_max), "BYTES",
+     "plan under the ceiling that a training run would have: 512M, 8G", "none", NULL, 0},
     {0},
 };
 
-// Memory of a training step at the given batch size; 0 bytes when the model cannot be trained as it
+// Memory of a training step at the given batch size; no plan when the model cannot be trained as it
 // is.
 typedef struct step_info {
     size_t state_bytes, plan_bytes;
+    ot_memory memory;
     char *plan;
     char problem[512]; // why there is none
 } step_info;
 
-// The plan's memory is not touched, so there may be more of it than the machine has.
-static void describe_session(ot_session *session, int64_t batch_size, step_info *out)
+// Of the inputs that train steps take.
+static ot_status shape_input(const ot_session *session, const char *name, int64_t batch_size,
+                             ot_shape *shape)
 {
-    const int n = ot_session_input_count(session, OT_MODE_TRAIN);
-    ot_shape *shapes = calloc((size_t)n + 1, sizeof(*shapes));
     ot_dtype dtype;
+    ot_status st = OT_OK;
 
-    for (int i = 0; shapes && i < n; i++) {
-        if (ot_session_input_info(session, OT_MODE_TRAIN, i, &dtype, &shapes[i]) != OT_OK)
-            break;
-        for (int k = 0; k < shapes[i].ndim; k++)
-            if (shapes[i].dim[k] < 0)
-                shapes[i].dim[k] = k == 0 ? batch_size : 1;
-    }
-    set_memory_max(INT64_MAX);
-    if (shapes &&
-        ot_session_describe_plan(session, OT_MODE_TRAIN, shapes, n, &out->plan) == OT_OK) {
+    *shape = (ot_shape){.ndim = 0};
+    for (int i = 0; st == OT_OK && i < ot_session_input_count(session, OT_MODE_TRAIN); i++)
+        if (strcmp(ot_session_input_name(session, OT_MODE_TRAIN, i), name) == 0)
+            st = ot_session_input_info(session, OT_MODE_TRAIN, i, &dtype, shape);
+    for (int k = 0; k < shape->ndim; k++)
+        if (shape->dim[k] < 0)
+            shape->dim[k] = k == 0 ? batch_size : 1;
+    return st;
+}
+
+// The plan's memory is not touched, so there may be more of it than the machine has.
+static void describe_trainer(ot_trainer *trainer, int64_t batch_size, step_info *out)
+{
+    ot_session *session = ot_trainer_session(trainer);
+    const int n = ot_trainer_input_count(trainer);
+    ot_shape *shapes = calloc((size_t)n + 1, sizeof(*shapes));
+    ot_status st = shapes ? OT_OK : OT_ERR_NO_MEMORY;
+
+    for (int i = 0; st == OT_OK && i < n; i++)
+        st = shape_input(session, ot_trainer_input_name(trainer, i), batch_size, &shapes[i]);
+    if (st == OT_OK)
+        st = ot_trainer_memory(trainer, shapes, n, &out->memory);
+    if (st == OT_OK && ot_session_describe_plan(session, OT_MODE_TRAIN, shapes,
+                                                ot_session_input_count(session, OT_MODE_TRAIN),
+                                                &out->plan) == OT_OK) {
         out->state_bytes = ot_session_state_bytes(session);
         out->plan_bytes = ot_session_plan_bytes(session);
     }
@@ -66,17 +84,76 @@ static void describe_session(ot_session *session, int64_t batch_size, step_info 
 static void measure_step(const ot_model *model, const info_values *v, const model_setup *setup,
                          step_info *out)
 {
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
     ot_artifacts *artifacts = NULL;
-    ot_session *session = NULL;
+    ot_trainer *trainer = NULL;
 
-    if (ot_artifacts_generate(model, &setup->options, &artifacts) == OT_OK &&
-        ot_session_create_from_artifacts(artifacts, NULL, &session) == OT_OK)
-        describe_session(session, v->batch_size, out);
+    out->memory = (ot_memory)OT_MEMORY_INIT;
+    options.memory_max = v->memory_max < INT64_MAX ? (size_t)v->memory_max : 0;
+    if (ot_artifacts_generate(model, &setup->options, &artifacts) == OT_OK) {
+        set_memory_max(INT64_MAX);
+        if (ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer) == OT_OK)
+            describe_trainer(trainer, v->batch_size, out);
+    }
     if (!out->plan)
         snprintf(out->problem, sizeof(out->problem), "%s", ot_error_message());
-    ot_session_destroy(session);
+    ot_trainer_destroy(trainer);
     ot_artifacts_destroy(artifacts);
 }
+
+// ---- its parts ----
+
+static const struct {
+    const char *name;
+    size_t offset;
+} memory_parts[] = {
+    {"parameters", offsetof(ot_memory, parameters)},
+    {"gradients", offsetof(ot_memory, gradients)},
+    {"moments", offsetof(ot_memory, moments)},
+    {"derived", offsetof(ot_memory, derived)},
+    {"activations", offsetof(ot_memory, activations)},
+    {"scratch", offsetof(ot_memory, scratch)},
+    {"outputs", offsetof(ot_memory, outputs)},
+    {"structure", offsetof(ot_memory, structure)},
+};
+enum { N_PARTS = sizeof memory_parts / sizeof memory_parts[0] };
+
+static size_t memory_part(const ot_memory *memory, int i)
+{
+    size_t n_bytes;
+
+    memcpy(&n_bytes, (const char *)memory + memory_parts[i].offset, sizeof n_bytes);
+    return n_bytes;
+}
+
+static json_t *memory_json(const ot_memory *memory)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < N_PARTS; i++)
+        json_object_set_new(object, memory_parts[i].name,
+                            json_integer((json_int_t)memory_part(memory, i)));
+    json_object_set_new(object, "total", json_integer((json_int_t)memory->total));
+    return object;
+}
+
+static void print_memory(const ot_memory *memory)
+{
+    const char *before = ": ";
+    char text[32];
+
+    printf("memory     %s", bytes_text(memory->total, text, sizeof text));
+    for (int i = 0; i < N_PARTS; i++) {
+        if (memory_part(memory, i) == 0)
+            continue;
+        printf("%s%s %s", before, memory_parts[i].name,
+               bytes_text(memory_part(memory, i), text, sizeof text));
+        before = ", ";
+    }
+    printf("\n");
+}
+
+// ---- the model ----
 
 static json_t *value_json(const ot_model *model, const char *name)
 {
@@ -146,9 +223,10 @@ static json_t *collect(const ot_model *model, const info_values *v, const model_
     count_parameters(model, setup, object);
     if (step->plan)
         json_object_set_new(object, "step",
-                            json_pack("{s:I,s:I,s:I}", "batch_size", (json_int_t)v->batch_size,
+                            json_pack("{s:I,s:I,s:I,s:o}", "batch_size", (json_int_t)v->batch_size,
                                       "state_bytes", (json_int_t)step->state_bytes, "plan_bytes",
-                                      (json_int_t)step->plan_bytes));
+                                      (json_int_t)step->plan_bytes, "memory",
+                                      memory_json(&step->memory)));
     return object;
 }
 
@@ -199,6 +277,8 @@ static void print_text(const json_t *info, const step_info *step, int64_t batch_
                bytes_text(step->plan_bytes, plan, sizeof(plan)), (long long)batch_size);
     else
         printf("step       none: %s\n", step->problem);
+    if (step->plan)
+        print_memory(&step->memory);
 }
 
 static int print_model(const ot_model *model)
@@ -239,10 +319,12 @@ static int info_run(const void *values, const char *const *arguments)
     }
     measure_step(model, v, &setup, &step);
     if (v->plan) {
-        if (step.plan)
+        if (step.plan) {
             fputs(step.plan, stdout);
-        else
+            print_memory(&step.memory);
+        } else {
             code = report_error();
+        }
     } else {
         info = collect(model, v, &setup, &step);
         if (!v->json)

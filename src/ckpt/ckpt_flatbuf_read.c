@@ -92,8 +92,9 @@ static const ot__file_map *find_elements(reader *r, const char *name, const ot__
 }
 
 // Over the bytes, which nobody writes to, or a copy of them.
-static ot_status make_tensor(const ot__file_map *map, size_t position, ot_dtype dtype,
-                             const ot_shape *shape, size_t n_bytes, bool is_view, ot_tensor **out)
+static ot_status make_state_tensor(const ot__file_map *map, size_t position, ot_dtype dtype,
+                                   const ot_shape *shape, size_t n_bytes, bool is_view,
+                                   ot_tensor **out)
 {
     if (is_view)
         return ot_tensor_wrap(dtype, shape, (void *)(uintptr_t)(map->data + position), n_bytes,
@@ -123,7 +124,7 @@ static ot_status read_tensor(reader *r, const ot__fb_table *table, const char *n
     }
     map = find_elements(r, name, table, expected, &position);
     OT_TRY(r->fb.status);
-    return make_tensor(map, position, (ot_dtype)type, &shape, expected, is_view, out);
+    return make_state_tensor(map, position, (ot_dtype)type, &shape, expected, is_view, out);
 }
 
 static const char *required_name(reader *r, const ot__fb_table *table, const char *what)

@@ -9,7 +9,7 @@ typedef struct model_bytes {
     size_t structure, constants;
 } model_bytes;
 
-static int by_place(const void *left, const void *right)
+static int by_holder(const void *left, const void *right)
 {
     const uintptr_t a = (uintptr_t) * (const ot__held *const *)left,
                     b = (uintptr_t) * (const ot__held *const *)right;
@@ -39,7 +39,7 @@ static void add_maps(const ot_model *model, model_bytes *sum)
                       ot__map_taken(&model->symbols->expressions);
 }
 
-static bool is_before(const ot_model *const *models, int n, const ot_model *model)
+static bool is_counted_model(const ot_model *const *models, int n, const ot_model *model)
 {
     for (int i = 0; i < n; i++)
         if (models[i] == model)
@@ -50,7 +50,7 @@ static bool is_before(const ot_model *const *models, int n, const ot_model *mode
 // Of all models, those that they share once.
 static void add_each(const ot__held **items, size_t n, model_bytes *sum)
 {
-    qsort(items, n, sizeof *items, by_place);
+    qsort(items, n, sizeof *items, by_holder);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || items[i] != items[i - 1])
             add_held(items[i], sum);
@@ -71,7 +71,7 @@ ot_status ot__models_measure(const ot_model *const *models, int n_models, size_t
     for (int i = 0; i < n_models; i++) {
         for (int k = 0; k < models[i]->holdings->n_items; k++)
             items[n++] = models[i]->holdings->items[k];
-        if (!is_before(models, i, models[i]))
+        if (!is_counted_model(models, i, models[i]))
             add_maps(models[i], &sum);
     }
     add_each(items, n, &sum);

@@ -72,7 +72,14 @@ run 0 info mlp.onnxtxt --json
 json inputs 'v[0]["name"] == "x"'
 run 0 info mlp.onnxtxt --text
 out "Relu"
+run 0 info mlp.onnxtxt --json --batch-size 8
+json step 'v["memory"]["total"] == sum(n for name, n in v["memory"].items() if name != "total")'
+json step 'v["state_bytes"] == sum(v["memory"][name] for name in ("parameters", "gradients", "moments"))'
+json step 'v["memory"]["structure"] > 0 and v["memory"]["derived"] == 0'
 run 0 info mlp.onnxtxt --plan
+out "memory "
+refuses 1 "are allowed (memory_max)" info mlp.onnxtxt --plan --memory-max 100
+run 0 info mlp.onnxtxt --plan --memory-max 1G
 
 run 0 check mlp.onnxtxt
 out "the model can be trained"
