@@ -12,8 +12,8 @@ static ot_status add_entry(ot__plan_builder *b, const ot_value *value, const ot_
     ot__plan *plan = b->plan;
     ot__entry *e;
 
-    OT_TRY(ot__made(ot__arena_grow(plan->arena, &plan->entries, &b->entries_capacity,
-                                   plan->n_entries, sizeof *plan->entries)));
+    OT_TRY(ot__made(ot__arena_grow(b->arena, &plan->entries, &b->entries_capacity, plan->n_entries,
+                                   sizeof *plan->entries)));
     e = &plan->entries[plan->n_entries];
     *e = (ot__entry){.source = source, .root = plan->n_entries, .next = -1, .usage = -1};
     e->arg.dtype = value->dtype;
@@ -238,6 +238,10 @@ ot_status ot__build_entries(ot__plan_builder *b)
     for (int v = 0; v < b->numbers.n_values; v++)
         b->ranges[v] = (ot__range){-1, 0};
     OT_TRY(value_entries(b));
+    // The list has grown in the builder's memory: the plan keeps no more than there is.
+    b->plan->entries = ot__arena_memdup(b->plan->arena, b->plan->entries,
+                                        (size_t)b->plan->n_entries * sizeof *b->plan->entries);
+    OT_TRY(ot__made(b->plan->entries != NULL));
     OT_TRY(mark_state(b));
     share_views(b);
     return OT_OK;
