@@ -10,7 +10,7 @@
 
 static const command *const commands[] = {
     &command_train, &command_eval,      &command_export, &command_check,
-    &command_info,  &command_artifacts, &command_grad,
+    &command_info,  &command_artifacts, &command_grad,   &command_aggregate,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

@@ -351,7 +351,8 @@ static int parse(const command *c, parser *p, int argc, char **argv)
             return report_usage("--%s: %s", p->specs[code]->name, why);
         p->is_on_line[code] = p->is_given[code] = true;
     }
-    if (argc - optind > c->n_arguments || (argc - optind < c->n_arguments && !c->is_file_enough))
+    if ((argc - optind > c->n_arguments && !c->may_be_more) ||
+        (argc - optind < c->n_arguments && !c->is_file_enough))
         return report_arguments(c, argc - optind);
     for (int i = optind; i < argc; i++)
         if (!*argv[i])

@@ -53,6 +53,7 @@ typedef struct command {
     const char *name, *summary;
     const char *arguments;   // "MODEL"
     int n_arguments;         // exactly so many
+    bool may_be_more;        // and these, which end with NULL
     bool is_file_enough;     // or fewer, which are NULL then: `check` knows whether that is right
     const char *description; // a paragraph
     const char *example;

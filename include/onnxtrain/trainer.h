@@ -226,13 +226,28 @@ OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
  * A checkpoint is mapped, checked and read once, then copied tensor by tensor; it must not become
  * shorter meanwhile.
  *
- * @param paths     one
+ * @param paths     one, or all that the processes of a distributed training have saved, which are
+ * joined as ot_state_aggregate() does
  * @param user_dict receives what was saved with it, to be freed with ot_string_free(); NULL when
  * there is none. May be NULL
  * @return OT_ERR_IO, OT_ERR_FORMAT; else as ot_trainer_set_state(). Nothing has changed then
  */
 OT_API ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
                                  ot_strictness strictness, char **user_dict);
+
+/**
+ * One state of the files that the processes of a distributed training have saved, HDF5 files of
+ * ONNX Runtime's ORTTrainer: with ZeRO, with layers split by rows or columns, or with both.
+ *
+ * @param paths all of them, in any order
+ * @param out   the caller destroys it
+ * @return OT_ERR_INVALID naming the files that are missing or there twice, or file and weight where
+ * they do not fit together: unequal copies, parts that do not add up to the whole
+ */
+OT_API ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **out);
+/** A checkpoint of a state: parameters, moments, counters. Without moments all float parameters
+ * are trainable ones. The caller destroys it. */
+OT_API ot_status ot_state_to_checkpoint(const ot_dict *state, ot_checkpoint **out);
 
 // ---- the trained model ----
 

@@ -311,10 +311,27 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+static PyObject *aggregate(PyObject *module, PyObject *list)
+{
+    core_strings paths;
+    ot_dict *state;
+    ot_status st;
+
+    (void)module;
+    if (core_strings_take(list, &paths) != 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_state_aggregate(paths.items, paths.count, &state);
+    Py_END_ALLOW_THREADS
+    core_strings_drop(&paths);
+    return st == OT_OK ? core_dict_new(state) : core_raise(st);
+}
+
 static PyMethodDef functions[] = {
     {"save_hdf5", save_hdf5, METH_VARARGS, "save_hdf5(path, dict)"},
     {"load_hdf5", load_hdf5, METH_VARARGS, "load_hdf5(path, key or None) -> dict"},
     {"is_hdf5", is_hdf5, METH_VARARGS, "is_hdf5(path) -> bool"},
+    {"aggregate", aggregate, METH_O, "aggregate(paths) -> dict of dicts"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -101,6 +101,14 @@ ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
                                 const ot_save_options *options);
 ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strictness strictness,
                                 char **user_dict);
+// All files of a state that several processes have saved.
+ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
+                                  ot_strictness strictness, char **user_dict);
+
+// Properties of a file. What its checkpoint says already is not there: the numbers of steps are by
+// how many they are more than those of the checkpoint.
+#define OT_PROPERTY_MORE_UPDATES "onnxtrain.more_updates" // updates that schedules count
+#define OT_PROPERTY_USER_DICT "onnxtrain.user_dict"
 
 // trainer_save.c: where a trainer stands that a checkpoint has been saved from.
 ot_status ot__position_read(const ot_checkpoint *checkpoint, int64_t accumulation,

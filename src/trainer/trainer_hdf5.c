@@ -3,7 +3,7 @@
 // made groups there, which are one name again here.
 #include <string.h>
 
-#include "trainer/state.h"
+#include "trainer/aggregate.h"
 
 // ---- names ----
 
@@ -246,21 +246,60 @@ static ot_status take_user_dict(const ot_dict *state, char **out)
     return ot__made(*out != NULL);
 }
 
-ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strictness strictness,
-                                char **user_dict)
+// That of one process is none to go on from; the message says which others are missing.
+static ot_status check_is_whole(const ot_dict *state, const char *path)
 {
-    ot__pending pending;
-    ot_dict *state;
+    const ot_dict *options = ot__state_dict(state, OT_KEY_OPTIONS);
+    int64_t n_processes = 1;
+    ot_dict *joined;
     ot_status st;
 
-    OT_TRY(ot__state_load_hdf5(path, &state));
-    st = narrow_state(ot_session_checkpoint(trainer->session), state);
+    if (ot__state_has(options, OT_KEY_WORLD_SIZE))
+        OT_TRY(ot_dict_get_int(options, OT_KEY_WORLD_SIZE, &n_processes));
+    if (n_processes <= 1 || !ot__state_has(state, OT_KEY_PARTITION))
+        return OT_OK;
+    st = ot__state_aggregate(&state, &path, 1, &joined);
+    ot_dict_destroy(joined);
+    return st;
+}
+
+// The message of what does not fit begins with `path`. Destroys the state.
+static ot_status take_hdf5_state(ot_trainer *trainer, ot_dict *state, const char *path,
+                                 ot_strictness strictness, char **user_dict)
+{
+    ot__pending pending = {0};
+    ot_status st = narrow_state(ot_session_checkpoint(trainer->session), state);
+
     OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
     OT_THEN(st, take_user_dict(state, user_dict));
     if (st == OT_OK)
         ot__pending_take(trainer, &pending);
     else if (st != OT_ERR_NO_MEMORY)
         (void)ot__error_prefix(st, "%s", path);
+    ot__pending_drop(&pending);
     ot_dict_destroy(state);
     return st;
+}
+
+ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strictness strictness,
+                                char **user_dict)
+{
+    ot_dict *state;
+    ot_status st;
+
+    OT_TRY(ot__state_load_hdf5(path, &state));
+    st = check_is_whole(state, path);
+    if (st == OT_OK)
+        return take_hdf5_state(trainer, state, path, strictness, user_dict);
+    ot_dict_destroy(state);
+    return st;
+}
+
+ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
+                                  ot_strictness strictness, char **user_dict)
+{
+    ot_dict *state;
+
+    OT_TRY(ot_state_aggregate(paths, n_paths, &state));
+    return take_hdf5_state(trainer, state, paths[0], strictness, user_dict);
 }

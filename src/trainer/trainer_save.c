@@ -5,12 +5,8 @@
 
 #include "trainer/state.h"
 
-// Properties of a file. What its checkpoint says already is not there: the numbers of steps are by
-// how many they are more than those of the checkpoint.
-#define OT_PROPERTY_MORE_UPDATES "onnxtrain.more_updates" // updates that schedules count
-#define OT_PROPERTY_MORE_STEPS "onnxtrain.more_steps"     // train steps
+#define OT_PROPERTY_MORE_STEPS "onnxtrain.more_steps" // train steps
 #define OT_PROPERTY_CYCLE "onnxtrain.cycle" // train steps before one from which accumulations count
-#define OT_PROPERTY_USER_DICT "onnxtrain.user_dict"
 // String: the loss scale, updates with finite gradients since it last changed, and the scale of an
 // accumulation under way, or 0.
 #define OT_PROPERTY_LOSS_SCALE "onnxtrain.loss_scale"
@@ -285,8 +281,12 @@ ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_p
     if (user_dict != NULL)
         *user_dict = NULL;
     OT_TRY(OT_GIVEN(paths));
-    if (n_paths != 1)
-        return ot__error(OT_ERR_INVALID, "%d files, expected 1: no state is in several", n_paths);
+    if (n_paths < 1)
+        return ot__error(OT_ERR_INVALID,
+                         "%d files, expected 1, or all of a state that is in several", n_paths);
     OT_TRY(ot__trainer_enter(trainer));
-    return ot__trainer_leave(trainer, load_trainer(trainer, paths[0], strictness, user_dict));
+    return ot__trainer_leave(
+        trainer, n_paths == 1
+                     ? load_trainer(trainer, paths[0], strictness, user_dict)
+                     : ot__trainer_load_shards(trainer, paths, n_paths, strictness, user_dict));
 }
