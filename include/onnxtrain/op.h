@@ -97,6 +97,8 @@ enum {
                             ///< another type; every OT_OP_VIEW is as much
     OT_OP_LATE_PARTS = 512, ///< its part of a value's gradient is numbered after the parts of other
                             ///< nodes, as in ONNX Runtime; generated names depend on it
+    OT_OP_FREE_AGAIN = 1024, ///< to make output 0 again by `recompute` costs no more than to keep
+                             ///< it: that is done without being asked for
 };
 
 /** One tensor as a kernel sees it. */
@@ -197,9 +199,10 @@ struct ot_op_def {
                                 ///< it stays
     void (*eval)(ot_grad *g);   ///< as expand, in the eval model: the node in operators that also
                                 ///< ONNX Runtime runs; NULL: it stays
-    ot_value *(*recompute)(ot_grad *g); ///< emits one node that recomputes output 0 from inputs
-                                        ///< and other outputs, cheaper than keeping it; NULL, or a
-                                        ///< result of NULL: it cannot be recomputed
+    ot_value *(*recompute)(ot_grad *g); ///< emits one node that makes output 0 once more, to the
+                                        ///< bit, from inputs and other outputs; NULL, or a result
+                                        ///< of NULL: a copy of the node does so, unless it is
+                                        ///< OT_OP_RANDOM or has state, which then is not made again
     bool (*identity_when)(const ot_node *node); ///< whether output 0 is input 0 unchanged; both are
                                                 ///< given; NULL: never
     void (*raise)(

@@ -16,6 +16,16 @@ extern "C" {
  * a second one while another is inside returns OT_ERR_STATE. */
 typedef struct ot_session ot_session;
 
+/** What can be made again for the backward pass: less memory, more time, the same bits. Where a
+ * model has no such place, that is logged once. */
+typedef enum ot_recompute {
+    OT_RECOMPUTE_ATTN_DROPOUT = 1, ///< a Dropout between a Softmax and a MatMul
+    OT_RECOMPUTE_GELU = 2,         ///< a Gelu before a MatMul, also one written as Erf or Tanh
+    OT_RECOMPUTE_LAYER = 4,        ///< layers of a transformer: from a normalisation or Dropout that
+                                   ///< four inputs read to the normalisation behind the next Gelu
+    OT_RECOMPUTE_ALL = 7,
+} ot_recompute;
+
 typedef struct ot_session_options {
     size_t size;       ///< sizeof(ot_session_options)
     int n_threads;     ///< 0: all processors
@@ -24,10 +34,13 @@ typedef struct ot_session_options {
                        ///< the default of ot_set_memory_max(); 0: what that leaves; or
                        ///< OT_MEMORY_UNLIMITED
     int reference_kernels; ///< 1: only reference kernels, as OT_KERNELS=ref
+    unsigned recompute;    ///< what of the forward pass is made again for the backward pass instead
+                           ///< of kept: ot_recompute, joined by |
+    int recompute_layers;  ///< OT_RECOMPUTE_LAYER: the first so many layers; 0: all but the last
 } ot_session_options;
 #define OT_SESSION_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(ot_session_options), 0, 0, 0, 0                                                     \
+        sizeof(ot_session_options), 0, 0, 0, 0, 0, 0                                               \
     }
 
 /**

@@ -44,6 +44,9 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
                           const int *sequence_lengths, const ot_shape *const *sequence_shapes,
                           ot__plan **out);
 void ot__plan_destroy(ot__plan *plan);
+// Puts the nodes into the order in which a plan of the graph, which is as above, would run them.
+ot_status ot__plan_sort(ot_graph *graph, const int *sequence_lengths,
+                        const ot_shape *const *sequence_shapes);
 
 // Packed layouts (parameter_layouts.c) of the parameters of a training graph, which is as for
 // ot__plan_create and not changed: the layout that all kernels reading a parameter want, when its

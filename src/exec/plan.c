@@ -196,6 +196,37 @@ ot_status ot__plan_create(ot_graph *graph, const ot__plan_options *options,
     return OT_HAND_OUT(st, out, b.plan, ot__plan_destroy);
 }
 
+static ot_status sort_nodes(ot__plan_builder *b)
+{
+    OT_TRY(check_graph(b->graph));
+    OT_TRY(ot__numbers_build(b->graph, &b->numbers));
+    b->layouts =
+        ot__arena_alloc(b->arena, ((size_t)b->numbers.n_values + 1) * sizeof *b->layouts);
+    OT_TRY(ot__made(b->layouts != NULL));
+    OT_TRY(ot__build_entries(b));
+    OT_TRY(ot__build_order(b));
+    memcpy(b->graph->nodes, b->order, (size_t)b->graph->n_nodes * sizeof *b->order);
+    return OT_OK;
+}
+
+ot_status ot__plan_sort(ot_graph *graph, const int *sequence_lengths,
+                        const ot_shape *const *sequence_shapes)
+{
+    ot__plan plan = {.arena = ot__arena_create()};
+    ot__plan_builder b = {.graph = graph,
+                          .sequence_lengths = sequence_lengths,
+                          .sequence_shapes = sequence_shapes,
+                          .plan = &plan,
+                          .arena = ot__arena_create()};
+    ot_status st = ot__made(plan.arena != NULL && b.arena != NULL);
+
+    OT_THEN(st, graph->n_nodes > 0 ? sort_nodes(&b) : OT_OK);
+    ot__numbers_deinit(&b.numbers);
+    ot__arena_destroy(b.arena);
+    ot__arena_destroy(plan.arena);
+    return st;
+}
+
 void ot__plan_destroy(ot__plan *plan)
 {
     if (plan == NULL)

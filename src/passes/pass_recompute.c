@@ -142,7 +142,8 @@ static ot_status find_candidates(recomputing *r)
         candidate *c = &r->candidates[r->n_candidates];
         ot_value *y;
 
-        if (maker->op->recompute == NULL || maker->outputs[Y]->is_output || !find_gap(r, maker, c))
+        if ((maker->op->flags & OT_OP_FREE_AGAIN) == 0 || maker->outputs[Y]->is_output ||
+            !find_gap(r, maker, c))
             continue;
         OT_TRY(ot__op_recompute(maker, &y));
         if (y == NULL)

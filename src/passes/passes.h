@@ -141,6 +141,27 @@ ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened 
 bool ot__choices_next(ot__choices *choices);
 // fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
+// pass_recompute_forced.c: what options name is made again for the backward pass. The first looks
+// for the patterns in a specialised graph that is not fused yet; `outputs` are the user's, by
+// position, and what they need is the forward pass. The second makes what was found, after all
+// fusions.
+typedef struct ot__recompute_options {
+    unsigned what; // of ot_recompute; 0: nothing
+    int n_layers;  // as ot_session_options.recompute_layers
+    bool warns;    // of what is not there
+} ot__recompute_options;
+typedef struct ot__recompute_region { // between two values
+    ot_value *first, *last;
+    bool has_last; // the node that makes `last` belongs to it
+} ot__recompute_region;
+typedef struct ot__recompute_regions { // of the model's arena
+    ot__recompute_region *items;
+    int n, capacity;
+} ot__recompute_regions;
+ot_status ot__pass_recompute_match(ot_model *model, const ot__recompute_options *options,
+                                   const int *outputs, int n_outputs, ot__recompute_regions *out);
+ot_status ot__pass_recompute_forced(ot_model *model, const ot__recompute_regions *regions,
+                                    const int *outputs, int n_outputs);
 // pass_recompute.c: make cheap values again for the backward pass instead of keeping them, as far
 // as that lowers the bytes alive at once. After all fusions, on a specialised copy.
 ot_status ot__pass_recompute(ot_model *model);

@@ -112,6 +112,24 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
 
 // ---- plans ----
 
+// The model for shapes that are known.
+static ot_status specialise(const ot__compiled_model *program, const ot__input_shapes *shapes,
+                            ot_model **out)
+{
+    ot__recompute_regions regions = {0};
+
+    OT_TRY(ot__model_clone(program->model, out));
+    OT_TRY(ot__pass_specialize(*out, shapes->tensors, program->n_inputs));
+    OT_TRY(ot__pass_recompute_match(*out, &program->recompute, program->user_outputs,
+                                    program->n_user_outputs, &regions));
+    OT_TRY(ot__pass_fuse(*out));
+    if (regions.n > 0)
+        OT_TRY(ot__plan_sort((*out)->graph, shapes->lengths, shapes->sequences));
+    OT_TRY(ot__pass_recompute_forced(*out, &regions, program->user_outputs,
+                                     program->n_user_outputs));
+    return ot__pass_recompute(*out);
+}
+
 static ot_status build_cached(const ot__compiled_model *program, ot__planner planner, void *owner,
                               ot__cached_plan *slot)
 {
@@ -122,10 +140,7 @@ static ot_status build_cached(const ot__compiled_model *program, ot__planner pla
     OT_THEN(st, input_shapes_init(&shapes, program));
     for (int i = 0; st == OT_OK && i < program->n_inputs; i++)
         set_shape(&shapes, program, &slot->given, i, &at);
-    OT_THEN(st, ot__model_clone(program->model, &slot->model));
-    OT_THEN(st, ot__pass_specialize(slot->model, shapes.tensors, program->n_inputs));
-    OT_THEN(st, ot__pass_fuse(slot->model));
-    OT_THEN(st, ot__pass_recompute(slot->model));
+    OT_THEN(st, specialise(program, &shapes, &slot->model));
     OT_THEN(st, planner(owner, program, slot->model->graph, &shapes, &slot->plan));
     input_shapes_deinit(&shapes);
     return st;
@@ -151,6 +166,7 @@ ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner plann
         ot__cached_plan_deinit(&made);
         return st;
     }
+    program->recompute.warns = false;
     slot = oldest(program);
     ot__cached_plan_deinit(slot);
     *slot = made;

@@ -137,6 +137,12 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
     OT_TRY(OT_OPTIONS_READ(ot_session_options, OT_SESSION_OPTIONS_INIT, options, own));
     if (own->n_threads < 0)
         return ot__error(OT_ERR_INVALID, "%d threads", own->n_threads);
+    if ((own->recompute & ~(unsigned)OT_RECOMPUTE_ALL) != 0)
+        return ot__error(OT_ERR_INVALID, "recompute is %u, expected a sum of 1, 2 and 4",
+                         own->recompute);
+    if (own->recompute_layers < 0)
+        return ot__error(OT_ERR_INVALID, "recompute_layers is %d, expected at least 0",
+                         own->recompute_layers);
     ot__memory_admit(own->memory_max);
     *plan_options =
         (ot__plan_options){.n_threads = own->n_threads,
@@ -166,6 +172,10 @@ static ot_status build_session(ot_session *session, ot__models *m)
 {
     OT_TRY(
         make_program(session, &session->training, "training model", take_artifacts(&m->training)));
+    session->training.recompute =
+        (ot__recompute_options){.what = session->options.recompute,
+                                .n_layers = session->options.recompute_layers,
+                                .warns = true};
     OT_TRY(check_trainable(session));
     OT_TRY(list_parameters(session));
     OT_TRY(ot__undo_create(session));

@@ -66,6 +66,7 @@ typedef struct ot__compiled_model {
     const ot_shape *entry_shapes; // of the sequences that are not the user's
     int n_entries;
     ot__given given; // for the present step
+    ot__recompute_options recompute;
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__compiled_model;

@@ -292,7 +292,7 @@ const ot_op_def ot__op_batch_norm_internal[] = {
 const ot_op_def ot__op_batch_norm_relu[] = {
     {BATCH_NORM, .domain = "ai.onnxtrain", .name = "BatchNormRelu", .since = 1,
      .inputs = batch_norm_relu_in, .outputs = internal_out, .attrs = batch_norm_attrs_9,
-     .kernels = batch_norm_kernels, .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .kernels = batch_norm_kernels, .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL | OT_OP_FREE_AGAIN,
      .recompute = batch_norm_recompute},
     {0},
 };

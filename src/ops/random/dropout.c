@@ -112,6 +112,18 @@ static void dropout_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
+// The saved mask says what is kept, and to multiply by it is what the gradient does, too.
+static ot_value *dropout_recompute(ot_grad *g)
+{
+    ot_value *in[] = {ot_grad_x(g, 0), NULL, ot_grad_x(g, 1), ot_grad_x(g, 2)};
+
+    if (!ot_expand_wants(g, 1) || in[3] == NULL)
+        return NULL;
+    in[1] = ot_grad_y(g, 1);
+    return ot_emit_output(
+        g, ot_emit(g, "com.microsoft.DropoutGrad", NULL, in, (int)OT_COUNT(in), 1), 0);
+}
+
 static bool is_known_zero(const ot_value *value)
 {
     return value->constant && ot_tensor_count(value->constant) == 1 &&
@@ -168,6 +180,7 @@ const ot_op_def ot__op_dropout[] = {
      .kernels = dropout_kernels,
      .grad = dropout_grad,
      .flags = OT_OP_RANDOM,
+     .recompute = dropout_recompute,
      .identity_when = drops_nothing},
     {0},
 };
