@@ -136,6 +136,7 @@ static int make_session(train_run *r)
     options.reproducible =
         r->trainer_options.reproducible || r->trainer_options.deterministic_compute;
     options.memory_max = r->trainer_options.memory_max;
+    train_recompute_take(&r->trainer_options, &options);
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)

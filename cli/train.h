@@ -15,6 +15,7 @@ typedef struct train_values {
     double lr, gamma, power, end_factor;
     int schedule, precision;
     int64_t threads, memory_max;
+    text_list recompute;
     bool reproducible;
     const char *checkpoint_dir;
     int64_t save_every, early_stop;
@@ -56,6 +57,11 @@ typedef struct train_run {
     ot_optimizer_options optimizer;
     char *config; // its text
 } train_run;
+
+// train_recompute.c: what --recompute says, as configuration (the exit code), and what that says,
+// for a session.
+int train_recompute_give(ot_config *config, const text_list *list, ot_config_source source);
+void train_recompute_take(const ot_trainer_options *from, ot_session_options *to);
 
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);

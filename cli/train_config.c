@@ -45,6 +45,7 @@ static const struct place {
     {"threads", "options.onnxtrain.threads"},
     {"reproducible", "options.onnxtrain.reproducible"},
     {"memory-max", "options.onnxtrain.memory_max"},
+    {"recompute", "options.graph_transformer"},
     {"seed", "options.onnxtrain.seed"},
     {"lr", "optimizer.lr"},
     {"clip-norm", "optimizer.max_norm"},
@@ -76,11 +77,9 @@ static const char *place_of(const char *option)
 static bool is_given_at(const char *path)
 {
     ot_config_source source;
-
     return ot_config_source_of(config, path, &source) == OT_OK;
 }
 
-// An ot_config_train_function.
 static const char *check_train_value(void *context, const char *name, const char *value)
 {
     static char why[OPTION_WHY_MAX];
@@ -152,7 +151,6 @@ static int give(const char *path, json_t *value, ot_config_source source)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     const ot_status st = text ? ot_config_set(config, path, text, source) : OT_OK;
-
     free(text);
     json_decref(value);
     if (!text)
@@ -165,6 +163,8 @@ static int give_option(const option_spec *spec, const void *at, ot_config_source
     const char *place = place_of(spec->name);
     char path[MOST_LETTERS];
 
+    if (strcmp(spec->name, "recompute") == 0)
+        return train_recompute_give(config, at, source);
     snprintf(path, sizeof path, "train.%s", spec->name);
     return give(place ? place : path, value_json(spec, at, place ? "unlimited" : "none"), source);
 }
@@ -259,8 +259,7 @@ static int give_schedule(void)
     int code = EXIT_SUCCESS;
 
     for (int i = 0; i < N_PLACES; i++)
-        is_given =
-            is_given || (is_of_schedule(places[i].option) && option_is_given(places[i].option));
+        is_given |= is_of_schedule(places[i].option) && option_is_given(places[i].option);
     for (int i = 0; is_given && code == EXIT_SUCCESS && i < N_PLACES; i++) {
         if (!is_of_schedule(places[i].option) || (!is_new && !option_is_given(places[i].option)))
             continue;

@@ -72,6 +72,10 @@ const option_spec train_option_table[] = {
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
      NULL, NULL, 0},
     MEMORY_MAX_OPTION(AT(memory_max)),
+    {"recompute", OPTION_LIST, AT(recompute), "WHAT",
+     "make values again in the backward pass instead of keeping them: attn-dropout, gelu, layers "
+     "(all but the last) or layers=N (the first N)",
+     NULL, NULL, 0},
     {"quiet", OPTION_FLAG, AT(quiet), NULL, "print nothing but errors", NULL, NULL, 0},
     {"json", OPTION_FLAG, AT(json), NULL, "print the result as one JSON object", NULL, NULL, 0},
     {0},

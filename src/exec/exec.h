@@ -32,6 +32,7 @@ typedef struct ot__plan_options {
     bool borrow_block;   // the block of memory is the caller's: ot__plan_set_block
     size_t memory_max; // 0: no ceiling; else a plan that needs more is refused, naming its largest
                        // values
+    size_t *excess;    // where it is refused: bytes above the ceiling; NULL: not asked
     const ot_layout *const *input_layouts; // per graph input; NULL: all are row-major
 } ot__plan_options;
 

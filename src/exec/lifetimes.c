@@ -143,6 +143,8 @@ static ot_status refuse_lifetime(const ot__plan_builder *b, const ot__usage *usa
     ot__buf line = {0};
     ot_status st;
 
+    if (b->options->excess != NULL)
+        *b->options->excess = total - b->options->memory_max;
     OT_TRY(ot__made(named != NULL));
     for (int k = 0; k < OT_MIN((int)LARGEST, n); k++) {
         int largest = -1;

@@ -200,8 +200,7 @@ static ot_status sort_nodes(ot__plan_builder *b)
 {
     OT_TRY(check_graph(b->graph));
     OT_TRY(ot__numbers_build(b->graph, &b->numbers));
-    b->layouts =
-        ot__arena_alloc(b->arena, ((size_t)b->numbers.n_values + 1) * sizeof *b->layouts);
+    b->layouts = ot__arena_alloc(b->arena, ((size_t)b->numbers.n_values + 1) * sizeof *b->layouts);
     OT_TRY(ot__made(b->layouts != NULL));
     OT_TRY(ot__build_entries(b));
     OT_TRY(ot__build_order(b));

@@ -50,7 +50,7 @@ static bool starts_layer(const ot__matching *m, const ot_node *node)
 }
 
 // By first readers to a normalisation; NULL: none comes.
-static ot_value *find_end(const ot__matching *m, const ot_value *value)
+static ot_value *find_layer_end(const ot__matching *m, const ot_value *value)
 {
     for (const ot_node *node; (node = ot__forward_reader(m, value, 0)) != NULL;) {
         if (node->n_outputs == 0 || node->outputs[0] == NULL)
@@ -95,7 +95,7 @@ ot_status ot__match_recompute_layer(ot__matching *m, int n_layers, bool warns)
         if (starts_layer(m, node))
             starts[n_starts++] = node->outputs[0];
         y = ot__match_gelu(m, node, &x);
-        end = y == NULL ? NULL : find_end(m, y);
+        end = y == NULL ? NULL : find_layer_end(m, y);
         if (end != NULL && (n_ends == 0 || ends[n_ends - 1] != end))
             ends[n_ends++] = end;
     }

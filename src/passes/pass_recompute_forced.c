@@ -26,8 +26,8 @@ ot_node *ot__forward_consumer(const ot__matching *m, const ot_value *value)
 {
     ot_node *reader = ot__forward_reader(m, value, 0);
 
-    while (reader != NULL && (reader->op->flags & OT_OP_REARRANGE) != 0 &&
-           reader->n_outputs == 1 && reader->outputs[0] != NULL)
+    while (reader != NULL && (reader->op->flags & OT_OP_REARRANGE) != 0 && reader->n_outputs == 1 &&
+           reader->outputs[0] != NULL)
         reader = ot__forward_reader(m, reader->outputs[0], 0);
     return reader;
 }
@@ -74,8 +74,7 @@ ot_status ot__pass_recompute_match(ot_model *model, const ot__recompute_options 
     OT_TRY(ot__uses_build(m.graph, &m.uses));
     m.is_forward = ot__alloc_zero((size_t)m.graph->n_nodes + 1, sizeof *m.is_forward);
     st = ot__made(m.is_forward != NULL);
-    OT_THEN(st,
-            ot__find_forward(m.graph, &m.uses.numbers, outputs, n_outputs, m.is_forward));
+    OT_THEN(st, ot__find_forward(m.graph, &m.uses.numbers, outputs, n_outputs, m.is_forward));
     OT_THEN(st, find_regions(&m, options));
     ot__free(m.is_forward);
     ot__uses_deinit(&m.uses);

@@ -162,6 +162,11 @@ ot_status ot__pass_recompute_match(ot_model *model, const ot__recompute_options 
                                    const int *outputs, int n_outputs, ot__recompute_regions *out);
 ot_status ot__pass_recompute_forced(ot_model *model, const ot__recompute_regions *regions,
                                     const int *outputs, int n_outputs);
+// pass_recompute_choose.c: chooses by itself what is made again, so that `reduction` bytes fewer
+// are alive at once; *fell: how many fewer are. After all fusions and what is forced, on nodes in
+// the order in which they run.
+ot_status ot__pass_recompute_choose(ot_model *model, const int *outputs, int n_outputs,
+                                    int64_t reduction, int64_t *fell);
 // pass_recompute.c: make cheap values again for the backward pass instead of keeping them, as far
 // as that lowers the bytes alive at once. After all fusions, on a specialised copy.
 ot_status ot__pass_recompute(ot_model *model);

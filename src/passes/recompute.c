@@ -55,9 +55,9 @@ ot_status ot__find_forward(const ot_graph *graph, const ot__numbers *numbers, co
 typedef struct arrangement {
     const ot__uses *uses;
     const bool *is_forward;
-    int *at;           // per backward node: the node that it stands with
-    int *early, *late; // per node: the first of a list of nodes right before and right behind it
-    int *next;         // per node, in such a list; -1: the last
+    int *at;              // per backward node: the node that it stands with
+    int *early, *late;    // per node: the first of a list of nodes right before and right behind it
+    int *next;            // per node, in such a list; -1: the last
     int n_nodes, n_first; // nodes up to the last forward one
 } arrangement;
 
@@ -167,7 +167,7 @@ static bool is_written_port(const ot_node *node, int i)
 }
 
 // What a node writes into is not the same later; nor are views of it.
-static void mark_written(const ot__again *a, bool *is_written)
+static void mark_written_values(const ot__again *a, bool *is_written)
 {
     for (int n = 0; n < a->n_nodes; n++) {
         const ot_node *node = a->graph->nodes[n];
@@ -190,7 +190,7 @@ static bool reads_written(const ot__again *a, const ot_node *node, const bool *i
     return false;
 }
 
-static bool is_captured(const ot__again *a, const ot_value *value)
+static bool is_read_by_subgraph(const ot__again *a, const ot_value *value)
 {
     for (int u = ot__uses_first(&a->uses, value); u < ot__uses_end(&a->uses, value); u++)
         if (a->uses.use[u].i_input < 0)
@@ -204,7 +204,7 @@ static bool makes_values(const ot__again *a, const ot_node *node)
     for (int i = 0; i < node->n_outputs; i++) {
         const ot_value *y = node->outputs[i];
 
-        if (y != NULL && (y->kind != OT_VALUE_TENSOR || y->is_output || is_captured(a, y)))
+        if (y != NULL && (y->kind != OT_VALUE_TENSOR || y->is_output || is_read_by_subgraph(a, y)))
             return false;
     }
     return !ot__next_subgraph(&(ot__subgraphs){.node = node});
@@ -227,7 +227,7 @@ static ot_status find_possible(ot__again *a)
     bool *is_written = ot__arena_alloc(a->arena, (size_t)a->uses.numbers.n_values + 1);
 
     OT_TRY(ot__made(is_written != NULL));
-    mark_written(a, is_written);
+    mark_written_values(a, is_written);
     for (int n = 0; n < a->n_forward; n++) {
         ot_node *node = a->graph->nodes[n];
         ot_value *y;
@@ -254,8 +254,8 @@ static ot_status again_alloc(ot__again *a)
     a->is_copy = ot__arena_alloc(a->arena, n);
     a->is_chosen = ot__arena_alloc(a->arena, n);
     a->place = ot__arena_alloc(a->arena, n * sizeof *a->place);
-    return ot__made(a->made != NULL && a->can != NULL && a->is_copy != NULL && a->is_chosen != NULL &&
-                    a->place != NULL);
+    return ot__made(a->made != NULL && a->can != NULL && a->is_copy != NULL &&
+                    a->is_chosen != NULL && a->place != NULL);
 }
 
 ot_status ot__again_start(ot__again *a, ot_graph *graph, const int *outputs, int n_outputs)
@@ -343,11 +343,6 @@ static ot_status copy_again(ot__again *a, const ot_node *node, ot_node **copy)
     return b.status;
 }
 
-static bool is_placed(const ot__again *a, int n)
-{
-    return a->is_chosen[n] && a->place[n] < a->n_nodes;
-}
-
 // Each goes before the first node that reads what it makes.
 static ot_status list_nodes(ot__again *a, int n_again)
 {
@@ -362,7 +357,7 @@ static ot_status list_nodes(ot__again *a, int n_again)
     for (int i = 0; i < a->n_nodes; i++)
         first[i] = -1;
     for (int i = a->n_forward - 1; i >= 0; i--)
-        if (is_placed(a, i)) {
+        if (ot__again_has_place(a, i)) {
             next[i] = first[a->place[i]];
             first[a->place[i]] = i;
         }
@@ -383,7 +378,7 @@ ot_status ot__again_write(ot__again *a)
 
     ot__again_find_places(a);
     for (int n = 0; n < a->n_forward; n++) {
-        if (is_placed(a, n)) {
+        if (ot__again_has_place(a, n)) {
             n_again++;
             if (a->is_copy[n])
                 OT_TRY(copy_again(a, a->graph->nodes[n], &a->made[n]));
@@ -394,7 +389,7 @@ ot_status ot__again_write(ot__again *a)
     if (n_again == 0)
         return OT_OK;
     for (int n = 0; n < a->n_forward; n++)
-        if (is_placed(a, n))
+        if (ot__again_has_place(a, n))
             read_again(a, a->made[n]);
     for (int n = a->n_forward; n < a->n_nodes; n++)
         read_again(a, a->graph->nodes[n]);

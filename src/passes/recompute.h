@@ -36,6 +36,12 @@ static inline bool ot__again_gives(const ot__again *a, int node, int i)
     return a->is_copy[node] || i == 0;
 }
 
+// Whether a node is made again.
+static inline bool ot__again_has_place(const ot__again *a, int node)
+{
+    return node < a->n_forward && a->is_chosen[node] && a->place[node] < a->n_nodes;
+}
+
 // Which nodes the user's outputs need; marks has one per node, and the graph is sorted.
 ot_status ot__find_forward(const ot_graph *graph, const ot__numbers *numbers, const int *outputs,
                            int n_outputs, bool *marks);

@@ -242,13 +242,14 @@ typedef struct grant {
 } grant;
 
 static ot_status plan_of_optimizer(void *owner, const ot__compiled_model *program, ot_graph *graph,
-                                   const ot__input_shapes *shapes, ot__plan **plan)
+                                   const ot__input_shapes *shapes, size_t *excess, ot__plan **plan)
 {
     const grant *g = owner;
     ot__plan_options options;
 
     (void)program;
     OT_TRY(ot__plan_budget(g->session, g->n_bytes, &options));
+    options.excess = excess;
     return ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
 }
 

@@ -5,6 +5,8 @@
 
 #include "session/session_internal.h"
 
+enum { MAX_PLANS = 8 }; // that are made to keep below a ceiling
+
 static bool is_equal(const ot__given *a, const ot__given *b, int n_inputs)
 {
     if (a->n_shapes != b->n_shapes)
@@ -112,37 +114,97 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
 
 // ---- plans ----
 
-// The model for shapes that are known.
-static ot_status specialise(const ot__compiled_model *program, const ot__input_shapes *shapes,
-                            ot_model **out)
+// One plan under way: as long as it takes more than is granted, it is made anew, with more of the
+// forward pass made again for the backward pass.
+typedef struct planning {
+    const ot__compiled_model *program;
+    ot__planner planner;
+    void *owner;
+    ot__input_shapes shapes;
+    ot__cached_plan *slot;
+    int64_t reduction, fell; // bytes: what is wanted by making values again, and what that gives
+    size_t excess, least;    // above what is granted: of this plan and of the best one
+    ot__buf reason;          // why the best one is refused
+} planning;
+
+// The model for the shapes.
+static ot_status specialise_model(planning *p)
 {
+    const ot__compiled_model *program = p->program;
+    const int *outputs = program->user_outputs, n_outputs = program->n_user_outputs;
+    ot_model **model = &p->slot->model;
     ot__recompute_regions regions = {0};
 
-    OT_TRY(ot__model_clone(program->model, out));
-    OT_TRY(ot__pass_specialize(*out, shapes->tensors, program->n_inputs));
-    OT_TRY(ot__pass_recompute_match(*out, &program->recompute, program->user_outputs,
-                                    program->n_user_outputs, &regions));
-    OT_TRY(ot__pass_fuse(*out));
-    if (regions.n > 0)
-        OT_TRY(ot__plan_sort((*out)->graph, shapes->lengths, shapes->sequences));
-    OT_TRY(ot__pass_recompute_forced(*out, &regions, program->user_outputs,
-                                     program->n_user_outputs));
-    return ot__pass_recompute(*out);
+    OT_TRY(ot__model_clone(program->model, model));
+    OT_TRY(ot__pass_specialize(*model, p->shapes.tensors, program->n_inputs));
+    OT_TRY(ot__pass_recompute_match(*model, &program->recompute, outputs, n_outputs, &regions));
+    OT_TRY(ot__pass_fuse(*model));
+    if (regions.n > 0 || p->reduction > 0)
+        OT_TRY(ot__plan_sort((*model)->graph, p->shapes.lengths, p->shapes.sequences));
+    OT_TRY(ot__pass_recompute_forced(*model, &regions, outputs, n_outputs));
+    if (p->reduction > 0)
+        OT_TRY(ot__pass_recompute_choose(*model, outputs, n_outputs, p->reduction, &p->fell));
+    return ot__pass_recompute(*model);
+}
+
+static ot_status try_plan(planning *p)
+{
+    ot_model_destroy(p->slot->model);
+    p->slot->model = NULL;
+    p->excess = 0;
+    OT_TRY(specialise_model(p));
+    return p->planner(p->owner, p->program, p->slot->model->graph, &p->shapes, &p->excess,
+                      &p->slot->plan);
+}
+
+static void keep_reason(planning *p)
+{
+    if (p->least > 0 && p->excess >= p->least)
+        return;
+    p->least = p->excess;
+    ot__buf_deinit(&p->reason);
+    p->reason = (ot__buf){0};
+    ot__buf_text(&p->reason, ot_error_message());
+}
+
+// A plan that exceeds what is granted by some bytes is made again with as many less, as long as
+// that helps.
+static ot_status find_plan(planning *p)
+{
+    ot_status st = try_plan(p);
+    int64_t fell = -1;
+
+    for (int k = 0; k < MAX_PLANS && st == OT_ERR_NO_MEMORY && p->excess > 0; k++) {
+        keep_reason(p);
+        if (!p->program->may_recompute || p->fell == fell || p->excess > INT64_MAX / 2)
+            break;
+        fell = p->fell;
+        p->reduction += (int64_t)p->excess;
+        st = try_plan(p);
+    }
+    if (st == OT_ERR_NO_MEMORY && p->excess > 0 && p->fell > 0) {
+        keep_reason(p);
+        st = ot__error(OT_ERR_NO_MEMORY,
+                       "%s; this is the least that was found with values made again in the "
+                       "backward pass",
+                       p->reason.data != NULL ? p->reason.data : "");
+    }
+    ot__buf_deinit(&p->reason);
+    return st;
 }
 
 static ot_status build_cached(const ot__compiled_model *program, ot__planner planner, void *owner,
                               ot__cached_plan *slot)
 {
-    ot__input_shapes shapes = {0};
+    planning p = {.program = program, .planner = planner, .owner = owner, .slot = slot};
     ot_status st = given_copy(&program->given, program->n_user_inputs, &slot->given);
     int at = 0;
 
-    OT_THEN(st, input_shapes_init(&shapes, program));
+    OT_THEN(st, input_shapes_init(&p.shapes, program));
     for (int i = 0; st == OT_OK && i < program->n_inputs; i++)
-        set_shape(&shapes, program, &slot->given, i, &at);
-    OT_THEN(st, specialise(program, &shapes, &slot->model));
-    OT_THEN(st, planner(owner, program, slot->model->graph, &shapes, &slot->plan));
-    input_shapes_deinit(&shapes);
+        set_shape(&p.shapes, program, &slot->given, i, &at);
+    OT_THEN(st, find_plan(&p));
+    input_shapes_deinit(&p.shapes);
     return st;
 }
 

@@ -110,12 +110,13 @@ static ot_status runner_shapes(ot__compiled_model *program, const ot_feed *feeds
 }
 
 static ot_status plan_of_runner(void *owner, const ot__compiled_model *program, ot_graph *graph,
-                                const ot__input_shapes *shapes, ot__plan **plan)
+                                const ot__input_shapes *shapes, size_t *excess, ot__plan **plan)
 {
     const ot_runner *runner = owner;
     ot__plan_options options = runner->plan_options;
 
     (void)program;
+    options.excess = excess;
     options.memory_max = OT_MAX(ot__memory_left(0), (size_t)1);
     if (runner->options.memory_max > 0)
         options.memory_max = OT_MIN(options.memory_max, runner->options.memory_max);

@@ -172,6 +172,7 @@ static ot_status build_session(ot_session *session, ot__models *m)
 {
     OT_TRY(
         make_program(session, &session->training, "training model", take_artifacts(&m->training)));
+    session->training.may_recompute = true;
     session->training.recompute =
         (ot__recompute_options){.what = session->options.recompute,
                                 .n_layers = session->options.recompute_layers,

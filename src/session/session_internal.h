@@ -67,6 +67,7 @@ typedef struct ot__compiled_model {
     int n_entries;
     ot__given given; // for the present step
     ot__recompute_options recompute;
+    bool may_recompute; // to keep below a ceiling
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__compiled_model;
@@ -83,9 +84,10 @@ typedef struct ot__input_shapes {
     const ot_shape **sequences; // NULL for tensors
 } ot__input_shapes;
 
-// Makes a plan of a specialised and fused graph, by what its owner grants.
+// Makes a plan of a specialised and fused graph, by what its owner grants. *excess: bytes above
+// that, where it is refused for them.
 typedef ot_status (*ot__planner)(void *owner, const ot__compiled_model *program, ot_graph *graph,
-                                 const ot__input_shapes *shapes, ot__plan **plan);
+                                 const ot__input_shapes *shapes, size_t *excess, ot__plan **plan);
 
 // Parameters that a train step itself changes (running statistics), to undo a failed one, or all
 // since gradients were reset.

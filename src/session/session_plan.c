@@ -66,7 +66,7 @@ static ot_status check_written(const ot_session *session, const ot__compiled_mod
 
 // Of the training or the eval model.
 static ot_status plan_of_session(void *owner, const ot__compiled_model *program, ot_graph *graph,
-                                 const ot__input_shapes *shapes, ot__plan **plan)
+                                 const ot__input_shapes *shapes, size_t *excess, ot__plan **plan)
 {
     ot_session *session = owner;
     ot__plan_options options;
@@ -79,6 +79,7 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
     layouts = ot__packing_of_inputs(session, program);
     OT_TRY(ot__made(layouts != NULL));
     options.input_layouts = layouts;
+    options.excess = excess;
     st = ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
     ot__free(layouts);
     return st == OT_OK ? check_written(session, program, *plan) : st;

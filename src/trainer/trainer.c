@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a trainer over a session, and what can be asked of it.
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -171,6 +172,18 @@ ot_status ot_trainer_create_from_session(ot_session *session,
         session, make_trainer(session, description ? &own_description : NULL, &own, out));
 }
 
+static void take_recompute(const ot_trainer_options *options, ot_session_options *session)
+{
+    if (options->attn_dropout_recompute)
+        session->recompute |= OT_RECOMPUTE_ATTN_DROPOUT;
+    if (options->gelu_recompute)
+        session->recompute |= OT_RECOMPUTE_GELU;
+    if (options->transformer_layer_recompute)
+        session->recompute |= OT_RECOMPUTE_LAYER;
+    if (options->number_recompute_layers > 0)
+        session->recompute_layers = (int)OT_MIN(options->number_recompute_layers, INT_MAX);
+}
+
 // What the trainer's own options say goes before options->session.
 static ot_status session_options(const ot_trainer_options *options, ot_session_options *out)
 {
@@ -184,6 +197,7 @@ static ot_status session_options(const ot_trainer_options *options, ot_session_o
         session.memory_max = options->memory_max;
     session.reproducible = session.reproducible != 0 || options->reproducible != 0 ||
                            options->deterministic_compute != 0;
+    take_recompute(options, &session);
     *out = session;
     return OT_OK;
 }

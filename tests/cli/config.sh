@@ -81,6 +81,16 @@ has options.onnxtrain.memory_max 1073741824
 cp out flags.json
 run 0 train --config flags.json --print-config
 same out flags.json
+run 0 train --recompute gelu --recompute layers=2 --print-config
+has options.graph_transformer.gelu_recompute true
+has options.graph_transformer.transformer_layer_recompute true
+has options.graph_transformer.number_recompute_layers 2
+has options.graph_transformer.attn_dropout_recompute false
+run 0 train --recompute attn-dropout --recompute layers --print-config
+has options.graph_transformer.attn_dropout_recompute true
+has options.graph_transformer.number_recompute_layers 0
+run 2 train --recompute layers=0 --print-config
+err "'layers=0' is unknown"
 run 0 train --memory-max none --print-config
 has options.onnxtrain.memory_max '"unlimited"'
 

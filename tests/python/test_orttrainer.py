@@ -104,10 +104,6 @@ class CreationTest(TrainerTest):
             ({"device": {"id": "cuda"}}, "device.id"),
             ({"distributed": {"world_size": 2, "allreduce_post_accumulation": True}}, "world_size"),
             ({"mixed_precision": {"enabled": True}}, "mixed_precision.enabled"),
-            ({"graph_transformer": {"attn_dropout_recompute": True}}, "attn_dropout_recompute"),
-            ({"graph_transformer": {"gelu_recompute": True}}, "gelu_recompute"),
-            ({"graph_transformer": {"transformer_layer_recompute": True}}, "transformer_layer_recompute"),
-            ({"graph_transformer": {"number_recompute_layers": 1}}, "number_recompute_layers"),
         ):
             with self.subTest(text), self.assertRaisesRegex(onnxtrain.Unsupported, text):
                 make(options=options)

@@ -92,6 +92,19 @@ class EncoderTest(unittest.TestCase):
         options["onnxtrain"]["seed"] = 4
         self.assertGreater(np.abs(losses(make(options=options, file="encoder_dropout.onnx"), 8) - one).max(), 1e-3)
 
+    def test_recompute(self):
+        expected = losses(make(options={"onnxtrain": {"seed": 3}}, file="encoder_dropout.onnx"), 8)
+        for recompute in (
+            {"attn_dropout_recompute": True},
+            {"gelu_recompute": True},
+            {"transformer_layer_recompute": True},
+            {"transformer_layer_recompute": True, "number_recompute_layers": 1},
+            {"attn_dropout_recompute": True, "gelu_recompute": True, "transformer_layer_recompute": True},
+        ):
+            with self.subTest(recompute=recompute):
+                options = {"onnxtrain": {"seed": 3}, "graph_transformer": recompute}
+                np.testing.assert_array_equal(losses(make(options=options, file="encoder_dropout.onnx"), 8), expected)
+
     def test_going_on_from_a_checkpoint(self):
         options = {"batch": {"gradient_accumulation_steps": 4}, "lr_scheduler": optim.LinearWarmupLRScheduler(20, 0.25)}
         with tempfile.TemporaryDirectory() as folder:

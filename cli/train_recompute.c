@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// --recompute: what is made again in the backward pass.
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "train.h"
+
+static const struct choice {
+    const char *name, *path;
+} choices[] = {
+    {"attn-dropout", "options.graph_transformer.attn_dropout_recompute"},
+    {"gelu", "options.graph_transformer.gelu_recompute"},
+    {"layers", "options.graph_transformer.transformer_layer_recompute"},
+};
+enum { N_CHOICES = sizeof choices / sizeof choices[0] };
+static const char number_path[] = "options.graph_transformer.number_recompute_layers";
+static const char layers_number[] = "layers=";
+
+// The number behind "layers="; NULL: there is none from 1.
+static const char *number_of_layers(const char *item)
+{
+    const size_t n = strlen(layers_number);
+    char *end;
+
+    if (strncmp(item, layers_number, n) != 0 || item[n] < '1' || item[n] > '9')
+        return NULL;
+    (void)strtol(item + n, &end, 10);
+    return *end == '\0' ? item + n : NULL;
+}
+
+int train_recompute_give(ot_config *config, const text_list *list, ot_config_source source)
+{
+    for (int i = 0; i < list->count; i++) {
+        const char *item = list->items[i], *number = number_of_layers(item);
+        const char *path = number ? choices[N_CHOICES - 1].path : NULL;
+
+        for (int k = 0; k < N_CHOICES; k++)
+            if (strcmp(item, choices[k].name) == 0)
+                path = choices[k].path;
+        if (!path)
+            return report_usage("--recompute: '%s' is unknown (known: attn-dropout, gelu, layers, "
+                                "layers=N with N from 1)",
+                                item);
+        if (ot_config_set(config, path, "true", source) != OT_OK ||
+            (number && ot_config_set(config, number_path, number, source) != OT_OK))
+            return report_error();
+    }
+    return EXIT_SUCCESS;
+}
+
+void train_recompute_take(const ot_trainer_options *from, ot_session_options *to)
+{
+    to->recompute = (from->attn_dropout_recompute ? (unsigned)OT_RECOMPUTE_ATTN_DROPOUT : 0) |
+                    (from->gelu_recompute ? (unsigned)OT_RECOMPUTE_GELU : 0) |
+                    (from->transformer_layer_recompute ? (unsigned)OT_RECOMPUTE_LAYER : 0);
+    to->recompute_layers =
+        from->number_recompute_layers < INT_MAX ? (int)from->number_recompute_layers : INT_MAX;
+}
