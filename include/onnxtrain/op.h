@@ -138,6 +138,7 @@ enum {
     OT_KERNEL_THREAD_EXACT = 1, ///< same bits for any number of threads
     OT_KERNEL_LIBRARY = 2,      ///< computed by a library (oneDNN), not by our own loops
     OT_KERNEL_REFERENCE = 4, ///< portable C, the oracle of the others; taken where none of them is
+    OT_KERNEL_MIXED = 8,     ///< ports of one type variable may have several of its types
 };
 
 /** One implementation, for the element types that it names. */

@@ -26,6 +26,9 @@ typedef enum ot_recompute {
     OT_RECOMPUTE_ALL = 7,
 } ot_recompute;
 
+/** In which element type a step computes. */
+typedef enum ot_precision { OT_PRECISION_F32, OT_PRECISION_BF16, OT_PRECISION_F16 } ot_precision;
+
 typedef struct ot_session_options {
     size_t size;       ///< sizeof(ot_session_options)
     int n_threads;     ///< 0: all processors
@@ -37,10 +40,14 @@ typedef struct ot_session_options {
     unsigned recompute;    ///< what of the forward pass is made again for the backward pass instead
                            ///< of kept: ot_recompute, joined by |
     int recompute_layers;  ///< OT_RECOMPUTE_LAYER: the first so many layers; 0: all but the last
+    /** bf16 or f16: activations have that type, while parameters, their gradients, the optimizer's
+     * state, statistics and losses stay f32; what is given and handed out has the types that the
+     * model declares. For models of f32: OT_ERR_UNSUPPORTED where parameters are f64. */
+    ot_precision precision;
 } ot_session_options;
 #define OT_SESSION_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(ot_session_options), 0, 0, 0, 0, 0, 0                                               \
+        sizeof(ot_session_options), 0, 0, 0, 0, 0, 0, OT_PRECISION_F32                             \
     }
 
 /**

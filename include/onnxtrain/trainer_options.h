@@ -38,9 +38,6 @@ typedef struct ot_model_description {
 
 // ---- options ----
 
-/** In which element type a step computes. */
-typedef enum ot_precision { OT_PRECISION_F32, OT_PRECISION_BF16, OT_PRECISION_F16 } ot_precision;
-
 /** Where casts move under mixed precision; the strategies may be combined. */
 enum {
     OT_PROPAGATE_CASTS_NONE = 0,

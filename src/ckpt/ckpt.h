@@ -90,8 +90,9 @@ struct ot_checkpoint {
     ot__optimizer_group *other_groups;
     int n_other_groups;
     bool is_nominal, has_external_data;
-    void *session;    // the session that works on it now, or NULL
-    bool is_released; // by its owner: it goes with the session
+    uint64_t n_changes; // of parameters' values, by whomever
+    void *session;      // the session that works on it now, or NULL
+    bool is_released;   // by its owner: it goes with the session
     // Set while a session keeps parameters in layouts of its own: makes one row-major. The session
     // brings it back before it computes.
     void (*unpack)(void *session, ot__parameter *parameter);

@@ -323,6 +323,7 @@ ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *nam
     OT_TRY(OT_GIVEN(name));
     OT_TRY(OT_GIVEN(value));
     OT_TRY(ot__ckpt_enter(checkpoint));
+    checkpoint->n_changes++;
     return ot__ckpt_leave(checkpoint, set_state(checkpoint, name, false, value));
 }
 

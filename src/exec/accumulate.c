@@ -79,7 +79,10 @@ static int find_adder(const ot__plan *plan, const bool *has_earlier_reader, int 
     for (int i = 0; i < step->run.n_out; i++) {
         *bit = i < 32 ? 1U << i : 0;
         if (uses(step->run.out[i], value))
-            return (step->kernel->accumulates & *bit) != 0 ? maker : -1;
+            return (step->kernel->accumulates & *bit) != 0 &&
+                           !ot__edges_convert_output(step->edges, step->run.n_in, i)
+                       ? maker
+                       : -1;
     }
     return -1;
 }

@@ -179,7 +179,7 @@ static ot_status lay_out(chooser *l, ot_node *node)
         if ((node->op->flags & OT_OP_ANY_LAYOUT) != 0)
             OT_TRY(ask_elementwise(l, node, &v));
         else
-            ot__view_ask(l->b, node, &v);
+            OT_TRY(ot__view_ask(l->b, node, &v));
     }
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL)

@@ -81,7 +81,7 @@ static ot_status ask_kernels(packing *p, const ot_node *node)
         return OT_OK;
     OT_TRY(ot__view_make(&p->b, node, &v));
     if (v.is_complete)
-        ot__view_ask(&p->b, node, &v);
+        OT_TRY(ot__view_ask(&p->b, node, &v));
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL && packed(p, node->inputs[i])->choice != NULL)
             take_wish(packed(p, node->inputs[i])->choice, v.want_in[i]);
@@ -121,7 +121,7 @@ static ot_status check_gradient(packing *p, const ot_value *buffer, choice *c)
     p->b.layouts[ot__value_number(&p->b.numbers, buffer)] = c->layout;
     OT_TRY(ot__view_make(&p->b, node, &v));
     if (v.is_complete)
-        ot__view_ask(&p->b, node, &v);
+        OT_TRY(ot__view_ask(&p->b, node, &v));
     c->is_plain = !ot__layout_equal(v.want_in[BUFFER], c->layout) ||
                   !ot__layout_equal(v.want_in[VALUE], c->layout);
     return OT_OK;

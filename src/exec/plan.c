@@ -61,6 +61,16 @@ static ot_status set_args(ot__plan_builder *b, const ot_node *node, ot__plan_ste
     return OT_OK;
 }
 
+// For nodes of f16 or bf16.
+static ot_status offer_edges(const ot__plan *plan, ot_prep *prep)
+{
+    if (!ot__edges_wanted(prep))
+        return OT_OK;
+    prep->edges = ot__arena_alloc(plan->arena, sizeof *prep->edges);
+    OT_TRY(ot__made(prep->edges != NULL));
+    return ot__edges_make(plan->arena, prep, prep->edges);
+}
+
 static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan_step *step)
 {
     const ot__plan *plan = b->plan;
@@ -84,9 +94,11 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
         if (e != NULL && e->source == OT_SOURCE_CONSTANT)
             constant[i] = e->arg.data;
     }
+    OT_TRY(offer_edges(b->plan, &prep));
     step->kernel = ot__kernel_select(&prep, b->options->reference_only);
     if (step->kernel == NULL)
         return ot__kernel_refused(node);
+    step->edges = prep.is_widened ? prep.edges : NULL;
     // A primitive of a library runs with as many threads as there are while it is made.
     ot__parallel_set(prep.n_threads);
     const ot_status st = ot__kernel_prepare(step->kernel, &prep);
@@ -96,6 +108,9 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
     step->run.state = prep.state;
     step->run.n_threads = prep.n_threads;
     step->scratch_bytes = prep.scratch_bytes;
+    if (step->edges != NULL)
+        step->scratch_bytes =
+            ot__edges_place(step->edges, step->run.n_in, step->run.n_out, prep.scratch_bytes);
     return st;
 }
 

@@ -60,6 +60,7 @@ typedef struct ot__range {
 typedef struct ot__plan_step {
     const ot_kernel *kernel;
     ot_run run;
+    ot__edges *edges;  // NULL unless the kernel is one for f32 and `run` has f16 or bf16
     const char *label; // "Gemm 'fc1'"
     size_t scratch_bytes, scratch_offset, state_bytes;
     double seconds; // of all runs, when profiling
@@ -140,8 +141,8 @@ typedef struct ot__view {
     bool is_complete; // every argument is a tensor of known shape; else the node keeps to row-major
 } ot__view;
 ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view *v);
-void ot__view_ask(const ot__plan_builder *b, const ot_node *node,
-                  ot__view *v); // sets want_in, want_out
+ot_status ot__view_ask(const ot__plan_builder *b, const ot_node *node,
+                       ot__view *v); // sets want_in, want_out
 
 // layout.c: the layout of every value, and Reorder nodes between layouts.
 ot_status ot__build_layout(ot__plan_builder *b);

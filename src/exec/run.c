@@ -16,6 +16,12 @@ static ot_status check_run_inputs(const ot__plan *plan)
     return OT_OK;
 }
 
+static ot_status run_kernel(ot__plan_step *step)
+{
+    return step->edges != NULL ? ot__edges_run(step->kernel, &step->run, step->edges)
+                               : step->kernel->run(&step->run);
+}
+
 static ot_status run_plan_step(const ot__plan *plan, ot__plan_step *step)
 {
     const double start = plan->profile ? ot__clock_seconds() : 0.0;
@@ -23,10 +29,10 @@ static ot_status run_plan_step(const ot__plan *plan, ot__plan_step *step)
 
     if (step->run.n_threads != plan->n_threads) {
         ot__parallel_set(step->run.n_threads);
-        st = step->kernel->run(&step->run);
+        st = run_kernel(step);
         ot__parallel_set(plan->n_threads);
     } else {
-        st = step->kernel->run(&step->run);
+        st = run_kernel(step);
     }
     if (plan->profile)
         step->seconds += ot__clock_seconds() - start;

@@ -59,7 +59,7 @@ ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view
     return OT_OK;
 }
 
-void ot__view_ask(const ot__plan_builder *b, const ot_node *node, ot__view *v)
+ot_status ot__view_ask(const ot__plan_builder *b, const ot_node *node, ot__view *v)
 {
     ot_prep prep = {.node = node,
                     .in = v->in,
@@ -73,8 +73,15 @@ void ot__view_ask(const ot__plan_builder *b, const ot_node *node, ot__view *v)
                     .open = v->open,
                     .want_in = v->want_in,
                     .want_out = v->want_out};
-    const ot_kernel *kernel = ot__kernel_select(&prep, b->options->reference_only);
+    const ot_kernel *kernel;
+    ot__edges edges;
 
+    if (ot__edges_wanted(&prep)) {
+        OT_TRY(ot__edges_make(b->arena, &prep, &edges));
+        prep.edges = &edges;
+    }
+    kernel = ot__kernel_select(&prep, b->options->reference_only);
     if (kernel != NULL && kernel->layouts != NULL)
         kernel->layouts(&prep);
+    return OT_OK;
 }

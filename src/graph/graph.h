@@ -246,6 +246,9 @@ struct ot_model {
     const char *folder;          // where external data is looked for; NULL when there is none
     bool is_prepared; // passes/pass_prepare.c has been over it, and what came since keeps to that
     bool is_final;    // nobody changes it any more: owners may share it
+    // OT_BF16 or OT_F16: f32 and this type meet in nodes, since each float value has the type that
+    // passes/pass_precision.c chose for it; else OT_DTYPE_UNDEFINED.
+    ot_dtype narrow;
 };
 
 // model.c: everything comes from the model's arena; NULL (and the error) when out of memory

@@ -125,11 +125,26 @@ bool ot__types_set(const char *types, const char *variable, uint64_t *set)
     return false;
 }
 
+static const uint64_t narrow_floats = UINT64_C(1) << OT_F16 | UINT64_C(1) << OT_BF16;
+
+// A variable that may be f32 may be f16 and bf16 too: nodes of those run kernels for f32 (edges.c).
+// Optimizers do not: what they keep would lose small updates.
 uint64_t ot__op_type_set(const ot_op_def *op, const char *type)
 {
     uint64_t set;
 
-    return ot__types_set(op->types, type, &set) ? set : type_bit(type);
+    if (!ot__types_set(op->types, type, &set))
+        return type_bit(type);
+    return (set >> OT_F32 & 1) != 0 && op->rule == NULL ? set | narrow_floats : set;
+}
+
+bool ot__op_types_meet(const ot_model *model, const ot_port *port, ot_dtype dtype, ot_dtype other)
+{
+    const bool is_pair = (dtype == OT_F32 && ot__dtype_is_narrow(other)) ||
+                         (other == OT_F32 && ot__dtype_is_narrow(dtype));
+
+    return dtype == other ||
+           (is_pair && (model->narrow != OT_DTYPE_UNDEFINED || has_flag(port, OT_PORT_F32)));
 }
 
 static bool is_variable(const ot_op_def *op, const char *type)
@@ -180,7 +195,7 @@ static ot_status check_input_type(const ot_node *node, int i, const ot_port *por
     for (int k = 0; k < types->n; k++) {
         if (strcmp(types->variable[k], port->type) != 0)
             continue;
-        if (types->dtype[k] == dtype)
+        if (ot__op_types_meet(node->graph->model, port, dtype, types->dtype[k]))
             return OT_OK;
         return ot__error(OT_ERR_INVALID, "%s: input %d (%s) is %s, the inputs before it are %s",
                          ot__node_label(node, label, sizeof(label)), i, port->name,

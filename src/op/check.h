@@ -18,6 +18,9 @@ ot_status ot__op_check_types(const ot_node *node, ot__op_types *types);
 // What a port's type is under these bindings; undefined when nothing says so.
 ot_dtype ot__op_bound_type(const ot_op_def *op, const ot__op_types *types, const ot_port *port);
 
+// Whether a port may have `dtype` where its type variable, or what is inferred, stands for `other`.
+bool ot__op_types_meet(const ot_model *model, const ot_port *port, ot_dtype dtype, ot_dtype other);
+
 // custom.c: inputs that a foreign operator makes and that no file declares get the type that the
 // other inputs give them; an error when none does.
 ot_status ot__op_settle_foreign(const ot_node *node, const ot__op_types *types);

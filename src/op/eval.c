@@ -141,8 +141,9 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
                  .n_out = n_out,
                  .n_threads = ot__parallel_max()};
     ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step};
-    int *first = ot__alloc_zero((size_t)n_in + 1, sizeof(*first));
+    int *first = ot__arena_alloc(node->graph->model->arena, ((size_t)n_in + 1) * sizeof(*first));
     const ot_kernel *kernel;
+    ot__edges edges;
     void *scratch = NULL;
     ot_status st;
 
@@ -151,17 +152,24 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
         first[i] = i;
     p.in_first = r.in_first = first;
     r.n_threads = p.n_threads;
+    if (ot__edges_wanted(&p)) {
+        OT_TRY(ot__edges_make(node->graph->model->arena, &p, &edges));
+        p.edges = &edges;
+    }
     kernel = ot__kernel_select(&p, true);
     st = kernel == NULL ? ot__kernel_refused(node) : ot__kernel_prepare(kernel, &p);
     if (st == OT_OK) {
+        if (p.is_widened)
+            p.scratch_bytes = ot__edges_place(&edges, n_in, n_out, p.scratch_bytes);
         scratch = ot__alloc_aligned(p.scratch_bytes);
         r.scratch = scratch;
         r.state = p.state;
-        st = scratch == NULL ? OT_ERR_NO_MEMORY : kernel->run(&r);
+        st = scratch == NULL ? OT_ERR_NO_MEMORY
+             : p.is_widened  ? ot__edges_run(kernel, &r, &edges)
+                             : kernel->run(&r);
         ot__free_aligned(scratch);
         ot__kernel_release(kernel, p.state);
     }
-    ot__free(first);
     return st;
 }
 

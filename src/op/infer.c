@@ -303,7 +303,10 @@ static bool check_value_size(ot_infer *c, const char *what, int i, ot_dtype dtyp
 
 static bool output_type_fits(ot_infer *c, ot_value *y, int output, ot_dtype dtype)
 {
-    if (y->kind == OT_VALUE_UNTYPED || y->dtype == OT_DTYPE_UNDEFINED || y->dtype == dtype)
+    const ot_port *port = ot__op_output_port(c->node->op, output);
+
+    if (y->kind == OT_VALUE_UNTYPED || y->dtype == OT_DTYPE_UNDEFINED || y->dtype == dtype ||
+        (port != NULL && ot__op_types_meet(c->model, port, y->dtype, dtype)))
         return true;
     return ot__refuse(c, "output %d '%s' is declared %s, inferred %s", output, y->name,
                       ot_dtype_name(y->dtype), ot_dtype_name(dtype));
@@ -336,7 +339,8 @@ void ot_infer_set_unknown(ot_infer *c, int output, ot_dtype dtype)
     if (y->kind == OT_VALUE_UNTYPED)
         y->kind = port != NULL && (port->flags & OT_PORT_SEQUENCE) != 0 ? OT_VALUE_SEQUENCE
                                                                         : OT_VALUE_TENSOR;
-    y->dtype = dtype;
+    if (y->dtype == OT_DTYPE_UNDEFINED) // else it is the same, or one of two that may meet
+        y->dtype = dtype;
 }
 
 static void keep_known(ot_infer *c, ot_value *value, const int64_t *values, int n)

@@ -184,6 +184,16 @@ ot_status ot__node_set_attrs_text(ot_node *node, const char *text);
 
 // ---- preparing kernels (prep.c): used by exec and eval ----
 
+// edges.c: what a kernel for f32 sees of a node of f16 and bf16.
+typedef struct ot__edges {
+    ot_arg *args; // in f32: of inputs, then outputs
+    const ot_arg **in;
+    ot_arg **out;          // those of the node where they have another type
+    const void **constant; // small ones in f32
+    int64_t *slot;         // per args: where in the scratch; -1: it is not converted
+    bool *is_state;        // per input
+} ot__edges;
+
 struct ot_prep {
     const ot_node *node;
     const ot_arg *const *in;
@@ -194,8 +204,12 @@ struct ot_prep {
     int n_threads;
     bool reproducible;
     const bool *open; // per input entry: its form is still to be chosen; NULL: none is
+    // Where some argument is f16 or bf16 (ot__edges_wanted): lets select take a kernel for f32,
+    // which is then shown in, out and constant of `edges`; NULL: only exact types.
+    ot__edges *edges;
     // results
     const ot_layout **want_in, **want_out; // NULL arrays while layouts are not asked for
+    bool is_widened;                       // select has taken a kernel for f32 by `edges`
     size_t scratch_bytes;
     void *state; // owned by whoever prepares; ot__prep_release frees it
     ot_status status;
@@ -211,6 +225,19 @@ bool ot__kernel_takes(const ot_kernel *kernel, const ot_node *node); // its elem
 ot_status ot__kernel_refused(const ot_node *node);
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills state and scratch_bytes
 void ot__kernel_release(const ot_kernel *kernel, void *state);
+
+// edges.c
+bool ot__edges_wanted(const ot_prep *p);
+ot_status ot__edges_make(ot__arena *arena, const ot_prep *p, ot__edges *edges);
+// Where converted arguments go: the bytes of the scratch, whose first `kernel_bytes` are the
+// kernel's.
+size_t ot__edges_place(ot__edges *edges, int n_in, int n_out, size_t kernel_bytes);
+bool ot__edges_convert_output(const ot__edges *edges, int n_in, int i); // `edges` may be NULL
+// Runs a kernel that was prepared with the arguments of `edges`; `r` has those of the node.
+ot_status ot__edges_run(const ot_kernel *kernel, const ot_run *r, ot__edges *edges);
+// Between f32 and f16 or bf16, in parallel (ops/elementwise/cast.c).
+void ot__convert_floats(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
+                        int64_t count);
 
 // ---- ports of many records (infer_rules.c), each of type T ----
 

@@ -10,6 +10,11 @@ bool ot__match_copy(const ot_node *node)
     return ot__node_is(node, "", "Identity");
 }
 
+bool ot__match_cast(const ot_node *node)
+{
+    return ot__node_is(node, "", "Cast");
+}
+
 ot_tensor *ot__match_constant(const ot_node *node)
 {
     const ot_attr *value = ot__node_is(node, "", "Constant") ? ot__node_attr(node, "value") : NULL;

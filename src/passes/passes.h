@@ -16,6 +16,7 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass);
 // ---- match_*.c: find a pattern by the names of operators, and change nothing ----
 
 bool ot__match_copy(const ot_node *node); // an Identity; NULL: no
+bool ot__match_cast(const ot_node *node); // a Cast; NULL: no
 // The tensor that a Constant makes; NULL: another node, or a value that is none. `node` may be
 // NULL.
 ot_tensor *ot__match_constant(const ot_node *node);
@@ -139,6 +140,15 @@ typedef struct ot__choices {
 ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened *out);
 // The next combination to try, the last choice first; false: there is none.
 bool ot__choices_next(ot__choices *choices);
+// pass_precision.c: floats that were f32 become `narrow` (OT_BF16 or OT_F16) where records allow
+// it; inputs and outputs of the graph stay f32. On a specialised copy, before fusions.
+ot_status ot__pass_precision(ot_model *model, ot_dtype narrow);
+// pass_hoist.c: casts of parameters (per graph input) become inputs behind the others.
+typedef struct ot__hoisted {
+    int first, n; // graph inputs first .. first + n - 1
+    int *of;      // the input that each is a cast of; of the model's arena
+} ot__hoisted;
+ot_status ot__pass_hoist(ot_model *model, const bool *is_parameter, ot__hoisted *out);
 // fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
 // pass_recompute_forced.c: what options name is made again for the backward pass. The first looks

@@ -18,10 +18,10 @@ static bool optimizer_takes_any_layout(const ot__optimizer *o)
     return true;
 }
 
-static ot_status ask_layout(ot_session *session, ot_graph *graph)
+static ot_status ask_layout(ot_session *session, ot_graph *graph, const ot__hoisted *hoisted)
 {
     const ot__compiled_model *program = &session->training;
-    const size_t n = (size_t)program->n_inputs + 1;
+    const size_t n = (size_t)graph->n_inputs + 1;
     int *parameter_of = ot__alloc_zero(n, sizeof *parameter_of);
     int *buffer_of = ot__alloc_zero(n, sizeof *buffer_of);
     ot_status st = ot__made(parameter_of != NULL && buffer_of != NULL);
@@ -32,6 +32,11 @@ static ot_status ask_layout(ot_session *session, ot_graph *graph)
 
         parameter_of[i] = input->role == OT_ROLE_PARAMETER ? k : -1;
         buffer_of[i] = input->role == OT_ROLE_GRADIENT ? k : -1;
+    }
+    for (int i = 0; st == OT_OK && i < hoisted->n; i++) {
+        // Nothing reads derived values or the gradients' buffers in a layout of the parameter's.
+        parameter_of[hoisted->first + i] = buffer_of[hoisted->first + i] = -1;
+        parameter_of[hoisted->of[i]] = -1;
     }
     OT_THEN(st, ot__plan_choose_layouts(graph, &session->plan_options, parameter_of, buffer_of,
                                         session->packing.layouts, session->n_parameters));
@@ -82,7 +87,7 @@ static void unpack_parameter(void *session, ot__parameter *parameter)
     move(&((ot_session *)session)->packing, parameter, NULL);
 }
 
-ot_status ot__packing_choose(ot_session *session, ot_graph *graph)
+ot_status ot__packing_choose(ot_session *session, ot_graph *graph, const ot__hoisted *hoisted)
 {
     ot__packing *packing = &session->packing;
     ot_status st = OT_OK;
@@ -93,7 +98,7 @@ ot_status ot__packing_choose(ot_session *session, ot_graph *graph)
     OT_TRY(ot__made(packing->layouts != NULL));
     // A nominal checkpoint has no shapes yet.
     if (!session->checkpoint->is_nominal && optimizer_takes_any_layout(&session->optimizer))
-        st = ask_layout(session, graph);
+        st = ask_layout(session, graph, hoisted);
     OT_THEN(st, make_buffer(session));
     if (st != OT_OK) {
         ot__free(packing->layouts);
@@ -109,10 +114,9 @@ ot_status ot__packing_choose(ot_session *session, ot_graph *graph)
 }
 
 const ot_layout **ot__packing_of_inputs(const ot_session *session,
-                                        const ot__compiled_model *program)
+                                        const ot__compiled_model *program, int n)
 {
-    const ot_layout **layouts =
-        ot__alloc_zero((size_t)program->n_inputs + 1, sizeof(const ot_layout *));
+    const ot_layout **layouts = ot__alloc_zero((size_t)n + 1, sizeof(const ot_layout *));
 
     for (int i = 0; layouts != NULL && session->packing.layouts != NULL && i < program->n_inputs;
          i++) {

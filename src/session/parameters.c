@@ -156,6 +156,7 @@ static ot_status set_parameters(ot_session *session, int which, const float *fro
             return ot__error(OT_ERR_STATE, "the checkpoint is nominal: all parameters are needed");
         OT_TRY(complete(session));
     }
+    session->checkpoint->n_changes++;
     move_vector(session, which, false, NULL, from);
     return OT_OK;
 }

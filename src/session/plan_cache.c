@@ -114,6 +114,47 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
 
 // ---- plans ----
 
+// Behind the inputs of the model come derived ones, none of them a sequence.
+static ot_status input_shapes_extend(ot__input_shapes *s, const ot__compiled_model *program,
+                                     const ot__hoisted *hoisted)
+{
+    const size_t n = (size_t)program->n_inputs + 1, more = n + (size_t)hoisted->n;
+    int *lengths = ot__alloc_zero(more, sizeof *lengths);
+    const ot_shape **sequences = ot__alloc_zero(more, sizeof *sequences);
+
+    if (lengths != NULL)
+        memcpy(lengths, s->lengths, n * sizeof *lengths);
+    if (sequences != NULL)
+        memcpy(sequences, s->sequences, n * sizeof *sequences);
+    ot__free(s->lengths);
+    ot__free(s->sequences);
+    s->lengths = lengths;
+    s->sequences = sequences;
+    s->hoisted = hoisted;
+    return ot__made(lengths != NULL && sequences != NULL);
+}
+
+static ot_status lower_precision(const ot__compiled_model *program, ot__cached_plan *slot,
+                                 ot__input_shapes *shapes)
+{
+    bool *is_parameter;
+    ot_status st;
+
+    slot->hoisted.first = program->n_inputs;
+    shapes->hoisted = &slot->hoisted;
+    if (program->narrow == OT_DTYPE_UNDEFINED)
+        return OT_OK;
+    OT_TRY(ot__pass_precision(slot->model, program->narrow));
+    is_parameter = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof *is_parameter);
+    OT_TRY(ot__made(is_parameter != NULL));
+    for (int i = 0; i < program->n_inputs; i++)
+        is_parameter[i] = program->inputs[i].role == OT_ROLE_PARAMETER &&
+                          program->inputs[i].parameter->number >= 0; // of the training model too
+    st = ot__pass_hoist(slot->model, is_parameter, &slot->hoisted);
+    ot__free(is_parameter);
+    return st == OT_OK ? input_shapes_extend(shapes, program, &slot->hoisted) : st;
+}
+
 // One plan under way: as long as it takes more than is granted, it is made anew, with more of the
 // forward pass made again for the backward pass.
 typedef struct planning {
@@ -137,6 +178,7 @@ static ot_status specialise_model(planning *p)
 
     OT_TRY(ot__model_clone(program->model, model));
     OT_TRY(ot__pass_specialize(*model, p->shapes.tensors, program->n_inputs));
+    OT_TRY(lower_precision(program, p->slot, &p->shapes));
     OT_TRY(ot__pass_recompute_match(*model, &program->recompute, outputs, n_outputs, &regions));
     OT_TRY(ot__pass_fuse(*model));
     if (regions.n > 0 || p->reduction > 0)
@@ -235,6 +277,17 @@ ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner plann
     slot->last_used = ++program->clock;
     *out = slot->plan;
     return OT_OK;
+}
+
+const ot__hoisted *ot__compiled_model_hoisted(const ot__compiled_model *program,
+                                              const ot__plan *plan)
+{
+    static const ot__hoisted none = {0};
+
+    for (int k = 0; k < OT_PLAN_CACHE; k++)
+        if (program->plans[k].plan == plan)
+            return &program->plans[k].hoisted;
+    return &none;
 }
 
 const ot_model *ot__session_step_model(const ot_session *session)

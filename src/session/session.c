@@ -129,6 +129,26 @@ ot_status ot__session_make_gradients(ot_session *session)
 
 // ---- life ----
 
+ot_dtype ot__session_narrow(const ot_session_options *options)
+{
+    return options->precision == OT_PRECISION_BF16  ? OT_BF16
+           : options->precision == OT_PRECISION_F16 ? OT_F16
+                                                    : OT_DTYPE_UNDEFINED;
+}
+
+// Mixed precision is one of f32 and something narrower.
+static ot_status check_session_precision(const ot_session *session)
+{
+    const ot_dtype narrow = ot__session_narrow(&session->options);
+
+    for (int i = 0; i < session->n_parameters && narrow != OT_DTYPE_UNDEFINED; i++)
+        if (session->parameters[i]->value->dtype == OT_F64)
+            return ot__error(OT_ERR_UNSUPPORTED,
+                             "parameter '%s' is f64, precision %s is for models of f32",
+                             session->parameters[i]->name, ot_dtype_name(narrow));
+    return OT_OK;
+}
+
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options)
 {
@@ -143,6 +163,10 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
     if (own->recompute_layers < 0)
         return ot__error(OT_ERR_INVALID, "recompute_layers is %d, expected at least 0",
                          own->recompute_layers);
+    if (own->precision != OT_PRECISION_F32 && own->precision != OT_PRECISION_BF16 &&
+        own->precision != OT_PRECISION_F16)
+        return ot__error(OT_ERR_INVALID, "precision %d is unknown, expected f32, bf16 or f16",
+                         (int)own->precision);
     ot__memory_admit(own->memory_max);
     *plan_options =
         (ot__plan_options){.n_threads = own->n_threads,
@@ -165,6 +189,7 @@ static ot_status make_program(ot_session *session, ot__compiled_model *program, 
                               ot_model *model)
 {
     OT_TRY(ot__compiled_model_create(program, what, model));
+    program->narrow = ot__session_narrow(&session->options);
     return ot__compiled_model_sort(program, session->checkpoint);
 }
 
@@ -179,6 +204,7 @@ static ot_status build_session(ot_session *session, ot__models *m)
                                 .warns = true};
     OT_TRY(check_trainable(session));
     OT_TRY(list_parameters(session));
+    OT_TRY(check_session_precision(session));
     OT_TRY(ot__undo_create(session));
     if (!session->checkpoint->is_nominal)
         OT_TRY(ot__session_make_gradients(session));
@@ -204,6 +230,7 @@ static void destroy_session(ot_session *session)
     ot__compiled_model_deinit(&session->eval);
     ot__optimizer_deinit(&session->optimizer);
     ot__undo_deinit(&session->undo);
+    ot__derived_deinit(session);
     ot_model_destroy(session->eval_source);
     ot__free(session->parameters);
     ot__free_aligned(session->block);
@@ -385,7 +412,7 @@ size_t ot_session_state_bytes(const ot_session *session)
         for (int k = 0; k < OT_SLOTS; k++)
             sum += p->slots[k] != NULL ? p->slots[k]->n_bytes : 0;
     }
-    return sum + ot__input_gradients_bytes(&session->training);
+    return sum + session->derived.n_bytes + ot__input_gradients_bytes(&session->training);
 }
 
 size_t ot_session_plan_bytes(const ot_session *session)

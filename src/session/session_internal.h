@@ -48,8 +48,9 @@ typedef struct ot__given {
 // A plan for one set of user input shapes.
 typedef struct ot__cached_plan {
     ot__given given;
-    ot_model *model; // the specialised copy: the plan points at its constants
-    ot__plan *plan;  // NULL: the slot is free
+    ot_model *model;     // the specialised copy: the plan points at its constants
+    ot__hoisted hoisted; // inputs of the plan that are derived values
+    ot__plan *plan;      // NULL: the slot is free
     uint64_t last_used;
 } ot__cached_plan;
 
@@ -61,6 +62,7 @@ typedef struct ot__compiled_model {
     ot__arena *arena; // of the lists
     ot__input *inputs;
     int n_inputs;
+    ot_dtype narrow;                 // of plans in mixed precision; else OT_DTYPE_UNDEFINED
     int *user_inputs, *user_outputs; // positions in the graph
     int n_user_inputs, n_user_outputs;
     const ot_shape *entry_shapes; // of the sequences that are not the user's
@@ -82,12 +84,25 @@ typedef struct ot__input_shapes {
     ot_shape *tensors;
     int *lengths;               // of sequences, else 0
     const ot_shape **sequences; // NULL for tensors
+    const ot__hoisted *hoisted; // inputs behind those of the model
 } ot__input_shapes;
 
 // Makes a plan of a specialised and fused graph, by what its owner grants. *excess: bytes above
 // that, where it is refused for them.
 typedef ot_status (*ot__planner)(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                  const ot__input_shapes *shapes, size_t *excess, ot__plan **plan);
+
+// Derived values (derived.c).
+typedef struct ot__derived {
+    struct ot__derived *next; // of the same parameter, in another type
+    ot_tensor *value;
+    const ot_tensor *from; // what it was made of, when `n_changes` was that of the checkpoint
+    uint64_t n_changes;
+} ot__derived;
+typedef struct ot__derived_values {
+    ot__derived **of; // per parameter of the session; NULL: there are none
+    size_t n_bytes;
+} ot__derived_values;
 
 // Parameters that a train step itself changes (running statistics), to undo a failed one, or all
 // since gradients were reset.
@@ -137,6 +152,7 @@ struct ot_session {
     ot__parameter **parameters; // of the training model, in the order of its inputs
     int n_parameters;
     ot__packing packing;
+    ot__derived_values derived;
     ot__undo undo;
     void *block; // activations of whatever plan runs
     size_t block_bytes;
@@ -167,6 +183,7 @@ typedef struct ot__models {
 // OT_OK or what is returned.
 ot_status ot__session_create(ot__models *models, ot_status status, ot_checkpoint *checkpoint,
                              const ot_session_options *options, ot_session **out);
+ot_dtype ot__session_narrow(const ot_session_options *options); // OT_DTYPE_UNDEFINED: f32
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options);
 
@@ -179,10 +196,11 @@ void ot__undo_restore(const ot__undo *undo);
 void ot__undo_deinit(ot__undo *undo);
 
 // parameter_layout.c: layouts of parameters. Choosing looks at the specialised training graph.
-ot_status ot__packing_choose(ot_session *session, ot_graph *graph);
-// The layouts of a program's inputs, per graph input; the caller frees it. NULL: no memory.
+ot_status ot__packing_choose(ot_session *session, ot_graph *graph, const ot__hoisted *hoisted);
+// The layouts of the inputs of a program's plan, of which there are `n`; the caller frees it. NULL:
+// no memory.
 const ot_layout **ot__packing_of_inputs(const ot_session *session,
-                                        const ot__compiled_model *program);
+                                        const ot__compiled_model *program, int n);
 void ot__packing_enter(ot_session *session); // before anything computes with parameters
 void ot__packing_leave(ot_session *session); // all row-major, for good
 
@@ -201,6 +219,17 @@ ot_status ot__compiled_model_reserve(ot__compiled_model *program, int n_shapes);
 // plan_cache.c: the plan for program->given.
 ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner planner, void *owner,
                                   ot__plan **out);
+
+// Its derived inputs.
+const ot__hoisted *ot__compiled_model_hoisted(const ot__compiled_model *program,
+                                              const ot__plan *plan);
+
+// derived.c: memory for the derived inputs of a graph of the training or eval model, and binding
+// them to its plan, made anew where the parameters have changed.
+ot_status ot__derived_make(ot_session *session, const ot__compiled_model *program,
+                           const ot_graph *graph, const ot__hoisted *hoisted);
+void ot__derived_bind(ot_session *session, const ot__compiled_model *program, ot__plan *plan);
+void ot__derived_deinit(ot_session *session);
 
 // input_gradients.c: buffers for gradients of user inputs, whose shapes are those of the step.
 // Those of the present step, which adds to what is there unless a reset is due.

@@ -74,9 +74,10 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
     ot_status st;
 
     if (program == &session->training)
-        OT_TRY(ot__packing_choose(session, graph));
+        OT_TRY(ot__packing_choose(session, graph, shapes->hoisted));
+    OT_TRY(ot__derived_make(session, program, graph, shapes->hoisted));
     OT_TRY(ot__plan_budget(session, 0, &options));
-    layouts = ot__packing_of_inputs(session, program);
+    layouts = ot__packing_of_inputs(session, program, graph->n_inputs);
     OT_TRY(ot__made(layouts != NULL));
     options.input_layouts = layouts;
     options.excess = excess;

@@ -191,6 +191,7 @@ ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *c
     OT_TRY(check_step_outputs(program, plan, outputs, n_outputs));
     ot__packing_enter(session);
     bind_step_inputs(session, program, plan, inputs);
+    ot__derived_bind(session, program, plan);
     st = bind_outputs(program, plan, outputs, n_outputs, is_new);
     if (st == OT_OK) {
         *has_run = true;

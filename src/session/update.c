@@ -84,6 +84,7 @@ static void take_update(ot_session *session, ot_update_info *info)
     if (!info->applied)
         return;
     session->checkpoint->step++;
+    session->checkpoint->n_changes++;
     for (int k = 0; k < o->n_parameters; k++)
         o->parameters[k]->n_updates++;
 }

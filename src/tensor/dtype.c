@@ -67,6 +67,11 @@ bool ot__dtype_is_float(ot_dtype dtype)
     return dtype == OT_F32 || dtype == OT_F64 || dtype == OT_F16 || dtype == OT_BF16;
 }
 
+bool ot__dtype_is_narrow(ot_dtype dtype)
+{
+    return dtype == OT_F16 || dtype == OT_BF16;
+}
+
 bool ot__dtype_is_int(ot_dtype dtype)
 {
     return dtype == OT_U8 || dtype == OT_I8 || dtype == OT_U16 || dtype == OT_I16 ||

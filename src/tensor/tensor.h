@@ -10,6 +10,7 @@
 // ---- element types (dtype.c) ----
 
 bool ot__dtype_is_float(ot_dtype dtype);                     // f16 bf16 f32 f64
+bool ot__dtype_is_narrow(ot_dtype dtype);                    // f16 bf16
 bool ot__dtype_is_int(ot_dtype dtype);                       // signed and unsigned, not bool
 bool ot__dtype_from_name(const char *name, ot_dtype *dtype); // "f32"
 const char *ot__dtype_onnx_name(ot_dtype dtype); // "float", as ONNX's textual syntax spells it

@@ -106,6 +106,7 @@ void ot__pending_take(ot_trainer *trainer, ot__pending *pending)
     const ot__optimizer_info optimizer = ot__session_optimizer(trainer->session);
     ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
 
+    checkpoint->n_changes++;
     for (int i = 0; i < checkpoint->n_parameters; i++)
         take_parameter(pending, checkpoint->parameters[i]);
     for (int i = 0; pending->moments != NULL && i < checkpoint->n_parameters; i++)

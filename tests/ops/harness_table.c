@@ -40,6 +40,8 @@ static bool has_reference(const ot_op_def *op)
         for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++)
             if ((k->flags & OT_KERNEL_REFERENCE) != 0)
                 taken |= ot__types_set(k->types, port->type, &set) ? set : UINT64_MAX;
+        if ((taken >> OT_F32 & 1) != 0) // by conversion
+            taken |= UINT64_C(1) << OT_F16 | UINT64_C(1) << OT_BF16;
         if ((ot__op_type_set(op, port->type) & ~taken) != 0)
             return false;
     }

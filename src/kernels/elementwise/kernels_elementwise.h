@@ -27,6 +27,12 @@ typedef struct ot__tiles {
     void (*where)(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n);
 } ot__tiles;
 
+// f16 and bf16, by OT_F16 and OT_BF16: to f32 and back, rounding to nearest even (simd_floats.c).
+typedef struct ot__floats {
+    void (*widen[OT_BF16 + 1])(float *y, const uint16_t *x, int64_t n);
+    void (*narrow[OT_BF16 + 1])(uint16_t *y, const float *x, int64_t n);
+} ot__floats;
+
 // ot__simd_<name>_f32: that of the best table (tiles.c).
 #define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)
 #include "kernels/elementwise/tiles.def"

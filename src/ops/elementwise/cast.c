@@ -72,6 +72,49 @@ static ot_status cast_run(const ot_run *r)
     return OT_OK;
 }
 
+// ---- between f32 and f16 or bf16 ----
+
+typedef struct floats_job {
+    void *to;
+    const void *from;
+    ot_dtype narrow;
+    bool widens;
+} floats_job;
+
+static void floats_part(void *context, int64_t first, int64_t last)
+{
+    const floats_job *j = context;
+    const ot__floats *f = ot__floats_best();
+
+    if (j->widens)
+        f->widen[j->narrow]((float *)j->to + first, (const uint16_t *)j->from + first,
+                            last - first);
+    else
+        f->narrow[j->narrow]((uint16_t *)j->to + first, (const float *)j->from + first,
+                             last - first);
+}
+
+void ot__convert_floats(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
+                        int64_t count)
+{
+    const bool widens = to_dtype == OT_F32;
+    floats_job job = {to, from, widens ? from_dtype : to_dtype, widens};
+
+    ot__parallel_for(count, OT_PAR_MIN, floats_part, &job);
+}
+
+static bool cast_has_vector_code(const ot_prep *p)
+{
+    return (ot_prep_in(p, 0)->dtype == OT_F32) != (ot_prep_out(p, 0)->dtype == OT_F32);
+}
+
+static ot_status cast_run_floats(const ot_run *r)
+{
+    ot__convert_floats(r->out[0]->data, r->out[0]->dtype, r->in[0]->data, r->in[0]->dtype,
+                       r->out[0]->count);
+    return OT_OK;
+}
+
 // Y = cast(X):  dX = cast(dY) to the type of X
 static void cast_grad(ot_grad *g)
 {
@@ -89,6 +132,8 @@ static const ot_attr_spec cast_attrs[] = {
     {0},
 };
 static const ot_kernel cast_kernels[] = {
+    OT__SIMD_KERNEL("T1: f32 f16 bf16; T2: f32 f16 bf16", cast_has_vector_code, NULL,
+                    cast_run_floats),
     OT__REF_KERNEL("T1: string; T2: string", NULL, ot__cast_run_strings),
     OT__REF_KERNEL("T1: string", ot__cast_prepare_to_numbers, ot__cast_run_to_numbers),
     OT__REF_KERNEL("T2: string", ot__cast_prepare_to_strings, ot__cast_run_to_strings),
