@@ -207,7 +207,8 @@ static ot_status classify_forward(ot__forward *forward, const ot_artifacts_optio
     OT_TRY(ot__forward_note_folded(forward));
     if (options->must_reach_loss)
         OT_TRY(ot__forward_check_reach(forward));
-    return check_any_trains(forward, options);
+    OT_TRY(check_any_trains(forward, options));
+    return ot__forward_widen(forward);
 }
 
 // What was changed and left or, of a model that is taken as it is, what would change.

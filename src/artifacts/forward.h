@@ -40,6 +40,8 @@ ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *op
 // Both. On failure what there is stays, for reports; ot__forward_deinit in any case.
 ot_status ot__forward_build(const ot_model *model, const ot_artifacts_options *options,
                             ot__foreign foreign, ot__forward *forward);
+// masters.c: what trains and is f16 or bf16 becomes f32, behind a Cast.
+ot_status ot__forward_widen(ot__forward *forward);
 // reach.c: OT_ERR_INVALID naming the float initializers that are read but do not reach the loss;
 // notes on what is read by nothing or does not train.
 ot_status ot__forward_check_reach(ot__forward *forward);

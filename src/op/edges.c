@@ -94,15 +94,31 @@ static size_t edges_round_up(size_t n_bytes)
     return (n_bytes + 63) / 64 * 64;
 }
 
-size_t ot__edges_place(ot__edges *e, int n_in, int n_out, size_t kernel_bytes)
+// The converted input in whose place output 0 may be, as the plan may put it in place; -1: none.
+static int replaceable_input(const ot_op_def *op, const ot__edges *e, int n_in, int n_out)
 {
+    if ((op->flags & OT_OP_IN_PLACE) == 0 || n_out == 0 || e->slot[n_in] == NOT_CONVERTED)
+        return -1;
+    for (int i = 0; i < n_in && i < 2; i++)
+        if (e->slot[i] != NOT_CONVERTED && !e->is_state[i] &&
+            ot__shape_equal(&e->args[i].shape, &e->args[n_in].shape) &&
+            ot__layout_equal(e->args[i].layout, e->args[n_in].layout))
+            return i;
+    return -1;
+}
+
+size_t ot__edges_place(const ot_op_def *op, ot__edges *e, int n_in, int n_out, size_t kernel_bytes)
+{
+    const int shared = replaceable_input(op, e, n_in, n_out);
     size_t at = edges_round_up(kernel_bytes);
 
     for (int i = 0; i < n_in + n_out; i++)
-        if (e->slot[i] != NOT_CONVERTED) {
+        if (e->slot[i] != NOT_CONVERTED && !(i == n_in && shared >= 0)) {
             e->slot[i] = (int64_t)at;
             at += edges_round_up((size_t)e->args[i].count * sizeof(float));
         }
+    if (shared >= 0)
+        e->slot[n_in] = e->slot[shared];
     return at;
 }
 

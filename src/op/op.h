@@ -231,7 +231,8 @@ bool ot__edges_wanted(const ot_prep *p);
 ot_status ot__edges_make(ot__arena *arena, const ot_prep *p, ot__edges *edges);
 // Where converted arguments go: the bytes of the scratch, whose first `kernel_bytes` are the
 // kernel's.
-size_t ot__edges_place(ot__edges *edges, int n_in, int n_out, size_t kernel_bytes);
+size_t ot__edges_place(const ot_op_def *op, ot__edges *edges, int n_in, int n_out,
+                       size_t kernel_bytes);
 bool ot__edges_convert_output(const ot__edges *edges, int n_in, int i); // `edges` may be NULL
 // Runs a kernel that was prepared with the arguments of `edges`; `r` has those of the node.
 ot_status ot__edges_run(const ot_kernel *kernel, const ot_run *r, ot__edges *edges);
@@ -292,6 +293,13 @@ bool ot__prep_has_elements(const ot_prep *p); // input 0 is not empty
 #define OT__SIMD_KERNEL(types_, can_run_, prepare_, run_)                                          \
     {                                                                                              \
         .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \
+        .prepare = prepare_, .run = run_                                                           \
+    }
+// Of f32, f16 and bf16, which meet in a node.
+#define OT__SIMD_FLOATS_KERNEL(can_run_, prepare_, run_)                                           \
+    {                                                                                              \
+        .name = "simd", .types = "T: f32 f16 bf16",                                                \
+        .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED, .can_run = can_run_,                    \
         .prepare = prepare_, .run = run_                                                           \
     }
 #define OT__LAYOUTS_KERNEL(types_, can_run_, layouts_, prepare_, run_)                             \

@@ -27,16 +27,21 @@ static bool expr_same_dims(const ot_value *a, const ot_value *b)
     return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
 }
 
-// One f32 output of known shape, f32 inputs, and a tile with vector code.
+static bool is_short_float(const ot_value *value)
+{
+    return value->dtype == OT_F32 || ot__dtype_is_narrow(value->dtype);
+}
+
+// One f32, f16 or bf16 output of known shape, such inputs, and a tile with vector code.
 static bool is_elementwise(const ot_node *node)
 {
     if (node->op == NULL || node->op->tile == NULL || node->op->tile->f32 == NULL ||
-        node->n_outputs != 1 || node->outputs[0] == NULL || node->outputs[0]->dtype != OT_F32 ||
+        node->n_outputs != 1 || node->outputs[0] == NULL || !is_short_float(node->outputs[0]) ||
         !node->outputs[0]->has_shape || !ot__shape_is_static(&node->outputs[0]->shape) ||
         node->n_inputs > MAX_INPUTS)
         return false;
     for (int i = 0; i < node->n_inputs; i++)
-        if (node->inputs[i] != NULL && node->inputs[i]->dtype != OT_F32)
+        if (node->inputs[i] != NULL && !is_short_float(node->inputs[i]))
             return false;
     return true;
 }

@@ -39,14 +39,33 @@ static ot__operand_kind operand_kind_of(const ot_arg *y, const ot_arg *x)
 
 enum { VECTOR = 16 }; // elements; pieces are multiples of it
 
-void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
-                          int n_operands)
+static bool needs_conversion(const ot_arg *y, const ot_arg *const *x, int n_operands)
 {
-    size_t largest = ot__element_size(y->dtype);
+    for (int i = 0; i < n_operands; i++)
+        if (x[i] != NULL && ot__dtype_is_narrow(x[i]->dtype))
+            return true;
+    return ot__dtype_is_narrow(y->dtype);
+}
+
+// Whether an operand is brought into the buffer, where y is, too, when it is converted.
+static bool is_buffered(const ot__elementwise *e, const ot__operand *o)
+{
+    return o->kind == OT__OPERAND_SCALAR || o->kind == OT__OPERAND_GATHER ||
+           (e->converts && o->kind == OT__OPERAND_FULL && ot__dtype_is_narrow(o->dtype));
+}
+
+static void plan_elementwise(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                             int n_operands, bool converts)
+{
+    size_t largest = ot__element_size(converts ? OT_F32 : y->dtype);
     int n_gathered = 0;
 
-    *e = (ot__elementwise){.n_operands = n_operands, .ndim = y->shape.ndim, .count = y->count};
-    e->y_size = largest;
+    *e = (ot__elementwise){.n_operands = n_operands,
+                           .ndim = y->shape.ndim,
+                           .count = y->count,
+                           .converts = converts,
+                           .y_dtype = y->dtype};
+    e->y_size = ot__element_size(y->dtype);
     memcpy(e->dim, y->shape.dim, sizeof(e->dim));
     for (int i = 0; i < n_operands; i++) {
         ot__operand *o = &e->operand[i];
@@ -54,19 +73,34 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
         o->kind = operand_kind_of(y, x[i]);
         if (x[i] == NULL)
             continue;
+        o->dtype = x[i]->dtype;
         o->size = ot__element_size(x[i]->dtype);
         largest = OT_MAX(largest, o->size);
         ot__broadcast_strides(&x[i]->shape, &y->shape, o->stride);
     }
     for (int i = 0; i < e->n_operands; i++)
-        if (e->operand[i].kind == OT__OPERAND_SCALAR || e->operand[i].kind == OT__OPERAND_GATHER)
+        if (is_buffered(e, &e->operand[i]))
             e->operand[i].n_before = n_gathered++;
+    if (converts && ot__dtype_is_narrow(y->dtype))
+        n_gathered++; // last
     // The gathered operands of a piece share one buffer, which lies on a thread's stack.
     e->gathered_size = OT_MAX(largest, (size_t)1);
     e->piece = OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_gathered, 1);
     if (e->piece > VECTOR)
         e->piece -= e->piece % VECTOR;
     merge_axes(e);
+}
+
+void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                          int n_operands)
+{
+    plan_elementwise(e, y, x, n_operands, false);
+}
+
+void ot__elementwise_plan_f32(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                              int n_operands)
+{
+    plan_elementwise(e, y, x, n_operands, needs_conversion(y, x, n_operands));
 }
 
 // ---- running ----
@@ -104,13 +138,66 @@ static void run_pieces(void *context, int64_t first, int64_t last)
     }
 }
 
+enum { CONVERTED_BYTES = 2048 }; // of the longest piece before it is converted
+
+// An operand's elements start .. start + n - 1 in f32.
+static const void *bring_converted(const ot__elementwise *e, const ot__operand *o, const void *x,
+                                   int64_t start, int64_t n, float *to)
+{
+    _Alignas(64) uint16_t stretched[CONVERTED_BYTES / sizeof(uint16_t)];
+    const bool is_narrow = ot__dtype_is_narrow(o->dtype);
+    const void *from = (const uint8_t *)x + (size_t)start * o->size;
+
+    if (o->kind == OT__OPERAND_FULL && !is_narrow)
+        return from;
+    if (o->kind != OT__OPERAND_FULL) {
+        ot__ref_stretch(is_narrow ? (void *)stretched : (void *)to, x, e->ndim, e->dim, o->stride,
+                        start, n, o->size);
+        from = stretched;
+    }
+    if (is_narrow)
+        ot__floats_best()->widen[o->dtype](to, from, n);
+    return to;
+}
+
+static void run_converted_pieces(void *context, int64_t first, int64_t last)
+{
+    _Alignas(64) uint8_t buffer[OT__PIECE_BYTES];
+    const void *x[OT__MAX_OPERANDS] = {NULL};
+    const job *j = context;
+    const ot__elementwise *e = j->e;
+    const bool is_narrow = ot__dtype_is_narrow(e->y_dtype);
+
+    for (int64_t p = first; p < last; p++) {
+        const int64_t start = p * e->piece, n = OT_MIN(e->piece, e->count - start);
+        uint8_t *y = j->y + (size_t)start * e->y_size;
+        int n_buffered = 0;
+
+        for (int i = 0; i < e->n_operands; i++) {
+            const ot__operand *o = &e->operand[i];
+            float *to = (float *)(void *)buffer + o->n_before * e->piece;
+
+            if (o->kind == OT__OPERAND_ABSENT)
+                continue;
+            n_buffered += is_buffered(e, o);
+            if (o->kind != OT__OPERAND_SCALAR || p == first)
+                x[i] = bring_converted(e, o, j->x[i], start, n, to);
+        }
+        float *result = (float *)(void *)buffer + n_buffered * e->piece;
+
+        j->piece(is_narrow ? (void *)result : (void *)y, x, n, j->context);
+        if (is_narrow)
+            ot__floats_best()->narrow[e->y_dtype]((uint16_t *)(void *)y, result, n);
+    }
+}
+
 void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x, ot__piece piece,
                          const void *context)
 {
     job j = {e, y, x, piece, context};
 
-    ot__parallel_for((e->count + e->piece - 1) / e->piece, OT_PAR_MIN / e->piece + 1, run_pieces,
-                     &j);
+    ot__parallel_for((e->count + e->piece - 1) / e->piece, OT_PAR_MIN / e->piece + 1,
+                     e->converts ? run_converted_pieces : run_pieces, &j);
 }
 
 // ---- one plan per node ----
@@ -121,6 +208,15 @@ ot_status ot__pieces_prepare(ot_prep *p)
 
     if (e != NULL)
         ot__elementwise_plan(e, p->out[0], p->in, p->n_in);
+    return p->status;
+}
+
+ot_status ot__pieces_prepare_f32(ot_prep *p)
+{
+    ot__elementwise *e = ot_prep_state(p, sizeof(*e));
+
+    if (e != NULL)
+        ot__elementwise_plan_f32(e, p->out[0], p->in, p->n_in);
     return p->status;
 }
 

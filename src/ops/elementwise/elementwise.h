@@ -23,6 +23,7 @@ typedef enum ot__operand_kind {
 
 typedef struct ot__operand {
     ot__operand_kind kind;
+    ot_dtype dtype;
     size_t size;                 // bytes of an element
     int n_before;                // operands that are brought together before this one
     int64_t stride[OT_MAX_NDIM]; // along the plan's axes, in elements; the last is 0 or 1
@@ -33,11 +34,16 @@ typedef struct ot__elementwise {
     int64_t dim[OT_MAX_NDIM];     // y's axes, neighbours merged where all operands allow it
     int64_t count, piece;         // elements in all and per piece
     size_t y_size, gathered_size; // bytes of an element of y, and of the largest operand
+    bool converts;                // pieces are f32, and some operand or y is f16 or bf16
+    ot_dtype y_dtype;
     ot__operand operand[OT__MAX_OPERANDS];
 } ot__elementwise;
 
 void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
                           int n_operands);
+// The same for pieces of f32: operands of f16 and bf16 are converted piece by piece, and y is.
+void ot__elementwise_plan_f32(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                              int n_operands);
 void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x, ot__piece piece,
                          const void *context);
 
@@ -60,6 +66,7 @@ ot_status ot__tile_run_divided_i64(const ot_run *r);
 // Kernels for operators with another element type out than in: `prepare` plans, with the plan first
 // in the state, `run` calls ot__pieces_run.
 ot_status ot__pieces_prepare(ot_prep *p);
+ot_status ot__pieces_prepare_f32(ot_prep *p); // ot__elementwise_plan_f32
 void ot__pieces_run(const ot_run *r, ot__piece piece, const void *context);
 // The same by a function of one or two operands.
 ot_status ot__pairs_prepare(ot_prep *p, ot__pair_function function);

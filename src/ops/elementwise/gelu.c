@@ -42,7 +42,7 @@ static void gelu_grad(ot_grad *g)
 
 static const ot_attr_spec gelu_attrs[] = {OT__STRING_ATTR("approximate", "none"), {0}};
 static const ot_kernel gelu_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", NULL, gelu_prepare, ot__tile_run_f32),
+    OT__SIMD_FLOATS_KERNEL(NULL, gelu_prepare, ot__tile_run_f32),
     OT__REF_KERNEL("T: f32", gelu_prepare, ot__tile_run_f32_ref),
     OT__REF_KERNEL("T: f64", gelu_prepare, ot__tile_run_f64),
     {0},

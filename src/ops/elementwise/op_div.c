@@ -37,7 +37,7 @@ static void div_grad(ot_grad *g)
 
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 static const ot_kernel div_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", NULL, ot__tile_prepare, ot__tile_run_f32),
+    OT__SIMD_FLOATS_KERNEL(NULL, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_divided_i32),

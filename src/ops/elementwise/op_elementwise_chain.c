@@ -129,7 +129,7 @@ static ot_status chain_prepare(ot_prep *p)
         return ot_prep_fail(p, OT_ERR_INVALID, "the program is not understood from '%.40s'",
                             read.at);
     chain_choose_slots(c);
-    ot__elementwise_plan(&c->plan, ot_prep_out(p, 0), p->in, p->n_in);
+    ot__elementwise_plan_f32(&c->plan, ot_prep_out(p, 0), p->in, p->n_in);
     return OT_OK;
 }
 
@@ -214,7 +214,7 @@ static bool chain_can_simd(const ot_prep *p)
     program read = {ot_attr_string(p->node, "program"), p->n_in};
     chain c = {.n_steps = 0};
 
-    if (ot_prep_out(p, 0)->dtype != OT_F32 || !chain_read_program(&read, &c))
+    if (!chain_read_program(&read, &c))
         return false;
     for (int i = 0; i < c.n_steps; i++)
         if (c.step[i].tile->f32 == NULL)
@@ -228,7 +228,7 @@ static const ot_attr_spec chain_attrs[] = {
     {0},
 };
 static const ot_kernel chain_kernels[] = {
-    OT__SIMD_KERNEL(NULL, chain_can_simd, chain_prepare, chain_run),
+    OT__SIMD_FLOATS_KERNEL(chain_can_simd, chain_prepare, chain_run),
     OT__REF_KERNEL(NULL, chain_prepare, chain_run_ref),
     {0},
 };

@@ -75,7 +75,7 @@ static void where_grad(ot_grad *g)
 static const ot_port where_in[] = {
     {"condition", "bool", OT_PORT_NO_GRAD}, {"X", "T", 0}, {"Y", "T", 0}, {0}};
 static const ot_kernel where_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", NULL, ot__pieces_prepare, where_run_simd),
+    OT__SIMD_FLOATS_KERNEL(NULL, ot__pieces_prepare_f32, where_run_simd),
     OT__REF_KERNEL(NULL, ot__pieces_prepare, where_run),
     {0},
 };

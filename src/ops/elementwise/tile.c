@@ -36,7 +36,10 @@ static void tile_plan_more(tile_state *s, const ot_prep *p, int k)
     ot__elementwise_plan(&s->plan[k], p->out[0], x, n + 1);
 }
 
-ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
+typedef void (*tile_planner)(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                             int n_operands);
+
+static ot_status prepare_tile(ot_prep *p, const ot_tile *tile, tile_planner plan)
 {
     const int n_plans = tile_count_plans(p->n_in);
     tile_state *s = ot_prep_state(p, sizeof(*s) + (size_t)n_plans * sizeof(s->plan[0]));
@@ -46,15 +49,25 @@ ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
     s->dtype = p->out[0]->dtype;
     s->n_plans = n_plans;
     ot__op_tile_attrs(p->node, s->attrs);
-    ot__elementwise_plan(&s->plan[0], p->out[0], p->in, OT_MIN(p->n_in, OT__MAX_OPERANDS));
+    plan(&s->plan[0], p->out[0], p->in, OT_MIN(p->n_in, OT__MAX_OPERANDS));
     for (int k = 1; k < n_plans; k++)
         tile_plan_more(s, p, k);
     return OT_OK;
 }
 
+ot_status ot__tile_prepare_as(ot_prep *p, const ot_tile *tile)
+{
+    return prepare_tile(p, tile, ot__elementwise_plan_f32);
+}
+
 ot_status ot__tile_prepare(ot_prep *p)
 {
     return ot__tile_prepare_as(p, p->node->op->tile);
+}
+
+static ot_status tile_prepare_narrow(ot_prep *p)
+{
+    return prepare_tile(p, p->node->op->tile, ot__elementwise_plan);
 }
 
 enum { CHUNK = 64 }; // elements on a thread's stack, of each operand
@@ -198,19 +211,25 @@ static ot_status tile_run_converted(const ot_run *r)
     return tile_run_pieces(r, tile_piece_narrow);
 }
 
+// Sums of more operands than that go through y, which must hold them.
+static bool tile_fits(const ot_prep *p)
+{
+    return p->n_in <= OT__MAX_OPERANDS || p->out[0]->dtype == OT_F32;
+}
+
 static bool tile_has_vector_code(const ot_prep *p)
 {
-    return p->node->op->tile->f32 != NULL;
+    return p->node->op->tile->f32 != NULL && tile_fits(p);
 }
 
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 
 const ot_kernel ot__tile_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),
+    OT__SIMD_FLOATS_KERNEL(tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_i32),
     REF("T: i64", ot__tile_run_i64),
-    REF("T: i8 i16 u8 u16 u32 u64 f16 bf16", tile_run_converted),
+    OT__REF_KERNEL("T: i8 i16 u8 u16 u32 u64 f16 bf16", tile_prepare_narrow, tile_run_converted),
     {0},
 };

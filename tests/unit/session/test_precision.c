@@ -198,6 +198,66 @@ static void what_is_not_f32_is_refused(void **state)
     teardown_of(&f);
 }
 
+// What a file has in 16 bits trains in f32: updates far below the unit of the type are kept, in
+// precision f32 as in mixed precision.
+static void stored_models_train(void **state)
+{
+    static const char *const stored[] = {"float16", "bfloat16"};
+    static const ot_dtype dtypes[] = {OT_F16, OT_BF16};
+    const double values[] = {0.5, -1, 2, 0.25, 1, -0.75}, targets[] = {0, 1, 1, 0};
+
+    (void)state;
+    for (int t = 0; t < 2 * N_TYPES; t++) {
+        ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+        ot_optimizer_options sgd = OT_OPTIMIZER_OPTIONS_INIT;
+        ot_session_options how = OT_SESSION_OPTIONS_INIT;
+        ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+        ot_model *model = mlp_model("<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                                    "net (T[N,3] x) => (T[N,2] y) <T[3,2] w = {1, 2, 3, 4, 5, 6}>\n"
+                                    "{ z = MatMul(x, w)  y = Tanh(z) }\n",
+                                    stored[t % 2]);
+        ot_tensor *inputs[2] = {mlp_tensor(dtypes[t % 2], OT_SHAPE(2, 3), values),
+                                mlp_tensor(dtypes[t % 2], OT_SHAPE(2, 2), targets)};
+        ot_artifacts *artifacts;
+        ot_session *session;
+        ot_tensor *w;
+        double first = 0, last = 0;
+
+        loss.loss = OT_LOSS_MSE;
+        options.losses = &loss;
+        options.n_losses = 1;
+        sgd.name = "SGDOptimizerV2";
+        options.optimizer = &sgd;
+        how.precision = t < 2 ? OT_PRECISION_F32 : types[t % 2].precision;
+        if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK ||
+            ot_session_create_from_artifacts(artifacts, &how, &session) != OT_OK)
+            fail_msg("%s: %s", stored[t % 2], ot_error_message());
+        assert_int_equal(ot_session_set_learning_rate(session, 0.5), OT_OK);
+        for (int step = 0; step < 30; step++) {
+            ot_tensor *y = NULL;
+
+            if (ot_session_train_step(session, (const ot_tensor *const *)inputs, 2, &y, 1) != OT_OK)
+                fail_msg("%s: %s", stored[t % 2], ot_error_message());
+            assert_int_equal(ot_tensor_dtype(y), dtypes[t % 2]);
+            last = ot__tensor_get_f64(y, 0);
+            first = step == 0 ? last : first;
+            ot_tensor_destroy(y);
+            assert_int_equal(ot_session_optimizer_step(session), OT_OK);
+            ot_session_reset_gradients(session);
+        }
+        assert_true(last < 0.7 * first);
+        assert_int_equal(ot_checkpoint_get_parameter(ot_artifacts_checkpoint(artifacts), "w", &w),
+                         OT_OK);
+        assert_int_equal(ot_tensor_dtype(w), OT_F32);
+        ot_tensor_destroy(w);
+        for (int i = 0; i < 2; i++)
+            ot_tensor_destroy(inputs[i]);
+        ot_session_destroy(session);
+        ot_artifacts_destroy(artifacts);
+        ot_model_destroy(model);
+    }
+}
+
 // Every allocation of the first steps fails once.
 static void out_of_memory_leaves_nothing_behind(void **state)
 {
@@ -236,6 +296,7 @@ int main(void)
         cmocka_unit_test(casts_of_parameters_are_counted),
         cmocka_unit_test(the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(what_is_not_f32_is_refused),
+        cmocka_unit_test(stored_models_train),
         cmocka_unit_test(out_of_memory_leaves_nothing_behind),
     };
 
