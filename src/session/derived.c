@@ -16,14 +16,19 @@ static ot__derived *derived_find(ot__derived_values *d, const ot__parameter *par
 static ot_status derived_add(ot__derived_values *d, const ot__parameter *parameter, ot_dtype dtype)
 {
     ot__derived *v;
+    ot_status st;
 
     if (derived_find(d, parameter, dtype) != NULL)
         return OT_OK;
     v = ot__alloc_zero(1, sizeof *v);
     OT_TRY(ot__made(v != NULL));
+    st = ot_tensor_create(dtype, &parameter->value->shape, &v->value);
+    if (st != OT_OK) {
+        ot__free(v);
+        return st;
+    }
     v->next = d->of[parameter->number];
     d->of[parameter->number] = v;
-    OT_TRY(ot_tensor_create(dtype, &parameter->value->shape, &v->value));
     d->n_bytes += v->value->n_bytes;
     return OT_OK;
 }
