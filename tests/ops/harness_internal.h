@@ -136,6 +136,8 @@ const char *isa_name(int isa);
 void run_case(const ot_op_test *test, const ot_op_case *c);
 void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                      extent_kind extents);
+// In mixed precision (harness_narrow.c).
+void check_narrow(const ot_op_test *test, const ot_op_case *c, const inputs *in);
 void check_table(ot_op_test *tests);
 
 #endif

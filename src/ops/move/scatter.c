@@ -255,10 +255,29 @@ static const ot_attr_spec scatter_attrs[] = {
     {0},
 };
 static const ot_attr_spec axis_attrs[] = {OT__INT_ATTR("axis", 0), {0}};
-static const ot_kernel scatter_elements_kernels[] = {
-    OT__REF_KERNEL(NULL, scatter_elements_prepare, run_scatter), {0}};
-static const ot_kernel scatter_nd_kernels[] = {
-    OT__REF_KERNEL(NULL, scatter_nd_prepare, run_scatter), {0}};
+// Elements of all types are moved; f16 and bf16 are combined in f32.
+static bool only_replaces(const ot_prep *p)
+{
+    ot__scatter_op op;
+
+    return read_reduction(ot_prep_node(p), &op) && op == OT__SCATTER_NONE;
+}
+
+#define NOT_NARROW                                                                                 \
+    "T: f32 u8 i8 u16 i16 i32 i64 string bool f64 u32 u64 c64 c128 f8e4m3fn f8e4m3fnuz f8e5m2"     \
+    " f8e5m2fnuz u4 i4 f4e2m1 f8e8m0 u2 i2 f6e2m3 f6e3m2"
+#define SCATTER_KERNELS(prepare_)                                                                  \
+    {.name = "move",                                                                               \
+     .flags = OT_KERNEL_THREAD_EXACT,                                                              \
+     .can_run = only_replaces,                                                                     \
+     .prepare = (prepare_),                                                                        \
+     .run = run_scatter},                                                                          \
+        OT__REF_KERNEL(NOT_NARROW, prepare_, run_scatter),                                         \
+    {                                                                                              \
+        0                                                                                          \
+    }
+static const ot_kernel scatter_elements_kernels[] = {SCATTER_KERNELS(scatter_elements_prepare)};
+static const ot_kernel scatter_nd_kernels[] = {SCATTER_KERNELS(scatter_nd_prepare)};
 #define SCATTER(name_, symbol, since_, attrs_, types_)                                             \
     {                                                                                              \
         .name = name_, .since = since_, .inputs = symbol##_in, .outputs = ot__output_out,          \
