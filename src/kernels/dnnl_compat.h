@@ -29,16 +29,16 @@ static inline ot__md ot__md_of(const dnnl_memory_desc_t *md)
     return *md;
 }
 
-static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
-                                          dnnl_format_tag_t tag)
+static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, dnnl_data_type_t type, int ndim,
+                                          const dnnl_dims_t dims, dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_create_with_tag(md, ndim, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_create_with_tag(md, ndim, dims, type, tag);
 }
 
-static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
-                                           const dnnl_dims_t strides)
+static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, dnnl_data_type_t type, int ndim,
+                                           const dnnl_dims_t dims, const dnnl_dims_t strides)
 {
-    return dnnl_memory_desc_create_with_strides(md, ndim, dims, dnnl_f32, strides);
+    return dnnl_memory_desc_create_with_strides(md, ndim, dims, type, strides);
 }
 
 // `md` was made by one of the above or is all zeros.
@@ -69,16 +69,16 @@ static inline ot__md ot__md_of(const dnnl_memory_desc_t *md)
     return md;
 }
 
-static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
-                                          dnnl_format_tag_t tag)
+static inline dnnl_status_t ot__md_tagged(dnnl_memory_desc_t *md, dnnl_data_type_t type, int ndim,
+                                          const dnnl_dims_t dims, dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_init_by_tag(md, ndim, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_init_by_tag(md, ndim, dims, type, tag);
 }
 
-static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, int ndim, const dnnl_dims_t dims,
-                                           const dnnl_dims_t strides)
+static inline dnnl_status_t ot__md_strided(dnnl_memory_desc_t *md, dnnl_data_type_t type, int ndim,
+                                           const dnnl_dims_t dims, const dnnl_dims_t strides)
 {
-    return dnnl_memory_desc_init_by_strides(md, ndim, dims, dnnl_f32, strides);
+    return dnnl_memory_desc_init_by_strides(md, ndim, dims, type, strides);
 }
 
 static inline void ot__md_release(dnnl_memory_desc_t *md)

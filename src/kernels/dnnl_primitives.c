@@ -47,6 +47,15 @@ static dnnl_status_t stream(dnnl_stream_t *out)
     return dnnl_success;
 }
 
+bool ot__dnnl_has_bf16(void)
+{
+#if defined(__x86_64__)
+    return ot__isa_best() >= OT__ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
 ot_status ot__dnnl_error(dnnl_status_t status, const char *what)
 {
     if (status == dnnl_success)
@@ -248,12 +257,12 @@ dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const o
     for (int k = 0; k < shape->ndim; k++)
         dims[k] = shape->dim[k];
     if (layout == NULL)
-        return ot__md_tagged(md, shape->ndim, dims, plain[shape->ndim]);
+        return ot__md_tagged(md, dnnl_f32, shape->ndim, dims, plain[shape->ndim]);
     if (ot__layout_is_channels_last(layout))
-        return ot__md_tagged(md, shape->ndim, dims, last[shape->ndim - 3]);
+        return ot__md_tagged(md, dnnl_f32, shape->ndim, dims, last[shape->ndim - 3]);
     if (!ot__layout_equal(layout, ot__layout_blocked(shape->ndim, block)))
         return dnnl_unimplemented;
-    return ot__md_tagged(md, shape->ndim, dims, blocked[block == 16][shape->ndim - 3]);
+    return ot__md_tagged(md, dnnl_f32, shape->ndim, dims, blocked[block == 16][shape->ndim - 3]);
 }
 
 // ---- running ----

@@ -33,11 +33,12 @@ enum {
     OT__DNNL_CONV_GRAD_SLOTS,
 };
 
-// A product as ot__gemm has it, f32 with alpha and beta 1, of batches that lie evenly apart; y's
-// follow each other.
+// A product as ot__gemm has it, of f32 or bf16, with alpha and beta 1, of batches that lie evenly
+// apart; y's follow each other.
 typedef struct ot__dnnl_gemm {
     const struct ot__gemm *g;
     int64_t n_batches, a_stride, b_stride; // in elements; 0: all batches share it
+    ot_dtype type, bias_type, y_type;      // OT_F32 or OT_BF16; `type` of a and b
     bool packs;                            // b is brought into the layout that oneDNN chooses first
     bool has_bias;                         // a row, n elements
     bool accumulates;                      // to what is in y; nothing comes after then
@@ -56,6 +57,7 @@ enum {
 
 // dnnl_primitives.c. `slots` are named by the enums of each problem.
 ot_status ot__dnnl_run(const ot__dnnl_primitives *p, void *const *slots, void *scratch);
+bool ot__dnnl_has_bf16(void); // the processor multiplies bf16: AVX-512 with it, or AMX
 size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p);
 void ot__dnnl_destroy(ot__dnnl_primitives *p); // NULL is fine
 
@@ -84,6 +86,7 @@ bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p);
 // Whether this processor is faster so than with ot__gemm_kernel_best(), and then, with p->packs or
 // not.
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p);
+bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p); // than conversions and our own kernel
 ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out);
 
 #else
@@ -159,6 +162,15 @@ static inline bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
 static inline bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
 {
     (void)p;
+    return false;
+}
+static inline bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p)
+{
+    (void)p;
+    return false;
+}
+static inline bool ot__dnnl_has_bf16(void)
+{
     return false;
 }
 static inline ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out)

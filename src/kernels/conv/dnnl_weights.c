@@ -76,7 +76,7 @@ dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, in
     dnnl_dims_t dims;
     const int ndim = dims_of(w, groups, dims);
 
-    return ot__md_tagged(md, ndim, dims, dnnl_format_tag_any);
+    return ot__md_tagged(md, dnnl_f32, ndim, dims, dnnl_format_tag_any);
 }
 
 // The description of known layout `i`; not there when blocks would need padding.
@@ -93,7 +93,7 @@ static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w,
     if (tag == dnnl_format_tag_undef || !ot__layout_fits(&known[i].layout[row], w) ||
         !ot__shape_count(w, &count))
         return dnnl_unimplemented;
-    st = ot__md_tagged(md, ndim, dims, tag);
+    st = ot__md_tagged(md, dnnl_f32, ndim, dims, tag);
     if (st == dnnl_success &&
         dnnl_memory_desc_get_size(ot__md_of(md)) != (size_t)count * sizeof(float)) {
         ot__md_release(md);
@@ -110,7 +110,7 @@ dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int
     const int ndim = dims_of(w, groups, dims);
 
     if (layout == NULL)
-        return ot__md_tagged(md, ndim, dims, plain[ndim - FIRST_NDIM]);
+        return ot__md_tagged(md, dnnl_f32, ndim, dims, plain[ndim - FIRST_NDIM]);
     for (size_t i = 0; i < OT_COUNT(known); i++)
         if (ot__layout_equal(layout, &known[i].layout[w->ndim - FIRST_NDIM]))
             return describe_weights(md, w, groups, i);

@@ -80,11 +80,27 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
            work >= (p->n_batches > 1 ? LEAST_WORK_OF_BATCHES : LEAST_WORK) && ot__dnnl_can_gemm(p);
 }
 
+// bf16, where the processor multiplies it. Without, our own kernel for f32 is as fast, between
+// conversions. GFLOP/s of one thread, as above:
+bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p)
+{
+    const ot__gemm *g = p->g;
+    const double work = (double)p->n_batches * (double)g->m * (double)g->n * (double)g->k;
+
+    return ot__dnnl_has_bf16() && work >= LEAST_WORK_OF_BATCHES && ot__dnnl_can_gemm(p);
+}
+
 // ---- descriptions ----
 
+static dnnl_data_type_t type_of(ot_dtype dtype)
+{
+    return dtype == OT_BF16 ? dnnl_bf16 : dnnl_f32;
+}
+
 // A matrix, or batches of them `stride` elements apart; 0: one for all batches.
-static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, int64_t rows,
-                             int64_t columns, int64_t row, int64_t column, int64_t stride)
+static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, ot_dtype type,
+                             int64_t rows, int64_t columns, int64_t row, int64_t column,
+                             int64_t stride)
 {
     const int first = p->n_batches == 1; // no axis of batches
     const dnnl_dims_t dims = {stride == 0 ? 1 : p->n_batches, rows, columns};
@@ -95,7 +111,7 @@ static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, int
         d[i - first] = dims[i];
         s[i - first] = strides[i];
     }
-    return ot__md_strided(md, MAX_AXES - first, d, s);
+    return ot__md_strided(md, type_of(type), MAX_AXES - first, d, s);
 }
 
 static dnnl_status_t gemm_attr(const ot__dnnl_gemm *p, gemm_parts *parts)
@@ -125,15 +141,15 @@ static dnnl_status_t describe_gemm(const ot__dnnl_gemm *p, gemm_parts *parts)
     row[ndim - 1] = g->n;
     row_strides[ndim - 1] = 1;
     OT__DNNL_TRY(ot__dnnl_engine(&parts->engine));
-    OT__DNNL_TRY(gemm_md(&parts->a, p, g->m, g->k, g->a_row, g->a_column, p->a_stride));
-    OT__DNNL_TRY(gemm_md(&parts->b, p, g->k, g->n, g->b_row, g->b_column, p->b_stride));
-    OT__DNNL_TRY(gemm_md(&parts->y, p, g->m, g->n, g->y_row, 1, y_stride));
-    OT__DNNL_TRY(ot__md_strided(&parts->bias, ndim, row, row_strides));
+    OT__DNNL_TRY(gemm_md(&parts->a, p, p->type, g->m, g->k, g->a_row, g->a_column, p->a_stride));
+    OT__DNNL_TRY(gemm_md(&parts->b, p, p->type, g->k, g->n, g->b_row, g->b_column, p->b_stride));
+    OT__DNNL_TRY(gemm_md(&parts->y, p, p->y_type, g->m, g->n, g->y_row, 1, y_stride));
+    OT__DNNL_TRY(ot__md_strided(&parts->bias, type_of(p->bias_type), ndim, row, row_strides));
     if (ndim == MAX_AXES)
         b_dims[0] = p->b_stride == 0 ? 1 : p->n_batches;
     b_dims[ndim - 2] = g->k;
     b_dims[ndim - 1] = g->n;
-    OT__DNNL_TRY(ot__md_tagged(&parts->b_any, ndim, b_dims, dnnl_format_tag_any));
+    OT__DNNL_TRY(ot__md_tagged(&parts->b_any, type_of(p->type), ndim, b_dims, dnnl_format_tag_any));
     OT__DNNL_TRY(gemm_attr(p, parts));
     return ot__dnnl_pd_matmul(&parts->pd, parts->engine, ot__md_of(&parts->a),
                               ot__md_of(p->packs ? &parts->b_any : &parts->b),

@@ -208,6 +208,9 @@ static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__
 
     *d = (ot__dnnl_gemm){
         .g = g,
+        .type = ot_prep_in(p, A)->dtype,
+        .y_type = ot_prep_out(p, 0)->dtype,
+        .bias_type = product_input(p, C) != NULL ? product_input(p, C)->dtype : OT_F32,
         .n_batches = product->n_batches,
         .has_bias = product_input(p, C) != NULL,
         .after = strcmp(activation, "Relu") == 0  ? OT__DNNL_GEMM_RELU
@@ -218,7 +221,22 @@ static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__
            (!d->has_bias || (g->beta == 1.0 && g->c_row == 0 && g->c_column == 1)) &&
            (product->tile == NULL || d->after != OT__DNNL_GEMM_ENDS) &&
            even_stride(product, product->a_stride, &d->a_stride) &&
-           even_stride(product, product->b_stride, &d->b_stride) && ot__dnnl_gemm_is_ahead(d);
+           even_stride(product, product->b_stride, &d->b_stride) &&
+           (d->type == OT_BF16 ? ot__dnnl_gemm_bf16_is_ahead(d) : ot__dnnl_gemm_is_ahead(d));
+}
+
+// a and b of one type, all else of bf16 or f32.
+static bool has_bf16_operands(const ot_prep *p)
+{
+    for (int i = 0; i < ot_prep_input_count(p); i++) {
+        const ot_arg *x = ot_prep_in(p, i);
+
+        if (x != NULL && x->dtype != OT_BF16 && (i <= B || (i == C && x->dtype != OT_F32)))
+            return false;
+        if (x != NULL && i == Z && x->dtype != ot_prep_out(p, 0)->dtype)
+            return false;
+    }
+    return true;
 }
 
 static bool product_can_dnnl(const ot_prep *p)
@@ -236,6 +254,16 @@ static bool product_can_dnnl(const ot_prep *p)
 static bool product_can_dnnl_adding(const ot_prep *p)
 {
     return ot_attr_int(ot_prep_node(p), "transA") != 0 && product_can_dnnl(p);
+}
+
+static bool product_can_bf16(const ot_prep *p)
+{
+    return has_bf16_operands(p) && product_can_dnnl(p);
+}
+
+static bool product_can_bf16_adding(const ot_prep *p)
+{
+    return has_bf16_operands(p) && ot_prep_out(p, 0)->dtype == OT_F32 && product_can_dnnl_adding(p);
 }
 
 static ot_status add_program(ot_prep *p, bool accumulates, ot__dnnl_primitives **out)
@@ -283,6 +311,12 @@ static void product_release_dnnl(void *state)
 
 // ---- the lists ----
 
+#define ENTRY_BF16(sums, can_run_, prepare_)                                                       \
+    {                                                                                              \
+        .name = "dnnl", .types = "T: f32 bf16", .flags = OT_KERNEL_LIBRARY | OT_KERNEL_MIXED,      \
+        .accumulates = (sums), .can_run = can_run_, .prepare = prepare_, .run = product_run_dnnl,  \
+        .release = product_release_dnnl                                                            \
+    }
 #define ENTRY_DNNL                                                                                 \
     {                                                                                              \
         .name = "dnnl", .types = "T: f32", .flags = OT_KERNEL_LIBRARY,                             \
@@ -308,8 +342,20 @@ static void product_release_dnnl(void *state)
     }
 
 const ot_kernel ot__product_kernels[] = {
-    ENTRY_DNNL_ADDING, ENTRY_DNNL, ENTRY_SIMD(1), ENTRY_REF(f32, 1), ENTRY_REF(f64, 1), {0},
+    ENTRY_BF16(1, product_can_bf16_adding, product_prepare_dnnl_adding),
+    ENTRY_BF16(0, product_can_bf16, product_prepare_dnnl),
+    ENTRY_DNNL_ADDING,
+    ENTRY_DNNL,
+    ENTRY_SIMD(1),
+    ENTRY_REF(f32, 1),
+    ENTRY_REF(f64, 1),
+    {0},
 };
 const ot_kernel ot__product_activation_kernels[] = {
-    ENTRY_DNNL, ENTRY_SIMD(0), ENTRY_REF(f32, 0), ENTRY_REF(f64, 0), {0},
+    ENTRY_BF16(0, product_can_bf16, product_prepare_dnnl),
+    ENTRY_DNNL,
+    ENTRY_SIMD(0),
+    ENTRY_REF(f32, 0),
+    ENTRY_REF(f64, 0),
+    {0},
 };
