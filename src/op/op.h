@@ -236,6 +236,9 @@ size_t ot__edges_place(const ot_op_def *op, ot__edges *edges, int n_in, int n_ou
 bool ot__edges_convert_output(const ot__edges *edges, int n_in, int i); // `edges` may be NULL
 // Runs a kernel that was prepared with the arguments of `edges`; `r` has those of the node.
 ot_status ot__edges_run(const ot_kernel *kernel, const ot_run *r, ot__edges *edges);
+// Whether this processor multiplies `narrow` itself (ops/product/product_kernels.c); else only
+// memory is gained by it.
+bool ot__products_take(ot_dtype narrow);
 // Between f32 and f16 or bf16, in parallel (ops/elementwise/cast.c).
 void ot__convert_floats(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
                         int64_t count);

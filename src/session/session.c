@@ -146,6 +146,11 @@ static ot_status check_session_precision(const ot_session *session)
             return ot__error(OT_ERR_UNSUPPORTED,
                              "parameter '%s' is f64, precision %s is for models of f32",
                              session->parameters[i]->name, ot_dtype_name(narrow));
+    if (narrow != OT_DTYPE_UNDEFINED && !ot__products_take(narrow))
+        ot__log(OT_LOG_INFO,
+                "precision %s saves memory, but no time: this processor multiplies f32 (oneDNN "
+                "multiplies bf16 on those with AVX512_BF16 or AMX)",
+                ot_dtype_name(narrow));
     return OT_OK;
 }
 

@@ -250,6 +250,11 @@ static bool product_can_dnnl(const ot_prep *p)
     return product_read_dnnl(p, &product, &d);
 }
 
+bool ot__products_take(ot_dtype narrow)
+{
+    return narrow == OT_BF16 && ot__dnnl_has_bf16();
+}
+
 // Gradients of weights, the only ones that are summed: a second primitive is memory.
 static bool product_can_dnnl_adding(const ot_prep *p)
 {

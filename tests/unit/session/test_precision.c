@@ -198,6 +198,29 @@ static void what_is_not_f32_is_refused(void **state)
     teardown_of(&f);
 }
 
+static int n_said;
+
+static void count_lines(void *context, ot_log_level level, const char *text)
+{
+    (void)context;
+    n_said +=
+        level == OT_LOG_INFO && strstr(text, "precision f16 saves memory, but no time") != NULL;
+}
+
+static void a_session_says_once_that_no_time_is_gained(void **state)
+{
+    fixture f = {0};
+
+    (void)state;
+    ot_set_log(count_lines, NULL);
+    open_reduced(&f, OT_PRECISION_F16);
+    (void)train(&f, 0);
+    (void)train(&f, 1);
+    ot_set_log(NULL, NULL);
+    assert_int_equal(n_said, 1);
+    teardown_of(&f);
+}
+
 // What a file has in 16 bits trains in f32: updates far below the unit of the type are kept, in
 // precision f32 as in mixed precision.
 static void stored_models_train(void **state)
@@ -296,6 +319,7 @@ int main(void)
         cmocka_unit_test(casts_of_parameters_are_counted),
         cmocka_unit_test(the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(what_is_not_f32_is_refused),
+        cmocka_unit_test(a_session_says_once_that_no_time_is_gained),
         cmocka_unit_test(stored_models_train),
         cmocka_unit_test(out_of_memory_leaves_nothing_behind),
     };
