@@ -126,7 +126,7 @@ typedef struct ot_memory {
     size_t parameters; ///< frozen ones and running statistics too, and what undoes a failed step
     size_t gradients;
     size_t moments;     ///< and averages
-    size_t derived;     ///< other forms of parameters; 0 in this version
+    size_t derived;     ///< parameters in a narrower type
     size_t activations; ///< values within a step, and constants of the graph
     size_t scratch;     ///< of operators, and for changing the layouts of parameters
     size_t outputs;     ///< that a train step gives, all of them

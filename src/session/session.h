@@ -135,7 +135,7 @@ ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int 
 // of the training model's user inputs. Plans that step, and runs nothing. `besides`: a model of its
 // user's, which counts too; NULL: none.
 typedef struct ot__session_bytes {
-    size_t parameters, gradients, moments, activations, scratch, outputs, structure;
+    size_t parameters, gradients, moments, derived, activations, scratch, outputs, structure;
 } ot__session_bytes;
 ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const ot_model *besides,
                               ot__session_bytes *out);

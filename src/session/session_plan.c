@@ -36,7 +36,8 @@ static ot_status refuse_state(const ot_session *session, size_t state)
 
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
 {
-    const size_t state = ot_session_state_bytes(session) + session->packing.buffer_bytes + n_bytes;
+    const size_t state = ot_session_state_bytes(session) + session->derived.n_bytes +
+                         session->packing.buffer_bytes + n_bytes;
 
     *options = session->plan_options;
     options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);

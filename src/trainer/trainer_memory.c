@@ -20,6 +20,7 @@ static void sum_memory(const ot_trainer *trainer, const ot__session_bytes *bytes
     memory->parameters = bytes->parameters;
     memory->gradients = bytes->gradients;
     memory->moments = bytes->moments;
+    memory->derived = bytes->derived;
     memory->activations = bytes->activations;
     memory->scratch = bytes->scratch;
     memory->outputs = bytes->outputs;

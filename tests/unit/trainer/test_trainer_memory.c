@@ -79,14 +79,17 @@ static const char *deep_text(void)
     return text;
 }
 
-static ot_trainer *trainer_of(const char *text, size_t memory_max)
+static ot_trainer *trainer_of(const char *text, size_t memory_max, ot_precision precision)
 {
     ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_session_options session = OT_SESSION_OPTIONS_INIT;
     ot_model *model;
     ot_trainer *trainer;
 
     options.memory_max = memory_max;
+    session.precision = precision;
+    options.session = &session;
     need(ot_model_load_buffer(text, strlen(text), NULL, &model));
     need(ot_trainer_create(model, NULL, &adam, &options, &trainer));
     ot_model_destroy(model);
@@ -155,7 +158,8 @@ static size_t peak_of_steps(counter *c, ot_trainer *trainer, const ot_shape *sha
     return found;
 }
 
-static peaks measure(const problem *p, size_t memory_max, const char *path)
+static peaks measure_in(const problem *p, size_t memory_max, ot_precision precision,
+                        const char *path)
 {
     const ot_shape shapes[] = {p->x, OT_SHAPE(p->x.dim[0])};
     counter c = {0};
@@ -164,7 +168,7 @@ static peaks measure(const problem *p, size_t memory_max, const char *path)
     ot_trainer *trainer;
 
     ot_set_allocator(&allocator);
-    trainer = trainer_of(p->text, memory_max);
+    trainer = trainer_of(p->text, memory_max, precision);
     found.creation = peak_since(&c);
     need(ot_trainer_memory(trainer, shapes, 2, &found.memory));
     found.steps = peak_of_steps(&c, trainer, shapes);
@@ -175,6 +179,11 @@ static peaks measure(const problem *p, size_t memory_max, const char *path)
     ot_trainer_destroy(trainer);
     ot_set_allocator(NULL);
     return found;
+}
+
+static peaks measure(const problem *p, size_t memory_max, const char *path)
+{
+    return measure_in(p, memory_max, OT_PRECISION_F32, path);
 }
 
 static void three_steps_take_what_was_promised(void **state)
@@ -189,6 +198,24 @@ static void three_steps_take_what_was_promised(void **state)
         assert_int_equal(found.memory.gradients, all[i].n_parameters * 4);
         assert_int_equal(found.memory.moments, all[i].n_parameters * 8);
         if (fabs(distance) > OT_MAX(0.02 * (double)found.steps, 512 * 1024.0))
+            fail_msg("problem %zu takes %zu bytes, %zu were promised", i, found.steps,
+                     found.memory.total);
+    }
+}
+
+static void narrow_types_are_promised_with_what_is_derived_of_parameters(void **state)
+{
+    problem all[4];
+
+    problems(all);
+    for (size_t i = 0; i < 3; i++) {
+        const peaks found =
+            measure_in(&all[i], 0, OT_PRECISION_BF16, in_folder(state, "checkpoint"));
+
+        assert_true(found.memory.derived > 0);
+        assert_true(found.memory.derived <= (size_t)all[i].n_parameters * 2);
+        if (fabs((double)found.steps - (double)found.memory.total) >
+            OT_MAX(0.02 * (double)found.steps, 512 * 1024.0))
             fail_msg("problem %zu takes %zu bytes, %zu were promised", i, found.steps,
                      found.memory.total);
     }
@@ -254,14 +281,14 @@ static void a_ceiling_below_the_step_is_refused_before_it(void **state)
 {
     const ot_shape shapes[] = {OT_SHAPE(1024, 256), OT_SHAPE(1024)};
     ot_memory memory = OT_MEMORY_INIT;
-    ot_trainer *trainer = trainer_of(layers_text, 0);
+    ot_trainer *trainer = trainer_of(layers_text, 0, OT_PRECISION_F32);
     size_t state_bytes;
 
     (void)state;
     need(ot_trainer_memory(trainer, shapes, 2, &memory));
     ot_trainer_destroy(trainer);
     state_bytes = memory.parameters + memory.gradients + memory.moments;
-    trainer = trainer_of(layers_text, state_bytes + 4096);
+    trainer = trainer_of(layers_text, state_bytes + 4096, OT_PRECISION_F32);
     assert_int_equal(ot_trainer_memory(trainer, shapes, 2, &memory), OT_ERR_NO_MEMORY);
     assert_non_null(strstr(ot_error_message(), "are allowed"));
     assert_int_equal(info_of(trainer).step, 0);
@@ -320,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(three_steps_take_what_was_promised),
+        TEST_IN_FOLDER(narrow_types_are_promised_with_what_is_derived_of_parameters),
         TEST_IN_FOLDER(graphs_and_plans_are_promised_as_they_are),
         TEST_IN_FOLDER(making_saving_and_loading_take_no_more_than_the_largest_tensor_besides),
         TEST_IN_FOLDER(a_ceiling_holds_from_making_to_loading),
