@@ -62,6 +62,9 @@ static ot_status make_replacement(const ot_session *session, const ot__compiled_
 
     OT_TRY(ot__model_acquire(model, &own));
     OT_TRY(ot__compiled_model_create(program, old->what, own));
+    program->narrow = old->narrow;
+    program->may_recompute = old->may_recompute;
+    program->recompute = old->recompute;
     OT_TRY(ot__compiled_model_sort(program, session->checkpoint));
     return check_ends(old, program);
 }
