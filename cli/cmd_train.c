@@ -137,6 +137,9 @@ static int make_session(train_run *r)
         r->trainer_options.reproducible || r->trainer_options.deterministic_compute;
     options.memory_max = r->trainer_options.memory_max;
     train_recompute_take(&r->trainer_options, &options);
+    options.precision = r->trainer_options.precision;
+    if (r->trainer_options.mixed_precision && options.precision == OT_PRECISION_F32)
+        options.precision = OT_PRECISION_F16;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)

@@ -80,6 +80,9 @@ OT_API int ot_trainer_input_count(const ot_trainer *trainer);
 OT_API const char *ot_trainer_input_name(const ot_trainer *trainer, int index);
 OT_API int ot_trainer_output_count(const ot_trainer *trainer);
 OT_API const char *ot_trainer_output_name(const ot_trainer *trainer, int index);
+/** In which element type the latest train step has computed an output, which is given out in the
+ * type that the model declares; OT_DTYPE_UNDEFINED before the first one, and out of range. */
+OT_API ot_dtype ot_trainer_output_computed_in(const ot_trainer *trainer, int index);
 
 /** Use a schedule from now on, instead of an earlier one or a function; NULL: the optimizer's
  * learning rate. It is saved and restored with the session. */

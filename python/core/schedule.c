@@ -49,7 +49,8 @@ static int on_update(void *context, const ot_step_info *info, double *loss_scale
 {
     scaler_object *self = context;
     const PyGILState_STATE lock = PyGILState_Ensure();
-    PyObject *answer = PyObject_CallFunction(self->function, "N", PyBool_FromLong(info->all_finite));
+    PyObject *answer =
+        PyObject_CallFunction(self->function, "N", PyBool_FromLong(info->all_finite));
 
     if (answer != NULL)
         *loss_scale = PyFloat_AsDouble(answer);

@@ -176,6 +176,16 @@ static PyObject *trainer_output_names(PyObject *self, PyObject *unused)
     return core_names(ot_trainer_output_count(trainer), output_name, trainer);
 }
 
+static PyObject *trainer_computed_in(PyObject *self, PyObject *index)
+{
+    const long i = PyLong_AsLong(index);
+
+    if (PyErr_Occurred())
+        return NULL;
+    return PyLong_FromLong(
+        (long)ot_trainer_output_computed_in(((trainer_object *)self)->trainer, (int)i));
+}
+
 static PyObject *trainer_info(PyObject *self, PyObject *unused)
 {
     ot_step_info info = OT_STEP_INFO_INIT;
@@ -246,6 +256,10 @@ static PyMethodDef methods[] = {
      "create(Model, json, schedule or None, LossScaler or None, session options or None)"},
     {"input_names", trainer_input_names, METH_NOARGS, "In the order of the description."},
     {"output_names", trainer_output_names, METH_NOARGS, "In the order of the description."},
+    {"computed_in", trainer_computed_in, METH_O,
+     "computed_in(index) -> ONNX's number of the type that the latest train step computed an "
+     "output "
+     "in"},
     {"info", trainer_info, METH_NOARGS,
      "(all_finite, optimization_step, step, learning_rate, loss_scale, gradient_norm)"},
     {"set_fetches", trainer_set_fetches, METH_O, "set_fetches(names); none: all outputs"},

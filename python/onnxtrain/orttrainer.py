@@ -141,6 +141,7 @@ class ORTTrainer:
         self._fetches: list[str] = []
         self._trainer: _core.Trainer | None = None
         self._scaler: _core.LossScaler | None = None
+        self._is_mixed = False  # and outputs are to be described by what computes them
         self._deferred: Callable[[_core.Trainer], Any] | None = None  # takes a state over
         self._deferred_state: dict[str, Any] = {}
         self._proto: Any = None
@@ -193,13 +194,13 @@ class ORTTrainer:
 
         return rates
 
-    def _is_f16(self) -> bool:
+    def _precision(self) -> str:
         precision = getattr(getattr(self.options, "onnxtrain", None), "precision", "f32")
-        return precision == "f16" or (precision == "f32" and self.options.mixed_precision.enabled is True)
+        return "f16" if precision == "f32" and self.options.mixed_precision.enabled is True else precision
 
     def _make_scaler(self) -> _core.LossScaler | None:
         """What the library scales losses with: the scaler's own, or one that asks it."""
-        if self._is_f16() and self.options.mixed_precision.loss_scaler is None:
+        if self._precision() == "f16" and self.options.mixed_precision.loss_scaler is None:
             self.options.mixed_precision.loss_scaler = DynamicLossScaler()  # whoever has the options shares it
         scaler: LossScaler | None = self.options.mixed_precision.loss_scaler
         if scaler is None:
@@ -222,6 +223,7 @@ class ORTTrainer:
         forward = load_model(model)
         self._describe_types(forward)
         self._scaler = self._make_scaler()
+        self._is_mixed = self._precision() != "f32"
         json_text = self._configuration(self._taken_description(), frozen)
         session = _session(self.options.session_options)
         self._trainer = _asserting(
@@ -323,6 +325,23 @@ class ORTTrainer:
         schedule = self.options.lr_scheduler
         if is_built_in(schedule) and not math.isnan(rate):
             schedule._last_lr = [rate]
+        if self._is_mixed and info.step > 0:
+            self._describe_computed(self._trainer)
+
+    def _describe_computed(self, trainer: _core.Trainer) -> None:
+        """Say of outputs in which type they are computed, where it is not the one that they have."""
+        self._is_mixed = False  # once
+        for i, one in enumerate(self.model_desc.outputs):
+            number = trainer.computed_in(i)
+            if number not in (0, self._numbers.get(one.name, number)):
+                self.model_desc.add_type_to_output_description(i, one.dtype, self._type_of(number))
+
+    @staticmethod
+    def _type_of(number: int) -> Any:
+        try:
+            return dtype_of(number)
+        except TypeError:  # numpy has bfloat16 only with another package
+            return "bfloat16"
 
     def eval_step(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate a batch: nothing changes, and Dropout is off.

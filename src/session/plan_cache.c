@@ -302,3 +302,12 @@ const ot_model *ot__session_step_model(const ot_session *session)
     }
     return latest != NULL ? latest->model : NULL;
 }
+
+// Where it is given out in another type, the value that was computed has the output's name still.
+ot_dtype ot__session_computed_in(const ot_session *session, const char *output)
+{
+    const ot_model *model = ot__session_step_model(session);
+    const ot_value *value = model != NULL ? ot__graph_find(model->graph, output) : NULL;
+
+    return value != NULL ? value->dtype : OT_DTYPE_UNDEFINED;
+}

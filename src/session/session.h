@@ -65,6 +65,10 @@ extern ot_tensor *const ot__step_unwanted; // stands for an output that is not w
 // Whether the optimizer leaves everything as it was where a gradient is not finite.
 bool ot__session_skips(const ot_session *session);
 bool ot__session_has_optimizer(const ot_session *session);
+ot_precision ot__session_precision(const ot_session *session);
+// In which element type the training model's output is computed that has this name, by the latest
+// train step; OT_DTYPE_UNDEFINED: there was none, or there is no such output.
+ot_dtype ot__session_computed_in(const ot_session *session, const char *output);
 // Whether the training model takes a loss scale, and the present one.
 bool ot__session_takes_loss_scale(const ot_session *session);
 double ot__session_loss_scale(const ot_session *session);

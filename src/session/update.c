@@ -171,6 +171,11 @@ static ot_status set_loss_scale(ot_session *session, double scale)
     return OT_OK;
 }
 
+ot_precision ot__session_precision(const ot_session *session)
+{
+    return session->options.precision;
+}
+
 double ot__session_loss_scale(const ot_session *session)
 {
     return (double)session->loss_scale;

@@ -62,9 +62,9 @@ const ot__option ot__options[] = {
     {"lr_scheduler", OT_OPTION_LR, HONOURED, "null", .offset = AT(lr_schedule),
      .help = "learning rate over the updates, see below", .is_nullable = true},
 
-    {"mixed_precision.enabled", OT_OPTION_BOOL, REFUSED, "false", .offset = AT(mixed_precision),
+    {"mixed_precision.enabled", OT_OPTION_BOOL, HONOURED, "false", .offset = AT(mixed_precision),
      .help = "compute in f16, with a loss scale"},
-    {"mixed_precision.loss_scaler", OT_OPTION_SCALER, REFUSED, "null", .offset = AT(loss_scaler),
+    {"mixed_precision.loss_scaler", OT_OPTION_SCALER, HONOURED, "null", .offset = AT(loss_scaler),
      .help = "the loss scale, see below; with `mixed_precision.enabled` alone",
      .is_nullable = true},
 
@@ -132,7 +132,7 @@ const ot__option ot__options[] = {
     {"session_options", OT_OPTION_SESSION, HONOURED, "null", .offset = AT(session),
      .help = "an object in Python and C; here the options below", .is_nullable = true},
 
-    {"onnxtrain.precision", OT_OPTION_CHOICE, REFUSED, "\"f32\"", .choices = precisions,
+    {"onnxtrain.precision", OT_OPTION_CHOICE, HONOURED, "\"f32\"", .choices = precisions,
      .offset = AT(precision), .help = "element type that steps compute in"},
     {"onnxtrain.memory_max", OT_OPTION_BYTES, HONOURED, "0", .offset = AT(memory_max),
      .help = "bytes for parameters, gradients, moments and activations, or `\"unlimited\"`; 0: "

@@ -198,6 +198,8 @@ static ot_status session_options(const ot_trainer_options *options, ot_session_o
     session.reproducible = session.reproducible != 0 || options->reproducible != 0 ||
                            options->deterministic_compute != 0;
     take_recompute(options, &session);
+    if (ot__options_precision(options) != OT_PRECISION_F32)
+        session.precision = ot__options_precision(options);
     *out = session;
     return OT_OK;
 }
@@ -270,6 +272,13 @@ const char *ot_trainer_output_name(const ot_trainer *trainer, int index)
 {
     return index >= 0 && index < ot_trainer_output_count(trainer) ? trainer->outputs[index].name
                                                                   : NULL;
+}
+
+ot_dtype ot_trainer_output_computed_in(const ot_trainer *trainer, int index)
+{
+    const char *name = ot_trainer_output_name(trainer, index);
+
+    return name != NULL ? ot__session_computed_in(trainer->session, name) : OT_DTYPE_UNDEFINED;
 }
 
 ot_status ot_trainer_info(const ot_trainer *trainer, ot_step_info *out)

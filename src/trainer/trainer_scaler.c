@@ -23,8 +23,16 @@ bool ot__options_scale(const ot_trainer_options *options)
 // Artifacts that were made for f32 may not have what it takes.
 static ot_status check_session(const ot_trainer *trainer)
 {
+    static const char *const names[] = {"f32", "bf16", "f16"};
+    const ot_precision found = ot__session_precision(trainer->session);
+
     if (trainer->precision == OT_PRECISION_F32)
         return OT_OK;
+    if (found != trainer->precision)
+        return ot__error(OT_ERR_INVALID,
+                         "the session computes in %s, expected %s as the options say: give "
+                         "ot_session_options this precision",
+                         names[found], names[trainer->precision]);
     if (trainer->scaler != NULL && !ot__session_takes_loss_scale(trainer->session))
         return ot__error(OT_ERR_INVALID,
                          "the training model has no input '%s', which a loss scale needs: make the "

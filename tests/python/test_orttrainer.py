@@ -103,7 +103,6 @@ class CreationTest(TrainerTest):
         for options, text in (
             ({"device": {"id": "cuda"}}, "device.id"),
             ({"distributed": {"world_size": 2, "allreduce_post_accumulation": True}}, "world_size"),
-            ({"mixed_precision": {"enabled": True}}, "mixed_precision.enabled"),
         ):
             with self.subTest(text), self.assertRaisesRegex(onnxtrain.Unsupported, text):
                 make(options=options)

@@ -168,6 +168,8 @@ static void a_list_that_does_not_fit_changes_nothing(void **state)
     assert_null(user_dict);
     assert_non_null(strstr(ot_error_message(), "is that of LambOptimizer"));
     assert_int_equal(ot_trainer_load(trainer, foreign, 2, OT_STRICTNESS_ALL, NULL), OT_ERR_INVALID);
+    assert_int_equal(ot_trainer_load(trainer, paths, 1, OT_STRICTNESS_ALL, NULL), OT_ERR_INVALID);
+    assert_non_null(strstr(ot_error_message(), "1 file, expected 2: there is none of rank 1"));
     twice[0] = twice[1] = own;
     assert_int_equal(ot_trainer_load(trainer, twice, 2, OT_STRICTNESS_ALL, NULL), OT_ERR_FORMAT);
     assert_non_null(strstr(ot_error_message(), "is a checkpoint, not an HDF5 file"));

@@ -164,12 +164,12 @@ static void destroy_trainer_of(life *l)
 
 // ---- lives ----
 
-static void a_trainer_lives_through_every_failure(void **state)
+static void live_in(ot_precision precision)
 {
     life l = {.options = OT_TRAINER_OPTIONS_INIT, .model = linear_model()};
     static const char *const frozen[] = {"b"};
 
-    (void)state;
+    l.options.precision = precision;
     batch_of(1, l.x, l.t);
     l.inputs[0] = tensor_of(l.t, OT_SHAPE(N_ROWS));
     l.inputs[1] = tensor_of(l.x, OT_SHAPE(N_ROWS, N_IN));
@@ -195,6 +195,14 @@ static void a_trainer_lives_through_every_failure(void **state)
     ot_model_destroy(l.model);
     for (int i = 0; i < 2; i++)
         ot_tensor_destroy((ot_tensor *)(uintptr_t)l.inputs[i]);
+}
+
+static void a_trainer_lives_through_every_failure(void **state)
+{
+    (void)state;
+    live_in(OT_PRECISION_F32);
+    live_in(OT_PRECISION_BF16);
+    live_in(OT_PRECISION_F16);
 }
 
 static void trainers_of_artifacts_and_sessions_are_made_despite_every_failure(void **state)
