@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dicts to and from HDF5 files: what holds with and without libhdf5.
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ckpt/hdf5.h"
 
@@ -69,10 +70,13 @@ ot_status ot_dict_load_hdf5_apart(const char *path, const char *key, ot_dict **o
 
 int ot_hdf5_is_file(const char *path)
 {
+    struct stat info;
     ot__file_map map;
     int is_it;
 
-    if (path == NULL || ot__path_is_folder(path) || ot__file_map_open(&map, path) != OT_OK)
+    // What comes through a pipe is read once only, by who takes it.
+    if (path == NULL || strcmp(path, "-") == 0 || stat(path, &info) != 0 ||
+        !S_ISREG(info.st_mode) || ot__file_map_open(&map, path) != OT_OK)
         return 0;
     is_it = map.is_mapped && ot__hdf5_has_signature(&map);
     ot__file_map_close(&map);

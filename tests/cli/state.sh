@@ -26,6 +26,13 @@ for untrusted in "" --untrusted; do
     refuses 1 "missing.h5" info missing.h5 $untrusted
 done
 
+# A model that comes through a pipe is not looked into beforehand.
+. "$here/models.inc"
+for name in - /dev/stdin; do
+    cat mlp.onnxtxt | "$command" info $name >out 2>err || fail "info $name of a pipe"
+    grep -q "^parameters" out || fail "info $name of a pipe shows no parameters"
+done
+
 # Cut anywhere, a file is refused, and a file that breaks libhdf5 ends no more than the process that reads it.
 size=$(wc -c <"$data/gzip_shuffle.h5")
 at=512
