@@ -209,8 +209,8 @@ refuses 1 "is what is read; it would be lost" train mlp.onnxtxt --config less.js
 refuses 1 "training needs one" train mlp.onnxtxt --config less.json --set optimizer.name=null
 
 # ---- options that this version refuses, by name ----
-refuses 1 "not supported: options.onnxtrain.precision is \"bf16\", expected \"f32\"" \
-    train --config run.json --set 'options.onnxtrain.precision="bf16"'
+refuses 1 "not supported: options.device.id is \"cuda\", expected \"cpu\"" \
+    train --config run.json --set 'options.device.id="cuda"'
 refuses 1 "options.distributed.world_size is 2, expected 1" train --config run.json --set options.distributed.world_size=2 \
     --set options.distributed.allreduce_post_accumulation=true
 

@@ -413,14 +413,19 @@ static void files_of_plain_sgd_say_so(void **state)
     ot_trainer_destroy(lion);
 }
 
-static void a_state_is_in_one_file(void **state)
+static void whole_states_are_not_parts_of_one(void **state)
 {
-    const char *paths[2] = {"a", "b"};
-    ot_trainer *trainer = linear_trainer(NULL);
+    const char *paths[2] = {in_folder(state, "a"), in_folder(state, "b")};
+    ot_trainer *trainer = trained("LionOptimizer");
+    uint64_t hash;
 
-    (void)state;
-    assert_int_equal(ot_trainer_load(trainer, paths, 2, OT_STRICTNESS_ALL, NULL), OT_ERR_INVALID);
-    assert_non_null(strstr(ot_error_message(), "2 files, expected 1"));
+    for (int i = 0; i < 2; i++)
+        need(ot_trainer_save(trainer, paths[i], NULL));
+    dropout_step(trainer, 100, 1);
+    hash = hash_of(trainer);
+    assert_int_equal(ot_trainer_load(trainer, paths, 2, OT_STRICTNESS_ALL, NULL), OT_ERR_FORMAT);
+    assert_non_null(strstr(ot_error_message(), "/a: is a checkpoint, not an HDF5 file"));
+    assert_true(hash_of(trainer) == hash);
     ot_trainer_destroy(trainer);
 }
 
@@ -490,7 +495,7 @@ int main(void)
         TEST_IN_FOLDER(a_file_that_is_cut_anywhere_changes_nothing),
         TEST_IN_FOLDER(files_of_another_model_or_optimizer_are_refused_by_name),
         TEST_IN_FOLDER(files_of_plain_sgd_say_so),
-        cmocka_unit_test(a_state_is_in_one_file),
+        TEST_IN_FOLDER(whole_states_are_not_parts_of_one),
         TEST_IN_FOLDER(a_save_killed_at_any_call_leaves_the_old_or_the_new_file),
     };
 
