@@ -262,7 +262,7 @@ static ot_status join_model(const ot__shards *all, ot_dict *state)
 static ot_status join_states(const ot__shards *all, const ot__shard *shard, const char *name,
                              ot_dict *optimizer)
 {
-    const ot_dict *of;
+    const ot_dict *of = NULL;
     ot_dict *to;
 
     OT_TRY(ot__error_prefix(find_section(shard->optimizer, name, &of), "%s", shard->path));

@@ -85,7 +85,7 @@ static ot_status add_division(const ot__shard *shard, const char *weight, divisi
 {
     const ot_dict *of = ot__state_dict(shard->partition, weight);
     ot_shape whole;
-    int64_t split, count;
+    int64_t split = OT_SPLIT_NONE, count;
     ot_status st;
 
     if (of == NULL)

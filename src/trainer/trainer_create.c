@@ -342,6 +342,7 @@ static ot_status list_names_again(const ot_trainer *trainer, names_again *out)
     out->options = (ot_trainer_options)OT_TRAINER_OPTIONS_INIT;
     out->options.frozen_weights = out->frozen;
     out->options.n_frozen_weights = n_frozen;
+    out->options.loss_scaler = trainer->scaler;
     return OT_OK;
 }
 

@@ -55,7 +55,7 @@ static inline ot_optimizer_options dropout_rule(const char *rule)
 
 // `model` is destroyed.
 static inline ot_trainer *dropout_trainer_on(ot_model *model, const ot_optimizer_options *optimizer,
-                                             int64_t accumulation)
+                                             ot_precision precision, int64_t accumulation)
 {
     static const char *const frozen[] = {"factor"};
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
@@ -70,6 +70,7 @@ static inline ot_trainer *dropout_trainer_on(ot_model *model, const ot_optimizer
     options.frozen_weights = frozen;
     options.n_frozen_weights = 1;
     options.n_threads = 1;
+    options.precision = precision;
     need(ot_trainer_create(model, NULL, optimizer, &options, &trainer));
     ot_model_destroy(model);
     return trainer;
@@ -78,7 +79,7 @@ static inline ot_trainer *dropout_trainer_on(ot_model *model, const ot_optimizer
 static inline ot_trainer *dropout_trainer_of(const ot_optimizer_options *optimizer,
                                              int64_t accumulation)
 {
-    return dropout_trainer_on(dropout_model(), optimizer, accumulation);
+    return dropout_trainer_on(dropout_model(), optimizer, OT_PRECISION_F32, accumulation);
 }
 
 static inline ot_trainer *dropout_trainer(const char *rule, int64_t accumulation)

@@ -15,14 +15,20 @@ static ot_model *model_with(const char *old, const char *replacement)
     return model;
 }
 
-static ot_trainer *trained_with(const char *old, const char *replacement, int64_t n_calls)
+static ot_trainer *trained_in(ot_precision precision, const char *old, const char *replacement,
+                              int64_t n_calls)
 {
     const ot_optimizer_options lamb = dropout_rule("LambOptimizer");
-    ot_trainer *trainer = dropout_trainer_on(model_with(old, replacement), &lamb, 3);
+    ot_trainer *trainer = dropout_trainer_on(model_with(old, replacement), &lamb, precision, 3);
 
     for (int64_t i = 0; i < n_calls; i++)
         dropout_step(trainer, i, 1);
     return trainer;
+}
+
+static ot_trainer *trained_with(const char *old, const char *replacement, int64_t n_calls)
+{
+    return trained_in(OT_PRECISION_F32, old, replacement, n_calls);
 }
 
 static void assert_goes_on_as(ot_trainer *trainer, ot_trainer *other)
@@ -37,9 +43,10 @@ static void assert_goes_on_as(ot_trainer *trainer, ot_trainer *other)
     assert_true(hash_of(trainer) == hash_of(other));
 }
 
-static void assert_taken_over(const char *old, const char *replacement)
+static void assert_taken_over(ot_precision precision, const char *old, const char *replacement)
 {
-    ot_trainer *from = trained_with(old, replacement, 5), *to = trained_with(old, old, 1);
+    ot_trainer *from = trained_in(precision, old, replacement, 5);
+    ot_trainer *to = trained_in(precision, old, old, 1);
     ot_session *const session = ot_trainer_session(to);
     ot_dict *all = state_of(from, OT_STATE_ALL);
 
@@ -55,8 +62,10 @@ static void assert_taken_over(const char *old, const char *replacement)
 static void constants_of_a_state_are_built_in(void **state)
 {
     (void)state;
-    assert_taken_over("power = {2}", "power = {4}"); // 2 is made a product
-    assert_taken_over("ratio = {0.25}", "ratio = {0.5}");
+    for (int i = OT_PRECISION_F32; i <= OT_PRECISION_F16; i++) {
+        assert_taken_over((ot_precision)i, "power = {2}", "power = {4}"); // 2 is made a product
+        assert_taken_over((ot_precision)i, "ratio = {0.25}", "ratio = {0.5}");
+    }
 }
 
 static void the_trained_model_has_them(void **state)
@@ -70,7 +79,7 @@ static void the_trained_model_has_them(void **state)
     (void)state;
     need(ot_trainer_set_state(to, all, OT_STRICTNESS_ALL));
     need(ot_trainer_export(to, &model));
-    again = dropout_trainer_on(model, &lamb, 3);
+    again = dropout_trainer_on(model, &lamb, OT_PRECISION_F32, 3);
     assert_true(dropout_step(again, 3, 0) == dropout_step(from, 3, 0));
     ot_dict_destroy(all);
     ot_trainer_destroy(from);
