@@ -242,7 +242,7 @@ static void stored_models_train(void **state)
         ot_tensor *inputs[2] = {mlp_tensor(dtypes[t % 2], OT_SHAPE(2, 3), values),
                                 mlp_tensor(dtypes[t % 2], OT_SHAPE(2, 2), targets)};
         ot_artifacts *artifacts;
-        ot_session *session;
+        ot_session *session = NULL;
         ot_tensor *w;
         double first = 0, last = 0;
 
