@@ -43,17 +43,15 @@ typedef struct step_info {
     char problem[512]; // why there is none
 } step_info;
 
-// Of the inputs that train steps take.
-static ot_status shape_input(const ot_session *session, const char *name, int64_t batch_size,
+// Of the inputs that train steps take: those of a trainer without a description.
+static ot_status shape_input(const ot_session *session, int index, int64_t batch_size,
                              ot_shape *shape)
 {
     ot_dtype dtype;
-    ot_status st = OT_OK;
+    ot_status st;
 
     *shape = (ot_shape){.ndim = 0};
-    for (int i = 0; st == OT_OK && i < ot_session_input_count(session, OT_MODE_TRAIN); i++)
-        if (strcmp(ot_session_input_name(session, OT_MODE_TRAIN, i), name) == 0)
-            st = ot_session_input_info(session, OT_MODE_TRAIN, i, &dtype, shape);
+    st = ot_session_input_info(session, OT_MODE_TRAIN, index, &dtype, shape);
     for (int k = 0; k < shape->ndim; k++)
         if (shape->dim[k] < 0)
             shape->dim[k] = k == 0 ? batch_size : 1;
@@ -69,7 +67,7 @@ static void describe_trainer(ot_trainer *trainer, int64_t batch_size, step_info 
     ot_status st = shapes ? OT_OK : OT_ERR_NO_MEMORY;
 
     for (int i = 0; st == OT_OK && i < n; i++)
-        st = shape_input(session, ot_trainer_input_name(trainer, i), batch_size, &shapes[i]);
+        st = shape_input(session, i, batch_size, &shapes[i]);
     if (st == OT_OK)
         st = ot_trainer_memory(trainer, shapes, n, &out->memory);
     if (st == OT_OK && ot_session_describe_plan(session, OT_MODE_TRAIN, shapes,

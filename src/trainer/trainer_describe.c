@@ -20,23 +20,31 @@ static int find_in_session(const ot_session *session, const session_values *valu
     return -1;
 }
 
-// Where the session has what is described.
-static void place_described(ot_trainer *trainer)
+// Positions plus one by name; of an output that is there twice, the last one.
+static ot_status map_positions(const ot_session *session, const session_values *values,
+                               ot_mode mode, ot__map *out)
 {
-    const ot_session *session = trainer->session;
+    for (int i = 0; i < values->count(session, mode); i++)
+        OT_TRY(
+            ot__made(ot__map_put(out, values->name(session, mode, i), (void *)(uintptr_t)(i + 1))));
+    return OT_OK;
+}
 
-    for (int i = 0; i < trainer->n_inputs; i++) {
-        ot__described *d = &trainer->inputs[i];
+// Where the session has what is described.
+static ot_status place_values(const ot_session *session, const session_values *values,
+                              ot__described *list, int n)
+{
+    ot__map train = {0}, eval = {0};
+    ot_status st = map_positions(session, values, OT_MODE_TRAIN, &train);
 
-        d->train = find_in_session(session, &inputs_of_session, OT_MODE_TRAIN, d->name);
-        d->eval = find_in_session(session, &inputs_of_session, OT_MODE_EVAL, d->name);
+    OT_THEN(st, map_positions(session, values, OT_MODE_EVAL, &eval));
+    for (int i = 0; st == OT_OK && i < n; i++) {
+        list[i].train = (int)(uintptr_t)ot__map_get(&train, list[i].name) - 1;
+        list[i].eval = (int)(uintptr_t)ot__map_get(&eval, list[i].name) - 1;
     }
-    for (int i = 0; i < trainer->n_outputs; i++) {
-        ot__described *d = &trainer->outputs[i];
-
-        d->train = find_in_session(session, &outputs_of_session, OT_MODE_TRAIN, d->name);
-        d->eval = find_in_session(session, &outputs_of_session, OT_MODE_EVAL, d->name);
-    }
+    ot__map_deinit(&train);
+    ot__map_deinit(&eval);
+    return st;
 }
 
 // ---- a description against the session ----
@@ -249,6 +257,7 @@ ot_status ot__trainer_describe(ot_trainer *trainer, const ot_model_description *
 {
     OT_TRY(description != NULL ? describe_as_said(trainer, description)
                                : describe_all_by_session(trainer));
-    place_described(trainer);
-    return OT_OK;
+    OT_TRY(place_values(trainer->session, &inputs_of_session, trainer->inputs, trainer->n_inputs));
+    return place_values(trainer->session, &outputs_of_session, trainer->outputs,
+                        trainer->n_outputs);
 }

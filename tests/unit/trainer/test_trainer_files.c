@@ -423,8 +423,10 @@ static void whole_states_are_not_parts_of_one(void **state)
         need(ot_trainer_save(trainer, paths[i], NULL));
     dropout_step(trainer, 100, 1);
     hash = hash_of(trainer);
-    assert_int_equal(ot_trainer_load(trainer, paths, 2, OT_STRICTNESS_ALL, NULL), OT_ERR_FORMAT);
-    assert_non_null(strstr(ot_error_message(), "/a: is a checkpoint, not an HDF5 file"));
+    assert_int_equal(ot_trainer_load(trainer, paths, 2, OT_STRICTNESS_ALL, NULL),
+                     OT_WITH_HDF5 ? OT_ERR_FORMAT : OT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(ot_error_message(),
+                           OT_WITH_HDF5 ? "/a: is a checkpoint, not an HDF5 file" : "HDF5"));
     assert_true(hash_of(trainer) == hash);
     ot_trainer_destroy(trainer);
 }
