@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dropout here and in PyTorch: a causal language model on TEXT, 300 updates with twenty seeds of dropout on each side.
 
-usage: PYTHONPATH=build/release/python check_dropout.py TEXT        (needs torch, onnx and the package)
+usage: PYTHONPATH=build/release/python check_dropout.py TEXT [bf16|f16]     (needs torch, onnx and the package)
 
-Initial values, batches and their order are the same, only the masks differ. The mean of the last 50 losses over the
-seeds may differ by three times the standard error of the difference. Exits with 1 when it differs by more.
+Initial values, batches and their order are the same, only the masks differ. With a second argument both compute in
+that type: PyTorch by autocast, with its GradScaler for f16, onnxtrain by the option `precision`. The mean of the last
+50 losses over the seeds may differ by three times the standard error of the difference. Exits with 1 when it differs
+by more.
 """
 import math
 import pathlib
@@ -44,32 +46,36 @@ def batches(text):
         )
 
 
-def in_torch(state, text, seed):
+def in_torch(state, text, precision, seed):
     model = Dropping()
     model.load_state_dict(state)
     optimizer = torch.optim.AdamW(model.parameters(), curves.LR, eps=curves.EPSILON, weight_decay=curves.DECAY)
+    dtype = {"f32": None, "bf16": torch.bfloat16, "f16": torch.float16}[precision]
+    scaler = torch.amp.GradScaler("cpu", enabled=precision == "f16")
     torch.manual_seed(seed)
     losses = []
     for tokens, labels in batches(text):
         optimizer.zero_grad()
-        loss, _ = model(tokens, labels)
-        loss.backward()
-        optimizer.step()
+        with torch.autocast("cpu", dtype, enabled=dtype is not None):
+            loss, _ = model(tokens, labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         losses.append(loss.item())
     return losses
 
 
-def here(model, frozen, text, seed):
+def here(model, frozen, text, precision, seed):
     rows = ["batch", curves.WINDOW]
     description = {"inputs": [("tokens", rows), ("labels", rows)], "outputs": [("loss", [], True)]}
     options = {"device": {"id": "cpu"}, "utils": {"frozen_weights": frozen, "grad_norm_clip": False}}
-    options["onnxtrain"] = {"seed": seed + 1}
+    options["onnxtrain"] = {"seed": seed + 1, "precision": precision}
     config = optim.AdamConfig(lr=curves.LR, epsilon=curves.EPSILON, lambda_coef=curves.DECAY)
     trainer = ORTTrainer(model, description, config, options=ORTTrainerOptions(options))
     return [float(trainer.train_step(tokens, labels)) for tokens, labels in batches(text)]
 
 
-def main(path):
+def main(path, precision="f32"):
     text = bytes(c for c in pathlib.Path(path).read_bytes() if c < curves.VOCABULARY)
     torch.manual_seed(7)
     torch.set_num_threads(1)
@@ -81,7 +87,11 @@ def main(path):
         exported = onnx.load(file)
     frozen = [f"blocks.{i}.mask" for i in range(curves.LAYERS)]
     ends = []
-    for name, run in (("PyTorch", lambda s: in_torch(state, text, s)), ("onnxtrain", lambda s: here(exported, frozen, text, s))):
+    sides = (
+        ("PyTorch", lambda seed: in_torch(state, text, precision, seed)),
+        ("onnxtrain", lambda seed: here(exported, frozen, text, precision, seed)),
+    )
+    for name, run in sides:
         means = [statistics.fmean(run(seed)[-LAST:]) for seed in range(SEEDS)]
         ends.append((statistics.fmean(means), statistics.variance(means) / SEEDS))
         print(f"{name}: {ends[-1][0]:.5f}, of the seeds {' '.join(f'{m:.4f}' for m in means)}", flush=True)
@@ -91,6 +101,6 @@ def main(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["bf16"], ["f16"]):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
