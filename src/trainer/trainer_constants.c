@@ -6,35 +6,50 @@
 #include "artifacts/artifacts.h"
 #include "trainer/state.h"
 
-static bool is_other(const ot_tensor *mine, const ot_tensor *theirs)
+// The value that a state has for a constant, when it is another; it has the same type and shape.
+static ot_status find_other(const ot_value *value, const ot_model *forward,
+                            const ot_checkpoint *checkpoint, const ot_dict *values,
+                            const ot_tensor **out)
 {
-    return theirs != NULL && mine->n_bytes > 0 &&
-           memcmp(mine->data, theirs->data, mine->n_bytes) != 0;
+    const ot_tensor *theirs = ot__state_tensor(values, value->name);
+    ot_tensor *mine;
+
+    *out = NULL;
+    if (theirs == NULL || ot__ckpt_find(checkpoint, value->name) != NULL ||
+        !ot__dtype_is_float(value->dtype))
+        return OT_OK;
+    OT_TRY(ot__constant_clone(forward, value->constant, &mine));
+    if (mine->n_bytes > 0 && memcmp(mine->data, theirs->data, mine->n_bytes) != 0)
+        *out = theirs;
+    ot_tensor_destroy(mine);
+    return OT_OK;
 }
 
-// Of constants that a state has with another value; it has the same types and shapes.
-static ot_status set_constants(ot_model *forward, const ot_checkpoint *checkpoint,
-                               const ot_dict *values, int *n)
+// In a copy of the trainer's graph, which the first one makes.
+static ot_status set_constant(const ot_trainer *trainer, int i, const ot_tensor *theirs,
+                              ot_model **forward)
 {
-    *n = 0;
-    for (int i = 0; i < forward->graph->n_initializers; i++) {
-        ot_value *value = forward->graph->initializers[i];
-        const ot_tensor *theirs = ot__state_tensor(values, value->name);
-        ot_tensor *mine, *copy;
-        bool is_changed;
+    ot_tensor *copy;
 
-        if (theirs == NULL || ot__ckpt_find(checkpoint, value->name) != NULL ||
-            !ot__dtype_is_float(value->dtype))
-            continue;
-        OT_TRY(ot__constant_clone(forward, value->constant, &mine));
-        is_changed = is_other(mine, theirs);
-        ot_tensor_destroy(mine);
-        if (!is_changed)
-            continue;
-        OT_TRY(ot_tensor_clone(theirs, &copy));
-        OT_TRY(ot__model_hold_tensor(forward, copy));
-        value->constant = copy;
-        (*n)++;
+    if (*forward == NULL)
+        OT_TRY(ot__model_clone(trainer->forward, forward));
+    OT_TRY(ot_tensor_clone(theirs, &copy));
+    OT_TRY(ot__model_hold_tensor(*forward, copy));
+    (*forward)->graph->initializers[i]->constant = copy;
+    return OT_OK;
+}
+
+static ot_status set_constants(const ot_trainer *trainer, const ot_dict *values, ot_model **forward)
+{
+    const ot_graph *graph = trainer->forward->graph;
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    for (int i = 0; i < graph->n_initializers; i++) {
+        const ot_tensor *theirs;
+
+        OT_TRY(find_other(graph->initializers[i], trainer->forward, checkpoint, values, &theirs));
+        if (theirs != NULL)
+            OT_TRY(set_constant(trainer, i, theirs, forward));
     }
     return OT_OK;
 }
@@ -52,15 +67,13 @@ static ot_status rebuild(const ot_trainer *trainer, const ot_model *forward, ot_
 ot_status ot__constants_make(const ot_trainer *trainer, const ot_dict *values,
                              ot__other_constants *out)
 {
-    int n;
     ot_status st;
 
     *out = (ot__other_constants){0};
     if (trainer->forward == NULL || values == NULL)
         return OT_OK;
-    OT_TRY(ot__model_clone(trainer->forward, &out->forward));
-    st = set_constants(out->forward, ot_session_checkpoint(trainer->session), values, &n);
-    if (n > 0)
+    st = set_constants(trainer, values, &out->forward);
+    if (out->forward != NULL)
         OT_THEN(st, rebuild(trainer, out->forward, &out->models));
     if (out->models == NULL)
         ot__constants_drop(out);
