@@ -11,18 +11,13 @@ typedef struct session_values {
 static const session_values inputs_of_session = {ot_session_input_count, ot_session_input_name},
                             outputs_of_session = {ot_session_output_count, ot_session_output_name};
 
-static int find_in_session(const ot_session *session, const session_values *values, ot_mode mode,
-                           const char *name)
-{
-    for (int i = values->count(session, mode) - 1; i >= 0; i--)
-        if (strcmp(values->name(session, mode, i), name) == 0)
-            return i;
-    return -1;
-}
+// Positions of names, plus one, in the two models; of an output that is there twice, the last one.
+typedef struct positions {
+    ot__map train, eval;
+} positions;
 
-// Positions plus one by name; of an output that is there twice, the last one.
-static ot_status map_positions(const ot_session *session, const session_values *values,
-                               ot_mode mode, ot__map *out)
+static ot_status map_names(const ot_session *session, const session_values *values, ot_mode mode,
+                           ot__map *out)
 {
     for (int i = 0; i < values->count(session, mode); i++)
         OT_TRY(
@@ -30,54 +25,75 @@ static ot_status map_positions(const ot_session *session, const session_values *
     return OT_OK;
 }
 
+static ot_status positions_init(positions *of, const ot_session *session,
+                                const session_values *values)
+{
+    *of = (positions){0};
+    OT_TRY(map_names(session, values, OT_MODE_TRAIN, &of->train));
+    return map_names(session, values, OT_MODE_EVAL, &of->eval);
+}
+
+static void positions_deinit(positions *of)
+{
+    ot__map_deinit(&of->train);
+    ot__map_deinit(&of->eval);
+}
+
+static int position_in(const ot__map *map, const char *name)
+{
+    return (int)(uintptr_t)ot__map_get(map, name) - 1;
+}
+
 // Where the session has what is described.
 static ot_status place_values(const ot_session *session, const session_values *values,
                               ot__described *list, int n)
 {
-    ot__map train = {0}, eval = {0};
-    ot_status st = map_positions(session, values, OT_MODE_TRAIN, &train);
+    positions of;
+    ot_status st = positions_init(&of, session, values);
 
-    OT_THEN(st, map_positions(session, values, OT_MODE_EVAL, &eval));
     for (int i = 0; st == OT_OK && i < n; i++) {
-        list[i].train = (int)(uintptr_t)ot__map_get(&train, list[i].name) - 1;
-        list[i].eval = (int)(uintptr_t)ot__map_get(&eval, list[i].name) - 1;
+        list[i].train = position_in(&of.train, list[i].name);
+        list[i].eval = position_in(&of.eval, list[i].name);
     }
-    ot__map_deinit(&train);
-    ot__map_deinit(&eval);
+    positions_deinit(&of);
     return st;
 }
 
 // ---- a description against the session ----
 
-static bool has_value(const ot_session *session, const session_values *values, const char *name)
+static ot_status list_undescribable(const ot_session *session, const session_values *values,
+                                    const ot_value_description *described, int n, const char *what,
+                                    ot__buf *unknown)
 {
-    return find_in_session(session, values, OT_MODE_TRAIN, name) >= 0 ||
-           find_in_session(session, values, OT_MODE_EVAL, name) >= 0;
-}
+    positions of;
+    ot_status st = positions_init(&of, session, values);
 
-static void list_undescribable(const ot_session *session, const session_values *values,
-                               const ot_value_description *described, int n, const char *what,
-                               ot__buf *unknown)
-{
-    for (int i = 0; i < n; i++)
-        if (!has_value(session, values, described[i].name))
+    for (int i = 0; st == OT_OK && i < n; i++)
+        if (position_in(&of.train, described[i].name) < 0 &&
+            position_in(&of.eval, described[i].name) < 0)
             ot__buf_printf(unknown, "%s%s '%s'", unknown->length > 0 ? ", " : "", what,
                            described[i].name);
+    positions_deinit(&of);
+    return st;
 }
 
 // The loss may be an output twice.
-static void list_known(const ot_session *session, const session_values *values, ot__buf *known)
+static ot_status list_known(const ot_session *session, const session_values *values, ot__buf *known)
 {
     const char *separator = "";
+    positions of;
+    ot_status st = positions_init(&of, session, values);
 
-    for (int i = 0; i < values->count(session, OT_MODE_TRAIN); i++) {
+    for (int i = 0; st == OT_OK && i < values->count(session, OT_MODE_TRAIN); i++) {
         const char *name = values->name(session, OT_MODE_TRAIN, i);
 
-        if (find_in_session(session, values, OT_MODE_TRAIN, name) != i)
+        if (position_in(&of.train, name) != i)
             continue;
         ot__buf_printf(known, "%s'%s'", separator, name);
         separator = ", ";
     }
+    positions_deinit(&of);
+    return st;
 }
 
 static ot_status refuse_undescribable(const ot_session *session, const ot__buf *unknown)
@@ -85,10 +101,10 @@ static ot_status refuse_undescribable(const ot_session *session, const ot__buf *
     ot__buf known = {0};
     ot_status st;
 
-    list_known(session, &inputs_of_session, &known);
+    st = list_known(session, &inputs_of_session, &known);
     ot__buf_text(&known, ", its outputs ");
-    list_known(session, &outputs_of_session, &known);
-    st = ot__buf_status(&known);
+    OT_THEN(st, list_known(session, &outputs_of_session, &known));
+    OT_THEN(st, ot__buf_status(&known));
     if (st == OT_OK)
         st = ot__error(OT_ERR_INVALID,
                        "the description has %s, which the training model lacks: its inputs are %s",
@@ -102,41 +118,38 @@ static ot_status check_describable(const ot_session *session, const ot_model_des
     ot__buf unknown = {0};
     ot_status st;
 
-    list_undescribable(session, &inputs_of_session, d->inputs, d->n_inputs, "input", &unknown);
-    list_undescribable(session, &outputs_of_session, d->outputs, d->n_outputs, "output", &unknown);
-    st = ot__buf_status(&unknown);
+    st = list_undescribable(session, &inputs_of_session, d->inputs, d->n_inputs, "input", &unknown);
+    OT_THEN(st, list_undescribable(session, &outputs_of_session, d->outputs, d->n_outputs, "output",
+                                   &unknown));
+    OT_THEN(st, ot__buf_status(&unknown));
     if (st == OT_OK && unknown.length > 0)
         st = refuse_undescribable(session, &unknown);
     ot__buf_deinit(&unknown);
     return st;
 }
 
-static bool is_input_described(const ot_model_description *d, const char *input)
-{
-    for (int i = 0; i < d->n_inputs; i++)
-        if (strcmp(d->inputs[i].name, input) == 0)
-            return true;
-    return false;
-}
-
 // Inputs are all that will be fed.
 static ot_status check_needed(const ot_session *session, const ot_model_description *d)
 {
+    ot__map described = {0};
     ot__buf missing = {0};
-    ot_status st;
+    ot_status st = OT_OK;
 
-    for (int i = 0; i < ot_session_input_count(session, OT_MODE_TRAIN); i++) {
+    for (int i = 0; st == OT_OK && i < d->n_inputs; i++)
+        st = ot__made(ot__map_put(&described, d->inputs[i].name, &described));
+    for (int i = 0; st == OT_OK && i < ot_session_input_count(session, OT_MODE_TRAIN); i++) {
         const char *name = ot_session_input_name(session, OT_MODE_TRAIN, i);
 
-        if (!is_input_described(d, name))
+        if (ot__map_get(&described, name) == NULL)
             ot__buf_printf(&missing, "%s'%s'", missing.length > 0 ? ", " : "", name);
     }
-    st = ot__buf_status(&missing);
+    OT_THEN(st, ot__buf_status(&missing));
     if (st == OT_OK && missing.length > 0)
         st = ot__error(OT_ERR_INVALID,
                        "the training model takes inputs that the description lacks: %s",
                        missing.data);
     ot__buf_deinit(&missing);
+    ot__map_deinit(&described);
     return st;
 }
 
