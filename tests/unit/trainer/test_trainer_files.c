@@ -113,7 +113,7 @@ static void every_rule_goes_on_from_a_file_at_every_call(void **state)
 static void every_rule_goes_on_from_an_hdf5_file_at_every_call(void **state)
 {
     if (!OT_WITH_HDF5)
-        skip();
+        skip(); // a build without libhdf5
     every_rule(by_hdf5, (void *)(uintptr_t)in_folder(state, "checkpoint"));
 }
 
