@@ -70,7 +70,7 @@ static inline long header_number(const char *text, const char *word)
 // Where the numbers of the line "KIND NAME numbers" begin.
 static inline const char *find_line(const char *text, const char *kind, const char *name)
 {
-    char start[NAME_SIZE];
+    char start[3 * NAME_SIZE];
     const char *at;
 
     snprintf(start, sizeof start, "\n%s %s ", kind, name);
