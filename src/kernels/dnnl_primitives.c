@@ -11,6 +11,24 @@ enum { ALIGNMENT = 64 };
 static _Atomic(dnnl_engine_t) process_engine;
 static _Atomic(dnnl_stream_t) process_stream;
 
+// It is too late where the program has used oneDNN itself.
+static void limit_dnnl_isa(void)
+{
+#if defined(__x86_64__)
+    static const dnnl_cpu_isa_t limits[] = {dnnl_cpu_isa_sse41, dnnl_cpu_isa_avx2,
+                                            dnnl_cpu_isa_avx512_core};
+
+    if (ot__isa_wanted() < OT__ISA_LAST)
+        (void)dnnl_set_max_cpu_isa(limits[ot__isa_wanted()]);
+#endif
+}
+
+int ot__dnnl_isa(void)
+{
+    limit_dnnl_isa();
+    return (int)dnnl_get_effective_cpu_isa();
+}
+
 dnnl_status_t ot__dnnl_engine(dnnl_engine_t *out)
 {
     dnnl_engine_t made, expected = NULL;
@@ -18,6 +36,7 @@ dnnl_status_t ot__dnnl_engine(dnnl_engine_t *out)
     *out = atomic_load(&process_engine);
     if (*out != NULL)
         return dnnl_success;
+    limit_dnnl_isa();
     OT__DNNL_TRY(dnnl_engine_create(&made, dnnl_cpu, 0));
     // Of two threads that come here at once, one keeps its engine.
     if (!atomic_compare_exchange_strong(&process_engine, &expected, made)) {
@@ -49,11 +68,7 @@ static dnnl_status_t stream(dnnl_stream_t *out)
 
 bool ot__dnnl_has_bf16(void)
 {
-#if defined(__x86_64__)
-    return ot__isa_best() >= OT__ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
-#else
-    return false;
-#endif
+    return ot__isa_best() >= OT__ISA_AVX512_BF16;
 }
 
 ot_status ot__dnnl_error(dnnl_status_t status, const char *what)

@@ -37,6 +37,9 @@ struct ot__dnnl_primitives {
     size_t scratch_used, scratch_bytes;
 };
 
+// The instruction sets that oneDNN uses, of dnnl_cpu_isa_t: those of the processor that OT_ISA
+// allows.
+int ot__dnnl_isa(void);
 dnnl_status_t ot__dnnl_engine(dnnl_engine_t *out); // one for the process, made when first needed
 ot_status ot__dnnl_error(dnnl_status_t status, const char *what); // OT_OK for dnnl_success
 // Scratch memory as the caller's, so that it can be planned; `relu` behind the primitive.

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of vector code for the processor at hand.
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "kernels/kernels.h"
 
 #if defined(__x86_64__)
@@ -8,14 +12,43 @@
 #define OF_EACH_ISA(table) &table##_base
 #endif
 
-static ot__isa highest = OT__ISA_AVX512;
+static ot__isa highest = OT__ISA_LAST;
+
+const char *ot__isa_name(ot__isa isa)
+{
+    static const char *const names[] = {"base", "avx2", "avx512", "avx512_bf16"};
+
+    return names[isa];
+}
+
+ot__isa ot__isa_wanted(void)
+{
+    enum { NOT_READ = -1 };
+    static _Atomic int wanted = NOT_READ;
+    const char *text = getenv("OT_ISA");
+    int found = atomic_load(&wanted);
+
+    if (found != NOT_READ)
+        return (ot__isa)found;
+    found = OT__ISA_LAST + 1;
+    for (int isa = 0; text != NULL && isa <= OT__ISA_LAST; isa++)
+        if (strcmp(text, ot__isa_name((ot__isa)isa)) == 0)
+            found = isa;
+    if (text != NULL && found > OT__ISA_LAST)
+        ot__log(OT_LOG_WARNING,
+                "OT_ISA is '%.20s', expected base, avx2, avx512 or avx512_bf16: it has no effect",
+                text);
+    found = OT_MIN(found, (int)OT__ISA_LAST);
+    atomic_store(&wanted, found);
+    return (ot__isa)found;
+}
 
 static ot__isa of_processor(void)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return OT__ISA_AVX512;
+        return __builtin_cpu_supports("avx512bf16") ? OT__ISA_AVX512_BF16 : OT__ISA_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return OT__ISA_AVX2;
 #endif
@@ -24,7 +57,9 @@ static ot__isa of_processor(void)
 
 ot__isa ot__isa_best(void)
 {
-    return OT_MIN(of_processor(), highest);
+    const ot__isa limit = OT_MIN(ot__isa_wanted(), highest);
+
+    return OT_MIN(of_processor(), limit);
 }
 
 void ot__isa_limit(ot__isa isa)
@@ -36,10 +71,11 @@ void ot__isa_limit(ot__isa isa)
     static const ot__##name *const name##_by_isa[] = {OF_EACH_ISA(ot__##name)};                    \
     const ot__##name *ot__##name##_best(void)                                                      \
     {                                                                                              \
-        return name##_by_isa[ot__isa_best()];                                                      \
+        return name##_by_isa[OT_MIN((int)ot__isa_best(), (int)OT_COUNT(name##_by_isa) - 1)];       \
     }                                                                                              \
     const ot__##name *ot__##name##_at(int i)                                                       \
     {                                                                                              \
-        return i <= (int)ot__isa_best() ? name##_by_isa[i] : NULL;                                 \
+        return i < (int)OT_COUNT(name##_by_isa) && i <= (int)ot__isa_best() ? name##_by_isa[i]     \
+                                                                            : NULL;                \
     }
 OT_ISA_TABLES(DEFINE_CHOICE)

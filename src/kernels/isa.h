@@ -7,8 +7,17 @@
 #ifndef OT_KERNELS_ISA_H
 #define OT_KERNELS_ISA_H
 
-typedef enum ot__isa { OT__ISA_BASE, OT__ISA_AVX2, OT__ISA_AVX512 } ot__isa;
-// The best set that this processor has and the library is compiled for.
+typedef enum ot__isa {
+    OT__ISA_BASE,
+    OT__ISA_AVX2,
+    OT__ISA_AVX512,
+    OT__ISA_AVX512_BF16, // has products of bf16; the tables have none of it
+    OT__ISA_LAST = OT__ISA_AVX512_BF16,
+} ot__isa;
+const char *ot__isa_name(ot__isa isa); // "avx2"
+// What the environment variable OT_ISA allows, a name; all of them without it.
+ot__isa ot__isa_wanted(void);
+// The best set that this processor has, the library is compiled for and OT_ISA allows.
 ot__isa ot__isa_best(void);
 // None above `isa` from now on; for tests, between runs of kernels.
 void ot__isa_limit(ot__isa isa);

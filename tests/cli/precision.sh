@@ -61,3 +61,12 @@ same enabled.onnx f16.onnx
 refuses 2 "mixed_precision.loss_scaler: needs mixed_precision.enabled" train mlp.onnxtxt $options --set "$scaler"
 run 0 artifacts mlp.onnxtxt --loss cross-entropy --out made
 refuses 1 "options.onnxtrain.precision: the artifacts in 'made' have this built in" train made $options --precision f16
+
+# ---- instruction sets ----
+export OT_LOG=info
+for isa in base avx2 avx512; do
+    OT_ISA=$isa run 0 train mlp.onnxtxt $options --precision bf16 --epochs 1 --quiet
+    err "precision bf16 saves memory, but no time"
+done
+OT_ISA=sse9 run 0 train mlp.onnxtxt $options --epochs 1 --quiet
+err "OT_ISA is 'sse9', expected base, avx2, avx512 or avx512_bf16: it has no effect"

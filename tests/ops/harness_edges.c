@@ -106,7 +106,7 @@ static void run_sizes(const ot_op_test *test, const ot_op_case *c)
 
 bool next_isa(int *isa)
 {
-    ot__isa_limit(OT__ISA_AVX512);
+    ot__isa_limit(OT__ISA_LAST);
     if (*isa >= (int)ot__isa_best())
         return false;
     ot__isa_limit((ot__isa)++ * isa);
@@ -125,9 +125,7 @@ void limit_isa(int isa)
 
 const char *isa_name(int isa)
 {
-    static const char *const names[] = {"base", "avx2", "avx512"};
-
-    return names[isa];
+    return ot__isa_name((ot__isa)isa);
 }
 
 void run_edges(const ot_op_test *test, const ot_op_case *c)
@@ -146,6 +144,6 @@ void run_edges(const ot_op_test *test, const ot_op_case *c)
             letters[k].extent = 0;
         memcpy(before, letters, sizeof(before));
     }
-    limit_isa(OT__ISA_AVX512);
+    limit_isa(OT__ISA_LAST);
     n_letters = 0;
 }

@@ -12,8 +12,10 @@ static int channel_block(void)
 {
 #if defined(__x86_64__)
     // The instruction sets are numbered by bits, those with more having more of them.
-    const int isa = (int)dnnl_get_effective_cpu_isa();
+    const int isa = ot__dnnl_isa();
 
+    if ((isa & dnnl_cpu_isa_avx2) != dnnl_cpu_isa_avx2)
+        return 1;
     return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
 #else
     return 1;
