@@ -132,14 +132,8 @@ static int make_session(train_run *r)
         }
         free(path);
     }
-    options.n_threads = (int)r->trainer_options.n_threads;
-    options.reproducible =
-        r->trainer_options.reproducible || r->trainer_options.deterministic_compute;
-    options.memory_max = r->trainer_options.memory_max;
-    train_recompute_take(&r->trainer_options, &options);
-    options.precision = r->trainer_options.precision;
-    if (r->trainer_options.mixed_precision && options.precision == OT_PRECISION_F32)
-        options.precision = OT_PRECISION_F16;
+    if (ot_trainer_session_options(&r->trainer_options, &options) != OT_OK)
+        return report_error();
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)

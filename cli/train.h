@@ -58,10 +58,8 @@ typedef struct train_run {
     char *config; // its text
 } train_run;
 
-// train_recompute.c: what --recompute says, as configuration (the exit code), and what that says,
-// for a session.
+// train_recompute.c: what --recompute says, as configuration; the exit code.
 int train_recompute_give(ot_config *config, const text_list *list, ot_config_source source);
-void train_recompute_take(const ot_trainer_options *from, ot_session_options *to);
 
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // --recompute: what is made again in the backward pass.
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,13 +47,4 @@ int train_recompute_give(ot_config *config, const text_list *list, ot_config_sou
             return report_error();
     }
     return EXIT_SUCCESS;
-}
-
-void train_recompute_take(const ot_trainer_options *from, ot_session_options *to)
-{
-    to->recompute = (from->attn_dropout_recompute ? (unsigned)OT_RECOMPUTE_ATTN_DROPOUT : 0) |
-                    (from->gelu_recompute ? (unsigned)OT_RECOMPUTE_GELU : 0) |
-                    (from->transformer_layer_recompute ? (unsigned)OT_RECOMPUTE_LAYER : 0);
-    to->recompute_layers =
-        from->number_recompute_layers < INT_MAX ? (int)from->number_recompute_layers : INT_MAX;
 }

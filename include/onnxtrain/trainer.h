@@ -48,6 +48,15 @@ OT_API ot_status ot_trainer_generate_artifacts(const ot_model *model,
                                                const ot_trainer_options *options,
                                                ot_artifacts **out);
 /**
+ * What a session under a trainer with these options is made with: options->session, and what the
+ * trainer's own options say of threads, memory, reproducibility, precision and values made again.
+ * For programs that make the session themselves.
+ *
+ * @param out filled in as far as its size reaches
+ */
+OT_API ot_status ot_trainer_session_options(const ot_trainer_options *options,
+                                            ot_session_options *out);
+/**
  * A trainer over artifacts, which may be destroyed before it. Weights are frozen and gradients
  * clipped, checked and averaged as the artifacts have it: the options for these are not looked at.
  *

@@ -204,6 +204,19 @@ static ot_status session_options(const ot_trainer_options *options, ot_session_o
     return OT_OK;
 }
 
+ot_status ot_trainer_session_options(const ot_trainer_options *options, ot_session_options *out)
+{
+    ot_session_options found, as_given;
+    ot_trainer_options own;
+
+    OT_TRY(OT_GIVEN(out));
+    OT_TRY(OT_OPTIONS_READ(ot_session_options, OT_SESSION_OPTIONS_INIT, out, &as_given));
+    OT_TRY(ot__trainer_options_check(options, &own));
+    OT_TRY(session_options(&own, &found));
+    ot__options_write(out, &found, sizeof found);
+    return OT_OK;
+}
+
 ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts,
                                      const ot_model_description *description,
                                      const ot_trainer_options *options, ot_trainer **out)

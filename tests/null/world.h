@@ -52,6 +52,7 @@ typedef struct world {
     ot_schedule schedule;
     ot_step_info step_info;
     ot_memory memory;
+    ot_session_options session_options;
     ot_loss_scaler loss_scaler;
     ot_data_options data;
     ot_batches_options batches_options;
@@ -141,6 +142,7 @@ static inline void world_make(world *w)
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
     w->step_info = (ot_step_info)OT_STEP_INFO_INIT;
     w->memory = (ot_memory)OT_MEMORY_INIT;
+    w->session_options = (ot_session_options)OT_SESSION_OPTIONS_INIT;
     w->loss_scaler = (ot_loss_scaler)OT_LOSS_SCALER_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;
     w->out_hyper = (ot_hyper_info)OT_HYPER_INFO_INIT;
@@ -171,7 +173,7 @@ static inline void world_free(world *w)
 {
     ot_record_destroy(w->out_record);
     ot_record_destroy(w->record);
-    ot_model_destroy(w->out_model); // may show parameters of the session
+    ot_model_destroy(w->out_model);     // may show parameters of the session
     ot_trainer_destroy(w->out_trainer); // may be over the session
     ot_session_destroy(w->out_session);
     ot_artifacts_destroy(w->out_artifacts);

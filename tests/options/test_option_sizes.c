@@ -79,6 +79,8 @@ static const struct use {
     {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_trainer_schedule, 0},
     {OPTIONS(step_info_init, "OT_STEP_INFO_INIT"), fill_trainer_info, 0},
     {OPTIONS(memory_init, "OT_MEMORY_INIT"), fill_memory, 0},
+    {OPTIONS(session_init, "OT_SESSION_OPTIONS_INIT"), fill_session, 0},
+    {OPTIONS(trainer_init, "OT_TRAINER_OPTIONS_INIT"), use_session_options, 0},
     {OPTIONS(description_init, "OT_MODEL_DESCRIPTION_INIT"), use_description,
      sizeof description_init},
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},

@@ -105,6 +105,20 @@ static inline ot_status fill_memory(world *w, void *options)
     return st;
 }
 
+static inline ot_status fill_session(world *w, void *options)
+{
+    (void)w;
+    return ot_trainer_session_options(NULL, options);
+}
+
+static inline ot_status use_session_options(world *w, void *options)
+{
+    ot_session_options session = OT_SESSION_OPTIONS_INIT;
+
+    (void)w;
+    return ot_trainer_session_options(options, &session);
+}
+
 static inline ot_status use_description(world *w, void *description)
 {
     (void)w;

@@ -189,6 +189,36 @@ static void artifacts_get_them_too(void **state)
     ot_artifacts_destroy(artifacts);
 }
 
+static void programs_that_make_the_session_get_them(void **state)
+{
+    ot_session_options session = OT_SESSION_OPTIONS_INIT, found = OT_SESSION_OPTIONS_INIT;
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+
+    (void)state;
+    session.n_threads = 5;
+    session.memory_max = 1000;
+    session.recompute_layers = 4;
+    options.session = &session;
+    options.n_threads = 3;
+    options.deterministic_compute = 1;
+    options.mixed_precision = 1;
+    options.gelu_recompute = 1;
+    options.transformer_layer_recompute = 1;
+    need(ot_trainer_session_options(&options, &found));
+    assert_int_equal(found.n_threads, 3);
+    assert_int_equal(found.memory_max, 1000);
+    assert_int_equal(found.reproducible, 1);
+    assert_int_equal(found.precision, OT_PRECISION_F16);
+    assert_int_equal(found.recompute, OT_RECOMPUTE_GELU | OT_RECOMPUTE_LAYER);
+    assert_int_equal(found.recompute_layers, 4);
+    options.number_recompute_layers = 2;
+    need(ot_trainer_session_options(&options, &found));
+    assert_int_equal(found.recompute_layers, 2);
+    options.n_threads = -1;
+    assert_int_equal(ot_trainer_session_options(&options, &found), OT_ERR_INVALID);
+    assert_int_equal(found.n_threads, 3);
+}
+
 // w and b with gradients are 32 bytes.
 static void less_memory_than_the_state_is_refused_naming_the_largest_weights(void **state)
 {
@@ -254,6 +284,7 @@ int main(void)
         TEST_IN_FOLDER(a_path_that_cannot_be_written_is_an_error_at_once),
         cmocka_unit_test(the_session_has_the_options_of_the_trainer),
         cmocka_unit_test(artifacts_get_them_too),
+        cmocka_unit_test(programs_that_make_the_session_get_them),
         cmocka_unit_test(less_memory_than_the_state_is_refused_naming_the_largest_weights),
         cmocka_unit_test(the_seed_decides_what_dropout_drops),
     };
