@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py --against COMMIT: whether this build is slower than that of a commit, or takes more memory.
 
-The commit is built in a work tree of its own, with the step.c of today, so that both builds run the same program. For every model and
+The commit is built in a work tree of its own, with the step.c and problem.h of today, so that both builds run the same program. For every model and
 number of threads, processes of both builds run in turn; paired.py says what counts. What has been measured is kept in the work folder,
 for as long as the programs and the model stay the same: a comparison that was interrupted goes on.
 """
 
+import filecmp
 import hashlib
 import json
 import os
@@ -39,11 +40,10 @@ def build_commit(commit, work):
         output_of("git", "worktree", "add", "--force", "--detach", os.path.abspath(tree), commit)
     if not os.path.exists(os.path.join(tree, "bench", "CMakeLists.txt")):
         sys.exit(f"bench: --against: commit {name} has no bench/CMakeLists.txt: it is from before the benchmark; name a later one")
-    step, theirs = os.path.join(HERE, "step.c"), os.path.join(tree, "bench", "step.c")
-    with open(step, "rb") as ours, open(theirs, "rb") as old:
-        changed = ours.read() != old.read()
-    if changed:
-        shutil.copyfile(step, theirs)
+    for source in ("step.c", "problem.h"):
+        ours, theirs = os.path.join(HERE, source), os.path.join(tree, "bench", source)
+        if not os.path.exists(theirs) or not filecmp.cmp(ours, theirs, shallow=False):
+            shutil.copyfile(ours, theirs)
     build, log = os.path.join(tree, "build", "release"), os.path.join(work, "against", name + ".log")
     generator = [] if shutil.which("ninja") else ["-G", "Unix Makefiles"]
     show(f"building {name}: {log}")

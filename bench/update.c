@@ -12,29 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#include <onnxtrain/onnxtrain.h>
+#include "problem.h"
 
 enum { TENSORS = 200, GROUPS = 20, ELEMENTS = 500000, ROUNDS_MAX = 1000, CALLS = 20000 };
 static const double n_elements = (double)TENSORS * ELEMENTS;
-
-static void must(ot_status status)
-{
-    if (status != OT_OK)
-        fprintf(stderr, "bench_update: %s\n", ot_error_message()), exit(1);
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 // ---- what is timed ----
 
