@@ -19,6 +19,7 @@ typedef struct ot__gemm {
     int64_t m, n, k;
     double alpha, beta;
     int64_t a_row, a_column, b_row, b_column, c_row, c_column, y_row;
+    ot_dtype a_type, b_type, c_type, y_type; // of vector code: f16 or bf16; else f32
 } ot__gemm;
 #define OT_DECLARE(suffix, T)                                                                      \
     void ot__ref_gemm_##suffix(T *y, const T *a, const T *b, const T *c, const ot__gemm *g,        \
@@ -26,16 +27,16 @@ typedef struct ot__gemm {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// ---- simd_gemm.c, gemm.c: the same product in f32, sums in f32 in the order of k ----
+// ---- simd_gemm.c, gemm.c: the same product, sums in f32 in the order of k ----
 //
-// Both operands are copied block by block into the order the innermost loop reads them in. Threads
-// share y, never k, so their number does not change a bit.
+// Both operands are copied block by block into the order the innermost loop reads them in, in f32
+// whatever they are. Threads share y, never k, so their number does not change a bit.
 
 // What is done to each element when its sum is complete: y = function(y, other), as a tile.
 typedef struct ot__epilogue {
     void (*function)(float *y, const float *const *x, int64_t n, const float *attrs); // NULL: none
     const float *attrs;
-    const float *other; // x[1], where y is; NULL: none
+    const void *other; // x[1], where y is and of its type; NULL: none
 } ot__epilogue;
 
 // A product ready to run, written by ot__gemm_plan. Transposed where that makes copying cheaper, so
@@ -45,12 +46,15 @@ typedef struct ot__gemm_plan {
     int64_t y_column;
     bool is_swapped;              // a and b have changed places
     int n_row_parts, n_col_parts; // of y, for threads
-    size_t scratch_bytes;         // per thread
+    // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
+    // up.
+    int64_t staged_rows, stage_at; // the latter in floats
+    size_t scratch_bytes;          // per thread
 } ot__gemm_plan;
 typedef struct ot__gemm_data {
-    float *y;
-    const float *a, *b, *c; // as in ot__gemm, in its order
-    bool accumulates;       // to what is in y
+    void *y;
+    const void *a, *b, *c; // as in ot__gemm, in its order
+    bool accumulates;      // to what is in y
     ot__epilogue epilogue;
 } ot__gemm_data;
 typedef struct ot__gemm_part {
@@ -63,6 +67,7 @@ typedef struct ot__gemm_kernel {
     void (*run)(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
                 float *scratch);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
+    int64_t staged_rows;                                  // at most, where k has several blocks
 } ot__gemm_kernel;
 
 // m, n and k are at least 1; of the strides of a and b one each is 1.

@@ -41,7 +41,10 @@ static const ot_op_case gemm_cases[] = {
      .in = {"f32[7,M]", "f32[N,7]", "f32[M,1]"},
      .attrs = "transA = 1, transB = 1",
      .edges = "M gemm_rows, N gemm_columns"},
-    {.name = "edges of depth", .in = {"f32[3,K]", "f32[K,5]"}, .edges = "K gemm_depth"},
+    {.name = "edges of depth",
+     .in = {"f32[3,K]", "f32[K,5]", "f32[3,1]"},
+     .attrs = "beta = 0.5",
+     .edges = "K gemm_depth"},
     {0},
 };
 OT_OP_TEST("Gemm", 13, gemm_cases)

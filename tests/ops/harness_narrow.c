@@ -52,13 +52,13 @@ static bool list_outputs(one_node *one)
     return true;
 }
 
-static ot_status run_graph(ot_graph *graph, const inputs *in, ot_tensor **out)
+static ot_status run_graph(ot_graph *graph, const inputs *in, const ot__plan_options *options,
+                           ot_tensor **out)
 {
-    const ot__plan_options options = {.n_threads = 2};
     const ot_step step = {.training = true};
     ot_tensor *given[OT_CASE_MAX_PORTS] = {NULL};
     ot__plan *plan = NULL;
-    ot_status st = ot__plan_create(graph, &options, NULL, NULL, &plan);
+    ot_status st = ot__plan_create(graph, options, NULL, NULL, &plan);
     int at = 0;
 
     for (int i = 0; st == OT_OK && i < graph->n_inputs; i++) {
@@ -151,6 +151,54 @@ static bool takes_as_it_is(const ot_node *node)
     return false;
 }
 
+// The same bits for one thread and several.
+static void check_threads(ot_graph *graph, const inputs *in, ot_dtype narrow)
+{
+    ot_tensor *want[MAX_VALUES] = {NULL};
+
+    for (int n = 1; n <= 4; n += 3) {
+        const ot__plan_options options = {.n_threads = n, .reproducible = true};
+        ot_tensor *found[MAX_VALUES] = {NULL};
+        const ot_status st = run_graph(graph, in, &options, n == 1 ? want : found);
+
+        if (st != OT_OK)
+            fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
+        for (int i = 0; st == OT_OK && n > 1 && i < graph->n_outputs; i++)
+            if (want[i]->dtype != OT_STRING &&
+                memcmp(want[i]->data, found[i]->data, want[i]->n_bytes) != 0)
+                fail("in %s: output %d differs between 1 and %d threads", ot_dtype_name(narrow), i,
+                     n);
+        for (int i = 0; i < graph->n_outputs; i++)
+            ot_tensor_destroy(found[i]);
+    }
+    for (int i = 0; i < graph->n_outputs; i++)
+        ot_tensor_destroy(want[i]);
+}
+
+// Our own entries for the narrow type, for each lesser instruction set.
+static void check_lesser(ot_graph *graph, const inputs *in, ot_tensor *const *want,
+                         const bool *narrowed, ot_dtype narrow)
+{
+    const ot__plan_options options = {.n_threads = 2, .reproducible = true};
+    const int best = present_isa();
+
+    for (int isa = 0; isa < best; isa++) {
+        ot_tensor *found[MAX_VALUES] = {NULL};
+        ot_status st;
+
+        limit_isa(isa);
+        st = run_graph(graph, in, &options, found);
+        limit_isa(best);
+        if (st != OT_OK)
+            fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
+        for (int i = 0; i < graph->n_outputs; i++) {
+            if (st == OT_OK)
+                compare_output(want[i], found[i], narrowed[i], true, narrow, i);
+            ot_tensor_destroy(found[i]);
+        }
+    }
+}
+
 static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs *given,
                        ot_dtype narrow)
 {
@@ -158,7 +206,9 @@ static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs
     ot_tensor *want[MAX_VALUES] = {NULL}, *found[MAX_VALUES] = {NULL};
     bool narrowed[MAX_VALUES] = {false};
     inputs in = {0};
+    const ot__plan_options options = {.n_threads = 2};
     ot_status st = round_inputs(given, narrow, &in) ? OT_OK : OT_ERR_NO_MEMORY;
+    bool own = false;
     int n_outputs;
 
     OT_THEN(st, one_node_make(test, c, &in, STATIC_EXTENTS, &f32));
@@ -166,15 +216,24 @@ static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs
     if (st == OT_OK && (!list_outputs(&f32) || !list_outputs(&mixed)))
         st = OT_ERR_NO_MEMORY;
     OT_THEN(st, ot__pass_precision(mixed.model, narrow));
-    n_outputs = st == OT_OK ? f32.model->graph->n_outputs : 0;
+    if (st == OT_OK)
+        own = takes_as_it_is(mixed.node);
+    n_outputs = st == OT_OK && (own || c->edges == NULL) ? f32.model->graph->n_outputs : 0;
     for (int i = 0; i < n_outputs; i++) // planning moves nodes
         narrowed[i] = is_narrowed(mixed.model->graph, i, narrow);
-    OT_THEN(st, run_graph(f32.model->graph, &in, want));
-    OT_THEN(st, run_graph(mixed.model->graph, &in, found));
+    if (n_outputs > 0) {
+        OT_THEN(st, run_graph(f32.model->graph, &in, &options, want));
+        OT_THEN(st, run_graph(mixed.model->graph, &in, &options, found));
+    }
     if (st != OT_OK)
         fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
     for (int i = 0; st == OT_OK && i < n_outputs; i++)
-        compare_output(want[i], found[i], narrowed[i], takes_as_it_is(mixed.node), narrow, i);
+        compare_output(want[i], found[i], narrowed[i], own, narrow, i);
+    if (st == OT_OK && n_outputs > 0 && own) {
+        if (c->edges == NULL)
+            check_threads(mixed.model->graph, &in, narrow);
+        check_lesser(mixed.model->graph, &in, want, narrowed, narrow);
+    }
     for (int i = 0; i < n_outputs; i++) {
         ot_tensor_destroy(want[i]);
         ot_tensor_destroy(found[i]);

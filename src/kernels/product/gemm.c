@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The f32 product for the processor at hand: which way round, and who computes what.
+// The product in f32 for the processor at hand: which way round, and who computes what.
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -45,6 +45,11 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
     }
 }
 
+static int64_t whole_lines(int64_t n_floats)
+{
+    return (n_floats + ALIGNMENT_FLOATS - 1) / ALIGNMENT_FLOATS * ALIGNMENT_FLOATS;
+}
+
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
                         int n_threads)
 {
@@ -63,7 +68,11 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
                              .b_column = g->a_row,
                              .c_row = g->c_column,
                              .c_column = g->c_row,
-                             .y_row = 1};
+                             .y_row = 1,
+                             .a_type = g->b_type,
+                             .b_type = g->a_type,
+                             .c_type = g->c_type,
+                             .y_type = g->y_type};
         plan->y_column = g->y_row;
     }
     share_out(plan, kernel, n_threads);
@@ -71,7 +80,14 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     width = OT_MIN(plan->g.n / kernel->tile_columns * kernel->tile_columns + kernel->tile_columns,
                    kernel->width);
     n_floats = kernel->tile_rows * (kernel->depth + A_PADDING) + depth * width;
-    n_floats = (n_floats + ALIGNMENT_FLOATS - 1) / ALIGNMENT_FLOATS * ALIGNMENT_FLOATS;
+    n_floats = whole_lines(n_floats);
+    if (ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type)) {
+        // Of one block of k no panel is copied twice, however few rows are staged.
+        plan->staged_rows =
+            OT_MIN(plan->g.k <= kernel->depth ? kernel->tile_rows : kernel->staged_rows, plan->g.m);
+        plan->stage_at = n_floats;
+        n_floats = whole_lines(n_floats + plan->staged_rows * width);
+    }
     plan->scratch_bytes = (size_t)n_floats * sizeof(float);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products in f32, compiled once per instruction set (OT_ISA).
+// Products in f32, also of f16 and bf16, compiled once per instruction set (OT_ISA).
 //
 // y is computed in tiles that stay in registers. For one block of k, `a` is copied tile row by tile
 // row and `b` into panels of a tile's width, so that the innermost loop reads both in order.
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "kernels/simd.h"
+#include "kernels/simd_floats.h"
 
 #if OT_ISA_LEVEL == 2 // 28 sums, two vectors of b; 32 registers
 enum { TILE_ROWS = 14, TILE_VECTORS = 2, DEPTH = 512, WIDTH = 256 };
@@ -23,7 +23,10 @@ enum {
     TILE_COLUMNS = TILE_VECTORS * LANES,
     A_ROW = DEPTH + 16, // rows of `a` in scratch must not fall on the same lines of the cache
     A_FLOATS = TILE_ROWS * A_ROW,
+    STAGED_ROWS = 32 * TILE_ROWS,
 };
+
+#include "kernels/product/simd_gemm_copy.h"
 
 // ---- the tile ----
 
@@ -148,74 +151,6 @@ static void tile_columns(int rows, int vectors, const target *t, const float *a,
         tile_of(rows, t, a, b, depth, TILE_VECTORS, 1, TILE_ROWS);
 }
 
-// ---- copying the operands ----
-
-static void copy_a(float *to, const float *a, const ot__gemm *g, int64_t row, int64_t rows,
-                   int64_t k, int64_t depth)
-{
-    a += row * g->a_row + k * g->a_column;
-    if (g->a_column == 1) {
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(to + i * A_ROW, a + i * g->a_row, (size_t)depth * sizeof(*to));
-    } else if (g->a_row == 1 && rows == TILE_ROWS) {
-        for (int64_t p = 0; p < depth; p++)
-            for (int i = 0; i < TILE_ROWS; i++)
-                to[p * TILE_ROWS + i] = a[p * g->a_column + i];
-    } else {
-        for (int64_t p = 0; p < depth; p++)
-            for (int64_t i = 0; i < rows; i++)
-                to[p * TILE_ROWS + i] = a[i * g->a_row + p * g->a_column];
-    }
-}
-
-// Panel of `columns` columns whose rows of k lie one after the other.
-static void copy_b_across(float *to, const float *b, int64_t b_row, int64_t columns, int64_t depth)
-{
-    for (int64_t p = 0; p < depth; p++) {
-        float *row = to + p * TILE_COLUMNS;
-
-        if (columns == TILE_COLUMNS) {
-            for (int v = 0; v < TILE_VECTORS; v++)
-                ot__vector_store(row + v * LANES, ot__vector_load(b + p * b_row + v * LANES));
-        } else {
-            for (int64_t j = 0; j < TILE_COLUMNS; j++)
-                row[j] = j < columns ? b[p * b_row + j] : 0;
-        }
-    }
-}
-
-// The same where each column's k lie one after the other.
-static void copy_b_along(float *to, const float *b, int64_t b_column, int64_t columns,
-                         int64_t depth)
-{
-    const int64_t square = depth / 4 * 4;
-
-    for (int64_t j = 0; j + 4 <= columns; j += 4) {
-        for (int64_t p = 0; p < square; p += 4)
-            ot__transpose4(to + p * TILE_COLUMNS + j, TILE_COLUMNS, b + j * b_column + p, b_column);
-        for (int64_t p = square; p < depth; p++)
-            for (int64_t l = j; l < j + 4; l++)
-                to[p * TILE_COLUMNS + l] = b[l * b_column + p];
-    }
-    for (int64_t j = columns / 4 * 4; j < TILE_COLUMNS; j++)
-        for (int64_t p = 0; p < depth; p++)
-            to[p * TILE_COLUMNS + j] = j < columns ? b[j * b_column + p] : 0;
-}
-
-static void copy_b(float *to, const float *b, const ot__gemm *g, int64_t column, int64_t column_end,
-                   int64_t k, int64_t depth)
-{
-    for (int64_t j = column; j < column_end; j += TILE_COLUMNS, to += depth * TILE_COLUMNS) {
-        const int64_t columns = OT_MIN(column_end - j, (int64_t)TILE_COLUMNS);
-        const float *from = b + k * g->b_row + j * g->b_column;
-
-        if (g->b_column == 1)
-            copy_b_across(to, from, g->b_row, columns, depth);
-        else
-            copy_b_along(to, from, g->b_column, columns, depth);
-    }
-}
-
 // ---- blocks ----
 
 // From a whole tile in `buffer` what belongs to y.
@@ -240,17 +175,15 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
         }
 }
 
-// One row of tiles: `rows` rows of a against all copied panels of b.
-static void multiply_tile_row(const ot__gemm_plan *plan, const ot__gemm_part *part, float *y,
-                              const float *a, const float *b, int64_t rows, int64_t depth,
-                              bool accumulates)
+// One row of tiles: `rows` rows of a against n_columns columns of b, in copied panels.
+static void multiply_tile_row(const ot__gemm_plan *plan, float *y, const float *a, const float *b,
+                              int64_t rows, int64_t n_columns, int64_t depth, bool accumulates)
 {
     float buffer[TILE_ROWS * TILE_COLUMNS];
     const bool by_rows = plan->g.a_column == 1;
 
-    for (int64_t j = part->column; j < part->column_end;
-         j += TILE_COLUMNS, b += depth * TILE_COLUMNS) {
-        const int64_t columns = OT_MIN(part->column_end - j, (int64_t)TILE_COLUMNS);
+    for (int64_t j = 0; j < n_columns; j += TILE_COLUMNS, b += depth * TILE_COLUMNS) {
+        const int64_t columns = OT_MIN(n_columns - j, (int64_t)TILE_COLUMNS);
         float *to = y + j * plan->y_column;
         const bool fits = plan->y_column == 1 && (columns == TILE_COLUMNS || columns == LANES);
         const target t = {fits ? to : buffer, fits ? plan->g.y_row : TILE_COLUMNS,
@@ -263,57 +196,15 @@ static void multiply_tile_row(const ot__gemm_plan *plan, const ot__gemm_part *pa
     }
 }
 
-// What is added to a line of y that is contiguous in memory, and the function applied to it.
-static void finish_line(const ot__gemm_plan *plan, const ot__gemm_data *data, float *y,
-                        const float *c, int64_t c_step, int64_t n)
-{
-    const float *x[OT__TILE_INPUTS] = {y, NULL};
-    const float beta = (float)plan->g.beta;
-
-    if (c != NULL && c_step == 1) {
-        OT_SIMD_LOOP
-        for (int64_t j = 0; j < n; j++)
-            y[j] += beta * c[j];
-    } else if (c != NULL) {
-        for (int64_t j = 0; j < n; j++)
-            y[j] += beta * c[j * c_step];
-    }
-    if (data->epilogue.function == NULL)
-        return;
-    if (data->epilogue.other != NULL)
-        x[1] = data->epilogue.other + (y - data->y);
-    data->epilogue.function(y, x, n, data->epilogue.attrs);
-}
-
-static void finish_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                        const ot__gemm_part *p)
+// The rows of a part, and a block of its columns: y is its first element. The panels of b are
+// copied unless they are there from the rows before.
+static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                           const ot__gemm_part *part, float *y, bool accumulates, bool has_panels,
+                           float *scratch)
 {
     const ot__gemm *g = &plan->g;
-    const float *c = data->c;
-
-    if (c == NULL && data->epilogue.function == NULL)
-        return;
-    if (plan->y_column == 1) {
-        for (int64_t i = p->row; i < p->row_end; i++)
-            finish_line(plan, data, data->y + i * g->y_row + p->column,
-                        c ? c + i * g->c_row + p->column * g->c_column : NULL, g->c_column,
-                        p->column_end - p->column);
-        return;
-    }
-    for (int64_t j = p->column; j < p->column_end; j++)
-        finish_line(plan, data, data->y + j * plan->y_column + p->row,
-                    c ? c + j * g->c_column + p->row * g->c_row : NULL, g->c_row,
-                    p->row_end - p->row);
-}
-
-// The columns of one block, all rows of the part, all of k.
-static void block(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
-                  float *scratch)
-{
-    const ot__gemm *g = &plan->g;
-    const float *a = plan->is_swapped ? data->b : data->a,
-                *b = plan->is_swapped ? data->a : data->b;
-    const int64_t rows = part->row_end - part->row;
+    const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
+    const int64_t rows = part->row_end - part->row, columns = part->column_end - part->column;
     const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS,
                   n_depths = (g->k + DEPTH - 1) / DEPTH;
     float *a_copy = scratch, *b_copy = scratch + A_FLOATS;
@@ -321,17 +212,158 @@ static void block(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot
     for (int64_t d = 0; d < n_depths; d++) {
         const int64_t k = g->k * d / n_depths, depth = g->k * (d + 1) / n_depths - k;
 
-        copy_b(b_copy, b, g, part->column, part->column_end, k, depth);
+        if (n_depths > 1 || !has_panels)
+            copy_b(b_copy, b, g, part->column, part->column_end, k, depth);
         for (int64_t t = 0; t < n_tiles; t++) {
-            const int64_t row = part->row + rows * t / n_tiles;
-            const int64_t row_end = part->row + rows * (t + 1) / n_tiles;
+            const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
 
-            copy_a(a_copy, a, g, row, row_end - row, k, depth);
-            multiply_tile_row(plan, part, data->y + row * g->y_row, a_copy, b_copy, row_end - row,
-                              depth, d > 0 || data->accumulates);
+            copy_a(a_copy, a, g, part->row + row, row_end - row, k, depth);
+            multiply_tile_row(plan, y + row * g->y_row, a_copy, b_copy, row_end - row, columns,
+                              depth, d > 0 || accumulates);
         }
     }
-    finish_part(plan, data, part);
+}
+
+// ---- the ends of lines ----
+
+enum { LINE = 512 }; // at most WIDTH and STAGED_ROWS
+
+static size_t operand_size(ot_dtype type)
+{
+    return ot__dtype_is_narrow(type) ? sizeof(uint16_t) : sizeof(float);
+}
+
+// Elements at .. at + n - 1 of x, in `buffer` unless they are f32.
+static const float *widened_line(const void *x, int64_t at, int64_t n, ot_dtype type, float *buffer)
+{
+    if (!ot__dtype_is_narrow(type))
+        return (const float *)x + at;
+    OT_ISA_NAME(ot__floats).widen[type](buffer, (const uint16_t *)x + at, n);
+    return buffer;
+}
+
+// What is added to a line whose sums are complete, and the function applied to it. `at`: where the
+// line is in y.
+static void finish_line(const ot__gemm_plan *plan, const ot__gemm_data *data, float *line,
+                        int64_t at, const void *c, int64_t c_step, int64_t n)
+{
+    float buffer[LINE];
+    const float *x[OT__TILE_INPUTS] = {line, NULL};
+    const float beta = (float)plan->g.beta;
+
+    if (c != NULL && c_step == 1) {
+        const float *addend = widened_line(c, 0, n, plan->g.c_type, buffer);
+
+        OT_SIMD_LOOP
+        for (int64_t j = 0; j < n; j++)
+            line[j] += beta * addend[j];
+    } else if (c != NULL) {
+        for (int64_t j = 0; j < n; j++)
+            line[j] += beta * *widened_line(c, j * c_step, 1, plan->g.c_type, buffer);
+    }
+    if (data->epilogue.function == NULL)
+        return;
+    if (data->epilogue.other != NULL)
+        x[1] = widened_line(data->epilogue.other, at, n, plan->g.y_type, buffer);
+    data->epilogue.function(line, x, n, data->epilogue.attrs);
+}
+
+// A line of a part that is contiguous in y: number i, of its rows or, when transposed, columns.
+typedef struct line {
+    int64_t at, n; // in y
+    const void *c; // its first addend
+    int64_t c_step;
+} line;
+
+static line output_line(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *p, int64_t i)
+{
+    const ot__gemm *g = &plan->g;
+    const bool across = plan->y_column == 1;
+    const int64_t row = across ? p->row + i : p->row, column = across ? p->column : p->column + i;
+    const int64_t c_at = row * g->c_row + column * g->c_column;
+
+    return (line){
+        .at = row * g->y_row + column * plan->y_column,
+        .n = across ? p->column_end - p->column : p->row_end - p->row,
+        .c =
+            data->c == NULL ? NULL : (const char *)data->c + (size_t)c_at * operand_size(g->c_type),
+        .c_step = across ? g->c_column : g->c_row,
+    };
+}
+
+static int64_t count_lines(const ot__gemm_plan *plan, const ot__gemm_part *p)
+{
+    return plan->y_column == 1 ? p->row_end - p->row : p->column_end - p->column;
+}
+
+static void finish_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *p)
+{
+    if (data->c == NULL && data->epilogue.function == NULL)
+        return;
+    for (int64_t i = 0; i < count_lines(plan, p); i++) {
+        const line l = output_line(plan, data, p, i);
+
+        finish_line(plan, data, (float *)data->y + l.at, l.at, l.c, l.c_step, l.n);
+    }
+}
+
+// ---- parts: where the results are rounded, they wait for it in scratch ----
+
+static void load_staged(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *p, float *staged, int64_t pitch)
+{
+    for (int64_t i = 0; i < count_lines(plan, p); i++) {
+        const line l = output_line(plan, data, p, i);
+        float *to = staged + i * pitch;
+        const float *from = widened_line(data->y, l.at, l.n, plan->g.y_type, to);
+
+        if (from != to)
+            memcpy(to, from, (size_t)l.n * sizeof *to);
+    }
+}
+
+static void store_staged(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                         const ot__gemm_part *p, float *staged, int64_t pitch)
+{
+    const ot_dtype type = plan->g.y_type;
+
+    for (int64_t i = 0; i < count_lines(plan, p); i++) {
+        const line l = output_line(plan, data, p, i);
+        float *from = staged + i * pitch;
+
+        finish_line(plan, data, from, l.at, l.c, l.c_step, l.n);
+        if (ot__dtype_is_narrow(type))
+            OT_ISA_NAME(ot__floats).narrow[type]((uint16_t *)data->y + l.at, from, l.n);
+        else
+            memcpy((float *)data->y + l.at, from, (size_t)l.n * sizeof *from);
+    }
+}
+
+static void run_staged_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                             const ot__gemm_part *part, float *scratch)
+{
+    const int64_t rows = part->row_end - part->row;
+    const int64_t n_pieces = (rows + plan->staged_rows - 1) / plan->staged_rows;
+    const bool across = plan->y_column == 1;
+    const int64_t columns = part->column_end - part->column;
+    const int64_t pitch = across ? columns : plan->staged_rows;
+    float *staged = scratch + plan->stage_at;
+    ot__gemm_plan to_stage = *plan;
+
+    to_stage.g.y_row = across ? pitch : 1;
+    to_stage.y_column = across ? 1 : pitch;
+    for (int64_t i = 0; i < n_pieces; i++) {
+        const ot__gemm_part piece = {part->row + rows * i / n_pieces,
+                                     part->row + rows * (i + 1) / n_pieces, part->column,
+                                     part->column_end};
+
+        if (data->accumulates)
+            load_staged(plan, data, &piece, staged, pitch);
+        multiply_block(&to_stage, data, &piece, staged, data->accumulates, i > 0, scratch);
+        store_staged(plan, data, &piece, staged, pitch);
+    }
 }
 
 static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
@@ -342,7 +374,14 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
     for (int64_t j = part->column; j < part->column_end; j += WIDTH) {
         p.column = j;
         p.column_end = OT_MIN(j + WIDTH, part->column_end);
-        block(plan, data, &p, scratch);
+        if (plan->staged_rows > 0) {
+            run_staged_block(plan, data, &p, scratch);
+            continue;
+        }
+        multiply_block(plan, data, &p,
+                       (float *)data->y + p.row * plan->g.y_row + p.column * plan->y_column,
+                       data->accumulates, false, scratch);
+        finish_part(plan, data, &p);
     }
 }
 
@@ -353,4 +392,5 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .tile_columns = TILE_COLUMNS,
     .depth = DEPTH,
     .width = WIDTH,
+    .staged_rows = STAGED_ROWS,
 };

@@ -125,7 +125,10 @@ static ot_status product_run_ref_f64(const ot_run *r)
 
 static bool product_can_simd(const ot_prep *p)
 {
-    return ot_prep_in(p, A)->count > 0 && ot_prep_in(p, B)->count > 0;
+    const ot_arg *z = product_input(p, Z);
+
+    return ot_prep_in(p, A)->count > 0 && ot_prep_in(p, B)->count > 0 &&
+           (z == NULL || z->dtype == ot_prep_out(p, 0)->dtype);
 }
 
 static ot_status product_prepare_simd(ot_prep *p)
@@ -135,6 +138,10 @@ static ot_status product_prepare_simd(ot_prep *p)
 
     OT_TRY(product_prepare(p));
     product = p->state;
+    product->gemm.a_type = ot_prep_in(p, A)->dtype;
+    product->gemm.b_type = ot_prep_in(p, B)->dtype;
+    product->gemm.c_type = product_input(p, C) != NULL ? product_input(p, C)->dtype : OT_F32;
+    product->gemm.y_type = ot_prep_out(p, 0)->dtype;
     product->kernel = ot__gemm_kernel_best();
     // Whole products are shared out before parts of one.
     ot__gemm_plan_make(&product->plan, product->kernel, &product->gemm,
@@ -151,15 +158,18 @@ typedef struct batches {
 static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
 {
     const batches *all = context;
+    const ot__gemm *g = &all->product->gemm;
+    const int64_t y = batch * all->product->y_stride;
     int64_t a, b;
 
     batch_at(all->product, batch, &a, &b);
     *data = all->first;
-    data->y += batch * all->product->y_stride;
-    data->a += a;
-    data->b += b;
+    data->y = (uint8_t *)data->y + (size_t)y * ot_dtype_size(g->y_type);
+    data->a = (const uint8_t *)data->a + (size_t)a * ot_dtype_size(g->a_type);
+    data->b = (const uint8_t *)data->b + (size_t)b * ot_dtype_size(g->b_type);
     if (data->epilogue.other != NULL)
-        data->epilogue.other += batch * all->product->y_stride;
+        data->epilogue.other =
+            (const uint8_t *)data->epilogue.other + (size_t)y * ot_dtype_size(g->y_type);
 }
 
 static ot_status product_run_simd(const ot_run *r)
@@ -200,6 +210,16 @@ static bool even_stride(const ot__product *p, const int64_t *strides, int64_t *s
     return true;
 }
 
+// Sum of the product and Z is their Add; in f32 our own code is as fast.
+static int after_product(const char *activation, ot_dtype type)
+{
+    if (strcmp(activation, "Relu") == 0)
+        return OT__DNNL_GEMM_RELU;
+    return strcmp(activation, "Add") == 0 || (type == OT_BF16 && strcmp(activation, "Sum") == 0)
+               ? OT__DNNL_GEMM_ADD
+               : OT__DNNL_GEMM_ENDS;
+}
+
 // False where oneDNN's matmul is not the same problem, or not ahead.
 static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__dnnl_gemm *d)
 {
@@ -213,9 +233,7 @@ static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__
         .bias_type = product_input(p, C) != NULL ? product_input(p, C)->dtype : OT_F32,
         .n_batches = product->n_batches,
         .has_bias = product_input(p, C) != NULL,
-        .after = strcmp(activation, "Relu") == 0  ? OT__DNNL_GEMM_RELU
-                 : strcmp(activation, "Add") == 0 ? OT__DNNL_GEMM_ADD
-                                                  : OT__DNNL_GEMM_ENDS,
+        .after = after_product(activation, ot_prep_in(p, A)->dtype),
     };
     return g->alpha == 1.0 &&
            (!d->has_bias || (g->beta == 1.0 && g->c_row == 0 && g->c_column == 1)) &&
@@ -336,7 +354,8 @@ static void product_release_dnnl(void *state)
     }
 #define ENTRY_SIMD(sums)                                                                           \
     {                                                                                              \
-        .name = "simd", .types = "T: f32", .flags = OT_KERNEL_THREAD_EXACT, .accumulates = (sums), \
+        .name = "simd", .types = "T: f32 f16 bf16",                                                \
+        .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED, .accumulates = (sums),                  \
         .can_run = product_can_simd, .prepare = product_prepare_simd, .run = product_run_simd      \
     }
 #define ENTRY_REF(type, sums)                                                                      \
