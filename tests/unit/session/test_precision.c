@@ -147,37 +147,6 @@ static void casts_of_parameters_are_counted(void **state)
     teardown_of(&f);
 }
 
-static void the_same_bits_for_any_number_of_threads(void **state)
-{
-    (void)state;
-    for (int t = 0; t < N_TYPES; t++) {
-        float first[N_ELEMENTS], found[N_ELEMENTS];
-
-        for (int threads = 1; threads <= 4; threads++) {
-            ot_session_options options = OT_SESSION_OPTIONS_INIT;
-            fixture f = {0};
-            int64_t n;
-
-            options.precision = types[t].precision;
-            options.reproducible = 1;
-            options.n_threads = threads;
-            open_with(&f, &options);
-            n = ot_session_parameters_size(f.session, OT_PARAMETERS_ALL);
-            for (int k = 0; k < 3; k++) {
-                (void)train(&f, k);
-                optimize(&f);
-                ot_session_reset_gradients(f.session);
-            }
-            assert_int_equal(ot_session_get_parameters(f.session, OT_PARAMETERS_ALL,
-                                                       threads == 1 ? first : found, n),
-                             OT_OK);
-            if (threads > 1)
-                assert_memory_equal(first, found, (size_t)n * sizeof *found);
-            teardown_of(&f);
-        }
-    }
-}
-
 static void what_is_not_f32_is_refused(void **state)
 {
     ot_session_options options = OT_SESSION_OPTIONS_INIT;
@@ -317,7 +286,6 @@ int main(void)
         cmocka_unit_test(micro_batches_sum_up_in_f32),
         cmocka_unit_test(casts_follow_the_parameters),
         cmocka_unit_test(casts_of_parameters_are_counted),
-        cmocka_unit_test(the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(what_is_not_f32_is_refused),
         cmocka_unit_test(a_session_says_once_that_no_time_is_gained),
         cmocka_unit_test(stored_models_train),
