@@ -21,8 +21,7 @@ typedef struct ot_session ot_session;
 typedef enum ot_recompute {
     OT_RECOMPUTE_ATTN_DROPOUT = 1, ///< a Dropout between a Softmax and a MatMul
     OT_RECOMPUTE_GELU = 2,         ///< a Gelu before a MatMul, also one written as Erf or Tanh
-    OT_RECOMPUTE_LAYER = 4, ///< layers of a transformer: from a normalisation or Dropout that
-                            ///< four inputs read to the normalisation behind the next Gelu
+    OT_RECOMPUTE_LAYER = 4,        ///< layers of a transformer, by its norms or its attention
     OT_RECOMPUTE_ALL = 7,
 } ot_recompute;
 

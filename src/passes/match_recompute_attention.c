@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attn_dropout_recompute: a Dropout between a Softmax and a product.
+// attn_dropout_recompute: a Dropout between a Softmax and a product; and regions before products.
 #include "passes/recompute.h"
 
 bool ot__match_product(const ot_node *node)
@@ -8,22 +8,43 @@ bool ot__match_product(const ot_node *node)
            ot__node_is(node, "com.microsoft", "FusedMatMul");
 }
 
-static bool is_softmax(const ot_value *value)
+// Values between may be gone after the fusions, so each ends a region of its own.
+ot_status ot__add_region_to_product(ot__matching *m, ot_value *first, ot_value *last, int *n)
 {
-    const ot_node *node = value != NULL ? value->producer : NULL;
+    const int n_before = m->out->n;
 
-    while (node != NULL && (node->op->flags & OT_OP_REARRANGE) != 0)
-        node = node->inputs[0]->producer;
-    return ot__node_is(node, "", "Softmax");
+    for (ot_node *node; (node = ot__forward_reader(m, last, 0)) != NULL;) {
+        OT_TRY(ot__add_region(m, first, last, true));
+        if (ot__match_product(node)) {
+            ++*n;
+            return OT_OK;
+        }
+        if (!(ot__node_rearranges(node) || ot__node_is(node, "", "Dropout")) ||
+            node->outputs[0] == NULL)
+            break;
+        last = node->outputs[0];
+    }
+    m->out->n = n_before;
+    return OT_OK;
 }
 
-// Newer exporters put 0 where a whole row is masked, by Where.
-static bool comes_from_softmax(const ot_value *value)
+static ot_value *made_by_softmax(ot_value *value)
 {
-    const ot_node *node = value->producer;
+    value = ot__before_rearranging(value);
+    return ot__node_is(value->producer, "", "Softmax") ? value : NULL;
+}
 
-    return is_softmax(value) || (ot__node_is(node, "", "Where") &&
-                                 (is_softmax(node->inputs[1]) || is_softmax(node->inputs[2])));
+// What a Softmax made that `value` hands on. Newer exporters put 0 where a whole row is masked, by
+// Where.
+static ot_value *comes_from_softmax(ot_value *value)
+{
+    ot_value *softmax = made_by_softmax(value);
+    const ot_node *node = ot__before_rearranging(value)->producer;
+
+    if (softmax != NULL || !ot__node_is(node, "", "Where"))
+        return softmax;
+    softmax = made_by_softmax(node->inputs[1]);
+    return softmax != NULL ? softmax : made_by_softmax(node->inputs[2]);
 }
 
 ot_status ot__match_recompute_attention(ot__matching *m, int *n)
@@ -31,13 +52,13 @@ ot_status ot__match_recompute_attention(ot__matching *m, int *n)
     *n = 0;
     for (int k = 0; k < m->graph->n_nodes; k++) {
         const ot_node *node = m->graph->nodes[k];
+        ot_value *softmax;
 
-        if (!m->is_forward[k] || !ot__node_is(node, "", "Dropout") || node->outputs[0] == NULL ||
-            !comes_from_softmax(node->inputs[0]) ||
-            !ot__match_product(ot__forward_consumer(m, node->outputs[0])))
+        if (!m->is_forward[k] || !ot__node_is(node, "", "Dropout") || node->outputs[0] == NULL)
             continue;
-        OT_TRY(ot__add_region(m, node->inputs[0], node->outputs[0], true));
-        ++*n;
+        softmax = comes_from_softmax(node->inputs[0]);
+        if (softmax != NULL)
+            OT_TRY(ot__add_region_to_product(m, softmax, node->outputs[0], n));
     }
     return OT_OK;
 }

@@ -5,8 +5,8 @@
 #include "passes/recompute.h"
 
 enum {
-    MAX_DEPTH = 6, // nodes from x to erf or tanh
-    MAX_STEPS = 5, // nodes from there to the result
+    MAX_DEPTH = 10, // nodes from x to erf or tanh
+    MAX_STEPS = 8,  // nodes from there to the result
 };
 
 static bool is_named_gelu(const ot_node *node)
@@ -38,21 +38,28 @@ static bool is_made_of(const ot_value *value, const ot_value *x, int depth)
 
     if (value == x || ot__value_has_one_element(value))
         return true;
+    if (depth > 0 && node != NULL && ot__node_rearranges(node))
+        return is_made_of(node->inputs[0], x, depth - 1);
     if (depth == 0 ||
         !(scales(node) || ot__node_is(node, "", "Add") || ot__node_is(node, "", "Pow")))
         return false;
     return is_made_of(node->inputs[0], x, depth - 1) && is_made_of(node->inputs[1], x, depth - 1);
 }
 
-// The x that erf or tanh of `argument` is multiplied by, perhaps as a half of it; NULL: something
-// else.
+// The x that erf or tanh of `argument` is multiplied by, perhaps as a half of it or in another
+// type; NULL: something else.
 static ot_value *find_x(const ot_value *argument, ot_value *factor)
 {
-    ot_value *inner = scales(factor->producer) ? operand_of(factor->producer) : NULL;
-
     if (is_made_of(argument, factor, MAX_DEPTH))
         return factor;
-    return inner != NULL && is_made_of(argument, inner, MAX_DEPTH) ? inner : NULL;
+    factor = ot__before_rearranging(factor);
+    if (is_made_of(argument, factor, MAX_DEPTH))
+        return factor;
+    factor = scales(factor->producer) ? operand_of(factor->producer) : NULL;
+    if (factor == NULL || is_made_of(argument, factor, MAX_DEPTH))
+        return factor;
+    factor = ot__before_rearranging(factor);
+    return is_made_of(argument, factor, MAX_DEPTH) ? factor : NULL;
 }
 
 static ot_node *only_forward_reader(const ot__matching *m, const ot_value *value)
@@ -62,7 +69,7 @@ static ot_node *only_forward_reader(const ot__matching *m, const ot_value *value
 
 ot_value *ot__match_gelu(const ot__matching *m, ot_node *node, ot_value **x)
 {
-    ot_value *value = node->n_outputs > 0 ? node->outputs[0] : NULL;
+    ot_value *value = node->n_outputs > 0 ? node->outputs[0] : NULL, *at = value;
     bool has_one = false;
 
     *x = NULL;
@@ -73,22 +80,26 @@ ot_value *ot__match_gelu(const ot__matching *m, ot_node *node, ot_value **x)
     if (!ot__node_is(node, "", "Erf") && !ot__node_is(node, "", "Tanh"))
         return NULL;
     for (int k = 0; k < MAX_STEPS; k++) {
-        const ot_node *reader = only_forward_reader(m, value);
+        const ot_node *reader = only_forward_reader(m, at);
 
         if (reader == NULL)
             break;
+        if (ot__node_rearranges(reader)) {
+            at = reader->outputs[0];
+            continue;
+        }
         if (!has_one) {
-            if (!ot__node_is(reader, "", "Add") || operand_of(reader) != value)
+            if (!ot__node_is(reader, "", "Add") || operand_of(reader) != at)
                 return NULL;
             has_one = true;
         } else if (ot__node_is(reader, "", "Mul") && operand_of(reader) == NULL && *x == NULL) {
-            *x = find_x(node->inputs[0], reader->inputs[reader->inputs[0] == value]);
+            *x = find_x(node->inputs[0], reader->inputs[reader->inputs[0] == at]);
             if (*x == NULL)
                 return NULL;
-        } else if (!scales(reader) || operand_of(reader) != value) {
+        } else if (!scales(reader) || operand_of(reader) != at) {
             break;
         }
-        value = reader->outputs[0];
+        at = value = reader->outputs[0];
     }
     return *x != NULL ? value : NULL;
 }
@@ -102,10 +113,8 @@ ot_status ot__match_recompute_gelu(ot__matching *m, int *n)
         if (!m->is_forward[k])
             continue;
         y = ot__match_gelu(m, m->graph->nodes[k], &x);
-        if (y == NULL || !ot__match_product(ot__forward_consumer(m, y)))
-            continue;
-        OT_TRY(ot__add_region(m, x, y, true));
-        ++*n;
+        if (y != NULL)
+            OT_TRY(ot__add_region_to_product(m, x, y, n));
     }
     return OT_OK;
 }

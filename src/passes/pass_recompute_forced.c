@@ -22,14 +22,11 @@ ot_node *ot__forward_reader(const ot__matching *m, const ot_value *value, int k)
     return NULL;
 }
 
-ot_node *ot__forward_consumer(const ot__matching *m, const ot_value *value)
+ot_value *ot__before_rearranging(ot_value *value)
 {
-    ot_node *reader = ot__forward_reader(m, value, 0);
-
-    while (reader != NULL && (reader->op->flags & OT_OP_REARRANGE) != 0 && reader->n_outputs == 1 &&
-           reader->outputs[0] != NULL)
-        reader = ot__forward_reader(m, reader->outputs[0], 0);
-    return reader;
+    while (value != NULL && value->producer != NULL && ot__node_rearranges(value->producer))
+        value = value->producer->inputs[0];
+    return value;
 }
 
 ot_status ot__add_region(ot__matching *m, ot_value *first, ot_value *last, bool has_last)
@@ -47,8 +44,9 @@ static ot_status find_regions(ot__matching *m, const ot__recompute_options *opti
     if ((options->what & OT_RECOMPUTE_ATTN_DROPOUT) != 0) {
         OT_TRY(ot__match_recompute_attention(m, &n));
         if (n == 0 && options->warns)
-            ot__log(OT_LOG_WARNING, "attn_dropout_recompute: no Dropout stands between a Softmax "
-                                    "and a MatMul, nothing is made again for it");
+            ot__log(OT_LOG_WARNING, "attn_dropout_recompute: no Dropout that is on in training "
+                                    "stands between a Softmax and a MatMul, nothing is made again "
+                                    "for it (without the input training_mode a Dropout is off)");
     }
     if ((options->what & OT_RECOMPUTE_GELU) != 0) {
         OT_TRY(ot__match_recompute_gelu(m, &n));
@@ -86,8 +84,8 @@ ot_status ot__pass_recompute_match(ot_model *model, const ot__recompute_options 
 // What fusions have taken in is no longer there to be made again.
 static bool is_in_graph(const ot__again *a, const ot_value *value)
 {
-    return value->producer != NULL && value->producer->graph == a->graph &&
-           ot__has_number(&a->uses.numbers, value);
+    return ot__has_number(&a->uses.numbers, value) &&
+           (value->producer == NULL || value->producer->graph == a->graph);
 }
 
 static bool has_marked(const ot__numbers *numbers, ot_value *const *values, int n,

@@ -57,9 +57,12 @@ typedef struct ot__matching {
 
 // The k-th node of the forward pass that reads `value`; NULL: there are not so many.
 ot_node *ot__forward_reader(const ot__matching *m, const ot_value *value, int k);
-// The first one, beyond those that only hand the value on in another shape or type.
-ot_node *ot__forward_consumer(const ot__matching *m, const ot_value *value);
+// The first value that is not only `value` in another shape, order or type, upwards.
+ot_value *ot__before_rearranging(ot_value *value);
 bool ot__match_product(const ot_node *node); // MatMul, Gemm and their fused forms
+// What lies between `first` and `last`, up to what the first product behind `last` reads, with
+// other shapes, types and a Dropout between; *n: one more where there is such a product.
+ot_status ot__add_region_to_product(ot__matching *m, ot_value *first, ot_value *last, int *n);
 // The value that a Gelu makes of `*x`, which `node` is or belongs to; NULL: it does not.
 ot_value *ot__match_gelu(const ot__matching *m, ot_node *node, ot_value **x);
 // What lies between `first` and `last`, whose node belongs to it where `has_last`.
