@@ -12,6 +12,7 @@ typedef struct ot__fusion {
 } ot__fusion;
 
 ot_status ot__fuse_batch_norm(ot_model *model);
+ot_status ot__fuse_cast(ot_model *model); // in mixed precision alone
 ot_status ot__fuse_clip(ot_model *model);
 ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);

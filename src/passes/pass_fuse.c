@@ -9,6 +9,7 @@ static const ot__fusion fusions[] = {
     {"fuse_transpose", ot__fuse_transpose}, // before the product has another form
     {"fuse_gemm", ot__fuse_gemm},
     {"fuse_clip", ot__fuse_clip},
+    {"fuse_cast", ot__fuse_cast},
     {"fuse_elementwise", ot__fuse_elementwise}, // last: it takes what the others leave
     {0},
 };

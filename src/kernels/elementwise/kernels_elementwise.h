@@ -33,6 +33,28 @@ typedef struct ot__floats {
     void (*narrow[OT_BF16 + 1])(uint16_t *y, const float *x, int64_t n);
 } ot__floats;
 
+// ---- float_rows.c: rows that do not depend on each other, stored as f32, f16 or bf16 ----
+
+// A tensor with `width` elements a row; all 0: none.
+typedef struct ot__float_port {
+    void *data;
+    ot_dtype type;
+    int64_t width;
+    bool is_written; // else read
+} ot__float_port;
+enum { OT__FLOAT_PORTS = 4 };
+typedef struct ot__float_rows {
+    ot__float_port port[OT__FLOAT_PORTS];
+    int64_t rows, grain; // grain: rows that are worth a thread
+    // n rows from `first` on, in f32 at at[i]: in the tensor itself, or between conversions in a
+    // buffer that a thread keeps in its cache. What is computed does not depend on n.
+    void (*run)(const void *context, float *const *at, int64_t first, int64_t n);
+    const void *context;
+} ot__float_rows;
+size_t ot__float_rows_bytes(const ot__float_rows *r,
+                            int n_threads); // of buffers; 0: none is needed
+void ot__float_rows_run(const ot__float_rows *r, void *buffer, int n_threads);
+
 // ot__simd_<name>_f32: that of the best table (tiles.c).
 #define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)
 #include "kernels/elementwise/tiles.def"

@@ -24,9 +24,11 @@ typedef struct ot__row_norm {
 } ot__row_norm;
 
 typedef struct ot__row_norm_grad {
-    float *dx, *dscale, *db;                  // dscale and db may be NULL
-    const float *dy, *x, *scale, *mean, *inv; // mean NULL: not centered
+    float *dx, *dscale, *db;         // dscale and db may be NULL
+    const void *dy, *x;              // f32 but for layer_norm_sums, where they are of `type`
+    const float *scale, *mean, *inv; // mean NULL: not centered
     int64_t rows, columns;
+    ot_dtype type; // f32, f16 or bf16
 } ot__row_norm_grad;
 
 // One table per instruction set (simd_rows.c). The functions with a context are for

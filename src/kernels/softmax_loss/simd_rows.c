@@ -3,7 +3,7 @@
 // (OT_ISA). Sums run in several lanes whose order is fixed.
 #include "kernels/kernels.h"
 
-#include "kernels/simd.h"
+#include "kernels/simd_floats.h"
 
 enum { LANES = OT__ROW_BLOCK };
 
@@ -195,7 +195,8 @@ static void layer_norm_dx(void *context, int64_t first, int64_t last)
     const int64_t n = t->columns;
 
     for (int64_t r = first; r < last; r++) {
-        const float *x = t->x + r * n, *dy = t->dy + r * n, *scale = t->scale;
+        const float *x = (const float *)t->x + r * n, *dy = (const float *)t->dy + r * n;
+        const float *scale = t->scale;
         const float centre = t->mean != NULL ? t->mean[r] : 0, inv = t->inv[r];
         float *dx = t->dx + r * n, from_sum, from_xh;
 
@@ -211,29 +212,41 @@ static void layer_norm_dx(void *context, int64_t first, int64_t last)
     }
 }
 
-// Blocks first .. last - 1 of the columns of the sums over all rows.
-static void layer_norm_sums(void *context, int64_t first, int64_t last)
+OT_SIMD_INLINE float stored_float(const void *x, int64_t i, ot_dtype type)
 {
-    const ot__row_norm_grad *t = context;
+    if (type == OT_F32)
+        return ((const float *)x)[i];
+    return type == OT_F16 ? ot__vwiden_f16(((const uint16_t *)x)[i])
+                          : ot__vwiden_bf16(((const uint16_t *)x)[i]);
+}
 
+// Blocks first .. last - 1 of the columns of the sums over all rows. `type` is a constant where
+// this is called.
+OT_SIMD_INLINE void layer_norm_sums_of(const ot__row_norm_grad *t, int64_t first, int64_t last,
+                                       ot_dtype type)
+{
     for (int64_t c = first * LANES; c < last * LANES && c < t->columns; c += LANES) {
         const int64_t n = OT_MIN(t->columns - c, (int64_t)LANES);
         float sum[LANES] = {0}, sum_xh[LANES] = {0};
 
         for (int64_t r = 0; r < t->rows; r++) {
-            const float *x = t->x + r * t->columns + c, *dy = t->dy + r * t->columns + c;
+            const int64_t at = r * t->columns + c;
             const float centre = t->mean != NULL ? t->mean[r] : 0, inv = t->inv[r];
 
             if (n == LANES) {
                 for (int l = 0; l < LANES; l++) {
-                    sum[l] += dy[l];
-                    sum_xh[l] += dy[l] * ((x[l] - centre) * inv);
+                    const float dy = stored_float(t->dy, at + l, type);
+
+                    sum[l] += dy;
+                    sum_xh[l] += dy * ((stored_float(t->x, at + l, type) - centre) * inv);
                 }
                 continue;
             }
             for (int64_t l = 0; l < n; l++) {
-                sum[l] += dy[l];
-                sum_xh[l] += dy[l] * ((x[l] - centre) * inv);
+                const float dy = stored_float(t->dy, at + l, type);
+
+                sum[l] += dy;
+                sum_xh[l] += dy * ((stored_float(t->x, at + l, type) - centre) * inv);
             }
         }
         for (int64_t l = 0; l < n; l++) {
@@ -243,6 +256,18 @@ static void layer_norm_sums(void *context, int64_t first, int64_t last)
                 t->db[c + l] = sum[l];
         }
     }
+}
+
+static void layer_norm_sums(void *context, int64_t first, int64_t last)
+{
+    const ot__row_norm_grad *t = context;
+
+    if (t->type == OT_F16)
+        layer_norm_sums_of(t, first, last, OT_F16);
+    else if (t->type == OT_BF16)
+        layer_norm_sums_of(t, first, last, OT_BF16);
+    else
+        layer_norm_sums_of(t, first, last, OT_F32);
 }
 
 const ot__rows OT_ISA_NAME(ot__rows) = {

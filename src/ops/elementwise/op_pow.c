@@ -81,7 +81,11 @@ static const ot_port pow_out[] = {{"Z", "T", 0}, {0}};
         .prepare = ot__tile_prepare, .run = run_                                                   \
     }
 static const ot_kernel pow_kernels[] = {
-    OT__SIMD_KERNEL("T: f32; T1: f32", NULL, ot__tile_prepare, ot__tile_run_f32),
+    {.name = "simd",
+     .types = "T: f32 f16 bf16; T1: f32 f16 bf16",
+     .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED,
+     .prepare = ot__tile_prepare,
+     .run = ot__tile_run_f32},
     TILE("T: f64; T1: f64", ot__tile_run_f64),
     TILE("T: i32; T1: i32", ot__tile_run_i32),
     TILE("T: i64; T1: i64", ot__tile_run_i64),

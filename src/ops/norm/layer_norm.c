@@ -61,6 +61,17 @@ ot__layer_norm *ot__layer_norm_state(ot_prep *p, int x)
     return norm;
 }
 
+bool ot__layer_norm_others_are_f32(const ot_prep *p, int last_narrow, int narrow_output)
+{
+    for (int i = last_narrow + 1; i < ot_prep_input_count(p); i++)
+        if (ot_prep_in(p, i) != NULL && ot_prep_in(p, i)->dtype != OT_F32)
+            return false;
+    for (int i = 0; i < ot_prep_output_count(p); i++)
+        if (i != narrow_output && ot_prep_out(p, i) != NULL && ot_prep_out(p, i)->dtype != OT_F32)
+            return false;
+    return true;
+}
+
 // ---- forward ----
 
 static bool is_centered(const ot_op_def *op)
@@ -101,20 +112,55 @@ static void *inv_std_of(const ot_run *r)
 #define TEMPLATE "ops/norm/layer_norm.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
+static void layer_norm_piece(const void *context, float *const *at, int64_t first, int64_t n)
+{
+    ot__row_norm rows = *(const ot__row_norm *)context;
+
+    rows.y = at[Y];
+    rows.x = at[1];
+    rows.mean = rows.mean == NULL ? NULL : rows.mean + first;
+    rows.inv = rows.inv == NULL ? NULL : rows.inv + first;
+    ot__rows_best()->layer_norm(&rows, 0, n);
+}
+
+static ot__float_rows layer_norm_rows(const ot__layer_norm *p, const ot_arg *y, const ot_arg *x)
+{
+    return (ot__float_rows){
+        .port = {{y->data, y->dtype, p->columns, true}, {x->data, x->dtype, p->columns, false}},
+        .rows = p->rows,
+        .grain = OT_PAR_MIN / p->columns + 1,
+        .run = layer_norm_piece};
+}
+
+static bool layer_norm_can_simd(const ot_prep *p)
+{
+    return ot__prep_has_elements(p) && ot__layer_norm_others_are_f32(p, X, Y);
+}
+
+static ot_status layer_norm_prepare_simd(ot_prep *p)
+{
+    ot__float_rows rows;
+
+    OT_TRY(layer_norm_prepare(p));
+    rows = layer_norm_rows(p->state, ot_prep_out(p, Y), ot_prep_in(p, X));
+    ot_prep_scratch(p, ot__float_rows_bytes(&rows, ot_prep_threads(p)));
+    return OT_OK;
+}
+
 static ot_status layer_norm_run_simd(const ot_run *r)
 {
     const ot__layer_norm *p = r->state;
-    ot__row_norm rows = {.y = r->out[Y]->data,
-                         .mean = mean_of(r),
-                         .inv = inv_std_of(r),
-                         .x = r->in[X]->data,
-                         .scale = r->in[SCALE]->data,
-                         .b = ot__run_in(r, BIAS),
-                         .epsilon = p->epsilon,
-                         .centered = p->is_centered,
-                         .columns = p->columns};
+    const ot__row_norm norm = {.mean = mean_of(r),
+                               .inv = inv_std_of(r),
+                               .scale = r->in[SCALE]->data,
+                               .b = ot__run_in(r, BIAS),
+                               .epsilon = p->epsilon,
+                               .centered = p->is_centered,
+                               .columns = p->columns};
+    ot__float_rows rows = layer_norm_rows(p, r->out[Y], r->in[X]);
 
-    ot__parallel_for(p->rows, OT_PAR_MIN / p->columns + 1, ot__rows_best()->layer_norm, &rows);
+    rows.context = &norm;
+    ot__float_rows_run(&rows, r->scratch, r->n_threads);
     return OT_OK;
 }
 
@@ -152,7 +198,7 @@ static const ot_port layer_norm_out[] = {
     {"Y", "T", 0}, {"Mean", "T", KEPT}, {"InvStdDev", "T", KEPT}, {0}};
 static const ot_port simplified_out[] = {{"Y", "T", 0}, {"inv_std_var", "T", KEPT}, {0}};
 static const ot_kernel layer_norm_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", ot__prep_has_elements, layer_norm_prepare, layer_norm_run_simd),
+    OT__SIMD_FLOATS_KERNEL(layer_norm_can_simd, layer_norm_prepare_simd, layer_norm_run_simd),
     OT__REF_KERNELS(layer_norm_prepare, layer_norm_run),
     {0},
 };

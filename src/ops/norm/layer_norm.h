@@ -19,6 +19,10 @@ bool ot__layer_norm_check(ot_infer *c, int x, int scale, int bias, ot_shape *sta
 // State for input x.
 ot__layer_norm *ot__layer_norm_state(ot_prep *p, int x);
 
+// Whether what vector code reads behind input `last_narrow` and writes but for `narrow_output` is
+// f32, as mixed precision has it.
+bool ot__layer_norm_others_are_f32(const ot_prep *p, int last_narrow, int narrow_output);
+
 extern const ot_attr_spec ot__layer_norm_attrs[]; // axis, epsilon, stash_type
 
 #endif

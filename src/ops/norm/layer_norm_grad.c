@@ -71,27 +71,72 @@ static ot_status invertible_prepare(ot_prep *p)
 #define TEMPLATE "ops/norm/layer_norm_grad.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
+static void layer_norm_dx_piece(const void *context, float *const *at, int64_t first, int64_t n)
+{
+    ot__row_norm_grad rows = *(const ot__row_norm_grad *)context;
+
+    rows.dx = at[0];
+    rows.dy = at[1];
+    rows.x = at[2];
+    rows.mean = rows.mean == NULL ? NULL : rows.mean + first;
+    rows.inv += first;
+    ot__rows_best()->layer_norm_dx(&rows, 0, n);
+}
+
+static ot__float_rows layer_norm_grad_rows(const ot__layer_norm *p, const ot_arg *dx,
+                                           const ot_arg *dy, const ot_arg *x)
+{
+    return (ot__float_rows){.port = {{dx->data, dx->dtype, p->columns, true},
+                                     {dy->data, dy->dtype, p->columns, false},
+                                     {x->data, x->dtype, p->columns, false}},
+                            .rows = p->rows,
+                            .grain = OT_PAR_MIN / p->columns + 1,
+                            .run = layer_norm_dx_piece};
+}
+
+static bool layer_norm_grad_can_simd(const ot_prep *p)
+{
+    return ot__prep_has_elements(p) && ot_prep_in(p, DY)->dtype == ot_prep_in(p, X)->dtype &&
+           ot__layer_norm_others_are_f32(p, X, DX);
+}
+
+static ot_status layer_norm_grad_prepare_simd(ot_prep *p)
+{
+    const ot_arg *dx = ot_prep_out(p, DX);
+    ot__float_rows rows;
+
+    OT_TRY(layer_norm_grad_prepare(p));
+    if (dx == NULL)
+        return OT_OK;
+    rows = layer_norm_grad_rows(p->state, dx, ot_prep_in(p, DY), ot_prep_in(p, X));
+    ot_prep_scratch(p, ot__float_rows_bytes(&rows, ot_prep_threads(p)));
+    return OT_OK;
+}
+
 static ot_status layer_norm_grad_run_simd(const ot_run *r)
 {
     const ot__layer_norm *p = r->state;
     const int64_t n_blocks = (p->columns + OT__ROW_BLOCK - 1) / OT__ROW_BLOCK;
-    ot__row_norm_grad rows = {.dx = ot__run_out(r, DX),
-                              .dscale = ot__run_out(r, DSCALE),
+    ot__row_norm_grad norm = {.dscale = ot__run_out(r, DSCALE),
                               .db = ot__run_out(r, DB),
                               .dy = r->in[DY]->data,
                               .x = r->in[X]->data,
+                              .type = r->in[X]->dtype,
                               .scale = r->in[SCALE]->data,
                               .mean = given_mean(r),
                               .inv = given_inv_std(r),
                               .rows = p->rows,
                               .columns = p->columns};
 
-    if (rows.dscale || rows.db)
+    if (norm.dscale != NULL || norm.db != NULL)
         ot__parallel_for(n_blocks, OT_PAR_MIN / (p->rows * OT__ROW_BLOCK) + 1,
-                         ot__rows_best()->layer_norm_sums, &rows);
-    if (rows.dx)
-        ot__parallel_for(p->rows, OT_PAR_MIN / p->columns + 1, ot__rows_best()->layer_norm_dx,
-                         &rows);
+                         ot__rows_best()->layer_norm_sums, &norm);
+    if (ot__run_out(r, DX) != NULL) {
+        ot__float_rows rows = layer_norm_grad_rows(p, r->out[DX], r->in[DY], r->in[X]);
+
+        rows.context = &norm;
+        ot__float_rows_run(&rows, r->scratch, r->n_threads);
+    }
     return OT_OK;
 }
 
@@ -166,8 +211,8 @@ static const ot_port layer_norm_grad_out[] = {{"X_grad", "T", OT_PORT_OPTIONAL},
 static const ot_port simplified_grad_out[] = {
     {"X_grad", "T", OT_PORT_OPTIONAL}, {"scale_grad", "T", OT_PORT_OPTIONAL | OT_PORT_F32}, {0}};
 static const ot_kernel layer_norm_grad_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", ot__prep_has_elements, layer_norm_grad_prepare,
-                    layer_norm_grad_run_simd),
+    OT__SIMD_FLOATS_KERNEL(layer_norm_grad_can_simd, layer_norm_grad_prepare_simd,
+                           layer_norm_grad_run_simd),
     OT__REF_KERNELS(layer_norm_grad_prepare, layer_norm_grad_run),
     {0},
 };

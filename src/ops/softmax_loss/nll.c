@@ -147,64 +147,135 @@ static void *sce_log_prob(const ot_run *r)
 #define TEMPLATE "ops/softmax_loss/nll.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-// ---- vector code: scores [N, C] in f32 ----
+// ---- vector code: scores [N, C], which may be narrower than all else, and so their gradient ----
 
 static bool scores_are_rows(const ot_arg *x)
 {
     return x->count > 0 && x->shape.dim[0] * x->shape.dim[1] == x->count;
 }
 
+static bool is_f32_or_absent(const ot_arg *x)
+{
+    return x == NULL || x->dtype == OT_F32;
+}
+
 static bool sce_can_simd(const ot_prep *p)
 {
-    return scores_are_rows(ot_prep_in(p, SCORES));
+    return scores_are_rows(ot_prep_in(p, SCORES)) && is_f32_or_absent(ot_prep_out(p, 0)) &&
+           is_f32_or_absent(ot_prep_out(p, 1)) && is_f32_or_absent(ot_prep_in(p, WEIGHT));
+}
+
+static void sce_piece(const void *context, float *const *at, int64_t first, int64_t n)
+{
+    const ot__nll *p = context;
+    ot__row_lines lines = {.y = at[0], .x = at[1], .n = p->classes};
+
+    (void)first;
+    ot__rows_best()->log_softmax(&lines, 0, n);
+}
+
+static ot__float_rows sce_rows(const ot__nll *p, float *log_prob, const ot_arg *scores)
+{
+    return (ot__float_rows){.port = {{log_prob, OT_F32, p->classes, true},
+                                     {scores->data, scores->dtype, p->classes, false}},
+                            .rows = p->n,
+                            .grain = OT_PAR_MIN / p->classes + 1,
+                            .run = sce_piece,
+                            .context = p};
+}
+
+// Scratch: log_prob in f32 where it is no output, and what converts the scores.
+static size_t log_prob_bytes(bool is_output, int64_t count)
+{
+    enum { LINE = 64 };
+
+    return is_output ? 0 : ((size_t)count * sizeof(float) + LINE - 1) / LINE * LINE;
+}
+
+static ot_status sce_prepare_simd(ot_prep *p)
+{
+    const ot_arg *x = ot_prep_in(p, SCORES);
+    const bool has_log_prob = ot_prep_output_count(p) > 1 && ot_prep_out(p, 1) != NULL;
+    ot__float_rows rows;
+
+    OT_TRY(loss_prepare(p));
+    rows = sce_rows(p->state, NULL, x);
+    ot_prep_scratch(p, log_prob_bytes(has_log_prob, x->count) +
+                           ot__float_rows_bytes(&rows, ot_prep_threads(p)));
+    return OT_OK;
 }
 
 static ot_status sce_run_simd(const ot_run *r)
 {
+    const bool has_log_prob = ot__run_out(r, 1) != NULL;
+    float *log_prob = sce_log_prob(r);
     ot__nll p;
-    ot__row_lines lines = {.y = sce_log_prob(r), .x = r->in[SCORES]->data};
+    ot__float_rows rows;
 
     OT_TRY(loss_begin(r, LABELS, IGNORE, &p));
-    lines.n = p.classes;
-    ot__parallel_for(p.n, OT_PAR_MIN / p.classes + 1, ot__rows_best()->log_softmax, &lines);
+    rows = sce_rows(&p, log_prob, r->in[SCORES]);
+    ot__float_rows_run(&rows,
+                       (char *)r->scratch + log_prob_bytes(has_log_prob, r->in[SCORES]->count),
+                       r->n_threads);
     if (r->out[0])
-        ot__ref_nll_f32(r->out[0]->data, lines.y, r->in[LABELS]->data, ot__run_in(r, WEIGHT), &p);
+        ot__ref_nll_f32(r->out[0]->data, log_prob, r->in[LABELS]->data, ot__run_in(r, WEIGHT), &p);
     return OT_OK;
 }
 
 static bool sce_grad_can_simd(const ot_prep *p)
 {
-    return scores_are_rows(ot_prep_in(p, G_SCORES));
+    return scores_are_rows(ot_prep_in(p, G_SCORES)) && is_f32_or_absent(ot_prep_in(p, G_DY)) &&
+           is_f32_or_absent(ot_prep_in(p, G_SCORES)) && is_f32_or_absent(ot_prep_in(p, G_WEIGHT));
 }
 
 typedef struct sce_gradient {
     const ot__nll *p;
     const ot__rows *rows;
-    float *dx;
-    const float *dy, *log_prob, *weight;
+    const float *dy, *weight;
     const void *labels;
     double share; // of each row in a reduced loss
 } sce_gradient;
 
-static void sce_gradient_rows(void *context, int64_t first, int64_t last)
+// at[0]: dx, at[1]: log_prob
+static void sce_gradient_piece(const void *context, float *const *at, int64_t first, int64_t count)
 {
     const sce_gradient *g = context;
     const int64_t n = g->p->classes;
 
-    for (int64_t r = first; r < last; r++) {
-        const int64_t label = ot__ref_nll_label(g->labels, g->p, r);
-        double factor = g->p->reduction == OT__LOSS_NONE ? (double)g->dy[r] : g->share;
+    for (int64_t r = 0; r < count; r++) {
+        const int64_t label = ot__ref_nll_label(g->labels, g->p, first + r);
+        double factor = g->p->reduction == OT__LOSS_NONE ? (double)g->dy[first + r] : g->share;
+        float *dx = at[0] + r * n;
 
         if (ot__ref_nll_ignores(g->p, label)) {
             for (int64_t k = 0; k < n; k++)
-                g->dx[r * n + k] = 0;
+                dx[k] = 0;
             continue;
         }
         if (g->weight)
             factor *= (double)g->weight[label];
-        g->rows->scaled_exp(g->dx + r * n, g->log_prob + r * n, (float)factor, n);
-        g->dx[r * n + label] -= (float)factor;
+        g->rows->scaled_exp(dx, at[1] + r * n, (float)factor, n);
+        dx[label] -= (float)factor;
     }
+}
+
+static ot__float_rows sce_grad_rows(const ot__nll *p, const ot_arg *dx, const ot_arg *log_prob)
+{
+    return (ot__float_rows){.port = {{dx->data, dx->dtype, p->classes, true},
+                                     {log_prob->data, log_prob->dtype, p->classes, false}},
+                            .rows = p->n,
+                            .grain = OT_PAR_MIN / p->classes + 1,
+                            .run = sce_gradient_piece};
+}
+
+static ot_status sce_grad_prepare_simd(ot_prep *p)
+{
+    ot__float_rows rows;
+
+    OT_TRY(loss_grad_prepare(p));
+    rows = sce_grad_rows(p->state, ot_prep_out(p, 0), ot_prep_in(p, G_SCORES));
+    ot_prep_scratch(p, ot__float_rows_bytes(&rows, ot_prep_threads(p)));
+    return OT_OK;
 }
 
 static ot_status sce_grad_run_simd(const ot_run *r)
@@ -212,27 +283,28 @@ static ot_status sce_grad_run_simd(const ot_run *r)
     ot__nll p;
     sce_gradient g = {.p = &p,
                       .rows = ot__rows_best(),
-                      .dx = r->out[0]->data,
                       .dy = r->in[G_DY]->data,
-                      .log_prob = r->in[G_SCORES]->data,
                       .weight = ot__run_in(r, G_WEIGHT),
                       .labels = r->in[G_LABELS]->data};
+    ot__float_rows rows;
 
     OT_TRY(loss_begin(r, G_LABELS, G_IGNORE, &p));
     g.share = ot__ref_nll_share_f32(g.dy, g.labels, g.weight, &p);
-    ot__parallel_for(p.n, OT_PAR_MIN / p.classes + 1, sce_gradient_rows, &g);
+    rows = sce_grad_rows(&p, r->out[0], r->in[G_SCORES]);
+    rows.context = &g;
+    ot__float_rows_run(&rows, r->scratch, r->n_threads);
     return OT_OK;
 }
 
 static const ot_kernel nll_kernels[] = {OT__REF_KERNELS(loss_prepare, nll_run), {0}};
 static const ot_kernel nll_grad_kernels[] = {OT__REF_KERNELS(loss_grad_prepare, nll_grad_run), {0}};
 static const ot_kernel sce_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", sce_can_simd, sce_prepare, sce_run_simd),
+    OT__SIMD_FLOATS_KERNEL(sce_can_simd, sce_prepare_simd, sce_run_simd),
     OT__REF_KERNELS(sce_prepare, sce_run),
     {0},
 };
 static const ot_kernel sce_grad_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", sce_grad_can_simd, loss_grad_prepare, sce_grad_run_simd),
+    OT__SIMD_FLOATS_KERNEL(sce_grad_can_simd, sce_grad_prepare_simd, sce_grad_run_simd),
     OT__REF_KERNELS(loss_grad_prepare, sce_grad_run),
     {0},
 };

@@ -62,15 +62,52 @@ static bool lines_are_rows(const ot_prep *p)
     return true;
 }
 
+// Rows of f32, f16 or bf16.
+typedef struct row_loop {
+    void (*rows)(void *context, int64_t first, int64_t last);
+    int64_t n;
+} row_loop;
+
+static void run_row_loop(const void *context, float *const *at, int64_t first, int64_t n)
+{
+    const row_loop *loop = context;
+    ot__row_lines lines = {.y = at[0], .x = at[1], .z = at[2], .n = loop->n};
+
+    (void)first;
+    loop->rows(&lines, 0, n);
+}
+
+static ot__float_port row_port(const ot_arg *x, const ot__lines *l, bool is_written)
+{
+    return (ot__float_port){x->data, x->dtype, l->n, is_written};
+}
+
+static ot_status rows_prepare(ot_prep *p)
+{
+    const ot__lines *l;
+    ot__float_rows rows = {.rows = 0};
+
+    OT_TRY(lines_prepare(p));
+    l = p->state;
+    rows.rows = l->outer;
+    rows.port[0] = row_port(ot_prep_out(p, 0), l, true);
+    for (int i = 0; i < ot_prep_input_count(p); i++)
+        rows.port[i + 1] = row_port(ot_prep_in(p, i), l, false);
+    ot_prep_scratch(p, ot__float_rows_bytes(&rows, ot_prep_threads(p)));
+    return OT_OK;
+}
+
 static ot_status run_rows(const ot_run *r, void (*rows)(void *context, int64_t first, int64_t last))
 {
     const ot__lines *l = r->state;
-    ot__row_lines lines = {.y = r->out[0]->data,
-                           .x = r->in[0]->data,
-                           .z = r->n_in > 1 ? r->in[1]->data : NULL,
-                           .n = l->n};
+    const row_loop loop = {rows, l->n};
+    ot__float_rows all = {
+        .rows = l->outer, .grain = OT_PAR_MIN / l->n + 1, .run = run_row_loop, .context = &loop};
 
-    ot__parallel_for(l->outer, OT_PAR_MIN / l->n + 1, rows, &lines);
+    all.port[0] = row_port(r->out[0], l, true);
+    for (int i = 0; i < r->n_in; i++)
+        all.port[i + 1] = row_port(r->in[i], l, false);
+    ot__float_rows_run(&all, r->scratch, r->n_threads);
     return OT_OK;
 }
 
@@ -88,7 +125,7 @@ static ot_status run_rows(const ot_run *r, void (*rows)(void *context, int64_t f
         return run_rows(r, ot__rows_best()->loop);                                                 \
     }                                                                                              \
     static const ot_kernel loop##_kernels[] = {                                                    \
-        OT__SIMD_KERNEL("T: f32", lines_are_rows, lines_prepare, loop##_run_simd),                 \
+        OT__SIMD_FLOATS_KERNEL(lines_are_rows, rows_prepare, loop##_run_simd),                     \
         OT__REF_KERNEL("T: f32", lines_prepare, loop##_run_f32),                                   \
         OT__REF_KERNEL("T: f64", lines_prepare, loop##_run_f64),                                   \
         {0}};
