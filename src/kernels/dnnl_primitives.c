@@ -258,13 +258,20 @@ dnnl_status_t ot__dnnl_packed(ot__dnnl_primitives *p, ot__md have, ot__md want,
     return ot__dnnl_reorder(p, have, from, want, *place);
 }
 
-dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_layout *layout)
+dnnl_data_type_t ot__dnnl_type(ot_dtype dtype)
+{
+    return ot__dtype_is_narrow(dtype) ? dnnl_bf16 : dnnl_f32;
+}
+
+dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *shape,
+                          const ot_layout *layout)
 {
     static const dnnl_format_tag_t plain[] = {0, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
     static const dnnl_format_tag_t blocked[2][3] = {{dnnl_nCw8c, dnnl_nChw8c, dnnl_nCdhw8c},
                                                     {dnnl_nCw16c, dnnl_nChw16c, dnnl_nCdhw16c}};
     static const dnnl_format_tag_t last[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
     const int block = ot__layout_channel_block(layout);
+    const dnnl_data_type_t type = ot__dnnl_type(dtype);
     dnnl_dims_t dims;
 
     if (shape->ndim < 1 || shape->ndim > 5 || (layout != NULL && layout->ndim != shape->ndim))
@@ -272,12 +279,12 @@ dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const o
     for (int k = 0; k < shape->ndim; k++)
         dims[k] = shape->dim[k];
     if (layout == NULL)
-        return ot__md_tagged(md, dnnl_f32, shape->ndim, dims, plain[shape->ndim]);
+        return ot__md_tagged(md, type, shape->ndim, dims, plain[shape->ndim]);
     if (ot__layout_is_channels_last(layout))
-        return ot__md_tagged(md, dnnl_f32, shape->ndim, dims, last[shape->ndim - 3]);
+        return ot__md_tagged(md, type, shape->ndim, dims, last[shape->ndim - 3]);
     if (!ot__layout_equal(layout, ot__layout_blocked(shape->ndim, block)))
         return dnnl_unimplemented;
-    return ot__md_tagged(md, dnnl_f32, shape->ndim, dims, blocked[block == 16][shape->ndim - 3]);
+    return ot__md_tagged(md, type, shape->ndim, dims, blocked[block == 16][shape->ndim - 3]);
 }
 
 // ---- running ----

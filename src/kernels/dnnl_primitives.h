@@ -65,16 +65,19 @@ dnnl_status_t ot__dnnl_reorder(ot__dnnl_primitives *p, ot__md from, ot__dnnl_pla
 // What lies at *place as `have`, brought to `want` in scratch unless they are equal.
 dnnl_status_t ot__dnnl_packed(ot__dnnl_primitives *p, ot__md have, ot__md want,
                               ot__dnnl_place *place);
-// f32 memory of `shape` in a layout that oneDNN knows; `md` is released with ot__md_release().
-dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, const ot_shape *shape, const ot_layout *layout);
+dnnl_data_type_t ot__dnnl_type(ot_dtype dtype); // f32; of 16 bits: bf16, as which f16 is only moved
+// Memory of `shape` in a layout that oneDNN knows; `md` is released with ot__md_release().
+dnnl_status_t ot__dnnl_md(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *shape,
+                          const ot_layout *layout);
 
 // dnnl_weights.c: weights of convolutions, of 3 to 5 axes.
 // Memory in a layout that ot__dnnl_weights_layout() may return, or row-major.
-dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
-                                  const ot_layout *layout);
+dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *w,
+                                  int64_t groups, const ot_layout *layout);
 // Memory in whatever layout a primitive likes.
-dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups);
-// The layout of `wanted`; NULL when it is not one of ours or has padding.
+dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *w,
+                                   int64_t groups);
+// The layout of `wanted`, which is f32; NULL when it is not one of ours or has padding.
 const ot_layout *ot__dnnl_weights_layout(ot__md wanted, const ot_shape *w, int64_t groups);
 
 #endif

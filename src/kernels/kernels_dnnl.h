@@ -10,9 +10,11 @@
 // once.
 typedef struct ot__dnnl_primitives ot__dnnl_primitives;
 
-// A convolution as ONNX has it, f32: x (n, c, spatial ...), w (m, c / groups, kernel ...), y (n, m,
-// spatial ...). The bias is row-major; w and its gradient have one layout.
+// A convolution as ONNX has it, f32 or bf16: x (n, c, spatial ...), w (m, c / groups, kernel ...),
+// y (n, m, spatial ...). The bias is row-major; w and its gradient have one layout. Gradients of w
+// and of the bias are f32.
 typedef struct ot__dnnl_conv {
+    ot_dtype type, bias_type; // OT_F32 or OT_BF16; `type` of x, w and y
     const ot_shape *x, *w, *y;
     const ot_layout *x_layout, *w_layout, *y_layout;
     int64_t groups;
@@ -61,10 +63,12 @@ bool ot__dnnl_has_bf16(void); // the processor multiplies bf16: AVX-512 with it,
 size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p);
 void ot__dnnl_destroy(ot__dnnl_primitives *p); // NULL is fine
 
-// dnnl_reorder.c: the same f32 elements in another layout; false where oneDNN does not know the
-// layouts
-bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_layout *from, const ot_layout *to);
-ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from, const ot_layout *to,
+// dnnl_reorder.c: the same elements of f32, f16 or bf16 in another layout; false where oneDNN does
+// not know the layouts
+bool ot__dnnl_can_reorder(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,
+                          const ot_layout *to);
+ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,
+                                  const ot_layout *to,
                                   ot__dnnl_primitives **out); // slots: from, to
 
 // dnnl_conv.c
@@ -106,16 +110,17 @@ static inline void ot__dnnl_destroy(ot__dnnl_primitives *p)
 {
     (void)p;
 }
-static inline bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_layout *from,
-                                        const ot_layout *to)
+static inline bool ot__dnnl_can_reorder(ot_dtype dtype, const ot_shape *shape,
+                                        const ot_layout *from, const ot_layout *to)
 {
-    (void)shape, (void)from, (void)to;
+    (void)dtype, (void)shape, (void)from, (void)to;
     return false;
 }
-static inline ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from,
-                                                const ot_layout *to, ot__dnnl_primitives **out)
+static inline ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape,
+                                                const ot_layout *from, const ot_layout *to,
+                                                ot__dnnl_primitives **out)
 {
-    (void)shape, (void)from, (void)to;
+    (void)dtype, (void)shape, (void)from, (void)to;
     *out = NULL;
     return OT_ERR_UNSUPPORTED;
 }

@@ -88,8 +88,8 @@ static bool fits_short(const ot_value *x)
 {
     int64_t n;
 
-    return (x->dtype == OT_F32 || x->dtype == OT_F64) && ot__shape_count(&x->shape, &n) &&
-           n <= INT32_MAX;
+    return (x->dtype == OT_F32 || x->dtype == OT_F64 || ot__dtype_is_narrow(x->dtype)) &&
+           ot__shape_count(&x->shape, &n) && n <= INT32_MAX;
 }
 
 static ot_status add_short(ot__fusing *f, const char *op_type, const ot_node *like,

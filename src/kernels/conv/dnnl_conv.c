@@ -52,6 +52,7 @@ void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
 // Everything that the primitives of one problem are made from.
 typedef struct conv_parts {
     dnnl_memory_desc_t x, y, b, w_any, w; // w: in the layout it comes in
+    dnnl_memory_desc_t db, dw_any, dw;    // f32
     dnnl_dims_t strides, dilations, pads, pads_end;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr, plain_attr;
@@ -93,10 +94,12 @@ static void describe_window(const ot__dnnl_conv *c, conv_parts *p)
 static ot__dnnl_convolution convolution_of(const conv_parts *p, ot__dnnl_direction direction,
                                            bool has_bias)
 {
+    const bool makes_w = direction == OT__DNNL_BACKWARD_WEIGHTS;
+
     return (ot__dnnl_convolution){.direction = direction,
                                   .x = ot__md_of(&p->x),
-                                  .w = ot__md_of(&p->w_any),
-                                  .b = has_bias ? ot__md_of(&p->b) : NULL,
+                                  .w = ot__md_of(makes_w ? &p->dw_any : &p->w_any),
+                                  .b = has_bias ? ot__md_of(makes_w ? &p->db : &p->b) : NULL,
                                   .y = ot__md_of(&p->y),
                                   .strides = p->strides,
                                   .dilations = p->dilations,
@@ -133,11 +136,14 @@ static dnnl_status_t describe_conv(const ot__dnnl_conv *c, int64_t n_chunks, con
     OT__DNNL_TRY(ot__dnnl_engine(&p->engine));
     OT__DNNL_TRY(ot__dnnl_attr(c->relu, &p->attr));
     OT__DNNL_TRY(ot__dnnl_attr(false, &p->plain_attr));
-    OT__DNNL_TRY(ot__dnnl_md(&p->x, &x, c->x_layout));
-    OT__DNNL_TRY(ot__dnnl_md(&p->y, &y, c->y_layout));
-    OT__DNNL_TRY(ot__dnnl_md(&p->b, &bias, NULL));
-    OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->w, c->groups, c->w_layout));
-    OT__DNNL_TRY(ot__dnnl_weights_any(&p->w_any, c->w, c->groups));
+    OT__DNNL_TRY(ot__dnnl_md(&p->x, c->type, &x, c->x_layout));
+    OT__DNNL_TRY(ot__dnnl_md(&p->y, c->type, &y, c->y_layout));
+    OT__DNNL_TRY(ot__dnnl_md(&p->b, c->bias_type, &bias, NULL));
+    OT__DNNL_TRY(ot__dnnl_md(&p->db, OT_F32, &bias, NULL));
+    OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->type, c->w, c->groups, c->w_layout));
+    OT__DNNL_TRY(ot__dnnl_weights_md(&p->dw, OT_F32, c->w, c->groups, c->w_layout));
+    OT__DNNL_TRY(ot__dnnl_weights_any(&p->w_any, c->type, c->w, c->groups));
+    OT__DNNL_TRY(ot__dnnl_weights_any(&p->dw_any, OT_F32, c->w, c->groups));
     describe_window(c, p);
     forward = convolution_of(p, OT__DNNL_FORWARD, c->has_bias);
     return describe_primitive(p, &forward, p->attr, &p->forward);
@@ -151,8 +157,11 @@ static void forget(conv_parts *p)
     ot__md_release(&p->x);
     ot__md_release(&p->y);
     ot__md_release(&p->b);
+    ot__md_release(&p->db);
     ot__md_release(&p->w_any);
     ot__md_release(&p->w);
+    ot__md_release(&p->dw_any);
+    ot__md_release(&p->dw);
 }
 
 // ---- chunks ----
@@ -272,7 +281,7 @@ static dnnl_status_t add_dw_primitive(ot__dnnl_primitives *out, const conv_parts
                                       dnnl_primitive_desc_t pd)
 {
     const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
-    const ot__md w = ot__md_of(&p->w), b = ot__md_of(&p->b);
+    const ot__md w = ot__md_of(&p->dw), b = ot__md_of(&p->db);
     const size_t dw_bytes = dnnl_memory_desc_get_size(dw), db_bytes = dnnl_memory_desc_get_size(b);
     const bool is_final = p->wants_dw && dnnl_memory_desc_equal(dw, w) != 0;
     const ot__dnnl_place dw_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW),
@@ -400,7 +409,7 @@ bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c)
 {
     dnnl_memory_desc_t md;
 
-    if (ot__dnnl_weights_md(&md, c->w, c->groups, c->w_layout) != dnnl_success)
+    if (ot__dnnl_weights_md(&md, c->type, c->w, c->groups, c->w_layout) != dnnl_success)
         return false;
     ot__md_release(&md);
     return true;

@@ -71,17 +71,18 @@ static int dims_of(const ot_shape *w, int64_t groups, dnnl_dims_t dims)
     return w->ndim + grouped;
 }
 
-dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups)
+dnnl_status_t ot__dnnl_weights_any(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *w,
+                                   int64_t groups)
 {
     dnnl_dims_t dims;
     const int ndim = dims_of(w, groups, dims);
 
-    return ot__md_tagged(md, dnnl_f32, ndim, dims, dnnl_format_tag_any);
+    return ot__md_tagged(md, ot__dnnl_type(dtype), ndim, dims, dnnl_format_tag_any);
 }
 
 // The description of known layout `i`; not there when blocks would need padding.
-static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
-                                      size_t i)
+static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *w,
+                                      int64_t groups, size_t i)
 {
     const int row = w->ndim - FIRST_NDIM;
     const dnnl_format_tag_t tag = groups > 1 ? known[i].grouped[row] : known[i].tag[row];
@@ -93,27 +94,27 @@ static dnnl_status_t describe_weights(dnnl_memory_desc_t *md, const ot_shape *w,
     if (tag == dnnl_format_tag_undef || !ot__layout_fits(&known[i].layout[row], w) ||
         !ot__shape_count(w, &count))
         return dnnl_unimplemented;
-    st = ot__md_tagged(md, dnnl_f32, ndim, dims, tag);
+    st = ot__md_tagged(md, ot__dnnl_type(dtype), ndim, dims, tag);
     if (st == dnnl_success &&
-        dnnl_memory_desc_get_size(ot__md_of(md)) != (size_t)count * sizeof(float)) {
+        dnnl_memory_desc_get_size(ot__md_of(md)) != (size_t)count * ot_dtype_size(dtype)) {
         ot__md_release(md);
         return dnnl_unimplemented;
     }
     return st;
 }
 
-dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, const ot_shape *w, int64_t groups,
-                                  const ot_layout *layout)
+dnnl_status_t ot__dnnl_weights_md(dnnl_memory_desc_t *md, ot_dtype dtype, const ot_shape *w,
+                                  int64_t groups, const ot_layout *layout)
 {
     static const dnnl_format_tag_t plain[] = {dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
     dnnl_dims_t dims;
     const int ndim = dims_of(w, groups, dims);
 
     if (layout == NULL)
-        return ot__md_tagged(md, dnnl_f32, ndim, dims, plain[ndim - FIRST_NDIM]);
+        return ot__md_tagged(md, ot__dnnl_type(dtype), ndim, dims, plain[ndim - FIRST_NDIM]);
     for (size_t i = 0; i < OT_COUNT(known); i++)
         if (ot__layout_equal(layout, &known[i].layout[w->ndim - FIRST_NDIM]))
-            return describe_weights(md, w, groups, i);
+            return describe_weights(md, dtype, w, groups, i);
     return dnnl_unimplemented;
 }
 
@@ -123,7 +124,7 @@ const ot_layout *ot__dnnl_weights_layout(ot__md wanted, const ot_shape *w, int64
         dnnl_memory_desc_t md;
         bool same;
 
-        if (describe_weights(&md, w, groups, i) != dnnl_success)
+        if (describe_weights(&md, OT_F32, w, groups, i) != dnnl_success)
             continue;
         same = dnnl_memory_desc_equal(ot__md_of(&md), wanted) != 0;
         ot__md_release(&md);

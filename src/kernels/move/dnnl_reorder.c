@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dnnl_primitives.h"
 
-static bool knows(const ot_shape *shape, const ot_layout *layout)
+static bool knows(ot_dtype dtype, const ot_shape *shape, const ot_layout *layout)
 {
     dnnl_memory_desc_t md = {0};
-    const bool known = ot__dnnl_md(&md, shape, layout) == dnnl_success;
+    const bool known = ot__dnnl_md(&md, dtype, shape, layout) == dnnl_success;
 
     if (known)
         ot__md_release(&md);
     return known;
 }
 
-bool ot__dnnl_can_reorder(const ot_shape *shape, const ot_layout *from, const ot_layout *to)
+bool ot__dnnl_can_reorder(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,
+                          const ot_layout *to)
 {
-    return knows(shape, from) && knows(shape, to);
+    return (dtype == OT_F32 || ot__dtype_is_narrow(dtype)) && knows(dtype, shape, from) &&
+           knows(dtype, shape, to);
 }
 
-ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from, const ot_layout *to,
-                                  ot__dnnl_primitives **out)
+ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,
+                                  const ot_layout *to, ot__dnnl_primitives **out)
 {
     dnnl_memory_desc_t x = {0}, y = {0};
     dnnl_status_t st;
@@ -25,9 +27,9 @@ ot_status ot__dnnl_reorder_create(const ot_shape *shape, const ot_layout *from, 
     *out = ot__alloc_zero(1, sizeof **out);
     OT_TRY(ot__made(*out));
     ot__forks_hold();
-    st = ot__dnnl_md(&x, shape, from);
+    st = ot__dnnl_md(&x, dtype, shape, from);
     if (st == dnnl_success)
-        st = ot__dnnl_md(&y, shape, to);
+        st = ot__dnnl_md(&y, dtype, shape, to);
     if (st == dnnl_success)
         st = ot__dnnl_reorder(*out, ot__md_of(&x), OT__DNNL_SLOT(0), ot__md_of(&y),
                               OT__DNNL_SLOT(1));

@@ -5,7 +5,9 @@
 
 #include "kernels/kernels_nn.h"
 
-// ---- channels.c, simd_norm.c: batch normalisation in f32 on any layout ----
+// ---- channels.c, simd_norm.c: batch normalisation on any layout, in f32 ----
+//
+// Images (x, z, y, dy, dx and g) are f32, f16 or bf16, all of one `type`.
 
 // x[outer][blocks][inner][width] with channel = block * width + its place in the last axis: what
 // row-major, channels-last and blocked images have in common.
@@ -18,8 +20,9 @@ bool ot__channels_of(const ot_shape *shape, const ot_layout *layout, ot__channel
 // y = (x - mean) * factor + offset (+ z), then max(., 0) when relu. z NULL: none. y may be x or z.
 typedef struct ot__norm_apply {
     const float *mean, *factor, *offset; // per channel
-    const float *x, *z;
-    float *y;
+    ot_dtype type;
+    const void *x, *z;
+    void *y;
     bool relu;
 } ot__norm_apply;
 
@@ -28,22 +31,25 @@ typedef struct ot__norm_apply {
 // and g * (x - mean). g_out receives g; NULL: nowhere; it may be dy.
 typedef struct ot__norm_sums {
     const float *mean, *factor, *offset; // per channel; the latter two may be NULL
-    const float *dy, *y, *x;
-    float *g_out;
+    ot_dtype type;
+    const void *dy, *y, *x;
+    void *g_out;
     double *sum_g, *sum_gx;
 } ot__norm_sums;
 
 // dx = g * a + (x - mean) * b + d, with g as above where a is the factor. dx may be dy or x.
 typedef struct ot__norm_dx {
     const float *mean, *a, *b, *d, *offset; // per channel; offset may be NULL
-    const float *dy, *y, *x;
-    float *dx;
+    ot_dtype type;
+    const void *dy, *y, *x;
+    void *dx;
 } ot__norm_dx;
 
 // One table per instruction set. `scratch` has ot__norm_scratch_bytes(c). Same bits for any
 // number of threads.
 typedef struct ot__norms {
-    void (*moments)(float *mean, float *var, const float *x, const ot__channels *c, void *scratch);
+    void (*moments)(float *mean, float *var, ot_dtype type, const void *x, const ot__channels *c,
+                    void *scratch);
     void (*apply)(const ot__norm_apply *p, const ot__channels *c);
     void (*sums)(const ot__norm_sums *p, const ot__channels *c, void *scratch);
     void (*dx)(const ot__norm_dx *p, const ot__channels *c);

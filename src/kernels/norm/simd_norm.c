@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation in f32, compiled once per instruction set (OT_ISA). An image's channels are
+// Batch normalisation, compiled once per instruction set (OT_ISA). An image's channels are
 // worked on in tiles of rows with one channel a lane; row-major images, which have one channel in a
 // run, take LANES neighbours as rows of that channel.
 #include <string.h>
 
-#include "simd_norm_rows.h"
+#include "simd_norm_types.h"
 
 // ---- one unit: the channels of one block in one image, which stand in one run ----
 
@@ -13,7 +13,8 @@ typedef struct job {
     const ot__norm_apply *apply;
     const ot__norm_sums *sums;
     const ot__norm_dx *dx;
-    const float *x;
+    ot_dtype type; // of x
+    const void *x;
     moment *moments; // per unit and channel
     double *partial; // sums of g, then those of g * (x - mean), per unit and channel
 } job;
@@ -29,10 +30,23 @@ static const float *shifted(const float *p, int64_t offset)
     return p == NULL ? NULL : p + offset;
 }
 
+// The element `offset` elements behind p, which may be NULL.
+static const void *image_element(ot_dtype type, const void *p, int64_t offset)
+{
+    const int64_t size = type == OT_F32 ? sizeof(float) : sizeof(uint16_t);
+
+    return p == NULL ? NULL : (const unsigned char *)p + offset * size;
+}
+
+static void *written(ot_dtype type, void *p, int64_t offset)
+{
+    return (void *)(uintptr_t)image_element(type, p, offset);
+}
+
 static void unit_moments(const job *j, int64_t unit)
 {
     const ot__channels *c = j->c;
-    const float *x = j->x + unit * c->inner * c->width;
+    const void *x = image_element(j->type, j->x, unit * c->inner * c->width);
     moment *out = j->moments + unit * c->width;
 
     if (c->width == 1) {
@@ -40,9 +54,9 @@ static void unit_moments(const job *j, int64_t unit)
         const tile full = {c->inner / LANES, LANES, LANES};
         const tile rest = {1, LANES, (int)(c->inner % LANES)};
 
-        moments_of(lanes, x, &full);
+        typed_moments(lanes, j->type, x, &full);
         if (rest.width > 0)
-            moments_of(lanes, x + full.rows * LANES, &rest);
+            typed_moments(lanes, j->type, image_element(j->type, x, full.rows * LANES), &rest);
         for (int k = 0; k < LANES; k++)
             merge_moments(out, lanes[k].n, lanes[k].mean, lanes[k].m2);
         return;
@@ -50,7 +64,7 @@ static void unit_moments(const job *j, int64_t unit)
     for (int64_t k = 0; k < c->width; k += TILE) {
         const tile t = {c->inner, c->width, (int)OT_MIN((int64_t)TILE, c->width - k)};
 
-        moments_of(out + k, x + k, &t);
+        typed_moments(out + k, j->type, image_element(j->type, x, k), &t);
     }
 }
 
@@ -64,14 +78,19 @@ static void unit_apply(const job *j, int64_t unit)
     if (c->width == 1) {
         const int64_t full = c->inner / LANES * LANES;
         const tile t = {c->inner / LANES, LANES, LANES}, rest = {1, LANES, (int)(c->inner % LANES)};
-        ot__norm_apply q = {mean, factor, offset, p->x + at, shifted(p->z, at), p->y + at, p->relu};
+        ot__norm_apply q = *p;
 
+        q.mean = mean, q.factor = factor, q.offset = offset;
+        q.x = image_element(p->type, p->x, at), q.y = written(p->type, p->y, at);
+        q.z = image_element(p->type, p->z, at);
         fill_lanes(mean, p->mean + channel);
         fill_lanes(factor, p->factor + channel);
         fill_lanes(offset, p->offset + channel);
-        apply_tile(&q, &t);
-        q.x += full, q.y += full, q.z = shifted(q.z, full);
-        apply_tile(&q, &rest);
+        typed_apply(&q, &t);
+        q.x = image_element(p->type, q.x, full), q.y = written(p->type, q.y, full);
+        q.z = image_element(p->type, q.z, full);
+        if (rest.width > 0)
+            typed_apply(&q, &rest);
         return;
     }
     for (int64_t k = 0; k < c->width; k += TILE) {
@@ -79,12 +98,13 @@ static void unit_apply(const job *j, int64_t unit)
         const ot__norm_apply q = {p->mean + channel + k,
                                   p->factor + channel + k,
                                   p->offset + channel + k,
-                                  p->x + at + k,
-                                  shifted(p->z, at + k),
-                                  p->y + at + k,
+                                  p->type,
+                                  image_element(p->type, p->x, at + k),
+                                  image_element(p->type, p->z, at + k),
+                                  written(p->type, p->y, at + k),
                                   p->relu};
 
-        apply_tile(&q, &t);
+        typed_apply(&q, &t);
     }
 }
 
@@ -109,17 +129,19 @@ static void plain_sums(const job *j, int64_t unit, double *sum_g, double *sum_gx
     ot__norm_sums q = {.mean = filled(mean, p->mean, channel),
                        .factor = filled(factor, p->factor, channel),
                        .offset = filled(offset, p->offset, channel),
-                       .dy = p->dy + at,
-                       .y = shifted(p->y, at),
-                       .x = p->x + at,
-                       .g_out = p->g_out == NULL ? NULL : p->g_out + at,
+                       .type = p->type,
+                       .dy = image_element(p->type, p->dy, at),
+                       .y = image_element(p->type, p->y, at),
+                       .x = image_element(p->type, p->x, at),
+                       .g_out = written(p->type, p->g_out, at),
                        .sum_g = lanes_g,
                        .sum_gx = lanes_gx};
 
-    sums_tile(&q, &t);
-    q.dy += full, q.x += full, q.y = shifted(q.y, full);
-    q.g_out = q.g_out == NULL ? NULL : q.g_out + full;
-    sums_tile(&q, &rest);
+    typed_sums(&q, &t);
+    q.dy = image_element(p->type, q.dy, full), q.x = image_element(p->type, q.x, full);
+    q.y = image_element(p->type, q.y, full), q.g_out = written(p->type, q.g_out, full);
+    if (rest.width > 0)
+        typed_sums(&q, &rest);
     for (int k = 0; k < LANES; k++) {
         sum_g[0] += lanes_g[k];
         sum_gx[0] += lanes_gx[k];
@@ -143,14 +165,15 @@ static void unit_sums(const job *j, int64_t unit)
         const ot__norm_sums q = {.mean = p->mean + channel + k,
                                  .factor = shifted(p->factor, channel + k),
                                  .offset = shifted(p->offset, channel + k),
-                                 .dy = p->dy + at + k,
-                                 .y = shifted(p->y, at + k),
-                                 .x = p->x + at + k,
-                                 .g_out = p->g_out == NULL ? NULL : p->g_out + at + k,
+                                 .type = p->type,
+                                 .dy = image_element(p->type, p->dy, at + k),
+                                 .y = image_element(p->type, p->y, at + k),
+                                 .x = image_element(p->type, p->x, at + k),
+                                 .g_out = written(p->type, p->g_out, at + k),
                                  .sum_g = sum_g + k,
                                  .sum_gx = sum_gx + k};
 
-        sums_tile(&q, &t);
+        typed_sums(&q, &t);
     }
 }
 
@@ -167,14 +190,17 @@ static void plain_dx(const job *j, int64_t unit)
                      .b = filled(b, p->b, channel),
                      .d = filled(d, p->d, channel),
                      .offset = filled(offset, p->offset, channel),
-                     .dy = p->dy + at,
-                     .y = shifted(p->y, at),
-                     .x = p->x + at,
-                     .dx = p->dx + at};
+                     .type = p->type,
+                     .dy = image_element(p->type, p->dy, at),
+                     .y = image_element(p->type, p->y, at),
+                     .x = image_element(p->type, p->x, at),
+                     .dx = written(p->type, p->dx, at)};
 
-    dx_tile(&q, &t);
-    q.dy += full, q.x += full, q.dx += full, q.y = shifted(q.y, full);
-    dx_tile(&q, &rest);
+    typed_dx(&q, &t);
+    q.dy = image_element(p->type, q.dy, full), q.x = image_element(p->type, q.x, full);
+    q.y = image_element(p->type, q.y, full), q.dx = written(p->type, q.dx, full);
+    if (rest.width > 0)
+        typed_dx(&q, &rest);
 }
 
 static void unit_dx(const job *j, int64_t unit)
@@ -195,12 +221,13 @@ static void unit_dx(const job *j, int64_t unit)
                                .b = p->b + ch,
                                .d = p->d + ch,
                                .offset = shifted(p->offset, ch),
-                               .dy = p->dy + i,
-                               .y = shifted(p->y, i),
-                               .x = p->x + i,
-                               .dx = p->dx + i};
+                               .type = p->type,
+                               .dy = image_element(p->type, p->dy, i),
+                               .y = image_element(p->type, p->y, i),
+                               .x = image_element(p->type, p->x, i),
+                               .dx = written(p->type, p->dx, i)};
 
-        dx_tile(&q, &t);
+        typed_dx(&q, &t);
     }
 }
 
@@ -237,10 +264,11 @@ static void for_norm_units(job *j, void (*run)(void *context, int64_t first, int
     ot__parallel_for(c->outer * c->blocks, OT_PAR_MIN / (c->inner * c->width + 1) + 1, run, j);
 }
 
-static void moments(float *mean, float *var, const float *x, const ot__channels *c, void *scratch)
+static void moments(float *mean, float *var, ot_dtype type, const void *x, const ot__channels *c,
+                    void *scratch)
 {
     const int64_t n_channels = c->blocks * c->width;
-    job j = {.c = c, .x = x, .moments = scratch};
+    job j = {.c = c, .type = type, .x = x, .moments = scratch};
 
     memset(scratch, 0, (size_t)(c->outer * n_channels) * sizeof(moment));
     for_norm_units(&j, range_moments);

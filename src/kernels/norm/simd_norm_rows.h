@@ -61,6 +61,18 @@ OT_SIMD_INLINE void square_rows(float *sum, const float *mean, const float *x, i
         sum[k] += (x[k] - mean[k]) * (x[k] - mean[k]);
 }
 
+// What `rows` rows add to the moments of `width` channels: their sums, and those of squared
+// distances from `mean`, which is a rounded mean.
+OT_SIMD_INLINE void add_rows_moments(moment *out, const float *sum, const float *mean,
+                                     const float *m2, int64_t rows, int width)
+{
+    for (int k = 0; k < width; k++) {
+        const double exact = (double)sum[k] / (double)rows, off = exact - (double)mean[k];
+
+        merge_moments(&out[k], (double)rows, exact, (double)m2[k] - (double)rows * off * off);
+    }
+}
+
 OT_SIMD_INLINE void moments_of_width(moment *out, const float *x, const tile *t, int width)
 {
     for (int64_t first = 0; first < t->rows; first += CHUNK) {
@@ -72,12 +84,7 @@ OT_SIMD_INLINE void moments_of_width(moment *out, const float *x, const tile *t,
         for (int k = 0; k < width; k++)
             mean[k] = sum[k] / (float)rows;
         square_rows(m2, mean, at, rows, t->stride, width);
-        // The mean was rounded, so the squares are about another point than the true mean.
-        for (int k = 0; k < width; k++) {
-            const double exact = (double)sum[k] / (double)rows, off = exact - (double)mean[k];
-
-            merge_moments(&out[k], (double)rows, exact, (double)m2[k] - (double)rows * off * off);
-        }
+        add_rows_moments(out, sum, mean, m2, rows, width);
     }
 }
 

@@ -92,11 +92,6 @@ bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p)
 
 // ---- descriptions ----
 
-static dnnl_data_type_t type_of(ot_dtype dtype)
-{
-    return dtype == OT_BF16 ? dnnl_bf16 : dnnl_f32;
-}
-
 // A matrix, or batches of them `stride` elements apart; 0: one for all batches.
 static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, ot_dtype type,
                              int64_t rows, int64_t columns, int64_t row, int64_t column,
@@ -111,7 +106,7 @@ static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, ot_
         d[i - first] = dims[i];
         s[i - first] = strides[i];
     }
-    return ot__md_strided(md, type_of(type), MAX_AXES - first, d, s);
+    return ot__md_strided(md, ot__dnnl_type(type), MAX_AXES - first, d, s);
 }
 
 static dnnl_status_t gemm_attr(const ot__dnnl_gemm *p, gemm_parts *parts)
@@ -144,12 +139,13 @@ static dnnl_status_t describe_gemm(const ot__dnnl_gemm *p, gemm_parts *parts)
     OT__DNNL_TRY(gemm_md(&parts->a, p, p->type, g->m, g->k, g->a_row, g->a_column, p->a_stride));
     OT__DNNL_TRY(gemm_md(&parts->b, p, p->type, g->k, g->n, g->b_row, g->b_column, p->b_stride));
     OT__DNNL_TRY(gemm_md(&parts->y, p, p->y_type, g->m, g->n, g->y_row, 1, y_stride));
-    OT__DNNL_TRY(ot__md_strided(&parts->bias, type_of(p->bias_type), ndim, row, row_strides));
+    OT__DNNL_TRY(ot__md_strided(&parts->bias, ot__dnnl_type(p->bias_type), ndim, row, row_strides));
     if (ndim == MAX_AXES)
         b_dims[0] = p->b_stride == 0 ? 1 : p->n_batches;
     b_dims[ndim - 2] = g->k;
     b_dims[ndim - 1] = g->n;
-    OT__DNNL_TRY(ot__md_tagged(&parts->b_any, type_of(p->type), ndim, b_dims, dnnl_format_tag_any));
+    OT__DNNL_TRY(
+        ot__md_tagged(&parts->b_any, ot__dnnl_type(p->type), ndim, b_dims, dnnl_format_tag_any));
     OT__DNNL_TRY(gemm_attr(p, parts));
     return ot__dnnl_pd_matmul(&parts->pd, parts->engine, ot__md_of(&parts->a),
                               ot__md_of(p->packs ? &parts->b_any : &parts->b),

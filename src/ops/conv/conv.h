@@ -9,18 +9,22 @@
 // threads.
 #define OT__CONV_DNNL_KERNELS(can_run_, layouts_, prepare_, run_, release_)                        \
     {.name = "dnnl",                                                                               \
-     .types = "T: f32",                                                                            \
-     .flags = OT_KERNEL_LIBRARY,                                                                   \
+     .types = "T: f32 bf16",                                                                       \
+     .flags = OT_KERNEL_LIBRARY | OT_KERNEL_MIXED,                                                 \
      .can_run = can_run_,                                                                          \
      .layouts = layouts_,                                                                          \
      .prepare = prepare_,                                                                          \
      .run = run_,                                                                                  \
      .release = release_},                                                                         \
     {                                                                                              \
-        .name = "dnnl_exact", .types = "T: f32",                                                   \
-        .flags = OT_KERNEL_LIBRARY | OT_KERNEL_THREAD_EXACT, .can_run = can_run_,                  \
-        .layouts = layouts_, .prepare = prepare_##_exact, .run = run_, .release = release_         \
+        .name = "dnnl_exact", .types = "T: f32 bf16",                                              \
+        .flags = OT_KERNEL_LIBRARY | OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED,                     \
+        .can_run = can_run_, .layouts = layouts_, .prepare = prepare_##_exact, .run = run_,        \
+        .release = release_                                                                        \
     }
+
+// conv.c: whether these entries take the element types.
+bool ot__conv_takes(const ot_arg *x, const ot_arg *w, const ot_arg *y);
 
 // ---- expansions (expand_conv.c) ----
 

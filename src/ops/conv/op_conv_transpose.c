@@ -154,7 +154,9 @@ static bool transposed_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c
             t->g.stride[a])
             return false;
     }
-    *c = (ot__dnnl_conv){.x = &y->shape,
+    *c = (ot__dnnl_conv){.type = x->dtype,
+                         .bias_type = OT_F32,
+                         .x = &y->shape,
                          .w = &w->shape,
                          .y = &x->shape,
                          .x_layout = y->layout,
@@ -171,7 +173,10 @@ static bool conv_transpose_can_dnnl(const ot_prep *p)
     ot__dnnl_conv c;
     transposed t;
 
-    return transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
+    // What is rounded to bf16 already takes no bias: that would be rounded twice.
+    return ot__conv_takes(ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0)) &&
+           (ot_prep_in(p, 0)->dtype == OT_F32 || ot_prep_in(p, 2) == NULL) &&
+           transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
 }
 
 static void conv_transpose_layouts_dnnl(ot_prep *p)
@@ -241,6 +246,7 @@ static ot_status conv_transpose_run_dnnl(const ot_run *r)
         ot__norms_best()->apply(&(ot__norm_apply){.mean = state->zeros,
                                                   .factor = state->ones,
                                                   .offset = r->in[2]->data,
+                                                  .type = OT_F32,
                                                   .x = y,
                                                   .y = y},
                                 &state->channels);

@@ -11,8 +11,7 @@ static bool reorder_can_dnnl(const ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
 
-    return x->dtype == OT_F32 && x->count > 0 &&
-           ot__dnnl_can_reorder(&x->shape, x->layout, y->layout);
+    return x->count > 0 && ot__dnnl_can_reorder(x->dtype, &x->shape, x->layout, y->layout);
 }
 
 static ot_status reorder_prepare_dnnl(ot_prep *p)
@@ -21,7 +20,7 @@ static ot_status reorder_prepare_dnnl(ot_prep *p)
     reorder_state *state = ot_prep_state(p, sizeof(*state));
 
     OT_TRY(ot__made(state));
-    OT_TRY(ot__dnnl_reorder_create(&x->shape, x->layout, y->layout, &state->program));
+    OT_TRY(ot__dnnl_reorder_create(x->dtype, &x->shape, x->layout, y->layout, &state->program));
     ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
     return OT_OK;
 }

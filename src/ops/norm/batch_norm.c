@@ -116,7 +116,25 @@ static ot_status batch_norm_again_prepare_ref(ot_prep *p)
 #define TEMPLATE "ops/norm/batch_norm.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-// ---- f32 by vector code, in whatever layout X has ----
+// ---- by vector code, in whatever layout X has ----
+
+static bool is_image_or_f32(const ot_arg *arg, ot_dtype images)
+{
+    return arg == NULL || arg->dtype == (arg->shape.ndim > 1 ? images : OT_F32);
+}
+
+bool ot__batch_norm_can_simd(const ot_prep *p)
+{
+    const ot_dtype images = ot_prep_in(p, OT__BN_X)->dtype;
+
+    for (int i = 0; i < p->n_in; i++)
+        if (!is_image_or_f32(p->in[i], images))
+            return false;
+    for (int i = 0; i < p->n_out; i++)
+        if (!is_image_or_f32(p->out[i], images))
+            return false;
+    return ot__prep_has_elements(p);
+}
 
 static void batch_norm_layouts(ot_prep *p)
 {
@@ -143,21 +161,23 @@ static ot_status batch_norm_run_simd(const ot_run *r)
 {
     const ot__batch_norm *p = r->state;
     const ot__norms *norms = ot__norms_best();
-    const float *x = r->in[OT__BN_X]->data, *scale = r->in[OT__BN_SCALE]->data;
+    const ot_arg *x = r->in[OT__BN_X];
+    const float *scale = r->in[OT__BN_SCALE]->data;
     float *batch_mean = (void *)((uint8_t *)r->scratch + ot__norm_scratch_bytes(&p->layout));
     float *batch_var = batch_mean + p->channels, *factor = batch_var + p->channels;
     const float *mean = p->is_training ? batch_mean : r->in[OT__BN_MEAN]->data;
     const float *var = p->is_training ? batch_var : r->in[OT__BN_VAR]->data;
 
     if (p->is_training)
-        norms->moments(batch_mean, batch_var, x, &p->layout, r->scratch);
+        norms->moments(batch_mean, batch_var, x->dtype, x->data, &p->layout, r->scratch);
     ot__ref_inv_std_f32(factor, var, p->epsilon, p->channels); // as it is saved
     for (int64_t c = 0; c < p->channels; c++)
         factor[c] = ot__batch_norm_factor(scale[c], factor[c]);
     norms->apply(&(ot__norm_apply){.mean = mean,
                                    .factor = factor,
                                    .offset = r->in[OT__BN_BIAS]->data,
-                                   .x = x,
+                                   .type = x->dtype,
+                                   .x = x->data,
                                    .z = ot__run_in(r, OT__BN_Z),
                                    .y = r->out[OT__BN_Y]->data,
                                    .relu = p->relu},
@@ -183,6 +203,7 @@ static ot_status batch_norm_again_run_simd(const ot_run *r)
     ot__norms_best()->apply(&(ot__norm_apply){.mean = r->in[SAVED_MEAN]->data,
                                               .factor = factor,
                                               .offset = r->in[OT__BN_BIAS]->data,
+                                              .type = r->in[OT__BN_X]->dtype,
                                               .x = r->in[OT__BN_X]->data,
                                               .y = r->out[OT__BN_Y]->data,
                                               .relu = true},
@@ -252,14 +273,13 @@ static const ot_attr_spec batch_norm_attrs[] = {NUMBERS, OT__INT_ATTR("training_
 static const ot_attr_spec internal_attrs[] = {NUMBERS, OT__INT_ATTR("training_mode", 1), {0}};
 
 static const ot_kernel batch_norm_kernels[] = {
-    OT__LAYOUTS_KERNEL("T: f32", ot__prep_has_elements, batch_norm_layouts, batch_norm_prepare_simd,
-                       batch_norm_run_simd),
+    OT__BATCH_NORM_KERNEL(batch_norm_layouts, batch_norm_prepare_simd, batch_norm_run_simd),
     OT__REF_KERNELS(batch_norm_prepare_ref, batch_norm_run),
     {0},
 };
 static const ot_kernel batch_norm_again_kernels[] = {
-    OT__LAYOUTS_KERNEL("T: f32", ot__prep_has_elements, batch_norm_layouts,
-                       batch_norm_again_prepare_simd, batch_norm_again_run_simd),
+    OT__BATCH_NORM_KERNEL(batch_norm_layouts, batch_norm_again_prepare_simd,
+                          batch_norm_again_run_simd),
     OT__REF_KERNELS(batch_norm_again_prepare_ref, batch_norm_again_run),
     {0},
 };

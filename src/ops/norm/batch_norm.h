@@ -22,6 +22,15 @@ typedef struct ot__batch_norm {
 // are they, as far as known. False with the failure.
 bool ot__infer_channels(ot_infer *c, int x, int n_axes, int first, int last, int64_t *channels);
 extern const ot_attr_spec ot__epsilon_attrs[]; // 1e-5 by default
+// Images of one type beside f32.
+bool ot__batch_norm_can_simd(const ot_prep *p);
+// Entries of vector code.
+#define OT__BATCH_NORM_KERNEL(layouts_, prepare_, run_)                                            \
+    {                                                                                              \
+        .name = "simd", .types = "T: f32 f16 bf16",                                                \
+        .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED, .can_run = ot__batch_norm_can_simd,     \
+        .layouts = layouts_, .prepare = prepare_, .run = run_                                      \
+    }
 // State with what follows from input `x`.
 ot_status ot__batch_norm_state(ot_prep *p, int x);
 

@@ -45,7 +45,7 @@ static ot_status batch_norm_grad_prepare_ref(ot_prep *p)
 #define TEMPLATE "ops/norm/batch_norm_grad.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-// ---- f32 by vector code, in whatever layout X has ----
+// ---- by vector code, in whatever layout X has ----
 
 static void batch_norm_grad_layouts(ot_prep *p)
 {
@@ -78,9 +78,11 @@ static ot_status batch_norm_grad_run_simd(const ot_run *r)
     const ot__batch_norm *p = r->state;
     const ot__norms *norms = ot__norms_best();
     const float *scale = r->in[SCALE]->data, *inv = r->in[INV_STD]->data;
-    const float *mean = r->in[MEAN]->data, *x = r->in[X]->data;
+    const float *mean = r->in[MEAN]->data;
+    const ot_dtype type = r->in[X]->dtype;
+    const void *x = r->in[X]->data;
     const double count = (double)(r->in[X]->count / p->channels);
-    float *dx = ot__run_out(r, DX), *dz = ot__run_out(r, DZ);
+    void *dx = ot__run_out(r, DX), *dz = ot__run_out(r, DZ);
     float *dscale = ot__run_out(r, DSCALE), *db = ot__run_out(r, DB);
     double *sum_g = (void *)((uint8_t *)r->scratch + ot__norm_scratch_bytes(&p->layout));
     double *sum_gx = sum_g + p->channels;
@@ -88,6 +90,7 @@ static ot_status batch_norm_grad_run_simd(const ot_run *r)
     const ot__norm_sums sums = {.mean = mean,
                                 .factor = a,
                                 .offset = ot__run_in(r, BIAS),
+                                .type = type,
                                 .dy = r->in[DY]->data,
                                 .y = ot__run_in(r, Y),
                                 .x = x,
@@ -114,6 +117,7 @@ static ot_status batch_norm_grad_run_simd(const ot_run *r)
                                  .b = b,
                                  .d = d,
                                  .offset = dz ? NULL : sums.offset,
+                                 .type = type,
                                  .dy = dz ? dz : sums.dy,
                                  .y = dz ? NULL : sums.y,
                                  .x = x,
@@ -141,8 +145,8 @@ static const ot_port batch_norm_grad_out[] = {GRADIENT_OUT, {0}};
 static const ot_port batch_norm_relu_grad_out[] = {
     GRADIENT_OUT, {"dZ", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel batch_norm_grad_kernels[] = {
-    OT__LAYOUTS_KERNEL("T: f32", ot__prep_has_elements, batch_norm_grad_layouts,
-                       batch_norm_grad_prepare_simd, batch_norm_grad_run_simd),
+    OT__BATCH_NORM_KERNEL(batch_norm_grad_layouts, batch_norm_grad_prepare_simd,
+                          batch_norm_grad_run_simd),
     OT__REF_KERNELS(batch_norm_grad_prepare_ref, batch_norm_grad_run),
     {0},
 };

@@ -64,6 +64,24 @@ static void indices_that_only_the_gradient_reads_take_a_byte(void **state)
     ot_model_destroy(model);
 }
 
+static void so_do_those_of_narrower_types(void **state)
+{
+    static const char *const types[] = {"float16", "bfloat16"};
+
+    (void)state;
+    for (size_t t = 0; t < OT_COUNT(types); t++) {
+        char graph[400];
+        ot_model *model;
+
+        snprintf(graph, sizeof graph,
+                 "g (%s[2,3,4,5] y, %s[2,3,3,5] dp) => (%s[2,3,3,5] p, %s[2,3,4,5] s) { " POOL " }",
+                 types[t], types[t], types[t], types[t]);
+        model = fuse(ot__fuse_pool, graph);
+        assert_int_equal(find_node(model, "MaxPoolShort")->outputs[1]->dtype, OT_U8);
+        ot_model_destroy(model);
+    }
+}
+
 static void a_large_window_takes_positions_in_the_plane(void **state)
 {
     ot_model *model = fuse(ot__fuse_pool, "g (float[1,1,20,20] y, float[1,1,5,5] dp)"
@@ -108,6 +126,7 @@ int main(void)
         cmocka_unit_test(a_mask_by_something_else_stays),
         cmocka_unit_test(a_gradient_that_something_else_reads_stays),
         cmocka_unit_test(indices_that_only_the_gradient_reads_take_a_byte),
+        cmocka_unit_test(so_do_those_of_narrower_types),
         cmocka_unit_test(a_large_window_takes_positions_in_the_plane),
         cmocka_unit_test(indices_that_something_else_reads_or_another_window_stay),
     };
