@@ -142,7 +142,9 @@ ot_status ot__pass_open_batch(ot_model *model, ot__choices *choices, ot__opened 
 bool ot__choices_next(ot__choices *choices);
 // pass_precision.c: floats that were f32 become `narrow` (OT_BF16 or OT_F16) where records allow
 // it; inputs and outputs of the graph stay f32. On a specialised copy, before fusions.
-ot_status ot__pass_precision(ot_model *model, ot_dtype narrow);
+// `is_parameter`, per graph input, tells layers from what comes before and behind them; NULL: all
+// nodes are taken to lie between layers.
+ot_status ot__pass_precision(ot_model *model, const bool *is_parameter, ot_dtype narrow);
 // pass_hoist.c: casts of parameters (per graph input) become inputs behind the others.
 typedef struct ot__hoisted {
     int first, n; // graph inputs first .. first + n - 1

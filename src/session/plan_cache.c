@@ -137,21 +137,25 @@ static ot_status input_shapes_extend(ot__input_shapes *s, const ot__compiled_mod
 static ot_status lower_precision(const ot__compiled_model *program, ot__cached_plan *slot,
                                  ot__input_shapes *shapes)
 {
-    bool *is_parameter;
+    const size_t n_inputs = (size_t)program->n_inputs + 1;
+    bool *is_parameter, *is_trained;
     ot_status st;
 
     slot->hoisted.first = program->n_inputs;
     shapes->hoisted = &slot->hoisted;
     if (program->narrow == OT_DTYPE_UNDEFINED)
         return OT_OK;
-    OT_TRY(ot__pass_precision(slot->model, program->narrow));
-    is_parameter = ot__alloc_zero((size_t)program->n_inputs + 1, sizeof *is_parameter);
-    OT_TRY(ot__made(is_parameter != NULL));
-    for (int i = 0; i < program->n_inputs; i++)
-        is_parameter[i] = program->inputs[i].role == OT_ROLE_PARAMETER &&
-                          program->inputs[i].parameter->number >= 0; // of the training model too
-    st = ot__pass_hoist(slot->model, is_parameter, &slot->hoisted);
+    is_parameter = ot__alloc_zero(n_inputs, sizeof *is_parameter);
+    is_trained = ot__alloc_zero(n_inputs, sizeof *is_trained); // of the training model too
+    st = ot__made(is_parameter != NULL && is_trained != NULL);
+    for (int i = 0; st == OT_OK && i < program->n_inputs; i++) {
+        is_parameter[i] = program->inputs[i].role == OT_ROLE_PARAMETER;
+        is_trained[i] = is_parameter[i] && program->inputs[i].parameter->number >= 0;
+    }
+    OT_THEN(st, ot__pass_precision(slot->model, is_parameter, program->narrow));
+    OT_THEN(st, ot__pass_hoist(slot->model, is_trained, &slot->hoisted));
     ot__free(is_parameter);
+    ot__free(is_trained);
     return st == OT_OK ? input_shapes_extend(shapes, program, &slot->hoisted) : st;
 }
 

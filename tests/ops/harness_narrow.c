@@ -215,7 +215,7 @@ static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs
     OT_THEN(st, one_node_make(test, c, &in, STATIC_EXTENTS, &mixed));
     if (st == OT_OK && (!list_outputs(&f32) || !list_outputs(&mixed)))
         st = OT_ERR_NO_MEMORY;
-    OT_THEN(st, ot__pass_precision(mixed.model, narrow));
+    OT_THEN(st, ot__pass_precision(mixed.model, NULL, narrow));
     if (st == OT_OK)
         own = takes_as_it_is(mixed.node);
     n_outputs = st == OT_OK && (own || c->edges == NULL) ? f32.model->graph->n_outputs : 0;
