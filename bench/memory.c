@@ -2,10 +2,11 @@
 // What a trainer says that it takes, against what the library asks for: the peak of its allocations
 // over three steps, and when the trainer is made of a file, saved and loaded.
 //
-//   bench_memory MODEL THREADS ROWS CLASS_AXIS VOCABULARY CEILING FOLDER
+//   bench_memory MODEL THREADS ROWS CLASS_AXIS VOCABULARY CEILING PRECISION FOLDER
 //
 // MODEL is as bench_step takes it. CEILING: memory_max in percent of what training takes without
-// one; 0: none. FOLDER is for the model with its loss and a checkpoint. Prints one JSON object.
+// one; 0: none. PRECISION: f32, bf16 or f16. FOLDER is for the model with its loss and a
+// checkpoint. Prints one JSON object.
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,7 @@ static size_t take_peak(void)
 typedef struct problem {
     char path[4096], checkpoint[4096];
     int threads, class_axis;
+    ot_precision precision;
     int64_t rows, vocabulary;
     ot_shape shapes[N_INPUTS];
     ot_dtype types[N_INPUTS];
@@ -110,6 +112,7 @@ static ot_trainer *make_trainer(const problem *p, size_t memory_max)
 
     options.n_threads = p->threads;
     options.memory_max = memory_max;
+    options.precision = p->precision;
     must(ot_model_load(p->path, NULL, &model));
     must(ot_trainer_create(model, NULL, &adam, &options, &trainer));
     ot_model_destroy(model);
@@ -200,6 +203,13 @@ static void measure(problem *p, size_t memory_max)
            memory.total, memory_max, creation, steps, saving, loading, p->largest);
 }
 
+static ot_precision precision_of(const char *name)
+{
+    if (strcmp(name, "bf16") == 0)
+        return OT_PRECISION_BF16;
+    return strcmp(name, "f16") == 0 ? OT_PRECISION_F16 : OT_PRECISION_F32;
+}
+
 int main(int argc, char **argv)
 {
     static const ot_allocator counting = {counting_reallocate, counting_release, NULL};
@@ -208,7 +218,7 @@ int main(int argc, char **argv)
     ot_trainer *trainer;
     int percent;
 
-    if (argc != 8)
+    if (argc != 9)
         return 2;
     ot_set_allocator(&counting);
     p.threads = atoi(argv[2]);
@@ -216,8 +226,9 @@ int main(int argc, char **argv)
     p.class_axis = atoi(argv[4]);
     p.vocabulary = atoi(argv[5]);
     percent = atoi(argv[6]);
-    snprintf(p.path, sizeof p.path, "%s/model.onnx", argv[7]);
-    snprintf(p.checkpoint, sizeof p.checkpoint, "%s/checkpoint", argv[7]);
+    p.precision = precision_of(argv[7]);
+    snprintf(p.path, sizeof p.path, "%s/model.onnx", argv[8]);
+    snprintf(p.checkpoint, sizeof p.checkpoint, "%s/checkpoint", argv[8]);
     attach_loss(&p, argv[1]);
     trainer = make_trainer(&p, 0);
     describe_inputs(&p, trainer);

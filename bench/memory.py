@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a trainer says that it takes, against what the library asks for.
 
-    ./dev bench memory [--models mlp,gpt] [--ceiling PERCENT] [--python PYTHON]
+    ./dev bench memory [--models mlp,gpt] [--ceiling PERCENT] [--precision f32|bf16|f16] [--python PYTHON]
 
 For every model: what ot_trainer_memory() says before the first step, and the peak of the library's allocations over steps 1 to 3; then
 the peaks while the trainer is made of the file, saved and loaded. The first must lie within 2 % or 512 KiB, whichever is more, the
@@ -27,9 +27,10 @@ def megabytes(n):
     return f"{n / 1e6:.2f}"
 
 
-def measure(program, path, problem, threads, ceiling):
+def measure(program, path, problem, threads, ceiling, precision):
     with tempfile.TemporaryDirectory() as folder:
-        command = [program, path, *(str(n) for n in (threads, problem.rows, problem.class_axis, problem.vocabulary, ceiling)), folder]
+        numbers = threads, problem.rows, problem.class_axis, problem.vocabulary, ceiling
+        command = [program, path, *(str(n) for n in numbers), precision, folder]
         return process.run_once(command, threads)
 
 
@@ -50,6 +51,7 @@ def main():
     parser.add_argument("--models", default=",".join(models.NAMES))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ceiling", type=int, default=0, metavar="PERCENT")
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16", "f16"])
     parser.add_argument("--python", help="exports models that are not there; bench/run.py says what it needs")
     parser.add_argument("--work", default="build/bench")
     args = parser.parse_args()
@@ -62,7 +64,8 @@ def main():
     print("|---" * (len(PARTS) + 8) + "|")
     all_hold = True
     for name in names:
-        found = measure(os.path.join(args.build, "bench", "bench_memory"), paths[name], models.problem(name), args.threads, args.ceiling)
+        found = measure(os.path.join(args.build, "bench", "bench_memory"), paths[name], models.problem(name), args.threads,
+                        args.ceiling, args.precision)
         if "error" in found:
             print(f"| {name} | {found['error'].replace('|', '/')} |", flush=True)
             all_hold = False
