@@ -12,7 +12,7 @@
 typedef struct aggregate_values {
     const char *out;
     int format;
-    bool quiet;
+    bool quiet, untrusted;
     int64_t memory_max;
 } aggregate_values;
 
@@ -28,6 +28,8 @@ static const option_spec aggregate_table[] = {
      "of --out; by its name, .ortcp, .h5 and .hdf5 are hdf5, all else a checkpoint", "name",
      formats, 0},
     {.help = "Running"},
+    {"untrusted", OPTION_FLAG, AT(untrusted), NULL,
+     "read every file in a process of its own, with limits", NULL, NULL, 0},
     MEMORY_MAX_OPTION(AT(memory_max)),
     {"quiet", OPTION_FLAG, AT(quiet), NULL, "print nothing but errors", NULL, NULL, 0},
     {0},
@@ -102,7 +104,8 @@ static int aggregate_run(const void *values, const char *const *arguments)
 
     set_memory_max(v->memory_max);
     code = check_output("out", v->out, arguments, n);
-    if (code == EXIT_SUCCESS && ot_state_aggregate(arguments, n, &state) != OT_OK)
+    if (code == EXIT_SUCCESS && (v->untrusted ? ot_state_aggregate_apart(arguments, n, &state)
+                                              : ot_state_aggregate(arguments, n, &state)) != OT_OK)
         code = report_error();
     if (code == EXIT_SUCCESS)
         code = write_state(v, state);

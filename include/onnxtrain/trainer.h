@@ -234,7 +234,7 @@ OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
 /**
  * Go on from a file, of a trainer or of any other maker, as ot_trainer_set_state() does. Its format
  * is told by its first bytes. The properties of a checkpoint replace those of the trainer's. HDF5
- * files are for trusted sources (ot_dict_load_hdf5()); ot_dict_load_hdf5_apart() reads others.
+ * files are for trusted sources (ot_dict_load_hdf5()); ot_trainer_load_apart() reads others.
  * A checkpoint is mapped, checked and read once, then copied tensor by tensor; it must not become
  * shorter meanwhile.
  *
@@ -246,6 +246,10 @@ OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
  */
 OT_API ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
                                  ot_strictness strictness, char **user_dict);
+/** The same of files that are not to be trusted: those in HDF5 are read in a child process, as
+ * ot_dict_load_hdf5_apart() does. */
+OT_API ot_status ot_trainer_load_apart(ot_trainer *trainer, const char *const *paths, int n_paths,
+                                       ot_strictness strictness, char **user_dict);
 
 /**
  * One state of the files that the processes of a distributed training have saved, HDF5 files of
@@ -257,6 +261,8 @@ OT_API ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, 
  * they do not fit together: unequal copies, parts that do not add up to the whole
  */
 OT_API ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **out);
+/** The same of files that are not to be trusted, each read in a child process. */
+OT_API ot_status ot_state_aggregate_apart(const char *const *paths, int n_paths, ot_dict **out);
 /** A checkpoint of a state: parameters, moments, counters. Without moments all float parameters
  * are trainable ones. The caller destroys it. */
 OT_API ot_status ot_state_to_checkpoint(const ot_dict *state, ot_checkpoint **out);

@@ -12,7 +12,8 @@ static ot_status check_shard_paths(const char *const *paths, int n)
     return OT_OK;
 }
 
-ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **out)
+ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, ot__dict_loader *load,
+                                    ot_dict **out)
 {
     ot_dict **states;
     ot_status st;
@@ -24,10 +25,20 @@ ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **ou
     OT_TRY(ot__made(states != NULL));
     st = OT_OK;
     for (int i = 0; st == OT_OK && i < n_paths; i++)
-        st = ot__state_load_hdf5(paths[i], &states[i]);
+        st = ot__state_load_hdf5(paths[i], load, &states[i]);
     OT_THEN(st, ot__state_aggregate((const ot_dict *const *)states, paths, n_paths, out));
     for (int i = 0; i < n_paths; i++)
         ot_dict_destroy(states[i]);
     ot__free(states);
     return st;
+}
+
+ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **out)
+{
+    return ot__state_aggregate_files(paths, n_paths, ot_dict_load_hdf5, out);
+}
+
+ot_status ot_state_aggregate_apart(const char *const *paths, int n_paths, ot_dict **out)
+{
+    return ot__state_aggregate_files(paths, n_paths, ot_dict_load_hdf5_apart, out);
 }

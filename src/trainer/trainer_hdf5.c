@@ -140,13 +140,13 @@ static ot_status join_below(ot_dict *state, const char *section, const char *con
     return OT_OK;
 }
 
-ot_status ot__state_load_hdf5(const char *path, ot_dict **out)
+ot_status ot__state_load_hdf5(const char *path, ot__dict_loader *load, ot_dict **out)
 {
     static const char *const own[] = {OT_KEY_UPDATES, OT_KEY_AVERAGES, OT_KEY_GRADIENTS};
     ot_dict *state;
     ot_status st;
 
-    OT_TRY(ot_dict_load_hdf5(path, NULL, &state));
+    OT_TRY(load(path, NULL, &state));
     st = join_below(state, OT_KEY_MODEL, NULL, 0);
     OT_THEN(st, join_below(state, OT_KEY_OWN, own, (int)OT_COUNT(own)));
     OT_THEN(st, join_section(state, OT_KEY_OPTIMIZER, JOINED_DICTS));
@@ -281,13 +281,13 @@ static ot_status take_hdf5_state(ot_trainer *trainer, ot_dict *state, const char
     return st;
 }
 
-ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strictness strictness,
-                                char **user_dict)
+ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot__dict_loader *load,
+                                ot_strictness strictness, char **user_dict)
 {
     ot_dict *state;
     ot_status st;
 
-    OT_TRY(ot__state_load_hdf5(path, &state));
+    OT_TRY(ot__state_load_hdf5(path, load, &state));
     st = check_is_whole(state, path);
     if (st == OT_OK)
         return take_hdf5_state(trainer, state, path, strictness, user_dict);
@@ -296,10 +296,10 @@ ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot_strict
 }
 
 ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
-                                  ot_strictness strictness, char **user_dict)
+                                  ot__dict_loader *load, ot_strictness strictness, char **user_dict)
 {
     ot_dict *state;
 
-    OT_TRY(ot_state_aggregate(paths, n_paths, &state));
+    OT_TRY(ot__state_aggregate_files(paths, n_paths, load, &state));
     return take_hdf5_state(trainer, state, paths[0], strictness, user_dict);
 }

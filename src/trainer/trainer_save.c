@@ -259,14 +259,14 @@ static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictne
     return st;
 }
 
-static ot_status load_trainer(ot_trainer *trainer, const char *path, ot_strictness strictness,
-                              char **user_dict)
+static ot_status load_trainer(ot_trainer *trainer, const char *path, ot__dict_loader *load,
+                              ot_strictness strictness, char **user_dict)
 {
     ot_checkpoint *file;
     ot_status st;
 
     if (ot_hdf5_is_file(path))
-        return ot__trainer_load_hdf5(trainer, path, strictness, user_dict);
+        return ot__trainer_load_hdf5(trainer, path, load, strictness, user_dict);
     OT_TRY(ot__ckpt_view(path, &file));
     st = take_file(trainer, file, strictness, user_dict);
     ot_checkpoint_destroy(file);
@@ -275,8 +275,9 @@ static ot_status load_trainer(ot_trainer *trainer, const char *path, ot_strictne
                : ot__error(st, "%s: %s", path, ot_error_message());
 }
 
-ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
-                          ot_strictness strictness, char **user_dict)
+static ot_status load_trainer_files(ot_trainer *trainer, const char *const *paths, int n_paths,
+                                    ot__dict_loader *load, ot_strictness strictness,
+                                    char **user_dict)
 {
     if (user_dict != NULL)
         *user_dict = NULL;
@@ -286,7 +287,20 @@ ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_p
                          "%d files, expected 1, or all of a state that is in several", n_paths);
     OT_TRY(ot__trainer_enter(trainer));
     return ot__trainer_leave(
-        trainer, n_paths == 1
-                     ? load_trainer(trainer, paths[0], strictness, user_dict)
-                     : ot__trainer_load_shards(trainer, paths, n_paths, strictness, user_dict));
+        trainer, n_paths == 1 ? load_trainer(trainer, paths[0], load, strictness, user_dict)
+                              : ot__trainer_load_shards(trainer, paths, n_paths, load, strictness,
+                                                        user_dict));
+}
+
+ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
+                          ot_strictness strictness, char **user_dict)
+{
+    return load_trainer_files(trainer, paths, n_paths, ot_dict_load_hdf5, strictness, user_dict);
+}
+
+ot_status ot_trainer_load_apart(ot_trainer *trainer, const char *const *paths, int n_paths,
+                                ot_strictness strictness, char **user_dict)
+{
+    return load_trainer_files(trainer, paths, n_paths, ot_dict_load_hdf5_apart, strictness,
+                              user_dict);
 }

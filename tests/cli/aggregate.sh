@@ -26,6 +26,8 @@ same mixed.onnx columns.onnx
 # ---- HDF5 ----
 run 0 aggregate "${mixed}0.ortcp" "${mixed}1.ortcp" --out whole.ortcp --quiet
 [ ! -s out ] || fail "$ran: --quiet prints nothing"
+run 0 aggregate "${mixed}0.ortcp" "${mixed}1.ortcp" --out apart.ortcp --quiet --untrusted
+same whole.ortcp apart.ortcp
 refuses 1 "whole.ortcp: " aggregate "${mixed}0.ortcp" "${mixed}1.ortcp" --out whole.ortcp
 run 0 aggregate "${mixed}0.ortcp" "${mixed}1.ortcp" --out other --format hdf5
 same whole.ortcp other
@@ -41,4 +43,6 @@ refuses 1 "are both of rank 0, expected each rank once" aggregate "${mixed}0.ort
 refuses 1 "columns1.ortcp: zero_stage is 0, expected 1 as in" aggregate "${mixed}0.ortcp" "${columns}1.ortcp" --out x
 refuses 1 "the state has no 'partition_info'" aggregate whole.ortcp --out x
 refuses 1 "missing.ortcp" aggregate missing.ortcp --out x
+head -c 2000 "${mixed}1.ortcp" >cut.ortcp
+refuses 1 "cut.ortcp: " aggregate "${mixed}0.ortcp" cut.ortcp --out x --untrusted
 [ ! -e x ] || fail "what is refused leaves no file"

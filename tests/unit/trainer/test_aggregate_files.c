@@ -2,6 +2,7 @@
 // Files of several processes: those of h5py, and those of a trainer's state that is cut here; what
 // trainers and checkpoints make of them.
 #include "dropout_fixture.h"
+#include "forked.h"
 #include "trainer/aggregate.h"
 #include "unit/base/temporary_folder.h"
 
@@ -149,6 +150,120 @@ static void a_trainer_goes_on_from_a_list_of_files(void **state)
     ot_trainer_destroy(to);
 }
 
+static void files_that_are_not_trusted_are_read_apart_to_the_same(void **state)
+{
+    const char *whole = in_folder(state, "whole.h5"), *cut = in_folder(state, "cut.h5");
+    ot_save_options options = OT_SAVE_OPTIONS_INIT;
+    ot_trainer *from = dropout_trainer("AdamOptimizer", 3),
+               *to = dropout_trainer("AdamOptimizer", 3);
+    const char *paths[2];
+    uint64_t before;
+
+    skip_under_an_emulator();
+    dropout_step(from, 0, 1);
+    dropout_step(from, 1, 1);
+    options.format = OT_FORMAT_HDF5;
+    need(ot_trainer_save(from, whole, &options));
+    need(ot_trainer_load_apart(to, &whole, 1, OT_STRICTNESS_ALL, NULL));
+    assert_true(hash_of(to) == hash_of(from));
+    save_parts(from, state, paths);
+    dropout_step(to, 9, 1);
+    need(ot_trainer_load_apart(to, paths, 2, OT_STRICTNESS_ALL, NULL));
+    assert_true(hash_without_own(to) == hash_without_own(from));
+    before = hash_of(to);
+    need(ot_trainer_save(from, cut, &options));
+    assert_int_equal(truncate(cut, 1000), 0);
+    assert_int_equal(ot_trainer_load_apart(to, &cut, 1, OT_STRICTNESS_ALL, NULL), OT_ERR_FORMAT);
+    assert_non_null(strstr(ot_error_message(), "cut.h5: "));
+    assert_true(hash_of(to) == before);
+    ot_trainer_destroy(from);
+    ot_trainer_destroy(to);
+}
+
+// What `onnxtrain aggregate --out` does.
+static ot_status join_to_checkpoint(const char *const *paths, const char *to)
+{
+    ot_checkpoint *checkpoint = NULL;
+    ot_dict *joined;
+    ot_status st = ot_state_aggregate(paths, 2, &joined);
+
+    OT_THEN(st, ot_state_to_checkpoint(joined, &checkpoint));
+    OT_THEN(st, ot_checkpoint_save(checkpoint, to, OT_CHECKPOINT_OPTIMIZER_STATE));
+    ot_dict_destroy(joined);
+    ot_checkpoint_destroy(checkpoint);
+    return st;
+}
+
+static uint64_t hash_of_checkpoint(const char *path)
+{
+    uint64_t hash = 1;
+    ot_checkpoint *checkpoint;
+    ot_tensor *t;
+
+    need(ot_checkpoint_load(path, &checkpoint));
+    for (int i = 0; i < ot_checkpoint_parameter_count(checkpoint); i++) {
+        need(ot_checkpoint_get_parameter(checkpoint, ot_checkpoint_parameter_name(checkpoint, i),
+                                         &t));
+        hash = mix(hash, ot_tensor_data(t), ot_tensor_bytes(t));
+        ot_tensor_destroy(t);
+    }
+    ot_checkpoint_destroy(checkpoint);
+    return hash;
+}
+
+static bool join_and_be_killed(const char *const *paths, const char *to, int n_calls)
+{
+    const pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        ot__file_fault_after(n_calls, OT_FILE_KILL);
+        _exit(join_to_checkpoint(paths, to) == OT_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status))
+        return true;
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return false;
+}
+
+static void joining_that_is_killed_at_any_call_leaves_the_old_or_the_new_file(void **state)
+{
+    ot_trainer *trainer = dropout_trainer("AdamOptimizer", 1);
+    char path[PATH_LENGTH_MAX];
+    const char *before[2], *after[2];
+    bool was_killed = true;
+    uint64_t old, new;
+    int n;
+
+    skip_under_an_emulator();
+    snprintf(path, sizeof path, "%s", in_folder(state, "whole"));
+    dropout_step(trainer, 0, 1);
+    save_parts(trainer, state, before);
+    need(join_to_checkpoint(before, path));
+    old = hash_of_checkpoint(path);
+    dropout_step(trainer, 1, 1);
+    for (int rank = 0; rank < 2; rank++) {
+        after[rank] = rank == 0 ? in_folder(state, "2.ortcp") : in_folder(state, "3.ortcp");
+        save_part(trainer, rank, after[rank]);
+    }
+    need(join_to_checkpoint(after, path));
+    new = hash_of_checkpoint(path);
+    assert_true(old != new);
+    for (n = 0; was_killed; n++) {
+        uint64_t got;
+
+        assert_in_range(n, 0, 100);
+        need(join_to_checkpoint(before, path));
+        was_killed = join_and_be_killed(after, path, n);
+        got = hash_of_checkpoint(path);
+        assert_true(got == new || (was_killed && got == old));
+    }
+    assert_true(n > 5);
+    ot_trainer_destroy(trainer);
+}
+
 static void a_list_that_does_not_fit_changes_nothing(void **state)
 {
     ot_trainer *trainer = dropout_trainer("AdamOptimizer", 1),
@@ -222,6 +337,8 @@ int main(void)
                                         temporary_folder_remove),
         cmocka_unit_test_setup_teardown(a_trainer_goes_on_from_a_list_of_files,
                                         temporary_folder_make, temporary_folder_remove),
+        TEST_IN_FOLDER(files_that_are_not_trusted_are_read_apart_to_the_same),
+        TEST_IN_FOLDER(joining_that_is_killed_at_any_call_leaves_the_old_or_the_new_file),
         cmocka_unit_test_setup_teardown(a_list_that_does_not_fit_changes_nothing,
                                         temporary_folder_make, temporary_folder_remove),
         cmocka_unit_test(a_failing_allocation_leaves_nothing),
