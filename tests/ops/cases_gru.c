@@ -262,6 +262,12 @@ static const ot_op_case gru_cases[] = {
      .attrs = "layout = 1",
      .opset = 13,
      .error = OT_ERR_INVALID},
+    {.name = "more rows of all steps than are computed at once",
+     .in = {"f32[5,50,3]", "f32[1,12,3]", "f32[1,12,4]", "f32[1,24]", "i32[50] in 0..5",
+            "f32[1,50,4]"},
+     .attrs = "linear_before_reset = 1",
+     .out = {"f32[5,1,50,4]", "f32[1,50,4]"},
+     .flags = OT_CASE_NO_GRAD},
     {0},
 };
 OT_OP_TEST("GRU", 14, gru_cases)

@@ -61,6 +61,18 @@ static const ot_op_case gru_grad_general[] = {
             "f32[3,2,2,2]", "f32[3,2,2,6] in 0.1..0.9", "f32[3,2,2,2]", "f32[2,2,2]"},
      .attrs = "direction = \"bidirectional\"",
      .out = {"f32[3,2,2]", "f32[2,6,2]", "f32[2,6,2]", "f32[2,12]", "f32[2,2,2]"}},
+    {.name = "more rows of all steps than are computed at once, forward",
+     .in = {"f32[5,50,3]", "f32[1,12,3]", "f32[1,12,4]", "f32[1,24]", "i32[50] in 0..5",
+            "f32[1,50,4]", "f32[5,1,50,4]", "f32[5,1,50,12] in 0.1..0.9", "f32[5,1,50,4]",
+            "f32[1,50,4]"},
+     .attrs = "linear_before_reset = 0, direction = \"forward\"",
+     .out = {"f32[5,50,3]", "f32[1,12,3]", "f32[1,12,4]", "f32[1,24]", "f32[1,50,4]"}},
+    {.name = "more rows of all steps than are computed at once, reverse",
+     .in = {"f32[5,50,3]", "f32[1,12,3]", "f32[1,12,4]", "f32[1,24]", "i32[50] in 0..5",
+            "f32[1,50,4]", "f32[5,1,50,4]", "f32[5,1,50,12] in 0.1..0.9", "f32[5,1,50,4]",
+            "f32[1,50,4]"},
+     .attrs = "linear_before_reset = 1, direction = \"reverse\"",
+     .out = {"f32[5,50,3]", "f32[1,12,3]", "f32[1,12,4]", "f32[1,24]", "f32[1,50,4]"}},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.GRUGrad", 1, gru_grad_general)

@@ -336,6 +336,12 @@ static const ot_op_case lstm_cases[] = {
      .attrs = "layout = 1",
      .opset = 13,
      .error = OT_ERR_INVALID},
+    {.name = "more rows of all steps than are computed at once",
+     .in = {"f32[5,70,3]", "f32[1,16,3]", "f32[1,16,4]", "f32[1,32]", "i32[70] in 0..5",
+            "f32[1,70,4]", "f32[1,70,4]", "f32[1,12]"},
+     .attrs = "direction = \"reverse\"",
+     .out = {"f32[5,1,70,4]", "f32[1,70,4]", "f32[1,70,4]"},
+     .flags = OT_CASE_NO_GRAD},
     {0},
 };
 OT_OP_TEST("LSTM", 14, lstm_cases)

@@ -256,6 +256,11 @@ static const ot_op_case rnn_cases[] = {
      .attrs = "layout = 1",
      .opset = 13,
      .error = OT_ERR_INVALID},
+    {.name = "more rows of all steps than are computed at once",
+     .in = {"f32[5,50,3]", "f32[1,4,3]", "f32[1,4,4]", "f32[1,8]", "", "f32[1,50,4]"},
+     .attrs = "direction = \"reverse\"",
+     .out = {"f32[5,1,50,4]", "f32[1,50,4]"},
+     .flags = OT_CASE_NO_GRAD},
     {0},
 };
 OT_OP_TEST("RNN", 14, rnn_cases)

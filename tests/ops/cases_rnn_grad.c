@@ -26,6 +26,10 @@ static const ot_op_case rnn_grad_cases[] = {
     {.name = "Y of another width",
      .in = {"f32[2,1,1]", "f32[1,2,1]", "f32[1,2,2]", "", "", "f32[2,1,1,3]"},
      .error = OT_ERR_INVALID},
+    {.name = "more rows of all steps than are computed at once",
+     .in = {"f32[5,50,3]", "f32[1,4,3]", "f32[1,4,4]", "", "f32[1,50,4]",
+            "f32[5,1,50,4] in -0.9..0.9", "f32[5,1,50,4]", "f32[1,50,4]"},
+     .out = {"f32[5,50,3]", "f32[1,4,3]", "f32[1,4,4]", "f32[1,8]", "f32[1,50,4]"}},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.RNNGrad", 1, rnn_grad_cases)

@@ -45,11 +45,12 @@ typedef struct ot__recurrent {
 
 // All directions' tensors. NULL: absent, or not wanted. `gates` (steps, directions, batch, gates *
 // hidden) are kept activated, `cells` (steps, directions, batch, hidden) before h; both are zero
-// behind the end of a sequence, as y is.
+// behind the end of a sequence, as y is. w and r are handed to `product` and not read otherwise.
 #define OT_DECLARE(suffix, T)                                                                      \
     typedef struct ot__recurrent_math_##suffix {                                                   \
-        void (*product)(const void *context, T *y, const T *a, const T *b, bool accumulates,       \
-                        const ot__gemm *g);                                                        \
+        /* of b from element b_at on */                                                            \
+        void (*product)(const void *context, T *y, const T *a, const T *b, int64_t b_at,           \
+                        bool accumulates, const ot__gemm *g);                                      \
         void (*activate)(T * y, int64_t n, const ot__activation *f, double clip);                  \
         const void *context;                                                                       \
     } ot__recurrent_math_##suffix;                                                                 \
@@ -68,7 +69,8 @@ typedef struct ot__recurrent {
         const int32_t *lengths;                                                                    \
         const T *y, *gates, *cells, *dy, *dy_h, *dy_c;                                             \
         T *dx, *dw, *dr, *db, *dh0, *dc0, *dp;                                                     \
-        T *scratch; /* ot__recurrent_grad_scratch() elements */                                    \
+        T *scratch;       /* ot__recurrent_grad_scratch() elements */                              \
+        bool accumulates; /* dw, dr, db and dp: to what is there */                                \
     } ot__recurrent_grad_##suffix;                                                                 \
     void ot__ref_recurrent_grad_##suffix(const ot__recurrent_grad_##suffix *d,                     \
                                          const ot__recurrent *p,                                   \

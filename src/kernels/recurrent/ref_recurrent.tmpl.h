@@ -8,11 +8,11 @@ static void FN(ot__ref_activate)(T *y, int64_t n, const ot__activation *f, doubl
         y[k] = (T)activated(clipped((double)y[k], clip), f);
 }
 
-static void FN(recurrent_product)(const void *context, T *y, const T *a, const T *b,
+static void FN(recurrent_product)(const void *context, T *y, const T *a, const T *b, int64_t b_at,
                                   bool accumulates, const ot__gemm *g)
 {
     (void)context;
-    FN(ot__ref_gemm)(y, a, b, NULL, g, accumulates);
+    FN(ot__ref_gemm)(y, a, b + b_at, NULL, g, accumulates);
 }
 
 const FN(ot__recurrent_math) FN(ot__ref_recurrent_math) = {.product = FN(recurrent_product),
@@ -154,10 +154,10 @@ static void FN(state_product)(const FN(recurrent_pass) * s, T *y, int64_t y_row,
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
-    const T *r = s->d->r + (s->direction * p->n_gates + gate) * n * n;
+    const int64_t at = (s->direction * p->n_gates + gate) * n * n;
     const ot__gemm g = product_of_b_transposed(p->batch, n_gates * n, n, n, y_row);
 
-    s->math->product(s->math->context, y, a, r, accumulates, &g);
+    s->math->product(s->math->context, y, a, s->d->r, at, accumulates, &g);
 }
 
 static void FN(recurrent_step)(FN(recurrent_pass) * s)
@@ -195,7 +195,7 @@ static void FN(input_product)(const FN(recurrent_pass) * s, T *bias)
     for (int64_t i = 0; b != NULL && i < rows; i++)
         for (int64_t k = 0; k < width; k++)
             s->pre[i * width + k] = bias[k];
-    s->math->product(s->math->context, s->pre, d->x, d->w + s->direction * width * p->inputs,
+    s->math->product(s->math->context, s->pre, d->x, d->w, s->direction * width * p->inputs,
                      b != NULL, &g);
 }
 

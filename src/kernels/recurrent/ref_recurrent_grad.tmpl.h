@@ -174,10 +174,10 @@ static void FN(state_product_back)(const FN(recurrent_back) * s, T *y, const T *
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
-    const T *r = s->d->r + (s->direction * p->n_gates + gate) * n * n;
+    const int64_t at = (s->direction * p->n_gates + gate) * n * n;
     const ot__gemm g = product_of(p->batch, n, n_gates * n, a_row, n);
 
-    s->math->product(s->math->context, y, a, r, accumulates, &g);
+    s->math->product(s->math->context, y, a, s->d->r, at, accumulates, &g);
 }
 
 static void FN(step_back)(FN(recurrent_back) * s)
@@ -207,7 +207,7 @@ static void FN(weight_product)(const FN(recurrent_back) * s, T *y, const T *a, i
     ot__gemm g = product_of(m, n, s->p->steps * s->p->batch, 1, n);
 
     g.a_column = a_row;
-    s->math->product(s->math->context, y, a, b, false, &g);
+    s->math->product(s->math->context, y, a, b, 0, s->d->accumulates, &g);
 }
 
 // R's product for h, as resets_after multiplies it by r.
@@ -221,11 +221,12 @@ static void FN(make_linear)(const FN(recurrent_back) * s)
     for (int64_t i = 0; b != NULL && i < rows; i++)
         for (int64_t k = 0; k < n; k++)
             s->linear[i * n + k] = b[k];
-    s->math->product(s->math->context, s->linear, s->before,
-                     s->d->r + (s->direction * 3 + 2) * n * n, b != NULL, &g);
+    s->math->product(s->math->context, s->linear, s->before, s->d->r,
+                     (s->direction * 3 + 2) * n * n, b != NULL, &g);
 }
 
-static void FN(sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64_t columns)
+static void FN(sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64_t columns,
+                            bool accumulates)
 {
     enum { BLOCK = 64 };
 
@@ -237,7 +238,7 @@ static void FN(sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64
             for (int64_t k = 0; k < n; k++)
                 sum[k] += (double)x[i * x_row + first + k];
         for (int64_t k = 0; k < n; k++)
-            y[first + k] = (T)sum[k];
+            y[first + k] = accumulates ? y[first + k] + (T)sum[k] : (T)sum[k];
     }
 }
 
@@ -263,16 +264,16 @@ static void FN(weights_back)(const FN(recurrent_back) * s)
     if (d->db != NULL) {
         T *db = d->db + s->direction * 2 * width;
 
-        FN(sum_columns)(db, s->pre, width, rows, width);
-        for (int64_t k = 0; k < width; k++)
+        FN(sum_columns)(db, s->pre, width, rows, width, d->accumulates);
+        for (int64_t k = 0; k < (p->resets_after ? 2 * n : width); k++)
             db[width + k] = db[k];
         if (p->resets_after)
-            FN(sum_columns)(db + width + 2 * n, s->reset, n, rows, n);
+            FN(sum_columns)(db + width + 2 * n, s->reset, n, rows, n, d->accumulates);
     }
     if (d->dx != NULL) {
         const ot__gemm g = product_of(rows, p->inputs, width, width, p->inputs);
 
-        s->math->product(s->math->context, d->dx, s->pre, d->w + s->direction * width * p->inputs,
+        s->math->product(s->math->context, d->dx, s->pre, d->w, s->direction * width * p->inputs,
                          s->direction > 0, &g);
     }
 }
@@ -297,7 +298,7 @@ static void FN(peepholes_back)(const FN(recurrent_back) * s)
             sums[2] += before == NULL ? 0 : (double)pre[2 * n + k] * (double)before[k];
         }
         for (int64_t gate = 0; gate < 3; gate++)
-            dp[gate * n + k] = (T)sums[gate];
+            dp[gate * n + k] = s->d->accumulates ? dp[gate * n + k] + (T)sums[gate] : (T)sums[gate];
     }
 }
 

@@ -29,7 +29,7 @@ static const char *const role_names[OT__N_RR] = {
     [OT__RR_DY_C] = "the gradient of Y_c",
 };
 
-static int port_of(const ot__recurrent_role *roles, ot__recurrent_role role)
+int ot__recurrent_port(const ot__recurrent_role *roles, ot__recurrent_role role)
 {
     for (int i = 0; i < OT__N_RR && roles[i] != OT__RR_NONE; i++)
         if (roles[i] == role)
@@ -86,9 +86,9 @@ static bool read_layer_extents(ot_infer *c, const ot__recurrent_op *op, const ot
 {
     const ot_node *node = ot_infer_node(c);
     const bool batch_first = ot_attr_int(node, "layout") == 1;
-    const ot_shape *x = ot_infer_shape(c, port_of(op->in, OT__RR_X));
-    const ot_shape *w = ot_infer_shape(c, port_of(op->in, OT__RR_W));
-    const ot_shape *r = ot_infer_shape(c, port_of(op->in, OT__RR_R));
+    const ot_shape *x = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_X));
+    const ot_shape *w = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_W));
+    const ot_shape *r = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_R));
 
     if (x->ndim != 3 || w->ndim != 3 || r->ndim != 3)
         return ot__refuse(c, "X, W and R have %d, %d and %d axes, expected 3", x->ndim, w->ndim,
@@ -121,7 +121,7 @@ static bool check_layer_input(ot_infer *c, const extents *e, int i, ot__recurren
 
 static bool has_layer_input(const ot_infer *c, const ot__recurrent_op *op, ot__recurrent_role role)
 {
-    const int i = port_of(op->in, role);
+    const int i = ot__recurrent_port(op->in, role);
 
     return i >= 0 && ot_infer_has(c, i);
 }
@@ -157,25 +157,18 @@ void ot__recurrent_infer(ot_infer *c)
 
 // ---- kernels ----
 
-typedef struct recurrent_state {
-    ot__recurrent p;
-    ot__recurrent_op op;
-    const ot__gemm_kernel *kernel; // NULL: the reference
-    size_t data_bytes;             // of scratch; that of products stands behind
-} recurrent_state;
-
 enum { ALIGNMENT = 64 };
 
 static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
 {
-    const int i = port_of(op->in, role);
+    const int i = ot__recurrent_port(op->in, role);
 
     return i >= 0 && i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
 }
 
 static void *output_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
 {
-    const int i = port_of(op->out, role);
+    const int i = ot__recurrent_port(op->out, role);
 
     return i >= 0 && i < r->n_out && r->out[i] != NULL ? r->out[i]->data : NULL;
 }
@@ -193,9 +186,9 @@ static void set_distances(ot__recurrent *p, bool batch_first)
     p->state_direction = batch_first ? p->hidden : p->batch * p->hidden;
 }
 
-static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_elements)
+ot_status ot__recurrent_ask_for_scratch(ot_prep *p, ot__recurrent_state *state, int64_t n_elements)
 {
-    const size_t size = ot_dtype_size(ot_prep_in(p, 0)->dtype);
+    const size_t size = OT_MAX(ot_dtype_size(ot_prep_in(p, 0)->dtype), sizeof(float));
     size_t for_products = 0;
 
     if (n_elements < 0 || ot__size_mul_overflows((size_t)n_elements, size, &state->data_bytes) ||
@@ -216,19 +209,18 @@ static ot_status ask_for_scratch(ot_prep *p, recurrent_state *state, int64_t n_e
     return OT_OK;
 }
 
-// `count` gives the elements of scratch.
-static ot_status recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
-                                      int64_t (*count)(const ot__recurrent *p))
+ot_status ot__recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
+                                   int64_t (*count)(const ot__recurrent *p))
 {
     const ot_node *node = ot_prep_node(p);
     const bool batch_first = ot_attr_int(node, "layout") == 1;
-    recurrent_state *state = ot_prep_state(p, sizeof *state);
+    ot__recurrent_state *state = ot_prep_state(p, sizeof *state);
     const ot_shape *x, *r;
 
     OT_TRY(ot__made(state));
     ot__recurrent_op_read(node->op, &state->op);
-    x = &ot_prep_in(p, port_of(state->op.in, OT__RR_X))->shape;
-    r = &ot_prep_in(p, port_of(state->op.in, OT__RR_R))->shape;
+    x = &ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_X))->shape;
+    r = &ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_R))->shape;
     state->p = (ot__recurrent){.cell = state->op.cell,
                                .steps = x->dim[batch_first ? 1 : 0],
                                .batch = x->dim[batch_first ? 0 : 1],
@@ -237,27 +229,27 @@ static ot_status recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
     (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
     set_distances(&state->p, batch_first);
     state->kernel = kernel;
-    return ask_for_scratch(p, state, count(&state->p));
+    return ot__recurrent_ask_for_scratch(p, state, count(&state->p));
 }
 
 static ot_status recurrent_prepare(ot_prep *p)
 {
-    return recurrent_prepare_as(p, NULL, ot__recurrent_scratch);
+    return ot__recurrent_prepare_as(p, NULL, ot__recurrent_scratch);
 }
 
 static ot_status recurrent_prepare_simd(ot_prep *p)
 {
-    return recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_scratch);
+    return ot__recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_scratch);
 }
 
 static ot_status recurrent_grad_prepare(ot_prep *p)
 {
-    return recurrent_prepare_as(p, NULL, ot__recurrent_grad_scratch);
+    return ot__recurrent_prepare_as(p, NULL, ot__recurrent_grad_scratch);
 }
 
 static ot_status recurrent_grad_prepare_simd(ot_prep *p)
 {
-    return recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_grad_scratch);
+    return ot__recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_grad_scratch);
 }
 
 static bool recurrent_has_elements(const ot_prep *p)
@@ -265,32 +257,32 @@ static bool recurrent_has_elements(const ot_prep *p)
     return ot_prep_in(p, 0)->count > 0 && ot_prep_in(p, 2)->count > 0; // X and R
 }
 
-typedef struct product_context {
-    const ot__gemm_kernel *kernel;
-    float *scratch;
-    int n_threads;
-} product_context;
-
 static void the_only_one(const void *context, int64_t batch, ot__gemm_data *data)
 {
     (void)batch;
     *data = *(const ot__gemm_data *)context;
 }
 
-static void simd_product(const void *context, float *y, const float *a, const float *b,
-                         bool accumulates, const ot__gemm *g)
+void ot__recurrent_product(const void *context, float *y, const float *a, const float *b,
+                           int64_t b_at, bool accumulates, const ot__gemm *g)
 {
-    const product_context *p = context;
-    const ot__gemm_data data = {.y = y, .a = a, .b = b, .accumulates = accumulates};
+    const ot__recurrent_products *p = context;
+    ot__gemm_data data = {.y = y, .a = a, .b = b + b_at, .accumulates = accumulates};
+    ot__gemm typed = *g;
     ot__gemm_plan plan;
 
-    ot__gemm_plan_make(&plan, p->kernel, g, p->n_threads);
+    for (int i = 0; i < OT__RECURRENT_WEIGHTS; i++)
+        if (p->weight[i].data == (const void *)b && ot__dtype_is_narrow(p->weight[i].type)) {
+            data.b = (const uint16_t *)p->weight[i].data + b_at;
+            typed.b_type = p->weight[i].type;
+        }
+    ot__gemm_plan_make(&plan, p->kernel, &typed, p->n_threads);
     ot__gemm_run(p->kernel, &plan,
                  &(ot__gemm_batches){.n_batches = 1, .at = the_only_one, .context = &data},
                  p->scratch, p->n_threads);
 }
 
-static ot_status check_lengths(const int32_t *lengths, const ot__recurrent *p)
+ot_status ot__recurrent_check_lengths(const int32_t *lengths, const ot__recurrent *p)
 {
     for (int64_t i = 0; lengths != NULL && i < p->batch; i++)
         if (lengths[i] < 0 || lengths[i] > p->steps)
@@ -306,13 +298,13 @@ static ot_status check_lengths(const int32_t *lengths, const ot__recurrent *p)
 static ot_status run_by_gemm(const ot_run *r,
                              ot_status (*run)(const ot_run *r, const ot__recurrent_math_f32 *math))
 {
-    const recurrent_state *state = r->state;
-    const product_context context = {.kernel = state->kernel,
-                                     .scratch =
-                                         (float *)(void *)((char *)r->scratch + state->data_bytes),
-                                     .n_threads = r->n_threads};
+    const ot__recurrent_state *state = r->state;
+    const ot__recurrent_products context = {
+        .kernel = state->kernel,
+        .scratch = (float *)(void *)((char *)r->scratch + state->data_bytes),
+        .n_threads = r->n_threads};
     const ot__recurrent_math_f32 math = {
-        .product = simd_product, .activate = ot__simd_activate_f32, .context = &context};
+        .product = ot__recurrent_product, .activate = ot__simd_activate_f32, .context = &context};
 
     return run(r, &math);
 }
@@ -329,12 +321,16 @@ static ot_status recurrent_grad_run_simd(const ot_run *r)
 
 const ot_kernel ot__recurrent_kernels[] = {
     OT__SIMD_KERNEL("T: f32", recurrent_has_elements, recurrent_prepare_simd, recurrent_run_simd),
+    OT__SIMD_FLOATS_KERNEL(ot__recurrent_can_piecewise, ot__recurrent_piecewise_prepare,
+                           ot__recurrent_piecewise_run),
     OT__REF_KERNELS(recurrent_prepare, recurrent_run_ref),
     {0},
 };
 const ot_kernel ot__recurrent_grad_kernels[] = {
     OT__SIMD_KERNEL("T: f32", recurrent_has_elements, recurrent_grad_prepare_simd,
                     recurrent_grad_run_simd),
+    OT__SIMD_FLOATS_KERNEL(ot__recurrent_can_piecewise, ot__recurrent_piecewise_grad_prepare,
+                           ot__recurrent_piecewise_grad_run),
     OT__REF_KERNELS(recurrent_grad_prepare, recurrent_grad_run_ref),
     {0},
 };

@@ -3,7 +3,7 @@
 
 static ot_status FN(recurrent_run)(const ot_run *r, const FN(ot__recurrent_math) * math)
 {
-    const recurrent_state *state = r->state;
+    const ot__recurrent_state *state = r->state;
     const ot__recurrent_op *op = &state->op;
     const FN(ot__recurrent_data) data = {.x = input_data(r, op, OT__RR_X),
                                          .w = input_data(r, op, OT__RR_W),
@@ -20,14 +20,14 @@ static ot_status FN(recurrent_run)(const ot_run *r, const FN(ot__recurrent_math)
                                          .cells = output_data(r, op, OT__RR_CELLS),
                                          .scratch = r->scratch};
 
-    OT_TRY(check_lengths(data.lengths, &state->p));
+    OT_TRY(ot__recurrent_check_lengths(data.lengths, &state->p));
     FN(ot__ref_recurrent)(&data, &state->p, math);
     return OT_OK;
 }
 
 static ot_status FN(recurrent_grad_run)(const ot_run *r, const FN(ot__recurrent_math) * math)
 {
-    const recurrent_state *state = r->state;
+    const ot__recurrent_state *state = r->state;
     const ot__recurrent_op *op = &state->op;
     FN(ot__recurrent_grad)
     data = {.x = input_data(r, op, OT__RR_X),
@@ -53,7 +53,7 @@ static ot_status FN(recurrent_grad_run)(const ot_run *r, const FN(ot__recurrent_
             .dp = output_data(r, op, OT__RR_P),
             .scratch = r->scratch};
 
-    OT_TRY(check_lengths(data.lengths, &state->p));
+    OT_TRY(ot__recurrent_check_lengths(data.lengths, &state->p));
     if (op->cell == OT__CELL_RNN)
         data.gates = data.y;
     FN(ot__ref_recurrent_grad)(&data, &state->p, math);
