@@ -210,6 +210,12 @@ struct ot_op_def {
         ot_upgrade *u);         ///< as upgrade, of a record with kernels, where a model is raised
                                 ///< to an opset of the next record; NULL: the contract is the same
     const ot_update_rule *rule; ///< optimizers: what they keep of each parameter; NULL: none is
+    /** What may be computed a few images at a time, as bits of ports: the inputs and outputs whose
+     * axis 0 counts images, each image of the outputs following from that of the inputs, and the
+     * outputs that are sums over images. No inputs: all images at once. */
+    struct {
+        unsigned in, out, sums;
+    } by_image;
 };
 
 // ---- attributes: the node's, or the default of its record ----

@@ -109,7 +109,7 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
     step->run.n_threads = prep.n_threads;
     step->scratch_bytes = prep.scratch_bytes;
     if (step->edges != NULL)
-        step->scratch_bytes = ot__edges_place(node->op, step->edges, step->run.n_in,
+        step->scratch_bytes = ot__edges_place(node->op, step->kernel, step->edges, step->run.n_in,
                                               step->run.n_out, prep.scratch_bytes);
     return st;
 }

@@ -64,7 +64,7 @@ size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p);
 void ot__dnnl_destroy(ot__dnnl_primitives *p); // NULL is fine
 
 // dnnl_reorder.c: the same elements of f32, f16 or bf16 in another layout; false where oneDNN does
-// not know the layouts
+// not know the layouts or is slow
 bool ot__dnnl_can_reorder(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,
                           const ot_layout *to);
 ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,

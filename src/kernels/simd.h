@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 // ---- loops ----
 
 // A call left in a loop would keep it scalar, however long the function.
@@ -53,6 +57,48 @@ OT_SIMD_INLINE void ot__vector_store(float *y, ot__vector v)
 {
     *(ot__vector *)(void *)y = v;
 }
+
+// A register of f16 to f32 and back where the processor does it: as ot__f32_to_f16() and its like,
+// but that NaNs which signal become quiet.
+#if OT_ISA_LEVEL == 2 && defined(__F16C__)
+#define OT_VECTOR_F16 1
+OT_SIMD_INLINE ot__vector ot__vector_of_f16(const uint16_t *x)
+{
+    return (ot__vector)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)x));
+}
+
+OT_SIMD_INLINE void ot__vector_to_f16(uint16_t *y, ot__vector v)
+{
+    const __m512 x = (__m512)v;
+    const __m256i half = _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m256i sign = _mm256_and_si256(half, _mm256_set1_epi16(INT16_MIN));
+    const __m256i nan = _mm256_or_si256(sign, _mm256_set1_epi16(0x7e00));
+
+    _mm256_storeu_si256((__m256i *)(void *)y,
+                        _mm256_mask_blend_epi16(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), half, nan));
+}
+#elif OT_ISA_LEVEL == 1 && defined(__F16C__)
+#define OT_VECTOR_F16 1
+OT_SIMD_INLINE ot__vector ot__vector_of_f16(const uint16_t *x)
+{
+    return (ot__vector)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+OT_SIMD_INLINE void ot__vector_to_f16(uint16_t *y, ot__vector v)
+{
+    const __m256 x = (__m256)v;
+    const __m128i half = _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m128i sign = _mm_and_si128(half, _mm_set1_epi16(INT16_MIN));
+    const __m128i nan = _mm_or_si128(sign, _mm_set1_epi16(0x7e00));
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    const __m128i mask =
+        _mm_packs_epi32(_mm256_castsi256_si128(is_nan), _mm256_extracti128_si256(is_nan, 1));
+
+    _mm_storeu_si128((__m128i *)(void *)y, _mm_blendv_epi8(half, nan, mask));
+}
+#else
+#define OT_VECTOR_F16 0
+#endif
 
 // y[c][r] = x[r][c] for four rows and columns; rows of x and of y are so many floats apart.
 OT_SIMD_INLINE void ot__transpose4(float *y, int64_t y_row, const float *x, int64_t x_row)

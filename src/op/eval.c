@@ -160,7 +160,8 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
     st = kernel == NULL ? ot__kernel_refused(node) : ot__kernel_prepare(kernel, &p);
     if (st == OT_OK) {
         if (p.is_widened)
-            p.scratch_bytes = ot__edges_place(node->op, &edges, n_in, n_out, p.scratch_bytes);
+            p.scratch_bytes =
+                ot__edges_place(node->op, kernel, &edges, n_in, n_out, p.scratch_bytes);
         scratch = ot__alloc_aligned(p.scratch_bytes);
         r.scratch = scratch;
         r.state = p.state;

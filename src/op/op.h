@@ -192,6 +192,11 @@ typedef struct ot__edges {
     const void **constant; // small ones in f32
     int64_t *slot;         // per args: where in the scratch; -1: it is not converted
     bool *is_state;        // per input
+    // The kernel runs n_pieces times, with as many images of those args that `is_piece` marks.
+    int64_t n_pieces;
+    unsigned sums;  // outputs that are sums over pieces
+    bool *is_piece; // per args
+    int64_t *term;  // per output: where in the scratch a piece leaves what is added; -1: nowhere
 } ot__edges;
 
 struct ot_prep {
@@ -229,10 +234,10 @@ void ot__kernel_release(const ot_kernel *kernel, void *state);
 // edges.c
 bool ot__edges_wanted(const ot_prep *p);
 ot_status ot__edges_make(ot__arena *arena, const ot_prep *p, ot__edges *edges);
-// Where converted arguments go: the bytes of the scratch, whose first `kernel_bytes` are the
-// kernel's.
-size_t ot__edges_place(const ot_op_def *op, ot__edges *edges, int n_in, int n_out,
-                       size_t kernel_bytes);
+// Where converted arguments of `kernel` go: the bytes of the scratch, whose first `kernel_bytes`
+// are the kernel's.
+size_t ot__edges_place(const ot_op_def *op, const ot_kernel *kernel, ot__edges *edges, int n_in,
+                       int n_out, size_t kernel_bytes);
 bool ot__edges_convert_output(const ot__edges *edges, int n_in, int i); // `edges` may be NULL
 // Runs a kernel that was prepared with the arguments of `edges`; `r` has those of the node.
 ot_status ot__edges_run(const ot_kernel *kernel, const ot_run *r, ot__edges *edges);

@@ -40,14 +40,18 @@ static bool clip_same_shape(const ot_value *a, const ot_value *b)
     return a->has_shape && b->has_shape && ot__shape_equal(&a->shape, &b->shape);
 }
 
+static bool clip_has_mask(ot_dtype dtype)
+{
+    return dtype == OT_F32 || dtype == OT_F64 || ot__dtype_is_narrow(dtype);
+}
+
 static ot_status fuse_clip(ot__fusing *f, ot_node *clip)
 {
     ot_value *inputs[N_INPUTS] = {NULL}, *outputs[2];
     ot_node *compare[N_INPUTS] = {NULL}, *last = NULL, *fused;
     bool is_bounded = true;
 
-    if (!ot__node_is(clip, "", "Clip") ||
-        (clip->outputs[0]->dtype != OT_F32 && clip->outputs[0]->dtype != OT_F64))
+    if (!ot__node_is(clip, "", "Clip") || !clip_has_mask(clip->outputs[0]->dtype))
         return OT_OK;
     for (int i = 0; i < clip->n_inputs; i++)
         inputs[i] = clip->inputs[i];

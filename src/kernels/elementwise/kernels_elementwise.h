@@ -25,6 +25,8 @@ typedef struct ot__tiles {
 #include "kernels/elementwise/tiles.def"
     void (*clip_mask)(void *context, int64_t first, int64_t last);
     void (*where)(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n);
+    // of 16 bits
+    void (*where_16)(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n);
 } ot__tiles;
 
 // f16 and bf16, by OT_F16 and OT_BF16: to f32 and back, rounding to nearest even (simd_floats.c).

@@ -28,9 +28,16 @@
 #include "clip_mask.tmpl.h"
 #include "where.tmpl.h"
 
+#undef T
+#undef FN
+#define T uint16_t
+#define FN(name) name##_16
+#include "where.tmpl.h"
+
 const ot__tiles OT_ISA_NAME(ot__tiles) = {
 #define OT_TILE(name) .name = name##_f32,
 #include "tiles.def"
     .clip_mask = clip_mask_f32,
     .where = where_f32,
+    .where_16 = where_16,
 };

@@ -6,15 +6,27 @@
 
 static void widen_f16(float *y, const uint16_t *x, int64_t n)
 {
+    int64_t done = 0;
+
+#if OT_VECTOR_F16
+    for (; done + OT_VECTOR_LANES <= n; done += OT_VECTOR_LANES)
+        ot__vector_store(y + done, ot__vector_of_f16(x + done));
+#endif
     OT_SIMD_LOOP
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = done; i < n; i++)
         y[i] = ot__vwiden_f16(x[i]);
 }
 
 static void narrow_f16(uint16_t *y, const float *x, int64_t n)
 {
+    int64_t done = 0;
+
+#if OT_VECTOR_F16
+    for (; done + OT_VECTOR_LANES <= n; done += OT_VECTOR_LANES)
+        ot__vector_to_f16(y + done, ot__vector_load(x + done));
+#endif
     OT_SIMD_LOOP
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = done; i < n; i++)
         y[i] = ot__vnarrow_f16(x[i]);
 }
 

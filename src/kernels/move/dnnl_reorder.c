@@ -11,11 +11,16 @@ static bool knows(ot_dtype dtype, const ot_shape *shape, const ot_layout *layout
     return known;
 }
 
+// Without AVX-512 oneDNN moves elements of 16 bits one by one.
+static bool moves_fast(ot_dtype dtype)
+{
+    return dtype == OT_F32 || (ot__dtype_is_narrow(dtype) && ot__isa_best() >= OT__ISA_AVX512);
+}
+
 bool ot__dnnl_can_reorder(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,
                           const ot_layout *to)
 {
-    return (dtype == OT_F32 || ot__dtype_is_narrow(dtype)) && knows(dtype, shape, from) &&
-           knows(dtype, shape, to);
+    return moves_fast(dtype) && knows(dtype, shape, from) && knows(dtype, shape, to);
 }
 
 ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape, const ot_layout *from,

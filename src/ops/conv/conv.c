@@ -359,7 +359,8 @@ const ot_op_def ot__op_conv[] = {
      .types = "T: f32 f64",
      .infer = conv_infer,
      .kernels = conv_kernels,
-     .grad = conv_rule},
+     .grad = conv_rule,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };
 // Made of Conv and Relu by passes/fuse_conv.c.
@@ -373,7 +374,8 @@ const ot_op_def ot__op_conv_relu[] = {
      .types = "T: f32 f64",
      .infer = conv_infer,
      .kernels = conv_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };
 const ot_op_def ot__op_conv_grad[] = {
@@ -387,6 +389,7 @@ const ot_op_def ot__op_conv_grad[] = {
      .infer = conv_grad_infer,
      .kernels = conv_grad_kernels,
      .flags = OT_OP_NO_GRAD,
-     .expand = ot__conv_grad_expand},
+     .expand = ot__conv_grad_expand,
+     .by_image = {.in = 1 << 0 | 1 << 1, .out = 1, .sums = ADDS_DW | ADDS_DB}},
     {0},
 };

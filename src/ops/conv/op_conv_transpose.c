@@ -360,6 +360,7 @@ const ot_op_def ot__op_conv_transpose[] = {
      .types = "T: f32 f64",
      .infer = conv_transpose_infer,
      .kernels = conv_transpose_kernels,
-     .grad = conv_transpose_grad},
+     .grad = conv_transpose_grad,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };

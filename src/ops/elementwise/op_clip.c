@@ -102,9 +102,70 @@ static ot_status clip_mask_run(const ot_run *r,
     return OT_OK;
 }
 
+// Of f16 or bf16, a few elements of which are f32 at a time.
+typedef struct clip_narrow {
+    const uint16_t *x;
+    uint16_t *y;
+    uint8_t *mask;
+    const float *low, *high;
+    ot_dtype type;
+} clip_narrow;
+
+static void clip_narrow_range(void *context, int64_t first, int64_t last)
+{
+    enum { FEW = 512 };
+    const clip_narrow *c = context;
+    const ot__floats *floats = ot__floats_best();
+    float few[FEW];
+
+    for (int64_t at = first; at < last; at += FEW) {
+        const int64_t n = OT_MIN(last - at, (int64_t)FEW);
+        ot__clip_mask part = {
+            .y = few, .mask = c->mask + at, .x = few, .low = c->low, .high = c->high};
+
+        floats->widen[c->type](few, c->x + at, n);
+        ot__tiles_best()->clip_mask(&part, 0, n);
+        floats->narrow[c->type](c->y + at, few, n);
+    }
+}
+
+// A bound, of any type, in f32; NULL: there is none.
+static const float *clip_bound(const ot_run *r, int i, float *bound)
+{
+    if (ot__run_in(r, i) == NULL)
+        return NULL;
+    (void)ot__convert(bound, OT_F32, r->in[i]->data, r->in[i]->dtype, 1);
+    return bound;
+}
+
+static ot_status clip_mask_run_narrow(const ot_run *r)
+{
+    float low, high;
+    clip_narrow c = {.x = r->in[0]->data,
+                     .y = r->out[0]->data,
+                     .mask = r->out[1]->data,
+                     .low = clip_bound(r, 1, &low),
+                     .high = clip_bound(r, 2, &high),
+                     .type = r->in[0]->dtype};
+
+    ot__parallel_for(r->out[0]->count, OT_PAR_MIN, clip_narrow_range, &c);
+    return OT_OK;
+}
+
+static bool clip_mask_can_simd(const ot_prep *p)
+{
+    const ot_dtype type = ot_prep_in(p, 0)->dtype;
+
+    for (int i = 1; i <= 2 && type == OT_F32; i++)
+        if (ot_prep_in(p, i) != NULL && ot_prep_in(p, i)->dtype != OT_F32)
+            return false;
+    return ot_prep_out(p, 0)->dtype == type;
+}
+
 static ot_status clip_mask_run_simd(const ot_run *r)
 {
-    return clip_mask_run(r, ot__tiles_best()->clip_mask);
+    return r->in[0]->dtype == OT_F32 ? clip_mask_run(r, ot__tiles_best()->clip_mask)
+                                     : clip_mask_run_narrow(r);
 }
 
 static ot_status clip_mask_run_f32(const ot_run *r)
@@ -119,7 +180,7 @@ static ot_status clip_mask_run_f64(const ot_run *r)
 
 static const ot_port clip_mask_out[] = {{"Y", "T", 0}, {"mask", "bool", 0}, {0}};
 static const ot_kernel clip_mask_kernels[] = {
-    OT__SIMD_KERNEL("T: f32", NULL, NULL, clip_mask_run_simd),
+    OT__SIMD_FLOATS_KERNEL(clip_mask_can_simd, NULL, clip_mask_run_simd),
     OT__REF_KERNELS(NULL, clip_mask_run),
     {0},
 };

@@ -46,8 +46,62 @@ static void where_piece_f32(void *y, const void *const *x, int64_t n, const void
     ot__tiles_best()->where(y, x[0], x[1], x[2], n);
 }
 
+// ---- f16 and bf16: chosen as they are, where a condition is given for each element ----
+
+typedef struct where_narrow {
+    uint16_t *y;
+    const uint8_t *condition;
+    const uint16_t *from[2]; // NULL: `single`
+    uint16_t single[2];
+} where_narrow;
+
+static bool where_chooses_narrow(const ot_run *r)
+{
+    const ot_arg *y = r->out[0];
+
+    if (!ot__dtype_is_narrow(y->dtype) || r->in[0]->count != y->count)
+        return false;
+    for (int i = 1; i <= 2; i++)
+        if (r->in[i]->count != 1 && (r->in[i]->count != y->count || r->in[i]->dtype != y->dtype))
+            return false;
+    return true;
+}
+
+static void where_narrow_range(void *context, int64_t first, int64_t last)
+{
+    enum { FEW = 512 };
+    const where_narrow *w = context;
+    uint16_t single[2][FEW];
+
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < FEW; k++)
+            single[i][k] = w->single[i];
+    for (int64_t at = first; at < last; at += FEW)
+        ot__tiles_best()->where_16(
+            w->y + at, w->condition + at, w->from[0] != NULL ? w->from[0] + at : single[0],
+            w->from[1] != NULL ? w->from[1] + at : single[1], OT_MIN(last - at, (int64_t)FEW));
+}
+
+static ot_status where_run_narrow(const ot_run *r)
+{
+    where_narrow w = {.y = r->out[0]->data, .condition = r->in[0]->data};
+
+    for (int i = 0; i < 2; i++) {
+        const ot_arg *x = r->in[1 + i];
+
+        if (x->count == r->out[0]->count && x->dtype == r->out[0]->dtype)
+            w.from[i] = x->data;
+        else
+            (void)ot__convert(&w.single[i], r->out[0]->dtype, x->data, x->dtype, 1);
+    }
+    ot__parallel_for(r->out[0]->count, OT_PAR_MIN, where_narrow_range, &w);
+    return OT_OK;
+}
+
 static ot_status where_run_simd(const ot_run *r)
 {
+    if (where_chooses_narrow(r))
+        return where_run_narrow(r);
     ot__pieces_run(r, where_piece_f32, NULL);
     return OT_OK;
 }

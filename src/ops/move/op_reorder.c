@@ -65,6 +65,7 @@ const ot_op_def ot__op_reorder[] = {
      .types = "T: any string",
      .infer = ot__infer_same_shape,
      .kernels = reorder_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };

@@ -169,7 +169,8 @@ const ot_op_def ot__op_average_pool[] = {
      .types = "T: f32 f64",
      .infer = average_pool_infer,
      .kernels = average_pool_kernels,
-     .grad = average_pool_rule},
+     .grad = average_pool_rule,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };
 const ot_op_def ot__op_average_pool_grad[] = {
@@ -182,7 +183,8 @@ const ot_op_def ot__op_average_pool_grad[] = {
      .infer = average_pool_grad_infer,
      .kernels = average_pool_grad_kernels,
      .flags = OT_OP_NO_GRAD,
-     .expand = ot__average_pool_grad_expand},
+     .expand = ot__average_pool_grad_expand,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };
 // For images whose extents are known only at run time.

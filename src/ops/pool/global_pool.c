@@ -64,7 +64,8 @@ const ot_op_def ot__op_global_average_pool[] = {
      .types = "T: f32 f64",
      .infer = global_pool_infer,
      .kernels = global_average_kernels,
-     .grad = global_average_rule},
+     .grad = global_average_rule,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };
 const ot_op_def ot__op_global_max_pool[] = {
@@ -75,6 +76,7 @@ const ot_op_def ot__op_global_max_pool[] = {
      .types = "T: f32 f64 f16 bf16",
      .infer = global_pool_infer,
      .kernels = global_max_kernels,
-     .grad = global_max_rule},
+     .grad = global_max_rule,
+     .by_image = {.in = 1, .out = 1}},
     {0},
 };

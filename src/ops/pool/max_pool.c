@@ -273,7 +273,8 @@ const ot_op_def ot__op_max_pool_short[] = {
      .types = "T: f32 f64; M: u8 i32",
      .infer = max_pool_short_infer,
      .kernels = max_pool_short_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .by_image = {.in = 1, .out = 1 << 0 | 1 << 1}},
     {0},
 };
 const ot_op_def ot__op_max_pool_short_grad[] = {
@@ -286,6 +287,7 @@ const ot_op_def ot__op_max_pool_short_grad[] = {
      .types = "T: f32 f64; M: u8 i32",
      .infer = max_pool_grad_infer,
      .kernels = max_pool_short_grad_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL},
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
+     .by_image = {.in = 1 << 0 | 1 << 1, .out = 1}},
     {0},
 };

@@ -48,6 +48,20 @@ static void clip_makes_the_mask_of_its_gradient(void **state)
                      2);
 }
 
+static void so_does_clip_of_a_narrower_type(void **state)
+{
+    ot_model *model = read_prepared(
+        "<ir_version: 8, opset_import: [\"\" : 17]> g (bfloat16[6] dy, bfloat16[6] x, bfloat16 low,"
+        " bfloat16 high, bfloat16 zero) => (bfloat16[6] y, bfloat16[6] dx)"
+        "{ y = Clip(x, low, high) a = GreaterOrEqual(x, low) b = LessOrEqual(x, high)"
+        "  m = And(a, b) dx = Where(m, dy, zero) }");
+
+    (void)state;
+    assert_ok(ot__fuse_clip(model));
+    assert_int_equal(model->graph->n_nodes, 2);
+    ot_model_destroy(model);
+}
+
 static void one_bound_will_do(void **state)
 {
     (void)state;
@@ -86,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clip_makes_the_mask_of_its_gradient),
+        cmocka_unit_test(so_does_clip_of_a_narrower_type),
         cmocka_unit_test(one_bound_will_do),
         cmocka_unit_test(what_is_not_that_mask_stays),
     };
