@@ -186,7 +186,10 @@ ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
                                  const char *const *names, int n_names, bool nominal);
 // As ot_checkpoint_load(), with tensors in the mapped file.
 ot_status ot__ckpt_view(const char *path, ot_checkpoint **out);
-// The elements of a tensor of such a checkpoint have been read.
+// As ot_dict_load_hdf5(), with tensors in the mapped file where they lie in it as they are here; the
+// caller closes the map after it has destroyed the dict.
+ot_status ot__dict_view_hdf5(const char *path, ot__file_map *map, ot_dict **out);
+// The elements of a tensor of a checkpoint that is viewed have been read.
 void ot__ckpt_view_forget(const ot_checkpoint *view, const ot_tensor *tensor);
 // ckpt_data.c: which data file belongs to the checkpoint at `path`, of which `head` has been read.
 ot_status ot__ckpt_data_open(const ot_checkpoint *head, const char *path, ot__file_map *out);

@@ -68,6 +68,17 @@ ot_status ot_dict_load_hdf5_apart(const char *path, const char *key, ot_dict **o
 #endif
 }
 
+ot_status ot__dict_view_hdf5(const char *path, ot__file_map *map, ot_dict **out)
+{
+#if OT_WITH_HDF5
+    return ot__hdf5_view(path, map, out);
+#else
+    (void)map;
+    (void)out;
+    return refuse_hdf5(path);
+#endif
+}
+
 int ot_hdf5_is_file(const char *path)
 {
     struct stat info;

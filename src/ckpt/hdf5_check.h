@@ -17,8 +17,9 @@ typedef struct ot__h5_reader {
     const char *path;
     ot__buf name; // of the object at work
     uint64_t file_bytes;
-    bool reads;     // or only checks, which comes first
-    size_t n_bytes; // of all tensors
+    const ot__file_map *view; // tensors are views of it where they lie in it as here; NULL: copies
+    bool reads;               // or only checks, which comes first
+    size_t n_bytes;           // of all tensors
     ot__h5_places seen;
 } ot__h5_reader;
 
@@ -39,6 +40,8 @@ typedef struct ot__h5_dataset {
     bool is_string; // one; else elements of `dtype`
     ot_dtype dtype;
     ot_shape shape;
+    bool is_view;
+    uint64_t at; // of a view in the file
 } ot__h5_dataset;
 // Of an open dataset; the caller closes its type, whatever happens.
 ot_status ot__h5_check_dataset(ot__h5_reader *reader, hid_t id, ot__h5_dataset *out);

@@ -48,6 +48,7 @@
     X(H5Dread)                                                                                     \
     X(H5Dwrite)                                                                                    \
     X(H5Dget_space)                                                                                \
+    X(H5Dget_offset)                                                                               \
     X(H5Dget_type)                                                                                 \
     X(H5Dget_create_plist)                                                                         \
     X(H5Screate)                                                                                   \
@@ -58,6 +59,7 @@
     X(H5Sget_simple_extent_dims)                                                                   \
     X(H5Tcopy)                                                                                     \
     X(H5Tclose)                                                                                    \
+    X(H5Tequal)                                                                                    \
     X(H5Tget_class)                                                                                \
     X(H5Tget_size)                                                                                 \
     X(H5Tget_sign)                                                                                 \

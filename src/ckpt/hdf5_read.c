@@ -100,14 +100,31 @@ static ot_status read_h5_elements(const ot__h5_reader *r, const ot__h5_dataset *
     return st;
 }
 
+static ot_status view_h5_elements(const ot__h5_reader *r, const ot__h5_dataset *dataset,
+                                  ot_tensor **out)
+{
+    size_t n_bytes = 0;
+    int64_t count = 0;
+
+    if (!ot__shape_count(&dataset->shape, &count) ||
+        !ot__dtype_bytes(dataset->dtype, count, &n_bytes))
+        return ot__h5_unreadable(r);
+    return ot_tensor_wrap(dataset->dtype, &dataset->shape,
+                          (void *)(uintptr_t)(r->view->data + dataset->at), n_bytes, out);
+}
+
 static ot_status read_h5_tensor(const ot__h5_reader *r, const ot__h5_dataset *dataset,
                                 ot_dict *into, const char *name)
 {
     ot_tensor *tensor;
     ot_status st;
 
-    OT_TRY(ot_tensor_create(dataset->dtype, &dataset->shape, &tensor));
-    st = tensor->n_bytes > 0 ? read_h5_elements(r, dataset, tensor->data) : OT_OK;
+    if (dataset->is_view)
+        OT_TRY(view_h5_elements(r, dataset, &tensor));
+    else
+        OT_TRY(ot_tensor_create(dataset->dtype, &dataset->shape, &tensor));
+    st = tensor->n_bytes > 0 && !dataset->is_view ? read_h5_elements(r, dataset, tensor->data)
+                                                  : OT_OK;
     OT_THEN(st, ot_dict_take_tensor(into, name, tensor));
     if (st != OT_OK)
         ot_tensor_destroy(tensor);
@@ -291,48 +308,71 @@ static ot_status read_open_file(ot__h5_reader *r, hid_t file, const char *key, o
     return OT_HAND_OUT(st, out, dict, ot_dict_destroy);
 }
 
-static ot_status read_h5_file(const char *path, uint64_t n_bytes, const char *key, ot_dict **out)
+static ot_status read_h5_file(ot__h5_reader *r, const char *key, ot_dict **out)
 {
-    ot__h5_reader r = {.path = path, .file_bytes = n_bytes};
     const hid_t access = ot__h5_access();
-    const hid_t file = access < 0 ? H5I_INVALID_HID : ot__h5.H5Fopen(path, OT_H5_READ_ONLY, access);
-    ot_status st = file < 0 ? ot__h5_error(OT_ERR_FORMAT, path, "cannot be read")
-                            : read_open_file(&r, file, key, out);
+    const hid_t file =
+        access < 0 ? H5I_INVALID_HID : ot__h5.H5Fopen(r->path, OT_H5_READ_ONLY, access);
+    ot_status st = file < 0 ? ot__h5_error(OT_ERR_FORMAT, r->path, "cannot be read")
+                            : read_open_file(r, file, key, out);
 
     if (file >= 0)
         (void)ot__h5.H5Fclose(file);
     if (access >= 0)
         (void)ot__h5.H5Pclose(access);
-    ot__buf_deinit(&r.name);
-    ot__free(r.seen.slots);
+    ot__buf_deinit(&r->name);
+    ot__free(r->seen.slots);
     return st;
 }
 
-static ot_status check_file(const char *path, uint64_t *n_bytes)
+static ot_status load_h5(ot__h5_reader *r, const char *key, ot_dict **out)
 {
-    ot__file_map map;
+    ot__h5_visit visit;
     ot_status st;
 
-    OT_TRY(ot__file_map_open(&map, path));
-    st = ot__file_kind_check(map.data, map.size, path, OT_FILE_HDF5);
-    if (st == OT_OK && !ot__hdf5_has_signature(&map))
+    OT_TRY(ot__h5_enter(&visit));
+    st = read_h5_file(r, key, out);
+    ot__h5_leave(&visit);
+    return st;
+}
+
+// On failure nothing is left open.
+static ot_status open_h5_map(const char *path, ot__file_map *map)
+{
+    ot_status st;
+
+    OT_TRY(ot__file_map_open(map, path));
+    st = ot__file_kind_check(map->data, map->size, path, OT_FILE_HDF5);
+    if (st == OT_OK && !ot__hdf5_has_signature(map))
         st = ot__error(OT_ERR_FORMAT, "%s: is not an HDF5 file", path);
-    if (st == OT_OK && !map.is_mapped)
+    if (st == OT_OK && !map->is_mapped)
         st = ot__error(OT_ERR_UNSUPPORTED, "%s: is read as it comes, HDF5 needs a file", path);
-    *n_bytes = map.size;
-    ot__file_map_close(&map);
+    if (st != OT_OK)
+        ot__file_map_close(map);
     return st;
 }
 
 ot_status ot__hdf5_load(const char *path, const char *key, ot_dict **out)
 {
-    ot__h5_visit visit;
-    uint64_t n_bytes;
+    ot__h5_reader r = {.path = path};
+    ot__file_map map;
+
+    OT_TRY(open_h5_map(path, &map));
+    r.file_bytes = map.size;
+    ot__file_map_close(&map);
+    return load_h5(&r, key != NULL ? key : "", out);
+}
+
+ot_status ot__hdf5_view(const char *path, ot__file_map *map, ot_dict **out)
+{
+    ot__h5_reader r = {.path = path, .view = map};
     ot_status st;
 
-    OT_TRY(check_file(path, &n_bytes));
-    OT_TRY(ot__h5_enter(&visit));
-    st = read_h5_file(path, n_bytes, key != NULL ? key : "", out);
-    ot__h5_leave(&visit);
+    OT_TRY(open_h5_map(path, map));
+    r.file_bytes = map->size;
+    st = ot__file_map_check(map, path);
+    OT_THEN(st, load_h5(&r, "", out));
+    if (st != OT_OK)
+        ot__file_map_close(map);
     return st;
 }

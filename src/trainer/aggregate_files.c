@@ -12,7 +12,7 @@ static ot_status check_shard_paths(const char *const *paths, int n)
     return OT_OK;
 }
 
-ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, ot__dict_loader *load,
+ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, bool is_apart,
                                     ot_dict **out)
 {
     ot_dict **states;
@@ -25,7 +25,7 @@ ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, ot__d
     OT_TRY(ot__made(states != NULL));
     st = OT_OK;
     for (int i = 0; st == OT_OK && i < n_paths; i++)
-        st = ot__state_load_hdf5(paths[i], load, &states[i]);
+        st = ot__state_load_hdf5(paths[i], is_apart, &states[i]);
     OT_THEN(st, ot__state_aggregate((const ot_dict *const *)states, paths, n_paths, out));
     for (int i = 0; i < n_paths; i++)
         ot_dict_destroy(states[i]);
@@ -35,10 +35,10 @@ ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, ot__d
 
 ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **out)
 {
-    return ot__state_aggregate_files(paths, n_paths, ot_dict_load_hdf5, out);
+    return ot__state_aggregate_files(paths, n_paths, false, out);
 }
 
 ot_status ot_state_aggregate_apart(const char *const *paths, int n_paths, ot_dict **out)
 {
-    return ot__state_aggregate_files(paths, n_paths, ot_dict_load_hdf5_apart, out);
+    return ot__state_aggregate_files(paths, n_paths, true, out);
 }

@@ -95,20 +95,18 @@ bool ot__state_has(const ot_dict *dict, const char *name);
 const ot_dict *ot__state_dict(const ot_dict *dict, const char *name);     // NULL: there is none
 const ot_tensor *ot__state_tensor(const ot_dict *dict, const char *name); // NULL: there is none
 
-// ot_dict_load_hdf5 or ot_dict_load_hdf5_apart.
-typedef ot_status ot__dict_loader(const char *path, const char *key, ot_dict **out);
-// trainer_hdf5.c: a state from a file, with the names that it was made with.
-ot_status ot__state_load_hdf5(const char *path, ot__dict_loader *load, ot_dict **out);
+// trainer_hdf5.c: a state from a file, with the names that it was made with. `is_apart`: that is
+// not trusted.
+ot_status ot__state_load_hdf5(const char *path, bool is_apart, ot_dict **out);
 ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
                                 const ot_save_options *options);
-ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot__dict_loader *load,
+ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, bool is_apart,
                                 ot_strictness strictness, char **user_dict);
 // All files of a state that several processes have saved; the first in aggregate_files.c.
-ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, ot__dict_loader *load,
+ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, bool is_apart,
                                     ot_dict **out);
 ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
-                                  ot__dict_loader *load, ot_strictness strictness,
-                                  char **user_dict);
+                                  bool is_apart, ot_strictness strictness, char **user_dict);
 
 // Properties of a file. What its checkpoint says already is not there: the numbers of steps are by
 // how many they are more than those of the checkpoint.

@@ -140,17 +140,38 @@ static ot_status join_below(ot_dict *state, const char *section, const char *con
     return OT_OK;
 }
 
-ot_status ot__state_load_hdf5(const char *path, ot__dict_loader *load, ot_dict **out)
+static ot_status join_state(ot_dict *state)
 {
     static const char *const own[] = {OT_KEY_UPDATES, OT_KEY_AVERAGES, OT_KEY_GRADIENTS};
+
+    OT_TRY(join_below(state, OT_KEY_MODEL, NULL, 0));
+    OT_TRY(join_below(state, OT_KEY_OWN, own, (int)OT_COUNT(own)));
+    OT_TRY(join_section(state, OT_KEY_OPTIMIZER, JOINED_DICTS));
+    return join_section(state, OT_KEY_PARTITION, JOINED_DICTS);
+}
+
+ot_status ot__state_load_hdf5(const char *path, bool is_apart, ot_dict **out)
+{
     ot_dict *state;
     ot_status st;
 
-    OT_TRY(load(path, NULL, &state));
-    st = join_below(state, OT_KEY_MODEL, NULL, 0);
-    OT_THEN(st, join_below(state, OT_KEY_OWN, own, (int)OT_COUNT(own)));
-    OT_THEN(st, join_section(state, OT_KEY_OPTIMIZER, JOINED_DICTS));
-    OT_THEN(st, join_section(state, OT_KEY_PARTITION, JOINED_DICTS));
+    OT_TRY(is_apart ? ot_dict_load_hdf5_apart(path, NULL, &state)
+                    : ot_dict_load_hdf5(path, NULL, &state));
+    st = join_state(state);
+    return OT_HAND_OUT(st, out, state, ot_dict_destroy);
+}
+
+// Its tensors are views of the map, as far as the file has them as they are here: so a state lies
+// in memory once only while it is loaded.
+static ot_status view_state_hdf5(const char *path, ot__file_map *map, ot_dict **out)
+{
+    ot_dict *state;
+    ot_status st;
+
+    OT_TRY(ot__dict_view_hdf5(path, map, &state));
+    st = join_state(state);
+    if (st != OT_OK)
+        ot__file_map_close(map);
     return OT_HAND_OUT(st, out, state, ot_dict_destroy);
 }
 
@@ -281,25 +302,29 @@ static ot_status take_hdf5_state(ot_trainer *trainer, ot_dict *state, const char
     return st;
 }
 
-ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, ot__dict_loader *load,
+ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, bool is_apart,
                                 ot_strictness strictness, char **user_dict)
 {
+    ot__file_map map = {0};
     ot_dict *state;
     ot_status st;
 
-    OT_TRY(ot__state_load_hdf5(path, load, &state));
+    OT_TRY(is_apart ? ot__state_load_hdf5(path, true, &state)
+                    : view_state_hdf5(path, &map, &state));
     st = check_is_whole(state, path);
     if (st == OT_OK)
-        return take_hdf5_state(trainer, state, path, strictness, user_dict);
-    ot_dict_destroy(state);
+        st = take_hdf5_state(trainer, state, path, strictness, user_dict);
+    else
+        ot_dict_destroy(state);
+    ot__file_map_close(&map);
     return st;
 }
 
 ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
-                                  ot__dict_loader *load, ot_strictness strictness, char **user_dict)
+                                  bool is_apart, ot_strictness strictness, char **user_dict)
 {
     ot_dict *state;
 
-    OT_TRY(ot__state_aggregate_files(paths, n_paths, load, &state));
+    OT_TRY(ot__state_aggregate_files(paths, n_paths, is_apart, &state));
     return take_hdf5_state(trainer, state, paths[0], strictness, user_dict);
 }

@@ -259,14 +259,14 @@ static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictne
     return st;
 }
 
-static ot_status load_trainer(ot_trainer *trainer, const char *path, ot__dict_loader *load,
+static ot_status load_trainer(ot_trainer *trainer, const char *path, bool is_apart,
                               ot_strictness strictness, char **user_dict)
 {
     ot_checkpoint *file;
     ot_status st;
 
     if (ot_hdf5_is_file(path))
-        return ot__trainer_load_hdf5(trainer, path, load, strictness, user_dict);
+        return ot__trainer_load_hdf5(trainer, path, is_apart, strictness, user_dict);
     OT_TRY(ot__ckpt_view(path, &file));
     st = take_file(trainer, file, strictness, user_dict);
     ot_checkpoint_destroy(file);
@@ -276,8 +276,7 @@ static ot_status load_trainer(ot_trainer *trainer, const char *path, ot__dict_lo
 }
 
 static ot_status load_trainer_files(ot_trainer *trainer, const char *const *paths, int n_paths,
-                                    ot__dict_loader *load, ot_strictness strictness,
-                                    char **user_dict)
+                                    bool is_apart, ot_strictness strictness, char **user_dict)
 {
     if (user_dict != NULL)
         *user_dict = NULL;
@@ -287,20 +286,19 @@ static ot_status load_trainer_files(ot_trainer *trainer, const char *const *path
                          "%d files, expected 1, or all of a state that is in several", n_paths);
     OT_TRY(ot__trainer_enter(trainer));
     return ot__trainer_leave(
-        trainer, n_paths == 1 ? load_trainer(trainer, paths[0], load, strictness, user_dict)
-                              : ot__trainer_load_shards(trainer, paths, n_paths, load, strictness,
-                                                        user_dict));
+        trainer, n_paths == 1 ? load_trainer(trainer, paths[0], is_apart, strictness, user_dict)
+                              : ot__trainer_load_shards(trainer, paths, n_paths, is_apart,
+                                                        strictness, user_dict));
 }
 
 ot_status ot_trainer_load(ot_trainer *trainer, const char *const *paths, int n_paths,
                           ot_strictness strictness, char **user_dict)
 {
-    return load_trainer_files(trainer, paths, n_paths, ot_dict_load_hdf5, strictness, user_dict);
+    return load_trainer_files(trainer, paths, n_paths, false, strictness, user_dict);
 }
 
 ot_status ot_trainer_load_apart(ot_trainer *trainer, const char *const *paths, int n_paths,
                                 ot_strictness strictness, char **user_dict)
 {
-    return load_trainer_files(trainer, paths, n_paths, ot_dict_load_hdf5_apart, strictness,
-                              user_dict);
+    return load_trainer_files(trainer, paths, n_paths, true, strictness, user_dict);
 }

@@ -159,8 +159,9 @@ static size_t peak_of_steps(counter *c, ot_trainer *trainer, const ot_shape *sha
 }
 
 static peaks measure_in(const problem *p, size_t memory_max, ot_precision precision,
-                        const char *path)
+                        ot_format format, const char *path)
 {
+    ot_save_options options = OT_SAVE_OPTIONS_INIT;
     const ot_shape shapes[] = {p->x, OT_SHAPE(p->x.dim[0])};
     counter c = {0};
     const ot_allocator allocator = {counting_reallocate, counting_release, &c};
@@ -172,7 +173,8 @@ static peaks measure_in(const problem *p, size_t memory_max, ot_precision precis
     found.creation = peak_since(&c);
     need(ot_trainer_memory(trainer, shapes, 2, &found.memory));
     found.steps = peak_of_steps(&c, trainer, shapes);
-    need(ot_trainer_save(trainer, path, NULL));
+    options.format = format;
+    need(ot_trainer_save(trainer, path, &options));
     found.saving = peak_since(&c);
     need(ot_trainer_load(trainer, &path, 1, OT_STRICTNESS_ALL, NULL));
     found.loading = peak_since(&c);
@@ -183,7 +185,7 @@ static peaks measure_in(const problem *p, size_t memory_max, ot_precision precis
 
 static peaks measure(const problem *p, size_t memory_max, const char *path)
 {
-    return measure_in(p, memory_max, OT_PRECISION_F32, path);
+    return measure_in(p, memory_max, OT_PRECISION_F32, OT_FORMAT_CHECKPOINT, path);
 }
 
 static void three_steps_take_what_was_promised(void **state)
@@ -209,8 +211,8 @@ static void narrow_types_are_promised_with_what_is_derived_of_parameters(void **
 
     problems(all);
     for (size_t i = 0; i < 3; i++) {
-        const peaks found =
-            measure_in(&all[i], 0, OT_PRECISION_BF16, in_folder(state, "checkpoint"));
+        const peaks found = measure_in(&all[i], 0, OT_PRECISION_BF16, OT_FORMAT_CHECKPOINT,
+                                       in_folder(state, "checkpoint"));
 
         assert_true(found.memory.derived > 0);
         assert_true(found.memory.derived <= (size_t)all[i].n_parameters * 2);
@@ -246,6 +248,26 @@ static void making_saving_and_loading_take_no_more_than_the_largest_tensor_besid
                 "problem %zu: making, saving and loading take %zu, %zu and %zu bytes, expected "
                 "at most %zu",
                 i, found.creation, found.saving, found.loading, most);
+    }
+}
+
+// What lies in the file as it is here is read from there.
+static void a_state_in_hdf5_is_in_memory_once_while_it_is_loaded(void **state)
+{
+    problem all[4];
+
+    if (!OT_WITH_HDF5)
+        skip(); // a build without libhdf5
+    problems(all);
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = in_folder(state, "state.h5");
+        peaks found;
+
+        (void)unlink(path);
+        found = measure_in(&all[i], 0, OT_PRECISION_F32, OT_FORMAT_HDF5, path);
+        if (found.saving > found.steps + SMALL || found.loading > found.steps + SMALL)
+            fail_msg("problem %zu: saving and loading take %zu and %zu bytes, steps %zu", i,
+                     found.saving, found.loading, found.steps);
     }
 }
 
@@ -350,6 +372,7 @@ int main(void)
         TEST_IN_FOLDER(narrow_types_are_promised_with_what_is_derived_of_parameters),
         TEST_IN_FOLDER(graphs_and_plans_are_promised_as_they_are),
         TEST_IN_FOLDER(making_saving_and_loading_take_no_more_than_the_largest_tensor_besides),
+        TEST_IN_FOLDER(a_state_in_hdf5_is_in_memory_once_while_it_is_loaded),
         TEST_IN_FOLDER(a_ceiling_holds_from_making_to_loading),
         cmocka_unit_test(a_ceiling_below_the_step_is_refused_before_it),
         cmocka_unit_test(parts_are_those_of_the_model),
