@@ -139,8 +139,9 @@ typedef struct ot_train_options {
                         ///< {"event":"options","options":...}, and the property "onnxtrain.options"
                         ///< of its checkpoints; NULL: none
     const char *tensorboard_dir; ///< gets a new event file for TensorBoard: of each step
-                                 ///< train/loss, train/lr and, where there is one,
-                                 ///< train/loss_scale, of each epoch the metrics; NULL: none
+                                 ///< train/loss, train/lr and, where there are such,
+                                 ///< train/loss_scale and train/skipped, of each epoch the
+                                 ///< metrics; NULL: none
     const ot_schedule *schedule; ///< for the session; total_steps 0: those of all epochs or
                                  ///< max_steps; NULL: the one that it has
 } ot_train_options;

@@ -130,14 +130,17 @@ static void add_scalar(scalars *all, const char *tag, double value)
 // The loss of the step alone: events have the mean of the epoch so far.
 static void add_step(scalars *all, const ot__journal *j, const ot_event *e)
 {
-    const bool is_begun = e->epoch == j->epoch && e->training.rows > j->rows;
+    const bool is_begun = e->epoch == j->epoch && e->training.rows >= j->rows;
     const int64_t rows = e->training.rows - (is_begun ? j->rows : 0);
     const double sum = e->training.loss * (double)e->training.rows - (is_begun ? j->loss : 0);
 
-    add_scalar(all, "train/loss", sum / (double)rows);
+    if (rows > 0) // none of a step that was skipped
+        add_scalar(all, "train/loss", sum / (double)rows);
     add_scalar(all, "train/lr", e->learning_rate);
     if (e->loss_scale > 0)
         add_scalar(all, "train/loss_scale", e->loss_scale);
+    if (e->n_skipped > 0)
+        add_scalar(all, "train/skipped", (double)e->n_skipped);
 }
 
 static void add_epoch(scalars *all, ot_task task, const ot_event *e)

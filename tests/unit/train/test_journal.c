@@ -150,6 +150,41 @@ static void a_step_is_a_record_of_its_own_loss(void **state)
     ot__journal_close(&j);
 }
 
+static bool has_tag(const ot__buf *out, const char *tag)
+{
+    const size_t n = strlen(tag);
+
+    for (size_t i = 0; i + n + 2 <= out->length; i++)
+        if ((unsigned char)out->data[i] == 0x0a && (size_t)(unsigned char)out->data[i + 1] == n &&
+            memcmp(out->data + i + 2, tag, n) == 0)
+            return true;
+    return false;
+}
+
+// Rows of a step that is skipped have no loss: neither 0/0 nor the mean of those before it.
+static void a_skipped_step_has_no_loss(void **state)
+{
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_event event = a_step;
+    ot__journal j;
+
+    options.tensorboard_dir = in_folder(state, "skipped");
+    open_journal(&j, &options);
+    for (int first = 0; first < 2; first++) {
+        ot__buf out = {0};
+
+        event.epoch += first;
+        event.training.rows = first ? 0 : j.rows;
+        event.n_skipped = 1;
+        ot__journal_events(&j, &event, &out);
+        assert_false(has_tag(&out, "train/loss"));
+        assert_true(has_tag(&out, "train/lr"));
+        assert_true(has_tag(&out, "train/skipped"));
+        ot__buf_deinit(&out);
+    }
+    ot__journal_close(&j);
+}
+
 static void two_runs_of_one_second_have_files_of_their_own(void **state)
 {
     ot_train_options options = OT_TRAIN_OPTIONS_INIT;
@@ -228,6 +263,7 @@ int main(void)
         TEST_IN_FOLDER(every_event_is_a_line),
         TEST_IN_FOLDER(a_resumed_run_goes_on_with_its_log),
         TEST_IN_FOLDER(a_step_is_a_record_of_its_own_loss),
+        TEST_IN_FOLDER(a_skipped_step_has_no_loss),
         TEST_IN_FOLDER(two_runs_of_one_second_have_files_of_their_own),
         TEST_IN_FOLDER(a_file_that_cannot_be_written_is_given_up_once),
         TEST_IN_FOLDER(files_that_cannot_be_made_are_errors),
