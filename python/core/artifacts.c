@@ -115,23 +115,24 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     ot_artifacts_options *o = &a->options;
     const ot_optimizer_options optimizer_defaults = OT_OPTIMIZER_OPTIONS_INIT;
     const ot_trainer_options trainer_defaults = OT_TRAINER_OPTIONS_INIT;
-    int batch_norm, is_prepared = 1;
+    int batch_norm, is_prepared = 1, precision = OT_PRECISION_F32;
     unsigned long long seed;
 
     a->optimizer = optimizer_defaults;
     a->trainer = trainer_defaults;
     o->optimizer = &a->optimizer;
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOppp", core_model_type, model, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOpppi", core_model_type, model, &PyList_Type,
                           &losses, &PyTuple_Type, &optimizer, &trainable, &frozen, &additional,
                           &batch_norm, &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
                           &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
-                          &is_prepared, &o->unrecorded, &a->trainer.skip_non_finite) ||
+                          &is_prepared, &o->unrecorded, &a->trainer.skip_non_finite, &precision) ||
         core_losses_take(losses, a->losses, &o->n_losses) != 0 ||
         take_optimizer(optimizer, a) != 0 || core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
         core_strings_take(additional, &a->additional) != 0 ||
         core_strings_take(init, &a->init) != 0 || core_strings_take(shared, &a->shared) != 0)
         return -1;
+    a->trainer.precision = (ot_precision)precision;
     o->losses = a->losses;
     o->batch_norm = (ot_batch_norm)batch_norm;
     o->seed = seed;
@@ -367,11 +368,16 @@ static PyObject *artifacts_session(PyObject *self, PyObject *args)
     ot_session_options options = OT_SESSION_OPTIONS_INIT;
     PyObject *state, *session;
     unsigned long long memory_max;
+    int precision = OT_PRECISION_F32, dropout = 0, gelu = 0, layers = 0;
 
-    if (!PyArg_ParseTuple(args, "OipK", &state, &options.n_threads, &options.reproducible,
-                          &memory_max))
+    if (!PyArg_ParseTuple(args, "OipK|ipppi", &state, &options.n_threads, &options.reproducible,
+                          &memory_max, &precision, &dropout, &gelu, &layers,
+                          &options.recompute_layers))
         return NULL;
     options.memory_max = (size_t)memory_max;
+    options.precision = (ot_precision)precision;
+    options.recompute = (dropout ? OT_RECOMPUTE_ATTN_DROPOUT : 0u) |
+                        (gelu ? OT_RECOMPUTE_GELU : 0u) | (layers ? OT_RECOMPUTE_LAYER : 0u);
     if (state == Py_None)
         state = take_checkpoint(artifacts);
     else if (PyObject_TypeCheck(state, core_checkpoint_type))
@@ -395,7 +401,7 @@ static PyMethodDef methods[] = {
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
      "input_gradients=False, names_of_module=False, shared=None, prepare=True, "
-     "unrecorded=False) -> Artifacts"},
+     "unrecorded=False, skip_non_finite=False, precision=0) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(directory) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(directory, prefix)"},
@@ -406,7 +412,8 @@ static PyMethodDef methods[] = {
     {"parameters", artifacts_parameters, METH_NOARGS,
      "(name, whether it trains, Tensor with a copy) of every parameter, sorted by name."},
     {"session", artifacts_session, METH_VARARGS,
-     "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max) -> "
+     "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max, precision=0, "
+     "attn_dropout=False, gelu=False, layers=False, number_of_layers=0) -> "
      "(Checkpoint, Session)"},
     {"take_checkpoint", artifacts_take_checkpoint, METH_NOARGS,
      "The checkpoint, which the artifacts then no longer have."},

@@ -34,6 +34,7 @@ typedef struct checkpoint_object {
 struct session_object {
     PyObject_HEAD ot_session *session; // NULL: another session took the checkpoint over
     checkpoint_object *checkpoint;
+    ot_precision precision;
 };
 
 // A loss scaler, which trainers share.

@@ -90,6 +90,7 @@ PyObject *core_session_new(checkpoint_object *state, const ot_session_options *o
     }
     close_older(state);
     self->checkpoint = (checkpoint_object *)Py_NewRef(state);
+    self->precision = options->precision;
     Py_BEGIN_ALLOW_THREADS
     st = make(context, state->checkpoint, options, &self->session);
     Py_END_ALLOW_THREADS

@@ -160,6 +160,7 @@ static ot_status train_over(const train_arguments *a, const ot_train_options *op
     ot_status st;
 
     how.gradient_accumulation_steps = a->accumulation;
+    how.precision = ((session_object *)a->session)->precision;
     st = ot_trainer_create_from_session(((session_object *)a->session)->session, NULL, &how,
                                         &trainer);
     if (st == OT_OK)

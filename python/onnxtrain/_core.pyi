@@ -148,6 +148,7 @@ class Artifacts:
         prepare: bool = True,
         unrecorded: bool = False,
         skip_non_finite: bool = False,
+        precision: int = 0,
         /,
     ) -> Artifacts: ...
     @staticmethod
@@ -159,7 +160,17 @@ class Artifacts:
     def trains(self) -> bool: ...
     def parameters(self) -> list[tuple[str, bool, Tensor]]: ...
     def session(
-        self, state: Checkpoint | None, n_threads: int, reproducible: bool, memory_max: int, /
+        self,
+        state: Checkpoint | None,
+        n_threads: int,
+        reproducible: bool,
+        memory_max: int,
+        precision: int = 0,
+        attn_dropout: bool = False,
+        gelu: bool = False,
+        layers: bool = False,
+        number_of_layers: int = 0,
+        /,
     ) -> tuple[Checkpoint, Session]: ...
     def save(self, folder: str, prefix: str, /) -> None: ...
     def save_nominal(self, folder: str, prefix: str, /) -> None: ...

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 PROVIDER = "CPUExecutionProvider"
 ModelLike = Union[str, os.PathLike, bytes, "onnx.ModelProto"]  # a path, the bytes of a file, or the model
 
-# ot_batch_norm and ot_schedule_kind of the C headers
+# ot_batch_norm, ot_precision and ot_schedule_kind of the C headers
 BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
+PRECISIONS = {"f32": 0, "bf16": 1, "f16": 2}
+RECOMPUTED = ("attn-dropout", "gelu", "layers")
 SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}
 
 _UNLIMITED = 2**64 - 1
@@ -246,6 +248,23 @@ def choose(what: str, name: Any, choices: Mapping[str, Any]) -> Any:
         hint = did_you_mean(name, choices)
         raise _core.InvalidArgument(f"{what} {name!r} is not one of {', '.join(choices)}{hint}")
     return choices[name]
+
+
+def recomputed(recompute: Any) -> tuple[bool, bool, bool, int]:
+    """What is made again: attention's Dropout, Gelu, layers, and how many of them."""
+    if isinstance(recompute, str) or not isinstance(recompute, Iterable):
+        raise _core.InvalidType(f"recompute is {type(recompute).__name__}, expected a list of names")
+    chosen, number = set(), 0
+    for name in recompute:
+        part, equals, count = str(name).partition("=")
+        if not equals:
+            choose("recompute", name, dict.fromkeys(RECOMPUTED))
+        elif part != "layers" or not count.isdecimal() or not 0 < int(count) < 2**31:
+            raise _core.InvalidArgument(f"recompute {name!r} is unknown, expected layers=N with N from 1")
+        else:
+            number = int(count)
+        chosen.add(part)
+    return *(name in chosen for name in RECOMPUTED), number
 
 
 def check_for_training(options: SessionOptions) -> None:

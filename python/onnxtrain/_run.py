@@ -121,6 +121,7 @@ class Run:
         data_options: DataOptions,
         checkpoint: str | None,
         options: SessionOptions,
+        steps: tuple = (),
     ) -> None:
         self._forward, self._built, self._options = forward, built, data_options
         # a model names its target itself
@@ -134,7 +135,11 @@ class Run:
             loaded = _core.Checkpoint.load(checkpoint, True)
             self.resumed = {name: loaded.get_property(name) for name in loaded.property_names()}
         self.state, self.session = built.session(
-            loaded, options.intra_op_num_threads, options.use_deterministic_compute, memory_bytes(options.memory_max)
+            loaded,
+            options.intra_op_num_threads,
+            options.use_deterministic_compute,
+            memory_bytes(options.memory_max),
+            *steps,
         )
         self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics
 

@@ -10,7 +10,16 @@ import os
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from onnxtrain import _core, _log, _module, _notes, _record
-from onnxtrain._options import BATCH_NORMS, SCHEDULES, SessionOptions, choose, load_model, set_memory_max
+from onnxtrain._options import (
+    BATCH_NORMS,
+    PRECISIONS,
+    SCHEDULES,
+    SessionOptions,
+    choose,
+    load_model,
+    recomputed,
+    set_memory_max,
+)
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Progress
 from onnxtrain._run import DataOptions, Event, Run, TrainingResult, listen, make_batches, rows_of
@@ -31,7 +40,7 @@ _HYPER = {
 # What artifacts have built in, so that it cannot be said of a folder of them.
 _BUILT_IN = (
     "loss loss_input reduction class_weights ignore_index class_axis optimizer beta1 beta2 epsilon adam_mode "
-    "weight_decay no_decay momentum nesterov clip_norm skip_non_finite trainable frozen module batch_norm init shared"
+    "weight_decay no_decay momentum nesterov clip_norm skip_non_finite precision trainable frozen module batch_norm init shared"
 ).split()
 
 
@@ -86,6 +95,7 @@ def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[
         init,
         *how,
         given["skip_non_finite"],
+        choose("precision", given["precision"], PRECISIONS),
     )
 
 
@@ -161,6 +171,8 @@ def train(
     callbacks: Iterable[Callable[[Event], Any]] = (),
     ignore_recorded: bool = False,
     skip_non_finite: bool = False,
+    precision: str = "f32",
+    recompute: Sequence[str] = (),
 ) -> TrainingResult:
     """Train a model on data.
 
@@ -248,12 +260,17 @@ def train(
         ignore_recorded: take no notice of what the model says of its training; else what is given must be the same.
         skip_non_finite: skip updates whose gradients are not finite, and count them (`n_skipped` of events), instead of
             ending with an error.
+        precision: element type that steps compute in, "f32", "bf16" or "f16", the last one with a loss scale;
+            parameters and what is saved stay f32.
+        recompute: what of transformers is made again in the backward pass instead of kept: "attn-dropout", "gelu",
+            "layers", "layers=N".
 
     Returns:
         A :class:`TrainingResult`.
     """
     given = dict(locals())
     kind = choose("schedule", schedule, SCHEDULES)
+    steps = (choose("precision", precision, PRECISIONS), *recomputed(recompute))
     if operator.index(epochs) < 1:
         raise _core.InvalidArgument(f"epochs is {epochs}, expected at least 1")
     if not (math.isfinite(learning_rate) and learning_rate >= 0):
@@ -281,7 +298,7 @@ def train(
     bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
     first_row = -1 if header is None else int(header)
     data_options = DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
-    run = Run(forward, built, data_options, saved if is_resumed else None, options)
+    run = Run(forward, built, data_options, saved if is_resumed else None, options, steps)
     opened = run.open(data, prepared.classes)
     rows = rows_of(batch_size)
     training, validating = make_batches(run, opened, validation, split, rows, seed, prepared.classes)
