@@ -7,6 +7,7 @@ import contextlib
 import copy
 import inspect
 import io
+import logging
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Sequence
@@ -147,6 +148,8 @@ def _newer(combined: torch.nn.Module, inputs: list[Any], opset: int, axes: _Axes
 
 
 def _export(combined: torch.nn.Module, inputs: list[Any], description: _ORTTrainerModelDesc, opset: int) -> Any:
+    import torch
+
     axes = _axes(description)
     named = {
         "input_names": [one.name for one in description.inputs],
@@ -156,6 +159,9 @@ def _export(combined: torch.nn.Module, inputs: list[Any], description: _ORTTrain
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             return _classic(combined, inputs, opset, axes, named)
+        except torch.onnx.errors.UnsupportedOperatorError as error:
+            text = str(error).split(". ")[0]
+            logging.getLogger("onnxtrain").info("%s: the newer exporter of torch exports", text)
         except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
             if not any(word in str(error) for word in _CLASSIC_ALONE):
                 raise

@@ -98,6 +98,35 @@ class ModuleTest(unittest.TestCase):
                 self.assertTrue(all(isinstance(one, torch.Tensor) for one in found))
                 np.testing.assert_allclose([one.item() for one in found], expected, rtol=1e-4)
 
+    @unittest.skipIf(importlib.util.find_spec("onnxscript") is None, "onnxscript is not installed")
+    def test_what_the_classic_exporter_lacks_the_newer_one_exports(self):
+        class Differences(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = torch.nn.Linear(3, 3)
+
+            def forward(self, x):
+                return self.out(torch.diff(x))
+
+        module = Differences()
+        theirs = copy.deepcopy(module)
+        optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
+        trainer = ORTTrainer(module, DESCRIPTION, optim.SGDConfig(lr=0.1), loss_fn)
+        for number in range(3):
+            x, label = batch(number)
+            optimizer.zero_grad()
+            wanted = loss_fn(theirs(x), label)
+            wanted.backward()
+            optimizer.step()
+            if number == 0:
+                with self.assertLogs("onnxtrain", "INFO") as log:
+                    found, _ = trainer.train_step(x, label)
+                self.assertIn("'aten::diff'", "".join(log.output))
+                self.assertIn("the newer exporter", "".join(log.output))
+            else:
+                found, _ = trainer.train_step(x, label)
+            self.assertAlmostEqual(float(found), float(wanted), 5)
+
     @unittest.skipIf(importlib.util.find_spec("onnxscript") is None, "onnxscript not installed")
     def test_where_torch_has_no_classic_exporter(self):
         export, asked = torch.onnx.export, []

@@ -2,12 +2,14 @@
 """Element types and values made again, of onnxtrain.train."""
 
 import logging
+import os
 import tempfile
 import unittest
 
 import numpy as np
 
 import onnxtrain
+from onnxtrain.api import CheckpointState
 from onnxtrain.artifacts import LossType, generate_artifacts
 
 
@@ -47,6 +49,37 @@ class PrecisionTest(unittest.TestCase):
         for precision, loss in ("f32", 1.001**2), ("bf16", 1.0):
             result = onnxtrain.train(line, (x, 0 * x), progress=False, precision=precision, **how)
             self.assertAlmostEqual(result.metrics["loss"], loss, 6)
+
+    def test_a_loss_that_the_least_scale_does_not_help_ends_the_run(self):
+        """The state that was saved last is still the one that was good."""
+        x = np.ones((64, 1), np.float32)
+        x[::2] = 1e30
+        scales, saved = [], []
+
+        def look(event):
+            if event.kind == "step":
+                scales.append(event.loss_scale)
+            if event.kind == "saved":
+                saved.append(np.asarray(event.result.state.parameters["v"].data).item())
+
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(onnxtrain.NotFinite):
+                onnxtrain.train(
+                    self.LINE,
+                    (x, x + np.float32(0.5)),
+                    progress=False,
+                    loss="mse",
+                    batch_size=1,
+                    epochs=4,
+                    precision="f16",
+                    checkpoint_dir=folder,
+                    save_every=1,
+                    callbacks=[look],
+                )
+            found = CheckpointState.load_checkpoint(os.path.join(folder, "checkpoint"))
+        self.assertEqual(scales[-1], 2.0)  # the step at 1 is the error
+        self.assertEqual(np.asarray(found.parameters["v"].data).item(), saved[-1])
+        self.assertTrue(np.isfinite(saved).all())
 
     def test_unknown_names_are_refused(self):
         with self.assertRaisesRegex(ValueError, "precision 'fp16' is not one of f32, bf16, f16"):
