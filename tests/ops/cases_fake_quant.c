@@ -12,7 +12,7 @@ static const ot_op_case fake_quant_cases[] = {
      .in = {"f32[2,3]{0.5,1.5,2.5,-0.5,-1.5,-2.5}", "f32[1]{1}", "f32[1]{0}"},
      .attrs = "quant_min = -128, quant_max = 127",
      .out = {"f32[2,3]{0,2,2,0,-2,-2}", "bool[2,3]{1,1,1,1,1,1}"},
-     .flags = OT_CASE_NO_GRAD},
+     .flags = OT_CASE_NO_GRAD | OT_CASE_RULE},
     {.name = "a zero point",
      .in = {"f32[4]{-64.5,-64,63,63.75}", "f32[]{0.5}", "f32[]{128}"},
      .out = {"f32[4]{-64,-64,63,63.5}", "bool[4]{0,1,1,0}"},

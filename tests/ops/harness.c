@@ -81,6 +81,8 @@ static void check_case(const ot_op_test *test, const ot_op_case *c, const inputs
     check_inferred(c, one);
     check_kernels_against_f64(test, c, in, one);
     check_narrow(test, c, in);
+    if (c->edges == NULL && (c->flags & (OT_CASE_NO_GRAD | OT_CASE_RULE)) != OT_CASE_NO_GRAD)
+        check_narrow_gradients(test, c, in);
     if ((c->flags & OT_CASE_NO_GRAD) != 0 || c->edges != NULL)
         return;
     check_gradients(test, c, in, STATIC_EXTENTS);

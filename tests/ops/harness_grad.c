@@ -6,17 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SAMPLES = 24, ALL = -1 };
+enum { MAX_SAMPLES = 24 };
 static const double STEP = 1e-4;
 static const double TOLERANCE = 1e-6;
-
-// What the rule sees of the graph around it.
-typedef struct host {
-    one_node one;
-    ot_value *dy[OT_CASE_MAX_PORTS]; // gradient of output i, NULL when none arrives
-    ot_value *dx[OT_CASE_MAX_PORTS]; // what the rule sets
-    bool wants[OT_CASE_MAX_PORTS];
-} host;
 
 static ot_value *host_dy(void *context, const ot_value *y)
 {
@@ -47,20 +39,14 @@ static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value
 
 // ---- evaluating the gradient graph ----
 
-typedef struct results {
-    ot__map tensors; // by value name; borrowed ones too
-    int n_owned;
-    ot_tensor *owned[1024];
-} results;
-
-static const ot_tensor *result_of(results *r, const ot_value *v)
+const ot_tensor *result_of(results *r, const ot_value *v)
 {
     const ot_tensor *t = v == NULL ? NULL : ot__map_get(&r->tensors, v->name);
 
     return t != NULL || v == NULL ? t : v->constant;
 }
 
-static bool evaluate_node(results *r, const ot_node *node)
+static bool evaluate_node(results *r, const ot_node *node, const rounding *rounded)
 {
     const ot_tensor *in[64] = {NULL};
     ot_tensor *out[64] = {NULL};
@@ -76,13 +62,15 @@ static bool evaluate_node(results *r, const ot_node *node)
     for (int i = 0; i < node->n_outputs; i++) {
         if (out[i] == NULL)
             continue;
+        if (rounded != NULL)
+            rounded->move(rounded, node, i, out[i]);
         r->owned[r->n_owned++] = out[i];
         ot__map_put(&r->tensors, node->outputs[i]->name, out[i]);
     }
     return true;
 }
 
-static void results_deinit(results *r)
+void results_deinit(results *r)
 {
     for (int i = 0; i < r->n_owned; i++)
         ot_tensor_destroy(r->owned[i]);
@@ -180,20 +168,34 @@ static void compare_input(const one_node *one, const inputs *in, ot_tensor *cons
 
 // ---- one gradient graph ----
 
-static bool is_float_output(const ot_node *node, int i)
+static bool is_float_output(const ot_node *node, int i, ot_dtype dtype)
 {
     const ot_port *port = ot__op_output_port(node->op, i);
 
-    return node->outputs[i] != NULL && node->outputs[i]->dtype == OT_F64 &&
+    return node->outputs[i] != NULL && node->outputs[i]->dtype == dtype &&
            (port == NULL || (port->flags & OT_PORT_NO_GRAD) == 0);
 }
 
-static bool is_float_input(const ot_node *node, const inputs *in, int i)
+static bool is_float_input(const ot_node *node, const inputs *in, int i, ot_dtype dtype)
 {
     const ot_port *port = ot__op_input_port(node->op, i);
 
-    return in->tensor[i] != NULL && in->tensor[i]->dtype == OT_F64 && !in->spec[i].is_const &&
+    return in->tensor[i] != NULL && in->tensor[i]->dtype == dtype && !in->spec[i].is_const &&
            port != NULL && (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) == 0;
+}
+
+static void fill_dy(ot_tensor *dy, int i)
+{
+    const ot__rng_key key = {(uint64_t)i, 7};
+
+    for (int64_t k = 0; k < ot_tensor_count(dy); k++) {
+        const double value = 2 * ot__rng_uniform(key, (uint64_t)k) - 1;
+
+        if (dy->dtype == OT_F64)
+            ((double *)dy->data)[k] = value;
+        else
+            ((float *)dy->data)[k] = (float)value;
+    }
 }
 
 // Random dY for the outputs in `only` (or all), from their concrete shapes.
@@ -203,25 +205,24 @@ static bool make_dy(host *h, const one_node *concrete, int only, ot_tensor **dy)
 
     for (int i = 0; i < node->n_outputs; i++) {
         char name[16];
-        const ot__rng_key key = {(uint64_t)i, 7};
 
-        if (!is_float_output(concrete->node, i) || (only != ALL && i != only))
+        if (!is_float_output(concrete->node, i, h->dtype) || (only != ALL && i != only))
             continue;
-        if (ot_tensor_create(OT_F64, &concrete->node->outputs[i]->shape, &dy[i]) != OT_OK)
+        if (ot_tensor_create(h->dtype, &concrete->node->outputs[i]->shape, &dy[i]) != OT_OK)
             return false;
-        for (int64_t k = 0; k < ot_tensor_count(dy[i]); k++)
-            ((double *)dy[i]->data)[k] = 2 * ot__rng_uniform(key, (uint64_t)k) - 1;
+        fill_dy(dy[i], i);
         snprintf(name, sizeof(name), "dy%d", i);
         h->dy[i] = ot__graph_value(node->graph, name);
         if (h->dy[i] == NULL)
             return false;
-        ot__value_set(h->dy[i], OT_F64,
+        ot__value_set(h->dy[i], h->dtype,
                       node->outputs[i]->has_shape ? &node->outputs[i]->shape : NULL);
     }
     return true;
 }
 
-static bool evaluate(host *h, const inputs *in, ot_tensor *const *dy, results *r)
+bool host_evaluate(host *h, const inputs *in, ot_tensor *const *dy, const rounding *rounded,
+                   results *r)
 {
     const ot_graph *graph = h->one.model->graph;
 
@@ -236,34 +237,43 @@ static bool evaluate(host *h, const inputs *in, ot_tensor *const *dy, results *r
         if (dy[i] != NULL)
             ot__map_put(&r->tensors, h->dy[i]->name, dy[i]);
     for (int i = 0; i < graph->n_nodes; i++)
-        if (!evaluate_node(r, graph->nodes[i]))
+        if (!evaluate_node(r, graph->nodes[i], rounded))
             return false;
     return true;
 }
 
+static const char *const extent_names[] = {"static", "symbolic batch", "symbolic image",
+                                           "symbolic"};
+
 // The gradient of the inputs `want` (or all) from outputs `only` (or all).
+bool host_make(host *h, const ot_op_test *test, const ot_op_case *c, const inputs *in,
+               const one_node *concrete, extent_kind extents, int want, int only, ot_tensor **dy)
+{
+    const ot__grad_host callbacks = {h, host_dy, host_wants, host_set_dx};
+
+    if (one_node_make(test, c, in, extents, &h->one) != OT_OK) {
+        fail("with %s dim sizes: %s", extent_names[extents], ot_error_message());
+        return false;
+    }
+    for (int i = 0; i < in->n; i++)
+        h->wants[i] = (want == ALL || want == i) && is_float_input(concrete->node, in, i, h->dtype);
+    if (!make_dy(h, concrete, only, dy))
+        return false;
+    if (ot__op_grad(h->one.node, &callbacks) == OT_OK)
+        return true;
+    fail("gradient rule with %s dim sizes: %s", extent_names[extents], ot_error_message());
+    return false;
+}
+
 static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                       const one_node *concrete, extent_kind extents, int want, int only)
 {
-    static const char *const names[] = {"static", "symbolic batch", "symbolic image", "symbolic"};
-    host h = {0};
-    const ot__grad_host callbacks = {&h, host_dy, host_wants, host_set_dx};
+    host h = {.dtype = OT_F64};
     ot_tensor *dy[OT_CASE_MAX_PORTS] = {NULL};
     results *r = calloc(1, sizeof(*r));
 
-    if (one_node_make(test, c, in, extents, &h.one) != OT_OK) {
-        fail("with %s dim sizes: %s", names[extents], ot_error_message());
-        goto done;
-    }
-    for (int i = 0; i < in->n; i++)
-        h.wants[i] = (want == ALL || want == i) && is_float_input(concrete->node, in, i);
-    if (!make_dy(&h, concrete, only, dy))
-        goto done;
-    if (ot__op_grad(h.one.node, &callbacks) != OT_OK) {
-        fail("gradient rule with %s dim sizes: %s", names[extents], ot_error_message());
-        goto done;
-    }
-    if (!evaluate(&h, in, dy, r))
+    if (!host_make(&h, test, c, in, concrete, extents, want, only, dy) ||
+        !host_evaluate(&h, in, dy, NULL, r))
         goto done;
     for (int i = 0; i < in->n; i++) {
         const ot_tensor *dx = h.dx[i] == NULL ? NULL : result_of(r, h.dx[i]);
@@ -271,9 +281,9 @@ static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs 
         if (!h.wants[i] && h.dx[i] != NULL)
             fail("the rule sets a gradient of input %d that is not wanted", i);
         else if (h.wants[i] && dx == NULL)
-            fail("no gradient of input %d (%s dim sizes)", i, names[extents]);
+            fail("no gradient of input %d (%s dim sizes)", i, extent_names[extents]);
         else if (h.wants[i])
-            compare_input(concrete, in, dy, dx, i, names[extents]);
+            compare_input(concrete, in, dy, dx, i, extent_names[extents]);
     }
 done:
     results_deinit(r);
@@ -288,9 +298,9 @@ static int count_float(const one_node *one, const inputs *in, bool of_inputs)
     int n = 0;
 
     for (int i = 0; of_inputs && i < in->n; i++)
-        n += is_float_input(one->node, in, i);
+        n += is_float_input(one->node, in, i, OT_F64);
     for (int i = 0; !of_inputs && i < one->node->n_outputs; i++)
-        n += is_float_output(one->node, i);
+        n += is_float_output(one->node, i, OT_F64);
     return n;
 }
 
@@ -315,10 +325,10 @@ void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *
     if (extents != STATIC_EXTENTS)
         goto done;
     for (int i = 0; n_in > 1 && i < wide.n; i++)
-        if (is_float_input(concrete.node, &wide, i))
+        if (is_float_input(concrete.node, &wide, i, OT_F64))
             check_one(test, c, &wide, &concrete, extents, i, ALL);
     for (int i = 0; n_out > 1 && i < concrete.node->n_outputs; i++)
-        if (is_float_output(concrete.node, i))
+        if (is_float_output(concrete.node, i, OT_F64))
             check_one(test, c, &wide, &concrete, extents, ALL, i);
 done:
     one_node_deinit(&concrete);

@@ -136,8 +136,51 @@ const char *isa_name(int isa);
 void run_case(const ot_op_test *test, const ot_op_case *c);
 void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                      extent_kind extents);
-// In mixed precision (harness_narrow.c).
+// ---- gradients (harness_grad.c) ----
+
+enum { ALL = -1 };
+
+// What a gradient rule sees of the graph around it.
+typedef struct host {
+    one_node one;
+    ot_dtype dtype;                  // of inputs and outputs that have gradients
+    ot_value *dy[OT_CASE_MAX_PORTS]; // gradient of output i, NULL when none arrives
+    ot_value *dx[OT_CASE_MAX_PORTS]; // what the rule sets
+    bool wants[OT_CASE_MAX_PORTS];
+} host;
+// `h->dtype` is set; random dY come with it, which the caller destroys.
+bool host_make(host *h, const ot_op_test *test, const ot_op_case *c, const inputs *in,
+               const one_node *concrete, extent_kind extents, int want, int only, ot_tensor **dy);
+
+typedef struct results {
+    ot__map tensors; // by value name; borrowed ones too
+    int n_owned;
+    ot_tensor *owned[1024];
+} results;
+// What is done to the outputs of nodes before others read them.
+typedef struct rounding {
+    void (*move)(const struct rounding *r, const ot_node *node, int i_output, ot_tensor *y);
+    ot_dtype narrow;
+    double relative, absolute;
+    uint64_t sample;
+} rounding;
+// All nodes by their reference kernels; `rounded` NULL: as they are.
+bool host_evaluate(host *h, const inputs *in, ot_tensor *const *dy, const rounding *rounded,
+                   results *r);
+const ot_tensor *result_of(results *r, const ot_value *v);
+void results_deinit(results *r);
+
+// ---- mixed precision (harness_narrow.c, harness_narrow_grad.c) ----
+
 void check_narrow(const ot_op_test *test, const ot_op_case *c, const inputs *in);
+// The inputs again, each f32 rounded to `narrow`.
+bool inputs_round(const inputs *from, ot_dtype narrow, inputs *out);
+// Runs a graph on the inputs and, behind them, those of `more` that are there.
+struct ot__plan_options;
+ot_status run_graph(ot_graph *graph, const inputs *in, ot_tensor *const *more,
+                    const struct ot__plan_options *options, ot_tensor **out);
+void check_narrow_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in);
+bool was_shown_narrow(const ot_op_def *op); // its gradient, in each type
 void check_table(ot_op_test *tests);
 
 #endif

@@ -22,8 +22,7 @@ static bool has_floats(const inputs *in)
     return false;
 }
 
-// The inputs again, each f32 rounded to `narrow`.
-static bool round_inputs(const inputs *from, ot_dtype narrow, inputs *out)
+bool inputs_round(const inputs *from, ot_dtype narrow, inputs *out)
 {
     *out = *from;
     for (int i = 0; i < from->n; i++) {
@@ -52,19 +51,29 @@ static bool list_outputs(one_node *one)
     return true;
 }
 
-static ot_status run_graph(ot_graph *graph, const inputs *in, const ot__plan_options *options,
-                           ot_tensor **out)
+// `at` counts through the inputs, and then through `more`.
+static const ot_tensor *next_input(const inputs *in, ot_tensor *const *more, int *at)
+{
+    const ot_tensor *x = NULL;
+
+    for (; x == NULL && *at < in->n; (*at)++)
+        x = in->spec[*at].is_const ? NULL : in->tensor[*at];
+    for (; x == NULL; (*at)++)
+        x = more[*at - in->n];
+    return x;
+}
+
+ot_status run_graph(ot_graph *graph, const inputs *in, ot_tensor *const *more,
+                    const ot__plan_options *options, ot_tensor **out)
 {
     const ot_step step = {.training = true};
-    ot_tensor *given[OT_CASE_MAX_PORTS] = {NULL};
+    ot_tensor *given[MAX_VALUES] = {NULL};
     ot__plan *plan = NULL;
     ot_status st = ot__plan_create(graph, options, NULL, NULL, &plan);
     int at = 0;
 
     for (int i = 0; st == OT_OK && i < graph->n_inputs; i++) {
-        while (in->tensor[at] == NULL || in->spec[at].is_const)
-            at++;
-        st = ot_tensor_clone(in->tensor[at++], &given[i]); // state is written
+        st = ot_tensor_clone(next_input(in, more, &at), &given[i]); // state is written
         if (st == OT_OK)
             ot__plan_bind_input(plan, i, 0, given[i]->data);
     }
@@ -78,7 +87,7 @@ static ot_status run_graph(ot_graph *graph, const inputs *in, const ot__plan_opt
     if (st == OT_OK)
         st = ot__plan_run(plan, &step);
     ot__plan_destroy(plan);
-    for (int i = 0; i < graph->n_inputs && i < OT_CASE_MAX_PORTS; i++)
+    for (int i = 0; i < graph->n_inputs && i < MAX_VALUES; i++)
         ot_tensor_destroy(given[i]);
     return st;
 }
@@ -159,7 +168,7 @@ static void check_threads(ot_graph *graph, const inputs *in, ot_dtype narrow)
     for (int n = 1; n <= 4; n += 3) {
         const ot__plan_options options = {.n_threads = n, .reproducible = true};
         ot_tensor *found[MAX_VALUES] = {NULL};
-        const ot_status st = run_graph(graph, in, &options, n == 1 ? want : found);
+        const ot_status st = run_graph(graph, in, NULL, &options, n == 1 ? want : found);
 
         if (st != OT_OK)
             fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
@@ -187,7 +196,7 @@ static void check_lesser(ot_graph *graph, const inputs *in, ot_tensor *const *wa
         ot_status st;
 
         limit_isa(isa);
-        st = run_graph(graph, in, &options, found);
+        st = run_graph(graph, in, NULL, &options, found);
         limit_isa(best);
         if (st != OT_OK)
             fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
@@ -207,7 +216,7 @@ static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs
     bool narrowed[MAX_VALUES] = {false};
     inputs in = {0};
     const ot__plan_options options = {.n_threads = 2};
-    ot_status st = round_inputs(given, narrow, &in) ? OT_OK : OT_ERR_NO_MEMORY;
+    ot_status st = inputs_round(given, narrow, &in) ? OT_OK : OT_ERR_NO_MEMORY;
     bool own = false;
     int n_outputs;
 
@@ -222,8 +231,8 @@ static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs
     for (int i = 0; i < n_outputs; i++) // planning moves nodes
         narrowed[i] = is_narrowed(mixed.model->graph, i, narrow);
     if (n_outputs > 0) {
-        OT_THEN(st, run_graph(f32.model->graph, &in, &options, want));
-        OT_THEN(st, run_graph(mixed.model->graph, &in, &options, found));
+        OT_THEN(st, run_graph(f32.model->graph, &in, NULL, &options, want));
+        OT_THEN(st, run_graph(mixed.model->graph, &in, NULL, &options, found));
     }
     if (st != OT_OK)
         fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());

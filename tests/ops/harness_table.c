@@ -104,6 +104,14 @@ static void check_formed(const ot_op_def *op, const char *name, const ot_op_test
                  op->since, k->name);
 }
 
+// Every operator that trains in f32 trains in bf16 and f16.
+static void check_narrow_shown(const ot_op_def *op, const char *name, const ot_op_test *test)
+{
+    if (op->grad != NULL && op->kernels != NULL && test->cases->name != NULL &&
+        (op->flags & (OT_OP_REARRANGE | OT_OP_VIEW)) == 0 && !was_shown_narrow(op))
+        fail("%s %d: no case shows its gradient in bf16 and f16", name, op->since);
+}
+
 void check_table(ot_op_test *tests)
 {
     for (int i = 0; i < ot__op_count(); i++) {
@@ -121,7 +129,9 @@ void check_table(ot_op_test *tests)
         if (test_of(tests, name) == NULL)
             fail("%s has no cases in tests/ops", name);
         else
-            for (const ot_op_def *op = records; op->name != NULL; op++)
+            for (const ot_op_def *op = records; op->name != NULL; op++) {
                 check_formed(op, name, test_of(tests, name));
+                check_narrow_shown(op, name, test_of(tests, name));
+            }
     }
 }
