@@ -24,7 +24,6 @@ static double product_sum(const float *x, const float *y, int64_t n)
 void ot__div_grad_rows(float *da, float *db, const float *dy, const float *a, const float *b,
                        int64_t rows, int64_t columns)
 {
-#pragma omp parallel for schedule(static) if (rows * columns > OT_PAR_MIN)
     for (int64_t r = 0; r < rows; r++) {
         const float *g = dy + r * columns;
         const double divisor = (double)b[r];

@@ -44,7 +44,7 @@ typedef struct ot__float_port {
     int64_t width;
     bool is_written; // else read
 } ot__float_port;
-enum { OT__FLOAT_PORTS = 4 };
+enum { OT__FLOAT_PORTS = 5 };
 typedef struct ot__float_rows {
     ot__float_port port[OT__FLOAT_PORTS];
     int64_t rows, grain; // grain: rows that are worth a thread

@@ -12,6 +12,10 @@
     OT_REDUCE_NUMBERS(X, symbol)                                                                   \
     X(symbol, f16) X(symbol, bf16) X(symbol, i8) X(symbol, u8)
 #define OT_REDUCE_ALL(X, symbol) OT_REDUCE_ORDERED(X, symbol) X(symbol, bool)
+// Narrower types that are summed without being among those of the operator, also to f32.
+#define OT_REDUCE_NARROW_NUMBERS(X, symbol) X(symbol, f16) X(symbol, bf16)
+#define OT_REDUCE_NARROW_FLOATS(X, symbol)
+#define OT_REDUCE_NARROW_ALL(X, symbol)
 
 // ---- ref_reduce.c: reductions ----
 
@@ -45,9 +49,13 @@ void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_redu
     X(reduce_min, ALL)
 #define OT_DECLARE_TYPE(symbol, type)                                                              \
     void ot__ref_##symbol##_##type(void *y, const void *x, const ot__reduction *r);
-#define OT_DECLARE(symbol, types) OT_REDUCE_##types(OT_DECLARE_TYPE, symbol)
+#define OT_DECLARE_NARROW(symbol, type)                                                            \
+    OT_DECLARE_TYPE(symbol, type) OT_DECLARE_TYPE(symbol, type##_f32)
+#define OT_DECLARE(symbol, types)                                                                  \
+    OT_REDUCE_##types(OT_DECLARE_TYPE, symbol) OT_REDUCE_NARROW_##types(OT_DECLARE_NARROW, symbol)
 OT_REDUCTIONS(OT_DECLARE)
 #undef OT_DECLARE
+#undef OT_DECLARE_NARROW
 #undef OT_DECLARE_TYPE
 
 // ---- ref_argmax.c ----

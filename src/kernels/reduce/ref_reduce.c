@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "kernels/kernels.h"
+#include "kernels/simd_floats.h"
 
 enum { COLUMNS = 64, LANES = 8 };
 
@@ -108,6 +109,7 @@ static exponentials join_exponentials(exponentials a, exponentials b)
     return c;
 }
 
+#define OUT T
 #define STORE(a) ((T)(a))
 #define ACC double
 #define LOAD(v) ((double)(v))
@@ -118,8 +120,13 @@ static exponentials join_exponentials(exponentials a, exponentials b)
 #include "kernels/by_float.tmpl.h"
 #define TEMPLATE "kernels/reduce/ref_reduce_logs.tmpl.h"
 #include "kernels/by_float.tmpl.h"
-#undef ACC
 #undef LOAD
+#undef STORE
+#undef OUT
+#include "by_narrow.tmpl.h"
+#define OUT T
+#define STORE(a) ((T)(a))
+#undef ACC
 #undef ROOT
 #undef MEAN
 #undef MAGNITUDE

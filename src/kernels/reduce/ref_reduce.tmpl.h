@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reduction of one element type, for ref_reduce.c: y[o] = FINISH(JOIN(... JOIN(START,
-// TERM(x0)) ..., TERM(xn))), a sum but for what is defined. T stored, ACC accumulated, LOAD and
-// STORE between them.
+// TERM(x0)) ..., TERM(xn))), a sum but for what is defined. T stored, ACC accumulated, LOAD between
+// them, STORE to OUT.
 #ifndef START
 #define START 0
 #endif
@@ -55,7 +55,7 @@ static void OP(rows)(void *context, int64_t first, int64_t last)
 
             total = JOIN(total, part);
         }
-        ((T *)j->y)[o] = STORE(FINISH(total));
+        ((OUT *)j->y)[o] = STORE(FINISH(total));
     }
 }
 
@@ -70,7 +70,7 @@ static void OP(columns)(void *context, int64_t first, int64_t last)
         const int64_t n = OT_MIN(COLUMNS, r->columns - from);
         const T *x = (const T *)j->x + from +
                      reduction_offset(outer, r->kept_dim, r->kept_stride, r->n_kept - 1);
-        T *y = (T *)j->y + outer * r->columns + from;
+        OUT *y = (OUT *)j->y + outer * r->columns + from;
         ACC total[COLUMNS];
 
         for (int64_t c = 0; c < n; c++)

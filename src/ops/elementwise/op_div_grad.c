@@ -66,13 +66,51 @@ static bool div_grad_can_rows(const ot_prep *p)
     return axis == dy->ndim;
 }
 
+static void div_grad_piece(const void *context, float *const *at, int64_t first, int64_t n)
+{
+    const int64_t *columns = context;
+
+    (void)first;
+    ot__div_grad_rows(at[0], at[1], at[2], at[3], at[4], n, *columns);
+}
+
+static ot__float_rows div_grad_rows_of(const int64_t *columns, const ot_arg *da, const ot_arg *db,
+                                       const ot_arg *const *in)
+{
+    ot__float_rows rows = {.rows = in[2]->count,
+                           .grain = OT_PAR_MIN / OT_MAX(*columns, 1) + 1,
+                           .run = div_grad_piece,
+                           .context = columns};
+
+    if (da != NULL)
+        rows.port[0] = (ot__float_port){da->data, da->dtype, *columns, true};
+    if (db != NULL)
+        rows.port[1] = (ot__float_port){db->data, db->dtype, 1, true};
+    for (int i = 0; i < 3; i++)
+        rows.port[2 + i] =
+            (ot__float_port){in[i]->data, in[i]->dtype, i == 2 ? 1 : *columns, false};
+    return rows;
+}
+
+static ot_status div_grad_prepare_rows(ot_prep *p)
+{
+    int64_t *columns = ot_prep_state(p, sizeof *columns);
+    const ot_arg *in[3] = {ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_in(p, 2)};
+    ot__float_rows rows;
+
+    OT_TRY(ot__made(columns));
+    *columns = in[0]->count / in[2]->count;
+    rows = div_grad_rows_of(columns, ot_prep_out(p, 0), ot_prep_out(p, 1), in);
+    ot_prep_scratch(p, ot__float_rows_bytes(&rows, ot_prep_threads(p)));
+    return OT_OK;
+}
+
 static ot_status div_grad_run_rows(const ot_run *r)
 {
-    ot_arg *da = r->out[0], *db = r->n_out > 1 ? r->out[1] : NULL;
-    const ot_arg *dy = r->in[0], *b = r->in[2];
+    const ot__float_rows rows =
+        div_grad_rows_of(r->state, r->out[0], r->n_out > 1 ? r->out[1] : NULL, r->in);
 
-    ot__div_grad_rows(da == NULL ? NULL : da->data, db == NULL ? NULL : db->data, dy->data,
-                      r->in[1]->data, b->data, b->count, dy->count / b->count);
+    ot__float_rows_run(&rows, r->scratch, r->n_threads);
     return OT_OK;
 }
 
@@ -96,9 +134,10 @@ static const ot_port div_grad_out[] = {
     {"dA", "T", OT_PORT_OPTIONAL}, {"dB", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_kernel div_grad_kernels[] = {
     {.name = "rows",
-     .types = "T: f32",
-     .flags = OT_KERNEL_THREAD_EXACT,
+     .types = "T: f32 f16 bf16",
+     .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED,
      .can_run = div_grad_can_rows,
+     .prepare = div_grad_prepare_rows,
      .run = div_grad_run_rows},
     OT__REF_KERNEL(NULL, div_grad_op_prepare, div_grad_op_run),
     {0},

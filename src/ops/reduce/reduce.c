@@ -153,16 +153,36 @@ static ot_status reduce_run(const ot_run *r,
     return OT_OK;
 }
 
+// In mixed precision, to the same type or f32.
+static bool reduces_narrow(const ot_prep *p)
+{
+    return ot__dtype_is_narrow(ot_prep_in(p, 0)->dtype);
+}
+
 #define RUN(symbol, type)                                                                          \
     static ot_status symbol##_run_##type(const ot_run *r)                                          \
     {                                                                                              \
         return reduce_run(r, ot__ref_##symbol##_##type);                                           \
     }
 #define KERNEL(symbol, type) OT__REF_KERNEL("T: " #type, reduce_prepare, symbol##_run_##type),
+#define NARROW_RUN(symbol, type)                                                                   \
+    static ot_status symbol##_run_##type(const ot_run *r)                                          \
+    {                                                                                              \
+        return reduce_run(r, r->out[0]->dtype == OT_F32 ? ot__ref_##symbol##_##type##_f32          \
+                                                        : ot__ref_##symbol##_##type);              \
+    }
+#define NARROW_KERNEL(symbol, type)                                                                \
+    {.name = "ref",                                                                                \
+     .types = "T: f32 " #type,                                                                     \
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED,                      \
+     .can_run = reduces_narrow,                                                                    \
+     .prepare = reduce_prepare,                                                                    \
+     .run = symbol##_run_##type},
 #define NAME(symbol, type) " " #type
 #define KERNELS(symbol, types)                                                                     \
-    OT_REDUCE_##types(RUN, symbol) static const ot_kernel symbol##_kernels[] = {                   \
-        OT_REDUCE_##types(KERNEL, symbol){0}};                                                     \
+    OT_REDUCE_##types(RUN, symbol)                                                                 \
+        OT_REDUCE_NARROW_##types(NARROW_RUN, symbol) static const ot_kernel symbol##_kernels[] = { \
+            OT_REDUCE_##types(KERNEL, symbol) OT_REDUCE_NARROW_##types(NARROW_KERNEL, symbol){0}}; \
     static const char symbol##_types[] = "T:" OT_REDUCE_##types(NAME, symbol);
 OT_REDUCTIONS(KERNELS)
 

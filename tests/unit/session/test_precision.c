@@ -185,6 +185,9 @@ static void a_session_says_once_that_no_time_is_gained(void **state)
     open_reduced(&f, OT_PRECISION_F16);
     (void)train(&f, 0);
     (void)train(&f, 1);
+    (void)step(&f, OT_MODE_EVAL); // a second plan
+    assert_int_equal(ot_session_optimizer_step(f.session), OT_OK);
+    (void)train(&f, 0);
     ot_set_log(NULL, NULL);
     assert_int_equal(n_said, 1);
     teardown_of(&f);
