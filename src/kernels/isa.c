@@ -25,11 +25,12 @@ ot__isa ot__isa_wanted(void)
 {
     enum { NOT_READ = -1 };
     static _Atomic int wanted = NOT_READ;
-    const char *text = getenv("OT_ISA");
+    const char *text;
     int found = atomic_load(&wanted);
 
-    if (found != NOT_READ)
+    if (found != NOT_READ) // kernels ask for every few elements
         return (ot__isa)found;
+    text = getenv("OT_ISA");
     found = OT__ISA_LAST + 1;
     for (int isa = 0; text != NULL && isa <= OT__ISA_LAST; isa++)
         if (strcmp(text, ot__isa_name((ot__isa)isa)) == 0)

@@ -3,7 +3,8 @@
 // as name_bf16) or in f32 (name_bf16_f32), both rounded to f32 first.
 
 #define TEMPLATE "kernels/reduce/ref_reduce_sums.tmpl.h"
-#define LOAD(v) ((double)ot__vwiden_f16(v))
+#define LOAD(v) ((double)(v))
+#define WIDEN OT_F16
 #define OUT uint16_t
 #define STORE(a) ot__vnarrow_f16((float)(a))
 #define T uint16_t
@@ -16,8 +17,8 @@
 #define T uint16_t
 #define SUFFIX f16_f32
 #include "kernels/by_one.tmpl.h"
-#undef LOAD
-#define LOAD(v) ((double)ot__vwiden_bf16(v))
+#undef WIDEN
+#define WIDEN OT_BF16
 #define T uint16_t
 #define SUFFIX bf16_f32
 #include "kernels/by_one.tmpl.h"
@@ -30,5 +31,6 @@
 #include "kernels/by_one.tmpl.h"
 #undef OUT
 #undef STORE
+#undef WIDEN
 #undef LOAD
 #undef TEMPLATE

@@ -79,6 +79,7 @@ typedef struct reduce_job {
     void *y;
     const void *x;
     const ot__reduction *r;
+    void (*widen)(float *y, const uint16_t *x, int64_t n); // of f16 and bf16
 } reduce_job;
 
 // Offset in x of combination number `i` of the first n axes.
