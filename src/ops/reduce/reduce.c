@@ -172,9 +172,9 @@ static bool reduces_narrow(const ot_prep *p)
                                                         : ot__ref_##symbol##_##type);              \
     }
 #define NARROW_KERNEL(symbol, type)                                                                \
-    {.name = "ref",                                                                                \
+    {.name = "simd",                                                                               \
      .types = "T: f32 " #type,                                                                     \
-     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED,                      \
+     .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED,                                            \
      .can_run = reduces_narrow,                                                                    \
      .prepare = reduce_prepare,                                                                    \
      .run = symbol##_run_##type},
@@ -182,7 +182,7 @@ static bool reduces_narrow(const ot_prep *p)
 #define KERNELS(symbol, types)                                                                     \
     OT_REDUCE_##types(RUN, symbol)                                                                 \
         OT_REDUCE_NARROW_##types(NARROW_RUN, symbol) static const ot_kernel symbol##_kernels[] = { \
-            OT_REDUCE_##types(KERNEL, symbol) OT_REDUCE_NARROW_##types(NARROW_KERNEL, symbol){0}}; \
+            OT_REDUCE_NARROW_##types(NARROW_KERNEL, symbol) OT_REDUCE_##types(KERNEL, symbol){0}}; \
     static const char symbol##_types[] = "T:" OT_REDUCE_##types(NAME, symbol);
 OT_REDUCTIONS(KERNELS)
 
