@@ -36,7 +36,9 @@ extern "C" {
     X(OT_ERR_STATE, "not possible in the present state")                                           \
     X(OT_ERR_NOT_FINITE, "the loss or a parameter is infinite or not a number")                    \
     X(OT_ERR_INTERRUPTED, "interrupted")                                                           \
-    X(OT_ERR_INTERNAL, "internal error")
+    X(OT_ERR_INTERNAL, "internal error")                                                           \
+    X(OT_ERR_MISMATCH, "the processes of a training disagree")                                     \
+    X(OT_ERR_TIMEOUT, "a process did not answer in time")
 
 typedef enum ot_status {
 #define OT_STATUS_ENUM(name, text) name,

@@ -25,6 +25,10 @@ static const error_class classes[] = {
     {OT_ERR_NOT_FINITE, "onnxtrain.NotFinite", &PyExc_ArithmeticError,
      "The loss or a parameter has become infinite or not a number."},
     {OT_ERR_INTERRUPTED, "onnxtrain.Interrupted", NULL, "A callback stopped the training."},
+    {OT_ERR_MISMATCH, "onnxtrain.Mismatch", NULL,
+     "The processes of a training disagree: version, options, model, data or order of calls."},
+    {OT_ERR_TIMEOUT, "onnxtrain.TimedOut", &PyExc_TimeoutError,
+     "A process of a training did not answer in time."},
 };
 enum { N_CLASSES = sizeof classes / sizeof classes[0] };
 static PyObject *made[N_CLASSES];

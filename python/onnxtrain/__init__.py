@@ -31,7 +31,8 @@ Wherever an array is taken, a numpy array, a torch tensor, any other object with
 Errors are :class:`Error` (a ``RuntimeError``) and its subclasses, each of which is also the built-in exception that
 fits: :class:`InvalidArgument` and :class:`FormatError` are ``ValueError``, :class:`InvalidType` is ``TypeError``,
 :class:`FileError` ``OSError`` and its subclass :class:`NoSuchFile` ``FileNotFoundError``, :class:`NoMemory`
-``MemoryError``, :class:`Unsupported` ``NotImplementedError``, :class:`NotFound` ``LookupError``.
+``MemoryError``, :class:`Unsupported` ``NotImplementedError``, :class:`NotFound` ``LookupError``, :class:`TimedOut`
+``TimeoutError``.
 
 An object is used by one thread at a time; the interpreter's lock is released while the library works.
 """
@@ -48,10 +49,12 @@ from onnxtrain._core import (
     Interrupted,
     InvalidArgument,
     InvalidType,
+    Mismatch,
     NoMemory,
     NotFinite,
     NotFound,
     StateError,
+    TimedOut,
     Unsupported,
 )
 from onnxtrain._gradients import Gradients, gradients
@@ -126,6 +129,7 @@ __all__ = [
     "Interrupted",
     "InvalidArgument",
     "InvalidType",
+    "Mismatch",
     "ModelMetadata",
     "NoMemory",
     "NoSuchFile",
@@ -140,6 +144,7 @@ __all__ = [
     "RunOptions",
     "SessionOptions",
     "StateError",
+    "TimedOut",
     "TrainStepInfo",
     "TrainingResult",
     "Unsupported",

@@ -19,6 +19,9 @@
 
 // ---- errors (error.c) ----
 
+#define OT_STATUS_ONE(name, text) +1
+enum { OT_N_STATUSES = 0 OT_STATUS_LIST(OT_STATUS_ONE) };
+
 // Return the status of a failing call to the caller; for functions with nothing to clean up.
 #define OT_TRY(call)                                                                               \
     do {                                                                                           \

@@ -10,7 +10,7 @@ static _Thread_local char message[MESSAGE_MAX];
 
 static const struct {
     const char *name, *text;
-} statuses[] = {
+} statuses[OT_N_STATUSES] = {
 #define STATUS_ROW(name, text) {#name, text},
     OT_STATUS_LIST(STATUS_ROW)
 #undef STATUS_ROW

@@ -266,7 +266,7 @@ static ot_status take_dict(stream_in *from, ot_dict *to, int depth)
 // A failure that was sent; its text is made printable on the way.
 static ot_status take_failure(stream_in *from, uint64_t status)
 {
-    if (status > OT_ERR_INTERNAL)
+    if (status >= OT_N_STATUSES)
         return refuse_stream("a status", status);
     OT_TRY(take_text(from));
     return ot__error((ot_status)status, "%s", from->text.data);

@@ -69,6 +69,20 @@ def with_external_data(content):
     return bytes(content)
 
 
+class ClassTest(unittest.TestCase):
+    def test_each_class_is_the_built_in_one_too(self):
+        for cls, base in [
+            (onnxtrain.InvalidArgument, ValueError),
+            (onnxtrain.FileError, OSError),
+            (onnxtrain.NotFound, LookupError),
+            (onnxtrain.Mismatch, RuntimeError),
+            (onnxtrain.TimedOut, TimeoutError),
+        ]:
+            with self.subTest(cls.__name__):
+                self.assertTrue(issubclass(cls, base) and issubclass(cls, onnxtrain.Error))
+                self.assertEqual(str(cls("a message")), "a message")
+
+
 class LoadTest(ErrorsTest):
     def test_checkpoints(self):
         content = Path("checkpoint").read_bytes()

@@ -155,7 +155,10 @@ static void every_status_has_a_name_and_a_text(void **state)
     assert_string_equal(ot_status_name(OT_OK), "OT_OK");
     assert_string_equal(ot_status_name(OT_ERR_FORMAT), "OT_ERR_FORMAT");
     assert_string_equal(ot_status_text(OT_ERR_FORMAT), "malformed file");
-    for (int i = 0; i <= OT_ERR_INTERNAL; i++) {
+    assert_string_equal(ot_status_name(OT_ERR_MISMATCH), "OT_ERR_MISMATCH");
+    assert_string_equal(ot_status_text(OT_ERR_TIMEOUT), "a process did not answer in time");
+    assert_int_equal(OT_N_STATUSES, OT_ERR_TIMEOUT + 1); // new ones come last
+    for (int i = 0; i < OT_N_STATUSES; i++) {
         assert_memory_equal(ot_status_name((ot_status)i), "OT_", 3);
         assert_true(strlen(ot_status_text((ot_status)i)) > 0);
     }
