@@ -421,17 +421,6 @@ typedef struct ot__lock {
 ot_status ot__lock_take(const char *path, ot__lock *lock);
 void ot__lock_leave(ot__lock *lock); // removes the file; of {0} it does nothing
 
-// For tests: of the system calls by which writers change something, n more succeed and the next
-// one has this fault; n < 0: none has. Returns how many there have been since the last call of this
-// function.
-typedef enum ot__file_fault {
-    OT_FILE_FAIL,      // EIO
-    OT_FILE_KILL,      // SIGKILL for the process before the call
-    OT_FILE_INTERRUPT, // EINTR
-    OT_FILE_SHORT,     // takes one byte, where the call is a write
-} ot__file_fault;
-int64_t ot__file_fault_after(int64_t n, ot__file_fault fault);
-
 char *ot__path_join(const char *folder,
                     const char *name);   // caller frees; absolute `name` is returned alone
 char *ot__path_folder(const char *path); // "." when there is none; caller frees

@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_calls.h"
 #include "base/file_temporary.h"
 
 enum {
@@ -17,72 +17,6 @@ enum {
     NAMES_MAX = 1000,    // names tried for the temporary file
     WRITE_MAX = 1 << 30, // bytes per call; Linux takes no more than 2 GiB
 };
-
-// ---- faults for tests: every system call that changes something passes here first ----
-
-static _Atomic int64_t fault_at = -1, n_calls;
-static _Atomic int fault_kind;
-
-int64_t ot__file_fault_after(int64_t n, ot__file_fault kind)
-{
-    atomic_store(&fault_at, n);
-    atomic_store(&fault_kind, (int)kind);
-    return atomic_exchange(&n_calls, 0);
-}
-
-// True: behave as if the call had failed. A short write shortens *n_bytes instead.
-static bool fault(size_t *n_bytes)
-{
-    if (atomic_fetch_add(&n_calls, 1) != atomic_load(&fault_at))
-        return false;
-    switch ((ot__file_fault)atomic_load(&fault_kind)) {
-    case OT_FILE_KILL:
-        kill(getpid(), SIGKILL);
-        return true;
-    case OT_FILE_INTERRUPT:
-        errno = EINTR;
-        return true;
-    case OT_FILE_SHORT:
-        if (n_bytes)
-            *n_bytes = 1;
-        return false;
-    default:
-        errno = EIO;
-        return true;
-    }
-}
-
-static int open_counted(const char *path, int flags, mode_t mode)
-{
-    int fd;
-
-    do {
-        fd = fault(NULL) ? -1 : open(path, flags | O_CLOEXEC, mode);
-    } while (fd < 0 && errno == EINTR);
-    return fd;
-}
-
-static int sync_to_disk(int fd)
-{
-    int result;
-
-    do {
-        result = fault(NULL) ? -1 : fsync(fd);
-    } while (result != 0 && errno == EINTR);
-    return result;
-}
-
-// The descriptor is gone whatever close says; when interrupted nothing was lost.
-static int close_file(int fd)
-{
-    int result = close(fd);
-
-    if (fault(NULL))
-        result = -1;
-    return result != 0 && errno == EINTR ? 0 : result;
-}
-
-// ---- writing ----
 
 struct ot__file_writer {
     int fd;
@@ -154,7 +88,7 @@ static int create_temporary(ot__file_writer *w, size_t size, mode_t mode)
         ot__id_text(fresh_number(), id);
         snprintf(w->temporary, size, "%s/.%.*s.%s" OT_TEMPORARY_SUFFIX, w->folder,
                  OT_TEMPORARY_KEPT, file_base_name(w->path), id);
-        fd = open_counted(w->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
+        fd = ot__call_open(w->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
         if (fd < 0 && errno != EEXIST)
             return fd;
         if (fd >= 0 && ot__file_hold(fd))
@@ -186,8 +120,8 @@ static ot_status open_temporary(ot__file_writer *w, const struct stat *old)
     }
     w->owns_fd = true;
     // Where it is refused (some network and FAT file systems) the content still counts.
-    if (old && !fault(NULL))
-        (void)fchmod(w->fd, old->st_mode & 0777);
+    if (old)
+        (void)ot__call_chmod(w->fd, old->st_mode & 0777);
     return OT_OK;
 }
 
@@ -201,7 +135,7 @@ static ot_status open_path(ot__file_writer *w, const char *path)
     if (exists && !S_ISREG(info.st_mode)) { // a device or pipe is written to, not replaced
         w->path = ot__strdup(path);
         OT_TRY(ot__made(w->path));
-        w->fd = open_counted(path, O_WRONLY, 0);
+        w->fd = ot__call_open(path, O_WRONLY, 0);
         w->owns_fd = w->fd >= 0;
         return w->owns_fd ? OT_OK : ot__error_errno(path, "cannot be written");
     }
@@ -271,7 +205,7 @@ ot_status ot__file_append_open(ot__file_writer **out, const char *path, bool kee
     w->path = ot__strdup(path);
     st = ot__made(w->path);
     if (st == OT_OK) {
-        w->fd = open_counted(path, O_WRONLY | O_CREAT | (keeps ? O_APPEND : O_TRUNC), 0666);
+        w->fd = ot__call_open(path, O_WRONLY | O_CREAT | (keeps ? O_APPEND : O_TRUNC), 0666);
         w->owns_fd = w->fd >= 0;
         if (!w->owns_fd)
             st = ot__error_errno(path, "cannot be written");
@@ -284,8 +218,7 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
     const char *next = bytes;
 
     while (n_bytes > 0) {
-        size_t wanted = OT_MIN(n_bytes, (size_t)WRITE_MAX);
-        ssize_t n = fault(&wanted) ? -1 : write(w->fd, next, wanted);
+        const ssize_t n = ot__call_write(w->fd, next, OT_MIN(n_bytes, (size_t)WRITE_MAX));
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -303,7 +236,7 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
 
 static ot_status sync_folder(const char *folder)
 {
-    const int fd = open_counted(folder, O_RDONLY | O_DIRECTORY, 0);
+    const int fd = ot__call_open(folder, O_RDONLY | O_DIRECTORY, 0);
     ot_status st = OT_OK;
 
     if (fd < 0 && errno == EACCES) // writable, but not readable: there is no way to synchronise it
@@ -311,9 +244,9 @@ static ot_status sync_folder(const char *folder)
     if (fd < 0)
         return ot__error_errno(folder, "cannot be opened");
     // Some file systems cannot sync a folder; the rename is then as durable as they make it.
-    if (sync_to_disk(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+    if (ot__call_sync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
         st = ot__error_errno(folder, "cannot be synchronised");
-    (void)close_file(fd); // read only: nothing can be lost here
+    (void)ot__call_close(fd); // read only: nothing can be lost here
     return st;
 }
 
@@ -327,7 +260,7 @@ static bool is_kept_name(const void *context, const char *kept)
 // What has come to stand at the path meanwhile is somebody's, too.
 static ot_status link_new(const ot__file_writer *w)
 {
-    if (fault(NULL) || link(w->temporary, w->path) != 0)
+    if (ot__call_link(w->temporary, w->path) != 0)
         return errno == EEXIST ? refuse_to_replace(w->path)
                                : ot__error_errno(w->path, "cannot be written");
     ot__file_remove(w->temporary);
@@ -340,7 +273,7 @@ static ot_status replace_file(ot__file_writer *w)
 
     if (w->is_new)
         OT_TRY(link_new(w));
-    else if (fault(NULL) || rename(w->temporary, w->path) != 0)
+    else if (ot__call_rename(w->temporary, w->path) != 0)
         return ot__error_errno(w->path, "cannot be replaced");
     ot__free(w->temporary);
     w->temporary = NULL;
@@ -356,11 +289,11 @@ static ot_status finish_file(ot__file_writer *w)
 
     if (w->has_failed)
         st = ot__error(OT_ERR_IO, "%s: not written: an earlier write failed", w->path);
-    else if (w->temporary && sync_to_disk(w->fd) != 0)
+    else if (w->temporary && ot__call_sync(w->fd) != 0)
         st = ot__error_errno(w->path, "cannot be synchronised");
     if (w->temporary) // closing may fail, but must not let go the lock before the file has its name
         held = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
-    if (w->owns_fd && close_file(w->fd) != 0 && st == OT_OK)
+    if (w->owns_fd && ot__call_close(w->fd) != 0 && st == OT_OK)
         st = ot__error_errno(w->path, "cannot be written");
     w->owns_fd = false;
     if (st == OT_OK && w->temporary)
@@ -414,9 +347,9 @@ void ot__file_writer_abort(ot__file_writer *w)
     if (!w)
         return;
     if (w->owns_fd)
-        (void)close_file(w->fd);
-    if (w->temporary && !fault(NULL))
-        unlink(w->temporary);
+        (void)ot__call_close(w->fd);
+    if (w->temporary)
+        (void)ot__call_remove(w->temporary);
     ot__free(w->temporary);
     ot__free(w->path);
     ot__free(w->folder);
@@ -441,7 +374,7 @@ ot_status ot__file_rename(const char *from, const char *to)
     char *folder = ot__path_folder(to);
     ot_status st = ot__made(folder);
 
-    if (st == OT_OK && (fault(NULL) || rename(from, to) != 0))
+    if (st == OT_OK && ot__call_rename(from, to) != 0)
         st = ot__error_errno(from, "cannot be renamed");
     OT_THEN(st, sync_folder(folder));
     ot__free(folder);
@@ -450,6 +383,5 @@ ot_status ot__file_rename(const char *from, const char *to)
 
 void ot__file_remove(const char *path)
 {
-    if (!fault(NULL))
-        (void)unlink(path);
+    (void)ot__call_remove(path);
 }

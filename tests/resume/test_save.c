@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sys/wait.h>
 
+#include "base/file_calls.h"
 #include "loop_fixture.h"
 
 enum { ROW_LENGTH_MAX = 128, KILLS_MAX = 400 };

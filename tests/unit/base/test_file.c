@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "base/file_calls.h"
 #include "temporary_folder.h"
 
 // The system calls of a writer that replaces a file with one write.

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "base/file_calls.h"
 #include "temporary_folder.h"
 
 static bool holds(const char *path, const char *bytes, size_t n_bytes)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../base/temporary_folder.h"
+#include "base/file_calls.h"
 #include "ckpt/ckpt.h"
 
 typedef enum form { PLAIN, EXTERNAL } form;

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/file_calls.h"
 #include "unit/onnx/folder.h"
 
 static const char *const text =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of several processes: those of h5py, and those of a trainer's state that is cut here; what
 // trainers and checkpoints make of them.
+#include "base/file_calls.h"
 #include "dropout_fixture.h"
 #include "forked.h"
 #include "trainer/aggregate.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoint files of trainers: going on from them is going on, bit for bit; bad ones change
 // nothing.
+#include "base/file_calls.h"
 #include "dropout_fixture.h"
 #include "forked.h"
 #include "unit/base/temporary_folder.h"
