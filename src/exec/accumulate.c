@@ -17,7 +17,8 @@ static bool uses(const ot_arg *arg, int root)
     return arg != NULL && ot__entry_of(arg)->root == root;
 }
 
-// Nothing but this step uses the buffer, so nobody can see that it is written earlier.
+// Nothing uses the buffer before this step, so nobody can see that it is written earlier. Steps
+// after it see the sum. One of them may change it: then none of them may use the value.
 static bool can_be_direct(const ot__plan *plan, int s)
 {
     const ot_arg *const *in = plan->steps[s].run.in;
@@ -27,10 +28,10 @@ static bool can_be_direct(const ot__plan *plan, int s)
         return false;
     buffer = &plan->entries[ot__entry_of(in[BUFFER])->root];
     value = &plan->entries[ot__entry_of(in[VALUE])->root];
-    return buffer->source == OT_SOURCE_INPUT && buffer->first == s && buffer->last == s &&
-           value->source == OT_SOURCE_PLANNED && !value->is_written && !value->is_direct &&
-           value->n_bytes == buffer->n_bytes && value->n_bytes > 0 &&
-           in[BUFFER]->dtype == in[VALUE]->dtype &&
+    return buffer->source == OT_SOURCE_INPUT && buffer->first == s &&
+           (buffer->last == s || value->last == s) && value->source == OT_SOURCE_PLANNED &&
+           !value->is_written && !value->is_direct && value->n_bytes == buffer->n_bytes &&
+           value->n_bytes > 0 && in[BUFFER]->dtype == in[VALUE]->dtype &&
            ot__layout_equal(in[BUFFER]->layout, in[VALUE]->layout);
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients that are made in their accumulation buffers.
+#include <math.h>
+
 #include "evaluate.h"
 #include "exec/plan.h"
 
@@ -283,6 +285,66 @@ static void expect_direct(const char *graph, int n_direct, int n_adders)
     ot_model_destroy(model);
 }
 
+static void what_uses_the_sum_afterwards_leaves_a_gradient_direct(void **state)
+{
+    ot_model *model = read_prepared(
+        HEAD "g (float[4] x, float[4] buffer, bool[1] replace, bool[1] no) =>"
+             " (bool[1] done, bool[1] twice)"
+             "{ d = Neg(x) done = com.microsoft.InPlaceAccumulatorV2(buffer, d, replace)"
+             "  e = Exp(x) twice = com.microsoft.InPlaceAccumulatorV2(buffer, e, no) }");
+    const ot__plan_options options = {.n_threads = 1};
+    const ot_step step = {.training = true};
+    float x[] = {1, 2, 3, 4}, buffer[] = {10, 20, 30, 40};
+    bool replace = true, no = false;
+    ot__plan *plan;
+
+    (void)state;
+    assert_ok(ot__plan_create(model->graph, &options, NULL, NULL, &plan));
+    assert_int_equal(plan->n_direct, 1); // the first
+    ot__plan_bind_input(plan, 0, 0, x);
+    ot__plan_bind_input(plan, 1, 0, buffer);
+    ot__plan_bind_input(plan, 2, 0, &replace);
+    ot__plan_bind_input(plan, 3, 0, &no);
+    for (int run = 1; run <= 2; run++, replace = false) {
+        assert_ok(ot__plan_run(plan, &step));
+        for (int k = 0; k < 4; k++)
+            assert_float_equal(buffer[k], (float)run * (expf(x[k]) - x[k]), 1e-5F * expf(x[k]));
+    }
+    ot__plan_destroy(plan);
+    ot_model_destroy(model);
+}
+
+// What is in the buffer afterwards is no longer the gradient.
+static void
+a_gradient_that_is_read_after_others_have_changed_the_buffer_is_made_elsewhere(void **state)
+{
+    ot_model *model = read_prepared(
+        HEAD "g (float[4] x, float[4] buffer, bool[1] replace, bool[1] no) =>"
+             " (bool[1] done, bool[1] twice, float[4] size)"
+             "{ d = Neg(x) done = com.microsoft.InPlaceAccumulatorV2(buffer, d, replace)"
+             "  e = Exp(x) twice = com.microsoft.InPlaceAccumulatorV2(buffer, e, no)"
+             "  size = Where(twice, d, x) }");
+    const ot__plan_options options = {.n_threads = 1};
+    float x[] = {1, 2, 3, 4}, buffer[] = {10, 20, 30, 40}, size[4];
+    bool replace = true, no = false;
+    ot__plan *plan;
+
+    (void)state;
+    assert_ok(ot__plan_create(model->graph, &options, NULL, NULL, &plan));
+    ot__plan_bind_input(plan, 0, 0, x);
+    ot__plan_bind_input(plan, 1, 0, buffer);
+    ot__plan_bind_input(plan, 2, 0, &replace);
+    ot__plan_bind_input(plan, 3, 0, &no);
+    ot__plan_bind_output(plan, 2, size);
+    assert_ok(ot__plan_run(plan, &(ot_step){.training = true}));
+    for (int k = 0; k < 4; k++) {
+        assert_float_equal(size[k], -x[k], 0);
+        assert_float_equal(buffer[k], expf(x[k]) - x[k], 1e-5F * expf(x[k]));
+    }
+    ot__plan_destroy(plan);
+    ot_model_destroy(model);
+}
+
 #define PRODUCT "float[3,4] buffer, bool[1] replace, float[5,4] x, float[5,3] dy"
 static void a_gradient_that_something_else_reads_is_only_replaced_in_place(void **state)
 {
@@ -332,6 +394,9 @@ int main(void)
         cmocka_unit_test(a_buffer_that_others_read_is_written_in_its_turn),
         cmocka_unit_test(sums_over_micro_batches_are_those_of_separate_nodes),
         cmocka_unit_test(a_gradient_that_something_else_reads_is_only_replaced_in_place),
+        cmocka_unit_test(what_uses_the_sum_afterwards_leaves_a_gradient_direct),
+        cmocka_unit_test(
+            a_gradient_that_is_read_after_others_have_changed_the_buffer_is_made_elsewhere),
         cmocka_unit_test(without_a_flag_a_gradient_adds_up),
         cmocka_unit_test(a_flag_that_is_computed_is_not_known_in_time),
         cmocka_unit_test(a_product_of_its_own_buffer_is_made_elsewhere),
