@@ -7,6 +7,7 @@
 #include "onnxtrain/base.h"
 #include "onnxtrain/block.h"
 #include "onnxtrain/checkpoint.h"
+#include "onnxtrain/comm.h"
 #include "onnxtrain/config.h"
 #include "onnxtrain/data.h"
 #include "onnxtrain/dict.h"

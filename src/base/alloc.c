@@ -29,7 +29,7 @@ static void standard_release(void *context, void *block)
 static const ot_allocator standard = {standard_reallocate, standard_release, NULL};
 static ot_allocator current = {standard_reallocate, standard_release, NULL};
 static _Atomic int64_t n_allocations;
-static _Atomic int64_t n_left = -1; // allocations until they fail; below 0: no limit
+static _Thread_local int64_t n_left = -1; // allocations until they fail; below 0: no limit
 
 void ot_set_allocator(const ot_allocator *allocator)
 {
@@ -38,7 +38,7 @@ void ot_set_allocator(const ot_allocator *allocator)
 
 void ot__alloc_fail_after(int64_t n)
 {
-    atomic_store(&n_left, n);
+    n_left = n;
 }
 
 int64_t ot__alloc_count(void)
@@ -49,11 +49,11 @@ int64_t ot__alloc_count(void)
 // False when a test wants this allocation to fail, and with it every later one.
 static bool is_allowed(void)
 {
-    int64_t n = atomic_load_explicit(&n_left, memory_order_relaxed);
-
-    while (n > 0 && !atomic_compare_exchange_weak(&n_left, &n, n - 1))
-        ;
-    return n != 0;
+    if (n_left > 0)
+        n_left--;
+    else if (n_left == 0)
+        return false;
+    return true;
 }
 
 static void *counted_alloc(void *block, size_t n_bytes)

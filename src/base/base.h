@@ -87,6 +87,7 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(batches)                                                                                     \
     X(block)                                                                                       \
     X(checkpoint)                                                                                  \
+    X(comm)                                                                                        \
     X(config)                                                                                      \
     X(dataset)                                                                                     \
     X(dict)                                                                                        \
@@ -186,8 +187,8 @@ void *ot__alloc_aligned(size_t n_bytes);
 void ot__free_aligned(void *block);
 size_t ot__aligned_taken(size_t n_bytes); // of ot__alloc by ot__alloc_aligned()
 char *ot__strdup(const char *text);
-// For tests: after `n` more successful allocations every one fails; n < 0: never. Counts all
-// ot__alloc calls.
+// For tests: after `n` more successful allocations of this thread every one of it fails; n < 0:
+// never. Counts all ot__alloc calls.
 void ot__alloc_fail_after(int64_t n);
 int64_t ot__alloc_count(void); // successful allocations of this process so far
 

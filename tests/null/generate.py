@@ -80,6 +80,12 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_dict *": "w.dict",
     "ot_dict **": "&w.out_dict",
     "ot_dict_kind *": "&w.out_dict_kind",
+    "const ot_comm *": "w.comm",
+    "ot_comm *": "w.comm",
+    "ot_comm **": "&w.out_comm",
+    "const ot_transport *": "&w.transport",
+    "ot_agreement *": "&w.agreement",
+    "ot_comm_counters *": "&w.counters",
     "const int64_t **": "&w.out_integers",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
@@ -151,7 +157,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|config|dataset|dict|findings|gradients|model|record|report|runner|session|tensor|trainer) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|tensor|trainer) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")

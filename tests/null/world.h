@@ -40,6 +40,10 @@ typedef struct world {
     ot_findings *findings;
     ot_config *config;
     ot_dict *dict;
+    ot_comm *comm;
+    ot_transport transport;
+    ot_agreement agreement;
+    ot_comm_counters counters;
     ot_dataset *dataset;
     ot_batches *batches;
     ot_block *block;
@@ -83,6 +87,7 @@ typedef struct world {
     double out_double;
     ot_config_source out_source;
     ot_dict *out_dict;
+    ot_comm *out_comm;
     ot_dict_kind out_dict_kind;
     const int64_t *out_integers;
     ot_dataset *out_dataset;
@@ -149,6 +154,9 @@ static inline void world_make(world *w)
     w->batches_options = (ot_batches_options)OT_BATCHES_OPTIONS_INIT;
     w->given = (ot_record_given)OT_RECORD_GIVEN_INIT;
     w->update = (ot_update_info)OT_UPDATE_INFO_INIT;
+    w->transport.size = sizeof w->transport;
+    w->agreement = (ot_agreement)OT_AGREEMENT_INIT;
+    w->counters = (ot_comm_counters)OT_COMM_COUNTERS_INIT;
     w->train = (ot_train_options)OT_TRAIN_OPTIONS_INIT;
     must(ot_tensor_wrap(OT_F32, &w->shape, w->numbers, sizeof w->numbers, &w->tensor));
     w->tensors[0] = w->tensor;
@@ -158,6 +166,7 @@ static inline void world_make(world *w)
     make_data(w);
     must(ot_config_create(&w->config));
     must(ot_dict_create(&w->dict));
+    must(ot_comm_open("self", NULL, &w->comm));
     must(ot_trainer_create(w->model, NULL, NULL, NULL, &w->trainer));
     must(ot_runner_create(w->model, NULL, &w->runner));
     must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
@@ -187,6 +196,8 @@ static inline void world_free(world *w)
     ot_dataset_destroy(w->out_dataset);
     ot_config_destroy(w->out_config);
     ot_dict_destroy(w->out_dict);
+    ot_comm_destroy(w->out_comm);
+    ot_comm_destroy(w->comm);
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);
     ot_string_free(w->out_text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every option struct at every size: of callers who were compiled with other headers, and of those
 // who left out the initialiser. Each lies in memory of its own, with nothing behind its last byte.
+#include "options/comm_users.h"
 #include "options/trainer_users.h"
 
 // ---- sizes ----
@@ -27,6 +28,9 @@ static const ot_loss_scaler loss_scaler_init = OT_LOSS_SCALER_INIT;
 static const ot_step_info step_info_init = OT_STEP_INFO_INIT;
 static const ot_trainer_options trainer_init = OT_TRAINER_OPTIONS_INIT;
 static const ot_memory memory_init = OT_MEMORY_INIT;
+static const ot_comm_options comm_init = OT_COMM_OPTIONS_INIT;
+static const ot_agreement agreement_init = OT_AGREEMENT_INIT;
+static const ot_comm_counters counters_init = OT_COMM_COUNTERS_INIT;
 static const ot_record_given given_init = OT_RECORD_GIVEN_INIT;
 
 #define OPTIONS(value, macro) &value, sizeof value, macro
@@ -84,6 +88,9 @@ static const struct use {
     {OPTIONS(description_init, "OT_MODEL_DESCRIPTION_INIT"), use_description,
      sizeof description_init},
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},
+    {OPTIONS(comm_init, "OT_COMM_OPTIONS_INIT"), use_comm, 0},
+    {OPTIONS(agreement_init, "OT_AGREEMENT_INIT"), use_agreement, 0},
+    {OPTIONS(counters_init, "OT_COMM_COUNTERS_INIT"), fill_counters, 0},
 };
 
 // `n` bytes that say they are `size`: what the initialiser makes, then 0, then perhaps one byte.

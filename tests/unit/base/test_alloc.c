@@ -107,47 +107,29 @@ static void allocations_fail_from_the_wanted_one_on(void **state)
     ot__free(blocks[0]);
 }
 
-enum { N_THREADS = 4, N_ALLOWED = 60000 };
-
-typedef struct worker {
-    pthread_barrier_t *barrier;
-    int n_had;
-} worker;
-
-static void *allocate_often(void *argument)
+static void *allocate_once(void *argument)
 {
-    worker *w = argument;
+    void *block = ot__alloc(16);
 
-    pthread_barrier_wait(w->barrier); // all at once, or they do not meet
-    for (int i = 0; i < N_ALLOWED / 2; i++) {
-        void *block = i % 2 ? ot__alloc(16) : ot__alloc_zero(1, 16);
-        w->n_had += block != NULL;
-        ot__free(block);
-    }
+    *(bool *)argument = block != NULL;
+    ot__free(block);
     return NULL;
 }
 
-static void exactly_so_many_succeed_whichever_threads_ask(void **state)
+static void only_the_thread_that_asked_for_it_fails(void **state)
 {
-    pthread_barrier_t barrier;
-    pthread_t threads[N_THREADS];
-    worker workers[N_THREADS];
-    int n_had = 0;
+    pthread_t thread;
+    bool other_had = false;
+    void *block;
 
     (void)state;
-    pthread_barrier_init(&barrier, NULL, N_THREADS);
-    ot__alloc_fail_after(N_ALLOWED);
-    for (int i = 0; i < N_THREADS; i++) {
-        workers[i] = (worker){&barrier, 0};
-        assert_int_equal(pthread_create(&threads[i], NULL, allocate_often, &workers[i]), 0);
-    }
-    for (int i = 0; i < N_THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        n_had += workers[i].n_had;
-    }
+    ot__alloc_fail_after(0);
+    assert_int_equal(pthread_create(&thread, NULL, allocate_once, &other_had), 0);
+    pthread_join(thread, NULL);
+    block = ot__alloc(16);
     ot__alloc_fail_after(-1);
-    pthread_barrier_destroy(&barrier);
-    assert_int_equal(n_had, N_ALLOWED);
+    assert_null(block);
+    assert_true(other_had);
 }
 
 typedef struct counts {
@@ -201,7 +183,7 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(a_copied_string_is_its_own),
         cmocka_unit_test(allocations_fail_from_the_wanted_one_on),
-        cmocka_unit_test(exactly_so_many_succeed_whichever_threads_ask),
+        cmocka_unit_test(only_the_thread_that_asked_for_it_fails),
         cmocka_unit_test(the_allocator_of_the_program_is_used_for_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
