@@ -8,11 +8,14 @@
 #include "info_state.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "precision_options.h"
 #include "report.h"
 
 typedef struct info_values {
     model_values model;
     int64_t batch_size, memory_max;
+    int precision;
+    text_list recompute;
     bool json, text, plan, untrusted;
 } info_values;
 
@@ -27,10 +30,12 @@ static const option_spec info_table[] = {
      NULL, NULL, 0},
     {"untrusted", OPTION_FLAG, AT(untrusted), NULL,
      "read a state in HDF5 in a process of its own, which it cannot harm", NULL, NULL, 0},
-    {"batch-size", OPTION_INT, AT(batch_size), "N", "for the memory and the plan of a step", "32",
-     NULL, 1},
+    {.help = "Step"},
+    {"batch-size", OPTION_INT, AT(batch_size), "N", "rows of a batch", "32", NULL, 1},
     {"memory-max", OPTION_BYTES, AT(memory_max), "BYTES",
      "plan under the ceiling that a training run would have: 512M, 8G", "none", NULL, 0},
+    PRECISION_OPTION(AT(precision)),
+    RECOMPUTE_OPTION(AT(recompute)),
     {0},
 };
 
@@ -79,16 +84,30 @@ static void describe_trainer(ot_trainer *trainer, int64_t batch_size, step_info 
     free(shapes);
 }
 
-static void measure_step(const ot_model *model, const info_values *v, const model_setup *setup,
-                         step_info *out)
+// What the options say of steps, as a configuration; the exit code.
+static int configure_step(const info_values *v, ot_config **config)
 {
-    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    char precision[16];
+    int code;
+
+    snprintf(precision, sizeof precision, "\"%s\"", precision_names[v->precision]);
+    if (ot_config_create(config) != OT_OK ||
+        ot_config_set(*config, "options.onnxtrain.precision", precision, OT_CONFIG_FLAG) != OT_OK)
+        return report_error();
+    code = recompute_give(*config, &v->recompute, OT_CONFIG_FLAG);
+    return code == EXIT_SUCCESS && ot_config_check(*config, NULL) != OT_OK ? report_error() : code;
+}
+
+static void measure_step(const ot_model *model, const info_values *v, const ot_config *config,
+                         const model_setup *setup, step_info *out)
+{
+    ot_trainer_options options = *ot_config_options(config);
     ot_artifacts *artifacts = NULL;
     ot_trainer *trainer = NULL;
 
     out->memory = (ot_memory)OT_MEMORY_INIT;
     options.memory_max = v->memory_max < INT64_MAX ? (size_t)v->memory_max : 0;
-    if (ot_artifacts_generate(model, &setup->options, &artifacts) == OT_OK) {
+    if (ot_trainer_generate_artifacts(model, &setup->options, &options, &artifacts) == OT_OK) {
         set_memory_max(INT64_MAX);
         if (ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer) == OT_OK)
             describe_trainer(trainer, v->batch_size, out);
@@ -294,6 +313,7 @@ static int info_run(const void *values, const char *const *arguments)
 {
     const info_values *v = values;
     ot_model *model = NULL;
+    ot_config *config = NULL;
     model_setup setup = {0};
     step_info step = {0};
     json_t *info;
@@ -309,13 +329,17 @@ static int info_run(const void *values, const char *const *arguments)
         ot_model_destroy(model);
         return code;
     }
-    code = model_setup_init(&setup, &v->model, model);
+    code = configure_step(v, &config);
+    if (code == EXIT_SUCCESS)
+        code = model_setup_init(&setup, &v->model, model);
     if (code != EXIT_SUCCESS) {
+        ot_config_destroy(config);
         model_setup_deinit(&setup);
         ot_model_destroy(model);
         return code;
     }
-    measure_step(model, v, &setup, &step);
+    measure_step(model, v, config, &setup, &step);
+    ot_config_destroy(config);
     if (v->plan) {
         if (step.plan) {
             fputs(step.plan, stdout);

@@ -58,9 +58,6 @@ typedef struct train_run {
     char *config; // its text
 } train_run;
 
-// train_recompute.c: what --recompute says, as configuration; the exit code.
-int train_recompute_give(ot_config *config, const text_list *list, ot_config_source source);
-
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);
 int train_note_all(train_run *r);

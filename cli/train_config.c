@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "precision_options.h"
 #include "report.h"
 
 static ot_config *config;
@@ -164,7 +165,7 @@ static int give_option(const option_spec *spec, const void *at, ot_config_source
     char path[MOST_LETTERS];
 
     if (strcmp(spec->name, "recompute") == 0)
-        return train_recompute_give(config, at, source);
+        return recompute_give(config, at, source);
     snprintf(path, sizeof path, "train.%s", spec->name);
     return give(place ? place : path, value_json(spec, at, place ? "unlimited" : "none"), source);
 }

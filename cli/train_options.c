@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "output_files.h"
+#include "precision_options.h"
 #include "report.h"
 #include "train_config.h"
 
@@ -10,7 +11,6 @@
 
 static const char *const schedules[] = {"constant",    "linear",     "cosine", "step",
                                         "exponential", "polynomial", NULL};
-static const char *const precisions[] = {"f32", "bf16", "f16", NULL};
 
 const option_spec train_option_table[] = {
     {.help = "Training"},
@@ -32,9 +32,7 @@ const option_spec train_option_table[] = {
     {"power", OPTION_REAL, AT(power), "X", "exponent (polynomial)", "1", NULL, 0},
     {"end-factor", OPTION_REAL, AT(end_factor), "X", "part of the learning rate left at the end",
      "0", NULL, 0},
-    {"precision", OPTION_CHOICE, AT(precision), "NAME",
-     "element type that steps compute in; parameters and what is saved stay f32", "f32", precisions,
-     0},
+    PRECISION_OPTION(AT(precision)),
     {"early-stop", OPTION_INT, AT(early_stop), "N",
      "stop after N epochs without a better loss; 0: never", "0", NULL, 0},
     {"keep-best", OPTION_FLAG, AT(keep_best), NULL, "end with the parameters of the best epoch",
@@ -72,10 +70,7 @@ const option_spec train_option_table[] = {
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
      NULL, NULL, 0},
     MEMORY_MAX_OPTION(AT(memory_max)),
-    {"recompute", OPTION_LIST, AT(recompute), "WHAT",
-     "make values again in the backward pass instead of keeping them: attn-dropout, gelu, layers "
-     "(all but the last) or layers=N (the first N)",
-     NULL, NULL, 0},
+    RECOMPUTE_OPTION(AT(recompute)),
     {"quiet", OPTION_FLAG, AT(quiet), NULL, "print nothing but errors", NULL, NULL, 0},
     {"json", OPTION_FLAG, AT(json), NULL, "print the result as one JSON object", NULL, NULL, 0},
     {0},

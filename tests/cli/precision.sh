@@ -70,3 +70,18 @@ for isa in base avx2 avx512; do
 done
 OT_ISA=sse9 run 0 train mlp.onnxtxt $options --epochs 1 --quiet
 err "OT_ISA is 'sse9', expected base, avx2, avx512 or avx512_bf16: it has no effect"
+
+# ---- what info predicts of a step in another type, or of one that makes values again ----
+activations() {
+    sed -n 's/.*"activations": \([0-9]*\).*/\1/p' out
+}
+run 0 info mlp.onnxtxt --json
+f32=$(activations)
+run 0 info mlp.onnxtxt --json --precision bf16
+[ "$(activations)" -lt "$f32" ] || fail "$ran: as many bytes as in f32 ($f32)"
+run 0 info mlp.onnxtxt --plan --precision f16
+out " f16["
+out ", derived "
+refuses 2 "--precision: " info mlp.onnxtxt --precision f8
+refuses 2 "--recompute: 'all' is unknown" info mlp.onnxtxt --recompute all
+run 0 info mlp.onnxtxt --recompute gelu

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// --recompute: what is made again in the backward pass.
+// --precision and --recompute.
 #include <stdlib.h>
 #include <string.h>
 
+#include "precision_options.h"
 #include "report.h"
-#include "train.h"
+
+const char *const precision_names[] = {"f32", "bf16", "f16", NULL};
 
 static const struct choice {
     const char *name, *path;
@@ -29,7 +31,7 @@ static const char *number_of_layers(const char *item)
     return *end == '\0' ? item + n : NULL;
 }
 
-int train_recompute_give(ot_config *config, const text_list *list, ot_config_source source)
+int recompute_give(ot_config *config, const text_list *list, ot_config_source source)
 {
     for (int i = 0; i < list->count; i++) {
         const char *item = list->items[i], *number = number_of_layers(item);
