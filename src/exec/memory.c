@@ -7,13 +7,17 @@
 // few are tried and the smallest block is kept. That is quadratic, so only so many records are
 // placed that way, and the rest by lists of free places above them.
 #include <stdlib.h>
+#include <string.h>
 
 #include "exec/exec.h"
 
 enum {
     ALIGNMENT = 64,
-    FITTED_MAX = 8192, // blocks that are placed among all others
-    N_CLASSES = 64,    // of sizes, by powers of two, for the rest
+    FITTED_MAX = 8192,  // blocks that are placed among all others
+    ROUNDS_MAX = 1000,  // of improvement,
+    LITTLE = 100,       // a part of the least there can be
+    WORK_MAX = 1 << 22, // and the pairs of blocks that are looked at for it
+    N_CLASSES = 64,     // of sizes, by powers of two, for the rest
 };
 
 // Records that share memory, placed as one.
@@ -264,7 +268,48 @@ static bool packing_init(packing *p, const ot__usage *usages, int n_usages)
     return true;
 }
 
-// Try the orders; best[record] is the offset of the record's block.
+static void keep_offsets(packing *p)
+{
+    for (int i = 0; i < p->n_blocks; i++)
+        p->best[p->blocks[i].owner] = p->blocks[i].offset;
+}
+
+// The first block becomes the one that ends highest, so that it finds its place before the others.
+static void promote_highest(packing *p)
+{
+    int highest = 0;
+    block b;
+
+    for (int i = 1; i < p->n_blocks; i++)
+        if (p->blocks[i].offset + p->blocks[i].n_bytes >
+            p->blocks[highest].offset + p->blocks[highest].n_bytes)
+            highest = i;
+    b = p->blocks[highest];
+    memmove(&p->blocks[1], &p->blocks[0], (size_t)highest * sizeof *p->blocks);
+    p->blocks[0] = b;
+}
+
+// From the present order on, while there is more than a little to gain and it takes little time.
+static size_t improve(packing *p, size_t bound, size_t total)
+{
+    const int64_t pairs = (int64_t)p->n_blocks * p->n_blocks;
+
+    for (int k = 1; k <= ROUNDS_MAX && total - bound > bound / LITTLE && k * pairs <= WORK_MAX;
+         k++) {
+        size_t size;
+
+        promote_highest(p);
+        size = place_all(p);
+        if (size >= total)
+            continue;
+        total = size;
+        keep_offsets(p);
+    }
+    return total;
+}
+
+// Try the orders, and what promoting blocks makes of each; best[record] is the offset of the
+// record's block.
 static size_t pack_memory(packing *p, size_t bound)
 {
     static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_lifetime,
@@ -277,11 +322,12 @@ static size_t pack_memory(packing *p, size_t bound)
 
         qsort(p->blocks, (size_t)p->n_blocks, sizeof *p->blocks, orders[k]);
         size = place_all(p);
-        if (size >= total)
-            continue;
-        total = size;
-        for (int i = 0; i < p->n_blocks; i++)
-            p->best[p->blocks[i].owner] = p->blocks[i].offset;
+        if (size < total) {
+            total = size;
+            keep_offsets(p);
+        }
+        if (p->n_blocks <= FITTED_MAX)
+            total = improve(p, bound, total);
     }
     return total;
 }

@@ -174,7 +174,7 @@ static void random_records_are_disjoint_and_near_the_lower_bound(void **state)
         assert_true(total >= bound);
         worst = OT_MAX(worst, (double)total / (double)bound);
     }
-    assert_true(worst < 1.15);
+    assert_true(worst < 1.1); // 1.15 by the orders alone
 }
 
 // Activations live from forward to backward, gradients briefly: the shape of a training step.
