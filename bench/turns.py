@@ -19,12 +19,13 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import models
+from results import replace_section
 from run import model_files, processor
 
 TITLES = {"precision": "Precision", "ceiling": "Training under a ceiling"}
 WAYS = {"precision": "f32,bf16,f16", "ceiling": "f32,f32:60,f32:45"}
 MODELS = {"precision": ",".join(models.NAMES), "ceiling": "gpt"}
-HEAD = ["| model | instruction set | threads | way | ms/step, median | ms/step, min | to the first (median / min) | activations, MB | to the first "
+HEAD = ["| model | instruction set | threads | way | ms/step, median | ms/step, min | to the first (median / min) | activations and scratch, MB | to the first "
         "| state, MB | losses |", "|---" * 11 + "|"]
 
 
@@ -51,19 +52,6 @@ def lines_of(name, isa, threads, table):
         yield (f"| {name} | {isa or 'all'} | {threads} | {found['way']} | {statistics.median(found['ms']):.2f} | {min(found['ms']):.2f} "
                f"| {pairs:.2f} / {min(found['ms']) / min(first['ms']):.2f} | {found['activations'] / 1e6:.2f} "
                f"| {found['activations'] / first['activations']:.2f} | {found['state'] / 1e6:.2f} | {losses(found, first)} |")
-
-
-def replace_section(path, title, lines):
-    """The section of that title, or a new one at the end."""
-    parts = open(path).read().rstrip("\n").split("\n## ") if os.path.exists(path) else ["# Measured\n"]
-    new = f"{title}\n\n" + "\n".join(lines) + "\n"
-    places = [i for i, part in enumerate(parts) if i > 0 and part.split("\n", 1)[0] == title]
-    if places:
-        parts[places[0]] = new
-    else:
-        parts.append(new)
-    with open(path, "w") as out:
-        out.write("\n## ".join(part if part.endswith("\n") else part + "\n" for part in parts))
 
 
 def main():
