@@ -216,6 +216,8 @@ struct ot_op_def {
     struct {
         unsigned in, out, sums;
     } by_image;
+    unsigned spent; ///< inputs, as bits, that every kernel has read to the end before it writes
+                    ///< output 0: where they are converted copies, output 0 may be in their place
 };
 
 // ---- attributes: the node's, or the default of its record ----

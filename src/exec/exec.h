@@ -49,6 +49,12 @@ void ot__plan_destroy(ot__plan *plan);
 ot_status ot__plan_sort(ot_graph *graph, const int *sequence_lengths,
                         const ot_shape *const *sequence_shapes);
 
+// undo_casts.c: nodes that kernels for f32 run read what casts to f16 or bf16 were made of, not what
+// they made; not with reference kernels, which compute what the graph says. The graph is as for
+// ot__plan_create.
+ot_status ot__plan_undo_casts(ot_graph *graph, const ot__plan_options *options,
+                              const ot__casts *casts);
+
 // Packed layouts (parameter_layouts.c) of the parameters of a training graph, which is as for
 // ot__plan_create and not changed: the layout that all kernels reading a parameter want, when its
 // gradient's kernel writes it into the accumulation buffer too; else NULL, which is row-major.

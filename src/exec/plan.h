@@ -139,10 +139,11 @@ typedef struct ot__view {
     int *first;
     bool *open;
     bool is_complete; // every argument is a tensor of known shape; else the node keeps to row-major
+    bool is_widened;  // a kernel for f32 runs it, between conversions
 } ot__view;
 ot_status ot__view_make(const ot__plan_builder *b, const ot_node *node, ot__view *v);
 ot_status ot__view_ask(const ot__plan_builder *b, const ot_node *node,
-                       ot__view *v); // sets want_in, want_out
+                       ot__view *v); // sets want_in, want_out, is_widened
 
 // layout.c: the layout of every value, and Reorder nodes between layouts.
 ot_status ot__build_layout(ot__plan_builder *b);

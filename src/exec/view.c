@@ -83,5 +83,6 @@ ot_status ot__view_ask(const ot__plan_builder *b, const ot_node *node, ot__view 
     kernel = ot__kernel_select(&prep, b->options->reference_only);
     if (kernel != NULL && kernel->layouts != NULL)
         kernel->layouts(&prep);
+    v->is_widened = prep.is_widened;
     return OT_OK;
 }

@@ -45,6 +45,11 @@ static inline int ot__node_number(const ot__numbers *numbers, const ot_node *nod
     return node->number;
 }
 
+typedef struct ot__casts { // made[i] is of[i] in another type
+    ot_value **made, **of;
+    int n;
+} ot__casts;
+
 // Who reads what: built once, valid until the graph changes.
 typedef struct ot__use {
     ot_node *node;

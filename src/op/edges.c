@@ -179,13 +179,16 @@ static size_t edges_round_up(size_t n_bytes)
     return (n_bytes + 63) / 64 * 64;
 }
 
-// The converted input in whose place output 0 may be, as the plan may put it in place; -1: none.
+// The converted input in whose place output 0 may be: as the plan may put it in place, and what
+// kernels have read before they write it; -1: none.
 static int replaceable_input(const ot_op_def *op, const ot__edges *e, int n_in, int n_out)
 {
-    if ((op->flags & OT_OP_IN_PLACE) == 0 || n_out == 0 || e->slot[n_in] == NOT_CONVERTED)
+    const unsigned ports = op->spent | ((op->flags & OT_OP_IN_PLACE) != 0 ? 3U : 0U);
+
+    if (n_out == 0 || e->slot[n_in] == NOT_CONVERTED)
         return -1;
-    for (int i = 0; i < n_in && i < 2; i++)
-        if (e->slot[i] != NOT_CONVERTED && !e->is_state[i] &&
+    for (int i = 0; i < n_in; i++)
+        if (has_port(ports, i) && e->slot[i] != NOT_CONVERTED && !e->is_state[i] &&
             ot__shape_equal(&e->args[i].shape, &e->args[n_in].shape) &&
             ot__layout_equal(e->args[i].layout, e->args[n_in].layout))
             return i;

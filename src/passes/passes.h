@@ -151,6 +151,10 @@ typedef struct ot__hoisted {
     int *of;      // the input that each is a cast of; of the model's arena
 } ot__hoisted;
 ot_status ot__pass_hoist(ot_model *model, const bool *is_parameter, ot__hoisted *out);
+// Casts of the graph's inputs to narrower types, those that have become inputs among them. The
+// second lets those go that nothing reads any more.
+ot_status ot__hoisted_casts(ot_graph *graph, const ot__hoisted *hoisted, ot__casts *out);
+ot_status ot__hoisted_drop_unread(ot_graph *graph, ot__hoisted *hoisted);
 // fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
 // pass_recompute_forced.c: what options name is made again for the backward pass. The first looks

@@ -116,7 +116,7 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
 
 // Behind the inputs of the model come derived ones, none of them a sequence.
 static ot_status input_shapes_extend(ot__input_shapes *s, const ot__compiled_model *program,
-                                     const ot__hoisted *hoisted)
+                                     ot__hoisted *hoisted)
 {
     const size_t n = (size_t)program->n_inputs + 1, more = n + (size_t)hoisted->n;
     int *lengths = ot__alloc_zero(more, sizeof *lengths);

@@ -84,7 +84,7 @@ typedef struct ot__input_shapes {
     ot_shape *tensors;
     int *lengths;               // of sequences, else 0
     const ot_shape **sequences; // NULL for tensors
-    const ot__hoisted *hoisted; // inputs behind those of the model
+    ot__hoisted *hoisted;       // inputs behind those of the model
 } ot__input_shapes;
 
 // Makes a plan of a specialised and fused graph, by what its owner grants. *excess: bytes above

@@ -36,8 +36,7 @@ static ot_status refuse_state(const ot_session *session, size_t state)
 
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
 {
-    const size_t state = ot_session_state_bytes(session) + session->derived.n_bytes +
-                         session->packing.buffer_bytes + n_bytes;
+    const size_t state = ot_session_state_bytes(session) + session->packing.buffer_bytes + n_bytes;
 
     *options = session->plan_options;
     options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);
@@ -72,8 +71,14 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
     ot_session *session = owner;
     ot__plan_options options;
     const ot_layout **layouts;
+    ot__casts casts;
     ot_status st;
 
+    if (program->narrow != OT_DTYPE_UNDEFINED) {
+        OT_TRY(ot__hoisted_casts(graph, shapes->hoisted, &casts));
+        OT_TRY(ot__plan_undo_casts(graph, &session->plan_options, &casts));
+        OT_TRY(ot__hoisted_drop_unread(graph, shapes->hoisted));
+    }
     if (program == &session->training)
         OT_TRY(ot__packing_choose(session, graph, shapes->hoisted));
     OT_TRY(ot__derived_make(session, program, graph, shapes->hoisted));

@@ -357,15 +357,15 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
 
     *out = ot__alloc_zero(1, sizeof **out);
     OT_TRY(ot__made(*out));
-    if (wants_dx) {
-        st = build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c)}, add_dx);
-        ot__dnnl_scratch_reuse(*out);
-    }
-    if (st == dnnl_success && (wants_dw || wants_db))
+    if (wants_dw || wants_db) {
         st = build_conv(
             *out, c,
             (conv_parts){.n_chunks = chunks_of_sums(c), .wants_dw = wants_dw, .wants_db = wants_db},
             add_dw);
+        ot__dnnl_scratch_reuse(*out);
+    }
+    if (st == dnnl_success && wants_dx) // last: it may be in the place of x
+        st = build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c)}, add_dx);
     return finish_conv(st, out);
 }
 

@@ -390,6 +390,7 @@ const ot_op_def ot__op_conv_grad[] = {
      .kernels = conv_grad_kernels,
      .flags = OT_OP_NO_GRAD,
      .expand = ot__conv_grad_expand,
-     .by_image = {.in = 1 << 0 | 1 << 1, .out = 1, .sums = ADDS_DW | ADDS_DB}},
+     .by_image = {.in = 1 << 0 | 1 << 1, .out = 1, .sums = ADDS_DW | ADDS_DB},
+     .spent = 1 << 1},
     {0},
 };

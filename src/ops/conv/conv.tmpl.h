@@ -17,11 +17,11 @@ static ot_status FN(conv_grad_run)(const ot_run *r)
     const T *dy = r->in[0]->data, *x = r->in[1]->data, *w = r->in[2]->data;
     T *dx = ot__run_out(r, 0), *dw = ot__run_out(r, 1), *db = ot__run_out(r, 2);
 
-    if (dx)
-        FN(ot__ref_conv_dx)(dx, dy, w, NULL, &p->conv, r->scratch);
     if (dw)
         FN(ot__ref_conv_dw)(dw, dy, x, &p->conv, r->scratch, (r->accumulates & ADDS_DW) != 0);
     if (db)
         FN(ot__ref_conv_db)(db, dy, &p->conv, (r->accumulates & ADDS_DB) != 0);
+    if (dx) // last: it may be in the place of x
+        FN(ot__ref_conv_dx)(dx, dy, w, NULL, &p->conv, r->scratch);
     return OT_OK;
 }

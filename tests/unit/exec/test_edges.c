@@ -26,6 +26,25 @@ static ot_status images_run(const ot_run *r)
     return OT_OK;
 }
 
+// The same, y last: it may be in the place of x.
+static ot_status images_run_last(const ot_run *r)
+{
+    const float *x = r->in[0]->data, *w = r->in[1]->data;
+    float *y = r->out[0]->data, *sum = r->out[SUMS]->data;
+    uint8_t *mark = r->out[1]->data;
+
+    n_runs++;
+    for (int64_t k = 0; k < SIZE; k++)
+        sum[k] = 0;
+    for (int64_t i = 0; i < r->in[0]->count; i++) {
+        mark[i] = x[i] > 0;
+        sum[i % SIZE] += x[i];
+    }
+    for (int64_t i = 0; i < r->in[0]->count; i++)
+        y[i] = x[i] * w[i % SIZE];
+    return OT_OK;
+}
+
 static const ot_port images_in[] = {{"X", "T", 0}, {"W", "T", 0}, {0}};
 static const ot_port images_out[] = {{"Y", "T", 0}, {"mark", "u8", 0}, {"sum", "T", 0}, {0}};
 static const ot_kernel writing[] = {{.name = "f32", .types = "T: f32", .run = images_run}, {0}};
@@ -34,8 +53,11 @@ static const ot_kernel adding[] = {
 #define IMAGES                                                                                     \
     .name = "Images", .inputs = images_in, .outputs = images_out, .types = "T: f32 f64",           \
     .by_image = {.in = 1, .out = 1 << 0 | 1 << 1, .sums = 1 << SUMS}
+static const ot_kernel writing_last[] = {{.name = "f32", .types = "T: f32", .run = images_run_last},
+                                         {0}};
 static const ot_op_def writing_op = {IMAGES, .kernels = writing};
 static const ot_op_def adding_op = {IMAGES, .kernels = adding};
+static const ot_op_def spending_op = {IMAGES, .kernels = writing_last, .spent = 1};
 
 static void put(void *to, ot_dtype dtype, int64_t i, double number)
 {
@@ -84,7 +106,9 @@ static void plan_images(fixture *f, const ot_op_def *op, ot_dtype narrow, ot_dty
     assert_int_equal(plan(f), OT_OK);
 }
 
-static void check_images(fixture *f, const ot_op_def *op, ot_dtype narrow, ot_dtype sum)
+// `n_places`: of SIZE elements in f32.
+static void check_images(fixture *f, const ot_op_def *op, ot_dtype narrow, ot_dtype sum,
+                         size_t n_places)
 {
     void *x = calloc((size_t)N_IMAGES * SIZE, sizeof(uint16_t));
     void *w = calloc(SIZE, sizeof(uint16_t));
@@ -99,8 +123,7 @@ static void check_images(fixture *f, const ot_op_def *op, ot_dtype narrow, ot_dt
     n_runs = 0;
     assert_int_equal(run(f), OT_OK);
     assert_true(n_runs > 1);
-    // One image of X and Y, W, the sum, and what is added to it, in f32.
-    assert_true(ot__plan_scratch_bytes(f->plan) <= 5 * (SIZE + 16) * sizeof(float));
+    assert_true(ot__plan_scratch_bytes(f->plan) <= n_places * (SIZE + 16) * sizeof(float));
     for (int64_t i = 0; i < (int64_t)N_IMAGES * SIZE; i++) {
         assert_true(get(result(f, 0), narrow, i) == image_element(i) * weight_element(i % SIZE));
         assert_int_equal(((const uint8_t *)(const void *)result(f, 1))[i], image_element(i) > 0);
@@ -113,22 +136,28 @@ static void check_images(fixture *f, const ot_op_def *op, ot_dtype narrow, ot_dt
 
 static void images_are_converted_a_few_at_a_time(void **state)
 {
-    check_images(*state, &writing_op, OT_F16, OT_F32);
+    // one image of X and Y, W, and what is added to the sum
+    check_images(*state, &writing_op, OT_F16, OT_F32, 4);
 }
 
 static void sums_over_images_of_a_narrow_type_are_rounded_once(void **state)
 {
-    check_images(*state, &writing_op, OT_BF16, OT_BF16);
+    check_images(*state, &writing_op, OT_BF16, OT_BF16, 5);
 }
 
 static void a_kernel_that_adds_needs_no_place_for_terms(void **state)
 {
-    check_images(*state, &adding_op, OT_BF16, OT_F32);
+    check_images(*state, &adding_op, OT_BF16, OT_F32, 3);
 }
 
 static void a_sum_that_a_kernel_adds_to_is_converted_behind_the_last_piece(void **state)
 {
-    check_images(*state, &adding_op, OT_F16, OT_F16);
+    check_images(*state, &adding_op, OT_F16, OT_F16, 4);
+}
+
+static void an_output_is_made_in_the_place_of_a_copy_that_is_spent(void **state)
+{
+    check_images(*state, &spending_op, OT_F16, OT_F32, 3);
 }
 
 int main(void)
@@ -138,6 +167,7 @@ int main(void)
         TEST(sums_over_images_of_a_narrow_type_are_rounded_once),
         TEST(a_kernel_that_adds_needs_no_place_for_terms),
         TEST(a_sum_that_a_kernel_adds_to_is_converted_behind_the_last_piece),
+        TEST(an_output_is_made_in_the_place_of_a_copy_that_is_spent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,6 +282,23 @@ static void out_of_memory_leaves_nothing_behind(void **state)
     teardown_of(&f);
 }
 
+// What a step took without a ceiling is enough under one.
+static void derived_values_count_once_under_a_ceiling(void **state)
+{
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    fixture f = {0}, under = {0};
+
+    (void)state;
+    open_reduced(&f, OT_PRECISION_BF16);
+    train(&f, 0);
+    options.precision = OT_PRECISION_BF16;
+    options.memory_max = ot_session_state_bytes(f.session) + ot_session_plan_bytes(f.session);
+    open_with(&under, &options);
+    train(&under, 0);
+    teardown_of(&under);
+    teardown_of(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +306,7 @@ int main(void)
         cmocka_unit_test(micro_batches_sum_up_in_f32),
         cmocka_unit_test(casts_follow_the_parameters),
         cmocka_unit_test(casts_of_parameters_are_counted),
+        cmocka_unit_test(derived_values_count_once_under_a_ceiling),
         cmocka_unit_test(what_is_not_f32_is_refused),
         cmocka_unit_test(a_session_says_once_that_no_time_is_gained),
         cmocka_unit_test(stored_models_train),
