@@ -134,9 +134,9 @@ OT_API ot_status ot_trainer_info(const ot_trainer *trainer, ot_step_info *out);
 
 /** Bytes that training takes at most. */
 typedef struct ot_memory {
-    size_t size;       ///< sizeof(ot_memory)
-    size_t parameters; ///< frozen ones and running statistics too, and what undoes a failed step
-    size_t gradients;
+    size_t size;        ///< sizeof(ot_memory)
+    size_t parameters;  ///< frozen ones and running statistics too, and what undoes a failed step
+    size_t gradients;   ///< also until they are added to what is there
     size_t moments;     ///< and averages
     size_t derived;     ///< parameters in a narrower type
     size_t activations; ///< values within a step, and constants of the graph

@@ -49,9 +49,9 @@ void ot__plan_destroy(ot__plan *plan);
 ot_status ot__plan_sort(ot_graph *graph, const int *sequence_lengths,
                         const ot_shape *const *sequence_shapes);
 
-// undo_casts.c: nodes that kernels for f32 run read what casts to f16 or bf16 were made of, not what
-// they made; not with reference kernels, which compute what the graph says. The graph is as for
-// ot__plan_create.
+// undo_casts.c: nodes that kernels for f32 run read what casts to f16 or bf16 were made of, not
+// what they made; not with reference kernels, which compute what the graph says. The graph is as
+// for ot__plan_create.
 ot_status ot__plan_undo_casts(ot_graph *graph, const ot__plan_options *options,
                               const ot__casts *casts);
 
@@ -77,8 +77,9 @@ const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
 bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node changes it in place
 // Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
-size_t ot__plan_bytes(const ot__plan *plan);           // activations and scratch
-size_t ot__plan_scratch_bytes(const ot__plan *plan);   // of the step that takes most
+size_t ot__plan_bytes(const ot__plan *plan);           // activations and scratch, and of these
+size_t ot__plan_scratch_bytes(const ot__plan *plan);   // that of the step that takes most, and
+size_t ot__plan_gradient_bytes(const ot__plan *plan);  // gradients until they are accumulated
 size_t ot__plan_structure_bytes(const ot__plan *plan); // all but the block and what libraries keep
 // For plans that borrow: ot__plan_bytes bytes, 64-byte aligned, which plans that never run at the
 // same time may share. Outputs that were left to the plan are gone when another plan runs.

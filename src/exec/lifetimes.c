@@ -183,17 +183,17 @@ void ot__plan_set_block(ot__plan *plan, void *block)
             plan->steps[s].run.scratch = plan->block + plan->steps[s].scratch_offset;
 }
 
-static ot_status place_lifetime(ot__usage *usages, int n_shared, int n, size_t *total)
+// *behind: bytes of those from n_shared on, which lie behind the others.
+static ot_status place_lifetime(ot__usage *usages, int n_shared, int n, size_t *total,
+                                size_t *behind)
 {
-    size_t behind;
-
     OT_TRY(ot__memory_plan(usages, n_shared, total));
-    OT_TRY(ot__memory_plan(usages + n_shared, n - n_shared, &behind));
-    if (behind > SIZE_MAX - *total)
+    OT_TRY(ot__memory_plan(usages + n_shared, n - n_shared, behind));
+    if (*behind > SIZE_MAX - *total)
         return ot__error(OT_ERR_NO_MEMORY, "the values of a step exceed the address space");
     for (int i = n_shared; i < n; i++)
         usages[i].offset += *total;
-    *total += behind;
+    *total += *behind;
     return OT_OK;
 }
 
@@ -213,7 +213,7 @@ ot_status ot__build_memory(ot__plan_builder *b)
     OT_TRY(ot__build_accumulation(b));
     n_shared = make_usages(b, usages);
     n = add_direct(plan, usages, n_shared);
-    OT_TRY(place_lifetime(usages, n_shared, n, &plan->block_bytes));
+    OT_TRY(place_lifetime(usages, n_shared, n, &plan->block_bytes, &plan->gradient_bytes));
     plan->least_bytes = ot__memory_lower_bound(usages, n_shared) +
                         ot__memory_lower_bound(usages + n_shared, n - n_shared);
     if (b->options->memory_max > 0 && plan->block_bytes > b->options->memory_max)

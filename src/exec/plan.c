@@ -309,6 +309,11 @@ size_t ot__plan_structure_bytes(const ot__plan *plan)
     return n;
 }
 
+size_t ot__plan_gradient_bytes(const ot__plan *plan)
+{
+    return plan->gradient_bytes;
+}
+
 size_t ot__plan_scratch_bytes(const ot__plan *plan)
 {
     size_t most = 0;

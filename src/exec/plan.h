@@ -89,8 +89,9 @@ struct ot__plan {
     unsigned char *block;
     bool borrows_block;
     size_t block_bytes;
-    size_t least_bytes; // the block of any plan with this order and these lifetimes
-    ot_step step;       // of the present run
+    size_t gradient_bytes; // of the block: for gradients that are added to what is there
+    size_t least_bytes;    // the block of any plan with this order and these lifetimes
+    ot_step step;          // of the present run
     int n_threads;
     bool profile;
     int64_t n_runs;

@@ -94,7 +94,7 @@ ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const
     ot__compiled_model *program = &session->training;
     const ot__plan *update = session->optimizer.plan;
     ot__plan *plan;
-    size_t block;
+    size_t block, gradients;
 
     *out = (ot__session_bytes){0};
     OT_TRY(ot__session_check_values(session));
@@ -108,7 +108,9 @@ ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const
     block = OT_MAX(ot__plan_bytes(plan), update != NULL ? ot__plan_bytes(update) : 0);
     block = OT_MAX(block, session->block_bytes);
     out->scratch = OT_MIN(ot__plan_scratch_bytes(plan), block);
-    out->activations += block - out->scratch;
+    gradients = OT_MIN(ot__plan_gradient_bytes(plan), block - out->scratch);
+    out->gradients += gradients;
+    out->activations += block - out->scratch - gradients;
     out->scratch += session->packing.buffer_bytes;
     return OT_OK;
 }

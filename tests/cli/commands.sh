@@ -74,7 +74,7 @@ run 0 info mlp.onnxtxt --text
 out "Relu"
 run 0 info mlp.onnxtxt --json --batch-size 8
 json step 'v["memory"]["total"] == sum(n for name, n in v["memory"].items() if name != "total")'
-json step 'v["state_bytes"] == sum(v["memory"][name] for name in ("parameters", "gradients", "moments"))'
+json step 'v["state_bytes"] + v["plan_bytes"] == sum(v["memory"][name] for name in ("parameters", "gradients", "moments", "activations", "scratch"))'
 json step 'v["memory"]["structure"] > 0 and v["memory"]["derived"] == 0'
 run 0 info mlp.onnxtxt --plan
 out "memory "

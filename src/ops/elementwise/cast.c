@@ -121,6 +121,16 @@ static void cast_grad(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit_cast(g, ot_grad_dy(g, 0), ot_value_dtype(ot_grad_x(g, 0))));
 }
 
+// Between types that need no attribute.
+static ot_value *cast_recompute(ot_grad *g)
+{
+    ot_value *x = ot_grad_x(g, 0);
+    const ot_dtype to = ot_value_dtype(ot_grad_y(g, 0));
+    const bool is_float = to == OT_F32 || ot__dtype_is_narrow(to);
+
+    return is_float && ot_value_dtype(x) != to ? ot_emit_cast(g, x, to) : NULL;
+}
+
 static const ot_port cast_in[] = {{"input", "T1", 0}, {0}};
 static const ot_port cast_like_in[] = {
     {"input", "T1", 0}, {"target_type", "T2", OT_PORT_NO_GRAD}, {0}};
@@ -149,7 +159,8 @@ const ot_op_def ot__op_cast[] = {
      .inputs = cast_in,
      .attrs = cast_attrs,
      .infer = cast_infer,
-     .flags = OT_OP_ANY_LAYOUT | OT_OP_REARRANGE,
+     .recompute = cast_recompute,
+     .flags = OT_OP_ANY_LAYOUT | OT_OP_REARRANGE | OT_OP_FREE_AGAIN,
      CAST},
     {0},
 };
