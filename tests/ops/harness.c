@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// op_tests [--perf] [NAME ...]: run the cases of all operators, or of those named; non-zero when
-// one fails. With --perf time the kernels instead, preparing included.
+// op_tests [--plain|--narrow|--perf] [NAME ...]: run the cases of all operators, or of those named;
+// non-zero when one fails. With --plain as they are, with --narrow in f16 and bf16, without either
+// both. With --perf time the kernels instead, preparing included.
 #include "harness_internal.h"
 
 #include <string.h>
@@ -73,16 +74,21 @@ static void check_error(const ot_op_case *c, const inputs *in, const one_node *o
              ot_error_message());
 }
 
-static bool is_timed;
+static bool is_timed, is_plain_run = true, is_narrow_run = true;
+
+static void check_case_narrow(const ot_op_test *test, const ot_op_case *c, const inputs *in)
+{
+    check_narrow(test, c, in);
+    check_narrow_kernels(test, c, in);
+    if (c->edges == NULL && (c->flags & (OT_CASE_NO_GRAD | OT_CASE_RULE)) != OT_CASE_NO_GRAD)
+        check_narrow_gradients(test, c, in);
+}
 
 static void check_case(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                        const one_node *one)
 {
     check_inferred(c, one);
     check_kernels_against_f64(test, c, in, one);
-    check_narrow(test, c, in);
-    if (c->edges == NULL && (c->flags & (OT_CASE_NO_GRAD | OT_CASE_RULE)) != OT_CASE_NO_GRAD)
-        check_narrow_gradients(test, c, in);
     if ((c->flags & OT_CASE_NO_GRAD) != 0 || c->edges != NULL)
         return;
     check_gradients(test, c, in, STATIC_EXTENTS);
@@ -112,7 +118,10 @@ void run_case(const ot_op_test *test, const ot_op_case *c)
     } else if (is_timed) {
         time_kernels(test, c, &in, &one);
     } else {
-        check_case(test, c, &in, &one);
+        if (is_plain_run)
+            check_case(test, c, &in, &one);
+        if (is_narrow_run)
+            check_case_narrow(test, c, &in);
     }
     one_node_deinit(&one);
     inputs_deinit(&in);
@@ -153,9 +162,17 @@ int main(int argc, char **argv)
 {
     int n_tests = 0, n_cases = 0;
 
-    is_timed = argc > 1 && strcmp(argv[1], "--perf") == 0;
-    argv += 1 + is_timed;
-    argc -= 1 + is_timed;
+    argv++;
+    argc--;
+    if (argc > 0 && strncmp(argv[0], "--", 2) == 0) {
+        is_timed = strcmp(argv[0], "--perf") == 0;
+        is_narrow_run = strcmp(argv[0], "--narrow") == 0;
+        is_plain_run = strcmp(argv[0], "--plain") == 0;
+        if (!is_timed && !is_narrow_run && !is_plain_run)
+            fail("unknown option '%s' (known: --plain, --narrow, --perf)", argv[0]);
+        argv++;
+        argc--;
+    }
     for (const ot_op_test *t = all_tests; t != NULL; t = t->next)
         if (is_named(t, argv, argc)) {
             n_cases += run_test(t);
@@ -163,7 +180,7 @@ int main(int argc, char **argv)
         }
     check_begin(NULL, NULL);
     if (argc == 0 && !is_timed)
-        check_table(all_tests);
+        check_table(all_tests, is_plain_run, is_narrow_run);
     if (n_tests == 0)
         fail("no operator of that name has cases");
     printf("%d cases in %d tables, %d failures\n", n_cases, n_tests, n_failures);

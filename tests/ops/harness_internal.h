@@ -113,6 +113,25 @@ typedef struct oracle {
 void oracle_measure(oracle *o, const call *reference); // fills `spread`
 void oracle_deinit(oracle *o);
 bool only_moves(const ot_op_def *op);
+// A case in f64, and what it gives.
+typedef struct wide_case {
+    one_node one;
+    inputs in;
+    oracle expected;
+} wide_case;
+// False: the record has no f64 for these types.
+bool wide_make(wide_case *w, const ot_op_test *test, const ot_op_case *c, const inputs *in,
+               const ot_op_def *op);
+bool wide_measure(wide_case *w, const ot_op_case *c); // fills `expected`
+void wide_deinit(wide_case *w);
+typedef enum check_extent {
+    CHECK_RESULTS,
+    CHECK_ISAS, // the results for every instruction set
+    CHECK_ALL,  // and in place, adding, with other threads and in other layouts
+} check_extent;
+// False: the kernel declines.
+bool check_kernel(const ot_op_case *c, const call *plain, const oracle *expected,
+                  check_extent extent);
 void check_elements(const ot_tensor *found, const oracle *o, int i, double tolerance,
                     const char *what);
 
@@ -170,9 +189,13 @@ bool host_evaluate(host *h, const inputs *in, ot_tensor *const *dy, const roundi
 const ot_tensor *result_of(results *r, const ot_value *v);
 void results_deinit(results *r);
 
-// ---- mixed precision (harness_narrow.c, harness_narrow_grad.c) ----
+// ---- mixed precision (harness_narrow.c, harness_narrow_kernels.c, harness_narrow_grad.c) ----
 
 void check_narrow(const ot_op_test *test, const ot_op_case *c, const inputs *in);
+void check_narrow_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in);
+// Whether the kernel names the type at a port.
+bool kernel_names(const ot_op_def *op, const ot_kernel *kernel, ot_dtype dtype);
+bool was_run_narrow(const ot_kernel *kernel, ot_dtype narrow); // by that
 // The inputs again, each f32 rounded to `narrow`.
 bool inputs_round(const inputs *from, ot_dtype narrow, inputs *out);
 // Runs a graph on the inputs and, behind them, those of `more` that are there.
@@ -181,6 +204,6 @@ ot_status run_graph(ot_graph *graph, const inputs *in, ot_tensor *const *more,
                     const struct ot__plan_options *options, ot_tensor **out);
 void check_narrow_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in);
 bool was_shown_narrow(const ot_op_def *op); // its gradient, in each type
-void check_table(ot_op_test *tests);
+void check_table(ot_op_test *tests, bool is_plain_run, bool is_narrow_run);
 
 #endif

@@ -160,54 +160,6 @@ static bool takes_as_it_is(const ot_node *node)
     return false;
 }
 
-// The same bits for one thread and several.
-static void check_threads(ot_graph *graph, const inputs *in, ot_dtype narrow)
-{
-    ot_tensor *want[MAX_VALUES] = {NULL};
-
-    for (int n = 1; n <= 4; n += 3) {
-        const ot__plan_options options = {.n_threads = n, .reproducible = true};
-        ot_tensor *found[MAX_VALUES] = {NULL};
-        const ot_status st = run_graph(graph, in, NULL, &options, n == 1 ? want : found);
-
-        if (st != OT_OK)
-            fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
-        for (int i = 0; st == OT_OK && n > 1 && i < graph->n_outputs; i++)
-            if (want[i]->dtype != OT_STRING &&
-                memcmp(want[i]->data, found[i]->data, want[i]->n_bytes) != 0)
-                fail("in %s: output %d differs between 1 and %d threads", ot_dtype_name(narrow), i,
-                     n);
-        for (int i = 0; i < graph->n_outputs; i++)
-            ot_tensor_destroy(found[i]);
-    }
-    for (int i = 0; i < graph->n_outputs; i++)
-        ot_tensor_destroy(want[i]);
-}
-
-// Our own entries for the narrow type, for each lesser instruction set.
-static void check_lesser(ot_graph *graph, const inputs *in, ot_tensor *const *want,
-                         const bool *narrowed, ot_dtype narrow)
-{
-    const ot__plan_options options = {.n_threads = 2, .reproducible = true};
-    const int best = present_isa();
-
-    for (int isa = 0; isa < best; isa++) {
-        ot_tensor *found[MAX_VALUES] = {NULL};
-        ot_status st;
-
-        limit_isa(isa);
-        st = run_graph(graph, in, NULL, &options, found);
-        limit_isa(best);
-        if (st != OT_OK)
-            fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
-        for (int i = 0; i < graph->n_outputs; i++) {
-            if (st == OT_OK)
-                compare_output(want[i], found[i], narrowed[i], true, narrow, i);
-            ot_tensor_destroy(found[i]);
-        }
-    }
-}
-
 static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs *given,
                        ot_dtype narrow)
 {
@@ -238,11 +190,6 @@ static void check_type(const ot_op_test *test, const ot_op_case *c, const inputs
         fail("in %s: %s", ot_dtype_name(narrow), ot_error_message());
     for (int i = 0; st == OT_OK && i < n_outputs; i++)
         compare_output(want[i], found[i], narrowed[i], own, narrow, i);
-    if (st == OT_OK && n_outputs > 0 && own) {
-        if (c->edges == NULL)
-            check_threads(mixed.model->graph, &in, narrow);
-        check_lesser(mixed.model->graph, &in, want, narrowed, narrow);
-    }
     for (int i = 0; i < n_outputs; i++) {
         ot_tensor_destroy(want[i]);
         ot_tensor_destroy(found[i]);

@@ -170,12 +170,13 @@ static bool transposed_problem(const ot_prep *p, transposed *t, ot__dnnl_conv *c
 
 static bool conv_transpose_can_dnnl(const ot_prep *p)
 {
+    const ot_arg *x = ot_prep_in(p, 0), *bias = ot_prep_in(p, 2);
     ot__dnnl_conv c;
     transposed t;
 
     // What is rounded to bf16 already takes no bias: that would be rounded twice.
-    return ot__conv_takes(ot_prep_in(p, 0), ot_prep_in(p, 1), ot_prep_out(p, 0)) &&
-           (ot_prep_in(p, 0)->dtype == OT_F32 || ot_prep_in(p, 2) == NULL) &&
+    return ot__conv_takes(x, ot_prep_in(p, 1), ot_prep_out(p, 0)) &&
+           (bias == NULL || (x->dtype == OT_F32 && bias->dtype == OT_F32)) &&
            transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
 }
 

@@ -26,18 +26,18 @@ static int tile_first_input(int k)
     return k == 0 ? 0 : OT__MAX_OPERANDS + (k - 1) * MORE_OPERANDS;
 }
 
-static void tile_plan_more(tile_state *s, const ot_prep *p, int k)
+typedef void (*tile_planner)(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
+                             int n_operands);
+
+static void tile_plan_more(tile_state *s, const ot_prep *p, int k, tile_planner plan)
 {
     const ot_arg *x[OT__MAX_OPERANDS] = {p->out[0]};
     const int first = tile_first_input(k), n = OT_MIN(MORE_OPERANDS, p->n_in - first);
 
     for (int i = 0; i < n; i++)
         x[i + 1] = p->in[first + i];
-    ot__elementwise_plan(&s->plan[k], p->out[0], x, n + 1);
+    plan(&s->plan[k], p->out[0], x, n + 1);
 }
-
-typedef void (*tile_planner)(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
-                             int n_operands);
 
 static ot_status prepare_tile(ot_prep *p, const ot_tile *tile, tile_planner plan)
 {
@@ -51,7 +51,7 @@ static ot_status prepare_tile(ot_prep *p, const ot_tile *tile, tile_planner plan
     ot__op_tile_attrs(p->node, s->attrs);
     plan(&s->plan[0], p->out[0], p->in, OT_MIN(p->n_in, OT__MAX_OPERANDS));
     for (int k = 1; k < n_plans; k++)
-        tile_plan_more(s, p, k);
+        tile_plan_more(s, p, k, plan);
     return OT_OK;
 }
 
@@ -65,7 +65,7 @@ ot_status ot__tile_prepare(ot_prep *p)
     return ot__tile_prepare_as(p, p->node->op->tile);
 }
 
-static ot_status tile_prepare_narrow(ot_prep *p)
+static ot_status tile_prepare_integers(ot_prep *p)
 {
     return prepare_tile(p, p->node->op->tile, ot__elementwise_plan);
 }
@@ -80,45 +80,31 @@ static void tile_flip_top_bits(int64_t *values, int64_t n)
         values[k] = (int64_t)((uint64_t)values[k] ^ top_bit);
 }
 
-// The types that only operators that compare and choose have: through the tile of a wider type,
-// which holds each of their numbers.
-static void tile_piece_narrow(void *y, const void *const *x, int64_t n, const void *context)
+// The integers that only operators that compare and choose have: through the tile of the widest.
+static void tile_piece_integers(void *y, const void *const *x, int64_t n, const void *context)
 {
     const tile_state *s = context;
-    const bool is_float = ot__dtype_is_float(s->dtype), is_u64 = s->dtype == OT_U64;
-    const ot_dtype wide = is_float ? OT_F64 : OT_I64;
+    const bool is_u64 = s->dtype == OT_U64;
     const size_t size = ot_dtype_size(s->dtype);
-    union {
-        int64_t ints[OT__MAX_OPERANDS + 1][CHUNK];
-        double floats[OT__MAX_OPERANDS + 1][CHUNK];
-    } wider;
-    const int64_t *int_x[OT__MAX_OPERANDS] = {NULL};
-    const double *float_x[OT__MAX_OPERANDS] = {NULL};
-    int64_t *int_y = wider.ints[OT__MAX_OPERANDS];
-    double *float_y = wider.floats[OT__MAX_OPERANDS];
+    int64_t buffer[OT__MAX_OPERANDS][CHUNK], result[CHUNK];
+    const int64_t *xs[OT__MAX_OPERANDS] = {NULL};
 
     for (int64_t start = 0; start < n; start += CHUNK) {
         const int64_t m = OT_MIN(CHUNK, n - start);
 
         for (int i = 0; i < OT__MAX_OPERANDS; i++) {
-            void *to = is_float ? (void *)wider.floats[i] : (void *)wider.ints[i];
-
             if (x[i] == NULL)
                 continue;
-            ot__convert(to, wide, (const uint8_t *)x[i] + (size_t)start * size, s->dtype, m);
+            ot__convert(buffer[i], OT_I64, (const uint8_t *)x[i] + (size_t)start * size, s->dtype,
+                        m);
             if (is_u64)
-                tile_flip_top_bits(wider.ints[i], m);
-            int_x[i] = wider.ints[i];
-            float_x[i] = wider.floats[i];
+                tile_flip_top_bits(buffer[i], m);
+            xs[i] = buffer[i];
         }
-        if (is_float)
-            s->tile->f64(float_y, float_x, m, s->attrs);
-        else
-            s->tile->i64(int_y, int_x, m, s->attrs);
+        s->tile->i64(result, xs, m, s->attrs);
         if (is_u64)
-            tile_flip_top_bits(int_y, m);
-        ot__convert((uint8_t *)y + (size_t)start * size, s->dtype,
-                    is_float ? (const void *)float_y : (const void *)int_y, wide, m);
+            tile_flip_top_bits(result, m);
+        ot__convert((uint8_t *)y + (size_t)start * size, s->dtype, result, OT_I64, m);
     }
 }
 
@@ -206,9 +192,9 @@ ot_status ot__tile_run_divided_i64(const ot_run *r)
     return ot__tile_run_i64(r);
 }
 
-static ot_status tile_run_converted(const ot_run *r)
+static ot_status tile_run_integers(const ot_run *r)
 {
-    return tile_run_pieces(r, tile_piece_narrow);
+    return tile_run_pieces(r, tile_piece_integers);
 }
 
 // Sums of more operands than that go through y, which must hold them.
@@ -230,6 +216,6 @@ const ot_kernel ot__tile_kernels[] = {
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_i32),
     REF("T: i64", ot__tile_run_i64),
-    OT__REF_KERNEL("T: i8 i16 u8 u16 u32 u64 f16 bf16", tile_prepare_narrow, tile_run_converted),
+    OT__REF_KERNEL("T: i8 i16 u8 u16 u32 u64", tile_prepare_integers, tile_run_integers),
     {0},
 };
