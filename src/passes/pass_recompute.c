@@ -114,6 +114,19 @@ static bool is_there(const recomputing *r, const candidate *c)
     return true;
 }
 
+// Whether what is chosen reads the value later than it would be kept.
+static bool is_read_again(const recomputing *r, const candidate *c)
+{
+    for (int k = 0; k < r->n_chosen; k++) {
+        const candidate *other = r->chosen[k];
+
+        for (int i = 0; other->after > c->before && i < other->again->n_inputs; i++)
+            if (other->again->inputs[i] == c->maker->outputs[Y])
+                return true;
+    }
+    return false;
+}
+
 // The longest time in which nobody reads what `maker` makes; false when there is none.
 static bool find_gap(const recomputing *r, ot_node *maker, candidate *c)
 {
@@ -166,7 +179,8 @@ static candidate *find_best(const recomputing *r, int at, int64_t peak)
         candidate *c = &r->candidates[k];
         const size_t n_bytes = r->lifetimes[recompute_number(r, c->maker)].n_bytes;
 
-        if (!c->is_chosen && c->before < at && at < c->after && n_bytes > most && is_there(r, c)) {
+        if (!c->is_chosen && c->before < at && at < c->after && n_bytes > most && is_there(r, c) &&
+            !is_read_again(r, c)) {
             best = c;
             most = n_bytes;
         }

@@ -65,10 +65,10 @@ size_t ot__norm_scratch_bytes(const ot__channels *c);
     void ot__ref_batch_norm_##suffix(T *y, const T *x, const T *scale, const T *b, const T *mean,  \
                                      const T *var, double epsilon, int64_t n, int64_t c,           \
                                      int64_t inner);                                               \
-    /* by a given 1 / sqrt(variance + epsilon), then max(., 0) */                                  \
-    void ot__ref_batch_norm_relu_##suffix(T *y, const T *x, const T *scale, const T *b,            \
-                                          const T *mean, const T *inv, int64_t n, int64_t c,       \
-                                          int64_t inner);                                          \
+    /* by a given 1 / sqrt(variance + epsilon), plus z unless that is NULL, then max(., 0) */      \
+    void ot__ref_batch_norm_relu_##suffix(T *y, const T *x, const T *z, const T *scale,            \
+                                          const T *b, const T *mean, const T *inv, int64_t n,      \
+                                          int64_t c, int64_t inner);                               \
     /* mean and biased variance of each channel */                                                 \
     void ot__ref_channel_moments_##suffix(T *mean, T *var, const T *x, int64_t n, int64_t c,       \
                                           int64_t inner);                                          \

@@ -11,13 +11,14 @@ void FN(ot__ref_batch_norm)(T *y, const T *x, const T *scale, const T *b, const 
     }
 }
 
-void FN(ot__ref_batch_norm_relu)(T *y, const T *x, const T *scale, const T *b, const T *mean,
-                                 const T *inv, int64_t n, int64_t c, int64_t inner)
+void FN(ot__ref_batch_norm_relu)(T *y, const T *x, const T *z, const T *scale, const T *b,
+                                 const T *mean, const T *inv, int64_t n, int64_t c, int64_t inner)
 {
     for (int64_t i = 0; i < n * c * inner; i++) {
         const int64_t at = i / inner % c;
-        const double v =
+        const double normed =
             ((double)x[i] - (double)mean[at]) * (double)inv[at] * (double)scale[at] + (double)b[at];
+        const double v = z != NULL ? normed + (double)z[i] : normed;
 
         y[i] = (T)(v < 0 ? 0 : v);
     }

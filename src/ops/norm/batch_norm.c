@@ -205,25 +205,32 @@ static ot_status batch_norm_again_run_simd(const ot_run *r)
                                               .offset = r->in[OT__BN_BIAS]->data,
                                               .type = r->in[OT__BN_X]->dtype,
                                               .x = r->in[OT__BN_X]->data,
+                                              .z = ot__run_in(r, OT__BN_Z),
                                               .y = r->out[OT__BN_Y]->data,
                                               .relu = true},
                             &p->layout);
     return OT_OK;
 }
 
-// Y = Relu((X - mean) * inv_std * scale + B), with what it saved of X.
+// Y = Relu((X - mean) * inv_std * scale + B + Z), with what it saved of X.
 static ot_value *batch_norm_recompute(ot_grad *g)
 {
-    ot_value *in[] = {ot_grad_x(g, OT__BN_X), ot_grad_x(g, OT__BN_SCALE), ot_grad_x(g, OT__BN_BIAS),
-                      NULL, NULL};
+    ot_value *z = ot_grad_x(g, OT__BN_Z);
+    ot_value *in[] = {ot_grad_x(g, OT__BN_X),
+                      ot_grad_x(g, OT__BN_SCALE),
+                      ot_grad_x(g, OT__BN_BIAS),
+                      NULL,
+                      NULL,
+                      z};
 
-    if (ot_grad_x(g, OT__BN_Z) != NULL || !ot_expand_wants(g, OT__BN_SAVED_MEAN) ||
-        !ot_expand_wants(g, OT__BN_SAVED_SPREAD))
+    if (!ot_expand_wants(g, OT__BN_SAVED_MEAN) || !ot_expand_wants(g, OT__BN_SAVED_SPREAD))
         return NULL;
     in[SAVED_MEAN] = ot_grad_y(g, OT__BN_SAVED_MEAN);
     in[SAVED_INV_STD] = ot_grad_y(g, OT__BN_SAVED_SPREAD);
-    return ot_emit_output(
-        g, ot_emit(g, "ai.onnxtrain.BatchNormReluAgain", NULL, in, (int)OT_COUNT(in), 1), 0);
+    return ot_emit_output(g,
+                          ot_emit(g, "ai.onnxtrain.BatchNormReluAgain", NULL, in,
+                                  z == NULL ? OT__BN_Z : OT__BN_Z + 1, 1),
+                          0);
 }
 
 // ---- records ----
@@ -249,6 +256,7 @@ static const ot_port batch_norm_again_in[] = {{"X", "T", 0},
                                               {"B", "T", OT_PORT_F32},
                                               {"saved_mean", "T", OT_PORT_F32},
                                               {"saved_inv_std", "T", OT_PORT_F32},
+                                              {"Z", "T", OT_PORT_OPTIONAL},
                                               {0}};
 static const ot_port batch_norm_out_7[] = {{"Y", "T", 0},
                                            {"mean", "T", KEPT},
@@ -316,7 +324,7 @@ const ot_op_def ot__op_batch_norm_relu[] = {
      .recompute = batch_norm_recompute},
     {0},
 };
-// Its Y without Z once more, from the statistics that it saved: what is cheap to make again need
+// Its Y once more, from the statistics that it saved: what is cheap to make again need
 // not be kept until the backward pass.
 const ot_op_def ot__op_batch_norm_relu_again[] = {
     {BATCH_NORM, .domain = "ai.onnxtrain", .name = "BatchNormReluAgain", .since = 1,

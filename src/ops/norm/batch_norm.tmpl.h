@@ -31,7 +31,7 @@ static void FN(batch_norm_finish)(const ot_run *r, const T *mean, const T *var)
     FN(batch_norm_update)(r, OT__BN_VAR, OT__BN_RUNNING_VAR, var);
 }
 
-// Where X alone makes Y, by the statistics that are saved: BatchNormReluAgain gives the same bits.
+// Where the statistics are saved Y is made by those: BatchNormReluAgain gives the same bits.
 static void FN(batch_norm_relu)(const ot_run *r)
 {
     const ot__batch_norm *p = r->state;
@@ -40,9 +40,9 @@ static void FN(batch_norm_relu)(const ot_run *r)
     const T *inv_std = ot__run_out(r, OT__BN_SAVED_SPREAD);
     T *y = r->out[OT__BN_Y]->data;
 
-    if (!z && mean && inv_std) {
+    if (mean && inv_std) {
         FN(ot__ref_batch_norm_relu)
-        (y, x, r->in[OT__BN_SCALE]->data, r->in[OT__BN_BIAS]->data, mean, inv_std, p->n,
+        (y, x, z, r->in[OT__BN_SCALE]->data, r->in[OT__BN_BIAS]->data, mean, inv_std, p->n,
          p->channels, p->inner);
         return;
     }
@@ -77,8 +77,8 @@ static ot_status FN(batch_norm_again_run)(const ot_run *r)
     const ot__batch_norm *p = r->state;
 
     FN(ot__ref_batch_norm_relu)
-    (r->out[OT__BN_Y]->data, r->in[OT__BN_X]->data, r->in[OT__BN_SCALE]->data,
-     r->in[OT__BN_BIAS]->data, r->in[SAVED_MEAN]->data, r->in[SAVED_INV_STD]->data, p->n,
-     p->channels, p->inner);
+    (r->out[OT__BN_Y]->data, r->in[OT__BN_X]->data, ot__run_in(r, OT__BN_Z),
+     r->in[OT__BN_SCALE]->data, r->in[OT__BN_BIAS]->data, r->in[SAVED_MEAN]->data,
+     r->in[SAVED_INV_STD]->data, p->n, p->channels, p->inner);
     return OT_OK;
 }

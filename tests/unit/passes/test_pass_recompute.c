@@ -94,7 +94,7 @@ static void a_value_that_is_not_idle_at_the_peak_is_kept(void **state)
     ot_model_destroy(model);
 }
 
-static void outputs_and_sums_are_kept(void **state)
+static void outputs_are_kept(void **state)
 {
     ot_model *model =
         recompute(HEAD "g (float[2,2,3] in, " PARAMETERS ")"
@@ -105,11 +105,40 @@ static void outputs_and_sums_are_kept(void **state)
     (void)state;
     assert_int_equal(position(model, "BatchNormReluAgain"), -1);
     ot_model_destroy(model);
-    model = recompute(HEAD "g (float[2,2,3] in, " PARAMETERS ", float[2,2,3] r) => (float z)"
-                           "{ x = Abs(in) y, rm, rv, mean, inv = " NORM
-                           "(x, s, b, m, v, r) c = Neg(y)" LARGE
-                           "  p = Mul(x, y) q = Sub(p, sum)" LATE);
-    assert_int_equal(position(model, "BatchNormReluAgain"), -1);
+}
+
+#define SUMMED(before)                                                                             \
+    HEAD "g (float[2,2,3] in, " PARAMETERS ", float[2,2,3] r) => (float z)"                        \
+         "{ x = Abs(in) " before " y, rm, rv, mean, inv = " NORM                                   \
+         "(x, s, b, m, v, other) c = Neg(y)" LARGE "  p = Mul(x, y)"
+
+static void a_sum_is_made_again_where_its_other_operand_is_kept(void **state)
+{
+    ot_model *kept =
+        recompute(SUMMED("other = Neg(r)") " p2 = Sub(p, other) q = Sub(p2, sum)" LATE);
+    ot_model *gone = recompute(SUMMED("other = Neg(r)") " q = Sub(p, sum)" LATE);
+    const ot_node *again = find_node(kept, "BatchNormReluAgain");
+
+    (void)state;
+    assert_non_null(again);
+    assert_int_equal(again->n_inputs, 6);
+    assert_ptr_equal(again->inputs[5], find_node(kept, "BatchNormRelu")->inputs[5]);
+    assert_int_equal(position(gone, "BatchNormReluAgain"), -1);
+    ot_model_destroy(kept);
+    ot_model_destroy(gone);
+}
+
+// Both cannot go: what the second is made of again is what the first made.
+static void of_a_value_and_a_sum_with_it_one_is_made_again(void **state)
+{
+    ot_model *model =
+        recompute(SUMMED("other, rm0, rv0, mean0, inv0 = " NORM
+                         "(x, s, b, m, v)") " p2 = Sub(p, other) u0 = Add(mean0, inv0) t0 = "
+                                            "ReduceSum<keepdims = 0>(u0)"
+                                            " p3 = Sub(p2, t0) q = Sub(p3, sum)" LATE);
+
+    (void)state;
+    assert_int_equal(count_nodes(model, "BatchNormReluAgain"), 1);
     ot_model_destroy(model);
 }
 
@@ -128,7 +157,9 @@ int main(void)
         cmocka_unit_test(a_value_is_made_again_before_its_late_reader),
         cmocka_unit_test(what_would_have_to_be_kept_for_it_is_not_worth_it),
         cmocka_unit_test(a_value_that_is_not_idle_at_the_peak_is_kept),
-        cmocka_unit_test(outputs_and_sums_are_kept),
+        cmocka_unit_test(outputs_are_kept),
+        cmocka_unit_test(a_sum_is_made_again_where_its_other_operand_is_kept),
+        cmocka_unit_test(of_a_value_and_a_sum_with_it_one_is_made_again),
         cmocka_unit_test(a_graph_without_such_values_stays_as_it_is),
     };
 
