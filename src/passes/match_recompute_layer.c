@@ -91,39 +91,103 @@ static void find_between_norms(const ot__matching *m, layers *l)
 
 // ---- by attention ----
 
-static bool *layer_mark(const ot__matching *m, bool *marks, const ot_value *value)
+// Nodes to visit, each once, the least number first: a heap.
+typedef struct layer_queue {
+    int *item;
+    int n;
+} layer_queue;
+
+static void layer_push(layer_queue *q, int number)
 {
-    return &marks[ot__value_number(&m->uses.numbers, value)];
+    int at = q->n++;
+
+    for (; at > 0 && q->item[(at - 1) / 2] > number; at = (at - 1) / 2)
+        q->item[at] = q->item[(at - 1) / 2];
+    q->item[at] = number;
 }
 
-// Marks what forward nodes from number `from` on make of marked values.
-static void mark_layer_below(const ot__matching *m, int from, bool *marks)
+static int layer_pop(layer_queue *q)
 {
-    for (int k = from; k < m->graph->n_nodes; k++) {
-        const ot_node *node = m->graph->nodes[k];
-        bool is_below = false;
+    const int least = q->item[0], last = q->item[--q->n];
+    int at = 0;
 
-        for (int i = 0; m->is_forward[k] && i < node->n_inputs; i++)
-            is_below |= node->inputs[i] != NULL && *layer_mark(m, marks, node->inputs[i]);
-        for (int i = 0; is_below && i < node->n_outputs; i++)
-            if (node->outputs[i] != NULL)
-                *layer_mark(m, marks, node->outputs[i]) = true;
+    for (int next; (next = 2 * at + 1) < q->n; at = next) {
+        next += next + 1 < q->n && q->item[next + 1] < q->item[next];
+        if (q->item[next] >= last)
+            break;
+        q->item[at] = q->item[next];
+    }
+    q->item[at] = last;
+    return least;
+}
+
+// Of one Softmax after another: what is made of its weights, and what the product that it gives
+// them to is made of, each only as far as asked for. Marks are numbers of Softmaxes plus 1.
+typedef struct attention_search {
+    const ot__matching *m;
+    int mark;
+    int *below, *above;   // per value
+    int *is_queued[2];    // per node, in a queue of
+    layer_queue down, up; // readers; makers, by their number from the last node
+    int *last_sum;        // per node: the last Add that may go around it; -1: none
+} attention_search;
+
+static int *layer_mark(const attention_search *s, int *marks, const ot_value *value)
+{
+    return &marks[ot__value_number(&s->m->uses.numbers, value)];
+}
+
+static bool is_below(const attention_search *s, const ot_value *value)
+{
+    return *layer_mark(s, s->below, value) == s->mark;
+}
+
+static void mark_layer_below(attention_search *s, const ot_value *value)
+{
+    const ot__uses *uses = &s->m->uses;
+
+    *layer_mark(s, s->below, value) = s->mark;
+    for (int u = ot__uses_first(uses, value); u < ot__uses_end(uses, value); u++) {
+        const int reader = ot__node_number(&uses->numbers, uses->use[u].node);
+
+        if (s->m->is_forward[reader] && uses->use[u].i_input >= 0 &&
+            s->is_queued[0][reader] != s->mark) {
+            s->is_queued[0][reader] = s->mark;
+            layer_push(&s->down, reader);
+        }
     }
 }
 
-// Marks what nodes up to number `to` make marked values of.
-static void mark_layer_above(const ot__matching *m, int to, bool *marks)
+static void mark_layer_above(attention_search *s, const ot_value *value)
 {
-    for (int k = to; k >= 0; k--) {
-        const ot_node *node = m->graph->nodes[k];
-        bool is_above = false;
+    int maker;
 
-        for (int i = 0; i < node->n_outputs; i++)
-            is_above |= node->outputs[i] != NULL && *layer_mark(m, marks, node->outputs[i]);
-        for (int i = 0; is_above && i < node->n_inputs; i++)
-            if (node->inputs[i] != NULL)
-                *layer_mark(m, marks, node->inputs[i]) = true;
+    *layer_mark(s, s->above, value) = s->mark;
+    if (value->producer == NULL)
+        return;
+    maker = ot__node_number(&s->m->uses.numbers, value->producer);
+    if (s->is_queued[1][maker] != s->mark) {
+        s->is_queued[1][maker] = s->mark;
+        layer_push(&s->up, s->m->graph->n_nodes - 1 - maker);
     }
+}
+
+// Whether the product is made of the value. Makers run before readers, so those before the value's
+// need not be visited.
+static bool is_above(attention_search *s, const ot_value *value)
+{
+    const int n = s->m->graph->n_nodes;
+    const int first =
+        value->producer == NULL ? -1 : ot__node_number(&s->m->uses.numbers, value->producer);
+
+    while (s->up.n > 0 && n - 1 - s->up.item[0] > first) {
+        const ot_node *maker = s->m->graph->nodes[n - 1 - layer_pop(&s->up)];
+
+        for (int i = 0; i < maker->n_inputs; i++)
+            if (maker->inputs[i] != NULL)
+                mark_layer_above(s, maker->inputs[i]);
+    }
+    return *layer_mark(s, s->above, value) == s->mark;
 }
 
 // The product that a Softmax gives its weights to, perhaps through a Dropout and masks; NULL: none.
@@ -138,19 +202,18 @@ static const ot_node *attention_product(const ot__matching *m, const ot_node *so
     return node != NULL && ot__node_is(node, "", "MatMul") ? node : NULL;
 }
 
-// The operand of a sum that goes around attention: `below` is made of its weights, `above` makes
-// its values.
-static ot_value *operand_around(const ot__matching *m, const ot_node *sum, bool *below, bool *above)
+// The operand of a sum that goes around attention: not made of its weights, it makes its values.
+static ot_value *operand_around(attention_search *s, const ot_node *sum)
 {
     for (int i = 0; i < 2; i++) {
         ot_value *x = sum->inputs[i];
 
-        if (*layer_mark(m, below, x) || !*layer_mark(m, below, sum->inputs[1 - i]) ||
+        if (is_below(s, x) || !is_below(s, sum->inputs[1 - i]) ||
             !ot__shape_equal(&x->shape, &sum->outputs[0]->shape))
             continue;
-        while (!*layer_mark(m, above, x) && x->producer != NULL && ot__node_rearranges(x->producer))
+        while (!is_above(s, x) && x->producer != NULL && ot__node_rearranges(x->producer))
             x = x->producer->inputs[0];
-        if (*layer_mark(m, above, x) && x->constant == NULL)
+        if (is_above(s, x) && x->constant == NULL)
             return x;
     }
     return NULL;
@@ -158,43 +221,73 @@ static ot_value *operand_around(const ot__matching *m, const ot_node *sum, bool 
 
 // What the layer of this Softmax begins with; NULL: it belongs to no self-attention with a sum
 // around it.
-static ot_value *start_of_attention(const ot__matching *m, int i_softmax, bool *below, bool *above)
+static ot_value *start_of_attention(attention_search *s, int i_softmax)
 {
-    const ot_node *softmax = m->graph->nodes[i_softmax];
-    const ot_node *product = attention_product(m, softmax);
+    ot_node *const *nodes = s->m->graph->nodes;
+    const ot_node *product = attention_product(s->m, nodes[i_softmax]);
     ot_value *start = NULL;
     int i_product;
 
     if (product == NULL)
         return NULL;
-    i_product = ot__node_number(&m->uses.numbers, product);
-    *layer_mark(m, below, softmax->outputs[0]) = true;
-    mark_layer_below(m, i_softmax + 1, below);
-    for (int i = 0; i < 2; i++)
-        if (!*layer_mark(m, below, product->inputs[i]))
-            *layer_mark(m, above, product->inputs[i]) = true;
-    mark_layer_above(m, i_product, above);
-    for (int k = i_product + 1; start == NULL && k < m->graph->n_nodes; k++)
-        if (m->is_forward[k] && ot__node_is(m->graph->nodes[k], "", "Add"))
-            start = operand_around(m, m->graph->nodes[k], below, above);
+    i_product = ot__node_number(&s->m->uses.numbers, product);
+    s->mark = i_softmax + 1;
+    s->down.n = s->up.n = 0;
+    mark_layer_below(s, nodes[i_softmax]->outputs[0]);
+    while (start == NULL && s->down.n > 0 && s->down.item[0] <= s->last_sum[i_product]) {
+        const int k = layer_pop(&s->down);
+
+        for (int i = 0; k == i_product && i < 2; i++)
+            if (!is_below(s, product->inputs[i]))
+                mark_layer_above(s, product->inputs[i]);
+        if (k > i_product && ot__node_is(nodes[k], "", "Add"))
+            start = operand_around(s, nodes[k]);
+        for (int i = 0; i < nodes[k]->n_outputs; i++)
+            if (nodes[k]->outputs[i] != NULL)
+                mark_layer_below(s, nodes[k]->outputs[i]);
+    }
     return start;
+}
+
+// Where an operand of an Add, as large as the sum, is there before a node already.
+static void find_last_sums(attention_search *s)
+{
+    const ot_graph *graph = s->m->graph;
+
+    for (int k = 0; k < graph->n_nodes; k++)
+        s->last_sum[k] = -1;
+    for (int k = 0; k < graph->n_nodes; k++) {
+        const ot_node *sum = graph->nodes[k];
+
+        for (int i = 0; s->m->is_forward[k] && ot__node_is(sum, "", "Add") && i < 2; i++) {
+            ot_value *x = sum->inputs[i];
+            const ot_node *maker;
+
+            if (x->constant != NULL || !ot__shape_equal(&x->shape, &sum->outputs[0]->shape))
+                continue;
+            x = ot__before_rearranging(x);
+            maker = x->producer;
+            s->last_sum[maker == NULL ? 0 : ot__node_number(&s->m->uses.numbers, maker)] = k;
+        }
+    }
+    for (int k = 1; k < graph->n_nodes; k++)
+        s->last_sum[k] = OT_MAX(s->last_sum[k], s->last_sum[k - 1]);
 }
 
 // A layer ends with what the next one begins with, which is made of what it begins with itself: so
 // the last has no end.
-static void find_around_attention(const ot__matching *m, layers *l, bool *below, bool *above)
+static void find_around_attention(attention_search *s, layers *l)
 {
-    const size_t n = (size_t)m->uses.numbers.n_values;
+    const ot__matching *m = s->m;
 
     l->n_starts = l->n_ends = 0;
+    find_last_sums(s);
     for (int k = 0; k < m->graph->n_nodes; k++) {
         ot_value *start;
 
         if (!m->is_forward[k] || !ot__node_is(m->graph->nodes[k], "", "Softmax"))
             continue;
-        memset(below, 0, n * sizeof *below);
-        memset(above, 0, n * sizeof *above);
-        start = start_of_attention(m, k, below, above);
+        start = start_of_attention(s, k);
         if (start == NULL || (l->n_starts > 0 && l->starts[l->n_starts - 1] == start))
             continue;
         if (l->n_starts > 0)
@@ -205,16 +298,22 @@ static void find_around_attention(const ot__matching *m, layers *l, bool *below,
 
 static ot_status find_transformer_layers(const ot__matching *m, layers *l)
 {
-    const size_t n = (size_t)m->uses.numbers.n_values + 1;
-    bool *marks;
+    const size_t n = (size_t)m->uses.numbers.n_values + 1, n_nodes = (size_t)m->graph->n_nodes + 1;
+    attention_search s = {.m = m};
 
     find_between_norms(m, l);
     if (l->n_starts > 1 && l->n_starts == l->n_ends)
         return OT_OK;
-    marks = ot__alloc_zero(2 * n, sizeof *marks);
-    OT_TRY(ot__made(marks != NULL));
-    find_around_attention(m, l, marks, marks + n);
-    ot__free(marks);
+    s.below = ot__alloc_zero(2 * n + 5 * n_nodes, sizeof *s.below);
+    OT_TRY(ot__made(s.below != NULL));
+    s.above = s.below + n;
+    s.is_queued[0] = s.above + n;
+    s.is_queued[1] = s.is_queued[0] + n_nodes;
+    s.down.item = s.is_queued[1] + n_nodes;
+    s.up.item = s.down.item + n_nodes;
+    s.last_sum = s.up.item + n_nodes;
+    find_around_attention(&s, l);
+    ot__free(s.below);
     return OT_OK;
 }
 
