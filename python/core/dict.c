@@ -32,12 +32,19 @@ static PyObject *ints_out(const int64_t *values, int n)
     return list;
 }
 
-static PyObject *tensor_out(const ot_tensor *tensor, PyObject *owner)
+// The elements stay the tensor's.
+static ot_status view_of(const ot_tensor *tensor, ot_tensor **view)
 {
     void *data = (void *)(uintptr_t)ot_tensor_data_const(tensor);
+
+    return ot_tensor_wrap(ot_tensor_dtype(tensor), ot_tensor_shape(tensor), data,
+                          ot_tensor_bytes(tensor), view);
+}
+
+static PyObject *tensor_out(const ot_tensor *tensor, PyObject *owner)
+{
     ot_tensor *view;
-    const ot_status st = ot_tensor_wrap(ot_tensor_dtype(tensor), ot_tensor_shape(tensor), data,
-                                        ot_tensor_bytes(tensor), &view);
+    const ot_status st = view_of(tensor, &view);
 
     return st == OT_OK ? core_tensor_over(view, owner) : core_raise(st);
 }
@@ -142,13 +149,10 @@ static int take_ints(PyObject *list, const char *name, ot_dict *to)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-// The elements stay the tensor object's.
 static ot_status take_tensor(PyObject *object, const char *name, ot_dict *to)
 {
-    ot_tensor *const tensor = ((tensor_object *)object)->tensor;
     ot_tensor *view;
-    ot_status st = ot_tensor_wrap(ot_tensor_dtype(tensor), ot_tensor_shape(tensor),
-                                  ot_tensor_data(tensor), ot_tensor_bytes(tensor), &view);
+    ot_status st = view_of(((tensor_object *)object)->tensor, &view);
 
     if (st != OT_OK)
         return st;

@@ -81,7 +81,7 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
 }
 
 // bf16, where the processor multiplies it. Without, our own kernel for f32 is as fast, between
-// conversions. GFLOP/s of one thread, as above:
+// conversions.
 bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p)
 {
     const ot__gemm *g = p->g;

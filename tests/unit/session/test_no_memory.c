@@ -17,29 +17,7 @@ typedef struct life {
     size_t n_bytes;
 } life;
 
-typedef ot_status (*action)(life *l);
-
-// Fails at the allocations 0, 1, 2 ... of the call until it succeeds; the later ones of a long call
-// only here and there. Returns how often it failed.
-static int until_it_works(life *l, action act)
-{
-    int n_failures = 0;
-
-    for (int64_t n = 0; n < 100000; n += 1 + n / 64) {
-        ot_status st;
-
-        ot__alloc_fail_after(n);
-        st = act(l);
-        ot__alloc_fail_after(-1);
-        if (st == OT_OK)
-            return n_failures;
-        if (st != OT_ERR_NO_MEMORY)
-            fail_msg("%s: %s", ot_status_name(st), ot_error_message());
-        n_failures++;
-    }
-    fail_msg("it never works");
-    return -1;
-}
+#include "until_it_works.h"
 
 // ---- what is called ----
 

@@ -184,6 +184,18 @@ static inline uint64_t hash_of(ot_trainer *trainer)
     return hash;
 }
 
+// A file that does not fit is refused and changes nothing.
+static inline void refuse(ot_trainer *trainer, const char *path, ot_status expected,
+                          const char *says)
+{
+    const uint64_t hash = hash_of(trainer);
+
+    assert_int_equal(ot_trainer_load(trainer, &path, 1, OT_STRICTNESS_ALL, NULL), expected);
+    if (strstr(ot_error_message(), says) == NULL)
+        fail_msg("'%s' does not say '%s'", ot_error_message(), says);
+    assert_true(hash_of(trainer) == hash);
+}
+
 static inline ot_dict *section(ot_dict *dict, const char *name)
 {
     ot_dict *inner;

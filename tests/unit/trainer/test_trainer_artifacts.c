@@ -12,10 +12,7 @@ static ot_status generate_linear(const char *optimizer, const ot_trainer_options
     ot_status st;
 
     own.name = optimizer;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     how.optimizer = &own;
     how.train_scalars = 1;
     st = ot_trainer_generate_artifacts(model, &how, options, out);
@@ -85,10 +82,7 @@ static void artifacts_for_a_trainer_survive_every_failing_allocation(void **stat
     ot_status st = OT_ERR_NO_MEMORY;
 
     (void)state;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     options.skip_non_finite = 1;
     how.train_scalars = 1;
     options.frozen_weights = (const char *const[]){"b"};

@@ -15,10 +15,7 @@ static ot_artifacts *linear_artifacts(void)
     ot_model *model = linear_model();
     ot_artifacts *artifacts;
 
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     how.additional_outputs = others;
     how.n_additional_outputs = 2;
     need(ot_artifacts_generate(model, &how, &artifacts));

@@ -202,10 +202,7 @@ static void a_trainer_over_the_file_goes_on_as_one_that_loads_it(void **state)
     ot_artifacts *artifacts;
     ot_trainer *trainer, *over;
 
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     need(ot_artifacts_generate(model, &how, &artifacts));
     need(ot_artifacts_save(artifacts, *state, NULL));
     ot_artifacts_destroy(artifacts);
@@ -351,16 +348,6 @@ static void a_file_that_is_cut_anywhere_changes_nothing(void **state)
         assert_true(hash_of(trainer) == hash);
     }
     ot_trainer_destroy(trainer);
-}
-
-static void refuse(ot_trainer *trainer, const char *path, ot_status expected, const char *says)
-{
-    const uint64_t hash = hash_of(trainer);
-
-    assert_int_equal(ot_trainer_load(trainer, &path, 1, OT_STRICTNESS_ALL, NULL), expected);
-    if (strstr(ot_error_message(), says) == NULL)
-        fail_msg("'%s' does not say '%s'", ot_error_message(), says);
-    assert_true(hash_of(trainer) == hash);
 }
 
 static void files_of_another_model_or_optimizer_are_refused_by_name(void **state)

@@ -168,16 +168,6 @@ static void names_with_slashes_and_scalars_of_f64_come_back(void **state)
 
 // ---- bad files ----
 
-static void refuse(ot_trainer *trainer, const char *path, ot_status expected, const char *says)
-{
-    const uint64_t hash = hash_of(trainer);
-
-    assert_int_equal(ot_trainer_load(trainer, &path, 1, OT_STRICTNESS_ALL, NULL), expected);
-    if (strstr(ot_error_message(), says) == NULL)
-        fail_msg("'%s' does not say '%s'", ot_error_message(), says);
-    assert_true(hash_of(trainer) == hash);
-}
-
 static void what_does_not_fit_changes_nothing(void **state)
 {
     const char *path = in_folder(state, "state.h5");

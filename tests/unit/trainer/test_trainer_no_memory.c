@@ -15,34 +15,7 @@ typedef struct life {
     ot_tensor *outputs[2];
 } life;
 
-typedef ot_status (*action)(life *l);
-
-// Fails at the allocations 0, 1, 2 ... of the call until it ends with `expected`; the later ones of
-// a long call only here and there. Returns how often it failed.
-static int until_it_ends(life *l, action act, ot_status expected)
-{
-    int n_failures = 0;
-
-    for (int64_t n = 0; n < 100000; n += 1 + n / 64) {
-        ot_status st;
-
-        ot__alloc_fail_after(n);
-        st = act(l);
-        ot__alloc_fail_after(-1);
-        if (st == expected)
-            return n_failures;
-        if (st != OT_ERR_NO_MEMORY)
-            fail_msg("%s: %s", ot_status_name(st), ot_error_message());
-        n_failures++;
-    }
-    fail_msg("it never ends");
-    return -1;
-}
-
-static int until_it_works(life *l, action act)
-{
-    return until_it_ends(l, act, OT_OK);
-}
+#include "until_it_works.h"
 
 // ---- what is called ----
 
@@ -212,10 +185,7 @@ static void trainers_of_artifacts_and_sessions_are_made_despite_every_failure(vo
     life l = {.model = linear_model()};
 
     (void)state;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     need(ot_artifacts_generate(l.model, &how, &l.artifacts));
     assert_true(until_it_works(&l, create_of_artifacts) > 20);
     destroy_trainer_of(&l);

@@ -174,10 +174,7 @@ static void artifacts_get_them_too(void **state)
     ot_model *model = linear_model();
 
     (void)state;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     need(ot_artifacts_generate(model, &how, &artifacts));
     ot_model_destroy(model);
     options.n_threads = 3;

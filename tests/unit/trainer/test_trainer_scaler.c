@@ -229,10 +229,7 @@ static void a_session_of_another_precision_is_refused(void **state)
     ot_trainer *trainer;
 
     (void)state;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     options.precision = OT_PRECISION_BF16;
     need(ot_trainer_generate_artifacts(model, &how, &options, &artifacts));
     need(ot_session_create_from_artifacts(artifacts, NULL, &session));
@@ -496,10 +493,7 @@ static void artifacts_that_lack_what_it_takes_are_refused(void **state)
     ot_trainer *trainer;
 
     (void)state;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
+    end_in_loss(&how, &loss);
     need(ot_artifacts_generate(model, &how, &artifacts));
     options.precision = OT_PRECISION_F16;
     assert_int_equal(ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer),

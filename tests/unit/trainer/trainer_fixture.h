@@ -104,6 +104,15 @@ static inline ot_tensor *tensor_of(float *data, ot_shape shape)
 
 // ---- trainers ----
 
+// The model's output 'loss' is what it is trained by.
+static inline void end_in_loss(ot_artifacts_options *how, ot_loss_options *loss)
+{
+    loss->loss = OT_LOSS_NONE;
+    loss->input = "loss";
+    how->losses = loss;
+    how->n_losses = 1;
+}
+
 static inline ot_model *linear_model(void)
 {
     ot_model *model;
