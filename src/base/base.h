@@ -98,6 +98,7 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(report)                                                                                      \
     X(runner)                                                                                      \
     X(session)                                                                                     \
+    X(sharding)                                                                                    \
     X(tensor)                                                                                      \
     X(trainer)
 #define OT_HANDLE_STRUCT(kind) struct ot_##kind;
@@ -160,6 +161,19 @@ bool ot__mul_overflows(int64_t a, int64_t b, int64_t *product); // a, b >= 0
 bool ot__add_overflows(int64_t a, int64_t b, int64_t *sum);     // a, b >= 0
 bool ot__size_add_overflows(size_t a, size_t b, size_t *sum);
 bool ot__size_mul_overflows(size_t a, size_t b, size_t *product);
+
+// ---- exact sums (exact_sum.c) ----
+
+// Of squares of f32, without rounding: the same for any order, and for any cut into parts, whose
+// sums are added as numbers. All {0}: nothing.
+enum { OT_EXACT_DIGITS = 20 };
+typedef struct ot__exact_sum {
+    uint64_t digits[OT_EXACT_DIGITS]; // of 32 bits, the lowest of 2^-298 first
+    uint64_t n_not_finite;
+} ot__exact_sum;
+void ot__exact_sum_squares(ot__exact_sum *sum, const float *x, int64_t n); // adds n of them
+void ot__exact_sum_add(ot__exact_sum *sum, const ot__exact_sum *other);
+double ot__exact_sum_value(const ot__exact_sum *sum); // rounded once; NaN when one was not finite
 
 // ---- ids of contents (id.c): which data belong to a file; no protection against forgery ----
 
