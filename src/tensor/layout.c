@@ -85,6 +85,32 @@ bool ot__layout_fits(const ot_layout *layout, const ot_shape *shape)
     return true;
 }
 
+int64_t ot__layout_row_unit(const ot_layout *layout, const ot_shape *shape)
+{
+    int axis = 0;
+    int64_t count, unit;
+
+    while (axis < shape->ndim && shape->dim[axis] == 1)
+        axis++;
+    if (axis == shape->ndim || !ot__shape_count(shape, &count) || count == 0)
+        return 0;
+    if (layout == NULL)
+        return 1;
+    // The loops over all elements: as far as the outermost ones are over this axis, each of their
+    // rounds is one piece.
+    unit = shape->dim[axis];
+    for (int k = 0; k < layout->ndim + layout->n_blocks; k++) {
+        const int b = k - layout->ndim, of = b < 0 ? layout->order[k] : layout->block[b].axis;
+        const int64_t extent =
+            b < 0 ? shape->dim[of] / block_of(layout, of) : layout->block[b].size;
+
+        if (extent > 1 && of != axis)
+            break;
+        unit /= extent;
+    }
+    return unit < shape->dim[axis] ? unit : 0;
+}
+
 int64_t ot__layout_offset(const ot_layout *layout, const ot_shape *shape, const int64_t *index)
 {
     int64_t inside[OT_MAX_NDIM], offset = 0;

@@ -59,6 +59,9 @@ int ot__layout_channel_block(const ot_layout *layout); // 1: not blocked
 bool ot__layout_equal(const ot_layout *a, const ot_layout *b);
 bool ot__layout_fits(const ot_layout *layout,
                      const ot_shape *shape); // axes, and blocks divide them
+// The fewest rows, along the first axis of more than one element, of which any multiple from the
+// beginning on is one piece of memory; 0: there are none but all.
+int64_t ot__layout_row_unit(const ot_layout *layout, const ot_shape *shape);
 int64_t ot__layout_offset(const ot_layout *layout, const ot_shape *shape, const int64_t *index);
 // The same elements of `element_size` bytes in another layout; the memories do not overlap.
 void ot__layout_convert(void *to, const ot_layout *to_layout, const void *from,

@@ -212,6 +212,102 @@ static void nothing_is_converted_in_an_empty_tensor(void **state)
     assert_float_equal(element, 7, 0);
 }
 
+// ---- rows that are one piece ----
+
+// By the places of all elements: the fewest rows of which any multiple is a beginning of memory.
+static int64_t find_row_unit(const ot_layout *layout, const ot_shape *shape)
+{
+    int64_t count, last_of_row[64] = {0}, index[OT_MAX_NDIM] = {0};
+    int axis = 0;
+
+    while (axis < shape->ndim && shape->dim[axis] == 1)
+        axis++;
+    if (axis == shape->ndim || !ot__shape_count(shape, &count))
+        return 0;
+    assert_in_range(shape->dim[axis], 0, 63);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = ot__layout_offset(layout, shape, index);
+
+        last_of_row[index[axis]] = OT_MAX(last_of_row[index[axis]], at);
+        for (int k = shape->ndim - 1; k >= 0 && ++index[k] == shape->dim[k]; k--)
+            index[k] = 0;
+    }
+    for (int64_t unit = 1; unit < shape->dim[axis]; unit++) {
+        int64_t last = 0, n_whole = 0, n = 0;
+
+        for (int64_t row = 0; row < shape->dim[axis]; row++) {
+            last = OT_MAX(last, last_of_row[row]);
+            if ((row + 1) % unit != 0)
+                continue;
+            n++;
+            n_whole += last + 1 == (row + 1) * (count / shape->dim[axis]);
+        }
+        if (n_whole == n)
+            return unit;
+    }
+    return 0;
+}
+
+static void a_row_unit_is_what_the_places_of_elements_say(void **state)
+{
+    const ot__rng_key key = ot__rng_key_make(7, 0, 0, "");
+    uint64_t n = 0;
+    int seen[3] = {0}; // 0, 1, more
+
+#define BELOW(limit) ((int)(ot__rng_uniform(key, n++) * (limit)))
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        ot_layout layout = {.ndim = 1 + BELOW(4)};
+        ot_shape shape = {.ndim = layout.ndim};
+        int64_t unit;
+
+        for (int k = 0; k < layout.ndim; k++) {
+            layout.order[k] = k;
+            shape.dim[k] = BELOW(3) == 0 ? 1 : 1 + BELOW(3);
+        }
+        for (int k = layout.ndim - 1; k > 0; k--) {
+            const int other = BELOW(k + 1), axis = layout.order[k];
+
+            layout.order[k] = layout.order[other];
+            layout.order[other] = axis;
+        }
+        layout.n_blocks = BELOW(3);
+        for (int k = 0; k < layout.n_blocks; k++) {
+            layout.block[k].axis = BELOW(layout.ndim);
+            layout.block[k].size = 1 + BELOW(4);
+            shape.dim[layout.block[k].axis] *= layout.block[k].size;
+        }
+        assert_true(ot__layout_fits(&layout, &shape));
+        unit = ot__layout_row_unit(&layout, &shape);
+        if (unit != find_row_unit(&layout, &shape))
+            fail_msg("%s %s: %d, expected %d", OT_SHAPE_TEXT(&shape),
+                     ot__layout_text(&layout, (char[64]){""}, 64), (int)unit,
+                     (int)find_row_unit(&layout, &shape));
+        assert_int_equal(ot__layout_row_unit(NULL, &shape), find_row_unit(NULL, &shape));
+        seen[OT_MIN(unit, 2)]++;
+    }
+    for (int k = 0; k < 3; k++)
+        assert_true(seen[k] > 500);
+#undef BELOW
+}
+
+static void weights_are_cut_at_blocks_of_their_rows(void **state)
+{
+    const ot_layout blocks_of_rows = {
+        .ndim = 2, .order = {0, 1}, .n_blocks = 1, .block = {{0, 16}}};
+    const ot_layout columns_first = {.ndim = 2, .order = {1, 0}, .n_blocks = 1, .block = {{1, 16}}};
+
+    (void)state;
+    assert_int_equal(ot__layout_row_unit(&blocks_of_rows, &OT_SHAPE(64, 5)), 16);
+    assert_int_equal(ot__layout_row_unit(&blocks_of_rows, &OT_SHAPE(16, 5)), 0);
+    assert_int_equal(ot__layout_row_unit(&columns_first, &OT_SHAPE(64, 32)), 0);
+    assert_int_equal(ot__layout_row_unit(&columns_first, &OT_SHAPE(64, 16)), 1);
+    assert_int_equal(ot__layout_row_unit(NULL, &OT_SHAPE(1, 8, 4)), 1);
+    assert_int_equal(ot__layout_row_unit(NULL, &OT_SHAPE(1, 1)), 0);
+    assert_int_equal(ot__layout_row_unit(NULL, &OT_SHAPE_SCALAR), 0);
+    assert_int_equal(ot__layout_row_unit(NULL, &OT_SHAPE(4, 0)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +323,8 @@ int main(void)
         cmocka_unit_test(every_element_is_found_at_its_offset),
         cmocka_unit_test(layouts_convert_into_each_other_and_back),
         cmocka_unit_test(converting_in_place_needs_a_buffer_for_a_part_only),
+        cmocka_unit_test(a_row_unit_is_what_the_places_of_elements_say),
+        cmocka_unit_test(weights_are_cut_at_blocks_of_their_rows),
         cmocka_unit_test(nothing_is_converted_in_an_empty_tensor),
     };
 
