@@ -21,6 +21,7 @@
 #include "onnxtrain/runner.h"
 #include "onnxtrain/schedule.h"
 #include "onnxtrain/session.h"
+#include "onnxtrain/sharding.h"
 #include "onnxtrain/tensor.h"
 #include "onnxtrain/train.h"
 #include "onnxtrain/trainer.h"

@@ -16,6 +16,22 @@ bool ot__shape_count(const ot_shape *shape, int64_t *count)
     return true;
 }
 
+ot_status ot__shape_check(const ot_shape *shape, int64_t *count)
+{
+    if (shape->ndim < 0 || shape->ndim > OT_MAX_NDIM)
+        return ot__error(OT_ERR_INVALID, "a tensor has 0 to %d axes, got %d", OT_MAX_NDIM,
+                         shape->ndim);
+    for (int i = 0; i < shape->ndim; i++)
+        if (shape->dim[i] < 0)
+            return ot__error(OT_ERR_INVALID, "axis %d of a tensor has size %" PRId64, i,
+                             shape->dim[i]);
+    if (!ot__shape_count(shape, count))
+        return ot__error(OT_ERR_INVALID,
+                         "a tensor of shape %s has more elements than can be counted",
+                         OT_SHAPE_TEXT(shape));
+    return OT_OK;
+}
+
 bool ot__shape_equal(const ot_shape *a, const ot_shape *b)
 {
     if (a->ndim != b->ndim)

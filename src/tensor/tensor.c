@@ -3,22 +3,16 @@
 
 #include "tensor/tensor.h"
 
-static ot_status sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
+ot_status ot__tensor_sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes)
 {
     int64_t count;
     size_t none;
 
-    if (shape->ndim < 0 || shape->ndim > OT_MAX_NDIM)
-        return ot__error(OT_ERR_INVALID, "a tensor has 0 to %d axes, got %d", OT_MAX_NDIM,
-                         shape->ndim);
     if (!ot__dtype_bytes(dtype, 0, &none))
         return ot__error(OT_ERR_INVALID, "elements of type %s have no fixed size",
                          ot_dtype_name(dtype));
-    for (int i = 0; i < shape->ndim; i++)
-        if (shape->dim[i] < 0)
-            return ot__error(OT_ERR_INVALID, "axis %d of a tensor has size %" PRId64, i,
-                             shape->dim[i]);
-    if (!ot__shape_count(shape, &count) || !ot__dtype_bytes(dtype, count, n_bytes))
+    OT_TRY(ot__shape_check(shape, &count));
+    if (!ot__dtype_bytes(dtype, count, n_bytes))
         return ot__error(OT_ERR_INVALID, "%s%s has more bytes than can be addressed",
                          ot_dtype_name(dtype), OT_SHAPE_TEXT(shape));
     return OT_OK;
@@ -58,7 +52,7 @@ ot_status ot_tensor_create(ot_dtype dtype, const ot_shape *shape, ot_tensor **ou
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(shape));
-    OT_TRY(sizes(dtype, shape, &n_bytes));
+    OT_TRY(ot__tensor_sizes(dtype, shape, &n_bytes));
     return new_tensor(dtype, shape, n_bytes, out);
 }
 
@@ -71,7 +65,7 @@ ot_status ot_tensor_wrap(ot_dtype dtype, const ot_shape *shape, void *data, size
     OT_TRY(OT_GIVEN(shape));
     if (n_bytes > 0)
         OT_TRY(OT_GIVEN(data));
-    OT_TRY(sizes(dtype, shape, &expected));
+    OT_TRY(ot__tensor_sizes(dtype, shape, &expected));
     if (n_bytes != expected)
         return ot__error(OT_ERR_INVALID, "%s%s needs %zu bytes, got %zu", ot_dtype_name(dtype),
                          OT_SHAPE_TEXT(shape), expected, n_bytes);
@@ -129,7 +123,7 @@ static ot_status check_extents(const ot_shape *shape, int64_t *count)
 {
     size_t n_bytes;
 
-    OT_TRY(sizes(OT_U8, shape, &n_bytes));
+    OT_TRY(ot__tensor_sizes(OT_U8, shape, &n_bytes));
     return ot__shape_count(shape, count) ? OT_OK : OT_ERR_INVALID;
 }
 

@@ -26,6 +26,8 @@ bool ot__element_bytes(ot_dtype dtype, int64_t count, size_t *n_bytes);
 // Number of elements; false for a negative extent or when the product of the extents that are not 0
 // overflows.
 bool ot__shape_count(const ot_shape *shape, int64_t *count);
+// The same of a shape that a caller gives: OT_ERR_INVALID says what is wrong.
+ot_status ot__shape_check(const ot_shape *shape, int64_t *count);
 bool ot__shape_equal(const ot_shape *a, const ot_shape *b);
 void ot__shape_strides(const ot_shape *shape,
                        int64_t strides[OT_MAX_NDIM]); // row-major, in elements
@@ -112,6 +114,8 @@ struct ot_tensor {
     void *data;
     bool owns_data;
 };
+// OT_ERR_INVALID for what no tensor has: strings, negative extents, sizes that overflow.
+ot_status ot__tensor_sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes);
 // A new tensor with its own copy of the strings and of their characters.
 ot_status ot__tensor_copy_strings(const ot_shape *shape, const ot__bytes *strings, ot_tensor **out);
 size_t ot__tensor_taken(const ot_tensor *tensor); // of ot__alloc; 0 for NULL

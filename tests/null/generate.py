@@ -86,6 +86,13 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_transport *": "&w.transport",
     "ot_agreement *": "&w.agreement",
     "ot_comm_counters *": "&w.counters",
+    "const ot_sharding *": "w.sharding",
+    "ot_sharding *": "w.sharding",
+    "ot_sharding **": "&w.out_sharding",
+    "const ot_cut *": "&w.cut",
+    "const ot_box *": "&w.box",
+    "ot_box *": "w.out_boxes",
+    "ot_shard_box *": "&w.out_shard_box",
     "const int64_t **": "&w.out_integers",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
@@ -157,7 +164,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|tensor|trainer) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|sharding|tensor|trainer) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")

@@ -44,6 +44,9 @@ typedef struct world {
     ot_transport transport;
     ot_agreement agreement;
     ot_comm_counters counters;
+    ot_sharding *sharding;
+    ot_cut cut;
+    ot_box box;
     ot_dataset *dataset;
     ot_batches *batches;
     ot_block *block;
@@ -70,7 +73,7 @@ typedef struct world {
     double rates[1];
     ot_update_info update;
     int64_t n_floats;
-    int positions[1];
+    int positions[OT_MAX_CUT_GROUPS];
     int64_t integers[1];
     // received
     ot_model *out_model;
@@ -88,6 +91,9 @@ typedef struct world {
     ot_config_source out_source;
     ot_dict *out_dict;
     ot_comm *out_comm;
+    ot_sharding *out_sharding;
+    ot_box out_boxes[OT_MAX_RANGE_BOXES];
+    ot_shard_box out_shard_box;
     ot_dict_kind out_dict_kind;
     const int64_t *out_integers;
     ot_dataset *out_dataset;
@@ -167,6 +173,9 @@ static inline void world_make(world *w)
     must(ot_config_create(&w->config));
     must(ot_dict_create(&w->dict));
     must(ot_comm_open("self", NULL, &w->comm));
+    w->cut = (ot_cut)OT_CUT_INIT;
+    w->box = (ot_box){.ndim = 1, .size = {2}};
+    must(ot_sharding_create(OT_F32, &w->shape, &w->cut, 1, -1, &w->sharding));
     must(ot_trainer_create(w->model, NULL, NULL, NULL, &w->trainer));
     must(ot_runner_create(w->model, NULL, &w->runner));
     must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
@@ -198,6 +207,7 @@ static inline void world_free(world *w)
     ot_dict_destroy(w->out_dict);
     ot_comm_destroy(w->out_comm);
     ot_comm_destroy(w->comm);
+    ot_sharding_destroy(w->out_sharding);
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);
     ot_string_free(w->out_text);
@@ -215,6 +225,7 @@ static inline void world_free(world *w)
     ot_dataset_destroy(w->dataset);
     ot_config_destroy(w->config);
     ot_dict_destroy(w->dict);
+    ot_sharding_destroy(w->sharding);
     ot_block_destroy(w->block);
     ot_tensor_destroy(w->tensor);
     ot_model_destroy(w->model);

@@ -31,6 +31,7 @@ static const ot_memory memory_init = OT_MEMORY_INIT;
 static const ot_comm_options comm_init = OT_COMM_OPTIONS_INIT;
 static const ot_agreement agreement_init = OT_AGREEMENT_INIT;
 static const ot_comm_counters counters_init = OT_COMM_COUNTERS_INIT;
+static const ot_cut cut_init = OT_CUT_INIT;
 static const ot_record_given given_init = OT_RECORD_GIVEN_INIT;
 
 #define OPTIONS(value, macro) &value, sizeof value, macro
@@ -87,6 +88,7 @@ static const struct use {
     {OPTIONS(trainer_init, "OT_TRAINER_OPTIONS_INIT"), use_session_options, 0},
     {OPTIONS(description_init, "OT_MODEL_DESCRIPTION_INIT"), use_description,
      sizeof description_init},
+    {OPTIONS(cut_init, "OT_CUT_INIT"), use_cut, 0},
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},
     {OPTIONS(comm_init, "OT_COMM_OPTIONS_INIT"), use_comm, 0},
     {OPTIONS(agreement_init, "OT_AGREEMENT_INIT"), use_agreement, 0},

@@ -396,6 +396,16 @@ static inline ot_status use_schedule(world *w, void *options)
     return ot_session_set_schedule(w->session, options);
 }
 
+static inline ot_status use_cut(world *w, void *options)
+{
+    ot_sharding *sharding;
+    ot_status st = ot_sharding_create(OT_F32, &OT_SHAPE(4), options, 1, -1, &sharding);
+
+    (void)w;
+    ot_sharding_destroy(sharding);
+    return st;
+}
+
 static inline ot_status use_train_schedule(world *w, void *options)
 {
     ot_train_options train = OT_TRAIN_OPTIONS_INIT;
