@@ -19,15 +19,12 @@ install(FILES ${PROJECT_BINARY_DIR}/onnxtrain-config-version.cmake DESTINATION $
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 # For who links libonnxtrain.a: what it calls itself. No Requires.private: those modules would add what their own static
 # libraries need, which is not installed.
-set(private_libs "-lprotobuf-c -lzip -lz -ljansson -lm -pthread")
+set(private_libs "-lprotobuf-c -lzip -lz -ljansson -ldl -lm -pthread")
 if(OT_WITH_OPENMP)
     string(APPEND private_libs " ${OpenMP_C_FLAGS}")
 endif()
 if(OT_WITH_ONEDNN)
     string(APPEND private_libs " -ldnnl")
-endif()
-if(OT_WITH_HDF5)
-    string(APPEND private_libs " -ldl")
 endif()
 configure_file(cmake/onnxtrain.pc.in ${PROJECT_BINARY_DIR}/onnxtrain.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/onnxtrain.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Install the packages a task needs, on Debian and its relatives; elsewhere check that they are there.
 #
-#   tools/install-deps.sh [build] [clang] [format] [python] [venv]
+#   tools/install-deps.sh [build] [clang] [format] [python] [venv] [mpi] [mpich]
 #   tools/install-deps.sh arm64      after build
 #
 # Does nothing when nothing is missing. Installs as root or with sudo; without either it prints the line to run.
@@ -25,6 +25,8 @@ packages_of() {
     format) echo "clang-format" ;;
     python) echo "python3-dev python3-numpy" ;;
     venv) echo "python3-venv" ;;
+    mpi) echo "libopenmpi-dev openmpi-bin" ;;
+    mpich) echo "libmpich-dev mpich" ;;
     arm64)
         # libdnnl-dev and libhdf5-dev cannot stand beside the native ones (see unpack_arm64_dnnl), but the libraries can.
         dnnl=$(dpkg-query -W -f='${Depends}' libdnnl-dev | grep -o 'libdnnl[0-9.]*' | head -n 1)
@@ -35,7 +37,7 @@ packages_of() {
         done
         ;;
     *)
-        echo "install-deps.sh: no group '$1', expected build, clang, format, python, venv or arm64" >&2
+        echo "install-deps.sh: no group '$1', expected build, clang, format, python, venv, mpi, mpich or arm64" >&2
         exit 2
         ;;
     esac
@@ -55,7 +57,8 @@ check_by_probing() {
     [ -z "$missing" ] && return
     echo "This is no Debian, so nothing was installed. Missing:$missing" >&2
     echo "Needed: a C compiler, CMake 3.20, ninja or make, pkg-config, protobuf-c with protoc-c, zlib, libzip," >&2
-    echo "jansson, oneDNN (or -DOT_WITH_ONEDNN=OFF), libhdf5 (or -DOT_WITH_HDF5=OFF), cmocka and Python 3.9 for the tests." >&2
+    echo "jansson, oneDNN (or -DOT_WITH_ONEDNN=OFF), libhdf5 (or -DOT_WITH_HDF5=OFF), cmocka and Python 3.9 for the tests," >&2
+    echo "which run jobs of several processes where there is an MPI with mpicc and mpirun." >&2
     exit 1
 }
 

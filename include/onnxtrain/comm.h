@@ -159,6 +159,10 @@ typedef struct ot_transport {
     void (*abort)(void *context, int code); ///< ends all processes; NULL: there is only this one
     void (*destroy)(void *context);         ///< does not wait for others
 } ot_transport;
+#define OT_TRANSPORT_INIT                                                                          \
+    {                                                                                              \
+        sizeof(ot_transport), NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL     \
+    }
 
 /** Collective: a communicator over the caller's transport, which it owns from then on; on failure
  * it stays the caller's. */

@@ -145,7 +145,7 @@ ot_status ot_comm_create(const ot_transport *transport, const ot_comm_options *o
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(transport));
-    OT_TRY(OT_OPTIONS_READ(ot_transport, {0}, transport, &first_job.transport));
+    OT_TRY(OT_OPTIONS_READ(ot_transport, OT_TRANSPORT_INIT, transport, &first_job.transport));
     OT_TRY(check_transport(&first_job.transport));
     first.rank = first_job.transport.rank;
     first.world_size = first_job.transport.world_size;
@@ -196,6 +196,16 @@ void ot_comm_abort(ot_comm *comm, int code)
         comm->job->transport.abort(comm->job->transport.context, code);
 }
 
+static ot_status open_transport(const char *kind, ot_transport *transport)
+{
+    if (strcmp(kind, "mpi") == 0 || (strcmp(kind, "auto") == 0 && ot__launched_many()))
+        return ot__plugin_open(transport);
+    if (strcmp(kind, "self") == 0 || strcmp(kind, "auto") == 0)
+        return ot__threads_open(1, NULL, transport);
+    return ot__error(OT_ERR_INVALID,
+                     "unknown kind of communicator '%s', expected 'auto', 'self' or 'mpi'", kind);
+}
+
 ot_status ot_comm_open(const char *kind, const ot_comm_options *options, ot_comm **out)
 {
     ot_transport transport;
@@ -203,10 +213,7 @@ ot_status ot_comm_open(const char *kind, const ot_comm_options *options, ot_comm
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(kind));
-    if (strcmp(kind, "self") != 0)
-        return ot__error(OT_ERR_INVALID, "unknown kind of communicator '%s', expected 'self'",
-                         kind);
-    OT_TRY(ot__threads_open(1, NULL, &transport));
+    OT_TRY(open_transport(kind, &transport));
     st = ot_comm_create(&transport, options, out);
     if (st != OT_OK)
         transport.destroy(transport.context);

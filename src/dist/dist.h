@@ -50,6 +50,7 @@ enum {
     OT_TAG_BROADCAST,
     OT_TAG_GATHER,
     OT_TAG_NOTE,
+    OT_TAG_REDUCE,    // and those behind it
     OT_TAG_BITS = 10, // the group's number is above
 };
 
@@ -105,6 +106,12 @@ ot_status ot__comm_gather(ot_comm *comm, void *all, size_t n_bytes, const char *
 // How it went so far on this rank, and on all; the beginning of a collective call.
 ot_status ot__comm_agree_on(ot_comm *comm, ot_status st, const char *call,
                             const ot_agree_field *fields, int n_fields);
+
+// ---- MPI (plugin.c) ----
+
+// Whether a launcher has started this process and others.
+bool ot__launched_many(void);
+ot_status ot__plugin_open(ot_transport *transport);
 
 // ---- threads as ranks (comm_threads.c), over a network that is modelled (comm_model.c) ----
 

@@ -92,6 +92,7 @@ static const struct use {
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},
     {OPTIONS(comm_init, "OT_COMM_OPTIONS_INIT"), use_comm, 0},
     {OPTIONS(agreement_init, "OT_AGREEMENT_INIT"), use_agreement, 0},
+    {OPTIONS(transport_init, "OT_TRANSPORT_INIT"), use_transport, sizeof transport_init},
     {OPTIONS(counters_init, "OT_COMM_COUNTERS_INIT"), fill_counters, 0},
 };
 

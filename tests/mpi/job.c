@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a job that mpirun starts: run.sh says what all do, and looks at what they print.
+//   job CASE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "onnxtrain/comm.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition,                     \
+                    ot_error_message());                                                           \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static int work(ot_comm *comm)
+{
+    enum { N = 700001 };
+    const int n = ot_comm_world_size(comm), rank = ot_comm_rank(comm);
+    ot_comm *half, *again;
+    ot_agreement a = OT_AGREEMENT_INIT;
+    int64_t *numbers = malloc(N * sizeof *numbers);
+    double sum = rank + 0.5;
+
+    CHECK(ot_comm_local_size(comm) == n && ot_comm_local_rank(comm) == rank);
+    CHECK(ot_comm_threads(comm) >= 1);
+    for (int root = 0; root < n; root++) {
+        for (int64_t i = 0; i < N; i++)
+            numbers[i] = rank == root ? i * (root + 1) : 0;
+        CHECK(ot_comm_broadcast(comm, root, numbers, N * sizeof *numbers) == OT_OK);
+        for (int64_t i = 0; i < N; i++)
+            CHECK(numbers[i] == i * (root + 1));
+    }
+    CHECK(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_I64, numbers, N) == OT_OK);
+    for (int64_t i = 0; i < N; i++)
+        CHECK(numbers[i] == i * n * n);
+    CHECK(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sum, 1) == OT_OK);
+    CHECK(sum == n * n / 2.0);
+    CHECK(ot_comm_split(comm, rank % 2, -rank, &half) == OT_OK);
+    CHECK(ot_comm_world_size(half) == (n + 1 - rank % 2) / 2);
+    CHECK(ot_comm_split(half, 0, 0, &again) == OT_OK);
+    CHECK(ot_comm_barrier(again) == OT_OK);
+    a.any = UINT64_C(1) << rank;
+    CHECK(ot_comm_agree(comm, &a) == OT_OK);
+    CHECK(a.any == (UINT64_C(1) << n) - 1);
+    ot_comm_destroy(again);
+    ot_comm_destroy(half);
+    free(numbers);
+    printf("rank %d of %d ends\n", rank, n);
+    return 0;
+}
+
+// One rank fails; all say the same and go on.
+static int fail_on_one(ot_comm *comm)
+{
+    ot_agreement a = OT_AGREEMENT_INIT;
+
+    if (ot_comm_rank(comm) == 1)
+        a.status = ot__error(OT_ERR_FORMAT, "row 7 is bad");
+    CHECK(ot_comm_agree(comm, &a) == OT_ERR_FORMAT);
+    printf("%s\n", ot_error_message());
+    CHECK(ot_comm_barrier(comm) == OT_OK);
+    return 0;
+}
+
+// The last rank stops, and the others end the job.
+static int fall_silent(ot_comm *comm)
+{
+    CHECK(ot_comm_barrier(comm) == OT_OK);
+    if (ot_comm_rank(comm) == ot_comm_world_size(comm) - 1)
+        raise(SIGSTOP);
+    CHECK(ot_comm_barrier(comm) == OT_ERR_TIMEOUT);
+    fprintf(stderr, "%s\n", ot_error_message());
+    fflush(stderr);
+    ot_comm_abort(comm, 1);
+    return 4;
+}
+
+// One rank leaves without a word; nobody waits for it.
+static int leave_early(ot_comm *comm)
+{
+    CHECK(ot_comm_barrier(comm) == OT_OK);
+    if (ot_comm_rank(comm) == 0)
+        exit(5);
+    CHECK(ot_comm_barrier(comm) != OT_OK);
+    return 4;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(ot_comm *comm);
+} cases[] = {
+    {"work", work}, {"fail", fail_on_one}, {"silent", fall_silent}, {"leave", leave_early}};
+
+int main(int argc, char **argv)
+{
+    ot_comm *comm;
+    int status = 2;
+
+    if (ot_comm_open("auto", NULL, &comm) != OT_OK) {
+        fprintf(stderr, "%s\n", ot_error_message());
+        return 1;
+    }
+    for (size_t i = 0; i < OT_COUNT(cases); i++)
+        if (argc == 2 && strcmp(argv[1], cases[i].name) == 0)
+            status = cases[i].run(comm);
+    ot_comm_destroy(comm);
+    return status;
+}
