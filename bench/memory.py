@@ -5,7 +5,8 @@
 
 A way is an element type, behind a colon a memory_max in percent of what training takes without one. For every model and way: what ot_trainer_memory() says before the first step, and the peak of the library's allocations over steps 1 to 3; then
 the peaks while the trainer is made of the file, saved and loaded. The first must lie within 2 % or 512 KiB, whichever is more, the
-others at most the largest parameter above the peak of the steps: else the figure is marked and the exit status is 1. With --out the
+others at most the largest parameter above the peak of the steps: else the figure is marked and the exit status is 1. A ceiling below the
+least that a step can do with is refused, which the row says. With --out the
 table replaces its section of that file.
 """
 
@@ -72,7 +73,10 @@ def main():
         for way in args.ways.split(","):
             found = measure(os.path.join(args.build, "bench", "bench_memory"), paths[name], models.problem(name), args.threads, way)
             first = first or found.get("activations")
-            line, holds = line_of(name, way, found, first) if "error" not in found else (f"| {name} | {way} | {found['error'].replace('|', '/')} |", False)
+            if "error" in found:
+                line, holds = f"| {name} | {way} | {found['error'].replace('bench_memory', 'refused').split(';')[0].replace('|', '/')} |", ":" in way
+            else:
+                line, holds = line_of(name, way, found, first)
             all_hold = all_hold and holds
             rows.append(line)
             print(line, flush=True)

@@ -239,8 +239,8 @@ static void apply(ot_dict *state, const change *c)
     }
 }
 
-static void refuse(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness,
-                   ot_status expected, const char *const *says, int n_says)
+static void refuse_state(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness,
+                         ot_status expected, const char *const *says, int n_says)
 {
     const uint64_t hash = hash_of(trainer);
 
@@ -259,7 +259,7 @@ static void names_are_compared_on_four_levels_unless_a_subset_is_asked_for(void 
         ot_dict *all = state_of(from, OT_STATE_ALL);
 
         apply(all, &changes[i]);
-        refuse(to, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, changes[i].says, 2);
+        refuse_state(to, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, changes[i].says, 2);
         need(ot_trainer_set_state(to, all, OT_STRICTNESS_SUBSET));
         assert_int_equal(info_of(to).step, 6);
         ot_dict_destroy(all);
@@ -278,7 +278,7 @@ static void all_missing_names_are_listed(void **state)
     (void)state;
     need(ot_dict_remove(full, "b1"));
     need(ot_dict_remove(full, "w2"));
-    refuse(trainer, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, says, 2);
+    refuse_state(trainer, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, says, 2);
     ot_dict_destroy(all);
     ot_trainer_destroy(trainer);
 }
@@ -387,7 +387,7 @@ static void gradients_of_a_part_are_refused_or_dropped_with_a_warning(void **sta
 
     (void)state;
     need(ot_dict_remove(section(section(all, "onnxtrain"), "gradients"), "w2"));
-    refuse(to, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, says, 2);
+    refuse_state(to, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, says, 2);
     warned[0] = '\0';
     ot_set_log(note, NULL);
     need(ot_trainer_set_state(to, all, OT_STRICTNESS_SUBSET));
@@ -445,8 +445,8 @@ static void types_and_shapes_are_checked_with_both_in_the_message(void **state)
         ot_dict *all = state_of(from, OT_STATE_ALL);
 
         set_wrong(dict_at(all, cases[i].path), cases[i].name, cases[i].dtype, &cases[i].shape);
-        refuse(to, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, cases[i].says, 3);
-        refuse(to, all, OT_STRICTNESS_SUBSET, OT_ERR_INVALID, cases[i].says, 3);
+        refuse_state(to, all, OT_STRICTNESS_ALL, OT_ERR_INVALID, cases[i].says, 3);
+        refuse_state(to, all, OT_STRICTNESS_SUBSET, OT_ERR_INVALID, cases[i].says, 3);
         ot_dict_destroy(all);
         ot_trainer_destroy(from);
         ot_trainer_destroy(to);
@@ -470,7 +470,7 @@ static void numbers_that_count_nothing_are_refused(void **state)
         ot_dict *all = state_of(trainer, OT_STATE_ALL);
 
         need(ot_dict_set_int(section(all, cases[i].section), cases[i].name, cases[i].value));
-        refuse(trainer, all, OT_STRICTNESS_SUBSET, OT_ERR_INVALID, &cases[i].name, 1);
+        refuse_state(trainer, all, OT_STRICTNESS_SUBSET, OT_ERR_INVALID, &cases[i].name, 1);
         ot_dict_destroy(all);
     }
     ot_trainer_destroy(trainer);
@@ -483,7 +483,7 @@ static void moments_of_another_optimizer_are_refused_with_both_names(void **stat
     ot_dict *all = state_of(from, OT_STATE_ALL);
 
     (void)state;
-    refuse(to, all, OT_STRICTNESS_SUBSET, OT_ERR_STATE, says, 2);
+    refuse_state(to, all, OT_STRICTNESS_SUBSET, OT_ERR_STATE, says, 2);
     need(ot_dict_remove(all, "optimizer")); // what is left is taken
     need(ot_trainer_set_state(to, all, OT_STRICTNESS_SUBSET));
     ot_dict_destroy(all);
@@ -498,7 +498,7 @@ static void a_strictness_that_a_trainer_does_not_know_is_refused(void **state)
     ot_dict *all = state_of(trainer, OT_STATE_ALL);
 
     (void)state;
-    refuse(trainer, all, (ot_strictness)7, OT_ERR_INVALID, says, 1);
+    refuse_state(trainer, all, (ot_strictness)7, OT_ERR_INVALID, says, 1);
     ot_dict_destroy(all);
     ot_trainer_destroy(trainer);
 }
