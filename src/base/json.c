@@ -62,6 +62,8 @@ ot_status ot__json_read(const char *text, size_t n_bytes, json_t **out)
 
 static void write_quoted(ot__buf *out, const char *text)
 {
+    static const char controls[] = "\b\f\n\r\t", letters[] = "bfnrt";
+
     ot__buf_text(out, "\"");
     while (*text) {
         const unsigned char first = (unsigned char)*text;
@@ -72,8 +74,8 @@ static void write_quoted(ot__buf *out, const char *text)
             ot__buf_printf(out, "\\udc%02x", first);
         else if (first == '"' || first == '\\')
             ot__buf_printf(out, "\\%c", first);
-        else if (first == '\n')
-            ot__buf_text(out, "\\n");
+        else if (first < 0x20 && strchr(controls, first))
+            ot__buf_printf(out, "\\%c", letters[strchr(controls, first) - controls]);
         else if (first < 0x20 || first == 0x7f)
             ot__buf_printf(out, "\\u%04x", first);
         else

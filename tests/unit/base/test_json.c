@@ -120,7 +120,7 @@ static void write_all(ot__buf *out)
     ot__json_close(out, '}');
 }
 
-static const char all[] = "{\"a\\\"\\\\b\":\"x\\ny\\u0009z\\u007f \xc3\xa9 \\udcff\",\"none\":null,"
+static const char all[] = "{\"a\\\"\\\\b\":\"x\\ny\\tz\\u007f \xc3\xa9 \\udcff\",\"none\":null,"
                           "\"list\":[-9223372036854775808,0.1,1.0,1e+300,null,null,{},true],"
                           "\"raw\":[1,2]}";
 
