@@ -37,6 +37,12 @@ enum {
 
 // A product as ot__gemm has it, of f32 or bf16, with alpha and beta 1, of batches that lie evenly
 // apart; y's follow each other.
+typedef enum ot__dnnl_gemm_after {
+    OT__DNNL_GEMM_ENDS,
+    OT__DNNL_GEMM_RELU,
+    OT__DNNL_GEMM_ADD, // y + other
+} ot__dnnl_gemm_after;
+
 typedef struct ot__dnnl_gemm {
     const struct ot__gemm *g;
     int64_t n_batches, a_stride, b_stride; // in elements; 0: all batches share it
@@ -44,7 +50,7 @@ typedef struct ot__dnnl_gemm {
     bool packs;                            // b is brought into the layout that oneDNN chooses first
     bool has_bias;                         // a row, n elements
     bool accumulates;                      // to what is in y; nothing comes after then
-    enum { OT__DNNL_GEMM_ENDS, OT__DNNL_GEMM_RELU, OT__DNNL_GEMM_ADD } after; // ADD: y + other
+    ot__dnnl_gemm_after after;
 } ot__dnnl_gemm;
 enum {
     OT__DNNL_GEMM_A,

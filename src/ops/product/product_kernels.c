@@ -211,7 +211,7 @@ static bool even_stride(const ot__product *p, const int64_t *strides, int64_t *s
 }
 
 // Sum of the product and Z is their Add; in f32 our own code is as fast.
-static int after_product(const char *activation, ot_dtype type)
+static ot__dnnl_gemm_after after_product(const char *activation, ot_dtype type)
 {
     if (strcmp(activation, "Relu") == 0)
         return OT__DNNL_GEMM_RELU;
