@@ -94,10 +94,12 @@ typedef struct ot_batches_options {
     int n_classes;         ///< labels must be below this; 0: not checked
     int has_ignored_label; ///< 1: ignored_label may stand where a class is wanted
     int64_t ignored_label;
+    int64_t slice, slices; ///< of each batch of R rows those from R * slice / slices up to
+                           ///< R * (slice + 1) / slices, which may be none (0, 0: all)
 } ot_batches_options;
 #define OT_BATCHES_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(ot_batches_options), 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0                             \
+        sizeof(ot_batches_options), 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0                       \
     }
 
 /** A reader of batches; keeps the dataset alive and copies the bindings; `options` NULL for
@@ -110,13 +112,15 @@ OT_API int64_t ot_batches_rows(const ot_batches *batches);
 OT_API int64_t ot_batches_count(const ot_batches *batches); ///< batches an epoch
 /** Rows of an epoch that are in no batch: with drop_last, those after the last whole batch. */
 OT_API int64_t ot_batches_left_over(const ot_batches *batches);
+/** Rows of the latest batch in all its slices. */
+OT_API int64_t ot_batches_batch_rows(const ot_batches *batches);
 /** Go to a batch of an epoch: any point can be resumed. */
 OT_API ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch);
 /**
  * Fill the next batch.
  *
  * @param tensors one per binding, owned by `batches`, valid until the next call; all NULL at the
- * end of the epoch
+ * end of the epoch, of 0 rows for a slice without any
  * @param n_tensors how many `tensors` has room for: as many as there are bindings
  * @return OT_ERR_INVALID when that is another number, and with row and column for NaN features,
  * labels out of range, text where a number is wanted, fractions for integers, numbers outside the

@@ -6,7 +6,7 @@
 
 #define OT_KIND_BATCHES "batches"
 
-enum { USUAL_ROWS = 32 };
+enum { USUAL_ROWS = 32, SLICES_MAX = 1 << 20 };
 
 struct ot_batches {
     ot__guard guard;
@@ -17,6 +17,7 @@ struct ot_batches {
     int n_bounds;
     int64_t first, count; // window of the split order
     int64_t epoch, next;  // position of the next row in the window
+    int64_t batch_rows;   // of the latest batch
 };
 
 static ot_status check_batch_options(const ot_batches_options *options, int64_t rows)
@@ -28,7 +29,20 @@ static ot_status check_batch_options(const ot_batches_options *options, int64_t 
         return ot__error(OT_ERR_INVALID,
                          "rows %" PRId64 " to %" PRId64 " are not within the %" PRId64 " there are",
                          options->first, options->last, rows);
+    if (options->slices < 0 || options->slices > SLICES_MAX)
+        return ot__error(OT_ERR_INVALID, "a batch has %" PRId64 " slices, expected 0 to %d",
+                         options->slices, SLICES_MAX);
+    if (options->slice < 0 || options->slice > OT_MAX(options->slices - 1, 0))
+        return ot__error(OT_ERR_INVALID,
+                         "there is no slice %" PRId64 " among the %" PRId64 " of a batch",
+                         options->slice, options->slices);
     return OT_OK;
+}
+
+// The first row of a slice of a batch: rows * slice / slices, without overflow.
+static int64_t slice_start(int64_t rows, int64_t slice, int64_t slices)
+{
+    return rows / slices * slice + rows % slices * slice / slices;
 }
 
 // The fields of all inputs, which must have the same number of rows.
@@ -56,7 +70,7 @@ static ot_status find_batch_fields(ot_batches *batches, const ot_dataset *datase
 static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_binding *bindings,
                       int n_bindings)
 {
-    ot_batches_options *options = &batches->options;
+    ot_batches_options *options = &batches->options, room;
 
     batches->bounds = ot__alloc_zero((size_t)n_bindings, sizeof(*batches->bounds));
     OT_TRY(ot__made(batches->bounds));
@@ -68,8 +82,11 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
     batches->count = options->last > 0 ? options->last - options->first : batches->rows;
     // A batch larger than the data needs no more room than the data.
     options->batch_size = OT_MAX(OT_MIN(options->batch_size, batches->count), 1);
+    options->slices = OT_MAX(options->slices, 1);
+    room = *options;
+    room.batch_size = (options->batch_size + options->slices - 1) / options->slices;
     for (int i = 0; i < n_bindings; i++)
-        OT_TRY(ot__bound_init(&batches->bounds[i], &bindings[i], options));
+        OT_TRY(ot__bound_init(&batches->bounds[i], &bindings[i], &room));
     return OT_OK;
 }
 
@@ -130,6 +147,11 @@ int64_t ot_batches_left_over(const ot_batches *batches)
                : 0;
 }
 
+int64_t ot_batches_batch_rows(const ot_batches *batches)
+{
+    return OT_IS_LIVE(batches) ? batches->batch_rows : 0;
+}
+
 static ot_status seek(ot_batches *batches, int64_t epoch, int64_t batch)
 {
     if (epoch < 0 || batch < 0 || batch > ot_batches_count(batches))
@@ -164,20 +186,24 @@ static int64_t row_at(const ot_batches *batches, int64_t position)
 
 static ot_status next(ot_batches *batches, const ot_tensor **tensors)
 {
-    const int64_t size = batches->options.batch_size;
-    const int64_t n = OT_MIN(batches->count - batches->next, size);
+    const ot_batches_options *options = &batches->options;
+    const int64_t rows = OT_MIN(batches->count - batches->next, options->batch_size);
+    const int64_t first = slice_start(rows, options->slice, options->slices);
+    const int64_t n = slice_start(rows, options->slice + 1, options->slices) - first;
 
     for (int i = 0; i < batches->n_bounds; i++)
         tensors[i] = NULL;
-    if (n <= 0 || (batches->options.drop_last && n < size))
+    batches->batch_rows = 0;
+    if (rows <= 0 || (options->drop_last && rows < options->batch_size))
         return OT_OK;
     for (int64_t at = 0; at < n; at++) {
-        const int64_t row = row_at(batches, batches->next + at);
+        const int64_t row = row_at(batches, batches->next + first + at);
         for (int i = 0; i < batches->n_bounds; i++)
             OT_TRY(ot__bound_read(&batches->bounds[i], row, at, batches->rows,
-                                  batches->bounds[i].is_class ? batches->options.n_classes : 0));
+                                  batches->bounds[i].is_class ? options->n_classes : 0));
     }
-    batches->next += n;
+    batches->next += rows;
+    batches->batch_rows = rows;
     for (int i = 0; i < batches->n_bounds; i++) {
         ot__bound *bound = &batches->bounds[i];
         bound->tensor->shape.dim[0] = n;

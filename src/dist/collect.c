@@ -60,7 +60,7 @@ ot_status ot__comm_gather(ot_comm *comm, void *all, size_t n_bytes, const char *
 {
     const int n = comm->world_size, rank = comm->rank;
 
-    for (int have = 1; have < n; have *= 2) {
+    for (int have = 1; have < n && n_bytes > 0; have *= 2) {
         const int count = OT_MIN(have, n - have);
         const int to = (rank - have + n) % n, from = (rank + have) % n;
 

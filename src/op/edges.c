@@ -236,7 +236,7 @@ static int replaced_input(const ot_run *r, const ot__edges *e, int i_out)
 
 static void *edges_scratch(const ot_run *r, int64_t slot)
 {
-    return (unsigned char *)r->scratch + slot;
+    return slot == 0 ? r->scratch : (unsigned char *)r->scratch + slot; // there may be none
 }
 
 // Where piece `k` of the node's argument `arg` begins, of which e->args[at] is a piece.

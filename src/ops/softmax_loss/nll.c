@@ -209,14 +209,15 @@ static ot_status sce_run_simd(const ot_run *r)
 {
     const bool has_log_prob = ot__run_out(r, 1) != NULL;
     float *log_prob = sce_log_prob(r);
+    void *const for_rows = has_log_prob
+                               ? r->scratch
+                               : (char *)r->scratch + log_prob_bytes(false, r->in[SCORES]->count);
     ot__nll p;
     ot__float_rows rows;
 
     OT_TRY(loss_begin(r, LABELS, IGNORE, &p));
     rows = sce_rows(&p, log_prob, r->in[SCORES]);
-    ot__float_rows_run(&rows,
-                       (char *)r->scratch + log_prob_bytes(has_log_prob, r->in[SCORES]->count),
-                       r->n_threads);
+    ot__float_rows_run(&rows, for_rows, r->n_threads);
     if (r->out[0])
         ot__ref_nll_f32(r->out[0]->data, log_prob, r->in[LABELS]->data, ot__run_in(r, WEIGHT), &p);
     return OT_OK;

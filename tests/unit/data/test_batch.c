@@ -233,6 +233,78 @@ static void batches_are_not_used_by_two_threads(void **state)
     ot_dataset_destroy(dataset);
 }
 
+// Of any number of slices, all together have the rows of each batch in order, as sizes of batches
+// R * g / G have them.
+static void slices_of_a_batch_are_its_rows(void **state)
+{
+    enum { SLICES_MOST = 8, BATCH = 5, N_BATCHES = 5 };
+    ot_dataset *dataset = counting_dataset();
+    ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
+
+    (void)state;
+    options.batch_size = BATCH;
+    options.shuffle = 1;
+    options.seed = 3;
+    for (int slices = 1; slices <= SLICES_MOST; slices++) {
+        ot_batches *whole = batches_of(dataset, &options), *parts[SLICES_MOST];
+        const ot_tensor *batch;
+
+        for (int g = 0; g < slices; g++) {
+            ot_batches_options own = options;
+
+            own.slice = g;
+            own.slices = slices;
+            parts[g] = batches_of(dataset, &own);
+            assert_int_equal(ot_batches_count(parts[g]), N_BATCHES);
+        }
+        for (;;) {
+            int64_t at = 0;
+
+            assert_int_equal(ot_batches_next(whole, &batch, 1), OT_OK);
+            for (int g = 0; g < slices; g++) {
+                const ot_tensor *part;
+
+                assert_int_equal(ot_batches_next(parts[g], &part, 1), OT_OK);
+                assert_int_equal(part == NULL, batch == NULL);
+                if (part == NULL)
+                    continue;
+                assert_int_equal(ot_batches_batch_rows(parts[g]), ot_tensor_count(batch));
+                assert_int_equal(at, ot_tensor_count(batch) * g / slices);
+                for (int64_t i = 0; i < ot_tensor_count(part); i++, at++)
+                    assert_int_equal(ot__tensor_get_i64(part, i), ot__tensor_get_i64(batch, at));
+            }
+            if (batch == NULL)
+                break;
+            assert_int_equal(at, ot_tensor_count(batch));
+        }
+        for (int g = 0; g < slices; g++)
+            ot_batches_destroy(parts[g]);
+        ot_batches_destroy(whole);
+    }
+    ot_dataset_destroy(dataset);
+}
+
+static void slices_that_there_are_not_are_refused(void **state)
+{
+    static const int64_t wrong[][2] = {{1, 0}, {3, 3}, {-1, 2}, {0, -1}, {0, INT64_MAX}};
+    const ot_binding binding = {
+        .input = "x", .dtype = OT_I64, .fields = "n", .scale = 1, .n_channels = 1};
+    ot_dataset *dataset = counting_dataset();
+    ot_batches *batches;
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(wrong); i++) {
+        ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
+
+        options.slice = wrong[i][0];
+        options.slices = wrong[i][1];
+        assert_int_equal(ot_batches_create(dataset, &binding, 1, &options, &batches),
+                         OT_ERR_INVALID);
+        assert_non_null(strstr(ot_error_message(), "slice"));
+    }
+    ot_dataset_destroy(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +316,8 @@ int main(void)
         cmocka_unit_test(the_parts_of_a_split_share_no_row_and_together_have_all),
         cmocka_unit_test(going_to_a_batch_gives_what_reading_up_to_it_gives),
         cmocka_unit_test(bindings_that_do_not_fit_are_refused),
+        cmocka_unit_test(slices_of_a_batch_are_its_rows),
+        cmocka_unit_test(slices_that_there_are_not_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
