@@ -104,6 +104,7 @@ static void free_comm(ot_comm *comm)
 {
     if (!comm)
         return;
+    ot__reducer_destroy(comm->reducer);
     ot__free(comm->members);
     ot__free(comm);
 }

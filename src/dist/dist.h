@@ -41,6 +41,7 @@ struct ot_comm {
     int local_rank, local_size;
     int *members; // their ranks in the transport; NULL: all
     ot_comm_counters counters;
+    struct ot__reducer *reducer; // NULL: nothing was ever reduced (reduce.c)
 };
 
 // What a message is for: the lower bits of its tag.
@@ -106,6 +107,55 @@ ot_status ot__comm_gather(ot_comm *comm, void *all, size_t n_bytes, const char *
 // How it went so far on this rank, and on all; the beginning of a collective call.
 ot_status ot__comm_agree_on(ot_comm *comm, ot_status st, const char *call,
                             const ot_agree_field *fields, int n_fields);
+
+// ---- ordered sums (tree.c, reduce.c) ----
+
+// Contributions are of slices, which are numbered; a rank of a world of n has those from
+// n_slices * rank / n on. Sums are the same bits for the same slices, whoever has them: they are
+// made in the order of a tree over the numbers. A rank contributes one buffer for each node of the
+// tree that it has whole: so many slices in a row, in the order of their numbers.
+enum { OT_SLICES_MAX = 32768, OT_TREE_COVER_MAX = 32 };
+
+typedef struct ot__tree_node {
+    int first, last; // slices, without the last
+} ot__tree_node;
+typedef struct ot__tree_add {
+    int left, right; // parts: the sum takes the place of the left one
+} ot__tree_add;
+// The nodes that slices [from, to) are whole; returns how many.
+int ot__tree_cover(int n_slices, int from, int to, ot__tree_node nodes[OT_TREE_COVER_MAX]);
+// The sums by which nodes that cover all slices, in their order, become one; returns how many.
+int ot__tree_plan(int n_slices, const ot__tree_node *nodes, ot__tree_add *adds);
+// n elements of f32 or f64 of every part; the parts are used up, and `out` may be one of them.
+void ot__tree_sum(ot_dtype dtype, const ot__tree_add *adds, int n_adds, void *const *parts,
+                  void *out, int64_t n);
+
+// A reduction of buffers of one size, made once and started any number of times, by all ranks in
+// the same order.
+typedef struct ot__reduce ot__reduce;
+typedef struct ot__reduce_options {
+    ot_dtype dtype; // OT_F32 or OT_F64
+    int n_slices;
+    const int64_t *starts; // of the elements that each rank owns, in their order, and the end
+    size_t piece_bytes;    // of messages; 0: up to 256 KiB
+} ot__reduce_options;
+enum {
+    OT_REDUCE_SCATTER = 1, // the sum of the own share, in the first own buffer; the others' shares
+                           // there stay, own shares of further buffers are used up
+    OT_REDUCE_GATHER = 2,  // what the owners have of their shares, in the first buffer of all
+};
+// Collective; none may be under way.
+ot_status ot__reduce_create(ot_comm *comm, const ot__reduce_options *options, ot__reduce **out);
+void ot__reduce_destroy(ot__reduce *reduce); // NULL is fine
+// How many buffers a rank contributes; one of a rank without slices receives only.
+int ot__reduce_own_parts(const ot__reduce *reduce);
+// Never waits. The buffers are lent until it is done.
+ot_status ot__reduce_start(ot__reduce *reduce, int phases, void *const *buffers);
+bool ot__reduce_is_done(const ot__reduce *reduce);
+ot_status ot__reduce_wait(ot__reduce *reduce);
+// Makes progress with all that was started, without waiting.
+ot_status ot__comm_poke(ot_comm *comm);
+void ot__reducer_destroy(struct ot__reducer *reducer); // NULL is fine
 
 // ---- MPI (plugin.c) ----
 
