@@ -79,6 +79,7 @@ ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape, const o
 
 // dnnl_conv.c
 bool ot__dnnl_can_conv(const ot__dnnl_conv *c);
+bool ot__dnnl_can_conv_grad(const ot__dnnl_conv *c);
 // The layouts of x and y that are fastest on this processor.
 void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
                            const ot_layout **y_layout);
@@ -131,6 +132,11 @@ static inline ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *
     return OT_ERR_UNSUPPORTED;
 }
 static inline bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
+{
+    (void)c;
+    return false;
+}
+static inline bool ot__dnnl_can_conv_grad(const ot__dnnl_conv *c)
 {
     (void)c;
     return false;

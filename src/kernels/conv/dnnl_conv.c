@@ -77,6 +77,23 @@ bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
     return true;
 }
 
+// Sums of gradients of weights with one element a channel, over images that are read in steps, are
+// wrong where several threads of AVX2 share channels that fill no blocks (oneDNN 2.6.3).
+bool ot__dnnl_can_conv_grad(const ot__dnnl_conv *c)
+{
+    const int block = channel_block();
+    bool is_stepped = false;
+
+    for (int k = SPATIAL; k < c->x->ndim; k++) {
+        if (c->w->dim[k] != 1)
+            return ot__dnnl_can_conv(c);
+        is_stepped = is_stepped || c->strides[k - SPATIAL] > 1;
+    }
+    return ot__dnnl_can_conv(c) &&
+           (!is_stepped || block != 8 ||
+            (is_blocked(c, c->x->dim[1], block) && is_blocked(c, c->y->dim[1], block)));
+}
+
 static void describe_window(const ot__dnnl_conv *c, conv_parts *p)
 {
     for (int k = 0; k < c->x->ndim - SPATIAL; k++) {

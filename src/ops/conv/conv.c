@@ -191,7 +191,8 @@ static bool conv_can_dnnl(const ot_prep *p)
     ot__geometry geometry;
     ot__dnnl_conv c;
 
-    return conv_takes_types(p) && conv_problem(p, &geometry, &c) && ot__dnnl_can_conv(&c);
+    return conv_takes_types(p) && conv_problem(p, &geometry, &c) &&
+           (is_gradient(p) ? ot__dnnl_can_conv_grad(&c) : ot__dnnl_can_conv(&c));
 }
 
 // The layout of the weights, which are input i: what they have, where that is settled. What is
