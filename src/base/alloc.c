@@ -12,8 +12,6 @@
 
 #include "base/base.h"
 
-enum { ALIGNMENT = 64 };
-
 static void *standard_reallocate(void *context, void *block, size_t n_bytes)
 {
     (void)context;
@@ -146,7 +144,7 @@ typedef struct prefix {
 
 size_t ot__aligned_taken(size_t n_bytes)
 {
-    return n_bytes + ALIGNMENT + sizeof(prefix);
+    return n_bytes + OT_ALIGNMENT + sizeof(prefix);
 }
 
 void *ot__alloc_aligned(size_t n_bytes)
@@ -165,7 +163,7 @@ void *ot__alloc_aligned(size_t n_bytes)
         return NULL;
     }
     aligned = (char *)before.start + sizeof before;
-    aligned += (ALIGNMENT - (uintptr_t)aligned % ALIGNMENT) % ALIGNMENT;
+    aligned += (OT_ALIGNMENT - (uintptr_t)aligned % OT_ALIGNMENT) % OT_ALIGNMENT;
     memcpy(aligned - sizeof before, &before, sizeof before);
     use_huge_pages(aligned, n_bytes);
     return aligned;

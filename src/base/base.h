@@ -196,7 +196,12 @@ void *ot__realloc(void *block, size_t n_bytes); // on failure the old block stay
 void ot__free(void *block);
 // Room for one more in an array: grows by doubling. False when out of memory.
 bool ot__grow(void *array_pointer, int *capacity, int count, size_t item_size);
-// 64-byte aligned, zeroed, counted against the ceiling of memory.c; release with ot__free_aligned.
+enum { OT_ALIGNMENT = 64 };
+static inline size_t ot__align_up(size_t n_bytes) // n_bytes <= SIZE_MAX - OT_ALIGNMENT
+{
+    return (n_bytes + OT_ALIGNMENT - 1) / OT_ALIGNMENT * OT_ALIGNMENT;
+}
+// Aligned to that, zeroed, counted against the ceiling of memory.c; release with ot__free_aligned.
 void *ot__alloc_aligned(size_t n_bytes);
 void ot__free_aligned(void *block);
 size_t ot__aligned_taken(size_t n_bytes); // of ot__alloc by ot__alloc_aligned()

@@ -21,17 +21,12 @@ static size_t lane_requests(const ot__reduce *r)
     return OT_MAX(scatter, 2 * n_others);
 }
 
-static size_t align_up(size_t n_bytes)
-{
-    return (n_bytes + 63) / 64 * 64;
-}
-
 // Staging, requests and peers of a lane, one after the other.
 static size_t lane_bytes(const ot__reduce *r, size_t *staging, size_t *requests)
 {
-    *staging = align_up((size_t)(r->n_parts - r->n_own) * (size_t)(r->piece * r->element));
-    *requests = align_up(lane_requests(r) * sizeof(ot_request));
-    return *staging + *requests + align_up(lane_requests(r) * sizeof(int));
+    *staging = ot__align_up((size_t)(r->n_parts - r->n_own) * (size_t)(r->piece * r->element));
+    *requests = ot__align_up(lane_requests(r) * sizeof(ot_request));
+    return *staging + *requests + ot__align_up(lane_requests(r) * sizeof(int));
 }
 
 static ot_status take_lanes(ot__reduce *r)

@@ -12,7 +12,6 @@
 #include "exec/exec.h"
 
 enum {
-    ALIGNMENT = 64,
     FITTED_MAX = 8192,  // blocks that are placed among all others
     ROUNDS_MAX = 1000,  // of improvement,
     LITTLE = 100,       // a part of the least there can be
@@ -42,11 +41,6 @@ typedef struct packing {
     int n_steps;
 } packing;
 
-static size_t round_up(size_t n_bytes)
-{
-    return (n_bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
-}
-
 // An alias is granted when the two lifetimes touch in exactly one step and the sizes agree, to one
 // record per memory: two values cannot both replace the same one.
 static void make_blocks(const ot__usage *usages, int n_usages, packing *p)
@@ -54,7 +48,7 @@ static void make_blocks(const ot__usage *usages, int n_usages, packing *p)
     for (int i = 0; i < n_usages; i++) {
         const ot__usage *u = &usages[i];
         const int alias = u->alias_of;
-        const size_t n_bytes = round_up(u->n_bytes);
+        const size_t n_bytes = ot__align_up(u->n_bytes);
 
         p->group[i] = -1;
         if (alias >= 0 && alias < i && n_bytes > 0) {
@@ -236,9 +230,9 @@ static bool sizes_fit(const ot__usage *usages, int n_usages)
     size_t sum = 0;
 
     for (int i = 0; i < n_usages; i++) {
-        if (usages[i].n_bytes > most - ALIGNMENT || round_up(usages[i].n_bytes) > most - sum)
+        if (usages[i].n_bytes > most - OT_ALIGNMENT || ot__align_up(usages[i].n_bytes) > most - sum)
             return false;
-        sum += round_up(usages[i].n_bytes);
+        sum += ot__align_up(usages[i].n_bytes);
     }
     return true;
 }

@@ -4,8 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64 };
-
 // ---- what the process has one of ----
 
 static _Atomic(dnnl_engine_t) process_engine;
@@ -105,33 +103,28 @@ dnnl_status_t ot__dnnl_attr(bool relu, dnnl_primitive_attr_t *out)
     return st;
 }
 
-static size_t aligned(size_t n_bytes)
-{
-    return (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 ot__dnnl_place ot__dnnl_scratch(ot__dnnl_primitives *p, size_t n_bytes)
 {
     const ot__dnnl_place place = {.slot = -1, .offset = p->scratch_used};
 
-    p->scratch_used += aligned(n_bytes);
+    p->scratch_used += ot__align_up(n_bytes);
     p->scratch_bytes = OT_MAX(p->scratch_bytes, p->scratch_used);
     return place;
 }
 
 ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_primitives *p, size_t n_bytes, int64_t n_chunks)
 {
-    ot__dnnl_place place = ot__dnnl_scratch(p, aligned(n_bytes) * (size_t)n_chunks);
+    ot__dnnl_place place = ot__dnnl_scratch(p, ot__align_up(n_bytes) * (size_t)n_chunks);
 
-    place.per_chunk = aligned(n_bytes);
+    place.per_chunk = ot__align_up(n_bytes);
     return place;
 }
 
 ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_primitives *p, size_t n_bytes)
 {
-    ot__dnnl_place place = ot__dnnl_scratch(p, aligned(n_bytes) * (size_t)ot__parallel_max());
+    ot__dnnl_place place = ot__dnnl_scratch(p, ot__align_up(n_bytes) * (size_t)ot__parallel_max());
 
-    place.per_thread = aligned(n_bytes);
+    place.per_thread = ot__align_up(n_bytes);
     return place;
 }
 

@@ -174,11 +174,6 @@ ot_status ot__edges_make(ot__arena *arena, const ot_prep *p, ot__edges *e)
     return OT_OK;
 }
 
-static size_t edges_round_up(size_t n_bytes)
-{
-    return (n_bytes + 63) / 64 * 64;
-}
-
 // The converted input in whose place output 0 may be: as the plan may put it in place, and what
 // kernels have read before they write it; -1: none.
 static int replaceable_input(const ot_op_def *op, const ot__edges *e, int n_in, int n_out)
@@ -199,12 +194,12 @@ size_t ot__edges_place(const ot_op_def *op, const ot_kernel *kernel, ot__edges *
                        int n_out, size_t kernel_bytes)
 {
     const int shared = replaceable_input(op, e, n_in, n_out);
-    size_t at = edges_round_up(kernel_bytes);
+    size_t at = ot__align_up(kernel_bytes);
 
     for (int i = 0; i < n_in + n_out; i++)
         if (e->slot[i] != NOT_CONVERTED && !(i == n_in && shared >= 0)) {
             e->slot[i] = (int64_t)at;
-            at += edges_round_up((size_t)e->args[i].count * sizeof(float));
+            at += ot__align_up((size_t)e->args[i].count * sizeof(float));
         }
     if (shared >= 0)
         e->slot[n_in] = e->slot[shared];
@@ -212,7 +207,7 @@ size_t ot__edges_place(const ot_op_def *op, const ot_kernel *kernel, ot__edges *
         if (e->out[i] != NULL && has_port(op->by_image.sums, i) &&
             !has_port(kernel->accumulates, i)) {
             e->term[i] = (int64_t)at;
-            at += edges_round_up((size_t)e->args[n_in + i].count * sizeof(float));
+            at += ot__align_up((size_t)e->args[n_in + i].count * sizeof(float));
         }
     return at;
 }

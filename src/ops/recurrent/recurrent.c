@@ -157,8 +157,6 @@ void ot__recurrent_infer(ot_infer *c)
 
 // ---- kernels ----
 
-enum { ALIGNMENT = 64 };
-
 static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
 {
     const int i = ot__recurrent_port(op->in, role);
@@ -194,7 +192,7 @@ ot_status ot__recurrent_ask_for_scratch(ot_prep *p, ot__recurrent_state *state, 
     if (n_elements < 0 || ot__size_mul_overflows((size_t)n_elements, size, &state->data_bytes) ||
         state->data_bytes > SIZE_MAX / 4)
         return ot_prep_fail(p, OT_ERR_INVALID, "the layer is too large");
-    state->data_bytes = (state->data_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    state->data_bytes = ot__align_up(state->data_bytes);
     if (state->kernel != NULL) {
         // More than any product of the layer asks for.
         const int64_t wide = OT_MAX(state->kernel->depth, state->kernel->width);

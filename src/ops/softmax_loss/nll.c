@@ -187,9 +187,7 @@ static ot__float_rows sce_rows(const ot__nll *p, float *log_prob, const ot_arg *
 // Scratch: log_prob in f32 where it is no output, and what converts the scores.
 static size_t log_prob_bytes(bool is_output, int64_t count)
 {
-    enum { LINE = 64 };
-
-    return is_output ? 0 : ((size_t)count * sizeof(float) + LINE - 1) / LINE * LINE;
+    return is_output ? 0 : ot__align_up((size_t)count * sizeof(float));
 }
 
 static ot_status sce_prepare_simd(ot_prep *p)
