@@ -14,9 +14,7 @@ ot_status ot__comm_check(const ot_comm *comm)
     OT_TRY(OT_GIVEN(comm));
     if (!pthread_equal(comm->job->thread, pthread_self()))
         return ot__error(OT_ERR_STATE, "the communicator belongs to the thread that made it");
-    if (comm->job->broken != OT_OK)
-        return ot__error(comm->job->broken, "%s", comm->job->broken_message);
-    return OT_OK;
+    return ot__comm_check_unbroken(comm);
 }
 
 int ot_comm_rank(const ot_comm *comm)

@@ -93,6 +93,8 @@ typedef struct ot__patience {
 bool ot__comm_wait_on(const ot_comm *comm, ot__patience *patience);
 void ot__comm_waited(ot_comm *comm, const ot__patience *patience); // the counter
 
+// What broke it, if anything has.
+ot_status ot__comm_check_unbroken(const ot_comm *comm);
 // From now on every call fails, with the present message.
 ot_status ot__comm_break(ot_comm *comm, ot_status status);
 // The time limit is over, in a wait for `peer`: finds out which ranks are silent (silent.c).

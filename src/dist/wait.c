@@ -23,7 +23,7 @@ ot_status ot__comm_break(ot_comm *comm, ot_status status)
     return status;
 }
 
-static ot_status check_broken(const ot_comm *comm)
+ot_status ot__comm_check_unbroken(const ot_comm *comm)
 {
     if (comm->job->broken == OT_OK)
         return OT_OK;
@@ -57,7 +57,7 @@ ot_status ot__comm_send(ot_comm *comm, int to, int kind, const void *bytes, size
     const ot_transport *t = &comm->job->transport;
 
     *out = (ot_request){0};
-    OT_TRY(check_broken(comm));
+    OT_TRY(ot__comm_check_unbroken(comm));
     if (n_bytes == 0)
         return OT_OK;
     comm->counters.messages_sent++;
@@ -72,7 +72,7 @@ ot_status ot__comm_receive(ot_comm *comm, int from, int kind, void *bytes, size_
     const ot_transport *t = &comm->job->transport;
 
     *out = (ot_request){0};
-    OT_TRY(check_broken(comm));
+    OT_TRY(ot__comm_check_unbroken(comm));
     if (n_bytes == 0)
         return OT_OK;
     return transport_status(comm, t->receive(t->context, ot__comm_member(comm, from),
@@ -84,7 +84,7 @@ ot_status ot__comm_test(ot_comm *comm, ot_request *requests, int n, int *n_done)
     const ot_transport *t = &comm->job->transport;
 
     *n_done = 0;
-    OT_TRY(check_broken(comm));
+    OT_TRY(ot__comm_check_unbroken(comm));
     return transport_status(comm, t->test(t->context, requests, n, n_done));
 }
 
