@@ -192,7 +192,8 @@ ot_status ot__pool_run_narrow(const ot_run *r, ot_status (*run)(const ot_run *r)
     ot_run copies = *r;
 
     x.data = r->scratch;
-    y.data = (float *)x.data + x.count;
+    // Where both are empty there is no scratch.
+    y.data = x.count > 0 ? (float *)x.data + x.count : x.data;
     x.dtype = y.dtype = OT_F32;
     copies.in = in;
     copies.out = out;
