@@ -87,14 +87,14 @@ static void describe_trainer(ot_trainer *trainer, int64_t batch_size, step_info 
 // What the options say of steps, as a configuration; the exit code.
 static int configure_step(const info_values *v, ot_config **config)
 {
-    char precision[16];
     int code;
 
-    snprintf(precision, sizeof precision, "\"%s\"", precision_names[v->precision]);
-    if (ot_config_create(config) != OT_OK ||
-        ot_config_set(*config, "options.onnxtrain.precision", precision, OT_CONFIG_FLAG) != OT_OK)
+    if (ot_config_create(config) != OT_OK)
         return report_error();
-    code = recompute_give(*config, &v->recompute, OT_CONFIG_FLAG);
+    code = config_give(*config, "options.onnxtrain.precision",
+                       json_string(precision_names[v->precision]), OT_CONFIG_FLAG);
+    if (code == EXIT_SUCCESS)
+        code = recompute_give(*config, &v->recompute, OT_CONFIG_FLAG);
     return code == EXIT_SUCCESS && ot_config_check(*config, NULL) != OT_OK ? report_error() : code;
 }
 

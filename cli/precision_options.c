@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --precision and --recompute.
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,17 @@ static const char *number_of_layers(const char *item)
         return NULL;
     (void)strtol(item + n, &end, 10);
     return *end == '\0' ? item + n : NULL;
+}
+
+int config_give(ot_config *config, const char *path, json_t *value, ot_config_source source)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    const ot_status st = text ? ot_config_set(config, path, text, source) : OT_OK;
+    free(text);
+    json_decref(value);
+    if (!text)
+        return report_text("out of memory");
+    return st == OT_OK ? EXIT_SUCCESS : report_error();
 }
 
 int recompute_give(ot_config *config, const text_list *list, ot_config_source source)

@@ -22,6 +22,9 @@ extern const char *const precision_names[];
             NULL, NULL, 0                                                                          \
     }
 
+// A value of a configuration, which is taken over; the exit code.
+struct json_t;
+int config_give(ot_config *config, const char *path, struct json_t *value, ot_config_source source);
 // What --recompute says, as configuration; the exit code.
 int recompute_give(ot_config *config, const text_list *list, ot_config_source source);
 

@@ -147,18 +147,6 @@ static json_t *value_json(const option_spec *spec, const void *at, const char *n
     return NULL;
 }
 
-// `value` is taken over.
-static int give(const char *path, json_t *value, ot_config_source source)
-{
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    const ot_status st = text ? ot_config_set(config, path, text, source) : OT_OK;
-    free(text);
-    json_decref(value);
-    if (!text)
-        return report_text("out of memory");
-    return st == OT_OK ? EXIT_SUCCESS : report_error();
-}
-
 static int give_option(const option_spec *spec, const void *at, ot_config_source source)
 {
     const char *place = place_of(spec->name);
@@ -167,7 +155,8 @@ static int give_option(const option_spec *spec, const void *at, ot_config_source
     if (strcmp(spec->name, "recompute") == 0)
         return recompute_give(config, at, source);
     snprintf(path, sizeof path, "train.%s", spec->name);
-    return give(place ? place : path, value_json(spec, at, place ? "unlimited" : "none"), source);
+    return config_give(config, place ? place : path,
+                       value_json(spec, at, place ? "unlimited" : "none"), source);
 }
 
 static bool is_of_schedule(const char *option)
@@ -244,7 +233,7 @@ int train_config_take_flags(const train_values *values, const char *model)
     for (int i = 0; code == EXIT_SUCCESS && i < values->set.count; i++)
         code = give_setting(values->set.items[i]);
     if (code == EXIT_SUCCESS && model)
-        code = give("model", name_json(model), OT_CONFIG_FLAG);
+        code = config_give(config, "model", name_json(model), OT_CONFIG_FLAG);
     return code == EXIT_SUCCESS ? give_options() : code;
 }
 
@@ -309,10 +298,10 @@ static int give_hypers(const ot_optimizer_options *optimizer, bool is_chosen)
 
         snprintf(path, sizeof path, "optimizer.%s", hyper->name);
         if (strcmp(hyper->name, clip) != 0 || (is_chosen && !is_given_at(path)))
-            code = give(path, json_real(hyper->value), OT_CONFIG_FLAG);
+            code = config_give(config, path, json_real(hyper->value), OT_CONFIG_FLAG);
     }
     if (code == EXIT_SUCCESS && optimizer->n_groups > 0)
-        code = give("optimizer.params", groups_json(optimizer), OT_CONFIG_FLAG);
+        code = config_give(config, "optimizer.params", groups_json(optimizer), OT_CONFIG_FLAG);
     return code;
 }
 
@@ -339,9 +328,9 @@ static int give_optimizer(const train_values *values)
     if (code == EXIT_SUCCESS)
         code = optimizer_setup_init(&setup, &own);
     if (code == EXIT_SUCCESS && is_chosen)
-        code = give("optimizer.name",
-                    setup.options.name ? json_string(setup.options.name) : json_null(),
-                    OT_CONFIG_FLAG);
+        code = config_give(config, "optimizer.name",
+                           setup.options.name ? json_string(setup.options.name) : json_null(),
+                           OT_CONFIG_FLAG);
     return code == EXIT_SUCCESS && setup.options.name ? give_hypers(&setup.options, is_chosen)
                                                       : code;
 }
