@@ -5,6 +5,7 @@
 
 #include "onnxtrain/checkpoint.h"
 #include "onnxtrain/dict.h"
+#include "onnxtrain/sharding.h"
 #include "tensor/tensor.h"
 
 // Names the files and the runtime agree on: inputs and outputs of a training model that belong to a
@@ -37,7 +38,10 @@ typedef struct ot__parameter {
     int64_t n_updates;          // of this parameter; the checkpoint's step unless loaded apart
     const ot_layout
         *layout; // of value, gradient and slots; NULL, which is row-major, outside sessions
-    int number;  // of the session that has the checkpoint: among its parameters; -1: none of them
+    // Which rank has what of the value, and of its state: the reduced gradient and the slots. NULL:
+    // all of it is here, which `value` then has the shape of. Borrowed from who cuts.
+    const ot_sharding *value_sharding, *state_sharding;
+    int number; // of the session that has the checkpoint: among its parameters; -1: none of them
     bool is_undone; // and whether it keeps a copy, for steps that fail
 } ot__parameter;
 
@@ -90,9 +94,10 @@ struct ot_checkpoint {
     ot__optimizer_group *other_groups;
     int n_other_groups;
     bool is_nominal, has_external_data;
-    uint64_t n_changes; // of parameters' values, by whomever
-    void *session;      // the session that works on it now, or NULL
-    bool is_released;   // by its owner: it goes with the session
+    uint64_t n_changes;            // of parameters' values, by whomever
+    int places[OT_MAX_CUT_GROUPS]; // of this process, in the groups that parameters are cut among
+    void *session;                 // the session that works on it now, or NULL
+    bool is_released;              // by its owner: it goes with the session
     // Set while a session keeps parameters in layouts of its own: makes one row-major. The session
     // brings it back before it computes.
     void (*unpack)(void *session, ot__parameter *parameter);
@@ -106,6 +111,20 @@ static inline ot_tensor *ot__ckpt_shown(const ot_checkpoint *checkpoint, const o
 
     return checkpoint->shows_averages && average != NULL ? average : p->value;
 }
+// shardings.c. The shape that the model has, of a parameter of a checkpoint that is not nominal;
+// `value->shape` is that of the memory here.
+const ot_shape *ot__parameter_shape(const ot__parameter *parameter);
+// What of its slots is here.
+ot_status ot__ckpt_state_shape(const ot_checkpoint *checkpoint, const ot__parameter *parameter,
+                               ot_shape *out);
+// The part of `whole`, which has the parameter's shape and is row-major, that a sharding leaves to
+// this process, as a new tensor.
+ot_status ot__ckpt_cut(const ot_checkpoint *checkpoint, const ot_sharding *sharding,
+                       const ot_tensor *whole, ot_tensor **out);
+// OT_ERR_STATE naming a parameter whose value, gradient, or slots (`with_state`) other ranks have
+// parts of, and the functions to use.
+ot_status ot__parameter_check_whole(const ot__parameter *parameter, bool is_gradient);
+ot_status ot__ckpt_check_whole(const ot_checkpoint *checkpoint, bool with_state);
 // OT_ERR_NOT_FOUND, with the name that was probably meant.
 ot_status ot__ckpt_no_parameter(const ot_checkpoint *checkpoint, const char *name);
 // Takes `value` over, also on failure. The new parameter is in *out (may be NULL).

@@ -144,12 +144,22 @@ static ot_status save_part(const char *path, const ot__pieces *pieces)
     return st;
 }
 
+// One file has parameters whole, or their names alone.
+static ot_status check_saved_whole(const ot_checkpoint *checkpoint,
+                                   const ot__ckpt_write_options *options)
+{
+    const bool with_state = (options->flags & OT_CHECKPOINT_OPTIMIZER_STATE) != 0;
+
+    return options->nominal ? OT_OK : ot__ckpt_check_whole(checkpoint, with_state);
+}
+
 static ot_status save_state(ot_checkpoint *checkpoint, const char *path,
                             ot__ckpt_write_options options)
 {
     ot__pieces pieces = {0}, external = {0};
     ot_status st = OT_OK;
 
+    OT_TRY(check_saved_whole(checkpoint, &options));
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     choose_external(checkpoint, &external, &options);
@@ -208,6 +218,7 @@ static ot_status save_buffer(const ot_checkpoint *checkpoint, unsigned flags, vo
 
     if (total >= external_from)
         return ot__error(OT_ERR_UNSUPPORTED, "a checkpoint of %zu bytes in one file", total);
+    OT_TRY(check_saved_whole(checkpoint, &options));
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     st = ot__flatbuf_write(checkpoint, &options, &pieces);

@@ -233,7 +233,7 @@ static ot_status find_state(const ot_checkpoint *checkpoint, const char *name, b
                          name);
     if (is_gradient && !(*out)->trainable)
         return ot__error(OT_ERR_STATE, "parameter '%s' is frozen and has no gradient", name);
-    return OT_OK;
+    return ot__parameter_check_whole(*out, is_gradient);
 }
 
 void ot__ckpt_unpack(const ot_checkpoint *checkpoint, ot__parameter *parameter)
@@ -258,7 +258,7 @@ ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const ch
         return ot__ckpt_no_parameter(checkpoint, name);
     *dtype = parameter->value->dtype;
     if (!checkpoint->is_nominal)
-        *shape = parameter->value->shape;
+        *shape = *ot__parameter_shape(parameter);
     return OT_OK;
 }
 

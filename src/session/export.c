@@ -182,6 +182,7 @@ static ot_status export(ot_session *session, const char *const *output_names, in
     if (session->eval.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no eval model to export");
     OT_TRY(ot__session_check_values(session));
+    OT_TRY(ot__ckpt_check_whole(session->checkpoint, session->checkpoint->shows_averages));
     return export_from(&from, output_names, n_outputs, how, out);
 }
 

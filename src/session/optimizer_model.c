@@ -261,7 +261,7 @@ static ot_status make_plan(ot_session *session, size_t n_bytes)
 
     OT_TRY(ot__made(shapes != NULL));
     for (int k = 0; k < o->n_parameters; k++)
-        shapes[k] = o->parameters[k]->value->shape;
+        OT_TRY(ot__ckpt_state_shape(session->checkpoint, o->parameters[k], &shapes[k]));
     o->program.entry_shapes = shapes;
     o->program.n_entries = o->n_parameters;
     return ot__compiled_model_plan(&o->program, plan_of_optimizer, &g, &o->plan);

@@ -16,7 +16,7 @@ static int64_t count_parameter(const ot_session *session, const ot__parameter *p
     int64_t count;
 
     if (!session->checkpoint->is_nominal)
-        return ot_tensor_count(p->value);
+        return ot__shape_count(ot__parameter_shape(p), &count) ? count : 0;
     value = ot__graph_find(session->training.model->graph, p->name);
     return value->has_shape && ot__shape_is_static(&value->shape) &&
                    ot__shape_count(&value->shape, &count)
@@ -36,7 +36,7 @@ int64_t ot_session_parameters_size(const ot_session *session, int which)
     return sum;
 }
 
-static ot_status check_vector(const ot_session *session, int which, int64_t count)
+static ot_status check_vector(const ot_session *session, int which, bool gradients, int64_t count)
 {
     const int64_t expected = ot_session_parameters_size(session, which);
 
@@ -54,6 +54,8 @@ static ot_status check_vector(const ot_session *session, int which, int64_t coun
             return ot__error(OT_ERR_UNSUPPORTED,
                              "parameter '%s' is %s and cannot be put into a vector of f32", p->name,
                              ot_dtype_name(p->value->dtype));
+        if (is_selected(p, which))
+            OT_TRY(ot__parameter_check_whole(p, gradients));
     }
     return OT_OK;
 }
@@ -95,7 +97,7 @@ static ot_status move_checked(ot_session *session, int which, bool gradients, fl
                               const float *from, int64_t count)
 {
     OT_TRY(ot__session_check_values(session));
-    OT_TRY(check_vector(session, which, count));
+    OT_TRY(check_vector(session, which, gradients, count));
     move_vector(session, which, gradients, to, from);
     return OT_OK;
 }
@@ -150,7 +152,7 @@ static ot_status complete(ot_session *session)
 
 static ot_status set_parameters(ot_session *session, int which, const float *from, int64_t count)
 {
-    OT_TRY(check_vector(session, which, count));
+    OT_TRY(check_vector(session, which, false, count));
     if (session->checkpoint->is_nominal) {
         if (which != OT_PARAMETERS_ALL)
             return ot__error(OT_ERR_STATE, "the checkpoint is nominal: all parameters are needed");

@@ -88,7 +88,7 @@ static void set_shape(ot__input_shapes *s, const ot__compiled_model *program,
         break;
     case OT_ROLE_PARAMETER:
     case OT_ROLE_GRADIENT:
-        s->tensors[i] = input->parameter->value->shape;
+        s->tensors[i] = *ot__parameter_shape(input->parameter);
         break;
     case OT_ROLE_INPUT_GRADIENT:
         s->tensors[i] = given->shapes[input->i_user]; // of a tensor, as all are then

@@ -55,13 +55,13 @@ static ot_status check_parameter(const ot__compiled_model *program, const ot_che
         return ot__error(OT_ERR_INVALID, "%s: input '%s' is not the tensor of that name",
                          program->what, value->name);
     if (t->dtype == value->dtype && (!value->has_shape || checkpoint->is_nominal ||
-                                     ot__shape_may_equal(&t->shape, &value->shape)))
+                                     ot__shape_may_equal(ot__parameter_shape(p), &value->shape)))
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "%s: input '%s' is %s%s, but %s%s in the checkpoint",
                      program->what, value->name, ot_dtype_name(value->dtype),
                      value->has_shape ? OT_DIMS_TEXT(program->model, &value->shape) : "",
                      ot_dtype_name(t->dtype),
-                     checkpoint->is_nominal ? "" : OT_SHAPE_TEXT(&t->shape));
+                     checkpoint->is_nominal ? "" : OT_SHAPE_TEXT(ot__parameter_shape(p)));
 }
 
 // Inputs that the session feeds itself, one number each.

@@ -95,60 +95,71 @@ static bool are_left_behind(const ot__optimizer *o)
 
 // ---- those that continue ----
 
-static ot_status check_slot(const ot__parameter *p, int k)
+static ot_status check_slot(const ot_checkpoint *checkpoint, const ot__parameter *p, int k)
 {
     const ot_tensor *t = p->slots[k];
+    ot_shape expected;
 
     if (t == NULL)
         return ot__error(OT_ERR_INVALID,
                          "the checkpoint's optimizer state has no %s of parameter '%s'",
                          ot__slot_names[k], p->name);
-    if (t->dtype != p->value->dtype || !ot__shape_equal(&t->shape, &p->value->shape))
+    OT_TRY(ot__ckpt_state_shape(checkpoint, p, &expected));
+    if (t->dtype != p->value->dtype || !ot__shape_equal(&t->shape, &expected))
         return ot__error(OT_ERR_INVALID, "%s of parameter '%s' is %s%s, expected %s%s",
                          ot__slot_names[k], p->name, ot_dtype_name(t->dtype),
                          OT_SHAPE_TEXT(&t->shape), ot_dtype_name(p->value->dtype),
-                         OT_SHAPE_TEXT(&p->value->shape));
+                         OT_SHAPE_TEXT(&expected));
     return OT_OK;
 }
 
-static ot_status check_moments(const ot__optimizer *o)
+static ot_status check_moments(const ot_checkpoint *checkpoint, const ot__optimizer *o)
 {
     for (int i = 0; i < o->n_parameters; i++)
         for (int k = 0; k < OT_SLOT_MOMENTS; k++)
             if (o->has_slot[k])
-                OT_TRY(check_slot(o->parameters[i], k));
+                OT_TRY(check_slot(checkpoint, o->parameters[i], k));
     return OT_OK;
 }
 
 // ---- new ones ----
 
-static ot_status make_moment(const ot__parameter *p, ot_tensor **out)
+static ot_status make_moment(const ot_checkpoint *checkpoint, const ot__parameter *p,
+                             ot_tensor **out)
 {
-    return ot_tensor_create(p->value->dtype, &p->value->shape, out); // zeroed
+    ot_shape shape;
+
+    OT_TRY(ot__ckpt_state_shape(checkpoint, p, &shape));
+    return ot_tensor_create(p->value->dtype, &shape, out); // zeroed
 }
 
 // An average begins with the parameter as it is, in its layout.
-static ot_status make_average(const ot__parameter *p, ot_tensor **out)
+static ot_status make_average(const ot_checkpoint *checkpoint, ot__parameter *p, ot_tensor **out)
 {
-    return p->slots[OT_SLOT_AVERAGE] == NULL ? ot_tensor_clone(p->value, out)
-                                             : check_slot(p, OT_SLOT_AVERAGE);
+    if (p->slots[OT_SLOT_AVERAGE] != NULL)
+        return check_slot(checkpoint, p, OT_SLOT_AVERAGE);
+    if (p->state_sharding == NULL || p->value_sharding != NULL)
+        return ot_tensor_clone(p->value, out);
+    ot__ckpt_unpack(checkpoint, p);
+    return ot__ckpt_cut(checkpoint, p->state_sharding, p->value, out);
 }
 
-static ot_status make_slots(const ot__optimizer *o, ot__fresh_slots *fresh)
+static ot_status make_slots(const ot_checkpoint *checkpoint, const ot__optimizer *o,
+                            ot__fresh_slots *fresh)
 {
     fresh->n = o->n_parameters * OT_SLOTS;
     fresh->tensors = ot__alloc_zero((size_t)fresh->n, sizeof(ot_tensor *));
     OT_TRY(ot__made(fresh->tensors != NULL));
     for (int i = 0; i < fresh->n; i++) {
-        const ot__parameter *p = o->parameters[i / OT_SLOTS];
+        ot__parameter *p = o->parameters[i / OT_SLOTS];
         const int k = i % OT_SLOTS;
 
         if (!o->has_slot[k])
             continue;
         if (k == OT_SLOT_AVERAGE)
-            OT_TRY(make_average(p, &fresh->tensors[i]));
+            OT_TRY(make_average(checkpoint, p, &fresh->tensors[i]));
         else if (fresh->has_moments)
-            OT_TRY(make_moment(p, &fresh->tensors[i]));
+            OT_TRY(make_moment(checkpoint, p, &fresh->tensors[i]));
         if (fresh->tensors[i] != NULL)
             fresh->n_bytes += fresh->tensors[i]->n_bytes;
     }
@@ -171,8 +182,8 @@ ot_status ot__slots_make(const ot_session *session, bool is_switch, ot__fresh_sl
     fresh->has_moments = !session->checkpoint->has_optimizer_state || is_other || are_unused(o) ||
                          (!is_switch && are_left_behind(o));
     if (!fresh->has_moments)
-        OT_TRY(check_moments(o));
-    return make_slots(o, fresh);
+        OT_TRY(check_moments(session->checkpoint, o));
+    return make_slots(session->checkpoint, o, fresh);
 }
 
 static ot_status begin_moments(ot_session *session)

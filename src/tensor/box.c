@@ -239,3 +239,52 @@ ot_status ot_box_of_range(const ot_shape *shape, int64_t begin, int64_t end, ot_
     *n_boxes = r.n;
     return OT_OK;
 }
+
+// ---- elements ----
+
+// Axes that both tensors and the box have whole are one with the axis before them.
+static int join_whole_axes(const ot_shape *to_shape, const ot_shape *from_shape,
+                           const int64_t *size, int64_t *row)
+{
+    int n = to_shape->ndim;
+
+    *row = 1;
+    while (n > 0 && size[n - 1] == to_shape->dim[n - 1] && size[n - 1] == from_shape->dim[n - 1])
+        *row *= size[--n];
+    if (n > 0)
+        *row *= size[--n];
+    return n;
+}
+
+void ot__box_copy(void *to, const ot_shape *to_shape, const int64_t *to_offset, const void *from,
+                  const ot_shape *from_shape, const int64_t *from_offset, const int64_t *size,
+                  size_t element_size)
+{
+    int64_t to_strides[OT_MAX_NDIM], from_strides[OT_MAX_NDIM], index[OT_MAX_NDIM] = {0};
+    int64_t to_at = 0, from_at = 0, row;
+    const int n = join_whole_axes(to_shape, from_shape, size, &row);
+    int k;
+
+    for (k = 0; k < to_shape->ndim; k++)
+        if (size[k] == 0)
+            return;
+    ot__shape_strides(to_shape, to_strides);
+    ot__shape_strides(from_shape, from_strides);
+    for (k = 0; k < to_shape->ndim; k++) {
+        to_at += to_offset[k] * to_strides[k];
+        from_at += from_offset[k] * from_strides[k];
+    }
+    do {
+        memcpy((char *)to + (size_t)to_at * element_size,
+               (const char *)from + (size_t)from_at * element_size, (size_t)row * element_size);
+        for (k = n - 1; k >= 0; k--) { // the next row
+            to_at += to_strides[k];
+            from_at += from_strides[k];
+            if (++index[k] < size[k])
+                break;
+            to_at -= size[k] * to_strides[k];
+            from_at -= size[k] * from_strides[k];
+            index[k] = 0;
+        }
+    } while (k >= 0);
+}

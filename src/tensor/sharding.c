@@ -279,7 +279,7 @@ typedef struct piece {
 
 typedef struct pieces {
     piece *items;
-    int64_t n, capacity;
+    int n, capacity;
 } pieces;
 
 static ot_status add_piece(pieces *to, piece new)
@@ -290,14 +290,7 @@ static ot_status add_piece(pieces *to, piece new)
         last->size += new.size;
         return OT_OK;
     }
-    if (to->n == to->capacity) {
-        const int64_t capacity = to->capacity * 2 + 4;
-        piece *items = ot__realloc(to->items, (size_t)capacity * sizeof *items);
-
-        OT_TRY(ot__made(items));
-        to->items = items;
-        to->capacity = capacity;
-    }
+    OT_TRY(ot__made(ot__grow(&to->items, &to->capacity, to->n, sizeof new)));
     to->items[to->n++] = new;
     return OT_OK;
 }
@@ -306,7 +299,7 @@ static ot_status add_piece(pieces *to, piece new)
 static ot_status take_pieces(const pieces *from, int64_t begin, int64_t end, int64_t *local,
                              pieces *to)
 {
-    for (int64_t i = 0; i < from->n; i++) {
+    for (int i = 0; i < from->n; i++) {
         const piece *p = &from->items[i];
         const int64_t first = OT_MAX(begin, p->local), last = OT_MIN(end, p->local + p->size);
 
@@ -354,7 +347,7 @@ static ot_status find_pieces(const ot_sharding *s, const int *places, int axis, 
 // One piece of every axis makes a box.
 static void fill_boxes(const pieces *axes, int ndim, int64_t n_boxes, ot_shard_box *boxes)
 {
-    int64_t index[OT_MAX_NDIM] = {0};
+    int index[OT_MAX_NDIM] = {0};
 
     for (int64_t i = 0; i < n_boxes; i++) {
         boxes[i] = (ot_shard_box){.box.ndim = ndim};

@@ -77,6 +77,14 @@ size_t ot__layout_part_bytes(const ot_layout *layout, const ot_shape *shape, siz
 // "0231", "0123:1x16"; "" for NULL. As ot__shape_text().
 char *ot__layout_text(const ot_layout *layout, char *text, size_t size);
 
+// ---- boxes (box.c) ----
+
+// The elements of a box from one row-major tensor to another of as many axes; the memories do not
+// overlap.
+void ot__box_copy(void *to, const ot_shape *to_shape, const int64_t *to_offset, const void *from,
+                  const ot_shape *from_shape, const int64_t *from_offset, const int64_t *size,
+                  size_t element_size);
+
 // ---- broadcasting (broadcast.c) ----
 
 // y = numpy broadcast of a and b (concrete extents); OT_ERR_INVALID names both shapes when they do

@@ -63,6 +63,8 @@ typedef struct ot__state_source {
 ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_dict **out);
 // The trainer's own, as it is now; its parameters become row-major.
 ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view);
+// OT_ERR_STATE where its checkpoint is nominal, or parameters of it are cut over ranks.
+ot_status ot__trainer_check_state(const ot_trainer *trainer);
 
 // trainer_constants.c: graphs with constants of a state that have other values than the trainer's.
 typedef struct ot__other_constants {

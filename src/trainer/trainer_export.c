@@ -47,6 +47,7 @@ static ot_status begin_export(const ot_trainer *trainer)
 {
     const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
 
+    OT_TRY(ot__ckpt_check_whole(checkpoint, checkpoint->shows_averages));
     if (trainer->forward == NULL)
         return ot__error(OT_ERR_STATE, "the trainer was made of artifacts or of a session and has "
                                        "no forward model: use ot_session_export()");

@@ -198,8 +198,7 @@ ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
     ot_dict *state;
     ot_status st;
 
-    if (source.checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(ot__trainer_check_state(trainer));
     if (!has_optimizer)
         source.position.n_accumulated = 0;
     OT_TRY(ot__state_make(

@@ -381,8 +381,7 @@ ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictn
     if (strictness != OT_STRICTNESS_ALL && strictness != OT_STRICTNESS_SUBSET)
         return ot__error(OT_ERR_INVALID, "strictness %d, expected %d (all) or %d (a subset)",
                          (int)strictness, (int)OT_STRICTNESS_ALL, (int)OT_STRICTNESS_SUBSET);
-    if (ot_session_checkpoint(trainer->session)->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(ot__trainer_check_state(trainer));
     source = ot__state_of_trainer(trainer, true);
     OT_TRY(ot__state_make(&source, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &own));
     st = check_trainer_state(trainer, own, state, strictness, out);

@@ -297,6 +297,15 @@ ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view)
     };
 }
 
+ot_status ot__trainer_check_state(const ot_trainer *trainer)
+{
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    if (checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    return ot__ckpt_check_whole(checkpoint, true);
+}
+
 static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
 {
     const unsigned known = OT_STATE_ALL | OT_STATE_VIEW;
@@ -305,8 +314,7 @@ static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_di
     if ((sections & ~known) != 0)
         return ot__error(OT_ERR_INVALID, "sections 0x%x of a state, known are 0x%x", sections,
                          known);
-    if (ot_session_checkpoint(trainer->session)->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(ot__trainer_check_state(trainer));
     source = ot__state_of_trainer(trainer, (sections & OT_STATE_VIEW) != 0);
     return ot__state_make(&source, sections, out);
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that are cut over the ranks of a job: what of them is here.
+#include "ckpt/ckpt.h"
+
+const ot_shape *ot__parameter_shape(const ot__parameter *parameter)
+{
+    return parameter->value_sharding != NULL ? ot_sharding_shape(parameter->value_sharding)
+                                             : &parameter->value->shape;
+}
+
+ot_status ot__ckpt_state_shape(const ot_checkpoint *checkpoint, const ot__parameter *parameter,
+                               ot_shape *out)
+{
+    *out = parameter->value->shape;
+    return parameter->state_sharding == NULL
+               ? OT_OK
+               : ot_sharding_local_shape(parameter->state_sharding, checkpoint->places, out);
+}
+
+static ot_status cut_boxes(const ot_checkpoint *checkpoint, const ot_sharding *sharding,
+                           const ot_tensor *whole, int64_t n_boxes, ot_tensor *local)
+{
+    ot_shard_box *boxes;
+    ot_status st;
+
+    if (n_boxes == 0)
+        return OT_OK;
+    boxes = ot__alloc_zero((size_t)n_boxes, sizeof *boxes);
+    OT_TRY(ot__made(boxes != NULL));
+    st = ot_sharding_boxes(sharding, checkpoint->places, n_boxes, boxes, &n_boxes);
+    for (int64_t i = 0; st == OT_OK && i < n_boxes; i++)
+        ot__box_copy(local->data, &local->shape, boxes[i].local, whole->data, &whole->shape,
+                     boxes[i].box.offset, boxes[i].box.size, ot_dtype_size(whole->dtype));
+    ot__free(boxes);
+    return st;
+}
+
+ot_status ot__ckpt_cut(const ot_checkpoint *checkpoint, const ot_sharding *sharding,
+                       const ot_tensor *whole, ot_tensor **out)
+{
+    ot_tensor *local;
+    ot_shape shape;
+    int64_t n_boxes;
+    ot_status st;
+
+    OT_TRY(ot_sharding_boxes(sharding, checkpoint->places, 0, NULL, &n_boxes));
+    OT_TRY(ot_sharding_local_shape(sharding, checkpoint->places, &shape));
+    OT_TRY(ot_tensor_create(whole->dtype, &shape, &local));
+    st = cut_boxes(checkpoint, sharding, whole, n_boxes, local);
+    return OT_HAND_OUT(st, out, local, ot_tensor_destroy);
+}
+
+// ---- what takes parameters whole ----
+
+static ot_status refuse_cut_parameter(const ot__parameter *parameter, const char *what)
+{
+    return ot__error(OT_ERR_STATE,
+                     "%sparameter '%s' is cut over ranks: ot_session_get_shards() or "
+                     "ot_trainer_get_shards() gives its parts, ot_shards_save() writes them",
+                     what, parameter->name);
+}
+
+ot_status ot__parameter_check_whole(const ot__parameter *parameter, bool is_gradient)
+{
+    if (is_gradient && parameter->gradient != NULL && parameter->state_sharding != NULL &&
+        !ot__shape_equal(&parameter->gradient->shape, ot__parameter_shape(parameter)))
+        return refuse_cut_parameter(parameter, "the gradient of ");
+    return parameter->value_sharding == NULL ? OT_OK : refuse_cut_parameter(parameter, "");
+}
+
+ot_status ot__ckpt_check_whole(const ot_checkpoint *checkpoint, bool with_state)
+{
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+
+        OT_TRY(ot__parameter_check_whole(p, false));
+        if (with_state && p->state_sharding != NULL)
+            return refuse_cut_parameter(p, "the optimizer's state of ");
+    }
+    return OT_OK;
+}
