@@ -251,6 +251,7 @@ static void set_options(train_run *r)
     options->max_steps = v->max_steps;
     options->checkpoint_dir = v->checkpoint_dir;
     options->save_every = v->save_every;
+    options->slices = v->slices;
     options->resume = v->resume && r->resumed != NULL;
     options->overwrite = v->overwrite || v->resume;
     options->patience = v->early_stop;

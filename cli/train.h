@@ -11,7 +11,7 @@
 typedef struct train_values {
     model_values model;
     data_values data;
-    int64_t epochs, max_steps, accumulate, warmup, total_steps, step_size;
+    int64_t epochs, max_steps, accumulate, slices, warmup, total_steps, step_size;
     double lr, gamma, power, end_factor;
     int schedule, precision;
     int64_t threads, memory_max;

@@ -19,6 +19,11 @@ const option_spec train_option_table[] = {
      NULL, 0},
     {"accumulate", OPTION_INT, AT(accumulate), "N",
      "batches per step; their gradients are averaged", "1", NULL, 1},
+    {"slices", OPTION_INT, AT(slices), "N",
+     "parts of a batch that are computed one by one, as by so many processes; 0: as the run that "
+     "is "
+     "resumed, else 1",
+     "0", NULL, 0},
     {"lr", OPTION_REAL, AT(lr), "X", "learning rate", "0.001", NULL, 0},
     {"schedule", OPTION_CHOICE, AT(schedule), "NAME", "learning rate over the steps", "constant",
      schedules, 0},

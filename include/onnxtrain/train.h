@@ -144,11 +144,15 @@ typedef struct ot_train_options {
                                  ///< metrics; NULL: none
     const ot_schedule *schedule; ///< for the session; total_steps 0: those of all epochs or
                                  ///< max_steps; NULL: the one that it has
+    int64_t slices; ///< of every batch, computed one after the other with masks of their own, from
+                    ///< the same running statistics, whose mean counts; gradients are summed. With
+                    ///< as many slices, results are those of as many processes. 0: as the run that
+                    ///< is resumed, else 1
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
         sizeof(ot_train_options), 1, 0, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1, 0,  \
-            NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL                                   \
+            NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0                                \
     }
 
 /**

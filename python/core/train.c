@@ -125,16 +125,16 @@ static const char *path_of(PyObject *bytes)
 
 static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
 {
-    long long epochs, max_steps, save_every, patience;
+    long long epochs, max_steps, slices, save_every, patience;
     int task;
 
-    if (!PyArg_ParseTuple(args, "O!O!OLLLO&iiiiO&LiLiiOOO&O&OO", core_session_type, &a->session,
-                          core_batches_type, &a->training, &a->validation, &epochs, &max_steps,
-                          &a->accumulation, take_schedule, &a->schedule, &task, &o->metric_output,
-                          &o->metric_input, &o->class_axis, PyUnicode_FSConverter, &a->folder,
-                          &save_every, &o->resume, &patience, &o->keep_best, &o->overwrite,
-                          &a->outputs, &a->trained, PyUnicode_FSConverter, &a->log,
-                          PyUnicode_FSConverter, &a->tensorboard, &a->notes, &a->function)) {
+    if (!PyArg_ParseTuple(
+            args, "O!O!OLLLLO&iiiiO&LiLiiOOO&O&OO", core_session_type, &a->session,
+            core_batches_type, &a->training, &a->validation, &epochs, &max_steps, &a->accumulation,
+            &slices, take_schedule, &a->schedule, &task, &o->metric_output, &o->metric_input,
+            &o->class_axis, PyUnicode_FSConverter, &a->folder, &save_every, &o->resume, &patience,
+            &o->keep_best, &o->overwrite, &a->outputs, &a->trained, PyUnicode_FSConverter, &a->log,
+            PyUnicode_FSConverter, &a->tensorboard, &a->notes, &a->function)) {
         drop_paths(a);
         return -1;
     }
@@ -142,6 +142,7 @@ static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
     o->max_steps = max_steps;
     o->task = (ot_task)task;
     o->save_every = save_every;
+    o->slices = slices;
     o->patience = patience;
     o->checkpoint_dir = path_of(a->folder);
     o->log = path_of(a->log);

@@ -303,6 +303,7 @@ def train(
     epochs: int,
     max_steps: int,
     accumulation: int,
+    slices: int,
     schedule: tuple[int, float, int, int, int, float, float, float],
     task: int,
     metric_output: int,

@@ -148,6 +148,7 @@ def train(
     nesterov: bool = False,
     clip_norm: float = 0.0,
     accumulate: int = 1,
+    slices: int = 0,
     schedule: str = "constant",
     schedule_steps: int = 0,
     warmup: int = 0,
@@ -236,6 +237,8 @@ def train(
         momentum, nesterov: of sgd-momentum; momentum of rmsprop.
         clip_norm: bound of the norm of all gradients together; 0: none.
         accumulate: batches a step; their gradients are averaged.
+        slices: parts of a batch that are computed one by one, as by so many processes; 0: as the run that is resumed,
+            else 1.
         schedule: "constant", "linear", "cosine", "step", "exponential" or "polynomial".
         schedule_steps: steps until the schedule's end; 0: all of this run.
         warmup: steps over which the learning rate rises from 0, before the schedule.
@@ -324,6 +327,7 @@ def train(
             epochs,
             max_steps,
             accumulate,
+            slices,
             rates,
             *run.measured,
             folder,

@@ -18,6 +18,7 @@ struct ot_batches {
     int64_t first, count; // window of the split order
     int64_t epoch, next;  // position of the next row in the window
     int64_t batch_rows;   // of the latest batch
+    bool is_slice;        // there is room for one alone
 };
 
 static ot_status check_batch_options(const ot_batches_options *options, int64_t rows)
@@ -83,6 +84,7 @@ static ot_status init(ot_batches *batches, const ot_dataset *dataset, const ot_b
     // A batch larger than the data needs no more room than the data.
     options->batch_size = OT_MAX(OT_MIN(options->batch_size, batches->count), 1);
     options->slices = OT_MAX(options->slices, 1);
+    batches->is_slice = options->slices > 1;
     room = *options;
     room.batch_size = (options->batch_size + options->slices - 1) / options->slices;
     for (int i = 0; i < n_bindings; i++)
@@ -171,6 +173,21 @@ ot_status ot_batches_seek(ot_batches *batches, int64_t epoch, int64_t batch)
     st = seek(batches, epoch, batch);
     ot__guard_leave(batches);
     return st;
+}
+
+ot_status ot__batches_set_slice(ot_batches *batches, int64_t slice, int64_t slices)
+{
+    if (batches->is_slice)
+        return ot__error(OT_ERR_INVALID,
+                         "the batches are slices of others, expected whole ones, which are cut");
+    batches->options.slice = slice;
+    batches->options.slices = slices;
+    return OT_OK;
+}
+
+int64_t ot__batches_size(const ot_batches *batches)
+{
+    return batches->options.batch_size;
 }
 
 static int64_t row_at(const ot_batches *batches, int64_t position)

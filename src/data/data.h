@@ -155,6 +155,12 @@ bool ot__cell_is_numeric(const ot__cell *cell);
 bool ot__cell_is_empty(const ot__cell *cell); // or has blanks alone
 void ot__cell_text(const ot__cell *cell, ot__buf *out);
 
+// ---- batches (batch.c) ----
+
+// From the next batch on, the slice of it alone. OT_ERR_INVALID for batches that are slices.
+ot_status ot__batches_set_slice(ot_batches *batches, int64_t slice, int64_t slices);
+int64_t ot__batches_size(const ot_batches *batches); // rows of whole batches, in all their slices
+
 // ---- order of rows (permute.c) ----
 
 // A permutation of 0 .. count - 1 that needs no memory: position -> row, from a seed and an epoch.

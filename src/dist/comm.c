@@ -87,7 +87,7 @@ static ot_status check_transport(const ot_transport *t)
 // Ranks of a group on this rank's machine.
 static void count_local(ot_comm *comm)
 {
-    const ot__place *places = comm->job->places;
+    const ot__processors *places = comm->job->places;
     const int64_t node = places[ot__comm_member(comm, comm->rank)].node;
 
     comm->local_rank = comm->local_size = 0;
@@ -118,7 +118,7 @@ static void free_job(ot__job *job)
 }
 
 // What this rank needs is there or is not, on all ranks alike; then they say where they are.
-static ot_status join_ranks(ot_comm *first, ot_status st, ot__place *places)
+static ot_status join_ranks(ot_comm *first, ot_status st, ot__processors *places)
 {
     const ot_agree_field fields[] = {
         {"the version of onnxtrain",
@@ -126,7 +126,7 @@ static ot_status join_ranks(ot_comm *first, ot_status st, ot__place *places)
     };
 
     OT_TRY(ot__comm_agree_on(first, st, "ot_comm_create", fields, (int)OT_COUNT(fields)));
-    ot__place_here(&places[first->rank]);
+    ot__processors_here(&places[first->rank]);
     places[first->rank].node = first->job->transport.node;
     return ot__comm_gather(first, places, sizeof *places, "ot_comm_create");
 }
@@ -163,8 +163,9 @@ ot_status ot_comm_create(const ot_transport *transport, const ot_comm_options *o
         ot__free(comm);
         return st;
     }
-    first_job.n_threads = ot__place_threads(first_job.places, first.world_size, first.rank);
-    first_job.is_crowded = ot__place_is_crowded(first_job.places, first.world_size, first.rank);
+    first_job.n_threads = ot__processors_threads(first_job.places, first.world_size, first.rank);
+    first_job.is_crowded =
+        ot__processors_are_crowded(first_job.places, first.world_size, first.rank);
     first_job.n_users = 1;
     *job = first_job;
     *comm = first;

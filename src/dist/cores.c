@@ -7,9 +7,9 @@
 
 enum { CORE_BITS = 64 };
 
-void ot__place_here(ot__place *place)
+void ot__processors_here(ot__processors *place)
 {
-    *place = (ot__place){0};
+    *place = (ot__processors){0};
 #if defined(__linux__)
     cpu_set_t set;
 
@@ -21,7 +21,7 @@ void ot__place_here(ot__place *place)
 #endif
 }
 
-static int count_cores(const ot__place *place)
+static int count_cores(const ot__processors *place)
 {
     int n = 0;
 
@@ -30,7 +30,7 @@ static int count_cores(const ot__place *place)
     return n;
 }
 
-static bool share_cores(const ot__place *a, const ot__place *b)
+static bool share_cores(const ot__processors *a, const ot__processors *b)
 {
     if (a->node != b->node)
         return false;
@@ -41,7 +41,7 @@ static bool share_cores(const ot__place *a, const ot__place *b)
 }
 
 // A rank without a known processor shares none, so it counts itself apart.
-static int count_sharers(const ot__place *places, int n, int rank)
+static int count_sharers(const ot__processors *places, int n, int rank)
 {
     int count = 1;
 
@@ -50,14 +50,14 @@ static int count_sharers(const ot__place *places, int n, int rank)
     return count;
 }
 
-int ot__place_threads(const ot__place *places, int n, int rank)
+int ot__processors_threads(const ot__processors *places, int n, int rank)
 {
     const int n_cores = count_cores(&places[rank]);
 
     return OT_MAX(n_cores / count_sharers(places, n, rank), 1);
 }
 
-bool ot__place_is_crowded(const ot__place *places, int n, int rank)
+bool ot__processors_are_crowded(const ot__processors *places, int n, int rank)
 {
     return count_sharers(places, n, rank) > OT_MAX(count_cores(&places[rank]), 1);
 }

@@ -11,10 +11,10 @@
 
 // Which processors a rank may use, and on which machine (cores.c).
 enum { OT_CORE_WORDS = 16 };
-typedef struct ot__place {
+typedef struct ot__processors {
     int64_t node; // the lowest rank there
     uint64_t cores[OT_CORE_WORDS];
-} ot__place;
+} ot__processors;
 
 // ---- what the groups of one transport share (comm.c) ----
 
@@ -22,15 +22,15 @@ enum { OT_COMM_TEXT_MAX = 1024 };
 
 typedef struct ot__job {
     ot_transport transport;
-    pthread_t thread;  // that makes all calls
-    int n_users;       // communicators
-    int next_group;    // the number of the next group: tags of groups that share ranks differ
-    double timeout;    // in seconds; 0: none
-    int n_threads;     // for this rank
-    bool is_crowded;   // more ranks than processors: who waits gives its processor away
-    ot__place *places; // of all ranks
-    void *notes;       // lent to the transport for good (silent.c)
-    ot_status broken;  // OT_OK, or what every call returns from now on
+    pthread_t thread;       // that makes all calls
+    int n_users;            // communicators
+    int next_group;         // the number of the next group: tags of groups that share ranks differ
+    double timeout;         // in seconds; 0: none
+    int n_threads;          // for this rank
+    bool is_crowded;        // more ranks than processors: who waits gives its processor away
+    ot__processors *places; // of all ranks
+    void *notes;            // lent to the transport for good (silent.c)
+    ot_status broken;       // OT_OK, or what every call returns from now on
     char broken_message[OT_COMM_TEXT_MAX];
 } ot__job;
 
@@ -62,11 +62,11 @@ int ot__comm_member(const ot_comm *comm, int rank);
 
 // ---- processors (cores.c) ----
 
-void ot__place_here(ot__place *place);
+void ot__processors_here(ot__processors *place);
 // Threads for a rank of a job: its processors over the ranks that share some.
-int ot__place_threads(const ot__place *places, int n, int rank);
+int ot__processors_threads(const ot__processors *places, int n, int rank);
 // More ranks than processors.
-bool ot__place_is_crowded(const ot__place *places, int n, int rank);
+bool ot__processors_are_crowded(const ot__processors *places, int n, int rank);
 
 // ---- messages (wait.c) ----
 

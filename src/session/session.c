@@ -234,6 +234,7 @@ static void destroy_session(ot_session *session)
     ot__compiled_model_deinit(&session->training);
     ot__compiled_model_deinit(&session->eval);
     ot__optimizer_deinit(&session->optimizer);
+    ot__slices_deinit(session);
     ot__undo_deinit(&session->undo);
     ot__derived_deinit(session);
     ot_model_destroy(session->eval_source);
@@ -417,7 +418,8 @@ size_t ot_session_state_bytes(const ot_session *session)
         for (int k = 0; k < OT_SLOTS; k++)
             sum += p->slots[k] != NULL ? p->slots[k]->n_bytes : 0;
     }
-    return sum + session->derived.n_bytes + ot__input_gradients_bytes(&session->training);
+    return sum + session->derived.n_bytes + ot__input_gradients_bytes(&session->training) +
+           ot__slices_bytes(session);
 }
 
 size_t ot_session_plan_bytes(const ot_session *session)

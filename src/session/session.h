@@ -51,6 +51,25 @@ void ot__session_step_forth(ot_session *session);
 // All train steps since ot_session_reset_gradients() go back, for good, and gradients are reset.
 void ot__session_drop_steps(ot_session *session);
 
+// ---- updates by slices (slices.c) ----
+
+// From now on every micro-batch of an update has so many slices, of which the session runs
+// [first, last), one after the other: of a slice with `rows` of the micro-batch's `all` rows the
+// gradients count rows * n_slices / all times. The divisor of the update takes in the number of
+// slices. 1: none, and the functions below do nothing.
+ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, int last);
+// The next train steps are those of a slice; each slice makes the steps of all micro-batches, from
+// the random counter and the running statistics that the first one met.
+void ot__session_begin_slice(ot_session *session, int slice);
+// How often the gradients of the next train step count; 1 unless said.
+ot_status ot__session_weigh(ot_session *session, double weight);
+void ot__session_skip_step(ot_session *session); // instead of one, for a slice without rows
+// Behind the last one the gradients are those of all, and running statistics the mean over the
+// slices that had rows.
+ot_status ot__session_end_slice(ot_session *session);
+// A slice of the present update with rows has ended.
+bool ot__session_has_slices_before(const ot_session *session);
+
 // ---- for a trainer, which owns a session ----
 
 // step.c. While it has a trainer that one alone makes the session's steps, with the functions

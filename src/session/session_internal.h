@@ -114,6 +114,19 @@ typedef struct ot__undo {
     int n;
 } ot__undo;
 
+// An update by slices (slices.c).
+typedef struct ot__gradient_set ot__gradient_set;
+typedef struct ot__slices {
+    int count;              // of a micro-batch; 0, 1: there are none
+    int first, last;        // this session runs those, without the last
+    bool is_under_way;      // since the first of them has begun
+    int present;            // the number of the one that runs
+    double weight;          // of the gradients that it has so far
+    int n_run;              // slices that had rows
+    ot__gradient_set *sets; // sums over slices, of which those in front wait for others
+    int n_sets, n_waiting;
+} ot__slices;
+
 typedef struct ot__optimizer {
     ot__compiled_model program; // program.model NULL: no optimizer
     ot__plan *plan;             // of the program; NULL before the parameters have values
@@ -154,6 +167,7 @@ struct ot_session {
     ot__packing packing;
     ot__derived_values derived;
     ot__undo undo;
+    ot__slices slices;
     void *block; // activations of whatever plan runs
     size_t block_bytes;
     size_t plan_bytes; // of the largest plan so far
@@ -193,7 +207,14 @@ void ot__undo_keep(ot_session *session);
 // The gradients are those of `n` train steps before there was the session.
 void ot__undo_resume(ot_session *session, int64_t n);
 void ot__undo_restore(const ot__undo *undo);
+// What steps are taken back to, from now on, and that.
+void ot__undo_keep_first(ot_session *session);
+void ot__undo_rewind(ot_session *session);
 void ot__undo_deinit(ot__undo *undo);
+
+// slices.c
+void ot__slices_deinit(ot_session *session);
+size_t ot__slices_bytes(const ot_session *session); // of the sums that wait
 
 // parameter_layout.c: layouts of parameters. Choosing looks at the specialised training graph.
 ot_status ot__packing_choose(ot_session *session, ot_graph *graph, const ot__hoisted *hoisted);

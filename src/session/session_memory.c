@@ -27,7 +27,7 @@ static void measure_state(const ot_session *session, ot__session_bytes *out)
     }
     for (int i = 0; i < session->undo.n; i++) // two copies, to undo with
         out->parameters += 2 * session->undo.parameters[i]->value->n_bytes;
-    out->gradients += ot__input_gradients_bytes(&session->training);
+    out->gradients += ot__input_gradients_bytes(&session->training) + ot__slices_bytes(session);
     out->derived = session->derived.n_bytes;
 }
 

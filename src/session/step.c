@@ -165,7 +165,10 @@ static ot_status check_state(const ot_session *session, const ot__compiled_model
 
 static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
 {
-    const ot_step step = {.seed = session->seed, .counter = session->counter, .training = training};
+    const ot_step step = {.seed = session->seed,
+                          .counter = session->counter,
+                          .rank = (uint64_t)(training ? session->slices.present : 0),
+                          .training = training};
 
     if (training) {
         ot__undo_keep(session);
@@ -255,4 +258,6 @@ void ot__session_set_trainer(ot_session *session, bool has_trainer)
 void ot__session_reset_gradients(ot_session *session)
 {
     session->overwrite_gradients = true;
+    session->slices.is_under_way = false;
+    session->slices.present = 0;
 }

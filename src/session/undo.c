@@ -63,11 +63,17 @@ void ot__undo_keep(ot_session *session)
     ot__undo *undo = &session->undo;
 
     copy_undo(undo, undo->copies, false);
-    if (!session->overwrite_gradients)
-        return;
+    if (session->overwrite_gradients && !session->slices.is_under_way)
+        ot__undo_keep_first(session);
+}
+
+void ot__undo_keep_first(ot_session *session)
+{
+    ot__undo *undo = &session->undo;
+
     copy_undo(undo, undo->first_copies, false);
     undo->first_counter = session->counter;
-    undo->is_first_row_major = false;
+    undo->is_first_row_major = session->packing.layouts == NULL;
 }
 
 void ot__undo_resume(ot_session *session, int64_t n)
@@ -118,16 +124,21 @@ void ot__session_step_forth(ot_session *session)
     session->counter++;
 }
 
-void ot__session_drop_steps(ot_session *session)
+void ot__undo_rewind(ot_session *session)
 {
-    if (session->overwrite_gradients)
-        return; // there has been none
     ot__packing_enter(session);
     for (int i = 0; i < session->undo.n && session->undo.is_first_row_major; i++)
         ot__ckpt_unpack(session->checkpoint, session->undo.parameters[i]);
     copy_undo(&session->undo, session->undo.first_copies, true);
     session->counter = session->undo.first_counter;
-    session->overwrite_gradients = true;
+}
+
+void ot__session_drop_steps(ot_session *session)
+{
+    if (session->overwrite_gradients && !session->slices.is_under_way)
+        return; // there has been none
+    ot__undo_rewind(session);
+    ot__session_reset_gradients(session);
 }
 
 void ot__undo_deinit(ot__undo *undo)

@@ -95,7 +95,8 @@ static ot_status update_session(ot_session *session, int64_t n_micro_batches, ot
 {
     ot__optimizer *o = &session->optimizer;
     const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
-    const double divisor = (double)session->loss_scale * (double)n_micro_batches;
+    const int n_slices = session->slices.is_under_way ? session->slices.count : 1;
+    const double divisor = (double)session->loss_scale * (double)n_micro_batches * n_slices;
 
     if (n_micro_batches < 1)
         return ot__error(OT_ERR_INVALID,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop: micro-batches, optimizer steps, validation, early stop, saving and resuming.
-#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "dist/dist.h"
 #include "train/loop.h"
 
 enum { ERROR_MAX = 1024 }; // of a message
@@ -79,7 +79,7 @@ static ot_status loop_init(ot__loop *l, ot_trainer *trainer, ot_session *session
     *l = (ot__loop){.trainer = trainer,
                     .session = session,
                     .options = options,
-                    .at = {.best_loss = INFINITY},
+                    .at = {.best_loss = INFINITY, .n_slices = 1},
                     .is_confirmed = true};
     if (options->metric_output >= OT_LOOP_OUTPUTS)
         return ot__error(OT_ERR_INVALID,
@@ -96,6 +96,7 @@ static ot_status loop_init(ot__loop *l, ot_trainer *trainer, ot_session *session
 
 static void loop_deinit(ot__loop *l)
 {
+    ot__loop_uncut(l);
     ot__save_close(l);
     ot__journal_close(&l->journal);
     outputs_release(&l->train_outputs);
@@ -166,31 +167,11 @@ static bool has_all_steps(const ot__loop *l)
            ot_session_step_count(l->session) - l->at.first_step >= l->options->max_steps;
 }
 
-// The next batches, until an update is due or the epoch ends, and the update.
-static ot_status update_loop(ot__loop *l)
-{
-    const int64_t n_updates = ot_session_step_count(l->session);
-    bool is_first = true; // only its state is one to go on from
-
-    do {
-        OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
-        assert(l->inputs[0]); // there are as many as were counted
-        OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
-        if (l->is_finite && is_first)
-            OT_TRY(ot__save_confirmed(l));
-        is_first = false;
-        l->at.batch++;
-    } while (!ot__trainer_is_due(l->trainer) && l->at.batch < l->n_batches);
-    OT_TRY(ot__trainer_update(l->trainer));
-    l->n_skipped += ot_session_step_count(l->session) == n_updates;
-    return OT_OK;
-}
-
 static ot_status loop_step(ot__loop *l)
 {
     const int64_t every = l->options->save_every;
     const ot__position before = l->at;
-    const ot_status st = update_loop(l);
+    const ot_status st = ot__loop_update(l);
     ot_event event;
 
     if (st != OT_OK) { // a part of a step is nothing to go on from
@@ -210,7 +191,6 @@ static ot_status loop_step(ot__loop *l)
 // From batch l->at.batch to the end of the epoch, or until stopped between two steps.
 static ot_status train_epoch(ot__loop *l)
 {
-    OT_TRY(ot_batches_seek(l->training, l->at.epoch, l->at.batch));
     while (!l->is_stopping && !l->is_finished && l->at.batch < l->n_batches)
         OT_TRY(loop_step(l));
     return OT_OK;
@@ -300,9 +280,11 @@ static ot_status start_loop(ot__loop *l)
         OT_TRY(ot_checkpoint_set_string(l->checkpoint, OT_PROPERTY_OPTIONS, options->config));
     ot__trainer_restart(l->trainer);
     l->at.first_step = l->start_step;
+    if (options->resume)
+        OT_TRY(ot__position_get(l->checkpoint, l->n_batches, &l->at));
+    OT_TRY(ot__loop_cut(l));
     if (!options->resume)
         return OT_OK;
-    OT_TRY(ot__position_get(l->checkpoint, l->n_batches, &l->at));
     if (options->keep_best)
         OT_TRY(ot__save_load_best(l));
     l->is_saved = true;
@@ -360,6 +342,9 @@ static ot_status check_options(const ot_train_options *options)
     if (options->epochs < 1 || options->max_steps < 0 || options->save_every < 0 ||
         options->patience < 0)
         return ot__error(OT_ERR_INVALID, "epochs must be at least 1, counts not negative");
+    if (options->slices < 0 || options->slices > OT_SLICES_MAX)
+        return ot__error(OT_ERR_INVALID, "slices: %" PRId64 ", expected 1 to %d, or 0",
+                         options->slices, OT_SLICES_MAX);
     if (options->n_notes > 0 && !options->notes)
         return ot__error(OT_ERR_INVALID, "n_notes is %d and notes is NULL", options->n_notes);
     return options->config ? check_config(options->config) : OT_OK;

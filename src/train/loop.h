@@ -33,7 +33,7 @@ typedef struct ot__loop {
     int n_inputs;
     const ot_tensor **inputs;
     ot__step_outputs train_outputs, eval_outputs;
-    int64_t n_batches;
+    int64_t n_batches, n_slices;
     int64_t start_step; // of this process
     ot__position at;
     double epoch_start;
@@ -62,6 +62,15 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
 // One batch through the training or eval model, its outputs into the sums. A loss that is not
 // finite is an error, or where such updates are skipped does not count.
 ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums);
+
+// loop_update.c: how many slices batches have; the loop is told by the options or by where it
+// stands.
+ot_status ot__loop_cut(ot__loop *l);
+void ot__loop_uncut(ot__loop *l);
+// The next batches, until an update is due or the epoch ends, and the update.
+ot_status ot__loop_update(ot__loop *l);
+// A train step of the batch that was trained last.
+ot_status ot__loop_repeat(ot__loop *l);
 
 // schedule.c: the session gets the schedule of the options, if there is one.
 ot_status ot__loop_set_schedule(ot__loop *l);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dist/dist.h"
 #include "train/train.h"
 
 enum { WORD_MAX = 64 };
@@ -70,6 +71,9 @@ ot_status ot__position_put(ot_checkpoint *checkpoint, const ot__position *positi
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_BATCH, position->batch));
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_FIRST_STEP, position->first_step));
     OT_TRY(ot_checkpoint_set_int(checkpoint, OT_PROPERTY_BAD_EPOCHS, position->bad_epochs));
+    OT_TRY(position->n_slices > 1
+               ? ot_checkpoint_set_int(checkpoint, OT_PROPERTY_SLICES, position->n_slices)
+               : remove_property(checkpoint, OT_PROPERTY_SLICES));
     OT_TRY(put_best_loss(checkpoint, position->best_loss));
     OT_TRY(put_metrics(checkpoint, OT_PROPERTY_LAST, &position->last));
     OT_TRY(put_metrics(checkpoint, OT_PROPERTY_BEST, &position->best));
@@ -170,7 +174,8 @@ static ot_status get_strings(const ot_checkpoint *checkpoint, ot__position *p)
 ot_status ot__position_get(const ot_checkpoint *checkpoint, int64_t n_batches,
                            ot__position *position)
 {
-    *position = (ot__position){.best_loss = INFINITY, .first_step = position->first_step};
+    *position =
+        (ot__position){.best_loss = INFINITY, .first_step = position->first_step, .n_slices = 1};
     if (ot_checkpoint_get_int(checkpoint, OT_PROPERTY_EPOCH, &position->epoch) != OT_OK ||
         ot_checkpoint_get_int(checkpoint, OT_PROPERTY_BATCH, &position->batch) != OT_OK) {
         position->epoch = position->batch = 0;
@@ -184,5 +189,10 @@ ot_status ot__position_get(const ot_checkpoint *checkpoint, int64_t n_batches,
     position->first_step = 0;
     (void)ot_checkpoint_get_int(checkpoint, OT_PROPERTY_FIRST_STEP, &position->first_step);
     (void)ot_checkpoint_get_int(checkpoint, OT_PROPERTY_BAD_EPOCHS, &position->bad_epochs);
+    if (ot_checkpoint_get_int(checkpoint, OT_PROPERTY_SLICES, &position->n_slices) != OT_OK)
+        position->n_slices = 1;
+    if (position->n_slices < 1 || position->n_slices > OT_SLICES_MAX)
+        return ot__error(OT_ERR_FORMAT, "property '%s' is %" PRId64 ", expected 1 to %d",
+                         OT_PROPERTY_SLICES, position->n_slices, OT_SLICES_MAX);
     return get_strings(checkpoint, position);
 }

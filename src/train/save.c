@@ -218,18 +218,6 @@ ot_status ot__save_confirmed(ot__loop *l)
     return OT_OK;
 }
 
-// The batch that was trained last is known to be readable.
-static ot_status repeat_batch(ot__loop *l)
-{
-    const bool is_epoch_begun = l->at.batch > 0;
-    ot__metric_sums sums = {0};
-
-    OT_TRY(ot_batches_seek(l->training, l->at.epoch - !is_epoch_begun,
-                           (is_epoch_begun ? l->at.batch : l->n_batches) - 1));
-    OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
-    return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
-}
-
 ot_status ot__save_last(ot__loop *l)
 {
     ot_status st;
@@ -241,7 +229,7 @@ ot_status ot__save_last(ot__loop *l)
     if (l->is_confirmed && !l->plan.checkpoint && !l->plan.best)
         return OT_OK;
     l->is_at_end = true;
-    OT_TRY(repeat_batch(l));
+    OT_TRY(ot__loop_repeat(l));
     st = ot__save_confirmed(l);
     ot__trainer_step_back(l->trainer); // for good
     ot__trainer_restart(l->trainer);

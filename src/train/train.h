@@ -36,6 +36,7 @@ ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds);
 #define OT_PROPERTY_EPOCH "onnxtrain.epoch"           // epochs done
 #define OT_PROPERTY_BATCH "onnxtrain.batch"           // batches done of the present epoch
 #define OT_PROPERTY_FIRST_STEP "onnxtrain.first_step" // steps there were when the run began
+#define OT_PROPERTY_SLICES "onnxtrain.slices"         // of batches; none: 1
 #define OT_PROPERTY_SUMS "onnxtrain.metrics"          // sums of the present epoch, exact
 #define OT_PROPERTY_LAST "onnxtrain.last_epoch"       // metrics of the last epoch that ended
 #define OT_PROPERTY_BEST "onnxtrain.best_epoch"       // and of the best one
@@ -48,7 +49,7 @@ typedef struct ot__epoch_metrics {
     ot_metrics metrics; // rows 0: none
 } ot__epoch_metrics;
 typedef struct ot__position {
-    int64_t epoch, batch, first_step;
+    int64_t epoch, batch, first_step, n_slices;
     ot__metric_sums sums;
     double best_loss; // infinite before an epoch has ended
     int64_t bad_epochs;

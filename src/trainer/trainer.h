@@ -96,8 +96,6 @@ ot_status ot__trainer_describe(ot_trainer *trainer, const ot_model_description *
 // the ones before it. Inputs and outputs are in the session's order.
 ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                  ot_tensor **outputs, int n_outputs);
-// Whether that was the last micro-batch before an update.
-bool ot__trainer_is_due(const ot_trainer *trainer);
 // The update by the mean over what has been accumulated, if anything has.
 ot_status ot__trainer_update(ot_trainer *trainer);
 // All micro-batches since the last update are taken back.
@@ -108,6 +106,11 @@ void ot__trainer_step_forth(ot_trainer *trainer);
 // What has been accumulated is forgotten, without taking its steps back: the next micro-batch is
 // the first of an update.
 void ot__trainer_restart(ot_trainer *trainer);
+
+// trainer_slices.c: the micro-batches since the last update come again, for the next slice of them.
+void ot__trainer_begin_slice(ot_trainer *trainer, int slice);
+void ot__trainer_count_step(ot_trainer *trainer);
+void ot__trainer_skip_step(ot_trainer *trainer); // a micro-batch of which the slice has no rows
 
 // trainer_scaler.c
 double ot__trainer_loss_scale(const ot_trainer *trainer); // of the last step; 0: there is none

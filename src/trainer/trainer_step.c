@@ -133,7 +133,7 @@ static ot_status lay_step(ot_trainer *trainer, ot_mode mode, const ot_tensor *co
 
 // ---- the two halves of a step ----
 
-bool ot__trainer_is_due(const ot_trainer *trainer)
+static bool is_update_due(const ot_trainer *trainer)
 {
     return trainer->phase >= trainer->accumulation;
 }
@@ -164,18 +164,19 @@ static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs,
                             ot_tensor **outputs, int n_outputs)
 {
     bool has_run = false;
-    ot_status st = ot__trainer_set_scale(trainer);
+    ot_status st = OT_OK;
 
-    OT_THEN(st, choose_rates(trainer));
+    if (!ot__session_has_slices_before(trainer->session)) { // which have chosen
+        st = ot__trainer_set_scale(trainer);
+        OT_THEN(st, choose_rates(trainer));
+    }
     OT_THEN(st, ot__session_step(trainer->session, OT_MODE_TRAIN, inputs, n_inputs, outputs,
                                  n_outputs, &has_run));
     if (st != OT_OK)
         return has_run ? drop_after(trainer, st) : st;
     if (trainer->step_graph_path != NULL)
         ot__trainer_save_step_graph(trainer);
-    trainer->info.step++;
-    trainer->phase++;
-    trainer->n_accumulated++;
+    ot__trainer_count_step(trainer);
     return OT_OK;
 }
 
@@ -241,7 +242,7 @@ static ot_status train_trainer_step(ot_trainer *trainer, const ot_tensor *const 
     OT_TRY(lay_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs));
     OT_TRY(accumulate(trainer, trainer->step_inputs, ot_session_input_count(session, OT_MODE_TRAIN),
                       trainer->step_outputs, ot_session_output_count(session, OT_MODE_TRAIN)));
-    if (ot__trainer_is_due(trainer))
+    if (is_update_due(trainer))
         st = ot__trainer_update(trainer);
     if (st != OT_OK) {
         take_outputs_back(trainer, OT_MODE_TRAIN, outputs, n_outputs);

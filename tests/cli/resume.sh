@@ -48,6 +48,16 @@ same again.onnx unbroken.onnx
 run 0 train dropout.onnxtxt $options --checkpoint-dir new --resume --quiet --out again.onnx
 same again.onnx unbroken.onnx
 
+# By slices, which have masks of their own; the run that is resumed says how many.
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --slices 3 --quiet --out sliced.onnx
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --quiet --out whole.onnx
+cmp -s sliced.onnx whole.onnx && fail "slices have masks of their own"
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --set train.slices=3 --max-steps 50 --checkpoint-dir slices --quiet
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --checkpoint-dir slices --resume --quiet --out resumed.onnx
+same resumed.onnx sliced.onnx
+run 2 train dropout.onnxtxt $options --slices -1
+err "'-1' is not a whole number of at least 0"
+
 # Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those. After
 # plain SGD there are none to go on with.
 cp -r saved adamw

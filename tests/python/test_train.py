@@ -189,6 +189,17 @@ class OptionsTest(unittest.TestCase):
             result.state.parameters["w1"].data, START["w1"] - 0.02 * 1.5 * gradient, atol=1e-6
         )
 
+    def test_slices_are_averaged_by_their_rows(self):
+        x, labels = points(rows=7)
+        options = {"optimizer": "sgd", "batch_size": 7, "epochs": 1}
+        whole = quiet((x, labels), **options)
+        result = quiet((x, labels), slices=3, **options)
+        gradient = cross_entropy(START, x, labels)[1]["w1"]
+        np.testing.assert_allclose(result.state.parameters["w1"].data, START["w1"] - 0.02 * gradient, atol=1e-6)
+        self.assertAlmostEqual(result.history[0]["loss"], whole.history[0]["loss"], 5)
+        with self.assertRaisesRegex(ValueError, "slices: -1, expected 1 to 32768, or 0"):
+            quiet((x, labels), slices=-1)
+
     def test_initial_values_may_be_drawn(self):
         result = quiet(points(), max_steps=1, learning_rate=1e-12, init={"w*": "zeros", "b1": "ones"})
         self.assertLess(np.abs(result.state.parameters["w1"].data).max(), 1e-6)

@@ -46,6 +46,7 @@ typedef struct run_plan {
     bool is_fresh;   // does not resume
     bool overwrite, keep_best, has_no_validation, has_no_folder;
     int64_t accumulation; // 0: ACCUMULATION
+    int64_t slices;       // of a run that does not resume
     int n_threads;        // 0: 2
     int64_t stop_after;   // events; 0: never
     int64_t fail_at;      // allocation of the loop that fails, and all after it; 0: none does
@@ -187,6 +188,7 @@ static inline ot_status run(void **state, const char *folder, const run_plan *pl
     options.checkpoint_dir = plan->has_no_folder ? NULL : folder;
     options.overwrite = plan->overwrite;
     options.save_every = plan->save_every;
+    options.slices = options.resume ? 0 : plan->slices;
     options.patience = plan->patience;
     options.keep_best = plan->keep_best || plan->patience > 0;
     options.callback = watch_event;

@@ -57,6 +57,15 @@ static void early_stop_and_the_best_epoch_do_not_depend_on_interruptions(void **
                     (PATIENCE + 1) * STEPS_PER_EPOCH - 1);
 }
 
+// Of four rows or three each batch, so that slices differ and one has none.
+static void a_resumed_run_has_the_slices_that_it_had(void **state)
+{
+    stop_everywhere(
+        state,
+        (run_plan){.epochs = EPOCHS, .learning_rate = 0.05, .slices = 4, .stop_at = OT_EVENT_STEP},
+        EPOCHS * STEPS_PER_EPOCH - 1);
+}
+
 static void a_run_stopped_after_every_step_ends_with_the_same_bytes(void **state)
 {
     run_plan plan = {.epochs = EPOCHS, .learning_rate = 0.05, .stop_at = OT_EVENT_STEP};
@@ -106,6 +115,7 @@ int main(void)
         TEST_IN_FOLDER(a_run_stopped_after_any_step_and_resumed_ends_with_the_same_bytes),
         TEST_IN_FOLDER(a_run_stopped_after_an_epoch_and_resumed_ends_with_the_same_bytes),
         TEST_IN_FOLDER(early_stop_and_the_best_epoch_do_not_depend_on_interruptions),
+        TEST_IN_FOLDER(a_resumed_run_has_the_slices_that_it_had),
         TEST_IN_FOLDER(a_run_stopped_after_every_step_ends_with_the_same_bytes),
         TEST_IN_FOLDER(two_runs_do_not_save_into_one_folder),
     };

@@ -59,11 +59,20 @@ static void so_does_one_that_keeps_the_best_epoch(void **state)
                                              .overwrite = true});
 }
 
+static void so_does_one_by_slices(void **state)
+{
+    check_every_allocation(
+        state,
+        (run_plan){
+            .epochs = 1, .learning_rate = 0.05, .save_every = 1, .slices = 3, .overwrite = true});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(a_run_that_lacks_memory_loses_no_saved_step),
         TEST_IN_FOLDER(so_does_one_that_keeps_the_best_epoch),
+        TEST_IN_FOLDER(so_does_one_by_slices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

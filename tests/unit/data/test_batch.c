@@ -305,6 +305,25 @@ static void slices_that_there_are_not_are_refused(void **state)
     ot_dataset_destroy(dataset);
 }
 
+static void batches_that_are_slices_are_not_cut(void **state)
+{
+    const ot_binding binding = {
+        .input = "x", .dtype = OT_I64, .fields = "n", .scale = 1, .n_channels = 1};
+    ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
+    ot_dataset *dataset = counting_dataset();
+    ot_batches *batches;
+
+    (void)state;
+    options.slice = 1;
+    options.slices = 2;
+    assert_int_equal(ot_batches_create(dataset, &binding, 1, &options, &batches), OT_OK);
+    assert_int_equal(ot__batches_set_slice(batches, 0, 1), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(),
+                        "the batches are slices of others, expected whole ones, which are cut");
+    ot_batches_destroy(batches);
+    ot_dataset_destroy(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +337,7 @@ int main(void)
         cmocka_unit_test(bindings_that_do_not_fit_are_refused),
         cmocka_unit_test(slices_of_a_batch_are_its_rows),
         cmocka_unit_test(slices_that_there_are_not_are_refused),
+        cmocka_unit_test(batches_that_are_slices_are_not_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ static ot__position example(void)
         .epoch = 3,
         .batch = 7,
         .first_step = 11,
+        .n_slices = 5,
         .sums = {60, 120, 0.1, 1.0 / 3, -2.5e-300, DBL_MAX, DBL_MIN, -0.0, 1e-320, INFINITY},
         .best_loss = 0.7,
         .bad_epochs = 2,
@@ -49,6 +50,7 @@ static void a_position_comes_back_exactly(void **state)
     assert_int_equal(got.batch, 7);
     assert_int_equal(got.first_step, 11);
     assert_int_equal(got.bad_epochs, 2);
+    assert_int_equal(got.n_slices, 5);
     assert_true(got.best_loss == put.best_loss);
     assert_memory_equal(&got.sums, &put.sums, sizeof put.sums);
     assert_true(got.last.is_validation && !got.best.is_validation);
@@ -129,6 +131,23 @@ static void malformed_positions_are_refused(void **state)
     }
 }
 
+static void numbers_of_slices_that_there_are_not_are_refused(void **state)
+{
+    static const int64_t wrong[] = {0, -1, 32769, INT64_MAX};
+    ot__position good = example(), got = {0};
+
+    for (size_t i = 0; i < OT_COUNT(wrong); i++) {
+        assert_int_equal(ot__position_put(*state, &good), OT_OK);
+        assert_int_equal(ot_checkpoint_set_int(*state, OT_PROPERTY_SLICES, wrong[i]), OT_OK);
+        assert_int_equal(ot__position_get(*state, BATCHES, &got), OT_ERR_FORMAT);
+        assert_non_null(strstr(ot_error_message(), OT_PROPERTY_SLICES));
+    }
+    good.n_slices = 1; // that of checkpoints which do not say
+    assert_int_equal(ot__position_put(*state, &good), OT_OK);
+    assert_int_equal(ot__position_get(*state, BATCHES, &got), OT_OK);
+    assert_int_equal(got.n_slices, 1);
+}
+
 static void a_position_behind_the_data_is_refused(void **state)
 {
     const ot__position put = example();
@@ -148,6 +167,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(positions_of_earlier_versions_are_read, setup, teardown),
         cmocka_unit_test_setup_teardown(malformed_positions_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_of_slices_that_there_are_not_are_refused, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_position_behind_the_data_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

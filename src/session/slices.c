@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// An update by slices of its micro-batches: each slice is run for all of them before the next one.
+// The gradients of slices are summed in the order of a tree over their numbers, so that the sums
+// are the same bits whoever computes which of them. While a slice runs, its gradients are those of
+// the parameters; sums over slices before it wait in sets of their own.
+#include <math.h>
+#include <string.h>
+
+#include "dist/dist.h"
+#include "session/session_internal.h"
+
+// The sum over some slices that others are added to later.
+struct ot__gradient_set {
+    ot__tree_node node;
+    ot_tensor **gradients; // per parameter of the session; NULL: it is not trained
+    void **statistics;     // per parameter of `undo`: the sum of what slices have made of it
+};
+
+// ---- memory ----
+
+static bool is_node(int n_slices, int first, int last)
+{
+    ot__tree_node nodes[OT_TREE_COVER_MAX];
+
+    return ot__tree_cover(n_slices, first, last, nodes) == 1;
+}
+
+// How many of the waiting sums, from the last one on, become one with [first, last), which comes
+// after them.
+static int count_joined(const ot__slices *s, const ot__tree_node *waiting, int n_waiting, int last)
+{
+    int n = 0;
+
+    while (n < n_waiting && is_node(s->count, waiting[n_waiting - 1 - n].first, last))
+        n++;
+    return n;
+}
+
+// The most sums that wait at a time.
+static int count_waiting(const ot__slices *s)
+{
+    ot__tree_node waiting[OT_TREE_COVER_MAX];
+    int n = 0, most = 0;
+
+    for (int slice = s->first; slice < s->last - 1; slice++) {
+        const int joined = count_joined(s, waiting, n, slice + 1);
+        const int first = joined > 0 ? waiting[n - joined].first : slice;
+
+        n -= joined;
+        waiting[n++] = (ot__tree_node){first, slice + 1};
+        most = OT_MAX(most, n);
+    }
+    return most;
+}
+
+static ot_status make_set(const ot_session *session, ot__gradient_set *set)
+{
+    const ot__undo *undo = &session->undo;
+
+    set->gradients = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(ot_tensor *));
+    set->statistics = ot__alloc_zero((size_t)undo->n + 1, sizeof(void *));
+    OT_TRY(ot__made(set->gradients != NULL && set->statistics != NULL));
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot_tensor *gradient = session->parameters[i]->gradient;
+
+        if (session->parameters[i]->trainable)
+            OT_TRY(ot_tensor_create(gradient->dtype, &gradient->shape, &set->gradients[i]));
+    }
+    for (int i = 0; i < undo->n; i++) {
+        set->statistics[i] = ot__alloc(undo->parameters[i]->value->n_bytes);
+        OT_TRY(ot__made(set->statistics[i] != NULL));
+    }
+    return OT_OK;
+}
+
+void ot__slices_deinit(ot_session *session)
+{
+    ot__slices *s = &session->slices;
+
+    for (int k = 0; k < s->n_sets; k++) {
+        for (int i = 0; s->sets[k].gradients != NULL && i < session->n_parameters; i++)
+            ot_tensor_destroy(s->sets[k].gradients[i]);
+        for (int i = 0; s->sets[k].statistics != NULL && i < session->undo.n; i++)
+            ot__free(s->sets[k].statistics[i]);
+        ot__free(s->sets[k].gradients);
+        ot__free(s->sets[k].statistics);
+    }
+    ot__free(s->sets);
+    *s = (ot__slices){.count = 1};
+}
+
+size_t ot__slices_bytes(const ot_session *session)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable && session->parameters[i]->gradient != NULL)
+            sum += session->parameters[i]->gradient->n_bytes;
+    for (int i = 0; i < session->undo.n; i++)
+        sum += session->undo.parameters[i]->value->n_bytes;
+    return sum * (size_t)session->slices.n_sets;
+}
+
+// ---- how many ----
+
+static ot_status check_summable(const ot_session *session)
+{
+    OT_TRY(ot__session_check_values(session));
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if ((p->trainable || p->is_undone) && p->value->dtype != OT_F32 &&
+            p->value->dtype != OT_F64)
+            return ot__error(OT_ERR_UNSUPPORTED,
+                             "parameter '%s' is %s: only f32 and f64 are summed over slices",
+                             p->name, ot_dtype_name(p->value->dtype));
+    }
+    return OT_OK;
+}
+
+static ot_status make_sets(ot_session *session)
+{
+    ot__slices *s = &session->slices;
+    const int n = count_waiting(s);
+    ot__plan_options ignored;
+
+    s->sets = ot__alloc_zero((size_t)n + 1, sizeof *s->sets);
+    OT_TRY(ot__made(s->sets != NULL));
+    while (s->n_sets < n)
+        OT_TRY(make_set(session, &s->sets[s->n_sets++]));
+    return ot__plan_budget(session, 0, &ignored); // what plans are granted is less from now on
+}
+
+ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, int last)
+{
+    ot_status st;
+
+    ot__slices_deinit(session);
+    if (n_slices <= 1)
+        return OT_OK;
+    OT_TRY(check_summable(session));
+    session->slices.count = n_slices;
+    session->slices.first = first;
+    session->slices.last = last;
+    st = make_sets(session);
+    if (st != OT_OK)
+        ot__slices_deinit(session);
+    return st;
+}
+
+// ---- one after the other ----
+
+bool ot__session_has_slices_before(const ot_session *session)
+{
+    return session->slices.is_under_way && session->slices.n_run > 0;
+}
+
+void ot__session_begin_slice(ot_session *session, int slice)
+{
+    ot__slices *s = &session->slices;
+
+    if (s->count <= 1)
+        return;
+    if (s->is_under_way) {
+        ot__undo_rewind(session);
+    } else {
+        ot__packing_enter(session);
+        ot__undo_keep_first(session);
+        s->is_under_way = true;
+        s->n_run = s->n_waiting = 0;
+    }
+    s->present = slice;
+    s->weight = 1;
+    session->overwrite_gradients = true;
+}
+
+ot_status ot__session_weigh(ot_session *session, double weight)
+{
+    ot__slices *s = &session->slices;
+    const double before = s->weight;
+
+    if (!s->is_under_way)
+        return OT_OK;
+    s->weight = weight;
+    if (session->overwrite_gradients || !(fabs(weight - before) > 0))
+        return OT_OK;
+    return ot__session_scale_parameter_gradients(session, before / weight);
+}
+
+void ot__session_skip_step(ot_session *session)
+{
+    session->counter++;
+}
+
+// ---- sums ----
+
+typedef struct joining {
+    ot_dtype dtype;
+    const ot__tree_add *adds;
+    int n_parts;
+    void *parts[OT_TREE_COVER_MAX + 1], *out;
+} joining;
+
+static void join_range(void *context, int64_t first, int64_t last)
+{
+    const joining *j = context;
+    const size_t at = (size_t)first * ot_dtype_size(j->dtype);
+    void *parts[OT_TREE_COVER_MAX + 1];
+
+    for (int i = 0; i < j->n_parts; i++)
+        parts[i] = (char *)j->parts[i] + at;
+    ot__tree_sum(j->dtype, j->adds, j->n_parts - 1, parts, (char *)j->out + at, last - first);
+}
+
+static void join_parts(joining *j, ot_dtype dtype, int64_t count, bool is_to_last)
+{
+    enum { MIN_PER_THREAD = 1 << 15 };
+
+    j->dtype = dtype;
+    j->out = j->parts[is_to_last ? j->n_parts - 1 : 0];
+    if (count > 0)
+        ot__parallel_for(count, MIN_PER_THREAD, join_range, j);
+}
+
+// The sets from `first` on and the present slice become one, in the place of that slice or of set
+// `first`.
+static void join_sets(ot_session *session, int first, bool is_to_last)
+{
+    const ot__slices *s = &session->slices;
+    const int n = s->n_waiting - first;
+    ot__tree_add adds[OT_TREE_COVER_MAX];
+    joining j = {.adds = adds, .n_parts = n + 1};
+
+    for (int i = 0; i < n; i++) // from the last one on
+        adds[i] = (ot__tree_add){n - 1 - i, n - i};
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        if (!p->trainable)
+            continue;
+        for (int k = 0; k < n; k++)
+            j.parts[k] = s->sets[first + k].gradients[i]->data;
+        j.parts[n] = p->gradient->data;
+        join_parts(&j, p->gradient->dtype, ot_tensor_count(p->gradient), is_to_last);
+    }
+    for (int i = 0; i < session->undo.n; i++) {
+        const ot_tensor *value = session->undo.parameters[i]->value;
+
+        for (int k = 0; k < n; k++)
+            j.parts[k] = s->sets[first + k].statistics[i];
+        j.parts[n] = value->data;
+        join_parts(&j, value->dtype, ot_tensor_count(value), is_to_last);
+    }
+}
+
+// The present slice waits as set `k`, whose memory is the next slice's.
+static void exchange_set(ot_session *session, int k)
+{
+    const ot__gradient_set *set = &session->slices.sets[k];
+
+    for (int i = 0; i < session->n_parameters; i++) {
+        ot__parameter *p = session->parameters[i];
+        ot_tensor *const gradient = p->gradient;
+
+        if (!p->trainable)
+            continue;
+        p->gradient = set->gradients[i];
+        set->gradients[i] = gradient;
+    }
+    for (int i = 0; i < session->undo.n; i++) {
+        const ot_tensor *value = session->undo.parameters[i]->value;
+
+        if (value->n_bytes > 0)
+            memcpy(set->statistics[i], value->data, value->n_bytes);
+    }
+}
+
+// What a slice without rows adds.
+static void make_zero(ot_session *session)
+{
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+        const ot_tensor *t = p->trainable ? p->gradient : p->is_undone ? p->value : NULL;
+
+        if (t != NULL && t->n_bytes > 0)
+            memset(t->data, 0, t->n_bytes);
+    }
+}
+
+static void divide_statistics(ot_session *session)
+{
+    const int n = session->slices.n_run;
+
+    for (int i = 0; i < session->undo.n; i++) {
+        const ot_tensor *value = session->undo.parameters[i]->value;
+        const int64_t count = ot_tensor_count(value);
+
+        for (int64_t k = 0; k < count; k++)
+            if (value->dtype == OT_F32)
+                ((float *)value->data)[k] /= (float)n;
+            else
+                ((double *)value->data)[k] /= n;
+    }
+}
+
+static void add_slice(ot_session *session)
+{
+    ot__slices *s = &session->slices;
+    const bool is_last = s->present == s->last - 1;
+    ot__tree_node waiting[OT_TREE_COVER_MAX];
+    int first;
+
+    for (int i = 0; i < s->n_waiting; i++)
+        waiting[i] = s->sets[i].node;
+    first = s->n_waiting - count_joined(s, waiting, s->n_waiting, s->present + 1);
+    if (first < s->n_waiting)
+        join_sets(session, first, is_last);
+    else if (!is_last)
+        exchange_set(session, first);
+    if (first == s->n_waiting)
+        waiting[first].first = s->present;
+    s->n_waiting = first;
+    if (!is_last)
+        s->sets[s->n_waiting++].node = (ot__tree_node){waiting[first].first, s->present + 1};
+}
+
+ot_status ot__session_end_slice(ot_session *session)
+{
+    ot__slices *s = &session->slices;
+
+    if (s->count <= 1)
+        return OT_OK;
+    ot__packing_enter(session); // sets lie as steps leave gradients
+    if (session->overwrite_gradients) {
+        make_zero(session);
+    } else {
+        s->n_run++;
+        if (fabs(s->weight - 1) > 0)
+            OT_TRY(ot__session_scale_parameter_gradients(session, s->weight));
+    }
+    add_slice(session);
+    if (s->present < s->last - 1)
+        return OT_OK;
+    if (s->n_run > 0)
+        divide_statistics(session);
+    session->overwrite_gradients = false;
+    return OT_OK;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Micro-batches that come again, a slice of each at a time: they are counted once.
+#include "trainer/trainer.h"
+
+void ot__trainer_begin_slice(ot_trainer *trainer, int slice)
+{
+    trainer->info.step -= trainer->n_accumulated;
+    trainer->phase -= trainer->n_accumulated;
+    trainer->n_accumulated = 0;
+    ot__session_begin_slice(trainer->session, slice);
+}
+
+void ot__trainer_count_step(ot_trainer *trainer)
+{
+    trainer->info.step++;
+    trainer->phase++;
+    trainer->n_accumulated++;
+}
+
+void ot__trainer_skip_step(ot_trainer *trainer)
+{
+    ot__session_skip_step(trainer->session);
+    ot__trainer_count_step(trainer);
+}
