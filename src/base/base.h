@@ -291,6 +291,11 @@ bool ot__map_next(const ot__map *map, size_t *position, const char **key, void *
 void ot__text_printable(char *text);
 // Length and code of the UTF-8 character at `text`; 0 for bytes that are none.
 int ot__utf8_read(const char *text, uint32_t *code);
+// The first of n bytes that begins no character, or `n_bytes`.
+size_t ot__utf8_bad_byte(const char *text, size_t n_bytes);
+void ot__utf8_append(ot__buf *out, uint32_t code);
+// Up to 4 hexadecimal digits, as behind "\u"; returns how many there are.
+int ot__hex4_read(const char *text, size_t n_bytes, uint32_t *code);
 bool ot__name_matches(const char *pattern,
                       const char *name); // '*' and '?' as in shells, whole name
 bool ot__starts_with(const char *text, const char *prefix);

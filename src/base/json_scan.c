@@ -4,39 +4,9 @@
 
 #include "base/base.h"
 
-// ---- text ----
-
-// The first byte that begins no character; n_bytes: there is none.
-static size_t find_bad_byte(const char *text, size_t n_bytes)
-{
-    enum { LONGEST = 4 };
-    size_t at = 0;
-
-    while (at < n_bytes) {
-        char last[LONGEST + 1] = "";
-        const char *here = text + at;
-        uint32_t code;
-        int n;
-
-        if ((unsigned char)*here < 0x80) {
-            at++;
-            continue;
-        }
-        if (n_bytes - at < LONGEST) { // what is after the text is not looked at
-            memcpy(last, here, n_bytes - at);
-            here = last;
-        }
-        n = ot__utf8_read(here, &code);
-        if (n == 0)
-            return at;
-        at += (size_t)n;
-    }
-    return at;
-}
-
 ot_status ot__json_scan_init(ot__json_scan *scan, const char *text, size_t n_bytes)
 {
-    const size_t bad = find_bad_byte(text, n_bytes);
+    const size_t bad = ot__utf8_bad_byte(text, n_bytes);
 
     *scan = (ot__json_scan){.text = text, .n_bytes = n_bytes};
     return bad < n_bytes ? ot__error(OT_ERR_FORMAT, "byte %zu is not UTF-8", bad) : OT_OK;
@@ -136,36 +106,10 @@ ot_status ot__json_scan_end(ot__json_scan *scan)
 
 static bool take_hex(ot__json_scan *scan, uint32_t *code)
 {
-    *code = 0;
-    for (int i = 0; i < 4; i++, scan->at++) {
-        const int c = peek_char(scan);
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
+    const int n = ot__hex4_read(scan->text + scan->at, scan->n_bytes - scan->at, code);
 
-        if (digit < 0)
-            return false;
-        *code = *code << 4 | (uint32_t)digit;
-    }
-    return true;
-}
-
-static void append_code(ot__buf *out, uint32_t code)
-{
-    char bytes[4];
-    int n = 0;
-
-    if (code < 0x80) {
-        bytes[n++] = (char)code;
-    } else {
-        const int n_more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-
-        bytes[n++] = (char)(0xf00 >> (n_more + 1) | code >> (6 * n_more));
-        for (int i = n_more - 1; i >= 0; i--)
-            bytes[n++] = (char)(0x80 | (code >> (6 * i) & 0x3f));
-    }
-    ot__buf_append(out, bytes, (size_t)n);
+    scan->at += (size_t)n;
+    return n == 4;
 }
 
 // After "\u": one character, or both halves of one.
@@ -187,7 +131,7 @@ static ot_status take_code(ot__json_scan *scan)
     }
     if (code == 0)
         return ot__json_scan_error(scan, "a NUL in a string");
-    append_code(&scan->string, code);
+    ot__utf8_append(&scan->string, code);
     return OT_OK;
 }
 

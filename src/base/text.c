@@ -31,6 +31,65 @@ int ot__utf8_read(const char *text, uint32_t *code)
     return n;
 }
 
+size_t ot__utf8_bad_byte(const char *text, size_t n_bytes)
+{
+    enum { LONGEST = 4 };
+    size_t at = 0;
+
+    while (at < n_bytes) {
+        char last[LONGEST + 1] = "";
+        const char *here = text + at;
+        uint32_t code;
+        int n;
+
+        if ((unsigned char)*here < 0x80) {
+            at++;
+            continue;
+        }
+        if (n_bytes - at < LONGEST) { // what is after the text is not looked at
+            memcpy(last, here, n_bytes - at);
+            here = last;
+        }
+        n = ot__utf8_read(here, &code);
+        if (n == 0)
+            return at;
+        at += (size_t)n;
+    }
+    return at;
+}
+
+void ot__utf8_append(ot__buf *out, uint32_t code)
+{
+    const int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    char bytes[4];
+
+    for (int i = n - 1; i > 0; i--) {
+        bytes[i] = (char)(0x80 | (code & 0x3f));
+        code >>= 6;
+    }
+    bytes[0] = (char)(n == 1 ? code : (0xf00u >> n & 0xff) | code);
+    ot__buf_append(out, bytes, (size_t)n);
+}
+
+int ot__hex4_read(const char *text, size_t n_bytes, uint32_t *code)
+{
+    int n = 0;
+
+    *code = 0;
+    for (; n < 4 && (size_t)n < n_bytes; n++) {
+        const char c = text[n];
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
+
+        if (digit < 0)
+            break;
+        *code = *code << 4 | (uint32_t)digit;
+    }
+    return n;
+}
+
 // Length of the character at `text` where it may be shown, else 0.
 static int printable_length(const char *text)
 {

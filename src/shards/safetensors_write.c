@@ -18,13 +18,10 @@ static int compare_for_file(const void *a, const void *b)
 
 static ot_status check_text(const char *text)
 {
-    uint32_t code;
+    const size_t n_bytes = strlen(text);
 
-    for (int n = 1; *text != '\0'; text += n) {
-        n = ot__utf8_read(text, &code);
-        if (n == 0)
-            return ot__error(OT_ERR_INVALID, "'%s' is not UTF-8", text);
-    }
+    if (ot__utf8_bad_byte(text, n_bytes) < n_bytes)
+        return ot__error(OT_ERR_INVALID, "'%s' is not UTF-8", text);
     return OT_OK;
 }
 

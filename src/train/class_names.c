@@ -55,32 +55,7 @@ static const char *skip_class_space(const char *at)
 
 static bool read_hex(const char *at, uint32_t *code)
 {
-    *code = 0;
-    for (int i = 0; i < 4; i++) {
-        const char c = at[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
-
-        if (digit < 0)
-            return false;
-        *code = *code << 4 | (uint32_t)digit;
-    }
-    return true;
-}
-
-static void append_character(ot__buf *out, uint32_t code)
-{
-    const int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    char bytes[4];
-
-    for (int i = n - 1; i > 0; i--) {
-        bytes[i] = (char)(0x80 | (code & 0x3f));
-        code >>= 6;
-    }
-    bytes[0] = (char)(n == 1 ? code : (0xf00u >> n & 0xff) | code);
-    ot__buf_append(out, bytes, (size_t)n);
+    return ot__hex4_read(at, 4, code) == 4; // stops at the end
 }
 
 // What stands behind \u; NULL when it is no character, or the end of a text in C.
@@ -104,7 +79,7 @@ static const char *read_code(const char *at, ot__buf *out)
         code = 0x10000 + ((code - SURROGATES) << 10 | (low - LOW_SURROGATES));
         at += 6;
     }
-    append_character(out, code);
+    ot__utf8_append(out, code);
     return at;
 }
 

@@ -254,6 +254,38 @@ static void the_locale_of_the_program_does_not_matter(void **state)
     ot__buf_deinit(&buf);
 }
 
+static void characters_are_written_and_found(void **state)
+{
+    static const struct {
+        uint32_t code;
+        const char *text;
+    } cases[] = {{0x7f, "\x7f"},
+                 {0x80, "\xc2\x80"},
+                 {0x7ff, "\xdf\xbf"},
+                 {0x800, "\xe0\xa0\x80"},
+                 {0xffff, "\xef\xbf\xbf"},
+                 {0x10000, "\xf0\x90\x80\x80"},
+                 {0x10ffff, "\xf4\x8f\xbf\xbf"}};
+    uint32_t code;
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        const size_t n = strlen(cases[i].text);
+        ot__buf buf = {0};
+
+        ot__utf8_append(&buf, cases[i].code);
+        assert_string_equal(buf.data, cases[i].text);
+        assert_int_equal(ot__utf8_bad_byte(buf.data, n), n);
+        if (n > 1)
+            assert_int_equal(ot__utf8_bad_byte(buf.data, n - 1), 0); // ends within
+        ot__buf_deinit(&buf);
+    }
+    assert_int_equal(ot__hex4_read("00aF1", 5, &code), 4);
+    assert_int_equal(code, 0xaf);
+    assert_int_equal(ot__hex4_read("12g4", 4, &code), 2);
+    assert_int_equal(ot__hex4_read("1234", 3, &code), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +297,7 @@ int main(void)
         cmocka_unit_test(floats_are_read_whole_or_not_at_all),
         cmocka_unit_test(floats_are_printed_in_the_shortest_form),
         cmocka_unit_test(printed_floats_read_back_the_same),
+        cmocka_unit_test(characters_are_written_and_found),
         cmocka_unit_test(the_locale_of_the_program_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
