@@ -3,6 +3,7 @@
 #ifndef ONNXTRAIN_DICT_H
 #define ONNXTRAIN_DICT_H
 
+#include "onnxtrain/sharding.h"
 #include "onnxtrain/tensor.h"
 
 #ifdef __cplusplus
@@ -17,11 +18,28 @@ typedef enum ot_dict_kind {
     OT_DICT_INTS,
     OT_DICT_TENSOR,
     OT_DICT_DICT,
+    OT_DICT_NULL, ///< there is such a name, and no more
+    OT_DICT_BYTES,
+    OT_DICT_LIST,
+    OT_DICT_SHARDS,
 } ot_dict_kind;
 
 /** Values by name, in the order in which they were set. A dict within another belongs to that one.
- * One thread at a time uses a tree. */
+ * One thread at a time uses a tree.
+ *
+ * A list is a dict whose values have the names "0", "1" and so on: another name than that of a
+ * value that is there, or of the next one, is OT_ERR_INVALID, and so is removing another than the
+ * last. */
 typedef struct ot_dict ot_dict;
+
+/** Parts of a tensor: what a process has of one that is spread over several. */
+typedef struct ot_shards {
+    ot_dtype dtype;
+    ot_shape shape;          ///< of the whole
+    int n_parts;             ///< 0: nothing of it is here
+    const ot_box *boxes;     ///< which elements a part has
+    ot_tensor *const *parts; ///< of the sizes of their boxes
+} ot_shards;
 
 OT_API ot_status ot_dict_create(ot_dict **out);
 /** NULL is fine; so is a dict within another one, which is destroyed with that: nothing happens. */
@@ -46,6 +64,10 @@ OT_API ot_status ot_dict_get_ints(const ot_dict *dict, const char *name, const i
                                   int *n);
 OT_API ot_status ot_dict_get_tensor(const ot_dict *dict, const char *name, const ot_tensor **out);
 OT_API ot_status ot_dict_get_dict(ot_dict *dict, const char *name, ot_dict **out);
+OT_API ot_status ot_dict_get_list(ot_dict *dict, const char *name, ot_dict **out);
+OT_API ot_status ot_dict_get_bytes(const ot_dict *dict, const char *name, const void **out,
+                                   size_t *n_bytes);
+OT_API ot_status ot_dict_get_shards(const ot_dict *dict, const char *name, const ot_shards **out);
 
 // A value that is there already is replaced, in its place, also one of another kind. Names are not
 // empty. On failure the dict stays as it was.
@@ -61,6 +83,26 @@ OT_API ot_status ot_dict_set_tensor(ot_dict *dict, const char *name, const ot_te
 OT_API ot_status ot_dict_take_tensor(ot_dict *dict, const char *name, ot_tensor *value);
 /** A new empty dict. */
 OT_API ot_status ot_dict_set_dict(ot_dict *dict, const char *name, ot_dict **out);
+/** A new empty list. */
+OT_API ot_status ot_dict_set_list(ot_dict *dict, const char *name, ot_dict **out);
+OT_API ot_status ot_dict_set_null(ot_dict *dict, const char *name);
+/** A copy of the bytes. */
+OT_API ot_status ot_dict_set_bytes(ot_dict *dict, const char *name, const void *bytes,
+                                   size_t n_bytes);
+/**
+ * Parts of a tensor whose whole has this type and shape.
+ *
+ * @param boxes copied; NULL is fine where there are none
+ * @param parts tensors of that type and of the sizes of the boxes, which the dict destroys from
+ * then on; on failure they stay the caller's. Those of ot_tensor_wrap() are views of memory that
+ * must be there until the value is replaced or removed. NULL: new ones, of zeros
+ * @return OT_ERR_INVALID for boxes that are empty, not within the shape or have elements in common,
+ * and for parts that are not of their sizes; OT_ERR_UNSUPPORTED for strings and for types below 8
+ * bits
+ */
+OT_API ot_status ot_dict_take_shards(ot_dict *dict, const char *name, ot_dtype dtype,
+                                     const ot_shape *shape, const ot_box *boxes,
+                                     ot_tensor *const *parts, int n_parts);
 /** OT_ERR_NOT_FOUND when there is no such name. */
 OT_API ot_status ot_dict_remove(ot_dict *dict, const char *name);
 
@@ -71,7 +113,8 @@ OT_API ot_status ot_dict_remove(ot_dict *dict, const char *name);
  * become f32. A '/' in a name makes groups within groups.
  *
  * @return OT_ERR_IO when there is something at the path, which stays; OT_ERR_UNSUPPORTED naming
- * values and names that HDF5 cannot hold, or that this library was built without it
+ * values (null, bytes, lists, shards, some types) and names that such files cannot hold, or that
+ * this library was built without it
  */
 OT_API ot_status ot_dict_save_hdf5(const ot_dict *dict, const char *path);
 /**

@@ -50,6 +50,7 @@ static PyObject *tensor_out(const ot_tensor *tensor, PyObject *owner)
 }
 
 static PyObject *dict_out(ot_dict *dict, PyObject *owner);
+static PyObject *list_out(ot_dict *list, PyObject *owner);
 
 static PyObject *value_out(ot_dict *dict, const char *name, PyObject *owner)
 {
@@ -60,9 +61,11 @@ static PyObject *value_out(ot_dict *dict, const char *name, PyObject *owner)
         const char *text;
         const int64_t *numbers;
         const ot_tensor *tensor;
+        const void *bytes;
         ot_dict *dict;
     } v;
     ot_dict_kind kind;
+    size_t n_bytes;
     int n;
     ot_status st = ot_dict_kind_of(dict, name, &kind);
 
@@ -87,11 +90,36 @@ static PyObject *value_out(ot_dict *dict, const char *name, PyObject *owner)
     case OT_DICT_TENSOR:
         st = ot_dict_get_tensor(dict, name, &v.tensor);
         return st == OT_OK ? tensor_out(v.tensor, owner) : core_raise(st);
+    case OT_DICT_NULL:
+        Py_RETURN_NONE;
+    case OT_DICT_BYTES:
+        st = ot_dict_get_bytes(dict, name, &v.bytes, &n_bytes);
+        return st == OT_OK ? PyBytes_FromStringAndSize(v.bytes, (Py_ssize_t)n_bytes)
+                           : core_raise(st);
+    case OT_DICT_LIST:
+        st = ot_dict_get_list(dict, name, &v.dict);
+        return st == OT_OK ? list_out(v.dict, owner) : core_raise(st);
+    case OT_DICT_SHARDS:
+        return PyErr_Format(PyExc_TypeError, "'%s' is parts of a tensor", name);
     case OT_DICT_DICT:
     default:
         st = ot_dict_get_dict(dict, name, &v.dict);
         return st == OT_OK ? dict_out(v.dict, owner) : core_raise(st);
     }
+}
+
+static PyObject *list_out(ot_dict *list, PyObject *owner)
+{
+    const int n = ot_dict_count(list);
+    PyObject *result = PyList_New(n);
+
+    for (int i = 0; result != NULL && i < n; i++) {
+        PyObject *value = value_out(list, ot_dict_name(list, i), owner);
+
+        if (value == NULL || PyList_SetItem(result, i, value) != 0)
+            Py_CLEAR(result);
+    }
+    return result;
 }
 
 static PyObject *dict_out(ot_dict *dict, PyObject *owner)

@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file_calls.h"
@@ -21,7 +19,8 @@ enum {
 struct ot__file_writer {
     int fd;
     bool owns_fd, has_failed;
-    bool is_new; // nothing may stand at the path
+    bool is_within; // written in place, where nobody looks yet
+    bool is_new;    // nothing may stand at the path
     char *path, *folder;
     char *temporary; // NULL: written in place (standard output, devices, pipes) or already renamed
     int n_others;    // writers of the same file that there were when it took its place
@@ -55,20 +54,6 @@ static ot_status follow_links(const char *path, char **out)
     return ot__error_errno(path, "cannot be written");
 }
 
-// A number that differs from call to call and from process to process, also on another machine.
-static uint64_t fresh_number(void)
-{
-    static _Atomic uint64_t n_made;
-    struct timespec now;
-    ot__rng_key key;
-    uint32_t words[4];
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    key = ot__rng_key_make((uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(), "");
-    ot__rng_block(key, atomic_fetch_add(&n_made, 1), words);
-    return (uint64_t)words[0] << 32 | words[1];
-}
-
 static const char *file_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -85,7 +70,7 @@ static int create_temporary(ot__file_writer *w, size_t size, mode_t mode)
     for (int i = 0; i < NAMES_MAX; i++) {
         int fd;
 
-        ot__id_text(fresh_number(), id);
+        ot__id_text(ot__id_fresh(), id);
         snprintf(w->temporary, size, "%s/.%.*s.%s" OT_TEMPORARY_SUFFIX, w->folder,
                  OT_TEMPORARY_KEPT, file_base_name(w->path), id);
         fd = ot__call_open(w->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
@@ -195,6 +180,25 @@ const char *ot__file_writer_place(const ot__file_writer *w)
     return w->temporary;
 }
 
+ot_status ot__file_writer_open_within(ot__file_writer **out, const char *path)
+{
+    ot__file_writer *w = ot__alloc_zero(1, sizeof(*w));
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(ot__made(w));
+    w->is_within = true;
+    w->path = ot__strdup(path);
+    st = ot__made(w->path);
+    if (st == OT_OK) {
+        w->fd = ot__call_open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        w->owns_fd = w->fd >= 0;
+        if (!w->owns_fd)
+            st = ot__error_errno(path, "cannot be written");
+    }
+    return OT_HAND_OUT(st, out, w, ot__file_writer_abort);
+}
+
 ot_status ot__file_append_open(ot__file_writer **out, const char *path, bool keeps)
 {
     ot__file_writer *w = ot__alloc_zero(1, sizeof(*w));
@@ -234,22 +238,6 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
     return OT_OK;
 }
 
-static ot_status sync_folder(const char *folder)
-{
-    const int fd = ot__call_open(folder, O_RDONLY | O_DIRECTORY, 0);
-    ot_status st = OT_OK;
-
-    if (fd < 0 && errno == EACCES) // writable, but not readable: there is no way to synchronise it
-        return OT_OK;
-    if (fd < 0)
-        return ot__error_errno(folder, "cannot be opened");
-    // Some file systems cannot sync a folder; the rename is then as durable as they make it.
-    if (ot__call_sync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
-        st = ot__error_errno(folder, "cannot be synchronised");
-    (void)ot__call_close(fd); // read only: nothing can be lost here
-    return st;
-}
-
 static bool is_kept_name(const void *context, const char *kept)
 {
     const char *name = context;
@@ -277,7 +265,7 @@ static ot_status replace_file(ot__file_writer *w)
         return ot__error_errno(w->path, "cannot be replaced");
     ot__free(w->temporary);
     w->temporary = NULL;
-    OT_TRY(sync_folder(w->folder));
+    OT_TRY(ot__directory_sync(w->folder));
     w->n_others = ot__file_sweep(w->folder, &mine);
     return OT_OK;
 }
@@ -289,7 +277,7 @@ static ot_status finish_file(ot__file_writer *w)
 
     if (w->has_failed)
         st = ot__error(OT_ERR_IO, "%s: not written: an earlier write failed", w->path);
-    else if (w->temporary && ot__call_sync(w->fd) != 0)
+    else if ((w->temporary || w->is_within) && ot__call_sync(w->fd) != 0)
         st = ot__error_errno(w->path, "cannot be synchronised");
     if (w->temporary) // closing may fail, but must not let go the lock before the file has its name
         held = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
@@ -376,7 +364,7 @@ ot_status ot__file_rename(const char *from, const char *to)
 
     if (st == OT_OK && ot__call_rename(from, to) != 0)
         st = ot__error_errno(from, "cannot be renamed");
-    OT_THEN(st, sync_folder(folder));
+    OT_THEN(st, ot__directory_sync(folder));
     ot__free(folder);
     return st;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE // syscall()
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 #include "base/file_calls.h"
 
@@ -12,7 +16,7 @@ static _Thread_local struct {
     int64_t fault_at, n_calls;
     ot__file_call counted;
     ot__file_fault fault;
-    bool has_come, has_filled_up;
+    bool has_come, has_filled_up, has_no_exchange;
     ot__file_log log;
     void *context;
 } watch = {.fault_at = -1};
@@ -40,6 +44,11 @@ void ot__file_log_to(ot__file_log log, void *context)
     watch.context = context;
 }
 
+void ot__file_no_exchange(bool none)
+{
+    watch.has_no_exchange = none;
+}
+
 static void log_call(ot__file_event event)
 {
     if (watch.log != NULL)
@@ -48,7 +57,7 @@ static void log_call(ot__file_event event)
 
 static bool needs_space(ot__file_call call, int flags)
 {
-    return call == OT_FILE_CALL_WRITE || call == OT_FILE_CALL_LINK ||
+    return call == OT_FILE_CALL_WRITE || call == OT_FILE_CALL_LINK || call == OT_FILE_CALL_MKDIR ||
            (call == OT_FILE_CALL_OPEN && (flags & O_CREAT) != 0);
 }
 
@@ -180,5 +189,49 @@ int ot__call_remove(const char *path)
 
     if (result == 0)
         log_call((ot__file_event){OT_FILE_CALL_REMOVE, .path = path, .fd = -1});
+    return result;
+}
+
+int ot__call_mkdir(const char *path, mode_t mode)
+{
+    const int result = has_fault(OT_FILE_CALL_MKDIR, 0, NULL) ? -1 : mkdir(path, mode);
+
+    if (result == 0)
+        log_call((ot__file_event){OT_FILE_CALL_MKDIR, .path = path, .fd = -1});
+    return result;
+}
+
+int ot__call_rmdir(const char *path)
+{
+    const int result = has_fault(OT_FILE_CALL_RMDIR, 0, NULL) ? -1 : rmdir(path);
+
+    if (result == 0)
+        log_call((ot__file_event){OT_FILE_CALL_RMDIR, .path = path, .fd = -1});
+    return result;
+}
+
+static int exchange_names(const char *a, const char *b)
+{
+#ifdef SYS_renameat2
+    enum { EXCHANGE = 2 }; // RENAME_EXCHANGE, which old headers lack
+    return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, EXCHANGE);
+#else
+    (void)a;
+    (void)b;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int ot__call_exchange(const char *a, const char *b)
+{
+    int result = -1;
+
+    if (watch.has_no_exchange)
+        errno = ENOSYS;
+    else if (!has_fault(OT_FILE_CALL_EXCHANGE, 0, NULL))
+        result = exchange_names(a, b);
+    if (result == 0)
+        log_call((ot__file_event){OT_FILE_CALL_EXCHANGE, .path = a, .to = b, .fd = -1});
     return result;
 }

@@ -17,6 +17,9 @@ int ot__call_close(int fd); // the descriptor is gone, whatever it answers
 int ot__call_rename(const char *from, const char *to);
 int ot__call_link(const char *from, const char *to);
 int ot__call_remove(const char *path);
+int ot__call_mkdir(const char *path, mode_t mode);
+int ot__call_rmdir(const char *path);
+int ot__call_exchange(const char *a, const char *b); // both names at once; ENOSYS: not here
 
 typedef enum ot__file_call {
     OT_FILE_CALL_ANY,
@@ -28,6 +31,9 @@ typedef enum ot__file_call {
     OT_FILE_CALL_RENAME,
     OT_FILE_CALL_LINK,
     OT_FILE_CALL_REMOVE,
+    OT_FILE_CALL_MKDIR,
+    OT_FILE_CALL_RMDIR,
+    OT_FILE_CALL_EXCHANGE,
 } ot__file_call;
 
 typedef enum ot__file_fault {
@@ -35,7 +41,7 @@ typedef enum ot__file_fault {
     OT_FILE_KILL,      // SIGKILL for the process before the call
     OT_FILE_INTERRUPT, // EINTR
     OT_FILE_SHORT,     // takes one byte, where the call is a write
-    OT_FILE_FULL,      // ENOSPC from here on, where the call is a write or makes a file or a link
+    OT_FILE_FULL,      // ENOSPC from here on, where the call is a write or makes a name
     OT_FILE_TOO_LARGE, // EFBIG from here on, where the call is a write
 } ot__file_fault;
 
@@ -46,10 +52,13 @@ int64_t ot__file_fault_after(int64_t n, ot__file_fault fault);
 // The same, where only calls of one kind are counted.
 int64_t ot__file_fault_at(ot__file_call call, int64_t n, ot__file_fault fault);
 
+// For tests: on this thread names cannot be exchanged, as on systems that have no such call.
+void ot__file_no_exchange(bool none);
+
 // A call that this thread has made, and that did what it says.
 typedef struct ot__file_event {
     ot__file_call call;
-    const char *path, *to; // of open, rename (to), link (to) and remove; else NULL
+    const char *path, *to; // of open and what changes names; `to` of rename, link and exchange
     int flags;             // of open
     int fd;                // -1 for those by name alone
     const void *bytes;     // of a write: what was taken

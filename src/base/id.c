@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids made from contents.
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -34,4 +37,17 @@ void ot__id_text(uint64_t id, char text[OT_HEX_ID_LENGTH + 1])
 bool ot__is_hex_id(const char *text)
 {
     return strspn(text, "0123456789abcdef") >= OT_HEX_ID_LENGTH;
+}
+
+uint64_t ot__id_fresh(void)
+{
+    static _Atomic uint64_t n_made;
+    struct timespec now;
+    ot__rng_key key;
+    uint32_t words[4];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    key = ot__rng_key_make((uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(), "");
+    ot__rng_block(key, atomic_fetch_add(&n_made, 1), words);
+    return (uint64_t)words[0] << 32 | words[1];
 }

@@ -5,34 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "ckpt/ckpt.h"
+#include "ckpt/dict_entry.h"
 
-typedef struct dict_entry {
-    char *name;
-    ot_dict_kind kind;
-    union {
-        int64_t i; // bool and int
-        double f;
-        char *s;
-        struct {
-            int64_t *values;
-            int n;
-        } ints;
-        ot_tensor *tensor;
-        ot_dict *dict;
-    } value;
-} dict_entry;
-
-// Entries stand in the order in which they were set; the map has each one's place + 1.
-struct ot_dict {
-    dict_entry *entries;
-    int n_entries, capacity;
-    ot__map places;
-    ot_dict *parent;
-};
-
-static const char *const kind_names[] = {"bool", "int",    "float", "string",
-                                         "ints", "tensor", "dict"};
+static const char *const kind_names[] = {"bool", "int",  "float", "string", "ints",  "tensor",
+                                         "dict", "null", "bytes", "list",   "shards"};
 
 // ---- life ----
 
@@ -54,15 +30,24 @@ ot_status ot_dict_create(ot_dict **out)
 
 static void dict_free(ot_dict *dict);
 
+static bool has_inner(const dict_entry *entry)
+{
+    return entry->kind == OT_DICT_DICT || entry->kind == OT_DICT_LIST;
+}
+
 static void free_value(dict_entry *entry)
 {
     if (entry->kind == OT_DICT_STRING)
         ot__free(entry->value.s);
     else if (entry->kind == OT_DICT_INTS)
         ot__free(entry->value.ints.values);
+    else if (entry->kind == OT_DICT_BYTES)
+        ot__free(entry->value.bytes.data);
     else if (entry->kind == OT_DICT_TENSOR)
         ot_tensor_destroy(entry->value.tensor);
-    else if (entry->kind == OT_DICT_DICT)
+    else if (entry->kind == OT_DICT_SHARDS)
+        ot__dict_shards_free(entry->value.shards);
+    else if (has_inner(entry))
         dict_free(entry->value.dict);
 }
 
@@ -75,13 +60,13 @@ static void dict_free(ot_dict *dict)
         ot_dict *parent = dict->parent;
         dict_entry *last = dict->n_entries > 0 ? &dict->entries[dict->n_entries - 1] : NULL;
 
-        if (last && last->kind == OT_DICT_DICT && last->value.dict) {
+        if (last && has_inner(last) && last->value.dict) {
             ot_dict *inner = last->value.dict;
 
             last->value.dict = NULL;
             dict = inner;
         } else if (last) {
-            if (last->kind != OT_DICT_DICT)
+            if (!has_inner(last))
                 free_value(last);
             ot__free(last->name);
             dict->n_entries--;
@@ -149,8 +134,8 @@ ot_status ot_dict_kind_of(const ot_dict *dict, const char *name, ot_dict_kind *o
     return OT_OK;
 }
 
-static ot_status get_entry(const ot_dict *dict, const char *name, const void *out,
-                           ot_dict_kind kind, const dict_entry **found)
+ot_status ot__dict_get(const ot_dict *dict, const char *name, const void *out, ot_dict_kind kind,
+                       const dict_entry **found)
 {
     OT_TRY(OT_GIVEN(dict));
     OT_TRY(OT_GIVEN(name));
@@ -168,7 +153,7 @@ ot_status ot_dict_get_bool(const ot_dict *dict, const char *name, int *out)
 {
     const dict_entry *entry;
 
-    OT_TRY(get_entry(dict, name, out, OT_DICT_BOOL, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_BOOL, &entry));
     *out = (int)entry->value.i;
     return OT_OK;
 }
@@ -177,7 +162,7 @@ ot_status ot_dict_get_int(const ot_dict *dict, const char *name, int64_t *out)
 {
     const dict_entry *entry;
 
-    OT_TRY(get_entry(dict, name, out, OT_DICT_INT, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_INT, &entry));
     *out = entry->value.i;
     return OT_OK;
 }
@@ -186,7 +171,7 @@ ot_status ot_dict_get_float(const ot_dict *dict, const char *name, double *out)
 {
     const dict_entry *entry;
 
-    OT_TRY(get_entry(dict, name, out, OT_DICT_FLOAT, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_FLOAT, &entry));
     *out = entry->value.f;
     return OT_OK;
 }
@@ -196,7 +181,7 @@ ot_status ot_dict_get_string(const ot_dict *dict, const char *name, const char *
     const dict_entry *entry;
 
     OT_TRY(OT_OUT(out));
-    OT_TRY(get_entry(dict, name, out, OT_DICT_STRING, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_STRING, &entry));
     *out = entry->value.s;
     return OT_OK;
 }
@@ -220,7 +205,7 @@ ot_status ot_dict_get_ints(const ot_dict *dict, const char *name, const int64_t 
         *n = (int)entry->value.tensor->shape.dim[0];
         return OT_OK;
     }
-    OT_TRY(get_entry(dict, name, out, OT_DICT_INTS, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_INTS, &entry));
     *out = entry->value.ints.values;
     *n = entry->value.ints.n;
     return OT_OK;
@@ -231,7 +216,7 @@ ot_status ot_dict_get_tensor(const ot_dict *dict, const char *name, const ot_ten
     const dict_entry *entry;
 
     OT_TRY(OT_OUT(out));
-    OT_TRY(get_entry(dict, name, out, OT_DICT_TENSOR, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_TENSOR, &entry));
     *out = entry->value.tensor;
     return OT_OK;
 }
@@ -241,18 +226,29 @@ ot_status ot_dict_get_dict(ot_dict *dict, const char *name, ot_dict **out)
     const dict_entry *entry;
 
     OT_TRY(OT_OUT(out));
-    OT_TRY(get_entry(dict, name, out, OT_DICT_DICT, &entry));
+    OT_TRY(ot__dict_get(dict, name, out, OT_DICT_DICT, &entry));
     *out = entry->value.dict;
     return OT_OK;
 }
 
 // ---- setting ----
 
-static ot_status check_name(const ot_dict *dict, const char *name)
+ot_status ot__dict_check_name(const ot_dict *dict, const char *name)
 {
+    char next[16];
+
     OT_TRY(OT_GIVEN(dict));
     OT_TRY(OT_GIVEN(name));
-    return *name ? OT_OK : ot__error(OT_ERR_INVALID, "the name of a dict's value is empty");
+    if (*name == '\0')
+        return ot__error(OT_ERR_INVALID, "the name of a dict's value is empty");
+    if (!dict->is_list || find_entry(dict, name) != NULL)
+        return OT_OK;
+    snprintf(next, sizeof next, "%d", dict->n_entries);
+    return strcmp(name, next) == 0
+               ? OT_OK
+               : ot__error(OT_ERR_INVALID,
+                           "a list of %d values has no place '%s', its next is '%s'",
+                           dict->n_entries, name, next);
 }
 
 static ot_status append_entry(ot_dict *dict, const char *name, const dict_entry *value)
@@ -273,7 +269,7 @@ static ot_status append_entry(ot_dict *dict, const char *name, const dict_entry 
 }
 
 // Takes the value over unless it fails.
-static ot_status put_entry(ot_dict *dict, const char *name, dict_entry value)
+ot_status ot__dict_put(ot_dict *dict, const char *name, dict_entry value)
 {
     dict_entry *entry = find_entry(dict, name);
 
@@ -287,30 +283,30 @@ static ot_status put_entry(ot_dict *dict, const char *name, dict_entry value)
 
 ot_status ot_dict_set_bool(ot_dict *dict, const char *name, int value)
 {
-    OT_TRY(check_name(dict, name));
-    return put_entry(dict, name, (dict_entry){.kind = OT_DICT_BOOL, .value.i = value != 0});
+    OT_TRY(ot__dict_check_name(dict, name));
+    return ot__dict_put(dict, name, (dict_entry){.kind = OT_DICT_BOOL, .value.i = value != 0});
 }
 
 ot_status ot_dict_set_int(ot_dict *dict, const char *name, int64_t value)
 {
-    OT_TRY(check_name(dict, name));
-    return put_entry(dict, name, (dict_entry){.kind = OT_DICT_INT, .value.i = value});
+    OT_TRY(ot__dict_check_name(dict, name));
+    return ot__dict_put(dict, name, (dict_entry){.kind = OT_DICT_INT, .value.i = value});
 }
 
 ot_status ot_dict_set_float(ot_dict *dict, const char *name, double value)
 {
-    OT_TRY(check_name(dict, name));
-    return put_entry(dict, name, (dict_entry){.kind = OT_DICT_FLOAT, .value.f = value});
+    OT_TRY(ot__dict_check_name(dict, name));
+    return ot__dict_put(dict, name, (dict_entry){.kind = OT_DICT_FLOAT, .value.f = value});
 }
 
-// What put_entry() does not take is freed.
-static ot_status put_made(ot_dict *dict, const char *name, dict_entry value, bool made)
+// What ot__dict_put() does not take is freed.
+ot_status ot__dict_put_made(ot_dict *dict, const char *name, dict_entry value, bool made)
 {
     ot_status st = ot__made(made);
 
     if (!made)
         return st;
-    st = put_entry(dict, name, value);
+    st = ot__dict_put(dict, name, value);
     if (st != OT_OK)
         free_value(&value);
     return st;
@@ -320,56 +316,68 @@ ot_status ot_dict_set_string(ot_dict *dict, const char *name, const char *value)
 {
     dict_entry entry = {.kind = OT_DICT_STRING};
 
-    OT_TRY(check_name(dict, name));
+    OT_TRY(ot__dict_check_name(dict, name));
     OT_TRY(OT_GIVEN(value));
     entry.value.s = ot__strdup(value);
-    return put_made(dict, name, entry, entry.value.s != NULL);
+    return ot__dict_put_made(dict, name, entry, entry.value.s != NULL);
 }
 
 ot_status ot_dict_set_ints(ot_dict *dict, const char *name, const int64_t *values, int n)
 {
     dict_entry entry = {.kind = OT_DICT_INTS};
 
-    OT_TRY(check_name(dict, name));
+    OT_TRY(ot__dict_check_name(dict, name));
     OT_TRY(OT_GIVEN_MANY(values, n));
     entry.value.ints.n = n;
     entry.value.ints.values = ot__alloc((size_t)n * sizeof *values);
     if (entry.value.ints.values && n > 0)
         memcpy(entry.value.ints.values, values, (size_t)n * sizeof *values);
-    return put_made(dict, name, entry, entry.value.ints.values != NULL);
+    return ot__dict_put_made(dict, name, entry, entry.value.ints.values != NULL);
 }
 
 ot_status ot_dict_take_tensor(ot_dict *dict, const char *name, ot_tensor *value)
 {
     const dict_entry entry = {.kind = OT_DICT_TENSOR, .value.tensor = value};
 
-    OT_TRY(check_name(dict, name));
+    OT_TRY(ot__dict_check_name(dict, name));
     OT_TRY(OT_GIVEN(value));
-    return put_entry(dict, name, entry);
+    return ot__dict_put(dict, name, entry);
 }
 
 ot_status ot_dict_set_tensor(ot_dict *dict, const char *name, const ot_tensor *value)
 {
     dict_entry entry = {.kind = OT_DICT_TENSOR};
 
-    OT_TRY(check_name(dict, name));
+    OT_TRY(ot__dict_check_name(dict, name));
     OT_TRY(OT_GIVEN(value));
     OT_TRY(ot_tensor_clone(value, &entry.value.tensor));
-    return put_made(dict, name, entry, true);
+    return ot__dict_put_made(dict, name, entry, true);
+}
+
+static ot_status set_inner(ot_dict *dict, const char *name, ot_dict_kind kind, ot_dict **out)
+{
+    dict_entry entry = {.kind = kind};
+    ot_status st;
+
+    OT_TRY(ot__dict_check_name(dict, name));
+    OT_TRY(dict_make(dict, &entry.value.dict));
+    entry.value.dict->is_list = kind == OT_DICT_LIST;
+    st = ot__dict_put_made(dict, name, entry, true);
+    if (st == OT_OK)
+        *out = entry.value.dict;
+    return st;
 }
 
 ot_status ot_dict_set_dict(ot_dict *dict, const char *name, ot_dict **out)
 {
-    dict_entry entry = {.kind = OT_DICT_DICT};
-    ot_status st;
-
     OT_TRY(OT_OUT(out));
-    OT_TRY(check_name(dict, name));
-    OT_TRY(dict_make(dict, &entry.value.dict));
-    st = put_made(dict, name, entry, true);
-    if (st == OT_OK)
-        *out = entry.value.dict;
-    return st;
+    return set_inner(dict, name, OT_DICT_DICT, out);
+}
+
+ot_status ot_dict_set_list(ot_dict *dict, const char *name, ot_dict **out)
+{
+    OT_TRY(OT_OUT(out));
+    return set_inner(dict, name, OT_DICT_LIST, out);
 }
 
 ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char *new_name)
@@ -379,8 +387,8 @@ ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char
     assert(from != to);
     if (!entry)
         return no_entry(from, name);
-    OT_TRY(put_entry(to, new_name, *entry));
-    if (entry->kind == OT_DICT_DICT)
+    OT_TRY(ot__dict_put(to, new_name, *entry));
+    if (has_inner(entry))
         entry->value.dict->parent = to;
     entry->kind = OT_DICT_INT;
     entry->value.i = 0;
@@ -396,6 +404,9 @@ ot_status ot_dict_remove(ot_dict *dict, const char *name)
     entry = find_entry(dict, name);
     if (!entry)
         return no_entry(dict, name);
+    if (dict->is_list && entry != &dict->entries[dict->n_entries - 1])
+        return ot__error(OT_ERR_INVALID, "value '%s' of a list is not the last of %d", name,
+                         dict->n_entries);
     ot__map_remove(&dict->places, name);
     free_value(entry);
     ot__free(entry->name);

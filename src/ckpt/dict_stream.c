@@ -70,9 +70,11 @@ static ot_status put_value(const stream_out *to, ot_dict *dict, const char *name
     case OT_DICT_TENSOR:
         OT_TRY(ot_dict_get_tensor(dict, name, &tensor));
         return put_tensor(to, tensor);
-    default:
+    case OT_DICT_DICT:
         OT_TRY(ot_dict_get_dict(dict, name, &inner));
         return put_dict(to, inner);
+    default: // HDF5 files have none
+        return ot__error(OT_ERR_INTERNAL, "'%s' is of a kind that is not sent", name);
     }
 }
 

@@ -129,9 +129,18 @@ static ot_status write_h5_value(const h5_writer *w, const ot_dict *dict, const c
         OT_TRY(ot_dict_get_ints(dict, name, &ints, &n));
         return write_h5_array(w, group, link, ot__h5_type(OT_I64), &OT_SHAPE(n),
                               n > 0 ? ints : NULL);
-    default:
+    case OT_DICT_TENSOR:
         OT_TRY(ot_dict_get_tensor(dict, name, &tensor));
         return write_h5_tensor(w, group, link, name, tensor);
+    case OT_DICT_SHARDS:
+        return refuse_value(w, name,
+                            "is parts of a tensor, which HDF5 files are not for: see "
+                            "ot_shards_save()");
+    default:
+        return refuse_value(w, name,
+                            kind == OT_DICT_NULL    ? "is null, which these HDF5 files have not"
+                            : kind == OT_DICT_BYTES ? "is bytes, which these HDF5 files have not"
+                                                    : "is a list, which these HDF5 files have not");
     }
 }
 

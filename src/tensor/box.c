@@ -48,7 +48,7 @@ static ot_status check_box(const ot_shape *shape, const ot_box *box, int64_t num
     return OT_OK;
 }
 
-static int64_t volume_of(const ot_box *box)
+int64_t ot__box_count(const ot_box *box)
 {
     int64_t volume = 1;
 
@@ -141,19 +141,26 @@ static ot_status check_all_disjoint(const ot_box *boxes, int64_t n_boxes)
     return st;
 }
 
+ot_status ot__boxes_check(const ot_shape *shape, const ot_box *boxes, int64_t n_boxes)
+{
+    int64_t count;
+
+    OT_TRY(ot__shape_check(shape, &count));
+    for (int64_t i = 0; i < n_boxes; i++)
+        OT_TRY(check_box(shape, &boxes[i], i));
+    return n_boxes > 0 ? check_all_disjoint(boxes, n_boxes) : OT_OK;
+}
+
 ot_status ot_box_check_partition(const ot_shape *shape, const ot_box *boxes, int64_t n_boxes)
 {
     int64_t count, covered = 0;
 
     OT_TRY(OT_GIVEN(shape));
     OT_TRY(OT_GIVEN_MANY(boxes, n_boxes));
-    OT_TRY(ot__shape_check(shape, &count));
+    OT_TRY(ot__boxes_check(shape, boxes, n_boxes));
+    (void)ot__shape_count(shape, &count);
     for (int64_t i = 0; i < n_boxes; i++)
-        OT_TRY(check_box(shape, &boxes[i], i));
-    if (n_boxes > 0)
-        OT_TRY(check_all_disjoint(boxes, n_boxes));
-    for (int64_t i = 0; i < n_boxes; i++)
-        covered += volume_of(&boxes[i]);
+        covered += ot__box_count(&boxes[i]);
     if (covered != count)
         return ot__error(OT_ERR_INVALID, "%" PRId64 " of %" PRId64 " elements are in no box",
                          count - covered, count);

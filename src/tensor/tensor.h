@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "onnxtrain/op.h" // ot_layout
+#include "onnxtrain/sharding.h"
 #include "onnxtrain/tensor.h"
 
 // ---- element types (dtype.c) ----
@@ -37,6 +38,13 @@ char *ot__shape_text(const ot_shape *shape, char *text, size_t size);
 #define OT_SHAPE_TEXT(...) ot__shape_text(__VA_ARGS__, (char[256]){""}, 256)
 // -ndim <= axis < ndim, brought to 0..ndim-1; false when out of range.
 bool ot__axis_normalize(int64_t axis, int ndim, int *out);
+
+// ---- boxes (box.c) ----
+
+int64_t ot__box_count(const ot_box *box); // its elements
+// Boxes that are within the shape, not empty, and apart from each other; not all of it need be in
+// one. OT_ERR_INVALID as of ot_box_check_partition().
+ot_status ot__boxes_check(const ot_shape *shape, const ot_box *boxes, int64_t n_boxes);
 
 // ---- layouts (layout.c): how the elements of a tensor lie in memory ----
 

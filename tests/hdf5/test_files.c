@@ -148,6 +148,9 @@ static void assert_same_value(ot_dict *found, ot_dict *expected, const char *nam
         need(ot_dict_get_dict(found, name, &a_dict));
         need(ot_dict_get_dict(expected, name, &b_dict));
         assert_same(a_dict, b_dict);
+        return;
+    default:
+        fail_msg("'%s' is of a kind that HDF5 files have not", name);
     }
 }
 
@@ -398,6 +401,15 @@ static void what_hdf5_cannot_hold_is_refused_by_name(void **state)
     need(ot_dict_create(&dict));
     need(ot_dict_set_int(dict, "m/%", 1));
     expect_refusal(state, dict, "ours: 'm/%' ");
+    need(ot_dict_create(&dict));
+    need(ot_dict_set_null(dict, "n"));
+    expect_refusal(state, dict, "ours: 'n' is null, which these HDF5 files have not");
+    need(ot_dict_create(&dict));
+    need(ot_dict_set_list(dict, "l", &at));
+    expect_refusal(state, dict, "ours: 'l' is a list, which these HDF5 files have not");
+    need(ot_dict_create(&dict));
+    need(ot_dict_take_shards(dict, "s", OT_F32, &OT_SHAPE(4), NULL, NULL, 0));
+    expect_refusal(state, dict, "ours: 's' is parts of a tensor");
     need(ot_dict_create(&dict));
     at = dict;
     for (int i = 0; i < 65; i++)

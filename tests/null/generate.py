@@ -33,7 +33,7 @@ OPTIONAL = {
     "how", "ot_config_set_train_function.function", "context", "description", "ot_trainer_create.optimizer",
     "ot_trainer_set_schedule.schedule", "user_dict",
     "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
-    "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
+    "ot_dict_take_shards.parts", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
 # Counts and positions: any number may come.
@@ -94,6 +94,9 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_box *": "w.out_boxes",
     "ot_shard_box *": "&w.out_shard_box",
     "const int64_t **": "&w.out_integers",
+    "ot_tensor *const *": "NULL",
+    "const ot_shards **": "&w.out_shards",
+    "const void **": "&w.out_bytes",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
     "ot_dataset **": "&w.out_dataset",

@@ -96,6 +96,8 @@ typedef struct world {
     ot_shard_box out_shard_box;
     ot_dict_kind out_dict_kind;
     const int64_t *out_integers;
+    const ot_shards *out_shards;
+    const void *out_bytes;
     ot_dataset *out_dataset;
     ot_batches *out_batches, *out_more_batches;
     ot_block *out_block;

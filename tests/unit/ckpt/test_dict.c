@@ -190,6 +190,124 @@ static void every_allocation_may_fail(void **state)
     ot_tensor_destroy(tensor);
 }
 
+static const ot_box rows[] = {{2, {0, 0}, {2, 3}}, {2, {4, 0}, {1, 3}}};
+
+// A value of each kind that states of several processes have.
+static ot_status fill_with_shards(ot_dict *dict)
+{
+    ot_dict *list, *inner;
+
+    OT_TRY(ot_dict_set_null(dict, "null"));
+    OT_TRY(ot_dict_set_bytes(dict, "bytes", "a\0b", 3));
+    OT_TRY(ot_dict_set_bytes(dict, "no bytes", NULL, 0));
+    OT_TRY(ot_dict_set_list(dict, "list", &list));
+    OT_TRY(ot_dict_set_string(list, "0", "first"));
+    OT_TRY(ot_dict_set_dict(list, "1", &inner));
+    OT_TRY(ot_dict_set_float(inner, "lr", 0.5));
+    OT_TRY(ot_dict_set_list(list, "2", &inner));
+    return ot_dict_take_shards(dict, "shards", OT_F32, &OT_SHAPE(5, 3), rows, NULL, 2);
+}
+
+static void lists_bytes_and_shards_come_back(void **state)
+{
+    ot_dict *dict, *list, *inner;
+    const ot_shards *shards;
+    const void *bytes;
+    ot_dict_kind kind;
+    size_t n_bytes;
+
+    (void)state;
+    assert_int_equal(ot_dict_create(&dict), OT_OK);
+    assert_int_equal(fill_with_shards(dict), OT_OK);
+    assert_int_equal(ot_dict_kind_of(dict, "null", &kind), OT_OK);
+    assert_int_equal(kind, OT_DICT_NULL);
+    assert_int_equal(ot_dict_get_bytes(dict, "bytes", &bytes, &n_bytes), OT_OK);
+    assert_int_equal(n_bytes, 3);
+    assert_memory_equal(bytes, "a\0b", 3);
+    assert_int_equal(ot_dict_get_bytes(dict, "no bytes", &bytes, &n_bytes), OT_OK);
+    assert_int_equal(n_bytes, 0);
+    assert_int_equal(ot_dict_get_dict(dict, "list", &inner), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "'list' of the dict is of kind list, expected dict");
+    assert_int_equal(ot_dict_get_list(dict, "list", &list), OT_OK);
+    assert_int_equal(ot_dict_count(list), 3);
+    assert_string_equal(ot_dict_name(list, 1), "1");
+    assert_int_equal(ot_dict_set_int(list, "1", 7), OT_OK); // in its place
+    assert_int_equal(ot_dict_get_shards(dict, "shards", &shards), OT_OK);
+    assert_int_equal(shards->dtype, OT_F32);
+    assert_int_equal(shards->shape.dim[0], 5);
+    assert_int_equal(shards->n_parts, 2);
+    assert_memory_equal(shards->boxes, rows, sizeof rows);
+    assert_int_equal(ot_tensor_shape(shards->parts[1])->dim[0], 1);
+    assert_true(((const float *)ot_tensor_data_const(shards->parts[0]))[5] == 0);
+    ot_dict_destroy(dict);
+}
+
+static void a_list_has_the_numbers_of_its_values_as_names(void **state)
+{
+    ot_dict *dict, *list;
+
+    (void)state;
+    assert_int_equal(ot_dict_create(&dict), OT_OK);
+    assert_int_equal(ot_dict_set_list(dict, "list", &list), OT_OK);
+    assert_int_equal(ot_dict_set_int(list, "1", 1), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "a list of 0 values has no place '1', its next is '0'");
+    assert_int_equal(ot_dict_set_int(list, "00", 1), OT_ERR_INVALID);
+    assert_int_equal(ot_dict_set_int(list, "0", 1), OT_OK);
+    assert_int_equal(ot_dict_set_int(list, "1", 2), OT_OK);
+    assert_int_equal(ot_dict_remove(list, "0"), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "value '0' of a list is not the last of 2");
+    assert_int_equal(ot_dict_remove(list, "1"), OT_OK);
+    assert_int_equal(ot_dict_count(list), 1);
+    ot_dict_destroy(dict);
+}
+
+static void shards_are_views_of_memory_or_have_their_own(void **state)
+{
+    float memory[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    const ot_shards *shards;
+    ot_tensor *parts[2];
+    ot_dict *dict;
+
+    (void)state;
+    assert_int_equal(ot_dict_create(&dict), OT_OK);
+    assert_int_equal(ot_tensor_wrap(OT_F32, &OT_SHAPE(2, 3), memory, 24, &parts[0]), OT_OK);
+    assert_int_equal(ot_tensor_wrap(OT_F32, &OT_SHAPE(1, 3), memory + 6, 12, &parts[1]), OT_OK);
+    assert_int_equal(ot_dict_take_shards(dict, "w", OT_F64, &OT_SHAPE(5, 3), rows, parts, 2),
+                     OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "part 0 is f32[2,3], expected f64[2,3]");
+    assert_int_equal(ot_dict_take_shards(dict, "w", OT_F32, &OT_SHAPE(5, 3), rows, parts, 2),
+                     OT_OK);
+    assert_int_equal(ot_dict_get_shards(dict, "w", &shards), OT_OK);
+    assert_ptr_equal(ot_tensor_data(shards->parts[1]), memory + 6);
+    assert_int_equal(ot_dict_take_shards(dict, "v", OT_F32, &OT_SHAPE(4, 3), rows, NULL, 2),
+                     OT_ERR_INVALID); // beyond the shape
+    assert_int_equal(ot_dict_take_shards(dict, "v", OT_F32, &OT_SHAPE(5, 3),
+                                         (const ot_box[]){rows[0], rows[0]}, NULL, 2),
+                     OT_ERR_INVALID); // the same twice
+    assert_int_equal(ot_dict_take_shards(dict, "v", OT_U4, &OT_SHAPE(5, 3), rows, NULL, 2),
+                     OT_ERR_UNSUPPORTED);
+    assert_int_equal(ot_dict_take_shards(dict, "v", OT_F32, &OT_SHAPE(5, 3), NULL, NULL, 0), OT_OK);
+    assert_int_equal(ot_dict_count(dict), 2);
+    ot_dict_destroy(dict);
+}
+
+static void every_allocation_of_lists_and_shards_may_fail(void **state)
+{
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    (void)state;
+    for (int n = 0; st != OT_OK; n++) {
+        ot_dict *dict;
+
+        ot__alloc_fail_after(n);
+        st = ot_dict_create(&dict);
+        OT_THEN(st, fill_with_shards(dict));
+        ot__alloc_fail_after(-1);
+        assert_true(st == OT_OK || st == OT_ERR_NO_MEMORY);
+        ot_dict_destroy(dict);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +316,10 @@ int main(void)
         cmocka_unit_test(a_value_is_replaced_in_its_place_and_others_move_up_when_one_goes),
         cmocka_unit_test(a_deep_tree_is_destroyed),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(lists_bytes_and_shards_come_back),
+        cmocka_unit_test(a_list_has_the_numbers_of_its_values_as_names),
+        cmocka_unit_test(shards_are_views_of_memory_or_have_their_own),
+        cmocka_unit_test(every_allocation_of_lists_and_shards_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
