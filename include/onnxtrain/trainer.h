@@ -6,6 +6,7 @@
 
 #include "onnxtrain/dict.h"
 #include "onnxtrain/session.h"
+#include "onnxtrain/state_dict.h"
 #include "onnxtrain/trainer_options.h"
 
 #ifdef __cplusplus
@@ -161,26 +162,6 @@ OT_API ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, 
                                    ot_memory *out);
 
 // ---- state ----
-
-/** Sections of a state, by their names in it. docs/trainer.md says what is in them. */
-enum {
-    OT_STATE_MODEL = 1,      ///< "model": all parameters, and float constants of the model
-    OT_STATE_OPTIMIZER = 2,  ///< "optimizer": moments and counters
-    OT_STATE_OPTIONS = 4,    ///< "trainer_options"
-    OT_STATE_STEPS = 8,      ///< "train_step_info"
-    OT_STATE_PARTITION = 16, ///< "partition_info": nothing is partitioned
-    OT_STATE_OWN = 32,       ///< "onnxtrain": what goes on bit for bit needs besides
-    OT_STATE_ALL = 63,
-    OT_STATE_VIEW = 64, ///< tensors are the trainer's, to be read until its next call
-};
-
-/** What a state must have of what the trainer has. */
-typedef enum ot_strictness {
-    OT_STRICTNESS_ALL,    ///< all names of the model and of the optimizer, where it has these; no
-                          ///< others
-    OT_STRICTNESS_SUBSET, ///< any: what is not given stays, names that the trainer lacks are
-                          ///< ignored
-} ot_strictness;
 
 /**
  * The state as a tree: the layout of ONNX Runtime's ORTTrainer, and a section of our own.

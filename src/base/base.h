@@ -99,6 +99,7 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(runner)                                                                                      \
     X(session)                                                                                     \
     X(sharding)                                                                                    \
+    X(shards_report)                                                                               \
     X(tensor)                                                                                      \
     X(trainer)
 #define OT_HANDLE_STRUCT(kind) struct ot_##kind;

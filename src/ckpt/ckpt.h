@@ -3,6 +3,8 @@
 #ifndef OT_CKPT_CKPT_H
 #define OT_CKPT_CKPT_H
 
+#include <stdatomic.h>
+
 #include "onnxtrain/checkpoint.h"
 #include "onnxtrain/dict.h"
 #include "onnxtrain/sharding.h"
@@ -96,6 +98,7 @@ struct ot_checkpoint {
     bool is_nominal, has_external_data;
     uint64_t n_changes;            // of parameters' values, by whomever
     int places[OT_MAX_CUT_GROUPS]; // of this process, in the groups that parameters are cut among
+    struct ot__stamp *stamp;       // of its tensors that are in dicts; NULL: none are
     void *session;                 // the session that works on it now, or NULL
     bool is_released;              // by its owner: it goes with the session
     // Set while a session keeps parameters in layouts of its own: makes one row-major. The session
@@ -218,6 +221,23 @@ ot_status ot__ckpt_save_pair(const char *path, const ot__pieces *main_file,
 // Give the checkpoint the id of its data as a property, and put that id behind the data.
 ot_status ot__ckpt_data_name(ot_checkpoint *checkpoint, const ot__ckpt_write_options *options);
 ot_status ot__ckpt_data_mark(const ot_checkpoint *checkpoint, ot__pieces *data);
+
+// dict_view.c: a value of a dict that is memory of a checkpoint. To get it is OT_ERR_STATE once
+// that has changed, or how it lies in memory has.
+typedef struct ot__stamp {
+    atomic_int n_users; // the checkpoint, and values of dicts
+    _Atomic uint64_t now;
+} ot__stamp;
+ot_status ot__dict_mark_view(ot_dict *dict, const char *name, ot_checkpoint *checkpoint);
+void ot__ckpt_outdate(ot_checkpoint *checkpoint);
+
+// dict_copy.c: of values that are there.
+bool ot__dict_has(const ot_dict *dict, const char *name); // NULL: no
+ot_status ot__dict_copy(const ot_dict *from, const char *name, ot_dict *to, const char *new_name);
+bool ot__dict_same(const ot_dict *a, const char *a_name, const ot_dict *b, const char *b_name);
+// dict_pack.c: for ranks of one job. Tensors of more than one element have no parts afterwards.
+ot_status ot__dict_pack(const ot_dict *dict, ot__buf *out);
+ot_status ot__dict_unpack(const char *bytes, ot_dict **out);
 
 // dict.c: a value to another dict, where it replaces what has that name. A 0 is left in its place.
 ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char *new_name);

@@ -37,6 +37,8 @@ static bool has_inner(const dict_entry *entry)
 
 static void free_value(dict_entry *entry)
 {
+    ot__stamp_release(entry->stamp);
+    entry->stamp = NULL;
     if (entry->kind == OT_DICT_STRING)
         ot__free(entry->value.s);
     else if (entry->kind == OT_DICT_INTS)
@@ -146,7 +148,7 @@ ot_status ot__dict_get(const ot_dict *dict, const char *name, const void *out, o
     if ((*found)->kind != kind)
         return ot__error(OT_ERR_INVALID, "'%s' of the dict is of kind %s, expected %s", name,
                          kind_names[(*found)->kind], kind_names[kind]);
-    return OT_OK;
+    return ot__dict_check_entry(*found);
 }
 
 ot_status ot_dict_get_bool(const ot_dict *dict, const char *name, int *out)
@@ -278,6 +280,8 @@ ot_status ot__dict_put(ot_dict *dict, const char *name, dict_entry value)
     free_value(entry);
     entry->kind = value.kind;
     entry->value = value.value;
+    entry->stamp = value.stamp;
+    entry->stamped = value.stamped;
     return OT_OK;
 }
 
@@ -390,6 +394,7 @@ ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char
     OT_TRY(ot__dict_put(to, new_name, *entry));
     if (has_inner(entry))
         entry->value.dict->parent = to;
+    entry->stamp = NULL;
     entry->kind = OT_DICT_INT;
     entry->value.i = 0;
     return OT_OK;

@@ -9,6 +9,8 @@
 typedef struct dict_entry {
     char *name;
     ot_dict_kind kind;
+    ot__stamp *stamp; // of the checkpoint whose memory it is; NULL: it is its own
+    uint64_t stamped; // what that was
     union {
         int64_t i; // bool and int
         double f;
@@ -44,6 +46,8 @@ ot_status ot__dict_check_name(const ot_dict *dict, const char *name);
 ot_status ot__dict_put(ot_dict *dict, const char *name, dict_entry value);
 // Takes over what was made; frees it on failure.
 ot_status ot__dict_put_made(ot_dict *dict, const char *name, dict_entry value, bool made);
-void ot__dict_shards_free(ot_shards *shards); // with its parts
+void ot__dict_shards_free(ot_shards *shards);            // with its parts
+void ot__stamp_release(ot__stamp *stamp);                // NULL is fine
+ot_status ot__dict_check_entry(const dict_entry *entry); // OT_ERR_STATE: it is out of date
 
 #endif

@@ -2,7 +2,7 @@
 // Training state in memory: its life, and the parameters.
 #include <string.h>
 
-#include "ckpt/ckpt.h"
+#include "ckpt/dict_entry.h"
 
 const char *const ot__slot_names[OT_SLOTS] = {
     [OT_SLOT_MOMENT1] = "momentum0",
@@ -74,6 +74,8 @@ static void destroy_state(ot_checkpoint *checkpoint)
     for (int i = 0; i < checkpoint->n_other_groups; i++)
         group_deinit(&checkpoint->other_groups[i]);
     ot__free(checkpoint->other_groups);
+    ot__ckpt_outdate(checkpoint);
+    ot__stamp_release(checkpoint->stamp);
     ot__file_map_close(&checkpoint->file);
     ot__file_map_close(&checkpoint->data);
     ot__guard_deinit(&checkpoint->guard);
@@ -324,6 +326,7 @@ ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *nam
     OT_TRY(OT_GIVEN(value));
     OT_TRY(ot__ckpt_enter(checkpoint));
     checkpoint->n_changes++;
+    ot__ckpt_outdate(checkpoint);
     return ot__ckpt_leave(checkpoint, set_state(checkpoint, name, false, value));
 }
 

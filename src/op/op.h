@@ -62,6 +62,9 @@ ot_status ot__optimizer_lookup(const char *name, const ot_op_def **out);
 ot_status ot__hyper_lookup(const ot_op_def *op, const char *name, const ot_attr_spec **out);
 // From 0; NULL behind the last.
 const ot_attr_spec *ot__hyper_at(const ot_op_def *op, int index);
+double ot__as_written(float value); // 0.9 for 0.9f: the number that its author wrote
+// A value for each of so many groups.
+ot_status ot__rule_set_hyper(ot_node *rule, const ot_attr_spec *spec, const double *values, int n);
 // Its value where none is given.
 double ot__hyper_fallback(const ot_op_def *op, const ot_attr_spec *spec);
 

@@ -98,8 +98,7 @@ static bool is_whole_attr(const ot_attr_spec *spec)
     return spec->kind == OT_ATTRIBUTE_INT || spec->kind == OT_ATTRIBUTE_INTS;
 }
 
-// 0.9 for 0.9f: the number that the attribute's author wrote.
-static double as_written(float value)
+double ot__as_written(float value)
 {
     enum { DIGITS = 7 };
     double written = (double)value;
@@ -116,7 +115,37 @@ double ot__hyper_fallback(const ot_op_def *op, const ot_attr_spec *spec)
     for (const ot_hyper *h = op->rule->artifacts; h != NULL && h->name != NULL; h++)
         if (strcmp(h->name, spec->name) == 0)
             return h->value;
-    return is_whole_attr(spec) ? (double)spec->i : as_written(spec->f);
+    return is_whole_attr(spec) ? (double)spec->i : ot__as_written(spec->f);
+}
+
+static bool set_whole_hyper(ot_node *rule, const ot_attr_spec *spec, const double *values, int n,
+                            int64_t *list)
+{
+    for (int i = 0; i < n; i++)
+        list[i] = (int64_t)values[i];
+    return spec->kind == OT_ATTRIBUTE_INT ? ot__node_set_int(rule, spec->name, list[0])
+                                          : ot__node_set_ints(rule, spec->name, list, n);
+}
+
+static bool set_float_hyper(ot_node *rule, const ot_attr_spec *spec, const double *values, int n,
+                            float *list)
+{
+    for (int i = 0; i < n; i++)
+        list[i] = (float)values[i];
+    return spec->kind == OT_ATTRIBUTE_FLOAT ? ot__node_set_float(rule, spec->name, list[0])
+                                            : ot__node_set_floats(rule, spec->name, list, n);
+}
+
+ot_status ot__rule_set_hyper(ot_node *rule, const ot_attr_spec *spec, const double *values, int n)
+{
+    void *list = ot__alloc((size_t)n * sizeof(int64_t));
+    ot_status st = ot__made(list != NULL);
+
+    if (st == OT_OK)
+        st = ot__made(is_whole_attr(spec) ? set_whole_hyper(rule, spec, values, n, list)
+                                          : set_float_hyper(rule, spec, values, n, list));
+    ot__free(list);
+    return st;
 }
 
 ot_status ot_optimizer_hyper(const char *name, int index, ot_hyper_info *out)

@@ -317,6 +317,10 @@ ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_swi
     OT_TRY(sort_optimizer_inputs(o));
     OT_TRY(find_rule(o));
     o->moments_of = find_moments_user(o);
+    for (int k = 0; k < OT_SLOTS; k++)
+        o->uses_slot[k] =
+            o->has_slot[k] &&
+            (k == OT_SLOT_AVERAGE || takes_input(o->rule, (ot__input_role)(OT_ROLE_SLOT + k)));
     o->i_norm = find_optimizer_output(o->program.model->graph, "gradient_norm");
     o->i_finite = find_optimizer_output(o->program.model->graph, "gradients_finite");
     OT_TRY(list_trainable(session));

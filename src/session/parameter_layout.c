@@ -133,6 +133,7 @@ const ot_layout **ot__packing_of_inputs(const ot_session *session,
 
 void ot__packing_enter(ot_session *session)
 {
+    ot__ckpt_outdate(session->checkpoint);
     for (int i = 0; i < session->n_parameters && session->packing.layouts != NULL; i++)
         move(&session->packing, session->parameters[i], session->packing.layouts[i]);
 }
@@ -141,6 +142,7 @@ void ot__packing_leave(ot_session *session)
 {
     ot__packing *packing = &session->packing;
 
+    ot__ckpt_outdate(session->checkpoint);
     if (packing->layouts == NULL)
         return;
     for (int i = 0; i < session->n_parameters; i++)

@@ -159,6 +159,7 @@ static ot_status set_parameters(ot_session *session, int which, const float *fro
         OT_TRY(complete(session));
     }
     session->checkpoint->n_changes++;
+    ot__ckpt_outdate(session->checkpoint);
     move_vector(session, which, false, NULL, from);
     return OT_OK;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/session_internal.h"
+#include "session/state_dict.h"
 
 static const double default_learning_rate = 0.001; // as ONNX Runtime training starts
 
@@ -43,6 +43,9 @@ ot_status ot__session_check_values(const ot_session *session)
 {
     if (session->checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    if (session->is_half_set)
+        return ot__error(OT_ERR_STATE, "the session has a part of a state only: messages failed "
+                                       "while it was set, so set one");
     return OT_OK;
 }
 
@@ -238,6 +241,8 @@ static void destroy_session(ot_session *session)
     ot__undo_deinit(&session->undo);
     ot__derived_deinit(session);
     ot_model_destroy(session->eval_source);
+    ot_dict_destroy(session->custom_hyper);
+    ot__bytes_free(session->bytes);
     ot__free(session->parameters);
     ot__free_aligned(session->block);
     ot__guard_deinit(&session->guard);

@@ -133,6 +133,7 @@ typedef struct ot__optimizer {
     const ot_node *rule;        // of the model: updates the parameters
     const char *moments_of;     // the operator that keeps moments, NULL: none does
     bool has_slot[OT_SLOTS];    // the model takes them
+    bool uses_slot[OT_SLOTS];   // and does more with them than pass them on
     ot__parameter **parameters; // the trainable ones, in the order of the training model
     int n_parameters;
     float *rates;   // one per group of parameters
@@ -178,6 +179,9 @@ struct ot_session {
     ot_schedule schedule;
     bool has_schedule;
     uint64_t seed, counter;
+    ot_dict *custom_hyper;         // of groups, by their number: what no rule here knows
+    struct ot__named_bytes *bytes; // of the program
+    bool is_half_set;              // messages failed while a state was set
 };
 
 #define OT_KIND_SESSION "session"

@@ -230,6 +230,7 @@ ot_status ot__slots_take(ot_session *session, ot__fresh_slots *fresh)
 {
     const ot__optimizer *o = &session->optimizer;
 
+    ot__ckpt_outdate(session->checkpoint);
     if (fresh->has_moments)
         OT_TRY(begin_moments(session));
     for (int i = 0; i < fresh->n; i++)

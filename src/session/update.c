@@ -104,6 +104,7 @@ static ot_status update_session(ot_session *session, int64_t n_micro_batches, ot
                          n_micro_batches);
     if (o->program.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
+    OT_TRY(ot__session_check_values(session));
     OT_TRY(ot__optimizer_ready(session, false));
     OT_TRY(ot__session_lend_block(session, o->plan));
     if (!o->takes_divisor && fabs(divisor - 1) > 0)

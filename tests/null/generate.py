@@ -32,6 +32,8 @@ OPTIONAL = {
     "ot_session_set_optimizer.optimizer", "ot_session_update.info",
     "how", "ot_config_set_train_function.function", "context", "description", "ot_trainer_create.optimizer",
     "ot_trainer_set_schedule.schedule", "user_dict",
+    "ot_session_set_shards.state", "ot_session_check_shards.state", "ot_session_set_shards.report",
+    "ot_session_check_shards.report",
     "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
     "ot_dict_take_shards.parts", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
@@ -96,6 +98,10 @@ GOOD = {  # by type; `w` is the world of the case
     "const int64_t **": "&w.out_integers",
     "ot_tensor *const *": "NULL",
     "const ot_shards **": "&w.out_shards",
+    "const ot_shards_report *": "w.shards_report",
+    "ot_shards_report *": "w.shards_report",
+    "ot_shards_report **": "&w.out_shards_report",
+    "ot_state_sink": "world_sink",
     "const void **": "&w.out_bytes",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
@@ -167,7 +173,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|sharding|tensor|trainer) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|sharding|shards_report|tensor|trainer) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")
@@ -204,7 +210,7 @@ def good(function, kind, name):
 
 
 def is_pointer(kind):
-    return kind.endswith("*") or kind in ("ot_log_function", "ot_config_train_function")
+    return kind.endswith("*") or kind in ("ot_log_function", "ot_config_train_function", "ot_state_sink")
 
 
 def is_optional(function, name):

@@ -45,6 +45,7 @@ typedef struct world {
     ot_agreement agreement;
     ot_comm_counters counters;
     ot_sharding *sharding;
+    ot_shards_report *shards_report;
     ot_cut cut;
     ot_box box;
     ot_dataset *dataset;
@@ -98,6 +99,7 @@ typedef struct world {
     const int64_t *out_integers;
     const ot_shards *out_shards;
     const void *out_bytes;
+    ot_shards_report *out_shards_report;
     ot_dataset *out_dataset;
     ot_batches *out_batches, *out_more_batches;
     ot_block *out_block;
@@ -122,6 +124,13 @@ static inline void must(ot_status status)
 {
     if (status != OT_OK)
         fail_msg("%s", ot_error_message());
+}
+
+static inline ot_status world_sink(void *context, const char *const *path, int n_path,
+                                   const ot_dict *leaf)
+{
+    (void)context, (void)path, (void)n_path, (void)leaf;
+    return OT_OK;
 }
 
 static inline void make_trained(world *w)
@@ -178,6 +187,7 @@ static inline void world_make(world *w)
     w->cut = (ot_cut)OT_CUT_INIT;
     w->box = (ot_box){.ndim = 1, .size = {2}};
     must(ot_sharding_create(OT_F32, &w->shape, &w->cut, 1, -1, &w->sharding));
+    (void)ot_session_check_shards(w->session, OT_STATE_MODEL, w->dict, NULL, &w->shards_report);
     must(ot_trainer_create(w->model, NULL, NULL, NULL, &w->trainer));
     must(ot_runner_create(w->model, NULL, &w->runner));
     must(ot_gradients_create(w->model, "w_loss", w->names, 1, NULL, &w->gradients));
@@ -210,6 +220,7 @@ static inline void world_free(world *w)
     ot_comm_destroy(w->out_comm);
     ot_comm_destroy(w->comm);
     ot_sharding_destroy(w->out_sharding);
+    ot_shards_report_destroy(w->out_shards_report);
     ot_block_destroy(w->out_block);
     ot_tensor_destroy(w->out_tensor);
     ot_string_free(w->out_text);
@@ -228,6 +239,7 @@ static inline void world_free(world *w)
     ot_config_destroy(w->config);
     ot_dict_destroy(w->dict);
     ot_sharding_destroy(w->sharding);
+    ot_shards_report_destroy(w->shards_report);
     ot_block_destroy(w->block);
     ot_tensor_destroy(w->tensor);
     ot_model_destroy(w->model);

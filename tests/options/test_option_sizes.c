@@ -32,6 +32,7 @@ static const ot_comm_options comm_init = OT_COMM_OPTIONS_INIT;
 static const ot_agreement agreement_init = OT_AGREEMENT_INIT;
 static const ot_comm_counters counters_init = OT_COMM_COUNTERS_INIT;
 static const ot_cut cut_init = OT_CUT_INIT;
+static const ot_state_dict_options state_dict_init = OT_STATE_DICT_OPTIONS_INIT;
 static const ot_record_given given_init = OT_RECORD_GIVEN_INIT;
 
 #define OPTIONS(value, macro) &value, sizeof value, macro
@@ -89,6 +90,9 @@ static const struct use {
     {OPTIONS(description_init, "OT_MODEL_DESCRIPTION_INIT"), use_description,
      sizeof description_init},
     {OPTIONS(cut_init, "OT_CUT_INIT"), use_cut, 0},
+    {OPTIONS(state_dict_init, "OT_STATE_DICT_OPTIONS_INIT"), use_state_dict, 0},
+    {OPTIONS(name_entry_init, "OT_NAME_ENTRY_INIT"), use_name_entry,
+     offsetof(ot_name_entry, transform)},
     {OPTIONS(given_init, "OT_RECORD_GIVEN_INIT"), use_given, 0},
     {OPTIONS(comm_init, "OT_COMM_OPTIONS_INIT"), use_comm, 0},
     {OPTIONS(agreement_init, "OT_AGREEMENT_INIT"), use_agreement, 0},

@@ -406,6 +406,27 @@ static inline ot_status use_cut(world *w, void *options)
     return st;
 }
 
+static inline ot_status use_state_dict(world *w, void *options)
+{
+    ot_dict *dict;
+    ot_status st = ot_session_get_shards(w->session, OT_STATE_MODEL, options, &dict);
+
+    ot_dict_destroy(dict);
+    return st;
+}
+
+static const ot_name_entry name_entry_init = {sizeof(ot_name_entry), "other", "w",
+                                              OT_NAME_SAME,          {0, 0},  NULL};
+
+static inline ot_status use_name_entry(world *w, void *entry)
+{
+    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
+
+    options.names = entry;
+    options.n_names = 1;
+    return use_state_dict(w, &options);
+}
+
 static inline ot_status use_train_schedule(world *w, void *options)
 {
     ot_train_options train = OT_TRAIN_OPTIONS_INIT;
