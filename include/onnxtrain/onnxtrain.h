@@ -22,6 +22,7 @@
 #include "onnxtrain/schedule.h"
 #include "onnxtrain/session.h"
 #include "onnxtrain/sharding.h"
+#include "onnxtrain/shards.h"
 #include "onnxtrain/state_dict.h"
 #include "onnxtrain/tensor.h"
 #include "onnxtrain/train.h"

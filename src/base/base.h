@@ -98,6 +98,8 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(report)                                                                                      \
     X(runner)                                                                                      \
     X(session)                                                                                     \
+    X(shards_job)                                                                                  \
+    X(shards_reader)                                                                               \
     X(sharding)                                                                                    \
     X(shards_report)                                                                               \
     X(tensor)                                                                                      \

@@ -113,6 +113,9 @@ void ot__staging_sweep(const char *parent);
 char *ot__staging_find_old(const char *path);
 // Removes a directory and the files in it, under another name first; false: not all of it.
 bool ot__directory_remove(const char *path);
+// Names in a directory that match, each with its NUL; those that cannot be had are left out.
+void ot__directory_list(const char *path, const ot__file_names *names, ot__buf *out);
+bool ot__directory_is_empty(const char *path);
 ot_status ot__directory_sync(const char *path); // as far as the file system can
 
 // Two processes do not work at the same place (lock.c): who comes second gets OT_ERR_STATE saying

@@ -78,7 +78,7 @@ static bool remove_with_files(const char *path)
     const ot__file_names all = {is_any_entry, NULL};
     ot__buf list = {0};
 
-    ot__file_list(path, &all, &list);
+    ot__directory_list(path, &all, &list);
     ot__file_remove_listed(path, &list);
     ot__buf_deinit(&list);
     return ot__call_rmdir(path) == 0;
@@ -131,7 +131,7 @@ static void sweep_marked(const char *parent, const char *name, const char *mark)
     const ot__file_names names = {has_wanted_mark, &wanted};
     ot__buf list = {0};
 
-    ot__file_list(parent, &names, &list);
+    ot__directory_list(parent, &names, &list);
     for (size_t at = 0; !list.failed && at < list.length; at += strlen(list.data + at) + 1) {
         char *path = ot__path_join(parent, list.data + at);
 
@@ -156,7 +156,7 @@ char *ot__staging_find_old(const char *path)
     ot__buf list = {0};
 
     if (parent != NULL)
-        ot__file_list(parent, &names, &list);
+        ot__directory_list(parent, &names, &list);
     if (!list.failed && list.length > 0)
         found = ot__path_join(parent, list.data);
     ot__buf_deinit(&list);
@@ -227,20 +227,24 @@ void ot__staging_close(ot__staging *staging)
     *staging = (ot__staging){.fd = -1};
 }
 
-// There is something at the path, which is no empty directory.
-static bool has_content(const char *path)
+bool ot__directory_is_empty(const char *path)
 {
     const ot__file_names all = {is_any_entry, NULL};
     ot__buf list = {0};
-    struct stat info;
-    bool has_some = lstat(path, &info) == 0;
+    bool is_empty;
 
-    if (has_some && S_ISDIR(info.st_mode)) {
-        ot__file_list(path, &all, &list);
-        has_some = list.failed || list.length > 0;
-        ot__buf_deinit(&list);
-    }
-    return has_some;
+    ot__directory_list(path, &all, &list);
+    is_empty = !list.failed && list.length == 0;
+    ot__buf_deinit(&list);
+    return is_empty;
+}
+
+// There is something at the path, which is no empty directory.
+static bool has_content(const char *path)
+{
+    struct stat info;
+
+    return lstat(path, &info) == 0 && !(S_ISDIR(info.st_mode) && ot__directory_is_empty(path));
 }
 
 static ot_status take_free_place(ot__staging *s)

@@ -314,7 +314,7 @@ ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file
         st = finish_file(data);
     if (st == OT_OK) {
         if (file->temporary) // not for devices and pipes
-            ot__file_list(folder, old_data, &list);
+            ot__directory_list(folder, old_data, &list);
         (void)fstat(file->fd, &mine);
         st = finish_file(file);
     }

@@ -22,7 +22,7 @@ bool ot__file_hold(int fd)
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-void ot__file_list(const char *folder, const ot__file_names *names, ot__buf *out)
+void ot__directory_list(const char *folder, const ot__file_names *names, ot__buf *out)
 {
     DIR *entries = opendir(folder);
     const struct dirent *entry;
@@ -84,7 +84,7 @@ int ot__file_sweep(const char *folder, const ot__file_names *targets)
     ot__buf list = {0};
     int n_held = 0;
 
-    ot__file_list(folder, &temporaries, &list);
+    ot__directory_list(folder, &temporaries, &list);
     n_held += list.failed; // not all are known
     for (size_t at = 0; !list.failed && at < list.length; at += strlen(list.data + at) + 1) {
         char *path = ot__path_join(folder, list.data + at);

@@ -51,6 +51,7 @@ enum {
     OT_TAG_BROADCAST,
     OT_TAG_GATHER,
     OT_TAG_NOTE,
+    OT_TAG_SHARDS,
     OT_TAG_REDUCE,    // and those behind it
     OT_TAG_BITS = 10, // the group's number is above
 };

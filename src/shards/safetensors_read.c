@@ -53,6 +53,14 @@ const char *ot__safetensors_type(ot_dtype dtype)
     return rank < 0 ? NULL : element_types[rank].name;
 }
 
+ot_dtype ot__safetensors_dtype(const char *name)
+{
+    for (size_t i = 0; i < OT_COUNT(element_types); i++)
+        if (strcmp(element_types[i].name, name) == 0)
+            return element_types[i].dtype;
+    return OT_DTYPE_UNDEFINED;
+}
+
 ot_status ot__safetensor_bytes(const ot__safetensor *tensor, uint64_t *n_bytes)
 {
     ot_shape shape = {.ndim = tensor->ndim};
@@ -85,12 +93,10 @@ static ot_status scan_type(header *h, ot__safetensor *tensor)
     const char *name;
 
     OT_TRY(ot__json_scan_string(&h->scan, &name));
-    for (size_t i = 0; i < OT_COUNT(element_types); i++)
-        if (strcmp(element_types[i].name, name) == 0) {
-            tensor->dtype = element_types[i].dtype;
-            return OT_OK;
-        }
-    return ot__json_scan_error(&h->scan, "unknown dtype '%s'", name);
+    tensor->dtype = ot__safetensors_dtype(name);
+    return tensor->dtype != OT_DTYPE_UNDEFINED
+               ? OT_OK
+               : ot__json_scan_error(&h->scan, "unknown dtype '%s'", name);
 }
 
 static ot_status scan_shape(header *h, ot__safetensor *tensor)

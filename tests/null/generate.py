@@ -35,7 +35,8 @@ OPTIONAL = {
     "ot_session_set_shards.state", "ot_session_check_shards.state", "ot_session_set_shards.report",
     "ot_session_check_shards.report",
     "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
-    "ot_dict_take_shards.parts", "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
+    "ot_dict_take_shards.parts", "ot_shards_save.comm", "ot_shards_load.comm", "ot_shards_job_start.comm",
+    "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
 # Counts and positions: any number may come.
@@ -102,6 +103,14 @@ GOOD = {  # by type; `w` is the world of the case
     "ot_shards_report *": "w.shards_report",
     "ot_shards_report **": "&w.out_shards_report",
     "ot_state_sink": "world_sink",
+    "const ot_shards_item *": "&w.item",
+    "ot_shards_info *": "&w.shards_info",
+    "ot_shards_tensor *": "&w.shards_tensor",
+    "ot_shards_job *": "w.job",
+    "ot_shards_job **": "&w.out_job",
+    "const ot_shards_reader *": "w.reader",
+    "ot_shards_reader *": "w.reader",
+    "ot_shards_reader **": "&w.out_reader",
     "const void **": "&w.out_bytes",
     "const ot_dataset *": "w.dataset",
     "ot_dataset *": "w.dataset",
@@ -173,7 +182,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|sharding|shards_report|tensor|trainer) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|sharding|shards_job|shards_reader|shards_report|tensor|trainer) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")

@@ -48,6 +48,11 @@ typedef struct world {
     ot_shards_report *shards_report;
     ot_cut cut;
     ot_box box;
+    ot_shards_item item;
+    ot_shards_info shards_info;
+    ot_shards_tensor shards_tensor;
+    ot_shards_reader *reader;
+    ot_shards_job *job;
     ot_dataset *dataset;
     ot_batches *batches;
     ot_block *block;
@@ -98,6 +103,8 @@ typedef struct world {
     ot_dict_kind out_dict_kind;
     const int64_t *out_integers;
     const ot_shards *out_shards;
+    ot_shards_reader *out_reader;
+    ot_shards_job *out_job;
     const void *out_bytes;
     ot_shards_report *out_shards_report;
     ot_dataset *out_dataset;
@@ -151,6 +158,24 @@ static inline void make_data(world *w)
     must(ot_batches_create(w->dataset, &w->binding, 1, NULL, &w->batches));
 }
 
+// The first world saves what all of them read.
+static inline void make_shards(world *w)
+{
+    char path[PATH_LENGTH_MAX];
+
+    snprintf(path, sizeof path, "%.200s/shards", folder);
+    w->item = (ot_shards_item)OT_SHARDS_ITEM_INIT;
+    w->item.name = "w";
+    w->item.dict = w->dict;
+    w->shards_info = (ot_shards_info)OT_SHARDS_INFO_INIT;
+    w->shards_tensor = (ot_shards_tensor)OT_SHARDS_TENSOR_INIT;
+    must(ot_shards_job_create(&w->job));
+    if (ot_shards_open(path, &w->reader) != OT_OK) {
+        must(ot_shards_save(NULL, path, &w->item, 1, NULL));
+        must(ot_shards_open(path, &w->reader));
+    }
+}
+
 static inline void world_make(world *w)
 {
     ot_set_memory_max(0); // the case before may have been a call of this
@@ -183,6 +208,7 @@ static inline void world_make(world *w)
     make_data(w);
     must(ot_config_create(&w->config));
     must(ot_dict_create(&w->dict));
+    make_shards(w);
     must(ot_comm_open("self", NULL, &w->comm));
     w->cut = (ot_cut)OT_CUT_INIT;
     w->box = (ot_box){.ndim = 1, .size = {2}};
@@ -218,6 +244,10 @@ static inline void world_free(world *w)
     ot_config_destroy(w->out_config);
     ot_dict_destroy(w->out_dict);
     ot_comm_destroy(w->out_comm);
+    ot_shards_job_destroy(w->out_job);
+    ot_shards_job_destroy(w->job);
+    ot_shards_reader_destroy(w->out_reader);
+    ot_shards_reader_destroy(w->reader);
     ot_comm_destroy(w->comm);
     ot_sharding_destroy(w->out_sharding);
     ot_shards_report_destroy(w->out_shards_report);

@@ -2,6 +2,7 @@
 // Every option struct at every size: of callers who were compiled with other headers, and of those
 // who left out the initialiser. Each lies in memory of its own, with nothing behind its last byte.
 #include "options/comm_users.h"
+#include "options/shards_users.h"
 #include "options/trainer_users.h"
 
 // ---- sizes ----
@@ -33,6 +34,12 @@ static const ot_agreement agreement_init = OT_AGREEMENT_INIT;
 static const ot_comm_counters counters_init = OT_COMM_COUNTERS_INIT;
 static const ot_cut cut_init = OT_CUT_INIT;
 static const ot_state_dict_options state_dict_init = OT_STATE_DICT_OPTIONS_INIT;
+static const ot_shards_save_options shards_save_init = OT_SHARDS_SAVE_OPTIONS_INIT;
+static const ot_shards_load_options shards_load_init = OT_SHARDS_LOAD_OPTIONS_INIT;
+static const ot_shards_item shards_item_init = {sizeof(ot_shards_item), "m", NULL};
+static const ot_shards_counters shards_counters_init = OT_SHARDS_COUNTERS_INIT;
+static const ot_shards_info shards_info_init = OT_SHARDS_INFO_INIT;
+static const ot_shards_tensor shards_tensor_init = OT_SHARDS_TENSOR_INIT;
 static const ot_record_given given_init = OT_RECORD_GIVEN_INIT;
 
 #define OPTIONS(value, macro) &value, sizeof value, macro
@@ -98,6 +105,12 @@ static const struct use {
     {OPTIONS(agreement_init, "OT_AGREEMENT_INIT"), use_agreement, 0},
     {OPTIONS(transport_init, "OT_TRANSPORT_INIT"), use_transport, sizeof transport_init},
     {OPTIONS(counters_init, "OT_COMM_COUNTERS_INIT"), fill_counters, 0},
+    {OPTIONS(shards_save_init, "OT_SHARDS_SAVE_OPTIONS_INIT"), use_shards_save, 0},
+    {OPTIONS(shards_load_init, "OT_SHARDS_LOAD_OPTIONS_INIT"), use_shards_load, 0},
+    {OPTIONS(shards_item_init, "OT_SHARDS_ITEM_INIT"), use_shards_item, sizeof shards_item_init},
+    {OPTIONS(shards_counters_init, "OT_SHARDS_COUNTERS_INIT"), fill_shards_counters, 0},
+    {OPTIONS(shards_info_init, "OT_SHARDS_INFO_INIT"), fill_shards_info, 0},
+    {OPTIONS(shards_tensor_init, "OT_SHARDS_TENSOR_INIT"), fill_shards_tensor, 0},
 };
 
 // `n` bytes that say they are `size`: what the initialiser makes, then 0, then perhaps one byte.

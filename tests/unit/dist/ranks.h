@@ -21,7 +21,7 @@
 #include "dist/dist.h"
 #include "onnxtrain/comm.h"
 
-enum { RANKS_MAX = 8, FINDING_LENGTH = 1200 };
+enum { RANKS_MAX = 16, FINDING_LENGTH = 1200 };
 
 typedef struct rank_thread {
     pthread_t thread;

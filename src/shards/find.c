@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a checkpoint is, and its index.
+#include <string.h>
+
+#include "shards/shards.h"
+
+bool ot__shards_is_checkpoint(const char *path)
+{
+    char *index = ot__path_join(path, OT_INDEX_NAME);
+    const bool is_there = index != NULL && ot__path_exists(index);
+
+    ot__free(index);
+    return is_there;
+}
+
+// ---- the directory ----
+
+// The one at a path, or what a killed process was about to replace there; NULL: there is none.
+static char *checkpoint_at(const char *path)
+{
+    char *old;
+
+    if (ot__shards_is_checkpoint(path))
+        return ot__strdup(path);
+    if (ot__path_exists(path))
+        return NULL;
+    old = ot__staging_find_old(path);
+    if (old != NULL && ot__shards_is_checkpoint(old)) {
+        ot__log(OT_LOG_WARNING, "%s: was being replaced when a process ended, '%s' is what it was",
+                path, old);
+        return old;
+    }
+    ot__free(old);
+    return NULL;
+}
+
+ot_status ot__shards_read_latest(const char *path, char **out)
+{
+    ot__file_map map;
+    ot__buf name = {0};
+    ot_status st;
+
+    OT_TRY(ot__file_map_open(&map, path));
+    ot__buf_append(&name, map.data, OT_MIN(map.size, (size_t)OT_INDEX_NAME_MAX + 1));
+    ot__file_map_close(&map);
+    OT_TRY(ot__buf_status(&name));
+    name.data[strcspn(name.data, "\n")] = '\0';
+    st = name.data[0] != '\0' && strchr(name.data, '/') == NULL && strcmp(name.data, "..") != 0
+             ? OT_OK
+             : ot__error(OT_ERR_FORMAT, "%s: '%s' is not the name of a directory beside it", path,
+                         name.data);
+    return OT_HAND_OUT(st, out, name.data, ot__free);
+}
+
+static ot_status follow_latest(const char *path, const char *latest, char **out)
+{
+    char *name = NULL, *named = NULL;
+    ot_status st = ot__shards_read_latest(latest, &name);
+
+    if (st == OT_OK) {
+        named = ot__path_join(path, name);
+        st = ot__made(named != NULL);
+    }
+    if (st == OT_OK)
+        *out = checkpoint_at(named);
+    if (st == OT_OK && *out == NULL)
+        st = ot__error(OT_ERR_NOT_FOUND, "%s: names '%s', where there is no checkpoint", latest,
+                       name);
+    ot__free(name);
+    ot__free(named);
+    return st;
+}
+
+ot_status ot__shards_locate(const char *path, char **out)
+{
+    char *latest;
+    ot_status st;
+
+    *out = checkpoint_at(path);
+    if (*out != NULL)
+        return OT_OK;
+    latest = ot__path_join(path, "latest");
+    OT_TRY(ot__made(latest != NULL));
+    st = ot__path_exists(latest) ? follow_latest(path, latest, out)
+                                 : ot__error(OT_ERR_NOT_FOUND,
+                                             "%s: no checkpoint directory: it has neither '%s' nor "
+                                             "'latest'",
+                                             path, OT_INDEX_NAME);
+    ot__free(latest);
+    return st;
+}
+
+// ---- the index ----
+
+static ot_status read_index_text(const char *folder, const char *name, ot__buf *out)
+{
+    char *path = ot__path_join(folder, name);
+    ot__file_map map = {0};
+    ot_status st = ot__made(path != NULL);
+
+    OT_THEN(st, ot__file_map_open_within(&map, path, OT_INDEX_BYTES_MAX));
+    if (st == OT_OK && map.size > OT_INDEX_BYTES_MAX)
+        st = ot__error(OT_ERR_FORMAT, "%s: has %zu bytes, expected at most %d", path, map.size,
+                       OT_INDEX_BYTES_MAX);
+    if (st == OT_OK)
+        ot__buf_append(out, map.data, map.size);
+    OT_THEN(st, ot__buf_status(out));
+    ot__file_map_close(&map);
+    ot__free(path);
+    return st;
+}
+
+// What rank 0 reads; all have it then.
+static ot_status share_index_text(const ot__team *team, ot_status st, const char *folder,
+                                  const char *name, ot__buf *out)
+{
+    out->length = 0;
+    if (team->rank == 0)
+        OT_THEN(st, read_index_text(folder, name, out));
+    return ot__team_spread(team, st, out);
+}
+
+static ot_status take_index_part(ot__index *index, int i_part, const ot__buf *text)
+{
+    const ot__index_part *part = &index->parts[i_part];
+
+    if (text->length != part->size || ot__crc32c(0, text->data, text->length) != part->crc)
+        return ot__error(OT_ERR_FORMAT, "has another size or checksum than '%s' says",
+                         OT_INDEX_NAME);
+    return ot__index_read_part(index, text->data, text->length);
+}
+
+static ot_status name_index_file(ot_status st, const char *folder, const char *name)
+{
+    return st == OT_ERR_FORMAT ? ot__error_prefix(st, "%s/%s", folder, name) : st;
+}
+
+static ot_status load_index(const ot__team *team, const char *folder, ot__index *out, ot__buf *text)
+{
+    ot_status st;
+
+    OT_TRY(share_index_text(team, OT_OK, folder, OT_INDEX_NAME, text));
+    st = name_index_file(ot__index_read(text->data, text->length, out), folder, OT_INDEX_NAME);
+    st = ot__team_agree(team, st, "load", NULL, 0);
+    for (int i = 0; st == OT_OK && i < out->n_parts; i++) {
+        st = share_index_text(team, OT_OK, folder, out->parts[i].name, text);
+        if (st == OT_OK)
+            st = ot__team_agree(
+                team, name_index_file(take_index_part(out, i, text), folder, out->parts[i].name),
+                "load", NULL, 0);
+    }
+    if (st == OT_OK)
+        st = ot__team_agree(team, name_index_file(ot__index_check(out), folder, OT_INDEX_NAME),
+                            "load", NULL, 0);
+    return st;
+}
+
+ot_status ot__index_load(const ot__team *team, const char *folder, ot__index *out)
+{
+    ot__buf text = {0};
+    ot_status st;
+
+    *out = (ot__index){0};
+    st = load_index(team, folder, out, &text);
+    ot__buf_deinit(&text);
+    if (st != OT_OK)
+        ot__index_deinit(out);
+    return st;
+}
+
+// Of one process, as far as it must be read for that: writers put them before the rest.
+bool ot__index_peek(const char *folder, uint64_t *step, uint64_t *unix_ns)
+{
+    char *path = ot__path_join(folder, OT_INDEX_NAME);
+    ot__file_map map = {0};
+    bool is_one = path != NULL && ot__path_exists(path) && ot__file_map_open(&map, path) == OT_OK;
+
+    if (is_one) {
+        is_one = map.size <= OT_INDEX_BYTES_MAX &&
+                 ot__index_read_head((const char *)map.data, map.size, step, unix_ns) == OT_OK;
+        ot__file_map_close(&map);
+    }
+    ot__free(path);
+    return is_one;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A save under way, from step to step (save.c, save_index.c). Private to `shards`.
+#ifndef OT_SHARDS_SAVING_H
+#define OT_SHARDS_SAVING_H
+
+#include "shards/shards.h"
+
+typedef struct ot__saving {
+    ot__team team;
+    ot_shards_save_options options;
+    char *path;
+    // what there is: trees of the items as JSON, and tensors
+    int n_items;
+    char **names;
+    ot__buf *trees;
+    ot__leaves leaves;
+    int n_own; // parts
+    // where it is written
+    ot__staging staging; // of rank 0
+    ot__buf place;       // the id of the save, then the directory
+    const char *folder;
+    char save_id[OT_HEX_ID_LENGTH + 1];
+    uint64_t unix_ns;
+    ot__save_files files;
+    // of rank 0: the parts of all ranks, by rank, and the plan made of them
+    ot__buf *parts;
+    ot__save_record *records;
+    int64_t n_records;
+} ot__saving;
+
+// The steps, in their order; each is collective but the writing. After a failure there is nothing
+// but ot__saving_deinit(), which removes what was written.
+ot_status ot__saving_look(ot__saving *s, ot_comm *comm, const char *path,
+                          const ot_shards_item *items, int n_items,
+                          const ot_shards_save_options *options);
+ot_status ot__saving_open(ot__saving *s);
+ot_status ot__saving_plan(ot__saving *s);
+ot_status ot__saving_write(ot__saving *s);
+// `st`: how the writing went here.
+ot_status ot__saving_finish(ot__saving *s, ot_status st);
+void ot__saving_deinit(ot__saving *s);
+
+// Removes checkpoints beside `path` that are not kept any more (retain.c).
+void ot__shards_retain(const char *path, int n_kept);
+
+#endif

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does not fit together: ranks, trees and checkpoints, damaged files. All ranks hear the same,
+// and the next call works.
+#include "shards_fixture.h"
+
+typedef struct refusal {
+    call call;
+    void (*spoil)(int rank, ot_shards_item *items);
+} refusal;
+
+static void save_spoiled(ot_comm *comm, void *context)
+{
+    const refusal *f = context;
+    const int r = ot_comm_rank(comm), n = ot_comm_world_size(comm);
+    ot_shards_item items[] = {OT_SHARDS_ITEM_INIT, OT_SHARDS_ITEM_INIT};
+
+    items[0].name = "model";
+    items[0].dict = make_state(f->call.how, r, n, 0, true);
+    items[1].name = "train";
+    items[1].dict = make_values(0);
+    f->spoil(r, items);
+    check_status(&f->call, ot_shards_save(comm, f->call.path, items, 2, &f->call.options));
+    ot_dict_destroy(items[0].dict);
+    ot_dict_destroy(items[1].dict);
+}
+
+static void load_spoiled(ot_comm *comm, void *context)
+{
+    const refusal *f = context;
+    const int r = ot_comm_rank(comm), n = ot_comm_world_size(comm);
+    ot_shards_item items[] = {OT_SHARDS_ITEM_INIT, OT_SHARDS_ITEM_INIT};
+
+    items[0].name = "model";
+    items[0].dict = make_state(f->call.how, r, n, 0, false);
+    items[1].name = "train";
+    items[1].dict = make_values(0);
+    f->spoil(r, items);
+    check_status(&f->call, ot_shards_load(comm, f->call.path, items, 2, &f->call.load_options));
+    ot_dict_destroy(items[0].dict);
+    ot_dict_destroy(items[1].dict);
+}
+
+// ---- what ranks say of themselves ----
+
+static void take_away(int rank, ot_shards_item *items)
+{
+    if (rank == 1)
+        RANK_MUST(ot_dict_take_shards(items[0].dict, "conv", OT_F64, &state_tensors[4].shape, NULL,
+                                      NULL, 0));
+}
+
+static void overlap(int rank, ot_shards_item *items)
+{
+    const ot_box box = {3, {0, 0, 0}, {2, 1, 1}};
+
+    if (rank == 1)
+        RANK_MUST(ot_dict_take_shards(items[0].dict, "conv", OT_F64, &state_tensors[4].shape, &box,
+                                      NULL, 1));
+}
+
+static void other_shape(int rank, ot_shards_item *items)
+{
+    RANK_MUST(
+        ot_dict_take_shards(items[0].dict, "mask", OT_BOOL, &OT_SHAPE(6 + rank), NULL, NULL, 0));
+}
+
+static void other_value(int rank, ot_shards_item *items)
+{
+    RANK_MUST(ot_dict_set_int(items[1].dict, "step", rank));
+}
+
+static void other_item(int rank, ot_shards_item *items)
+{
+    items[1].name = rank == 1 ? "other" : "train";
+}
+
+static void bad_item(int rank, ot_shards_item *items)
+{
+    items[1].name = rank == 1 ? "a/b" : "train";
+}
+
+static void same_item(int rank, ot_shards_item *items)
+{
+    (void)rank;
+    items[1].name = "model";
+}
+
+static void no_dict(int rank, ot_shards_item *items)
+{
+    if (rank == 1) {
+        ot_dict_destroy(items[1].dict);
+        items[1].dict = NULL;
+    }
+}
+
+static void bad_text(int rank, ot_shards_item *items)
+{
+    if (rank == 1)
+        RANK_MUST(ot_dict_set_string(items[1].dict, "note", "\xff"));
+}
+
+static void same_key(int rank, ot_shards_item *items)
+{
+    ot_dict *inner;
+
+    (void)rank;
+    RANK_MUST(ot_dict_set_dict(items[0].dict, "fc", &inner));
+    RANK_MUST(ot_dict_take_shards(inner, "bias", OT_F32, &OT_SHAPE(0), NULL, NULL, 0));
+}
+
+static void no_such_type(int rank, ot_shards_item *items)
+{
+    ot_tensor *tensor;
+
+    (void)rank;
+    RANK_MUST(ot_tensor_create(OT_C128, &OT_SHAPE(1), &tensor));
+    RANK_MUST(ot_dict_take_tensor(items[0].dict, "z", tensor));
+}
+
+static void too_deep(int rank, ot_shards_item *items)
+{
+    ot_dict *at = items[1].dict;
+
+    (void)rank;
+    for (int i = 0; i < 20; i++)
+        RANK_MUST(ot_dict_set_dict(at, "d", &at));
+}
+
+static void saves_that_do_not_fit_are_refused_on_all_ranks(void **state)
+{
+    static const struct {
+        void (*spoil)(int rank, ot_shards_item *items);
+        ot_status status;
+        const char *message;
+    } cases[] = {
+        {take_away, OT_ERR_INVALID,
+         "rank 0: the parts of 'model.conv' on all ranks: 12 of 24 elements are in no box"},
+        {overlap, OT_ERR_INVALID,
+         "the parts of 'model.conv' on all ranks: boxes 0 and 1 have elements in common"},
+        {other_shape, OT_ERR_MISMATCH,
+         "ranks 0 and 1 differ in the names, types and shapes of tensors"},
+        {other_value, OT_ERR_MISMATCH, "ranks 0 and 1 differ in the names and values"},
+        {other_item, OT_ERR_MISMATCH, "ranks 0 and 1 differ in the names and values"},
+        {bad_item, OT_ERR_INVALID, "rank 1: the name of item 1 is 'a/b', expected letters"},
+        {same_item, OT_ERR_INVALID, "rank 0: item 'model' is there twice"},
+        {no_dict, OT_ERR_INVALID, "rank 1: item 'train' has no dict"},
+        {bad_text, OT_ERR_INVALID, "rank 1: item 'train': 'note': the text '?' is not UTF-8"},
+        {same_key, OT_ERR_INVALID, "rank 0: two tensors have the name 'model.fc.bias'"},
+        {no_such_type, OT_ERR_UNSUPPORTED,
+         "rank 0: 'model.z': checkpoint directories have no tensors of c128"},
+        {too_deep, OT_ERR_UNSUPPORTED, "more than 13 dicts and lists inside each other"},
+    };
+
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        refusal f = {.call = CALL_INIT, .spoil = cases[i].spoil};
+
+        f.call.path = in_folder(state, "a");
+        f.call.how = SPREAD_ROWS;
+        f.call.status = cases[i].status;
+        f.call.message = cases[i].message;
+        run_ranks(2, save_spoiled, &f);
+        assert_int_equal(count_entries(*state), 0);
+    }
+}
+
+static void places_that_are_taken_are_refused(void **state)
+{
+    call c = CALL_INIT;
+
+    c.path = in_folder(state, "a");
+    run_ranks(2, save_rank, &c);
+    c.status = OT_ERR_IO;
+    c.message = "rank 0: ";
+    c.add = 1;
+    run_ranks(2, save_rank, &c);
+    c.add = 0;
+    c.status = OT_OK;
+    c.message = NULL;
+    run_ranks(2, load_rank, &c);
+    assert_int_equal(mkdir(in_folder(state, "mine"), 0777), 0);
+    assert_int_equal(mkdir(in_folder(state, "mine/photos"), 0777), 0);
+    c.path = in_folder(state, "mine");
+    c.options.replaces = 1;
+    c.status = OT_ERR_IO;
+    c.message = "mine: is no checkpoint, and is not replaced";
+    run_ranks(2, save_rank, &c);
+    c.path = in_folder(state, "none/a");
+    c.message = "No such file or directory";
+    run_ranks(2, save_rank, &c);
+    c.path = in_folder(state, "b");
+    c.options.step = 0;
+    c.add = -1;
+    c.status = OT_ERR_INVALID;
+    c.message = "step is -1, expected 0 to 2^53 - 1";
+    run_ranks(2, save_rank, &c);
+}
+
+// ---- trees and checkpoints ----
+
+static void more_names(int rank, ot_shards_item *items)
+{
+    (void)rank;
+    RANK_MUST(ot_dict_set_int(items[1].dict, "more", 1));
+}
+
+static void fewer_names(int rank, ot_shards_item *items)
+{
+    if (rank == 1)
+        RANK_MUST(ot_dict_remove(items[0].dict, "mask"));
+}
+
+static void value_for_tensor(int rank, ot_shards_item *items)
+{
+    if (rank == 1)
+        RANK_MUST(ot_dict_set_int(items[0].dict, "mask", 1));
+}
+
+static void wider_type(int rank, ot_shards_item *items)
+{
+    (void)rank;
+    RANK_MUST(ot_dict_take_shards(items[0].dict, "fc.weight", OT_F64, &state_tensors[0].shape,
+                                  &(const ot_box){2, {0, 0}, {1, 1}}, NULL, 1));
+}
+
+static void unlike_type(int rank, ot_shards_item *items)
+{
+    (void)rank;
+    RANK_MUST(
+        ot_dict_take_shards(items[0].dict, "step", OT_F32, &state_tensors[2].shape, NULL, NULL, 0));
+}
+
+static void trees_that_do_not_fit_are_refused_on_all_ranks(void **state)
+{
+    static const struct {
+        void (*spoil)(int rank, ot_shards_item *items);
+        ot_status status;
+        const char *message;
+    } cases[] = {
+        {more_names, OT_ERR_NOT_FOUND, "rank 0: the checkpoint has no 'train.more'"},
+        {fewer_names, OT_ERR_NOT_FOUND,
+         "rank 1: the tree has no 'model.mask', which the checkpoint has"},
+        {value_for_tensor, OT_ERR_INVALID,
+         "rank 1: 'model.mask' is a tensor in the checkpoint, expected a value"},
+        {other_shape, OT_ERR_INVALID,
+         "rank 1: 'model.mask' has shape [6] in the checkpoint, expected [7]"},
+        {wider_type, OT_ERR_INVALID,
+         "rank 0: 'model.fc.weight' is of f32 in the checkpoint, expected f64; the option `casts`"},
+        {unlike_type, OT_ERR_INVALID,
+         "rank 0: 'model.step' is of i64 in the checkpoint, expected f32"},
+        {other_item, OT_ERR_NOT_FOUND,
+         "rank 1: the checkpoint has no item 'other', it has: model, train"},
+    };
+    call c = CALL_INIT;
+
+    c.path = in_folder(state, "a");
+    run_ranks(2, save_rank, &c);
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        refusal f = {.call = CALL_INIT, .spoil = cases[i].spoil};
+
+        f.call.path = c.path;
+        f.call.how = SPREAD_ROWS;
+        f.call.status = cases[i].status;
+        f.call.message = cases[i].message;
+        run_ranks(2, load_spoiled, &f);
+        f.call.status = OT_OK;
+        f.call.message = NULL;
+        if (cases[i].spoil == more_names) {
+            f.call.load_options.allows_missing = 1;
+            run_ranks(2, load_spoiled, &f);
+        }
+        if (cases[i].spoil == fewer_names) {
+            f.call.load_options.allows_unexpected = 1;
+            run_ranks(2, load_spoiled, &f);
+        }
+    }
+    c.path = in_folder(state, "b");
+    c.status = OT_ERR_NOT_FOUND;
+    c.message = "b: no checkpoint directory: it has neither 'otckpt.index.json' nor 'latest'";
+    run_ranks(2, load_rank, &c);
+}
+
+static void types_are_converted_where_that_is_wanted(void **state)
+{
+    const ot_shape shape = state_tensors[0].shape;
+    const ot_box box = {2, {1, 1}, {5, 3}};
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    const ot_shards *shards;
+    call c = CALL_INIT;
+
+    c.path = in_folder(state, "a");
+    c.how = SPREAD_RANGE;
+    run_ranks(3, save_rank, &c);
+    item.name = "model";
+    assert_int_equal(ot_dict_create(&item.dict), OT_OK);
+    assert_int_equal(ot_dict_take_shards(item.dict, "fc.weight", OT_F64, &shape, &box, NULL, 1),
+                     OT_OK);
+    options.casts = 1;
+    options.allows_unexpected = 1;
+    assert_int_equal(ot_shards_load(NULL, c.path, &item, 1, &options), OT_OK);
+    assert_int_equal(ot_dict_get_shards(item.dict, "fc.weight", &shards), OT_OK);
+    assert_int_equal(walk_box(OT_F64, &shape, &box, shards->parts[0]->data, 0, true), -1);
+    ot_dict_destroy(item.dict);
+}
+
+// ---- damage ----
+
+static void change_file(const char *path, long at, int add)
+{
+    FILE *file = fopen(path, "r+b");
+    int byte;
+
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    byte = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_CUR), 0);
+    assert_int_equal(fputc((byte + add) & 0xff, file), (byte + add) & 0xff);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_damage(const char *path, const char *of_load, const char *of_verify)
+{
+    ot_shards_reader *reader;
+    call c = CALL_INIT;
+
+    c.path = path;
+    c.how = SPREAD_ROWS;
+    c.status = of_load != NULL ? OT_ERR_FORMAT : OT_OK;
+    c.message = of_load;
+    run_ranks(2, load_rank, &c);
+    if (of_verify == NULL) {
+        assert_int_equal(ot_shards_open(path, &reader), OT_ERR_FORMAT);
+        return;
+    }
+    assert_int_equal(ot_shards_open(path, &reader), OT_OK);
+    assert_int_equal(ot_shards_reader_verify(reader), OT_ERR_FORMAT);
+    if (strstr(ot_error_message(), of_verify) == NULL)
+        fail_msg("%s", ot_error_message());
+    ot_shards_reader_destroy(reader);
+}
+
+static void damaged_files_are_named(void **state)
+{
+    const char *path = in_folder(state, "a");
+    char file[PATH_LENGTH_MAX];
+    call c = CALL_INIT;
+
+    c.path = path;
+    c.how = SPREAD_ROWS;
+    run_ranks(2, save_rank, &c);
+    snprintf(file, sizeof file, "%s/data-00001-00000.safetensors", path);
+    change_file(file, -1, 1);
+    expect_damage(path, "data-00001-00000.safetensors: 'model.mask': chunk 1 has another checksum",
+                  "'data-00001-00000.safetensors': tensor 'model.mask': chunk 1 has another");
+    change_file(file, -1, -1);
+    change_file(file, 30, 1); // the header, which is looked at by verify
+    expect_damage(path, NULL, "its header has another checksum than the index says");
+    change_file(file, 30, -1);
+    assert_int_equal(truncate(file, 4100), 0);
+    expect_damage(path, "data-00001-00000.safetensors: has 4100 bytes, expected",
+                  "has 4100 bytes, expected");
+    snprintf(file, sizeof file, "%s/" OT_INDEX_NAME, path);
+    change_file(file, 10, 1);
+    expect_damage(path, "a/otckpt.index.json: byte ", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SHARDS_TEST(saves_that_do_not_fit_are_refused_on_all_ranks),
+        SHARDS_TEST(places_that_are_taken_are_refused),
+        SHARDS_TEST(trees_that_do_not_fit_are_refused_on_all_ranks),
+        SHARDS_TEST(types_are_converted_where_that_is_wanted),
+        SHARDS_TEST(damaged_files_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
