@@ -184,6 +184,19 @@ OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot
 OT_API ot_status ot_trainer_set_state(ot_trainer *trainer, const ot_dict *state,
                                       ot_strictness strictness);
 
+/** As ot_session_get_shards(), for the session of a trainer. "train" has its step counts and loss
+ * scale too. */
+OT_API ot_status ot_trainer_get_shards(ot_trainer *trainer, unsigned sections,
+                                       const ot_state_dict_options *options, ot_dict **out);
+/** As ot_session_set_shards(). An accumulation under way is dropped; rates and schedules are those
+ * that are given. */
+OT_API ot_status ot_trainer_set_shards(ot_trainer *trainer, unsigned sections, const ot_dict *state,
+                                       const ot_state_dict_options *options,
+                                       ot_shards_report **report);
+OT_API ot_status ot_trainer_check_shards(ot_trainer *trainer, unsigned sections,
+                                         const ot_dict *state, const ot_state_dict_options *options,
+                                         ot_shards_report **report);
+
 typedef enum ot_format {
     OT_FORMAT_CHECKPOINT, ///< that of sessions, which they and ONNX Runtime read
     OT_FORMAT_HDF5,       ///< the state as a tree, as ONNX Runtime's ORTTrainer wrote it

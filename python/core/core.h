@@ -197,6 +197,12 @@ PyObject *core_trainer_set_state(PyObject *self, PyObject *args);
 PyObject *core_trainer_save(PyObject *self, PyObject *args);
 PyObject *core_trainer_load(PyObject *self, PyObject *args);
 PyObject *core_trainer_export(PyObject *self, PyObject *unused);
+// shards.c: methods, and parts of a tensor, whose elements `owner` keeps
+PyObject *core_session_get_shards(PyObject *self, PyObject *args);
+PyObject *core_session_set_shards(PyObject *self, PyObject *args);
+PyObject *core_trainer_get_shards(PyObject *self, PyObject *args);
+PyObject *core_trainer_set_shards(PyObject *self, PyObject *args);
+PyObject *core_shards_new(const ot_shards *shards, PyObject *owner);
 PyObject *core_trainer_save_as_onnx(PyObject *self, PyObject *args);
 // A new session object over a state; `make` creates the session without the interpreter's lock.
 typedef ot_status (*core_make_session)(void *context, ot_checkpoint *checkpoint,

@@ -62,6 +62,7 @@ static PyObject *value_out(ot_dict *dict, const char *name, PyObject *owner)
         const int64_t *numbers;
         const ot_tensor *tensor;
         const void *bytes;
+        const ot_shards *shards;
         ot_dict *dict;
     } v;
     ot_dict_kind kind;
@@ -100,7 +101,8 @@ static PyObject *value_out(ot_dict *dict, const char *name, PyObject *owner)
         st = ot_dict_get_list(dict, name, &v.dict);
         return st == OT_OK ? list_out(v.dict, owner) : core_raise(st);
     case OT_DICT_SHARDS:
-        return PyErr_Format(PyExc_TypeError, "'%s' is parts of a tensor", name);
+        st = ot_dict_get_shards(dict, name, &v.shards);
+        return st == OT_OK ? core_shards_new(v.shards, owner) : core_raise(st);
     case OT_DICT_DICT:
     default:
         st = ot_dict_get_dict(dict, name, &v.dict);

@@ -221,6 +221,8 @@ static ot_status check_own_state(ot__pending_state *pending, const ot_dict *trai
     int64_t number;
 
     pending->has_resume = true;
+    if (pending->call->owner != NULL)
+        OT_TRY(pending->call->owner->check(pending->call->owner->context, train));
     if (ot__dict_has(train, OT_KEY_TRAIN_SEED)) {
         OT_TRY(ot_dict_get_int(train, OT_KEY_TRAIN_SEED, &number));
         r->has_seed = true;

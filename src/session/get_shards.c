@@ -195,6 +195,8 @@ static ot_status put_own(const ot__state_writer *w)
 
     OT_TRY(ot_dict_create(&numbers));
     st = fill_own(w->call->session, numbers);
+    if (w->call->owner != NULL)
+        OT_THEN(st, w->call->owner->fill(w->call->owner->context, numbers));
     for (int i = 0; i < ot_dict_count(numbers) && st == OT_OK; i++) {
         const char *key = ot_dict_name(numbers, i);
         ot__state_leaf l = {.path = {OT_KEY_SECTION_OWN, key}, .n_path = 2};
@@ -227,8 +229,9 @@ static bool gets_state(const ot__state_call *call)
     return call->options.gather != OT_GATHER_ROOT || ot__state_is_root(call);
 }
 
-static ot_status get_shards(ot_session *session, unsigned sections,
-                            const ot_state_dict_options *options, ot_dict **out)
+ot_status ot__session_get_shards(ot_session *session, unsigned sections,
+                                 const ot_state_dict_options *options, const ot__state_owner *owner,
+                                 ot_dict **out)
 {
     ot__state_call call = {0};
     ot_dict *dict = NULL;
@@ -237,6 +240,7 @@ static ot_status get_shards(ot_session *session, unsigned sections,
     if (st == OT_OK) {
         ot__state_writer w = {.call = &call, .is_here = gets_state(&call)};
 
+        call.owner = owner;
         st = ot__state_agree(&call, ot_dict_create(&dict));
         w.root = dict;
         OT_THEN(st, write_sections(&w));
@@ -250,7 +254,8 @@ ot_status ot_session_get_shards(ot_session *session, unsigned sections,
 {
     OT_TRY(OT_OUT(out));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, get_shards(session, sections, options, out));
+    return ot__session_leave(session,
+                             ot__session_get_shards(session, sections, options, NULL, out));
 }
 
 static ot_status stream_shards(ot_session *session, unsigned sections,

@@ -9,6 +9,7 @@
 #include "onnx/onnx.h"
 #include "onnxtrain/runner.h"
 #include "onnxtrain/session.h"
+#include "onnxtrain/state_dict.h"
 #include "passes/passes.h"
 
 // Properties that carry what the checkpoint format has no place for.
@@ -114,6 +115,21 @@ ot__resume ot__session_position(const ot_session *session);
 void ot__session_go_to(ot_session *session, const ot__resume *position); // to what it has
 void ot__schedule_text(const ot_schedule *schedule, ot__buf *out);
 ot_status ot__schedule_parse(const char *text, ot_schedule *out); // OT_ERR_FORMAT: it is none
+
+// get_shards.c, set_shards.c: ot_session_get_shards() and the like in a session that has been
+// entered, with what its trainer adds to the section OT_STATE_OWN.
+typedef struct ot__state_owner {
+    void *context;
+    ot_status (*fill)(void *context, ot_dict *to);
+    ot_status (*check)(void *context, const ot_dict *from); // what is given, before all is taken
+    void (*take)(void *context);                            // after, whatever was given
+} ot__state_owner;
+ot_status ot__session_get_shards(ot_session *session, unsigned sections,
+                                 const ot_state_dict_options *options, const ot__state_owner *owner,
+                                 ot_dict **out);
+ot_status ot__session_set_shards(ot_session *session, unsigned sections, const ot_dict *state,
+                                 const ot_state_dict_options *options, bool is_check,
+                                 const ot__state_owner *owner, ot_shards_report **report);
 
 // optimizer_model.c: what the session's optimizer keeps.
 typedef struct ot__optimizer_info {

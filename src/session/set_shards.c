@@ -205,6 +205,8 @@ static void take_numbers_of_state(ot__pending_state *pending)
         pending->bytes = bytes;
     }
     checkpoint->n_changes++;
+    if (pending->call->owner != NULL)
+        pending->call->owner->take(pending->call->owner->context);
 }
 
 // Values come before slots: an average that is not given begins with the value that is.
@@ -311,14 +313,16 @@ static ot_status set_checked_state(ot__state_call *call, const ot_dict *state, b
     return st;
 }
 
-static ot_status set_shards(const char *what, ot_session *session, unsigned sections,
-                            const ot_dict *state, const ot_state_dict_options *options,
-                            bool is_check, ot_shards_report **out)
+ot_status ot__session_set_shards(ot_session *session, unsigned sections, const ot_dict *state,
+                                 const ot_state_dict_options *options, bool is_check,
+                                 const ot__state_owner *owner, ot_shards_report **out)
 {
+    const char *what = is_check ? "check_shards" : "set_shards";
     ot_shards_report *report = NULL;
     ot__state_call call = {0};
     ot_status st = ot__state_begin(&call, what, session, sections, options, true);
 
+    call.owner = owner;
     if (st == OT_OK)
         st = ot__state_agree(&call, ot__report_create(&report));
     OT_THEN(st, set_checked_state(&call, state, is_check, report));
@@ -338,7 +342,7 @@ ot_status ot_session_set_shards(ot_session *session, unsigned sections, const ot
     OT_TRY(OT_OPTIONAL(state, "state"));
     OT_TRY(ot__session_enter_step(session));
     return ot__session_leave(
-        session, set_shards("set_shards", session, sections, state, options, false, report));
+        session, ot__session_set_shards(session, sections, state, options, false, NULL, report));
 }
 
 ot_status ot_session_check_shards(ot_session *session, unsigned sections, const ot_dict *state,
@@ -349,5 +353,5 @@ ot_status ot_session_check_shards(ot_session *session, unsigned sections, const 
     OT_TRY(OT_OPTIONAL(state, "state"));
     OT_TRY(ot__session_enter_step(session));
     return ot__session_leave(
-        session, set_shards("check_shards", session, sections, state, options, true, report));
+        session, ot__session_set_shards(session, sections, state, options, true, NULL, report));
 }

@@ -31,6 +31,7 @@ typedef struct ot__state_call {
     ot_session *session;
     ot_checkpoint *checkpoint;
     unsigned sections;
+    const ot__state_owner *owner; // NULL: the session has no trainer
     ot_state_dict_options options;
     ot_name_entry *entries; // of the options' names
     ot__state_name *names;  // sorted

@@ -40,6 +40,7 @@
 #define OT_KEY_AVERAGES "averages"
 #define OT_KEY_ACCUMULATED "accumulated"
 #define OT_KEY_GRADIENTS "gradients"
+#define OT_KEY_SHARDS_STEP "train_step" // in state dicts, where "step" is that of updates
 extern const char *const ot__moment_keys[OT_SLOT_MOMENTS]; // "Moment_1", "Moment_2"
 
 // Where a trainer stands.

@@ -34,6 +34,8 @@ OPTIONAL = {
     "ot_trainer_set_schedule.schedule", "user_dict",
     "ot_session_set_shards.state", "ot_session_check_shards.state", "ot_session_set_shards.report",
     "ot_session_check_shards.report",
+    "ot_trainer_set_shards.state", "ot_trainer_check_shards.state", "ot_trainer_set_shards.report",
+    "ot_trainer_check_shards.report",
     "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
     "ot_dict_take_shards.parts", "ot_shards_save.comm", "ot_shards_load.comm", "ot_shards_job_start.comm",
     "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",

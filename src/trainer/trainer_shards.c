@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a trainer by names, over ranks: that of its session, with where the trainer stands.
+#include "trainer/state.h"
+
+// What a trainer adds to what its session goes on with.
+typedef struct trainer_own {
+    ot_trainer *trainer;
+    ot__scale_position scale; // given
+    bool has_step, has_update;
+    int64_t step, optimization_step;
+} trainer_own;
+
+static ot_status fill_trainer_own(void *context, ot_dict *to)
+{
+    const ot_trainer *trainer = ((trainer_own *)context)->trainer;
+    const ot__scale_position scale = ot__trainer_scale_position(trainer);
+
+    OT_TRY(ot_dict_set_int(to, OT_KEY_SHARDS_STEP, trainer->info.step));
+    OT_TRY(ot_dict_set_int(to, OT_KEY_OPTIMIZATION_STEP, trainer->info.optimization_step));
+    if (!scale.is_there)
+        return OT_OK;
+    OT_TRY(ot_dict_set_float(to, OT_KEY_LOSS_SCALE, scale.loss_scale));
+    return ot_dict_set_int(to, OT_KEY_STABLE_UPDATES, scale.n_stable);
+}
+
+static ot_status read_own_count(const ot_dict *from, const char *name, bool *has_it, int64_t *out)
+{
+    *has_it = ot__dict_has(from, name);
+    if (!*has_it)
+        return OT_OK;
+    OT_TRY(ot_dict_get_int(from, name, out));
+    return *out >= 0 && *out < INT64_MAX
+               ? OT_OK
+               : ot__error(OT_ERR_INVALID, "%s of the state is %" PRId64, name, *out);
+}
+
+static ot_status check_trainer_own(void *context, const ot_dict *from)
+{
+    trainer_own *own = context;
+    bool has_stable;
+
+    OT_TRY(read_own_count(from, OT_KEY_SHARDS_STEP, &own->has_step, &own->step));
+    OT_TRY(
+        read_own_count(from, OT_KEY_OPTIMIZATION_STEP, &own->has_update, &own->optimization_step));
+    own->scale.is_there = ot__dict_has(from, OT_KEY_LOSS_SCALE);
+    if (!own->scale.is_there)
+        return OT_OK;
+    OT_TRY(ot_dict_get_float(from, OT_KEY_LOSS_SCALE, &own->scale.loss_scale));
+    OT_TRY(ot__loss_scale_check(own->scale.loss_scale));
+    return read_own_count(from, OT_KEY_STABLE_UPDATES, &has_stable, &own->scale.n_stable);
+}
+
+// An accumulation under way is of another state.
+static void take_trainer_own(void *context)
+{
+    const trainer_own *own = context;
+    ot_trainer *trainer = own->trainer;
+
+    if (own->has_step)
+        trainer->info.step = own->step;
+    if (own->has_update)
+        trainer->info.optimization_step = own->optimization_step;
+    if (ot__session_get_schedule(trainer->session, &trainer->schedule))
+        trainer->has_schedule = true;
+    trainer->info.initial_lr = trainer->has_schedule ? trainer->schedule.initial_lr
+                                                     : ot_session_learning_rate(trainer->session);
+    (void)ot__trainer_set_next_rate(trainer); // a schedule gives no other than it may
+    trainer->phase = 0;
+    trainer->n_accumulated = 0;
+    ot_session_checkpoint(trainer->session)->n_accumulated = 0;
+    ot__session_reset_gradients(trainer->session);
+    ot__trainer_go_to_scale(trainer, &own->scale);
+}
+
+static ot__state_owner owner_of(trainer_own *own)
+{
+    return (ot__state_owner){.context = own,
+                             .fill = fill_trainer_own,
+                             .check = check_trainer_own,
+                             .take = take_trainer_own};
+}
+
+ot_status ot_trainer_get_shards(ot_trainer *trainer, unsigned sections,
+                                const ot_state_dict_options *options, ot_dict **out)
+{
+    trainer_own own = {.trainer = trainer};
+    const ot__state_owner owner = owner_of(&own);
+
+    OT_TRY(OT_OUT(out));
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(
+        trainer, ot__session_get_shards(trainer->session, sections, options, &owner, out));
+}
+
+static ot_status set_trainer_shards(ot_trainer *trainer, unsigned sections, const ot_dict *state,
+                                    const ot_state_dict_options *options, bool is_check,
+                                    ot_shards_report **report)
+{
+    trainer_own own = {.trainer = trainer};
+    const ot__state_owner owner = owner_of(&own);
+
+    if (report != NULL)
+        *report = NULL;
+    OT_TRY(OT_OPTIONAL(state, "state"));
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, ot__session_set_shards(trainer->session, sections, state,
+                                                             options, is_check, &owner, report));
+}
+
+ot_status ot_trainer_set_shards(ot_trainer *trainer, unsigned sections, const ot_dict *state,
+                                const ot_state_dict_options *options, ot_shards_report **report)
+{
+    return set_trainer_shards(trainer, sections, state, options, false, report);
+}
+
+ot_status ot_trainer_check_shards(ot_trainer *trainer, unsigned sections, const ot_dict *state,
+                                  const ot_state_dict_options *options, ot_shards_report **report)
+{
+    return set_trainer_shards(trainer, sections, state, options, true, report);
+}

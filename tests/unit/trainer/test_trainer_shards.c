@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// State dicts of trainers: where one was taken another goes on, bit for bit.
+#include "dropout_fixture.h"
+#include "unit/base/temporary_folder.h"
+
+enum { SECTIONS = OT_STATE_MODEL | OT_STATE_OPTIMIZER | OT_STATE_OWN };
+
+static ot_trainer *trained(const char *rule, int64_t n_calls)
+{
+    ot_trainer *trainer = dropout_trainer(rule, 1);
+
+    for (int64_t i = 0; i < n_calls; i++)
+        dropout_step(trainer, i, 1);
+    return trainer;
+}
+
+static ot_dict *shards_of(ot_trainer *trainer)
+{
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+    ot_dict *dict;
+
+    o.copy = 1;
+    need(ot_trainer_get_shards(trainer, SECTIONS, &o, &dict));
+    return dict;
+}
+
+static void assert_same_shards(ot_trainer *a, ot_trainer *b)
+{
+    ot_checkpoint *p = ot_session_checkpoint(ot_trainer_session(a));
+    ot_checkpoint *q = ot_session_checkpoint(ot_trainer_session(b));
+    ot_step_info of_a = OT_STEP_INFO_INIT, of_b = OT_STEP_INFO_INIT;
+
+    need(ot_trainer_info(a, &of_a));
+    need(ot_trainer_info(b, &of_b));
+    assert_int_equal(of_a.step, of_b.step);
+    assert_int_equal(of_a.optimization_step, of_b.optimization_step);
+    for (int i = 0; i < ot_checkpoint_parameter_count(p); i++) {
+        const char *name = ot_checkpoint_parameter_name(p, i);
+        ot_tensor *x, *y;
+
+        need(ot_checkpoint_get_parameter(p, name, &x));
+        need(ot_checkpoint_get_parameter(q, name, &y));
+        assert_memory_equal(ot_tensor_data(x), ot_tensor_data(y), ot_tensor_bytes(x));
+        ot_tensor_destroy(x);
+        ot_tensor_destroy(y);
+    }
+}
+
+static void a_trainer_goes_on_where_another_was(void **state)
+{
+    static const char *const rules[] = {"LambOptimizer", "AdamOptimizer", "SGDOptimizer"};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(rules); i++) {
+        ot_trainer *from = trained(rules[i], 4), *to = trained(rules[i], 1);
+        ot_dict *dict = shards_of(from);
+
+        need(ot_trainer_check_shards(to, SECTIONS, dict, NULL, NULL));
+        need(ot_trainer_set_shards(to, SECTIONS, dict, NULL, NULL));
+        assert_same_shards(from, to);
+        dropout_step(from, 9, 1); // dropout masks are the same, too
+        dropout_step(to, 9, 1);
+        assert_same_shards(from, to);
+        ot_dict_destroy(dict);
+        ot_trainer_destroy(from);
+        ot_trainer_destroy(to);
+    }
+}
+
+// Its session leaves setting to the trainer, which keeps counts of its own.
+static void the_session_of_a_trainer_is_set_by_the_trainer(void **state)
+{
+    ot_trainer *trainer = trained("AdamOptimizer", 1);
+    ot_dict *dict = shards_of(trainer);
+
+    (void)state;
+    assert_int_equal(ot_session_set_shards(ot_trainer_session(trainer), SECTIONS, dict, NULL, NULL),
+                     OT_ERR_STATE);
+    ot_dict_destroy(dict);
+    ot_trainer_destroy(trainer);
+}
+
+static void counts_that_are_none_are_refused(void **state)
+{
+    ot_trainer *trainer = trained("AdamOptimizer", 2), *same = trained("AdamOptimizer", 2);
+    ot_dict *dict = shards_of(trainer), *train;
+
+    (void)state;
+    need(ot_dict_get_dict(dict, "train", &train));
+    need(ot_dict_set_int(train, "train_step", -4));
+    assert_int_equal(ot_trainer_set_shards(trainer, SECTIONS, dict, NULL, NULL), OT_ERR_INVALID);
+    assert_non_null(strstr(ot_error_message(), "train_step of the state is -4"));
+    assert_same_shards(trainer, same);
+    ot_dict_destroy(dict);
+    ot_trainer_destroy(trainer);
+    ot_trainer_destroy(same);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trainer_goes_on_where_another_was),
+        cmocka_unit_test(the_session_of_a_trainer_is_set_by_the_trainer),
+        cmocka_unit_test(counts_that_are_none_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
