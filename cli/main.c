@@ -9,8 +9,8 @@
 #include "report.h"
 
 static const command *const commands[] = {
-    &command_train, &command_eval,      &command_export, &command_check,
-    &command_info,  &command_artifacts, &command_grad,   &command_aggregate,
+    &command_train,     &command_eval, &command_export,    &command_check, &command_info,
+    &command_artifacts, &command_grad, &command_aggregate, &command_ckpt,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

@@ -137,6 +137,16 @@ OT_API ot_status ot_shards_load(ot_comm *comm, const char *path, const ot_shards
 
 // ---- one process looks at a checkpoint ----
 
+/**
+ * Write a checkpoint again, as `n_ranks` that each have some rows of every tensor would. In memory
+ * there is one part of a tensor at a time; all that is read is checked.
+ *
+ * @param options the step is that of the checkpoint
+ * @return as ot_shards_load() and ot_shards_save()
+ */
+OT_API ot_status ot_shards_reshard(const char *path, const char *to, int n_ranks,
+                                   const ot_shards_save_options *options);
+
 /** A checkpoint that has been opened. */
 typedef struct ot_shards_reader ot_shards_reader;
 

@@ -15,23 +15,40 @@ bool ot__shards_is_checkpoint(const char *path)
 
 // ---- the directory ----
 
-// The one at a path, or what a killed process was about to replace there; NULL: there is none.
-static char *checkpoint_at(const char *path)
+static ot_status look_for_index(const char *path, bool *is_there)
 {
-    char *old;
+    char *index = ot__path_join(path, OT_INDEX_NAME);
 
-    if (ot__shards_is_checkpoint(path))
-        return ot__strdup(path);
-    if (ot__path_exists(path))
-        return NULL;
-    old = ot__staging_find_old(path);
-    if (old != NULL && ot__shards_is_checkpoint(old)) {
-        ot__log(OT_LOG_WARNING, "%s: was being replaced when a process ended, '%s' is what it was",
-                path, old);
-        return old;
+    *is_there = index != NULL && ot__path_exists(index);
+    ot__free(index);
+    return ot__made(index != NULL);
+}
+
+// The one at a path, or what a killed process was about to replace there; NULL: there is none.
+static ot_status checkpoint_at(const char *path, char **out)
+{
+    bool is_there;
+    char *old;
+    ot_status st;
+
+    *out = NULL;
+    OT_TRY(look_for_index(path, &is_there));
+    if (is_there) {
+        *out = ot__strdup(path);
+        return ot__made(*out != NULL);
     }
-    ot__free(old);
-    return NULL;
+    old = ot__path_exists(path) ? NULL : ot__staging_find_old(path);
+    if (old == NULL)
+        return OT_OK;
+    st = look_for_index(old, &is_there);
+    if (!is_there) {
+        ot__free(old);
+        return st;
+    }
+    ot__log(OT_LOG_WARNING, "%s: was being replaced when a process ended, '%s' is what it was",
+            path, old);
+    *out = old;
+    return OT_OK;
 }
 
 ot_status ot__shards_read_latest(const char *path, char **out)
@@ -61,8 +78,7 @@ static ot_status follow_latest(const char *path, const char *latest, char **out)
         named = ot__path_join(path, name);
         st = ot__made(named != NULL);
     }
-    if (st == OT_OK)
-        *out = checkpoint_at(named);
+    OT_THEN(st, checkpoint_at(named, out));
     if (st == OT_OK && *out == NULL)
         st = ot__error(OT_ERR_NOT_FOUND, "%s: names '%s', where there is no checkpoint", latest,
                        name);
@@ -76,7 +92,7 @@ ot_status ot__shards_locate(const char *path, char **out)
     char *latest;
     ot_status st;
 
-    *out = checkpoint_at(path);
+    OT_TRY(checkpoint_at(path, out));
     if (*out != NULL)
         return OT_OK;
     latest = ot__path_join(path, "latest");

@@ -45,6 +45,13 @@ static ot_status check_save_options(const ot_shards_save_options *o)
     return OT_OK;
 }
 
+ot_status ot__saving_options(ot__saving *s, const ot_shards_save_options *options)
+{
+    OT_TRY(
+        OT_OPTIONS_READ(ot_shards_save_options, OT_SHARDS_SAVE_OPTIONS_INIT, options, &s->options));
+    return check_save_options(&s->options);
+}
+
 // Trees first: what JSON cannot hold is too deep for the walk over tensors, too.
 static ot_status look_at_items(ot__saving *s, const ot_shards_item *items, int n_items)
 {
@@ -155,21 +162,24 @@ ot_status ot__saving_open(ot__saving *s)
 
 // ---- 3: who writes what ----
 
-// Of each part its tensor, the entries of its box, and its box; see plan_save.c.
+void ot__saving_list_part(int tensor, const ot_box *box, ot__buf *out)
+{
+    const int64_t head[] = {tensor, 2 * (int64_t)box->ndim};
+    const size_t n = (size_t)box->ndim * sizeof(int64_t);
+
+    ot__buf_append(out, head, sizeof head);
+    ot__buf_append(out, box->offset, n);
+    ot__buf_append(out, box->size, n);
+}
+
 static void list_parts(const ot__leaves *leaves, ot__buf *out, int *n_records)
 {
     *n_records = 0;
     for (int i = 0; i < leaves->n; i++) {
         const ot__leaf *leaf = &leaves->items[i];
-        const size_t n = (size_t)leaf->shape.ndim * sizeof(int64_t);
 
-        for (int k = 0; k < leaf->n_parts; k++, (*n_records)++) {
-            const int64_t head[] = {i, 2 * (int64_t)leaf->shape.ndim};
-
-            ot__buf_append(out, head, sizeof head);
-            ot__buf_append(out, leaf->boxes[k].offset, n);
-            ot__buf_append(out, leaf->boxes[k].size, n);
-        }
+        for (int k = 0; k < leaf->n_parts; k++, (*n_records)++)
+            ot__saving_list_part(i, &leaf->boxes[k], out);
     }
 }
 
@@ -200,8 +210,7 @@ static void read_part_records(const ot__buf *all, int n_ranks, ot__save_record *
     }
 }
 
-// Rank 0: the plan, and for each rank a byte for each of its parts, 1: it writes that.
-static ot_status plan_on_root(ot__saving *s, ot__buf *marks)
+ot_status ot__saving_plan_all(ot__saving *s, ot__buf *marks)
 {
     ot_status st;
 
@@ -252,7 +261,7 @@ ot_status ot__saving_plan(ot__saving *s)
     st = ot__team_gather(&s->team, st, &own, s->parts);
     if (st == OT_OK) {
         if (s->team.rank == 0)
-            st = plan_on_root(s, marks);
+            st = ot__saving_plan_all(s, marks);
         st = ot__team_scatter(&s->team, st, marks, &mark);
     }
     if (st == OT_OK)

@@ -156,15 +156,18 @@ static ot_status write_chunk(file_out *o, const ot__safetensor *tensor)
 {
     ot__save_chunk *c = ot__map_get(&o->by_key, tensor->name);
     const size_t n = (size_t)(tensor->end - tensor->begin);
+    const void *data = c->data;
 
+    if (o->files->fetch != NULL)
+        OT_TRY(o->files->fetch(o->files->context, c, &data));
     c->begin = tensor->begin;
-    c->crc = ot__crc32c(0, c->data, n);
+    c->crc = ot__crc32c(0, data, n);
     if (n < SMALL_BYTES) {
-        ot__buf_append(&o->together, c->data, n);
+        ot__buf_append(&o->together, data, n);
         return o->together.length < TOGETHER_BYTES ? OT_OK : flush_together(o);
     }
     OT_TRY(flush_together(o));
-    return ot__file_writer_write(o->writer, c->data, n);
+    return ot__file_writer_write(o->writer, data, n);
 }
 
 static ot_status write_file(file_out *o, const char *folder)

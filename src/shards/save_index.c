@@ -12,7 +12,7 @@ typedef struct chunk_report {
 } chunk_report;
 
 // The number of files, the files, then a report for each part of this rank.
-static ot_status write_report(const ot__saving *s, ot__buf *out)
+ot_status ot__saving_report(const ot__saving *s, ot__buf *out)
 {
     const int64_t n_files = s->files.n_files;
     size_t at;
@@ -198,7 +198,7 @@ static ot_status name_latest(const ot__saving *s)
     return st;
 }
 
-static ot_status finish_on_root(ot__saving *s, const ot__buf *reports)
+ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports)
 {
     rank_report *ranks = ot__alloc_zero((size_t)s->team.n, sizeof *ranks);
     ot__index index = {.arena = ot__arena_create()};
@@ -221,10 +221,10 @@ ot_status ot__saving_finish(ot__saving *s, ot_status st)
     ot__buf *reports = ot__alloc_zero((size_t)s->team.n, sizeof *reports);
 
     OT_THEN(st, ot__made(reports != NULL));
-    OT_THEN(st, write_report(s, &own));
+    OT_THEN(st, ot__saving_report(s, &own));
     st = ot__team_gather(&s->team, st, &own, reports);
     if (st == OT_OK)
-        st = ot__team_agree(&s->team, s->team.rank == 0 ? finish_on_root(s, reports) : OT_OK,
+        st = ot__team_agree(&s->team, s->team.rank == 0 ? ot__saving_publish(s, reports) : OT_OK,
                             "save", NULL, 0);
     for (int r = 0; reports != NULL && r < s->team.n; r++)
         ot__buf_deinit(&reports[r]);

@@ -40,6 +40,16 @@ ot_status ot__saving_write(ot__saving *s);
 ot_status ot__saving_finish(ot__saving *s, ot_status st);
 void ot__saving_deinit(ot__saving *s);
 
+// What the steps are made of.
+ot_status ot__saving_options(ot__saving *s, const ot_shards_save_options *options);
+// Of each part its tensor, the entries of its box, and its box; see plan_save.c.
+void ot__saving_list_part(int tensor, const ot_box *box, ot__buf *out);
+// Of s->parts: the plan, and for each rank a byte for each of its parts, 1: it writes that.
+ot_status ot__saving_plan_all(ot__saving *s, ot__buf *marks);
+// What this rank has written, for rank 0; of those of all ranks the index, and publishing.
+ot_status ot__saving_report(const ot__saving *s, ot__buf *out);
+ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports);
+
 // Removes checkpoints beside `path` that are not kept any more (retain.c).
 void ot__shards_retain(const char *path, int n_kept);
 

@@ -212,6 +212,9 @@ typedef struct ot__save_files {
     int n_chunks;
     ot__save_file *files; // out
     int n_files, files_capacity;
+    // What gives the bytes of a chunk, until the next one; NULL: they are at its `data`.
+    ot_status (*fetch)(void *context, const ot__save_chunk *chunk, const void **data);
+    void *context;
 } ot__save_files;
 void ot__save_file_name(int rank, int file, char name[64]);
 ot_status ot__save_files_write(ot__save_files *files, const char *folder);

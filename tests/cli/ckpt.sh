@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# onnxtrain ckpt: checkpoint directories are listed, shown, verified, and written for other numbers of processes.
+. "$(dirname "$0")/cli.inc"
+
+cp -r "$here/../unit/shards/recorded/run" .
+chmod -R u+w run
+
+# ---- looking ----
+run 0 ckpt ls run
+out "run/step-7: step 7, 2023-11-14 22:13:20 UTC, 3 processes, 178 B"
+run 0 ckpt show run
+out "run/step-7: step 7, 2023-11-14 22:13:20 UTC, written by 3 processes: 3 tensors in 5 parts, 178 B in 3 files"
+out "  model.fc.weight f32[8,5], 3 parts"
+out "  model.step i64[], 1 part"
+out "  train.lr = 0.25"
+out '  train.names.0 = "a"'
+out "  train.names.1 = null"
+out "  train.odd = 2 bytes"
+run 0 ckpt verify run/step-7
+out "all checksums are right"
+
+# ---- writing anew ----
+run 0 ckpt reshard run whole --ranks 1
+run 0 ckpt show whole
+out "written by 1 process: 3 tensors in 3 parts, 178 B in 1 file"
+out "  train.seed = 12"
+refuses 1 "whole: there is a checkpoint already, which is not replaced" ckpt reshard run whole
+run 0 ckpt reshard run whole --ranks 4 --replace
+run 0 ckpt verify whole
+out "written by 4 processes"
+run 0 ckpt ls .
+out "./whole: step 7"
+
+# ---- what is wrong ----
+printf 'x' | dd of=run/step-7/data-00002-00000.safetensors bs=1 seek=139 conv=notrunc 2>/dev/null
+refuses 1 "data-00002-00000.safetensors" ckpt verify run
+refuses 1 "data-00002-00000.safetensors" ckpt reshard run other
+[ ! -e other ] || fail "what is damaged is not written anew"
+refuses 1 "nowhere: no checkpoint directory" ckpt show nowhere
+refuses 1 "nowhere: cannot be read" ckpt ls nowhere
+mkdir empty
+refuses 1 "empty: no checkpoint directories" ckpt ls empty
+refuses 2 "'shwo' is none of ls, show, verify, reshard; did you mean 'show'?" ckpt shwo run
+refuses 2 "reshard takes two directories, got 1 argument" ckpt reshard run
+refuses 2 "show takes one directory, got 2 arguments" ckpt show run whole
+refuses 2 "--ranks is for reshard" ckpt show run --ranks 2
