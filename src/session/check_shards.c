@@ -214,13 +214,14 @@ static ot_status check_model(ot__pending_state *pending, const ot_dict *model)
 
 // ---- what goes on bit for bit needs besides ----
 
-static ot_status check_own_state(ot__pending_state *pending, const ot_dict *train)
+static ot_status check_own_state(ot__pending_state *pending, ot_dict *train)
 {
     ot__resume *r = &pending->resume;
     const char *text;
     int64_t number;
 
     pending->has_resume = true;
+    OT_TRY(ot__properties_check(pending->call->checkpoint, train, &pending->properties));
     if (pending->call->owner != NULL)
         OT_TRY(pending->call->owner->check(pending->call->owner->context, train));
     if (ot__dict_has(train, OT_KEY_TRAIN_SEED)) {

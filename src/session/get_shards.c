@@ -185,6 +185,7 @@ static ot_status fill_own(const ot_session *session, ot_dict *to)
     OT_TRY(ot_dict_set_int(to, OT_KEY_TRAIN_COUNTER, (int64_t)session->counter));
     OT_TRY(ot_dict_set_float(to, OT_KEY_TRAIN_RATE, session->learning_rate));
     OT_TRY(ot_dict_set_int(to, OT_KEY_SLOT_STEP, session->checkpoint->step));
+    OT_TRY(ot__properties_write(session->checkpoint, to));
     return put_schedule(session, to);
 }
 

@@ -16,6 +16,9 @@ ot_status ot__leaf_open(const ot__state_writer *w, ot__state_leaf *l)
                                                  : ot_dict_set_dict(l->dict, l->path[i], &inner));
         l->dict = inner;
     }
+    if (ot__dict_has(l->dict, l->path[l->n_path - 1]))
+        return ot__error(OT_ERR_INVALID, "two values of the state have the name '%s'",
+                         l->path[l->n_path - 1]);
     return OT_OK;
 }
 

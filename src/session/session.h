@@ -13,6 +13,7 @@
 #include "passes/passes.h"
 
 // Properties that carry what the checkpoint format has no place for.
+#define OT_PROPERTY_PREFIX "onnxtrain."
 #define OT_PROPERTY_SEED "onnxtrain.seed"
 #define OT_PROPERTY_COUNTER "onnxtrain.counter" // train steps done: key of the random generator
 #define OT_PROPERTY_LEARNING_RATE "onnxtrain.learning_rate" // string: exact

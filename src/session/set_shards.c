@@ -200,6 +200,7 @@ static void take_numbers_of_state(ot__pending_state *pending)
     if (pending->has_resume)
         ot__session_go_to(session, &pending->resume);
     ot__groups_take(session, &pending->groups);
+    ot__properties_take(checkpoint, pending->properties);
     if (pending->has_bytes) {
         session->bytes = pending->bytes;
         pending->bytes = bytes;
@@ -271,6 +272,7 @@ static void end_pending(ot__pending_state *pending)
     ot__free(pending->scratch[1]);
     ot__groups_drop(&pending->groups);
     ot_dict_destroy(pending->normal);
+    ot_checkpoint_destroy(pending->properties);
     ot__bytes_free(pending->bytes);
 }
 

@@ -27,9 +27,10 @@ typedef struct ot__pending_state {
     ot__pending_groups groups;
     bool has_resume;
     ot__resume resume;
-    int64_t step;           // of the checkpoint; below 0: it stays
-    ot_dict *normal;        // groups of a flat state
-    ot__named_bytes *bytes; // that replace the session's
+    int64_t step;              // of the checkpoint; below 0: it stays
+    ot_checkpoint *properties; // of the user's, that are given; NULL: none
+    ot_dict *normal;           // groups of a flat state
+    ot__named_bytes *bytes;    // that replace the session's
     bool has_bytes;
     void *scratch[2]; // for elements in another type, and in another order
 } ot__pending_state;

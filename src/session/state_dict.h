@@ -24,6 +24,7 @@ typedef struct ot__state_name {
 #define OT_KEY_TRAIN_COUNTER "counter"
 #define OT_KEY_TRAIN_RATE "learning_rate"
 #define OT_KEY_TRAIN_SCHEDULE "schedule"
+#define OT_KEY_TRAIN_PROPERTIES "properties"
 
 // One call.
 typedef struct ot__state_call {
@@ -109,6 +110,13 @@ void ot__groups_take(ot_session *session, ot__pending_groups *groups);
 void ot__groups_drop(ot__pending_groups *groups);
 // A number of whatever kind; false: it is none.
 bool ot__given_number(const ot_dict *from, const char *key, double *out);
+
+// state_properties.c: what the state has of them, with the library's own, in a checkpoint of their
+// own; NULL: it has none. Taking leaves there what the checkpoint had.
+ot_status ot__properties_write(const ot_checkpoint *checkpoint, ot_dict *to);
+ot_status ot__properties_check(const ot_checkpoint *checkpoint, ot_dict *given,
+                               ot_checkpoint **staged);
+void ot__properties_take(ot_checkpoint *checkpoint, ot_checkpoint *staged);
 
 // shards_report.c
 ot_status ot__report_create(ot_shards_report **out);

@@ -444,6 +444,40 @@ static void the_checkpoint_of_a_closed_session_is_row_major(void **state)
     close_session(&f);
 }
 
+// A state dict gives them row-major, and takes them so.
+static void a_state_by_names_is_row_major(void **state)
+{
+    const unsigned sections = OT_STATE_MODEL | OT_STATE_OPTIMIZER | OT_STATE_OWN;
+    fixture from, to;
+    ot_dict *dict;
+    float *a, *b;
+    int64_t n;
+
+    (void)state;
+    open_session(&from, 0);
+    open_session(&to, 0);
+    for (int i = 0; i < STEPS; i++) {
+        (void)step(from.session, OT_MODE_TRAIN, i, 4);
+        update(from.session);
+    }
+    (void)step(to.session, OT_MODE_TRAIN, 7, 4);
+    update(to.session);
+    need(ot_session_get_shards(from.session, sections, NULL, &dict));
+    need(ot_session_set_shards(to.session, sections, dict, NULL, NULL));
+    ot_dict_destroy(dict);
+    (void)step(from.session, OT_MODE_TRAIN, 8, 4);
+    (void)step(to.session, OT_MODE_TRAIN, 8, 4);
+    update(from.session);
+    update(to.session);
+    a = look(&from, &n);
+    b = look(&to, &n);
+    assert_memory_equal(a, b, (size_t)n * sizeof *a);
+    free(a);
+    free(b);
+    close_session(&from);
+    close_session(&to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_saved_checkpoint_has_what_the_session_has),
         cmocka_unit_test(an_exported_model_has_row_major_parameters),
         cmocka_unit_test(evaluating_first_gives_the_same_as_evaluating_later),
+        cmocka_unit_test(a_state_by_names_is_row_major),
         cmocka_unit_test(the_checkpoint_of_a_closed_session_is_row_major),
     };
 
