@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ckpt_convert.h"
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
@@ -14,14 +15,18 @@
 
 typedef struct ckpt_values {
     int64_t ranks, memory_max;
+    const char *artifacts;
     bool replace;
 } ckpt_values;
 
 #define AT(member) offsetof(ckpt_values, member)
 
 static const option_spec ckpt_table[] = {
-    {.help = "reshard"},
-    {"ranks", OPTION_INT, AT(ranks), "N", "as so many processes would write it", "1", NULL, 1},
+    {.help = "What is written"},
+    {"ranks", OPTION_INT, AT(ranks), "N", "reshard: as so many processes would write it", "1", NULL,
+     1},
+    {"artifacts", OPTION_TEXT, AT(artifacts), "DIRECTORY",
+     "convert: artifacts of the model that was trained", NULL, NULL, 0},
     {"replace", OPTION_FLAG, AT(replace), NULL, "a checkpoint that is there is replaced", NULL,
      NULL, 0},
     {.help = "Running"},
@@ -258,8 +263,8 @@ static int list_checkpoints(const char *folder)
 
 // ---- the command ----
 
-static const char *const actions[] = {"ls", "show", "verify", "reshard"};
-enum { LS, SHOW, VERIFY, RESHARD, N_ACTIONS };
+static const char *const actions[] = {"ls", "show", "verify", "reshard", "convert"};
+enum { LS, SHOW, VERIFY, RESHARD, CONVERT, N_ACTIONS };
 
 static int action_of(const char *name)
 {
@@ -271,21 +276,25 @@ static int action_of(const char *name)
 
 static int ckpt_check(const void *values, const char *const *arguments)
 {
+    const ckpt_values *v = values;
     const int action = action_of(arguments[0]);
     int n = 0;
 
-    (void)values;
     while (arguments[n] != NULL)
         n++;
     if (action < 0)
         return report_unknown(actions, N_ACTIONS, arguments[0], "'%s' is none of", arguments[0]);
-    if (n != (action == RESHARD ? 3 : 2))
+    if (n != (action >= RESHARD ? 3 : 2))
         return report_usage("%s takes %s, got %d argument%s", arguments[0],
-                            action == RESHARD ? "two directories" : "one directory", n - 1,
+                            action >= RESHARD ? "two paths" : "one directory", n - 1,
                             plural(n - 1));
-    for (int i = 0; action != RESHARD && i < 2; i++)
-        if (option_is_given(i == 0 ? "ranks" : "replace"))
-            return report_usage("--%s is for reshard", i == 0 ? "ranks" : "replace");
+    if (option_is_given("ranks") && action != RESHARD)
+        return report_usage("--ranks is for reshard");
+    if (option_is_given("replace") && action < RESHARD)
+        return report_usage("--replace is for reshard and convert");
+    if ((v->artifacts != NULL) != (action == CONVERT))
+        return report_usage(action == CONVERT ? "--artifacts is missing"
+                                              : "--artifacts is for convert");
     return EXIT_SUCCESS;
 }
 
@@ -322,6 +331,8 @@ static int ckpt_run(const void *values, const char *const *arguments)
     set_memory_max(v->memory_max);
     if (action == LS)
         return list_checkpoints(arguments[1]);
+    if (action == CONVERT)
+        return convert_checkpoint(arguments[1], arguments[2], v->artifacts, v->replace);
     return action == RESHARD ? reshard(v, arguments[1], arguments[2])
                              : look_at(action, arguments[1]);
 }
@@ -329,13 +340,14 @@ static int ckpt_run(const void *values, const char *const *arguments)
 const command command_ckpt = {
     .name = "ckpt",
     .summary = "look at checkpoint directories, and write them for other numbers of processes",
-    .arguments = "ls|show|verify|reshard DIRECTORY [NEW]",
+    .arguments = "ls|show|verify|reshard|convert PATH [NEW]",
     .n_arguments = 2,
     .may_be_more = true,
     .description = "Looks at checkpoint directories, which trainings over several processes "
                    "write: ls lists those in a directory, show tells what one has, verify reads "
                    "all of it and compares its checksums, reshard writes it again as another "
-                   "number of processes would. A directory with a file `latest` stands for the "
+                   "number of processes would, convert makes one of a checkpoint file, or such a "
+                   "file of one. A directory with a file `latest` stands for the "
                    "checkpoint that is named there.",
     .example = "onnxtrain ckpt reshard run/step-1200 whole --ranks 1",
     .tables = {{ckpt_table, 0}},

@@ -11,14 +11,21 @@ static const size_t external_from = (size_t)1800 << 20; // bytes, as ONNX Runtim
 static ot_status refuse_checkpoint_folder(const char *path)
 {
     char *inside = ot__path_join(path, "checkpoint");
+    char *index = ot__path_join(path, "otckpt.index.json");
     ot_status st = OT_ERR_NO_MEMORY;
 
-    if (inside && ot__path_exists(inside))
+    if (inside && index && ot__path_exists(index))
+        st = ot__error(OT_ERR_FORMAT,
+                       "%s: is a checkpoint directory, which ot_shards_load() and `onnxtrain ckpt` "
+                       "read",
+                       path);
+    else if (inside && ot__path_exists(inside))
         st = ot__error(OT_ERR_FORMAT, "%s: is a directory, whose checkpoint is '%s'", path, inside);
     else if (inside)
         st = ot__error(
             OT_ERR_FORMAT,
             "%s: is a directory; checkpoints from before ONNX Runtime 1.16 cannot be read", path);
+    ot__free(index);
     ot__free(inside);
     return st;
 }

@@ -32,16 +32,40 @@ out "written by 4 processes"
 run 0 ckpt ls .
 out "./whole: step 7"
 
+# ---- a checkpoint file to a directory and back ----
+. "$here/models.inc"
+run 0 artifacts mlp.onnxtxt --out artifacts --output scores
+run 0 train artifacts --data plain.csv --epochs 2 --threads 1 --checkpoint-dir saved --out trained.onnx
+run 0 ckpt convert saved/checkpoint moved --artifacts artifacts
+run 0 ckpt reshard moved parts --ranks 3
+run 0 ckpt convert parts back --artifacts artifacts
+for checkpoint in saved/checkpoint back; do
+    run 0 export artifacts --checkpoint $checkpoint --output scores --out "$(basename $checkpoint).onnx"
+done
+same checkpoint.onnx back.onnx
+run 0 ckpt convert back again --artifacts artifacts # moments too: by their checksums
+for name in moved again; do
+    grep -o '"c":"[0-9a-f]*"' $name/otckpt.index.json >$name.sums
+done
+[ "$(wc -l <moved.sums)" -gt 8 ] || fail "moments are not there"
+same moved.sums again.sums
+refuses 1 "back: exists already, and is not replaced without --replace" ckpt convert parts back --artifacts artifacts
+run 0 ckpt convert parts back --artifacts artifacts --replace
+
 # ---- what is wrong ----
 printf 'x' | dd of=run/step-7/data-00002-00000.safetensors bs=1 seek=139 conv=notrunc 2>/dev/null
 refuses 1 "data-00002-00000.safetensors" ckpt verify run
 refuses 1 "data-00002-00000.safetensors" ckpt reshard run other
 [ ! -e other ] || fail "what is damaged is not written anew"
 refuses 1 "nowhere: no checkpoint directory" ckpt show nowhere
+refuses 1 "whole: is a checkpoint directory, which ot_shards_load()" export artifacts --checkpoint whole --out x.onnx
 refuses 1 "nowhere: cannot be read" ckpt ls nowhere
 mkdir empty
 refuses 1 "empty: no checkpoint directories" ckpt ls empty
-refuses 2 "'shwo' is none of ls, show, verify, reshard; did you mean 'show'?" ckpt shwo run
-refuses 2 "reshard takes two directories, got 1 argument" ckpt reshard run
+refuses 2 "'shwo' is none of ls, show, verify, reshard, convert; did you mean 'show'?" ckpt shwo run
+refuses 2 "reshard takes two paths, got 1 argument" ckpt reshard run
 refuses 2 "show takes one directory, got 2 arguments" ckpt show run whole
+refuses 2 "--artifacts is missing" ckpt convert run x
+refuses 2 "--artifacts is for convert" ckpt show run --artifacts artifacts
+refuses 2 "--replace is for reshard and convert" ckpt ls run --replace
 refuses 2 "--ranks is for reshard" ckpt show run --ranks 2

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "onnxtrain/comm.h"
+#include "onnxtrain/shards.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -68,6 +69,60 @@ static int fail_on_one(ot_comm *comm)
     return 0;
 }
 
+enum { ROWS = 7, COLUMNS = 3 };
+
+// Rows of a matrix whose elements are their numbers; of zeros for what is loaded.
+static ot_dict *make_rows(ot_comm *comm, bool fills)
+{
+    const int n = ot_comm_world_size(comm), rank = ot_comm_rank(comm);
+    ot_box box = {2, {ROWS * rank / n, 0}, {0, COLUMNS}};
+    const ot_shards *shards;
+    ot_dict *dict;
+
+    box.size[0] = ROWS * (rank + 1) / n - box.offset[0];
+    CHECK(ot_dict_create(&dict) == OT_OK);
+    CHECK(ot_dict_take_shards(dict, "w", OT_F32, &OT_SHAPE(ROWS, COLUMNS), &box, NULL,
+                              box.size[0] > 0) == OT_OK);
+    CHECK(ot_dict_get_shards(dict, "w", &shards) == OT_OK);
+    for (int64_t i = 0; fills && i < box.size[0] * COLUMNS; i++)
+        ((float *)ot_tensor_data(shards->parts[0]))[i] = (float)(box.offset[0] * COLUMNS + i);
+    return dict;
+}
+
+static void check_rows(ot_dict *dict)
+{
+    const ot_shards *shards;
+
+    CHECK(ot_dict_get_shards(dict, "w", &shards) == OT_OK);
+    for (int k = 0; k < shards->n_parts; k++)
+        for (int64_t i = 0; i < ot_tensor_count(shards->parts[k]); i++)
+            CHECK(((const float *)ot_tensor_data_const(shards->parts[k]))[i] ==
+                  (float)(shards->boxes[k].offset[0] * COLUMNS + i));
+}
+
+// Loads what a job before has saved, of any number of ranks, and saves it again.
+static int save_and_load(ot_comm *comm)
+{
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    char path[512];
+    ot_status st;
+
+    snprintf(path, sizeof path, "%s/shards", getenv("OT_JOB_DIRECTORY"));
+    item.name = "m";
+    item.dict = make_rows(comm, false);
+    st = ot_shards_load(comm, path, &item, 1, NULL);
+    CHECK(st == OT_OK || (ot_comm_world_size(comm) == 3 && st == OT_ERR_NOT_FOUND));
+    if (st == OT_OK)
+        check_rows(item.dict);
+    ot_dict_destroy(item.dict);
+    item.dict = make_rows(comm, true);
+    options.replaces = 1;
+    CHECK(ot_shards_save(comm, path, &item, 1, &options) == OT_OK);
+    ot_dict_destroy(item.dict);
+    return 0;
+}
+
 // The last rank stops, and the others end the job.
 static int fall_silent(ot_comm *comm)
 {
@@ -94,8 +149,11 @@ static int leave_early(ot_comm *comm)
 static const struct {
     const char *name;
     int (*run)(ot_comm *comm);
-} cases[] = {
-    {"work", work}, {"fail", fail_on_one}, {"silent", fall_silent}, {"leave", leave_early}};
+} cases[] = {{"work", work},
+             {"fail", fail_on_one},
+             {"save", save_and_load},
+             {"silent", fall_silent},
+             {"leave", leave_early}};
 
 int main(int argc, char **argv)
 {

@@ -52,6 +52,13 @@ fail)
     ends_well
     says 3 "rank 1: row 7 is bad"
     ;;
+shards)
+    export OT_JOB_DIRECTORY=$work
+    for n in 3 1 2; do
+        start $n save
+        ends_well
+    done
+    ;;
 silent)
     export OT_COMM_TIMEOUT=0.5
     start 3 silent
