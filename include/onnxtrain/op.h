@@ -99,6 +99,9 @@ enum {
                             ///< nodes, as in ONNX Runtime; generated names depend on it
     OT_OP_FREE_AGAIN = 1024, ///< to make output 0 again by `recompute` costs no more than to keep
                              ///< it: that is done without being asked for
+    OT_OP_ORDERED = 2048, ///< takes part in something that all ranks do, so that nodes with it run
+                          ///< in the order of the graph, and also after another node has failed
+    OT_OP_START = 4096,   ///< begins what goes on while other nodes run: it runs as early as it can
 };
 
 /** One tensor as a kernel sees it. */
@@ -110,11 +113,24 @@ typedef struct ot_arg {
     const ot_layout *layout; ///< NULL: row-major
 } ot_arg;
 
+/** What nodes do together with the other ranks of a training. A function that is NULL has nothing to
+ * do. */
+typedef struct ot_exchange {
+    void *context; ///< of the functions
+    /** Each of n numbers becomes its sum over all ranks, in their order. */
+    ot_status (*sum)(void *context, double *numbers, int n);
+    /** Begin to sum the gradients of a bucket over all ranks. */
+    ot_status (*reduce_start)(void *context, int64_t bucket);
+    /** Go on with what has begun, without waiting. */
+    ot_status (*poke)(void *context);
+} ot_exchange;
+
 /** What changes from step to step. */
 typedef struct ot_step {
     uint64_t seed, counter; ///< of the random generator: seed and micro-batch counter
     uint64_t rank;
-    bool training; ///< false in an eval step
+    bool training;               ///< false in an eval step
+    const ot_exchange *exchange; ///< NULL: there are no other ranks
 } ot_step;
 
 /** Arguments of ot_kernel.run; absent optional ports are NULL. Sequences stand expanded, one entry

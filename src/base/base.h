@@ -44,6 +44,7 @@ static inline ot_status ot__made(bool made)
     return made ? OT_OK : OT_ERR_NO_MEMORY;
 }
 
+enum { OT_MESSAGE_MAX = 1024 }; // characters of a message, its end among them
 // Set this thread's message and return `status`. Text from files is made printable (control bytes
 // become '?').
 OT_COLD ot_status ot__error(ot_status status, const char *format, ...) OT_PRINTF(2, 3);

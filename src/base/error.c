@@ -4,9 +4,7 @@
 
 #include "base/base.h"
 
-enum { MESSAGE_MAX = 1024 };
-
-static _Thread_local char message[MESSAGE_MAX];
+static _Thread_local char message[OT_MESSAGE_MAX];
 
 static const struct {
     const char *name, *text;
@@ -41,7 +39,7 @@ const char *ot_version(void)
 
 ot_status ot__error_v(ot_status status, const char *format, va_list args)
 {
-    char text[MESSAGE_MAX]; // arguments may point into the present message
+    char text[OT_MESSAGE_MAX]; // arguments may point into the present message
 
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
@@ -62,7 +60,7 @@ ot_status ot__error(ot_status status, const char *format, ...)
 
 ot_status ot__error_prefix(ot_status status, const char *format, ...)
 {
-    char prefix[MESSAGE_MAX / 2], old[MESSAGE_MAX];
+    char prefix[OT_MESSAGE_MAX / 2], old[OT_MESSAGE_MAX];
     va_list args;
 
     if (status == OT_OK)

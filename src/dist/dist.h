@@ -18,7 +18,7 @@ typedef struct ot__processors {
 
 // ---- what the groups of one transport share (comm.c) ----
 
-enum { OT_COMM_TEXT_MAX = 1024 };
+enum { OT_COMM_TEXT_MAX = OT_MESSAGE_MAX };
 
 typedef struct ot__job {
     ot_transport transport;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order the nodes run: topological, readers of an overwritten value before its writer, and
-// then few live bytes. Two orders are made, the file's with every overwriting node (accumulators)
-// moved as far forward as it can go, and a greedy one; the one with the lower peak is taken, the
-// file's when they are equal. Both take time in proportion to what the nodes read and make, times a
-// logarithm.
+// In which order the nodes run: topological, readers of an overwritten value before its writer,
+// ordered nodes in their order, and then few live bytes. Two orders are made, the file's with every
+// overwriting node (accumulators) moved as far forward as it can go, and a greedy one; the one with
+// the lower peak is taken, the file's when they are equal. Both take time in proportion to what the
+// nodes read and make, times a logarithm.
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +108,12 @@ static void add_edges(scheduler *s)
         }
     for (int v = 0; v < p->n_values; v++)
         add_overwrite_edges(s, v);
+    for (int n = 0, before_it = -1; n < p->n_nodes; n++)
+        if (p->nodes[n].is_ordered) {
+            if (before_it >= 0)
+                add_dependence(&s->followers, s->count, before_it, n);
+            before_it = n;
+        }
 }
 
 static void add_reads(scheduler *s)
@@ -271,16 +277,26 @@ static int take_next_ready(scheduler *s)
 
 // ---- choosing the next node ----
 
+// The earlier, the lower.
+static int urgency(const ot__order_node *n)
+{
+    return n->is_early ? 0 : n->n_overwrites > 0 ? 1 : 2;
+}
+
 static bool in_file_order(const scheduler *s, int a, int b)
 {
-    const bool a_writes = s->problem->nodes[a].n_overwrites > 0;
-    const bool b_writes = s->problem->nodes[b].n_overwrites > 0;
+    const int a_urgency = urgency(&s->problem->nodes[a]),
+              b_urgency = urgency(&s->problem->nodes[b]);
 
-    return a_writes != b_writes ? a_writes : a < b;
+    return a_urgency != b_urgency ? a_urgency < b_urgency : a < b;
 }
 
 static bool by_chain(const scheduler *s, int a, int b)
 {
+    const bool a_early = s->problem->nodes[a].is_early, b_early = s->problem->nodes[b].is_early;
+
+    if (a_early != b_early)
+        return a_early;
     return s->chain[a] != s->chain[b] ? s->chain[a] < s->chain[b] : a < b;
 }
 

@@ -129,6 +129,7 @@ static ot_status build_steps(ot__plan_builder *b)
             continue;
         b->step_ops[plan->n_steps] = node->op;
         OT_TRY(set_args(b, node, &plan->steps[plan->n_steps]));
+        plan->steps[plan->n_steps].is_ordered = (node->op->flags & OT_OP_ORDERED) != 0;
         // Counted before it is prepared, so that whatever state it has is released.
         plan->n_steps++;
         OT_TRY(prepare_step(b, node, &plan->steps[plan->n_steps - 1]));
@@ -293,6 +294,13 @@ bool ot__plan_writes_input(const ot__plan *plan, int i_input)
     const ot__range range = plan->inputs[i_input];
 
     return range.count > 0 && plan->entries[range.first].is_written;
+}
+
+int ot__plan_input_last(const ot__plan *plan, int i_input)
+{
+    const ot__range range = plan->inputs[i_input];
+
+    return range.count > 0 ? ot__plan_root(plan, range.first)->last : -1;
 }
 
 size_t ot__plan_bytes(const ot__plan *plan)

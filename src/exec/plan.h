@@ -13,6 +13,8 @@ typedef struct ot__order_node {
     const int *overwrites; // values whose memory it changes; they are among `reads`
     const int *becomes;    // for each of them: the value that is the memory's new content, or -1
     int n_reads, n_makes, n_overwrites;
+    bool is_ordered; // runs behind the ordered nodes before it
+    bool is_early;   // runs as soon as it can
 } ot__order_node;
 
 typedef struct ot__order_problem {
@@ -63,7 +65,8 @@ typedef struct ot__plan_step {
     ot__edges *edges;  // NULL unless the kernel is one for f32 and `run` has f16 or bf16
     const char *label; // "Gemm 'fc1'"
     size_t scratch_bytes, scratch_offset, state_bytes;
-    double seconds; // of all runs, when profiling
+    bool is_ordered; // runs whatever has failed before it
+    double seconds;  // of all runs, when profiling
 } ot__plan_step;
 
 // A value that is computed in its accumulation buffer (entries, `value` being a root): in every

@@ -49,6 +49,34 @@ static void copy_outputs(const ot__plan *plan)
     }
 }
 
+// What other ranks wait for is done whatever has failed, with what is in memory: that the step has
+// failed all ranks learn after it.
+static ot_status drain_plan(const ot__plan *plan, int from, ot_status st)
+{
+    char message[OT_MESSAGE_MAX];
+
+    snprintf(message, sizeof message, "%s", ot_error_message());
+    for (int s = from; s < plan->n_steps; s++)
+        if (plan->steps[s].is_ordered)
+            (void)run_plan_step(plan, &plan->steps[s]);
+    return ot__error(st, "%s", message);
+}
+
+static ot_status run_plan_steps(const ot__plan *plan)
+{
+    const ot_exchange *exchange = plan->step.exchange;
+    ot_status st = OT_OK;
+
+    for (int s = 0; s < plan->n_steps; s++) {
+        st = run_plan_step(plan, &plan->steps[s]);
+        if (exchange != NULL && exchange->poke != NULL)
+            OT_THEN(st, exchange->poke(exchange->context));
+        if (st != OT_OK)
+            return exchange == NULL ? st : drain_plan(plan, s + 1, st);
+    }
+    return OT_OK;
+}
+
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
 {
     const int n_threads = ot__parallel_max();
@@ -59,8 +87,7 @@ ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
     ot__plan_direct_gradients(plan);
     plan->step = *step;
     ot__parallel_set(plan->n_threads);
-    for (int s = 0; s < plan->n_steps && st == OT_OK; s++)
-        st = run_plan_step(plan, &plan->steps[s]);
+    st = run_plan_steps(plan);
     ot__parallel_set(n_threads);
     if (st == OT_OK)
         copy_outputs(plan);

@@ -186,5 +186,9 @@ ot_status ot__pass_recompute_choose(ot_model *model, const int *outputs, int n_o
 // pass_recompute.c: make cheap values again for the backward pass instead of keeping them, as far
 // as that lowers the bytes alive at once. After all fusions, on a specialised copy.
 ot_status ot__pass_recompute(ot_model *model);
+// pass_reduce.c: the sums of gradients over ranks begin where those of a bucket are complete, by a
+// node behind the last of their accumulators. bucket_of[i]: of the gradient whose buffer graph
+// input i is; -1: none. After all other passes.
+ot_status ot__pass_reduce(ot_graph *graph, const int *bucket_of, int n_buckets);
 
 #endif

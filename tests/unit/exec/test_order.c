@@ -169,6 +169,44 @@ static void the_order_with_the_lower_peak_is_taken(void **state)
     assert_int_equal(peak, 1002);
 }
 
+// Nodes 1 and 3 need nothing of one another; without their order the cheaper one would run first.
+static void ordered_nodes_keep_the_order_of_the_file_whatever_it_costs(void **state)
+{
+    int order[MAX_NODES], stuck;
+    drawing d = {.bytes = {[1] = 100, [2] = 8, [3] = 8}};
+    size_t peak;
+
+    (void)state;
+    node(&d, LIST(-1), LIST(0), -1);
+    node(&d, LIST(0), LIST(1), -1); // much memory, until its reader at the end
+    node(&d, LIST(0), LIST(2), -1);
+    node(&d, LIST(2), LIST(3), -1);
+    node(&d, LIST(3, 1), LIST(4), -1);
+    d.nodes[3].is_ordered = d.nodes[1].is_ordered = true;
+    assert_int_equal(order_of(&d, order, &peak, &stuck), OT_OK);
+    assert_true(position(order, d.n_nodes, 1) < position(order, d.n_nodes, 3));
+    d.nodes[0].is_ordered = true; // before both anyway
+    assert_int_equal(order_of(&d, order, &peak, &stuck), OT_OK);
+    assert_int_equal(order[0], 0);
+}
+
+static void an_early_node_runs_as_soon_as_it_can(void **state)
+{
+    int order[MAX_NODES], stuck;
+    drawing d = {.bytes = {[0] = 8, [1] = 8, [2] = 8}};
+    size_t peak;
+
+    (void)state;
+    node(&d, LIST(-1), LIST(0), -1);
+    node(&d, LIST(0), LIST(1), -1);
+    node(&d, LIST(1), LIST(2), -1); // frees memory
+    node(&d, LIST(2), LIST(3), -1);
+    node(&d, LIST(0), LIST(-1), -1); // frees none
+    d.nodes[4].is_early = true;
+    assert_int_equal(order_of(&d, order, &peak, &stuck), OT_OK);
+    assert_int_equal(order[1], 4);
+}
+
 static void a_failing_allocation_is_reported_and_nothing_leaks(void **state)
 {
     drawing d = {0};
@@ -221,6 +259,8 @@ int main(void)
         cmocka_unit_test(a_reader_of_the_old_value_that_needs_the_new_one_is_named),
         cmocka_unit_test(a_gradient_is_accumulated_as_soon_as_it_exists),
         cmocka_unit_test(the_order_with_the_lower_peak_is_taken),
+        cmocka_unit_test(ordered_nodes_keep_the_order_of_the_file_whatever_it_costs),
+        cmocka_unit_test(an_early_node_runs_as_soon_as_it_can),
         cmocka_unit_test(a_failing_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(very_many_writers_of_one_value_keep_the_order_of_the_file),
     };

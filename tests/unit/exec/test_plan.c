@@ -223,6 +223,85 @@ static void an_error_names_the_node(void **state)
     assert_string_equal(ot_error_message(), "Fails 'n': index 7 out of range");
 }
 
+// What a plan asked of the other ranks.
+typedef struct asked {
+    int64_t buckets[4];
+    int n_buckets, n_pokes, fails_at; // at which poke; 0: at none
+} asked;
+
+static ot_status start_bucket(void *context, int64_t bucket)
+{
+    asked *a = context;
+
+    a->buckets[a->n_buckets++] = bucket;
+    return OT_OK;
+}
+
+static ot_status poke(void *context)
+{
+    asked *a = context;
+
+    return ++a->n_pokes == a->fails_at ? ot__error(OT_ERR_TIMEOUT, "rank 1: silent") : OT_OK;
+}
+
+static ot_status run_over_ranks(fixture *f, asked *a)
+{
+    const ot_exchange exchange = {.context = a, .reduce_start = start_bucket, .poke = poke};
+    const ot_step step = {.training = true, .exchange = &exchange};
+
+    return ot__plan_run(f->plan, &step);
+}
+
+static void start(fixture *f, ot_value *x, int bucket)
+{
+    ot_node *n =
+        ot__graph_add_node(f->model->graph, "ai.onnxtrain", "ReduceStart", "n", &x, 1, NULL, 0);
+
+    n->op = ot__op_find("ai.onnxtrain", "ReduceStart", 1);
+    assert_non_null(n->op);
+    assert_true(ot__node_set_int(n, "bucket", bucket));
+}
+
+static void ordered_nodes_run_whatever_has_failed_before_them(void **state)
+{
+    fixture *f = *state;
+    const float x[] = {1};
+    asked a = {.n_buckets = 0};
+
+    node(f, "Neg", NULL, input(f, "x", 1), NULL, value(f, "a", 1));
+    start(f, value(f, "a", 1), 7);
+    node(f, "Fails", &fails_op, value(f, "a", 1), NULL, value(f, "b", 1));
+    start(f, value(f, "b", 1), 8);
+    node(f, "Neg", NULL, value(f, "b", 1), NULL, value(f, "y", 1));
+    output(f, "y");
+    assert_int_equal(plan(f), OT_OK);
+    ot__plan_bind_input(f->plan, 0, 0, x);
+    assert_int_equal(run_over_ranks(f, &a), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "Fails 'n': index 7 out of range");
+    assert_int_equal(a.n_buckets, 2);
+    assert_int_equal(a.buckets[0], 7);
+    assert_int_equal(a.buckets[1], 8);
+    assert_int_equal(run(f), OT_ERR_INVALID); // one process: no exchange, and nobody waits
+}
+
+static void what_goes_on_meanwhile_is_poked_after_every_step(void **state)
+{
+    fixture *f = *state;
+    const float x[] = {1, 2, 3};
+    asked a = {.n_pokes = 0};
+
+    node(f, "Reverse", &reverse_op, input(f, "x", 3), NULL, value(f, "a", 3));
+    node(f, "Reverse", &reverse_op, value(f, "a", 3), NULL, value(f, "b", 3));
+    output(f, "b");
+    assert_int_equal(plan(f), OT_OK);
+    ot__plan_bind_input(f->plan, 0, 0, x);
+    assert_int_equal(run_over_ranks(f, &a), OT_OK);
+    assert_int_equal(a.n_pokes, 2);
+    a = (asked){.fails_at = 1};
+    assert_int_equal(run_over_ranks(f, &a), OT_ERR_TIMEOUT);
+    assert_int_equal(a.n_pokes, 1);
+}
+
 static void an_input_that_is_not_bound_is_an_error(void **state)
 {
     fixture *f = *state;
@@ -396,6 +475,8 @@ int main(void)
         TEST(a_sequence_is_bound_tensor_by_tensor_and_written_in_place),
         TEST(a_kernel_gets_its_scratch_and_its_state),
         TEST(an_error_names_the_node),
+        TEST(ordered_nodes_run_whatever_has_failed_before_them),
+        TEST(what_goes_on_meanwhile_is_poked_after_every_step),
         TEST(an_input_that_is_not_bound_is_an_error),
         TEST(the_first_kernel_that_can_run_is_taken),
         TEST(a_kernel_that_cannot_run_is_passed_over),
