@@ -16,6 +16,7 @@
 #include "onnxtrain/model.h"
 #include "onnxtrain/op.h"
 #include "onnxtrain/optimizer.h"
+#include "onnxtrain/parallel.h"
 #include "onnxtrain/prepare.h"
 #include "onnxtrain/record.h"
 #include "onnxtrain/runner.h"

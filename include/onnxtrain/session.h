@@ -6,6 +6,7 @@
 
 #include "onnxtrain/artifacts.h"
 #include "onnxtrain/checkpoint.h"
+#include "onnxtrain/parallel.h"
 #include "onnxtrain/schedule.h"
 
 #ifdef __cplusplus
@@ -43,10 +44,12 @@ typedef struct ot_session_options {
      * state, statistics and losses stay f32; what is given and handed out has the types that the
      * model declares. For models of f32: OT_ERR_UNSUPPORTED where parameters are f64. */
     ot_precision precision;
+    const ot_parallel_options *parallel; ///< NULL: one process; else several, and functions that
+                                         ///< say "collective" are called by all of them
 } ot_session_options;
 #define OT_SESSION_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(ot_session_options), 0, 0, 0, 0, 0, 0, OT_PRECISION_F32                             \
+        sizeof(ot_session_options), 0, 0, 0, 0, 0, 0, OT_PRECISION_F32, NULL                       \
     }
 
 /**

@@ -99,12 +99,18 @@ struct ot_checkpoint {
     uint64_t n_changes;            // of parameters' values, by whomever
     int places[OT_MAX_CUT_GROUPS]; // of this process, in the groups that parameters are cut among
     struct ot__stamp *stamp;       // of its tensors that are in dicts; NULL: none are
+    struct ot__ckpt_block *blocks; // memory that some of its values and gradients lie in
     void *session;                 // the session that works on it now, or NULL
     bool is_released;              // by its owner: it goes with the session
     // Set while a session keeps parameters in layouts of its own: makes one row-major. The session
     // brings it back before it computes.
     void (*unpack)(void *session, ot__parameter *parameter);
 };
+
+// blocks.c: zeroed memory for values and gradients, which goes with the checkpoint, or when nothing
+// of that lies in it any more.
+ot_status ot__ckpt_add_block(ot_checkpoint *checkpoint, size_t n_bytes, void **out);
+void ot__ckpt_drop_blocks(ot_checkpoint *checkpoint);
 
 ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
 // What evaluation and exports take of a parameter: its value, or the average of its values.

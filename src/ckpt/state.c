@@ -65,6 +65,8 @@ static void destroy_state(ot_checkpoint *checkpoint)
 {
     for (int i = 0; i < checkpoint->n_parameters; i++)
         parameter_destroy(checkpoint->parameters[i]);
+    checkpoint->n_parameters = 0;
+    ot__ckpt_drop_blocks(checkpoint);
     ot__free(checkpoint->parameters);
     for (int i = 0; i < checkpoint->n_properties; i++) {
         ot__free(checkpoint->properties[i].name);

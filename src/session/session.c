@@ -238,6 +238,7 @@ static void destroy_session(ot_session *session)
     ot__compiled_model_deinit(&session->eval);
     ot__optimizer_deinit(&session->optimizer);
     ot__slices_deinit(session);
+    ot__ranks_deinit(session);
     ot__undo_deinit(&session->undo);
     ot__derived_deinit(session);
     ot_model_destroy(session->eval_source);
@@ -250,7 +251,8 @@ static void destroy_session(ot_session *session)
 }
 
 static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
-                                const ot_session_options *options, ot_session **out)
+                                const ot_session_options *options,
+                                const ot_parallel_options *parallel, ot_session **out)
 {
     ot_session *session;
     ot_status st;
@@ -266,9 +268,23 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
     session->learning_rate = default_learning_rate;
     session->loss_scale = 1;
     st = ot__session_options_take(options, &session->options, &session->plan_options);
+    OT_THEN(st, ot__ranks_create(session, parallel));
     OT_THEN(st, build_session(session, m));
+    return OT_HAND_OUT(st, out, session, destroy_session);
+}
+
+static ot_status create_and_join(ot__models *m, ot_status st, ot_checkpoint *checkpoint,
+                                 const ot_session_options *options, ot_session **out)
+{
+    ot_session *session = NULL;
+    ot_parallel_options parallel;
+
+    OT_TRY(ot__ranks_read(options, &parallel));
+    OT_THEN(st, create_session(m, checkpoint, options, &parallel, &session));
+    st = ot__ranks_join(&parallel, session, st);
     if (st != OT_OK) {
-        destroy_session(session);
+        if (session != NULL)
+            destroy_session(session);
         return st;
     }
     for (int i = 0; i < checkpoint->n_parameters; i++)
@@ -281,12 +297,16 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
 ot_status ot__session_create(ot__models *models, ot_status status, ot_checkpoint *checkpoint,
                              const ot_session_options *options, ot_session **out)
 {
-    OT_THEN(status, ot__ckpt_enter(checkpoint));
-    OT_THEN(status, ot__ckpt_leave(checkpoint, create_session(models, checkpoint, options, out)));
+    const ot_status entered = ot__ckpt_enter(checkpoint);
+    ot_status st = status != OT_OK ? status : entered;
+
+    st = create_and_join(models, st, checkpoint, options, out);
+    if (entered == OT_OK)
+        st = ot__ckpt_leave(checkpoint, st);
     ot_model_destroy(models->training);
     ot_model_destroy(models->eval);
     ot_model_destroy(models->optimizer);
-    return status;
+    return st;
 }
 
 ot_status ot_session_create(const ot_model *training, const ot_model *eval,

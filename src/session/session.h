@@ -78,10 +78,15 @@ bool ot__session_has_slices_before(const ot_session *session);
 // below: ot_session_train_step(), ot_session_update() and what else changes gradients or the
 // optimizer is OT_ERR_STATE.
 void ot__session_set_trainer(ot_session *session, bool has_trainer);
-// A step in a session that has been entered. `has_run`: it was not refused before it changed
-// anything. Of a training step that fails only the gradients may have changed.
-ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *const *inputs,
-                           int n_inputs, ot_tensor **outputs, int n_outputs, bool *has_run);
+// A step in a session that has been entered. `given`: how its user's own checks went on this rank;
+// a train step is collective. `has_run`: it was not refused before it changed anything. Of a
+// training step that fails only the gradients may have changed.
+ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
+                           const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
+                           int n_outputs, bool *has_run);
+// The next train step is the last one of its update: over several ranks the sums of gradients begin
+// while it runs.
+void ot__session_set_last(ot_session *session);
 extern ot_tensor *const ot__step_unwanted; // stands for an output that is not wanted
 // Whether the optimizer leaves everything as it was where a gradient is not finite.
 bool ot__session_skips(const ot_session *session);
@@ -94,7 +99,8 @@ ot_dtype ot__session_computed_in(const ot_session *session, const char *output);
 bool ot__session_takes_loss_scale(const ot_session *session);
 double ot__session_loss_scale(const ot_session *session);
 bool ot__session_gradients_are_finite(const ot_session *session); // finite.c
-ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info);
+ot_status ot__session_update(ot_session *session, ot_status given, int64_t n_micro_batches,
+                             ot_update_info *info); // `given`: as of ot__session_step()
 void ot__session_reset_gradients(ot_session *session);
 // resume.c: ot_session_save() with the gradients of an accumulation under way, which are those of
 // so many train steps. Other values of the trainer's are properties of the checkpoint.

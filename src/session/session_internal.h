@@ -169,6 +169,7 @@ struct ot_session {
     ot__derived_values derived;
     ot__undo undo;
     ot__slices slices;
+    struct ot__ranks *ranks; // NULL: there is one process (ranks.h)
     void *block; // activations of whatever plan runs
     size_t block_bytes;
     size_t plan_bytes; // of the largest plan so far
@@ -204,6 +205,15 @@ ot_status ot__session_create(ot__models *models, ot_status status, ot_checkpoint
 ot_dtype ot__session_narrow(const ot_session_options *options); // OT_DTYPE_UNDEFINED: f32
 ot_status ot__session_options_take(const ot_session_options *options, ot_session_options *own,
                                    ot__plan_options *plan_options);
+
+// ranks.c. What the options say of other ranks; of no communicator there is none.
+ot_status ot__ranks_read(const ot_session_options *options, ot_parallel_options *out);
+ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options);
+// Collective: how making the session went on all ranks, `st` on this one; `session` NULL: it has
+// failed.
+ot_status ot__ranks_join(const ot_parallel_options *options, const ot_session *session,
+                         ot_status st);
+void ot__ranks_deinit(ot_session *session);
 
 // undo.c
 ot_status ot__undo_create(ot_session *session);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session grants its plans: memory, layouts of parameters, what they may write.
-#include "session/session_internal.h"
+#include "session/ranks.h"
 
 enum { LARGEST_STATES = 3 };
 
@@ -64,6 +64,21 @@ static ot_status check_written(const ot_session *session, const ot__compiled_mod
     return OT_OK;
 }
 
+// Over several ranks, from the second plan on.
+static ot_status add_sum_starts(const ot_session *session, ot_graph *graph)
+{
+    ot_status st;
+    int *bucket_of;
+
+    if (session->ranks == NULL || session->ranks->buckets == NULL)
+        return OT_OK;
+    bucket_of = ot__buckets_of_inputs(session, graph->n_inputs);
+    st = ot__made(bucket_of != NULL);
+    OT_THEN(st, ot__pass_reduce(graph, bucket_of, session->ranks->n_buckets));
+    ot__free(bucket_of);
+    return st;
+}
+
 // Of the training or the eval model.
 static ot_status plan_of_session(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                  const ot__input_shapes *shapes, size_t *excess, ot__plan **plan)
@@ -82,6 +97,8 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
     if (program == &session->training)
         OT_TRY(ot__packing_choose(session, graph, shapes->hoisted));
     OT_TRY(ot__derived_make(session, program, graph, shapes->hoisted));
+    if (program == &session->training)
+        OT_TRY(add_sum_starts(session, graph));
     OT_TRY(ot__plan_budget(session, 0, &options));
     layouts = ot__packing_of_inputs(session, program, graph->n_inputs);
     OT_TRY(ot__made(layouts != NULL));

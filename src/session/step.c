@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One train or eval step: check the inputs, find the plan, bind, run, hand out the outputs.
-#include "session/session_internal.h"
+#include "session/ranks.h"
 
 // ---- inputs ----
 
@@ -163,43 +163,94 @@ static ot_status check_state(const ot_session *session, const ot__compiled_model
     return ot__session_check_values(session);
 }
 
+// The plan and where its outputs go: nothing has changed yet.
+static ot_status prepare_session_plan(ot_session *session, ot__compiled_model *program,
+                                      ot_tensor **outputs, int n_outputs, uint64_t *is_new,
+                                      ot__plan **plan)
+{
+    OT_TRY(ot__session_plan(session, program, plan));
+    OT_TRY(check_step_outputs(program, *plan, outputs, n_outputs));
+    return bind_outputs(program, *plan, outputs, n_outputs, is_new);
+}
+
+static ot_status check_session_step(ot_session *session, ot__compiled_model *program,
+                                    const ot_tensor *const *inputs, int n_inputs)
+{
+    OT_TRY(check_state(session, program));
+    OT_TRY(step_shapes(program, inputs, n_inputs));
+    return ot__input_gradients_make(session, program);
+}
+
+// Over several ranks all run the step, or none does; the first one finds out in which order
+// gradients are complete, by which they are summed from then on.
+static ot_status agree_on_step(ot_session *session, ot_status st, ot_tensor **outputs,
+                               int n_outputs, uint64_t *is_new, ot__plan **plan)
+{
+    const ot_agree_field fields[] = {
+        {"whether gradients are overwritten", session->overwrite_gradients},
+        {"whether this is the last train step of the update", session->ranks->is_last},
+        {"the number of train steps", session->counter},
+    };
+
+    OT_TRY(ot__ranks_agree(session->ranks->comm, st, "train step", fields, (int)OT_COUNT(fields)));
+    if (session->ranks->buckets != NULL)
+        return OT_OK;
+    OT_TRY(ot__buckets_make(session, *plan));
+    ot__compiled_model_drop_plans(&session->training);
+    st = prepare_session_plan(session, &session->training, outputs, n_outputs, is_new, plan);
+    return ot__ranks_agree(session->ranks->comm, st, "train step", NULL, 0);
+}
+
+// By which random masks differ.
+static uint64_t slice_of_step(const ot_session *session)
+{
+    if (session->slices.is_under_way)
+        return (uint64_t)session->slices.present;
+    return session->ranks != NULL ? (uint64_t)ot_comm_rank(session->ranks->comm) : 0;
+}
+
 static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
 {
+    const bool over_ranks = training && session->ranks != NULL;
     const ot_step step = {.seed = session->seed,
                           .counter = session->counter,
-                          .rank = (uint64_t)(training ? session->slices.present : 0),
-                          .training = training};
+                          .rank = training ? slice_of_step(session) : 0,
+                          .training = training,
+                          .exchange = over_ranks ? &session->ranks->exchange : NULL};
 
     if (training) {
         ot__undo_keep(session);
         session->checkpoint->n_accumulated = 0; // the gradients change
     }
+    if (over_ranks)
+        OT_TRY(ot__ranks_begin_step(session));
     return ot__plan_run(plan, &step);
 }
 
-ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *const *inputs,
-                           int n_inputs, ot_tensor **outputs, int n_outputs, bool *has_run)
+ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
+                           const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
+                           int n_outputs, bool *has_run)
 {
-    const bool training = mode == OT_MODE_TRAIN;
+    const bool training = mode == OT_MODE_TRAIN, over_ranks = training && session->ranks != NULL;
     ot__compiled_model *program = training ? &session->training : &session->eval;
     uint64_t is_new[OT_SESSION_OUTPUTS / 64] = {0};
-    ot__plan *plan;
-    ot_status st;
+    ot__plan *plan = NULL;
+    ot_status st = given;
 
     *has_run = false;
-    OT_TRY(check_state(session, program));
-    OT_TRY(step_shapes(program, inputs, n_inputs));
-    OT_TRY(ot__input_gradients_make(session, program));
-    OT_TRY(ot__session_plan(session, program, &plan));
-    OT_TRY(check_step_outputs(program, plan, outputs, n_outputs));
-    ot__packing_enter(session);
-    bind_step_inputs(session, program, plan, inputs);
-    ot__derived_bind(session, program, plan);
-    st = bind_outputs(program, plan, outputs, n_outputs, is_new);
+    OT_THEN(st, check_session_step(session, program, inputs, n_inputs));
+    OT_THEN(st, prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan));
+    if (over_ranks)
+        st = agree_on_step(session, st, outputs, n_outputs, is_new, &plan);
     if (st == OT_OK) {
+        ot__packing_enter(session);
+        bind_step_inputs(session, program, plan, inputs);
+        ot__derived_bind(session, program, plan);
         *has_run = true;
         st = run_session_plan(session, plan, training);
         OT_THEN(st, take_step_outputs(program, plan, outputs, n_outputs, is_new));
+        if (over_ranks)
+            st = ot__ranks_end_step(session, st);
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);
     }
@@ -217,13 +268,14 @@ ot_status ot__session_step(ot_session *session, ot_mode mode, const ot_tensor *c
 ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
                                 ot_tensor **outputs, int n_outputs)
 {
+    ot_status given;
     bool has_run;
 
-    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     OT_TRY(ot__session_enter_step(session));
-    return ot__session_leave(session, ot__session_step(session, OT_MODE_TRAIN, inputs, n_inputs,
-                                                       outputs, n_outputs, &has_run));
+    given = OT_GIVEN_MANY(inputs, n_inputs);
+    OT_THEN(given, OT_GIVEN_MANY(outputs, n_outputs));
+    return ot__session_leave(session, ot__session_step(session, given, OT_MODE_TRAIN, inputs,
+                                                       n_inputs, outputs, n_outputs, &has_run));
 }
 
 ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs, int n_inputs,
@@ -234,8 +286,8 @@ ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inpu
     OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
     OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, ot__session_step(session, OT_MODE_EVAL, inputs, n_inputs,
-                                                       outputs, n_outputs, &has_run));
+    return ot__session_leave(session, ot__session_step(session, OT_OK, OT_MODE_EVAL, inputs,
+                                                       n_inputs, outputs, n_outputs, &has_run));
 }
 
 void ot_session_reset_gradients(ot_session *session)
@@ -253,6 +305,12 @@ ot_tensor *const ot__step_unwanted = &(ot_tensor){0};
 void ot__session_set_trainer(ot_session *session, bool has_trainer)
 {
     session->has_trainer = has_trainer;
+}
+
+void ot__session_set_last(ot_session *session)
+{
+    if (session->ranks != NULL)
+        session->ranks->is_last = true;
 }
 
 void ot__session_reset_gradients(ot_session *session)

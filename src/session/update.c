@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One update: the optimizer graph over the accumulated gradients, and what the session tells it.
 #include <math.h>
+#include <string.h>
 
-#include "session/session_internal.h"
+#include "session/ranks.h"
 
 // ---- what the graph is fed ----
 
@@ -91,12 +92,10 @@ static void take_update(ot_session *session, ot_update_info *info)
 
 // ---- one update ----
 
-static ot_status update_session(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+// What can be refused before anything changes.
+static ot_status prepare_update(ot_session *session, int64_t n_micro_batches)
 {
     ot__optimizer *o = &session->optimizer;
-    const ot_step step = {.seed = session->seed, .counter = session->counter, .training = true};
-    const int n_slices = session->slices.is_under_way ? session->slices.count : 1;
-    const double divisor = (double)session->loss_scale * (double)n_micro_batches * n_slices;
 
     if (n_micro_batches < 1)
         return ot__error(OT_ERR_INVALID,
@@ -106,23 +105,84 @@ static ot_status update_session(ot_session *session, int64_t n_micro_batches, ot
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
     OT_TRY(ot__session_check_values(session));
     OT_TRY(ot__optimizer_ready(session, false));
-    OT_TRY(ot__session_lend_block(session, o->plan));
+    return ot__session_lend_block(session, o->plan);
+}
+
+// How many means the gradients are the sum of.
+static int count_terms(const ot_session *session)
+{
+    if (session->ranks != NULL && session->ranks->is_mean)
+        return 1;
+    if (session->slices.is_under_way)
+        return session->slices.count;
+    return session->ranks != NULL ? ot_comm_world_size(session->ranks->comm) : 1;
+}
+
+static ot_status run_update(ot_session *session, double divisor)
+{
+    ot__optimizer *o = &session->optimizer;
+    const ot_step step = {.seed = session->seed,
+                          .counter = session->counter,
+                          .training = true,
+                          .exchange = session->ranks != NULL ? &session->ranks->exchange : NULL};
+
     if (!o->takes_divisor && fabs(divisor - 1) > 0)
         OT_TRY(ot__session_scale_parameter_gradients(session, 1 / divisor));
+    if (!o->takes_divisor && session->ranks != NULL)
+        session->ranks->is_mean = true;
     set_numbers(session, o, divisor);
     ot__packing_enter(session); // sums over elements are the same whoever has looked at them
     bind_optimizer(o);
-    OT_TRY(ot__plan_run(o->plan, &step));
+    return ot__plan_run(o->plan, &step);
+}
+
+static uint64_t number_bits(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+// All ranks make the same update of the sums of all gradients.
+static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_micro_batches)
+{
+    const ot_agree_field fields[] = {
+        {"the number of micro-batches", (uint64_t)n_micro_batches},
+        {"the learning rate", number_bits(session->learning_rate)},
+        {"the loss scale", number_bits((double)session->loss_scale)},
+        {"the number of updates", (uint64_t)session->checkpoint->step},
+    };
+
+    OT_TRY(ot__ranks_agree(session->ranks->comm, st, "update", fields, (int)OT_COUNT(fields)));
+    return ot__ranks_reduce(session);
+}
+
+static ot_status update_session(ot_session *session, ot_status given, int64_t n_micro_batches,
+                                ot_update_info *info)
+{
+    double divisor = (double)session->loss_scale * (double)n_micro_batches;
+    ot_status st = given;
+
+    OT_THEN(st, prepare_update(session, n_micro_batches));
+    if (session->ranks != NULL)
+        st = agree_on_update(session, st, n_micro_batches);
+    divisor *= count_terms(session);
+    OT_THEN(st, run_update(session, divisor));
+    if (session->ranks != NULL)
+        st = ot__ranks_agree(session->ranks->comm, st, "update", NULL, 0);
+    OT_TRY(st);
     take_update(session, info);
     return OT_OK;
 }
 
-static ot_status update_into(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+static ot_status update_into(ot_session *session, ot_status given, int64_t n_micro_batches,
+                             ot_update_info *info)
 {
     ot_update_info own;
 
-    OT_TRY(OT_OPTIONS_READ(ot_update_info, OT_UPDATE_INFO_INIT, info, &own));
-    OT_TRY(update_session(session, n_micro_batches, &own));
+    OT_THEN(given, OT_OPTIONS_READ(ot_update_info, OT_UPDATE_INFO_INIT, info, &own));
+    OT_TRY(update_session(session, given, n_micro_batches, &own));
     if (info != NULL)
         ot__options_write(info, &own, sizeof own);
     return OT_OK;
@@ -131,7 +191,7 @@ static ot_status update_into(ot_session *session, int64_t n_micro_batches, ot_up
 ot_status ot_session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
 {
     OT_TRY(ot__session_enter_step(session));
-    return ot__session_leave(session, update_into(session, n_micro_batches, info));
+    return ot__session_leave(session, update_into(session, OT_OK, n_micro_batches, info));
 }
 
 ot_status ot_session_optimizer_step(ot_session *session)
@@ -139,10 +199,11 @@ ot_status ot_session_optimizer_step(ot_session *session)
     return ot_session_update(session, 1, NULL);
 }
 
-ot_status ot__session_update(ot_session *session, int64_t n_micro_batches, ot_update_info *info)
+ot_status ot__session_update(ot_session *session, ot_status given, int64_t n_micro_batches,
+                             ot_update_info *info)
 {
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, update_into(session, n_micro_batches, info));
+    return ot__session_leave(session, update_into(session, given, n_micro_batches, info));
 }
 
 // ---- the loss scale ----

@@ -188,6 +188,16 @@ void ot_tensor_destroy(ot_tensor *tensor)
     ot__free(tensor);
 }
 
+void ot__tensor_move(ot_tensor *tensor, void *data)
+{
+    if (tensor->n_bytes > 0)
+        memcpy(data, tensor->data, tensor->n_bytes);
+    if (tensor->owns_data)
+        ot__free_aligned(tensor->data);
+    tensor->data = data;
+    tensor->owns_data = false;
+}
+
 ot_dtype ot_tensor_dtype(const ot_tensor *tensor)
 {
     return OT_IS_LIVE(tensor) ? tensor->dtype : OT_DTYPE_UNDEFINED;

@@ -135,6 +135,8 @@ ot_status ot__tensor_sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_byte
 // A new tensor with its own copy of the strings and of their characters.
 ot_status ot__tensor_copy_strings(const ot_shape *shape, const ot__bytes *strings, ot_tensor **out);
 size_t ot__tensor_taken(const ot_tensor *tensor); // of ot__alloc; 0 for NULL
+// Its elements, which are no strings, go to `data`, which is not its own.
+void ot__tensor_move(ot_tensor *tensor, void *data);
 // Constants of model files may lie at any byte; kernels want their type's alignment.
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
 bool ot__tensor_is_uniform(const ot_tensor *tensor); // all elements are the same; NULL: yes

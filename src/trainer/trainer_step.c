@@ -133,9 +133,10 @@ static ot_status lay_step(ot_trainer *trainer, ot_mode mode, const ot_tensor *co
 
 // ---- the two halves of a step ----
 
-static bool is_update_due(const ot_trainer *trainer)
+// Behind so many more micro-batches.
+static bool is_due_after(const ot_trainer *trainer, int n)
 {
-    return trainer->phase >= trainer->accumulation;
+    return trainer->phase + n >= trainer->accumulation;
 }
 
 void ot__trainer_drop(ot_trainer *trainer)
@@ -159,19 +160,19 @@ static ot_status drop_after(ot_trainer *trainer, ot_status st)
                      ot_error_message(), n, trainer->info.step);
 }
 
-// All in the session's order.
-static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
-                            ot_tensor **outputs, int n_outputs)
+// All in the session's order. `given`: how checks went so far, which all ranks learn.
+static ot_status accumulate(ot_trainer *trainer, ot_status given, const ot_tensor *const *inputs,
+                            int n_inputs, ot_tensor **outputs, int n_outputs)
 {
     bool has_run = false;
-    ot_status st = OT_OK;
+    ot_status st = given;
 
     if (!ot__session_has_slices_before(trainer->session)) { // which have chosen
-        st = ot__trainer_set_scale(trainer);
+        OT_THEN(st, ot__trainer_set_scale(trainer));
         OT_THEN(st, choose_rates(trainer));
     }
-    OT_THEN(st, ot__session_step(trainer->session, OT_MODE_TRAIN, inputs, n_inputs, outputs,
-                                 n_outputs, &has_run));
+    st = ot__session_step(trainer->session, st, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs,
+                          &has_run);
     if (st != OT_OK)
         return has_run ? drop_after(trainer, st) : st;
     if (trainer->step_graph_path != NULL)
@@ -183,8 +184,8 @@ static ot_status accumulate(ot_trainer *trainer, const ot_tensor *const *inputs,
 ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                  ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(ot__trainer_check_batch(trainer, OT_MODE_TRAIN, inputs));
-    return accumulate(trainer, inputs, n_inputs, outputs, n_outputs);
+    return accumulate(trainer, ot__trainer_check_batch(trainer, OT_MODE_TRAIN, inputs), inputs,
+                      n_inputs, outputs, n_outputs);
 }
 
 ot_status ot__trainer_update(ot_trainer *trainer)
@@ -195,8 +196,8 @@ ot_status ot__trainer_update(ot_trainer *trainer)
 
     if (trainer->n_accumulated == 0)
         return OT_OK;
-    OT_TRY(ot__trainer_ask_scaler(trainer, &before));
-    st = ot__session_update(trainer->session, trainer->n_accumulated, &update);
+    st = ot__trainer_ask_scaler(trainer, &before);
+    st = ot__session_update(trainer->session, st, trainer->n_accumulated, &update);
     if (st != OT_OK) {
         ot__trainer_unask_scaler(trainer, &before);
         return st;
@@ -233,16 +234,20 @@ void ot__trainer_step_forth(ot_trainer *trainer)
 
 // ---- public ----
 
-static ot_status train_trainer_step(ot_trainer *trainer, const ot_tensor *const *inputs,
-                                    int n_inputs, ot_tensor **outputs, int n_outputs)
+static ot_status train_trainer_step(ot_trainer *trainer, ot_status given,
+                                    const ot_tensor *const *inputs, int n_inputs,
+                                    ot_tensor **outputs, int n_outputs)
 {
     const ot_session *session = trainer->session;
-    ot_status st = OT_OK;
+    ot_status st = given;
 
-    OT_TRY(lay_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs));
-    OT_TRY(accumulate(trainer, trainer->step_inputs, ot_session_input_count(session, OT_MODE_TRAIN),
-                      trainer->step_outputs, ot_session_output_count(session, OT_MODE_TRAIN)));
-    if (is_update_due(trainer))
+    OT_THEN(st, lay_step(trainer, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs));
+    if (is_due_after(trainer, 1))
+        ot__session_set_last(trainer->session);
+    OT_TRY(accumulate(trainer, st, trainer->step_inputs,
+                      ot_session_input_count(session, OT_MODE_TRAIN), trainer->step_outputs,
+                      ot_session_output_count(session, OT_MODE_TRAIN)));
+    if (is_due_after(trainer, 0))
         st = ot__trainer_update(trainer);
     if (st != OT_OK) {
         take_outputs_back(trainer, OT_MODE_TRAIN, outputs, n_outputs);
@@ -255,11 +260,13 @@ static ot_status train_trainer_step(ot_trainer *trainer, const ot_tensor *const 
 ot_status ot_trainer_train_step(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                 ot_tensor **outputs, int n_outputs)
 {
-    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    OT_TRY(OT_GIVEN_MANY(outputs, n_outputs));
+    ot_status given;
+
     OT_TRY(ot__trainer_enter(trainer));
-    return ot__trainer_leave(trainer,
-                             train_trainer_step(trainer, inputs, n_inputs, outputs, n_outputs));
+    given = OT_GIVEN_MANY(inputs, n_inputs);
+    OT_THEN(given, OT_GIVEN_MANY(outputs, n_outputs));
+    return ot__trainer_leave(
+        trainer, train_trainer_step(trainer, given, inputs, n_inputs, outputs, n_outputs));
 }
 
 ot_status ot_trainer_eval_step(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
@@ -273,7 +280,7 @@ ot_status ot_trainer_eval_step(ot_trainer *trainer, const ot_tensor *const *inpu
     OT_TRY(ot__trainer_enter(trainer));
     st = lay_step(trainer, OT_MODE_EVAL, inputs, n_inputs, outputs, n_outputs);
     OT_THEN(st, ot__session_step(
-                    trainer->session, OT_MODE_EVAL, trainer->step_inputs,
+                    trainer->session, OT_OK, OT_MODE_EVAL, trainer->step_inputs,
                     ot_session_input_count(trainer->session, OT_MODE_EVAL), trainer->step_outputs,
                     ot_session_output_count(trainer->session, OT_MODE_EVAL), &has_run));
     if (st == OT_OK)

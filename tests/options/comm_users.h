@@ -39,6 +39,22 @@ static inline ot_status fill_counters(world *w, void *counters)
     return st;
 }
 
+static inline ot_status use_parallel(world *w, void *parallel)
+{
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_artifacts *artifacts;
+    ot_session *session = NULL;
+    ot_status st;
+
+    options.parallel = parallel;
+    must(ot_artifacts_generate(w->model, &how, &artifacts));
+    st = ot_session_create_from_artifacts(artifacts, &options, &session);
+    ot_session_destroy(session);
+    ot_artifacts_destroy(artifacts);
+    return st;
+}
+
 // ---- a transport of one rank, which sends nothing ----
 
 static inline ot_status send_nothing(void *context, int to, int tag, const void *bytes,

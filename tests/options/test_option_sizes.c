@@ -31,6 +31,7 @@ static const ot_trainer_options trainer_init = OT_TRAINER_OPTIONS_INIT;
 static const ot_memory memory_init = OT_MEMORY_INIT;
 static const ot_comm_options comm_init = OT_COMM_OPTIONS_INIT;
 static const ot_agreement agreement_init = OT_AGREEMENT_INIT;
+static const ot_parallel_options parallel_init = OT_PARALLEL_OPTIONS_INIT;
 static const ot_comm_counters counters_init = OT_COMM_COUNTERS_INIT;
 static const ot_cut cut_init = OT_CUT_INIT;
 static const ot_state_dict_options state_dict_init = OT_STATE_DICT_OPTIONS_INIT;
@@ -111,6 +112,7 @@ static const struct use {
     {OPTIONS(shards_counters_init, "OT_SHARDS_COUNTERS_INIT"), fill_shards_counters, 0},
     {OPTIONS(shards_info_init, "OT_SHARDS_INFO_INIT"), fill_shards_info, 0},
     {OPTIONS(shards_tensor_init, "OT_SHARDS_TENSOR_INIT"), fill_shards_tensor, 0},
+    {OPTIONS(parallel_init, "OT_PARALLEL_OPTIONS_INIT"), use_parallel, 0},
 };
 
 // `n` bytes that say they are `size`: what the initialiser makes, then 0, then perhaps one byte.

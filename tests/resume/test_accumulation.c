@@ -82,7 +82,7 @@ static void calls(run *r, int first, int last)
             ot__session_reset_gradients(r->session);
         assert_int_equal(ot_session_train_step(r->session, in, 2, NULL, 0), OT_OK);
         if (++r->n_accumulated == ACCUMULATION) {
-            assert_int_equal(ot__session_update(r->session, ACCUMULATION, NULL), OT_OK);
+            assert_int_equal(ot__session_update(r->session, OT_OK, ACCUMULATION, NULL), OT_OK);
             r->n_accumulated = 0;
         }
         for (int k = 0; k < 2; k++)

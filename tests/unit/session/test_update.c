@@ -289,8 +289,8 @@ static void a_session_of_a_trainer_makes_no_steps_of_its_own(void **state)
     batch(f, 0, ROWS);
     inputs[0] = f->inputs[0];
     inputs[1] = f->inputs[1];
-    assert_int_equal(ot__session_step(f->session, OT_MODE_TRAIN, inputs, 2, NULL, 0, &has_run),
-                     OT_OK);
+    assert_int_equal(
+        ot__session_step(f->session, OT_OK, OT_MODE_TRAIN, inputs, 2, NULL, 0, &has_run), OT_OK);
     ot__session_set_trainer(f->session, true);
     assert_int_equal(ot_session_train_step(f->session, inputs, 2, NULL, 0), OT_ERR_STATE);
     assert_message("the session belongs to a trainer, which makes its steps");
@@ -300,10 +300,10 @@ static void a_session_of_a_trainer_makes_no_steps_of_its_own(void **state)
     assert_int_equal(ot_session_set_gradients(f->session, gradients, N_ELEMENTS), OT_ERR_STATE);
     assert_int_equal(ot_session_set_optimizer(f->session, NULL), OT_ERR_STATE);
     ot_session_reset_gradients(f->session); // does nothing: the next step adds
-    assert_int_equal(ot__session_step(f->session, OT_MODE_TRAIN, inputs, 2, NULL, 0, &has_run),
-                     OT_OK);
+    assert_int_equal(
+        ot__session_step(f->session, OT_OK, OT_MODE_TRAIN, inputs, 2, NULL, 0, &has_run), OT_OK);
     assert_int_equal(ot_session_eval_step(f->session, inputs, 2, NULL, 0), OT_OK);
-    assert_int_equal(ot__session_update(f->session, 2, NULL), OT_OK);
+    assert_int_equal(ot__session_update(f->session, OT_OK, 2, NULL), OT_OK);
     assert_int_equal(ot_session_step_count(f->session), 1);
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training over several processes: docs/distributed.md.
+#ifndef ONNXTRAIN_PARALLEL_H
+#define ONNXTRAIN_PARALLEL_H
+
+#include "onnxtrain/comm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How a session shares its work with the other ranks of a communicator. */
+typedef struct ot_parallel_options {
+    size_t size; ///< sizeof(ot_parallel_options)
+    /** Each rank trains on batches of its own, and an update is made of the mean of all their
+     * gradients. Borrowed: it is destroyed after the session. NULL: this process alone. */
+    ot_comm *comm;
+    /** Gradients are summed in buckets of about so many bytes, each as soon as it is complete. 0:
+     * 4 MiB, or 64 KiB for each rank where that is more. */
+    size_t bucket_bytes;
+} ot_parallel_options;
+#define OT_PARALLEL_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(ot_parallel_options), NULL, 0                                                       \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

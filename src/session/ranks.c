@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session over several ranks: what all of them agree on, when it is made and in every step.
+#include "session/ranks.h"
+
+#include <string.h>
+
+// ---- agreements ----
+
+ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,
+                          const ot_agree_field *fields, int n_fields)
+{
+    OT_TRY(ot__comm_check(comm));
+    return ot__comm_agree_on(comm, st, call, fields, n_fields);
+}
+
+// ---- what must be the same ----
+
+static uint64_t hash_text(uint64_t id, const char *text)
+{
+    return ot__id_mix(id, text, strlen(text) + 1);
+}
+
+static uint64_t hash_graph(const ot__compiled_model *program)
+{
+    const ot_graph *g = program->model != NULL ? program->model->graph : NULL;
+    uint64_t id = 0;
+
+    for (int k = 0; g != NULL && k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        id = hash_text(id, node->op_type);
+        for (int i = 0; i < node->n_inputs; i++)
+            id = hash_text(id, node->inputs[i] != NULL ? node->inputs[i]->name : "");
+        for (int i = 0; i < node->n_outputs; i++)
+            id = hash_text(id, node->outputs[i] != NULL ? node->outputs[i]->name : "");
+    }
+    return id;
+}
+
+static uint64_t hash_parameters(const ot_session *session)
+{
+    uint64_t id = 0;
+
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        id = hash_text(id, p->name);
+        id = ot__id_mix_word(id, (uint64_t)p->value->dtype * 2 + p->trainable);
+        for (int k = 0; k < p->value->shape.ndim; k++)
+            id = ot__id_mix_word(id, (uint64_t)p->value->shape.dim[k]);
+    }
+    return id;
+}
+
+static uint64_t hash_tensor(uint64_t id, const ot_tensor *t)
+{
+    if (t == NULL || t->data == NULL)
+        return ot__id_mix_word(id, 0);
+    return ot__id_mix_word(id, ot__crc32c(0, t->data, t->n_bytes));
+}
+
+// Values and what the optimizer keeps of them.
+static uint64_t hash_values(const ot_session *session)
+{
+    uint64_t id = (uint64_t)session->checkpoint->step;
+
+    for (int i = 0; i < session->n_parameters && !session->checkpoint->is_nominal; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        id = hash_tensor(id, p->value);
+        for (int k = 0; k < OT_SLOTS; k++)
+            id = hash_tensor(id, p->slots[k]);
+    }
+    return id;
+}
+
+// ---- values that differ become those of rank 0 ----
+
+static ot_status spread_tensor(ot_comm *comm, const ot_tensor *t)
+{
+    if (t == NULL || t->n_bytes == 0)
+        return OT_OK;
+    return ot__comm_spread(comm, OT_TAG_BROADCAST, 0, t->data, t->n_bytes, "session");
+}
+
+static ot_status spread_values(const ot_session *session)
+{
+    ot_comm *comm = session->ranks->comm;
+
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        OT_TRY(spread_tensor(comm, p->value));
+        for (int k = 0; k < OT_SLOTS; k++)
+            OT_TRY(spread_tensor(comm, p->slots[k]));
+    }
+    session->checkpoint->n_changes++;
+    return OT_OK;
+}
+
+static ot_status bring_values_together(const ot_session *session)
+{
+    ot_comm *comm = session->ranks->comm;
+    const uint64_t mine = hash_values(session);
+    uint64_t first = mine;
+    ot_agreement a = OT_AGREEMENT_INIT;
+
+    OT_TRY(ot__comm_spread(comm, OT_TAG_BROADCAST, 0, &first, sizeof first, "session"));
+    a.call = "session";
+    a.any = mine != first;
+    OT_TRY(ot_comm_agree(comm, &a));
+    if (a.any == 0)
+        return OT_OK;
+    if (ot_comm_rank(comm) == 0)
+        ot__log(OT_LOG_WARNING, "the ranks began with different values: all take those of rank 0");
+    return spread_values(session);
+}
+
+// ---- making ----
+
+static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_status st)
+{
+    const ot__optimizer *o = session != NULL ? &session->optimizer : NULL;
+    ot_agree_field fields[7];
+
+    if (st != OT_OK)
+        return ot__ranks_agree(comm, st, "session", NULL, 0);
+    fields[0] = (ot_agree_field){"the training model", hash_graph(&session->training)};
+    fields[1] = (ot_agree_field){"the optimizer model", hash_graph(&o->program)};
+    fields[2] = (ot_agree_field){"the parameters", hash_parameters(session)};
+    fields[3] = (ot_agree_field){"precision", (uint64_t)session->options.precision};
+    fields[4] = (ot_agree_field){"reproducible", (uint64_t)session->options.reproducible};
+    fields[5] = (ot_agree_field){"bucket_bytes", session->ranks->bucket_bytes};
+    fields[6] = (ot_agree_field){"the state of the optimizer",
+                                 (uint64_t)o->has_slot[OT_SLOT_MOMENT1] +
+                                     2 * (uint64_t)o->has_slot[OT_SLOT_MOMENT2] +
+                                     4 * (uint64_t)o->has_slot[OT_SLOT_AVERAGE]};
+    return ot__ranks_agree(comm, OT_OK, "session", fields, (int)OT_COUNT(fields));
+}
+
+static ot_status poke_ranks(void *context)
+{
+    return ot__comm_poke(((struct ot__ranks *)context)->comm);
+}
+
+ot_status ot__ranks_read(const ot_session_options *options, ot_parallel_options *out)
+{
+    ot_session_options own;
+
+    *out = (ot_parallel_options)OT_PARALLEL_OPTIONS_INIT;
+    OT_TRY(OT_OPTIONS_READ(ot_session_options, OT_SESSION_OPTIONS_INIT, options, &own));
+    if (own.parallel == NULL)
+        return OT_OK;
+    OT_TRY(OT_OPTIONS_READ(ot_parallel_options, OT_PARALLEL_OPTIONS_INIT, own.parallel, out));
+    return out->comm != NULL ? ot__comm_check(out->comm) : OT_OK;
+}
+
+ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options)
+{
+    enum { PER_RANK = 64 << 10, LEAST = 4 << 20 };
+    const int n = options->comm != NULL ? ot_comm_world_size(options->comm) : 1;
+    struct ot__ranks *ranks;
+
+    if (n < 2)
+        return OT_OK;
+    ranks = ot__alloc_zero(1, sizeof *ranks);
+    OT_TRY(ot__made(ranks != NULL));
+    ranks->comm = options->comm;
+    ranks->bucket_bytes = options->bucket_bytes > 0
+                              ? options->bucket_bytes
+                              : OT_MAX((size_t)LEAST, (size_t)PER_RANK * (size_t)n);
+    ranks->exchange =
+        (ot_exchange){.context = ranks, .reduce_start = ot__ranks_reduce_start, .poke = poke_ranks};
+    session->ranks = ranks;
+    if (session->plan_options.n_threads == 0)
+        session->plan_options.n_threads = ot_comm_threads(options->comm);
+    return OT_OK;
+}
+
+ot_status ot__ranks_join(const ot_parallel_options *options, const ot_session *session,
+                         ot_status st)
+{
+    if (options->comm == NULL || ot_comm_world_size(options->comm) < 2)
+        return st;
+    OT_TRY(agree_on_session(options->comm, session, st));
+    return bring_values_together(session);
+}
+
+void ot__ranks_deinit(ot_session *session)
+{
+    if (session->ranks == NULL)
+        return;
+    ot__buckets_deinit(session->ranks);
+    ot__free(session->ranks);
+    session->ranks = NULL;
+}

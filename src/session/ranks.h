@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session over several ranks. Internal to `session`.
+#ifndef OT_SESSION_RANKS_H
+#define OT_SESSION_RANKS_H
+
+#include "dist/dist.h"
+#include "onnxtrain/parallel.h"
+#include "session/session_internal.h"
+
+// Tensors that are summed together lie one after the other in one memory.
+typedef struct ot__bucket {
+    ot_dtype dtype;
+    int64_t n_elements;
+    ot__parameter **parameters; // in the order of their places; within those of ot__ranks
+    int n_parameters;
+    ot__reduce *reduce;
+    bool is_started; // for the present update
+} ot__bucket;
+
+struct ot__ranks {
+    ot_comm *comm;
+    size_t bucket_bytes;
+    // Gradients, from the first train step on.
+    ot__bucket *buckets; // NULL: not yet
+    int n_buckets;
+    ot__parameter **parameters; // of all buckets
+    int n_parameters;
+    int *bucket_of; // per parameter of the session; -1: it has no gradient
+    // Running statistics, of either element type.
+    ot__bucket statistics[2];
+    int n_statistics;
+    void *sums[2];   // memory in which those are summed
+    bool is_last;    // the next train step is the last of its update: sums begin while it runs
+    bool is_reduced; // the gradients are those of all ranks,
+    bool is_mean;    // and have been divided by the number of ranks
+    ot_exchange exchange;
+};
+
+// ranks.c. An agreement; `st`: how it went on this rank so far.
+ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,
+                          const ot_agree_field *fields, int n_fields);
+
+// buckets.c: collective, with the first plan of a train step, when all ranks have one.
+ot_status ot__buckets_make(ot_session *session, const ot__plan *plan);
+void ot__buckets_deinit(struct ot__ranks *ranks);
+// Number of the bucket of the gradient that each input of the training model is; -1: none. The
+// caller frees it; NULL: no memory.
+int *ot__buckets_of_inputs(const ot_session *session, int n_inputs);
+
+// reduce_gradients.c
+ot_status ot__ranks_reduce_start(void *context, int64_t bucket); // of ot_exchange
+// What steps add to are the gradients of this rank.
+ot_status ot__ranks_begin_step(ot_session *session);
+// `st`: how it went on this rank; returns how it went on all.
+ot_status ot__ranks_end_step(ot_session *session, ot_status st);
+// Collective: gradients and running statistics become those of all ranks.
+ot_status ot__ranks_reduce(ot_session *session);
+
+#endif
