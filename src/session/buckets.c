@@ -1,61 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buckets of gradients, in the order in which a train step completes them: those of one bucket lie
-// one after the other in one memory, so that a sum over the ranks takes them as they are.
+// Buckets of gradients, in the order in which the training model makes them: those of one bucket
+// lie one after the other in one memory, so that a sum over the ranks takes them as they are.
 #include "session/ranks.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 // ---- the order ----
 
-typedef struct completed {
-    int step, number; // of the plan; of the parameter
-} completed;
-
-static int compare_completed(const void *a, const void *b)
+// Parameters by the names of their gradients, as accumulators add them up.
+static ot_status map_gradients(const ot_session *session, ot__map *of)
 {
-    const completed *x = a, *y = b;
-
-    return x->step != y->step ? (x->step > y->step) - (x->step < y->step)
-                              : (x->number > y->number) - (x->number < y->number);
-}
-
-// Numbers of the parameters that have gradients; returns how many.
-static int list_completed(const ot_session *session, const ot__plan *plan, completed *out)
-{
+    enum { BUFFER, VALUE }; // inputs of an accumulator
     const ot__compiled_model *program = &session->training;
-    int n = 0;
+    const ot_graph *g = program->model->graph;
+    ot__map buffers = {0};
+    ot_status st = OT_OK;
 
-    for (int i = 0; i < program->n_inputs; i++)
+    for (int i = 0; st == OT_OK && i < program->n_inputs; i++)
         if (program->inputs[i].role == OT_ROLE_GRADIENT)
-            out[n++] =
-                (completed){ot__plan_input_last(plan, i), program->inputs[i].parameter->number};
-    qsort(out, (size_t)n, sizeof *out, compare_completed);
-    return n;
+            st = ot__made(ot__map_put(&buffers, g->inputs[i]->name, program->inputs[i].parameter));
+    for (int k = 0; st == OT_OK && k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        if ((node->op->flags & OT_OP_ACCUMULATE) != 0 && node->n_inputs > VALUE &&
+            node->inputs[BUFFER] != NULL && node->inputs[VALUE] != NULL)
+            st = ot__made(ot__map_put(of, node->inputs[VALUE]->name,
+                                      ot__map_get(&buffers, node->inputs[BUFFER]->name)));
+    }
+    ot__map_deinit(&buffers);
+    return st;
 }
 
-// The order of rank 0, whose plan may be another than this rank's.
-static ot_status agree_on_order(ot_session *session, const ot__plan *plan)
+static void add_in_order(struct ot__ranks *ranks, ot__parameter *p)
+{
+    if (p == NULL || p->number < 0 || ranks->bucket_of[p->number] >= 0)
+        return;
+    ranks->bucket_of[p->number] = 0; // that of the buckets comes later
+    ranks->parameters[ranks->n_parameters++] = p;
+}
+
+// That of the nodes that make the gradients in the training model, which all ranks have alike.
+static ot_status order_gradients(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
-    const size_t room = (size_t)session->training.n_inputs + 1;
-    completed *order = ot__alloc_zero(room, sizeof *order);
-    ot_status st = ot__made(order != NULL);
-    int n = 0;
+    const ot_graph *g = session->training.model->graph;
+    ot__map of = {0};
+    ot_status st;
 
-    ranks->parameters = ot__alloc_zero(room, sizeof(ot__parameter *));
+    ranks->parameters = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(ot__parameter *));
     ranks->bucket_of = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(int));
-    OT_THEN(st, ot__made(ranks->parameters != NULL && ranks->bucket_of != NULL));
-    if (st == OT_OK)
-        n = list_completed(session, plan, order);
-    st = ot__ranks_agree(ranks->comm, st, "buckets",
-                         &(ot_agree_field){"the number of gradients", (uint64_t)n}, 1);
-    OT_THEN(st, ot__comm_spread(ranks->comm, OT_TAG_BROADCAST, 0, order, (size_t)n * sizeof *order,
-                                "buckets"));
-    for (int i = 0; st == OT_OK && i < n; i++)
-        ranks->parameters[i] = session->parameters[order[i].number];
-    ranks->n_parameters = st == OT_OK ? n : 0;
-    ot__free(order);
+    OT_TRY(ot__made(ranks->parameters != NULL && ranks->bucket_of != NULL));
+    for (int i = 0; i < session->n_parameters; i++)
+        ranks->bucket_of[i] = -1;
+    st = map_gradients(session, &of);
+    for (int k = 0; st == OT_OK && k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k]->n_outputs; i++)
+            if (g->nodes[k]->outputs[i] != NULL)
+                add_in_order(ranks, ot__map_get(&of, g->nodes[k]->outputs[i]->name));
+    ot__map_deinit(&of);
+    for (int i = 0; st == OT_OK && i < session->n_parameters; i++) // that no node makes
+        if (session->parameters[i]->trainable)
+            add_in_order(ranks, session->parameters[i]);
     return st;
 }
 
@@ -90,8 +93,6 @@ static ot_status fill_buckets(ot_session *session)
 
     ranks->buckets = ot__alloc_zero((size_t)ranks->n_parameters + 1, sizeof *ranks->buckets);
     OT_TRY(ot__made(ranks->buckets != NULL));
-    for (int i = 0; i < session->n_parameters; i++)
-        ranks->bucket_of[i] = -1;
     for (int i = 0; i < ranks->n_parameters; i++) {
         const ot_tensor *t = ranks->parameters[i]->gradient;
         int k = ranks->n_buckets - 1;
@@ -130,32 +131,22 @@ static ot_status lay_buckets(ot_session *session)
 
 // ---- running statistics ----
 
-static ot_status add_statistic(struct ot__ranks *ranks, ot__parameter *p)
-{
-    int k = 0;
-
-    if (p->value->dtype != OT_F32 && p->value->dtype != OT_F64)
-        return OT_OK; // counts of batches, which all ranks have alike
-    while (k < ranks->n_statistics && ranks->statistics[k].dtype != p->value->dtype)
-        k++;
-    ranks->n_statistics = OT_MAX(ranks->n_statistics, k + 1);
-    ranks->statistics[k].dtype = p->value->dtype;
-    ranks->statistics[k].n_elements += ot_tensor_count(p->value);
-    return OT_OK;
-}
-
-static ot_status fill_statistics(ot_session *session)
+// Those of one element type; as slices.c lays them, each at the beginning of a line.
+static ot_status fill_statistics(ot_session *session, ot_dtype dtype)
 {
     struct ot__ranks *ranks = session->ranks;
+    ot__bucket *b = &ranks->statistics[ranks->n_statistics];
 
+    *b = (ot__bucket){.dtype = dtype};
     for (int i = 0; i < session->undo.n; i++)
-        OT_TRY(add_statistic(ranks, session->undo.parameters[i]));
-    for (int k = 0; k < ranks->n_statistics; k++) {
-        const ot__bucket *b = &ranks->statistics[k];
-
-        ranks->sums[k] = ot__alloc_aligned((size_t)b->n_elements * ot_dtype_size(b->dtype));
-        OT_TRY(ot__made(ranks->sums[k] != NULL));
-    }
+        if (session->undo.parameters[i]->value->dtype == dtype)
+            b->n_elements += padded_count(session->undo.parameters[i]->value);
+    if (b->n_elements == 0)
+        return OT_OK;
+    ranks->sums[ranks->n_statistics] =
+        ot__alloc_aligned((size_t)b->n_elements * ot_dtype_size(dtype));
+    OT_TRY(ot__made(ranks->sums[ranks->n_statistics] != NULL));
+    ranks->n_statistics++;
     return OT_OK;
 }
 
@@ -171,7 +162,7 @@ static void cut_evenly(const ot__bucket *b, int n_ranks, int64_t *starts)
     starts[n_ranks] = b->n_elements;
 }
 
-static ot_status make_reductions(struct ot__ranks *ranks, ot__bucket *buckets, int n)
+static ot_status make_reductions(struct ot__ranks *ranks, ot__bucket *buckets, int n, int n_slices)
 {
     const int n_ranks = ot_comm_world_size(ranks->comm);
     int64_t *starts = ot__alloc_zero((size_t)n_ranks + 1, sizeof *starts);
@@ -179,13 +170,22 @@ static ot_status make_reductions(struct ot__ranks *ranks, ot__bucket *buckets, i
 
     for (int k = 0; st == OT_OK && k < n; k++) {
         ot__reduce_options options = {
-            .dtype = buckets[k].dtype, .n_slices = n_ranks, .starts = starts};
+            .dtype = buckets[k].dtype, .n_slices = n_slices, .starts = starts};
 
         cut_evenly(&buckets[k], n_ranks, starts);
+        ot__reduce_destroy(buckets[k].reduce);
         st = ot__reduce_create(ranks->comm, &options, &buckets[k].reduce);
     }
     ot__free(starts);
     return st;
+}
+
+ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
+{
+    struct ot__ranks *ranks = session->ranks;
+
+    OT_TRY(make_reductions(ranks, ranks->buckets, ranks->n_buckets, n_slices));
+    return make_reductions(ranks, ranks->statistics, ranks->n_statistics, n_slices);
 }
 
 // ---- making and ending ----
@@ -197,34 +197,19 @@ void ot__buckets_deinit(struct ot__ranks *ranks)
     for (int k = 0; k < (int)OT_COUNT(ranks->statistics); k++) {
         ot__reduce_destroy(ranks->statistics[k].reduce);
         ot__free_aligned(ranks->sums[k]);
-        ranks->statistics[k] = (ot__bucket){0};
-        ranks->sums[k] = NULL;
     }
     ot__free(ranks->buckets);
     ot__free(ranks->parameters);
     ot__free(ranks->bucket_of);
-    ranks->buckets = NULL;
-    ranks->parameters = NULL;
-    ranks->bucket_of = NULL;
-    ranks->n_buckets = ranks->n_parameters = ranks->n_statistics = 0;
 }
 
-ot_status ot__buckets_make(ot_session *session, const ot__plan *plan)
+ot_status ot__buckets_make(ot_session *session)
 {
-    struct ot__ranks *ranks = session->ranks;
-    ot_status st = agree_on_order(session, plan);
-
-    if (st == OT_OK) {
-        st = fill_buckets(session);
-        OT_THEN(st, lay_buckets(session));
-        OT_THEN(st, fill_statistics(session));
-        st = ot__ranks_agree(ranks->comm, st, "buckets", NULL, 0);
-    }
-    OT_THEN(st, make_reductions(ranks, ranks->buckets, ranks->n_buckets));
-    OT_THEN(st, make_reductions(ranks, ranks->statistics, ranks->n_statistics));
-    if (st != OT_OK)
-        ot__buckets_deinit(ranks);
-    return st;
+    OT_TRY(order_gradients(session));
+    OT_TRY(fill_buckets(session));
+    OT_TRY(lay_buckets(session));
+    OT_TRY(fill_statistics(session, OT_F32));
+    return fill_statistics(session, OT_F64);
 }
 
 int *ot__buckets_of_inputs(const ot_session *session, int n_inputs)

@@ -155,6 +155,17 @@ ot_status ot__ranks_read(const ot_session_options *options, ot_parallel_options 
     return out->comm != NULL ? ot__comm_check(out->comm) : OT_OK;
 }
 
+// The parameters and their gradients are there.
+ot_status ot__ranks_prepare(ot_session *session)
+{
+    if (session->ranks == NULL)
+        return OT_OK;
+    if (session->checkpoint->is_nominal)
+        return ot__error(OT_ERR_UNSUPPORTED, "the checkpoint is nominal: a session over several "
+                                             "ranks begins with values");
+    return ot__buckets_make(session);
+}
+
 ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options)
 {
     enum { PER_RANK = 64 << 10, LEAST = 4 << 20 };
@@ -177,13 +188,13 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     return OT_OK;
 }
 
-ot_status ot__ranks_join(const ot_parallel_options *options, const ot_session *session,
-                         ot_status st)
+ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session, ot_status st)
 {
     if (options->comm == NULL || ot_comm_world_size(options->comm) < 2)
         return st;
     OT_TRY(agree_on_session(options->comm, session, st));
-    return bring_values_together(session);
+    OT_TRY(bring_values_together(session));
+    return ot__buckets_set_slices(session, ot_comm_world_size(options->comm));
 }
 
 void ot__ranks_deinit(ot_session *session)

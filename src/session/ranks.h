@@ -20,8 +20,7 @@ typedef struct ot__bucket {
 struct ot__ranks {
     ot_comm *comm;
     size_t bucket_bytes;
-    // Gradients, from the first train step on.
-    ot__bucket *buckets; // NULL: not yet
+    ot__bucket *buckets; // of gradients
     int n_buckets;
     ot__parameter **parameters; // of all buckets
     int n_parameters;
@@ -40,9 +39,11 @@ struct ot__ranks {
 ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,
                           const ot_agree_field *fields, int n_fields);
 
-// buckets.c: collective, with the first plan of a train step, when all ranks have one.
-ot_status ot__buckets_make(ot_session *session, const ot__plan *plan);
+// buckets.c: gradients, which are there, are laid into buckets.
+ot_status ot__buckets_make(ot_session *session);
 void ot__buckets_deinit(struct ot__ranks *ranks);
+// Collective: from now on so many slices contribute to the sums of all ranks.
+ot_status ot__buckets_set_slices(ot_session *session, int n_slices);
 // Number of the bucket of the gradient that each input of the training model is; -1: none. The
 // caller frees it; NULL: no memory.
 int *ot__buckets_of_inputs(const ot_session *session, int n_inputs);

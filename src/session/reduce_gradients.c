@@ -55,7 +55,6 @@ static ot_status reduce_gradients(struct ot__ranks *ranks)
 static void copy_statistics(ot_session *session, int k, double factor, bool is_back)
 {
     const ot__bucket *b = &session->ranks->statistics[k];
-    const size_t element = ot_dtype_size(b->dtype);
     char *at = session->ranks->sums[k];
 
     for (int i = 0; i < session->undo.n; i++) {
@@ -71,7 +70,7 @@ static void copy_statistics(ot_session *session, int k, double factor, bool is_b
                 ((float *)value->data)[n] = ((const float *)(void *)at)[n] * (float)factor;
             else
                 ((double *)value->data)[n] = ((const double *)(void *)at)[n] * factor;
-        at += (size_t)count * element;
+        at += ot__align_up(value->n_bytes);
     }
 }
 

@@ -170,7 +170,7 @@ struct ot_session {
     ot__undo undo;
     ot__slices slices;
     struct ot__ranks *ranks; // NULL: there is one process (ranks.h)
-    void *block; // activations of whatever plan runs
+    void *block;             // activations of whatever plan runs
     size_t block_bytes;
     size_t plan_bytes; // of the largest plan so far
     bool overwrite_gradients;
@@ -209,10 +209,10 @@ ot_status ot__session_options_take(const ot_session_options *options, ot_session
 // ranks.c. What the options say of other ranks; of no communicator there is none.
 ot_status ot__ranks_read(const ot_session_options *options, ot_parallel_options *out);
 ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options);
+ot_status ot__ranks_prepare(ot_session *session); // when its parameters have gradients
 // Collective: how making the session went on all ranks, `st` on this one; `session` NULL: it has
 // failed.
-ot_status ot__ranks_join(const ot_parallel_options *options, const ot_session *session,
-                         ot_status st);
+ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session, ot_status st);
 void ot__ranks_deinit(ot_session *session);
 
 // undo.c

@@ -70,7 +70,7 @@ static ot_status add_sum_starts(const ot_session *session, ot_graph *graph)
     ot_status st;
     int *bucket_of;
 
-    if (session->ranks == NULL || session->ranks->buckets == NULL)
+    if (session->ranks == NULL)
         return OT_OK;
     bucket_of = ot__buckets_of_inputs(session, graph->n_inputs);
     st = ot__made(bucket_of != NULL);

@@ -181,10 +181,8 @@ static ot_status check_session_step(ot_session *session, ot__compiled_model *pro
     return ot__input_gradients_make(session, program);
 }
 
-// Over several ranks all run the step, or none does; the first one finds out in which order
-// gradients are complete, by which they are summed from then on.
-static ot_status agree_on_step(ot_session *session, ot_status st, ot_tensor **outputs,
-                               int n_outputs, uint64_t *is_new, ot__plan **plan)
+// Over several ranks all run the step, or none does.
+static ot_status agree_on_step(ot_session *session, ot_status st)
 {
     const ot_agree_field fields[] = {
         {"whether gradients are overwritten", session->overwrite_gradients},
@@ -192,13 +190,7 @@ static ot_status agree_on_step(ot_session *session, ot_status st, ot_tensor **ou
         {"the number of train steps", session->counter},
     };
 
-    OT_TRY(ot__ranks_agree(session->ranks->comm, st, "train step", fields, (int)OT_COUNT(fields)));
-    if (session->ranks->buckets != NULL)
-        return OT_OK;
-    OT_TRY(ot__buckets_make(session, *plan));
-    ot__compiled_model_drop_plans(&session->training);
-    st = prepare_session_plan(session, &session->training, outputs, n_outputs, is_new, plan);
-    return ot__ranks_agree(session->ranks->comm, st, "train step", NULL, 0);
+    return ot__ranks_agree(session->ranks->comm, st, "train step", fields, (int)OT_COUNT(fields));
 }
 
 // By which random masks differ.
@@ -241,7 +233,7 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     OT_THEN(st, check_session_step(session, program, inputs, n_inputs));
     OT_THEN(st, prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan));
     if (over_ranks)
-        st = agree_on_step(session, st, outputs, n_outputs, is_new, &plan);
+        st = agree_on_step(session, st);
     if (st == OT_OK) {
         ot__packing_enter(session);
         bind_step_inputs(session, program, plan, inputs);
