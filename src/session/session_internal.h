@@ -3,6 +3,7 @@
 #ifndef OT_SESSION_SESSION_INTERNAL_H
 #define OT_SESSION_SESSION_INTERNAL_H
 
+#include "dist/dist.h"
 #include "session/session.h"
 
 enum {
@@ -115,7 +116,12 @@ typedef struct ot__undo {
 } ot__undo;
 
 // An update by slices (slices.c).
-typedef struct ot__gradient_set ot__gradient_set;
+typedef struct ot__gradient_set { // the sum over some slices that others are added to later
+    ot__tree_node node;
+    void **gradients;  // per parameter of the session; NULL: it is not trained
+    void **statistics; // per parameter of `undo`: the sum of what slices have made of it
+    char *memory;      // of all of it
+} ot__gradient_set;
 typedef struct ot__slices {
     int count;              // of a micro-batch; 0, 1: there are none
     int first, last;        // this session runs those, without the last

@@ -6,15 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "dist/dist.h"
 #include "session/session_internal.h"
-
-// The sum over some slices that others are added to later.
-struct ot__gradient_set {
-    ot__tree_node node;
-    ot_tensor **gradients; // per parameter of the session; NULL: it is not trained
-    void **statistics;     // per parameter of `undo`: the sum of what slices have made of it
-};
 
 // ---- memory ----
 
@@ -53,23 +45,36 @@ static int count_waiting(const ot__slices *s)
     return most;
 }
 
-static ot_status make_set(const ot_session *session, ot__gradient_set *set)
+// Bytes of a set, and where in its memory things lie: gradients each aligned, then statistics.
+static size_t lay_set(const ot_session *session, ot__gradient_set *set)
 {
     const ot__undo *undo = &session->undo;
+    size_t at = 0;
 
-    set->gradients = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(ot_tensor *));
-    set->statistics = ot__alloc_zero((size_t)undo->n + 1, sizeof(void *));
-    OT_TRY(ot__made(set->gradients != NULL && set->statistics != NULL));
     for (int i = 0; i < session->n_parameters; i++) {
-        const ot_tensor *gradient = session->parameters[i]->gradient;
+        const ot__parameter *p = session->parameters[i];
 
-        if (session->parameters[i]->trainable)
-            OT_TRY(ot_tensor_create(gradient->dtype, &gradient->shape, &set->gradients[i]));
+        if (!p->trainable || p->gradient == NULL)
+            continue;
+        if (set != NULL)
+            set->gradients[i] = set->memory + at;
+        at += ot__align_up(p->gradient->n_bytes);
     }
     for (int i = 0; i < undo->n; i++) {
-        set->statistics[i] = ot__alloc(undo->parameters[i]->value->n_bytes);
-        OT_TRY(ot__made(set->statistics[i] != NULL));
+        if (set != NULL)
+            set->statistics[i] = set->memory + at;
+        at += ot__align_up(undo->parameters[i]->value->n_bytes);
     }
+    return at;
+}
+
+static ot_status make_set(const ot_session *session, ot__gradient_set *set)
+{
+    set->gradients = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(void *));
+    set->statistics = ot__alloc_zero((size_t)session->undo.n + 1, sizeof(void *));
+    set->memory = ot__alloc_aligned(OT_MAX(lay_set(session, NULL), (size_t)1));
+    OT_TRY(ot__made(set->gradients != NULL && set->statistics != NULL && set->memory != NULL));
+    (void)lay_set(session, set);
     return OT_OK;
 }
 
@@ -78,10 +83,7 @@ void ot__slices_deinit(ot_session *session)
     ot__slices *s = &session->slices;
 
     for (int k = 0; k < s->n_sets; k++) {
-        for (int i = 0; s->sets[k].gradients != NULL && i < session->n_parameters; i++)
-            ot_tensor_destroy(s->sets[k].gradients[i]);
-        for (int i = 0; s->sets[k].statistics != NULL && i < session->undo.n; i++)
-            ot__free(s->sets[k].statistics[i]);
+        ot__free_aligned(s->sets[k].memory);
         ot__free(s->sets[k].gradients);
         ot__free(s->sets[k].statistics);
     }
@@ -91,14 +93,9 @@ void ot__slices_deinit(ot_session *session)
 
 size_t ot__slices_bytes(const ot_session *session)
 {
-    size_t sum = 0;
+    const int n = session->slices.n_sets;
 
-    for (int i = 0; i < session->n_parameters; i++)
-        if (session->parameters[i]->trainable && session->parameters[i]->gradient != NULL)
-            sum += session->parameters[i]->gradient->n_bytes;
-    for (int i = 0; i < session->undo.n; i++)
-        sum += session->undo.parameters[i]->value->n_bytes;
-    return sum * (size_t)session->slices.n_sets;
+    return n > 0 ? lay_set(session, NULL) * (size_t)n : 0;
 }
 
 // ---- how many ----
@@ -239,7 +236,7 @@ static void join_sets(ot_session *session, int first, bool is_to_last)
         if (!p->trainable)
             continue;
         for (int k = 0; k < n; k++)
-            j.parts[k] = s->sets[first + k].gradients[i]->data;
+            j.parts[k] = s->sets[first + k].gradients[i];
         j.parts[n] = p->gradient->data;
         join_parts(&j, p->gradient->dtype, ot_tensor_count(p->gradient), is_to_last);
     }
@@ -253,26 +250,22 @@ static void join_sets(ot_session *session, int first, bool is_to_last)
     }
 }
 
-// The present slice waits as set `k`, whose memory is the next slice's.
-static void exchange_set(ot_session *session, int k)
+static void keep(void *to, const ot_tensor *from)
+{
+    if (from->n_bytes > 0)
+        memcpy(to, from->data, from->n_bytes);
+}
+
+// The present slice waits as set `k`.
+static void fill_set(ot_session *session, int k)
 {
     const ot__gradient_set *set = &session->slices.sets[k];
 
-    for (int i = 0; i < session->n_parameters; i++) {
-        ot__parameter *p = session->parameters[i];
-        ot_tensor *const gradient = p->gradient;
-
-        if (!p->trainable)
-            continue;
-        p->gradient = set->gradients[i];
-        set->gradients[i] = gradient;
-    }
-    for (int i = 0; i < session->undo.n; i++) {
-        const ot_tensor *value = session->undo.parameters[i]->value;
-
-        if (value->n_bytes > 0)
-            memcpy(set->statistics[i], value->data, value->n_bytes);
-    }
+    for (int i = 0; i < session->n_parameters; i++)
+        if (session->parameters[i]->trainable)
+            keep(set->gradients[i], session->parameters[i]->gradient);
+    for (int i = 0; i < session->undo.n; i++)
+        keep(set->statistics[i], session->undo.parameters[i]->value);
 }
 
 // What a slice without rows adds.
@@ -316,7 +309,7 @@ static void add_slice(ot_session *session)
     if (first < s->n_waiting)
         join_sets(session, first, is_last);
     else if (!is_last)
-        exchange_set(session, first);
+        fill_set(session, first);
     if (first == s->n_waiting)
         waiting[first].first = s->present;
     s->n_waiting = first;

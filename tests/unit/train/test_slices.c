@@ -449,7 +449,7 @@ static void the_order_of_sums_does_not_depend_on_who_makes_them(void **state)
 static void sums_that_wait_count_as_state(void **state)
 {
     static const int expected[][2] = {{1, 0}, {2, 1}, {3, 1}, {4, 2}, {5, 2}, {8, 3}, {9, 3}};
-    const size_t set = (6 * 5 + 5) * sizeof(double);
+    const size_t set = ot__align_up(6 * 5 * sizeof(double)) + ot__align_up(5 * sizeof(double));
     size_t before;
     world w;
 
