@@ -86,17 +86,47 @@ static ot_status add_differences(ot__metric_sums *sums, const ot_tensor *predict
     return OT_OK;
 }
 
-ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int class_axis, int64_t rows,
-                          double loss, const ot_tensor *scores, const ot_tensor *labels)
+static ot_status add_task(ot__metric_sums *sums, ot_task task, int class_axis,
+                          const ot_tensor *scores, const ot_tensor *labels)
 {
-    sums->rows += rows;
-    sums->loss += loss * (double)rows;
     if (task == OT_TASK_NONE || !scores || !labels)
         return OT_OK;
     if (task == OT_TASK_REGRESSION)
         return add_differences(sums, scores, labels);
     return ot__dtype_is_int(labels->dtype) ? add_arg_max(sums, class_axis, scores, labels)
                                            : add_sign(sums, scores, labels);
+}
+
+// A batch is summed by itself, so that the bits are the same whoever has summed it.
+ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int class_axis, int64_t rows,
+                          double loss, const ot_tensor *scores, const ot_tensor *labels)
+{
+    ot__metric_sums batch = {.rows = rows, .loss = loss * (double)rows};
+
+    OT_TRY(add_task(&batch, task, class_axis, scores, labels));
+    ot__metrics_join(sums, &batch);
+    return OT_OK;
+}
+
+void ot__metrics_join(ot__metric_sums *sums, const ot__metric_sums *more)
+{
+    const double n = (double)more->elements;
+    double moved;
+
+    if (sums->elements == 0)
+        sums->shift = more->shift;
+    moved = more->shift - sums->shift; // of targets that are more than the other shift
+    sums->rows += more->rows;
+    sums->loss += more->loss;
+    sums->correct += more->correct;
+    sums->counted += more->counted;
+    if (more->elements == 0)
+        return;
+    sums->elements += more->elements;
+    sums->absolute += more->absolute;
+    sums->squared += more->squared;
+    sums->targets += more->targets + n * moved;
+    sums->targets_squared += more->targets_squared + 2 * moved * more->targets + n * moved * moved;
 }
 
 ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds)

@@ -30,6 +30,8 @@ typedef struct ot__metric_sums {
 // scores and labels may be NULL (loss only); class_axis is 1 or -1.
 ot_status ot__metrics_add(ot__metric_sums *sums, ot_task task, int class_axis, int64_t rows,
                           double loss, const ot_tensor *scores, const ot_tensor *labels);
+// Sums over other batches, behind those that there are.
+void ot__metrics_join(ot__metric_sums *sums, const ot__metric_sums *more);
 ot_metrics ot__metrics_of(const ot__metric_sums *sums, double seconds);
 
 // position.c: where a run stands.
